@@ -1,0 +1,155 @@
+/**
+ * Every failure a user can meet. Codes and exit codes are public: scripts match on them.
+ * `isRetryable` says whether the same call may succeed later without anybody changing anything.
+ */
+export const FAILURES = {
+  USAGE: { exitCode: 2, httpStatus: 400, isRetryable: false, meaning: 'unusable arguments' },
+  PLAN_INFEASIBLE: {
+    exitCode: 3,
+    httpStatus: 422,
+    isRetryable: false,
+    meaning: 'no plan satisfies the budget',
+  },
+  CONFIG_INVALID: { exitCode: 4, httpStatus: 400, isRetryable: false, meaning: 'the configuration is wrong' },
+  DATASET_UNKNOWN: { exitCode: 5, httpStatus: 404, isRetryable: false, meaning: 'no such dataset' },
+  COPY_NOT_FOUND: {
+    exitCode: 6,
+    httpStatus: 404,
+    isRetryable: false,
+    meaning: 'the dataset has no copy here',
+  },
+  RECORD_UNAVAILABLE: {
+    exitCode: 7,
+    httpStatus: 503,
+    isRetryable: true,
+    meaning: 'the record cannot be opened',
+  },
+  RECORD_NEWER: { exitCode: 8, httpStatus: 500, isRetryable: false, meaning: 'a newer dsc wrote the record' },
+  RECORD_ON_NETWORK_FS: {
+    exitCode: 9,
+    httpStatus: 500,
+    isRetryable: false,
+    meaning: 'a SQLite record on a network file system',
+  },
+  SOURCE_NOT_FOUND: {
+    exitCode: 10,
+    httpStatus: 404,
+    isRetryable: false,
+    meaning: 'the source does not exist',
+  },
+  CHECKSUM_MISMATCH: {
+    exitCode: 11,
+    httpStatus: 502,
+    isRetryable: true,
+    meaning: 'bytes differ from their checksum',
+  },
+  QUOTA_EXCEEDED: {
+    exitCode: 12,
+    httpStatus: 507,
+    isRetryable: false,
+    meaning: 'the policy has no room for it',
+  },
+  DISK_FULL: { exitCode: 13, httpStatus: 507, isRetryable: false, meaning: 'the file system is full' },
+  SOURCE_DENIED: { exitCode: 14, httpStatus: 403, isRetryable: false, meaning: 'the source refuses access' },
+  SOURCE_UNREACHABLE: {
+    exitCode: 15,
+    httpStatus: 502,
+    isRetryable: true,
+    meaning: 'the source does not answer',
+  },
+  SOURCE_CHANGED: {
+    exitCode: 16,
+    httpStatus: 409,
+    isRetryable: true,
+    meaning: 'an object changed while it was read',
+  },
+  SOURCE_EMPTY: { exitCode: 17, httpStatus: 404, isRetryable: false, meaning: 'the source has no objects' },
+  KEY_UNSAFE: {
+    exitCode: 18,
+    httpStatus: 422,
+    isRetryable: false,
+    meaning: 'an object key cannot become a path',
+  },
+  COPY_IN_USE: { exitCode: 19, httpStatus: 409, isRetryable: false, meaning: 'the copy is leased or locked' },
+  COPY_DAMAGED: {
+    exitCode: 20,
+    httpStatus: 500,
+    isRetryable: false,
+    meaning: 'files differ from the manifest',
+  },
+  STAGING_ELSEWHERE: {
+    exitCode: 21,
+    httpStatus: 409,
+    isRetryable: true,
+    meaning: 'another process is staging it',
+  },
+  SOURCE_THROTTLED: {
+    exitCode: 22,
+    httpStatus: 503,
+    isRetryable: true,
+    meaning: 'the source asks to slow down',
+  },
+  SOURCE_STALLED: { exitCode: 23, httpStatus: 504, isRetryable: true, meaning: 'the source sends no bytes' },
+  SOURCE_TRUNCATED: {
+    exitCode: 24,
+    httpStatus: 502,
+    isRetryable: true,
+    meaning: 'the source sends too few bytes',
+  },
+  CACHE_ROOT_INVALID: {
+    exitCode: 25,
+    httpStatus: 500,
+    isRetryable: false,
+    meaning: 'the cache folder is unusable',
+  },
+  DOCTOR_FAILED: {
+    exitCode: 26,
+    httpStatus: 500,
+    isRetryable: false,
+    meaning: 'a check of `dsc doctor` failed',
+  },
+  LEASE_NOT_FOUND: { exitCode: 27, httpStatus: 404, isRetryable: false, meaning: 'no such lease' },
+  CONFIRMATION_REQUIRED: { exitCode: 28, httpStatus: 409, isRetryable: false, meaning: 'add --yes to go on' },
+  DATASET_IN_USE: {
+    exitCode: 29,
+    httpStatus: 409,
+    isRetryable: false,
+    meaning: 'the dataset still has copies',
+  },
+  PEER_LOST: { exitCode: 40, httpStatus: 502, isRetryable: false, meaning: 'a rank of the exchange is gone' },
+  EXCHANGE_MISMATCH: { exitCode: 41, httpStatus: 409, isRetryable: false, meaning: 'ranks disagree' },
+  INTERRUPTED: { exitCode: 130, httpStatus: 499, isRetryable: true, meaning: 'stopped by a signal' },
+} as const
+
+export type FailureCode = keyof typeof FAILURES
+
+/** A failure that is not a bug: shown to the user as message and hint, never with a stack trace. */
+export class DscError extends Error {
+  readonly code: FailureCode
+  /** One command or setting that would help. */
+  readonly hint: string | undefined
+
+  constructor(
+    code: FailureCode,
+    message: string,
+    options: { hint?: string | undefined; cause?: unknown } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.name = 'DscError'
+    this.code = code
+    this.hint = options.hint
+  }
+
+  get exitCode(): number {
+    return FAILURES[this.code].exitCode
+  }
+
+  get isRetryable(): boolean {
+    return FAILURES[this.code].isRetryable
+  }
+}
+
+/** Whether `error` is a DscError with one of `codes` (any code when none is given). */
+export function isDscError(error: unknown, ...codes: readonly FailureCode[]): error is DscError {
+  return error instanceof DscError && (codes.length === 0 || codes.includes(error.code))
+}

@@ -1,0 +1,32 @@
+import { readFileSync } from 'node:fs'
+import type { CliContext } from './cli/context.js'
+import { readGlobalOptions, runProgram } from './cli/program.js'
+import { createReporter } from './cli/reporter.js'
+import { showFailure } from './cli/show-failure.js'
+
+/** Runs `dsc` with this process's arguments and sets its exit code. The only place that names concrete adapters. */
+export async function main(): Promise<void> {
+  const argv = process.argv.slice(2)
+  const globals = readGlobalOptions(argv)
+  const stop = new AbortController()
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => stop.abort(name))
+  const context: CliContext = {
+    report: createReporter({ ...globals, nowMs: Date.now }),
+    signal: stop.signal,
+    environment: process.env,
+    nowMs: Date.now,
+  }
+  try {
+    await runProgram(argv, context, readVersion())
+  } catch (error) {
+    context.report.progress(undefined)
+    const failure = showFailure(error, globals.isJson)
+    process.stderr.write(`${failure.text}\n`)
+    process.exitCode = failure.exitCode
+  }
+}
+
+function readVersion(): string {
+  const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+  return String((manifest as { version: unknown }).version)
+}
