@@ -27,7 +27,9 @@ export function readGlobalOptions(argv: readonly string[]): GlobalOptions {
   return {
     isJson: own.includes('--json'),
     isQuiet: own.includes('--quiet') || own.includes('-q'),
-    configPath: configWord?.includes('=') ? configWord.slice('--config='.length) : own[configAt + 1],
+    configPath: configWord?.includes('=')
+      ? configWord.slice('--config='.length)
+      : configWord && own[configAt + 1],
   }
 }
 
