@@ -1,5 +1,6 @@
 import type { Dataset } from '../model/dataset.js'
 import type { ListenAddress } from '../model/listen-address.js'
+import type { CachePolicy } from '../model/policy.js'
 
 /** Where a value came from. */
 export type Origin =
@@ -12,18 +13,6 @@ export type Origin =
 export type RecordLocation =
   | { readonly kind: 'sqlite'; readonly url: string; readonly path: string }
   | { readonly kind: 'postgres'; readonly url: string }
-
-/** What bounds the copies of a node; an absent limit does not bind. All that are present hold together. */
-export interface CachePolicy {
-  /** Most copies, 1 or more. */
-  readonly maxDatasets?: number
-  /** Most that copies may take of the file system that holds the root, percent, above 0 and up to 100. */
-  readonly maxPercent?: number
-  /** Free space that a download must leave on that file system, bytes. */
-  readonly minFreeBytes?: number
-  /** Share of that file system to which `dsc cleanup` brings the copies down, percent; at most maxPercent. */
-  readonly lowWaterPercent?: number
-}
 
 /** Everything that dsc can be told from outside, checked. Paths are absolute. */
 export interface Config {

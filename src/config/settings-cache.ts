@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import {
   type BigIntStats,
   closeSync,
@@ -30,9 +29,12 @@ interface Entry {
 /** Time that a file must have rested before its entry is written: times of files step by up to 2 s (vfat). */
 const REST_MS = 2000
 
-/** Where the entry for `configPath` lives. Beside the cache folder, not in it: copies live there. */
+/**
+ * Where the entry for `configPath` lives. Beside the cache folder, not in it: copies live there. Two long
+ * paths may share an entry; the stamp tells them apart. (Importing node:crypto for a hash costs 4 ms.)
+ */
 export function settingsCachePath(cacheHome: string, configPath: string): string {
-  return join(cacheHome, 'dsc-config', `${hash('sha256', configPath, 'hex').slice(0, 32)}.json`)
+  return join(cacheHome, 'dsc-config', `${encodeURIComponent(configPath).slice(-200)}.json`)
 }
 
 /** What identifies the contents of `configPath` without reading it. */
