@@ -9,7 +9,13 @@ interface Verb {
   readonly load: () => Promise<(context: CliContext) => Command>
 }
 
-const VERBS: readonly Verb[] = []
+const VERBS: readonly Verb[] = [
+  {
+    name: 'config',
+    summary: 'show every effective setting and where it came from',
+    load: async () => (await import('./commands/config.js')).configCommand,
+  },
+]
 
 /** Options that stand before or after any verb. */
 export interface GlobalOptions {

@@ -267,6 +267,11 @@ test('loadConfig does not show the password of a record that it refuses', async 
   assert.doesNotMatch(message, /hunter2/)
 })
 
+test('loadConfig does not show the password in a source that it refuses', async () => {
+  const { options } = arrange('datasets: { a: { source: "s3://me:hunter2@bucket/" } }\n')
+  assert.doesNotMatch(await failureOf(options), /hunter2/)
+})
+
 test('loadConfig gives the same from its memory as from the file, and notices every change', async () => {
   const { file, options } = arrange('node: a\ncache: { minFree: 1GiB }\ndatasets: { x: { source: ./x } }\n')
   const cacheFolder = join(options.homeDirectory, '.cache', 'dsc-config')

@@ -50,7 +50,9 @@ export function parseSettings(text: string, fileName: string): ParsedSettings {
 }
 
 function fail(mistakes: readonly string[]): never {
-  throw new DscError('CONFIG_INVALID', mistakes.join('\n     '), {
+  // Whatever was written wrongly may still hold a password.
+  const message = mistakes.join('\n     ').replace(/:\/\/[^/@\s"]*@/g, '://')
+  throw new DscError('CONFIG_INVALID', message, {
     hint: 'dsc config --schema prints every key with its meaning',
   })
 }
