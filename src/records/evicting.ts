@@ -40,7 +40,6 @@ export async function markEvicting(
   nowMs: number,
 ): Promise<void> {
   for (const { copy, reason } of victims) {
-    // A staging that a newer stager may not resume: its lease, if any, is dead, or it would be no victim.
     await transaction.run('DELETE FROM leases WHERE copy_id = ?', [copy.copyId])
     await transaction.run(`UPDATE copies SET state = 'evicting' WHERE copy_id = ?`, [copy.copyId])
     await writeEvent(transaction, {

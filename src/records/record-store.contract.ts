@@ -123,26 +123,41 @@ export function recordStoreContract(
     },
   )
 
+  contract('hands the staging of a stager that ended to the next one', async (record, second) => {
+    const first = await record.joinStaging(join('flowers', 'task-1'), NOW_MS)
+    assert.equal(first.outcome, 'stage')
+    await record.expireLeases([{ leaseId: first.stageLeaseId, reason: 'process 7 is gone' }], NOW_MS)
+    const heir = await second.joinStaging(join('flowers', 'task-2'), NOW_MS)
+    assert.equal(heir.outcome, 'stage')
+    assert.deepEqual([heir.isResumed, heir.copy.copyId], [true, first.copy.copyId])
+    const progress = { copyId: first.copy.copyId, writtenBytes: 1, expiresAtMs: null }
+    assert.equal(
+      await record.reportProgress({ ...progress, stageLeaseId: first.stageLeaseId }, NOW_MS),
+      false,
+    )
+    assert.equal(await record.reportProgress({ ...progress, stageLeaseId: heir.stageLeaseId }, NOW_MS), true)
+  })
+
   contract(
-    'hands a staging over once the stage lease has expired, and the old stager is told',
+    'starts anew beside a stager that fell silent: it may still be writing',
     async (record, second) => {
       const first = await record.joinStaging(join('flowers', 'task-1'), NOW_MS)
       assert.equal(first.outcome, 'stage')
       const laterMs = NOW_MS + 61_000
-      const heir = await second.joinStaging(
-        join('flowers', 'task-2', { stager: exampleLease('task-2') }),
-        laterMs,
-      )
+      const heir = await second.joinStaging(join('flowers', 'task-2'), laterMs)
       assert.equal(heir.outcome, 'stage')
-      assert.equal(heir.isResumed, true)
-      const { copyId } = first.copy
-      assert.equal(
-        await record.reportProgress(
-          { copyId, stageLeaseId: first.stageLeaseId, writtenBytes: 1, expiresAtMs: null },
-          laterMs,
-        ),
-        false,
+      assert.equal(heir.isResumed, false)
+      const states = (await record.listCopies({}, laterMs)).map(
+        ({ copyId, state }) => [copyId, state] as const,
       )
+      assert.deepEqual(
+        new Map(states),
+        new Map([
+          [first.copy.copyId, 'evicting'],
+          [heir.copy.copyId, 'reserved'],
+        ]),
+      )
+      const { copyId } = first.copy
       const outcome = await record.admit(admission(copyId, first.stageLeaseId), decide(copyId), laterMs)
       assert.equal(outcome.outcome, 'lost')
     },
@@ -239,7 +254,7 @@ export function recordStoreContract(
       { dataset: 'flowers', node: NODE, lease: exampleLease('task-2') },
       NOW_MS,
     )
-    const [dead] = await record.listLeases({ dataset: 'flowers' })
+    const dead = (await record.listLeases({ dataset: 'flowers' })).find(({ task }) => task === 'task-1')
     const ended = await record.expireLeases([{ leaseId: dead!.leaseId, reason: 'process 7 is gone' }], NOW_MS)
     assert.deepEqual(
       ended.map(({ leaseId }) => leaseId),

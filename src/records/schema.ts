@@ -47,7 +47,7 @@ export function schemaMigrations(dialect: SchemaDialect): readonly (readonly str
       last_used_at_ms ${integer} NOT NULL,
       created_at_ms ${integer} NOT NULL,
       ready_at_ms ${integer},
-      CHECK (state = 'reserved' OR version IS NOT NULL)
+      CHECK (state NOT IN ('staging', 'ready') OR version IS NOT NULL)
     )`,
     `CREATE UNIQUE INDEX one_staging ON copies (dataset, node) WHERE state IN ('reserved', 'staging')`,
     `CREATE UNIQUE INDEX one_ready ON copies (dataset, node, version) WHERE state = 'ready'`,

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Copy, CopyUse } from '../model/copy.js'
-import { isLeaseLive } from '../model/lease.js'
+import { isLeaseLive, type Lease } from '../model/lease.js'
 import type { Admission } from '../policy/plan-admission.js'
 import { writeEvent } from './event-writing.js'
 import { markEvicting, selectCopyUses } from './evicting.js'
@@ -26,25 +26,42 @@ export async function joinStaging(
     const ready = await leaseReadyCopy(transaction, request, nowMs)
     if (ready) return { outcome: 'ready', ...ready }
   }
+  const found = await findStaging(transaction, request)
+  if (found?.stageLease && isLeaseLive(found.stageLease, nowMs)) {
+    const leaseId = await grantLease(transaction, found.copy, 'use', request.lease, nowMs)
+    return { outcome: 'wait', copy: found.copy, leaseId, stageLease: found.stageLease }
+  }
+  // Dead stagers have no lease any more. One that is there but expired may still be writing into its
+  // directory, so nobody may resume that one.
+  const isResumed = found !== undefined && found.stageLease === undefined
+  if (found && !isResumed) {
+    const victim = { copy: found.copy, reason: 'its stager fell silent' }
+    await markEvicting(transaction, [victim], request.lease.task, nowMs)
+  }
+  const copy = found && isResumed ? found.copy : await insertReserved(transaction, request, nowMs)
+  const leaseId = await grantLease(transaction, copy, 'use', request.lease, nowMs)
+  const stageLeaseId = await grantLease(transaction, copy, 'stage', request.stager, nowMs)
+  await writeEvent(transaction, {
+    ...subject(copy, request.lease.task, nowMs),
+    kind: isResumed ? 'staging-taken-over' : 'staging-started',
+    reason: `${request.lease.task} ${isResumed ? 'goes on with a staging that was left' : 'stages it'}`,
+    detail: { source: request.source.source, stageLeaseId },
+  })
+  return { outcome: 'stage', copy, leaseId, stageLeaseId, isResumed }
+}
+
+async function findStaging(
+  transaction: SqlTransaction,
+  request: JoinRequest,
+): Promise<{ readonly copy: Copy; readonly stageLease: Lease | undefined } | undefined> {
   const row = await transaction.get(
     `SELECT * FROM copies WHERE dataset = ? AND node = ? AND state IN ('reserved', 'staging')`,
     [request.dataset, request.node],
   )
-  const copy = row ? toCopy(row) : await insertReserved(transaction, request, nowMs)
-  const leaseId = await grantLease(transaction, copy, 'use', request.lease, nowMs)
-  const [stageLease] = (await selectLeases(transaction, { copyId: copy.copyId })).filter(
-    ({ purpose }) => purpose === 'stage',
-  )
-  if (stageLease && isLeaseLive(stageLease, nowMs)) return { outcome: 'wait', copy, leaseId, stageLease }
-  if (stageLease) await transaction.run('DELETE FROM leases WHERE lease_id = ?', [stageLease.leaseId])
-  const stageLeaseId = await grantLease(transaction, copy, 'stage', request.stager, nowMs)
-  await writeEvent(transaction, {
-    ...subject(copy, request.lease.task, nowMs),
-    kind: row ? 'staging-taken-over' : 'staging-started',
-    reason: `${request.lease.task} ${row ? 'goes on with an abandoned staging' : 'stages it'} from ${request.source.source}`,
-    detail: {},
-  })
-  return { outcome: 'stage', copy, leaseId, stageLeaseId, isResumed: row !== undefined }
+  if (!row) return undefined
+  const copy = toCopy(row)
+  const leases = await selectLeases(transaction, { copyId: copy.copyId })
+  return { copy, stageLease: leases.find(({ purpose }) => purpose === 'stage') }
 }
 
 export async function admitCopy(
