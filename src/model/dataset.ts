@@ -1,5 +1,3 @@
-import { DscError } from '../failure/dsc-error.js'
-
 /** A named source of training data with filters. Optional settings are absent, never empty. */
 export interface Dataset {
   readonly name: string
@@ -29,47 +27,51 @@ export type SourceUrl =
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/
 const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]$/
-const SOURCE_HINT = 'write it as s3://bucket/prefix/ or file:///directory/'
 
-/** Checks a dataset's name: 1 to 100 of `A-Z a-z 0-9 . _ -`, a letter or digit first. */
+/**
+ * Checks a dataset's name: 1 to 100 of `A-Z a-z 0-9 . _ -`, a letter or digit first.
+ * Throws a RangeError that says what was expected and found.
+ */
 export function parseDatasetName(raw: string): string {
   if (NAME.test(raw)) return raw
-  throw new DscError('USAGE', `"${printable(raw)}" cannot be a dataset name`, {
-    hint: 'use up to 100 letters, digits, ".", "_" or "-", starting with a letter or digit',
-  })
+  throw new RangeError(
+    `expected a dataset name of up to 100 letters, digits, '.', '_' and '-', found ${JSON.stringify(raw.slice(0, 200))}`,
+  )
 }
 
-/** Takes `s3://bucket/prefix/` or `file:///directory/` apart. A prefix names a folder: `/` is added when missing. */
+/**
+ * Takes `s3://bucket/prefix/` or `file:///directory/` apart. A prefix names a folder: `/` is added when missing.
+ * Throws a RangeError that says what was expected and found.
+ */
 export function parseSourceUrl(raw: string): SourceUrl {
   const match = /^([A-Za-z][A-Za-z0-9+.-]*):\/\/(.*)$/s.exec(raw)
-  if (!match) throw unusable(raw, 'expected a URL with a scheme, found none')
+  if (!match) throw unusable(raw, 'it has no scheme')
   const [, scheme = '', rest = ''] = match
   if (scheme.toLowerCase() === 's3') return parseS3(raw, rest)
   if (scheme.toLowerCase() === 'file') return parseFile(raw, rest)
-  throw unusable(raw, `expected scheme s3 or file, found ${scheme}`)
+  throw unusable(raw, `the scheme is ${scheme}`)
 }
 
 function parseS3(raw: string, rest: string): SourceUrl {
   const slash = rest.indexOf('/')
   const bucket = slash === -1 ? rest : rest.slice(0, slash)
   const prefix = slash === -1 ? '' : rest.slice(slash + 1)
-  if (bucket.includes('@')) throw unusable(raw, 'expected a bucket, found credentials before "@"')
-  if (!BUCKET.test(bucket) && !bucket.startsWith('arn:'))
-    throw unusable(raw, `expected a bucket of 3 to 255 characters, found "${printable(bucket)}"`)
+  if (bucket.includes('@')) throw unusable(raw, 'it has credentials before "@"')
+  if (!BUCKET.test(bucket) && !bucket.startsWith('arn:')) throw unusable(raw, 'that is no bucket name')
   return { scheme: 's3', bucket, prefix: prefix === '' || prefix.endsWith('/') ? prefix : `${prefix}/` }
 }
 
 function parseFile(raw: string, rest: string): SourceUrl {
-  if (!rest.startsWith('/')) throw unusable(raw, 'expected an absolute directory, found a relative one')
+  if (!rest.startsWith('/')) throw unusable(raw, 'the directory is not absolute')
   let directory: string
   try {
     directory = decodeURIComponent(rest)
   } catch {
-    throw unusable(raw, 'expected valid percent escapes')
+    throw unusable(raw, 'its percent escapes are broken')
   }
-  if (directory.includes('\0')) throw unusable(raw, 'expected a directory without NUL')
+  if (directory.includes('\0')) throw unusable(raw, 'it contains NUL')
   if (directory.split('/').some((segment) => segment === '..' || segment === '.'))
-    throw unusable(raw, 'expected a directory without "." and ".." segments')
+    throw unusable(raw, 'it has "." or ".." segments')
   return { scheme: 'file', directory: directory.endsWith('/') ? directory : `${directory}/` }
 }
 
@@ -99,11 +101,13 @@ function fnv1a(text: string): string {
   return (hash >> 32n).toString(16).padStart(8, '0')
 }
 
-function unusable(raw: string, expectedAndFound: string): DscError {
-  const shown = printable(raw.replace(/^([a-z0-9+.-]+:\/\/)[^/@]*@/i, '$1').replace(/[?#].*$/s, ''))
-  return new DscError('USAGE', `"${shown}" is not a source: ${expectedAndFound}`, { hint: SOURCE_HINT })
-}
-
-function printable(text: string): string {
-  return JSON.stringify(text.slice(0, 200)).slice(1, -1)
+function unusable(raw: string, problem: string): RangeError {
+  // What stands before "@" or behind "?" may be a secret.
+  const shown = raw
+    .replace(/^([a-z0-9+.-]+:\/\/)[^/@]*@/i, '$1')
+    .replace(/[?#].*$/s, '')
+    .slice(0, 200)
+  return new RangeError(
+    `expected a source such as s3://bucket/prefix/ or file:///folder/, found ${JSON.stringify(shown)}: ${problem}`,
+  )
 }

@@ -19,7 +19,7 @@ export interface DownloadProgress {
 }
 
 /** What a download did. */
-export interface DownloadResult {
+export interface Downloaded {
   /** Bytes that came from the source in this call. */
   readonly fetchedBytes: number
   readonly fetchedFiles: number
@@ -54,7 +54,7 @@ const PROGRESS_INTERVAL_MS = 100
  * Fetches what the manifest of `copyDirectory` still lacks. Stops promptly on `signal` or the first failure that
  * retries do not cure; what is finished by then is kept and not fetched again by the next call.
  */
-export async function downloadFiles(options: DownloadOptions): Promise<DownloadResult> {
+export async function downloadFiles(options: DownloadOptions): Promise<Downloaded> {
   const { copyDirectory, signal } = options
   throwIfStopped(signal)
   const db = openManifest(copyDirectory)

@@ -2,14 +2,8 @@ import { mkdirSync, rmSync } from 'node:fs'
 import type Database from 'better-sqlite3'
 import { DscError } from '../failure/dsc-error.js'
 import type { Dataset } from '../model/dataset.js'
-import {
-  createManifest,
-  filesDirectory,
-  hasUsableManifest,
-  openManifest,
-  readSetting,
-  writeSetting,
-} from './manifest-db.js'
+import { filesDirectory } from './cache-layout.js'
+import { createManifest, hasUsableManifest, openManifest, readSetting, writeSetting } from './manifest-db.js'
 import { createKeyMatcher } from './match-keys.js'
 import { keyToPath } from './plan/key-to-path.js'
 import { throwIfStopped } from './retry.js'
@@ -43,7 +37,7 @@ export async function listIntoManifest(options: {
   readonly source: Source
   readonly dataset: Dataset
   readonly copyDirectory: string
-  readonly onProgress?: (progress: { readonly listedObjects: number }) => void
+  readonly onProgress?: (progress: { readonly objects: number }) => void
   readonly signal?: AbortSignal
 }): Promise<Listing> {
   const { copyDirectory, dataset } = options
@@ -130,7 +124,7 @@ async function insertObjects(
     if (refusedCount === 0) insertPage(taken)
     counts.files += taken.length
     for (const object of taken) counts.contentBytes += object.sizeBytes
-    onProgress?.({ listedObjects: counts.files })
+    onProgress?.({ objects: counts.files })
   }
   if (refusedCount > 0) {
     const more = refusedCount > refused.length ? ` and ${refusedCount - refused.length} more` : ''

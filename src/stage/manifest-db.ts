@@ -39,11 +39,6 @@ export function manifestPath(copyDirectory: string): string {
   return join(copyDirectory, 'manifest.db')
 }
 
-/** Directory of the dataset's tree in a copy directory. */
-export function filesDirectory(copyDirectory: string): string {
-  return join(copyDirectory, 'files')
-}
-
 /** Creates an empty manifest, throwing away what was there. */
 export function createManifest(copyDirectory: string): Database.Database {
   const path = manifestPath(copyDirectory)

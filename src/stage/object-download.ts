@@ -1,7 +1,8 @@
 import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import type Database from 'better-sqlite3'
-import { filesDirectory } from './manifest-db.js'
+import { filesDirectory } from './cache-layout.js'
+
 import type { ObjectRow } from './object-row.js'
 import type { ObjectFacts } from './plan/object-facts.js'
 import { type Part, planPartBytes, planParts } from './plan/plan-parts.js'

@@ -3,7 +3,8 @@ import { mkdir, open, rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { DscError } from '../failure/dsc-error.js'
-import { filesDirectory, openManifest } from './manifest-db.js'
+import { filesDirectory } from './cache-layout.js'
+import { openManifest } from './manifest-db.js'
 import { walkTree } from './walk-tree.js'
 
 /** Up to here syncing file by file is quicker than asking the whole file system. */

@@ -1,8 +1,9 @@
 import { join } from 'node:path'
 import type Database from 'better-sqlite3'
 import { readBootId } from './boot-id.js'
+import { filesDirectory } from './cache-layout.js'
 import { checkObject } from './check-object.js'
-import { filesDirectory, readSetting, writeSetting } from './manifest-db.js'
+import { readSetting, writeSetting } from './manifest-db.js'
 import type { ObjectRow } from './object-row.js'
 import { throwIfStopped } from './retry.js'
 

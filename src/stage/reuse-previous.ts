@@ -1,7 +1,8 @@
 import { constants, copyFileSync, linkSync, lstatSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type Database from 'better-sqlite3'
-import { filesDirectory, manifestPath } from './manifest-db.js'
+import { filesDirectory } from './cache-layout.js'
+import { manifestPath } from './manifest-db.js'
 import { throwIfStopped } from './retry.js'
 
 const BATCH_ROWS = 500

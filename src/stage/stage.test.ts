@@ -11,7 +11,7 @@ import { listIntoManifest } from './list-into-manifest.js'
 import { measureCopy } from './measure-copy.js'
 import { publishCopy } from './publish-copy.js'
 import { repairCopy } from './repair-copy.js'
-import { openS3Source } from './sources/s3/open-s3-source.js'
+import { openS3Source } from './sources/s3/s3-source.js'
 import { verifyCopy } from './verify-copy.js'
 
 let server: S3Server

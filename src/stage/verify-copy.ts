@@ -1,6 +1,7 @@
 import { join, relative } from 'node:path'
+import { filesDirectory } from './cache-layout.js'
 import { checkObject, type ObjectDamage } from './check-object.js'
-import { filesDirectory, openPublishedManifest } from './manifest-db.js'
+import { openPublishedManifest } from './manifest-db.js'
 import type { ObjectRow } from './object-row.js'
 import { throwIfStopped } from './retry.js'
 import { walkTree } from './walk-tree.js'

@@ -16,7 +16,7 @@ const REFRESH_BEFORE_EXPIRY_MS = 5 * 60_000
  */
 export function openS3Source(dataset: Dataset): Source {
   const url = parseSourceUrl(dataset.source)
-  if (url.scheme !== 's3') throw new DscError('USAGE', `expected an s3:// source, found ${dataset.source}`)
+  if (url.scheme !== 's3') throw new RangeError(`expected an s3:// source, found ${dataset.source}`)
   const { bucket, prefix } = url
   let opening: Promise<{ sdk: Sdk; client: S3Client; region: string }> | undefined
 

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, open, readdir, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { DscError } from '../../../failure/dsc-error.js'
 import { type Dataset, parseSourceUrl } from '../../../model/dataset.js'
 import type { Fetcher, FetchRequest, ListedObject, Source } from '../../source.js'
 import { SourceFailure } from '../../source-failure.js'
@@ -13,7 +12,7 @@ const READ_BYTES = 512 * 1024
 /** Opens a directory as a source. Symlinks are followed only where they end inside the directory. */
 export function openFileSource(dataset: Dataset): Source {
   const url = parseSourceUrl(dataset.source)
-  if (url.scheme !== 'file') throw new DscError('USAGE', `expected a file:// source, found ${dataset.source}`)
+  if (url.scheme !== 'file') throw new RangeError(`expected a file:// source, found ${dataset.source}`)
   const { directory } = url
   const shown = `file://${directory}`
   return {
