@@ -40,6 +40,8 @@ export interface DownloadOptions {
   readonly stallTimeoutMs?: number | undefined
   /** Requests at once, 1 to 256. Default 64. */
   readonly concurrency?: number | undefined
+  /** Bytes per second over all requests; absent = as fast as it goes. */
+  readonly bandwidthLimitBytesPerSecond?: number | undefined
   readonly onProgress?: ((progress: DownloadProgress) => void) | undefined
   /** Names the boot, for tests; default: the system's. */
   readonly bootId?: string | undefined

@@ -29,8 +29,11 @@ export interface FetchRequest {
   readonly stallTimeoutMs: number
   /** Called once, before the first byte. */
   readonly onFacts?: (facts: ObjectFacts) => void
-  /** Called for each chunk, in order; may keep the buffer. What it throws ends the fetch and is passed on. */
-  readonly sink: (chunk: Uint8Array) => void
+  /**
+   * Called for each chunk, in order; may keep the buffer. Returns how long to wait before more may come, ms.
+   * What it throws ends the fetch and is passed on.
+   */
+  readonly sink: (chunk: Uint8Array) => number
   readonly signal?: AbortSignal
 }
 
