@@ -4,6 +4,7 @@ import type { CliContext } from './cli/context.js'
 import { readGlobalOptions, runProgram } from './cli/program.js'
 import { createReporter } from './cli/reporter.js'
 import { showFailure } from './cli/show-failure.js'
+import { DscError } from './failure/dsc-error.js'
 
 /** Runs `dsc` with this process's arguments and sets its exit code. The only place that names concrete adapters. */
 export async function main(): Promise<void> {
@@ -27,6 +28,20 @@ export async function main(): Promise<void> {
         overrides,
       })
     }),
+    doctorProbes: {
+      async openRecord(location) {
+        if (location.kind === 'postgres') {
+          throw new DscError('RECORD_UNAVAILABLE', 'this version of dsc has no record in PostgreSQL yet', {
+            hint: 'set record to sqlite:///file',
+          })
+        }
+        const { openSqliteRecord } = await import('./records/sqlite/record-store.js')
+        return openSqliteRecord(location.path)
+      },
+      async openSource(dataset) {
+        throw new DscError('SOURCE_UNREACHABLE', `${dataset.source}: sources cannot be read yet`)
+      },
+    },
   }
   try {
     await runProgram(argv, context, readVersion())

@@ -15,6 +15,14 @@ const VERBS: readonly Verb[] = [
     summary: 'show every effective setting and where it came from',
     load: async () => (await import('./commands/config.js')).configCommand,
   },
+  {
+    name: 'doctor',
+    summary: 'check this machine, the configuration, the record and access to the sources',
+    load: async () => {
+      const { doctorCommand } = await import('./commands/doctor.js')
+      return (context) => doctorCommand(context, context.doctorProbes)
+    },
+  },
 ]
 
 /** Options that stand before or after any verb. */
