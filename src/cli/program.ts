@@ -11,6 +11,11 @@ interface Verb {
 
 const VERBS: readonly Verb[] = [
   {
+    name: 'init',
+    summary: 'write a commented dsc.yaml with values that suit this machine',
+    load: async () => (await import('./commands/init.js')).initCommand,
+  },
+  {
     name: 'config',
     summary: 'show every effective setting and where it came from',
     load: async () => (await import('./commands/config.js')).configCommand,
