@@ -8,7 +8,7 @@ import { type SuggestedRoot, suggestCacheRoot, suggestMinFree } from '../../conf
 import { DscError } from '../../failure/dsc-error.js'
 import { formatByteSize, parseByteSize } from '../../model/byte-size.js'
 import { listMounts } from '../../platform/list-mounts.js'
-import { ask, canAsk } from '../ask.js'
+import { type Ask, canAsk, withQuestions } from '../ask.js'
 import type { CliContext } from '../context.js'
 import { argument, parseCount, parsePercent } from '../parse-argument.js'
 
@@ -48,9 +48,12 @@ export function initCommand(context: CliContext): Command {
     )
     .action(async (options: InitOptions) => {
       const path = resolve(options.config ?? 'dsc.yaml')
+      const choose = async (ask?: Ask): Promise<NewSettings> => {
+        if (!options.dryRun) await confirmReplacing(path, options, ask)
+        return chooseSettings(context, options, ask)
+      }
       const isAsking = canAsk() && !options.yes && !options.dryRun && !context.report.isJson
-      if (!options.dryRun) await confirmReplacing(path, options, isAsking, context.signal)
-      const settings = await chooseSettings(context, options, isAsking)
+      const settings = await (isAsking ? withQuestions(context.signal, choose) : choose())
       const text = formatConfigFile(settings)
       // What is written must be what `dsc` will accept.
       const { parseSettings } = await import('../../config/parse-settings.js')
@@ -64,23 +67,18 @@ export function initCommand(context: CliContext): Command {
     })
 }
 
-async function confirmReplacing(
-  path: string,
-  options: InitOptions,
-  isAsking: boolean,
-  signal: AbortSignal,
-): Promise<void> {
+async function confirmReplacing(path: string, options: InitOptions, ask: Ask | undefined): Promise<void> {
   if (options.yes || !existsSync(path)) return
-  if (isAsking && /^y(es)?$/i.test(await ask(`${path} exists. Replace it?`, 'no', signal))) return
+  if (ask && /^y(es)?$/i.test(await ask(`${path} exists. Replace it?`, 'no'))) return
   throw new DscError('CONFIRMATION_REQUIRED', `${path} exists already and stays as it is`, {
     hint: 'dsc init --yes replaces it; dsc init --config <file> writes another',
   })
 }
 
 async function chooseSettings(
-  { report, environment, signal }: CliContext,
+  { report, environment }: CliContext,
   options: InitOptions,
-  isAsking: boolean,
+  ask: Ask | undefined,
 ): Promise<NewSettings> {
   const homeCache = join(environment.XDG_CACHE_HOME || join(homedir(), '.cache'), 'dsc')
   const suggested = suggestCacheRoot(await listMounts(), homeCache)
@@ -90,7 +88,16 @@ async function chooseSettings(
     question: string,
     byDefault: string,
     parse: (raw: string) => Value,
-  ): Promise<Value> => given ?? parse(isAsking ? await ask(question, byDefault, signal) : byDefault)
+  ): Promise<Value> => {
+    if (given !== undefined) return given
+    try {
+      return parse(ask ? await ask(question, byDefault) : byDefault)
+    } catch (error) {
+      if (!ask || !(error instanceof RangeError)) throw error
+      report.note(error.message)
+      return choose(given, question, byDefault, parse)
+    }
+  }
 
   const hostName = hostname().split('.')[0] || 'localhost'
   const cacheRoot = await choose(
