@@ -28,7 +28,7 @@ export async function main(): Promise<void> {
         overrides,
       })
     }),
-    doctorProbes: {
+    openers: {
       async openRecord(location) {
         if (location.kind === 'postgres') {
           throw new DscError('RECORD_UNAVAILABLE', 'this version of dsc has no record in PostgreSQL yet', {

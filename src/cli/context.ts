@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.js'
 import type { Overrides } from '../config/resolve-settings.js'
-import type { DoctorProbes } from './doctor/run-checks.js'
+import type { Openers } from './openers.js'
 import type { Reporter } from './reporter.js'
 
 /** What every command is handed. Nothing in it is opened before a command asks for it. */
@@ -16,6 +16,5 @@ export interface CliContext {
    * flags. Rejects with CONFIG_INVALID.
    */
   readonly config: (overrides?: Overrides) => Promise<Config>
-  /** What `dsc doctor` asks of the record and the sources. */
-  readonly doctorProbes: DoctorProbes
+  readonly openers: Openers
 }

@@ -25,7 +25,15 @@ const VERBS: readonly Verb[] = [
     summary: 'check this machine, the configuration, the record and access to the sources',
     load: async () => {
       const { doctorCommand } = await import('./commands/doctor.js')
-      return (context) => doctorCommand(context, context.doctorProbes)
+      return (context) => doctorCommand(context, context.openers)
+    },
+  },
+  {
+    name: 'completion',
+    summary: 'print the completion script for a shell',
+    load: async () => {
+      const { completionCommand } = await import('./commands/completion.js')
+      return (context) => completionCommand(context, () => loadProgram(context))
     },
   },
 ]
@@ -76,6 +84,13 @@ export async function runProgram(
       hint: `dsc ${asked ? `${asked} ` : ''}--help`,
     })
   }
+}
+
+/** The whole tree with every verb's own options, which takes its time: for completion only. */
+async function loadProgram(context: CliContext): Promise<Command> {
+  const program = createProgram('dsc', '')
+  for (const verb of VERBS) program.addCommand(withGlobalOptions((await verb.load())(context)))
+  return program
 }
 
 function createProgram(name: string, version: string): Command {

@@ -3,10 +3,11 @@ import { DscError, FAILURES } from '../../failure/dsc-error.js'
 import { alignColumns } from '../align-columns.js'
 import type { CliContext } from '../context.js'
 import type { Check } from '../doctor/check.js'
-import { type DoctorProbes, runChecks } from '../doctor/run-checks.js'
+import { runChecks } from '../doctor/run-checks.js'
+import type { Openers } from '../openers.js'
 
 /** `dsc doctor`: checks this machine, the configuration, the record and the sources. */
-export function doctorCommand(context: CliContext, probes: DoctorProbes): Command {
+export function doctorCommand(context: CliContext, openers: Openers): Command {
   return new Command('doctor')
     .description('check this machine, the configuration, the record and access to the sources')
     .option('--exit-codes', 'print the exit codes of dsc and what they mean')
@@ -22,7 +23,7 @@ export function doctorCommand(context: CliContext, probes: DoctorProbes): Comman
         )
         return
       }
-      const checks = await runChecks(context, probes)
+      const checks = await runChecks(context, openers)
       context.report.result({ checks }, () => formatChecks(checks))
       const failures = checks.filter(({ status }) => status === 'failed')
       if (failures.length === 0) return

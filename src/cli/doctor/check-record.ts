@@ -6,13 +6,8 @@ import { isDscError } from '../../failure/dsc-error.js'
 import { redactUrl } from '../../failure/redact.js'
 import { readFileSystemKind } from '../../platform/file-system-kind.js'
 import { findNearestExisting } from '../../platform/nearest-folder.js'
+import type { OpenRecord } from '../openers.js'
 import { type Check, errorCodeOf, failed, ok } from './check.js'
-
-/** Opens the record. Rejects with a DscError. */
-export type OpenRecord = (location: RecordLocation) => Promise<{
-  listDatasets(): Promise<readonly unknown[]>
-  close(): Promise<void>
-}>
 
 /** Checks that the record can be opened and that SQLite can do its work where the record lies. */
 export async function checkRecord(location: RecordLocation, open: OpenRecord): Promise<Check[]> {

@@ -2,13 +2,8 @@ import { isDscError } from '../../failure/dsc-error.js'
 import { redactUrl } from '../../failure/redact.js'
 import type { Dataset } from '../../model/dataset.js'
 import { formatDuration } from '../../model/duration.js'
+import type { OpenSource } from '../openers.js'
 import { type Check, failed, ok, skipped, warning } from './check.js'
-
-/** Opens the source of a dataset. It and its listing reject with a DscError. */
-export type OpenSource = (dataset: Dataset) => Promise<{
-  list(options: { readonly signal: AbortSignal }): AsyncIterable<readonly { readonly key: string }[]>
-  close(): Promise<void>
-}>
 
 const SOURCE_TIMEOUT_MS = 20_000
 const CLOCK_TIMEOUT_MS = 5_000
