@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import {
+  chownSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -292,6 +293,18 @@ test('loadConfig gives the same from its memory as from the file, and notices ev
 
   writeFileSync(join(cacheFolder, entry!), '{"stamp":')
   assert.equal((await loadConfig(later)).node, 'b')
+})
+
+test('loadConfig ignores what another user remembered', { skip: process.getuid?.() !== 0 }, async () => {
+  const { options } = arrange('node: a\n')
+  const cacheFolder = join(options.homeDirectory, '.cache', 'dsc-config')
+  const later = { ...options, nowMs: Date.now() + 60_000 }
+  await loadConfig(later)
+  const entry = join(cacheFolder, readdirSync(cacheFolder)[0]!)
+  writeFileSync(entry, readFileSync(entry, 'utf8').replace('"node":"a"', '"node":"forged"'))
+  assert.equal((await loadConfig(later)).node, 'forged')
+  chownSync(entry, 12345, 12345)
+  assert.equal((await loadConfig(later)).node, 'a')
 })
 
 test('loadConfig does not remember a file that changed a moment ago', async () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -47,6 +47,29 @@ test('dsc init --dry-run prints the file and writes nothing', () => {
   assert.match(run.stdout, /^# Configuration of dsc/)
   assert.match(run.stdout, /maxPercent: 80/)
   assert.equal(existsSync(join(folder, 'sub')), false)
+})
+
+test('dsc init asks at a terminal, takes what was typed ahead, and asks again after a mistake', {
+  skip: spawnSync('script', ['--version']).status !== 0,
+  timeout: 30_000,
+}, async () => {
+  const folder = mkdtempSync(join(root, 'd-'))
+  const command = `'${process.execPath}' '${DSC}' init`
+  const terminal = spawn('script', ['-qfec', command, '/dev/null'], {
+    cwd: folder,
+    env: { PATH: process.env.PATH, HOME: root, TERM: 'dumb' },
+  })
+  let screen = ''
+  for await (const chunk of terminal.stdout) {
+    const wasAsking = screen.includes('Folder for the copies')
+    screen += String(chunk)
+    if (!wasAsking && screen.includes('Folder for the copies')) terminal.stdin.write('/c\n700\n70\ngpu-01\n')
+  }
+  assert.match(screen, /expected a percentage above 0 and up to 100, found "700"/)
+  const text = readFileSync(join(folder, 'dsc.yaml'), 'utf8')
+  assert.match(text, /^node: gpu-01\b/m)
+  assert.match(text, /^ {2}root: \/c$/m)
+  assert.match(text, /^ {2}maxPercent: 70\b/m)
 })
 
 test('dsc init refuses values that dsc would not accept', () => {
