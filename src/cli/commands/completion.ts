@@ -34,16 +34,12 @@ export function completionCommand(context: CliContext, loadProgram: () => Promis
 }
 
 /** Names in dsc.yaml and in the record, sorted. Asking for names must not create a record. */
-async function listDatasetNames({ config: loadConfig, openers }: CliContext): Promise<string[]> {
+async function listDatasetNames({ config: loadConfig, openRecord }: CliContext): Promise<string[]> {
   const { datasets, record } = await loadConfig()
   const names = new Set(datasets.map(({ name }) => name))
   if (record.kind === 'postgres' || existsSync(record.path)) {
-    const store = await openers.openRecord(record)
-    try {
-      for (const { name } of await store.listDatasets()) names.add(name)
-    } finally {
-      await store.close()
-    }
+    const store = await openRecord()
+    for (const { name } of await store.listDatasets()) names.add(name)
   }
   return [...names].toSorted()
 }

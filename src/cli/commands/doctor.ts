@@ -4,10 +4,9 @@ import { alignColumns } from '../align-columns.js'
 import type { CliContext } from '../context.js'
 import type { Check } from '../doctor/check.js'
 import { runChecks } from '../doctor/run-checks.js'
-import type { Openers } from '../openers.js'
 
 /** `dsc doctor`: checks this machine, the configuration, the record and the sources. */
-export function doctorCommand(context: CliContext, openers: Openers): Command {
+export function doctorCommand(context: CliContext): Command {
   return new Command('doctor')
     .description('check this machine, the configuration, the record and access to the sources')
     .option('--exit-codes', 'print the exit codes of dsc and what they mean')
@@ -23,7 +22,7 @@ export function doctorCommand(context: CliContext, openers: Openers): Command {
         )
         return
       }
-      const checks = await runChecks(context, openers)
+      const checks = await runChecks(context)
       context.report.result({ checks }, () => formatChecks(checks))
       const failures = checks.filter(({ status }) => status === 'failed')
       if (failures.length === 0) return

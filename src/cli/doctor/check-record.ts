@@ -6,8 +6,11 @@ import { isDscError } from '../../failure/dsc-error.js'
 import { redactUrl } from '../../failure/redact.js'
 import { readFileSystemKind } from '../../platform/file-system-kind.js'
 import { findNearestExisting } from '../../platform/nearest-folder.js'
-import type { OpenRecord } from '../openers.js'
+import type { RecordStore } from '../../records/record-store.js'
 import { type Check, errorCodeOf, failed, ok } from './check.js'
+
+/** Opens the record, which somebody else closes. Rejects with a DscError. */
+type OpenRecord = () => Promise<Pick<RecordStore, 'listDatasets'>>
 
 /** Checks that the record can be opened and that SQLite can do its work where the record lies. */
 export async function checkRecord(location: RecordLocation, open: OpenRecord): Promise<Check[]> {
@@ -15,13 +18,8 @@ export async function checkRecord(location: RecordLocation, open: OpenRecord): P
   if (checks.some(({ status }) => status === 'failed')) return checks
   const url = redactUrl(location.url)
   try {
-    const record = await open(location)
-    try {
-      const { length } = await record.listDatasets()
-      return [...checks, ok('record', `${url} opens, with ${length} dataset${length === 1 ? '' : 's'}`)]
-    } finally {
-      await record.close()
-    }
+    const { length } = await (await open()).listDatasets()
+    return [...checks, ok('record', `${url} opens, with ${length} dataset${length === 1 ? '' : 's'}`)]
   } catch (error) {
     if (!isDscError(error)) throw error
     return [...checks, failed('record', error.message, error.hint)]

@@ -2,8 +2,11 @@ import { isDscError } from '../../failure/dsc-error.js'
 import { redactUrl } from '../../failure/redact.js'
 import type { Dataset } from '../../model/dataset.js'
 import { formatDuration } from '../../model/duration.js'
-import type { OpenSource } from '../openers.js'
+import type { Source } from '../../stage/source.js'
 import { type Check, failed, ok, skipped, warning } from './check.js'
+
+/** Opens the source of a dataset. It and its listing reject with a DscError. */
+export type OpenSource = (dataset: Dataset) => Promise<Pick<Source, 'list' | 'close'>>
 
 const SOURCE_TIMEOUT_MS = 20_000
 const CLOCK_TIMEOUT_MS = 5_000

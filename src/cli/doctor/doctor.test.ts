@@ -11,10 +11,9 @@ import { DscError, FAILURES } from '../../failure/dsc-error.js'
 import type { Dataset } from '../../model/dataset.js'
 import { openSqliteRecord } from '../../records/sqlite/record-store.js'
 import { listExitCodes } from '../commands/doctor.js'
-import type { OpenSource } from '../openers.js'
 import { checkCacheRoot, checkFreeSpace, checkInodes } from './check-cache-root.js'
 import { checkRecord } from './check-record.js'
-import { checkClocks, checkSources, judgeSkew } from './check-sources.js'
+import { checkClocks, checkSources, judgeSkew, type OpenSource } from './check-sources.js'
 
 const root = mkdtempSync(join(tmpdir(), 'dsc-doctor-'))
 after(() => rmSync(root, { recursive: true }))
@@ -29,7 +28,15 @@ function configWith(cacheRoot: string): Promise<Config> {
 function sourceOf(keys: readonly string[]): OpenSource {
   return async () => ({
     async *list() {
-      if (keys.length > 0) yield keys.map((key) => ({ key }))
+      if (keys.length > 0)
+        yield keys.map((key) => ({
+          key,
+          sizeBytes: 1,
+          etag: null,
+          versionId: null,
+          checksum: null,
+          modifiedAtMs: 0,
+        }))
     },
     async close() {},
   })
@@ -97,7 +104,7 @@ test('a record that does not open fails with its own words and without its passw
     throw new DscError('RECORD_UNAVAILABLE', 'no answer', { hint: 'start it' })
   })
   assert.deepEqual(checks, [{ name: 'record', status: 'failed', detail: 'no answer', hint: 'start it' }])
-  const fine = { listDatasets: async () => [{ name: 'flowers' }], close: async () => {} }
+  const fine = { listDatasets: async () => [flowers] }
   const [shown] = await checkRecord({ kind: 'postgres', url: 'postgres://u:hunter2@h/d' }, async () => fine)
   assert.equal(shown?.detail, 'postgres://h/d opens, with 1 dataset')
 })

@@ -1,13 +1,12 @@
 import type { Config } from '../../config/config.js'
 import { isDscError } from '../../failure/dsc-error.js'
 import type { CliContext } from '../context.js'
-import type { Openers } from '../openers.js'
 import { type Check, failed, ok, skipped } from './check.js'
 import { checkCacheRoot } from './check-cache-root.js'
 import { checkClocks, checkSources } from './check-sources.js'
 
 /** Runs every check, in the order in which a new user meets the parts. */
-export async function runChecks(context: CliContext, openers: Openers): Promise<Check[]> {
+export async function runChecks(context: CliContext): Promise<Check[]> {
   const checks: Check[] = [ok('node', process.versions.node)]
   let config: Config
   try {
@@ -23,8 +22,8 @@ export async function runChecks(context: CliContext, openers: Openers): Promise<
   checks.push(ok('configuration', config.filePath ?? 'no dsc.yaml, defaults for one user'))
   checks.push(...(await checkCacheRoot(config)))
   const { checkRecord } = await import('./check-record.js')
-  checks.push(...(await checkRecord(config.record, openers.openRecord)))
+  checks.push(...(await checkRecord(config.record, context.openRecord)))
   checks.push(...(await checkClocks(config.datasets, context)))
-  checks.push(...(await checkSources(config.datasets, openers.openSource, context.signal)))
+  checks.push(...(await checkSources(config.datasets, context.openSource, context.signal)))
   return checks
 }
