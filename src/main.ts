@@ -47,6 +47,7 @@ export async function main(): Promise<void> {
     config,
     openRecord,
     openCache: once(async () => openCache(await config(), await openRecord())),
+    openSource,
   }
   try {
     await runProgram(argv, context, readVersion())
