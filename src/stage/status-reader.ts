@@ -1,0 +1,125 @@
+import type { CopyUse } from '../model/copy.js'
+import type { Lease } from '../model/lease.js'
+import type { RecordEvent } from '../model/record-event.js'
+import type { RecordStore } from '../records/record-store.js'
+import { composeStatus, type StatusSnapshot } from './plan/compose-status.js'
+import { readStatus, STATUS_EVENTS, type StatusFilter } from './status-snapshot.js'
+
+/** Reads the record again and again, each time only what may have changed. */
+export interface StatusReader {
+  /** The record as it is now. Rejects with what the record rejects with; the next call reads everything again. */
+  read(): Promise<StatusSnapshot>
+}
+
+/**
+ * Share of the time that reading everything may take. The rest of the time only transfers, nodes and copies
+ * that new events name are read: at 100,000 copies a full read takes most of a second.
+ */
+const FULL_READ_SHARE = 0.05
+const FULL_READ_INTERVAL_MS = 5_000
+/** Above this many changed copies, one full read is cheaper than one query each. */
+const MAX_CHANGED_COPIES = 50
+
+/** Opens nothing: `record` stays the caller's to close. `nowMs` is the wall clock, `elapsedMs` a steady one. */
+export function createStatusReader(
+  record: RecordStore,
+  filter: StatusFilter,
+  clock: { readonly nowMs: () => number; readonly elapsedMs: () => number },
+): StatusReader {
+  let last: StatusSnapshot | undefined
+  let nextFullReadMs = 0
+
+  const readAll = async () => {
+    const startedMs = clock.elapsedMs()
+    const snapshot = await readStatus(record, filter, clock.nowMs())
+    const tookMs = clock.elapsedMs() - startedMs
+    nextFullReadMs = clock.elapsedMs() + Math.max(FULL_READ_INTERVAL_MS, tookMs / FULL_READ_SHARE)
+    return snapshot
+  }
+
+  const readChanges = async (before: StatusSnapshot): Promise<StatusSnapshot | undefined> => {
+    const nowMs = clock.nowMs()
+    const events = await record.listEvents({ ...filter, limit: STATUS_EVENTS })
+    const changed = findChangedCopies(before, events)
+    if (changed === undefined || changed.size > MAX_CHANGED_COPIES) return undefined
+    const moving = await record.listCopies({ ...filter, states: ['reserved', 'staging', 'evicting'] }, nowMs)
+    for (const copy of before.copies) if (copy.state !== 'ready') changed.add(copy.copyId)
+    const fresh = new Map<string, CopyUse>(moving.map((copy) => [copy.copyId, copy]))
+    const leases: Lease[] = []
+    for (const copyId of new Set([...changed, ...fresh.keys()])) {
+      if (!fresh.has(copyId)) {
+        for (const copy of await record.listCopies({ copyId }, nowMs)) fresh.set(copyId, copy)
+      }
+      leases.push(...(await record.listLeases({ copyId })))
+      changed.add(copyId)
+    }
+    if (changed.size === 0 && events[0]?.sequence === before.events[0]?.sequence) {
+      const nodes = await record.listNodes()
+      if (isSameNodes(nodes, before)) return { ...before, takenAtMs: nowMs }
+    }
+    const copies = mergeCopies(before.copies, changed, fresh)
+    return composeStatus({
+      takenAtMs: nowMs,
+      recordLocation: record.location,
+      nodes: (await record.listNodes()).filter(
+        (entry) => filter.node === undefined || entry.node === filter.node,
+      ),
+      copies,
+      chargedCopies: copies,
+      leases: [...before.leases.filter((lease) => !changed.has(lease.copyId)), ...leases],
+      events,
+    })
+  }
+
+  return {
+    async read() {
+      const before = last
+      last = undefined
+      // Under a dataset filter the usage of a node needs copies that the filter leaves out.
+      const isFullRead =
+        before === undefined || filter.dataset !== undefined || clock.elapsedMs() >= nextFullReadMs
+      last = (isFullRead ? undefined : await readChanges(before)) ?? (await readAll())
+      return last
+    },
+  }
+}
+
+/** Copies that events since `before` name; undefined when events may be missing in between. */
+function findChangedCopies(before: StatusSnapshot, events: readonly RecordEvent[]): Set<string> | undefined {
+  const since = before.events[0]?.sequence ?? -1
+  const recent = events.filter((event) => event.sequence > since)
+  if (recent.length === events.length && events.length >= STATUS_EVENTS) return undefined
+  return new Set(recent.flatMap((event) => (event.copyId === null ? [] : [event.copyId])))
+}
+
+function isSameNodes(nodes: readonly { node: string; seenAtMs: number }[], before: StatusSnapshot): boolean {
+  const seen = new Map(nodes.map((entry) => [entry.node, entry.seenAtMs]))
+  return before.nodes.every((entry) => seen.get(entry.node) === entry.seenAtMs)
+}
+
+/** Replaces the changed copies and keeps the order of the record: dataset, node, creation. */
+function mergeCopies(
+  before: readonly CopyUse[],
+  changed: ReadonlySet<string>,
+  fresh: ReadonlyMap<string, CopyUse>,
+): readonly CopyUse[] {
+  if (changed.size === 0) return before
+  const known = new Set<string>()
+  const kept: CopyUse[] = []
+  for (const copy of before) {
+    const now = changed.has(copy.copyId) ? fresh.get(copy.copyId) : copy
+    if (now === undefined) continue
+    known.add(copy.copyId)
+    kept.push(now)
+  }
+  const added = [...fresh.values()].filter((copy) => !known.has(copy.copyId))
+  if (added.length === 0) return kept
+  return [...kept, ...added].sort(
+    (a, b) =>
+      compareText(a.dataset, b.dataset) || compareText(a.node, b.node) || a.createdAtMs - b.createdAtMs,
+  )
+}
+
+function compareText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
