@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
 import type { CliContext } from './cli/context.js'
 import { readGlobalOptions, runProgram } from './cli/program.js'
 import { createReporter } from './cli/reporter.js'
@@ -15,6 +16,17 @@ export async function main(): Promise<void> {
     signal: stop.signal,
     environment: process.env,
     nowMs: Date.now,
+    config: once(async (overrides = {}) => {
+      const { loadConfig } = await import('./config/load-config.js')
+      return loadConfig({
+        explicitPath: globals.configPath,
+        environment: process.env,
+        workingDirectory: process.cwd(),
+        homeDirectory: homedir(),
+        version: readVersion(),
+        overrides,
+      })
+    }),
   }
   try {
     await runProgram(argv, context, readVersion())
@@ -23,6 +35,17 @@ export async function main(): Promise<void> {
     const failure = showFailure(error, globals.isJson)
     process.stderr.write(`${failure.text}\n`)
     process.exitCode = failure.exitCode
+  }
+}
+
+/** Remembers the first promise: every part of a command sees the same configuration. */
+function once<Arguments extends unknown[], Value>(
+  make: (...given: Arguments) => Promise<Value>,
+): (...given: Arguments) => Promise<Value> {
+  let made: Promise<Value> | undefined
+  return (...given) => {
+    made ??= make(...given)
+    return made
   }
 }
 

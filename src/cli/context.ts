@@ -1,3 +1,5 @@
+import type { Config } from '../config/config.js'
+import type { Overrides } from '../config/resolve-settings.js'
 import type { Reporter } from './reporter.js'
 
 /** What every command is handed. Nothing in it is opened before a command asks for it. */
@@ -8,4 +10,9 @@ export interface CliContext {
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Wall clock, Unix epoch in milliseconds. */
   readonly nowMs: () => number
+  /**
+   * Finds and checks the configuration, once per process; `overrides` are the values of the command's own
+   * flags. Rejects with CONFIG_INVALID.
+   */
+  readonly config: (overrides?: Overrides) => Promise<Config>
 }

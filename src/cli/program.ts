@@ -9,7 +9,13 @@ interface Verb {
   readonly load: () => Promise<(context: CliContext) => Command>
 }
 
-const VERBS: readonly Verb[] = []
+const VERBS: readonly Verb[] = [
+  {
+    name: 'config',
+    summary: 'show every effective setting and where it came from',
+    load: async () => (await import('./commands/config.js')).configCommand,
+  },
+]
 
 /** Options that stand before or after any verb. */
 export interface GlobalOptions {
@@ -27,7 +33,9 @@ export function readGlobalOptions(argv: readonly string[]): GlobalOptions {
   return {
     isJson: own.includes('--json'),
     isQuiet: own.includes('--quiet') || own.includes('-q'),
-    configPath: configWord?.includes('=') ? configWord.slice('--config='.length) : own[configAt + 1],
+    configPath: configWord?.includes('=')
+      ? configWord.slice('--config='.length)
+      : configWord && own[configAt + 1],
   }
 }
 

@@ -1,10 +1,10 @@
-import type { CopyUse } from '../model/copy.js'
+import type { Copy, CopyUse } from '../model/copy.js'
 import type { CachePolicy, DiskUsage } from '../model/policy.js'
 import { type CacheLoad, findShortfalls, type Shortfall, type SpaceRequest } from './quota.js'
 
 /** One copy that an eviction will delete, and why this one. */
 export interface Victim {
-  readonly copy: CopyUse
+  readonly copy: Copy
   readonly reason: string
 }
 
@@ -131,7 +131,7 @@ function sumMissing(remaining: readonly Shortfall[], before: readonly Shortfall[
   }, 0)
 }
 
-function removeCopy(load: CacheLoad, disk: DiskUsage, copy: CopyUse): { load: CacheLoad; disk: DiskUsage } {
+function removeCopy(load: CacheLoad, disk: DiskUsage, copy: Copy): { load: CacheLoad; disk: DiskUsage } {
   const onDiskBytes = copy.state === 'staging' ? copy.writtenBytes : copy.chargedBytes
   const outstandingBytes = copy.state === 'staging' ? Math.max(0, copy.chargedBytes - copy.writtenBytes) : 0
   return {

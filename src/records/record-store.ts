@@ -1,5 +1,5 @@
 import type { FailureCode } from '../failure/dsc-error.js'
-import type { Copy, CopyLock, CopyState, CopyUse } from '../model/copy.js'
+import type { Copy, CopyLock, CopyOrigin, CopyState, CopyUse } from '../model/copy.js'
 import type { Dataset } from '../model/dataset.js'
 import type { Lease, LeaseRequest } from '../model/lease.js'
 import type { NodeEntry } from '../model/node.js'
@@ -38,7 +38,7 @@ export interface RecordStore {
    * Seed steps 2 and 3: uses the newest ready copy on the node if there is one. Renews the lease that the same
    * task and holder already have on it, else adds one; stamps last task and last use.
    */
-  useReady(request: UseRequest, nowMs: number): Promise<Use | undefined>
+  leaseReady(request: UseRequest, nowMs: number): Promise<Use | undefined>
 
   /**
    * Joins the staging of a dataset on a node, or begins it. At most one staging per dataset and node exists.
@@ -100,6 +100,8 @@ export interface RecordStore {
   addEvent(event: Omit<RecordEvent, 'sequence'>): Promise<void>
   /** Newest first. */
   listEvents(filter: EventFilter): Promise<readonly RecordEvent[]>
+  /** Forgets history older than `beforeMs`. Returns how many events that were. */
+  pruneEvents(beforeMs: number): Promise<number>
 
   close(): Promise<void>
 }
@@ -121,6 +123,8 @@ export interface UseRequest {
   readonly dataset: string
   readonly node: string
   readonly lease: LeaseRequest
+  /** Default `use`. */
+  readonly purpose?: 'use' | 'transfer'
 }
 
 /** A copy and the lease that keeps it. */
@@ -130,9 +134,9 @@ export interface Use {
 }
 
 export interface JoinRequest extends UseRequest {
-  /** Null source: only an existing copy is of use. */
   readonly source: Dataset
-  /** Where a new copy is staged: the record stores it, `directoryOf` derives it from the new copy's id. */
+  readonly origin: CopyOrigin
+  /** Where a copy with this id is staged; the record stores the answer. */
   readonly directoryOf: (copyId: string) => string
   readonly stager: LeaseRequest
   /** Stage even where a ready copy exists: its source may have changed (`--refresh`). */
