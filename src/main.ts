@@ -4,6 +4,7 @@ import type { CliContext } from './cli/context.js'
 import { readGlobalOptions, runProgram } from './cli/program.js'
 import { createReporter } from './cli/reporter.js'
 import { showFailure } from './cli/show-failure.js'
+import { DscError } from './failure/dsc-error.js'
 
 /** Runs `dsc` with this process's arguments and sets its exit code. The only place that names concrete adapters. */
 export async function main(): Promise<void> {
@@ -27,6 +28,20 @@ export async function main(): Promise<void> {
         overrides,
       })
     }),
+    async openRecord() {
+      const { record } = await context.config()
+      if (record.kind !== 'sqlite') {
+        throw new DscError(
+          'RECORD_UNAVAILABLE',
+          'a record in PostgreSQL cannot be opened by this version yet',
+          {
+            hint: 'set `record: sqlite:///var/lib/dsc/record.db`',
+          },
+        )
+      }
+      const { openSqliteRecord } = await import('./records/sqlite/record-store.js')
+      return openSqliteRecord(record.path)
+    },
   }
   try {
     await runProgram(argv, context, readVersion())

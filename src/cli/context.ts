@@ -1,5 +1,6 @@
 import type { Config } from '../config/config.js'
 import type { Overrides } from '../config/resolve-settings.js'
+import type { RecordStore } from '../records/record-store.js'
 import type { Reporter } from './reporter.js'
 
 /** What every command is handed. Nothing in it is opened before a command asks for it. */
@@ -15,4 +16,6 @@ export interface CliContext {
    * flags. Rejects with CONFIG_INVALID.
    */
   readonly config: (overrides?: Overrides) => Promise<Config>
+  /** Opens the record that the configuration names; the command closes it. Rejects with RECORD_UNAVAILABLE. */
+  readonly openRecord: () => Promise<RecordStore>
 }

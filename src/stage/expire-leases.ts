@@ -7,7 +7,10 @@ import { findDeadLeases } from './plan/find-dead-leases.js'
  * Ends every lease of this node whose holder is known to be gone, and all that have expired.
  * `asksSlurm`: also ask squeue, which takes a while; only useful when a Slurm job holds something.
  */
-export async function expireDeadLeases(cache: Cache, options: { asksSlurm: boolean }): Promise<readonly Lease[]> {
+export async function expireDeadLeases(
+  cache: Cache,
+  options: { asksSlurm: boolean },
+): Promise<readonly Lease[]> {
   const leases = await cache.record.listLeases({ node: cache.node })
   const hasSlurm = leases.some(({ holder }) => holder.kind === 'slurm')
   const slurmJobs = hasSlurm && options.asksSlurm ? await cache.listSlurmJobs() : undefined

@@ -12,11 +12,10 @@ export interface StatusReader {
 }
 
 /**
- * Share of the time that reading everything may take. The rest of the time only transfers, nodes and copies
- * that new events name are read: at 100,000 copies a full read takes most of a second.
+ * Share of the time that reading everything may take. At 1,000 copies that is every time; at 100,000 a full
+ * read takes most of a second, so in between only transfers, nodes and copies that new events name are read.
  */
 const FULL_READ_SHARE = 0.05
-const FULL_READ_INTERVAL_MS = 5_000
 /** Above this many changed copies, one full read is cheaper than one query each. */
 const MAX_CHANGED_COPIES = 50
 
@@ -33,7 +32,7 @@ export function createStatusReader(
     const startedMs = clock.elapsedMs()
     const snapshot = await readStatus(record, filter, clock.nowMs())
     const tookMs = clock.elapsedMs() - startedMs
-    nextFullReadMs = clock.elapsedMs() + Math.max(FULL_READ_INTERVAL_MS, tookMs / FULL_READ_SHARE)
+    nextFullReadMs = clock.elapsedMs() + tookMs / FULL_READ_SHARE
     return snapshot
   }
 

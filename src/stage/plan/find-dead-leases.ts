@@ -39,7 +39,8 @@ function explainDeath(lease: Lease, seen: HolderObservations): string | undefine
     const state = seen.checkProcess(holder)
     if (state === 'dead') return `process ${holder.pid} on ${holder.host} has ended`
     const isForgotten = lease.expiresAtMs === null && seen.nowMs - lease.renewedAtMs > UNSEEN_PROCESS_LIMIT_MS
-    if (state === 'unknown' && isForgotten) return `process ${holder.pid} on ${holder.host} cannot be seen and has not renewed for 24 h`
+    if (state === 'unknown' && isForgotten)
+      return `process ${holder.pid} on ${holder.host} cannot be seen and has not renewed for 24 h`
   }
   if (holder.kind === 'slurm' && seen.slurmJobs !== undefined && !seen.slurmJobs.has(holder.jobId)) {
     return `Slurm job ${holder.jobId} is not in the queue any more`
