@@ -2,8 +2,8 @@ import type { CopyUse } from '../model/copy.js'
 import type { Lease } from '../model/lease.js'
 import type { RecordEvent } from '../model/record-event.js'
 import type { RecordStore } from '../records/record-store.js'
-import { composeStatus, type StatusSnapshot } from './plan/compose-status.js'
-import { readStatus, STATUS_EVENTS, type StatusFilter } from './status-snapshot.js'
+import { composeStatus, STATUS_EVENTS, type StatusSnapshot } from './plan/compose-status.js'
+import { readStatus, type StatusFilter } from './status-snapshot.js'
 
 /** Reads the record again and again, each time only what may have changed. */
 export interface StatusReader {

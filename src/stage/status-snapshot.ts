@@ -1,13 +1,10 @@
 import type { RecordStore } from '../records/record-store.js'
-import { composeStatus, type StatusSnapshot } from './plan/compose-status.js'
+import { composeStatus, STATUS_EVENTS, type StatusSnapshot } from './plan/compose-status.js'
 
 export interface StatusFilter {
   readonly dataset?: string
   readonly node?: string
 }
-
-/** Events that a snapshot holds at most; `dsc history` reads further back. */
-export const STATUS_EVENTS = 200
 
 /** Reads all that a status shows, once. The record is read in several transactions: counts may differ by a moment. */
 export async function readStatus(

@@ -1,3 +1,4 @@
+import { userInfo } from 'node:os'
 import { Command } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
 import type { RecordStore } from '../../records/record-store.js'
@@ -79,7 +80,7 @@ async function showLive(
 /** Locks through the record; what needs the cache itself is left to its own commands. */
 function recordActions(record: RecordStore, context: CliContext): StatusActions {
   const setLock = async (copyId: string, reason: string | null) => {
-    const by = context.environment.USER ?? context.environment.LOGNAME ?? 'unknown'
+    const by = userInfo().username
     const nowMs = context.nowMs()
     const lock = reason === null ? null : { by, reason, atMs: nowMs }
     const changed = await record.setLock({ copyId }, lock, nowMs)

@@ -4,6 +4,9 @@ import type { NodeEntry } from '../../model/node.js'
 import type { RecordEvent } from '../../model/record-event.js'
 import { measureNodeUsage, type NodeUsage } from './node-usage.js'
 
+/** Events that a snapshot holds at most; `dsc history` reads further back. */
+export const STATUS_EVENTS = 200
+
 /** A node and how full it is against each limit of its policy. */
 export interface NodeStatus extends NodeEntry {
   readonly usage: NodeUsage

@@ -75,11 +75,8 @@ export function drawCopyDetail(
   else if (history.length === 0) lines.push([span('nothing noted', { isDim: true })])
   for (const event of history ?? []) {
     const time = formatMoment(event.atMs, context.nowMs, context.utcOffsetMinutes)
-    lines.push([
-      span(`${time} `, { isDim: true }),
-      span(`${event.kind} `),
-      span(withoutControls(event.reason), { isDim: true }),
-    ])
+    lines.push([span(`${time} `, { isDim: true }), span(event.kind)])
+    for (const text of wrapText(event.reason, width - 2)) lines.push([span(`  ${text}`, { isDim: true })])
   }
   return lines.map((line) => fitLine(line, width))
 }

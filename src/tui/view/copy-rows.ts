@@ -2,24 +2,36 @@ import { formatByteSize } from '../../model/byte-size.js'
 import type { CopyUse } from '../../model/copy.js'
 import type { StatusSnapshot } from '../../stage/plan/compose-status.js'
 import { findKeepers } from '../../stage/plan/explain-copy.js'
+import type { ColumnSpec } from './column-layout.js'
 import { formatCount, formatPercent, formatSpan } from './format-cells.js'
-import { type ListRows, matchesFilter } from './list-rows.js'
+import { type ListRows, matchesFilter, widthOf } from './list-rows.js'
 import { type Span, span } from './styled-line.js'
 
 export const SORT_ORDERS = ['name', 'size', 'used', 'leases'] as const
 export type SortOrder = (typeof SORT_ORDERS)[number]
 
-const COLUMNS = [
-  { title: 'DATASET', width: 16, minWidth: 10, grow: 3 },
-  { title: 'NODE', width: 12, minWidth: 7, grow: 1, dropOrder: 2 },
-  { title: 'STATE', width: 11 },
-  { title: 'SIZE', width: 8, align: 'right' },
-  { title: 'KEPT BY', width: 13, minWidth: 9 },
-  { title: 'USED', width: 4, align: 'right' },
-  { title: 'LAST TASK', width: 16, minWidth: 8, grow: 2, dropOrder: 3 },
-  { title: 'FILES', width: 9, align: 'right', dropOrder: 6 },
-  { title: 'VERSION', width: 12, dropOrder: 5 },
-] as const
+function planColumns(snapshot: StatusSnapshot): readonly ColumnSpec[] {
+  const name = widthOf(names(snapshot.copies, 'dataset'), 7, 60)
+  const node = widthOf(names(snapshot.nodes, 'node'), 4, 24)
+  return [
+    { title: 'DATASET', width: name, minWidth: Math.min(name, 24), grow: 1 },
+    { title: 'NODE', width: node, minWidth: Math.min(node, 10), dropOrder: 2 },
+    { title: 'STATE', width: 11 },
+    { title: 'SIZE', width: 8, align: 'right' },
+    { title: 'KEPT BY', width: 9 },
+    { title: 'USED', width: 4, align: 'right' },
+    { title: 'LAST TASK', width: 16, minWidth: 8, grow: 1, dropOrder: 3 },
+    { title: 'FILES', width: 11, align: 'right', dropOrder: 6 },
+    { title: 'VERSION', width: 12, dropOrder: 5 },
+  ]
+}
+
+function* names<Key extends string>(
+  items: readonly Readonly<Record<Key, string>>[],
+  key: Key,
+): Iterable<string> {
+  for (const item of items) yield item[key]
+}
 
 /** The copies that match the filter, in the given order. */
 export function listCopyRows(snapshot: StatusSnapshot, filter: string, sort: SortOrder): ListRows {
@@ -39,7 +51,7 @@ export function listCopyRows(snapshot: StatusSnapshot, filter: string, sort: Sor
   const copies = sortCopies(found, sort)
   return {
     tab: 'copies',
-    columns: COLUMNS,
+    columns: planColumns(snapshot),
     keys: copies.map((copy) => copy.copyId),
     total: snapshot.copies.length,
     copyIdAt: (index) => copies[index]?.copyId,

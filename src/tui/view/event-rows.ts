@@ -1,16 +1,34 @@
 import type { RecordEvent, RecordEventKind } from '../../model/record-event.js'
 import type { StatusSnapshot } from '../../stage/plan/compose-status.js'
+import type { ColumnSpec } from './column-layout.js'
 import { formatMoment } from './format-cells.js'
-import { type DrawContext, type ListRows, matchesFilter } from './list-rows.js'
+import { type DrawContext, type ListRows, matchesFilter, widthOf } from './list-rows.js'
 import { type Colour, type Span, span } from './styled-line.js'
 
-export const EVENT_COLUMNS = [
-  { title: 'TIME', width: 14, minWidth: 8 },
-  { title: 'WHAT', width: 18, minWidth: 14 },
-  { title: 'DATASET', width: 16, minWidth: 10, grow: 1 },
-  { title: 'NODE', width: 12, minWidth: 7, dropOrder: 2 },
-  { title: 'WHY', width: 30, minWidth: 12, grow: 4 },
-] as const
+function planColumns(events: readonly RecordEvent[]): readonly ColumnSpec[] {
+  const name = widthOf(
+    events.values().map((event) => event.dataset),
+    7,
+    60,
+  )
+  const node = widthOf(
+    events.values().map((event) => event.node),
+    4,
+    24,
+  )
+  const kind = widthOf(
+    events.values().map((event) => event.kind),
+    8,
+    18,
+  )
+  return [
+    { title: 'TIME', width: 14 },
+    { title: 'WHAT', width: kind },
+    { title: 'DATASET', width: name, minWidth: Math.min(name, 16) },
+    { title: 'NODE', width: node, minWidth: Math.min(node, 10), dropOrder: 2 },
+    { title: 'WHY', width: 30, minWidth: 16, grow: 1 },
+  ]
+}
 
 const COLOURS: Readonly<Partial<Record<RecordEventKind, Colour>>> = {
   staged: 'green',
@@ -31,7 +49,7 @@ export function listEventRows(snapshot: StatusSnapshot, filter: string): ListRow
   )
   return {
     tab: 'events',
-    columns: EVENT_COLUMNS,
+    columns: planColumns(snapshot.events),
     keys: events.map((event) => String(event.sequence)),
     total: snapshot.events.length,
     copyIdAt: (index) => events[index]?.copyId ?? undefined,
@@ -40,14 +58,17 @@ export function listEventRows(snapshot: StatusSnapshot, filter: string): ListRow
   }
 }
 
-/** The cells of one event, in the order of `EVENT_COLUMNS`. */
-export function drawEvent(event: RecordEvent, context: DrawContext): readonly Span[] {
+function drawEvent(event: RecordEvent, context: DrawContext): readonly Span[] {
   const color = COLOURS[event.kind]
   return [
     span(formatMoment(event.atMs, context.nowMs, context.utcOffsetMinutes), { isDim: true }),
     span(event.kind, color ? { color } : {}),
     span(event.dataset),
     span(event.node),
-    span(event.task === null ? event.reason : `${event.reason} ${context.glyphs.dot} ${event.task}`),
+    span(
+      event.task === null || event.reason.includes(event.task)
+        ? event.reason
+        : `${event.reason} ${context.glyphs.dot} ${event.task}`,
+    ),
   ]
 }

@@ -58,12 +58,10 @@ export function handleKey(before: ScreenState, key: KeyPress, target: KeyTarget)
     case 'help':
       return readHelp(state, key)
     case 'confirm-evict': {
-      const { copyId } = state.mode
-      const isYes = key.name === 'text' && key.text.toLowerCase() === 'y'
+      const { copyId, dataset } = state.mode
       const after = leaveQuestion(state)
-      if (!isYes || !target.copy)
-        return { state: { ...after, message: { text: 'not evicted', isError: false } } }
-      return { state: after, effect: { kind: 'evict', copyId, dataset: target.copy.dataset } }
+      if (key.name !== 'text' || key.text.toLowerCase() !== 'y') return { state: note(after, 'not evicted') }
+      return { state: after, effect: { kind: 'evict', copyId, dataset } }
     }
     case 'ask-lock-reason': {
       const { copyId, dataset, text } = state.mode
@@ -216,7 +214,12 @@ function act(state: ScreenState, text: string, { copy }: KeyTarget): KeyOutcome 
         return { state: { ...state, message: { text, isError: true } } }
       }
       const question = `Evict ${copy.dataset} from ${copy.node} (${formatByteSize(copy.chargedBytes)})? y/N`
-      return { state: { ...state, mode: { kind: 'confirm-evict', copyId: copy.copyId, question } } }
+      return {
+        state: {
+          ...state,
+          mode: { kind: 'confirm-evict', copyId: copy.copyId, dataset: copy.dataset, question },
+        },
+      }
     }
     default:
       return { state }

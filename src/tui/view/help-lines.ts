@@ -16,8 +16,9 @@ const KEYS: readonly (readonly [string, string])[] = [
 ]
 
 const NOTES = [
-  'KEPT BY says what keeps a copy from being evicted: leases of tasks, a lock, its stager, or having no',
-  'remote source. "-" means idle: it may go when another dataset needs the room.',
+  'KEPT BY says what keeps a copy from being evicted: leases of tasks, a lock,',
+  'its stager, or having no remote source. "-" means idle: it may go when',
+  'another dataset needs the room.',
 ]
 
 /** What the keys do. */

@@ -1,6 +1,7 @@
 import type { ColumnSpec } from './column-layout.js'
 import type { Glyphs } from './glyphs.js'
 import type { Span } from './styled-line.js'
+import { cellWidth } from './text-cells.js'
 import type { ProgressHistory } from './transfer-rates.js'
 
 export const TABS = ['copies', 'leases', 'transfers', 'events', 'nodes'] as const
@@ -26,6 +27,16 @@ export interface ListRows {
   /** One span per column, in the order of `columns`. */
   readonly drawAt: (index: number, widths: readonly number[], context: DrawContext) => readonly Span[]
   readonly emptyText: string
+}
+
+/** Cells of the longest text, at least `least`, at most `most`: a column as wide as what it holds. */
+export function widthOf(texts: Iterable<string>, least: number, most: number): number {
+  let widest = least
+  for (const text of texts) {
+    if (text.length > widest) widest = Math.max(widest, Math.min(most, cellWidth(text)))
+    if (widest >= most) break
+  }
+  return widest
 }
 
 /** Whether any of the texts contains every word of the filter, without regard to case. */

@@ -3,11 +3,10 @@ import type { NodeStatus, StatusSnapshot } from '../../stage/plan/compose-status
 import type { NodeUsage } from '../../stage/plan/node-usage.js'
 import { formatPercent, formatShare, formatSpan } from './format-cells.js'
 import { drawBar } from './glyphs.js'
-import { type DrawContext, type ListRows, matchesFilter } from './list-rows.js'
+import { type DrawContext, type ListRows, matchesFilter, widthOf } from './list-rows.js'
 import { type Colour, type Span, span } from './styled-line.js'
 
-const NODE_COLUMNS = [
-  { title: 'NODE', width: 12, minWidth: 8, grow: 2 },
+const COLUMNS = [
   { title: 'DATASETS', width: 18, minWidth: 14, grow: 1 },
   { title: 'SPACE', width: 30, minWidth: 24, grow: 3 },
   { title: 'FREE', width: 8, align: 'right' },
@@ -22,9 +21,14 @@ const NODE_COLUMNS = [
 export function listNodeRows(snapshot: StatusSnapshot, filter: string, isByPressure = false): ListRows {
   const found = snapshot.nodes.filter((node) => matchesFilter(filter, [node.node, node.cacheRoot]))
   const nodes = isByPressure ? found.toSorted((a, b) => findPressure(b.usage) - findPressure(a.usage)) : found
+  const name = widthOf(
+    snapshot.nodes.values().map((node) => node.node),
+    4,
+    40,
+  )
   return {
     tab: 'nodes',
-    columns: NODE_COLUMNS,
+    columns: [{ title: 'NODE', width: name, minWidth: Math.min(name, 16) }, ...COLUMNS],
     keys: nodes.map((node) => node.node),
     total: snapshot.nodes.length,
     copyIdAt: () => undefined,
@@ -86,7 +90,7 @@ function drawUsage(
   context: DrawContext,
 ): Span {
   if (allowed === null || allowed <= 0) return span(text)
-  const barWidth = Math.min(24, width - Math.max(textWidth, text.length) - 1)
+  const barWidth = Math.min(32, width - Math.max(textWidth, text.length) - 1)
   if (barWidth < 3) return span(text, { color: colourOf(used / allowed) })
   return span(`${drawBar(used / allowed, barWidth, context.glyphs)} ${text}`, {
     color: colourOf(used / allowed),

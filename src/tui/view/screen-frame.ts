@@ -1,4 +1,4 @@
-import type { StatusSnapshot } from '../../stage/plan/compose-status.js'
+import { STATUS_EVENTS, type StatusSnapshot } from '../../stage/plan/compose-status.js'
 import { formatClock, formatCount, formatSpan } from './format-cells.js'
 import type { DrawContext, ListRows, Tab } from './list-rows.js'
 import { TABS } from './list-rows.js'
@@ -54,10 +54,11 @@ export function drawTabs(
     events: snapshot.events.length,
     nodes: snapshot.nodes.length,
   }
+  const isCut = (tab: Tab) => tab === 'events' && counts.events >= STATUS_EVENTS
   const draw = (isShort: boolean): Span[] =>
     TABS.flatMap((tab, at) => {
       const name = isShort ? NAMES[tab].slice(0, 5) : NAMES[tab]
-      const text = ` ${at + 1} ${name} ${counts[tab].toLocaleString('en-US')} `
+      const text = ` ${at + 1} ${name} ${counts[tab].toLocaleString('en-US')}${isCut(tab) ? '+' : ''} `
       return [tab === state.tab ? span(text, { isInverse: true, isBold: true }) : span(text)]
     })
   const right = drawFilter(state, rows, context)
@@ -113,14 +114,13 @@ export function drawFooter(state: ScreenState, width: number, context: DrawConte
     state.mode.kind === 'detail'
       ? ['Esc back', 'l lock', 'u unlock', 'e evict', '? help', 'q quit']
       : state.mode.kind === 'help'
-        ? ['any key: back']
+        ? ['any key: closes']
         : [
             'Enter look',
             '/ filter',
             's sort',
             'Tab list',
-            'l lock',
-            'u unlock',
+            'l u lock',
             'e evict',
             'p prepare',
             '? help',
@@ -129,14 +129,17 @@ export function drawFooter(state: ScreenState, width: number, context: DrawConte
   return fitLine(drawKeys(keys, width), width)
 }
 
-/** As many keys as fit; `q quit` and `? help` stand last and are kept. */
+/** As many keys as fit; the last two, help and quit, are kept. */
 function drawKeys(keys: readonly string[], width: number): Line {
   const kept = [...keys]
   const textOf = () => kept.reduce((sum, key) => sum + key.length + 2, 0)
-  while (textOf() > width && kept.length > 2) kept.splice(kept.length - 3, 1)
+  while (textOf() > width && kept.length > 2) kept.splice(Math.min(3, kept.length - 3), 1)
   return kept.flatMap((key) => {
-    const [name, ...rest] = key.split(' ')
-    return [span(` ${name}`, { color: 'cyan', isBold: true }), span(` ${rest.join(' ')}`, { isDim: true })]
+    const space = key.lastIndexOf(' ')
+    return [
+      span(` ${key.slice(0, space)}`, { color: 'cyan', isBold: true }),
+      span(`${key.slice(space)} `, { isDim: true }),
+    ]
   })
 }
 

@@ -35,11 +35,16 @@ export function planScreen(
 ): ScreenPlan {
   const { rows, columns } = size
   const isTall = rows >= TALL_ROWS
+  const sideColumns =
+    columns >= WIDE_COLUMNS && state.tab !== 'nodes' ? Math.min(80, Math.floor(columns * 0.36)) : 0
+  const isLookingInside = state.detailCopyId !== undefined && sideColumns === 0
   const mostNodes = rows < 12 ? 0 : isTall ? Math.floor(rows / 6) : 3
-  const nodeRows = state.tab === 'nodes' ? 0 : Math.min(Math.max(1, snapshot.nodes.length), mostNodes)
+  const nodeRows =
+    state.tab === 'nodes' || isLookingInside ? 0 : Math.min(Math.max(1, snapshot.nodes.length), mostNodes)
   const mostTransfers = rows < 16 ? 0 : isTall ? Math.floor(rows / 8) : 3
-  const transferRows = state.tab === 'transfers' ? 0 : Math.min(snapshot.transfers.length, mostTransfers)
-  const eventRows = isTall && state.tab !== 'events' ? Math.floor(rows / 6) : 0
+  const transferRows =
+    state.tab === 'transfers' || isLookingInside ? 0 : Math.min(snapshot.transfers.length, mostTransfers)
+  const eventRows = isTall && state.tab !== 'events' && !isLookingInside ? Math.floor(rows / 6) : 0
   const taken =
     1 + // title
     (nodeRows > 0 ? nodeRows + 1 : 0) +
@@ -47,7 +52,5 @@ export function planScreen(
     2 + // tabs and heading
     (eventRows > 0 ? eventRows + 1 : 0) +
     1 // footer
-  const sideColumns =
-    columns >= WIDE_COLUMNS && state.tab !== 'nodes' ? Math.min(80, Math.floor(columns * 0.36)) : 0
   return { nodeRows, transferRows, listHeight: Math.max(1, rows - taken), sideColumns, eventRows }
 }

@@ -9,7 +9,12 @@ export type Mode =
   | { readonly kind: 'filter'; readonly before: string }
   | { readonly kind: 'detail'; readonly copyId: string; readonly scroll: number }
   | { readonly kind: 'help'; readonly scroll: number }
-  | { readonly kind: 'confirm-evict'; readonly copyId: string; readonly question: string }
+  | {
+      readonly kind: 'confirm-evict'
+      readonly copyId: string
+      readonly dataset: string
+      readonly question: string
+    }
   | {
       readonly kind: 'ask-lock-reason'
       readonly copyId: string

@@ -106,7 +106,7 @@ function drawNodes(
   context: DrawContext,
 ): readonly Line[] {
   if (height === 0) return []
-  const rows = listNodeRows(snapshot, '', true)
+  const rows = listNodeRows(snapshot, '', snapshot.nodes.length > height)
   const hidden = rows.keys.length - height
   const shown = hidden > 0 ? height - 1 : height
   const lines = drawList(rows, { offset: 0, height: shown, cursor: undefined }, width, context)

@@ -1,21 +1,34 @@
 import { formatByteSize } from '../../model/byte-size.js'
 import type { StatusSnapshot, TransferStatus } from '../../stage/plan/compose-status.js'
+import type { ColumnSpec } from './column-layout.js'
 import { formatPercent, formatShare, formatSpan } from './format-cells.js'
 import { drawBar } from './glyphs.js'
-import { type DrawContext, type ListRows, matchesFilter } from './list-rows.js'
+import { type DrawContext, type ListRows, matchesFilter, widthOf } from './list-rows.js'
 import { type Span, span } from './styled-line.js'
 import { estimateLeftMs, findRate } from './transfer-rates.js'
 
-const COLUMNS = [
-  { title: 'DATASET', width: 16, minWidth: 10, grow: 2 },
-  { title: 'NODE', width: 12, minWidth: 7, grow: 1, dropOrder: 3 },
-  { title: 'PROGRESS', width: 14, minWidth: 9, grow: 2 },
-  { title: 'WRITTEN', width: 17, align: 'right', dropOrder: 1 },
-  { title: 'RATE', width: 10, align: 'right' },
-  { title: 'LEFT', width: 5, align: 'right' },
-  { title: 'STAGER', width: 16, minWidth: 8, grow: 2, dropOrder: 4 },
-  { title: 'WAIT', width: 5, align: 'right', dropOrder: 5 },
-] as const
+function planColumns(snapshot: StatusSnapshot): readonly ColumnSpec[] {
+  const name = widthOf(
+    snapshot.transfers.values().map((transfer) => transfer.dataset),
+    7,
+    60,
+  )
+  const node = widthOf(
+    snapshot.nodes.values().map((entry) => entry.node),
+    4,
+    24,
+  )
+  return [
+    { title: 'DATASET', width: name, minWidth: Math.min(name, 20), grow: 1 },
+    { title: 'NODE', width: node, minWidth: Math.min(node, 10), dropOrder: 3 },
+    { title: 'PROGRESS', width: 16, minWidth: 13, grow: 1 },
+    { title: 'WRITTEN', width: 17, align: 'right', dropOrder: 2 },
+    { title: 'RATE', width: 10, align: 'right' },
+    { title: 'LEFT', width: 4, align: 'right' },
+    { title: 'STAGER', width: 16, minWidth: 8, grow: 1, dropOrder: 4 },
+    { title: 'WAITING', width: 7, align: 'right', dropOrder: 5 },
+  ]
+}
 
 /** The downloads that match the filter. */
 export function listTransferRows(snapshot: StatusSnapshot, filter: string): ListRows {
@@ -24,7 +37,7 @@ export function listTransferRows(snapshot: StatusSnapshot, filter: string): List
   )
   return {
     tab: 'transfers',
-    columns: COLUMNS,
+    columns: planColumns(snapshot),
     keys: transfers.map((transfer) => transfer.copyId),
     total: snapshot.transfers.length,
     copyIdAt: (index) => transfers[index]?.copyId,
@@ -42,7 +55,7 @@ function drawTransfer(
   const rate = findRate(context.history, transfer.copyId)
   const leftMs = estimateLeftMs(chargedBytes - writtenBytes, rate)
   const isListing = transfer.state === 'reserved'
-  const barWidth = Math.max(1, (widths[2] ?? 9) - 5)
+  const barWidth = Math.min(40, Math.max(1, (widths[2] ?? 9) - 5))
   const progress = isListing
     ? 'listing'
     : `${drawBar(chargedBytes > 0 ? writtenBytes / chargedBytes : 0, barWidth, context.glyphs)} ${formatPercent(writtenBytes, chargedBytes).padStart(4)}`
