@@ -19,16 +19,22 @@ const FULL_READ_SHARE = 0.05
 /** Above this many changed copies, one full read is cheaper than one query each. */
 const MAX_CHANGED_COPIES = 50
 
-/** Opens nothing: `record` stays the caller's to close. `nowMs` is the wall clock, `elapsedMs` a steady one. */
+/** Where the record comes from: `discard` is called when it failed, so that it is opened anew. */
+export interface RecordSupply {
+  readonly current: () => Promise<RecordStore>
+  readonly discard: () => Promise<void>
+}
+
+/** Closes nothing but what failed. `nowMs` is the wall clock, `elapsedMs` a steady one. */
 export function createStatusReader(
-  record: RecordStore,
+  supply: RecordSupply,
   filter: StatusFilter,
   clock: { readonly nowMs: () => number; readonly elapsedMs: () => number },
 ): StatusReader {
   let last: StatusSnapshot | undefined
   let nextFullReadMs = 0
 
-  const readAll = async () => {
+  const readAll = async (record: RecordStore) => {
     const startedMs = clock.elapsedMs()
     const snapshot = await readStatus(record, filter, clock.nowMs())
     const tookMs = clock.elapsedMs() - startedMs
@@ -36,7 +42,10 @@ export function createStatusReader(
     return snapshot
   }
 
-  const readChanges = async (before: StatusSnapshot): Promise<StatusSnapshot | undefined> => {
+  const readChanges = async (
+    record: RecordStore,
+    before: StatusSnapshot,
+  ): Promise<StatusSnapshot | undefined> => {
     const nowMs = clock.nowMs()
     const events = await record.listEvents({ ...filter, limit: STATUS_EVENTS })
     const changed = findChangedCopies(before, events)
@@ -77,8 +86,14 @@ export function createStatusReader(
       // Under a dataset filter the usage of a node needs copies that the filter leaves out.
       const isFullRead =
         before === undefined || filter.dataset !== undefined || clock.elapsedMs() >= nextFullReadMs
-      last = (isFullRead ? undefined : await readChanges(before)) ?? (await readAll())
-      return last
+      const record = await supply.current()
+      try {
+        last = (isFullRead ? undefined : await readChanges(record, before)) ?? (await readAll(record))
+        return last
+      } catch (error) {
+        await supply.discard()
+        throw error
+      }
     },
   }
 }

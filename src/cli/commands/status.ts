@@ -6,8 +6,15 @@ import { describeStatus } from '../../stage/status-json.js'
 import { readStatus, type StatusFilter } from '../../stage/status-snapshot.js'
 import type { StatusActions } from '../../tui/status-actions.js'
 import type { CliContext } from '../context.js'
+import { createRecordSource } from '../record-source.js'
 import { formatStatus } from '../status-table.js'
 import { findTerminalWidth } from '../text-table.js'
+
+/** Makes what the keys of the screen do; `openRecord` gives the record that the screen reads. */
+export type CreateStatusActions = (
+  openRecord: () => Promise<RecordStore>,
+  context: CliContext,
+) => StatusActions
 
 interface StatusOptions {
   readonly plain?: true
@@ -18,7 +25,7 @@ interface StatusOptions {
 /** `dsc status`: a live screen on a terminal, a table or JSON elsewhere. */
 export function statusCommand(
   context: CliContext,
-  createActions: (record: RecordStore, context: CliContext) => StatusActions = recordActions,
+  createActions: CreateStatusActions = recordActions,
 ): Command {
   return new Command('status')
     .description('look at nodes, copies, leases and downloads: live on a terminal, else a table')
@@ -43,13 +50,14 @@ Examples:
         !context.report.isJson &&
         process.stdout.isTTY === true &&
         process.stdin.isTTY === true
+      if (isLive) {
+        await showLive(filter, context, createActions)
+        return
+      }
       const record = await context.openRecord()
       try {
-        if (isLive) await showLive(record, filter, context, createActions(record, context))
-        else {
-          const snapshot = await readStatus(record, filter, context.nowMs())
-          context.report.result(describeStatus(snapshot), () => formatStatus(snapshot, findTerminalWidth()))
-        }
+        const snapshot = await readStatus(record, filter, context.nowMs())
+        context.report.result(describeStatus(snapshot), () => formatStatus(snapshot, findTerminalWidth()))
       } finally {
         await record.close()
       }
@@ -57,32 +65,39 @@ Examples:
 }
 
 async function showLive(
-  record: RecordStore,
   filter: StatusFilter,
   context: CliContext,
-  actions: StatusActions,
+  createActions: CreateStatusActions,
 ): Promise<void> {
   const { createStatusReader } = await import('../../stage/status-reader.js')
   const { showStatusScreen } = await import('../../tui/start.js')
-  await showStatusScreen({
-    reader: createStatusReader(record, filter, {
+  const { record: place } = await context.config()
+  const records = createRecordSource(context.openRecord, place.kind === 'sqlite' ? place.path : undefined)
+  try {
+    // A record that cannot be opened at all is a failure of the command; one that goes away later is shown.
+    await records.current()
+    const clock = { nowMs: context.nowMs, elapsedMs: () => performance.now() }
+    await showStatusScreen({
+      reader: createStatusReader(records, filter, clock),
+      readHistory: async (copyId) => (await records.current()).listEvents({ copyId, limit: 50 }),
+      actions: createActions(records.current, context),
+      environment: context.environment,
       nowMs: context.nowMs,
-      elapsedMs: () => performance.now(),
-    }),
-    readHistory: (copyId) => record.listEvents({ copyId, limit: 50 }),
-    actions,
-    environment: context.environment,
-    nowMs: context.nowMs,
-    signal: context.signal,
-  })
+      signal: context.signal,
+    })
+  } finally {
+    await records.discard()
+  }
+  if (context.signal.aborted) throw new DscError('INTERRUPTED', `stopped by ${String(context.signal.reason)}`)
 }
 
 /** Locks through the record; what needs the cache itself is left to its own commands. */
-function recordActions(record: RecordStore, context: CliContext): StatusActions {
+function recordActions(openRecord: () => Promise<RecordStore>, context: CliContext): StatusActions {
   const setLock = async (copyId: string, reason: string | null) => {
     const by = userInfo().username
     const nowMs = context.nowMs()
     const lock = reason === null ? null : { by, reason, atMs: nowMs }
+    const record = await openRecord()
     const changed = await record.setLock({ copyId }, lock, nowMs)
     if (changed.length === 0) throw new DscError('COPY_NOT_FOUND', 'the copy is gone')
   }

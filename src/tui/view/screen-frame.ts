@@ -24,7 +24,7 @@ export function drawTitle(
   const name = span(' dsc status ', { isBold: true })
   if (problem) {
     const since = formatSpan(context.nowMs - problem.sinceMs)
-    const text = ` record unreachable for ${since}, trying again: ${problem.message}`
+    const text = ` unreachable for ${since}, retrying: ${problem.message}`
     return spreadLine([name, span(fitText(text, cellWidth(text)), { color: 'red' })], [clock], width)
   }
   const where = snapshot ? ` ${snapshot.recordLocation}` : ' reading the record'
