@@ -2,7 +2,8 @@ import type { CopyUse } from '../model/copy.js'
 import type { Lease } from '../model/lease.js'
 import type { RecordEvent } from '../model/record-event.js'
 import type { RecordStore } from '../records/record-store.js'
-import { composeStatus, STATUS_EVENTS, type StatusSnapshot } from './plan/compose-status.js'
+import { STATUS_EVENTS, type StatusSnapshot } from './plan/compose-status.js'
+import { updateStatus } from './plan/update-status.js'
 import { readStatus, type StatusFilter } from './status-snapshot.js'
 
 /** Reads the record again and again, each time only what may have changed. */
@@ -61,20 +62,13 @@ export function createStatusReader(
       leases.push(...(await record.listLeases({ copyId })))
       changed.add(copyId)
     }
-    if (changed.size === 0 && events[0]?.sequence === before.events[0]?.sequence) {
-      const nodes = await record.listNodes()
-      if (isSameNodes(nodes, before)) return { ...before, takenAtMs: nowMs }
-    }
-    const copies = mergeCopies(before.copies, changed, fresh)
-    return composeStatus({
+    const nodes = await record.listNodes()
+    return updateStatus(before, {
       takenAtMs: nowMs,
-      recordLocation: record.location,
-      nodes: (await record.listNodes()).filter(
-        (entry) => filter.node === undefined || entry.node === filter.node,
-      ),
-      copies,
-      chargedCopies: copies,
-      leases: [...before.leases.filter((lease) => !changed.has(lease.copyId)), ...leases],
+      nodes: nodes.filter((entry) => filter.node === undefined || entry.node === filter.node),
+      copyIds: changed,
+      copies: fresh,
+      leases,
       events,
     })
   }
@@ -104,36 +98,4 @@ function findChangedCopies(before: StatusSnapshot, events: readonly RecordEvent[
   const recent = events.filter((event) => event.sequence > since)
   if (recent.length === events.length && events.length >= STATUS_EVENTS) return undefined
   return new Set(recent.flatMap((event) => (event.copyId === null ? [] : [event.copyId])))
-}
-
-function isSameNodes(nodes: readonly { node: string; seenAtMs: number }[], before: StatusSnapshot): boolean {
-  const seen = new Map(nodes.map((entry) => [entry.node, entry.seenAtMs]))
-  return before.nodes.every((entry) => seen.get(entry.node) === entry.seenAtMs)
-}
-
-/** Replaces the changed copies and keeps the order of the record: dataset, node, creation. */
-function mergeCopies(
-  before: readonly CopyUse[],
-  changed: ReadonlySet<string>,
-  fresh: ReadonlyMap<string, CopyUse>,
-): readonly CopyUse[] {
-  if (changed.size === 0) return before
-  const known = new Set<string>()
-  const kept: CopyUse[] = []
-  for (const copy of before) {
-    const now = changed.has(copy.copyId) ? fresh.get(copy.copyId) : copy
-    if (now === undefined) continue
-    known.add(copy.copyId)
-    kept.push(now)
-  }
-  const added = [...fresh.values()].filter((copy) => !known.has(copy.copyId))
-  if (added.length === 0) return kept
-  return [...kept, ...added].sort(
-    (a, b) =>
-      compareText(a.dataset, b.dataset) || compareText(a.node, b.node) || a.createdAtMs - b.createdAtMs,
-  )
-}
-
-function compareText(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0
 }

@@ -65,16 +65,8 @@ export interface StatusParts {
 export function composeStatus(parts: StatusParts): StatusSnapshot {
   const byNode = Map.groupBy(parts.chargedCopies, (copy) => copy.node)
   const byId = new Map(parts.copies.map((copy) => [copy.copyId, copy]))
-  const leases = parts.leases.flatMap((lease) => {
-    const copy = byId.get(lease.copyId)
-    return copy ? [{ ...lease, dataset: copy.dataset, node: copy.node }] : []
-  })
-  const underWay = parts.copies.filter((copy) => copy.state === 'reserved' || copy.state === 'staging')
-  const theirs = new Set(underWay.map((copy) => copy.copyId))
-  const leasesOf = Map.groupBy(
-    leases.filter((lease) => theirs.has(lease.copyId)),
-    (lease) => lease.copyId,
-  )
+  const leases = joinLeases(parts.leases, byId)
+  const moving = parts.copies.filter((copy) => copy.state === 'reserved' || copy.state === 'staging')
   return {
     takenAtMs: parts.takenAtMs,
     recordLocation: parts.recordLocation,
@@ -84,9 +76,33 @@ export function composeStatus(parts: StatusParts): StatusSnapshot {
     })),
     copies: parts.copies,
     leases,
-    transfers: underWay.map((copy) => describeTransfer(copy, leasesOf.get(copy.copyId) ?? [])),
+    transfers: describeTransfers(moving, leases),
     events: parts.events,
   }
+}
+
+/** Adds to each lease what its copy is of; leases of unknown copies are left out. */
+export function joinLeases(
+  leases: readonly Lease[],
+  copies: ReadonlyMap<string, CopyUse>,
+): readonly LeaseStatus[] {
+  return leases.flatMap((lease) => {
+    const copy = copies.get(lease.copyId)
+    return copy ? [{ ...lease, dataset: copy.dataset, node: copy.node }] : []
+  })
+}
+
+/** What is known of copies under way, with their stagers and waiters. */
+export function describeTransfers(
+  moving: readonly CopyUse[],
+  leases: readonly LeaseStatus[],
+): readonly TransferStatus[] {
+  const copyIds = new Set(moving.map((copy) => copy.copyId))
+  const leasesOf = Map.groupBy(
+    leases.filter((lease) => copyIds.has(lease.copyId)),
+    (lease) => lease.copyId,
+  )
+  return moving.map((copy) => describeTransfer(copy, leasesOf.get(copy.copyId) ?? []))
 }
 
 function describeTransfer(copy: CopyUse, leases: readonly Lease[]): TransferStatus {

@@ -13,6 +13,9 @@ export interface StatusView {
   readonly refresh: () => void
 }
 
+/** Share of the time that reading may take, so that keys are answered while the record is large or slow. */
+const READ_SHARE = 0.2
+
 type Known = Omit<StatusView, 'refresh'>
 
 /** Reads the record every `intervalMs`, one read at a time; not while paused. */
@@ -38,6 +41,7 @@ export function useStatus(
       isReading = true
       isWanted = false
       clearTimeout(timer)
+      const startedMs = performance.now()
       try {
         const snapshot = await reader.read()
         if (!isStopped) {
@@ -58,7 +62,8 @@ export function useStatus(
         }
       }
       isReading = false
-      if (!isStopped) timer = setTimeout(read, isWanted ? 0 : intervalMs)
+      const tookMs = performance.now() - startedMs
+      if (!isStopped) timer = setTimeout(read, isWanted ? 0 : Math.max(intervalMs, tookMs / READ_SHARE))
     }
     wake.current = () => void read()
     void read()
