@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.js'
 import type { Overrides } from '../config/resolve-settings.js'
 import type { RecordStore } from '../records/record-store.js'
+import type { Cache } from '../stage/cache.js'
 import type { Reporter } from './reporter.js'
 
 /** What every command is handed. Nothing in it is opened before a command asks for it. */
@@ -8,6 +9,8 @@ export interface CliContext {
   readonly report: Reporter
   /** Aborts on SIGINT, SIGTERM and SIGHUP. */
   readonly signal: AbortSignal
+  /** The words after `--`: a command to run, not dsc's own arguments. */
+  readonly commandWords: readonly string[]
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Wall clock, Unix epoch in milliseconds. */
   readonly nowMs: () => number
@@ -16,6 +19,10 @@ export interface CliContext {
    * flags. Rejects with CONFIG_INVALID.
    */
   readonly config: (overrides?: Overrides) => Promise<Config>
-  /** Opens the record that the configuration names; the command closes it. Rejects with RECORD_UNAVAILABLE. */
+  /** Opens the configured record, once per process; it is closed when the command ends. */
   readonly openRecord: () => Promise<RecordStore>
+  /** Opens the configured record once more, for a command that outlives it; the caller closes it. */
+  readonly reopenRecord: () => Promise<RecordStore>
+  /** Opens this node's cache over the record. Rejects with CACHE_ROOT_INVALID when the root is unusable. */
+  readonly openCache: () => Promise<Cache>
 }

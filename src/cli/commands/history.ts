@@ -29,18 +29,14 @@ Examples:
     )
     .action(async (dataset: string | undefined, options: HistoryOptions) => {
       const record = await context.openRecord()
-      try {
-        const nowMs = context.nowMs()
-        const events = await record.listEvents({
-          limit: options.limit,
-          ...(dataset === undefined ? {} : { dataset }),
-          ...(options.node === undefined ? {} : { node: options.node }),
-          ...(options.since === undefined ? {} : { sinceMs: nowMs - options.since }),
-        })
-        context.report.result(events.map(describeEvent), () => formatHistory(events, dataset))
-      } finally {
-        await record.close()
-      }
+      const nowMs = context.nowMs()
+      const events = await record.listEvents({
+        limit: options.limit,
+        ...(dataset === undefined ? {} : { dataset }),
+        ...(options.node === undefined ? {} : { node: options.node }),
+        ...(options.since === undefined ? {} : { sinceMs: nowMs - options.since }),
+      })
+      context.report.result(events.map(describeEvent), () => formatHistory(events, dataset))
     })
 }
 

@@ -33,42 +33,38 @@ Examples:
     )
     .action(async (options: LeasesOptions) => {
       const record = await context.openRecord()
-      try {
-        const nowMs = context.nowMs()
-        const { leases } = await readStatus(
-          record,
-          {
-            ...(options.dataset === undefined ? {} : { dataset: options.dataset }),
-            ...(options.node === undefined ? {} : { node: options.node }),
-          },
-          nowMs,
+      const nowMs = context.nowMs()
+      const { leases } = await readStatus(
+        record,
+        {
+          ...(options.dataset === undefined ? {} : { dataset: options.dataset }),
+          ...(options.node === undefined ? {} : { node: options.node }),
+        },
+        nowMs,
+      )
+      const dead = new Map(
+        findDeadLeases(leases, { checkProcess, slurmJobs: undefined, nowMs }).map((found) => [
+          found.leaseId,
+          found.reason,
+        ]),
+      )
+      const shown = leases
+        .map(
+          (lease): ShownLease => ({
+            ...lease,
+            staleReason: dead.get(lease.leaseId) ?? (isLeaseLive(lease, nowMs) ? null : 'it has expired'),
+          }),
         )
-        const dead = new Map(
-          findDeadLeases(leases, { checkProcess, slurmJobs: undefined, nowMs }).map((found) => [
-            found.leaseId,
-            found.reason,
-          ]),
-        )
-        const shown = leases
-          .map(
-            (lease): ShownLease => ({
-              ...lease,
-              staleReason: dead.get(lease.leaseId) ?? (isLeaseLive(lease, nowMs) ? null : 'it has expired'),
-            }),
-          )
-          .filter((lease) => options.task === undefined || lease.task === options.task)
-          .filter((lease) => !options.stale || lease.staleReason !== null)
-        context.report.result(
-          shown.map((lease) => ({ ...describeLease(lease), staleReason: lease.staleReason })),
-          () =>
-            shown.length === 0
-              ? options.stale
-                ? 'No stale leases.'
-                : 'No leases.'
-              : formatLeases(shown, nowMs, findTerminalWidth()),
-        )
-      } finally {
-        await record.close()
-      }
+        .filter((lease) => options.task === undefined || lease.task === options.task)
+        .filter((lease) => !options.stale || lease.staleReason !== null)
+      context.report.result(
+        shown.map((lease) => ({ ...describeLease(lease), staleReason: lease.staleReason })),
+        () =>
+          shown.length === 0
+            ? options.stale
+              ? 'No stale leases.'
+              : 'No leases.'
+            : formatLeases(shown, nowMs, findTerminalWidth()),
+      )
     })
 }

@@ -28,42 +28,38 @@ Examples:
     )
     .action(async (dataset: string, options: { node?: string }) => {
       const record = await context.openRecord()
-      try {
-        const nowMs = context.nowMs()
-        const onNode = options.node === undefined ? {} : { node: options.node }
-        const status = await readStatus(record, onNode, nowMs)
-        const events = await record.listEvents({ dataset, ...onNode, limit: EVENTS })
-        const isKnown =
-          events.length > 0 ||
-          status.copies.some((copy) => copy.dataset === dataset) ||
-          (await record.findDataset(dataset)) !== undefined ||
-          (await context.config()).datasets.some((declared) => declared.name === dataset)
-        if (!isKnown) {
-          throw new DscError('DATASET_UNKNOWN', `the record knows no dataset ${JSON.stringify(dataset)}`, {
-            hint: 'dsc dataset ls',
-          })
-        }
-        const explained = explainDataset(dataset, { copies: status.copies, leases: status.leases, events })
-        const data = {
-          dataset,
-          copies: explained.copies.map(({ copy, origin, keepers, leases, rank }) => ({
-            ...describeCopy(copy),
-            hereBecause: origin ? describeEvent(origin) : null,
-            keptBy: keepers,
-            leases: leases.map(describeLease),
-            evictionRank: rank ?? null,
-          })),
-          lastEvicted: explained.lastEvicted ? describeEvent(explained.lastEvicted) : null,
-          lastRefused: explained.lastRefused ? describeEvent(explained.lastRefused) : null,
-          lastFailed: explained.lastFailed ? describeEvent(explained.lastFailed) : null,
-          nextVictims: explained.nextVictims.map(({ lastUsedAtMs, ...victim }) => ({
-            ...victim,
-            lastUsedAt: new Date(lastUsedAtMs).toISOString(),
-          })),
-        }
-        context.report.result(data, () => formatExplanation(explained, nowMs, findTerminalWidth()))
-      } finally {
-        await record.close()
+      const nowMs = context.nowMs()
+      const onNode = options.node === undefined ? {} : { node: options.node }
+      const status = await readStatus(record, onNode, nowMs)
+      const events = await record.listEvents({ dataset, ...onNode, limit: EVENTS })
+      const isKnown =
+        events.length > 0 ||
+        status.copies.some((copy) => copy.dataset === dataset) ||
+        (await record.findDataset(dataset)) !== undefined ||
+        (await context.config()).datasets.some((declared) => declared.name === dataset)
+      if (!isKnown) {
+        throw new DscError('DATASET_UNKNOWN', `the record knows no dataset ${JSON.stringify(dataset)}`, {
+          hint: 'dsc dataset ls',
+        })
       }
+      const explained = explainDataset(dataset, { copies: status.copies, leases: status.leases, events })
+      const data = {
+        dataset,
+        copies: explained.copies.map(({ copy, origin, keepers, leases, rank }) => ({
+          ...describeCopy(copy),
+          hereBecause: origin ? describeEvent(origin) : null,
+          keptBy: keepers,
+          leases: leases.map(describeLease),
+          evictionRank: rank ?? null,
+        })),
+        lastEvicted: explained.lastEvicted ? describeEvent(explained.lastEvicted) : null,
+        lastRefused: explained.lastRefused ? describeEvent(explained.lastRefused) : null,
+        lastFailed: explained.lastFailed ? describeEvent(explained.lastFailed) : null,
+        nextVictims: explained.nextVictims.map(({ lastUsedAtMs, ...victim }) => ({
+          ...victim,
+          lastUsedAt: new Date(lastUsedAtMs).toISOString(),
+        })),
+      }
+      context.report.result(data, () => formatExplanation(explained, nowMs, findTerminalWidth()))
     })
 }
