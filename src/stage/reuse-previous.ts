@@ -25,7 +25,7 @@ export async function reusePrevious(
   signal: AbortSignal,
 ): Promise<{ readonly reusedFiles: number; readonly reusedBytes: number }> {
   const counts = { reusedFiles: 0, reusedBytes: 0 }
-  db.prepare('ATTACH ? AS previous').run(`file:${encodeURI(manifestPath(previousCopyDirectory))}?mode=ro`)
+  db.prepare('ATTACH ? AS previous').run(manifestPath(previousCopyDirectory))
   try {
     const page = db.prepare<[number], ReusableRow>(
       `SELECT mine.id, mine.key, mine.size_bytes, old.id AS old_id FROM object AS mine
