@@ -15,6 +15,8 @@ export type Fault =
   /** Nothing more after so many bytes; -1 = not even a head. The connection stays open. */
   | { readonly kind: 'stall'; readonly afterBytes: number }
   | { readonly kind: 'delay'; readonly delayMs: number }
+  /** Adds headers to the answer, or replaces them; null removes one. */
+  | { readonly kind: 'headers'; readonly headers: Readonly<Record<string, string | null>> }
   /** Slows the body down. */
   | { readonly kind: 'throttle'; readonly bytesPerSecond: number }
 
@@ -144,7 +146,11 @@ function pass(
   fault: Fault | undefined,
 ): void {
   seen.status = found.statusCode ?? 0
-  response.writeHead(found.statusCode ?? 502, found.rawHeaders)
+  if (fault?.kind === 'headers') {
+    for (const [name, value] of Object.entries({ ...found.headers, ...fault.headers }))
+      if (value !== undefined && value !== null) response.setHeader(name, value)
+    response.writeHead(found.statusCode ?? 502)
+  } else response.writeHead(found.statusCode ?? 502, found.rawHeaders)
   response.flushHeaders()
   const limit =
     fault && 'afterBytes' in fault ? (fault.afterBytes ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY
