@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { SOURCE_CHECKSUMS } from '../model/manifest.js'
 import { type SourceBench, startSourceBench } from '../testing/source-bench.js'
 import { createDigest, type DigestAlgorithm } from './digest/digest.js'
 import { downloadFiles } from './download-files.js'
@@ -21,9 +22,15 @@ function base64(algorithm: DigestAlgorithm, ...bodies: Uint8Array[]): string {
   return digest.finish().toString('base64')
 }
 
-async function download(objects: Record<string, Buffer>, headers: Record<string, string | null>) {
+/** No checksum but those that a test adds. */
+const NONE = Object.fromEntries(
+  [...SOURCE_CHECKSUMS, 'type'].map((name): [string, null] => [`x-amz-checksum-${name}`, null]),
+)
+
+async function download(objects: Record<string, Buffer>, added: Record<string, string | null>) {
+  const headers = { ...NONE, ...added }
   const from = await bench.makeSource(objects)
-  // s3rver keeps no checksums: the proxy adds what AWS would send.
+  // s3rver keeps no checksums, others always crc64nvme: the proxy sends what the test wants.
   bench.proxy.setRules([{ match: '^(GET|HEAD) /[^/]+/data/', fault: { kind: 'headers', headers } }])
   const copyDirectory = bench.makePath('copy')
   await listIntoManifest({ ...from, copyDirectory, signal })

@@ -154,6 +154,7 @@ function pass(
   response.flushHeaders()
   const limit =
     fault && 'afterBytes' in fault ? (fault.afterBytes ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY
+  let isCut = false
   found.on('data', (chunk: Buffer) => {
     let bytes = chunk
     const at = fault?.kind === 'flip' ? fault.atByte - seen.sentBytes : -1
@@ -162,7 +163,7 @@ function pass(
       bytes[at]! ^= 1
     }
     const room = limit - seen.sentBytes
-    const isCut = bytes.length > room
+    isCut ||= bytes.length > room
     if (isCut) bytes = bytes.subarray(0, Math.max(0, room))
     seen.sentBytes += bytes.length
     if (bytes.length > 0 && !response.write(bytes)) {
@@ -178,6 +179,8 @@ function pass(
     if (fault?.kind === 'truncate') response.socket?.end()
     if (fault?.kind === 'reset') setImmediate(() => response.socket?.resetAndDestroy())
   })
-  found.on('end', () => response.end())
+  found.on('end', () => {
+    if (!isCut) response.end()
+  })
   found.on('error', () => {})
 }
