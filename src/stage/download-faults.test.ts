@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { isDscError } from '../failure/dsc-error.js'
@@ -160,7 +160,7 @@ test('a prefix without objects is SOURCE_EMPTY', async () => {
 
 test('an object replaced between two parts is noticed, and the next listing is a new one', async () => {
   const old = Buffer.alloc(40 * MIB, 1)
-  const from = await bench.makeSource({ big: old })
+  const from = await bench.makeSource({ a: 'fetched before', big: old })
   bench.proxy.setRules([])
   const copyDirectory = bench.makePath('copy')
   const { version } = await listIntoManifest({ ...from, copyDirectory, signal })
@@ -172,7 +172,10 @@ test('an object replaced between two parts is noticed, and the next listing is a
   })
   const error = await failureOf(downloadFiles({ ...from, copyDirectory, concurrency: 1, signal }))
   assert.equal(error.code, 'SOURCE_CHANGED')
+  bench.proxy.forget()
   const again = await stage(from, copyDirectory)
+  assert.equal(bench.proxy.count(/data\/a$/), 0, 'what did not change is not fetched again')
+  assert.deepEqual(readdirSync(copyDirectory).sort(), ['files', 'manifest.db'])
   assert.notEqual(again.listing.version, version)
   assert.ok(readFileSync(join(copyDirectory, 'files/big')).equals(next))
 })
