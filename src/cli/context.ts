@@ -23,6 +23,8 @@ export interface CliContext {
   readonly config: (overrides?: Overrides) => Promise<Config>
   /** Opens the configured record, once per process; it is closed when the command ends. */
   readonly openRecord: () => Promise<RecordStore>
+  /** Opens the configured record once more, for a command that outlives it; the caller closes it. */
+  readonly reopenRecord: () => Promise<RecordStore>
   /** Opens this node's cache over the record. Rejects with CACHE_ROOT_INVALID when the root is unusable. */
   readonly openCache: () => Promise<Cache>
   /** Opens the source of a dataset; the caller closes it. */

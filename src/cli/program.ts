@@ -83,6 +83,26 @@ const VERBS: readonly Verb[] = [
       return (context) => completionCommand(context, () => loadProgram(context))
     },
   },
+  {
+    name: 'status',
+    summary: 'look at nodes, copies, leases and downloads, live',
+    load: async () => (await import('./commands/status.js')).statusCommand,
+  },
+  {
+    name: 'leases',
+    summary: 'list who keeps which copy',
+    load: async () => (await import('./commands/leases.js')).leasesCommand,
+  },
+  {
+    name: 'history',
+    summary: 'list what happened, newest first',
+    load: async () => (await import('./commands/history.js')).historyCommand,
+  },
+  {
+    name: 'why',
+    summary: 'explain why a dataset is here, was evicted or refused',
+    load: async () => (await import('./commands/why.js')).whyCommand,
+  },
 ]
 
 /** Options that stand before or after any verb. */

@@ -1,4 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander'
+import { DscError } from '../failure/dsc-error.js'
 import { parseByteSize } from '../model/byte-size.js'
 import { parseDuration } from '../model/duration.js'
 
@@ -30,5 +31,15 @@ function asArgument<T>(parse: () => T): T {
     return parse()
   } catch (error) {
     throw new InvalidArgumentError(error instanceof Error ? error.message : String(error))
+  }
+}
+
+/** Runs a parser of the model on what the user typed; its RangeError becomes a USAGE failure. */
+export function parseWord<T>(parse: (raw: string) => T, raw: string): T {
+  try {
+    return parse(raw)
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    throw new DscError('USAGE', error.message)
   }
 }
