@@ -1,3 +1,4 @@
+import { redactUrl } from '../../failure/redact.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import type { CopyUse } from '../../model/copy.js'
 import { formatHolder, isLeaseLive } from '../../model/lease.js'
@@ -35,7 +36,7 @@ export function drawCopyDetail(
     )
   }
   fact('version', copy.version ?? 'not known yet')
-  fact('source', copy.source?.source ?? 'none known: it was on disk before (adopted)')
+  fact('source', copy.source ? redactUrl(copy.source.source) : 'none known: it was on disk before (adopted)')
   fact('path', copy.path)
   fact(
     'used',
