@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { openSqliteRecord } from '../records/sqlite/record-store.js'
+import { openCacheRoot } from '../stage/open-cache-root.js'
 import { advanceStagings, fillRecord } from '../testing/example-record.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
 import { hasTmux, openTerminal, type TmuxTerminal } from '../testing/tmux-terminal.js'
@@ -23,6 +24,7 @@ async function openExample(context: TestContext, copies: number) {
     join(directory, 'dsc.yaml'),
     'record: sqlite:record.db\nnode: gpu-01\ncache:\n  root: cache\n  maxDatasets: 40\n',
   )
+  await openCacheRoot(join(directory, 'cache'), { hasCopies: async () => false })
   const record = await openSqliteRecord(join(directory, 'record.db'))
   context.after(() => record.close())
   const stagings = await fillRecord(record, { copies, nodes: 2, stagings: 1, nowMs: Date.now() })

@@ -44,6 +44,23 @@ export function fitText(
   return kept + ellipsis + ' '.repeat(room - used)
 }
 
+/** Breaks text into pieces of at most `width` cells, at spaces where there are any. */
+export function wrapText(raw: string, width: number): readonly string[] {
+  const text = withoutControls(raw)
+  if (cellWidth(text) <= width) return [text]
+  const lines: string[] = []
+  let line = ''
+  for (const character of text) {
+    if (cellWidth(line + character) > Math.max(2, width)) {
+      const space = line.lastIndexOf(' ')
+      lines.push(space > 0 ? line.slice(0, space) : line)
+      line = space > 0 ? line.slice(space + 1) : ''
+    }
+    line += character
+  }
+  return [...lines, line]
+}
+
 function characterWidth(character: string): number {
   const code = character.codePointAt(0)!
   if (code < 0x300) return 1
