@@ -38,6 +38,10 @@ test('on a terminal names are cut, numbers never', () => {
   )
 })
 
+test('numbers stay whole even where the terminal is too narrow for them', () => {
+  assert.match(formatTable(COLUMNS, [['a long name', '1023 MiB/1.02 TiB']], 10), /1023 MiB\/1\.02 TiB$/)
+})
+
 test('a status fits a terminal of 80 cells', () => {
   const text = formatStatus(exampleStatus(20), 80)
   for (const line of text.split('\n')) assert.ok(line.length <= 80, line)

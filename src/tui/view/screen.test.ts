@@ -106,6 +106,25 @@ test('the text of a task cannot move the cursor or break the columns', () => {
   }
 })
 
+test('the cursor is in sight at both ends of the list, at every size', () => {
+  for (const rows of [6, 12, 16, 24, 32, 60]) {
+    for (const columns of [80, 200]) {
+      const bottom = { key: 'copy-webdata', index: 60, windowRow: rows }
+      const state = { ...FIRST_SCREEN, positions: { ...FIRST_SCREEN.positions, copies: bottom } }
+      assert.match(draw(columns, rows, { state }).join('\n'), /▶ webdata/, `${columns}x${rows}`)
+      assert.match(draw(columns, rows).join('\n'), /▶ dataset-0001/, `${columns}x${rows}`)
+    }
+  }
+})
+
+test('a long outcome of an action is shown whole, over the end of the list', () => {
+  const text = `${'nothing was evicted because '.repeat(6)}the end`
+  const state = { ...FIRST_SCREEN, message: { text, isError: true } }
+  const lines = draw(80, 24, { state })
+  assert.equal(lines.length, 24)
+  assert.match(lines.at(-1)!, /the end/)
+})
+
 test('a record that cannot be read is said in the title, above what was known last', () => {
   const lines = draw(80, 24, { problem: { message: 'disk I/O error', sinceMs: NOW_MS - 5_000 } })
   assert.match(lines[0]!, /unreachable for 5s, retrying: disk I\/O error/)
