@@ -48,6 +48,7 @@ export async function main(): Promise<void> {
     openRecord,
     reopenRecord: async () => openRecordAt((await config()).record),
     openCache: once(async () => openCache(await config(), await openRecord())),
+    openSource,
   }
   try {
     await runProgram(argv, context, readVersion())

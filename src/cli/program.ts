@@ -11,6 +11,11 @@ interface Verb {
 
 const VERBS: readonly Verb[] = [
   {
+    name: 'init',
+    summary: 'write a commented dsc.yaml with values that suit this machine',
+    load: async () => (await import('./commands/init.js')).initCommand,
+  },
+  {
     name: 'prepare',
     summary: 'stage a dataset on this node unless it is there, and print its path',
     load: async () => (await import('./commands/prepare.js')).prepareCommand,
@@ -64,6 +69,19 @@ const VERBS: readonly Verb[] = [
     name: 'config',
     summary: 'show every effective setting and where it came from',
     load: async () => (await import('./commands/config.js')).configCommand,
+  },
+  {
+    name: 'doctor',
+    summary: 'check this machine, the configuration, the record and access to the sources',
+    load: async () => (await import('./commands/doctor.js')).doctorCommand,
+  },
+  {
+    name: 'completion',
+    summary: 'print the completion script for a shell',
+    load: async () => {
+      const { completionCommand } = await import('./commands/completion.js')
+      return (context) => completionCommand(context, () => loadProgram(context))
+    },
   },
   {
     name: 'status',
@@ -131,6 +149,13 @@ export async function runProgram(
       hint: `dsc ${asked ? `${asked} ` : ''}--help`,
     })
   }
+}
+
+/** The whole tree with every verb's own options, which takes its time: for completion only. */
+async function loadProgram(context: CliContext): Promise<Command> {
+  const program = createProgram('dsc', '')
+  for (const verb of VERBS) program.addCommand(withGlobalOptions((await verb.load())(context)))
+  return program
 }
 
 function createProgram(name: string, version: string): Command {

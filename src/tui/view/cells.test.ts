@@ -133,6 +133,8 @@ test('a rate is the mean of the last 15 s, and begins anew with the download', (
   assert.equal(findRate(history, 'copy-webdata'), undefined)
   history = noteProgress(history, at(2, 2))
   assert.equal(findRate(history, 'copy-webdata'), GIB / 2)
+  history = noteProgress(noteProgress(new Map(), at(2, 2)), at(5, 2))
+  assert.equal(findRate(history, 'copy-webdata'), undefined, 'too soon to call it stalled')
   history = noteProgress(history, at(17, 2))
   assert.equal(findRate(history, 'copy-webdata'), 0)
   history = noteProgress(history, at(18, 0))
