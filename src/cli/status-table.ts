@@ -25,7 +25,7 @@ function formatNodes(nodes: readonly NodeStatus[], nowMs: number, totalWidth: nu
     { title: 'NODE', minWidth: 8 },
     { title: 'DATASETS', align: 'right' },
     { title: 'SPACE', align: 'right' },
-    { title: 'USED', align: 'right' },
+    { title: 'FULL', align: 'right' },
     { title: 'FREE', align: 'right' },
     { title: 'MIN FREE', align: 'right', dropOrder: 2 },
     { title: 'EVICTABLE', align: 'right', dropOrder: 1 },

@@ -162,6 +162,21 @@ test('status says that the record is gone, keeps what it knew, and goes on when 
   await terminal.waitFor(/^ dsc status +sqlite:/)
 })
 
+test('status has colours, and none with NO_COLOR', { skip }, async (context) => {
+  const { directory } = await openExample(context, 5)
+  const terminal = await openTerminal(context, { columns: 80, rows: 24, directory })
+  const coloured = /\p{Cc}\[[0-9;]*3[1-6]m/u
+  // In CI the library draws without colours.
+  await terminal.press(`clear; env -u CI -u NO_COLOR ${process.execPath} ${DSC} status; echo rc=$?`, 'Enter')
+  await terminal.waitFor(/▶ dataset-0001/)
+  assert.match(await terminal.styledScreen(), coloured)
+  await terminal.press('q')
+  await terminal.waitFor(/rc=0/)
+  await terminal.press(`clear; env -u CI NO_COLOR=1 ${process.execPath} ${DSC} status`, 'Enter')
+  await terminal.waitFor(/▶ dataset-0001/)
+  assert.doesNotMatch(await terminal.styledScreen(), coloured)
+})
+
 test('Ctrl-C gives the terminal back', { skip }, async (context) => {
   const { terminal } = await openStatus(context, 5)
   await terminal.press('C-c')
@@ -204,14 +219,12 @@ for (const how of ['component', 'timer']) {
     skip,
   }, async (context) => {
     const directory = await temporaryDirectory(context)
-    const terminal = await openTerminal(context, { columns: 80, rows: 24, directory })
-    await terminal.press(
-      `clear; echo before; ${process.execPath} ${CRASHING} ${how} 2>error.txt; echo rc=$?`,
-      'Enter',
-    )
+    const terminal = await openTerminal(context, { columns: 80, rows: 40, directory })
+    await terminal.press(`clear; echo before; ${process.execPath} ${CRASHING} ${how}; echo rc=$?`, 'Enter')
     await terminal.waitFor(/▶ dataset-0001/)
     await checkTerminalIsBack(terminal)
-    assert.doesNotMatch((await terminal.screen()).join('\n'), /rc=0$/m)
-    assert.match(await readFile(join(directory, 'error.txt'), 'utf8'), new RegExp(`a ${how} threw`))
+    const screen = (await terminal.screen()).join('\n')
+    assert.match(screen, /rc=[1-9]/)
+    assert.match(screen, new RegExp(`Error: a ${how} threw`), 'the error is on the main screen')
   })
 }

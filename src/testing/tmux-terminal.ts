@@ -11,6 +11,8 @@ export interface TmuxTerminal {
   press(...keys: readonly string[]): Promise<void>
   /** What the terminal shows, one string per row. */
   screen(): Promise<readonly string[]>
+  /** The same with the escape sequences of colours and other looks. */
+  styledScreen(): Promise<string>
   resize(columns: number, rows: number): Promise<void>
   /** Waits until the screen matches, at most `timeoutMs`; fails with the last screen. */
   waitFor(pattern: RegExp, timeoutMs?: number): Promise<readonly string[]>
@@ -54,6 +56,7 @@ export async function openTerminal(
     async screen() {
       return (await tmux('capture-pane', '-p')).replace(/\n$/, '').split('\n')
     },
+    styledScreen: () => tmux('capture-pane', '-p', '-e'),
     async resize(columns, rows) {
       await tmux('resize-window', '-x', String(columns), '-y', String(rows))
     },

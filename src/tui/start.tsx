@@ -40,12 +40,9 @@ export async function showStatusScreen(options: StatusScreenOptions): Promise<vo
   const close = () => screen.unmount()
   options.signal.addEventListener('abort', close, { once: true })
   if (options.signal.aborted) close()
-  // A crash outside React reaches nobody else in time: the terminal first, then the error.
-  process.once('uncaughtExceptionMonitor', close)
   try {
     await screen.waitUntilExit()
   } finally {
-    process.off('uncaughtExceptionMonitor', close)
     options.signal.removeEventListener('abort', close)
   }
 }

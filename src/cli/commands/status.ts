@@ -39,7 +39,8 @@ Examples:
         !options.plain &&
         !context.report.isJson &&
         process.stdout.isTTY === true &&
-        process.stdin.isTTY === true
+        process.stdin.isTTY === true &&
+        context.environment.TERM !== 'dumb'
       if (isLive) {
         await showLive(filter, context)
         return

@@ -2,6 +2,7 @@
 
 const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 const ZERO_WIDTH = /^(?:\p{M}|\p{Cf})$/u
+const EMOJI = /^\p{Emoji_Presentation}$/u
 const PLAIN = /^[\u0020-\u007e]*$/
 
 /** Replaces what could move the cursor, change colours or turn the direction of text. */
@@ -74,6 +75,7 @@ function characterWidth(character: string): number {
     (code >= 0xff00 && code <= 0xff60) ||
     (code >= 0xffe0 && code <= 0xffe6) ||
     (code >= 0x1f300 && code <= 0x1faff) ||
-    (code >= 0x20000 && code <= 0x3fffd)
+    (code >= 0x20000 && code <= 0x3fffd) ||
+    EMOJI.test(character)
   return isWide ? 2 : 1
 }
