@@ -58,6 +58,8 @@ Examples:
 }
 
 async function showLive(filter: StatusFilter, context: CliContext): Promise<void> {
+  // React's development build is slower and keeps a measurement of every render for ever.
+  process.env.NODE_ENV ??= 'production'
   const { createStatusReader } = await import('../../stage/status-reader.js')
   const { showStatusScreen } = await import('../../tui/start.js')
   const config = await context.config()

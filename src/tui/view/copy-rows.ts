@@ -55,6 +55,7 @@ export function listCopyRows(snapshot: StatusSnapshot, filter: string, sort: Sor
     keys: copies.map((copy) => copy.copyId),
     total: snapshot.copies.length,
     copyIdAt: (index) => copies[index]?.copyId,
+    copyAt: (index) => copies[index],
     drawAt: (index, _widths, context) => {
       const copy = copies[index]!
       return [

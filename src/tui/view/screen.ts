@@ -55,6 +55,7 @@ export function findShownCopy(
   listHeight: number,
 ): CopyUse | undefined {
   const { index } = placeList(state.positions[rows.tab], rows.keys, listHeight)
+  if (state.detailCopyId === undefined && rows.copyAt) return rows.copyAt(index)
   const copyId = state.detailCopyId ?? rows.copyIdAt(index)
   return copyId === undefined ? undefined : snapshot?.copies.find((copy) => copy.copyId === copyId)
 }
