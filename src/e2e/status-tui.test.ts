@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { findProcess } from '../platform/processes.js'
 import { openSqliteRecord } from '../records/sqlite/record-store.js'
 import { openCacheRoot } from '../stage/open-cache-root.js'
 import { advanceStagings, fillRecord } from '../testing/example-record.js'
@@ -198,6 +200,20 @@ test('SIGTERM gives the terminal back and ends with the exit code of an interrup
   process.kill(Number(await readFile(join(directory, 'pid'), 'utf8')), 'SIGTERM')
   await checkTerminalIsBack(terminal)
   assert.match((await terminal.screen()).join('\n'), /stopped by SIGTERM[\s\S]*rc=130/)
+})
+
+test('a terminal that is closed ends the status without a crash', { skip }, async (context) => {
+  const { directory } = await openExample(context, 5)
+  const terminal = await openTerminal(context, { columns: 80, rows: 24, directory })
+  const command = `echo $$ >pid; exec ${process.execPath} ${DSC} status 2>error.txt`
+  await terminal.press(`sh -c '${command}'`, 'Enter')
+  await terminal.waitFor(/▶ dataset-0001/)
+  const pid = Number(await readFile(join(directory, 'pid'), 'utf8'))
+  await terminal.close()
+  const endMs = Date.now() + 15_000
+  while (findProcess(pid) !== undefined && Date.now() < endMs) await sleep(50)
+  assert.equal(findProcess(pid), undefined, 'it has ended')
+  assert.doesNotMatch(await readFile(join(directory, 'error.txt'), 'utf8'), /EIO|at .*node:/)
 })
 
 test('Ctrl-Z gives the terminal to the shell, and fg draws the status again', { skip }, async (context) => {

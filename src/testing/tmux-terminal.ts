@@ -14,6 +14,8 @@ export interface TmuxTerminal {
   /** The same with the escape sequences of colours and other looks. */
   styledScreen(): Promise<string>
   resize(columns: number, rows: number): Promise<void>
+  /** Closes the terminal's window while the program in it runs. */
+  close(): Promise<void>
   /** Waits until the screen matches, at most `timeoutMs`; fails with the last screen. */
   waitFor(pattern: RegExp, timeoutMs?: number): Promise<readonly string[]>
 }
@@ -59,6 +61,9 @@ export async function openTerminal(
     styledScreen: () => tmux('capture-pane', '-p', '-e'),
     async resize(columns, rows) {
       await tmux('resize-window', '-x', String(columns), '-y', String(rows))
+    },
+    async close() {
+      await tmux('kill-server')
     },
     async waitFor(pattern, timeoutMs = 15_000) {
       const endMs = Date.now() + timeoutMs
