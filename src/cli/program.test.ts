@@ -6,11 +6,6 @@ for (const { argv, configPath, isJson } of [
   { argv: ['prepare', 'flowers'], configPath: undefined, isJson: false },
   { argv: ['--config', 'a.yaml', 'prepare', 'flowers'], configPath: 'a.yaml', isJson: false },
   { argv: ['prepare', 'flowers', '--config=a.yaml', '--json'], configPath: 'a.yaml', isJson: true },
-  {
-    argv: ['run', 'flowers', '--', 'x', '--config', 'b.yaml', '--json'],
-    configPath: undefined,
-    isJson: false,
-  },
 ]) {
   test(`readGlobalOptions reads \`dsc ${argv.join(' ')}\``, () => {
     const globals = readGlobalOptions(argv)

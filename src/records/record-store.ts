@@ -1,7 +1,7 @@
 import type { FailureCode } from '../failure/dsc-error.js'
 import type { Copy, CopyLock, CopyOrigin, CopyState, CopyUse } from '../model/copy.js'
 import type { Dataset } from '../model/dataset.js'
-import type { Lease, LeaseRequest } from '../model/lease.js'
+import type { Lease, LeaseHolder, LeaseRequest } from '../model/lease.js'
 import type { NodeEntry } from '../model/node.js'
 import type { RecordEvent, RecordEventKind } from '../model/record-event.js'
 import type { Admission } from '../policy/plan-admission.js'
@@ -39,6 +39,14 @@ export interface RecordStore {
    * task and holder already have on it, else adds one; stamps last task and last use.
    */
   leaseReady(request: UseRequest, nowMs: number): Promise<Use | undefined>
+
+  /** Leases one ready copy, whichever version it is. Undefined: it is no longer ready. */
+  leaseCopy(
+    copyId: string,
+    purpose: 'use' | 'transfer',
+    lease: LeaseRequest,
+    nowMs: number,
+  ): Promise<string | undefined>
 
   /**
    * Joins the staging of a dataset on a node, or begins it. At most one staging per dataset and node exists.
@@ -86,6 +94,8 @@ export interface RecordStore {
   releaseUses(filter: ReleaseFilter, nowMs: number): Promise<number>
   /** Moves the expiry of a lease. False: it no longer exists. */
   renewLease(leaseId: string, expiresAtMs: number | null, nowMs: number): Promise<boolean>
+  /** Gives a lease to another holder, who keeps it from now on. False: it no longer exists. */
+  handOverLease(leaseId: string, holder: LeaseHolder, nowMs: number): Promise<boolean>
   /** Ends leases whose holders were found dead, and all that have expired. Returns those ended. */
   expireLeases(dead: readonly DeadLease[], nowMs: number): Promise<readonly Lease[]>
 

@@ -1,6 +1,13 @@
 import { writeEvent } from './event-writing.js'
 import { beginEvicting, changeLock, forgetReady, insertAdopted, selectCopyUses } from './evicting.js'
-import { endDeadLeases, leaseDurability, leaseReadyCopy, releaseUseLeases, selectLeases } from './leasing.js'
+import {
+  endDeadLeases,
+  grantLease,
+  leaseDurability,
+  leaseReadyCopy,
+  releaseUseLeases,
+  selectLeases,
+} from './leasing.js'
 import type { EventFilter, RecordStore } from './record-store.js'
 import { toCopy, toDataset, toEvent, toNode } from './row-mapping.js'
 import type { SqlDatabase, SqlTransaction, SqlValue } from './sql-database.js'
@@ -49,6 +56,13 @@ export function createSqlRecordStore(database: SqlDatabase): RecordStore {
     listLeases: (filter) => read((transaction) => selectLeases(transaction, filter)),
     leaseReady: (request, nowMs) =>
       write(leaseDurability(request.lease), (transaction) => leaseReadyCopy(transaction, request, nowMs)),
+    leaseCopy: (copyId, purpose, lease, nowMs) =>
+      write(leaseDurability(lease), async (transaction) => {
+        const row = await transaction.get(`SELECT * FROM copies WHERE copy_id = ? AND state = 'ready'`, [
+          copyId,
+        ])
+        return row && grantLease(transaction, toCopy(row), purpose, lease, nowMs)
+      }),
     joinStaging: (request, nowMs) =>
       write('durable', (transaction) => joinStaging(transaction, request, nowMs)),
     admit: (request, decide, nowMs) =>
@@ -76,6 +90,14 @@ export function createSqlRecordStore(database: SqlDatabase): RecordStore {
           [nowMs, expiresAtMs, leaseId],
         )
         return renewed > 0
+      }),
+    handOverLease: (leaseId, holder, nowMs) =>
+      write('quick', async (transaction) => {
+        const changed = await transaction.run(
+          'UPDATE leases SET holder = ?, renewed_at_ms = ? WHERE lease_id = ?',
+          [JSON.stringify(holder), nowMs, leaseId],
+        )
+        return changed > 0
       }),
     expireLeases: (dead, nowMs) => write('durable', (transaction) => endDeadLeases(transaction, dead, nowMs)),
     setLock: (filter, lock, nowMs) =>

@@ -217,8 +217,12 @@ async function joinTwin(transaction: SqlTransaction, copy: Copy, twin: Copy, now
   for (const use of uses) {
     if (use.purpose !== 'stage') await grantLease(transaction, twin, use.purpose, use, nowMs)
   }
+  await transaction.run('UPDATE copies SET source = ? WHERE copy_id = ?', [
+    JSON.stringify(copy.source),
+    twin.copyId,
+  ])
   await transaction.run('DELETE FROM copies WHERE copy_id = ?', [copy.copyId])
-  return { ...twin, lastTask: copy.lastTask, lastUsedAtMs: nowMs }
+  return { ...twin, source: copy.source, lastTask: copy.lastTask, lastUsedAtMs: nowMs }
 }
 
 function subject(copy: Copy, task: string | null, nowMs: number) {

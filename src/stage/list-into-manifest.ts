@@ -54,6 +54,7 @@ export async function listIntoManifest(options: {
     if (counts.files === 0) throw describeEmpty(options.source, dataset, counts)
     const listing: Listing = { ...summarizeManifest(db, copyDirectory), ...counts }
     writeSetting(db, 'dataset', describeDefinition(dataset))
+    writeSetting(db, 'definition', JSON.stringify(dataset)) // whole, so that a lost record can be made again
     writeSetting(db, 'listing', JSON.stringify(listing)) // last: its presence says the listing is complete
     return listing
   } catch (error) {
