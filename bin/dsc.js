@@ -8,7 +8,7 @@ if (major < 22 || (major === 22 && minor < 12)) {
   )
   process.exit(2)
 }
-const { enableCompileCache } = await import('node:module')
-enableCompileCache()
+// Not imported: the ES module of a builtin costs 1 ms more than the builtin.
+process.getBuiltinModule('node:module').enableCompileCache()
 const { main } = await import('../dist/main.js')
 await main()

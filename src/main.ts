@@ -46,7 +46,9 @@ export async function main(): Promise<void> {
     nowMs: Date.now,
     config,
     openRecord,
+    reopenRecord: async () => openRecordAt((await config()).record),
     openCache: once(async () => openCache(await config(), await openRecord())),
+    openSource,
   }
   try {
     await runProgram(argv, context, readVersion())

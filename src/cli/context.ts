@@ -1,7 +1,9 @@
 import type { Config } from '../config/config.js'
 import type { Overrides } from '../config/resolve-settings.js'
+import type { Dataset } from '../model/dataset.js'
 import type { RecordStore } from '../records/record-store.js'
 import type { Cache } from '../stage/cache.js'
+import type { Source } from '../stage/source.js'
 import type { Reporter } from './reporter.js'
 
 /** What every command is handed. Nothing in it is opened before a command asks for it. */
@@ -21,6 +23,10 @@ export interface CliContext {
   readonly config: (overrides?: Overrides) => Promise<Config>
   /** Opens the configured record, once per process; it is closed when the command ends. */
   readonly openRecord: () => Promise<RecordStore>
+  /** Opens the configured record once more, for a command that outlives it; the caller closes it. */
+  readonly reopenRecord: () => Promise<RecordStore>
   /** Opens this node's cache over the record. Rejects with CACHE_ROOT_INVALID when the root is unusable. */
   readonly openCache: () => Promise<Cache>
+  /** Opens the source of a dataset; the caller closes it. */
+  readonly openSource: (dataset: Dataset) => Promise<Source>
 }

@@ -11,6 +11,11 @@ interface Verb {
 
 const VERBS: readonly Verb[] = [
   {
+    name: 'init',
+    summary: 'write a commented dsc.yaml with values that suit this machine',
+    load: async () => (await import('./commands/init.js')).initCommand,
+  },
+  {
     name: 'prepare',
     summary: 'stage a dataset on this node unless it is there, and print its path',
     load: async () => (await import('./commands/prepare.js')).prepareCommand,
@@ -65,6 +70,39 @@ const VERBS: readonly Verb[] = [
     summary: 'show every effective setting and where it came from',
     load: async () => (await import('./commands/config.js')).configCommand,
   },
+  {
+    name: 'doctor',
+    summary: 'check this machine, the configuration, the record and access to the sources',
+    load: async () => (await import('./commands/doctor.js')).doctorCommand,
+  },
+  {
+    name: 'completion',
+    summary: 'print the completion script for a shell',
+    load: async () => {
+      const { completionCommand } = await import('./commands/completion.js')
+      return (context) => completionCommand(context, () => loadProgram(context))
+    },
+  },
+  {
+    name: 'status',
+    summary: 'look at nodes, copies, leases and downloads, live',
+    load: async () => (await import('./commands/status.js')).statusCommand,
+  },
+  {
+    name: 'leases',
+    summary: 'list who keeps which copy',
+    load: async () => (await import('./commands/leases.js')).leasesCommand,
+  },
+  {
+    name: 'history',
+    summary: 'list what happened, newest first',
+    load: async () => (await import('./commands/history.js')).historyCommand,
+  },
+  {
+    name: 'why',
+    summary: 'explain why a dataset is here, was evicted or refused',
+    load: async () => (await import('./commands/why.js')).whyCommand,
+  },
 ]
 
 /** Options that stand before or after any verb. */
@@ -111,6 +149,13 @@ export async function runProgram(
       hint: `dsc ${asked ? `${asked} ` : ''}--help`,
     })
   }
+}
+
+/** The whole tree with every verb's own options, which takes its time: for completion only. */
+async function loadProgram(context: CliContext): Promise<Command> {
+  const program = createProgram('dsc', '')
+  for (const verb of VERBS) program.addCommand(withGlobalOptions((await verb.load())(context)))
+  return program
 }
 
 function createProgram(name: string, version: string): Command {

@@ -1,5 +1,6 @@
 import { DscError } from '../failure/dsc-error.js'
 import { type Dataset, deriveDatasetName, parseSourceUrl } from '../model/dataset.js'
+import { parseWord } from './arguments.js'
 import type { CliContext } from './context.js'
 
 /**
@@ -11,7 +12,7 @@ export async function resolveDataset(context: CliContext, raw: string): Promise<
   if (raw.includes('://')) {
     const declared = datasets.find(({ source }) => source === raw)
     if (declared) return declared
-    parseSourceUrl(raw)
+    parseWord(parseSourceUrl, raw)
     const record = await context.openRecord()
     const name = deriveDatasetName(raw)
     const known = await record.findDataset(name)

@@ -61,7 +61,7 @@ export function explainMistakes(
         ...findLine(document, lines, issue.path),
         text:
           where +
-          (issue.code === 'custom' && issue.message.includes(', found ')
+          (issue.code === 'custom'
             ? issue.message
             : `expected ${issue.message}, found ${found === undefined ? 'nothing' : JSON.stringify(found)}`),
       },

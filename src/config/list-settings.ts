@@ -46,8 +46,14 @@ export function listSettings(config: Config): ListedSetting[] {
       Object.entries(dataset)
         .filter(([, value]) => !Array.isArray(value) || value.length > 0)
         .map(([key, value]) =>
-          row(`datasets.${name}.${key}`, typeof value === 'string' ? redactUrl(value) : value),
+          row(`datasets.${name}.${key}`, typeof value === 'string' ? hideSecrets(value) : value),
         ),
     ),
   ]
+}
+
+/** As it was written where it holds no secret: a parsed URL may gain a slash at its end. */
+function hideSecrets(text: string): string {
+  const redacted = redactUrl(text)
+  return redacted === `${text}/` ? text : redacted
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isDscError } from '../failure/dsc-error.js'
 import { BYTE_SIZE_PATTERN, parseByteSize } from '../model/byte-size.js'
 import { parseDatasetName, parseSourceUrl } from '../model/dataset.js'
 import { DURATION_PATTERN, parseDuration } from '../model/duration.js'
@@ -16,13 +17,13 @@ const integer = (least: number, most: number) => {
 }
 const flag = z.boolean({ error: 'true or false' })
 
-/** Turns the RangeError of a model's `parse…` into an issue of zod; its message says both expected and found. */
+/** Turns what a model's `parse…` throws into an issue of zod; its message says both expected and found. */
 function parsedWith<In, Out>(parse: (raw: In) => Out, path: string[] = []) {
   return (raw: In, context: z.RefinementCtx): Out => {
     try {
       return parse(raw)
     } catch (error) {
-      if (!(error instanceof RangeError)) throw error
+      if (!(error instanceof RangeError || isDscError(error, 'USAGE'))) throw error
       context.addIssue({ code: 'custom', message: error.message, path })
       return z.NEVER
     }

@@ -5,6 +5,7 @@ import { filesDirectory } from './cache-layout.js'
 
 import type { ObjectRow } from './object-row.js'
 import type { ObjectFacts } from './plan/object-facts.js'
+import { type BandwidthState, takeBandwidth } from './plan/plan-bandwidth.js'
 import { type Part, planPartBytes, planParts } from './plan/plan-parts.js'
 import { nameProof, type Proof, planProof } from './plan/plan-proof.js'
 import type { ProgressLog } from './progress-log.js'
@@ -35,6 +36,7 @@ interface ObjectDownloadOptions {
   readonly stallTimeoutMs: number
   readonly signal: AbortSignal
   readonly onChange: () => void
+  readonly bandwidthLimitBytesPerSecond?: number | undefined
 }
 
 const MAX_MISMATCHES = 2
@@ -47,6 +49,7 @@ export class ObjectDownload {
   /** Bytes in place or arriving; an attempt that fails takes its bytes back. */
   presentBytes = 0
   readonly #options: ObjectDownloadOptions
+  readonly #bandwidth: BandwidthState = { paidAtMs: 0 }
   readonly #queue: { readonly parted: PartedObject; readonly part: Part }[] = []
 
   constructor(options: ObjectDownloadOptions) {
@@ -158,10 +161,10 @@ export class ObjectDownload {
     attempt: (limits: {
       readonly stallTimeoutMs: number
       readonly signal: AbortSignal
-      readonly onBytes: (bytes: number) => void
+      readonly onBytes: (bytes: number) => number
     }) => Promise<Value>,
   ): Promise<Value> {
-    const { stallTimeoutMs, signal, onChange } = this.#options
+    const { stallTimeoutMs, signal, onChange, bandwidthLimitBytesPerSecond } = this.#options
     return withRetries(
       async () => {
         let receivedBytes = 0
@@ -169,6 +172,12 @@ export class ObjectDownload {
           receivedBytes += bytes
           this.presentBytes += bytes
           onChange()
+          return bandwidthLimitBytesPerSecond === undefined
+            ? 0
+            : takeBandwidth(this.#bandwidth, bytes, {
+                bytesPerSecond: bandwidthLimitBytesPerSecond,
+                nowMs: performance.now(),
+              })
         }
         try {
           return await attempt({ stallTimeoutMs, signal, onBytes })

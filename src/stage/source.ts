@@ -29,8 +29,11 @@ export interface FetchRequest {
   readonly stallTimeoutMs: number
   /** Called once, before the first byte. */
   readonly onFacts?: (facts: ObjectFacts) => void
-  /** Called for each chunk, in order; may keep the buffer. What it throws ends the fetch and is passed on. */
-  readonly sink: (chunk: Uint8Array) => void
+  /**
+   * Called for each chunk, in order; may keep the buffer. Returns how long to wait before more may come, ms.
+   * What it throws ends the fetch and is passed on.
+   */
+  readonly sink: (chunk: Uint8Array) => number
   readonly signal?: AbortSignal
 }
 
@@ -50,7 +53,7 @@ export type InspectRequest = Omit<FetchRequest, 'sink' | 'onFacts' | 'offset' | 
 export interface Source {
   /** For messages: no credentials, no query. */
   readonly url: string
-  /** Pages of objects in the byte order of their keys. Retries inside. */
+  /** Pages of objects, each object once, in any order. Retries inside. */
   list(options: { readonly signal?: AbortSignal }): AsyncIterable<readonly ListedObject[]>
   /** Opens a reader with up to `connections` connections (1 to 256). */
   openFetcher(options: { readonly connections: number }): Promise<Fetcher>

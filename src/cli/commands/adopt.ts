@@ -4,6 +4,7 @@ import { formatByteSize } from '../../model/byte-size.js'
 import type { Copy } from '../../model/copy.js'
 import { type Dataset, parseDatasetName, parseSourceUrl } from '../../model/dataset.js'
 import { alignColumns } from '../align-columns.js'
+import { parseWord } from '../arguments.js'
 import type { CliContext } from '../context.js'
 
 interface AdoptOptions {
@@ -39,7 +40,7 @@ export function adoptCommand(context: CliContext): Command {
       const { adoptFolder, datasetNameOf } = await import('../../stage/adopt-folder.js')
       const wanted = folders.map((folder) => ({
         folder,
-        name: parseDatasetName(options.name ?? datasetNameOf(folder)),
+        name: parseWord(parseDatasetName, options.name ?? datasetNameOf(folder)),
       }))
       if (options.dryRun) {
         context.report.result({ dryRun: true, folders: wanted }, () =>
@@ -88,7 +89,7 @@ async function sourceOf(
   const record = await context.openRecord()
   if (options.source === undefined)
     return datasets.find((dataset) => dataset.name === name) ?? record.findDataset(name)
-  parseSourceUrl(options.source)
+  parseWord(parseSourceUrl, options.source)
   const dataset: Dataset = {
     name,
     source: options.source,

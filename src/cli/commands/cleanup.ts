@@ -2,8 +2,8 @@ import { Command } from 'commander'
 import { formatByteSize } from '../../model/byte-size.js'
 import type { CleanUpAction } from '../../stage/plan/plan-clean-up.js'
 import { alignColumns } from '../align-columns.js'
+import { parseDurationArgument } from '../arguments.js'
 import type { CliContext } from '../context.js'
-import { parseDurationArgument } from '../lease-options.js'
 
 /** An interrupted staging is worth keeping for the task that will come back for it. */
 const DEFAULT_ABANDONED_AFTER_MS = 3_600_000

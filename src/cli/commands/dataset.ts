@@ -3,6 +3,7 @@ import { DscError } from '../../failure/dsc-error.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import { type Dataset, parseDatasetName, parseSourceUrl } from '../../model/dataset.js'
 import { alignColumns } from '../align-columns.js'
+import { parseWord } from '../arguments.js'
 import type { CliContext } from '../context.js'
 import { resolveDataset } from '../resolve-dataset.js'
 
@@ -45,8 +46,8 @@ function addCommand(context: CliContext): Command {
       "\nExamples:\n  dsc dataset add flowers s3://ml-data/flowers/\n  dsc dataset add digits s3://train/digits/ --endpoint http://127.0.0.1:9000 --path-style --include '**/*.png'\n  dsc dataset add scans file:///mnt/nfs/scans/",
     )
     .action(async (rawName: string, source: string, options: AddOptions) => {
-      const name = parseDatasetName(rawName)
-      parseSourceUrl(source)
+      const name = parseWord(parseDatasetName, rawName)
+      parseWord(parseSourceUrl, source)
       const { datasets } = await context.config()
       if (datasets.some((declared) => declared.name === name)) {
         throw new DscError('USAGE', `${name} is declared in dsc.yaml, which counts`, {

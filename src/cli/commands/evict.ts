@@ -3,9 +3,9 @@ import { DscError } from '../../failure/dsc-error.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import type { EvictionPlan } from '../../policy/plan-eviction.js'
 import { alignColumns } from '../align-columns.js'
+import { parseByteSizeArgument } from '../arguments.js'
 import { confirm } from '../confirm.js'
 import type { CliContext } from '../context.js'
-import { parseByteSizeArgument } from '../lease-options.js'
 
 interface EvictOptions {
   readonly free?: number

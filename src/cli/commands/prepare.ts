@@ -3,8 +3,8 @@ import type { LeaseRequest } from '../../model/lease.js'
 import { identifyCaller } from '../../stage/identify-caller.js'
 import { chooseHolder } from '../../stage/plan/choose-holder.js'
 import type { Prepared } from '../../stage/prepare-dataset.js'
+import { taskOption, ttlOption } from '../arguments.js'
 import type { CliContext } from '../context.js'
-import { taskOption, ttlOption } from '../lease-options.js'
 import { resolveDataset } from '../resolve-dataset.js'
 
 interface PrepareOptions {

@@ -20,8 +20,8 @@ export interface TransferObject {
 interface TransferLimits {
   readonly stallTimeoutMs: number
   readonly signal: AbortSignal
-  /** Called with the number of bytes of each chunk. */
-  readonly onBytes?: (bytes: number) => void
+  /** Called with the number of bytes of each chunk; returns how long to wait before more, ms. */
+  readonly onBytes?: (bytes: number) => number
 }
 
 /** A digest in the manifest's form: `algorithm:base64`. */
@@ -70,7 +70,7 @@ export async function transferWhole(
           contentDigest!.update(chunk)
           if (proofDigest !== contentDigest) proofDigest?.update(chunk)
           sink.write(chunk)
-          limits.onBytes?.(chunk.length)
+          return limits.onBytes?.(chunk.length) ?? 0
         },
       })
     begin()
@@ -109,7 +109,7 @@ export async function transferPart(
         contentDigest.update(chunk)
         if (proofDigest !== contentDigest) proofDigest?.update(chunk)
         sink.write(chunk)
-        limits.onBytes?.(chunk.length)
+        return limits.onBytes?.(chunk.length) ?? 0
       },
     })
     sink.finish()

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, open, readdir, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Dataset, parseSourceUrl } from '../../../model/dataset.js'
 import type { Fetcher, FetchRequest, ListedObject, Source } from '../../source.js'
 import { SourceFailure } from '../../source-failure.js'
@@ -139,7 +140,8 @@ async function readRange(file: FileHandle, request: FetchRequest, what: string):
           isTransient: true,
         },
       )
-    request.sink(buffer.subarray(0, bytesRead))
+    const pauseMs = request.sink(buffer.subarray(0, bytesRead))
+    if (pauseMs > 0) await sleep(pauseMs)
     done += bytesRead
   }
 }

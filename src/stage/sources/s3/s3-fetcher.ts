@@ -94,7 +94,7 @@ export function openS3Fetcher(
       })
     },
     async inspect(request) {
-      const answerTo = { ...request, offset: 0, length: 0, isWhole: true, sink: () => {} }
+      const answerTo = { ...request, offset: 0, length: 0, isWhole: true, sink: () => 0 }
       const headers = await send({
         method: 'HEAD',
         key: request.key,
@@ -194,7 +194,8 @@ class AnswerHandler implements Dispatcher.DispatchHandler {
       return
     }
     try {
-      sink(chunk)
+      const pauseMs = sink(chunk)
+      if (pauseMs > 0) this.#pause(pauseMs)
     } catch (error) {
       this.#fail(error)
     }
@@ -238,6 +239,14 @@ class AnswerHandler implements Dispatcher.DispatchHandler {
     this.#fail(
       describeConnectionError(error, { what, origin, receivedBytes, expectedBytes: length, stallTimeoutMs }),
     )
+  }
+
+  /** Stops reading from the socket, so that the server feels the limit; a pause is no stall. */
+  #pause(pauseMs: number): void {
+    this.#controller?.pause()
+    setTimeout(() => {
+      if (!this.#isSettled) this.#controller?.resume()
+    }, pauseMs)
   }
 
   #fail(error: unknown): void {
