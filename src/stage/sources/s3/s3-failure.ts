@@ -54,7 +54,8 @@ export function describeAnswer(answer: S3Answer): SourceFailure {
       true,
       'try again later, or lower the concurrency',
     )
-  if (status === 412)
+  if (status === 412 || status === 416)
+    // 416: it no longer reaches this far
     return fail('SOURCE_CHANGED', 'the object changed while it was read', false, 'dsc prepare --refresh')
   if (status === 404 || status === 410)
     return fail(
