@@ -172,6 +172,26 @@ test('refresh fetches only what changed and keeps the old version until it is id
   assert.deepEqual(world.query('SELECT version FROM copies'), [{ version: after.version }])
 })
 
+test('a changed definition stages anew and leases only that; who reads the old copy keeps it', async (context) => {
+  const world = await makeWorld(context, { server, datasets: datasets() })
+  await world.dsc('prepare', 'flowers', '--task', 'before')
+  const narrowed = { ...s3Dataset(bucket, 'flowers/', server.endpoint), include: ['**/*.jpg'] }
+  await world.configure({ datasets: { flowers: narrowed } })
+  const { stdout } = await world.dsc('prepare', 'flowers', '--task', 'after')
+  assert.deepEqual(await readdir(stdout.trimEnd()), ['rose'])
+  const again = await world.dsc('prepare', 'flowers', '--task', 'after')
+  assert.equal(again.stdout, stdout)
+  assert.deepEqual(
+    world.query(
+      'SELECT files, task FROM copies JOIN leases ON leases.copy_id = copies.copy_id ORDER BY files',
+    ),
+    [
+      { files: 2, task: 'after' },
+      { files: 3, task: 'before' },
+    ],
+  )
+})
+
 test('run sets the paths, returns the exit code of the command and releases', async (context) => {
   const world = await makeWorld(context, { server, datasets: datasets() })
   const script = 'cat "$DSC_DATASET/labels.csv"; ls "$DSC_DATASET_BIRDS"; exit 7'
