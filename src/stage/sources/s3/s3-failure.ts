@@ -23,8 +23,13 @@ const THROTTLE_CODES = new Set([
   'BandwidthLimitExceeded',
 ])
 const STALE_CREDENTIAL_CODES = new Set(['ExpiredToken', 'TokenRefreshRequired', 'RequestTimeTooSkewed'])
-/** Some servers answer these with 404. */
-const DENIED_CODES = new Set(['AccessDenied', 'InvalidAccessKeyId', 'SignatureDoesNotMatch'])
+/** Some servers answer these with 404; the last is versitygw's word for an unknown key. */
+const DENIED_CODES = new Set([
+  'AccessDenied',
+  'InvalidAccessKeyId',
+  'SignatureDoesNotMatch',
+  'XAdminUserNotFound',
+])
 const REGION_CODES = new Set([
   'PermanentRedirect',
   'AuthorizationHeaderMalformed',
