@@ -9,6 +9,7 @@ import type { Overrides } from './config/resolve-settings.js'
 import { DscError } from './failure/dsc-error.js'
 import { redactUrl } from './failure/redact.js'
 import { type Dataset, parseSourceUrl } from './model/dataset.js'
+import { writeAll } from './platform/standard-streams.js'
 import type { RecordStore } from './records/record-store.js'
 import type { Cache } from './stage/cache.js'
 import type { Source } from './stage/source.js'
@@ -55,7 +56,7 @@ export async function main(): Promise<void> {
   } catch (error) {
     context.report.progress(undefined)
     const failure = showFailure(error, globals.isJson)
-    process.stderr.write(`${failure.text}\n`)
+    writeAll('stderr', `${failure.text}\n`)
     process.exitCode = failure.exitCode
   } finally {
     for (const record of opened) await record.close()

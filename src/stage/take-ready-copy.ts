@@ -16,7 +16,7 @@ export type ReadyCopy =
  * Seed step 3: leases the newest ready copy of the dataset on this node, whatever its source holds by now. This
  * is all that a warm `dsc prepare` does, so this module loads nothing else.
  */
-export async function useReadyCopy(
+export async function takeReadyCopy(
   cache: Pick<Cache, 'record' | 'node' | 'nowMs'>,
   dataset: Dataset,
   lease: LeaseRequest,
