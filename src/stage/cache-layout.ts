@@ -13,7 +13,7 @@ import { join } from 'node:path'
  */
 export const LAYOUT_VERSION = 1
 
-/** Hexadecimal digits of version and copy id in a folder's name: plenty among the copies of one dataset. */
+/** Characters of version and (random) end of the copy id in a folder's name: plenty among a dataset's copies. */
 const VERSION_DIGITS = 16
 const COPY_ID_DIGITS = 8
 
@@ -30,7 +30,7 @@ export function copyDirectory(
   root: string,
   copy: { readonly dataset: string; readonly version: string; readonly copyId: string },
 ): string {
-  const name = `${copy.version.slice(0, VERSION_DIGITS)}-${copy.copyId.slice(0, COPY_ID_DIGITS)}`
+  const name = `${copy.version.slice(0, VERSION_DIGITS)}-${copy.copyId.slice(-COPY_ID_DIGITS)}`
   return join(copiesDirectory(root), copy.dataset, name)
 }
 

@@ -73,8 +73,11 @@ export async function runRound(crash: CrashWorld, random: Random, number: number
   broken.push(...findBroken(crash, true).map((problem) => `after cleanup: ${problem}`))
   broken.push(...findChanges(outsideNow, fingerprint(outside)))
   if (crash.damage.size > 0) {
-    broken.push(...(await command(crash, ['verify', '--repair'], [0])))
-    crash.damage.clear()
+    const repair = await crash.world.dsc('verify', '--repair')
+    if (isCrash(repair.code, repair.stderr))
+      broken.push(`verify --repair ended with ${repair.code}: ${repair.stderr}`)
+    // Where the source has changed since, there is nothing to repair from, and the damage stays known.
+    if (repair.code === 0) crash.damage.clear()
     broken.push(...findBroken(crash, true).map((problem) => `after repair: ${problem}`))
   }
   return { story, inFlight, broken }
