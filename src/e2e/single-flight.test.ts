@@ -85,6 +85,27 @@ test('a stager killed with -9 is replaced by one that waits, and nothing finishe
   )
 })
 
+test('a refresh that waited for a stager that died looks for the new version itself', async (context) => {
+  await server.putObject(bucket, 'changing/a.txt', 'old')
+  const world = await makeWorld(context, {
+    server,
+    datasets: { changing: s3Dataset(bucket, 'changing/', proxy.endpoint) },
+  })
+  proxy.setRules([])
+  assert.equal((await world.dsc('prepare', 'changing', '--task', 'before')).code, 0)
+  await server.putObject(bucket, 'changing/a.txt', 'new')
+  proxy.setRules([{ match: 'GET .*a.txt', times: 1, fault: { kind: 'stall', afterBytes: -1 } }])
+  const stager = world.start(['prepare', 'changing', '--refresh', '--task', 'first'])
+  await waitFor('the staging', () => findStaging(world))
+  const waiting = world.start(['prepare', 'changing', '--refresh', '--task', 'second'])
+  await waitFor('the waiting', () => world.query(`SELECT 1 FROM leases WHERE task = 'second'`).length > 0)
+  stager.process.kill('SIGKILL')
+  const second = await waiting.finished
+  assert.equal(second.code, 0, second.stderr)
+  assert.equal(await readFile(join(second.stdout.trimEnd(), 'a.txt'), 'utf8'), 'new')
+  assert.equal(world.query(`SELECT 1 FROM leases WHERE task = 'second'`).length, 1)
+})
+
 test('--no-wait fails at once while another process stages, naming it', async (context) => {
   const world = await makeWorld(context, {
     server,

@@ -1,13 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, realpath, rm, stat, symlink } from 'node:fs/promises'
-import { dirname } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { DscError } from '../failure/dsc-error.js'
 import type { Copy } from '../model/copy.js'
 import type { Dataset } from '../model/dataset.js'
+import { identifyProcess } from '../platform/processes.js'
+import { lockAdopted } from './adopt-published.js'
 import type { Cache } from './cache.js'
 import { copyDirectory, filesDirectory, stagingDirectoryOf } from './cache-layout.js'
 import { discardDirectory } from './finish-evictions.js'
+import { keepStageLease, STAGE_LEASE_MS } from './keep-stage-lease.js'
 import { listIntoManifest } from './list-into-manifest.js'
 import { measureCopy } from './measure-copy.js'
 import { proveFolder } from './prove-folder.js'
@@ -36,60 +38,90 @@ export async function adoptFolder(cache: Cache, request: AdoptRequest): Promise<
     })
   }
   const local: Dataset = { name: request.name, source: `${pathToFileURL(folder)}/`, include: [], exclude: [] }
-  const copyId = randomBytes(8).toString('hex')
-  const staging = stagingDirectoryOf(cache.root, copyId)
-  await mkdir(staging, { recursive: true })
+  const turn = await reserve(cache, request.source ?? local)
+  const kept = keepStageLease(cache, turn, request.signal)
   try {
-    const dataset = request.source ?? local
-    const source = await cache.openSource(dataset)
-    const listing = await listIntoManifest({
-      source,
-      dataset,
-      copyDirectory: staging,
-      signal: request.signal,
-    }).finally(() => source.close())
-    await rm(filesDirectory(staging), { recursive: true })
-    await symlink(folder, filesDirectory(staging))
-    await proveFolder({ copyDirectory: staging, ...request })
-    const directory = copyDirectory(cache.root, request.name, listing.version)
-    const own = await cache.record.listCopies({ dataset: request.name, node: cache.node }, cache.nowMs())
-    if (own.some(({ version }) => version === listing.version)) {
-      await discardDirectory(cache, staging)
-      return undefined
-    }
-    await mkdir(dirname(directory), { recursive: true })
-    await discardDirectory(cache, directory)
-    await publishCopy({ copyDirectory: staging, finalDirectory: directory })
-    const [manifest, files] = [await measureCopy(directory), await measureCopy(folder)]
-    const nowMs = cache.nowMs()
-    const chargedBytes = manifest.diskBytes + files.diskBytes
-    const lock = { by: 'dsc adopt', reason: 'no remote source is known', atMs: nowMs }
-    const copy: Copy = {
-      copyId,
-      dataset: request.name,
-      node: cache.node,
-      version: listing.version,
-      state: 'ready',
-      origin: 'local',
-      source: request.source ?? null,
-      directory,
-      path: folder,
-      chargedBytes,
-      chargedInodes: manifest.inodes + files.inodes,
-      writtenBytes: chargedBytes,
-      files: listing.files,
-      contentBytes: listing.contentBytes,
-      lock: request.source ? null : lock,
-      lastTask: null,
-      lastUsedAtMs: nowMs,
-      createdAtMs: nowMs,
-      readyAtMs: nowMs,
-    }
-    return (await cache.record.addAdopted(copy, nowMs)) ? copy : undefined
-  } catch (error) {
-    await discardDirectory(cache, staging)
-    throw error
+    return await adopt(
+      cache,
+      { ...request, folder, signal: kept.signal },
+      request.source ?? local,
+      turn.copy.directory,
+    )
+  } finally {
+    await kept.stop()
+    await discardDirectory(cache, turn.copy.directory)
+    const { stageLeaseId, leaseId: useLeaseId } = turn
+    const ended = { copyId: turn.copy.copyId, stageLeaseId, useLeaseId, isForgotten: true }
+    await cache.record.endStaging(ended, cache.nowMs())
   }
+}
+
+/** A row in the record while the folder is read, so that a cleanup knows whose directory that is. */
+async function reserve(cache: Cache, dataset: Dataset) {
+  const nowMs = cache.nowMs()
+  const holder = identifyProcess(process.pid) ?? { kind: 'ttl' as const }
+  const lease = { task: `dsc adopt:${process.pid}`, holder, expiresAtMs: nowMs + STAGE_LEASE_MS }
+  const joined = await cache.record.joinStaging(
+    {
+      ...{ dataset: dataset.name, node: cache.node, lease, stager: lease, source: dataset, origin: 'local' },
+      ...{ directoryOf: (copyId) => stagingDirectoryOf(cache.root, copyId), isRefresh: true },
+    },
+    nowMs,
+  )
+  if (joined.outcome === 'stage') return joined
+  await cache.record.releaseUses({ leaseId: joined.leaseId }, cache.nowMs())
+  throw new DscError('STAGING_ELSEWHERE', `${dataset.name} is being staged on this node already`, {
+    hint: 'wait for it, or adopt the folder under another --name',
+  })
+}
+
+async function adopt(
+  cache: Cache,
+  request: AdoptRequest,
+  dataset: Dataset,
+  staging: string,
+): Promise<Copy | undefined> {
+  const { folder, name, signal } = request
+  const copyId = randomBytes(8).toString('hex')
+  await discardDirectory(cache, staging) // what a killed stager left, perhaps of another source
+  await mkdir(staging, { recursive: true })
+  const source = await cache.openSource(dataset)
+  const listing = await listIntoManifest({ source, dataset, copyDirectory: staging, signal }).finally(() =>
+    source.close(),
+  )
+  await rm(filesDirectory(staging), { recursive: true })
+  await symlink(folder, filesDirectory(staging))
+  await proveFolder({ copyDirectory: staging, ...request })
+  const { version } = listing
+  const own = await cache.record.listCopies(
+    { dataset: name, node: cache.node, states: ['ready'] },
+    cache.nowMs(),
+  )
+  if (own.some((copy) => copy.version === version)) return undefined
+  const directory = copyDirectory(cache.root, { dataset: name, version, copyId })
+  await publishCopy({ copyDirectory: staging, finalDirectory: directory })
+  const [manifest, files] = [await measureCopy(directory), await measureCopy(folder)]
+  const nowMs = cache.nowMs()
+  const chargedBytes = manifest.diskBytes + files.diskBytes
+  const copy: Copy = {
+    ...{ copyId, dataset: name, node: cache.node, version, state: 'ready', origin: 'local', directory },
+    source: request.source ?? null,
+    path: folder,
+    chargedBytes,
+    chargedInodes: manifest.inodes + files.inodes,
+    writtenBytes: chargedBytes,
+    files: listing.files,
+    contentBytes: listing.contentBytes,
+    lock: request.source ? null : lockAdopted(nowMs),
+    ...{ lastTask: null, lastUsedAtMs: nowMs, createdAtMs: nowMs, readyAtMs: nowMs },
+  }
+  if (await cache.record.addAdopted(copy, nowMs)) return copy
+  // Another adoption was quicker, or a cleanup found the directory and took it into the record as it should be.
+  const [taken] = (await cache.record.listCopies({ dataset: name, node: cache.node }, nowMs)).filter(
+    (known) => known.directory === directory,
+  )
+  if (!taken) await discardDirectory(cache, directory)
+  return taken
 }
 
 /** The dataset name that a folder suggests: its own, with dashes for what a name may not contain. */

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { realpath } from 'node:fs/promises'
+import { lstat, realpath } from 'node:fs/promises'
+import { pathToFileURL } from 'node:url'
+import type { CopyLock } from '../model/copy.js'
 import { parseSourceUrl } from '../model/dataset.js'
 import type { Cache } from './cache.js'
-import { copyDirectory, filesDirectory } from './cache-layout.js'
+import { filesDirectory, isCopyDirectoryOf } from './cache-layout.js'
 import { measureCopy } from './measure-copy.js'
 import { readCopyManifest } from './read-copy-manifest.js'
 
@@ -14,8 +16,16 @@ export async function adoptPublishedDirectory(cache: Cache, directory: string): 
   const manifest = readCopyManifest(directory)
   if (!manifest?.isComplete) return false
   const { dataset, listing } = manifest
-  if (directory !== copyDirectory(cache.root, dataset.name, listing.version)) return false
+  if (!isCopyDirectoryOf(cache.root, dataset.name, listing.version, directory)) return false
+  const files = filesDirectory(directory)
+  const isElsewhere = (await lstat(files)).isSymbolicLink() // an adopted folder stays where it was found
+  const path = isElsewhere ? await realpath(files).catch(() => undefined) : files
+  if (path === undefined) return false // it was taken away
+  // A folder whose only source is itself cannot be fetched again: evicting it would lose the data.
+  const isOnlySource = isElsewhere && pathToFileURL(path).href === dataset.source.replace(/\/$/, '')
+  const fileBytes = isElsewhere ? await measureCopy(path) : { diskBytes: 0, inodes: 0 }
   const measured = await measureCopy(directory)
+  const chargedBytes = measured.diskBytes + fileBytes.diskBytes
   const nowMs = cache.nowMs()
   return cache.record.addAdopted(
     {
@@ -24,16 +34,16 @@ export async function adoptPublishedDirectory(cache: Cache, directory: string): 
       node: cache.node,
       version: listing.version,
       state: 'ready',
-      origin: parseSourceUrl(dataset.source).scheme,
-      source: dataset,
+      origin: isElsewhere ? 'local' : parseSourceUrl(dataset.source).scheme,
+      source: isOnlySource ? null : dataset,
       directory,
-      path: await realpath(filesDirectory(directory)),
-      chargedBytes: measured.diskBytes,
-      chargedInodes: measured.inodes,
-      writtenBytes: measured.diskBytes,
+      path,
+      chargedBytes,
+      chargedInodes: measured.inodes + fileBytes.inodes,
+      writtenBytes: chargedBytes,
       files: listing.files,
       contentBytes: listing.contentBytes,
-      lock: null,
+      lock: isOnlySource ? lockAdopted(nowMs) : null,
       lastTask: null,
       lastUsedAtMs: nowMs,
       createdAtMs: nowMs,
@@ -41,4 +51,9 @@ export async function adoptPublishedDirectory(cache: Cache, directory: string): 
     },
     nowMs,
   )
+}
+
+/** The lock of a folder that nobody could fetch again. */
+export function lockAdopted(nowMs: number): CopyLock {
+  return { by: 'dsc adopt', reason: 'no remote source is known', atMs: nowMs }
 }

@@ -3,16 +3,19 @@ import { join } from 'node:path'
 /**
  * Where things lie under a cache root. Layout version 1; `dsc-cache.json` in the root says so.
  *
- *   copies/<dataset>/<version>/{manifest.db,files/}   published, read-only
- *   staging/<copyId>/{manifest.db,files/}             being downloaded
- *   trash/<copyId>-<random>/                          renamed away, being unlinked
+ *   copies/<dataset>/<version>-<copyId>/{manifest.db,files/}   published, read-only
+ *   staging/<copyId>/{manifest.db,files/}                      being downloaded
+ *   staging/repair-<copyId>-<random>/                          files of a ready copy, fetched again
+ *   trash/<random>/                                            renamed away, being unlinked
  *
- * All three are on one file system: publishing and evicting are renames.
+ * All are on one file system: publishing and evicting are renames. No two copies ever share a directory, not even
+ * one after the other: whoever finishes an old eviction late cannot hit a newer copy of the same version.
  */
 export const LAYOUT_VERSION = 1
 
-/** Hexadecimal digits of a version that name its folder: 64 bits are plenty among the versions of one dataset. */
+/** Characters of version and (random) end of the copy id in a folder's name: plenty among a dataset's copies. */
 const VERSION_DIGITS = 16
+const COPY_ID_DIGITS = 8
 
 export function identityFile(root: string): string {
   return join(root, 'dsc-cache.json')
@@ -22,8 +25,29 @@ export function copiesDirectory(root: string): string {
   return join(root, 'copies')
 }
 
-export function copyDirectory(root: string, dataset: string, version: string): string {
-  return join(copiesDirectory(root), dataset, version.slice(0, VERSION_DIGITS))
+/** Where a copy is published. */
+export function copyDirectory(
+  root: string,
+  copy: { readonly dataset: string; readonly version: string; readonly copyId: string },
+): string {
+  const name = `${copy.version.slice(0, VERSION_DIGITS)}-${copy.copyId.slice(-COPY_ID_DIGITS)}`
+  return join(copiesDirectory(root), copy.dataset, name)
+}
+
+/** Whether a directory is one in which a copy of this dataset and version is published. */
+export function isCopyDirectoryOf(
+  root: string,
+  dataset: string,
+  version: string,
+  directory: string,
+): boolean {
+  const prefix = join(copiesDirectory(root), dataset, version.slice(0, VERSION_DIGITS))
+  return directory.startsWith(prefix) && !directory.slice(prefix.length).includes('/')
+}
+
+/** Beginning of the name of a folder in `staging/` where files of a ready copy are fetched again. */
+export function repairPrefix(root: string, copyId: string): string {
+  return join(stagingDirectory(root), `repair-${copyId}-`)
 }
 
 export function stagingDirectory(root: string): string {

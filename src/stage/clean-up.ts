@@ -1,13 +1,12 @@
 import { access, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Copy } from '../model/copy.js'
 import { checkProcess } from '../platform/processes.js'
 import { adoptPublishedDirectory } from './adopt-published.js'
 import type { Cache } from './cache.js'
-import { copiesDirectory, copyDirectory, stagingDirectory, trashDirectory } from './cache-layout.js'
-import { discardDirectory, finishEvictions } from './finish-evictions.js'
+import { copiesDirectory, repairPrefix, stagingDirectory, trashDirectory } from './cache-layout.js'
+import { discardDirectory, finishEvictions, publishedDirectoryOf } from './finish-evictions.js'
 import { findDeadLeases } from './plan/find-dead-leases.js'
-import { type CleanUpAction, planCleanUp } from './plan/plan-clean-up.js'
+import { type CleanUpAction, isAbandoned, planCleanUp } from './plan/plan-clean-up.js'
 import { readCopyManifest } from './read-copy-manifest.js'
 import { removeDirectory } from './remove-directory.js'
 
@@ -48,6 +47,7 @@ export async function planCleanUpOf(
     trash,
     missingCopyIds,
     publishedDirectoryOf: (copy) => publishedDirectoryOf(cache, copy),
+    repairPrefixOf: (copy) => repairPrefix(cache.root, copy.copyId),
     policy: cache.policy,
     disk: await cache.measureDisk(),
     nowMs,
@@ -96,16 +96,28 @@ async function apply(cache: Cache, action: CleanUpAction): Promise<boolean> {
       return true
     }
     case 'adopt-directory':
-      return adoptPublishedDirectory(cache, action.path)
+      return adoptOrRemove(cache, action.path)
     case 'forget-copy':
-      return (await cache.record.forgetCopies([action.copy.copyId], action.reason, cache.nowMs())) > 0
+      if ((await cache.record.forgetCopies([action.copy.copyId], action.reason, cache.nowMs())) === 0)
+        return false
+      await discardDirectory(cache, action.copy.directory) // of an adopted folder, the manifest is still there
+      return true
     case 'evict':
       return evictIfIdle(cache, action.copy.copyId, action.reason)
   }
 }
 
-function publishedDirectoryOf(cache: Cache, copy: Copy): string | undefined {
-  return copy.version === null ? undefined : copyDirectory(cache.root, copy.dataset, copy.version)
+/** A complete copy that the record lost is taken back; one that the record has elsewhere is one too many. */
+async function adoptOrRemove(cache: Cache, directory: string): Promise<boolean> {
+  if (await adoptPublishedDirectory(cache, directory)) return true
+  const copies = await cache.record.listCopies({ node: cache.node }, cache.nowMs())
+  if (
+    copies.some((copy) => copy.directory === directory || publishedDirectoryOf(cache, copy) === directory)
+  ) {
+    return false
+  }
+  await discardDirectory(cache, directory)
+  return true
 }
 
 async function evictIfIdle(cache: Cache, copyId: string, reason: string): Promise<boolean> {
@@ -114,7 +126,10 @@ async function evictIfIdle(cache: Cache, copyId: string, reason: string): Promis
     (copies) => {
       const victims = copies
         .filter((copy) => copy.copyId === copyId && copy.state !== 'evicting')
-        .filter((copy) => copy.referenceCount === 0 && !copy.isBeingStaged && copy.lock === null)
+        .filter(
+          (copy) =>
+            isAbandoned(copy) || (copy.state === 'ready' && copy.referenceCount === 0 && copy.lock === null),
+        )
         .map((copy) => ({ copy, reason }))
       return { victims, freedBytes: 0, shortfalls: [], evictableBytes: 0, evictableCopies: victims.length }
     },

@@ -3,7 +3,7 @@ import { mkdir, rename } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import type { Copy } from '../model/copy.js'
 import type { Cache } from './cache.js'
-import { trashDirectory } from './cache-layout.js'
+import { copyDirectory, trashDirectory } from './cache-layout.js'
 import { removeDirectory } from './remove-directory.js'
 
 /**
@@ -14,9 +14,20 @@ import { removeDirectory } from './remove-directory.js'
 export async function finishEvictions(cache: Cache, copies: readonly Copy[]): Promise<void> {
   for (const copy of copies) {
     await discard(cache, copy.directory, copy.copyId)
+    // Its stager may have been killed between the rename and the record.
+    const published = publishedDirectoryOf(cache, copy)
+    if (published !== undefined && published !== copy.directory) {
+      await discard(cache, published, `${copy.copyId}-published`)
+    }
     if (!isInside(copy.path, copy.directory)) await discardInPlace(copy.path, copy.copyId)
     await cache.record.finishEviction(copy.copyId, cache.nowMs())
   }
+}
+
+/** Where the copy is, or would be, published; undefined before its version is known. */
+export function publishedDirectoryOf(cache: Cache, copy: Copy): string | undefined {
+  const { dataset, version, copyId } = copy
+  return version === null ? undefined : copyDirectory(cache.root, { dataset, version, copyId })
 }
 
 /** Removes a directory of this cache by way of its trash. Nothing happens if it is gone already. */

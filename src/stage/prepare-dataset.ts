@@ -74,9 +74,8 @@ export async function prepareDataset(
             { hint: `dsc prepare ${request.dataset.name} without --no-wait waits for it` },
           )
         }
-        await waitForStager(cache, joined, options)
-        // What it found is as fresh as what this call would find.
-        isRefresh = false
+        // What a stager found is as fresh as what this call would find; one that died has found nothing.
+        if ((await waitForStager(cache, joined, options)) === 'ended') isRefresh = false
     }
   }
 }
@@ -125,14 +124,14 @@ const LONGEST_WAIT_MS = 500
 type Waiting = Extract<Joined, { outcome: 'wait' }>
 
 /**
- * Waits until the staging ended in any way or its stager is gone. Rejects with the stager's own failure, so
+ * Waits until the staging ended in any way, or was left by its stager. Rejects with the stager's own failure, so
  * that twenty callers do not fail one after the other.
  */
 async function waitForStager(
   cache: Cache,
   waiting: Waiting,
   options: { readonly signal: AbortSignal; readonly onProgress?: (progress: PrepareProgress) => void },
-): Promise<void> {
+): Promise<'ended' | 'left'> {
   const { copyId } = waiting.copy
   for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(LONGEST_WAIT_MS, waitMs * 1.5)) {
     const [copy] = await cache.record.listCopies({ copyId }, cache.nowMs())
@@ -141,11 +140,12 @@ async function waitForStager(
       await cache.record.releaseUses({ leaseId: waiting.leaseId }, cache.nowMs())
       throw failure
     }
-    if (!copy || copy.state === 'ready' || copy.state === 'evicting' || !copy.isBeingStaged) return
+    if (!copy || copy.state === 'ready') return 'ended'
+    if (copy.state === 'evicting' || !copy.isBeingStaged) return 'left'
     if (isProvenDead(waiting.stageLease)) {
       const reason = `its stager, ${formatHolder(waiting.stageLease)}, has ended`
       await cache.record.expireLeases([{ leaseId: waiting.stageLease.leaseId, reason }], cache.nowMs())
-      return
+      return 'left'
     }
     options.onProgress?.({
       step: 'waiting',

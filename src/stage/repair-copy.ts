@@ -33,6 +33,8 @@ export async function repairCopy(options: {
   readonly source: Source
   readonly copyDirectory: string
   readonly damages: readonly Damage[]
+  /** Where files are put together: a folder of this name and six more characters, on the file system of the copy. */
+  readonly benchPrefix: string
   readonly stallTimeoutMs?: number
   readonly signal: AbortSignal
 }): Promise<Repair> {
@@ -41,7 +43,8 @@ export async function repairCopy(options: {
   const repair = { repairedFiles: 0, fetchedBytes: 0, removedFiles: 0 }
   const db = openPublishedManifest(copyDirectory)
   const find = db.prepare<[string], ObjectRow>('SELECT * FROM object WHERE key = ?')
-  const bench = await mkdtemp(join(copyDirectory, '.repair-'))
+  await mkdir(dirname(options.benchPrefix), { recursive: true })
+  const bench = await mkdtemp(options.benchPrefix)
   let fetcher: Fetcher | undefined
   try {
     for (const damage of damages) {

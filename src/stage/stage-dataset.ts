@@ -10,7 +10,7 @@ import type { Cache } from './cache.js'
 import { copyDirectory, filesDirectory } from './cache-layout.js'
 import { describeDiskFailure } from './disk-failure.js'
 import { type Downloaded, downloadFiles } from './download-files.js'
-import { discardDirectory } from './finish-evictions.js'
+import { discardDirectory, publishedDirectoryOf } from './finish-evictions.js'
 import { keepStageLease } from './keep-stage-lease.js'
 import { type Listing, listIntoManifest } from './list-into-manifest.js'
 import { measureCopy } from './measure-copy.js'
@@ -81,7 +81,7 @@ async function stage(
 ): Promise<Staged> {
   const { copy } = turn
   const { signal, onProgress } = options
-  const published = copy.version === null ? undefined : copyDirectory(cache.root, copy.dataset, copy.version)
+  const published = publishedDirectoryOf(cache, copy)
   if (published !== undefined && (await isPublishedOnly(copy.directory, published))) {
     return markReady(
       cache,
@@ -137,9 +137,9 @@ async function stage(
   }
 }
 
-/** Gives the copy its final name. A directory that nobody recorded may stand there: it goes first. */
+/** Gives the copy its final name, which no other copy has; what an earlier attempt left there goes first. */
 async function publish(cache: Cache, copy: Copy, listing: Listing): Promise<string> {
-  const finalDirectory = copyDirectory(cache.root, copy.dataset, listing.version)
+  const finalDirectory = copyDirectory(cache.root, { ...copy, version: listing.version })
   await mkdir(dirname(finalDirectory), { recursive: true })
   if (await exists(finalDirectory)) await discardDirectory(cache, finalDirectory)
   await publishCopy({ copyDirectory: copy.directory, finalDirectory })

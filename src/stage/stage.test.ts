@@ -82,7 +82,13 @@ test('a dataset is listed, downloaded, published and verified', async () => {
     ['a.txt content', 'empty missing', 'extra unexpected'],
   )
   proxy.forget()
-  const repair = await repairCopy({ source, copyDirectory: finalDirectory, damages, signal })
+  const repair = await repairCopy({
+    source,
+    copyDirectory: finalDirectory,
+    benchPrefix: join(root, 'repair-'),
+    damages,
+    signal,
+  })
   assert.deepEqual(repair, { repairedFiles: 2, fetchedBytes: 5, removedFiles: 1 })
   assert.equal(proxy.requests.length, 1)
   assert.deepEqual((await verifyCopy({ copyDirectory: finalDirectory, signal })).damages, [])

@@ -2,6 +2,7 @@ import { DscError } from '../failure/dsc-error.js'
 import type { Copy } from '../model/copy.js'
 import { identifyProcess } from '../platform/processes.js'
 import type { Cache } from './cache.js'
+import { repairPrefix } from './cache-layout.js'
 import { type Repair, repairCopy } from './repair-copy.js'
 import { type Damage, verifyCopy } from './verify-copy.js'
 
@@ -104,6 +105,7 @@ async function repairOne(
       source,
       copyDirectory: copy.directory,
       damages,
+      benchPrefix: repairPrefix(cache.root, copy.copyId),
       signal,
       ...(stallTimeoutMs === undefined ? {} : { stallTimeoutMs }),
     })

@@ -74,6 +74,25 @@ for (const { name, input, actions } of [
     actions: ['evict id-abandoned'],
   },
   {
+    name: 'removes a staging that nobody works on even if tasks have leases on it: they have nothing to read yet',
+    input: { copies: [abandoned], leases: [leaseOn('id-abandoned')] },
+    actions: ['evict id-abandoned'],
+  },
+  {
+    name: 'keeps an abandoned staging that an operator locked',
+    input: { copies: [{ ...abandoned, lock: { by: 'ops', reason: '', atMs: 0 } }] },
+    actions: [],
+  },
+  {
+    name: 'removes what a dead repair left, and leaves one that is under way',
+    input: {
+      copies: [ready, exampleCopy('other')],
+      leases: [leaseOn('id-ready', { purpose: 'transfer' }), leaseOn('id-other')],
+      stagingDirectories: ['/cache/staging/repair-id-ready-1', '/cache/staging/repair-id-other-1'],
+    },
+    actions: ['remove-directory /cache/staging/repair-id-other-1'],
+  },
+  {
     name: 'evicts an idle version that was replaced',
     input: { copies: [ready, replaced] },
     actions: ['evict old'],
@@ -138,6 +157,7 @@ for (const { name, input, actions } of [
       trash: [],
       missingCopyIds: new Set(),
       publishedDirectoryOf: (copy) => (copy.state === 'staging' ? `/published/${copy.dataset}` : undefined),
+      repairPrefixOf: (copy) => `/cache/staging/repair-${copy.copyId}-`,
       policy: {},
       disk: DISK,
       nowMs: NOW_MS,

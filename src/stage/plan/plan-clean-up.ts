@@ -22,6 +22,8 @@ export interface CleanUpInput {
   readonly missingCopyIds: ReadonlySet<string>
   /** Where a copy of this dataset and version is published. */
   readonly publishedDirectoryOf: (copy: CopyUse) => string | undefined
+  /** How the folders in `staging/` begin that belong to a repair of this copy. */
+  readonly repairPrefixOf: (copy: CopyUse) => string
   readonly policy: CachePolicy
   readonly disk: DiskUsage
   readonly nowMs: number
@@ -59,7 +61,7 @@ export function planCleanUp(input: CleanUpInput): readonly CleanUpAction[] {
       copy,
       reason: `${copy.directory} is gone from disk`,
     })),
-    ...planDirectories(input, copies),
+    ...planDirectories(input, copies, findRepairs(input, copies, ended)),
     ...planEvictions(
       input,
       present.filter((copy) => copy.state !== 'evicting'),
@@ -91,14 +93,30 @@ function withoutLeases(input: CleanUpInput, ended: ReadonlySet<string>): readonl
   }))
 }
 
-function planDirectories(input: CleanUpInput, copies: readonly CopyUse[]): readonly CleanUpAction[] {
+/** How the folders of repairs under way begin. Who repairs a copy has a `transfer` lease on it. */
+function findRepairs(
+  input: CleanUpInput,
+  copies: readonly CopyUse[],
+  ended: readonly { readonly lease: Lease }[],
+): readonly string[] {
+  const gone = new Set(ended.map(({ lease }) => lease.leaseId))
+  const live = input.leases.filter(({ purpose, leaseId }) => purpose === 'transfer' && !gone.has(leaseId))
+  const copyIds = new Set(live.map(({ copyId }) => copyId))
+  return copies.filter(({ copyId }) => copyIds.has(copyId)).map(input.repairPrefixOf)
+}
+
+function planDirectories(
+  input: CleanUpInput,
+  copies: readonly CopyUse[],
+  repairs: readonly string[],
+): readonly CleanUpAction[] {
   const known = new Set(
     copies.flatMap((copy) => [copy.directory, input.publishedDirectoryOf(copy) ?? copy.directory]),
   )
   const stray = 'no copy in the record lies there'
   return [
     ...input.stagingDirectories
-      .filter((path) => !known.has(path))
+      .filter((path) => !known.has(path) && !repairs.some((prefix) => path.startsWith(prefix)))
       .map((path) => ({ kind: 'remove-directory' as const, path, reason: stray })),
     ...input.copyDirectories
       .filter(({ path }) => !known.has(path))
@@ -116,15 +134,15 @@ function planDirectories(input: CleanUpInput, copies: readonly CopyUse[]): reado
 
 function planEvictions(input: CleanUpInput, copies: readonly CopyUse[]): readonly CleanUpAction[] {
   const isOldEnough = (copy: Copy) => input.nowMs - copy.lastUsedAtMs >= input.abandonedAfterMs
-  const outdated = findCandidates(copies).filter(
-    ({ copy, reason }) =>
-      reason === 'replaced by a newer version' || (copy.state === 'staging' && isOldEnough(copy)),
-  )
-  const neverListed = copies.filter(
-    (copy) =>
-      copy.state === 'reserved' && !copy.isBeingStaged && copy.referenceCount === 0 && isOldEnough(copy),
-  )
-  const first = [...outdated, ...neverListed.map((copy) => ({ copy, reason: 'abandoned listing' }))]
+  const outdated = findCandidates(copies).filter(({ reason }) => reason === 'replaced by a newer version')
+  const abandoned = copies.filter((copy) => isAbandoned(copy) && isOldEnough(copy))
+  const first = [
+    ...outdated,
+    ...abandoned.map((copy) => ({
+      copy,
+      reason: `abandoned ${copy.state === 'staging' ? 'staging' : 'listing'}`,
+    })),
+  ]
   const chosen = new Set(first.map(({ copy }) => copy.copyId))
   const { victims } = planEviction({
     policy: lowWaterPolicy(input.policy),
@@ -141,6 +159,14 @@ function planEvictions(input: CleanUpInput, copies: readonly CopyUse[]): readonl
       reason: `over the policy or the low-water mark: ${reason}`,
     })),
   ]
+}
+
+/**
+ * Whether nobody works on what was begun. Leases of its users do not count: they have no path to read yet, and
+ * whoever still waits begins anew.
+ */
+export function isAbandoned(copy: CopyUse): boolean {
+  return (copy.state === 'reserved' || copy.state === 'staging') && !copy.isBeingStaged && copy.lock === null
 }
 
 /** The policy that cleanup aims at: where a low-water mark is set, it counts instead of a higher `maxPercent`. */

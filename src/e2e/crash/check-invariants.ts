@@ -1,0 +1,161 @@
+import { createHash } from 'node:crypto'
+import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import Database from 'better-sqlite3'
+import type { CrashWorld } from './crash-world.js'
+
+interface CopyRow {
+  readonly copy_id: string
+  readonly dataset: string
+  readonly version: string | null
+  readonly state: string
+  readonly origin: string
+  readonly directory: string
+  readonly path: string
+  readonly charged_bytes: number
+  readonly lock_state: string | null
+}
+
+interface ObjectRow {
+  readonly id: number
+  readonly key: string
+  readonly size_bytes: number
+  readonly etag: string | null
+  readonly state: number
+  readonly digest: string | null
+}
+
+/**
+ * Reads record and disk without the product's code and says what is broken. `isSettled`: nothing runs and a
+ * cleanup has just ended, so that record and disk must agree exactly.
+ */
+export function findBroken(crash: CrashWorld, isSettled: boolean): readonly string[] {
+  const { world, holds } = crash
+  const broken: string[] = []
+  const copies = world.query<CopyRow>('SELECT * FROM copies')
+  const ready = copies.filter(({ state }) => state === 'ready')
+  for (const copy of ready) {
+    // Its folder may have been taken away by this program; cleanup forgets it then.
+    if (!isSettled && copy.origin === 'local' && !existsSync(copy.path)) continue
+    for (const problem of findDifferences(copy, crash.damage))
+      broken.push(`ready ${copy.dataset} ${copy.copy_id}: ${problem}`)
+  }
+  for (const hold of holds) {
+    const copy = ready.find(({ copy_id }) => copy_id === hold.copyId)
+    const what = hold.task === null ? 'locked' : `leased by ${hold.task}`
+    if (!copy) broken.push(`${hold.dataset} ${hold.copyId} was ${what} and is gone`)
+    else if (hold.task === null && copy.lock_state === null) broken.push(`${hold.dataset}: its lock is gone`)
+    else if (
+      hold.task !== null &&
+      world.query(`SELECT 1 FROM leases WHERE copy_id = '${hold.copyId}' AND task = '${hold.task}'`)
+        .length === 0
+    )
+      broken.push(`${hold.dataset}: the lease of ${hold.task} is gone`)
+  }
+  if (isSettled) broken.push(...findDisagreements(crash, copies))
+  return broken
+}
+
+/** After a cleanup with nothing running: every row has its files, every directory its row, nothing is left over. */
+function findDisagreements({ world }: CrashWorld, copies: readonly CopyRow[]): readonly string[] {
+  const broken: string[] = []
+  for (const copy of copies) {
+    if (copy.state !== 'ready')
+      broken.push(
+        `${copy.dataset} ${copy.copy_id} is ${copy.state} (${copy.charged_bytes} bytes reserved), and nobody works on it`,
+      )
+    else {
+      const found = diskBytes(copy.directory) + (copy.origin === 'local' ? diskBytes(copy.path) : 0)
+      if (found !== copy.charged_bytes)
+        broken.push(
+          `${copy.dataset} ${copy.copy_id} is charged ${copy.charged_bytes} bytes and takes ${found}`,
+        )
+    }
+  }
+  for (const name of ['staging', 'trash'])
+    for (const left of readdirSync(join(world.root, name))) broken.push(`${name}/${left} is left`)
+  const known = new Set(copies.map(({ directory }) => directory))
+  for (const dataset of readdirSync(join(world.root, 'copies')))
+    for (const version of readdirSync(join(world.root, 'copies', dataset))) {
+      const directory = join(world.root, 'copies', dataset, version)
+      if (!known.has(directory)) broken.push(`${directory} is in no row`)
+      for (const entry of readdirSync(directory))
+        if (entry !== 'files' && entry !== 'manifest.db') broken.push(`${directory}/${entry} is left`)
+    }
+  for (const { task, holder } of world.query<{ task: string; holder: string }>(
+    'SELECT task, holder FROM leases',
+  )) {
+    const { kind, pid } = JSON.parse(holder) as { kind: string; pid?: number }
+    if (kind === 'process' && pid !== undefined && !isAlive(pid))
+      broken.push(`the lease of ${task} is held by process ${pid}, which is gone`)
+  }
+  return broken
+}
+
+/** Compares the files of a copy with its manifest, object by object, and looks for files that are in none. */
+function findDifferences(copy: CopyRow, damage: ReadonlySet<string>): readonly string[] {
+  const manifest = join(copy.directory, 'manifest.db')
+  if (!existsSync(manifest)) return ['it has no manifest']
+  const database = new Database(manifest, { readonly: true })
+  try {
+    const broken: string[] = []
+    const listing = database.prepare(`SELECT value FROM setting WHERE name = 'listing'`).pluck().get() as
+      | string
+      | undefined
+    if (listing === undefined || JSON.parse(listing).version !== copy.version)
+      broken.push('its manifest is of another version')
+    const rows = database.prepare('SELECT * FROM object').all() as ObjectRow[]
+    const root = realpathSync(join(copy.directory, 'files'))
+    if (root !== copy.path) broken.push(`its path is ${copy.path}, its files are in ${root}`)
+    for (const row of rows) {
+      const path = join(root, row.key)
+      if (row.state !== 1) broken.push(`${row.key} is not marked as fetched`)
+      if (!existsSync(path)) broken.push(`${row.key} is missing`)
+      else if (!isAsListed(row, readFileSync(path), damage)) broken.push(`${row.key} has other bytes`)
+    }
+    const keys = new Set(rows.map(({ key }) => key))
+    for (const entry of readdirSync(root, { recursive: true, withFileTypes: true })) {
+      const key = relative(root, join(entry.parentPath, entry.name))
+      if (!entry.isDirectory() && !keys.has(key)) broken.push(`${key} is not in the manifest`)
+    }
+    return broken
+  } finally {
+    database.close()
+  }
+}
+
+function isAsListed(row: ObjectRow, bytes: Buffer, damage: ReadonlySet<string>): boolean {
+  const md5 = createHash('md5').update(bytes).digest('hex')
+  if (damage.has(md5)) return true
+  if (bytes.length !== row.size_bytes) return false
+  if (row.etag !== null && /^[0-9a-f]{32}$/.test(row.etag)) return md5 === row.etag
+  return row.digest === null || row.digest === `sha256:${createHash('sha256').update(bytes).digest('base64')}`
+}
+
+/** Blocks of everything below and including a directory; symlinks count as themselves. */
+function diskBytes(path: string): number {
+  const stats = lstatSync(path)
+  const below = stats.isDirectory() ? readdirSync(path).map((name) => diskBytes(join(path, name))) : []
+  return below.reduce((sum, bytes) => sum + bytes, stats.blocks * 512)
+}
+
+/** A digest per path below a directory, to see whether anything changed. */
+export function fingerprint(directory: string): ReadonlyMap<string, string> {
+  return new Map(
+    readdirSync(directory, { recursive: true, withFileTypes: true }).map((entry) => {
+      const path = join(entry.parentPath, entry.name)
+      const stats = lstatSync(path)
+      const content = entry.isFile() ? createHash('md5').update(readFileSync(path)).digest('hex') : ''
+      return [relative(directory, path), `${stats.mode} ${entry.isFile() ? stats.mtimeMs : ''} ${content}`]
+    }),
+  )
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
