@@ -9,7 +9,13 @@ interface Verb {
   readonly load: () => Promise<(context: CliContext) => Command>
 }
 
-const VERBS: readonly Verb[] = []
+const VERBS: readonly Verb[] = [
+  {
+    name: 'exchange',
+    summary: 'plan, measure and run the exchange of gradients between ranks',
+    load: async () => (await import('./commands/exchange.js')).exchangeCommand,
+  },
+]
 
 /** Options that stand before or after any verb. */
 export interface GlobalOptions {
