@@ -1,5 +1,8 @@
 import { InvalidArgumentError } from 'commander'
 
+/** Where `dsc exchange serve` listens unless told otherwise. */
+export const DEFAULT_PORT = 7171
+
 /** A parser, for commander, of numbers from `least` up. */
 export function parseNumber(least: number, kind: 'number' | 'integer' = 'number'): (raw: string) => number {
   return (raw) => {

@@ -5,7 +5,7 @@ import { SEGMENT_BYTES } from '../plan/layout.js'
 import { type FrameHeader, HEADER_BYTES, parseHeader } from './frame.js'
 
 /** Segments that may wait to be taken; then the connection is no longer read and TCP holds the sender back. */
-const SLOTS = 4
+export const READER_SLOTS = 4
 
 /** A frame whose payload lies in the codec's memory until the next call of `next`. */
 export interface ReceivedFrame {
@@ -24,7 +24,7 @@ export interface FrameReader {
 
 /** Assembles frames in slots of `codec`'s memory. `peer` is the rank they come from. */
 export function createFrameReader(codec: Codec, peer: number, onResume: () => void): FrameReader {
-  const slots = Array.from({ length: SLOTS }, () => codec.allocate(SEGMENT_BYTES))
+  const slots = Array.from({ length: READER_SLOTS }, () => codec.allocate(SEGMENT_BYTES))
   const memory = new Uint8Array(codec.memory)
   const headerBytes = Buffer.alloc(HEADER_BYTES)
   const ready: ReceivedFrame[] = []
@@ -84,11 +84,11 @@ export function createFrameReader(codec: Codec, peer: number, onResume: () => vo
       payloadFilled += part.length
       at += part.length
       if (payloadFilled === current.header.bytes) finishFrame(current)
-      if (ready.length + (taken ? 1 : 0) >= SLOTS) break
+      if (ready.length + (taken ? 1 : 0) >= READER_SLOTS) break
     }
     return at
   }
-  const isFull = () => ready.length + (taken ? 1 : 0) >= SLOTS
+  const isFull = () => ready.length + (taken ? 1 : 0) >= READER_SLOTS
   return {
     push(bytes) {
       const used = isFull() ? 0 : consume(bytes)
