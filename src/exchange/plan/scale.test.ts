@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import {
   advanceScale,
+  type ExchangeOutcome,
   FIRST_SCALE,
   planAveraging,
   planWire,
@@ -73,4 +75,20 @@ test('averaging multiplies by powers of two before the sum and by the rest after
   assert.deepEqual(planAveraging(8), { shift: -3, factor: 1 })
   assert.deepEqual(planAveraging(3), { shift: -2, factor: 4 / 3 })
   assert.deepEqual(planAveraging(1), { shift: -0, factor: 1 })
+})
+
+test('the scale does what the vectors say, which the Python client is held to as well', () => {
+  const file = new URL('../../../fixtures/exchange/scale-vectors.json', import.meta.url)
+  const { sequences } = JSON.parse(readFileSync(file, 'utf8')) as {
+    sequences: { kind: string; amax: number }[][]
+  }
+  for (const sequence of sequences) {
+    let scale = FIRST_SCALE
+    for (const { kind, amax, ...expected } of sequence) {
+      scale = advanceScale(scale, { kind, amax } as ExchangeOutcome)
+      // A state without exponent is written without the key.
+      const found = { scale, wire: planWire(scale, { elements: 5000, tensors: 2 }) }
+      assert.deepEqual(JSON.parse(JSON.stringify(found)), expected)
+    }
+  }
 })
