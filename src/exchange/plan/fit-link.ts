@@ -10,20 +10,21 @@ export interface LinkProbe {
 /** What α is multiplied by before it is planned with: half of the true α costs 15 %, twice costs 0.3 % (simulated). */
 export const ALPHA_SAFETY = 1.5
 
-/** Messages up to this size measure latency, larger ones bandwidth. Bytes. */
-const SMALL_BYTES = 64 * 1024
+/** Messages up to `SMALL` measure latency; those above `LARGE`, which no queue on the way can hide, bandwidth. Bytes. */
+const SMALL_BYTES = 4 * 1024
+const LARGE_BYTES = 64 * 1024
 
 /**
  * Fits α and B to probes. B is the median slope between pairs of large sizes (times grow with bytes,
  * so one slow size cannot tilt it); α is the median of what remains of the small sizes.
- * Needs at least one small size and two sizes above 64 KiB; throws RangeError otherwise.
+ * Needs at least one size up to 4 KiB and two above 64 KiB; throws RangeError otherwise.
  */
 export function fitLink(probes: readonly LinkProbe[]): Link {
   const points = probes.map(({ bytes, seconds }) => ({ bytes, seconds: median(seconds) }))
-  const large = points.filter(({ bytes }) => bytes > SMALL_BYTES)
+  const large = points.filter(({ bytes }) => bytes > LARGE_BYTES)
   const small = points.filter(({ bytes }) => bytes <= SMALL_BYTES)
   if (large.length < 2 || small.length < 1) {
-    throw new RangeError('a fit needs one size up to 64 KiB and two above')
+    throw new RangeError('a fit needs one size up to 4 KiB and two above 64 KiB')
   }
   const slopes: number[] = []
   for (const [index, a] of large.entries()) {

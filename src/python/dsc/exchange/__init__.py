@@ -18,6 +18,7 @@ _HOMES = {
     "ScaledHalf": "hook",
     "SharedMemory": "shared_memory",
     "ddp_kwargs": "plan",
+    "probe_link": "probe",
     "scaled_half_hook": "hook",
     "shared_memory_hook": "shared_memory",
 }
