@@ -9,10 +9,9 @@ const MIB = 1024 * KIB
 /** Message sizes that are measured, bytes. */
 export const PROBE_SIZES: readonly number[] = [1, KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB]
 
-/** Every size is measured until both are reached: repetitions, and no longer than this in all. */
+/** Repetitions of every size, as far as its time allows. */
 const LEAST_REPEATS = 5
 const MOST_REPEATS = 200
-const SIZE_BUDGET_MS = 500
 
 /**
  * Measures one-way times to `at`, where `dsc exchange serve` listens. A message goes there and one byte comes
@@ -20,8 +19,14 @@ const SIZE_BUDGET_MS = 500
  */
 export async function probeLink(
   at: { readonly host: string; readonly port: number },
-  options: { readonly token?: string | undefined; readonly onSize?: (bytes: number) => void } = {},
+  options: {
+    readonly token?: string | undefined
+    readonly onSize?: (bytes: number) => void
+    /** Milliseconds spent on a size, once it was measured 5 times. Default 500. */
+    readonly sizeBudgetMs?: number
+  } = {},
 ): Promise<LinkProbe[]> {
+  const { sizeBudgetMs = 500 } = options
   const socket = await dial(at)
   try {
     sendMessage(socket, { kind: 'probe', version: RENDEZVOUS_VERSION, token: options.token })
@@ -35,7 +40,7 @@ export async function probeLink(
       const start = performance.now()
       while (
         seconds.length < LEAST_REPEATS ||
-        (seconds.length < MOST_REPEATS && performance.now() - start < SIZE_BUDGET_MS)
+        (seconds.length < MOST_REPEATS && performance.now() - start < sizeBudgetMs)
       ) {
         seconds.push(await roundTrip(socket, payload, at))
       }

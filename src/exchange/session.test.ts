@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Mode } from './connect-links.js'
+import type { ScaleState } from './plan/scale.js'
 import type { PlanFile } from './plan-files.js'
 import { openRendezvous } from './rendezvous/server.js'
 import { type ExchangeSession, joinExchange } from './session.js'
@@ -220,4 +221,40 @@ test('a rank that leaves early is named to those who go on', async () => {
       assert.match(result.reason.message, /left after 1 steps/)
     }
   })
+})
+
+test('after 1000 steps with restarts from checkpoints at random all ranks still have the same scales', async () => {
+  const plan = planOf(2, 'fp16', [[1200], [2000, 48]])
+  const seed = Math.floor(Math.random() * 2 ** 31)
+  console.log(`seed ${seed}`)
+  const next = random(seed)
+  const rendezvous = await openRendezvous({ host: '127.0.0.1', port: 0, nowMs: Date.now })
+  const join = (options: { committedSteps?: number; scales?: readonly ScaleState[][] }) =>
+    Promise.all(
+      [0, 1].map((rank) =>
+        joinExchange({ rendezvous, plan, rank, ...options, scales: options.scales?.[rank] }),
+      ),
+    )
+  let sessions = await join({})
+  const outcomes = new Set<string>()
+  let level = 1e-3
+  for (let step = 0; step < 1000; step++) {
+    if (next() > 0.49) {
+      const scales = sessions.map((session) => structuredClone(session.scales()) as ScaleState[])
+      for (const session of sessions) await session.close()
+      sessions = await join({ committedSteps: step, scales })
+    }
+    level *= 2 ** (next() * 2)
+    const gradients = makeGradients(plan, step, level * (next() > 0.48 ? 1e5 : 1))
+    const reports = await runStep(sessions, gradients)
+    for (const { outcome, wireType } of reports[0]!.buckets) outcomes.add(`${outcome} ${wireType}`)
+    assert.deepEqual(sessions[0]!.scales(), sessions[1]!.scales())
+    assert.deepEqual(gradients[0], gradients[1])
+  }
+  assert.ok(
+    outcomes.has('clean fp16') && outcomes.has('redone fp32') && outcomes.has('clean bf16'),
+    [...outcomes].join(),
+  )
+  for (const session of sessions) await session.close()
+  await rendezvous.close()
 })
