@@ -25,7 +25,7 @@ export interface ExchangeInput {
   readonly useOptimum?: boolean
 }
 
-/** Keyword arguments for PyTorch's DistributedDataParallel. */
+/** Keyword arguments for PyTorch's DistributedDataParallel, which prefers the list where it knows it. */
 export interface DdpArguments {
   readonly bucket_cap_mb?: number
   readonly bucket_cap_mb_list?: readonly number[]
@@ -56,6 +56,9 @@ export function planExchange(input: ExchangeInput): ExchangePlan {
     ? planOptimum(gradients, wireBytes, ringCallCost(safeLink, ranks))
     : fillBuckets(gradients, threshold.bytes / wireBytes)
   const thresholdMib = (threshold.bytes / wireBytes) * (gradientBytes / MIB)
+  const listed = input.useOptimum
+    ? { bucket_cap_mb_list: buckets.map(({ elements }) => (elements * gradientBytes) / MIB) }
+    : {}
   return {
     threshold,
     buckets,
@@ -66,11 +69,6 @@ export function planExchange(input: ExchangeInput): ExchangePlan {
       wireBytes,
       gradientBytes,
     }),
-    ddp:
-      ranks === 1
-        ? {}
-        : input.useOptimum
-          ? { bucket_cap_mb_list: buckets.map(({ elements }) => (elements * gradientBytes) / MIB) }
-          : { bucket_cap_mb: Math.round(thresholdMib * 1000) / 1000 },
+    ddp: ranks === 1 ? {} : { bucket_cap_mb: Math.round(thresholdMib * 1000) / 1000, ...listed },
   }
 }

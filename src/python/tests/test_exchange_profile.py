@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.distributed as dist
 from exchange_models import TinyGpt, text_batch
+from exchange_workers import run_ranks
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 from torch.nn.functional import cross_entropy
 
 from dsc.exchange import Profiler
@@ -55,3 +58,45 @@ def test_dsc_exchange_plan_reads_the_profile(tmp_path):
     from dsc.exchange import ddp_kwargs
 
     assert set(ddp_kwargs(plan)) == {"bucket_cap_mb"}
+
+
+def _real_buckets(rank, folder, words):
+    from torch.nn.parallel import DistributedDataParallel
+
+    from dsc.exchange import ddp_kwargs
+
+    torch.manual_seed(0)
+    model = TinyGpt()
+    path = Path(folder) / "profile.json"
+    profiler = Profiler(model, path, iterations=2, skip=1)
+    for index in range(4):
+        step(model, index)
+    plan = Path(folder) / "plan.json"
+    if rank == 0:
+        command = [ROOT / "node_modules/.bin/node", ROOT / "bin/dsc.js", "exchange", "plan", "--profile", path, *words]
+        subprocess.run([*command, "--out", plan], check=True, capture_output=True)
+    dist.barrier()
+    ddp = DistributedDataParallel(model, **ddp_kwargs(plan))
+    sizes = []
+
+    def record(state, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+        sizes.append(bucket.buffer().numel())
+        return default_hooks.allreduce_hook(None, bucket)
+
+    ddp.register_comm_hook(None, record)
+    for index in range(3):
+        sizes.clear()
+        step(ddp, index)
+    planned = [sum(t["elements"] for t in bucket["tensors"]) for bucket in json.loads(plan.read_text())["buckets"]]
+    assert profiler.done
+    return planned, sizes
+
+
+@pytest.mark.parametrize("extra", [[], ["--optimum"]])
+def test_ddp_really_makes_the_buckets_that_the_plan_lists(tmp_path, extra):
+    if not (ROOT / "dist/main.js").exists():
+        pytest.skip("dsc is not built here")
+    words = ["--ranks", "2", "--alpha-us", "20", "--gigabits", "2", "--wire", "fp32", *extra]
+    planned, real = run_ranks(2, _real_buckets, str(tmp_path), words)[0]
+    assert len(planned) > 2
+    assert real == planned
