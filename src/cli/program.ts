@@ -103,6 +103,11 @@ const VERBS: readonly Verb[] = [
     summary: 'explain why a dataset is here, was evicted or refused',
     load: async () => (await import('./commands/why.js')).whyCommand,
   },
+  {
+    name: 'exchange',
+    summary: 'plan, measure and run the exchange of gradients between ranks',
+    load: async () => (await import('./commands/exchange.js')).exchangeCommand,
+  },
 ]
 
 /** Options that stand before or after any verb. */

@@ -1,0 +1,222 @@
+"""One rank of the exchange benchmark. Started twice by exchange.py; rank 0 prints one JSON object."""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "src/python"), str(ROOT / "src/python/tests")]
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+from torch.nn.parallel import DistributedDataParallel
+
+from dsc.exchange import Profiler, ScaledHalf, SharedMemory, ddp_kwargs, probe_link, scaled_half_hook
+
+MIB = 1 << 20
+
+
+def layers(width, count):
+    """14 × Linear(1024) and a head: 56 MiB of gradients at the full size."""
+    return nn.Sequential(*[nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(count)], nn.Linear(width, 10))
+
+
+def run_dsc(*words):
+    node = ROOT / "node_modules/.bin/node"
+    done = subprocess.run([node, ROOT / "bin/dsc.js", *map(str, words), "--json"], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr)
+    return json.loads(done.stdout)
+
+
+def steps(arguments, folder):
+    """Median milliseconds of backward with the exchange in it, every way in turn within one run."""
+    torch.manual_seed(0)
+    batch = torch.randn(arguments.batch, arguments.width)
+    rank = dist.get_rank()
+    link = probe_link(f"{folder}/link.json")
+    model = layers(arguments.width, arguments.layers)
+    profiler = Profiler(model, f"{folder}/profile.json", iterations=5, skip=2, name="linear")
+    for _ in range(8):
+        dist.barrier()
+        model(batch).square().mean().backward()
+    compute_ms = profiler.finish()["backwardMs"]
+    plans = {}
+    for wire in ("fp32", "fp16"):
+        path = f"{folder}/{wire}.plan.json"
+        if rank == 0:
+            plan = run_dsc(
+                "exchange", "plan", "--profile", f"{folder}/profile.json", "--link", f"{folder}/link.json",
+                "--ranks", 2, "--wire", wire, "--out", path,
+            )
+            plans[wire] = {key: plan[key] for key in ("threshold", "alternatives", "ddp")}
+        dist.barrier()
+    # fp32 accumulates no state; the fp16 hook keeps none; the scaled hook keeps one per DDP object.
+    ways = {}
+    for name, wire, hook in [
+        ("gloo fp32, DDP's buckets", None, None),
+        ("gloo fp32, threshold", "fp32", None),
+        ("fp16 hook, DDP's buckets", None, "fp16"),
+        ("fp16 hook, threshold", "fp16", "fp16"),
+        ("dsc scaled fp16, DDP's buckets", None, "scaled"),
+        ("dsc scaled fp16, threshold", "fp16", "scaled"),
+    ]:
+        model = layers(arguments.width, arguments.layers)
+        ddp = DistributedDataParallel(model, **(ddp_kwargs(f"{folder}/{wire}.plan.json") if wire else {}))
+        if hook == "fp16":
+            ddp.register_comm_hook(None, default_hooks.fp16_compress_hook)
+        if hook == "scaled":
+            ddp.register_comm_hook(ScaledHalf(model.parameters()), scaled_half_hook)
+        ways[name] = (ddp, [])
+    for round_ in range(arguments.rounds + 3):
+        for ddp, seconds in ways.values():
+            ddp.zero_grad()
+            loss = ddp(batch).square().mean()
+            dist.barrier()
+            start = time.perf_counter()
+            loss.backward()
+            if round_ >= 3:
+                seconds.append(time.perf_counter() - start)
+    rows = []
+    for name, (_, seconds) in ways.items():
+        slowest = torch.tensor(seconds, dtype=torch.float64)
+        dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
+        rows.append({"name": name, "ms": statistics.median(slowest.tolist()) * 1000})
+    gradient_mib = sum(p.numel() for p in model.parameters()) * 4 / MIB
+    return {"link": link, "backwardMs": compute_ms, "gradientMib": gradient_mib, "plans": plans, "rows": rows}
+
+
+def plain(arguments, folder):
+    """All-reduce of one tensor through gloo, in fp32 and cast to fp16, for comparison with dsc's own ring."""
+    rows = []
+    for mib in (4, 25):
+        tensors = {"gloo fp32": torch.ones(mib * MIB // 4), "gloo fp16": torch.ones(mib * MIB // 4, dtype=torch.float16)}
+        times = {name: [] for name in tensors}
+        for round_ in range(arguments.repeats + 2):
+            for name, tensor in tensors.items():
+                tensor.fill_(1.0)
+                dist.barrier()
+                start = time.perf_counter()
+                dist.all_reduce(tensor)
+                if round_ >= 2:
+                    times[name].append(time.perf_counter() - start)
+        rows.append({"mib": mib, **{name: statistics.median(seconds) * 1000 for name, seconds in times.items()}})
+    return rows
+
+
+def shared(arguments, folder):
+    """All-reduce of one fp32 tensor: gloo against shared memory, in turn."""
+    memory = SharedMemory()
+    rows = []
+    for mib in (1, 4, 25, 64):
+        tensor = torch.ones(mib * MIB // 4)
+        times = {"gloo": [], "shared memory": []}
+        for round_ in range(arguments.repeats + 2):
+            for name, call in (("gloo", dist.all_reduce), ("shared memory", memory.all_reduce)):
+                tensor.fill_(1.0)
+                dist.barrier()
+                start = time.perf_counter()
+                call(tensor)
+                if round_ >= 2:
+                    times[name].append(time.perf_counter() - start)
+        rows.append({"mib": mib, **{name: statistics.median(seconds) * 1000 for name, seconds in times.items()}})
+    return rows
+
+
+def accuracy(arguments, folder):
+    """Relative error of the mean per layer, 60 layers with standard deviations from 1e-9 to 1e-3, no loss scaling."""
+    from exchange_models import Products
+
+    stds = [10 ** (-9 + 6 * layer / 59) for layer in range(60)]
+    shapes = [(4096,)] * 60
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    rows = []
+    for name, hook in (
+        ("PyTorch fp16 hook", default_hooks.fp16_compress_hook),
+        ("PyTorch bf16 hook", default_hooks.bf16_compress_hook),
+        ("dsc scaled fp16", scaled_half_hook),
+    ):
+        model = Products(shapes)
+        # About four layers per bucket, as layers of one depth have gradients of one size.
+        ddp = DistributedDataParallel(model, bucket_cap_mb=0.06)
+        ddp.register_comm_hook(ScaledHalf(model.parameters()) if hook is scaled_half_hook else None, hook)
+        for step in range(4):
+            drawn = [
+                [torch.randn(4096, generator=torch.Generator().manual_seed(step * 1000 + q * 100 + at)) * std
+                 for at, std in enumerate(stds)]
+                for q in range(ranks)
+            ]
+            ddp.zero_grad()
+            ddp(drawn[rank]).backward()
+        means = [sum(values).double() / ranks for values in zip(*[[v.double() for v in d] for d in drawn])]
+        found = [parameter.grad.double() for parameter in model.parameters()]
+        errors = [((f - m).norm() / m.norm()).item() for f, m in zip(found, means)]
+        # What is larger than rounding can make cancel, and vanished all the same.
+        zeroed = sum(int(((f == 0) & (m.abs() > 4e-3 * s)).sum()) for f, m, s in zip(found, means, stds))
+        rows.append({
+            "name": name, "worst": max(errors), "median": statistics.median(errors), "zeroed": zeroed / (60 * 4096),
+        })
+    return rows
+
+
+def convergence(arguments, folder):
+    """A small GPT, trained with fp32 DDP and with the scaled hook from the same start on the same data."""
+    from exchange_models import TinyGpt, text_batch
+    from torch.nn.functional import cross_entropy
+
+    losses = {}
+    for name, hook in (("fp32", None), ("scaled fp16", scaled_half_hook)):
+        torch.manual_seed(1)
+        model = TinyGpt()
+        optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+        ddp = DistributedDataParallel(model, bucket_cap_mb=0.1)
+        if hook:
+            ddp.register_comm_hook(ScaledHalf(model.parameters()), hook)
+        for step in range(arguments.gpt_steps):
+            words, following = text_batch(step, dist.get_rank())
+            optimizer.zero_grad()
+            cross_entropy(ddp(words).flatten(0, 1), following.flatten()).backward()
+            optimizer.step()
+        # The same held-out text on both ranks.
+        with torch.no_grad():
+            held = [text_batch(100_000 + index, 0) for index in range(20)]
+            losses[name] = statistics.mean(
+                cross_entropy(model(w).flatten(0, 1), f.flatten()).item() for w, f in held
+            )
+    return {"steps": arguments.gpt_steps, **losses}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rank", type=int, required=True)
+    parser.add_argument("--master", required=True)
+    parser.add_argument("--interface", required=True)
+    parser.add_argument("--folder", required=True)
+    parser.add_argument("--parts", default="steps")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--width", type=int, default=1024)
+    parser.add_argument("--layers", type=int, default=14)
+    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--gpt-steps", type=int, default=300)
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    os.environ["GLOO_SOCKET_IFNAME"] = arguments.interface
+    host, port = arguments.master.rsplit(":", 1)
+    dist.init_process_group("gloo", init_method=f"tcp://{host}:{port}", rank=arguments.rank, world_size=2)
+    parts = {"steps": steps, "plain": plain, "shared": shared, "accuracy": accuracy, "convergence": convergence}
+    results = {name: parts[name](arguments, arguments.folder) for name in arguments.parts.split(",")}
+    dist.barrier()
+    if arguments.rank == 0:
+        print(json.dumps(results))
+    dist.destroy_process_group()
+
+
+main()

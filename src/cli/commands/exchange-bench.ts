@@ -1,0 +1,104 @@
+import { Command, Option } from 'commander'
+import { type BenchRow, benchExchange } from '../../exchange/bench.js'
+import type { Mode } from '../../exchange/connect-links.js'
+import { DscError } from '../../failure/dsc-error.js'
+import type { CliContext } from '../context.js'
+import { DEFAULT_PORT, type HostPort, parseHostPort, parseNumber } from './exchange-arguments.js'
+import { openLocalRendezvous, readResult, spawnDsc } from './exchange-local.js'
+import { readToken } from './exchange-serve.js'
+
+const MIB = 1024 * 1024
+
+interface BenchOptions {
+  readonly ranks: number
+  readonly rank?: number
+  readonly rendezvous?: HostPort
+  readonly listenHost?: string
+  readonly tokenFile?: string
+  readonly mib: readonly number[]
+  readonly wire: 'fp16' | 'fp32'
+  readonly mode: Mode
+  readonly repeats: number
+}
+
+/** `dsc exchange bench`: how fast dsc's own ring is, on this machine or between hosts. */
+export function exchangeBenchCommand({ report, signal }: CliContext): Command {
+  return new Command('bench')
+    .description('time the exchange of buckets of several sizes between Node processes')
+    .option('--ranks <count>', 'processes', parseNumber(1, 'integer'), 2)
+    .option('--mib <list>', 'fp32 MiB of the buckets', parseSizes, [1, 4, 25])
+    .addOption(new Option('--wire <type>', 'type on the wire').choices(['fp16', 'fp32']).default('fp16'))
+    .addOption(
+      new Option('--mode <mode>', 'how ranks are connected').choices(['ring', 'direct']).default('ring'),
+    )
+    .option('--repeats <count>', 'steps per size, of which the median counts', parseNumber(1, 'integer'), 15)
+    .option(
+      '--rendezvous <host:port>',
+      'be one rank of a run over several hosts',
+      parseHostPort(DEFAULT_PORT),
+    )
+    .option('--rank <rank>', 'with --rendezvous: this rank', parseNumber(0, 'integer'))
+    .option('--listen-host <address>', 'with --rendezvous: where other ranks reach this one')
+    .option('--token-file <file>', 'with --rendezvous: its token')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  dsc exchange bench --ranks 2 --mib 4,25
+  dsc exchange bench --ranks 2 --rank 0 --rendezvous gpu-1:7171 --listen-host 10.0.0.1    on one host
+  dsc exchange bench --ranks 2 --rank 1 --rendezvous gpu-1:7171 --listen-host 10.0.0.2    on the other`,
+    )
+    .action(async (options: BenchOptions) => {
+      const rows = options.rendezvous ? await runRank(options, options.rendezvous) : await runHere(options)
+      report.result({ ranks: options.ranks, wire: options.wire, mode: options.mode, rows }, () =>
+        formatRows(rows),
+      )
+    })
+
+  async function runRank(options: BenchOptions, rendezvous: HostPort): Promise<BenchRow[]> {
+    const { rank, ranks, wire, mode, repeats, listenHost } = options
+    if (rank === undefined) throw new DscError('USAGE', '--rendezvous needs --rank', { hint: '--rank 0' })
+    const token = await readToken(options.tokenFile)
+    const sizesBytes = options.mib.map((mib) => mib * MIB)
+    return await benchExchange({
+      rendezvous,
+      token,
+      listenHost,
+      ranks,
+      rank,
+      sizesBytes,
+      wire,
+      mode,
+      repeats,
+      signal,
+    })
+  }
+}
+
+async function runHere({ ranks, mib, wire, mode, repeats }: BenchOptions): Promise<BenchRow[]> {
+  const rendezvous = await openLocalRendezvous()
+  const at = `${rendezvous.host}:${rendezvous.port}`
+  const words = ['exchange', 'bench', '--rendezvous', at, '--ranks', String(ranks), '--mib', mib.join(',')]
+  const settings = ['--wire', wire, '--mode', mode, '--repeats', String(repeats)]
+  try {
+    const children = Array.from({ length: ranks }, (_, rank) =>
+      spawnDsc([...words, ...settings, '--rank', String(rank)]),
+    )
+    const results = (await Promise.all(children.map(readResult))) as { readonly rows: BenchRow[] }[]
+    return results[0]?.rows ?? []
+  } finally {
+    await rendezvous.close()
+  }
+}
+
+function formatRows(rows: readonly BenchRow[]): string {
+  const lines = rows.map(
+    ({ bytes, medianMs, bytesPerSecond }) =>
+      `${(bytes / MIB).toFixed(2).padStart(8)}${medianMs.toFixed(2).padStart(10)}${(bytesPerSecond / 1e9).toFixed(2).padStart(10)}`,
+  )
+  return [`${'MiB fp32'.padStart(8)}${'ms'.padStart(10)}${'GB/s'.padStart(10)}`, ...lines].join('\n')
+}
+
+function parseSizes(raw: string): number[] {
+  return raw.split(',').map(parseNumber(0))
+}

@@ -1,0 +1,38 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { DscError } from '../../failure/dsc-error.js'
+import type { HostPort } from './exchange-arguments.js'
+
+/** A rendezvous in a process of its own, so that it is not slowed down by what it is measured with. */
+export interface LocalRendezvous extends HostPort {
+  readonly close: () => Promise<void>
+}
+
+/** Starts `dsc` with `words` and --json, its stdout readable here and its stderr shown. */
+export function spawnDsc(words: readonly string[]): ChildProcess {
+  return spawn(process.execPath, [process.argv[1] ?? 'dsc', ...words, '--json'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+}
+
+/** The first line that `child` prints, as JSON. */
+export async function readResult(child: ChildProcess): Promise<unknown> {
+  const lines = createInterface({ input: child.stdout! })
+  for await (const line of lines) return JSON.parse(line) as unknown
+  throw new DscError('PEER_LOST', `dsc ${child.spawnargs.slice(2).join(' ')} ended without a result`)
+}
+
+/** Starts a rendezvous on loopback, at a free port. */
+export async function openLocalRendezvous(): Promise<LocalRendezvous> {
+  const child = spawnDsc(['exchange', 'serve', '--listen', '127.0.0.1:0'])
+  const { host, port } = (await readResult(child)) as HostPort
+  return {
+    host,
+    port,
+    async close() {
+      child.kill('SIGTERM')
+      if (child.exitCode === null) await once(child, 'exit')
+    },
+  }
+}

@@ -1,0 +1,114 @@
+import { writeFile } from 'node:fs/promises'
+import { Command, Option } from 'commander'
+import type { Link } from '../../exchange/plan/cost-model.js'
+import { planExchange } from '../../exchange/plan/plan-exchange.js'
+import { describePlan, type Profile, readLink, readModel, readProfile } from '../../exchange/plan-files.js'
+import { DscError } from '../../failure/dsc-error.js'
+import type { CliContext } from '../context.js'
+import { parseNumber } from './exchange-arguments.js'
+
+interface PlanOptions {
+  readonly profile?: string
+  readonly model?: string
+  readonly backwardMs?: number
+  readonly link?: string
+  readonly alphaUs?: number
+  readonly gigabits?: number
+  readonly ranks: number
+  readonly wire: 'fp16' | 'fp32'
+  readonly optimum?: true
+  readonly out?: string
+}
+
+/** `dsc exchange plan`: threshold, buckets, what the alternatives would expose, and arguments for DDP. */
+export function exchangePlanCommand({ report }: CliContext): Command {
+  return new Command('plan')
+    .description('choose how gradients are fused, and show what every alternative would cost')
+    .requiredOption('--ranks <count>', 'processes that exchange gradients', parseNumber(1, 'integer'))
+    .option('--profile <file>', 'profile of a real run, as dsc.exchange.Profiler writes it')
+    .option('--model <file>', 'tensor list of a model, where no profile exists')
+    .option('--backward-ms <ms>', 'with --model: how long one backward pass takes', parseNumber(0))
+    .option('--link <file>', 'what `dsc exchange probe` wrote')
+    .option('--alpha-us <us>', 'instead of --link: latency of one message, in microseconds', parseNumber(0))
+    .option('--gigabits <rate>', 'instead of --link: bandwidth in Gb/s', parseNumber(0))
+    .addOption(new Option('--wire <type>', 'type on the wire').choices(['fp16', 'fp32']).default('fp16'))
+    .option('--optimum', 'use the buckets of the exact optimum; only as good as the profile')
+    .option('--out <file>', 'write the plan here')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  dsc exchange plan --profile profile.json --link link.json --ranks 8 --out exchange.plan.json
+  dsc exchange plan --model fixtures/exchange/resnet-152.json --backward-ms 200 --alpha-us 30 --gigabits 10 --ranks 8`,
+    )
+    .action(async (options: PlanOptions) => {
+      const profile = await openProfile(options)
+      const link = await openLink(options)
+      const { ranks, wire } = options
+      const plan = planExchange({
+        gradients: profile.gradients,
+        backwardSeconds: profile.backwardSeconds,
+        ranks,
+        link,
+        wireBytes: wire === 'fp16' ? 2 : 4,
+        gradientBytes: profile.gradientBytes,
+        useOptimum: options.optimum === true,
+      })
+      const description = describePlan(profile, plan, { ranks, wire, link })
+      if (options.out) await writeFile(options.out, `${JSON.stringify(description, undefined, 1)}\n`)
+      report.result(description, () => formatPlan(description))
+    })
+}
+
+async function openProfile(options: PlanOptions): Promise<Profile> {
+  if (options.profile) return await readProfile(options.profile)
+  if (options.model && options.backwardMs) return await readModel(options.model, options.backwardMs / 1000)
+  throw new DscError(
+    'USAGE',
+    'nothing to plan for: neither --profile nor --model with --backward-ms is given',
+    {
+      hint: 'dsc exchange plan --help',
+    },
+  )
+}
+
+async function openLink({ link, alphaUs, gigabits }: PlanOptions): Promise<Link> {
+  if (link) return await readLink(link)
+  if (alphaUs !== undefined && gigabits) {
+    return { alphaSeconds: alphaUs / 1e6, bandwidthBytesPerSecond: (gigabits * 1e9) / 8 }
+  }
+  throw new DscError('USAGE', 'the link is unknown: neither --link nor --alpha-us with --gigabits is given', {
+    hint: 'dsc exchange probe --out link.json',
+  })
+}
+
+function formatPlan(plan: ReturnType<typeof describePlan>): string {
+  const { threshold, alternatives, buckets, ddp, link } = plan
+  const mib = (bytes: number) => (bytes / 1024 / 1024).toFixed(2)
+  const wireBytes = plan.wire === 'fp16' ? 2 : 4
+  const sizes = buckets.map(({ tensors }) =>
+    mib(tensors.reduce((sum, { elements }) => sum + elements, 0) * wireBytes),
+  )
+  const shown = sizes.length > 12 ? [...sizes.slice(0, 10), '…', sizes.at(-1)] : sizes
+  const rows = alternatives.map(
+    ({ name, calls, exposedMs }) =>
+      `  ${name.padEnd(26)}${String(calls).padStart(6)}${exposedMs.toFixed(1).padStart(14)}`,
+  )
+  const args = Object.entries(ddp).map(([name, value]) => `, ${name}=${JSON.stringify(value)}`)
+  const gigabits = ((link.bandwidthBytesPerSecond * 8) / 1e9).toFixed(2)
+  const asked =
+    plan.ranks === 1
+      ? 'no threshold'
+      : `threshold ${mib(threshold.wireBytes)} MiB on the wire (${threshold.layers.toFixed(1)} layers)`
+  return [
+    `${plan.model}, ${plan.ranks} ranks, ${plan.wire} on the wire, α ${link.alphaMicroseconds.toFixed(0)} µs, ${gigabits} Gb/s`,
+    asked,
+    threshold.explanation,
+    '',
+    `  ${'way'.padEnd(26)}${'calls'.padStart(6)}${'exposed ms'.padStart(14)}`,
+    ...rows,
+    '',
+    `buckets, MiB on the wire (${sizes.length}): ${shown.join(' ')}`,
+    `DistributedDataParallel(model${args.join('')})`,
+  ].join('\n')
+}

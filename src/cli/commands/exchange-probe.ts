@@ -1,0 +1,82 @@
+import { writeFile } from 'node:fs/promises'
+import { Command } from 'commander'
+import { fitLink, median } from '../../exchange/plan/fit-link.js'
+import { probeLink } from '../../exchange/probe.js'
+import type { CliContext } from '../context.js'
+import { DEFAULT_PORT, type HostPort, parseHostPort } from './exchange-arguments.js'
+import { openLocalRendezvous } from './exchange-local.js'
+import { readToken } from './exchange-serve.js'
+
+interface ProbeOptions {
+  readonly hosts?: string
+  readonly tokenFile?: string
+  readonly out?: string
+}
+
+/** `dsc exchange probe`: latency and bandwidth from here to other hosts, for `dsc exchange plan`. */
+export function exchangeProbeCommand({ report }: CliContext): Command {
+  return new Command('probe')
+    .description('measure latency and bandwidth between ranks')
+    .option(
+      '--hosts <list>',
+      'where `dsc exchange serve` runs, for example gpu-1,gpu-2:7171 (default: this host)',
+    )
+    .option('--token-file <file>', 'the token of those rendezvous')
+    .option('--out <file>', 'write the measured link here')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  dsc exchange probe --hosts gpu-1,gpu-2 --token-file token --out link.json
+  dsc exchange probe                      loopback of this machine`,
+    )
+    .action(async ({ hosts, tokenFile, out }: ProbeOptions) => {
+      const token = await readToken(tokenFile)
+      const parse = parseHostPort(DEFAULT_PORT)
+      const named = hosts?.split(',').map((host) => parse(host.trim()))
+      const local = named ? undefined : await openLocalRendezvous()
+      const links: Awaited<ReturnType<typeof measure>>[] = []
+      try {
+        for (const at of named ?? (local ? [local] : [])) links.push(await measure(at))
+      } finally {
+        await local?.close()
+      }
+      // A ring is as fast as its slowest link.
+      const description = {
+        format: 'dsc.exchange.link/1' as const,
+        alphaMicroseconds: Math.max(...links.map((link) => link.alphaMicroseconds)),
+        bandwidthBytesPerSecond: Math.min(...links.map((link) => link.bandwidthBytesPerSecond)),
+        hosts: links,
+      }
+      if (out) await writeFile(out, `${JSON.stringify(description, undefined, 1)}\n`)
+      report.progress(undefined)
+      report.result(description, () =>
+        links
+          .map(({ host, alphaMicroseconds, bandwidthBytesPerSecond, sizes }) =>
+            [
+              `${host}: α ${alphaMicroseconds.toFixed(1)} µs, ${((bandwidthBytesPerSecond * 8) / 1e9).toFixed(2)} Gb/s`,
+              ...sizes.map(
+                ({ bytes, medianMicroseconds }) =>
+                  `  ${String(bytes).padStart(9)} bytes ${medianMicroseconds.toFixed(1).padStart(10)} µs`,
+              ),
+            ].join('\n'),
+          )
+          .join('\n'),
+      )
+
+      async function measure(at: HostPort) {
+        const host = `${at.host}:${at.port}`
+        const probes = await probeLink(at, {
+          token,
+          onSize: (bytes) => report.progress(`probing ${host}: messages of ${bytes} bytes`),
+        })
+        const { alphaSeconds, bandwidthBytesPerSecond } = fitLink(probes)
+        return {
+          host,
+          alphaMicroseconds: alphaSeconds * 1e6,
+          bandwidthBytesPerSecond,
+          sizes: probes.map(({ bytes, seconds }) => ({ bytes, medianMicroseconds: median(seconds) * 1e6 })),
+        }
+      }
+    })
+}

@@ -1,0 +1,68 @@
+import { readFile } from 'node:fs/promises'
+import { Command } from 'commander'
+import { openRendezvous } from '../../exchange/rendezvous/server.js'
+import { DscError } from '../../failure/dsc-error.js'
+import type { CliContext } from '../context.js'
+import { DEFAULT_PORT, type HostPort, parseHostPort, parseNumber } from './exchange-arguments.js'
+
+interface ServeOptions {
+  readonly listen: HostPort
+  readonly tokenFile?: string
+  readonly suspectAfter: number
+  readonly lostAfter: number
+}
+
+/** `dsc exchange serve`: the rendezvous of a job's ranks, and the far end of `dsc exchange probe`. */
+export function exchangeServeCommand({ report, signal, nowMs }: CliContext): Command {
+  return new Command('serve')
+    .description('run the rendezvous: ranks meet here and hear who is gone; also answers probes')
+    .option('--listen <host:port>', 'address to listen on', parseHostPort(DEFAULT_PORT), {
+      host: '127.0.0.1',
+      port: DEFAULT_PORT,
+    })
+    .option('--token-file <file>', 'ranks must present the word in this file; required beyond loopback')
+    .option('--suspect-after <seconds>', 'warn about a rank without progress', parseNumber(0.1), 5)
+    .option('--lost-after <seconds>', 'give it up and tell all ranks', parseNumber(0.1), 30)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  dsc exchange serve
+  dsc exchange serve --listen 0.0.0.0:7171 --token-file /etc/dsc/token`,
+    )
+    .action(async ({ listen, tokenFile, suspectAfter, lostAfter }: ServeOptions) => {
+      const token = await readToken(tokenFile)
+      if (token === undefined && !isLoopback(listen.host)) {
+        throw new DscError(
+          'USAGE',
+          `${listen.host} can be reached from other machines, but no token is set`,
+          {
+            hint: 'dsc exchange serve --token-file <file>',
+          },
+        )
+      }
+      const patience = { suspectAfterMs: suspectAfter * 1000, lostAfterMs: lostAfter * 1000 }
+      const rendezvous = await openRendezvous({ ...listen, token, patience, nowMs })
+      const { host, port } = rendezvous
+      report.result({ host, port }, () => `rendezvous at ${host}:${port}`)
+      await new Promise<void>((resolve) => {
+        if (signal.aborted) resolve()
+        signal.addEventListener('abort', () => resolve(), { once: true })
+      })
+      await rendezvous.close()
+    })
+}
+
+/** Reads the word in a token file, or undefined without one. */
+export async function readToken(path: string | undefined): Promise<string | undefined> {
+  if (path === undefined) return undefined
+  try {
+    return (await readFile(path, 'utf8')).trim()
+  } catch (cause) {
+    throw new DscError('USAGE', `the token file ${path} cannot be read`, { cause })
+  }
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || host.startsWith('127.')
+}

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
+const RESNET = join(ROOT, 'fixtures/exchange/resnet-152.json')
+
+/** Runs the real binary; a failure comes back with its exit code. */
+async function dsc(...words: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  const run = promisify(execFile)(process.execPath, [join(ROOT, 'bin/dsc.js'), 'exchange', ...words])
+  return await run.then(
+    ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+    ({ code, stdout, stderr }) => ({ code, stdout, stderr }),
+  )
+}
+
+const LINK = ['--alpha-us', '500', '--gigabits', '10', '--ranks', '8']
+
+test('exchange plan prints the same data as text and as JSON, and writes it to a file', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'dsc-exchange-'))
+  const out = join(folder, 'plan.json')
+  const words = ['plan', '--model', RESNET, '--backward-ms', '200', ...LINK]
+  const text = await dsc(...words)
+  assert.match(text.stdout, /threshold 26\.31 MiB on the wire/)
+  assert.match(text.stdout, /DistributedDataParallel\(model, bucket_cap_mb=52\.612\)/)
+  const { stdout } = await dsc(...words, '--json', '--out', out)
+  const plan = JSON.parse(stdout)
+  assert.equal(await readFile(out, 'utf8').then((raw) => JSON.parse(raw).hash), plan.hash)
+  assert.deepEqual(plan.ddp, { bucket_cap_mb: 52.612 })
+  assert.equal(plan.buckets.flatMap(({ tensors }: { tensors: unknown[] }) => tensors).length, 467)
+  for (const { name, calls } of plan.alternatives) assert.match(text.stdout, new RegExp(`${name} +${calls} `))
+  await rm(folder, { recursive: true })
+})
+
+for (const { name, words, message } of [
+  { name: 'a model without its time', words: ['plan', '--model', RESNET, ...LINK], message: /--backward-ms/ },
+  {
+    name: 'an unknown link',
+    words: ['plan', '--model', RESNET, '--backward-ms', '9', '--ranks', '2'],
+    message: /link is unknown/,
+  },
+  {
+    name: 'no rank',
+    words: ['plan', '--model', RESNET, '--ranks', '0'],
+    message: /expected an integer from 1 up/,
+  },
+  {
+    name: 'a missing file',
+    words: ['plan', '--profile', 'nowhere.json', ...LINK],
+    message: /nowhere\.json cannot be read/,
+  },
+  {
+    name: 'a file of another kind',
+    words: ['plan', '--profile', RESNET, ...LINK],
+    message: /format: .*exchange\.profile\/1/,
+  },
+  {
+    name: 'a rendezvous for strangers',
+    words: ['serve', '--listen', '0.0.0.0:0'],
+    message: /no token is set/,
+  },
+  { name: 'a rank without a number', words: ['bench', '--rendezvous', 'nowhere'], message: /needs --rank/ },
+]) {
+  test(`exchange refuses ${name} in one sentence, with exit code 2`, async () => {
+    const { code, stdout, stderr } = await dsc(...words)
+    assert.equal(code, 2, stderr)
+    assert.match(stderr, message)
+    assert.doesNotMatch(stderr, /\n {4}at /)
+    assert.equal(stdout, '')
+  })
+}
+
+test('exchange bench runs two processes of its own and ends', async () => {
+  const { code, stdout, stderr } = await dsc('bench', '--mib', '0.25', '--repeats', '2', '--json')
+  assert.equal(code, 0, stderr)
+  const { rows } = JSON.parse(stdout)
+  assert.equal(rows.length, 1)
+  assert.ok(rows[0].medianMs > 0)
+})
+
+test('the data-parallel example reaches the loss of one process', async () => {
+  const script = join(ROOT, 'scripts/examples/exchange-data-parallel.mjs')
+  const words = [script, '--ranks', '2', '--steps', '120']
+  const { stdout } = await promisify(execFile)(process.execPath, words)
+  assert.match(stdout, /all ranks equal/)
+})
+
+test('a profile with an empty list says where the problem is', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'dsc-exchange-'))
+  const path = join(folder, 'profile.json')
+  const profile = { format: 'dsc.exchange.profile/1', model: 'm', backwardMs: 1, gradients: [] }
+  await writeFile(path, JSON.stringify(profile))
+  const { code, stderr } = await dsc('plan', '--profile', path, ...LINK)
+  assert.equal(code, 2)
+  assert.match(stderr, /gradients/)
+  await rm(folder, { recursive: true })
+})

@@ -1,0 +1,16 @@
+import { Command } from 'commander'
+import type { CliContext } from '../context.js'
+import { exchangeBenchCommand } from './exchange-bench.js'
+import { exchangePlanCommand } from './exchange-plan.js'
+import { exchangeProbeCommand } from './exchange-probe.js'
+import { exchangeServeCommand } from './exchange-serve.js'
+
+/** `dsc exchange`: plans, measures and runs the exchange of gradients between ranks. */
+export function exchangeCommand(context: CliContext): Command {
+  return new Command('exchange')
+    .description('plan, measure and run the exchange of gradients between ranks')
+    .addCommand(exchangePlanCommand(context))
+    .addCommand(exchangeProbeCommand(context))
+    .addCommand(exchangeServeCommand(context))
+    .addCommand(exchangeBenchCommand(context))
+}

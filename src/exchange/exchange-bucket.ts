@@ -1,0 +1,60 @@
+import { directAllReduce, type OnWaiting, ringAllReduce } from './all-reduce.js'
+import type { BucketBuffer } from './bucket-buffer.js'
+import type { Mode } from './connect-links.js'
+import type { Links } from './links.js'
+import { advanceScale, type ExchangeOutcome, planWire, type ScaleState, type WireType } from './plan/scale.js'
+
+/** A bucket's result, still in its wire area: `decode(format)` would write it over the local gradients. */
+export interface BucketResult {
+  readonly wireType: WireType
+  readonly exponent: number
+  readonly outcome: ExchangeOutcome['kind']
+  readonly nextScale: ScaleState
+}
+
+/**
+ * Exchanges one full bucket. Half precision that overflowed shows in the result, which is the same on all ranks:
+ * so all of them, without a word, repeat the bucket in fp32 from the local gradients, which are still there.
+ */
+export async function exchangeBucket(
+  links: Links,
+  buffer: BucketBuffer,
+  options: {
+    readonly mode: Mode
+    /** Tensors in the bucket. */
+    readonly tensors: number
+    readonly scale: ScaleState
+    readonly wire: 'fp16' | 'fp32'
+    readonly place: { readonly epoch: number; readonly step: number; readonly bucket: number }
+    readonly onWaiting: OnWaiting
+  },
+): Promise<BucketResult> {
+  const { mode, tensors, scale, wire, place, onWaiting } = options
+  const planned = planWire(scale, { elements: buffer.elements, tensors })
+  const allReduce = mode === 'ring' ? ringAllReduce : directAllReduce
+  const run = async (format: { wireType: WireType; exponent: number }, attempt: number) => {
+    buffer.encode(format)
+    if (links.ranks > 1)
+      await allReduce(links, buffer, { ...place, ...format, attempt, rank: links.rank }, onWaiting)
+    return buffer.amax(format)
+  }
+  const full = { wireType: 'fp32', exponent: 0 } as const
+  const format = wire === 'fp32' ? full : planned
+  const amax = await run(format, 0)
+  if (amax !== undefined) return finish(format, scale, { kind: 'clean', amax })
+  if (format.wireType === 'fp32') return finish(format, scale, { kind: 'not finite' })
+  const repeated = await run(full, 1)
+  return finish(
+    full,
+    scale,
+    repeated === undefined ? { kind: 'not finite' } : { kind: 'redone', amax: repeated },
+  )
+}
+
+function finish(
+  format: { readonly wireType: WireType; readonly exponent: number },
+  scale: ScaleState,
+  outcome: ExchangeOutcome,
+): BucketResult {
+  return { ...format, outcome: outcome.kind, nextScale: advanceScale(scale, outcome) }
+}

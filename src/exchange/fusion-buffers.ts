@@ -1,0 +1,51 @@
+import { DscError } from '../failure/dsc-error.js'
+import { type BucketBuffer, bucketBytes, createBucketBuffer } from './bucket-buffer.js'
+import type { Mode } from './connect-links.js'
+import { type Codec, MEMORY_LIMIT_BYTES, openCodec } from './half/codec.js'
+import { SEGMENT_BYTES } from './plan/layout.js'
+import type { PlanFile } from './plan-files.js'
+import { READER_SLOTS } from './wire/frame-reader.js'
+
+/** Where a gradient lies in the fusion buffers. */
+export interface GradientPlace {
+  readonly bucket: number
+  readonly offset: number
+  readonly elements: number
+}
+
+/** One buffer per bucket of a plan, all in one codec's memory, with room for the segments that arrive. */
+export interface FusionBuffers {
+  readonly codec: Codec
+  readonly buffers: readonly BucketBuffer[]
+  /** By gradient name. */
+  readonly places: ReadonlyMap<string, GradientPlace>
+}
+
+/** Reserves the buffers of `plan`. Throws USAGE if they cannot fit one process. */
+export function openFusionBuffers(plan: PlanFile, mode: Mode): FusionBuffers {
+  const sizes = plan.buckets.map(({ tensors }) => tensors.reduce((sum, { elements }) => sum + elements, 0))
+  const sources = mode === 'ring' ? 1 : plan.ranks - 1
+  const bytes = sizes.reduce(
+    (sum, elements) => sum + bucketBytes(elements, plan.ranks),
+    64 + sources * READER_SLOTS * SEGMENT_BYTES,
+  )
+  if (bytes > MEMORY_LIMIT_BYTES) {
+    throw new DscError(
+      'USAGE',
+      `the fusion buffers need ${bytes} bytes, one process can hold ${MEMORY_LIMIT_BYTES}`,
+      {
+        hint: 'exchange a part of the model in another process',
+      },
+    )
+  }
+  const codec = openCodec(bytes)
+  const places = new Map<string, GradientPlace>()
+  for (const [bucket, { tensors }] of plan.buckets.entries()) {
+    let offset = 0
+    for (const { name, elements } of tensors) {
+      places.set(name, { bucket, offset, elements })
+      offset += elements
+    }
+  }
+  return { codec, places, buffers: sizes.map((elements) => createBucketBuffer(codec, elements, plan.ranks)) }
+}

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { assembleModule } from './assembler.js'
+import { KERNELS } from './kernels.js'
+
+type Convert = (source: number, target: number, count: number, factor: number) => void
+type Sum = (target: number, source: number, count: number) => void
+type Maximum = (source: number, result: number, count: number) => void
+
+interface Exports {
+  readonly encodeHalf: Convert
+  readonly decodeHalf: Convert
+  readonly encodeBrain: Convert
+  readonly decodeBrain: Convert
+  readonly scaleFloat: Convert
+  readonly addHalf: Sum
+  readonly addBrain: Sum
+  readonly addFloat: Sum
+  readonly accumulateHalf: Sum
+  readonly accumulateBrain: Sum
+  readonly maximum16: Maximum
+  readonly maximum32: Maximum
+}
+
+/** The part of the engine's WebAssembly that is used here; the compiler's library has it only for browsers. */
+interface WasmRuntime {
+  readonly Module: new (bytes: Uint8Array<ArrayBuffer>) => object
+  readonly Memory: new (limits: { initial: number }) => { readonly buffer: ArrayBuffer }
+  readonly Instance: new (module: object, imports: object) => { readonly exports: unknown }
+}
+const { WebAssembly } = globalThis as unknown as { readonly WebAssembly: WasmRuntime }
+
+const PAGE_BYTES = 65536
+/** What a WebAssembly memory can hold at most. */
+export const MEMORY_LIMIT_BYTES = 4 * 1024 ** 3 - PAGE_BYTES
+
+let compiled: object | undefined
+
+/**
+ * Half-precision arithmetic on one memory of its own. Addresses are byte offsets into it, multiples of 16;
+ * counts are multiples of 8. Sources and targets of conversions may not overlap.
+ */
+export interface Codec {
+  readonly memory: ArrayBuffer
+  /** Reserves zeroed bytes, aligned to 16. There is no free: a session allocates once. */
+  readonly allocate: (bytes: number) => number
+  readonly kernels: Exports
+  /** Largest magnitude, as its bits without sign, among `count` 2- or 4-byte values. ≥ inf's bits: not finite. */
+  readonly maximumBits: (address: number, count: number, bytesPerValue: 2 | 4) => number
+}
+
+/** Opens a codec whose memory holds `capacityBytes` and a little more; the pages become real when touched. */
+export function openCodec(capacityBytes: number): Codec {
+  assert.ok(capacityBytes >= 0 && capacityBytes <= MEMORY_LIMIT_BYTES, `${capacityBytes} bytes`)
+  compiled ??= new WebAssembly.Module(assembleModule(KERNELS))
+  const memory = new WebAssembly.Memory({ initial: Math.ceil((capacityBytes + 32) / PAGE_BYTES) })
+  const instance = new WebAssembly.Instance(compiled, { env: { memory } })
+  const kernels = instance.exports as Exports
+  const buffer = memory.buffer
+  let used = 16 // the first 16 bytes take the result of a maximum
+  const lanes16 = new Uint16Array(buffer, 0, 8)
+  const lanes32 = new Uint32Array(buffer, 0, 4)
+  return {
+    memory: buffer,
+    kernels,
+    allocate(bytes) {
+      const address = used
+      used += Math.ceil(bytes / 16) * 16
+      assert.ok(used <= buffer.byteLength, `${used} of ${buffer.byteLength} bytes`)
+      return address
+    },
+    maximumBits(address, count, bytesPerValue) {
+      if (bytesPerValue === 2) kernels.maximum16(address, 0, count)
+      else kernels.maximum32(address, 0, count)
+      return Math.max(...(bytesPerValue === 2 ? lanes16 : lanes32))
+    },
+  }
+}

@@ -1,0 +1,149 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { z } from 'zod'
+import { DscError } from '../failure/dsc-error.js'
+import type { Link } from './plan/cost-model.js'
+import { type Gradient, gradientsOfModel } from './plan/gradient.js'
+import type { ExchangePlan } from './plan/plan-exchange.js'
+import type { WireType } from './plan/scale.js'
+
+const positive = z.number().positive()
+const count = z.int().nonnegative()
+
+const profileSchema = z.object({
+  format: z.literal('dsc.exchange.profile/1'),
+  model: z.string(),
+  backwardMs: positive,
+  gradientBytes: positive.default(4),
+  gradients: z
+    .array(z.object({ name: z.string(), elements: count, layer: count, readyMs: z.number().nonnegative() }))
+    .min(1),
+})
+const modelSchema = z.object({
+  format: z.literal('dsc.exchange.model/1'),
+  model: z.string(),
+  layers: z
+    .array(
+      z.object({
+        name: z.string(),
+        flops: positive,
+        activations: positive,
+        tensors: z.array(z.object({ name: z.string(), shape: z.array(count) })),
+      }),
+    )
+    .min(1),
+})
+const linkSchema = z.object({
+  format: z.literal('dsc.exchange.link/1'),
+  alphaMicroseconds: z.number().nonnegative(),
+  bandwidthBytesPerSecond: positive,
+})
+const planSchema = z.object({
+  format: z.literal('dsc.exchange.plan/1'),
+  hash: z.string(),
+  ranks: z.int().positive(),
+  wire: z.enum(['fp16', 'fp32']),
+  buckets: z.array(z.object({ tensors: z.array(z.object({ name: z.string(), elements: count })) })).min(1),
+})
+
+/** The gradients of a job, measured (a profile) or modelled (a model file and a backward time). */
+export interface Profile {
+  readonly model: string
+  readonly backwardSeconds: number
+  readonly gradientBytes: number
+  readonly gradients: readonly Gradient[]
+}
+
+/** The part of a plan file that the engine runs by. */
+export interface PlanFile {
+  /** Ranks with different hashes refuse to exchange. */
+  readonly hash: string
+  readonly ranks: number
+  readonly wire: Exclude<WireType, 'bf16'>
+  readonly buckets: readonly {
+    readonly tensors: readonly { readonly name: string; readonly elements: number }[]
+  }[]
+}
+
+/** Reads a profile as the PyTorch client writes it; sorted into backward order. */
+export async function readProfile(path: string): Promise<Profile> {
+  const { model, backwardMs, gradientBytes, gradients } = await readJson(path, profileSchema)
+  return {
+    model,
+    backwardSeconds: backwardMs / 1000,
+    gradientBytes,
+    gradients: gradients
+      .map(({ readyMs, ...gradient }) => ({ ...gradient, readySeconds: readyMs / 1000 }))
+      .sort((a, b) => a.readySeconds - b.readySeconds),
+  }
+}
+
+/** Reads a model's tensor list and models its backward pass of `backwardSeconds`. */
+export async function readModel(path: string, backwardSeconds: number): Promise<Profile> {
+  const { model, layers } = await readJson(path, modelSchema)
+  return { model, backwardSeconds, gradientBytes: 4, gradients: gradientsOfModel(layers, backwardSeconds) }
+}
+
+/** Reads what `dsc exchange probe` wrote. */
+export async function readLink(path: string): Promise<Link> {
+  const { alphaMicroseconds, bandwidthBytesPerSecond } = await readJson(path, linkSchema)
+  return { alphaSeconds: alphaMicroseconds / 1e6, bandwidthBytesPerSecond }
+}
+
+/** Reads what `dsc exchange plan` wrote. */
+export async function readPlan(path: string): Promise<PlanFile> {
+  return await readJson(path, planSchema)
+}
+
+/** The plan as it is written to a file and printed with --json. Same input, same bytes. */
+export function describePlan(
+  profile: Profile,
+  plan: ExchangePlan,
+  options: { readonly ranks: number; readonly wire: 'fp16' | 'fp32'; readonly link: Link },
+) {
+  const buckets = plan.buckets.map(({ from, to }) => ({
+    tensors: profile.gradients.slice(from, to).map(({ name, elements }) => ({ name, elements })),
+  }))
+  const { ranks, wire, link } = options
+  return {
+    format: 'dsc.exchange.plan/1' as const,
+    hash: createHash('sha256').update(JSON.stringify({ ranks, wire, buckets })).digest('hex').slice(0, 16),
+    model: profile.model,
+    ranks,
+    wire,
+    link: {
+      alphaMicroseconds: link.alphaSeconds * 1e6,
+      bandwidthBytesPerSecond: link.bandwidthBytesPerSecond,
+    },
+    threshold: {
+      wireBytes: Math.round(plan.threshold.bytes),
+      layers: plan.threshold.layers,
+      rule: plan.threshold.rule,
+      explanation: plan.threshold.explanation,
+    },
+    ddp: plan.ddp,
+    alternatives: plan.alternatives.map(({ name, calls, exposedSeconds, finishSeconds }) => ({
+      name,
+      calls,
+      exposedMs: exposedSeconds * 1000,
+      finishMs: finishSeconds * 1000,
+    })),
+    buckets,
+  }
+}
+
+async function readJson<T>(path: string, schema: z.ZodType<T>): Promise<T> {
+  let raw: unknown
+  try {
+    raw = JSON.parse(await readFile(path, 'utf8'))
+  } catch (cause) {
+    const reason = cause instanceof SyntaxError ? 'is not JSON' : 'cannot be read'
+    throw new DscError('USAGE', `${path} ${reason}: ${(cause as Error).message}`, { cause })
+  }
+  const parsed = schema.safeParse(raw)
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  throw new DscError('USAGE', `${path}: ${issue?.path.join('.') || 'file'}: ${issue?.message}`, {
+    hint: 'dsc exchange plan --help shows which command writes which file',
+  })
+}

@@ -1,0 +1,34 @@
+/** Bytes of one framed message at most. Smaller ones cost 2 to 3 times more per byte in Node (measured at 64 KiB). */
+export const SEGMENT_BYTES = 256 * 1024
+
+/** Values are handled eight at a time, so every chunk is a multiple of eight. */
+const LANES = 8
+
+/** How the values of a bucket are cut: equal chunks, one per rank, zero-padded at the end. */
+export interface Layout {
+  readonly elements: number
+  readonly chunkElements: number
+  readonly paddedElements: number
+}
+
+/** Lays `elements` values out for `ranks` processes. */
+export function planLayout(elements: number, ranks: number): Layout {
+  const chunkElements = Math.ceil(elements / ranks / LANES) * LANES
+  return { elements, chunkElements, paddedElements: chunkElements * ranks }
+}
+
+/** A part of a chunk that travels in one frame. Offsets and counts in values, multiples of eight. */
+export interface Segment {
+  readonly offset: number
+  readonly elements: number
+}
+
+/** Cuts a chunk of `chunkElements` values of `bytesPerElement` into segments of at most 256 KiB. */
+export function planSegments(chunkElements: number, bytesPerElement: number): Segment[] {
+  const most = SEGMENT_BYTES / bytesPerElement
+  const segments: Segment[] = []
+  for (let offset = 0; offset < chunkElements; offset += most) {
+    segments.push({ offset, elements: Math.min(most, chunkElements - offset) })
+  }
+  return segments
+}

@@ -1,0 +1,74 @@
+import { type Alternative, simulateAlternatives } from './alternatives.js'
+import { type Bucket, fillBuckets } from './buckets.js'
+import { type Link, ringCallCost } from './cost-model.js'
+import { ALPHA_SAFETY } from './fit-link.js'
+import { countElements, countLayers, type Gradient } from './gradient.js'
+import { planOptimum } from './optimum.js'
+import { planThreshold, type Threshold } from './threshold.js'
+
+const MIB = 1024 * 1024
+
+/** What an exchange is planned from. */
+export interface ExchangeInput {
+  /** In backward order; at least one. */
+  readonly gradients: readonly Gradient[]
+  /** E: mean seconds of backward. */
+  readonly backwardSeconds: number
+  readonly ranks: number
+  /** As measured: the planner overstates α itself. */
+  readonly link: Link
+  /** Bytes per value on the wire: 2 for fp16, 4 for fp32. */
+  readonly wireBytes: 2 | 4
+  /** Bytes per value of the gradients as the trainer holds them. */
+  readonly gradientBytes: number
+  /** Use the dynamic-programming optimum's buckets instead of the threshold's. Default false. */
+  readonly useOptimum?: boolean
+}
+
+/** Keyword arguments for PyTorch's DistributedDataParallel, which prefers the list where it knows it. */
+export interface DdpArguments {
+  readonly bucket_cap_mb?: number
+  readonly bucket_cap_mb_list?: readonly number[]
+}
+
+/** How gradients will be fused, and what that is predicted to cost. */
+export interface ExchangePlan {
+  readonly threshold: Threshold
+  /** In the order in which they are exchanged. */
+  readonly buckets: readonly Bucket[]
+  readonly alternatives: readonly Alternative[]
+  readonly ddp: DdpArguments
+}
+
+/** Plans the exchange of one step. Pure: the same input gives the same plan on every rank. */
+export function planExchange(input: ExchangeInput): ExchangePlan {
+  const { gradients, backwardSeconds, ranks, link, wireBytes, gradientBytes } = input
+  const safeLink = { ...link, alphaSeconds: link.alphaSeconds * ALPHA_SAFETY }
+  const threshold = planThreshold({
+    ranks,
+    layers: countLayers(gradients),
+    backwardSeconds,
+    wireBytes: countElements(gradients) * wireBytes,
+    cost: ringCallCost(safeLink, ranks),
+  })
+  const cost = ringCallCost(link, ranks)
+  const buckets = input.useOptimum
+    ? planOptimum(gradients, wireBytes, ringCallCost(safeLink, ranks))
+    : fillBuckets(gradients, threshold.bytes / wireBytes)
+  const thresholdMib = (threshold.bytes / wireBytes) * (gradientBytes / MIB)
+  const listed = input.useOptimum
+    ? { bucket_cap_mb_list: buckets.map(({ elements }) => (elements * gradientBytes) / MIB) }
+    : {}
+  return {
+    threshold,
+    buckets,
+    alternatives: simulateAlternatives({
+      gradients,
+      cost,
+      thresholdBytes: threshold.bytes,
+      wireBytes,
+      gradientBytes,
+    }),
+    ddp: ranks === 1 ? {} : { bucket_cap_mb: Math.round(thresholdMib * 1000) / 1000, ...listed },
+  }
+}

@@ -1,0 +1,62 @@
+/** What the rendezvous knows of one rank. Times in milliseconds. */
+export interface RankHealth {
+  readonly rank: number
+  /** Since its last heartbeat. */
+  readonly silentMs: number
+  /** The rank whose data it waits for, and for how long; undefined while it computes. */
+  readonly waiting: { readonly forRank: number; readonly sinceMs: number } | undefined
+}
+
+/** Whom to warn about, or to give up on. */
+export interface Suspicion {
+  readonly rank: number
+  readonly kind: 'suspect' | 'lost'
+  readonly forMs: number
+  readonly reason: 'sends no heartbeat' | 'makes no progress'
+}
+
+/** When silence or waiting becomes a warning, and when the end. Milliseconds. */
+export interface Patience {
+  readonly suspectAfterMs: number
+  readonly lostAfterMs: number
+}
+
+export const DEFAULT_PATIENCE: Patience = { suspectAfterMs: 5_000, lostAfterMs: 30_000 }
+
+/**
+ * Finds the rank that holds the others up. Silence comes first: a frozen process says nothing. Otherwise ranks
+ * that wait point at the rank they wait for, in a ring mostly at one that waits itself, so the chain is followed
+ * to a rank that does not wait. A circle of waiting ranks names the one that was waited for longest.
+ */
+export function findSuspect(ranks: readonly RankHealth[], patience: Patience): Suspicion | undefined {
+  const silent = ranks.toSorted((a, b) => b.silentMs - a.silentMs)[0]
+  if (silent && silent.silentMs >= patience.suspectAfterMs) {
+    return describe(silent.rank, silent.silentMs, 'sends no heartbeat', patience)
+  }
+  const waiting = ranks
+    .filter(({ waiting }) => waiting !== undefined)
+    .toSorted((a, b) => (b.waiting?.sinceMs ?? 0) - (a.waiting?.sinceMs ?? 0))[0]?.waiting
+  if (!waiting || waiting.sinceMs < patience.suspectAfterMs) return undefined
+  const seen = new Set<number>()
+  let suspect = waiting.forRank
+  while (!seen.has(suspect)) {
+    seen.add(suspect)
+    const next = ranks.find(({ rank }) => rank === suspect)?.waiting
+    if (!next) break
+    if (seen.has(next.forRank)) {
+      suspect = waiting.forRank
+      break
+    }
+    suspect = next.forRank
+  }
+  return describe(suspect, waiting.sinceMs, 'makes no progress', patience)
+}
+
+function describe(
+  rank: number,
+  forMs: number,
+  reason: Suspicion['reason'],
+  { lostAfterMs }: Patience,
+): Suspicion {
+  return { rank, kind: forMs >= lostAfterMs ? 'lost' : 'suspect', forMs, reason }
+}

@@ -1,0 +1,127 @@
+import { randomBytes } from 'node:crypto'
+import type { Socket } from 'node:net'
+import { findSuspect, type Patience, type RankHealth } from '../plan/suspect.js'
+import { type JoinMessage, type RankMessage, type RendezvousMessage, sendMessage } from './messages.js'
+
+/** One rank as the rendezvous sees it. */
+interface Member {
+  readonly socket: Socket
+  readonly join: JoinMessage
+  readonly rank: number
+  lastBeatMs: number
+  beat: Extract<RankMessage, { kind: 'beat' }>
+  readyStep: number
+  hasLeft: boolean
+}
+
+/** The ranks of one epoch, from the moment all are there until one is lost or all have left. */
+export interface Group {
+  readonly handle: (socket: Socket, message: RankMessage) => void
+  readonly disconnected: (socket: Socket) => void
+  /** Warns about, or gives up on, a rank that is silent or makes no progress. */
+  readonly checkHealth: () => void
+  readonly isOver: () => boolean
+}
+
+/** Numbers the ranks, tells everybody who is there, and watches over them. */
+export function formGroup(
+  joined: readonly { readonly socket: Socket; readonly join: JoinMessage }[],
+  options: { readonly epoch: number; readonly patience: Patience; readonly nowMs: () => number },
+): Group {
+  const { epoch, patience, nowMs } = options
+  const nonce = randomBytes(16).toString('hex')
+  const members: Member[] = joined
+    .toSorted((a, b) => (a.join.rank ?? Infinity) - (b.join.rank ?? Infinity) || 0)
+    .map(({ socket, join }, rank) => ({
+      socket,
+      join,
+      rank,
+      lastBeatMs: nowMs(),
+      beat: { kind: 'beat', step: join.committedSteps },
+      readyStep: 0,
+      hasLeft: false,
+    }))
+  const peers = members.map(({ rank, join: { host, port, committedSteps } }) => ({
+    rank,
+    host,
+    port,
+    committedSteps,
+  }))
+  const warned = new Set<number>()
+  let committedStep = 0
+  let isOver = false
+  const broadcast = (message: RendezvousMessage, except?: Socket) => {
+    for (const { socket } of members) if (socket !== except) sendMessage(socket, message)
+  }
+  const lose = (member: Member, reason: string) => {
+    if (isOver) return
+    isOver = true
+    const { step, bucket, phase } = member.beat
+    broadcast(
+      { kind: 'lost', rank: member.rank, host: member.join.host, reason, step, bucket, phase },
+      member.socket,
+    )
+  }
+  for (const { socket, rank } of members) sendMessage(socket, { kind: 'welcome', epoch, rank, nonce, peers })
+  return {
+    handle(socket, message) {
+      const member = members.find((candidate) => candidate.socket === socket)
+      if (!member || isOver) return
+      member.lastBeatMs = nowMs()
+      switch (message.kind) {
+        case 'beat':
+          member.beat = message
+          break
+        case 'ready':
+          member.readyStep = message.step
+          if (message.step > committedStep && members.every(({ readyStep }) => readyStep >= message.step)) {
+            committedStep = message.step
+            broadcast({ kind: 'commit', step: message.step })
+          }
+          break
+        case 'unreachable': {
+          const other = members[message.rank]
+          const { step, bucket, phase } = message
+          if (!other) break
+          other.beat = { ...other.beat, step, bucket, phase }
+          lose(other, `rank ${member.rank} on ${member.join.host} lost its connection to it`)
+          break
+        }
+        case 'abort':
+          isOver = true
+          broadcast({ kind: 'aborted', message: message.message }, socket)
+          break
+        case 'leave':
+          member.hasLeft = true
+          broadcast({ kind: 'left', rank: member.rank, host: member.join.host, step: message.step }, socket)
+          isOver = members.every(({ hasLeft }) => hasLeft)
+          break
+      }
+    },
+    disconnected(socket) {
+      const member = members.find((candidate) => candidate.socket === socket)
+      if (member && !member.hasLeft) lose(member, 'its connection to the rendezvous closed')
+    },
+    checkHealth() {
+      const health = members
+        .filter(({ hasLeft }) => !hasLeft)
+        .map(({ rank, lastBeatMs, beat }): RankHealth => {
+          const silentMs = nowMs() - lastBeatMs
+          const { waitingFor, waitingMs = 0 } = beat
+          const waiting =
+            waitingFor === undefined ? undefined : { forRank: waitingFor, sinceMs: waitingMs + silentMs }
+          return { rank, silentMs, waiting }
+        })
+      const suspicion = isOver ? undefined : findSuspect(health, patience)
+      const member = members[suspicion?.rank ?? -1]
+      if (!suspicion || !member) return warned.clear()
+      const { rank, forMs, reason, kind } = suspicion
+      if (kind === 'lost') return lose(member, `it ${reason} for ${(forMs / 1000).toFixed(0)} s`)
+      if (!warned.has(rank)) {
+        warned.add(rank)
+        broadcast({ kind: 'suspect', rank, host: member.join.host, forMs, reason }, member.socket)
+      }
+    },
+    isOver: () => isOver,
+  }
+}

@@ -1,0 +1,112 @@
+import type { Socket } from 'node:net'
+import { z } from 'zod'
+
+/** Version of the rendezvous's messages: JSON, one per line. A change that old ranks cannot read raises it. */
+export const RENDEZVOUS_VERSION = 1
+/** A line longer than this is not one of ours. Bytes. */
+const LONGEST_LINE = 1024 * 1024
+
+const count = z.int().nonnegative()
+const place = {
+  step: count,
+  bucket: count.optional(),
+  phase: z.string().optional(),
+}
+
+/** What a rank says. */
+export const rankMessageSchema = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('join'),
+    version: z.number(),
+    token: z.string().optional(),
+    job: z.string(),
+    ranks: z.int().min(1).max(65535),
+    rank: count.optional(),
+    wire: z.string(),
+    planHash: z.string(),
+    host: z.string(),
+    port: count,
+    committedSteps: count,
+  }),
+  z.object({ kind: z.literal('probe'), version: z.number(), token: z.string().optional() }),
+  z.object({
+    kind: z.literal('beat'),
+    ...place,
+    waitingFor: count.optional(),
+    waitingMs: z.number().nonnegative().optional(),
+  }),
+  z.object({ kind: z.literal('ready'), step: count }),
+  z.object({ kind: z.literal('unreachable'), rank: count, ...place }),
+  z.object({ kind: z.literal('abort'), message: z.string() }),
+  z.object({ kind: z.literal('leave'), step: count }),
+])
+export type RankMessage = z.infer<typeof rankMessageSchema>
+export type JoinMessage = Extract<RankMessage, { kind: 'join' }>
+
+const peer = z.object({ rank: count, host: z.string(), port: count, committedSteps: count })
+
+/** What the rendezvous says. */
+export const rendezvousMessageSchema = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('welcome'),
+    epoch: count,
+    rank: count,
+    nonce: z.string(),
+    peers: z.array(peer),
+  }),
+  z.object({ kind: z.literal('refused'), reason: z.enum(['mismatch', 'denied']), message: z.string() }),
+  z.object({ kind: z.literal('commit'), step: count }),
+  z.object({
+    kind: z.literal('suspect'),
+    rank: count,
+    host: z.string(),
+    forMs: z.number(),
+    reason: z.string(),
+  }),
+  z.object({ kind: z.literal('lost'), rank: count, host: z.string(), reason: z.string(), ...place }),
+  z.object({ kind: z.literal('aborted'), message: z.string() }),
+  z.object({ kind: z.literal('left'), rank: count, host: z.string(), step: count }),
+])
+export type RendezvousMessage = z.infer<typeof rendezvousMessageSchema>
+
+/** Sends one message. A connection that is gone swallows it: its `close` event tells. */
+export function sendMessage(socket: Socket, message: RankMessage | RendezvousMessage): void {
+  if (!socket.destroyed && socket.writable) socket.write(`${JSON.stringify(message)}\n`)
+}
+
+/**
+ * Calls `onMessage` for every line of `socket` that parses; anything else destroys the connection.
+ * `onMessage` may return 'raw' to take the socket over: the rest of what arrived is passed to `onRaw`.
+ */
+export function readMessages<T>(
+  socket: Socket,
+  schema: z.ZodType<T>,
+  onMessage: (message: T) => 'raw' | undefined,
+  onRaw: (rest: Buffer) => void = () => {},
+): void {
+  let pending = Buffer.alloc(0)
+  const onData = (bytes: Buffer) => {
+    pending = Buffer.concat([pending, bytes])
+    for (let end = pending.indexOf(10); end !== -1; end = pending.indexOf(10)) {
+      const line = pending.subarray(0, end).toString('utf8')
+      pending = pending.subarray(end + 1)
+      const parsed = schema.safeParse(parseJson(line))
+      if (!parsed.success) return socket.destroy(new Error(`not a message of dsc: ${line.slice(0, 80)}`))
+      if (onMessage(parsed.data) === 'raw') {
+        socket.off('data', onData)
+        return onRaw(pending)
+      }
+    }
+    if (pending.length > LONGEST_LINE) socket.destroy(new Error('not a message of dsc: no end of line'))
+  }
+  socket.on('data', onData)
+}
+
+function parseJson(line: string): unknown {
+  try {
+    return JSON.parse(line)
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  }
+}

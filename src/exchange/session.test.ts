@@ -1,0 +1,260 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Mode } from './connect-links.js'
+import type { ScaleState } from './plan/scale.js'
+import type { PlanFile } from './plan-files.js'
+import { openRendezvous } from './rendezvous/server.js'
+import { type ExchangeSession, joinExchange } from './session.js'
+
+const planOf = (ranks: number, wire: 'fp16' | 'fp32', buckets: readonly (readonly number[])[]): PlanFile => ({
+  hash: `test-${ranks}-${wire}`,
+  ranks,
+  wire,
+  buckets: buckets.map((sizes, bucket) => ({
+    tensors: sizes.map((elements, index) => ({ name: `${bucket}.${index}`, elements })),
+  })),
+})
+
+/** Opens a rendezvous and `ranks` sessions in this process, runs `body`, closes everything. */
+async function withSessions(
+  plan: PlanFile,
+  mode: Mode,
+  body: (sessions: readonly ExchangeSession[]) => Promise<void>,
+): Promise<void> {
+  const rendezvous = await openRendezvous({ host: '127.0.0.1', port: 0, nowMs: Date.now })
+  const sessions = await Promise.all(
+    Array.from({ length: plan.ranks }, (_, rank) => joinExchange({ rendezvous, plan, mode, rank })),
+  )
+  try {
+    await body(sessions)
+  } finally {
+    for (const session of sessions) await session.close()
+    await rendezvous.close()
+  }
+}
+
+function random(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) | 0
+    return (state >>> 8) / 2 ** 24 - 0.5
+  }
+}
+
+/** Runs one step on all ranks: gradients in, means out, in place. */
+async function runStep(
+  sessions: readonly ExchangeSession[],
+  gradients: readonly Map<string, Float32Array>[],
+) {
+  return await Promise.all(
+    sessions.map(async (session, rank) => {
+      const step = session.beginStep()
+      for (const [name, gradient] of gradients[rank]!) await step.add(name, gradient)
+      return await step.commit()
+    }),
+  )
+}
+
+function makeGradients(plan: PlanFile, seed: number, scale: number) {
+  const next = random(seed)
+  return Array.from(
+    { length: plan.ranks },
+    () =>
+      new Map(
+        plan.buckets.flatMap(({ tensors }) =>
+          tensors.map(({ name, elements }) => [
+            name,
+            Float32Array.from({ length: elements }, () => next() * scale),
+          ]),
+        ),
+      ),
+  )
+}
+
+function meanOf(gradients: readonly Map<string, Float32Array>[], name: string): Float64Array {
+  const mean = new Float64Array(gradients[0]!.get(name)!.length)
+  for (const rank of gradients) for (const [index, value] of rank.get(name)!.entries()) mean[index]! += value
+  return mean.map((sum) => sum / gradients.length)
+}
+
+const SHAPES = [[7, 300_000], [1], [5000, 3, 800]]
+
+for (const mode of ['ring', 'direct'] as const) {
+  for (const ranks of [1, 2, 3, 5]) {
+    test(`${mode}: ${ranks} ranks end with the same means, first in fp32, then in scaled fp16`, async () => {
+      const plan = planOf(ranks, 'fp16', SHAPES)
+      await withSessions(plan, mode, async (sessions) => {
+        for (const [index, scale] of [1e-6, 4e-6, 1e-7].entries()) {
+          const gradients = makeGradients(plan, index + 1, scale)
+          const means = new Map([...gradients[0]!.keys()].map((name) => [name, meanOf(gradients, name)]))
+          const reports = await runStep(sessions, gradients)
+          for (const [name, mean] of means) {
+            const peak = Math.max(...mean.map(Math.abs).slice(0, 100_000))
+            for (const rank of gradients) {
+              const found = rank.get(name)!
+              assert.deepEqual(found, gradients[0]!.get(name), `${name} differs between ranks`)
+              for (const [at, value] of mean.entries()) {
+                const error = Math.abs((found[at] ?? Number.NaN) - value)
+                if (!(error <= peak * 2 ** -9))
+                  assert.fail(`step ${index}, ${name}[${at}]: ${found[at]}, not ${value}`)
+              }
+            }
+          }
+          assert.equal(reports[0]!.step, index + 1)
+          for (const report of reports) assert.deepEqual(report, reports[0])
+          const types = reports[0]!.buckets.map(({ wireType }) => wireType)
+          assert.deepEqual(types, index === 0 ? ['fp32', 'fp32', 'fp32'] : ['fp16', 'fp32', 'fp16'])
+        }
+      })
+    })
+  }
+}
+
+test('a spike overflows half precision: that bucket is repeated in fp32, the others are not, and its scale drops', async () => {
+  const plan = planOf(2, 'fp16', [[1000, 1000], [5000]])
+  await withSessions(plan, 'ring', async (sessions) => {
+    await runStep(sessions, makeGradients(plan, 1, 1))
+    const spiked = makeGradients(plan, 2, 1)
+    spiked[1]!.get('0.1')![500] = 1e6
+    const mean = meanOf(spiked, '0.1')
+    const [report] = await runStep(sessions, spiked)
+    assert.deepEqual(
+      report!.buckets.map(({ outcome }) => outcome),
+      ['redone', 'clean'],
+    )
+    assert.deepEqual(spiked[0]!.get('0.1'), Float32Array.from(mean))
+    const [next] = await runStep(sessions, makeGradients(plan, 3, 1))
+    assert.equal(next!.buckets[0]!.exponent, report!.buckets[1]!.exponent - 10)
+  })
+})
+
+test('a true NaN reaches every rank and leaves the scale alone', async () => {
+  const plan = planOf(3, 'fp16', [[2000]])
+  await withSessions(plan, 'ring', async (sessions) => {
+    const [first] = await runStep(sessions, makeGradients(plan, 1, 1))
+    assert.equal(first!.buckets[0]!.outcome, 'clean')
+    const broken = makeGradients(plan, 2, 1)
+    broken[2]!.get('0.0')![7] = Number.NaN
+    const [report] = await runStep(sessions, broken)
+    assert.equal(report!.buckets[0]!.outcome, 'not finite')
+    for (const rank of broken) assert.ok(Number.isNaN(rank.get('0.0')![7]))
+    const [next] = await runStep(sessions, makeGradients(plan, 3, 1))
+    assert.equal(next!.buckets[0]!.wireType, 'fp16')
+  })
+})
+
+test('gradients that overflow when summed do not overflow: they are halved first', async () => {
+  const plan = planOf(4, 'fp32', [[1024, 8]])
+  await withSessions(plan, 'ring', async (sessions) => {
+    const gradients = makeGradients(plan, 1, 0)
+    for (const rank of gradients) rank.get('0.0')!.fill(3e38)
+    await runStep(sessions, gradients)
+    assert.equal(gradients[0]!.get('0.0')![0], Math.fround(3e38))
+  })
+})
+
+test('ranks that were given different plans hear which two differ', async () => {
+  const rendezvous = await openRendezvous({ host: '127.0.0.1', port: 0, nowMs: Date.now })
+  for (const [other, words] of [
+    [planOf(3, 'fp16', SHAPES), /rank 1 .* rank count 3, rank 0 .* has 2/],
+    [planOf(2, 'fp32', SHAPES), /rank 1 .* type on the wire fp32, rank 0 .* has fp16/],
+    [
+      { ...planOf(2, 'fp16', SHAPES), hash: 'other' },
+      /rank 1 .* plan other\/ring, rank 0 .* has test-2-fp16/,
+    ],
+  ] as const) {
+    const joins = [planOf(2, 'fp16', SHAPES), other].map((plan, rank) =>
+      joinExchange({ rendezvous, plan, rank }),
+    )
+    for (const result of await Promise.allSettled(joins)) {
+      assert.equal(result.status, 'rejected')
+      assert.equal(result.reason.code, 'EXCHANGE_MISMATCH')
+      assert.match(result.reason.message, words)
+    }
+  }
+  await rendezvous.close()
+})
+
+test('a rank that is one step ahead is a mismatch that names both, and gradients stay as they were', async () => {
+  const plan = planOf(2, 'fp16', [[100]])
+  const rendezvous = await openRendezvous({ host: '127.0.0.1', port: 0, nowMs: Date.now })
+  const sessions = await Promise.all(
+    [0, 1].map((rank) => joinExchange({ rendezvous, plan, rank, committedSteps: rank === 0 ? 4 : 5 })),
+  )
+  const gradients = makeGradients(plan, 1, 1)
+  const before = gradients.map((rank) => rank.get('0.0')!.slice())
+  const results = await Promise.allSettled(
+    sessions.map(async (session, rank) => {
+      const step = session.beginStep()
+      await step.add('0.0', gradients[rank]!.get('0.0')!)
+      await step.commit()
+    }),
+  )
+  for (const result of results) {
+    assert.equal(result.status, 'rejected')
+    assert.equal(result.reason.code, 'EXCHANGE_MISMATCH')
+    assert.match(result.reason.message, /rank [01] sent step [45], rank [01] expected [45]/)
+  }
+  assert.deepEqual(
+    gradients.map((rank) => rank.get('0.0')),
+    before,
+  )
+  for (const session of sessions) await session.close()
+  await rendezvous.close()
+})
+
+test('a rank that leaves early is named to those who go on', async () => {
+  const plan = planOf(3, 'fp32', [[100]])
+  await withSessions(plan, 'ring', async (sessions) => {
+    await runStep(sessions, makeGradients(plan, 1, 1))
+    await sessions[1]!.close()
+    const others = [sessions[0]!, sessions[2]!]
+    const gradients = makeGradients(plan, 2, 1)
+    const results = await Promise.allSettled([
+      runStep([others[0]!], gradients),
+      runStep([others[1]!], gradients),
+    ])
+    for (const result of results) {
+      assert.equal(result.status, 'rejected')
+      assert.equal(result.reason.name, 'PeerLost')
+      assert.equal(result.reason.rank, 1)
+      assert.match(result.reason.message, /left after 1 steps/)
+    }
+  })
+})
+
+test('after 1000 steps with restarts from checkpoints at random all ranks still have the same scales', async () => {
+  const plan = planOf(2, 'fp16', [[1200], [2000, 48]])
+  const seed = Math.floor(Math.random() * 2 ** 31)
+  console.log(`seed ${seed}`)
+  const next = random(seed)
+  const rendezvous = await openRendezvous({ host: '127.0.0.1', port: 0, nowMs: Date.now })
+  const join = (options: { committedSteps?: number; scales?: readonly ScaleState[][] }) =>
+    Promise.all(
+      [0, 1].map((rank) =>
+        joinExchange({ rendezvous, plan, rank, ...options, scales: options.scales?.[rank] }),
+      ),
+    )
+  let sessions = await join({})
+  const outcomes = new Set<string>()
+  let level = 1e-3
+  for (let step = 0; step < 1000; step++) {
+    if (next() > 0.49) {
+      const scales = sessions.map((session) => structuredClone(session.scales()) as ScaleState[])
+      for (const session of sessions) await session.close()
+      sessions = await join({ committedSteps: step, scales })
+    }
+    level *= 2 ** (next() * 2)
+    const gradients = makeGradients(plan, step, level * (next() > 0.48 ? 1e5 : 1))
+    const reports = await runStep(sessions, gradients)
+    for (const { outcome, wireType } of reports[0]!.buckets) outcomes.add(`${outcome} ${wireType}`)
+    assert.deepEqual(sessions[0]!.scales(), sessions[1]!.scales())
+    assert.deepEqual(gradients[0], gradients[1])
+  }
+  assert.ok(
+    outcomes.has('clean fp16') && outcomes.has('redone fp32') && outcomes.has('clean bf16'),
+    [...outcomes].join(),
+  )
+  for (const session of sessions) await session.close()
+  await rendezvous.close()
+})

@@ -1,0 +1,33 @@
+"""Gradient exchange for PyTorch: dsc's bucket plan, scaled half precision and same-host all-reduce for stock DDP.
+
+    from dsc.exchange import ScaledHalf, ddp_kwargs, scaled_half_hook
+
+    ddp = DistributedDataParallel(model, **ddp_kwargs("exchange.plan.json"))
+    state = ScaledHalf(model.parameters())
+    ddp.register_comm_hook(state, scaled_half_hook)
+
+Names are loaded when first used, so that importing this package does not import torch.
+"""
+
+import importlib
+
+_HOMES = {
+    "ExchangeMismatch": "errors",
+    "PeerLost": "errors",
+    "Profiler": "profile",
+    "ScaledHalf": "hook",
+    "SharedMemory": "shared_memory",
+    "ddp_kwargs": "plan",
+    "probe_link": "probe",
+    "scaled_half_hook": "hook",
+    "shared_memory_hook": "shared_memory",
+}
+
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name):
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{home}"), name)

@@ -1,0 +1,59 @@
+"""Measures what an all-reduce of the process group itself costs: network, back end and Python, as DDP will pay it."""
+
+import json
+import statistics
+import time
+
+import torch
+import torch.distributed as dist
+
+LINK_FORMAT = "dsc.exchange.link/1"
+SMALL_SIZES = (64, 1024, 4096)
+LARGE_SIZES = (1 << 20, 4 << 20, 8 << 20)
+
+
+def probe_link(path=None, process_group=None, device="cpu", repeats=15):
+    """Returns (and on rank 0 writes to `path`) the link that `dsc exchange plan --link` reads.
+
+    Fits T(n) = 2(P-1)α + 2(P-1)/P · n/B to all-reduces of fp32 tensors, medians of `repeats`. Every rank must call it.
+    """
+    ranks = dist.get_world_size(process_group)
+    if ranks < 2:
+        raise ValueError("a link needs two ranks")
+    medians = {}
+    for size in SMALL_SIZES + LARGE_SIZES:
+        tensor = torch.ones(size // 4, device=device)
+        seconds = []
+        for round_ in range(repeats + 2):
+            dist.barrier(group=process_group)
+            start = time.perf_counter()
+            dist.all_reduce(tensor, group=process_group)
+            if tensor.is_cuda:
+                torch.cuda.synchronize(tensor.device)
+            if round_ >= 2:
+                seconds.append(time.perf_counter() - start)
+            tensor.fill_(1.0)
+        # All ranks must plan alike: the slowest rank's median counts.
+        slowest = torch.tensor([statistics.median(seconds)], dtype=torch.float64, device=device)
+        dist.all_reduce(slowest, op=dist.ReduceOp.MAX, group=process_group)
+        medians[size] = float(slowest)
+    slopes = [
+        (medians[b] - medians[a]) / (b - a) for at, a in enumerate(LARGE_SIZES) for b in LARGE_SIZES[at + 1 :]
+    ]
+    per_byte = statistics.median(slopes)
+    if per_byte <= 0:
+        per_byte = medians[LARGE_SIZES[-1]] / LARGE_SIZES[-1]
+    call = statistics.median(max(0.0, medians[size] - size * per_byte) for size in SMALL_SIZES)
+    messages = 2 * (ranks - 1)
+    link = {
+        "format": LINK_FORMAT,
+        "alphaMicroseconds": call / messages * 1e6,
+        "bandwidthBytesPerSecond": messages / ranks / per_byte,
+        "ranks": ranks,
+        "sizes": [{"bytes": size, "medianMicroseconds": seconds * 1e6} for size, seconds in medians.items()],
+    }
+    if path is not None and dist.get_rank(process_group) == 0:
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(link, file, indent=1)
+            file.write("\n")
+    return link

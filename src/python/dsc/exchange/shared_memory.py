@@ -1,0 +1,154 @@
+"""All-reduce between ranks of one host through shared memory: nothing goes through the kernel's network stack."""
+
+import mmap
+import os
+import platform
+import socket
+import time
+
+import torch
+import torch.distributed as dist
+
+from .errors import ExchangeMismatch, PeerLost
+
+_FLAG_BYTES = 64  # one cache line per rank, so that ranks do not slow each other down
+_PAGE = 4096
+_SPINS = 200
+_CHECK_SECONDS = 0.1
+
+
+class SharedMemory:
+    """A same-host all-reduce that takes means of fp32 tensors on the CPU.
+
+    process_group: ranks of one host; None is the default group. It is used once, to agree on a file.
+    piece_bytes: how much is exchanged at a time. Small pieces stay in the cache.
+    timeout: seconds without progress after which a rank that is alive but stuck is given up. A dead one is named at once.
+    """
+
+    def __init__(self, process_group=None, piece_bytes=4 << 20, timeout=30.0):
+        if platform.machine() not in ("x86_64", "AMD64"):
+            # Flags and data are plain stores: on x86 they become visible in order, elsewhere nobody promises it.
+            raise RuntimeError(f"SharedMemory works on x86-64 only, this is {platform.machine()}")
+        self.rank = dist.get_rank(process_group)
+        self.ranks = dist.get_world_size(process_group)
+        self.timeout = timeout
+        self._piece = piece_bytes // 4 // (8 * self.ranks) * 8 * self.ranks  # values, a multiple of 8 per rank
+        self._turn = 0
+        flags = (_FLAG_BYTES * self.ranks + _PAGE - 1) // _PAGE * _PAGE
+        size = flags + (self.ranks + 1) * self._piece * 4
+        own = {"host": socket.gethostname(), "boot": _boot_id(), "pid": os.getpid(), "started": _started(os.getpid())}
+        everyone = [None] * self.ranks
+        dist.all_gather_object(everyone, own, group=process_group)
+        for rank, other in enumerate(everyone):
+            if (other["host"], other["boot"]) != (own["host"], own["boot"]):
+                raise ExchangeMismatch(
+                    f"rank {self.rank} runs on {own['host']}, rank {rank} on {other['host']}: no memory to share"
+                )
+        self._peers = [(other["pid"], other["started"]) for other in everyone]
+        self._open(process_group, size)
+        self._flags = memoryview(self._map)[: _FLAG_BYTES * self.ranks].cast("q")
+        values = torch.frombuffer(self._map, dtype=torch.float32, offset=flags)
+        areas = values.view(self.ranks + 1, self._piece)
+        self._slots = [areas[rank] for rank in range(self.ranks)]
+        self._result = areas[self.ranks]
+
+    def _open(self, process_group, size):
+        """Maps memory of rank 0 that has no name in any file system: nothing is left behind, whatever happens."""
+        path = [None]
+        if self.rank == 0:
+            descriptor = os.memfd_create("dsc-exchange")
+            os.posix_fallocate(descriptor, 0, size)  # fails here, in words, rather than by SIGBUS later
+            path = [f"/proc/{os.getpid()}/fd/{descriptor}"]
+        source = 0 if process_group is None else dist.get_global_rank(process_group, 0)
+        dist.broadcast_object_list(path, src=source, group=process_group)
+        if self.rank != 0:
+            try:
+                descriptor = os.open(path[0], os.O_RDWR)
+            except OSError as error:
+                raise ExchangeMismatch(
+                    f"rank {self.rank} cannot open the memory of rank 0 ({error}); do they run in different containers?"
+                ) from error
+        self._map = mmap.mmap(descriptor, size)
+        dist.barrier(group=process_group)
+        os.close(descriptor)
+
+    def all_reduce(self, tensor):
+        """Replaces `tensor` (contiguous, fp32, on the CPU) by its mean over all ranks, bit-equal on all of them."""
+        if tensor.dtype != torch.float32 or tensor.is_cuda or not tensor.is_contiguous():
+            raise TypeError("SharedMemory exchanges contiguous fp32 tensors on the CPU")
+        values = tensor.view(-1)
+        for start in range(0, values.numel(), self._piece):
+            self._exchange(values[start : start + self._piece])
+        return tensor
+
+    def _exchange(self, values):
+        """Hands every rank its share, sums the own one, and takes the others' sums. Two barriers."""
+        count = values.numel()
+        share = -(-count // self.ranks)
+        begin, end = min(count, self.rank * share), min(count, (self.rank + 1) * share)
+        part = 1.0 / self.ranks
+        slot = self._slots[self.rank]
+        torch.mul(values[:begin], part, out=slot[:begin])
+        torch.mul(values[end:], part, out=slot[end:count])
+        self._barrier()
+        if end > begin:
+            own = self._result[begin:end]
+            others = [self._slots[rank][begin:end] for rank in range(self.ranks) if rank != self.rank]
+            if others:
+                torch.add(others[0], values[begin:end], alpha=part, out=own)
+            else:
+                own.copy_(values[begin:end])
+            for other in others[1:]:
+                own.add_(other)
+        self._barrier()
+        values.copy_(self._result[:count])
+
+    def _barrier(self):
+        self._turn += 1
+        flags, turn = self._flags, self._turn
+        flags[self.rank * (_FLAG_BYTES // 8)] = turn
+        for rank in range(self.ranks):
+            at = rank * (_FLAG_BYTES // 8)
+            spins = 0
+            while flags[at] < turn:
+                spins += 1
+                if spins == _SPINS:
+                    self._wait(rank, at, turn)
+
+    def _wait(self, rank, at, turn):
+        """Gives the core away between looks, and looks after the other rank."""
+        start = checked = time.monotonic()
+        while self._flags[at] < turn:
+            os.sched_yield()
+            now = time.monotonic()
+            if now - start > 0.002:
+                time.sleep(50e-6)
+            if now - checked > _CHECK_SECONDS:
+                checked = now
+                pid, started = self._peers[rank]
+                if _started(pid) != started:
+                    raise PeerLost(rank, f"its process {pid} is gone")
+                if now - start > self.timeout:
+                    raise PeerLost(rank, f"its process {pid} made no progress for {self.timeout:g} s")
+
+
+def shared_memory_hook(state, bucket):
+    """For `ddp.register_comm_hook(SharedMemory(), shared_memory_hook)`: all ranks on one host, gradients on the CPU."""
+    future = torch.futures.Future()
+    future.set_result(state.all_reduce(bucket.buffer()))
+    return future
+
+
+def _boot_id():
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        return file.read().strip()
+
+
+def _started(pid):
+    """When process `pid` started, in clock ticks; None if it is gone or a zombie. Tells a reused number apart."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            fields = file.read().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in ("Z", "X") else fields[19]

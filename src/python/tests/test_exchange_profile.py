@@ -1,0 +1,102 @@
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+from exchange_models import TinyGpt, text_batch
+from exchange_workers import run_ranks
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+from torch.nn.functional import cross_entropy
+
+from dsc.exchange import Profiler
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def step(model, index):
+    words, following = text_batch(index, 0)
+    cross_entropy(model(words).flatten(0, 1), following.flatten()).backward()
+
+
+def test_the_profile_lists_every_gradient_in_the_order_in_which_backward_made_it(tmp_path):
+    torch.manual_seed(0)
+    model = TinyGpt()
+    path = tmp_path / "profile.json"
+    profiler = Profiler(model, path, iterations=3, skip=1)
+    for index in range(5):
+        step(model, index)
+    assert profiler.done
+    profile = json.loads(path.read_text())
+    names = [gradient["name"] for gradient in profile["gradients"]]
+    assert sorted(names) == sorted(name for name, _ in model.named_parameters())
+    assert sum(gradient["elements"] for gradient in profile["gradients"]) == sum(p.numel() for p in model.parameters())
+    assert names.index("head.weight") < names.index("blocks.1.linear2.weight") < names.index("token.weight")
+    assert 0 < profile["gradients"][0]["readyMs"] < profile["backwardMs"]
+    assert profile["backwardMs"] == pytest.approx(profile["gradients"][-1]["readyMs"], abs=1e-3)
+    # The hooks are gone: nothing is measured any more.
+    step(model, 9)
+    assert profiler.result == profile or json.loads(path.read_text()) == profile
+
+
+def test_dsc_exchange_plan_reads_the_profile(tmp_path):
+    node = ROOT / "node_modules/.bin/node"
+    if not node.exists() or not (ROOT / "dist/main.js").exists():
+        pytest.skip("dsc is not built here")
+    model = TinyGpt()
+    path = tmp_path / "profile.json"
+    profiler = Profiler(model, path, iterations=2, skip=1)
+    for index in range(4):
+        step(model, index)
+    plan = tmp_path / "plan.json"
+    command = [node, ROOT / "bin/dsc.js", "exchange", "plan", "--profile", path, "--ranks", "2", "--alpha-us", "50"]
+    subprocess.run([*command, "--gigabits", "1", "--out", plan], check=True, capture_output=True)
+    written = json.loads(plan.read_text())
+    planned = [tensor["name"] for bucket in written["buckets"] for tensor in bucket["tensors"]]
+    assert planned == [gradient["name"] for gradient in profiler.result["gradients"]]
+    from dsc.exchange import ddp_kwargs
+
+    assert set(ddp_kwargs(plan)) == {"bucket_cap_mb"}
+
+
+def _real_buckets(rank, folder, words):
+    from torch.nn.parallel import DistributedDataParallel
+
+    from dsc.exchange import ddp_kwargs
+
+    torch.manual_seed(0)
+    model = TinyGpt()
+    path = Path(folder) / "profile.json"
+    profiler = Profiler(model, path, iterations=2, skip=1)
+    for index in range(4):
+        step(model, index)
+    plan = Path(folder) / "plan.json"
+    if rank == 0:
+        command = [ROOT / "node_modules/.bin/node", ROOT / "bin/dsc.js", "exchange", "plan", "--profile", path, *words]
+        subprocess.run([*command, "--out", plan], check=True, capture_output=True)
+    dist.barrier()
+    ddp = DistributedDataParallel(model, **ddp_kwargs(plan))
+    sizes = []
+
+    def record(state, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+        sizes.append(bucket.buffer().numel())
+        return default_hooks.allreduce_hook(None, bucket)
+
+    ddp.register_comm_hook(None, record)
+    for index in range(3):
+        sizes.clear()
+        step(ddp, index)
+    planned = [sum(t["elements"] for t in bucket["tensors"]) for bucket in json.loads(plan.read_text())["buckets"]]
+    assert profiler.done
+    return planned, sizes
+
+
+@pytest.mark.parametrize("extra", [[], ["--optimum"]])
+def test_ddp_really_makes_the_buckets_that_the_plan_lists(tmp_path, extra):
+    if not (ROOT / "dist/main.js").exists():
+        pytest.skip("dsc is not built here")
+    words = ["--ranks", "2", "--alpha-us", "20", "--gigabits", "2", "--wire", "fp32", *extra]
+    planned, real = run_ranks(2, _real_buckets, str(tmp_path), words)[0]
+    assert len(planned) > 2
+    assert real == planned
