@@ -33,7 +33,7 @@ export interface Slot {
    * failed: no source could give it · dropped: nobody wants it any more.
    */
   state: 'waiting' | 'expected' | 'inflight' | 'ready' | 'leased' | 'failed' | 'dropped'
-  /** A client waits for this item. */
+  /** A client waits for this item, or has it. */
   isWanted: boolean
   /** Counted in the ready-and-inflight number of its list. */
   isAhead: boolean
@@ -179,11 +179,11 @@ export function createStreamPlan(options: StreamPlanOptions): StreamPlan {
   const isPromised = (slot: Slot): boolean => {
     if (!carry.isWanted(slot.epoch, slot.sample)) return false
     const epochBefore = (slot.epoch - 1) * itemsPerEpoch
-    const isAlone = sequence.globalBatch === sequence.options.batchSize
     const isComplete = frontier >= epochBefore + itemsPerEpoch && unreleased === 0
-    if (start > epochBefore || !isAlone || isComplete) return false
-    return !samplesLeftOut(slot.epoch - 1).has(slot.sample)
+    return !isComplete && canPromise(slot.epoch) && !samplesLeftOut(slot.epoch - 1).has(slot.sample)
   }
+  const canPromise = (epoch: number) => isAlone && start <= (epoch - 1) * itemsPerEpoch
+  const isAlone = sequence.globalBatch === sequence.options.batchSize
 
   /** Brings one more item into view. Returns whether there was one. */
   const scan = (): boolean => {
@@ -192,6 +192,10 @@ export function createStreamPlan(options: StreamPlanOptions): StreamPlan {
     if (epoch > running && (!settings.isPastEnd || epoch > running + 1)) return false
     const order = options.orderOf(epoch)
     if (!order) return false
+    // What the running epoch will leave in Cache_next is not known before its end, so the look ahead stops there.
+    const epochStart = epoch * itemsPerEpoch
+    const isBeforeEnd = frontier < epochStart || (frontier === epochStart && unreleased > 0)
+    if (isBeforeEnd && carry.prefixSize(epoch) > 0 && !canPromise(epoch)) return false
     const slot = makeSlot(scanned++, order)
     slots.set(slot.serial, slot)
     if (carry.holds(slot.epoch, slot.sample) || isPromised(slot)) slot.state = 'expected'
@@ -277,7 +281,8 @@ export function createStreamPlan(options: StreamPlanOptions): StreamPlan {
       frontier = Math.max(frontier, serial + 1)
       while (scanned <= serial && scan()) {}
       let slot = slots.get(serial)
-      if (!slot || slot.state === 'failed') {
+      if (!slot || slot.isWanted || slot.state === 'leased' || slot.state === 'failed') {
+        // Asked for again (a client came back, or went back): read anew, beside whoever has it.
         const order = options.orderOf(Math.floor(serial / itemsPerEpoch))
         if (!order) throw new Error(`the order of item ${serial} is not there yet`)
         slot = makeSlot(serial, order)
@@ -294,7 +299,10 @@ export function createStreamPlan(options: StreamPlanOptions): StreamPlan {
           return { slot, outcome: 'kept' }
         }
         const request = requestMissed(slot)
-        if (!request) return { slot, outcome: 'blocked' }
+        if (!request) {
+          slot.isWanted = false
+          return { slot, outcome: 'blocked' }
+        }
         counts.misses++
         return { slot, outcome: 'miss', request }
       }
