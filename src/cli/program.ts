@@ -9,7 +9,13 @@ interface Verb {
   readonly load: () => Promise<(context: CliContext) => Command>
 }
 
-const VERBS: readonly Verb[] = []
+const VERBS: readonly Verb[] = [
+  {
+    name: 'feed',
+    summary: 'feed shuffled samples to training processes',
+    load: async () => (await import('./commands/feed.js')).feedCommand,
+  },
+]
 
 /** Options that stand before or after any verb. */
 export interface GlobalOptions {

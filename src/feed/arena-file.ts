@@ -18,6 +18,8 @@ export interface ArenaFile {
   read(target: Uint8Array, at: number): void
   /** Touches pages of [from, to), which must hold nothing, so that the first use of them is not slow. */
   prefault(from: number, to: number): void
+  /** Fills `length` bytes with 0xDB. */
+  poison(at: number, length: number): void
   close(): void
 }
 
@@ -66,6 +68,7 @@ export function openArenaFile(folder: string, bytes: number): ArenaFile {
       for (let at = from; at < to; at += CHUNK_BYTES)
         writeSync(fd, zeros, 0, Math.min(CHUNK_BYTES, to - at), at)
     },
+    poison: (at, length) => writeFully(fd, Buffer.alloc(length, 0xdb), at),
     close: () => closeSync(fd),
   }
 }

@@ -1,7 +1,10 @@
 import { DscError } from '../failure/dsc-error.js'
 import { ARENA_BASE } from './arena-file.js'
+import { pickSamples } from './pick-samples.js'
 import type { ArenaPlan } from './plan/arena-plan.js'
-import { countOfStep, type RankSequence } from './plan/rank-sequence.js'
+import type { Extent } from './plan/arena-zone.js'
+import type { EpochOrder } from './plan/order.js'
+import { countOfStep, positionOfItem, type RankSequence } from './plan/rank-sequence.js'
 import type { CarryCopy, SampleRequest, Slot, StreamCounts, StreamPlan, Want } from './plan/stream-plan.js'
 import type { SampleSource, SampleStatus } from './sources/sample-source.js'
 
@@ -27,6 +30,10 @@ export interface FeedStream {
   /** The batch at `step`; waits until all of its samples are in the arena. */
   read(epoch: number, step: number): Promise<LeasedBatch>
   release(batch: LeasedBatch): void
+  /** Any samples, by id, outside of the order (map-style access). Waits until all are in the arena. */
+  pick(samples: readonly number[]): Promise<LeasedBatch>
+  /** The ids of `count` batches from `step` on, one after the other. */
+  idsOf(epoch: number, step: number, count: number): Promise<number[]>
   /** Tries again what had no room. */
   wake(): void
   close(): void
@@ -39,6 +46,11 @@ export interface FeedStreamOptions {
   readonly source: SampleSource
   /** Resolves when the orders that `epoch` needs are there; undefined when they are. */
   readonly enterEpoch: (epoch: number) => Promise<void> | undefined
+  /** The order of `epoch`, made if need be. */
+  readonly orderOf: (epoch: number) => Promise<EpochOrder>
+  /** Room for one sample outside of the order. */
+  readonly reserve: (sample: number) => Extent | undefined
+  readonly nodeOf: (sample: number, position: number) => number
   readonly copyInArena: (copies: readonly CarryCopy[]) => Promise<void>
   /** Called when room may have come free. */
   readonly onFreed: () => void
@@ -220,6 +232,10 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
     release(batch) {
       const copies: CarryCopy[] = []
       for (const slot of batch.slots) {
+        if (slot.serial < 0) {
+          arena.finish(slot.extent!)
+          continue
+        }
         const copy = plan.release(slot)
         if (copy) copies.push(copy)
       }
@@ -237,6 +253,15 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
           },
         )
       options.onFreed()
+    },
+    pick: (samples) => pickSamples(options, samples),
+    async idsOf(epoch, step, count) {
+      const order = await options.orderOf(epoch)
+      const from = step * batchSize
+      const to = Math.min(sequence.itemsPerEpoch, (step + count) * batchSize)
+      return Array.from({ length: Math.max(0, to - from) }, (_, i) =>
+        order.sampleAt(positionOfItem(sequence, from + i) % sequence.options.sampleCount),
+      )
     },
     wake: pump,
     close() {

@@ -187,6 +187,11 @@ export function createFeeder(options: FeederOptions): Feeder {
         arena,
         source,
         enterEpoch: (epoch) => enterEpoch(stream, epoch),
+        orderOf: (epoch) => orders.get(epoch),
+        reserve: (sample) =>
+          arena.reserveTop(extentBytesOf(sample), sample, -1) ??
+          arena.reserveBottom(extentBytesOf(sample), sample, -1, true),
+        nodeOf: (sample, position) => nodeOfSample(layout, nodeCount, sample, position),
         async copyInArena(copies) {
           const at = (of: 'from' | 'to') =>
             Float64Array.from(copies, (copy) => ARENA_BASE + arena.offsetOf(copy[of]))

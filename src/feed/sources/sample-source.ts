@@ -26,5 +26,7 @@ export interface SampleSource {
   nodeName(node: number): string
   /** Resolves when every sample has its status. Never rejects because of a sample or a node. */
   read(request: ReadRequest, onSample: OnSample): Promise<void>
+  /** Counts for metrics: retries, failovers and the like. */
+  counters?(): Readonly<Record<string, number>>
   close(): Promise<void>
 }
