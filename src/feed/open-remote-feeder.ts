@@ -1,18 +1,78 @@
 import { DscError } from '../failure/dsc-error.js'
-import type { FeedSettings, OpenedFeeder } from './open-feeder.js'
+import { type FeedSettings, type OpenedFeeder, openFeeder } from './open-feeder.js'
 import type { SampleLayout } from './plan/sample-placement.js'
 import type { SampleFolder } from './samples/index-samples.js'
+import type { SampleTable } from './samples/sample-table.js'
+import { createLocalSource } from './sources/local-source.js'
+import { createRemoteSource } from './sources/remote-source.js'
+import { connectStorage, type StorageAddress } from './storage/storage-client.js'
 
 export interface RemoteOptions {
-  readonly nodes: readonly { readonly host: string; readonly port: number }[]
+  /** With layout `striped`, node i of the list holds the samples s with s mod N = i. */
+  readonly nodes: readonly StorageAddress[]
   readonly layout: SampleLayout
+  /** A folder with the same samples, read when no node can give one. */
   readonly fallback: SampleFolder | undefined
   readonly token: string | undefined
 }
 
+/** Opens a feed over storage nodes. Nodes that do not answer now are left to the failure ladder, if one does. */
 export async function openRemoteFeeder(
-  _options: RemoteOptions,
-  _settings: FeedSettings,
+  options: RemoteOptions,
+  settings: FeedSettings,
 ): Promise<OpenedFeeder> {
-  throw new DscError('USAGE', 'remote feeding is not built yet')
+  const { nodes, layout, fallback, token } = options
+  const table = fallback?.table ?? (await fetchTable(nodes, token))
+  await checkNodes(options, table)
+  const readerFolder = fallback && { root: fallback.root, tableBytes: fallback.table.bytes }
+  return openFeeder(table, settings, readerFolder, ({ pool, arenaFile }) =>
+    createRemoteSource({
+      table,
+      layout,
+      addresses: nodes,
+      arenaFd: arenaFile.fd,
+      token,
+      fallback: fallback && createLocalSource(fallback.root, table, pool),
+      nowMs: () => performance.now(),
+    }),
+  )
+}
+
+async function fetchTable(nodes: readonly StorageAddress[], token: string | undefined): Promise<SampleTable> {
+  let failure: unknown
+  for (const address of nodes) {
+    try {
+      const client = await connectStorage({ address, token })
+      try {
+        return await client.fetchManifest()
+      } finally {
+        client.close()
+      }
+    } catch (error) {
+      failure = error
+    }
+  }
+  throw failure
+}
+
+/** A node that answers must hold the same samples, and the stripe that its place in the list says. */
+async function checkNodes(options: RemoteOptions, table: SampleTable): Promise<void> {
+  const { nodes, layout, token } = options
+  for (const [i, address] of nodes.entries()) {
+    const client = await connectStorage({ address, token, table }).catch((error: unknown) => {
+      if (error instanceof DscError && error.code === 'FEED_GONE') return undefined
+      throw error
+    })
+    const stripe = client?.stripe
+    client?.close()
+    if (!client) continue
+    const isExpected =
+      !stripe || (layout === 'striped' && stripe.index === i && stripe.count === nodes.length)
+    if (!isExpected)
+      throw new DscError(
+        'FEED_STATE_MISMATCH',
+        `${address.host}:${address.port} holds stripe ${stripe.index} of ${stripe.count}, but is node ${i} of ${nodes.length} with layout ${layout}`,
+        { hint: 'list the nodes in the order of their stripes, with --layout striped' },
+      )
+  }
 }
