@@ -61,8 +61,8 @@ export interface StorageClient {
 
 interface Pending {
   readonly request: FetchRequest
-  /** Sample → its index; taken out as items come. */
-  readonly open: Map<number, number>
+  /** Sample → where it is wanted: twice when a request runs over the end of an epoch. Taken out as items come. */
+  readonly open: Map<number, number[]>
   readonly notSent: number[]
   readonly abandoned: Set<number>
   resolve(notSent: readonly number[]): void
@@ -128,8 +128,12 @@ export function connectStorage(options: StorageClientOptions): Promise<StorageCl
       },
       fetch(request) {
         const id = nextRequest++
-        const open = new Map<number, number>()
-        for (let i = 0; i < request.samples.length; i++) open.set(request.samples[i]!, i)
+        const open = new Map<number, number[]>()
+        for (const [i, sample] of request.samples.entries()) {
+          const indexes = open.get(sample)
+          if (indexes) indexes.push(i)
+          else open.set(sample, [i])
+        }
         const abandoned = new Set<number>()
         const done = new Promise<readonly number[]>((resolveDone, rejectDone) => {
           if (!isOpen) return rejectDone(failure ?? gone('is not connected'))
@@ -192,7 +196,7 @@ export function connectStorage(options: StorageClientOptions): Promise<StorageCl
           if (!each) return
           pending.delete(request)
           clearTimeout(each.timer)
-          each.resolve([...each.notSent, ...each.open.values()])
+          each.resolve([...each.notSent, ...[...each.open.values()].flat()])
           return
         }
         case STORAGE_MESSAGE.busy:
@@ -253,8 +257,7 @@ export function connectStorage(options: StorageClientOptions): Promise<StorageCl
           if (itemFill < ITEM_BYTES) return
           itemFill = 0
           const sample = itemBytes.readUInt32LE(0)
-          const index = each?.open.get(sample)
-          each?.open.delete(sample)
+          const index = each?.open.get(sample)?.shift()
           item = {
             index,
             status: itemBytes[8]!,
