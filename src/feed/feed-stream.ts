@@ -57,8 +57,8 @@ export interface FeedStreamOptions {
   readonly nowMs: () => number
   /** Takes one sample after the other, waiting for each (seed 000 to the letter). */
   readonly isStrict: boolean
-  /** A miss without room gives up after this long. Default 10 s. */
-  readonly roomTimeoutMs?: number
+  /** A miss without room gives up after this long. */
+  readonly roomTimeoutMs: number
 }
 
 interface Waiter {
@@ -135,13 +135,13 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
   }
   const giveUpBlocked = setInterval(() => {
     for (const [i, each] of blocked.entries()) {
-      if (nowMs() - each.sinceMs < (options.roomTimeoutMs ?? 10_000)) continue
+      if (nowMs() - each.sinceMs < options.roomTimeoutMs) continue
       blocked.splice(i, 1)
       const message = `a sample has no room: clients hold ${arena.top.liveBytes + arena.bottom.liveBytes} of ${arena.totalBytes} bytes of the feed`
       each.fail(new DscError('FEED_MEMORY', message, { hint: 'a larger --memory, or smaller batches' }))
       return
     }
-  }, 250)
+  }, options.roomTimeoutMs / 8)
   giveUpBlocked.unref()
 
   /** Announces an item and waits until it is ready; resolves at once on a hit. */

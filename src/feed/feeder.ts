@@ -28,6 +28,8 @@ export interface FeederOptions {
   /** The seeds to the letter: asks on a miss only, one request at a time, one sample after the other. */
   readonly isConformance: boolean
   readonly nowMs: () => number
+  /** A sample without room fails after this long. Default 10 s. */
+  readonly roomTimeoutMs?: number | undefined
 }
 
 /** Counters of the whole feed. */
@@ -202,6 +204,7 @@ export function createFeeder(options: FeederOptions): Feeder {
         onFreed: wakeAll,
         nowMs: options.nowMs,
         isStrict: isConformance,
+        roomTimeoutMs: options.roomTimeoutMs ?? 10_000,
       })
       streams.set(stream, { leases, epoch: -1 })
       replan()

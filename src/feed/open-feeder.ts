@@ -30,6 +30,8 @@ export interface FeedSettings {
   readonly arenaFolder?: string | undefined
   /** Threads that read. Default: one per core, 4 at most. */
   readonly threads?: number | undefined
+  /** A sample for which clients leave no room fails after this long. Default 10 s. */
+  readonly roomTimeoutMs?: number | undefined
 }
 
 export const DEFAULT_MEMORY_BYTES = 256 * 2 ** 20
@@ -81,6 +83,7 @@ export function openFeeder(
     isCarrying: settings.isCarrying ?? true,
     isConformance: settings.isConformance ?? false,
     nowMs: () => performance.now(),
+    roomTimeoutMs: settings.roomTimeoutMs,
   })
   return { feeder, arenaFile, table, seed, orderKind, close: () => feeder.close() }
 }

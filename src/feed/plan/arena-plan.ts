@@ -73,11 +73,19 @@ export function createArenaPlan(options: ArenaOptions): ArenaPlan {
   }
 
   /** Seed 000 to the letter: at the threshold runs of hit samples go and runs of unhit ones move up. */
-  const reserveAsPatent = (item: readonly [number, number, number], limitBytes: number) => {
+  const reserveAsPatent = (
+    item: readonly [number, number, number],
+    limitBytes: number,
+    isDemanded: boolean,
+  ) => {
     const isAtThreshold = bottom.usedBytes >= threshold * limitBytes && bottom.doneBytes > 0
     if (bottom.isSliding || isAtThreshold) bottom.slide(moveChunkBytes, move)
-    const placed = bottom.append(...item, limitBytes)
-    return placed ?? (bottom.isSliding || bottom.doneBytes > 0 ? slideThen(item, limitBytes) : undefined)
+    const placed =
+      bottom.append(...item, limitBytes) ??
+      (bottom.isSliding || bottom.doneBytes > 0 ? slideThen(item, limitBytes) : undefined)
+    if (placed || !isDemanded) return placed
+    bottom.sweep() // leased samples cannot move, so what waits behind them gets the holes between them
+    return bottom.fill(...item)
   }
 
   return {
@@ -99,7 +107,8 @@ export function createArenaPlan(options: ArenaOptions): ArenaPlan {
     reserveBottom(length, sample, serial, isDemanded) {
       const item = [length, sample, serial] as const
       const hardBytes = totalBytes - top.usedBytes
-      if (eviction === 'patent') return reserveAsPatent(item, Math.min(limits.bottomBytes, hardBytes))
+      if (eviction === 'patent')
+        return reserveAsPatent(item, Math.min(limits.bottomBytes, hardBytes), isDemanded)
       if (bottom.isSliding) {
         bottom.slide(moveChunkBytes, move)
         if (bottom.isSliding) return bottom.append(length, sample, serial, hardBytes)

@@ -28,7 +28,7 @@ export interface StorageClientOptions {
   readonly table?: SampleTable | undefined
   /** Where samples are written; absent while only the manifest is fetched. */
   readonly arenaFd?: number | undefined
-  /** Default 5 s. */
+  /** Default 2 s. */
   readonly connectTimeoutMs?: number
 }
 
@@ -316,7 +316,7 @@ export function connectStorage(options: StorageClientOptions): Promise<StorageCl
         },
       },
     })
-    socket.setTimeout(options.connectTimeoutMs ?? 5000, () => lose(gone('does not answer')))
+    socket.setTimeout(options.connectTimeoutMs ?? 2000, () => lose(gone('does not answer')))
     socket.on('error', (error) => lose(gone(`cannot be reached: ${error.message}`)))
     socket.on('close', () => lose(gone('hung up')))
   })
