@@ -49,6 +49,8 @@ export interface Feeder {
   readonly carryBytesHeld: (epoch: number) => number
   /** Opens the stream of a rank. `leases`: batches that its clients may hold at once. */
   openStream(options: Omit<RankOptions, 'sampleCount'>, leases: number): FeedStream
+  /** Makes room for clients of the stream that hold up to `leases` batches. */
+  allowLeases(stream: FeedStream, leases: number): void
   closeStream(stream: FeedStream): void
   close(): Promise<void>
 }
@@ -220,6 +222,12 @@ export function createFeeder(options: FeederOptions): Feeder {
       if (options.isCarrying)
         for (const { epoch } of streams.values()) if (carry.hasPrefix(epoch + 1)) setPrefix(epoch + 1)
       return stream
+    },
+    allowLeases(stream, leases) {
+      const state = streams.get(stream)
+      if (!state || state.leases >= leases) return
+      state.leases = leases
+      replan()
     },
     closeStream(stream) {
       stream.close()

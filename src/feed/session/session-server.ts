@@ -36,10 +36,11 @@ export async function openSessionServer(options: SessionServerOptions): Promise<
 
   const joinRank = (hello: Hello, client: object): RankState => {
     const { rank, world, replicate, batchSize, last } = hello
-    const key = JSON.stringify([world, replicate, batchSize, last, hello.workers, hello.depth])
+    const key = JSON.stringify([world, replicate, batchSize, last])
     const held = ranks.get(rank)
     if (held && held.key === key) {
       held.clients.add(client)
+      feeder.allowLeases(held.stream, hello.depth * hello.workers)
       return held
     }
     if (held && held.clients.size > 0)
