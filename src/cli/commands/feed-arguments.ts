@@ -66,3 +66,8 @@ export function defaultSocketPath(environment: Environment): string {
     : `/tmp/dsc-${process.getuid?.() ?? 0}`
   return join(folder, 'feed.sock')
 }
+
+/** `png,.jpg` → extensions without their dots. */
+export function parseExtensions(text: string): readonly string[] {
+  return text.split(',').map((each) => each.trim().replace(/^\./, ''))
+}

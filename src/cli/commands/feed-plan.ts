@@ -3,11 +3,12 @@ import { DEFAULT_MEMORY_BYTES, DEFAULT_REQUEST_BYTES } from '../../feed/open-fee
 import { type Expectation, planExpectation } from '../../feed/plan/expectation.js'
 import { indexSamples } from '../../feed/samples/index-samples.js'
 import type { CliContext } from '../context.js'
-import { parseCount, parseK, parseMemory, samplesCacheFolder } from './feed-arguments.js'
+import { parseCount, parseExtensions, parseK, parseMemory, samplesCacheFolder } from './feed-arguments.js'
 import { findDatasetFolder } from './feed-dataset.js'
 
 interface PlanOptions {
   readonly split?: string
+  readonly only?: readonly string[]
   readonly batch: number
   readonly ranks: number
   readonly nodes: number
@@ -21,6 +22,7 @@ export function feedPlanCommand(context: CliContext): Command {
     .description('say what a feed will do, before it runs: requests, memory, hits, reads')
     .argument('<dataset>', 'a directory, or the name of a prepared dataset')
     .option('--split <folder>', 'folder of the dataset to feed')
+    .option('--only <extensions>', 'only files that end so, for example png,jpg', parseExtensions)
     .option('--batch <n>', 'samples in a batch of one rank', parseCount, 64)
     .option('--ranks <n>', 'ranks on this machine', parseCount, 1)
     .option('--nodes <n>', 'storage nodes (1: this disk)', parseCount, 1)
@@ -31,6 +33,7 @@ export function feedPlanCommand(context: CliContext): Command {
       const { table, root, isCached } = await indexSamples(await findDatasetFolder(target, options.split), {
         cacheFolder: samplesCacheFolder(context.environment),
         isRefreshed: options.refresh ?? false,
+        extensions: options.only,
         onProgress: (done, total) => context.report.progress(`listing samples: ${done} of ${total} files`),
       })
       context.report.progress(undefined)

@@ -8,6 +8,7 @@ import type { CliContext } from '../context.js'
 import {
   type Address,
   parseAddresses,
+  parseExtensions,
   parseK,
   parseMemory,
   parseWholeNumber,
@@ -18,6 +19,7 @@ import { findDatasetFolder } from './feed-dataset.js'
 /** What `dsc feed serve` and `dsc feed bench` have in common. */
 export interface FeedOptions {
   readonly split?: string
+  readonly only?: readonly string[]
   readonly from?: readonly Address[]
   readonly layout: SampleLayout
   readonly fallback?: string
@@ -35,6 +37,7 @@ export function withFeedOptions(command: Command): Command {
   return command
     .argument('[dataset]', 'a directory, or the name of a prepared dataset')
     .option('--split <folder>', 'folder of the dataset to feed, for example train')
+    .option('--only <extensions>', 'feed only files that end so, for example png,jpg', parseExtensions)
     .option('--from <host:port,…>', 'read from storage nodes instead of this disk', parseAddresses)
     .addOption(
       new Option('--layout <layout>', 'how samples lie on the nodes').choices(SAMPLE_LAYOUTS).default('full'),
@@ -70,6 +73,7 @@ export async function openFeedOf(
   const index = async (folder: string) => {
     const listed = await indexSamples(folder, {
       cacheFolder: samplesCacheFolder(context.environment),
+      extensions: options.only,
       onProgress: (done, total) => context.report.progress(`listing samples: ${done} of ${total} files`),
     })
     context.report.progress(undefined)

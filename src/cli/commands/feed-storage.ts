@@ -2,12 +2,13 @@ import { Command, InvalidArgumentError } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
 import { indexSamples } from '../../feed/samples/index-samples.js'
 import type { CliContext } from '../context.js'
-import { type Address, parseAddress, samplesCacheFolder } from './feed-arguments.js'
+import { type Address, parseAddress, parseExtensions, samplesCacheFolder } from './feed-arguments.js'
 import { findDatasetFolder } from './feed-dataset.js'
 import { untilAborted } from './feed-source.js'
 
 interface StorageOptions {
   readonly split?: string
+  readonly only?: readonly string[]
   readonly listen: Address
   readonly stripe?: { readonly index: number; readonly count: number }
 }
@@ -17,6 +18,7 @@ export function feedStorageCommand(context: CliContext): Command {
     .description('answer feeds of other machines with samples of this disk')
     .argument('<dataset>', 'a directory, or the name of a prepared dataset')
     .option('--split <folder>', 'folder of the dataset')
+    .option('--only <extensions>', 'only files that end so, for example png,jpg', parseExtensions)
     .option('--listen <host:port>', 'where to listen', parseAddress, { host: '127.0.0.1', port: 0 })
     .option('--stripe <i/n>', 'answer only for samples s with s mod n = i', parseStripe)
     .addHelpText('after', '\nBeyond loopback, DSC_FEED_TOKEN must hold a token that feeds share.')
@@ -29,6 +31,7 @@ export function feedStorageCommand(context: CliContext): Command {
         })
       const folder = await indexSamples(await findDatasetFolder(target, options.split), {
         cacheFolder: samplesCacheFolder(context.environment),
+        extensions: options.only,
         onProgress: (done, total) => context.report.progress(`listing samples: ${done} of ${total} files`),
       })
       context.report.progress(undefined)

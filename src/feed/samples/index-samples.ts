@@ -28,6 +28,8 @@ export interface SampleFolder {
 export interface IndexOptions {
   /** Folder that keeps tables between runs. */
   readonly cacheFolder: string
+  /** Only files with one of these extensions (without the dot) are samples. Default: all files. */
+  readonly extensions?: readonly string[] | undefined
   /** Makes the table again even when a cached one fits. */
   readonly isRefreshed?: boolean
   readonly onProgress?: (filesDone: number, filesTotal: number) => void
@@ -54,7 +56,15 @@ export async function indexSamples(folder: string, options: IndexOptions): Promi
     })
   }
   const stamp = createHash('sha256').update(root)
-  const files = await listFiles(root, stamp)
+  const files = await listFiles(root, options.extensions, stamp)
+  if (files.length === 0 && options.extensions)
+    throw new DscError(
+      'SOURCE_EMPTY',
+      `${folder} holds no files that end in .${options.extensions.join(' or .')}`,
+      {
+        hint: 'other extensions in --only, or none for all files',
+      },
+    )
   if (files.length === 0)
     throw new DscError('SOURCE_EMPTY', `${folder} holds no files, so there is nothing to feed`)
   const cachePath = join(options.cacheFolder, `${stamp.digest('hex')}.samples`)
@@ -72,11 +82,17 @@ export async function indexSamples(folder: string, options: IndexOptions): Promi
 }
 
 /** All regular files in byte order of their paths; symbolic links are not followed. */
-async function listFiles(root: string, stamp: { update(text: string): unknown }): Promise<ListedFile[]> {
+async function listFiles(
+  root: string,
+  extensions: readonly string[] | undefined,
+  stamp: { update(text: string): unknown },
+): Promise<ListedFile[]> {
+  const isSample = (path: string) => !extensions || extensions.some((each) => path.endsWith(`.${each}`))
   const entries = await readdir(root, { recursive: true, withFileTypes: true })
   const paths = entries
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1))
+    .filter(isSample)
     .sort((a, b) => (a < b ? -1 : 1))
   const files: ListedFile[] = []
   for (let at = 0; at < paths.length; at += 256) {

@@ -32,6 +32,7 @@ def _rank_and_world(rank, world):
 class FeedDataset(IterableDataset):
     """An iterable of batches. `target` is a directory or the name of a dataset that `dsc prepare` has staged.
 
+    only         extensions of the files that are samples, such as 'png,jpg'; default: all files
     batch_size   samples per rank in one step
     last         'drop' | 'pad' (wraps around, samples flagged) | 'uneven'
     transform    function of a Sample; without it batches are dsc.feed.batch.Batch
@@ -42,7 +43,7 @@ class FeedDataset(IterableDataset):
     depth        batches on their way or in use per worker
     """
 
-    def __init__(self, target, *, split=None, batch_size, seed=0, order=None, last="drop", rank=None, world=None,
+    def __init__(self, target, *, split=None, only=None, batch_size, seed=0, order=None, last="drop", rank=None, world=None,
                  replicate=1, transform=None, copy=False, on_error="raise", memory=None, k=None, depth=3,
                  timeout=300.0, feed_options=()):
         if on_error != "raise":
@@ -52,6 +53,7 @@ class FeedDataset(IterableDataset):
         self.rank, self.world = _rank_and_world(rank, world)
         self.transform, self.copy, self.depth, self.timeout = transform, copy, depth, timeout
         options = [] if split is None else ["--split", split]
+        options += [] if only is None else ["--only", only]
         options += ["--seed", str(seed)]
         for name, value in (("--order", order), ("--memory", memory), ("--k", k)):
             options += [] if value is None else [name, str(value)]
