@@ -1,28 +1,129 @@
 import { readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
 import type { CliContext } from './cli/context.js'
 import { readGlobalOptions, runProgram } from './cli/program.js'
 import { createReporter } from './cli/reporter.js'
 import { showFailure } from './cli/show-failure.js'
+import type { Config, RecordLocation } from './config/config.js'
+import type { Overrides } from './config/resolve-settings.js'
+import { DscError } from './failure/dsc-error.js'
+import { redactUrl } from './failure/redact.js'
+import { type Dataset, parseSourceUrl } from './model/dataset.js'
+import { writeAll } from './platform/standard-streams.js'
+import type { RecordStore } from './records/record-store.js'
+import type { Cache } from './stage/cache.js'
+import type { Source } from './stage/source.js'
 
 /** Runs `dsc` with this process's arguments and sets its exit code. The only place that names concrete adapters. */
 export async function main(): Promise<void> {
-  const argv = process.argv.slice(2)
+  const all = process.argv.slice(2)
+  const separator = all.includes('--') ? all.indexOf('--') : all.length
+  const argv = all.slice(0, separator)
   const globals = readGlobalOptions(argv)
   const stop = new AbortController()
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => stop.abort(name))
+  const opened: RecordStore[] = []
+  const config = once(async (overrides: Overrides = {}) => {
+    const { loadConfig } = await import('./config/load-config.js')
+    return loadConfig({
+      explicitPath: globals.configPath,
+      environment: process.env,
+      workingDirectory: process.cwd(),
+      homeDirectory: homedir(),
+      version: readVersion(),
+      overrides,
+    })
+  })
+  const openRecord = once(async () => {
+    const record = await openRecordAt((await config()).record)
+    opened.push(record)
+    return record
+  })
   const context: CliContext = {
     report: createReporter({ ...globals, nowMs: Date.now }),
     signal: stop.signal,
+    commandWords: all.slice(separator + 1),
     environment: process.env,
     nowMs: Date.now,
+    config,
+    openRecord,
+    reopenRecord: async () => openRecordAt((await config()).record),
+    openCache: once(async () => openCache(await config(), await openRecord())),
+    openSource,
   }
   try {
     await runProgram(argv, context, readVersion())
   } catch (error) {
     context.report.progress(undefined)
     const failure = showFailure(error, globals.isJson)
-    process.stderr.write(`${failure.text}\n`)
+    writeAll('stderr', `${failure.text}\n`)
     process.exitCode = failure.exitCode
+  } finally {
+    for (const record of opened) await record.close()
+  }
+}
+
+async function openRecordAt(location: RecordLocation): Promise<RecordStore> {
+  if (location.kind === 'postgres') {
+    throw new DscError(
+      'RECORD_UNAVAILABLE',
+      `${redactUrl(location.url)}: this version keeps the record in SQLite only`,
+      {
+        hint: 'record: sqlite:///var/lib/dsc/record.db',
+      },
+    )
+  }
+  const [{ openSqliteRecord }, { requireLocalFileSystem }] = await Promise.all([
+    import('./records/sqlite/record-store.js'),
+    import('./records/sqlite/require-local-file-system.js'),
+  ])
+  await requireLocalFileSystem(location.path)
+  return openSqliteRecord(location.path)
+}
+
+async function openCache(config: Config, record: RecordStore): Promise<Cache> {
+  const { root, policy } = config.cache
+  const { openCacheRoot } = await import('./stage/open-cache-root.js')
+  await openCacheRoot(root, { hasCopies: () => hasReadyCopies(record, config.node) })
+  const { concurrency, stallTimeoutMs, bandwidthBytesPerSecond } = config.stage
+  return {
+    record,
+    node: config.node,
+    root,
+    policy,
+    nowMs: Date.now,
+    openSource,
+    measureDisk: async () => (await import('./platform/disk-usage.js')).readDiskUsage(root),
+    listSlurmJobs: async () => (await import('./stage/slurm-queue.js')).listSlurmJobs(),
+    transfer: {
+      stallTimeoutMs,
+      ...(concurrency === undefined ? {} : { concurrency }),
+      ...(bandwidthBytesPerSecond === undefined
+        ? {}
+        : { bandwidthLimitBytesPerSecond: bandwidthBytesPerSecond }),
+    },
+  }
+}
+
+async function hasReadyCopies(record: RecordStore, node: string): Promise<boolean> {
+  return (await record.listCopies({ node, states: ['ready'] }, Date.now())).length > 0
+}
+
+async function openSource(dataset: Dataset): Promise<Source> {
+  if (parseSourceUrl(dataset.source).scheme === 'file') {
+    return (await import('./stage/sources/file/file-source.js')).openFileSource(dataset)
+  }
+  return (await import('./stage/sources/s3/s3-source.js')).openS3Source(dataset)
+}
+
+/** Remembers the first promise: every part of a command sees the same thing. */
+function once<Arguments extends unknown[], Value>(
+  make: (...given: Arguments) => Promise<Value>,
+): (...given: Arguments) => Promise<Value> {
+  let made: Promise<Value> | undefined
+  return (...given) => {
+    made ??= make(...given)
+    return made
   }
 }
 

@@ -11,8 +11,101 @@ interface Verb {
 
 const VERBS: readonly Verb[] = [
   {
+    name: 'init',
+    summary: 'write a commented dsc.yaml with values that suit this machine',
+    load: async () => (await import('./commands/init.js')).initCommand,
+  },
+  {
+    name: 'prepare',
+    summary: 'stage a dataset on this node unless it is there, and print its path',
+    load: async () => (await import('./commands/prepare.js')).prepareCommand,
+  },
+  {
+    name: 'run',
+    summary: 'prepare datasets, run a command with their paths, release them when it ends',
+    load: async () => (await import('./commands/run.js')).runCommand,
+  },
+  {
+    name: 'release',
+    summary: 'end the lease of a task',
+    load: async () => (await import('./commands/release.js')).releaseCommand,
+  },
+  {
+    name: 'dataset',
+    summary: 'name sources, so that jobs can ask for them',
+    load: async () => (await import('./commands/dataset.js')).datasetCommand,
+  },
+  {
+    name: 'lock',
+    summary: 'never evict the copies of a dataset on this node',
+    load: async () => (await import('./commands/lock.js')).lockCommand,
+  },
+  {
+    name: 'unlock',
+    summary: 'let the copies of a dataset be evicted again',
+    load: async () => (await import('./commands/lock.js')).unlockCommand,
+  },
+  {
+    name: 'evict',
+    summary: 'delete idle, unlocked copies on this node',
+    load: async () => (await import('./commands/evict.js')).evictCommand,
+  },
+  {
+    name: 'cleanup',
+    summary: 'expire dead leases, finish what was interrupted, enforce the policy',
+    load: async () => (await import('./commands/cleanup.js')).cleanupCommand,
+  },
+  {
+    name: 'verify',
+    summary: 'compare copies with what was downloaded, and repair them',
+    load: async () => (await import('./commands/verify.js')).verifyCommand,
+  },
+  {
+    name: 'adopt',
+    summary: 'put folders that are on disk already into the record',
+    load: async () => (await import('./commands/adopt.js')).adoptCommand,
+  },
+  {
+    name: 'config',
+    summary: 'show every effective setting and where it came from',
+    load: async () => (await import('./commands/config.js')).configCommand,
+  },
+  {
+    name: 'doctor',
+    summary: 'check this machine, the configuration, the record and access to the sources',
+    load: async () => (await import('./commands/doctor.js')).doctorCommand,
+  },
+  {
+    name: 'completion',
+    summary: 'print the completion script for a shell',
+    load: async () => {
+      const { completionCommand } = await import('./commands/completion.js')
+      return (context) => completionCommand(context, () => loadProgram(context))
+    },
+  },
+  {
+    name: 'status',
+    summary: 'look at nodes, copies, leases and downloads, live',
+    load: async () => (await import('./commands/status.js')).statusCommand,
+  },
+  {
+    name: 'leases',
+    summary: 'list who keeps which copy',
+    load: async () => (await import('./commands/leases.js')).leasesCommand,
+  },
+  {
+    name: 'history',
+    summary: 'list what happened, newest first',
+    load: async () => (await import('./commands/history.js')).historyCommand,
+  },
+  {
+    name: 'why',
+    summary: 'explain why a dataset is here, was evicted or refused',
+    load: async () => (await import('./commands/why.js')).whyCommand,
+  },
+  {
     name: 'feed',
-    summary: 'feed shuffled samples to training processes',
+    summary: 'feed shuffled samples from node disks to training processes',
     load: async () => (await import('./commands/feed.js')).feedCommand,
   },
 ]
@@ -24,16 +117,16 @@ export interface GlobalOptions {
   readonly configPath: string | undefined
 }
 
-/** Reads the global options wherever they stand before a `--`; commander reads them again with the verb's own. */
+/** Reads the global options wherever they stand; commander reads them again with the verb's own. */
 export function readGlobalOptions(argv: readonly string[]): GlobalOptions {
-  const end = argv.indexOf('--')
-  const own = end === -1 ? argv : argv.slice(0, end)
-  const configAt = own.findIndex((word) => word === '--config' || word.startsWith('--config='))
-  const configWord = own[configAt]
+  const configAt = argv.findIndex((word) => word === '--config' || word.startsWith('--config='))
+  const configWord = argv[configAt]
   return {
-    isJson: own.includes('--json'),
-    isQuiet: own.includes('--quiet') || own.includes('-q'),
-    configPath: configWord?.includes('=') ? configWord.slice('--config='.length) : own[configAt + 1],
+    isJson: argv.includes('--json'),
+    isQuiet: argv.includes('--quiet') || argv.includes('-q'),
+    configPath: configWord?.includes('=')
+      ? configWord.slice('--config='.length)
+      : configWord && argv[configAt + 1],
   }
 }
 
@@ -61,6 +154,13 @@ export async function runProgram(
       hint: `dsc ${asked ? `${asked} ` : ''}--help`,
     })
   }
+}
+
+/** The whole tree with every verb's own options, which takes its time: for completion only. */
+async function loadProgram(context: CliContext): Promise<Command> {
+  const program = createProgram('dsc', '')
+  for (const verb of VERBS) program.addCommand(withGlobalOptions((await verb.load())(context)))
+  return program
 }
 
 function createProgram(name: string, version: string): Command {

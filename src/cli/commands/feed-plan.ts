@@ -4,7 +4,7 @@ import { type Expectation, planExpectation } from '../../feed/plan/expectation.j
 import { indexSamples } from '../../feed/samples/index-samples.js'
 import type { CliContext } from '../context.js'
 import { parseCount, parseExtensions, parseK, parseMemory, samplesCacheFolder } from './feed-arguments.js'
-import { findDatasetFolder } from './feed-dataset.js'
+import { openDatasetFolder } from './feed-dataset.js'
 
 interface PlanOptions {
   readonly split?: string
@@ -30,12 +30,13 @@ export function feedPlanCommand(context: CliContext): Command {
     .option('--k <n>', 'samples per request', parseK, 'auto')
     .option('--refresh', 'list the samples again')
     .action(async (target: string, options: PlanOptions) => {
-      const { table, root, isCached } = await indexSamples(await findDatasetFolder(target, options.split), {
+      const dataset = await openDatasetFolder(context, target, options.split)
+      const { table, root, isCached } = await indexSamples(dataset.folder, {
         cacheFolder: samplesCacheFolder(context.environment),
         isRefreshed: options.refresh ?? false,
         extensions: options.only,
         onProgress: (done, total) => context.report.progress(`listing samples: ${done} of ${total} files`),
-      })
+      }).finally(dataset.release)
       context.report.progress(undefined)
       const expectation = planExpectation({
         sampleCount: table.count,

@@ -14,7 +14,7 @@ import {
   parseWholeNumber,
   samplesCacheFolder,
 } from './feed-arguments.js'
-import { findDatasetFolder } from './feed-dataset.js'
+import { openDatasetFolder } from './feed-dataset.js'
 
 /** What `dsc feed serve` and `dsc feed bench` have in common. */
 export interface FeedOptions {
@@ -90,7 +90,14 @@ export async function openFeedOf(
       hint: 'dsc feed serve --help',
     })
   const { openLocalFeeder } = await import('../../feed/open-feeder.js')
-  return openLocalFeeder(await index(await findDatasetFolder(target, options.split)), settings)
+  const dataset = await openDatasetFolder(context, target, options.split)
+  try {
+    const opened = openLocalFeeder(await index(dataset.folder), settings)
+    return { ...opened, close: () => opened.close().finally(dataset.release) }
+  } catch (error) {
+    await dataset.release()
+    throw error
+  }
 }
 
 export function untilAborted(signal: AbortSignal): Promise<void> {

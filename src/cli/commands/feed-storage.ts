@@ -3,7 +3,7 @@ import { DscError } from '../../failure/dsc-error.js'
 import { indexSamples } from '../../feed/samples/index-samples.js'
 import type { CliContext } from '../context.js'
 import { type Address, parseAddress, parseExtensions, samplesCacheFolder } from './feed-arguments.js'
-import { findDatasetFolder } from './feed-dataset.js'
+import { openDatasetFolder } from './feed-dataset.js'
 import { untilAborted } from './feed-source.js'
 
 interface StorageOptions {
@@ -29,7 +29,8 @@ export function feedStorageCommand(context: CliContext): Command {
         throw new DscError('USAGE', `listening on ${host}, beyond loopback, needs a token`, {
           hint: 'DSC_FEED_TOKEN=<secret> on storage nodes and feeds',
         })
-      const folder = await indexSamples(await findDatasetFolder(target, options.split), {
+      const dataset = await openDatasetFolder(context, target, options.split)
+      const folder = await indexSamples(dataset.folder, {
         cacheFolder: samplesCacheFolder(context.environment),
         extensions: options.only,
         onProgress: (done, total) => context.report.progress(`listing samples: ${done} of ${total} files`),
@@ -43,6 +44,7 @@ export function feedStorageCommand(context: CliContext): Command {
       )
       await untilAborted(context.signal)
       await server.close()
+      await dataset.release()
     })
 }
 

@@ -1,0 +1,117 @@
+import { Command } from 'commander'
+import { DscError } from '../../failure/dsc-error.js'
+import { formatByteSize } from '../../model/byte-size.js'
+import type { Copy } from '../../model/copy.js'
+import { type Dataset, parseDatasetName, parseSourceUrl } from '../../model/dataset.js'
+import { alignColumns } from '../align-columns.js'
+import type { CliContext } from '../context.js'
+import { parseWord } from '../parse-word.js'
+
+interface AdoptOptions {
+  readonly name?: string
+  readonly source?: string
+  readonly endpoint?: string
+  readonly pathStyle?: true
+  readonly dryRun?: true
+}
+
+/** `dsc adopt`: folders that were on disk before dsc become copies in the record. */
+export function adoptCommand(context: CliContext): Command {
+  return new Command('adopt')
+    .description('put folders that are on disk already into the record, where they lie')
+    .argument('<folders...>', "folders, or quoted globs that name some: '/nvme/old/*'")
+    .option('--name <dataset>', "name of the dataset (default: the folder's)")
+    .option('--source <url>', 'where the same files can be had again; they are compared with it')
+    .option('--endpoint <url>', 'S3 endpoint of --source, where it is not AWS')
+    .option('--path-style', 'the bucket stands in the path of --endpoint')
+    .option('--dry-run', 'list the folders that would be adopted')
+    .addHelpText(
+      'after',
+      "\nNothing is moved or changed. Without --source the copy is locked: nobody could fetch it again.\n\nExamples:\n  dsc adopt /nvme/imagenet\n  dsc adopt '/nvme/old/*' --dry-run\n  dsc adopt /nvme/imagenet --source s3://ml-data/imagenet/",
+    )
+    .action(async (patterns: readonly string[], options: AdoptOptions) => {
+      const folders = await findFolders(patterns)
+      const isNamed = options.name !== undefined || options.source !== undefined
+      if (isNamed && folders.length > 1) {
+        throw new DscError('USAGE', `--name and --source are for one folder, found ${folders.length}`, {
+          hint: 'adopt them one by one',
+        })
+      }
+      const { adoptFolder, datasetNameOf } = await import('../../stage/adopt-folder.js')
+      const wanted = folders.map((folder) => ({
+        folder,
+        name: parseWord(parseDatasetName, options.name ?? datasetNameOf(folder)),
+      }))
+      if (options.dryRun) {
+        context.report.result({ dryRun: true, folders: wanted }, () =>
+          alignColumns(wanted.map(({ folder, name }) => [`would adopt ${folder}`, `as ${name}`])),
+        )
+        return
+      }
+      const cache = await context.openCache()
+      const { saveNode } = await import('../../stage/save-node.js')
+      await saveNode(cache)
+      const adopted: Copy[] = []
+      for (const { folder, name } of wanted) {
+        const copy = await adoptFolder(cache, {
+          folder,
+          name,
+          source: await sourceOf(context, name, options),
+          signal: context.signal,
+          onProgress: (files) => context.report.progress(`${name}: ${files} files read`),
+        })
+        context.report.progress(undefined)
+        if (copy) adopted.push(copy)
+        else context.report.note(`${name} is in the record already`)
+      }
+      context.report.result(adopted, () =>
+        adopted.length === 0
+          ? 'nothing new to adopt'
+          : alignColumns(
+              adopted.map((copy) => [
+                `adopted ${copy.dataset}`,
+                `${copy.files} files`,
+                formatByteSize(copy.chargedBytes),
+                copy.path,
+                copy.lock ? 'locked' : '',
+              ]),
+            ),
+      )
+    })
+}
+
+async function sourceOf(
+  context: CliContext,
+  name: string,
+  options: AdoptOptions,
+): Promise<Dataset | undefined> {
+  const { datasets } = await context.config()
+  const record = await context.openRecord()
+  if (options.source === undefined)
+    return datasets.find((dataset) => dataset.name === name) ?? record.findDataset(name)
+  parseWord(parseSourceUrl, options.source)
+  const dataset: Dataset = {
+    name,
+    source: options.source,
+    include: [],
+    exclude: [],
+    ...(options.endpoint === undefined ? {} : { endpoint: options.endpoint }),
+    ...(options.pathStyle ? { pathStyle: true } : {}),
+  }
+  await record.saveDataset(dataset, context.nowMs())
+  return dataset
+}
+
+async function findFolders(patterns: readonly string[]): Promise<readonly string[]> {
+  const { default: glob } = await import('fast-glob')
+  const folders = await glob(
+    patterns.map((pattern) =>
+      glob.isDynamicPattern(pattern) ? pattern : glob.escapePath(pattern.replace(/(.)\/+$/, '$1')),
+    ),
+    { onlyDirectories: true, absolute: true, unique: true },
+  )
+  if (folders.length > 0) return folders.toSorted()
+  throw new DscError('SOURCE_NOT_FOUND', `no folder matches ${patterns.join(' ')}`, {
+    hint: "quote a glob so that the shell leaves it alone: '/nvme/old/*'",
+  })
+}

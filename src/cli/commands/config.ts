@@ -1,0 +1,36 @@
+import { Command } from 'commander'
+import { formatOrigin } from '../../config/config.js'
+import { listSettings } from '../../config/list-settings.js'
+import { alignColumns } from '../align-columns.js'
+import type { CliContext } from '../context.js'
+
+/** `dsc config`: every effective value and where it came from. */
+export function configCommand(context: CliContext): Command {
+  return new Command('config')
+    .description('show every effective setting and where it came from')
+    .option('--schema', 'print the JSON Schema of dsc.yaml, for editors')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  dsc config\n  DSC_NODE=gpu-08 dsc config\n  dsc config --schema > dsc.schema.json',
+    )
+    .action(async (options: { schema?: true }) => {
+      if (options.schema) {
+        const { createJsonSchema } = await import('../../config/schema.js')
+        const schema = createJsonSchema()
+        context.report.result(schema, () => JSON.stringify(schema, null, 2))
+        return
+      }
+      const config = await context.config()
+      const settings = listSettings(config)
+      context.report.result(
+        {
+          file: config.filePath ?? null,
+          settings: settings.map(({ key, value, origin }) => ({ key, value, origin })),
+        },
+        () => alignColumns(settings.map(({ key, text, origin }) => [key, text, formatOrigin(origin)])),
+      )
+      if (config.filePath === undefined) {
+        context.report.note('No dsc.yaml was found; `dsc init` writes one.')
+      }
+    })
+}

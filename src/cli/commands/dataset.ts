@@ -1,0 +1,153 @@
+import { Command } from 'commander'
+import { DscError } from '../../failure/dsc-error.js'
+import { formatByteSize } from '../../model/byte-size.js'
+import { type Dataset, parseDatasetName, parseSourceUrl } from '../../model/dataset.js'
+import { alignColumns } from '../align-columns.js'
+import type { CliContext } from '../context.js'
+import { parseWord } from '../parse-word.js'
+import { resolveDataset } from '../resolve-dataset.js'
+
+interface AddOptions {
+  readonly endpoint?: string
+  readonly region?: string
+  readonly profile?: string
+  readonly pathStyle?: true
+  readonly anonymous?: true
+  readonly requesterPays?: true
+  readonly include?: readonly string[]
+  readonly exclude?: readonly string[]
+}
+
+/** `dsc dataset add|ls|show|rm`: the names that prepare understands. */
+export function datasetCommand(context: CliContext): Command {
+  return new Command('dataset')
+    .description('name sources, so that jobs can ask for them')
+    .addCommand(addCommand(context))
+    .addCommand(listCommand(context))
+    .addCommand(showCommand(context))
+    .addCommand(removeCommand(context))
+}
+
+function addCommand(context: CliContext): Command {
+  return new Command('add')
+    .description('add a dataset to the record, or change one that is there')
+    .argument('<name>', 'letters, digits, dot, dash and underscore')
+    .argument('<source>', 's3://bucket/prefix/ or file:///folder/')
+    .option('--endpoint <url>', 'S3 endpoint, where it is not AWS')
+    .option('--region <name>', 'S3 region')
+    .option('--profile <name>', 'profile of the AWS configuration files')
+    .option('--path-style', 'the bucket stands in the path, not in the host name')
+    .option('--anonymous', 'do not sign requests')
+    .option('--requester-pays', 'agree to pay for the requests')
+    .option('--include <glob...>', 'take only keys that match (relative to the source)')
+    .option('--exclude <glob...>', 'leave out keys that match; wins over --include')
+    .addHelpText(
+      'after',
+      "\nExamples:\n  dsc dataset add flowers s3://ml-data/flowers/\n  dsc dataset add digits s3://train/digits/ --endpoint http://127.0.0.1:9000 --path-style --include '**/*.png'\n  dsc dataset add scans file:///mnt/nfs/scans/",
+    )
+    .action(async (rawName: string, source: string, options: AddOptions) => {
+      const name = parseWord(parseDatasetName, rawName)
+      parseWord(parseSourceUrl, source)
+      const { datasets } = await context.config()
+      if (datasets.some((declared) => declared.name === name)) {
+        throw new DscError('USAGE', `${name} is declared in dsc.yaml, which counts`, {
+          hint: 'change it there, or choose another name',
+        })
+      }
+      const { include = [], exclude = [], ...reach } = options
+      const dataset: Dataset = { name, source, include, exclude, ...pickReach(reach) }
+      const record = await context.openRecord()
+      await record.saveDataset(dataset, context.nowMs())
+      context.report.result(dataset, () => `${name} is ${source}; next: dsc prepare ${name}`)
+    })
+}
+
+function listCommand(context: CliContext): Command {
+  return new Command('ls')
+    .description('list every dataset and where it is declared')
+    .addHelpText('after', '\nExamples:\n  dsc dataset ls\n  dsc dataset ls --json')
+    .action(async () => {
+      const { datasets } = await context.config()
+      const record = await context.openRecord()
+      const declared = new Set(datasets.map(({ name }) => name))
+      const added = (await record.listDatasets()).filter(({ name }) => !declared.has(name))
+      const rows = [
+        ...datasets.map((dataset) => ({ ...dataset, declaredIn: 'dsc.yaml' })),
+        ...added.map((dataset) => ({ ...dataset, declaredIn: 'record' })),
+      ].toSorted((a, b) => (a.name < b.name ? -1 : 1))
+      context.report.result(rows, () =>
+        rows.length === 0
+          ? 'no datasets yet; add one: dsc dataset add flowers s3://ml-data/flowers/'
+          : alignColumns([
+              ['DATASET', 'SOURCE', 'DECLARED IN'],
+              ...rows.map(({ name, source, declaredIn }) => [name, source, declaredIn]),
+            ]),
+      )
+    })
+}
+
+function showCommand(context: CliContext): Command {
+  return new Command('show')
+    .description('show one dataset and its copies')
+    .argument('<name>')
+    .addHelpText('after', '\nExamples:\n  dsc dataset show flowers\n  dsc dataset show flowers --json')
+    .action(async (name: string) => {
+      const dataset = await resolveDataset(context, name)
+      const record = await context.openRecord()
+      const copies = await record.listCopies({ dataset: dataset.name }, context.nowMs())
+      context.report.result({ ...dataset, copies }, () =>
+        alignColumns([
+          ...Object.entries(dataset).map(([key, value]) => [
+            key,
+            Array.isArray(value) ? value.join(' ') : String(value),
+          ]),
+          ...copies.map((copy) => [
+            'copy',
+            `${copy.node} ${copy.state} ${copy.version?.slice(0, 16) ?? '-'} ${copy.files} files ${formatByteSize(copy.chargedBytes)} ${copy.path}`,
+          ]),
+        ]),
+      )
+    })
+}
+
+function removeCommand(context: CliContext): Command {
+  return new Command('rm')
+    .description('forget a dataset of the record; its source is not touched')
+    .argument('<name>')
+    .option('--dry-run', 'say what would happen and change nothing')
+    .addHelpText('after', '\nExamples:\n  dsc dataset rm flowers\n  dsc dataset rm flowers --dry-run')
+    .action(async (name: string, options: { dryRun?: true }) => {
+      const { datasets } = await context.config()
+      if (datasets.some((declared) => declared.name === name)) {
+        throw new DscError('USAGE', `${name} is declared in dsc.yaml`, { hint: 'remove it there' })
+      }
+      const record = await context.openRecord()
+      if ((await record.findDataset(name)) === undefined) {
+        throw new DscError('DATASET_UNKNOWN', `no dataset is called ${name}`, { hint: 'dsc dataset ls' })
+      }
+      const copies = options.dryRun
+        ? await record.listCopies({ dataset: name }, context.nowMs())
+        : await record.removeDataset(name)
+      if (copies.length > 0) {
+        throw new DscError('DATASET_IN_USE', `${name} still has ${copies.length} copies`, {
+          hint: `dsc evict ${name}`,
+        })
+      }
+      const isRemoved = options.dryRun === undefined
+      context.report.result({ dataset: name, removed: isRemoved }, () =>
+        isRemoved ? `forgot ${name}` : `would forget ${name}`,
+      )
+    })
+}
+
+function pickReach(options: Omit<AddOptions, 'include' | 'exclude'>) {
+  const { endpoint, region, profile, pathStyle, anonymous, requesterPays } = options
+  return {
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(region === undefined ? {} : { region }),
+    ...(profile === undefined ? {} : { profile }),
+    ...(pathStyle === undefined ? {} : { pathStyle }),
+    ...(anonymous === undefined ? {} : { anonymous }),
+    ...(requesterPays === undefined ? {} : { requesterPays }),
+  }
+}

@@ -1,0 +1,67 @@
+import { Command } from 'commander'
+import { DscError, FAILURES } from '../../failure/dsc-error.js'
+import { alignColumns } from '../align-columns.js'
+import type { CliContext } from '../context.js'
+import type { Check } from '../doctor/check.js'
+import { runChecks } from '../doctor/run-checks.js'
+
+/** `dsc doctor`: checks this machine, the configuration, the record and the sources. */
+export function doctorCommand(context: CliContext): Command {
+  return new Command('doctor')
+    .description('check this machine, the configuration, the record and access to the sources')
+    .option('--exit-codes', 'print the exit codes of dsc and what they mean')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  dsc doctor\n  dsc doctor --json | jq \'.checks[] | select(.status != "ok")\'\n  dsc doctor --exit-codes',
+    )
+    .action(async (options: { exitCodes?: true }) => {
+      if (options.exitCodes) {
+        const rows = listExitCodes()
+        context.report.result(rows, () =>
+          alignColumns(rows.map(({ exitCode, code, meaning }) => [String(exitCode), code, meaning])),
+        )
+        return
+      }
+      const checks = await runChecks(context)
+      context.report.result({ checks }, () => formatChecks(checks))
+      const failures = checks.filter(({ status }) => status === 'failed')
+      if (failures.length === 0) return
+      throw new DscError(
+        'DOCTOR_FAILED',
+        `${failures.length} of ${checks.length} checks failed: ${failures.map(({ name }) => name).join(', ')}`,
+        { hint: failures.find(({ hint }) => hint !== undefined)?.hint },
+      )
+    })
+}
+
+/** The published table of exit codes, in their order. */
+export function listExitCodes(): { exitCode: number; code: string; meaning: string; isRetryable: boolean }[] {
+  const failures = Object.entries(FAILURES).map(([code, { exitCode, meaning, isRetryable }]) => ({
+    exitCode,
+    code,
+    meaning,
+    isRetryable,
+  }))
+  return [
+    { exitCode: 0, code: 'OK', meaning: 'success', isRetryable: false },
+    {
+      exitCode: 1,
+      code: 'INTERNAL',
+      meaning: 'an error of dsc itself, please report it',
+      isRetryable: false,
+    },
+    ...failures,
+  ].toSorted((a, b) => a.exitCode - b.exitCode)
+}
+
+const MARKS = { ok: 'ok', warning: 'warning', failed: 'FAILED', skipped: 'skipped' } as const
+
+function formatChecks(checks: readonly Check[]): string {
+  return alignColumns(
+    checks.flatMap(({ name, status, detail, hint }) => {
+      const [first = '', ...rest] = detail.split(/\n\s*/)
+      const below = hint === undefined ? rest : [...rest, `try: ${hint}`]
+      return [[MARKS[status], name, first], ...below.map((line) => ['', '', line])]
+    }),
+  )
+}

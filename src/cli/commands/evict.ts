@@ -1,0 +1,92 @@
+import { Command } from 'commander'
+import { DscError } from '../../failure/dsc-error.js'
+import { formatByteSize, parseByteSize } from '../../model/byte-size.js'
+import type { EvictionPlan } from '../../policy/plan-eviction.js'
+import { alignColumns } from '../align-columns.js'
+import { confirm } from '../confirm.js'
+import type { CliContext } from '../context.js'
+import { argument } from '../parse-argument.js'
+
+interface EvictOptions {
+  readonly free?: number
+  readonly dryRun?: true
+  readonly yes?: true
+}
+
+/** `dsc evict`: deletes idle copies by name, or the least recently used until so much is free. */
+export function evictCommand(context: CliContext): Command {
+  return new Command('evict')
+    .description('delete idle, unlocked copies on this node')
+    .argument('[datasets...]', 'datasets whose copies go')
+    .option(
+      '--free <size>',
+      'instead: the least recently used until this much is freed, for example 200GiB',
+      argument(parseByteSize),
+    )
+    .option('--dry-run', 'show what would go, and delete nothing')
+    .option('--yes', 'do not ask')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  dsc evict flowers\n  dsc evict --free 200GiB --dry-run\n  dsc evict flowers birds --yes',
+    )
+    .action(async (names: readonly string[], options: EvictOptions) => {
+      if ((names.length === 0) === (options.free === undefined)) {
+        throw new DscError('USAGE', 'expected either datasets or --free <size>', { hint: 'dsc evict --help' })
+      }
+      const selection =
+        options.free === undefined
+          ? { kind: 'datasets' as const, names }
+          : { kind: 'free' as const, bytes: options.free }
+      const cache = await context.openCache()
+      const { evictCopies, planEvictionOf } = await import('../../stage/evict-copies.js')
+      const plan = await planEvictionOf(cache, selection)
+      if (options.dryRun) {
+        context.report.result(
+          { ...evictionFields(plan), evicted: false },
+          () => `would evict\n${formatEviction(plan)}`,
+        )
+        return
+      }
+      if (plan.victims.length > 0) {
+        const isAgreed = await confirm(
+          `Delete ${plan.victims.length} ${plan.victims.length === 1 ? 'copy' : 'copies'} (${formatByteSize(plan.freedBytes)}) from node ${cache.node}?`,
+          { isYes: options.yes === true },
+        )
+        if (!isAgreed)
+          throw new DscError('CONFIRMATION_REQUIRED', 'nothing was deleted', {
+            hint: 'answer y, or add --yes',
+          })
+      }
+      const done = await evictCopies(cache, selection, null)
+      context.report.result(
+        { ...evictionFields(done), evicted: true },
+        () => `evicted\n${formatEviction(done)}`,
+      )
+    })
+}
+
+function evictionFields(plan: EvictionPlan) {
+  return {
+    freedBytes: plan.freedBytes,
+    victims: plan.victims.map(({ copy, reason }) => ({
+      dataset: copy.dataset,
+      version: copy.version,
+      bytes: copy.chargedBytes,
+      lastTask: copy.lastTask,
+      lastUsedAtMs: copy.lastUsedAtMs,
+      reason,
+    })),
+  }
+}
+
+function formatEviction(plan: EvictionPlan): string {
+  if (plan.victims.length === 0) return '  nothing'
+  return alignColumns(
+    plan.victims.map(({ copy, reason }) => [
+      `  ${copy.dataset}`,
+      formatByteSize(copy.chargedBytes),
+      `last used ${new Date(copy.lastUsedAtMs).toISOString()} by ${copy.lastTask ?? 'nobody'}`,
+      reason,
+    ]),
+  )
+}

@@ -1,0 +1,86 @@
+import { Command, InvalidArgumentError } from 'commander'
+import { parseDuration } from '../../model/duration.js'
+import type { RecordEvent } from '../../model/record-event.js'
+import { describeEvent } from '../../stage/status-json.js'
+import type { CliContext } from '../context.js'
+import { findTerminalWidth, formatTable } from '../text-table.js'
+
+interface HistoryOptions {
+  readonly limit: number
+  readonly node?: string
+  readonly since?: number
+}
+
+/** `dsc history [dataset]`: what happened to copies, newest first. */
+export function historyCommand(context: CliContext): Command {
+  return new Command('history')
+    .description('list what happened to copies, newest first')
+    .argument('[dataset]', 'only this dataset')
+    .option('--node <node>', 'only this node')
+    .option('--since <duration>', 'only the last <duration>, for example 24h', readDuration)
+    .option('--limit <count>', 'at most so many events', readCount, 50)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  dsc history flowers
+  dsc history --since 24h --node gpu-07
+  dsc history --json --limit 1000 | jq '.[] | select(.kind == "evicted")'`,
+    )
+    .action(async (dataset: string | undefined, options: HistoryOptions) => {
+      const record = await context.openRecord()
+      const nowMs = context.nowMs()
+      const events = await record.listEvents({
+        limit: options.limit,
+        ...(dataset === undefined ? {} : { dataset }),
+        ...(options.node === undefined ? {} : { node: options.node }),
+        ...(options.since === undefined ? {} : { sinceMs: nowMs - options.since }),
+      })
+      context.report.result(events.map(describeEvent), () => formatHistory(events, dataset))
+    })
+}
+
+function formatHistory(events: readonly RecordEvent[], dataset: string | undefined): string {
+  if (events.length === 0) return dataset === undefined ? 'Nothing noted.' : `Nothing noted of ${dataset}.`
+  return formatTable(
+    [
+      { title: 'TIME' },
+      { title: 'WHAT' },
+      { title: 'DATASET', minWidth: 10 },
+      { title: 'NODE', minWidth: 7, dropOrder: 1 },
+      { title: 'TASK', minWidth: 8, dropOrder: 2 },
+      { title: 'WHY', minWidth: 16 },
+    ],
+    events.map((event) => [
+      formatLocalTime(event.atMs),
+      event.kind,
+      event.dataset,
+      event.node,
+      event.task ?? '-',
+      event.reason,
+    ]),
+    findTerminalWidth(),
+  )
+}
+
+/** `2026-11-21 09:03:44` in the user's zone. */
+export function formatLocalTime(atMs: number): string {
+  const local = new Date(atMs - new Date(atMs).getTimezoneOffset() * 60_000).toISOString()
+  return `${local.slice(0, 10)} ${local.slice(11, 19)}`
+}
+
+function readDuration(raw: string): number {
+  try {
+    return parseDuration(raw)
+  } catch (error) {
+    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error))
+  }
+}
+
+function readCount(raw: string): number {
+  const count = Number(raw)
+  if (!Number.isSafeInteger(count) || count < 1) {
+    throw new InvalidArgumentError(`expected a count of 1 or more, found ${JSON.stringify(raw)}`)
+  }
+  return count
+}

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { hostname, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+const DSC = fileURLToPath(new URL('../../../bin/dsc.js', import.meta.url))
+const root = mkdtempSync(join(tmpdir(), 'dsc-init-'))
+after(() => rmSync(root, { recursive: true }))
+
+function dsc(cwd: string, ...args: string[]) {
+  const environment = { PATH: process.env.PATH, HOME: root }
+  return spawnSync(process.execPath, [DSC, ...args], { cwd, env: environment, encoding: 'utf8' })
+}
+
+test('dsc init writes a file that dsc config accepts, and refuses to replace it without --yes', () => {
+  const folder = mkdtempSync(join(root, 'a-'))
+  const first = dsc(folder, 'init', '--cache-root', 'cache', '--max-percent', '70', '--min-free', '1GiB')
+  assert.equal(first.status, 0, first.stderr)
+  assert.equal(first.stdout.trim(), join(folder, 'dsc.yaml'))
+  assert.deepEqual(readdirSync(folder), ['dsc.yaml'])
+
+  const shown = JSON.parse(dsc(folder, 'config', '--json').stdout) as {
+    settings: { key: string; value: unknown }[]
+  }
+  const values = Object.fromEntries(shown.settings.map(({ key, value }) => [key, value]))
+  assert.equal(values['cache.root'], join(folder, 'cache'))
+  assert.equal(values['cache.maxPercent'], 70)
+  assert.equal(values['cache.minFree'], 2 ** 30)
+  assert.equal(values.node, hostname().split('.')[0])
+
+  const before = readFileSync(join(folder, 'dsc.yaml'), 'utf8')
+  const second = dsc(folder, 'init', '--cache-root', 'other')
+  assert.equal(second.status, 28, second.stderr)
+  assert.match(second.stderr, /dsc\.yaml exists already.*\n {2}try: dsc init --yes/)
+  assert.equal(readFileSync(join(folder, 'dsc.yaml'), 'utf8'), before)
+  assert.equal(dsc(folder, 'init', '--cache-root', 'other', '--yes').status, 0)
+  assert.match(readFileSync(join(folder, 'dsc.yaml'), 'utf8'), /root: .*\/other/)
+})
+
+test('dsc init --dry-run prints the file and writes nothing', () => {
+  const folder = mkdtempSync(join(root, 'b-'))
+  const run = dsc(folder, 'init', '--dry-run', '--config', 'sub/dsc.yaml')
+  assert.equal(run.status, 0, run.stderr)
+  assert.match(run.stdout, /^# Configuration of dsc/)
+  assert.match(run.stdout, /maxPercent: 80/)
+  assert.equal(existsSync(join(folder, 'sub')), false)
+})
+
+test('dsc init asks at a terminal, takes what was typed ahead, and asks again after a mistake', {
+  skip: spawnSync('script', ['--version']).status !== 0,
+  timeout: 30_000,
+}, async () => {
+  const folder = mkdtempSync(join(root, 'd-'))
+  const command = `'${process.execPath}' '${DSC}' init`
+  const terminal = spawn('script', ['-qfec', command, '/dev/null'], {
+    cwd: folder,
+    env: { PATH: process.env.PATH, HOME: root, TERM: 'dumb' },
+  })
+  let screen = ''
+  for await (const chunk of terminal.stdout) {
+    const wasAsking = screen.includes('Folder for the copies')
+    screen += String(chunk)
+    if (!wasAsking && screen.includes('Folder for the copies')) terminal.stdin.write('/c\n700\n70\ngpu-01\n')
+  }
+  assert.match(screen, /expected a percentage above 0 and up to 100, found "700"/)
+  const text = readFileSync(join(folder, 'dsc.yaml'), 'utf8')
+  assert.match(text, /^node: gpu-01\b/m)
+  assert.match(text, /^ {2}root: \/c$/m)
+  assert.match(text, /^ {2}maxPercent: 70\b/m)
+})
+
+test('dsc init refuses values that dsc would not accept', () => {
+  const folder = mkdtempSync(join(root, 'c-'))
+  assert.equal(dsc(folder, 'init', '--max-percent', '120').status, 2)
+  assert.equal(dsc(folder, 'init', '--max-percent', '50', '--low-water-percent', '60').status, 4)
+  assert.deepEqual(readdirSync(folder), [])
+})

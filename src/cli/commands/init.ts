@@ -1,0 +1,150 @@
+import { existsSync } from 'node:fs'
+import { mkdir, rename, writeFile } from 'node:fs/promises'
+import { homedir, hostname } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { Command } from 'commander'
+import { formatConfigFile, type NewSettings } from '../../config/format-config-file.js'
+import { type SuggestedRoot, suggestCacheRoot, suggestMinFree } from '../../config/plan/suggest-cache-root.js'
+import { DscError } from '../../failure/dsc-error.js'
+import { formatByteSize, parseByteSize } from '../../model/byte-size.js'
+import { listMounts } from '../../platform/list-mounts.js'
+import { type Ask, canAsk, withQuestions } from '../ask.js'
+import type { CliContext } from '../context.js'
+import { argument, parseCount, parsePercent } from '../parse-argument.js'
+
+interface InitOptions {
+  readonly config?: string
+  readonly cacheRoot?: string
+  readonly maxPercent?: number
+  readonly maxDatasets?: number
+  readonly minFree?: number
+  readonly lowWaterPercent?: number
+  readonly node?: string
+  readonly record?: string
+  readonly yes?: true
+  readonly dryRun?: true
+}
+
+/** `dsc init`: writes a dsc.yaml that explains itself, with values that suit this machine. */
+export function initCommand(context: CliContext): Command {
+  return new Command('init')
+    .description('write a commented dsc.yaml with values that suit this machine')
+    .option('--cache-root <dir>', 'folder for the copies (default: on the local disk with most free space)')
+    .option('--max-percent <percent>', 'most that copies may take of that disk', argument(parsePercent))
+    .option(
+      '--min-free <size>',
+      'what downloads must leave free on it, for example 50GiB',
+      argument(parseByteSize),
+    )
+    .option('--max-datasets <count>', 'most copies at once', argument(parseCount))
+    .option('--low-water-percent <percent>', 'where `dsc cleanup` stops deleting', argument(parsePercent))
+    .option('--node <name>', 'name of this machine (default: the host name)')
+    .option('--record <url>', 'sqlite:///file or postgres://user@host/database')
+    .option('--dry-run', 'print the file and write nothing')
+    .option('--yes', 'ask nothing, and replace a file that exists')
+    .addHelpText(
+      'after',
+      '\nWrites ./dsc.yaml, or the file that --config names.\n\nExamples:\n  dsc init --dry-run\n  dsc init --cache-root /nvme/dsc --max-percent 80\n  sudo dsc init --config /etc/dsc/dsc.yaml --record sqlite:///var/lib/dsc/record.db --yes',
+    )
+    .action(async (options: InitOptions) => {
+      const path = resolve(options.config ?? 'dsc.yaml')
+      const choose = async (ask?: Ask): Promise<NewSettings> => {
+        if (!options.dryRun) await confirmReplacing(path, options, ask)
+        return chooseSettings(context, options, ask)
+      }
+      const isAsking = canAsk() && !options.yes && !options.dryRun && !context.report.isJson
+      const settings = await (isAsking ? withQuestions(context.signal, choose) : choose())
+      const text = formatConfigFile(settings)
+      // What is written must be what `dsc` will accept.
+      const { parseSettings } = await import('../../config/parse-settings.js')
+      parseSettings(text, path)
+      if (!options.dryRun) await writeWhole(path, text)
+      const { hostName: _, ...written } = settings
+      context.report.result({ path, isWritten: !options.dryRun, settings: written, text }, () =>
+        options.dryRun ? text.trimEnd() : path,
+      )
+      if (!options.dryRun) context.report.note('Now run `dsc doctor`, then add a dataset under datasets:')
+    })
+}
+
+async function confirmReplacing(path: string, options: InitOptions, ask: Ask | undefined): Promise<void> {
+  if (options.yes || !existsSync(path)) return
+  if (ask && /^y(es)?$/i.test(await ask(`${path} exists. Replace it?`, 'no'))) return
+  throw new DscError('CONFIRMATION_REQUIRED', `${path} exists already and stays as it is`, {
+    hint: 'dsc init --yes replaces it; dsc init --config <file> writes another',
+  })
+}
+
+async function chooseSettings(
+  { report, environment }: CliContext,
+  options: InitOptions,
+  ask: Ask | undefined,
+): Promise<NewSettings> {
+  const homeCache = join(environment.XDG_CACHE_HOME || join(homedir(), '.cache'), 'dsc')
+  const suggested = suggestCacheRoot(await listMounts(), homeCache)
+  if (options.cacheRoot === undefined && suggested !== undefined) report.note(describe(suggested))
+  const choose = async <Value>(
+    given: Value | undefined,
+    question: string,
+    byDefault: string,
+    parse: (raw: string) => Value,
+  ): Promise<Value> => {
+    if (given !== undefined) return given
+    try {
+      return parse(ask ? await ask(question, byDefault) : byDefault)
+    } catch (error) {
+      if (!ask || !(error instanceof RangeError)) throw error
+      report.note(error.message)
+      return choose(given, question, byDefault, parse)
+    }
+  }
+
+  const hostName = hostname().split('.')[0] || 'localhost'
+  const cacheRoot = await choose(
+    options.cacheRoot,
+    'Folder for the copies',
+    suggested?.root ?? homeCache,
+    String,
+  )
+  const { maxDatasets, minFree, lowWaterPercent, record } = options
+  const isLimited = maxDatasets !== undefined || minFree !== undefined
+  const maxPercent =
+    isLimited && options.maxPercent === undefined
+      ? undefined
+      : await choose(options.maxPercent, 'Percent of that disk that copies may take', '80', parsePercent)
+  const node = await choose(options.node, 'Name of this machine', hostName, String)
+  const isSuggestedDisk = suggested !== undefined && cacheRoot === suggested.root
+  const minFreeBytes = minFree ?? (isSuggestedDisk && !isLimited ? suggestMinFree(suggested) : undefined)
+  return {
+    hostName,
+    cacheRoot: /^~(\/|$)/.test(cacheRoot) ? cacheRoot : resolve(cacheRoot),
+    ...(maxDatasets !== undefined && { maxDatasets }),
+    ...(maxPercent !== undefined && { maxPercent }),
+    ...(minFreeBytes !== undefined && { minFreeBytes }),
+    ...(lowWaterPercent !== undefined && { lowWaterPercent }),
+    ...(record !== undefined && { record }),
+    // A file in a shared home folder must not give every machine the same name unasked.
+    ...((options.node !== undefined || node !== hostName) && { node }),
+  }
+}
+
+function describe({ root, kindName, freeBytes, capacityBytes }: SuggestedRoot): string {
+  return `Most free space for this user: ${root} (${kindName}, ${formatByteSize(freeBytes)} of ${formatByteSize(capacityBytes)} free)`
+}
+
+/** All or nothing: a reader never meets half a file. */
+async function writeWhole(path: string, text: string): Promise<void> {
+  const partPath = `${path}.${process.pid}.part`
+  try {
+    await mkdir(dirname(path), { recursive: true })
+    await writeFile(partPath, text)
+    await rename(partPath, path)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === undefined) throw error
+    throw new DscError('CONFIG_INVALID', `cannot write ${path}: ${code}`, {
+      hint: 'dsc init --config <file> writes to another place',
+      cause: error,
+    })
+  }
+}

@@ -1,0 +1,70 @@
+import { Command } from 'commander'
+import { isLeaseLive } from '../../model/lease.js'
+import { checkProcess } from '../../platform/processes.js'
+import { findDeadLeases } from '../../stage/plan/find-dead-leases.js'
+import { describeLease } from '../../stage/status-json.js'
+import { readStatus } from '../../stage/status-snapshot.js'
+import type { CliContext } from '../context.js'
+import { formatLeases, type ShownLease } from '../status-table.js'
+import { findTerminalWidth } from '../text-table.js'
+
+interface LeasesOptions {
+  readonly stale?: true
+  readonly dataset?: string
+  readonly task?: string
+  readonly node?: string
+}
+
+/** `dsc leases`: who keeps which copy, since when, until when. */
+export function leasesCommand(context: CliContext): Command {
+  return new Command('leases')
+    .description('list who keeps which copy from being evicted')
+    .option('--stale', 'only leases that expired or whose process has ended (dsc cleanup ends them)')
+    .option('--dataset <dataset>', 'only leases on copies of this dataset')
+    .option('--task <task>', 'only leases of this task')
+    .option('--node <node>', 'only leases on this node')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  dsc leases --dataset flowers
+  dsc leases --task 4711
+  dsc leases --stale --json | jq length`,
+    )
+    .action(async (options: LeasesOptions) => {
+      const record = await context.openRecord()
+      const nowMs = context.nowMs()
+      const { leases } = await readStatus(
+        record,
+        {
+          ...(options.dataset === undefined ? {} : { dataset: options.dataset }),
+          ...(options.node === undefined ? {} : { node: options.node }),
+        },
+        nowMs,
+      )
+      const dead = new Map(
+        findDeadLeases(leases, { checkProcess, slurmJobs: undefined, nowMs }).map((found) => [
+          found.leaseId,
+          found.reason,
+        ]),
+      )
+      const shown = leases
+        .map(
+          (lease): ShownLease => ({
+            ...lease,
+            staleReason: dead.get(lease.leaseId) ?? (isLeaseLive(lease, nowMs) ? null : 'it has expired'),
+          }),
+        )
+        .filter((lease) => options.task === undefined || lease.task === options.task)
+        .filter((lease) => !options.stale || lease.staleReason !== null)
+      context.report.result(
+        shown.map((lease) => ({ ...describeLease(lease), staleReason: lease.staleReason })),
+        () =>
+          shown.length === 0
+            ? options.stale
+              ? 'No stale leases.'
+              : 'No leases.'
+            : formatLeases(shown, nowMs, findTerminalWidth()),
+      )
+    })
+}

@@ -1,0 +1,60 @@
+import { Command } from 'commander'
+import { identifyCaller } from '../../stage/identify-caller.js'
+import { chooseHolder } from '../../stage/plan/choose-holder.js'
+import type { CliContext } from '../context.js'
+import { taskOption, ttlOption } from '../lease-options.js'
+import { reportPrepared } from '../report-prepared.js'
+import { resolveDataset } from '../resolve-dataset.js'
+
+interface PrepareOptions {
+  readonly task?: string
+  readonly ttl?: number
+  readonly plan?: true
+  readonly refresh?: true
+  readonly wait: boolean
+}
+
+/** `dsc prepare`: stages a dataset unless it is ready, leases it, and prints its path. */
+export function prepareCommand(context: CliContext): Command {
+  return new Command('prepare')
+    .description('stage a dataset on this node unless it is there, and print its path')
+    .argument('<dataset>', 'name of a dataset, or a source: s3://bucket/prefix/ or file:///folder/')
+    .addOption(taskOption())
+    .addOption(ttlOption())
+    .option('--plan', 'show what would be fetched and evicted, and why; change nothing')
+    .option('--refresh', 'look for a new version even if a copy is ready')
+    .option('--no-wait', 'fail if another process is staging the dataset, instead of waiting for it')
+    .addHelpText(
+      'after',
+      '\nThe copy is leased to the Slurm job or pod this runs in, else to --task, else to the calling shell or\nscript for as long as it lives; nothing evicts it meanwhile.\n\nExamples:\n  DATA=$(dsc prepare flowers)\n  dsc prepare flowers --task nightly-eval --ttl 3d\n  dsc prepare s3://ml-data/flowers/ --plan',
+    )
+    .action(async (raw: string, options: PrepareOptions) => {
+      const dataset = await resolveDataset(context, raw)
+      const cache = await context.openCache()
+      if (options.plan) {
+        const { planPrepare } = await import('../../stage/plan-prepare.js')
+        const { formatPreparePlan } = await import('../format-prepare-plan.js')
+        const plan = await planPrepare(cache, dataset, {
+          isRefresh: options.refresh === true,
+          signal: context.signal,
+        })
+        context.report.result(plan, () => formatPreparePlan(plan))
+        return
+      }
+      const caller = identifyCaller({
+        environment: context.environment,
+        task: options.task,
+        ttlMs: options.ttl,
+      })
+      const lease = chooseHolder(caller, context.nowMs())
+      const { prepareDataset } = await import('../../stage/prepare-dataset.js')
+      const { reportProgress } = await import('../describe-progress.js')
+      const prepared = await prepareDataset(
+        cache,
+        { dataset, lease, isRefresh: options.refresh === true, mayWait: options.wait },
+        { signal: context.signal, onProgress: reportProgress(context.report, dataset.name, context.nowMs) },
+      )
+      context.report.progress(undefined)
+      reportPrepared(context.report, prepared, lease)
+    })
+}

@@ -1,0 +1,56 @@
+import { Command } from 'commander'
+import { DscError } from '../../failure/dsc-error.js'
+import { identifyCaller } from '../../stage/identify-caller.js'
+import { chooseHolder } from '../../stage/plan/choose-holder.js'
+import type { CliContext } from '../context.js'
+import { taskOption } from '../lease-options.js'
+
+interface ReleaseOptions {
+  readonly task?: string
+  readonly lease?: string
+  readonly all?: true
+}
+
+/** `dsc release`: seed step 7, the task is done with the dataset. */
+export function releaseCommand(context: CliContext): Command {
+  return new Command('release')
+    .description('end the lease of a task, so that the copy may be evicted when space is needed')
+    .argument('[dataset]', 'the dataset; with --all, every dataset of the task')
+    .addOption(taskOption())
+    .option('--lease <id>', 'end this lease, as listed by dsc leases')
+    .option('--all', 'end every lease of the task on this node')
+    .addHelpText(
+      'after',
+      '\nReleasing twice is no error, so that an epilog may.\n\nExamples:\n  dsc release flowers\n  dsc release flowers --task nightly-eval\n  dsc release --all            in a Slurm epilog',
+    )
+    .action(async (dataset: string | undefined, options: ReleaseOptions) => {
+      if (dataset === undefined && options.all === undefined && options.lease === undefined) {
+        throw new DscError('USAGE', 'nothing to release: name a dataset, or give --all or --lease', {
+          hint: 'dsc release <dataset> --task <name>',
+        })
+      }
+      const { node } = await context.config()
+      const record = await context.openRecord()
+      if (options.lease !== undefined) {
+        const released = await record.releaseUses({ leaseId: options.lease }, context.nowMs())
+        if (released === 0) {
+          throw new DscError('LEASE_NOT_FOUND', `no lease has the id ${options.lease}`, {
+            hint: 'dsc leases',
+          })
+        }
+        context.report.result({ released, lease: options.lease }, () => `released lease ${options.lease}`)
+        return
+      }
+      const caller = identifyCaller({ environment: context.environment, task: options.task })
+      const { task } = chooseHolder(caller, context.nowMs())
+      const released = await record.releaseUses(
+        { task, node, ...(dataset === undefined ? {} : { dataset }) },
+        context.nowMs(),
+      )
+      context.report.result({ released, task, dataset: dataset ?? null }, () =>
+        released === 0
+          ? `task ${task} holds nothing${dataset ? ` of ${dataset}` : ''}`
+          : `released ${released === 1 ? '1 lease' : `${released} leases`} of task ${task}`,
+      )
+    })
+}

@@ -1,0 +1,63 @@
+import { Command } from 'commander'
+import { DscError } from '../../failure/dsc-error.js'
+import { formatByteSize } from '../../model/byte-size.js'
+import { verifyDataset } from '../../stage/verify-dataset.js'
+import { alignColumns } from '../align-columns.js'
+import type { CliContext } from '../context.js'
+
+/** `dsc verify`: reads every byte of a dataset's copies on this node again. */
+export function verifyCommand(context: CliContext): Command {
+  return new Command('verify')
+    .description('compare the copies of a dataset on this node with what was downloaded, byte by byte')
+    .argument('[datasets...]', 'datasets to verify (default: every ready copy)')
+    .option('--repair', 'fetch again what is missing or damaged, and only that')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  dsc verify flowers\n  dsc verify --repair\n  dsc verify flowers --json',
+    )
+    .action(async (names: readonly string[], options: { repair?: true }) => {
+      const cache = await context.openCache()
+      const results = await verifyDataset(cache, names, {
+        isRepair: options.repair === true,
+        signal: context.signal,
+        onProgress: (dataset, checkedFiles, checkedBytes) =>
+          context.report.progress(`${dataset}: ${checkedFiles} files, ${formatByteSize(checkedBytes)} read`),
+      })
+      context.report.progress(undefined)
+      context.report.result(results, () =>
+        results.length === 0
+          ? 'no copies to verify'
+          : results
+              .map(({ dataset, checkedFiles, checkedBytes, damages, repaired }) =>
+                [
+                  `${dataset}: ${checkedFiles} files, ${formatByteSize(checkedBytes)} read, ${describe(damages.length, repaired !== null)}`,
+                  ...(damages.length === 0
+                    ? []
+                    : [
+                        alignColumns(
+                          damages.map(({ path, problem, expected, found }) => [
+                            `  ${path}`,
+                            problem,
+                            `expected ${expected}, found ${found}`,
+                          ]),
+                        ),
+                      ]),
+                ].join('\n'),
+              )
+              .join('\n'),
+      )
+      const damaged = results.filter(({ damages, repaired }) => damages.length > 0 && repaired === null)
+      if (damaged.length > 0) {
+        throw new DscError(
+          'COPY_DAMAGED',
+          `${damaged.map(({ dataset }) => dataset).join(', ')}: files differ from the manifest`,
+          { hint: `dsc verify ${damaged.map(({ dataset }) => dataset).join(' ')} --repair` },
+        )
+      }
+    })
+}
+
+function describe(damages: number, isRepaired: boolean): string {
+  if (damages === 0) return 'all as downloaded'
+  return `${damages} damaged${isRepaired ? ', repaired' : ''}`
+}

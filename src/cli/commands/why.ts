@@ -1,0 +1,65 @@
+import { Command } from 'commander'
+import { DscError } from '../../failure/dsc-error.js'
+import { explainDataset } from '../../stage/plan/explain-dataset.js'
+import { describeCopy, describeEvent, describeLease } from '../../stage/status-json.js'
+import { readStatus } from '../../stage/status-snapshot.js'
+import type { CliContext } from '../context.js'
+import { formatExplanation } from '../format-explanation.js'
+import { findTerminalWidth } from '../text-table.js'
+
+/** Events of the dataset that are looked through for what brought it and what took it away. */
+const EVENTS = 500
+
+/** `dsc why <dataset>`: why it is here, was evicted or refused; what keeps it; what would go next. */
+export function whyCommand(context: CliContext): Command {
+  return new Command('why')
+    .description(
+      'explain why a dataset is here, was evicted or refused, what keeps it, and what would go next',
+    )
+    .argument('<dataset>', 'name of the dataset')
+    .option('--node <node>', 'only this node')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  dsc why flowers
+  dsc why flowers --node gpu-07
+  dsc why flowers --json | jq '.copies[].keptBy'`,
+    )
+    .action(async (dataset: string, options: { node?: string }) => {
+      const record = await context.openRecord()
+      const nowMs = context.nowMs()
+      const onNode = options.node === undefined ? {} : { node: options.node }
+      const status = await readStatus(record, onNode, nowMs)
+      const events = await record.listEvents({ dataset, ...onNode, limit: EVENTS })
+      const isKnown =
+        events.length > 0 ||
+        status.copies.some((copy) => copy.dataset === dataset) ||
+        (await record.findDataset(dataset)) !== undefined ||
+        (await context.config()).datasets.some((declared) => declared.name === dataset)
+      if (!isKnown) {
+        throw new DscError('DATASET_UNKNOWN', `the record knows no dataset ${JSON.stringify(dataset)}`, {
+          hint: 'dsc dataset ls',
+        })
+      }
+      const explained = explainDataset(dataset, { copies: status.copies, leases: status.leases, events })
+      const data = {
+        dataset,
+        copies: explained.copies.map(({ copy, origin, keepers, leases, rank }) => ({
+          ...describeCopy(copy),
+          hereBecause: origin ? describeEvent(origin) : null,
+          keptBy: keepers,
+          leases: leases.map(describeLease),
+          evictionRank: rank ?? null,
+        })),
+        lastEvicted: explained.lastEvicted ? describeEvent(explained.lastEvicted) : null,
+        lastRefused: explained.lastRefused ? describeEvent(explained.lastRefused) : null,
+        lastFailed: explained.lastFailed ? describeEvent(explained.lastFailed) : null,
+        nextVictims: explained.nextVictims.map(({ lastUsedAtMs, ...victim }) => ({
+          ...victim,
+          lastUsedAt: new Date(lastUsedAtMs).toISOString(),
+        })),
+      }
+      context.report.result(data, () => formatExplanation(explained, nowMs, findTerminalWidth()))
+    })
+}

@@ -1,0 +1,82 @@
+import type { Argument, Command, Option } from 'commander'
+
+/** What a shell offers for a word. */
+export type Candidates =
+  | { readonly kind: 'nothing' | 'dataset' | 'file' | 'folder' }
+  | { readonly kind: 'choice'; readonly choices: readonly string[] }
+
+/** An option as completion needs it. */
+export interface OptionSpec {
+  /** With their dashes: `-q`, `--quiet`. */
+  readonly flags: readonly string[]
+  readonly summary: string
+  /** What its value may be; undefined = it takes none. */
+  readonly value: Candidates | undefined
+}
+
+/** A command as completion needs it. */
+export interface CommandSpec {
+  /** `` for dsc itself, `/prepare`, `/dataset/add`. */
+  readonly path: string
+  readonly summary: string
+  readonly options: readonly OptionSpec[]
+  /** What its arguments may be; the last counts for all after it. */
+  readonly argument: Candidates
+  readonly subcommands: readonly { readonly name: string; readonly summary: string }[]
+}
+
+/** Describes a command and all below it, from what commander knows of them. */
+export function describeCommands(command: Command, path = ''): CommandSpec[] {
+  const { commands } = command
+  return [
+    {
+      path,
+      summary: firstSentence(command.description()),
+      options: [
+        ...command.options.filter((option) => !option.hidden).map(describeOption),
+        { flags: ['-h', '--help'], summary: 'display help', value: undefined },
+      ],
+      argument: candidatesOf(command.registeredArguments[0]),
+      subcommands: commands.map((child) => ({
+        name: child.name(),
+        summary: firstSentence(child.description()),
+      })),
+    },
+    ...commands.flatMap((child) => describeCommands(child, `${path}/${child.name()}`)),
+  ]
+}
+
+function describeOption(option: Option): OptionSpec {
+  const takesValue = option.required || option.optional
+  return {
+    flags: [option.short, option.long].filter((flag) => flag !== undefined && flag !== null),
+    summary: firstSentence(option.description),
+    value: takesValue ? candidatesFor(placeholderOf(option.flags), option.argChoices) : undefined,
+  }
+}
+
+function candidatesOf(argument: Argument | undefined): Candidates {
+  return argument ? candidatesFor(argument.name(), argument.argChoices) : { kind: 'nothing' }
+}
+
+/** The name of a placeholder says what it is, as in every help text: `<dataset>`, `<file>`, `<dir>`. */
+function candidatesFor(placeholder: string, choices: readonly string[] | undefined): Candidates {
+  if (choices) return { kind: 'choice', choices }
+  if (/^datasets?\b/.test(placeholder)) return { kind: 'dataset' }
+  if (/^(dir|folder|directory)\b/.test(placeholder)) return { kind: 'folder' }
+  if (/^(file|path|profile\.json)\b/.test(placeholder)) return { kind: 'file' }
+  return { kind: 'nothing' }
+}
+
+function placeholderOf(flags: string): string {
+  return /[<[]([^\]>]+)[\]>]/.exec(flags)?.[1] ?? ''
+}
+
+function firstSentence(text: string): string {
+  return text.replace(/\s+/g, ' ').replace(/[.:;] .*$/, '')
+}
+
+/** Flags of each command that take the next word as their value. */
+export function listValueFlags({ options }: CommandSpec): readonly { flag: string; value: Candidates }[] {
+  return options.flatMap(({ flags, value }) => (value ? flags.map((flag) => ({ flag, value })) : []))
+}

@@ -1,0 +1,49 @@
+import { formatByteSize } from '../model/byte-size.js'
+import { formatDuration } from '../model/duration.js'
+import type { PrepareProgress } from '../stage/prepare-dataset.js'
+import type { Reporter } from './reporter.js'
+
+/** Rate over this span, so that it follows changes without jumping. */
+const RATE_SPAN_MS = 5000
+
+/** Makes a listener that shows a staging's progress: bytes, rate and time left, one line that replaces itself. */
+export function reportProgress(
+  report: Reporter,
+  dataset: string,
+  nowMs: () => number,
+): (progress: PrepareProgress) => void {
+  const samples: { atMs: number; bytes: number }[] = []
+  return (progress) => {
+    switch (progress.step) {
+      case 'listing':
+        report.progress(`${dataset}: listing, ${progress.objects} objects`)
+        break
+      case 'evicting':
+        for (const { copy, reason } of progress.victims) {
+          report.note(`${dataset}: evicted ${copy.dataset} (${formatByteSize(copy.chargedBytes)}, ${reason})`)
+        }
+        break
+      case 'waiting':
+        report.progress(
+          `${dataset}: waiting for ${progress.stager}, ${formatByteSize(progress.writtenBytes)} of ${formatByteSize(progress.totalBytes)}`,
+        )
+        break
+      case 'downloading': {
+        const atMs = nowMs()
+        samples.push({ atMs, bytes: progress.writtenBytes })
+        while (samples.length > 2 && atMs - samples[0]!.atMs > RATE_SPAN_MS) samples.shift()
+        const first = samples[0]!
+        const rate = ((progress.writtenBytes - first.bytes) / Math.max(1, atMs - first.atMs)) * 1000
+        const leftMs = rate > 0 ? ((progress.totalBytes - progress.writtenBytes) / rate) * 1000 : undefined
+        report.progress(
+          `${dataset}: ${formatByteSize(progress.writtenBytes)} of ${formatByteSize(progress.totalBytes)}, ` +
+            `${progress.doneFiles}/${progress.totalFiles} files, ${formatByteSize(Math.round(rate))}/s` +
+            (leftMs === undefined ? '' : `, ${formatDuration(Math.round(leftMs / 1000) * 1000)} left`),
+        )
+        break
+      }
+      case 'publishing':
+        report.progress(`${dataset}: writing through to disk`)
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import Database from 'better-sqlite3'
+import type { RecordLocation } from '../../config/config.js'
+import { isDscError } from '../../failure/dsc-error.js'
+import { redactUrl } from '../../failure/redact.js'
+import { type FileSystemKind, readFileSystemKind } from '../../platform/file-system-kind.js'
+import { findNearestExisting } from '../../platform/nearest-folder.js'
+import type { RecordStore } from '../../records/record-store.js'
+import { type Check, errorCodeOf, failed, ok } from './check.js'
+
+/** Opens the record, which somebody else closes. Rejects with a DscError. */
+type OpenRecord = () => Promise<Pick<RecordStore, 'listDatasets'>>
+
+/** Checks that the record can be opened and that SQLite can do its work where the record lies. */
+export async function checkRecord(
+  location: RecordLocation,
+  open: OpenRecord,
+  readKind: (path: string) => Promise<FileSystemKind> = readFileSystemKind,
+): Promise<Check[]> {
+  const checks = location.kind === 'sqlite' ? await checkSqliteFolder(location.path, readKind) : []
+  if (checks.some(({ status }) => status === 'failed')) return checks
+  const url = redactUrl(location.url)
+  try {
+    const { length } = await (await open()).listDatasets()
+    return [...checks, ok('record', `${url} opens, with ${length} dataset${length === 1 ? '' : 's'}`)]
+  } catch (error) {
+    if (!isDscError(error)) throw error
+    return [...checks, failed('record', error.message, error.hint)]
+  }
+}
+
+async function checkSqliteFolder(
+  path: string,
+  readKind: (path: string) => Promise<FileSystemKind>,
+): Promise<Check[]> {
+  const folder = await findNearestExisting(dirname(path))
+  const kind = await readKind(folder)
+  if (kind.isNetwork) {
+    return [
+      failed(
+        'record file system',
+        `${folder} is on ${kind.name}, where the locks of SQLite do not hold`,
+        'put the record on a local disk, or into PostgreSQL (record: postgres://…)',
+      ),
+    ]
+  }
+  return [ok('record file system', kind.name), await checkWal(folder)]
+}
+
+/** Writes through one connection and reads through another, in a folder that is removed again. */
+async function checkWal(folder: string): Promise<Check> {
+  const name = 'record WAL'
+  const hint = 'put the record into a writable folder on a local disk'
+  let trial: string
+  try {
+    trial = await mkdtemp(join(folder, '.dsc-doctor-'))
+  } catch (error) {
+    return failed(name, `cannot write to ${folder}: ${errorCodeOf(error)}`, hint)
+  }
+  try {
+    const path = join(trial, 'trial.db')
+    const writer = new Database(path)
+    const mode = writer.pragma('journal_mode = WAL', { simple: true })
+    writer.exec('CREATE TABLE trial (value INTEGER); INSERT INTO trial VALUES (7)')
+    const reader = new Database(path, { readonly: true })
+    const value = reader.prepare('SELECT value FROM trial').pluck().get()
+    reader.close()
+    writer.close()
+    return mode === 'wal' && value === 7
+      ? ok(name, 'works')
+      : failed(name, `expected journal mode wal and value 7, found ${mode} and ${value}`, hint)
+  } catch (error) {
+    return failed(name, `SQLite fails in ${folder}: ${errorCodeOf(error)}`, hint)
+  } finally {
+    await rm(trial, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,29 @@
+import type { Config } from '../../config/config.js'
+import { isDscError } from '../../failure/dsc-error.js'
+import type { CliContext } from '../context.js'
+import { type Check, failed, ok, skipped } from './check.js'
+import { checkCacheRoot } from './check-cache-root.js'
+import { checkClocks, checkSources } from './check-sources.js'
+
+/** Runs every check, in the order in which a new user meets the parts. */
+export async function runChecks(context: CliContext): Promise<Check[]> {
+  const checks: Check[] = [ok('node', process.versions.node)]
+  let config: Config
+  try {
+    config = await context.config()
+  } catch (error) {
+    if (!isDscError(error, 'CONFIG_INVALID')) throw error
+    return [
+      ...checks,
+      failed('configuration', error.message, error.hint),
+      skipped('cache, record and sources', 'they need a configuration without mistakes'),
+    ]
+  }
+  checks.push(ok('configuration', config.filePath ?? 'no dsc.yaml, defaults for one user'))
+  checks.push(...(await checkCacheRoot(config)))
+  const { checkRecord } = await import('./check-record.js')
+  checks.push(...(await checkRecord(config.record, context.openRecord)))
+  checks.push(...(await checkClocks(config.datasets, context)))
+  checks.push(...(await checkSources(config.datasets, context.openSource, context.signal)))
+  return checks
+}

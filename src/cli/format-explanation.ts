@@ -1,0 +1,94 @@
+import { formatByteSize } from '../model/byte-size.js'
+import { formatHolder } from '../model/lease.js'
+import type { RecordEvent } from '../model/record-event.js'
+import type { Keeper } from '../stage/plan/explain-copy.js'
+import type { CopyExplanation, DatasetExplanation } from '../stage/plan/explain-dataset.js'
+import { formatCount, formatSpan } from '../tui/view/format-cells.js'
+import { formatTable } from './text-table.js'
+
+/** Says for people why a dataset is here, is gone, or never came. */
+export function formatExplanation(
+  explained: DatasetExplanation,
+  nowMs: number,
+  totalWidth: number | undefined,
+): string {
+  const blocks = explained.copies.map((copy) => explainCopy(copy, nowMs))
+  if (explained.copies.length === 0) blocks.push(`${explained.dataset} has no copy.`)
+  const past = [
+    tell('last evicted', explained.lastEvicted, nowMs),
+    tell('last refused', explained.lastRefused, nowMs),
+    tell('last failure', explained.lastFailed, nowMs),
+  ].filter((line) => line !== undefined)
+  if (past.length > 0) blocks.push(past.join('\n'))
+  else if (explained.copies.length === 0) blocks.push('The history says nothing of it.')
+  if (explained.nextVictims.length > 0) {
+    const table = formatTable(
+      [
+        { title: 'NEXT TO GO', minWidth: 12 },
+        { title: 'NODE', minWidth: 7 },
+        { title: 'SIZE', align: 'right' },
+        { title: 'USED', align: 'right' },
+        { title: 'WHY', minWidth: 16 },
+      ],
+      explained.nextVictims.map((victim) => [
+        victim.dataset,
+        victim.node,
+        formatByteSize(victim.bytes),
+        formatSpan(nowMs - victim.lastUsedAtMs),
+        victim.reason,
+      ]),
+      totalWidth,
+    )
+    blocks.push(table)
+  }
+  return blocks.join('\n\n')
+}
+
+function explainCopy(explained: CopyExplanation, nowMs: number): string {
+  const { copy, origin, keepers, leases, rank } = explained
+  const lines = [
+    `${copy.dataset} on ${copy.node}: ${copy.state}, ${formatByteSize(copy.chargedBytes)}, ${formatCount(copy.files, 'file')}, version ${copy.version?.slice(0, 12) ?? 'not known yet'}`,
+  ]
+  const label = (name: string, text: string) => lines.push(`  ${name.padEnd(13)}${text}`)
+  if (origin) {
+    const by = origin.task === null ? '' : ` by ${origin.task}`
+    label('here because', `${origin.kind} ${formatSpan(nowMs - origin.atMs)} ago${by}: ${origin.reason}`)
+  } else label('here because', 'the history no longer says')
+  for (const keeper of keepers) {
+    label('kept by', describeKeeper(keeper, explained, nowMs))
+    for (const lease of leases) {
+      if (keeper !== (lease.purpose === 'stage' ? 'stager' : 'leases')) continue
+      label('', `  ${lease.task}, ${formatHolder(lease)}, since ${formatSpan(nowMs - lease.createdAtMs)}`)
+    }
+  }
+  if (keepers.length === 0) label('kept by', 'nothing: it is idle and may be evicted when room is needed')
+  if (rank) {
+    label('next to go', `number ${rank.rank} of ${rank.candidates} evictable on ${copy.node}: ${rank.reason}`)
+  }
+  return lines.map((line) => line.trimEnd()).join('\n')
+}
+
+function describeKeeper(keeper: Keeper, { copy }: CopyExplanation, nowMs: number): string {
+  switch (keeper) {
+    case 'leases':
+      return formatCount(copy.referenceCount, 'lease')
+    case 'lock':
+      return copy.lock
+        ? `a lock by ${copy.lock.by}, ${formatSpan(nowMs - copy.lock.atMs)} ago: ${copy.lock.reason}`
+        : 'a lock'
+    case 'stager':
+      return 'its stager, which is at work'
+    case 'no source':
+      return 'having no remote source: it could not be fetched again'
+    case 'being evicted':
+      return 'nothing any more: it is being deleted'
+    case 'not admitted yet':
+      return 'not being admitted yet: its source is being listed'
+  }
+}
+
+function tell(what: string, event: RecordEvent | undefined, nowMs: number): string | undefined {
+  if (!event) return undefined
+  const by = event.task === null ? '' : ` for ${event.task}`
+  return `${what.padEnd(15)}${formatSpan(nowMs - event.atMs)} ago on ${event.node}${by}: ${event.reason}`
+}

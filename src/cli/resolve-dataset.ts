@@ -1,0 +1,34 @@
+import { DscError } from '../failure/dsc-error.js'
+import { type Dataset, deriveDatasetName, parseSourceUrl } from '../model/dataset.js'
+import type { CliContext } from './context.js'
+import { parseWord } from './parse-word.js'
+
+/**
+ * Finds the dataset that a user names: one of dsc.yaml, one added to the record, or a source URL used as it is
+ * (which is then added to the record under a name derived from it). Rejects with DATASET_UNKNOWN.
+ */
+export async function resolveDataset(context: CliContext, raw: string): Promise<Dataset> {
+  const { datasets } = await context.config()
+  if (raw.includes('://')) {
+    const declared = datasets.find(({ source }) => source === raw)
+    if (declared) return declared
+    parseWord(parseSourceUrl, raw)
+    const record = await context.openRecord()
+    const name = deriveDatasetName(raw)
+    const known = await record.findDataset(name)
+    if (known?.source === raw) return known
+    const dataset: Dataset = { name, source: raw, include: [], exclude: [] }
+    await record.saveDataset(dataset, context.nowMs())
+    return dataset
+  }
+  const declared = datasets.find(({ name }) => name === raw)
+  if (declared) return declared
+  const record = await context.openRecord()
+  const added = await record.findDataset(raw)
+  if (added) return added
+  const names = [...datasets, ...(await record.listDatasets())].map(({ name }) => name)
+  const near = names.find((name) => name.toLowerCase().startsWith(raw.toLowerCase().slice(0, 3)))
+  throw new DscError('DATASET_UNKNOWN', `no dataset is called ${raw}`, {
+    hint: near ? `dsc prepare ${near}` : `dsc dataset add ${raw} s3://bucket/prefix/`,
+  })
+}

@@ -1,0 +1,79 @@
+import { spawn } from 'node:child_process'
+import { accessSync, constants, statSync } from 'node:fs'
+import { constants as osConstants } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { DscError } from '../failure/dsc-error.js'
+
+/** Signals that are meant for the command when they reach dsc. */
+const PASSED_ON = [
+  'SIGINT',
+  'SIGTERM',
+  'SIGHUP',
+  'SIGQUIT',
+  'SIGUSR1',
+  'SIGUSR2',
+  'SIGCONT',
+  'SIGWINCH',
+] as const
+
+export interface SpawnedCommand {
+  readonly pid: number | undefined
+  /** Its exit code, or 128 + the number of the signal that ended it, as shells have it. */
+  readonly exitCode: Promise<number>
+}
+
+/** Finds a command as a shell would. Throws USAGE when there is none, before anything is downloaded for it. */
+export function findExecutable(
+  name: string,
+  environment: Readonly<Record<string, string | undefined>>,
+): string {
+  const candidates = name.includes('/')
+    ? [name]
+    : (environment.PATH ?? '').split(delimiter).map((folder) => join(folder || '.', name))
+  const found = candidates.find(isExecutable)
+  if (found !== undefined) return found
+  throw new DscError('USAGE', `cannot run ${name}: no such command`, { hint: 'check the word after --' })
+}
+
+/**
+ * Runs the command on this terminal and passes signals on. Where util-linux's setpriv exists, the kernel ends the
+ * command (SIGTERM) if dsc itself is killed, so that no orphan goes on reading what nobody leases.
+ */
+export function spawnCommand(
+  executable: string,
+  words: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+): SpawnedCommand {
+  const guard = ['/usr/bin/setpriv', '/bin/setpriv'].find(isExecutable)
+  const [file, args] = guard
+    ? [guard, ['--pdeathsig', 'TERM', '--', executable, ...words]]
+    : [executable, [...words]]
+  const child = spawn(file, args, { stdio: 'inherit', env: { ...environment } })
+  const forward = (signal: NodeJS.Signals) => {
+    // A terminal sends its signals to the whole foreground group: the command has this one already.
+    const isFromTerminal =
+      process.stdin.isTTY && (signal === 'SIGINT' || signal === 'SIGQUIT' || signal === 'SIGWINCH')
+    if (!isFromTerminal) child.kill(signal)
+  }
+  for (const signal of PASSED_ON) process.on(signal, forward)
+  const exitCode = new Promise<number>((resolve, reject) => {
+    child.once('error', (error) =>
+      reject(new DscError('USAGE', `cannot run ${executable}: ${error.message}`)),
+    )
+    child.once('exit', (code, signal) => {
+      resolve(code ?? 128 + (signal ? osConstants.signals[signal] : 0))
+    })
+  }).finally(() => {
+    for (const signal of PASSED_ON) process.off(signal, forward)
+  })
+  return { pid: child.pid, exitCode }
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return statSync(path).isFile()
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,52 @@
+import type { Dataset } from '../model/dataset.js'
+import type { ListenAddress } from '../model/listen-address.js'
+import type { CachePolicy } from '../model/policy.js'
+
+/** Where a value came from. */
+export type Origin =
+  | { readonly kind: 'file'; readonly path: string; readonly line: number }
+  | { readonly kind: 'environment'; readonly variable: string }
+  | { readonly kind: 'flag'; readonly flag: string }
+  | { readonly kind: 'default' }
+
+/** Where the record lives. `url` may hold a password: show it only through `redactUrl`. */
+export type RecordLocation =
+  | { readonly kind: 'sqlite'; readonly url: string; readonly path: string }
+  | { readonly kind: 'postgres'; readonly url: string }
+
+/** Everything that dsc can be told from outside, checked. Paths are absolute. */
+export interface Config {
+  /** The dsc.yaml that counts; undefined when there is none. */
+  readonly filePath: string | undefined
+  readonly record: RecordLocation
+  /** Name of this node in the record. */
+  readonly node: string
+  readonly cache: { readonly root: string; readonly policy: CachePolicy }
+  /** Datasets of the file, by name in the order of the file; the record may hold more. */
+  readonly datasets: readonly Dataset[]
+  readonly agent: { readonly listen: ListenAddress; readonly tokenFile?: string }
+  readonly stage: {
+    /** Most requests in flight for one download, 1–1024; absent = chosen from the CPU count. */
+    readonly concurrency?: number
+    /** A part that brings no bytes for so long is asked for again, milliseconds. */
+    readonly stallTimeoutMs: number
+    /** Most that one download takes, bytes per second; absent = no limit. */
+    readonly bandwidthBytesPerSecond?: number
+  }
+  /** Origin of each value by its dotted key in the file (`cache.minFree`, `datasets.flowers.source`). */
+  readonly origins: Readonly<Record<string, Origin>>
+}
+
+/** Writes an origin for people: `dsc.yaml:7`, `DSC_NODE`, `--config`, `default`. */
+export function formatOrigin(origin: Origin): string {
+  switch (origin.kind) {
+    case 'file':
+      return `${origin.path}:${origin.line}`
+    case 'environment':
+      return origin.variable
+    case 'flag':
+      return origin.flag
+    case 'default':
+      return 'default'
+  }
+}

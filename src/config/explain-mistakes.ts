@@ -1,0 +1,110 @@
+import { type Document, isMap, isNode, isScalar, type LineCounter } from 'yaml'
+import type { z } from 'zod'
+
+type Path = readonly PropertyKey[]
+
+/** Where the value at `path` stands in the YAML text; where it is missing, where the nearest parent stands. */
+export function findLine(
+  document: Document,
+  lines: LineCounter,
+  path: Path,
+): { line: number; column: number } {
+  for (let length = path.length; length > 0; length -= 1) {
+    const parent = document.getIn(path.slice(0, length - 1), true)
+    const pair = isMap(parent)
+      ? parent.items.find((item) => isScalar(item.key) && String(item.key.value) === String(path[length - 1]))
+      : undefined
+    const node = length === path.length ? (pair?.value ?? document.getIn(path, true)) : pair?.key
+    const offset = isNode(node) ? node.range?.[0] : undefined
+    if (offset !== undefined) {
+      const position = lines.linePos(offset)
+      return { line: position.line, column: position.col }
+    }
+  }
+  return { line: 1, column: 1 }
+}
+
+/**
+ * Turns what zod found into sentences a person can act on, in the order of the file:
+ * `dsc.yaml:4:3: cache: unknown key maxDataset, did you mean maxDatasets?`
+ */
+export function explainMistakes(
+  issues: readonly z.core.$ZodIssue[],
+  options: {
+    fileName: string
+    document: Document
+    lines: LineCounter
+    raw: unknown
+    /** Keys that may stand at a path. */
+    knownKeys: (path: Path) => readonly string[]
+  },
+): string[] {
+  const { fileName, document, lines, raw } = options
+  const mistakes = issues.flatMap((issue) => {
+    const where = formatPath(issue.path)
+    if (issue.code === 'unrecognized_keys') {
+      return issue.keys.map((key) => {
+        const close = findClosest(key, options.knownKeys(issue.path))
+        const known = options.knownKeys(issue.path).join(', ')
+        return {
+          ...findKey(document, lines, [...issue.path, key]),
+          text: `${where}unknown key ${key}, ${close ? `did you mean ${close}?` : `expected one of ${known}`}`,
+        }
+      })
+    }
+    const found = issue.path.reduce<unknown>(
+      (value, key) => (value as Record<PropertyKey, unknown>)?.[key],
+      raw,
+    )
+    return [
+      {
+        ...findLine(document, lines, issue.path),
+        text:
+          where +
+          (issue.code === 'custom'
+            ? issue.message
+            : `expected ${issue.message}, found ${found === undefined ? 'nothing' : JSON.stringify(found)}`),
+      },
+    ]
+  })
+  return mistakes
+    .toSorted((a, b) => a.line - b.line || a.column - b.column)
+    .map(({ line, column, text }) => `${fileName}:${line}:${column}: ${text}`)
+}
+
+function findKey(document: Document, lines: LineCounter, path: Path): { line: number; column: number } {
+  const parent = document.getIn(path.slice(0, -1), true)
+  const pair = isMap(parent)
+    ? parent.items.find((item) => isScalar(item.key) && String(item.key.value) === String(path.at(-1)))
+    : undefined
+  const offset = isNode(pair?.key) ? pair.key.range?.[0] : undefined
+  if (offset === undefined) return findLine(document, lines, path)
+  const position = lines.linePos(offset)
+  return { line: position.line, column: position.col }
+}
+
+function formatPath(path: Path): string {
+  return path.length === 0 ? '' : `${path.map(String).join('.')}: `
+}
+
+/** The known key that is at most a third of the letters away from `key`, or undefined. */
+export function findClosest(key: string, known: readonly string[]): string | undefined {
+  const [best] = known
+    .map((candidate) => ({ candidate, distance: editDistance(key.toLowerCase(), candidate.toLowerCase()) }))
+    .toSorted((a, b) => a.distance - b.distance)
+  return best && best.distance <= Math.max(1, Math.ceil(key.length / 3)) ? best.candidate : undefined
+}
+
+/** Levenshtein distance: how many letters must be added, removed or replaced. */
+function editDistance(a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= a.length; i += 1) {
+    const row = [i]
+    for (let j = 1; j <= b.length; j += 1) {
+      const replaced = previous[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
+      row.push(Math.min(replaced, previous[j]! + 1, row[j - 1]! + 1))
+    }
+    previous = row
+  }
+  return previous[b.length]!
+}

@@ -1,0 +1,75 @@
+import { formatByteSize, parseByteSize } from '../model/byte-size.js'
+
+/** What `dsc init` puts into a new dsc.yaml. An absent value stands there as a comment with its default. */
+export interface NewSettings {
+  /** Name that the machine has anyway, shown where `node` is absent. */
+  readonly hostName?: string
+  readonly node?: string
+  readonly record?: string
+  readonly cacheRoot: string
+  readonly maxDatasets?: number
+  readonly maxPercent?: number
+  readonly minFreeBytes?: number
+  readonly lowWaterPercent?: number
+}
+
+/**
+ * Writes a dsc.yaml that explains itself. Values are written as JSON strings where YAML could take them for
+ * something else, so that what is read back is what was given.
+ */
+export function formatConfigFile(settings: NewSettings): string {
+  const { cacheRoot, maxDatasets, maxPercent, minFreeBytes, lowWaterPercent } = settings
+  return `# Configuration of dsc. \`dsc config\` shows what counts, \`dsc config --schema\` every key, and
+# \`dsc doctor\` whether it works here. Paths are relative to this file. Environment variables (DSC_NODE,
+# DSC_CACHE_ROOT, DSC_RECORD) override it.
+
+# Name of this machine in the record. Leave it out where several machines share this file.
+${line('', 'node', settings.node === undefined ? undefined : quote(settings.node), settings.hostName ?? 'gpu-07', 'default: the host name')}
+
+# Where dsc keeps track of copies and who uses them: a SQLite file on a local disk.
+${line('', 'record', settings.record === undefined ? undefined : quote(settings.record), 'sqlite:///var/lib/dsc/record.db', 'default: record.db in cache.root')}
+
+# The copies on this machine, and what bounds them. All limits that are set hold together.
+cache:
+  root: ${quote(cacheRoot)}
+${line('  ', 'maxPercent', maxPercent, '80', 'of the file system that holds root')}
+${line('  ', 'minFree', minFreeBytes === undefined ? undefined : formatExactSize(minFreeBytes), '50GiB', 'what a download must leave free on it')}
+${line('  ', 'maxDatasets', maxDatasets, '12', 'copies at once')}
+${line('  ', 'lowWaterPercent', lowWaterPercent, '60', '`dsc cleanup` deletes idle copies down to this')}
+
+# Datasets by name, to be prepared with \`dsc prepare <name>\`. More can be added with \`dsc dataset add\`.
+datasets:
+#  flowers:
+#    source: s3://ml-data/flowers/
+#    endpoint: http://127.0.0.1:9000   # leave out for AWS
+#    region: us-east-1
+#    pathStyle: true                   # most servers other than AWS need it
+#    include: ['**/*.jpg', labels.csv] # leave out for every object
+`
+}
+
+function line(
+  indent: string,
+  key: string,
+  value: string | number | undefined,
+  example: string,
+  comment: string,
+): string {
+  const text = value === undefined ? `${indent}# ${key}: ${example}` : `${indent}${key}: ${value}`
+  return `${text.padEnd(28)} # ${comment}`
+}
+
+/** Plain where YAML reads plain text as itself, else in JSON's quotes, which are YAML's too. */
+function quote(text: string): string {
+  return /^(?:[A-Za-z]|~?\/|\.{1,2}\/)[\w./:@~+-]*$/.test(text) &&
+    !/^(true|false|yes|no|on|off|null|~|\.inf|\.nan)$/i.test(text) &&
+    !/:$/.test(text)
+    ? text
+    : JSON.stringify(text)
+}
+
+/** Short where short says all of it: 50GiB; else the plain number. */
+function formatExactSize(bytes: number): string {
+  const text = formatByteSize(bytes).replace(' ', '')
+  return parseByteSize(text) === bytes ? text : String(bytes)
+}

@@ -1,0 +1,59 @@
+import { redactUrl } from '../failure/redact.js'
+import { formatByteSize } from '../model/byte-size.js'
+import { formatDuration } from '../model/duration.js'
+import { formatListenAddress } from '../model/listen-address.js'
+import type { Config, Origin } from './config.js'
+
+/** One effective value and where it came from. Without the secret parts of URLs. */
+export interface ListedSetting {
+  /** Dotted key as in dsc.yaml. */
+  readonly key: string
+  /** Bytes, milliseconds, text, lists; null = not set, which the text explains. */
+  readonly value: string | number | boolean | readonly string[] | null
+  /** The value as people read it. */
+  readonly text: string
+  readonly origin: Origin
+}
+
+/** Lists every effective value in the order of the documentation. */
+export function listSettings(config: Config): ListedSetting[] {
+  const { cache, agent, stage } = config
+  const { policy } = cache
+  const row = (key: string, value: ListedSetting['value'] | undefined, text?: string): ListedSetting => ({
+    key,
+    value: value ?? null,
+    text: text ?? (Array.isArray(value) ? value.join(', ') : String(value)),
+    origin: config.origins[key] ?? { kind: 'default' },
+  })
+  const bytes = (key: string, value: number | undefined, none: string, suffix = '') =>
+    row(key, value, value === undefined ? none : formatByteSize(value) + suffix)
+  const percent = (key: string, value: number | undefined, none: string) =>
+    row(key, value, value === undefined ? none : `${value}%`)
+  return [
+    row('record', redactUrl(config.record.url)),
+    row('node', config.node),
+    row('cache.root', cache.root),
+    row('cache.maxDatasets', policy.maxDatasets, String(policy.maxDatasets ?? 'no limit')),
+    percent('cache.maxPercent', policy.maxPercent, 'no limit'),
+    bytes('cache.minFree', policy.minFreeBytes, 'no limit'),
+    percent('cache.lowWaterPercent', policy.lowWaterPercent, 'as maxPercent'),
+    row('agent.listen', formatListenAddress(agent.listen)),
+    row('agent.tokenFile', agent.tokenFile, agent.tokenFile ?? 'none'),
+    row('stage.concurrency', stage.concurrency, String(stage.concurrency ?? 'by CPU count')),
+    row('stage.stallTimeout', stage.stallTimeoutMs, formatDuration(stage.stallTimeoutMs)),
+    bytes('stage.bandwidthLimit', stage.bandwidthBytesPerSecond, 'no limit', '/s'),
+    ...config.datasets.flatMap(({ name, ...dataset }) =>
+      Object.entries(dataset)
+        .filter(([, value]) => !Array.isArray(value) || value.length > 0)
+        .map(([key, value]) =>
+          row(`datasets.${name}.${key}`, typeof value === 'string' ? hideSecrets(value) : value),
+        ),
+    ),
+  ]
+}
+
+/** As it was written where it holds no secret: a parsed URL may gain a slash at its end. */
+function hideSecrets(text: string): string {
+  const redacted = redactUrl(text)
+  return redacted === `${text}/` ? text : redacted
+}

@@ -1,0 +1,92 @@
+import { readFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { dirname, join } from 'node:path'
+import { DscError } from '../failure/dsc-error.js'
+import type { Config } from './config.js'
+import { findConfigFile } from './find-config-file.js'
+import type { ParsedSettings } from './parse-settings.js'
+import { type Overrides, resolveSettings } from './resolve-settings.js'
+import {
+  readSettingsCache,
+  readStats,
+  settingsCachePath,
+  stampOf,
+  writeSettingsCache,
+} from './settings-cache.js'
+
+/** What configuration is made from. Nothing else reads the environment. */
+export interface LoadOptions {
+  /** --config */
+  readonly explicitPath: string | undefined
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly workingDirectory: string
+  readonly homeDirectory: string
+  /** Default: the name that the kernel has for this machine, up to its first dot. */
+  readonly hostName?: string
+  /** Version of dsc, so that a new version checks the file anew. Default: `0`. */
+  readonly version?: string
+  /** Flags that stand above file and environment. Default: none. */
+  readonly overrides?: Overrides
+  /** Wall clock, Unix epoch in milliseconds. Default: now. */
+  readonly nowMs?: number
+}
+
+/**
+ * Finds, checks and completes the configuration: flags above environment (DSC_NODE, DSC_CACHE_ROOT,
+ * DSC_RECORD) above file above defaults. Without any file the defaults work for one user on one machine.
+ * Throws CONFIG_INVALID with the line of each mistake.
+ */
+export async function loadConfig(options: LoadOptions): Promise<Config> {
+  const { environment, homeDirectory } = options
+  const filePath = findConfigFile(options)
+  const cacheHome = environment.XDG_CACHE_HOME || join(homeDirectory, '.cache')
+  const parsed =
+    filePath === undefined
+      ? { settings: {}, lines: {} }
+      : await readSettings(filePath, {
+          cacheHome,
+          version: options.version ?? '0',
+          nowMs: options.nowMs ?? Date.now(),
+        })
+  return resolveSettings({
+    ...parsed,
+    filePath,
+    folder: filePath === undefined ? options.workingDirectory : dirname(filePath),
+    workingDirectory: options.workingDirectory,
+    homeDirectory,
+    cacheHome,
+    stateHome: environment.XDG_STATE_HOME || join(homeDirectory, '.local', 'state'),
+    hostName: options.hostName ?? (hostname().split('.')[0] || 'localhost'),
+    environment,
+    overrides: options.overrides ?? {},
+  })
+}
+
+async function readSettings(
+  filePath: string,
+  { cacheHome, version, nowMs }: { cacheHome: string; version: string; nowMs: number },
+): Promise<ParsedSettings> {
+  const stats = readStats(filePath)
+  const stamp = stats && stampOf(stats, filePath, version)
+  const cachePath = settingsCachePath(cacheHome, filePath)
+  const remembered = stamp && readSettingsCache(cachePath, stamp)
+  if (remembered) return remembered
+  const text = readText(filePath)
+  const { parseSettings } = await import('./parse-settings.js')
+  const parsed = parseSettings(text, filePath)
+  if (stats && stamp && stats.isFile()) writeSettingsCache(cachePath, parsed, { stats, stamp, nowMs })
+  return parsed
+}
+
+function readText(filePath: string): string {
+  try {
+    return readFileSync(filePath, 'utf8')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === undefined) throw error
+    throw new DscError('CONFIG_INVALID', `cannot read the configuration file ${filePath}: ${code}`, {
+      hint: 'make it readable, or name another with --config',
+      cause: error,
+    })
+  }
+}

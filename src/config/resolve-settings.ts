@@ -1,0 +1,164 @@
+import { join } from 'node:path'
+import { DscError } from '../failure/dsc-error.js'
+import type { Dataset } from '../model/dataset.js'
+import type { CachePolicy } from '../model/policy.js'
+import type { Config, Origin, RecordLocation } from './config.js'
+import type { ParsedSettings } from './parse-settings.js'
+import { type PathBase, resolvePath, resolveRecord, resolveSource } from './resolve-path.js'
+import type { FileSettings } from './schema.js'
+
+/** Values of flags, which stand above everything else. */
+export interface Overrides {
+  readonly record?: string
+  readonly node?: string
+  readonly cacheRoot?: string
+}
+
+interface Surroundings extends ParsedSettings {
+  readonly filePath: string | undefined
+  /** Folder that paths in the file are relative to. */
+  readonly folder: string
+  readonly workingDirectory: string
+  readonly homeDirectory: string
+  readonly cacheHome: string
+  readonly stateHome: string
+  readonly hostName: string
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly overrides: Overrides
+}
+
+const DEFAULT_LISTEN = { host: '127.0.0.1', port: 7070 }
+/** Long enough for a store that thinks before its first byte, short enough that a dead one is noticed. */
+const DEFAULT_STALL_TIMEOUT_MS = 30_000
+/** Binds where the user sets no limit at all, so that a cache never fills a disk unasked. */
+const DEFAULT_MAX_PERCENT = 80
+
+/** A value, what its path is relative to, and where it came from. */
+interface Chosen {
+  readonly value: string
+  readonly base: PathBase
+  readonly origin: Origin
+}
+
+/** Completes checked settings with flags, environment and defaults. Touches no file. */
+export function resolveSettings(from: Surroundings): Config {
+  const { settings, lines, filePath } = from
+  const origins: Record<string, Origin> = {}
+  const noteOrigin = (key: string) => {
+    const line = lines[key]
+    origins[key] =
+      filePath === undefined || line === undefined
+        ? { kind: 'default' }
+        : { kind: 'file', path: filePath, line }
+    return origins[key]
+  }
+  const choose = (key: 'record' | 'node' | 'cache.root', inFile: string | undefined): Chosen | undefined => {
+    const chosen = chooseOverride(from, key) ?? {
+      value: inFile,
+      base: { folder: from.folder, homeDirectory: from.homeDirectory },
+      origin: noteOrigin(key),
+    }
+    origins[key] = chosen.origin
+    return chosen.value === undefined ? undefined : { ...chosen, value: chosen.value }
+  }
+
+  const root = choose('cache.root', settings.cache?.root)
+  const cacheRoot = root ? resolvePath(root.value, root.base) : join(from.cacheHome, 'dsc')
+  const record = choose('record', settings.record)
+  for (const key of POLICY_KEYS) noteOrigin(`cache.${key}`)
+  for (const key of ['agent.listen', 'agent.tokenFile']) noteOrigin(key)
+  for (const key of ['stage.concurrency', 'stage.stallTimeout', 'stage.bandwidthLimit']) noteOrigin(key)
+  for (const key of Object.keys(lines)) if (/^datasets\.[^.]/.test(key)) noteOrigin(key)
+
+  const base = { folder: from.folder, homeDirectory: from.homeDirectory }
+  const { agent, stage } = settings
+  return deepFreeze<Config>({
+    filePath,
+    record: record
+      ? resolveRecord(record.value, record.base, describeOrigin('record', record.origin))
+      : // Users who share a cache folder must share its record too.
+        sqliteAt(root ? join(cacheRoot, 'record.db') : join(from.stateHome, 'dsc', 'record.db')),
+    node: checkNode(choose('node', settings.node), from.hostName),
+    cache: { root: cacheRoot, policy: createPolicy(settings.cache) },
+    datasets: Object.entries(settings.datasets ?? {}).map(([name, dataset]) =>
+      createDataset(name, dataset, base),
+    ),
+    agent: {
+      listen: agent?.listen ?? DEFAULT_LISTEN,
+      ...(agent?.tokenFile !== undefined && { tokenFile: resolvePath(agent.tokenFile, base) }),
+    },
+    stage: {
+      ...(stage?.concurrency !== undefined && { concurrency: stage.concurrency }),
+      stallTimeoutMs: stage?.stallTimeout ?? DEFAULT_STALL_TIMEOUT_MS,
+      ...(stage?.bandwidthLimit !== undefined && { bandwidthBytesPerSecond: stage.bandwidthLimit }),
+    },
+    origins,
+  })
+}
+
+const POLICY_KEYS = ['maxDatasets', 'maxPercent', 'minFree', 'lowWaterPercent'] as const
+
+function chooseOverride(from: Surroundings, key: 'record' | 'node' | 'cache.root'): Chosen | undefined {
+  const { overrides, environment, workingDirectory, homeDirectory } = from
+  const base = { folder: workingDirectory, homeDirectory }
+  const [flag, flagValue, variable] = {
+    record: ['--record', overrides.record, 'DSC_RECORD'] as const,
+    node: ['--node', overrides.node, 'DSC_NODE'] as const,
+    'cache.root': ['--cache-root', overrides.cacheRoot, 'DSC_CACHE_ROOT'] as const,
+  }[key]
+  if (flagValue !== undefined) return { value: flagValue, base, origin: { kind: 'flag', flag } }
+  const value = environment[variable]
+  // An empty variable counts as unset, as everywhere in the XDG specification.
+  return value ? { value, base, origin: { kind: 'environment', variable } } : undefined
+}
+
+function describeOrigin(key: string, origin: Origin): string {
+  if (origin.kind === 'file') return `${origin.path}:${origin.line}: ${key}`
+  return origin.kind === 'environment' ? origin.variable : origin.kind === 'flag' ? origin.flag : key
+}
+
+function checkNode(node: Chosen | undefined, hostName: string): string {
+  if (node === undefined) return hostName
+  if (/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(node.value)) return node.value
+  throw new DscError(
+    'CONFIG_INVALID',
+    `${describeOrigin('node', node.origin)}: expected a name of letters, digits, '.', '_' and '-', found ${JSON.stringify(node.value)}`,
+  )
+}
+
+function sqliteAt(path: string): RecordLocation {
+  return { kind: 'sqlite', url: `sqlite://${path}`, path }
+}
+
+function createPolicy(cache: FileSettings['cache']): CachePolicy {
+  const { maxDatasets, maxPercent, minFree, lowWaterPercent } = cache ?? {}
+  const isUnlimited = maxDatasets === undefined && maxPercent === undefined && minFree === undefined
+  const percent = isUnlimited ? DEFAULT_MAX_PERCENT : maxPercent
+  return {
+    ...(maxDatasets !== undefined && { maxDatasets }),
+    ...(percent !== undefined && { maxPercent: percent }),
+    ...(minFree !== undefined && { minFreeBytes: minFree }),
+    ...(lowWaterPercent !== undefined && { lowWaterPercent }),
+  }
+}
+
+function createDataset(
+  name: string,
+  settings: NonNullable<FileSettings['datasets']>[string],
+  base: PathBase,
+): Dataset {
+  const { source, include, exclude, ...access } = settings
+  // Absent keys are absent in `access` too: what JSON remembers and what zod returns are alike.
+  return {
+    name,
+    source: resolveSource(source, base),
+    ...(access as Omit<Dataset, 'name' | 'source' | 'include' | 'exclude'>),
+    include: include ?? [],
+    exclude: exclude ?? [],
+  }
+}
+
+function deepFreeze<T extends object>(value: T): T {
+  for (const child of Object.values(value)) if (typeof child === 'object' && child !== null) deepFreeze(child)
+  return Object.freeze(value)
+}

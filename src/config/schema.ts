@@ -1,0 +1,174 @@
+import { z } from 'zod'
+import { isDscError } from '../failure/dsc-error.js'
+import { BYTE_SIZE_PATTERN, parseByteSize } from '../model/byte-size.js'
+import { parseDatasetName, parseSourceUrl } from '../model/dataset.js'
+import { DURATION_PATTERN, parseDuration } from '../model/duration.js'
+import { parseListenAddress } from '../model/listen-address.js'
+
+/**
+ * The keys of dsc.yaml. Every `error` is what `explain-mistakes.ts` prints as "expected"; every description
+ * ends up in dsc.schema.json, which editors show. Only loaded when the file changed: zod costs 25 ms.
+ */
+
+const text = (expected: string) => z.string({ error: expected }).min(1, { error: expected })
+const integer = (least: number, most: number) => {
+  const error = `a whole number from ${least} to ${most}`
+  return z.int({ error }).min(least, { error }).max(most, { error })
+}
+const flag = z.boolean({ error: 'true or false' })
+
+/** Turns what a model's `parse…` throws into an issue of zod; its message says both expected and found. */
+function parsedWith<In, Out>(parse: (raw: In) => Out, path: string[] = []) {
+  return (raw: In, context: z.RefinementCtx): Out => {
+    try {
+      return parse(raw)
+    } catch (error) {
+      if (!(error instanceof RangeError || isDscError(error, 'USAGE'))) throw error
+      context.addIssue({ code: 'custom', message: error.message, path })
+      return z.NEVER
+    }
+  }
+}
+
+const size = { error: 'a byte size such as 50GiB, 10GB or 4096' }
+const byteSize = z
+  .union([z.int(size).min(0, size), z.string(size).regex(new RegExp(BYTE_SIZE_PATTERN), size)], size)
+  .transform(parsedWith(parseByteSize))
+
+const span = { error: 'a duration such as 90s, 24h or 1h30m' }
+const duration = z.string(span).regex(new RegExp(DURATION_PATTERN), span).transform(parsedWith(parseDuration))
+
+const share = { error: 'a percentage above 0 and up to 100, such as 80' }
+const percent = z
+  .union(
+    [
+      z.number(share).gt(0, share).lte(100, share),
+      z.string(share).regex(/^(100|[1-9][0-9]?(\.[0-9]+)?)\s*%$/, share),
+    ],
+    share,
+  )
+  .transform((raw) => Number.parseFloat(String(raw)))
+
+const cache = z
+  .strictObject({
+    root: text('a folder')
+      .describe('Folder that holds the copies. Default: $XDG_CACHE_HOME/dsc. Relative to this file.')
+      .optional(),
+    maxDatasets: integer(1, 1_000_000).describe('Most copies on this node. Default: no limit.').optional(),
+    maxPercent: percent
+      .describe(
+        'Most that copies may take of the file system that holds root, in percent. Default: 80 if neither maxDatasets nor minFree is set, else no limit.',
+      )
+      .optional(),
+    minFree: byteSize
+      .describe('Free space that a download must leave on the file system, bytes (50GiB). Default: 0.')
+      .optional(),
+    lowWaterPercent: percent
+      .describe(
+        '`dsc cleanup` deletes idle copies until at most this share of the file system is taken by copies. Default: maxPercent.',
+      )
+      .optional(),
+  })
+  .superRefine((value, context) => {
+    if (value.lowWaterPercent === undefined || value.maxPercent === undefined) return
+    if (value.lowWaterPercent <= value.maxPercent) return
+    context.addIssue({
+      code: 'custom',
+      path: ['lowWaterPercent'],
+      message: `expected at most maxPercent (${value.maxPercent}), found ${value.lowWaterPercent}`,
+    })
+  })
+
+const globs = z
+  .array(text('a glob such as **/*.jpg'), { error: "a list of globs such as ['**/*.jpg']" })
+  .optional()
+
+const dataset = z.strictObject(
+  {
+    source: text('a source such as s3://bucket/prefix/ or file:///folder/')
+      .transform(
+        parsedWith((raw) => {
+          // A plain path means a folder beside the file; it becomes a URL once the file's folder is known.
+          if (!/^(\.{0,2}|~)\//.test(raw)) parseSourceUrl(raw)
+          return raw
+        }),
+      )
+      .describe('s3://bucket/prefix/, file:///folder/, or a folder relative to this file (./photos).'),
+    endpoint: z
+      .url({ protocol: /^https?$/, error: 'a URL such as http://127.0.0.1:9000' })
+      .describe('S3 endpoint. Default: AWS.')
+      .optional(),
+    region: text('a region such as us-east-1')
+      .describe('Default: from the AWS configuration files or environment.')
+      .optional(),
+    pathStyle: flag.describe('Put the bucket into the path of URLs. Default: false.').optional(),
+    anonymous: flag.describe('Send unsigned requests. Default: false.').optional(),
+    requesterPays: flag.describe('Agree to pay for requests. Default: false.').optional(),
+    profile: text('the name of an AWS profile')
+      .describe('Profile of the AWS configuration files.')
+      .optional(),
+    include: globs.describe('Globs over keys below the prefix. Default: every object.'),
+    exclude: globs.describe('Globs over keys to leave out; these win over include. Default: none.'),
+  },
+  { error: 'a dataset with at least a source' },
+)
+
+const datasets = z
+  .record(z.string(), dataset, { error: 'datasets by name' })
+  .superRefine((value, context) => {
+    for (const name of Object.keys(value)) parsedWith(parseDatasetName, [name])(name, context)
+  })
+
+const agent = z.strictObject({
+  listen: text('host:port such as 127.0.0.1:7070')
+    .transform(parsedWith(parseListenAddress))
+    .describe('Where `dsc agent` listens, host:port. Default: 127.0.0.1:7070.')
+    .optional(),
+  tokenFile: text('a file')
+    .describe(
+      'File that holds the token shared by all agents; needed to listen beyond loopback. Default: none.',
+    )
+    .optional(),
+})
+
+const stage = z.strictObject({
+  concurrency: integer(1, 1024)
+    .describe('Most requests in flight for one download. Default: chosen from the CPU count.')
+    .optional(),
+  stallTimeout: duration
+    .describe('A part that brings no bytes for so long is asked for again (30s). Default: 30s.')
+    .optional(),
+  bandwidthLimit: byteSize
+    .describe('Most that one download takes, bytes per second (500MB). Default: no limit.')
+    .optional(),
+})
+
+/** Schema of dsc.yaml: what people write goes in; bytes, milliseconds and plain numbers come out. */
+export const fileSchema = z
+  .strictObject(
+    {
+      record: text('sqlite:///file, postgres://user@host/database or a file')
+        .describe(
+          'Where the record lives: sqlite:///file, postgres://user@host/database, or a file relative to this file. Default: record.db in cache.root, or $XDG_STATE_HOME/dsc/record.db where cache.root is not set either.',
+        )
+        .optional(),
+      node: text('the name of this node, in quotes if it is a number')
+        .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, { error: "a name of letters, digits, '.', '_' and '-'" })
+        .describe('Name of this node in the record. Default: the host name.')
+        .optional(),
+      cache: cache.describe('The copies on this node and the policy that bounds them.').optional(),
+      datasets: datasets.describe('Datasets by name; more can be added with `dsc dataset add`.').optional(),
+      agent: agent.describe('The daemon that serves copies and samples to other nodes.').optional(),
+      stage: stage.describe('How downloads behave.').optional(),
+    },
+    { error: 'a mapping of keys to values' },
+  )
+  .meta({ title: 'dsc.yaml', description: 'Configuration of dsc.' })
+
+/** A checked dsc.yaml: sizes in bytes, durations in milliseconds, percentages as numbers; paths as written. */
+export type FileSettings = z.output<typeof fileSchema>
+
+/** JSON Schema of dsc.yaml as people write it, for editors. */
+export function createJsonSchema(): object {
+  return z.toJSONSchema(fileSchema, { io: 'input' })
+}

@@ -1,0 +1,152 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import Database from 'better-sqlite3'
+import { stringify } from 'yaml'
+import type { S3Server } from '../testing/s3-server.js'
+import { temporaryDirectory } from '../testing/temporary-directory.js'
+
+const DSC = fileURLToPath(new URL('../../bin/dsc.js', import.meta.url))
+
+export interface Finished {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** A dsc process that was started and goes on. */
+export interface Running {
+  readonly process: ChildProcess
+  readonly finished: Promise<Finished>
+}
+
+/** One machine with a cache, a record and a configuration of its own, driven through the real binary. */
+export interface World {
+  readonly directory: string
+  readonly root: string
+  readonly recordPath: string
+  dsc(...words: readonly string[]): Promise<Finished>
+  start(words: readonly string[], options?: StartOptions): Running
+  /** Writes dsc.yaml anew. */
+  configure(changes: WorldSettings): Promise<void>
+  /** Rows of the record as they are now, read beside the product's code. */
+  query<T>(sql: string): readonly T[]
+}
+
+interface StartOptions {
+  readonly environment?: Readonly<Record<string, string>>
+  readonly detached?: boolean
+}
+
+export interface WorldSettings {
+  readonly cache?: Readonly<Record<string, unknown>>
+  readonly stage?: Readonly<Record<string, unknown>>
+  readonly datasets?: Readonly<Record<string, unknown>>
+}
+
+/** Makes a world. `root` puts its cache elsewhere, for example on a small file system. */
+export async function makeWorld(
+  context: Pick<TestContext, 'after'>,
+  settings: WorldSettings & { readonly server?: S3Server; readonly root?: string },
+): Promise<World> {
+  const directory = await temporaryDirectory(context)
+  const root = settings.root ?? join(directory, 'cache')
+  const recordPath = join(directory, 'record.db')
+  const { AWS_PROFILE: _, SLURM_JOB_ID: __, DSC_CONFIG: ___, ...inherited } = process.env
+  const started = new Set<ChildProcess>()
+  context.after(() => {
+    for (const child of started) child.kill('SIGKILL')
+  })
+  const start = (words: readonly string[], options: StartOptions = {}): Running => {
+    const child = spawn(process.execPath, [DSC, ...words], {
+      cwd: directory,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: options.detached ?? false,
+      env: {
+        ...inherited,
+        ...settings.server?.environment,
+        XDG_CACHE_HOME: join(directory, 'xdg'),
+        ...options.environment,
+      },
+    })
+    started.add(child)
+    const texts = { stdout: '', stderr: '' }
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      texts.stdout += text
+    })
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      texts.stderr += text
+    })
+    const finished = new Promise<Finished>((resolve, reject) => {
+      child.once('error', reject)
+      child.once('close', (code, signal) => {
+        started.delete(child)
+        resolve({ code, signal, ...texts })
+      })
+    })
+    return { process: child, finished }
+  }
+  const configure = (changes: WorldSettings) =>
+    writeFile(
+      join(directory, 'dsc.yaml'),
+      stringify({
+        record: `sqlite://${recordPath}`,
+        node: 'node-a',
+        cache: { root, ...changes.cache },
+        ...(changes.stage ? { stage: changes.stage } : {}),
+        ...(changes.datasets ? { datasets: changes.datasets } : {}),
+      }),
+    )
+  await configure(settings)
+  return {
+    directory,
+    root,
+    recordPath,
+    start,
+    dsc: (...words) => start(words).finished,
+    configure,
+    query<T>(sql: string) {
+      // Until the first command has made the record, it has no rows.
+      if (!existsSync(recordPath)) return []
+      const database = new Database(recordPath, { readonly: true, timeout: 10_000 })
+      try {
+        const isMade = database.prepare(`SELECT 1 FROM sqlite_master WHERE name = 'cache_record'`).get()
+        return isMade ? (database.prepare(sql).all() as T[]) : []
+      } finally {
+        database.close()
+      }
+    },
+  }
+}
+
+/** How dsc.yaml names a dataset of an S3 server under test. */
+export function s3Dataset(bucket: string, prefix: string, endpoint: string) {
+  return { source: `s3://${bucket}/${prefix}`, endpoint, region: 'us-east-1', pathStyle: true }
+}
+
+/** Writes files below `directory`; keys are relative paths. */
+export async function writeTree(directory: string, files: Readonly<Record<string, string | Uint8Array>>) {
+  for (const [path, content] of Object.entries(files)) {
+    await mkdir(join(directory, path, '..'), { recursive: true })
+    await writeFile(join(directory, path), content)
+  }
+}
+
+/** Waits until `find` finds something. Fails after `limitMs`, saying what was waited for. */
+export async function waitFor<T>(
+  what: string,
+  find: () => T | undefined | false | null | Promise<T | undefined | false | null>,
+  limitMs = 30_000,
+): Promise<T> {
+  const endMs = Date.now() + limitMs
+  for (;;) {
+    const found = await find()
+    if (found) return found
+    if (Date.now() > endMs) throw new Error(`waited ${limitMs} ms in vain for ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}

@@ -1,0 +1,56 @@
+import type { Dataset } from './dataset.js'
+
+/**
+ * `reserved`: one stager owns the name and lists the source; nothing is charged yet.
+ * `staging`: admitted, its bytes and its slot are charged. `ready`: published. `evicting`: being deleted.
+ */
+export type CopyState = 'reserved' | 'staging' | 'ready' | 'evicting'
+
+/** Where the bytes of a copy came from. `local`: they were on disk before dsc (adopted). */
+export type CopyOrigin = 's3' | 'file' | 'peer' | 'local'
+
+/** An operator's "never evict this". */
+export interface CopyLock {
+  readonly by: string
+  readonly reason: string
+  readonly atMs: number
+}
+
+/** One version of a dataset on one node. */
+export interface Copy {
+  readonly copyId: string
+  readonly dataset: string
+  readonly node: string
+  /** Digest of the manifest, lower-case hex; null until the source is listed. */
+  readonly version: string | null
+  readonly state: CopyState
+  readonly origin: CopyOrigin
+  /** What to fetch again; null when nobody knows a remote source (adopted). */
+  readonly source: Dataset | null
+  /** Absolute path of the copy's directory on its node: `manifest.db` and `files/` lie in it. */
+  readonly directory: string
+  /** Absolute path that jobs read. */
+  readonly path: string
+  /** Bytes of disk charged to the policy: the reservation while staging, blocks on disk once ready. */
+  readonly chargedBytes: number
+  readonly chargedInodes: number
+  /** Bytes of the reservation that are on disk already. */
+  readonly writtenBytes: number
+  readonly files: number
+  /** Sum of the objects' sizes. */
+  readonly contentBytes: number
+  readonly lock: CopyLock | null
+  readonly lastTask: string | null
+  /** Unix epoch in ms; stamped when published and at every lease. Orders evictions. */
+  readonly lastUsedAtMs: number
+  readonly createdAtMs: number
+  readonly readyAtMs: number | null
+}
+
+/** A copy with what keeps it: how an eviction or a status sees it. */
+export interface CopyUse extends Copy {
+  /** Live `use` and `transfer` leases. */
+  readonly referenceCount: number
+  /** Whether a live `stage` lease says that somebody works on it now. */
+  readonly isBeingStaged: boolean
+}

@@ -1,0 +1,64 @@
+/** Who keeps a copy from being evicted. `ttl` has nothing to look at: it lives until it expires or is released. */
+export type LeaseHolder =
+  | ProcessHolder
+  | { readonly kind: 'slurm'; readonly jobId: string }
+  | { readonly kind: 'pod'; readonly uid: string }
+  | { readonly kind: 'ttl' }
+
+/** A process, told apart from a later one with the same pid by its start time and the machine's boot. */
+export interface ProcessHolder {
+  readonly kind: 'process'
+  readonly host: string
+  readonly pid: number
+  /** Start time in clock ticks since boot, as in /proc/<pid>/stat field 22. */
+  readonly startTicks: string
+  readonly bootId: string
+  /** The pid namespace in which `pid` means something, as in /proc/self/ns/pid. */
+  readonly pidNamespace: string
+}
+
+/** What a holder does with the copy. Only `use` and `transfer` count as references; `stage` marks the stager. */
+export type LeasePurpose = 'use' | 'stage' | 'transfer'
+
+/** One holder of one copy. The reference count of a copy is the number of its live leases. */
+export interface Lease {
+  readonly leaseId: string
+  readonly copyId: string
+  readonly purpose: LeasePurpose
+  /** The job that uses the dataset: Slurm job, pod, `user@host:pid`, or what `--task` said. */
+  readonly task: string
+  readonly holder: LeaseHolder
+  readonly createdAtMs: number
+  readonly renewedAtMs: number
+  /** Unix epoch in ms after which the lease no longer counts; null = as long as its holder lives. */
+  readonly expiresAtMs: number | null
+}
+
+/** What a caller supplies to be given a lease. */
+export interface LeaseRequest {
+  readonly task: string
+  readonly holder: LeaseHolder
+  readonly expiresAtMs: number | null
+}
+
+/** Whether the lease still counts at `nowMs`. A holder found dead has its lease removed instead. */
+export function isLeaseLive(lease: Pick<Lease, 'expiresAtMs'>, nowMs: number): boolean {
+  return lease.expiresAtMs === null || lease.expiresAtMs > nowMs
+}
+
+/** A few words for people: `process 4711 on gpu-07`, `Slurm job 12`, `until 2026-01-01T00:00:00Z`. */
+export function formatHolder(lease: Pick<Lease, 'holder' | 'expiresAtMs'>): string {
+  const { holder } = lease
+  switch (holder.kind) {
+    case 'process':
+      return `process ${holder.pid} on ${holder.host}`
+    case 'slurm':
+      return `Slurm job ${holder.jobId}`
+    case 'pod':
+      return `pod ${holder.uid}`
+    case 'ttl':
+      return lease.expiresAtMs === null
+        ? 'until released'
+        : `until ${new Date(lease.expiresAtMs).toISOString()}`
+  }
+}

@@ -1,0 +1,32 @@
+/** What happened to a copy, kept so that `dsc why` and `dsc history` can answer. */
+export type RecordEventKind =
+  | 'staging-started'
+  | 'staging-taken-over'
+  | 'staged'
+  | 'staging-failed'
+  | 'refused'
+  | 'evicted'
+  | 'leased'
+  | 'released'
+  | 'lease-expired'
+  | 'locked'
+  | 'unlocked'
+  | 'adopted'
+  | 'repaired'
+  | 'damaged'
+  | 'forgotten'
+
+/** One line of the record's history. */
+export interface RecordEvent {
+  readonly sequence: number
+  readonly atMs: number
+  readonly kind: RecordEventKind
+  readonly node: string
+  readonly dataset: string
+  readonly copyId: string | null
+  readonly task: string | null
+  /** One sentence for people: the reason with its numbers. */
+  readonly reason: string
+  /** Facts for scripts. */
+  readonly detail: Readonly<Record<string, unknown>>
+}

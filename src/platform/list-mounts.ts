@@ -1,0 +1,59 @@
+import { access, constants, readFile, statfs } from 'node:fs/promises'
+import type { DiskUsage } from '../model/policy.js'
+import { readDiskUsage } from './disk-usage.js'
+import { type FileSystemKind, fileSystemKindOf } from './file-system-kind.js'
+
+/** A mounted file system, with what it holds. */
+export interface Mount {
+  readonly path: string
+  readonly kind: FileSystemKind
+  readonly usage: DiskUsage
+  /** Whether this user may make a folder in its root. */
+  readonly isWritable: boolean
+}
+
+/**
+ * Lists the file systems that are mounted on this machine, except those that cannot be asked. Empty where
+ * there is no /proc (not Linux). A network mount whose server is gone is never asked: it would hang.
+ */
+export async function listMounts(): Promise<Mount[]> {
+  let text: string
+  try {
+    text = await readFile('/proc/self/mounts', 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
+  }
+  const mounts = await Promise.all(parseMounts(text).map(readMount))
+  return mounts.filter((mount) => mount !== undefined)
+}
+
+/** Names, as in /proc/mounts, of file systems that may hold data on a local disk. */
+const ASKED = new Set(['ext4', 'ext3', 'xfs', 'btrfs', 'zfs', 'f2fs', 'bcachefs', 'tmpfs', 'overlay'])
+
+/** Paths of the mounts worth asking, from the text of /proc/mounts, where spaces are written as `\040`. */
+export function parseMounts(text: string): string[] {
+  return text
+    .split('\n')
+    .map((line) => line.split(' '))
+    .filter(([, , type]) => type !== undefined && ASKED.has(type))
+    .map(([, path]) =>
+      path!.replace(/\\([0-7]{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8))),
+    )
+}
+
+async function readMount(path: string): Promise<Mount | undefined> {
+  try {
+    const kind = fileSystemKindOf((await statfs(path)).type)
+    const isWritable = await access(path, constants.W_OK | constants.X_OK).then(
+      () => true,
+      () => false,
+    )
+    return { path, kind, usage: await readDiskUsage(path), isWritable }
+  } catch (error) {
+    // Mounted over by another, or in a folder that this user may not enter.
+    if (['ENOENT', 'EACCES', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? ''))
+      return undefined
+    throw error
+  }
+}

@@ -1,0 +1,41 @@
+import type { CopyUse } from '../model/copy.js'
+import type { CachePolicy, DiskUsage } from '../model/policy.js'
+import { type EvictionPlan, isEvictable, planEviction } from './plan-eviction.js'
+import type { SpaceRequest } from './quota.js'
+
+/**
+ * | outcome   | meaning                                                                    |
+ * |-----------|----------------------------------------------------------------------------|
+ * | `admit`   | the request fits once `plan.victims` (perhaps none) are gone               |
+ * | `wait`    | evictions under way hold space: finish them, then decide again             |
+ * | `refuse`  | evicting all that is permitted would not be enough; nothing is to be deleted |
+ */
+export type Admission =
+  | { readonly outcome: 'admit'; readonly plan: EvictionPlan }
+  | { readonly outcome: 'wait'; readonly evicting: readonly CopyUse[] }
+  | { readonly outcome: 'refuse'; readonly plan: EvictionPlan; readonly holders: readonly CopyUse[] }
+
+/** What admission depends on; `disk` is measured before the transaction that applies the outcome. */
+export interface AdmissionInput {
+  readonly policy: CachePolicy
+  readonly disk: DiskUsage
+  readonly copies: readonly CopyUse[]
+  readonly request: SpaceRequest
+  readonly requestCopyId: string
+}
+
+/**
+ * Decides whether a listed source may be staged now.
+ * Waits while any eviction is under way: its bytes are still on disk, and a reservation made against them
+ * could overshoot what the disk really holds.
+ */
+export function planAdmission(input: AdmissionInput): Admission {
+  const evicting = input.copies.filter((copy) => copy.state === 'evicting')
+  if (evicting.length > 0) return { outcome: 'wait', evicting }
+  const plan = planEviction(input)
+  if (plan.shortfalls.length === 0) return { outcome: 'admit', plan }
+  const holders = input.copies.filter(
+    (copy) => copy.state !== 'reserved' && copy.copyId !== input.requestCopyId && !isEvictable(copy),
+  )
+  return { outcome: 'refuse', plan, holders }
+}

@@ -1,0 +1,150 @@
+import type { Copy, CopyUse } from '../model/copy.js'
+import type { CachePolicy, DiskUsage } from '../model/policy.js'
+import { type CacheLoad, findShortfalls, type Shortfall, type SpaceRequest } from './quota.js'
+
+/** One copy that an eviction will delete, and why this one. */
+export interface Victim {
+  readonly copy: Copy
+  readonly reason: string
+}
+
+/** What an eviction will delete. Making it touches nothing; the record applies it in one transaction. */
+export interface EvictionPlan {
+  /** In the order of deletion. Empty when nothing is needed, and when even everything would not be enough. */
+  readonly victims: readonly Victim[]
+  readonly freedBytes: number
+  /** The limits that stay broken after every permitted eviction; empty = the request fits. */
+  readonly shortfalls: readonly Shortfall[]
+  /** What could be freed at most: the bytes of every idle unlocked copy. */
+  readonly evictableBytes: number
+  readonly evictableCopies: number
+}
+
+/** Everything the decision depends on. */
+export interface EvictionInput {
+  readonly policy: CachePolicy
+  readonly disk: DiskUsage
+  /** All copies of the node, `evicting` ones included: their bytes are on disk until they are gone. */
+  readonly copies: readonly CopyUse[]
+  readonly request: SpaceRequest
+  /** The copy that the request is for: neither charged nor a victim. */
+  readonly requestCopyId?: string
+  /** `part`: evict what helps even if a limit stays broken (cleanup). Default `all`: enough or nothing. */
+  readonly accept?: 'all' | 'part'
+}
+
+/**
+ * Chooses copies to delete so that the request fits the policy; enough or nothing.
+ *
+ * Never chooses a copy that is leased, locked, being staged, or without a remote source. First come stagings
+ * that nobody works on, then versions that a newer ready one replaces, then the least recently used; equal
+ * ages fall back to name, then version, so that every node plans alike. A copy whose deletion would not
+ * bring any broken limit nearer is passed over.
+ */
+export function planEviction(input: EvictionInput): EvictionPlan {
+  const others = input.copies.filter((copy) => copy.copyId !== input.requestCopyId)
+  const candidates = findCandidates(others)
+  const evictableBytes = candidates.reduce((sum, { copy }) => sum + copy.chargedBytes, 0)
+  const victims: Victim[] = []
+  let load = measureLoad(others)
+  let disk = input.disk
+  let shortfalls = findShortfalls(input.policy, disk, load, input.request)
+  for (const victim of candidates) {
+    if (shortfalls.length === 0) break
+    const after = removeCopy(load, disk, victim.copy)
+    const remaining = findShortfalls(input.policy, after.disk, after.load, input.request)
+    if (sumMissing(remaining, shortfalls) >= shortfalls.length) continue
+    victims.push(victim)
+    load = after.load
+    disk = after.disk
+    shortfalls = remaining
+  }
+  const chosen = shortfalls.length === 0 || input.accept === 'part' ? victims : []
+  return {
+    victims: chosen,
+    freedBytes: chosen.reduce((sum, { copy }) => sum + copy.chargedBytes, 0),
+    shortfalls,
+    evictableBytes,
+    evictableCopies: candidates.length,
+  }
+}
+
+/** What the record says the copies take. Reserved copies, not yet listed, take nothing. */
+export function measureLoad(copies: readonly CopyUse[]): CacheLoad {
+  const charged = copies.filter((copy) => copy.state !== 'reserved')
+  const staging = charged.filter((copy) => copy.state === 'staging')
+  return {
+    datasets: charged.length,
+    bytes: charged.reduce((sum, copy) => sum + copy.chargedBytes, 0),
+    outstandingBytes: staging.reduce(
+      (sum, copy) => sum + Math.max(0, copy.chargedBytes - copy.writtenBytes),
+      0,
+    ),
+    outstandingInodes: staging.reduce((sum, copy) => sum + copy.chargedInodes, 0),
+  }
+}
+
+/** Whether policy may ever delete the copy at present: idle, unlocked, and to be had again from a source. */
+export function isEvictable(copy: CopyUse): boolean {
+  return (
+    copy.referenceCount === 0 &&
+    !copy.isBeingStaged &&
+    copy.lock === null &&
+    copy.source !== null &&
+    (copy.state === 'ready' || copy.state === 'staging')
+  )
+}
+
+/** Every copy that may be deleted, in the order of deletion. */
+export function findCandidates(copies: readonly CopyUse[]): readonly Victim[] {
+  const newestReadyMs = new Map<string, number>()
+  for (const copy of copies) {
+    if (copy.state !== 'ready') continue
+    newestReadyMs.set(copy.dataset, Math.max(newestReadyMs.get(copy.dataset) ?? 0, copy.readyAtMs ?? 0))
+  }
+  const rank = (copy: CopyUse) => {
+    if (copy.state === 'staging') return 0
+    return (copy.readyAtMs ?? 0) < (newestReadyMs.get(copy.dataset) ?? 0) ? 1 : 2
+  }
+  const reasons = ['abandoned staging', 'replaced by a newer version', 'least recently used'] as const
+  return copies
+    .filter(isEvictable)
+    .toSorted(
+      (a, b) =>
+        rank(a) - rank(b) ||
+        a.lastUsedAtMs - b.lastUsedAtMs ||
+        compareText(a.dataset, b.dataset) ||
+        compareText(a.version ?? '', b.version ?? ''),
+    )
+    .map((copy) => ({ copy, reason: reasons[rank(copy)]! }))
+}
+
+function compareText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+/** Each remaining shortfall as a share of what it was; equal to the count when nothing came nearer. */
+function sumMissing(remaining: readonly Shortfall[], before: readonly Shortfall[]): number {
+  return before.reduce((sum, shortfall) => {
+    const now = remaining.find((candidate) => candidate.limit === shortfall.limit)
+    return sum + (now ? now.missing / shortfall.missing : 0)
+  }, 0)
+}
+
+function removeCopy(load: CacheLoad, disk: DiskUsage, copy: Copy): { load: CacheLoad; disk: DiskUsage } {
+  const onDiskBytes = copy.state === 'staging' ? copy.writtenBytes : copy.chargedBytes
+  const outstandingBytes = copy.state === 'staging' ? Math.max(0, copy.chargedBytes - copy.writtenBytes) : 0
+  return {
+    load: {
+      datasets: load.datasets - 1,
+      bytes: load.bytes - copy.chargedBytes,
+      outstandingBytes: load.outstandingBytes - outstandingBytes,
+      outstandingInodes: load.outstandingInodes - (copy.state === 'staging' ? copy.chargedInodes : 0),
+    },
+    disk: {
+      ...disk,
+      freeBytes: Math.min(disk.capacityBytes, disk.freeBytes + onDiskBytes),
+      inodesFree: disk.inodesFree + (copy.state === 'ready' ? copy.chargedInodes : 0),
+    },
+  }
+}

@@ -1,0 +1,22 @@
+import type { RecordEvent } from '../model/record-event.js'
+import type { SqlTransaction } from './sql-database.js'
+
+/** Adds a line to the history, in the transaction of the change it tells of. */
+export async function writeEvent(
+  transaction: SqlTransaction,
+  event: Omit<RecordEvent, 'sequence'>,
+): Promise<void> {
+  await transaction.run(
+    'INSERT INTO events (at_ms, kind, node, dataset, copy_id, task, reason, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+    [
+      event.atMs,
+      event.kind,
+      event.node,
+      event.dataset,
+      event.copyId,
+      event.task,
+      event.reason,
+      JSON.stringify(event.detail),
+    ],
+  )
+}

@@ -1,0 +1,182 @@
+import type { Copy } from '../model/copy.js'
+import {
+  formatHolder,
+  type Lease,
+  type LeaseHolder,
+  type LeasePurpose,
+  type LeaseRequest,
+} from '../model/lease.js'
+import { createUniqueId } from '../platform/unique-id.js'
+import { writeEvent } from './event-writing.js'
+import type { DeadLease, LeaseFilter, ReleaseFilter, Use, UseRequest } from './record-store.js'
+import { toCopy, toLease } from './row-mapping.js'
+import type { Durability, SqlRow, SqlTransaction, SqlValue } from './sql-database.js'
+
+/** A lease of a process or pod dies with the machine, so it need not survive a power loss. */
+export function leaseDurability(request: LeaseRequest): Durability {
+  return request.holder.kind === 'process' ? 'quick' : 'durable'
+}
+
+/** Seed steps 2 and 3, in the caller's transaction: the newest ready copy on the node, leased; or undefined. */
+export async function leaseReadyCopy(
+  transaction: SqlTransaction,
+  request: UseRequest,
+  nowMs: number,
+): Promise<Use | undefined> {
+  const row = await transaction.get(
+    `SELECT * FROM copies WHERE dataset = ? AND node = ? AND state = 'ready' ORDER BY ready_at_ms DESC LIMIT 1`,
+    [request.dataset, request.node],
+  )
+  if (row === undefined) return undefined
+  const copy = toCopy(row)
+  const leaseId = await grantLease(transaction, copy, request.purpose ?? 'use', request.lease, nowMs)
+  return { copy: { ...copy, lastTask: request.lease.task, lastUsedAtMs: nowMs }, leaseId }
+}
+
+/**
+ * Gives `request` a lease on the copy, or renews the one it has; stamps last task and last use.
+ * Returns the lease's id.
+ */
+export async function grantLease(
+  transaction: SqlTransaction,
+  copy: Copy,
+  purpose: LeasePurpose,
+  request: LeaseRequest,
+  nowMs: number,
+): Promise<string> {
+  const rows = await transaction.all(
+    `INSERT INTO leases (lease_id, copy_id, purpose, task, holder, created_at_ms, renewed_at_ms, expires_at_ms)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (copy_id, purpose, task, holder)
+      DO UPDATE SET renewed_at_ms = excluded.renewed_at_ms, expires_at_ms = excluded.expires_at_ms
+      RETURNING lease_id, created_at_ms`,
+    [
+      createUniqueId(),
+      copy.copyId,
+      purpose,
+      request.task,
+      JSON.stringify(request.holder),
+      nowMs,
+      nowMs,
+      request.expiresAtMs,
+    ],
+  )
+  if (purpose === 'use') {
+    await transaction.run('UPDATE copies SET last_task = ?, last_used_at_ms = ? WHERE copy_id = ?', [
+      request.task,
+      nowMs,
+      copy.copyId,
+    ])
+  }
+  return String(rows[0]!.lease_id)
+}
+
+/** Changes the holder of a lease. One that the new holder has already, for the same task and copy, ends in its favour. */
+export async function handOver(
+  transaction: SqlTransaction,
+  leaseId: string,
+  holder: LeaseHolder,
+  nowMs: number,
+): Promise<boolean> {
+  const text = JSON.stringify(holder)
+  await transaction.run(
+    `DELETE FROM leases WHERE lease_id <> ? AND holder = ? AND EXISTS (SELECT 1 FROM leases mine
+      WHERE mine.lease_id = ? AND mine.copy_id = leases.copy_id AND mine.purpose = leases.purpose
+        AND mine.task = leases.task)`,
+    [leaseId, text, leaseId],
+  )
+  const changed = await transaction.run(
+    'UPDATE leases SET holder = ?, renewed_at_ms = ? WHERE lease_id = ?',
+    [text, nowMs, leaseId],
+  )
+  return changed > 0
+}
+
+/** Leases that match, oldest first, in a snapshot or a transaction. */
+export async function selectLeases(
+  transaction: SqlTransaction,
+  filter: LeaseFilter & ReleaseFilter,
+): Promise<readonly Lease[]> {
+  return (await selectLeaseRows(transaction, filter)).map(toLease)
+}
+
+/** Ends the use leases that match, each with a line in the history. */
+export async function releaseUseLeases(
+  transaction: SqlTransaction,
+  filter: ReleaseFilter,
+  nowMs: number,
+): Promise<number> {
+  const rows = await selectLeaseRows(transaction, filter)
+  const uses = rows.filter((row) => row.purpose !== 'stage')
+  for (const row of uses) await endLease(transaction, row, 'released', `${row.task} released it`, nowMs)
+  return uses.length
+}
+
+/** Ends leases found dead and leases past their expiry. */
+export async function endDeadLeases(
+  transaction: SqlTransaction,
+  dead: readonly DeadLease[],
+  nowMs: number,
+): Promise<readonly Lease[]> {
+  const reasons = new Map(dead.map(({ leaseId, reason }) => [leaseId, reason]))
+  const expired = await transaction.all(`${SELECT_LEASES} WHERE leases.expires_at_ms <= ?`, [nowMs])
+  const found = new Map(expired.map((row) => [String(row.lease_id), row]))
+  for (const leaseId of reasons.keys()) {
+    const row = await transaction.get(`${SELECT_LEASES} WHERE leases.lease_id = ?`, [leaseId])
+    if (row) found.set(leaseId, row)
+  }
+  for (const [leaseId, row] of found) {
+    const lease = toLease(row)
+    const reason = reasons.get(leaseId) ?? `expired at ${new Date(lease.expiresAtMs!).toISOString()}`
+    await endLease(
+      transaction,
+      row,
+      'lease-expired',
+      `${lease.task} (${formatHolder(lease)}): ${reason}`,
+      nowMs,
+    )
+  }
+  return [...found.values()].map(toLease)
+}
+
+const SELECT_LEASES =
+  'SELECT leases.*, copies.dataset, copies.node FROM leases JOIN copies ON copies.copy_id = leases.copy_id'
+
+async function selectLeaseRows(
+  transaction: SqlTransaction,
+  filter: LeaseFilter & ReleaseFilter,
+): Promise<readonly SqlRow[]> {
+  const conditions: [string, SqlValue | undefined][] = [
+    ['copies.dataset = ?', filter.dataset],
+    ['copies.node = ?', filter.node],
+    ['leases.copy_id = ?', filter.copyId],
+    ['leases.task = ?', filter.task],
+    ['leases.lease_id = ?', filter.leaseId],
+  ]
+  const given = conditions.filter((condition): condition is [string, SqlValue] => condition[1] !== undefined)
+  const where = given.length > 0 ? `WHERE ${given.map(([condition]) => condition).join(' AND ')}` : ''
+  return transaction.all(
+    `${SELECT_LEASES} ${where} ORDER BY leases.created_at_ms, leases.lease_id`,
+    given.map(([, value]) => value),
+  )
+}
+
+async function endLease(
+  transaction: SqlTransaction,
+  row: SqlRow,
+  kind: 'released' | 'lease-expired',
+  reason: string,
+  nowMs: number,
+): Promise<void> {
+  await transaction.run('DELETE FROM leases WHERE lease_id = ?', [row.lease_id!])
+  await writeEvent(transaction, {
+    atMs: nowMs,
+    kind,
+    node: String(row.node),
+    dataset: String(row.dataset),
+    copyId: String(row.copy_id),
+    task: String(row.task),
+    reason,
+    detail: { leaseId: row.lease_id, purpose: row.purpose },
+  })
+}

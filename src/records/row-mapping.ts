@@ -1,0 +1,137 @@
+import type { Copy, CopyLock, CopyOrigin, CopyState, CopyUse } from '../model/copy.js'
+import type { Dataset } from '../model/dataset.js'
+import type { Lease, LeaseHolder, LeasePurpose } from '../model/lease.js'
+import type { NodeEntry } from '../model/node.js'
+import type { CachePolicy, DiskUsage } from '../model/policy.js'
+import type { RecordEvent, RecordEventKind } from '../model/record-event.js'
+import type { SqlRow, SqlValue } from './sql-database.js'
+
+/** Columns of a CopyUse; needs the present (ms) twice as parameters. */
+export const COPY_USE_COLUMNS = `copies.*,
+  (SELECT count(*) FROM leases l WHERE l.copy_id = copies.copy_id AND l.purpose <> 'stage'
+    AND (l.expires_at_ms IS NULL OR l.expires_at_ms > ?)) AS reference_count,
+  (SELECT count(*) FROM leases l WHERE l.copy_id = copies.copy_id AND l.purpose = 'stage'
+    AND (l.expires_at_ms IS NULL OR l.expires_at_ms > ?)) AS stagers`
+
+export function toCopy(row: SqlRow): Copy {
+  return {
+    copyId: text(row, 'copy_id'),
+    dataset: text(row, 'dataset'),
+    node: text(row, 'node'),
+    version: textOrNull(row, 'version'),
+    state: text(row, 'state') as CopyState,
+    origin: text(row, 'origin') as CopyOrigin,
+    source: json<Dataset | null>(row, 'source'),
+    directory: text(row, 'directory'),
+    path: text(row, 'path'),
+    chargedBytes: number(row, 'charged_bytes'),
+    chargedInodes: number(row, 'charged_inodes'),
+    writtenBytes: number(row, 'written_bytes'),
+    files: number(row, 'files'),
+    contentBytes: number(row, 'content_bytes'),
+    lock: json<CopyLock | null>(row, 'lock_state'),
+    lastTask: textOrNull(row, 'last_task'),
+    lastUsedAtMs: number(row, 'last_used_at_ms'),
+    createdAtMs: number(row, 'created_at_ms'),
+    readyAtMs: numberOrNull(row, 'ready_at_ms'),
+  }
+}
+
+export function toCopyUse(row: SqlRow): CopyUse {
+  return {
+    ...toCopy(row),
+    referenceCount: number(row, 'reference_count'),
+    isBeingStaged: number(row, 'stagers') > 0,
+  }
+}
+
+/** The columns of `copies`, in the order of `copyValues`. */
+export const COPY_COLUMNS =
+  'copy_id, dataset, node, version, state, origin, source, directory, path, charged_bytes, charged_inodes, ' +
+  'written_bytes, files, content_bytes, lock_state, last_task, last_used_at_ms, created_at_ms, ready_at_ms'
+
+export function copyValues(copy: Copy): readonly SqlValue[] {
+  return [
+    copy.copyId,
+    copy.dataset,
+    copy.node,
+    copy.version,
+    copy.state,
+    copy.origin,
+    copy.source && JSON.stringify(copy.source),
+    copy.directory,
+    copy.path,
+    copy.chargedBytes,
+    copy.chargedInodes,
+    copy.writtenBytes,
+    copy.files,
+    copy.contentBytes,
+    copy.lock && JSON.stringify(copy.lock),
+    copy.lastTask,
+    copy.lastUsedAtMs,
+    copy.createdAtMs,
+    copy.readyAtMs,
+  ]
+}
+
+export function toLease(row: SqlRow): Lease {
+  return {
+    leaseId: text(row, 'lease_id'),
+    copyId: text(row, 'copy_id'),
+    purpose: text(row, 'purpose') as LeasePurpose,
+    task: text(row, 'task'),
+    holder: json<LeaseHolder>(row, 'holder'),
+    createdAtMs: number(row, 'created_at_ms'),
+    renewedAtMs: number(row, 'renewed_at_ms'),
+    expiresAtMs: numberOrNull(row, 'expires_at_ms'),
+  }
+}
+
+export function toNode(row: SqlRow): NodeEntry {
+  return {
+    node: text(row, 'node'),
+    cacheRoot: text(row, 'cache_root'),
+    policy: json<CachePolicy>(row, 'policy'),
+    disk: json<DiskUsage>(row, 'disk'),
+    seenAtMs: number(row, 'seen_at_ms'),
+  }
+}
+
+export function toDataset(row: SqlRow): Dataset {
+  return json<Dataset>(row, 'definition')
+}
+
+export function toEvent(row: SqlRow): RecordEvent {
+  return {
+    sequence: number(row, 'sequence'),
+    atMs: number(row, 'at_ms'),
+    kind: text(row, 'kind') as RecordEventKind,
+    node: text(row, 'node'),
+    dataset: text(row, 'dataset'),
+    copyId: textOrNull(row, 'copy_id'),
+    task: textOrNull(row, 'task'),
+    reason: text(row, 'reason'),
+    detail: json<Record<string, unknown>>(row, 'detail'),
+  }
+}
+
+function text(row: SqlRow, column: string): string {
+  return String(row[column])
+}
+
+function textOrNull(row: SqlRow, column: string): string | null {
+  return row[column] === null ? null : String(row[column])
+}
+
+function number(row: SqlRow, column: string): number {
+  return Number(row[column])
+}
+
+function numberOrNull(row: SqlRow, column: string): number | null {
+  return row[column] === null ? null : Number(row[column])
+}
+
+/** Null columns are JSON null. The record wrote it, so its shape is trusted. */
+function json<T>(row: SqlRow, column: string): T {
+  return JSON.parse(row[column] === null ? 'null' : String(row[column])) as T
+}

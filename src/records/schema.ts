@@ -1,0 +1,91 @@
+/** What differs between the engines' dialects, filled into the one schema below. */
+export interface SchemaDialect {
+  /** Type of a 64-bit integer column. */
+  readonly integer: string
+  /** Type and constraint of a key that counts up by itself. */
+  readonly sequenceKey: string
+  /** Expression for the present, Unix epoch in ms. */
+  readonly nowMs: string
+}
+
+/**
+ * The record's schema as a list of migrations: version n is reached by applying the first n.
+ * Never change one that was released; append. `cache_record` is the seed's cache record file.
+ */
+export function schemaMigrations(dialect: SchemaDialect): readonly (readonly string[])[] {
+  const { integer } = dialect
+  const first = [
+    `CREATE TABLE datasets (
+      name TEXT PRIMARY KEY,
+      definition TEXT NOT NULL,
+      updated_at_ms ${integer} NOT NULL
+    )`,
+    `CREATE TABLE nodes (
+      node TEXT PRIMARY KEY,
+      cache_root TEXT NOT NULL,
+      policy TEXT NOT NULL,
+      disk TEXT NOT NULL,
+      seen_at_ms ${integer} NOT NULL
+    )`,
+    `CREATE TABLE copies (
+      copy_id TEXT PRIMARY KEY,
+      dataset TEXT NOT NULL,
+      node TEXT NOT NULL,
+      version TEXT,
+      state TEXT NOT NULL CHECK (state IN ('reserved', 'staging', 'ready', 'evicting')),
+      origin TEXT NOT NULL,
+      source TEXT,
+      directory TEXT NOT NULL,
+      path TEXT NOT NULL,
+      charged_bytes ${integer} NOT NULL CHECK (charged_bytes >= 0),
+      charged_inodes ${integer} NOT NULL CHECK (charged_inodes >= 0),
+      written_bytes ${integer} NOT NULL CHECK (written_bytes >= 0),
+      files ${integer} NOT NULL,
+      content_bytes ${integer} NOT NULL,
+      lock_state TEXT,
+      last_task TEXT,
+      last_used_at_ms ${integer} NOT NULL,
+      created_at_ms ${integer} NOT NULL,
+      ready_at_ms ${integer},
+      CHECK (state NOT IN ('staging', 'ready') OR version IS NOT NULL)
+    )`,
+    `CREATE UNIQUE INDEX one_staging ON copies (dataset, node) WHERE state IN ('reserved', 'staging')`,
+    `CREATE UNIQUE INDEX one_ready ON copies (dataset, node, version) WHERE state = 'ready'`,
+    `CREATE INDEX copies_by_node ON copies (node, dataset)`,
+    `CREATE TABLE leases (
+      lease_id TEXT PRIMARY KEY,
+      copy_id TEXT NOT NULL REFERENCES copies (copy_id) ON DELETE CASCADE,
+      purpose TEXT NOT NULL CHECK (purpose IN ('use', 'stage', 'transfer')),
+      task TEXT NOT NULL,
+      holder TEXT NOT NULL,
+      created_at_ms ${integer} NOT NULL,
+      renewed_at_ms ${integer} NOT NULL,
+      expires_at_ms ${integer}
+    )`,
+    `CREATE UNIQUE INDEX one_lease_per_holder ON leases (copy_id, purpose, task, holder)`,
+    `CREATE UNIQUE INDEX one_stager ON leases (copy_id) WHERE purpose = 'stage'`,
+    `CREATE INDEX leases_by_task ON leases (task)`,
+    `CREATE TABLE events (
+      sequence ${dialect.sequenceKey},
+      at_ms ${integer} NOT NULL,
+      kind TEXT NOT NULL,
+      node TEXT NOT NULL,
+      dataset TEXT NOT NULL,
+      copy_id TEXT,
+      task TEXT,
+      reason TEXT NOT NULL,
+      detail TEXT NOT NULL
+    )`,
+    `CREATE INDEX events_by_dataset ON events (dataset, sequence)`,
+    `CREATE INDEX events_by_copy ON events (copy_id, sequence)`,
+    `CREATE INDEX events_by_time ON events (at_ms)`,
+    `CREATE VIEW cache_record (dataset, node, last_task, lock_state, reference_count) AS
+      SELECT dataset, node, last_task,
+        CASE WHEN lock_state IS NULL THEN 'unlocked' ELSE 'locked' END,
+        (SELECT count(*) FROM leases
+          WHERE leases.copy_id = copies.copy_id AND purpose <> 'stage'
+            AND (expires_at_ms IS NULL OR expires_at_ms > ${dialect.nowMs}))
+      FROM copies WHERE state = 'ready'`,
+  ]
+  return [first]
+}

@@ -1,0 +1,31 @@
+/** A value that both engines store and return alike. JSON travels as text, times and sizes as numbers. */
+export type SqlValue = string | number | null
+export type SqlRow = Readonly<Record<string, SqlValue>>
+
+/** Statements inside one transaction. Parameters are written `?` in every engine. */
+export interface SqlTransaction {
+  all(sql: string, parameters?: readonly SqlValue[]): Promise<readonly SqlRow[]>
+  get(sql: string, parameters?: readonly SqlValue[]): Promise<SqlRow | undefined>
+  /** Runs a change and returns the number of rows it touched. */
+  run(sql: string, parameters?: readonly SqlValue[]): Promise<number>
+}
+
+/**
+ * `durable` survives power loss once committed; `quick` survives the death of any process but may be lost with
+ * the machine: for facts that die with the machine anyway, such as the lease of a process.
+ */
+export type Durability = 'durable' | 'quick'
+
+/** What the record needs of an engine: serializable transactions over one schema. */
+export interface SqlDatabase {
+  /** Without secrets: for messages. */
+  readonly location: string
+  /**
+   * Runs `work` as if no other writer existed, and commits unless it throws. An engine that detects conflicts
+   * instead of locking calls it again, so `work` must have no effects but its statements.
+   */
+  write<T>(durability: Durability, work: (transaction: SqlTransaction) => Promise<T>): Promise<T>
+  /** Runs `work` on one unchanging snapshot. */
+  read<T>(work: (transaction: SqlTransaction) => Promise<T>): Promise<T>
+  close(): Promise<void>
+}

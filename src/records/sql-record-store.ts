@@ -1,0 +1,125 @@
+import { writeEvent } from './event-writing.js'
+import { beginEvicting, changeLock, forgetReady, insertAdopted, selectCopyUses } from './evicting.js'
+import {
+  endDeadLeases,
+  grantLease,
+  handOver,
+  leaseDurability,
+  leaseReadyCopy,
+  releaseUseLeases,
+  selectLeases,
+} from './leasing.js'
+import type { EventFilter, RecordStore } from './record-store.js'
+import { toCopy, toDataset, toEvent, toNode } from './row-mapping.js'
+import type { SqlDatabase, SqlTransaction, SqlValue } from './sql-database.js'
+import { admitCopy, endStagingOf, joinStaging, noteProgress, publishCopy } from './staging.js'
+
+/** The record over any engine that speaks the SQL of `schema.ts`. Closing it closes the database. */
+export function createSqlRecordStore(database: SqlDatabase): RecordStore {
+  const { read, write } = database
+  return {
+    location: database.location,
+    saveDataset: (dataset, nowMs) =>
+      write('durable', async (transaction) => {
+        await transaction.run(
+          `INSERT INTO datasets (name, definition, updated_at_ms) VALUES (?, ?, ?)
+            ON CONFLICT (name) DO UPDATE SET definition = excluded.definition, updated_at_ms = excluded.updated_at_ms`,
+          [dataset.name, JSON.stringify(dataset), nowMs],
+        )
+      }),
+    findDataset: (name) =>
+      read(async (transaction) => {
+        const row = await transaction.get('SELECT * FROM datasets WHERE name = ?', [name])
+        return row && toDataset(row)
+      }),
+    listDatasets: () =>
+      read(async (transaction) =>
+        (await transaction.all('SELECT * FROM datasets ORDER BY name')).map(toDataset),
+      ),
+    removeDataset: (name) =>
+      write('durable', async (transaction) => {
+        const copies = (await transaction.all('SELECT * FROM copies WHERE dataset = ?', [name])).map(toCopy)
+        if (copies.length === 0) await transaction.run('DELETE FROM datasets WHERE name = ?', [name])
+        return copies
+      }),
+    saveNode: (node) =>
+      write('quick', async (transaction) => {
+        await transaction.run(
+          `INSERT INTO nodes (node, cache_root, policy, disk, seen_at_ms) VALUES (?, ?, ?, ?, ?)
+            ON CONFLICT (node) DO UPDATE SET cache_root = excluded.cache_root, policy = excluded.policy,
+              disk = excluded.disk, seen_at_ms = excluded.seen_at_ms`,
+          [node.node, node.cacheRoot, JSON.stringify(node.policy), JSON.stringify(node.disk), node.seenAtMs],
+        )
+      }),
+    listNodes: () =>
+      read(async (transaction) => (await transaction.all('SELECT * FROM nodes ORDER BY node')).map(toNode)),
+    listCopies: (filter, nowMs) => read((transaction) => selectCopyUses(transaction, filter, nowMs)),
+    listLeases: (filter) => read((transaction) => selectLeases(transaction, filter)),
+    leaseReady: (request, nowMs) =>
+      write(leaseDurability(request.lease), (transaction) => leaseReadyCopy(transaction, request, nowMs)),
+    leaseCopy: (copyId, purpose, lease, nowMs) =>
+      write(leaseDurability(lease), async (transaction) => {
+        const row = await transaction.get(`SELECT * FROM copies WHERE copy_id = ? AND state = 'ready'`, [
+          copyId,
+        ])
+        return row && grantLease(transaction, toCopy(row), purpose, lease, nowMs)
+      }),
+    joinStaging: (request, nowMs) =>
+      write('durable', (transaction) => joinStaging(transaction, request, nowMs)),
+    admit: (request, decide, nowMs) =>
+      write('durable', (transaction) => admitCopy(transaction, request, decide, nowMs)),
+    reportProgress: (progress, nowMs) =>
+      write('quick', (transaction) => noteProgress(transaction, progress, nowMs)),
+    markReady: (published, nowMs) =>
+      write('durable', (transaction) => publishCopy(transaction, published, nowMs)),
+    endStaging: (ended, nowMs) => write('durable', (transaction) => endStagingOf(transaction, ended, nowMs)),
+    beginEviction: (node, decide, task, nowMs) =>
+      write('durable', (transaction) => beginEvicting(transaction, node, decide, task, nowMs)),
+    finishEviction: (copyId) =>
+      write('durable', async (transaction) => {
+        const gone = await transaction.run(`DELETE FROM copies WHERE copy_id = ? AND state = 'evicting'`, [
+          copyId,
+        ])
+        return gone > 0
+      }),
+    releaseUses: (filter, nowMs) =>
+      write('durable', (transaction) => releaseUseLeases(transaction, filter, nowMs)),
+    renewLease: (leaseId, expiresAtMs, nowMs) =>
+      write('quick', async (transaction) => {
+        const renewed = await transaction.run(
+          'UPDATE leases SET renewed_at_ms = ?, expires_at_ms = ? WHERE lease_id = ?',
+          [nowMs, expiresAtMs, leaseId],
+        )
+        return renewed > 0
+      }),
+    handOverLease: (leaseId, holder, nowMs) =>
+      write('quick', (transaction) => handOver(transaction, leaseId, holder, nowMs)),
+    expireLeases: (dead, nowMs) => write('durable', (transaction) => endDeadLeases(transaction, dead, nowMs)),
+    setLock: (filter, lock, nowMs) =>
+      write('durable', (transaction) => changeLock(transaction, filter, lock, nowMs)),
+    addAdopted: (copy, nowMs) => write('durable', (transaction) => insertAdopted(transaction, copy, nowMs)),
+    forgetCopies: (copyIds, reason, nowMs) =>
+      write('durable', (transaction) => forgetReady(transaction, copyIds, reason, nowMs)),
+    addEvent: (event) => write('quick', (transaction) => writeEvent(transaction, event)),
+    listEvents: (filter) => read((transaction) => selectEvents(transaction, filter)),
+    pruneEvents: (beforeMs) =>
+      write('quick', (transaction) => transaction.run('DELETE FROM events WHERE at_ms < ?', [beforeMs])),
+    close: () => database.close(),
+  }
+}
+
+async function selectEvents(transaction: SqlTransaction, filter: EventFilter) {
+  const given: [string, readonly SqlValue[]][] = []
+  if (filter.dataset !== undefined) given.push(['dataset = ?', [filter.dataset]])
+  if (filter.node !== undefined) given.push(['node = ?', [filter.node]])
+  if (filter.copyId !== undefined) given.push(['copy_id = ?', [filter.copyId]])
+  if (filter.sinceMs !== undefined) given.push(['at_ms >= ?', [filter.sinceMs]])
+  if (filter.kinds !== undefined)
+    given.push([`kind IN (${filter.kinds.map(() => '?').join(', ')})`, filter.kinds])
+  const where = given.length > 0 ? `WHERE ${given.map(([condition]) => condition).join(' AND ')}` : ''
+  const rows = await transaction.all(`SELECT * FROM events ${where} ORDER BY sequence DESC LIMIT ?`, [
+    ...given.flatMap(([, values]) => values),
+    filter.limit,
+  ])
+  return rows.map(toEvent)
+}

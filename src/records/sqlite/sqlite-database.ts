@@ -1,0 +1,151 @@
+import { existsSync, mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import Database from 'better-sqlite3'
+import { DscError } from '../../failure/dsc-error.js'
+import { migrate } from '../migrate.js'
+import { schemaMigrations } from '../schema.js'
+import type { Durability, SqlDatabase, SqlRow, SqlTransaction } from '../sql-database.js'
+
+/** How long a transaction waits for those before it: far above 64 processes at a few milliseconds each. */
+const BUSY_TIMEOUT_MS = 60_000
+
+/** How SQLite is brought from nothing to the newest schema. */
+export const SQLITE_MIGRATIONS = schemaMigrations({
+  integer: 'INTEGER',
+  sequenceKey: 'INTEGER PRIMARY KEY AUTOINCREMENT',
+  nowMs: `CAST(unixepoch('subsec') * 1000 AS INTEGER)`,
+})
+
+/**
+ * Opens (or creates) the record file `path` in WAL mode and brings it to the current schema.
+ * Every write is a BEGIN IMMEDIATE transaction, so writers queue up instead of failing half-way.
+ * Throws RECORD_UNAVAILABLE when the file cannot be opened, RECORD_NEWER when a newer dsc wrote it.
+ */
+export async function openSqliteDatabase(path: string, migrations = SQLITE_MIGRATIONS): Promise<SqlDatabase> {
+  const location = `sqlite://${path}`
+  const connection = explainFailures(location, () => connect(path))
+  const database = createDatabase(connection, location)
+  try {
+    if (!explainFailures(location, () => isCurrent(connection, migrations.length))) {
+      await database.write('durable', (open) => migrate(open, migrations, location))
+    }
+  } catch (error) {
+    connection.close()
+    throw error
+  }
+  return database
+}
+
+/** Opens a record file that exists and has the current schema; undefined otherwise. */
+export function openCurrentSqliteDatabase(path: string): SqlDatabase | undefined {
+  if (!existsSync(path)) return undefined
+  const connection = connect(path)
+  if (isCurrent(connection, SQLITE_MIGRATIONS.length)) return createDatabase(connection, `sqlite://${path}`)
+  connection.close()
+  return undefined
+}
+
+function createDatabase(connection: Database.Database, location: string): SqlDatabase {
+  const transaction = prepareStatements(connection)
+  // One connection holds one transaction at a time: the callers of this process take turns.
+  let turn: Promise<unknown> = Promise.resolve()
+  const runInTurn = <T>(begin: () => void, work: (transaction: SqlTransaction) => Promise<T>): Promise<T> => {
+    const result = turn.then(async () => {
+      try {
+        begin()
+        const value = await work(transaction)
+        connection.exec('COMMIT')
+        return value
+      } catch (error) {
+        throw explainFailure(location, error)
+      } finally {
+        if (connection.inTransaction) connection.exec('ROLLBACK')
+      }
+    })
+    turn = result.catch(() => undefined)
+    return result
+  }
+  let durability: Durability | undefined
+  return {
+    location,
+    write: (wanted, work) =>
+      runInTurn(() => {
+        if (wanted !== durability)
+          connection.pragma(`synchronous = ${wanted === 'durable' ? 'FULL' : 'NORMAL'}`)
+        durability = wanted
+        connection.exec('BEGIN IMMEDIATE')
+      }, work),
+    read: (work) => runInTurn(() => connection.exec('BEGIN'), work),
+    close: async () => {
+      await turn
+      connection.close()
+    },
+  }
+}
+
+function connect(path: string): Database.Database {
+  mkdirSync(dirname(path), { recursive: true })
+  const connection = new Database(path, { timeout: BUSY_TIMEOUT_MS })
+  // Changing to WAL needs the file for itself; once it is WAL, asking again would only wait for the others.
+  if (connection.pragma('journal_mode', { simple: true }) !== 'wal') connection.pragma('journal_mode = WAL')
+  connection.pragma('foreign_keys = ON')
+  return connection
+}
+
+/** Whether the schema needs no migration; reads only, so that opening a record never queues behind a writer. */
+function isCurrent(connection: Database.Database, newestVersion: number): boolean {
+  const table = connection.prepare(`SELECT 1 FROM sqlite_master WHERE name = 'dsc_schema'`).get()
+  if (table === undefined) return false
+  const row = connection.prepare('SELECT max(version) AS version FROM dsc_schema').get() as {
+    version: number | null
+  }
+  return row.version === newestVersion
+}
+
+function prepareStatements(connection: Database.Database): SqlTransaction {
+  const statements = new Map<string, Database.Statement<unknown[], SqlRow>>()
+  const prepare = (sql: string) => {
+    let statement = statements.get(sql)
+    if (statement === undefined) {
+      statement = connection.prepare<unknown[], SqlRow>(sql)
+      statements.set(sql, statement)
+    }
+    return statement
+  }
+  return {
+    all: async (sql, parameters = []) => prepare(sql).all(...parameters),
+    get: async (sql, parameters = []) => prepare(sql).get(...parameters),
+    run: async (sql, parameters = []) => {
+      const statement = prepare(sql)
+      return statement.run(...parameters).changes
+    },
+  }
+}
+
+function explainFailures<T>(location: string, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw explainFailure(location, error)
+  }
+}
+
+const UNUSABLE =
+  /^(SQLITE_(CANTOPEN|IOERR|READONLY|PERM|NOTADB|CORRUPT|BUSY|PROTOCOL|AUTH)|EACCES|ENOENT|EROFS|ENOTDIR|EEXIST)/
+
+/** What SQLite itself could not do becomes a failure the user understands; anything else comes back as it is. */
+function explainFailure(location: string, error: unknown): unknown {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  if (code === 'SQLITE_FULL') {
+    return new DscError('DISK_FULL', `no space left for the record ${location}`, {
+      hint: 'free space on its file system, or move the record (`record:` in dsc.yaml)',
+      cause: error,
+    })
+  }
+  if (!UNUSABLE.test(code)) return error
+  return new DscError(
+    'RECORD_UNAVAILABLE',
+    `cannot use the record ${location}: ${(error as Error).message} (${code})`,
+    { hint: 'dsc doctor', cause: error },
+  )
+}

@@ -1,0 +1,26 @@
+import type { Dataset } from '../model/dataset.js'
+import type { CachePolicy, DiskUsage } from '../model/policy.js'
+import type { RecordStore } from '../records/record-store.js'
+import type { Source } from './source.js'
+
+/** One node's cache: what every use case of this folder works on. Whoever opened it closes its record. */
+export interface Cache {
+  readonly record: RecordStore
+  readonly node: string
+  /** Absolute path of the cache root. */
+  readonly root: string
+  readonly policy: CachePolicy
+  readonly nowMs: () => number
+  readonly openSource: (dataset: Dataset) => Promise<Source>
+  readonly measureDisk: () => Promise<DiskUsage>
+  /** Job ids that Slurm still knows, or undefined when that cannot be found out: then nothing is concluded. */
+  readonly listSlurmJobs: () => Promise<ReadonlySet<string> | undefined>
+  readonly transfer: TransferSettings
+}
+
+/** How a download behaves; a missing value means the default of `download-files`. */
+export interface TransferSettings {
+  readonly concurrency?: number
+  readonly stallTimeoutMs?: number
+  readonly bandwidthLimitBytesPerSecond?: number
+}

@@ -1,0 +1,169 @@
+import { isDscError } from '../failure/dsc-error.js'
+import type { VerifiedBy } from '../model/manifest.js'
+import { describeDiskFailure } from './disk-failure.js'
+import { openManifest, writeSetting } from './manifest-db.js'
+import { ObjectDownload } from './object-download.js'
+import type { ObjectRow } from './object-row.js'
+import { ProgressLog } from './progress-log.js'
+import { recheckAfterReboot } from './recheck.js'
+import { removeDirectory } from './remove-directory.js'
+import { throwIfStopped } from './retry.js'
+import { reusePrevious } from './reuse-previous.js'
+import type { Source } from './source.js'
+import { openStale, staleDirectory } from './stale-staging.js'
+import { runBounded } from './transfer/run-bounded.js'
+
+/** How far a download is. */
+export interface DownloadProgress {
+  /** Bytes in place: fetched, reused or left by an earlier attempt. */
+  readonly writtenBytes: number
+  readonly doneFiles: number
+}
+
+/** What a download did. */
+export interface Downloaded {
+  /** Bytes that came from the source in this call. */
+  readonly fetchedBytes: number
+  readonly fetchedFiles: number
+  /** Bytes taken from the previous copy. */
+  readonly reusedBytes: number
+  readonly reusedFiles: number
+  /** Repeated attempts. */
+  readonly retries: number
+  /** Files of the whole copy by what proved them. */
+  readonly verifiedBy: Partial<Record<VerifiedBy, number>>
+}
+
+export interface DownloadOptions {
+  readonly source: Source
+  readonly copyDirectory: string
+  readonly previousCopyDirectory?: string | undefined
+  /** No byte for this long fails an attempt, ms. Default 60,000. */
+  readonly stallTimeoutMs?: number | undefined
+  /** Requests at once, 1 to 256. Default 64. */
+  readonly concurrency?: number | undefined
+  /** Bytes per second over all requests; absent = as fast as it goes. */
+  readonly bandwidthLimitBytesPerSecond?: number | undefined
+  readonly onProgress?: ((progress: DownloadProgress) => void) | undefined
+  /** Names the boot, for tests; default: the system's. */
+  readonly bootId?: string | undefined
+  readonly signal: AbortSignal
+}
+
+const DEFAULT_CONCURRENCY = 64
+const DEFAULT_STALL_TIMEOUT_MS = 60_000
+const PROGRESS_INTERVAL_MS = 100
+
+/**
+ * Fetches what the manifest of `copyDirectory` still lacks. Stops promptly on `signal` or the first failure that
+ * retries do not cure; what is finished by then is kept and not fetched again by the next call.
+ */
+export async function downloadFiles(options: DownloadOptions): Promise<Downloaded> {
+  const { copyDirectory, signal } = options
+  throwIfStopped(signal)
+  const db = openManifest(copyDirectory)
+  try {
+    await recheckAfterReboot(db, copyDirectory, options)
+    const reused = { reusedFiles: 0, reusedBytes: 0 }
+    for (const previous of [await openStale(copyDirectory, options), options.previousCopyDirectory]) {
+      if (previous === undefined) continue
+      const { reusedFiles, reusedBytes } = await reusePrevious(db, copyDirectory, previous, signal)
+      reused.reusedFiles += reusedFiles
+      reused.reusedBytes += reusedBytes
+    }
+    const fetched = await fetchPending(db, options)
+    await removeDirectory(staleDirectory(copyDirectory))
+    const counts = db
+      .prepare<[], { verified_by: VerifiedBy; files: number }>(
+        'SELECT verified_by, count(*) AS files FROM object GROUP BY verified_by',
+      )
+      .all()
+    const verifiedBy = Object.fromEntries(counts.map((row) => [row.verified_by, row.files]))
+    return { ...fetched, ...reused, verifiedBy }
+  } catch (error) {
+    throwIfStopped(signal)
+    // The listing describes objects that are no more: the next listing must be a new one.
+    if (isDscError(error, 'SOURCE_CHANGED', 'SOURCE_NOT_FOUND')) writeSetting(db, 'stale', '1')
+    throw describeDiskFailure(error, copyDirectory)
+  } finally {
+    db.close()
+  }
+}
+
+async function fetchPending(db: ReturnType<typeof openManifest>, options: DownloadOptions) {
+  const { concurrency = DEFAULT_CONCURRENCY, stallTimeoutMs = DEFAULT_STALL_TIMEOUT_MS } = options
+  const stop = new AbortController()
+  const signal = AbortSignal.any([options.signal, stop.signal])
+  const log = new ProgressLog(db)
+  const pending = db.prepare<[number], ObjectRow>(
+    'SELECT * FROM object WHERE id > ? AND state = 0 ORDER BY id LIMIT 1000',
+  )
+  const before = db
+    .prepare<[], { files: number; bytes: number }>(
+      'SELECT count(*) AS files, coalesce(sum(size_bytes), 0) AS bytes FROM object WHERE state = 1',
+    )
+    .get()!
+  const report = throttle(PROGRESS_INTERVAL_MS, () =>
+    options.onProgress?.({
+      writtenBytes: before.bytes + download.presentBytes,
+      doneFiles: before.files + download.finishedFiles,
+    }),
+  )
+  const fetcher = await options.source.openFetcher({ connections: concurrency })
+  const download = new ObjectDownload({
+    db,
+    log,
+    fetcher,
+    ...options,
+    stallTimeoutMs,
+    signal,
+    onChange: report,
+  })
+  let rows: ObjectRow[] = []
+  let at = 0
+  let lastId = 0
+  const nextRow = (): ObjectRow | undefined => {
+    if (at === rows.length) {
+      rows = pending.all(lastId)
+      at = 0
+      lastId = rows.at(-1)?.id ?? lastId
+    }
+    return rows[at++]
+  }
+  try {
+    await runBounded({
+      concurrency,
+      next: () => {
+        throwIfStopped(options.signal)
+        const part = download.nextPart()
+        if (part) return part
+        const row = nextRow()
+        return row && (() => download.fetchObject(row))
+      },
+      run: (task) => task(),
+      onFailure: (error) => stop.abort(error),
+    })
+  } finally {
+    await fetcher.close()
+    log.flush()
+  }
+  options.onProgress?.({
+    writtenBytes: before.bytes + download.presentBytes,
+    doneFiles: before.files + download.finishedFiles,
+  })
+  return {
+    fetchedBytes: download.fetchedBytes,
+    fetchedFiles: download.finishedFiles,
+    retries: download.retries,
+  }
+}
+
+function throttle(intervalMs: number, call: () => void): () => void {
+  let lastMs = Number.NEGATIVE_INFINITY
+  return () => {
+    const nowMs = performance.now()
+    if (nowMs - lastMs < intervalMs) return
+    lastMs = nowMs
+    call()
+  }
+}

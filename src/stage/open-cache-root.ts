@@ -1,0 +1,74 @@
+import { randomUUID } from 'node:crypto'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { DscError } from '../failure/dsc-error.js'
+import {
+  copiesDirectory,
+  identityFile,
+  LAYOUT_VERSION,
+  stagingDirectory,
+  trashDirectory,
+} from './cache-layout.js'
+
+/**
+ * Makes the cache root's folders where they are missing and checks that it is ours and of this layout. Its
+ * identity file also tells an empty mount point from the disk that should be mounted there: where the
+ * record has copies, a root without identity is a disk that went missing.
+ */
+export async function openCacheRoot(
+  root: string,
+  options: { readonly hasCopies: () => Promise<boolean> },
+): Promise<void> {
+  const identity = await readIdentity(root)
+  if (identity !== undefined) {
+    if (identity.layout === LAYOUT_VERSION) return
+    throw new DscError(
+      'CACHE_ROOT_INVALID',
+      `${root} has cache layout ${String(identity.layout)}, this dsc knows layout ${LAYOUT_VERSION}`,
+      { hint: 'use the dsc version that wrote it, or set another cache.root' },
+    )
+  }
+  if (await options.hasCopies()) {
+    throw new DscError(
+      'CACHE_ROOT_INVALID',
+      `${root} is not the cache that the record knows: ${identityFile(root)} is missing. Is its disk mounted?`,
+      {
+        hint: `mount the disk; if the cache was deleted on purpose: echo '{"layout":1}' > ${identityFile(root)}, then dsc cleanup`,
+      },
+    )
+  }
+  try {
+    for (const directory of [copiesDirectory(root), stagingDirectory(root), trashDirectory(root)]) {
+      await mkdir(directory, { recursive: true })
+    }
+    const text = JSON.stringify({ layout: LAYOUT_VERSION, id: randomUUID() })
+    await writeFile(identityFile(root), `${text}\n`, { flag: 'wx' })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST') return
+    throw new DscError('CACHE_ROOT_INVALID', `cannot make the cache in ${root} (${code})`, {
+      hint: 'set cache.root in dsc.yaml to a folder you may write',
+      cause: error,
+    })
+  }
+}
+
+async function readIdentity(root: string): Promise<{ readonly layout: unknown } | undefined> {
+  let text: string
+  try {
+    text = await readFile(identityFile(root), 'utf8')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
+    throw new DscError('CACHE_ROOT_INVALID', `cannot read ${identityFile(root)} (${code})`, {
+      hint: 'dsc doctor',
+      cause: error,
+    })
+  }
+  try {
+    return JSON.parse(text) as { layout: unknown }
+  } catch {
+    // Killed between create and write: its content is made anew.
+    await writeFile(identityFile(root), `${JSON.stringify({ layout: LAYOUT_VERSION, id: randomUUID() })}\n`)
+    return { layout: LAYOUT_VERSION }
+  }
+}

@@ -1,0 +1,44 @@
+import type { LeaseHolder, LeaseRequest, ProcessHolder } from '../../model/lease.js'
+
+/** What a call tells about who it works for. */
+export interface Caller {
+  /** `--task`, if given. */
+  readonly task: string | undefined
+  readonly ttlMs: number
+  /** SLURM_JOB_ID, if the call runs inside a job. */
+  readonly slurmJobId: string | undefined
+  /** Uid of the pod the call runs in, if any. */
+  readonly podUid: string | undefined
+  readonly user: string
+  /** The process that called `dsc`, or dsc itself where it stays (`dsc run`). */
+  readonly process: ProcessHolder | undefined
+}
+
+/**
+ * Decides who holds a lease and until when. First match wins:
+ *
+ * | the call …               | holder        | ends                                             |
+ * |--------------------------|---------------|--------------------------------------------------|
+ * | names a `--task`         | that task     | after `--ttl`, or released                       |
+ * | runs in a Slurm job      | the job       | when squeue no longer lists it, or released      |
+ * | runs in a pod            | the pod       | after `--ttl` unless renewed, or released        |
+ * | has a calling process    | that process  | when the process ends, or released               |
+ * | has lost its caller      | nobody        | after `--ttl`, or released                       |
+ */
+export function chooseHolder(caller: Caller, nowMs: number): LeaseRequest {
+  const untilTtlMs = nowMs + caller.ttlMs
+  if (caller.task !== undefined) return lease(caller.task, { kind: 'ttl' }, untilTtlMs)
+  if (caller.slurmJobId) {
+    return lease(`slurm:${caller.slurmJobId}`, { kind: 'slurm', jobId: caller.slurmJobId }, null)
+  }
+  if (caller.podUid) return lease(`pod:${caller.podUid}`, { kind: 'pod', uid: caller.podUid }, untilTtlMs)
+  if (caller.process) {
+    const { host, pid } = caller.process
+    return lease(`${caller.user}@${host}:${pid}`, caller.process, null)
+  }
+  return lease(`${caller.user}@unknown`, { kind: 'ttl' }, untilTtlMs)
+}
+
+function lease(task: string, holder: LeaseHolder, expiresAtMs: number | null): LeaseRequest {
+  return { task, holder, expiresAtMs }
+}

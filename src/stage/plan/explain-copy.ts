@@ -1,0 +1,34 @@
+import type { CopyUse } from '../../model/copy.js'
+import { findCandidates, isEvictable } from '../../policy/plan-eviction.js'
+
+/** What keeps a copy from being evicted, in the order in which an operator would remove it. */
+export type Keeper = 'leases' | 'lock' | 'stager' | 'no source' | 'being evicted' | 'not admitted yet'
+
+/** Everything that keeps the copy at present; empty = it may be evicted when room is needed. */
+export function findKeepers(copy: CopyUse): readonly Keeper[] {
+  const keepers: Keeper[] = []
+  if (copy.referenceCount > 0) keepers.push('leases')
+  if (copy.lock !== null) keepers.push('lock')
+  if (copy.isBeingStaged) keepers.push('stager')
+  if (copy.source === null) keepers.push('no source')
+  if (copy.state === 'evicting') keepers.push('being evicted')
+  if (copy.state === 'reserved') keepers.push('not admitted yet')
+  return keepers
+}
+
+/** Where a copy stands among those that may be evicted on its node. */
+export interface EvictionRank {
+  /** 1 = the next to go. */
+  readonly rank: number
+  readonly candidates: number
+  readonly reason: string
+}
+
+/** The copy's place in the order of eviction among `copiesOfNode`; undefined when something keeps it. */
+export function findEvictionRank(copy: CopyUse, copiesOfNode: readonly CopyUse[]): EvictionRank | undefined {
+  if (!isEvictable(copy)) return undefined
+  const candidates = findCandidates(copiesOfNode)
+  const index = candidates.findIndex((candidate) => candidate.copy.copyId === copy.copyId)
+  const found = candidates[index]
+  return found && { rank: index + 1, candidates: candidates.length, reason: found.reason }
+}

@@ -1,0 +1,49 @@
+import type { CopyUse } from '../../model/copy.js'
+import type { CachePolicy, DiskUsage } from '../../model/policy.js'
+import { isEvictable, measureLoad } from '../../policy/plan-eviction.js'
+import { quotaBytes } from '../../policy/quota.js'
+
+/** How far one limit is used up. */
+export interface LimitUsage {
+  /** Datasets, or bytes. */
+  readonly used: number
+  /** What the policy allows; null = no such limit. */
+  readonly allowed: number | null
+}
+
+/** How full a node is, by the record and by the last measurement of its disk. */
+export interface NodeUsage {
+  readonly datasets: LimitUsage
+  /** Bytes charged to copies, against `maxPercent` of the capacity. */
+  readonly bytes: LimitUsage
+  /** Bytes free on the disk when the node last looked, and what the policy wants to stay free. */
+  readonly free: { readonly bytes: number; readonly minBytes: number | null }
+  /** Inodes used and in all on the file system; null where it does not say. */
+  readonly inodes: LimitUsage | null
+  /** Bytes that admitted copies may still write. */
+  readonly outstandingBytes: number
+  /** What could be evicted at present: idle, unlocked, with a remote source. */
+  readonly evictableBytes: number
+  readonly evictableCopies: number
+}
+
+/** Measures the copies of one node against its policy. */
+export function measureNodeUsage(
+  policy: CachePolicy,
+  disk: DiskUsage,
+  copies: readonly CopyUse[],
+): NodeUsage {
+  const load = measureLoad(copies)
+  const quota = quotaBytes(policy, disk)
+  const evictable = copies.filter(isEvictable)
+  return {
+    datasets: { used: load.datasets, allowed: policy.maxDatasets ?? null },
+    bytes: { used: load.bytes, allowed: Number.isFinite(quota) ? quota : null },
+    free: { bytes: disk.freeBytes, minBytes: policy.minFreeBytes ?? null },
+    inodes:
+      disk.inodesTotal > 0 ? { used: disk.inodesTotal - disk.inodesFree, allowed: disk.inodesTotal } : null,
+    outstandingBytes: load.outstandingBytes,
+    evictableBytes: evictable.reduce((sum, copy) => sum + copy.chargedBytes, 0),
+    evictableCopies: evictable.length,
+  }
+}

@@ -1,0 +1,150 @@
+import type { Copy, CopyUse } from '../../model/copy.js'
+import { isLeaseLive, type Lease } from '../../model/lease.js'
+import type { CachePolicy, DiskUsage } from '../../model/policy.js'
+import { findCandidates, planEviction } from '../../policy/plan-eviction.js'
+import type { FoundDead } from './find-dead-leases.js'
+
+/** A directory below the cache root. `isComplete`: it holds a manifest all of whose objects are there. */
+export interface FoundCopyDirectory {
+  readonly path: string
+  readonly isComplete: boolean
+}
+
+/** Everything that a cleanup looks at before it decides. */
+export interface CleanUpInput {
+  readonly copies: readonly CopyUse[]
+  readonly leases: readonly Lease[]
+  readonly dead: readonly FoundDead[]
+  readonly stagingDirectories: readonly string[]
+  readonly copyDirectories: readonly FoundCopyDirectory[]
+  readonly trash: readonly string[]
+  /** Directories of ready copies that are not on disk. */
+  readonly missingCopyIds: ReadonlySet<string>
+  /** Where a copy of this dataset and version is published. */
+  readonly publishedDirectoryOf: (copy: CopyUse) => string | undefined
+  readonly policy: CachePolicy
+  readonly disk: DiskUsage
+  readonly nowMs: number
+  /** An abandoned staging younger than this stays, so that its task can go on with it; ms. */
+  readonly abandonedAfterMs: number
+}
+
+/** One thing that a cleanup does, in the order of doing. */
+export type CleanUpAction =
+  | { readonly kind: 'expire-lease'; readonly lease: Lease; readonly reason: string }
+  | { readonly kind: 'finish-eviction'; readonly copy: Copy; readonly reason: string }
+  | { readonly kind: 'empty-trash'; readonly path: string; readonly reason: string }
+  | { readonly kind: 'remove-directory'; readonly path: string; readonly reason: string }
+  | { readonly kind: 'adopt-directory'; readonly path: string; readonly reason: string }
+  | { readonly kind: 'forget-copy'; readonly copy: Copy; readonly reason: string }
+  | { readonly kind: 'evict'; readonly copy: Copy; readonly reason: string }
+
+/**
+ * Decides what brings record, disk and policy together again. Leased and locked copies, and stagings that
+ * somebody works on, are never touched.
+ */
+export function planCleanUp(input: CleanUpInput): readonly CleanUpAction[] {
+  const ended = findEndedLeases(input)
+  const copies = withoutLeases(input, new Set(ended.map(({ lease }) => lease.leaseId)))
+  const forgotten = copies.filter((copy) => input.missingCopyIds.has(copy.copyId) && copy.state === 'ready')
+  const present = copies.filter((copy) => !forgotten.includes(copy))
+  return [
+    ...ended,
+    ...present
+      .filter((copy) => copy.state === 'evicting')
+      .map((copy) => ({ kind: 'finish-eviction' as const, copy, reason: 'its eviction was interrupted' })),
+    ...input.trash.map((path) => ({ kind: 'empty-trash' as const, path, reason: 'left in the trash' })),
+    ...forgotten.map((copy) => ({
+      kind: 'forget-copy' as const,
+      copy,
+      reason: `${copy.directory} is gone from disk`,
+    })),
+    ...planDirectories(input, copies),
+    ...planEvictions(
+      input,
+      present.filter((copy) => copy.state !== 'evicting'),
+    ),
+  ]
+}
+
+function findEndedLeases(input: CleanUpInput) {
+  const reasons = new Map(input.dead.map(({ leaseId, reason }) => [leaseId, reason]))
+  return input.leases.flatMap((lease) => {
+    const reason = isLeaseLive(lease, input.nowMs) ? reasons.get(lease.leaseId) : 'expired'
+    return reason === undefined ? [] : [{ kind: 'expire-lease' as const, lease, reason }]
+  })
+}
+
+/** The copies as they will be once `ended` leases are gone. */
+function withoutLeases(input: CleanUpInput, ended: ReadonlySet<string>): readonly CopyUse[] {
+  const live = input.leases.filter((lease) => !ended.has(lease.leaseId))
+  const references = new Map<string, number>()
+  const staged = new Set<string>()
+  for (const { copyId, purpose } of live) {
+    if (purpose === 'stage') staged.add(copyId)
+    else references.set(copyId, (references.get(copyId) ?? 0) + 1)
+  }
+  return input.copies.map((copy) => ({
+    ...copy,
+    referenceCount: references.get(copy.copyId) ?? 0,
+    isBeingStaged: staged.has(copy.copyId),
+  }))
+}
+
+function planDirectories(input: CleanUpInput, copies: readonly CopyUse[]): readonly CleanUpAction[] {
+  const known = new Set(
+    copies.flatMap((copy) => [copy.directory, input.publishedDirectoryOf(copy) ?? copy.directory]),
+  )
+  const stray = 'no copy in the record lies there'
+  return [
+    ...input.stagingDirectories
+      .filter((path) => !known.has(path))
+      .map((path) => ({ kind: 'remove-directory' as const, path, reason: stray })),
+    ...input.copyDirectories
+      .filter(({ path }) => !known.has(path))
+      .map(({ path, isComplete }) =>
+        isComplete
+          ? {
+              kind: 'adopt-directory' as const,
+              path,
+              reason: 'a complete copy that the record does not know',
+            }
+          : { kind: 'remove-directory' as const, path, reason: `${stray}, and it is not complete` },
+      ),
+  ]
+}
+
+function planEvictions(input: CleanUpInput, copies: readonly CopyUse[]): readonly CleanUpAction[] {
+  const isOldEnough = (copy: Copy) => input.nowMs - copy.lastUsedAtMs >= input.abandonedAfterMs
+  const outdated = findCandidates(copies).filter(
+    ({ copy, reason }) =>
+      reason === 'replaced by a newer version' || (copy.state === 'staging' && isOldEnough(copy)),
+  )
+  const neverListed = copies.filter(
+    (copy) =>
+      copy.state === 'reserved' && !copy.isBeingStaged && copy.referenceCount === 0 && isOldEnough(copy),
+  )
+  const first = [...outdated, ...neverListed.map((copy) => ({ copy, reason: 'abandoned listing' }))]
+  const chosen = new Set(first.map(({ copy }) => copy.copyId))
+  const { victims } = planEviction({
+    policy: lowWaterPolicy(input.policy),
+    disk: input.disk,
+    copies: copies.filter((copy) => !chosen.has(copy.copyId)),
+    request: { datasets: 0, bytes: 0, inodes: 0 },
+    accept: 'part',
+  })
+  return [
+    ...first.map(({ copy, reason }) => ({ kind: 'evict' as const, copy, reason })),
+    ...victims.map(({ copy, reason }) => ({
+      kind: 'evict' as const,
+      copy,
+      reason: `over the policy or the low-water mark: ${reason}`,
+    })),
+  ]
+}
+
+/** The policy that cleanup aims at: where a low-water mark is set, it counts instead of a higher `maxPercent`. */
+function lowWaterPolicy(policy: CachePolicy): CachePolicy {
+  if (policy.lowWaterPercent === undefined) return policy
+  return { ...policy, maxPercent: Math.min(policy.lowWaterPercent, policy.maxPercent ?? 100) }
+}

@@ -1,0 +1,52 @@
+/** Objects above this are fetched in parts, bytes. */
+export const WHOLE_OBJECT_BYTES = 24 * 1024 * 1024
+/** Part of a large object unless its upload parts suit, bytes. */
+export const PART_BYTES = 16 * 1024 * 1024
+const MIN_PART_BYTES = 5 * 1024 * 1024
+const MAX_PART_BYTES = 64 * 1024 * 1024
+
+/** A range of an object, fetched and remembered on its own. */
+export interface Part {
+  readonly number: number // from 0
+  readonly offset: number
+  readonly length: number
+}
+
+/**
+ * The size of an object's parts in bytes. Upload parts of a usable size are kept, because then the checksums of
+ * the parts prove a composite checksum or a multipart etag without a second pass over the file.
+ */
+export function planPartBytes(sizeBytes: number, uploadPartBytes: number | null): number {
+  if (sizeBytes <= WHOLE_OBJECT_BYTES) return Math.max(1, sizeBytes)
+  if (uploadPartBytes !== null && uploadPartBytes >= MIN_PART_BYTES && uploadPartBytes <= MAX_PART_BYTES)
+    return uploadPartBytes
+  return PART_BYTES
+}
+
+const MIB = 1024 * 1024
+/** Part sizes that usual tools upload with: AWS CLI and boto 8, SDKs 5, mc 16, s5cmd 50, rclone 5, Java 8, others. */
+const USUAL_UPLOAD_PARTS = [8, 5, 16, 50, 64, 32, 10, 15, 20, 25, 100, 128].map(
+  (mebibytes) => mebibytes * MIB,
+)
+
+/** The part size that an object of `sizeBytes` in `parts` upload parts most likely has, bytes; null when none fits. */
+export function guessUploadPartBytes(sizeBytes: number, parts: number): number | null {
+  return USUAL_UPLOAD_PARTS.find((bytes) => Math.ceil(sizeBytes / bytes) === parts) ?? null
+}
+
+/** Number of parts an object was uploaded in, as its etag tells; 1 for any other etag. */
+export function countUploadParts(etag: string | null): number {
+  return Number(/-(\d+)$/.exec(etag ?? '')?.[1] ?? 1)
+}
+
+/** The parts of an object of `sizeBytes`, in order. An empty object has one empty part. */
+export function planParts(sizeBytes: number, partBytes: number): Part[] {
+  const parts: Part[] = []
+  let offset = 0
+  do {
+    const length = Math.min(partBytes, sizeBytes - offset)
+    parts.push({ number: parts.length, offset, length })
+    offset += length
+  } while (offset < sizeBytes)
+  return parts
+}

@@ -1,0 +1,183 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { DscError, FAILURES, type FailureCode } from '../failure/dsc-error.js'
+import type { Copy } from '../model/copy.js'
+import { type Dataset, parseSourceUrl } from '../model/dataset.js'
+import { formatHolder, type Lease, type LeaseRequest } from '../model/lease.js'
+import { checkProcess, identifyProcess } from '../platform/processes.js'
+import type { Joined } from '../records/record-store.js'
+import type { Cache } from './cache.js'
+import { stagingDirectoryOf } from './cache-layout.js'
+import type { Downloaded } from './download-files.js'
+import { STAGE_LEASE_MS } from './keep-stage-lease.js'
+import { interrupted, type StageOptions, type StageProgress, stageDataset } from './stage-dataset.js'
+import { takeReadyCopy } from './take-ready-copy.js'
+
+export interface PrepareRequest {
+  readonly dataset: Dataset
+  readonly lease: LeaseRequest
+  /** Look for a new version even if a copy is ready. */
+  readonly isRefresh: boolean
+  /** False: fail with STAGING_ELSEWHERE instead of waiting for another stager. */
+  readonly mayWait: boolean
+}
+
+export type PrepareProgress =
+  | StageProgress
+  | {
+      readonly step: 'waiting'
+      readonly stager: string
+      readonly writtenBytes: number
+      readonly totalBytes: number
+    }
+
+/** A copy that stays as long as the lease does. */
+export interface Prepared {
+  readonly copy: Copy
+  readonly leaseId: string
+  /** Whether this call brought the copy here, instead of finding it or waiting for it. */
+  readonly isStagedHere: boolean
+  readonly downloaded?: Downloaded
+}
+
+/**
+ * Seed steps 2 to 6: gives the task a ready copy of the dataset on this node. Any number of callers cause one
+ * download; the others wait for it and take over if its stager dies.
+ */
+export async function prepareDataset(
+  cache: Cache,
+  request: PrepareRequest,
+  options: Omit<StageOptions, 'onProgress'> & { readonly onProgress?: (progress: PrepareProgress) => void },
+): Promise<Prepared> {
+  let { isRefresh } = request
+  for (;;) {
+    if (options.signal.aborted) throw interrupted(options.signal)
+    const joined = await join(cache, request, isRefresh)
+    switch (joined.outcome) {
+      case 'ready':
+        return { copy: joined.copy, leaseId: joined.leaseId, isStagedHere: false }
+      case 'again':
+        break
+      case 'stage': {
+        const staged = await stageDataset(cache, request.dataset, joined, options)
+        if (staged.outcome === 'lost') break
+        const { copy, isNew, downloaded } = staged
+        const leaseId = isNew ? joined.leaseId : await leaseAgain(cache, request, copy)
+        if (leaseId === undefined) break
+        return { copy, leaseId, isStagedHere: isNew, ...(downloaded ? { downloaded } : {}) }
+      }
+      case 'wait':
+        if (!request.mayWait) {
+          await cache.record.releaseUses({ leaseId: joined.leaseId }, cache.nowMs())
+          throw new DscError(
+            'STAGING_ELSEWHERE',
+            `${request.dataset.name} is being staged by ${formatHolder(joined.stageLease)} (task ${joined.stageLease.task})`,
+            { hint: `dsc prepare ${request.dataset.name} without --no-wait waits for it` },
+          )
+        }
+        await waitForStager(cache, joined, options)
+        // What it found is as fresh as what this call would find.
+        isRefresh = false
+    }
+  }
+}
+
+/** `again`: what was found was of no use, look once more. */
+async function join(
+  cache: Cache,
+  request: PrepareRequest,
+  isRefresh: boolean,
+): Promise<Joined | { readonly outcome: 'again' }> {
+  const { dataset, lease } = request
+  const found = isRefresh ? undefined : await takeReadyCopy(cache, dataset, lease)
+  if (found?.outcome === 'ready') return found
+  if (found?.outcome === 'gone') return { outcome: 'again' }
+  const nowMs = cache.nowMs()
+  const stager = identifyProcess(process.pid)
+  return cache.record.joinStaging(
+    {
+      dataset: dataset.name,
+      node: cache.node,
+      lease,
+      stager: { task: lease.task, holder: stager ?? { kind: 'ttl' }, expiresAtMs: nowMs + STAGE_LEASE_MS },
+      source: dataset,
+      origin: parseSourceUrl(dataset.source).scheme,
+      directoryOf: (copyId) => stagingDirectoryOf(cache.root, copyId),
+      isRefresh: isRefresh || found?.outcome === 'outdated',
+    },
+    nowMs,
+  )
+}
+
+/** The refresh found nothing new: the record moved our lease to the copy that was ready, which has its own id there. */
+async function leaseAgain(cache: Cache, request: PrepareRequest, copy: Copy): Promise<string | undefined> {
+  const use = await cache.record.leaseReady(
+    { dataset: copy.dataset, node: cache.node, lease: request.lease },
+    cache.nowMs(),
+  )
+  return use?.leaseId
+}
+
+/** How often the record is asked: soon at first, because many stagings are short. */
+const FIRST_WAIT_MS = 20
+const LONGEST_WAIT_MS = 500
+
+type Waiting = Extract<Joined, { outcome: 'wait' }>
+
+/**
+ * Waits until the staging ended in any way or its stager is gone. Rejects with the stager's own failure, so
+ * that twenty callers do not fail one after the other.
+ */
+async function waitForStager(
+  cache: Cache,
+  waiting: Waiting,
+  options: { readonly signal: AbortSignal; readonly onProgress?: (progress: PrepareProgress) => void },
+): Promise<void> {
+  const { copyId } = waiting.copy
+  for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(LONGEST_WAIT_MS, waitMs * 1.5)) {
+    const [copy] = await cache.record.listCopies({ copyId }, cache.nowMs())
+    const failure = await findStagersFailure(cache, copyId, waiting.stageLease)
+    if (failure) {
+      await cache.record.releaseUses({ leaseId: waiting.leaseId }, cache.nowMs())
+      throw failure
+    }
+    if (!copy || copy.state === 'ready' || copy.state === 'evicting' || !copy.isBeingStaged) return
+    if (isProvenDead(waiting.stageLease)) {
+      const reason = `its stager, ${formatHolder(waiting.stageLease)}, has ended`
+      await cache.record.expireLeases([{ leaseId: waiting.stageLease.leaseId, reason }], cache.nowMs())
+      return
+    }
+    options.onProgress?.({
+      step: 'waiting',
+      stager: formatHolder(waiting.stageLease),
+      writtenBytes: copy.writtenBytes,
+      totalBytes: copy.chargedBytes,
+    })
+    try {
+      await sleep(waitMs, undefined, { signal: options.signal })
+    } catch {
+      await cache.record.releaseUses({ leaseId: waiting.leaseId }, cache.nowMs())
+      throw interrupted(options.signal)
+    }
+  }
+}
+
+async function findStagersFailure(
+  cache: Cache,
+  copyId: string,
+  stageLease: Lease,
+): Promise<DscError | undefined> {
+  const kinds = ['staging-failed', 'refused'] as const
+  const [event] = await cache.record.listEvents({ copyId, kinds, limit: 1 })
+  if (event?.detail.stageLeaseId !== stageLease.leaseId) return undefined
+  const { code, hint } = event.detail
+  if (typeof code !== 'string' || !isFailureCode(code)) return undefined
+  return new DscError(code, event.reason, { hint: typeof hint === 'string' ? hint : undefined })
+}
+
+function isFailureCode(code: string): code is FailureCode {
+  return Object.hasOwn(FAILURES, code)
+}
+
+function isProvenDead(lease: Lease): boolean {
+  return lease.holder.kind === 'process' && checkProcess(lease.holder) === 'dead'
+}

@@ -1,0 +1,31 @@
+import type { Dataset } from '../model/dataset.js'
+import type { Listing } from './list-into-manifest.js'
+import { hasUsableManifest, openPublishedManifest, readSetting } from './manifest-db.js'
+
+/** What the manifest in a copy's directory says of the copy as a whole. */
+export interface CopyManifest {
+  readonly dataset: Dataset
+  readonly listing: Listing
+  /** Whether every object is there and proven. */
+  readonly isComplete: boolean
+}
+
+/** Reads the manifest of a copy's directory; undefined when there is none, or none that is complete as a listing. */
+export function readCopyManifest(copyDirectory: string): CopyManifest | undefined {
+  if (!hasUsableManifest(copyDirectory)) return undefined
+  const db = openPublishedManifest(copyDirectory)
+  try {
+    const [definition, listing] = [readSetting(db, 'definition'), readSetting(db, 'listing')]
+    if (definition === undefined || listing === undefined) return undefined
+    const missing = db
+      .prepare<[], { n: number }>('SELECT count(*) AS n FROM object WHERE state <> 1')
+      .get()!.n
+    return {
+      dataset: JSON.parse(definition) as Dataset,
+      listing: JSON.parse(listing) as Listing,
+      isComplete: missing === 0,
+    }
+  } finally {
+    db.close()
+  }
+}

@@ -1,0 +1,25 @@
+import { identifyProcess } from '../platform/processes.js'
+import type { Cache } from './cache.js'
+import { prepareDataset } from './prepare-dataset.js'
+
+/** Finishes every staging of this node that nobody works on. Returns the datasets that are ready now. */
+export async function resumeAbandoned(cache: Cache, signal: AbortSignal): Promise<readonly string[]> {
+  const copies = await cache.record.listCopies({ node: cache.node, states: ['staging'] }, cache.nowMs())
+  const finished: string[] = []
+  for (const { dataset, source, isBeingStaged } of copies) {
+    if (isBeingStaged || source === null) continue
+    const lease = {
+      task: 'dsc cleanup',
+      holder: identifyProcess(process.pid) ?? { kind: 'ttl' as const },
+      expiresAtMs: null,
+    }
+    const prepared = await prepareDataset(
+      cache,
+      { dataset: source, lease, isRefresh: true, mayWait: false },
+      { signal },
+    )
+    await cache.record.releaseUses({ leaseId: prepared.leaseId }, cache.nowMs())
+    finished.push(dataset)
+  }
+  return finished
+}

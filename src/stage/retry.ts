@@ -1,0 +1,44 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { DscError } from '../failure/dsc-error.js'
+import { planRetry } from './plan/plan-retry.js'
+import { SourceFailure } from './source-failure.js'
+
+/** Repeats `attempt` while its failure is transient and the retry plan allows; then throws the last failure. */
+export async function withRetries<Value>(
+  attempt: () => Promise<Value>,
+  options: {
+    readonly signal?: AbortSignal | undefined
+    readonly onRetry?: (failure: SourceFailure, delayMs: number) => void
+  } = {},
+): Promise<Value> {
+  const beganMs = performance.now()
+  for (let attempts = 1; ; attempts += 1) {
+    throwIfStopped(options.signal)
+    try {
+      return await attempt()
+    } catch (error) {
+      throwIfStopped(options.signal)
+      if (!(error instanceof SourceFailure)) throw error
+      const delayMs = planRetry({
+        code: error.code,
+        isTransient: error.isTransient,
+        retryAfterMs: error.retryAfterMs,
+        attempts,
+        elapsedMs: performance.now() - beganMs,
+        random: Math.random(),
+      })
+      if (delayMs === undefined) throw error
+      options.onRetry?.(error, delayMs)
+      await sleep(delayMs, undefined, options.signal ? { signal: options.signal } : {}).catch(() => {})
+    }
+  }
+}
+
+/** Throws INTERRUPTED once `signal` has aborted. */
+export function throwIfStopped(signal: AbortSignal | undefined): void {
+  if (!signal?.aborted) return
+  if (signal.reason instanceof DscError) throw signal.reason
+  throw new DscError('INTERRUPTED', 'stopped before the download was complete', {
+    hint: 'run the same command again: finished parts are kept',
+  })
+}

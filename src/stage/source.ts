@@ -1,0 +1,61 @@
+import type { ObjectChecksum } from '../model/manifest.js'
+import type { ObjectFacts } from './plan/object-facts.js'
+
+/** An object as the source lists it. */
+export interface ListedObject {
+  /** Key relative to the source's prefix; may be hostile. */
+  readonly key: string
+  readonly sizeBytes: number
+  /** Without quotes. */
+  readonly etag: string | null
+  readonly versionId: string | null
+  readonly checksum: ObjectChecksum | null
+  /** Unix epoch, ms. */
+  readonly modifiedAtMs: number
+}
+
+/** A range of one object to read. */
+export interface FetchRequest {
+  readonly key: string
+  /** Etag (without quotes) and version that the bytes must belong to, else the fetch fails with SOURCE_CHANGED. */
+  readonly etag: string | null
+  readonly versionId: string | null
+  /** Size of the whole object, bytes. */
+  readonly sizeBytes: number
+  readonly offset: number
+  /** Bytes to read; `offset + length <= sizeBytes`. */
+  readonly length: number
+  /** Fails with SOURCE_STALLED when no byte arrives for this long, ms. */
+  readonly stallTimeoutMs: number
+  /** Called once, before the first byte. */
+  readonly onFacts?: (facts: ObjectFacts) => void
+  /**
+   * Called for each chunk, in order; may keep the buffer. Returns how long to wait before more may come, ms.
+   * What it throws ends the fetch and is passed on.
+   */
+  readonly sink: (chunk: Uint8Array) => number
+  readonly signal?: AbortSignal
+}
+
+/** Reads objects. Each worker has its own, with its own connections. */
+export interface Fetcher {
+  /** Makes one attempt to read a range; the caller retries. Rejects with a SourceFailure. */
+  fetch(request: FetchRequest): Promise<void>
+  /** Asks for an object's checksums and upload parts without reading it. One attempt. */
+  inspect(request: InspectRequest): Promise<ObjectFacts>
+  /** Ends its connections; running fetches fail. */
+  close(): Promise<void>
+}
+
+export type InspectRequest = Omit<FetchRequest, 'sink' | 'onFacts' | 'offset' | 'length'>
+
+/** A place that datasets are read from. */
+export interface Source {
+  /** For messages: no credentials, no query. */
+  readonly url: string
+  /** Pages of objects, each object once, in any order. Retries inside. */
+  list(options: { readonly signal?: AbortSignal }): AsyncIterable<readonly ListedObject[]>
+  /** Opens a reader with up to `connections` connections (1 to 256). */
+  openFetcher(options: { readonly connections: number }): Promise<Fetcher>
+  close(): Promise<void>
+}

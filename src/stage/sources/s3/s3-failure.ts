@@ -1,0 +1,183 @@
+import { DscError, type FailureCode } from '../../../failure/dsc-error.js'
+import { SourceFailure } from '../../source-failure.js'
+
+/** An answer of an S3 server that is no success. */
+export interface S3Answer {
+  /** What was asked for, for the message: `s3://bucket/key`. */
+  readonly what: string
+  readonly status: number
+  /** `<Code>` of the answer, or empty. */
+  readonly code: string
+  readonly message: string
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+  /** Unix epoch, ms: a Retry-After may be a date. */
+  readonly nowMs: number
+}
+
+const THROTTLE_CODES = new Set([
+  'SlowDown',
+  'Throttling',
+  'ThrottlingException',
+  'RequestLimitExceeded',
+  'TooManyRequests',
+  'BandwidthLimitExceeded',
+])
+const STALE_CREDENTIAL_CODES = new Set(['ExpiredToken', 'TokenRefreshRequired', 'RequestTimeTooSkewed'])
+const REGION_CODES = new Set([
+  'PermanentRedirect',
+  'AuthorizationHeaderMalformed',
+  'IllegalLocationConstraintException',
+])
+
+/** Turns an S3 error answer into the failure a user meets. */
+export function describeAnswer(answer: S3Answer): SourceFailure {
+  const { what, status, code } = answer
+  const found = `${status}${code === '' ? '' : ` ${code}`}${answer.message === '' ? '' : `: ${answer.message.slice(0, 300)}`}`
+  const fail = (failureCode: FailureCode, sentence: string, isTransient: boolean, hint: string) =>
+    new SourceFailure(failureCode, `${what}: ${sentence} (the server answered ${found})`, {
+      isTransient,
+      hint,
+      retryAfterMs: readRetryAfterMs(answer),
+    })
+  const region = headerText(answer.headers['x-amz-bucket-region'])
+  if ((status >= 300 && status < 400) || REGION_CODES.has(code))
+    return fail(
+      'SOURCE_UNREACHABLE',
+      'the bucket is in another region or at another endpoint',
+      false,
+      region ? `set region: ${region}` : 'check region, endpoint and pathStyle of the dataset',
+    )
+  if (status === 429 || THROTTLE_CODES.has(code) || (status === 503 && code === ''))
+    return fail(
+      'SOURCE_THROTTLED',
+      'the source asks to slow down',
+      true,
+      'try again later, or lower the concurrency',
+    )
+  if (status === 412 || status === 416)
+    // 416: it no longer reaches this far
+    return fail('SOURCE_CHANGED', 'the object changed while it was read', false, 'dsc prepare --refresh')
+  if (status === 404 || status === 410)
+    return fail(
+      'SOURCE_NOT_FOUND',
+      code === 'NoSuchBucket' ? 'the bucket does not exist' : 'the object does not exist',
+      false,
+      code === 'NoSuchBucket'
+        ? 'check the bucket name and the endpoint of the dataset'
+        : 'it may have been deleted since it was listed: dsc prepare --refresh',
+    )
+  if (status === 401 || status === 403)
+    return fail(
+      'SOURCE_DENIED',
+      'access denied',
+      STALE_CREDENTIAL_CODES.has(code),
+      code === 'RequestTimeTooSkewed'
+        ? 'set this machine’s clock'
+        : 'check the credentials (AWS_PROFILE, profile:), the bucket policy, or set anonymous: true for public data',
+    )
+  if (status >= 500 || status === 408 || code === 'RequestTimeout')
+    return fail(
+      'SOURCE_UNREACHABLE',
+      'the server failed',
+      true,
+      'try again later, or ask who runs the server',
+    )
+  return fail(
+    'SOURCE_UNREACHABLE',
+    'the server refuses the request',
+    false,
+    'check endpoint, region and pathStyle',
+  )
+}
+
+const CONNECT_CODES = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EADDRNOTAVAIL',
+  'ETIMEDOUT',
+  'UND_ERR_CONNECT_TIMEOUT',
+])
+const STALL_CODES = new Set(['UND_ERR_BODY_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT'])
+const TRUNCATION_CODES = new Set(['UND_ERR_SOCKET', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'])
+
+/** Turns a failed connection into the failure a user meets. `receivedBytes` undefined = no answer began. */
+export function describeConnectionError(
+  error: unknown,
+  options: {
+    readonly what: string
+    readonly origin: string
+    readonly receivedBytes: number | undefined
+    readonly expectedBytes: number
+    readonly stallTimeoutMs: number
+  },
+): SourceFailure {
+  const { what, origin, receivedBytes } = options
+  const code = findCode(error)
+  const cause = error instanceof Error ? error.message : String(error)
+  if (STALL_CODES.has(code))
+    return new SourceFailure(
+      'SOURCE_STALLED',
+      `${what}: no byte from ${origin} for ${options.stallTimeoutMs / 1000} s, ${receivedBytes ?? 0} of ${options.expectedBytes} bytes received`,
+      {
+        isTransient: true,
+        cause: error,
+        hint: 'check the network to the endpoint, or raise the stall timeout',
+      },
+    )
+  if (receivedBytes !== undefined && TRUNCATION_CODES.has(code))
+    return new SourceFailure(
+      'SOURCE_TRUNCATED',
+      `${what}: expected ${options.expectedBytes} bytes, received ${receivedBytes} before ${origin} closed the connection`,
+      { isTransient: true, cause: error, hint: 'try again: finished parts are kept' },
+    )
+  const isName = code === 'ENOTFOUND' || code === 'EAI_AGAIN'
+  return new SourceFailure(
+    'SOURCE_UNREACHABLE',
+    CONNECT_CODES.has(code)
+      ? `${what}: cannot connect to ${origin} (${cause})`
+      : `${what}: the connection to ${origin} broke (${cause})`,
+    {
+      isTransient: !isName || code === 'EAI_AGAIN',
+      cause: error,
+      hint: isName
+        ? 'check the host name in the endpoint'
+        : 'check that the endpoint is up and reachable from this node',
+    },
+  )
+}
+
+/** Turns the failure of a credential chain that found nothing into SOURCE_DENIED; anything else comes back as it is. */
+export function describeMissingCredentials(error: unknown, what: string): unknown {
+  const { name, message } = error as { readonly name?: unknown; readonly message?: unknown }
+  if (name !== 'CredentialsProviderError' && name !== 'TokenProviderError') return error
+  return new DscError('SOURCE_DENIED', `${what}: no AWS credentials (${String(message)})`, {
+    cause: error,
+    hint: 'set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or anonymous: true for public data',
+  })
+}
+
+/** Finds the error code of a failed connection, also inside the causes and aggregates that clients wrap around it. */
+export function findCode(error: unknown): string {
+  let current = error
+  for (let depth = 0; depth < 5 && typeof current === 'object' && current !== null; depth += 1) {
+    const { code, cause, errors } = current as { code?: unknown; cause?: unknown; errors?: unknown }
+    if (typeof code === 'string') return code
+    current = cause ?? (Array.isArray(errors) ? errors[0] : undefined)
+  }
+  return ''
+}
+
+function readRetryAfterMs(answer: S3Answer): number | undefined {
+  const text = headerText(answer.headers['retry-after'])
+  if (text === undefined || text === '') return undefined
+  const seconds = Number(text)
+  const delayMs = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(text) - answer.nowMs
+  return Number.isFinite(delayMs) && delayMs > 0 ? delayMs : undefined
+}
+
+function headerText(value: string | readonly string[] | undefined): string | undefined {
+  return typeof value === 'string' ? value : value?.[0]
+}

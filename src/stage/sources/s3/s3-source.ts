@@ -1,0 +1,136 @@
+import type { S3Client } from '@aws-sdk/client-s3'
+import { type Dataset, parseSourceUrl } from '../../../model/dataset.js'
+import type { Source } from '../../source.js'
+import { listObjects } from './list-objects.js'
+import { describeMissingCredentials } from './s3-failure.js'
+import { openS3Fetcher, type S3Location } from './s3-fetcher.js'
+import type { Credentials } from './sign-request.js'
+
+type Sdk = typeof import('@aws-sdk/client-s3')
+
+const SILENT = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
+const REFRESH_BEFORE_EXPIRY_MS = 5 * 60_000
+
+/**
+ * Opens the S3 side of a dataset. The AWS SDK, loaded on first use, resolves configuration, credentials and
+ * endpoint and lists; objects are read without it.
+ */
+export function openS3Source(dataset: Dataset): Source {
+  const url = parseSourceUrl(dataset.source)
+  if (url.scheme !== 's3') throw new RangeError(`expected an s3:// source, found ${dataset.source}`)
+  const { bucket, prefix } = url
+  let opening: Promise<{ sdk: Sdk; client: S3Client; region: string }> | undefined
+
+  /** `region` replaces the configured one once the bucket has told where it lives. */
+  function open(region?: string): Promise<{ sdk: Sdk; client: S3Client; region: string }> {
+    if (opening === undefined || region !== undefined) opening = openClient(dataset, region)
+    return opening
+  }
+
+  return {
+    url: `s3://${bucket}/${prefix}`,
+    list: (options) =>
+      listObjects({ open, bucket, prefix, requesterPays: dataset.requesterPays ?? false, ...options }),
+    async openFetcher({ connections }) {
+      const { sdk, client, region } = await open()
+      const what = `s3://${bucket}/${prefix}`
+      const location = await locate({ sdk, client, region, bucket, prefix, dataset }).catch(
+        (error: unknown) => {
+          throw describeMissingCredentials(error, what)
+        },
+      )
+      return openS3Fetcher(location, dataset.anonymous ? () => undefined : keepCredentials(client, what), {
+        connections,
+      })
+    },
+    async close() {
+      if (opening) (await opening.catch(() => undefined))?.client.destroy()
+      opening = undefined
+    },
+  }
+}
+
+async function openClient(dataset: Dataset, bucketRegion: string | undefined) {
+  const sdk = await import('@aws-sdk/client-s3')
+  const region = bucketRegion ?? dataset.region
+  const make = (fallbackRegion?: string) =>
+    new sdk.S3Client({
+      ...((region ?? fallbackRegion) ? { region: (region ?? fallbackRegion)! } : {}),
+      ...(dataset.endpoint ? { endpoint: dataset.endpoint } : {}),
+      ...(dataset.profile ? { profile: dataset.profile } : {}),
+      ...(dataset.pathStyle === undefined ? {} : { forcePathStyle: dataset.pathStyle }),
+      // Anonymous: hand the request on unsigned.
+      ...(dataset.anonymous ? { signer: { sign: async (request) => request } } : {}),
+      logger: SILENT, // it would write to the console
+      maxAttempts: 1, // withRetries decides, the same for listing and reading
+      requestHandler: { connectionTimeout: 10_000 },
+    })
+  let client = make()
+  try {
+    return { sdk, client, region: await client.config.region() }
+  } catch {
+    // No region anywhere: servers other than AWS do not care, and AWS tells the right one in its refusal.
+    client.destroy()
+    client = make('us-east-1')
+    return { sdk, client, region: 'us-east-1' }
+  }
+}
+
+/** Lets the SDK build a request and looks where it would go: path style, FIPS, dual stack, access points and all. */
+async function locate(options: {
+  sdk: Sdk
+  client: S3Client
+  region: string
+  bucket: string
+  prefix: string
+  dataset: Dataset
+}): Promise<S3Location> {
+  const { sdk, client, region, bucket, prefix, dataset } = options
+  const probe = 'dsc-probe'
+  const command = new sdk.GetObjectCommand({ Bucket: bucket, Key: probe })
+  const seen: { protocol: string; hostname: string; port?: number; path: string }[] = []
+  command.middlewareStack.add(
+    () => async (request) => {
+      seen.push((request as { request: (typeof seen)[number] }).request)
+      return { response: {}, output: { $metadata: {} } } as never
+    },
+    { step: 'build', priority: 'low', name: 'dscLocate' },
+  )
+  await client.send(command)
+  const target = seen[0]
+  if (!target?.path.endsWith(`/${probe}`)) throw new Error(`the AWS SDK did not resolve s3://${bucket}`)
+  const isDefaultPort = target.port === undefined || target.port === (target.protocol === 'https:' ? 443 : 80)
+  const host = isDefaultPort ? target.hostname : `${target.hostname}:${target.port}`
+  return {
+    origin: `${target.protocol}//${host}`,
+    host,
+    basePath: target.path.slice(0, -probe.length),
+    region,
+    bucket,
+    prefix,
+    requesterPays: dataset.requesterPays ?? false,
+  }
+}
+
+/** The SDK's credentials, asked for again 5 minutes before they expire. */
+function keepCredentials(client: S3Client, what: string): () => Promise<Credentials> | Credentials {
+  let current: Credentials | undefined
+  let refreshing: Promise<Credentials> | undefined
+  return () => {
+    if (current && (current.expiresAtMs ?? Number.POSITIVE_INFINITY) - Date.now() > REFRESH_BEFORE_EXPIRY_MS)
+      return current
+    refreshing ??= client.config
+      .credentials()
+      .then((found) => {
+        current = { ...found, expiresAtMs: found.expiration?.getTime() }
+        return current
+      })
+      .catch((error: unknown) => {
+        throw describeMissingCredentials(error, what)
+      })
+      .finally(() => {
+        refreshing = undefined
+      })
+    return refreshing
+  }
+}

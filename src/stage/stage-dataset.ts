@@ -1,0 +1,235 @@
+import { access, mkdir } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { DscError, isDscError } from '../failure/dsc-error.js'
+import type { Copy } from '../model/copy.js'
+import type { Dataset } from '../model/dataset.js'
+import type { Victim } from '../policy/plan-eviction.js'
+import type { Joined } from '../records/record-store.js'
+import { admitListing } from './admit-listing.js'
+import type { Cache } from './cache.js'
+import { copyDirectory, filesDirectory } from './cache-layout.js'
+import { describeDiskFailure } from './disk-failure.js'
+import { type Downloaded, downloadFiles } from './download-files.js'
+import { discardDirectory } from './finish-evictions.js'
+import { keepStageLease } from './keep-stage-lease.js'
+import { type Listing, listIntoManifest } from './list-into-manifest.js'
+import { measureCopy } from './measure-copy.js'
+import { publishCopy } from './publish-copy.js'
+import { saveNode } from './save-node.js'
+
+/** What a staging is doing, for those who watch. */
+export type StageProgress =
+  | { readonly step: 'listing'; readonly objects: number }
+  | { readonly step: 'evicting'; readonly victims: readonly Victim[] }
+  | {
+      readonly step: 'downloading'
+      readonly writtenBytes: number
+      readonly totalBytes: number
+      readonly doneFiles: number
+      readonly totalFiles: number
+    }
+  | { readonly step: 'publishing' }
+
+export interface StageOptions {
+  readonly onProgress?: (progress: StageProgress) => void
+  readonly signal: AbortSignal
+}
+
+/** `lost`: another stager took over, look at the record again. */
+export type Staged =
+  | {
+      readonly outcome: 'ready'
+      readonly copy: Copy
+      readonly isNew: boolean
+      readonly downloaded?: Downloaded
+    }
+  | { readonly outcome: 'lost' }
+
+type StageTurn = Extract<Joined, { outcome: 'stage' }>
+
+/**
+ * Stages a dataset as its one stager: list → admit → download → publish → record says ready.
+ * Killed anywhere, the next stager goes on from what is on disk. On failure the use lease is released; what
+ * was downloaded stays as an abandoned staging if trying again could help, else everything goes.
+ */
+export async function stageDataset(
+  cache: Cache,
+  dataset: Dataset,
+  turn: StageTurn,
+  options: StageOptions,
+): Promise<Staged> {
+  const kept = keepStageLease(cache, turn, options.signal)
+  try {
+    const staged = await stage(cache, dataset, turn, { ...options, signal: kept.signal }, kept.report)
+    await kept.stop()
+    return staged
+  } catch (error) {
+    await kept.stop()
+    if (kept.isLost()) return { outcome: 'lost' }
+    const failure = describeDiskFailure(error, turn.copy.directory)
+    await endFailedStaging(cache, turn, failure, options.signal.aborted)
+    throw failure
+  }
+}
+
+async function stage(
+  cache: Cache,
+  dataset: Dataset,
+  turn: StageTurn,
+  options: StageOptions,
+  reportWritten: (writtenBytes: number) => void,
+): Promise<Staged> {
+  const { copy } = turn
+  const { signal, onProgress } = options
+  const published = copy.version === null ? undefined : copyDirectory(cache.root, copy.dataset, copy.version)
+  if (published !== undefined && (await isPublishedOnly(copy.directory, published))) {
+    return markReady(
+      cache,
+      turn,
+      published,
+      'published by a stager that was killed before it could say so',
+      {},
+    )
+  }
+  await saveNode(cache)
+  await mkdir(copy.directory, { recursive: true })
+  const source = await cache.openSource(dataset)
+  try {
+    const listing = await listIntoManifest({
+      source,
+      dataset,
+      copyDirectory: copy.directory,
+      signal,
+      onProgress: ({ objects }) => onProgress?.({ step: 'listing', objects }),
+    })
+    if (copy.state !== 'staging' || copy.version !== listing.version) {
+      const admitted = await admitListing(cache, turn, listing)
+      if (admitted.outcome === 'lost') return admitted
+      if (admitted.outcome === 'same-version') {
+        await discardDirectory(cache, copy.directory)
+        return { outcome: 'ready', copy: admitted.copy, isNew: false }
+      }
+      if (admitted.victims.length > 0) onProgress?.({ step: 'evicting', victims: admitted.victims })
+    }
+    const previousCopyDirectory = await findPreviousDirectory(cache, copy.dataset)
+    const downloaded = await downloadFiles({
+      source,
+      copyDirectory: copy.directory,
+      ...(previousCopyDirectory === undefined ? {} : { previousCopyDirectory }),
+      ...cache.transfer,
+      signal,
+      onProgress: ({ writtenBytes, doneFiles }) => {
+        reportWritten(writtenBytes)
+        onProgress?.({
+          step: 'downloading',
+          writtenBytes,
+          totalBytes: listing.contentBytes,
+          doneFiles,
+          totalFiles: listing.files,
+        })
+      },
+    })
+    onProgress?.({ step: 'publishing' })
+    const final = await publish(cache, copy, listing)
+    return await markReady(cache, turn, final, describeDownload(downloaded), { ...downloaded }, downloaded)
+  } finally {
+    await source.close()
+  }
+}
+
+/** Gives the copy its final name. A directory that nobody recorded may stand there: it goes first. */
+async function publish(cache: Cache, copy: Copy, listing: Listing): Promise<string> {
+  const finalDirectory = copyDirectory(cache.root, copy.dataset, listing.version)
+  await mkdir(dirname(finalDirectory), { recursive: true })
+  if (await exists(finalDirectory)) await discardDirectory(cache, finalDirectory)
+  await publishCopy({ copyDirectory: copy.directory, finalDirectory })
+  return finalDirectory
+}
+
+async function markReady(
+  cache: Cache,
+  turn: StageTurn,
+  directory: string,
+  reason: string,
+  detail: Readonly<Record<string, unknown>>,
+  downloaded?: Downloaded,
+): Promise<Staged> {
+  const measured = await measureCopy(directory)
+  const path = filesDirectory(directory)
+  const isReady = await cache.record.markReady(
+    {
+      copyId: turn.copy.copyId,
+      stageLeaseId: turn.stageLeaseId,
+      directory,
+      path,
+      chargedBytes: measured.diskBytes,
+      chargedInodes: measured.inodes,
+      reason,
+      detail,
+    },
+    cache.nowMs(),
+  )
+  if (!isReady) return { outcome: 'lost' }
+  const [copy] = await cache.record.listCopies({ copyId: turn.copy.copyId }, cache.nowMs())
+  if (copy === undefined) return { outcome: 'lost' }
+  return { outcome: 'ready', copy, isNew: true, ...(downloaded ? { downloaded } : {}) }
+}
+
+/** The newest ready copy of the dataset here: unchanged objects are taken from it. */
+async function findPreviousDirectory(cache: Cache, dataset: string): Promise<string | undefined> {
+  const copies = await cache.record.listCopies(
+    { dataset, node: cache.node, states: ['ready'] },
+    cache.nowMs(),
+  )
+  const newest = copies.toSorted((a, b) => (b.readyAtMs ?? 0) - (a.readyAtMs ?? 0))[0]
+  return newest && (await exists(newest.directory)) ? newest.directory : undefined
+}
+
+async function endFailedStaging(
+  cache: Cache,
+  turn: StageTurn,
+  error: unknown,
+  wasInterrupted: boolean,
+): Promise<void> {
+  const { copy, stageLeaseId, leaseId } = turn
+  const failure = isDscError(error) && !wasInterrupted ? error : undefined
+  const isHopeless = failure !== undefined && !failure.isRetryable
+  if (isHopeless) await discardDirectory(cache, copy.directory)
+  const hint = failure?.hint
+  await cache.record.endStaging(
+    {
+      copyId: copy.copyId,
+      stageLeaseId,
+      useLeaseId: leaseId,
+      isForgotten: isHopeless,
+      ...(failure ? { failure: { code: failure.code, message: failure.message, hint } } : {}),
+    },
+    cache.nowMs(),
+  )
+}
+
+function describeDownload(downloaded: Downloaded): string {
+  const verified = Object.entries(downloaded.verifiedBy)
+    .map(([method, files]) => `${files} by ${method}`)
+    .join(', ')
+  return `fetched ${downloaded.fetchedFiles} files, ${downloaded.fetchedBytes} bytes; reused ${downloaded.reusedBytes} bytes; verified ${verified || 'nothing'}`
+}
+
+/** A stager was killed after the rename and before the record: only the published directory is there. */
+async function isPublishedOnly(stagingDirectory: string, published: string): Promise<boolean> {
+  return !(await exists(stagingDirectory)) && (await exists(published))
+}
+
+async function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  )
+}
+
+/** The failure that interrupts a wait or a download on SIGINT and SIGTERM. */
+export function interrupted(signal: AbortSignal): DscError {
+  return new DscError('INTERRUPTED', `stopped by ${String(signal.reason)}`, {
+    hint: 'run the same command again: it goes on where it stopped',
+  })
+}

@@ -1,0 +1,79 @@
+import { redactUrl } from '../failure/redact.js'
+import type { CopyUse } from '../model/copy.js'
+import type { RecordEvent } from '../model/record-event.js'
+import type { LeaseStatus, NodeStatus, StatusSnapshot, TransferStatus } from './plan/compose-status.js'
+
+/** What `dsc status --json` prints. Scripts rely on the names: fields are only ever added. Times are ISO 8601, UTC. */
+export function describeStatus(snapshot: StatusSnapshot) {
+  return {
+    takenAt: formatTime(snapshot.takenAtMs),
+    record: snapshot.recordLocation,
+    nodes: snapshot.nodes.map(describeNode),
+    copies: snapshot.copies.map(describeCopy),
+    leases: snapshot.leases.map(describeLease),
+    transfers: snapshot.transfers.map(describeTransfer),
+    events: snapshot.events.map(describeEvent),
+  }
+}
+
+export function describeCopy(copy: CopyUse) {
+  return {
+    dataset: copy.dataset,
+    version: copy.version,
+    node: copy.node,
+    state: copy.state,
+    bytes: copy.chargedBytes,
+    lastTask: copy.lastTask,
+    locked: copy.lock !== null,
+    referenceCount: copy.referenceCount,
+    lastUsedAt: formatTime(copy.lastUsedAtMs),
+    copyId: copy.copyId,
+    path: copy.path,
+    origin: copy.origin,
+    source: copy.source === null ? null : redactUrl(copy.source.source),
+    files: copy.files,
+    contentBytes: copy.contentBytes,
+    writtenBytes: copy.writtenBytes,
+    lock: copy.lock && { by: copy.lock.by, reason: copy.lock.reason, at: formatTime(copy.lock.atMs) },
+    createdAt: formatTime(copy.createdAtMs),
+    readyAt: copy.readyAtMs === null ? null : formatTime(copy.readyAtMs),
+  }
+}
+
+export function describeLease(lease: LeaseStatus) {
+  return {
+    leaseId: lease.leaseId,
+    dataset: lease.dataset,
+    node: lease.node,
+    copyId: lease.copyId,
+    task: lease.task,
+    purpose: lease.purpose,
+    holder: lease.holder,
+    createdAt: formatTime(lease.createdAtMs),
+    renewedAt: formatTime(lease.renewedAtMs),
+    expiresAt: lease.expiresAtMs === null ? null : formatTime(lease.expiresAtMs),
+  }
+}
+
+export function describeEvent(event: RecordEvent) {
+  const { atMs, ...rest } = event
+  return { ...rest, at: formatTime(atMs) }
+}
+
+function describeNode(node: NodeStatus) {
+  const { seenAtMs, ...rest } = node
+  return { ...rest, seenAt: formatTime(seenAtMs) }
+}
+
+function describeTransfer(transfer: TransferStatus) {
+  const { startedAtMs, source, ...rest } = transfer
+  return {
+    ...rest,
+    source: source === null ? null : redactUrl(source),
+    startedAt: formatTime(startedAtMs),
+  }
+}
+
+function formatTime(ms: number): string {
+  return new Date(ms).toISOString()
+}

@@ -1,0 +1,120 @@
+import { DscError } from '../failure/dsc-error.js'
+import type { Copy } from '../model/copy.js'
+import { identifyProcess } from '../platform/processes.js'
+import type { Cache } from './cache.js'
+import { type Repair, repairCopy } from './repair-copy.js'
+import { type Damage, verifyCopy } from './verify-copy.js'
+
+/** One copy as verification found it. `repaired` is null when nothing was to be repaired, or not asked for. */
+export interface VerifiedDataset {
+  readonly dataset: string
+  readonly version: string | null
+  readonly path: string
+  readonly checkedFiles: number
+  readonly checkedBytes: number
+  readonly damages: readonly Damage[]
+  readonly repaired: Repair | null
+}
+
+/**
+ * Reads every byte of the ready copies of the named datasets (all, if none is named) and, if asked, fetches again
+ * what is damaged. A lease keeps each copy from being evicted under the reader. Rejects with COPY_NOT_FOUND.
+ */
+export async function verifyDataset(
+  cache: Cache,
+  names: readonly string[],
+  options: {
+    readonly isRepair: boolean
+    readonly signal: AbortSignal
+    readonly onProgress: (dataset: string, checkedFiles: number, checkedBytes: number) => void
+  },
+): Promise<readonly VerifiedDataset[]> {
+  const ready = await cache.record.listCopies({ node: cache.node, states: ['ready'] }, cache.nowMs())
+  for (const name of names) {
+    if (!ready.some(({ dataset }) => dataset === name)) {
+      throw new DscError('COPY_NOT_FOUND', `${name} has no copy on node ${cache.node}`, {
+        hint: `dsc prepare ${name}`,
+      })
+    }
+  }
+  const verified: VerifiedDataset[] = []
+  for (const copy of ready) {
+    if (names.length > 0 && !names.includes(copy.dataset)) continue
+    const leaseId = await leaseForReading(cache, copy)
+    if (leaseId === undefined) continue
+    try {
+      verified.push(await verifyOne(cache, copy, options))
+    } finally {
+      await cache.record.releaseUses({ leaseId }, cache.nowMs())
+    }
+  }
+  return verified
+}
+
+async function verifyOne(
+  cache: Cache,
+  copy: Copy,
+  options: Parameters<typeof verifyDataset>[2],
+): Promise<VerifiedDataset> {
+  const { dataset, version, path } = copy
+  const { damages, ...checked } = await verifyCopy({
+    copyDirectory: copy.directory,
+    signal: options.signal,
+    onProgress: ({ checkedFiles, checkedBytes }) => options.onProgress(dataset, checkedFiles, checkedBytes),
+  })
+  const found = { dataset, version, path, ...checked, damages }
+  const event = { atMs: cache.nowMs(), node: cache.node, dataset, copyId: copy.copyId, task: 'dsc verify' }
+  if (damages.length === 0) return { ...found, repaired: null }
+  await cache.record.addEvent({
+    ...event,
+    kind: 'damaged',
+    reason: `${damages.length} files differ from the manifest, first ${damages[0]!.path} (${damages[0]!.problem})`,
+    detail: { damages: damages.slice(0, 100) },
+  })
+  if (!options.isRepair) return { ...found, repaired: null }
+  const repaired = await repairOne(cache, copy, damages, options.signal)
+  await cache.record.addEvent({
+    ...event,
+    kind: 'repaired',
+    reason: `fetched ${repaired.fetchedBytes} bytes for ${repaired.repairedFiles} files, removed ${repaired.removedFiles}`,
+    detail: { ...repaired },
+  })
+  return { ...found, repaired }
+}
+
+async function repairOne(
+  cache: Cache,
+  copy: Copy,
+  damages: readonly Damage[],
+  signal: AbortSignal,
+): Promise<Repair> {
+  if (copy.source === null) {
+    throw new DscError(
+      'COPY_DAMAGED',
+      `${copy.dataset} is damaged, and no source is known to repair it from`,
+      {
+        hint: `dsc adopt ${copy.path} --name ${copy.dataset} --source s3://bucket/prefix/`,
+      },
+    )
+  }
+  const source = await cache.openSource(copy.source)
+  try {
+    const { stallTimeoutMs } = cache.transfer
+    return await repairCopy({
+      source,
+      copyDirectory: copy.directory,
+      damages,
+      signal,
+      ...(stallTimeoutMs === undefined ? {} : { stallTimeoutMs }),
+    })
+  } finally {
+    await source.close()
+  }
+}
+
+/** A `transfer` lease counts as a reference but leaves last task and last use alone. */
+async function leaseForReading(cache: Cache, copy: Copy): Promise<string | undefined> {
+  const holder = identifyProcess(process.pid) ?? { kind: 'ttl' as const }
+  const lease = { task: `dsc verify:${process.pid}`, holder, expiresAtMs: null }
+  return cache.record.leaseCopy(copy.copyId, 'transfer', lease, cache.nowMs())
+}

@@ -1,0 +1,21 @@
+import { opendir } from 'node:fs/promises'
+import { join } from 'node:path'
+
+export interface TreeEntry {
+  /** Absolute. */
+  readonly path: string
+  readonly kind: 'file' | 'directory' | 'other'
+}
+
+/** Everything below a directory, folders before what is in them; symlinks are named, never followed. */
+export async function* walkTree(directory: string): AsyncGenerator<TreeEntry> {
+  const folders = [directory]
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    for await (const entry of await opendir(folder, { bufferSize: 256 })) {
+      const path = join(folder, entry.name)
+      const kind = entry.isDirectory() ? 'directory' : entry.isFile() ? 'file' : 'other'
+      if (kind === 'directory') folders.push(path)
+      yield { path, kind }
+    }
+  }
+}

@@ -1,0 +1,38 @@
+import { useEffect, useState } from 'react'
+import type { CopyUse } from '../../model/copy.js'
+import type { RecordEvent } from '../../model/record-event.js'
+import type { StatusSnapshot } from '../../stage/plan/compose-status.js'
+
+/** Cursor keys that repeat faster than this do not read the history of each copy they pass. */
+const SETTLE_MS = 120
+
+/** Reads the events of the copy that shows, again whenever something new happened; undefined while unknown. */
+export function useCopyHistory(
+  readHistory: (copyId: string, dataset: string) => Promise<readonly RecordEvent[]>,
+  copy: CopyUse | undefined,
+  snapshot: StatusSnapshot | undefined,
+): readonly RecordEvent[] | undefined {
+  const [known, setKnown] = useState<{ copyId: string; events: readonly RecordEvent[] }>()
+  const copyId = copy?.copyId
+  const dataset = copy?.dataset
+  const newest = snapshot?.events[0]?.sequence
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `newest` is why the history is read again
+  useEffect(() => {
+    if (copyId === undefined || dataset === undefined) return
+    let isStopped = false
+    const timer = setTimeout(() => {
+      readHistory(copyId, dataset).then(
+        (events) => {
+          if (!isStopped) setKnown({ copyId, events })
+        },
+        // The reader of the status shows the same trouble in the title.
+        () => {},
+      )
+    }, SETTLE_MS)
+    return () => {
+      isStopped = true
+      clearTimeout(timer)
+    }
+  }, [readHistory, copyId, dataset, newest])
+  return known && known.copyId === copyId ? known.events : undefined
+}

@@ -1,0 +1,52 @@
+import { render } from 'ink'
+import type { RecordEvent } from '../model/record-event.js'
+import type { StatusReader } from '../stage/status-reader.js'
+import { StatusApp } from './components/status-app.js'
+import type { StatusActions } from './status-actions.js'
+import { chooseGlyphs } from './view/glyphs.js'
+
+export interface StatusScreenOptions {
+  readonly reader: StatusReader
+  readonly readHistory: (copyId: string, dataset: string) => Promise<readonly RecordEvent[]>
+  readonly actions: StatusActions
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly nowMs: () => number
+  /** Time between two reads of the record. Default 500 ms. */
+  readonly intervalMs?: number
+  /** Closes the screen and gives the terminal back. */
+  readonly signal: AbortSignal
+}
+
+/** Takes over the terminal until the user quits or `signal` aborts; rejects if a component throws. */
+export async function showStatusScreen(options: StatusScreenOptions): Promise<void> {
+  const screen = render(
+    <StatusApp
+      reader={options.reader}
+      readHistory={options.readHistory}
+      actions={options.actions}
+      intervalMs={options.intervalMs ?? 500}
+      nowMs={options.nowMs}
+      glyphs={chooseGlyphs(options.environment)}
+      isColoured={!options.environment.NO_COLOR}
+    />,
+    {
+      alternateScreen: true,
+      // Said, not guessed: ink takes a terminal for a log where the variable CI is set.
+      interactive: true,
+      incrementalRendering: true,
+      exitOnCtrlC: false,
+    },
+  )
+  const close = () => screen.unmount()
+  options.signal.addEventListener('abort', close, { once: true })
+  if (options.signal.aborted) close()
+  // A terminal that was closed answers every write with EIO: that ends the screen, it is no crash. The
+  // listeners stay, because what is written while the command ends meets the same terminal.
+  process.stdout.on('error', close)
+  process.stderr.on('error', () => {})
+  try {
+    await screen.waitUntilExit()
+  } finally {
+    options.signal.removeEventListener('abort', close)
+  }
+}

@@ -1,0 +1,61 @@
+/** How wide a column wants to be, and what gives way first. */
+export interface ColumnSpec {
+  readonly title: string
+  readonly align?: 'left' | 'right'
+  /** Cells that it takes when there is room. */
+  readonly width: number
+  /** Least cells before it is dropped; default: `width`, it never shrinks. */
+  readonly minWidth?: number
+  /** Columns with the highest number are dropped first; without one a column stays. */
+  readonly dropOrder?: number
+  /** Share of the room that is left over. */
+  readonly grow?: number
+}
+
+/** A column as it is drawn. */
+export interface PlacedColumn {
+  /** Index in the specification. */
+  readonly index: number
+  readonly width: number
+}
+
+/**
+ * Fits columns into `totalWidth` cells with `gap` cells between them. Depends on the widths only, never on what
+ * scrolls by, so that columns stay where they are.
+ */
+export function layoutColumns(
+  specs: readonly ColumnSpec[],
+  totalWidth: number,
+  gap: number,
+): readonly PlacedColumn[] {
+  const kept = specs.map((spec, index) => ({ spec, index, width: spec.width }))
+  const excess = () =>
+    kept.reduce((sum, column) => sum + column.width, 0) + gap * (kept.length - 1) - totalWidth
+  const least = () =>
+    kept.reduce((sum, column) => sum + (column.spec.minWidth ?? column.spec.width), 0) +
+    gap * (kept.length - 1)
+
+  while (least() > totalWidth && kept.some((column) => column.spec.dropOrder !== undefined)) {
+    const first = kept.reduce((a, b) => ((b.spec.dropOrder ?? -1) > (a.spec.dropOrder ?? -1) ? b : a))
+    kept.splice(kept.indexOf(first), 1)
+  }
+  while (excess() > 0) {
+    const shrinkable = kept.filter((column) => column.width > (column.spec.minWidth ?? column.spec.width))
+    const widest = shrinkable.toSorted((a, b) => b.width - a.width)[0]
+    if (widest === undefined) break
+    widest.width -= 1
+  }
+  const growing = kept.reduce((sum, column) => sum + (column.spec.grow ?? 0), 0)
+  const spare = -excess()
+  if (spare > 0 && growing > 0) {
+    let given = 0
+    let shares = 0
+    for (const column of kept) {
+      shares += column.spec.grow ?? 0
+      const upTo = Math.floor((spare * shares) / growing)
+      column.width += upTo - given
+      given = upTo
+    }
+  }
+  return kept.map(({ index, width }) => ({ index, width }))
+}

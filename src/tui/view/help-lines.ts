@@ -1,0 +1,32 @@
+import { type Line, span } from './styled-line.js'
+
+const KEYS: readonly (readonly [string, string])[] = [
+  ['up down, k j', 'move the cursor'],
+  ['PgUp PgDn', 'move by a page (also Space)'],
+  ['Home End, g G', 'first row, last row'],
+  ['Tab, 1 to 5', 'copies, leases, transfers, events, nodes'],
+  ['/', 'filter every list by words; Esc clears it'],
+  ['s', 'sort copies by name, size, last use, leases'],
+  ['Enter', 'look inside a copy: leases, lock, history; Esc goes back'],
+  ['l  u', 'lock, unlock the copy: a locked copy is never evicted'],
+  ['e', 'evict the copy, after a question'],
+  ['p', 'prepare a dataset on this node'],
+  ['r', 'read the record now'],
+  ['q, Ctrl-C', 'quit;  Ctrl-Z  suspend'],
+]
+
+const NOTES = [
+  'KEPT BY says what keeps a copy from being evicted: leases of tasks, a lock,',
+  'its stager, or having no remote source. "-" means idle: it may go when',
+  'another dataset needs the room.',
+]
+
+/** What the keys do. */
+export function drawHelp(): readonly Line[] {
+  return [
+    [span('Keys', { isBold: true })],
+    ...KEYS.map(([keys, meaning]): Line => [span(`  ${keys.padEnd(16)}`, { color: 'cyan' }), span(meaning)]),
+    [],
+    ...NOTES.map((text): Line => [span(text, { isDim: true })]),
+  ]
+}

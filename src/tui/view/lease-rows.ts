@@ -1,0 +1,67 @@
+import { formatHolder, isLeaseLive } from '../../model/lease.js'
+import type { StatusSnapshot } from '../../stage/plan/compose-status.js'
+import type { ColumnSpec } from './column-layout.js'
+import { formatSpan } from './format-cells.js'
+import { type ListRows, matchesFilter, widthOf } from './list-rows.js'
+import { span } from './styled-line.js'
+
+function planColumns(snapshot: StatusSnapshot): readonly ColumnSpec[] {
+  const { leases } = snapshot
+  const task = widthOf(
+    leases.values().map((lease) => lease.task),
+    4,
+    40,
+  )
+  const name = widthOf(
+    leases.values().map((lease) => lease.dataset),
+    7,
+    60,
+  )
+  const node = widthOf(
+    leases.values().map((lease) => lease.node),
+    4,
+    24,
+  )
+  return [
+    { title: 'TASK', width: task, minWidth: Math.min(task, 20), grow: 1 },
+    { title: 'DATASET', width: name, minWidth: Math.min(name, 20), grow: 1 },
+    { title: 'NODE', width: node, minWidth: Math.min(node, 10), dropOrder: 2 },
+    { title: 'FOR', width: 8 },
+    { title: 'SINCE', width: 5, align: 'right' },
+    { title: 'ENDS IN', width: 7, align: 'right' },
+    { title: 'HOLDER', width: 28, minWidth: 10, grow: 1, dropOrder: 3 },
+  ]
+}
+
+/** The leases that match the filter, as the record orders them. */
+export function listLeaseRows(snapshot: StatusSnapshot, filter: string): ListRows {
+  const leases =
+    filter === ''
+      ? snapshot.leases
+      : snapshot.leases.filter((lease) =>
+          matchesFilter(filter, [lease.task, lease.dataset, lease.node, lease.purpose, formatHolder(lease)]),
+        )
+  return {
+    tab: 'leases',
+    columns: planColumns(snapshot),
+    keys: leases.map((lease) => lease.leaseId),
+    total: snapshot.leases.length,
+    copyIdAt: (index) => leases[index]?.copyId,
+    drawAt: (index, _widths, { nowMs }) => {
+      const lease = leases[index]!
+      const isLive = isLeaseLive(lease, nowMs)
+      const ends =
+        lease.expiresAtMs === null ? '-' : isLive ? formatSpan(lease.expiresAtMs - nowMs) : 'expired'
+      return [
+        span(lease.task),
+        span(lease.dataset),
+        span(lease.node),
+        span(lease.purpose, lease.purpose === 'use' ? {} : { color: 'cyan' }),
+        span(formatSpan(nowMs - lease.createdAtMs)),
+        span(ends, isLive ? {} : { color: 'red' }),
+        span(lease.holder.kind === 'ttl' ? 'ttl' : formatHolder(lease), { isDim: true }),
+      ]
+    },
+    emptyText: filter === '' ? 'No leases: nobody uses a dataset' : 'No lease matches the filter',
+  }
+}

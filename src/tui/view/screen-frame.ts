@@ -1,0 +1,164 @@
+import { STATUS_EVENTS, type StatusSnapshot } from '../../stage/plan/compose-status.js'
+import { formatClock, formatCount, formatSpan } from './format-cells.js'
+import type { DrawContext, ListRows, Tab } from './list-rows.js'
+import { TABS } from './list-rows.js'
+import type { ScreenState } from './screen-state.js'
+import { fitLine, type Line, lineText, type Span, span, spreadLine } from './styled-line.js'
+import { cellWidth, fitText, wrapText } from './text-cells.js'
+
+/** A record that cannot be read at present. */
+export interface ReadProblem {
+  readonly message: string
+  /** Since when, Unix epoch in ms. */
+  readonly sinceMs: number
+}
+
+/** The first line: which record, how fresh. A record that cannot be read is said here, in red. */
+export function drawTitle(
+  snapshot: StatusSnapshot | undefined,
+  problem: ReadProblem | undefined,
+  width: number,
+  context: DrawContext,
+): Line {
+  const clock = span(` ${formatClock(context.nowMs, context.utcOffsetMinutes)} `)
+  const name = span(' dsc status ', { isBold: true })
+  if (problem) {
+    const since = formatSpan(context.nowMs - problem.sinceMs)
+    const text = ` unreachable for ${since}, retrying: ${problem.message}`
+    return spreadLine([name, span(fitText(text, cellWidth(text)), { color: 'red' })], [clock], width)
+  }
+  const where = snapshot ? ` ${snapshot.recordLocation}` : ' reading the record'
+  return spreadLine([name, span(where, { isDim: true })], [clock], width)
+}
+
+const NAMES: Readonly<Record<Tab, string>> = {
+  copies: 'Copies',
+  leases: 'Leases',
+  transfers: 'Transfers',
+  events: 'Events',
+  nodes: 'Nodes',
+}
+
+/** The tabs with their counts; at the right the filter. */
+export function drawTabs(
+  state: ScreenState,
+  rows: ListRows,
+  snapshot: StatusSnapshot,
+  width: number,
+  context: DrawContext,
+): Line {
+  const counts: Readonly<Record<Tab, number>> = {
+    copies: snapshot.copies.length,
+    leases: snapshot.leases.length,
+    transfers: snapshot.transfers.length,
+    events: snapshot.events.length,
+    nodes: snapshot.nodes.length,
+  }
+  const isCut = (tab: Tab) => tab === 'events' && counts.events >= STATUS_EVENTS
+  const draw = (isShort: boolean): Span[] =>
+    TABS.flatMap((tab, at) => {
+      const name = isShort ? NAMES[tab].slice(0, 5) : NAMES[tab]
+      const text = ` ${at + 1} ${name} ${counts[tab].toLocaleString('en-US')}${isCut(tab) ? '+' : ''} `
+      return [tab === state.tab ? span(text, { isInverse: true, isBold: true }) : span(text)]
+    })
+  const right = drawFilter(state, rows, context)
+  const room = width - cellWidth(lineText(right))
+  const left = draw(false)
+  return spreadLine(cellWidth(lineText(left)) <= room ? left : draw(true), right, width)
+}
+
+function drawFilter(state: ScreenState, rows: ListRows, context: DrawContext): Line {
+  if (state.filter === '' && state.mode.kind !== 'filter') {
+    return state.tab === 'copies' && state.sort !== 'name' ? [span(`by ${state.sort} `, { isDim: true })] : []
+  }
+  const found = `${rows.keys.length.toLocaleString('en-US')} of ${rows.total.toLocaleString('en-US')} `
+  const shown =
+    cellWidth(state.filter) > 20 ? fitText(state.filter, 20, 'left', context.glyphs.ellipsis) : state.filter
+  return [span(`/${shown} `, { color: 'yellow' }), span(found, { isDim: true })]
+}
+
+const MESSAGE_LINES = 4
+
+/** The last line: a question, the outcome of an action, or the keys. A long outcome takes up to four lines. */
+export function drawFooter(state: ScreenState, width: number): readonly Line[] {
+  const asks = !['browse', 'detail', 'help'].includes(state.mode.kind)
+  if (!state.message || asks) return [drawLastLine(state, width)]
+  const look = state.message.isError
+    ? ({ color: 'red', isBold: true } as const)
+    : ({ color: 'green' } as const)
+  const texts = wrapText(state.message.text, width - 2)
+  return texts.slice(0, MESSAGE_LINES).map((text) => fitLine([span(` ${text}`, look)], width))
+}
+
+function drawLastLine(state: ScreenState, width: number): Line {
+  const ask = (question: string, text: string): Line => {
+    // What is typed stays in sight at its end.
+    const room = Math.max(1, width - cellWidth(question) - 3)
+    const typed = [...text].slice(-room).join('')
+    return fitLine(
+      [span(` ${question} `, { color: 'yellow', isBold: true }), span(typed), span(' ', { isInverse: true })],
+      width,
+    )
+  }
+  switch (state.mode.kind) {
+    case 'filter':
+      return ask('filter:', state.filter)
+    case 'ask-dataset':
+      return ask('prepare dataset:', state.mode.text)
+    case 'ask-lock-reason':
+      return ask(`lock ${state.mode.dataset}, because:`, state.mode.text)
+    case 'confirm-evict':
+      return fitLine([span(` ${state.mode.question} `, { color: 'red', isBold: true })], width)
+    default:
+  }
+  const keys =
+    state.mode.kind === 'detail'
+      ? ['Esc back', 'l lock', 'u unlock', 'e evict', '? help', 'q quit']
+      : state.mode.kind === 'help'
+        ? ['any key: closes']
+        : [
+            'Enter look',
+            '/ filter',
+            's sort',
+            'Tab list',
+            'l u lock',
+            'e evict',
+            'p prepare',
+            '? help',
+            'q quit',
+          ]
+  return fitLine(drawKeys(keys, width), width)
+}
+
+/** As many keys as fit; the last two, help and quit, are kept. */
+function drawKeys(keys: readonly string[], width: number): Line {
+  const kept = [...keys]
+  const textOf = () => kept.reduce((sum, key) => sum + key.length + 2, 0)
+  while (textOf() > width && kept.length > 2) kept.splice(Math.min(3, kept.length - 3), 1)
+  return kept.flatMap((key) => {
+    const space = key.lastIndexOf(' ')
+    return [
+      span(` ${key.slice(0, space)}`, { color: 'cyan', isBold: true }),
+      span(`${key.slice(space)} `, { isDim: true }),
+    ]
+  })
+}
+
+/** A rule with a title in it. */
+export function drawRule(title: string, width: number, context: DrawContext): Line {
+  const lead = context.glyphs.rule.repeat(2)
+  const text = ` ${title} `
+  const rest = Math.max(0, width - 2 - cellWidth(text))
+  return fitLine(
+    [span(lead, { isDim: true }), span(text), span(context.glyphs.rule.repeat(rest), { isDim: true })],
+    width,
+  )
+}
+
+/** `3 nodes more`, for what does not fit. */
+export function drawMore(count: number, noun: string, width: number): Line {
+  return fitLine(
+    [span(`  and ${formatCount(count, `${noun} more`, `${noun}s more`)}`, { isDim: true })],
+    width,
+  )
+}

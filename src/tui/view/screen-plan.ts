@@ -1,0 +1,56 @@
+import type { StatusSnapshot } from '../../stage/plan/compose-status.js'
+import type { ScreenState } from './screen-state.js'
+
+/** Cells of the terminal. */
+export interface ScreenSize {
+  readonly columns: number
+  readonly rows: number
+}
+
+/** How the rows and columns of the screen are shared out. */
+export interface ScreenPlan {
+  /** Rows of nodes, without their heading; 0 = the section is left out. */
+  readonly nodeRows: number
+  /** Rows of downloads above the list; 0 = left out. */
+  readonly transferRows: number
+  /** Rows of the list, without its heading. */
+  readonly listHeight: number
+  /** Cells of the pane beside the list that shows the copy under the cursor; 0 = none. */
+  readonly sideColumns: number
+  /** Rows of events under the list; 0 = left out. */
+  readonly eventRows: number
+}
+
+const WIDE_COLUMNS = 150
+const TALL_ROWS = 32
+
+/**
+ * Shares out the screen. The list always has rows; what it does not need is never taken from it first:
+ * events show on tall screens only, and on short ones nodes and downloads shrink.
+ */
+export function planScreen(
+  snapshot: Pick<StatusSnapshot, 'nodes' | 'transfers'>,
+  state: ScreenState,
+  size: ScreenSize,
+): ScreenPlan {
+  const { rows, columns } = size
+  const isTall = rows >= TALL_ROWS
+  const sideColumns =
+    columns >= WIDE_COLUMNS && state.tab !== 'nodes' ? Math.min(80, Math.floor(columns * 0.36)) : 0
+  const isLookingInside = state.detailCopyId !== undefined && sideColumns === 0
+  const mostNodes = rows < 12 ? 0 : isTall ? Math.floor(rows / 6) : 3
+  const nodeRows =
+    state.tab === 'nodes' || isLookingInside ? 0 : Math.min(Math.max(1, snapshot.nodes.length), mostNodes)
+  const mostTransfers = rows < 16 ? 0 : isTall ? Math.floor(rows / 8) : 3
+  const transferRows =
+    state.tab === 'transfers' || isLookingInside ? 0 : Math.min(snapshot.transfers.length, mostTransfers)
+  const eventRows = isTall && state.tab !== 'events' && !isLookingInside ? Math.floor(rows / 6) : 0
+  const taken =
+    1 + // title
+    (nodeRows > 0 ? nodeRows + 1 : 0) +
+    (transferRows > 0 ? transferRows + 1 : 0) +
+    2 + // tabs and heading
+    (eventRows > 0 ? eventRows + 1 : 0) +
+    1 // footer
+  return { nodeRows, transferRows, listHeight: Math.max(1, rows - taken), sideColumns, eventRows }
+}
