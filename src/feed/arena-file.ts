@@ -1,5 +1,6 @@
+import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { closeSync, ftruncateSync, openSync, readSync, statfsSync, unlinkSync, writeSync } from 'node:fs'
+import { closeSync, ftruncateSync, openSync, readSync, statfsSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { DscError } from '../failure/dsc-error.js'
 import { writeFully } from './write-fully.js'
@@ -16,8 +17,6 @@ export interface ArenaFile {
   /** Carries bytes towards the start; the ranges may overlap. */
   readonly move: (from: number, to: number, length: number) => void
   read(target: Uint8Array, at: number): void
-  /** Touches pages of [from, to), which must hold nothing, so that the first use of them is not slow. */
-  prefault(from: number, to: number): void
   /** Fills `length` bytes with 0xDB. */
   poison(at: number, length: number): void
   close(): void
@@ -50,7 +49,13 @@ export function openArenaFile(folder: string, bytes: number): ArenaFile {
   const nonce = randomBytes(16).toString('hex')
   writeFully(fd, Buffer.from(nonce), 0)
   const scratch = Buffer.alloc(CHUNK_BYTES)
-  const zeros = Buffer.alloc(CHUNK_BYTES)
+  // First touches of tmpfs pages run at 0.4 GB/s here, later ones at 5; fallocate(1) touches them all meanwhile, and
+  // leaves what is there. Without that program the first epoch pays.
+  const reserving = spawn('fallocate', ['-l', String(ARENA_BASE + bytes), `/proc/${process.pid}/fd/${fd}`], {
+    stdio: 'ignore',
+  })
+  reserving.on('error', () => {})
+  reserving.unref()
   return {
     fd,
     bytes,
@@ -64,11 +69,10 @@ export function openArenaFile(folder: string, bytes: number): ArenaFile {
       }
     },
     read: (target, at) => void readSync(fd, target, 0, target.length, at),
-    prefault(from, to) {
-      for (let at = from; at < to; at += CHUNK_BYTES)
-        writeSync(fd, zeros, 0, Math.min(CHUNK_BYTES, to - at), at)
-    },
     poison: (at, length) => writeFully(fd, Buffer.alloc(length, 0xdb), at),
-    close: () => closeSync(fd),
+    close() {
+      reserving.kill()
+      closeSync(fd)
+    },
   }
 }
