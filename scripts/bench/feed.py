@@ -81,7 +81,11 @@ def measure(row, folder, mode, rounds=2, compute_ms=0.0, options=(), nodes=2):
             environment["BENCH_STORAGE_PIDS"] = ",".join(str(process.pid) for process in storage)
         environment["BENCH_FEED_OPTIONS"] = json.dumps(options)
         command = [sys.executable, str(HERE / "feed_rows.py"), row, str(folder), mode, str(rounds), str(compute_ms)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+        try:
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180)
+        except subprocess.TimeoutExpired:
+            print(f"{row}: not done after 180 s", file=sys.stderr)
+            return None
         for line in done.stdout.splitlines():
             if line.startswith("RESULT "):
                 return json.loads(line[7:])

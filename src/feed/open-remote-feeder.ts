@@ -4,15 +4,20 @@ import type { SampleLayout } from './plan/sample-placement.js'
 import type { SampleFolder } from './samples/index-samples.js'
 import type { SampleTable } from './samples/sample-table.js'
 import { createLocalSource } from './sources/local-source.js'
+import { createRangeSource, type RangeReader } from './sources/range-source.js'
 import { createRemoteSource } from './sources/remote-source.js'
 import { connectStorage, type StorageAddress } from './storage/storage-client.js'
+
+/** What is read when no storage node can give a sample. */
+export type RemoteFallback =
+  | { readonly kind: 'folder'; readonly folder: Pick<SampleFolder, 'root' | 'table'> }
+  | { readonly kind: 'ranges'; readonly reader: RangeReader }
 
 export interface RemoteOptions {
   /** With layout `striped`, node i of the list holds the samples s with s mod N = i. */
   readonly nodes: readonly StorageAddress[]
   readonly layout: SampleLayout
-  /** A folder with the same samples, read when no node can give one. */
-  readonly fallback: SampleFolder | undefined
+  readonly fallback: RemoteFallback | undefined
   readonly token: string | undefined
 }
 
@@ -22,9 +27,10 @@ export async function openRemoteFeeder(
   settings: FeedSettings,
 ): Promise<OpenedFeeder> {
   const { nodes, layout, fallback, token } = options
-  const table = fallback?.table ?? (await fetchTable(nodes, token))
+  const folder = fallback?.kind === 'folder' ? fallback.folder : undefined
+  const table = folder?.table ?? (await fetchTable(nodes, token))
   await checkNodes(options, table)
-  const readerFolder = fallback && { root: fallback.root, tableBytes: fallback.table.bytes }
+  const readerFolder = folder && { root: folder.root, tableBytes: folder.table.bytes }
   return openFeeder(table, settings, readerFolder, ({ pool, arenaFile }) =>
     createRemoteSource({
       table,
@@ -32,7 +38,11 @@ export async function openRemoteFeeder(
       addresses: nodes,
       arenaFd: arenaFile.fd,
       token,
-      fallback: fallback && createLocalSource(fallback.root, table, pool),
+      fallback: folder
+        ? createLocalSource(folder.root, table, pool)
+        : fallback?.kind === 'ranges'
+          ? createRangeSource({ table, arenaFd: arenaFile.fd, reader: fallback.reader })
+          : undefined,
       nowMs: () => performance.now(),
     }),
   )

@@ -86,7 +86,7 @@ test('when all nodes are gone the fallback takes over without a change of order'
   const node = await serve(context, folder)
   const counters = await readAll(
     context,
-    { nodes: [node], layout: 'full', fallback: folder, token: undefined },
+    { nodes: [node], layout: 'full', fallback: { kind: 'folder', folder }, token: undefined },
     (step) => step === 7 && node.close(),
   )
   assert.ok(counters.fallback_samples! > 0)
@@ -160,7 +160,10 @@ for (const { name, change } of [
     const other = await makeFolder(context)
     if (change === 'fingerprint') other.table.bytes[50]! ^= 1
     const { openSampleTable } = await import('./samples/sample-table.js')
-    const fallback = { ...other, table: openSampleTable(other.table.bytes) }
+    const fallback = {
+      kind: 'folder',
+      folder: { ...other, table: openSampleTable(other.table.bytes) },
+    } as const
     const token = change === 'token' ? 'wrong' : 'right'
     await assert.rejects(
       openRemoteFeeder({ nodes: [node], layout: 'striped', fallback, token }, { memoryBytes: 2 ** 20 }),

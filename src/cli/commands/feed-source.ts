@@ -42,7 +42,10 @@ export function withFeedOptions(command: Command): Command {
     .addOption(
       new Option('--layout <layout>', 'how samples lie on the nodes').choices(SAMPLE_LAYOUTS).default('full'),
     )
-    .option('--fallback <folder>', 'where to read what no storage node can give')
+    .option(
+      '--fallback <dataset>',
+      'a folder, or a dataset whose source is read, when no storage node can give a sample',
+    )
     .option('--seed <n>', 'seed of the order', parseWholeNumber, 0)
     .addOption(new Option('--order <kind>', 'how an epoch is ordered').choices(ORDER_KINDS))
     .option('--memory <size>', 'memory of the feed (default: 256MiB)', parseMemory)
@@ -81,7 +84,11 @@ export async function openFeedOf(
   }
   if (options.from) {
     const { openRemoteFeeder } = await import('../../feed/open-remote-feeder.js')
-    const fallback = options.fallback === undefined ? undefined : await index(options.fallback)
+    const { openFallback } = await import('./feed-fallback.js')
+    const fallback =
+      options.fallback === undefined
+        ? undefined
+        : await openFallback(context, options.fallback, options.split, index)
     const token = context.environment.DSC_FEED_TOKEN
     return openRemoteFeeder({ nodes: options.from, layout: options.layout, fallback, token }, settings)
   }
