@@ -108,6 +108,11 @@ const VERBS: readonly Verb[] = [
     summary: 'plan, measure and run the exchange of gradients between ranks',
     load: async () => (await import('./commands/exchange.js')).exchangeCommand,
   },
+  {
+    name: 'feed',
+    summary: 'feed shuffled samples from node disks to training processes',
+    load: async () => (await import('./commands/feed.js')).feedCommand,
+  },
 ]
 
 /** Options that stand before or after any verb. */

@@ -118,6 +118,36 @@ export const FAILURES = {
   },
   PEER_LOST: { exitCode: 40, httpStatus: 502, isRetryable: false, meaning: 'a rank of the exchange is gone' },
   EXCHANGE_MISMATCH: { exitCode: 41, httpStatus: 409, isRetryable: false, meaning: 'ranks disagree' },
+  FEED_STATE_MISMATCH: {
+    exitCode: 50,
+    httpStatus: 409,
+    isRetryable: false,
+    meaning: 'a saved position belongs to other data or another order',
+  },
+  FEED_MEMORY: {
+    exitCode: 51,
+    httpStatus: 507,
+    isRetryable: false,
+    meaning: 'the memory of the feed is too small',
+  },
+  FEED_PROTOCOL: {
+    exitCode: 52,
+    httpStatus: 400,
+    isRetryable: false,
+    meaning: 'a client or a storage node does not fit this feed',
+  },
+  FEED_SAMPLE_LOST: {
+    exitCode: 53,
+    httpStatus: 502,
+    isRetryable: false,
+    meaning: 'no source has an intact copy of a sample',
+  },
+  FEED_GONE: {
+    exitCode: 54,
+    httpStatus: 503,
+    isRetryable: true,
+    meaning: 'the feed or a storage node is gone',
+  },
   INTERRUPTED: { exitCode: 130, httpStatus: 499, isRetryable: true, meaning: 'stopped by a signal' },
 } as const
 

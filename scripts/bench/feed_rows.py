@@ -1,0 +1,173 @@
+"""One loader, measured in a process of its own: prints one JSON line. Called by feed.py."""
+
+import glob
+import json
+import os
+import resource
+import sys
+import time
+
+import numpy
+import torch
+
+BATCH = 64
+
+
+class Files(torch.utils.data.Dataset):
+    def __init__(self, root):
+        self.paths = sorted(glob.glob(os.path.join(root, "raw", "*", "*.bin")))
+
+    def __len__(self):
+        return len(self.paths)
+
+    def __getitem__(self, i):
+        with open(self.paths[i], "rb") as file:
+            return file.read()
+
+
+def collate(mode):
+    return stack_bytes if mode == "tensor" else list
+
+
+def stack_bytes(items):
+    return torch.stack([torch.frombuffer(bytearray(item), dtype=torch.uint8) for item in items])
+
+
+def torch_files(root, mode, workers):
+    return _epochs(torch.utils.data.DataLoader(Files(root), BATCH, shuffle=True, num_workers=workers, collate_fn=collate(mode), drop_last=True, persistent_workers=workers > 0))
+
+
+def stateful(root, mode, workers):
+    from torchdata.stateful_dataloader import StatefulDataLoader
+
+    return _epochs(StatefulDataLoader(Files(root), BATCH, shuffle=True, num_workers=workers, collate_fn=collate(mode), drop_last=True, persistent_workers=workers > 0))
+
+
+def webdataset(root, mode, workers):
+    import webdataset as wds
+
+    shards = sorted(glob.glob(os.path.join(root, "tar", "*.tar")))
+    data = wds.WebDataset(shards, shardshuffle=len(shards)).shuffle(1000).to_tuple("bin").map(lambda sample: sample[0])
+    return _epochs(torch.utils.data.DataLoader(data, BATCH, num_workers=workers, collate_fn=collate(mode), drop_last=True))
+
+
+def mosaicml(root, mode, workers):
+    from streaming import StreamingDataset
+    from streaming.base.util import clean_stale_shared_memory
+
+    clean_stale_shared_memory()
+    data = StreamingDataset(local=os.path.join(root, "mds"), shuffle=True, batch_size=BATCH)
+    fn = collate(mode)
+    return _epochs(torch.utils.data.DataLoader(data, BATCH, num_workers=workers, collate_fn=lambda items: fn([item["x"] for item in items]), drop_last=True))
+
+
+def litdata(root, mode, workers):
+    from litdata import StreamingDataLoader, StreamingDataset
+
+    data = StreamingDataset(os.path.join(root, "lit"), shuffle=True, drop_last=True)
+    return _epochs(StreamingDataLoader(data, batch_size=BATCH, num_workers=workers, collate_fn=collate(mode)))
+
+
+def _epochs(loader):
+    while True:
+        yield iter(loader)
+
+
+def dsc_feed(root, mode, kind, options=()):
+    import dsc
+
+    folder = os.path.join(root, "tar" if kind == "packed" else "raw")
+    feed = dsc.FeedDataset(folder, batch_size=BATCH, seed=1, feed_options=options)
+    if kind == "remote":
+        feed.target = ""
+    loader = dsc.FeedLoader(feed)
+
+    def batches():
+        for batch in loader:
+            yield torch.from_numpy(batch.stack()) if mode == "tensor" else batch.views()
+
+    def epochs():
+        while True:
+            yield batches()
+
+    return epochs(), feed
+
+
+def touch(batch):
+    for item in batch:
+        item[0], item[-1]
+    return len(batch)
+
+
+def cpu_seconds(pids):
+    ticks = 0
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/stat") as file:
+                ticks += sum(map(int, file.read().rsplit(") ", 1)[1].split()[11:13]))
+        except FileNotFoundError:
+            pass
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def own_seconds():
+    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+
+def children():
+    found = []
+    for path in glob.glob("/proc/[0-9]*/stat"):
+        try:
+            with open(path) as file:
+                fields = file.read().rsplit(") ", 1)[1].split()
+            if int(fields[1]) == os.getpid():
+                found.append(int(path.split("/")[2]))
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return found
+
+
+def main():
+    row, root, mode, rounds, compute_ms = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), float(sys.argv[5])
+    storage_pids = [int(pid) for pid in os.environ.get("BENCH_STORAGE_PIDS", "").split(",") if pid]
+    name, _, argument = row.partition(":")
+    feed = None
+    begun = time.perf_counter()
+    if name == "dsc":
+        epochs, feed = dsc_feed(root, mode, argument, json.loads(os.environ.get("BENCH_FEED_OPTIONS", "[]")))
+    else:
+        epochs = {"torch": torch_files, "stateful": stateful, "wds": webdataset, "mosaicml": mosaicml, "litdata": litdata}[name](root, mode, int(argument))
+    results, first, last_end = [], None, None
+    for _ in range(rounds):
+        batches, count, stalled = next(epochs), 0, 0.0
+        start = time.perf_counter()
+        gap = None
+        feed_pid = [] if feed is None or feed._client is None else [int(feed._client.info["arena"]["path"].split("/")[2])]
+        pids = children() + feed_pid + storage_pids
+        own, others = own_seconds(), cpu_seconds(set(pids))
+        while True:
+            asked = time.perf_counter()
+            batch = next(batches, None)
+            stalled += time.perf_counter() - asked
+            if batch is None:
+                break
+            if first is None:
+                first = time.perf_counter() - begun
+            if gap is None:
+                gap = time.perf_counter() - (last_end or start)
+            count += touch(batch)
+            if compute_ms:
+                time.sleep(compute_ms / 1000)
+            last_end = time.perf_counter()
+        seconds = time.perf_counter() - start
+        cpu = own_seconds() - own + cpu_seconds(set(pids)) - others
+        results.append({"rate": count / seconds, "cpu": cpu, "gap": gap, "stall": stalled / seconds})
+    results = results[1:] or results
+    rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    best = max(results, key=lambda result: result["rate"])
+    print("RESULT " + json.dumps({"row": row, "first": first, "rssMiB": rss, **best}), flush=True)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,27 @@
+// Writes fixtures/feed/order-vectors.json, which pins the order of samples for TypeScript and Python alike.
+// Run it only to add vectors: a changed line means that resumed jobs would repeat or lose samples.
+import { createHash } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { planOrder } from '../dist/feed/plan/order.js'
+
+const cases = []
+for (const sampleCount of [1, 2, 10, 100, 1797, 65_537])
+  for (const [seed, epoch] of [
+    [0, 0],
+    [42, 1],
+    [2 ** 53 - 1, 1000],
+  ])
+    cases.push({ sampleCount, seed, epoch, kind: 'shuffle' })
+cases.push({ sampleCount: 1000, seed: 42, epoch: 0, kind: 'feistel6' })
+cases.push({ sampleCount: 70_001, seed: 7, epoch: 3, kind: 'feistel6' })
+const vectors = cases.map((options) => {
+  const order = planOrder(options)
+  const samples = Uint32Array.from({ length: options.sampleCount }, (_, i) => order.sampleAt(i))
+  return {
+    ...options,
+    head: [...samples.slice(0, 8)],
+    sha256: createHash('sha256').update(samples).digest('hex'),
+  }
+})
+const text = JSON.stringify({ version: 1, vectors }, null, 1)
+writeFileSync(new URL('../fixtures/feed/order-vectors.json', import.meta.url), `${text}\n`)

@@ -1,0 +1,73 @@
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { InvalidArgumentError } from 'commander'
+
+const UNITS: Readonly<Record<string, number>> = {
+  '': 1,
+  B: 1,
+  KIB: 2 ** 10,
+  MIB: 2 ** 20,
+  GIB: 2 ** 30,
+  TIB: 2 ** 40,
+}
+
+/** `256MiB` → bytes. */
+export function parseMemory(text: string): number {
+  const match = /^(\d+(?:\.\d+)?)\s*([KMGT]iB|B)?$/i.exec(text)
+  const unit = UNITS[(match?.[2] ?? '').toUpperCase()]
+  if (!match || !unit) throw new InvalidArgumentError('a size such as 256MiB or 4GiB is expected')
+  return Math.floor(Number(match[1]) * unit)
+}
+
+export function parseWholeNumber(text: string): number {
+  if (!/^\d+$/.test(text) || !Number.isSafeInteger(Number(text)))
+    throw new InvalidArgumentError('a whole number is expected')
+  return Number(text)
+}
+
+export function parseCount(text: string): number {
+  const count = parseWholeNumber(text)
+  if (count < 1) throw new InvalidArgumentError('at least 1 is expected')
+  return count
+}
+
+export function parseK(text: string): number | 'auto' {
+  return text === 'auto' ? 'auto' : parseCount(text)
+}
+
+/** A TCP address. */
+export interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+export function parseAddress(text: string): Address {
+  const match = /^(?:\[([^\]]+)\]|([^:]+)):(\d+)$/.exec(text)
+  if (!match) throw new InvalidArgumentError('host:port is expected')
+  return { host: (match[1] ?? match[2])!, port: Number(match[3]) }
+}
+
+export function parseAddresses(text: string): readonly Address[] {
+  return text.split(',').map(parseAddress)
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** Where tables of samples are kept between runs. */
+export function samplesCacheFolder(environment: Environment): string {
+  return join(environment.XDG_CACHE_HOME || join(homedir(), '.cache'), 'dsc', 'samples')
+}
+
+/** Where a feed listens unless told otherwise. */
+export function defaultSocketPath(environment: Environment): string {
+  if (environment.DSC_FEED_SOCKET) return environment.DSC_FEED_SOCKET
+  const folder = environment.XDG_RUNTIME_DIR
+    ? join(environment.XDG_RUNTIME_DIR, 'dsc')
+    : `/tmp/dsc-${process.getuid?.() ?? 0}`
+  return join(folder, 'feed.sock')
+}
+
+/** `png,.jpg` → extensions without their dots. */
+export function parseExtensions(text: string): readonly string[] {
+  return text.split(',').map((each) => each.trim().replace(/^\./, ''))
+}

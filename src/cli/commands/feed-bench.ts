@@ -1,0 +1,56 @@
+import { Command } from 'commander'
+import type { CliContext } from '../context.js'
+import { parseCount } from './feed-arguments.js'
+import { type FeedOptions, openFeedOf, withFeedOptions } from './feed-source.js'
+
+interface BenchOptions extends FeedOptions {
+  readonly batch: number
+  readonly epochs: number
+}
+
+interface EpochRate {
+  readonly epoch: number
+  readonly seconds: number
+  readonly samplesPerSecond: number
+  readonly bytesPerSecond: number
+}
+
+export function feedBenchCommand(context: CliContext): Command {
+  return withFeedOptions(new Command('bench'))
+    .description('read whole epochs inside this process and report the rate')
+    .option('--batch <n>', 'samples in a batch', parseCount, 64)
+    .option('--epochs <n>', 'epochs to read', parseCount, 2)
+    .action(async (target: string | undefined, options: BenchOptions) => {
+      const opened = await openFeedOf(target, options, context)
+      try {
+        const { feeder, table } = opened
+        const rank = { batchSize: options.batch, world: 1, rank: 0, replicate: 1, last: 'drop' } as const
+        const stream = feeder.openStream(rank, 3)
+        const epochs: EpochRate[] = []
+        for (let epoch = 0; epoch < options.epochs && !context.signal.aborted; epoch++) {
+          const [ms, samples, bytes] = [performance.now(), stream.samplesDelivered, stream.bytesDelivered]
+          if (epoch === 0) await stream.start(0, 0)
+          for (let step = 0; step < stream.sequence.stepsPerEpoch && !context.signal.aborted; step++)
+            stream.release(await stream.read(epoch, step))
+          const seconds = (performance.now() - ms) / 1000
+          const samplesPerSecond = (stream.samplesDelivered - samples) / seconds
+          epochs.push({
+            epoch,
+            seconds,
+            samplesPerSecond,
+            bytesPerSecond: (stream.bytesDelivered - bytes) / seconds,
+          })
+        }
+        const { counts } = stream
+        const result = { samples: table.count, epochs, counts, memory: feeder.memory(), arena: feeder.counts }
+        context.report.result(result, () => epochs.map(formatRate).join('\n'))
+      } finally {
+        await opened.close()
+      }
+    })
+}
+
+function formatRate(rate: EpochRate): string {
+  const mib = rate.bytesPerSecond / 2 ** 20
+  return `epoch ${rate.epoch}: ${rate.samplesPerSecond.toFixed(0)} samples/s, ${mib.toFixed(0)} MiB/s`
+}

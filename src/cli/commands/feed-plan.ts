@@ -1,0 +1,81 @@
+import { Command } from 'commander'
+import { DEFAULT_MEMORY_BYTES, DEFAULT_REQUEST_BYTES } from '../../feed/open-feeder.js'
+import { type Expectation, planExpectation } from '../../feed/plan/expectation.js'
+import { indexSamples } from '../../feed/samples/index-samples.js'
+import type { CliContext } from '../context.js'
+import { parseCount, parseExtensions, parseK, parseMemory, samplesCacheFolder } from './feed-arguments.js'
+import { openDatasetFolder } from './feed-dataset.js'
+
+interface PlanOptions {
+  readonly split?: string
+  readonly only?: readonly string[]
+  readonly batch: number
+  readonly ranks: number
+  readonly nodes: number
+  readonly memory: number
+  readonly k: number | 'auto'
+  readonly refresh?: true
+}
+
+export function feedPlanCommand(context: CliContext): Command {
+  return new Command('plan')
+    .description('say what a feed will do, before it runs: requests, memory, hits, reads')
+    .argument('<dataset>', 'a directory, or the name of a prepared dataset')
+    .option('--split <folder>', 'folder of the dataset to feed')
+    .option('--only <extensions>', 'only files that end so, for example png,jpg', parseExtensions)
+    .option('--batch <n>', 'samples in a batch of one rank', parseCount, 64)
+    .option('--ranks <n>', 'ranks on this machine', parseCount, 1)
+    .option('--nodes <n>', 'storage nodes (1: this disk)', parseCount, 1)
+    .option('--memory <size>', 'memory of the feed (default: 256MiB)', parseMemory)
+    .option('--k <n>', 'samples per request', parseK, 'auto')
+    .option('--refresh', 'list the samples again')
+    .action(async (target: string, options: PlanOptions) => {
+      const dataset = await openDatasetFolder(context, target, options.split)
+      const { table, root, isCached } = await indexSamples(dataset.folder, {
+        cacheFolder: samplesCacheFolder(context.environment),
+        isRefreshed: options.refresh ?? false,
+        extensions: options.only,
+        onProgress: (done, total) => context.report.progress(`listing samples: ${done} of ${total} files`),
+      }).finally(dataset.release)
+      context.report.progress(undefined)
+      const expectation = planExpectation({
+        sampleCount: table.count,
+        totalBytes: table.totalBytes,
+        largestBytes: table.largestBytes,
+        memoryBytes: options.memory ?? DEFAULT_MEMORY_BYTES,
+        nodeCount: options.nodes,
+        batchSize: options.batch,
+        ranks: options.ranks,
+        k: options.k,
+        requestBytes: DEFAULT_REQUEST_BYTES,
+      })
+      const { count: samples, totalBytes: bytes, format, fingerprint } = table
+      const result = {
+        path: root,
+        format,
+        samples,
+        bytes,
+        fingerprint,
+        isListedBefore: isCached,
+        ...expectation,
+      }
+      context.report.result(result, () => formatPlan(root, samples, bytes, expectation))
+    })
+}
+
+function formatPlan(path: string, samples: number, bytes: number, plan: Expectation): string {
+  const mib = (size: number) => `${(size / 2 ** 20).toFixed(1)} MiB`
+  const percent = (share: number) => `${(100 * share).toFixed(2)} %`
+  const lines = [
+    `${path}: ${samples} samples, ${mib(bytes)}`,
+    `steps per epoch          ${plan.stepsPerEpoch}`,
+    `samples per request (k)  ${plan.k}`,
+    `requests per epoch       ${plan.requestsPerEpoch} in the first, ${plan.requestsPerLaterEpoch} in a later one`,
+    `memory                   ${mib(plan.memoryBytes)}: prefetch ${mib(plan.prefetchBytes)}, clients ${mib(plan.leaseBytes)}, next epoch ${mib(plan.carryBytes)}`,
+    `prefetch window (W)      ${plan.windowSamples} samples`,
+    `kept for the next epoch  ${percent(plan.carryShare)} of the samples: so many fewer reads from the second epoch on`,
+    `hit rate                 ${percent(plan.hitRate)} by the miss trigger alone; low-water requests come before the misses`,
+  ]
+  if (!plan.isFeasible) lines.push(`too small                one batch needs ${mib(plan.leastBytes)}`)
+  return lines.join('\n')
+}

@@ -1,0 +1,56 @@
+import { Command } from 'commander'
+import type { CliContext } from '../context.js'
+import { defaultSocketPath, parseWholeNumber } from './feed-arguments.js'
+import { type FeedOptions, openFeedOf, untilAborted, withFeedOptions } from './feed-source.js'
+
+interface ServeOptions extends FeedOptions {
+  readonly socket?: string
+  readonly idleExit?: number
+}
+
+export function feedServeCommand(context: CliContext): Command {
+  return withFeedOptions(new Command('serve'))
+    .description('feed training processes of this machine until stopped')
+    .option('--socket <path>', 'where clients connect')
+    .option('--idle-exit <seconds>', 'end when no client has been connected for so long', parseWholeNumber)
+    .action(async (target: string | undefined, options: ServeOptions) => {
+      const opened = await openFeedOf(target, options, context)
+      const { openSessionServer } = await import('../../feed/session/session-server.js')
+      const stop = new AbortController()
+      let idle: NodeJS.Timeout | undefined
+      const onClients = (count: number) => {
+        clearTimeout(idle)
+        if (count === 0 && options.idleExit !== undefined)
+          idle = setTimeout(() => stop.abort(), options.idleExit * 1000)
+      }
+      try {
+        const server = await openSessionServer({
+          opened,
+          socketPath: options.socket ?? defaultSocketPath(context.environment),
+          isPoisoning: context.environment.DSC_FEED_DEBUG === 'poison',
+          onClients,
+          onStop: () => stop.abort(),
+        })
+        onClients(0)
+        const { table, seed, orderKind } = opened
+        const result = {
+          socket: server.socketPath,
+          pid: process.pid,
+          samples: table.count,
+          bytes: table.totalBytes,
+          fingerprint: table.fingerprint,
+          seed,
+          order: orderKind,
+        }
+        context.report.result(
+          result,
+          () => `feeding ${table.count} samples (${table.totalBytes} bytes) on ${server.socketPath}`,
+        )
+        await untilAborted(AbortSignal.any([context.signal, stop.signal]))
+        await server.close()
+      } finally {
+        clearTimeout(idle)
+        await opened.close()
+      }
+    })
+}

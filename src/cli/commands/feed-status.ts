@@ -1,0 +1,31 @@
+import { Command } from 'commander'
+import { askFeed } from '../../feed/session/ask-feed.js'
+import { MESSAGE } from '../../feed/session/wire.js'
+import type { CliContext } from '../context.js'
+import { defaultSocketPath } from './feed-arguments.js'
+
+interface StatusOptions {
+  readonly socket?: string
+  readonly stop?: true
+}
+
+export function feedStatusCommand(context: CliContext): Command {
+  return new Command('status')
+    .description('show what a running feed does (Prometheus text)')
+    .option('--socket <path>', 'where the feed listens')
+    .option('--stop', 'end the feed')
+    .action(async (options: StatusOptions) => {
+      const path = options.socket ?? defaultSocketPath(context.environment)
+      const text = await askFeed(path, MESSAGE.status)
+      if (options.stop) await askFeed(path, MESSAGE.stop)
+      context.report.result(parseMetrics(text), () => text.trimEnd())
+    })
+}
+
+/** `name{labels} value` lines → an object. */
+function parseMetrics(text: string): Readonly<Record<string, number>> {
+  const rows = text.split('\n').filter((line) => line !== '')
+  return Object.fromEntries(
+    rows.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ')))]),
+  )
+}

@@ -1,0 +1,78 @@
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { closeSync, ftruncateSync, openSync, readSync, statfsSync, unlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { DscError } from '../failure/dsc-error.js'
+import { writeFully } from './write-fully.js'
+
+/** The memory that the feed and its clients share: one file without a name on a memory file system. */
+export interface ArenaFile {
+  readonly fd: number
+  /** Bytes for samples; they begin at `ARENA_BASE`. */
+  readonly bytes: number
+  /** Stands at the start of the file, so that a client can tell that it opened the right one. */
+  readonly nonce: string
+  /** Where other processes of this user open it while this process lives. */
+  readonly path: string
+  /** Carries bytes towards the start; the ranges may overlap. */
+  readonly move: (from: number, to: number, length: number) => void
+  read(target: Uint8Array, at: number): void
+  /** Fills `length` bytes with 0xDB. */
+  poison(at: number, length: number): void
+  close(): void
+}
+
+/** Where samples begin in the file, in bytes; the page before it holds the nonce. */
+export const ARENA_BASE = 4096
+
+const CHUNK_BYTES = 1 << 20
+
+/**
+ * Makes an arena of `bytes` under `folder` and takes its name away at once: the kernel frees it when the last
+ * process that holds it is gone, however it dies.
+ */
+export function openArenaFile(folder: string, bytes: number): ArenaFile {
+  const free = statfsSync(folder)
+  const freeBytes = free.bavail * free.bsize
+  if (freeBytes < bytes)
+    throw new DscError(
+      'FEED_MEMORY',
+      `${folder} has ${freeBytes} bytes free, but the feed is to use ${bytes}`,
+      {
+        hint: `dsc feed serve --memory ${Math.floor(freeBytes / 2 ** 20)}MiB, or a larger /dev/shm (docker run --shm-size)`,
+      },
+    )
+  const name = join(folder, `dsc-feed-${process.pid}-${process.hrtime.bigint()}`)
+  const fd = openSync(name, 'wx+', 0o600)
+  unlinkSync(name)
+  ftruncateSync(fd, ARENA_BASE + bytes)
+  const nonce = randomBytes(16).toString('hex')
+  writeFully(fd, Buffer.from(nonce), 0)
+  const scratch = Buffer.alloc(CHUNK_BYTES)
+  // First touches of tmpfs pages run at 0.4 GB/s here, later ones at 5; fallocate(1) touches them all meanwhile, and
+  // leaves what is there. Without that program the first epoch pays.
+  const reserving = spawn('fallocate', ['-l', String(ARENA_BASE + bytes), `/proc/${process.pid}/fd/${fd}`], {
+    stdio: 'ignore',
+  })
+  reserving.on('error', () => {})
+  reserving.unref()
+  return {
+    fd,
+    bytes,
+    nonce,
+    path: `/proc/${process.pid}/fd/${fd}`,
+    move(from, to, length) {
+      for (let done = 0; done < length; done += CHUNK_BYTES) {
+        const part = scratch.subarray(0, Math.min(CHUNK_BYTES, length - done))
+        readSync(fd, part, 0, part.length, from + done)
+        writeFully(fd, part, to + done)
+      }
+    },
+    read: (target, at) => void readSync(fd, target, 0, target.length, at),
+    poison: (at, length) => writeFully(fd, Buffer.alloc(length, 0xdb), at),
+    close() {
+      reserving.kill()
+      closeSync(fd)
+    },
+  }
+}

@@ -1,0 +1,274 @@
+import { DscError } from '../failure/dsc-error.js'
+import { ARENA_BASE } from './arena-file.js'
+import { pickSamples } from './pick-samples.js'
+import type { ArenaPlan } from './plan/arena-plan.js'
+import type { Extent } from './plan/arena-zone.js'
+import type { EpochOrder } from './plan/order.js'
+import { countOfStep, positionOfItem, type RankSequence } from './plan/rank-sequence.js'
+import type { CarryCopy, SampleRequest, Slot, StreamCounts, StreamPlan, Want } from './plan/stream-plan.js'
+import type { SampleSource, SampleStatus } from './sources/sample-source.js'
+
+/** Samples of one batch, readable in the arena until the batch is released. */
+export interface LeasedBatch {
+  readonly epoch: number
+  readonly step: number
+  readonly slots: readonly Slot[]
+  /** Bytes from the start of the arena file, one per sample. */
+  readonly offsets: readonly number[]
+}
+
+/** The batches of one rank. */
+export interface FeedStream {
+  readonly sequence: RankSequence
+  readonly counts: Readonly<StreamCounts>
+  /** Milliseconds that clients have waited for samples. */
+  readonly stallMs: number
+  readonly samplesDelivered: number
+  readonly bytesDelivered: number
+  /** Says where the next client begins, so that prefetching runs ahead of it. */
+  start(epoch: number, step: number): Promise<void>
+  /** The batch at `step`; waits until all of its samples are in the arena. */
+  read(epoch: number, step: number): Promise<LeasedBatch>
+  release(batch: LeasedBatch): void
+  /** Any samples, by id, outside of the order (map-style access). Waits until all are in the arena. */
+  pick(samples: readonly number[]): Promise<LeasedBatch>
+  /** The ids of `count` batches from `step` on, one after the other. */
+  idsOf(epoch: number, step: number, count: number): Promise<number[]>
+  /** Tries again what had no room. */
+  wake(): void
+  close(): void
+}
+
+export interface FeedStreamOptions {
+  readonly sequence: RankSequence
+  readonly plan: StreamPlan
+  readonly arena: ArenaPlan
+  readonly source: SampleSource
+  /** Resolves when the orders that `epoch` needs are there; undefined when they are. */
+  readonly enterEpoch: (epoch: number) => Promise<void> | undefined
+  /** The order of `epoch`, made if need be. */
+  readonly orderOf: (epoch: number) => Promise<EpochOrder>
+  /** Room for one sample outside of the order. */
+  readonly reserve: (sample: number) => Extent | undefined
+  readonly nodeOf: (sample: number, position: number) => number
+  readonly copyInArena: (copies: readonly CarryCopy[]) => Promise<void>
+  /** Called when room may have come free. */
+  readonly onFreed: () => void
+  readonly nowMs: () => number
+  /** Takes one sample after the other, waiting for each (seed 000 to the letter). */
+  readonly isStrict: boolean
+  /** A miss without room gives up after this long. */
+  readonly roomTimeoutMs: number
+}
+
+interface Waiter {
+  readonly settled: (slot: Slot) => void
+  readonly failed: (error: unknown) => void
+}
+
+export function createFeedStream(options: FeedStreamOptions): FeedStream {
+  const { sequence, plan, arena, source, nowMs } = options
+  const { batchSize } = sequence.options
+  const waiters = new Map<Slot, Waiter>()
+  const blocked: { retry: () => boolean; fail: (error: unknown) => void; sinceMs: number }[] = []
+  let isClosed = false
+  let stallMs = 0
+  let samplesDelivered = 0
+  let bytesDelivered = 0
+
+  const settle = (slot: Slot, status: SampleStatus) => {
+    plan.settle(slot, status === 'ok')
+    const waiter = waiters.get(slot)
+    if (!waiter) return
+    waiters.delete(slot)
+    if (slot.state === 'dropped') waiter.failed(movedAway())
+    else if (status === 'ok') waiter.settled(slot)
+    else waiter.failed(lostSample(slot, status))
+  }
+  const lostSample = (slot: Slot, status: SampleStatus) =>
+    new DscError(
+      'FEED_SAMPLE_LOST',
+      `sample ${slot.sample} (${source.table.nameOf(slot.sample)}) is ${status} on ${source.nodeName(slot.node)}`,
+      { hint: 'dsc verify <dataset>; if the data has changed, start the feed again' },
+    )
+
+  const movedAway = () =>
+    new DscError('FEED_GONE', 'another client of this rank has moved to another position')
+
+  const issue = (request: SampleRequest) => {
+    const unsettled = new Set(request.slots)
+    const samples = Uint32Array.from(request.slots, (slot) => slot.sample)
+    const offsets = Float64Array.from(request.slots, (slot) => ARENA_BASE + arena.offsetOf(slot.extent!))
+    const finish = (error?: unknown) => {
+      for (const slot of unsettled) {
+        const waiter = waiters.get(slot)
+        if (error && waiter) {
+          waiters.delete(slot)
+          plan.settle(slot, false)
+          waiter.failed(error)
+        } else settle(slot, 'unreachable')
+      }
+      plan.finishRequest(request)
+      pump()
+    }
+    source
+      .read({ node: request.node, samples, offsets, isMiss: request.isMiss }, (i, status) => {
+        const slot = request.slots[i]!
+        if (unsettled.delete(slot)) settle(slot, status)
+      })
+      .then(() => finish(), finish)
+  }
+
+  const pump = () => {
+    if (isClosed) return
+    retryBlocked()
+    for (let request = plan.nextPrefetch(); request; request = plan.nextPrefetch()) issue(request)
+  }
+
+  /** Misses without room: a release may have made some; otherwise the sample needed last gives way. */
+  const retryBlocked = () => {
+    while (blocked.length > 0) {
+      const first = blocked[0]!
+      if (first.retry()) blocked.shift()
+      else if (!plan.dropFarthest()) return
+    }
+  }
+  const giveUpBlocked = setInterval(() => {
+    for (const [i, each] of blocked.entries()) {
+      if (nowMs() - each.sinceMs < options.roomTimeoutMs) continue
+      blocked.splice(i, 1)
+      const message = `a sample has no room: clients hold ${arena.top.liveBytes + arena.bottom.liveBytes} of ${arena.totalBytes} bytes of the feed`
+      each.fail(new DscError('FEED_MEMORY', message, { hint: 'a larger --memory, or smaller batches' }))
+      return
+    }
+  }, options.roomTimeoutMs / 8)
+  giveUpBlocked.unref()
+
+  /** Announces an item and waits until it is ready; resolves at once on a hit. */
+  const demand = (serial: number): Promise<Slot> | Slot => {
+    const accept = (want: Want): Promise<Slot> | Slot => {
+      if (want.request) issue(want.request)
+      if (want.slot.state === 'ready') return want.slot
+      return new Promise<Slot>((settled, failed) => waiters.set(want.slot, { settled, failed }))
+    }
+    const want = plan.want(serial)
+    if (want.outcome !== 'blocked') return accept(want)
+    return new Promise<Slot>((resolve, reject) => {
+      const retry = () => {
+        const again = plan.want(serial)
+        if (again.outcome === 'blocked') return false
+        Promise.resolve(accept(again)).then(resolve, reject)
+        return true
+      }
+      blocked.push({ retry, fail: reject, sinceMs: nowMs() })
+      retryBlocked()
+    })
+  }
+
+  const takeAll = async (serials: readonly number[]): Promise<Slot[]> => {
+    if (options.isStrict) {
+      const slots: Slot[] = []
+      for (const serial of serials) {
+        const slot = await demand(serial)
+        plan.lease(slot)
+        slots.push(slot)
+      }
+      return slots
+    }
+    const demands = serials.map(demand)
+    pump()
+    const isWaiting = demands.some((each) => each instanceof Promise)
+    const slots = isWaiting ? await settleAll(demands) : (demands as Slot[])
+    if (slots.some((slot) => slot.state !== 'ready')) throw movedAway()
+    for (const slot of slots) plan.lease(slot)
+    return slots
+  }
+
+  /** Waits for all, so that none is left over; gives back what came when one failed. */
+  const settleAll = async (demands: readonly (Promise<Slot> | Slot)[]): Promise<Slot[]> => {
+    const outcomes = await Promise.allSettled(demands)
+    const slots = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
+    const failure = outcomes.find((outcome) => outcome.status === 'rejected')
+    if (!failure) return slots
+    for (const slot of slots) {
+      if (slot.state !== 'ready') continue
+      plan.lease(slot)
+      plan.release(slot)
+    }
+    throw failure.reason
+  }
+
+  return {
+    sequence,
+    counts: plan.counts,
+    get stallMs() {
+      return stallMs
+    },
+    get samplesDelivered() {
+      return samplesDelivered
+    },
+    get bytesDelivered() {
+      return bytesDelivered
+    },
+    async start(epoch, step) {
+      await options.enterEpoch(epoch)
+      plan.reposition(epoch * sequence.itemsPerEpoch + step * batchSize)
+      pump()
+    },
+    async read(epoch, step) {
+      const entering = options.enterEpoch(epoch)
+      if (entering) await entering
+      const first = epoch * sequence.itemsPerEpoch + step * batchSize
+      const serials = Array.from({ length: countOfStep(sequence, step) }, (_, i) => first + i)
+      const sinceMs = nowMs()
+      const slots = await takeAll(serials)
+      stallMs += nowMs() - sinceMs
+      samplesDelivered += slots.length
+      for (const slot of slots) bytesDelivered += source.table.lengths[slot.sample]!
+      const offsets = slots.map((slot) => ARENA_BASE + arena.offsetOf(slot.extent!))
+      pump()
+      return { epoch, step, slots, offsets }
+    },
+    release(batch) {
+      const copies: CarryCopy[] = []
+      for (const slot of batch.slots) {
+        if (slot.serial < 0) {
+          arena.finish(slot.extent!)
+          continue
+        }
+        const copy = plan.release(slot)
+        if (copy) copies.push(copy)
+      }
+      if (copies.length > 0)
+        options.copyInArena(copies).then(
+          () => {
+            for (const copy of copies) plan.confirmCopy(copy)
+            options.onFreed()
+          },
+          () => {
+            for (const copy of copies) {
+              arena.finish(copy.from)
+              arena.finish(copy.to)
+            }
+          },
+        )
+      options.onFreed()
+    },
+    pick: (samples) => pickSamples(options, samples),
+    async idsOf(epoch, step, count) {
+      const order = await options.orderOf(epoch)
+      const from = step * batchSize
+      const to = Math.min(sequence.itemsPerEpoch, (step + count) * batchSize)
+      return Array.from({ length: Math.max(0, to - from) }, (_, i) =>
+        order.sampleAt(positionOfItem(sequence, from + i) % sequence.options.sampleCount),
+      )
+    },
+    wake: pump,
+    close() {
+      isClosed = true
+      clearInterval(giveUpBlocked)
+      plan.close()
+      for (const each of blocked.splice(0)) each.fail(new DscError('FEED_GONE', 'the feed is closing'))
+    },
+  }
+}

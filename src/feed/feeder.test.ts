@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { isDscError } from '../failure/dsc-error.js'
+import { makeTestFolder, sampleBytes, writeSamples } from '../testing/sample-folder.js'
+import type { FeedStream, LeasedBatch } from './feed-stream.js'
+import { type FeedSettings, type OpenedFeeder, openLocalFeeder } from './open-feeder.js'
+import { shuffleSamples } from './plan/order.js'
+import { indexSamples } from './samples/index-samples.js'
+
+const COUNT = 400
+const lengthOf = (id: number) => 500 + ((id * 37) % 700)
+
+async function open(
+  context: TestContext,
+  settings: FeedSettings,
+): Promise<{ opened: OpenedFeeder; root: string }> {
+  const folder = makeTestFolder(context)
+  const root = join(folder, 'samples')
+  writeSamples(root, COUNT, lengthOf)
+  const opened = openLocalFeeder(await indexSamples(root, { cacheFolder: join(folder, 'cache') }), {
+    threads: 1,
+    ...settings,
+  })
+  context.after(() => opened.close())
+  return { opened, root }
+}
+
+/** Ids of one epoch; every byte of every sample is compared. */
+async function readEpoch(
+  opened: OpenedFeeder,
+  stream: FeedStream,
+  epoch: number,
+  held = 0,
+): Promise<number[]> {
+  const ids: number[] = []
+  const leases: LeasedBatch[] = []
+  for (let step = 0; step < stream.sequence.batchesPerEpoch; step++) {
+    const batch = await stream.read(epoch, step)
+    for (const [i, slot] of batch.slots.entries()) {
+      const bytes = Buffer.alloc(lengthOf(slot.sample))
+      opened.arenaFile.read(bytes, batch.offsets[i]!)
+      assert.ok(bytes.equals(sampleBytes(slot.sample, bytes.length)), `bytes of sample ${slot.sample}`)
+      ids.push(slot.sample)
+    }
+    leases.push(batch)
+    if (leases.length > held) stream.release(leases.shift()!)
+  }
+  for (const batch of leases) stream.release(batch)
+  return ids
+}
+
+const RANK = { batchSize: 16, world: 1, rank: 0, replicate: 1, last: 'drop' } as const
+const orderOf = (epoch: number) => [...shuffleSamples({ sampleCount: COUNT, seed: 5, epoch })]
+
+for (const { name, settings } of [
+  { name: 'with much memory', settings: { memoryBytes: 2 ** 20 } },
+  { name: 'with little memory', settings: { memoryBytes: 120_000 } },
+  { name: 'without carrying over', settings: { memoryBytes: 2 ** 20, isCarrying: false } },
+  { name: 'with k = 1', settings: { memoryBytes: 2 ** 20, k: 1 } },
+  { name: 'with compaction at every threshold', settings: { memoryBytes: 90_000, eviction: 'patent' } },
+  { name: 'in conformance mode', settings: { memoryBytes: 2 ** 20, k: 8, isConformance: true } },
+] as const) {
+  test(`a feed ${name} delivers three epochs in their order, every byte right`, async (context) => {
+    const { opened } = await open(context, { seed: 5, ...settings })
+    const stream = opened.feeder.openStream(RANK, 3)
+    for (let epoch = 0; epoch < 3; epoch++)
+      assert.deepEqual(await readEpoch(opened, stream, epoch, 1), orderOf(epoch))
+  })
+}
+
+test('with Cache_next for P samples, later epochs begin with P hits and read n − P', async (context) => {
+  const { opened } = await open(context, { seed: 5, memoryBytes: 200_000, k: 8 })
+  const stream = opened.feeder.openStream(RANK, 2)
+  await readEpoch(opened, stream, 0)
+  await readEpoch(opened, stream, 1)
+  const before = { ...stream.counts }
+  await readEpoch(opened, stream, 2)
+  const kept = stream.counts.kept - before.kept
+  assert.ok(kept > 50, `${kept} samples kept`)
+  assert.equal(stream.counts.carryRefused, 0)
+  assert.equal(opened.feeder.counts.movedBytes, 0)
+})
+
+test('in conformance mode the requests are exactly the sum of ceil(n / k), and hits are 1 − 1/k', async (context) => {
+  const { opened } = await open(context, {
+    seed: 5,
+    memoryBytes: 2 ** 20,
+    k: 8,
+    isConformance: true,
+    isCarrying: false,
+  })
+  const stream = opened.feeder.openStream(RANK, 2)
+  await readEpoch(opened, stream, 0)
+  assert.equal(stream.counts.requests, COUNT / 8)
+  assert.equal(stream.counts.misses, COUNT / 8)
+  assert.equal(stream.counts.hits, COUNT - COUNT / 8)
+})
+
+test('two ranks of one machine together read each global batch, sharing memory and Cache_next', async (context) => {
+  const { opened } = await open(context, { seed: 5, memoryBytes: 300_000 })
+  const streams = [0, 1].map((rank) => opened.feeder.openStream({ ...RANK, batchSize: 8, world: 2, rank }, 2))
+  for (let epoch = 0; epoch < 3; epoch++) {
+    const halves = await Promise.all(streams.map((stream) => readEpoch(opened, stream, epoch)))
+    const steps = streams[0]!.sequence.stepsPerEpoch
+    const together = Array.from({ length: steps }, (_, step) =>
+      halves.flatMap((ids) => ids.slice(8 * step, 8 * step + 8)),
+    ).flat()
+    assert.deepEqual(together, orderOf(epoch))
+  }
+})
+
+test('a stream goes on from any epoch and step, forwards and backwards', async (context) => {
+  const { opened } = await open(context, { seed: 5, memoryBytes: 2 ** 20 })
+  const stream = opened.feeder.openStream(RANK, 2)
+  for (const [epoch, step] of [
+    [0, 3],
+    [0, 4],
+    [2, 7],
+    [0, 0],
+    [0, 0],
+    [1, 24],
+  ] as const) {
+    await stream.start(epoch, step)
+    for (let at = step; at < Math.min(step + 2, 25); at++) {
+      const batch = await stream.read(epoch, at)
+      assert.deepEqual(
+        batch.slots.map((slot) => slot.sample),
+        orderOf(epoch).slice(16 * at, 16 * at + 16),
+      )
+      stream.release(batch)
+    }
+  }
+})
+
+test('a damaged sample is named, never delivered', async (context) => {
+  const { opened, root } = await open(context, { seed: 5, memoryBytes: 2 ** 20 })
+  const victim = orderOf(0)[100]!
+  writeFileSync(join(root, `${String(victim).padStart(6, '0')}.bin`), Buffer.alloc(lengthOf(victim)))
+  const stream = opened.feeder.openStream(RANK, 2)
+  await assert.rejects(readEpoch(opened, stream, 0), (error: Error) => {
+    assert.ok(isDscError(error, 'FEED_SAMPLE_LOST'))
+    assert.match(error.message, new RegExp(`sample ${victim} .* is corrupt`))
+    return true
+  })
+})
+
+test('an arena that cannot hold one batch is refused with the size that would do', async (context) => {
+  const { opened } = await open(context, { seed: 5, memoryBytes: 10_000 })
+  assert.throws(
+    () => opened.feeder.openStream(RANK, 2),
+    (error) => isDscError(error, 'FEED_MEMORY') && /needs \d+/.test(error.message),
+  )
+})
+
+test('clients that hold more than the arena has make the next one fail by name instead of hanging', async (context) => {
+  const { opened } = await open(context, {
+    seed: 5,
+    memoryBytes: 60_000,
+    isCarrying: false,
+    roomTimeoutMs: 200,
+  })
+  const stream = opened.feeder.openStream(RANK, 1)
+  await stream.start(0, 0)
+  const held: LeasedBatch[] = []
+  await assert.rejects(
+    async () => {
+      for (let step = 0; ; step++) held.push(await stream.read(0, step))
+    },
+    (error) => isDscError(error, 'FEED_MEMORY'),
+  )
+  assert.ok(held.length >= 2)
+})

@@ -1,0 +1,245 @@
+import { DscError } from '../failure/dsc-error.js'
+import { ARENA_BASE, type ArenaFile } from './arena-file.js'
+import { createFeedStream, type FeedStream } from './feed-stream.js'
+import { createOrderBook } from './order-book.js'
+import { type ArenaPlan, createArenaPlan, type EvictionMode } from './plan/arena-plan.js'
+import { createCarryOver, planPrefix } from './plan/carry-over.js'
+import { type MemoryPlan, planMemory, planPrefetchRoom } from './plan/memory-plan.js'
+import type { OrderKind } from './plan/order.js'
+import { planRankSequence, positionOfItem, type RankOptions } from './plan/rank-sequence.js'
+import { nodeOfSample } from './plan/sample-placement.js'
+import { createStreamPlan, type PrefetchSettings } from './plan/stream-plan.js'
+import type { ReaderPool } from './reader-pool.js'
+import type { SampleSource } from './sources/sample-source.js'
+
+export interface FeederOptions {
+  readonly source: SampleSource
+  readonly pool: ReaderPool
+  readonly arenaFile: ArenaFile
+  readonly seed: number
+  readonly orderKind: OrderKind
+  /** Samples per request; 'auto' by size. */
+  readonly k: number | 'auto'
+  /** Bytes per request that `auto` aims for. */
+  readonly requestBytes: number
+  readonly eviction: EvictionMode
+  /** Whether samples are kept for the next epoch (seed 001). */
+  readonly isCarrying: boolean
+  /** The seeds to the letter: asks on a miss only, one request at a time, one sample after the other. */
+  readonly isConformance: boolean
+  readonly nowMs: () => number
+  /** A sample without room fails after this long. Default 10 s. */
+  readonly roomTimeoutMs?: number | undefined
+}
+
+/** Counters of the whole feed. */
+export interface FeederCounts {
+  movedBytes: number
+  movePasses: number
+  copiedBytes: number
+}
+
+/** The one owner of the memory of a training node: streams of batches, one per rank, over one arena. */
+export interface Feeder {
+  readonly source: SampleSource
+  readonly arena: ArenaPlan
+  readonly counts: Readonly<FeederCounts>
+  readonly streams: ReadonlySet<FeedStream>
+  readonly memory: () => MemoryPlan
+  readonly carryBytesHeld: (epoch: number) => number
+  /** Opens the stream of a rank. `leases`: batches that its clients may hold at once. */
+  openStream(options: Omit<RankOptions, 'sampleCount'>, leases: number): FeedStream
+  /** Makes room for clients of the stream that hold up to `leases` batches. */
+  allowLeases(stream: FeedStream, leases: number): void
+  closeStream(stream: FeedStream): void
+  close(): Promise<void>
+}
+
+/** Bytes that extents begin at multiples of: a cache line, which every tensor type is content with. */
+const ALIGN_BYTES = 64
+
+export function createFeeder(options: FeederOptions): Feeder {
+  const { source, pool, arenaFile, seed, orderKind, isConformance } = options
+  const { table, nodeCount, layout } = source
+  const extentBytesOf = (sample: number) =>
+    Math.max(1, Math.ceil(table.lengths[sample]! / ALIGN_BYTES)) * ALIGN_BYTES
+  const counts: FeederCounts = { movedBytes: 0, movePasses: 0, copiedBytes: 0 }
+  const arena = createArenaPlan({
+    totalBytes: arenaFile.bytes,
+    eviction: options.eviction,
+    move: (from, to, length) => arenaFile.move(ARENA_BASE + from, ARENA_BASE + to, length),
+    observer: {
+      moved: (_run, bytes) => {
+        counts.movedBytes += bytes
+        counts.movePasses++
+      },
+    },
+  })
+  const carry = createCarryOver(table.count)
+  const orders = createOrderBook({ sampleCount: table.count, seed, kind: orderKind, pool })
+  const streams = new Map<FeedStream, { leases: number; epoch: number }>()
+  let memory = planFor([])
+  let lowestEpoch = 0
+
+  function planFor(ranks: readonly { batchSize: number; leases: number }[]): MemoryPlan {
+    return planMemory({
+      memoryBytes: arenaFile.bytes,
+      sampleBytes: Math.ceil(table.totalBytes / table.count) + ALIGN_BYTES / 2,
+      largestBytes: Math.ceil(table.largestBytes / ALIGN_BYTES) * ALIGN_BYTES,
+      sampleCount: table.count,
+      nodeCount,
+      ranks,
+      k: options.k,
+      requestBytes: options.requestBytes,
+    })
+  }
+  const replan = () => {
+    const ranks = [...streams].map(([stream, { leases }]) => ({
+      batchSize: stream.sequence.options.batchSize,
+      leases,
+    }))
+    memory = planFor(ranks)
+    arena.setLimits({
+      bottomBytes: memory.prefetchBytes + memory.leaseBytes,
+      topBytes: arenaFile.bytes - memory.prefetchBytes - memory.leaseBytes,
+    })
+  }
+  const settings: PrefetchSettings = {
+    get k() {
+      return memory.k
+    },
+    get maxRequestBytes() {
+      return isConformance ? Number.POSITIVE_INFINITY : Math.max(options.requestBytes, table.largestBytes)
+    },
+    get lowWater() {
+      return isConformance ? -1 : memory.lowWater
+    },
+    inFlightPerNode: isConformance ? 1 : 2,
+    isPastEnd: !isConformance,
+    isStaggered: !isConformance,
+  }
+  const prefetchRoomBytes = () =>
+    planPrefetchRoom({
+      totalBytes: arena.totalBytes,
+      bottomBytes: arena.bottom.liveBytes,
+      topBytes: arena.top.liveBytes,
+      reserveBytes: memory.prefetchBytes + memory.leaseBytes,
+      carryBytes: options.isCarrying ? memory.carryBytes : 0,
+    })
+
+  /** S_next_prefix: the first samples that the ranks here read in `epoch`, as many as Cache_next takes. */
+  const setPrefix = (epoch: number) => {
+    const order = orders.find(epoch)
+    if (!order) return
+    const ranks = [...streams.keys()].map((stream) => stream.sequence)
+    const wanted = ranks.flatMap((sequence) => {
+      const samples = (function* () {
+        for (let item = 0; item < sequence.itemsPerEpoch; item++)
+          yield order.sampleAt(positionOfItem(sequence, item) % table.count)
+      })()
+      return planPrefix(samples, extentBytesOf, memory.carryBytes / ranks.length)
+    })
+    carry.setPrefix(epoch, wanted)
+  }
+  const enter = async (epoch: number): Promise<void> => {
+    await Promise.all([orders.get(epoch), ...(options.isCarrying ? [orders.get(epoch + 1)] : [])])
+    if (options.isCarrying && !carry.hasPrefix(epoch + 1)) setPrefix(epoch + 1)
+  }
+  const enterEpoch = (stream: FeedStream, epoch: number): Promise<void> | undefined => {
+    const state = streams.get(stream)
+    if (state && state.epoch !== epoch) {
+      state.epoch = epoch
+      const lowest = Math.min(...[...streams.values()].map((each) => each.epoch))
+      if (lowest > lowestEpoch) {
+        lowestEpoch = lowest
+        for (const unused of carry.forgetBefore(lowest)) arena.finish(unused)
+        orders.forgetBefore(lowest)
+      } else lowestEpoch = lowest
+    }
+    const isReady = orders.find(epoch) && (!options.isCarrying || carry.hasPrefix(epoch + 1))
+    return isReady ? undefined : enter(epoch)
+  }
+  const wakeAll = () => {
+    for (const stream of streams.keys()) stream.wake()
+  }
+
+  return {
+    source,
+    arena,
+    counts,
+    get streams() {
+      return new Set(streams.keys())
+    },
+    memory: () => memory,
+    carryBytesHeld: (epoch) => carry.bytes(epoch),
+    openStream(rank, leases) {
+      const sequence = planRankSequence({ ...rank, sampleCount: table.count })
+      const plan = createStreamPlan({
+        sequence,
+        orderOf: (epoch) => orders.find(epoch),
+        nodeCount,
+        nodeOf: (sample, position) => nodeOfSample(layout, nodeCount, sample, position),
+        extentBytesOf,
+        arena,
+        carry,
+        prefetchRoomBytes,
+        settings,
+      })
+      const stream: FeedStream = createFeedStream({
+        sequence,
+        plan,
+        arena,
+        source,
+        enterEpoch: (epoch) => enterEpoch(stream, epoch),
+        orderOf: (epoch) => orders.get(epoch),
+        reserve: (sample) =>
+          arena.reserveTop(extentBytesOf(sample), sample, -1) ??
+          arena.reserveBottom(extentBytesOf(sample), sample, -1, true),
+        nodeOf: (sample, position) => nodeOfSample(layout, nodeCount, sample, position),
+        async copyInArena(copies) {
+          const at = (of: 'from' | 'to') =>
+            Float64Array.from(copies, (copy) => ARENA_BASE + arena.offsetOf(copy[of]))
+          const lengths = Float64Array.from(copies, (copy) => table.lengths[copy.slot.sample]!)
+          counts.copiedBytes += lengths.reduce((sum, length) => sum + length, 0)
+          await pool.run({ kind: 'copy', from: at('from'), to: at('to'), lengths })
+        },
+        onFreed: wakeAll,
+        nowMs: options.nowMs,
+        isStrict: isConformance,
+        roomTimeoutMs: options.roomTimeoutMs ?? 10_000,
+      })
+      streams.set(stream, { leases, epoch: -1 })
+      replan()
+      if (!memory.isFeasible) {
+        streams.delete(stream)
+        replan()
+        throw new DscError(
+          'FEED_MEMORY',
+          `the feed has ${arenaFile.bytes} bytes, but one batch of ${rank.batchSize} samples needs ${memory.leastBytes}`,
+          { hint: `dsc feed serve --memory ${Math.ceil((4 * memory.leastBytes) / 2 ** 20)}MiB` },
+        )
+      }
+      if (options.isCarrying)
+        for (const { epoch } of streams.values()) if (carry.hasPrefix(epoch + 1)) setPrefix(epoch + 1)
+      return stream
+    },
+    allowLeases(stream, leases) {
+      const state = streams.get(stream)
+      if (!state || state.leases >= leases) return
+      state.leases = leases
+      replan()
+    },
+    closeStream(stream) {
+      stream.close()
+      streams.delete(stream)
+      replan()
+    },
+    async close() {
+      for (const stream of streams.keys()) stream.close()
+      streams.clear()
+      await source.close()
+      await pool.close()
+      arenaFile.close()
+    },
+  }
+}

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { isDscError } from '../failure/dsc-error.js'
+import { makeTestFolder, sampleBytes, writeSamples } from '../testing/sample-folder.js'
+import { type Feed, openFeed } from './open-feed.js'
+import { shuffleSamples } from './plan/order.js'
+
+async function open(context: TestContext, batchSize = 16): Promise<Feed> {
+  const root = makeTestFolder(context)
+  writeSamples(join(root, 'train'), 100, () => 300)
+  const cacheFolder = join(root, 'cache')
+  const feed = await openFeed({
+    dataset: root,
+    split: 'train',
+    batchSize,
+    seed: 3,
+    memoryBytes: 2 ** 20,
+    cacheFolder,
+  })
+  context.after(() => feed.close())
+  return feed
+}
+const expected = (epoch: number) => [...shuffleSamples({ sampleCount: 100, seed: 3, epoch })].slice(0, 96)
+
+test('iterating a feed gives one epoch; iterating again the next', async (context) => {
+  const feed = await open(context)
+  for (let epoch = 0; epoch < 3; epoch++) {
+    const ids: number[] = []
+    for await (const batch of feed)
+      for (const item of batch) {
+        assert.ok(item.data.equals(sampleBytes(item.id, 300)))
+        assert.equal(item.name, `${String(item.id).padStart(6, '0')}.bin`)
+        ids.push(item.id)
+      }
+    assert.deepEqual(ids, expected(epoch))
+  }
+})
+
+test('a feed goes on after the last batch of a saved state, in batches of another size too', async (context) => {
+  const first = await open(context)
+  let count = 0
+  for await (const _ of first) if (++count === 4) break
+  const state = first.state()
+  assert.deepEqual([state.epoch, state.position], [0, 64])
+  const second = await open(context, 8)
+  second.seek(state)
+  const ids: number[] = []
+  for await (const batch of second) ids.push(...batch.map((item) => item.id))
+  assert.deepEqual(ids, expected(0).slice(64))
+})
+
+test('the state at the end of an epoch is the start of the next', async (context) => {
+  const feed = await open(context)
+  let state = feed.state()
+  for await (const _ of feed) state = feed.state()
+  assert.deepEqual([state.epoch, state.position], [1, 0])
+  assert.deepEqual(feed.state(), state)
+})
+
+test('a state of other data, another seed or an odd position is refused by name', async (context) => {
+  const feed = await open(context)
+  for (const change of [{ seed: 4 }, { fingerprint: 'x' }, { n: 99 }, { position: 17 }])
+    assert.throws(
+      () => feed.seek({ ...feed.state(), ...change }),
+      (error) => isDscError(error, 'FEED_STATE_MISMATCH'),
+    )
+})

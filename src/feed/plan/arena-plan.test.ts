@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type ArenaPlan, createArenaPlan, type EvictionMode } from './arena-plan.js'
+import type { Extent } from './arena-zone.js'
+import { createRandomStream } from './random.js'
+
+const OPERATIONS = Number(process.env.DSC_ARENA_OPERATIONS ?? 100_000)
+
+/** The live extents of both ends by address; throws when two overlap or one lies outside. */
+function checkLayout(arena: ArenaPlan, live: ReadonlySet<Extent>): void {
+  const spans = [...live].map((extent) => [arena.offsetOf(extent), extent.length] as const)
+  spans.sort((a, b) => a[0] - b[0])
+  let end = 0
+  for (const [start, length] of spans) {
+    assert.ok(start >= end, `extents overlap at ${start}`)
+    end = start + length
+  }
+  assert.ok(end <= arena.totalBytes)
+}
+
+/**
+ * Random reserve, arrive, lease, finish and keep, with log-normal sizes, on an arena whose bytes are modelled by a
+ * real buffer: each live extent must still hold the pattern that was written when it arrived.
+ */
+function runOperations(eviction: EvictionMode, seed: number, operations: number) {
+  const random = createRandomStream(seed, 0)
+  const totalBytes = 40_000
+  const memory = new Uint8Array(totalBytes)
+  let movedBytes = 0
+  const leased = new Set<Extent>()
+  const where = new Map<Extent, number>()
+  const arena = createArenaPlan({
+    totalBytes,
+    eviction,
+    moveChunkBytes: 700, // so that passes take many steps, with other work in between
+    move: (from, to, length) => {
+      assert.ok(to < from)
+      movedBytes += length
+      memory.copyWithin(to, from, from + length)
+    },
+    observer: {
+      evicted: (run) => {
+        for (const extent of run) assert.equal(extent.state, 'done')
+      },
+      moved: (run) => {
+        for (const extent of run) assert.equal(extent.state, 'ready')
+      },
+    },
+  })
+  arena.setLimits({ bottomBytes: 28_000, topBytes: 12_000 })
+  const live = new Set<Extent>()
+  const inState = (...states: readonly string[]) =>
+    [...live].filter((extent) => states.includes(extent.state))
+  const pick = (among: readonly Extent[]) => among[random.nextBelow(among.length)]!
+  const normal = () =>
+    Array.from({ length: 6 }, () => random.nextBelow(1000) / 1000 - 0.5).reduce((a, b) => a + b)
+  let refused = 0
+  for (let i = 0; i < operations; i++) {
+    const action = random.nextBelow(100)
+    if (action < 40) {
+      const length = Math.max(1, Math.min(4000, Math.round(300 * Math.exp(0.8 * normal()))))
+      const extent =
+        action < 34 ? arena.reserveBottom(length, i, i, action < 6) : arena.reserveTop(length, i, i)
+      if (extent) live.add(extent)
+      else refused++
+    } else if (action < 65) {
+      const reserved = inState('reserved')
+      if (reserved.length === 0) continue
+      const extent = pick(reserved)
+      memory.fill(extent.serial & 0xff, arena.offsetOf(extent), arena.offsetOf(extent) + extent.length)
+      extent.state = extent.zone === arena.top ? 'kept' : 'ready'
+    } else if (action < 80) {
+      const ready = inState('ready', 'kept')
+      if (ready.length === 0) continue
+      const extent = pick(ready)
+      extent.state = 'leased'
+      leased.add(extent)
+      where.set(extent, arena.offsetOf(extent))
+    } else {
+      const done = inState('leased')
+      if (done.length === 0) continue
+      const extent = pick(done)
+      assert.equal(arena.offsetOf(extent), where.get(extent), 'a leased extent was moved')
+      for (let at = arena.offsetOf(extent); at < arena.offsetOf(extent) + extent.length; at++)
+        assert.equal(
+          memory[at],
+          extent.serial & 0xff,
+          `operation ${i}: the bytes of ${extent.serial} changed`,
+        )
+      arena.finish(extent)
+      live.delete(extent)
+      leased.delete(extent)
+    }
+    if (i % 64 === 0) checkLayout(arena, live)
+  }
+  const order: number[] = []
+  for (let at = arena.bottom.first; at; at = at.next) order.push(at.start)
+  assert.deepEqual(
+    order,
+    order.toSorted((a, b) => a - b),
+  )
+  return { movedBytes, refused, operations }
+}
+
+for (const eviction of ['lazy', 'patent'] as const) {
+  for (const seed of [1, 2, 3]) {
+    test(`an arena with ${eviction} eviction keeps every live byte in place or moves it whole (seed ${seed})`, () => {
+      const { refused } = runOperations(eviction, seed, Math.floor(OPERATIONS / 6))
+      assert.ok(refused < OPERATIONS / 6, 'the arena must take something')
+    })
+  }
+}
+
+test('a run of used extents is evicted as one hole, which the next samples fill from its front', () => {
+  const evictions: number[] = []
+  const arena = createArenaPlan({
+    totalBytes: 100,
+    eviction: 'lazy',
+    threshold: 1,
+    move: () => assert.fail('nothing needs to move'),
+    observer: { evicted: (run) => void evictions.push(run.length) },
+  })
+  arena.setLimits({ bottomBytes: 100, topBytes: 0 })
+  const extents = Array.from({ length: 10 }, (_, i) => arena.reserveBottom(10, i, i, false)!)
+  for (const extent of extents) extent.state = 'ready'
+  for (const extent of extents.slice(2, 6)) arena.finish(extent)
+  const placed = [11, 12, 13].map((serial) => arena.reserveBottom(10, serial, serial, false)!)
+  assert.deepEqual(evictions, [4])
+  assert.deepEqual(
+    placed.map((extent) => extent.start),
+    [20, 30, 40],
+  )
+})
+
+test('nothing is placed over the border between prefetched and kept samples', () => {
+  const arena = createArenaPlan({ totalBytes: 100, eviction: 'lazy', move: () => {} })
+  arena.setLimits({ bottomBytes: 60, topBytes: 60 })
+  const kept = arena.reserveTop(70, 0, 0)!
+  assert.equal(arena.offsetOf(kept), 30)
+  assert.ok(arena.reserveBottom(30, 1, 1, true))
+  assert.equal(arena.reserveBottom(1, 2, 2, true), undefined)
+})

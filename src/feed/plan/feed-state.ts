@@ -1,0 +1,60 @@
+import { DscError } from '../../failure/dsc-error.js'
+import type { OrderKind } from './order.js'
+import type { LastBatchRule } from './rank-sequence.js'
+
+/**
+ * Where a training run is: what it needs to go on with the very next sample, on any number of ranks, workers and
+ * nodes. The same on every rank. Fields are only ever added within a version.
+ */
+export interface FeedState {
+  readonly v: 1
+  readonly dataset: string
+  readonly fingerprint: string
+  /** Samples in the dataset. */
+  readonly n: number
+  readonly order: OrderKind
+  readonly seed: number
+  readonly epoch: number
+  /** Positions of the epoch that all ranks together have received: step · B. */
+  readonly position: number
+  /** Samples in a batch of all ranks. */
+  readonly B: number
+  readonly last: LastBatchRule
+  readonly mix: null
+  readonly skipped: readonly (readonly [epoch: number, sample: number])[]
+}
+
+/** What a state must agree with. */
+export interface FeedIdentity {
+  readonly fingerprint: string
+  readonly n: number
+  readonly order: OrderKind
+  readonly seed: number
+  readonly last: LastBatchRule
+}
+
+/** The epoch and step that `state` means for batches of `globalBatch`; the end of an epoch is the start of the next. */
+export function planResume(
+  state: FeedState,
+  identity: FeedIdentity,
+  globalBatch: number,
+  stepsPerEpoch: number,
+): { epoch: number; step: number } {
+  for (const name of ['fingerprint', 'n', 'order', 'seed', 'last'] as const)
+    if (state[name] !== identity[name])
+      throw new DscError(
+        'FEED_STATE_MISMATCH',
+        `the state has ${name} ${state[name]}, this feed has ${identity[name]}`,
+        {
+          hint: 'resume with the data and settings that the state was taken with',
+        },
+      )
+  if (state.position % globalBatch !== 0)
+    throw new DscError(
+      'FEED_STATE_MISMATCH',
+      `position ${state.position} is no multiple of the global batch of ${globalBatch} samples`,
+      { hint: `resume with a global batch that divides ${state.position}, such as ${state.B}` },
+    )
+  const step = state.position / globalBatch
+  return step >= stepsPerEpoch ? { epoch: state.epoch + 1, step: 0 } : { epoch: state.epoch, step }
+}

@@ -1,0 +1,91 @@
+import { createRandomStream } from './random.js'
+
+/** `shuffle` holds the whole sequence (4 bytes per sample); `feistel6` computes it; `sequential` is for evaluation. */
+export const ORDER_KINDS = ['shuffle', 'feistel6', 'sequential'] as const
+export type OrderKind = (typeof ORDER_KINDS)[number]
+
+/** Above this many samples the sequence is computed instead of held: 2^26 samples would take 256 MiB per epoch. */
+export const LARGEST_HELD_ORDER = 2 ** 26
+
+/** Which samples an order is over, and which permutation of them. It knows no ranks, nodes, memory or failures. */
+export interface OrderOptions {
+  /** Samples in the dataset, 1 to 2^40. */
+  readonly sampleCount: number
+  /** 0 to 2^53 − 1. */
+  readonly seed: number
+  /** 0 or more. */
+  readonly epoch: number
+  readonly kind: OrderKind
+}
+
+/** S_e: the sequence in which one epoch visits the samples. */
+export interface EpochOrder {
+  readonly epoch: number
+  readonly sampleCount: number
+  /** The sample at `position` (0 to sampleCount − 1). */
+  sampleAt(position: number): number
+}
+
+/** The kind that a dataset of `sampleCount` samples gets when none is asked for. */
+export function chooseOrderKind(sampleCount: number): OrderKind {
+  return sampleCount > LARGEST_HELD_ORDER ? 'feistel6' : 'shuffle'
+}
+
+/** The order of one epoch: the same for the same options on every machine. */
+export function planOrder(options: OrderOptions): EpochOrder {
+  const { sampleCount, epoch } = options
+  switch (options.kind) {
+    case 'sequential':
+      return { epoch, sampleCount, sampleAt: (position) => position }
+    case 'feistel6':
+      return { epoch, sampleCount, sampleAt: planFeistel(options) }
+    case 'shuffle':
+      return holdOrder(epoch, shuffleSamples(options))
+  }
+}
+
+/** An order whose whole sequence is in memory. */
+export function holdOrder(epoch: number, samples: Uint32Array): EpochOrder {
+  return { epoch, sampleCount: samples.length, sampleAt: (position) => samples[position]! }
+}
+
+/** Fisher–Yates over 0 … sampleCount − 1, from the last place down. */
+export function shuffleSamples(options: Omit<OrderOptions, 'kind'>): Uint32Array {
+  const samples = new Uint32Array(options.sampleCount)
+  for (let i = 0; i < samples.length; i++) samples[i] = i
+  const random = createRandomStream(options.seed, options.epoch)
+  for (let i = samples.length - 1; i > 0; i--) {
+    const j = random.nextBelow(i + 1)
+    const held = samples[i]!
+    samples[i] = samples[j]!
+    samples[j] = held
+  }
+  return samples
+}
+
+/** Six Feistel rounds on the smallest even number of bits that covers the samples; walks until it lands inside. */
+function planFeistel(options: OrderOptions): (position: number) => number {
+  const { sampleCount } = options
+  const random = createRandomStream(options.seed, options.epoch)
+  const keys = Array.from({ length: 6 }, () => random.nextUint32())
+  let halfBits = 1
+  while (4 ** halfBits < sampleCount) halfBits++
+  const base = 2 ** halfBits
+  return (position) => {
+    let value = position
+    do {
+      let left = Math.floor(value / base)
+      let right = value % base
+      for (const key of keys) {
+        let word = Math.imul(right ^ key, 0x9e3779b1)
+        word = Math.imul(word ^ (word >>> 15), 0x85ebca77)
+        word = (word ^ (word >>> 13)) >>> 0
+        const next = (left ^ (word % base)) >>> 0
+        left = right
+        right = next
+      }
+      value = left * base + right
+    } while (value >= sampleCount)
+    return value
+  }
+}

@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { isDscError } from '../failure/dsc-error.js'
+import { makeTestFolder, sampleBytes, writeSamples } from '../testing/sample-folder.js'
+import { openRemoteFeeder, type RemoteOptions } from './open-remote-feeder.js'
+import { shuffleSamples } from './plan/order.js'
+import { indexSamples, type SampleFolder } from './samples/index-samples.js'
+import { openStorageServer, type StorageServer } from './storage/storage-server.js'
+
+const COUNT = 300
+const lengthOf = (id: number) => 2000 + ((id * 91) % 3000)
+
+async function makeFolder(context: TestContext): Promise<SampleFolder> {
+  const folder = makeTestFolder(context)
+  writeSamples(join(folder, 'samples'), COUNT, lengthOf)
+  return indexSamples(join(folder, 'samples'), { cacheFolder: join(folder, 'cache') })
+}
+
+async function serve(context: TestContext, folder: SampleFolder, extra: object = {}): Promise<StorageServer> {
+  const server = await openStorageServer({ folder, host: '127.0.0.1', port: 0, ...extra })
+  context.after(() => server.close().catch(() => {}))
+  return server
+}
+
+/** Reads two epochs and compares every byte; calls `atStep` before each step. */
+async function readAll(
+  context: TestContext,
+  options: RemoteOptions,
+  atStep: (step: number) => unknown = () => {},
+) {
+  const opened = await openRemoteFeeder(options, {
+    seed: 9,
+    memoryBytes: 2 ** 20,
+    k: 16,
+    threads: 1,
+    isCarrying: false,
+  })
+  context.after(() => opened.close())
+  const rank = { batchSize: 10, world: 1, rank: 0, replicate: 1, last: 'drop' } as const
+  const stream = opened.feeder.openStream(rank, 2)
+  for (let epoch = 0; epoch < 2; epoch++) {
+    const ids: number[] = []
+    for (let step = 0; step < 30; step++) {
+      await atStep(30 * epoch + step)
+      const batch = await stream.read(epoch, step)
+      for (const [i, slot] of batch.slots.entries()) {
+        const bytes = Buffer.alloc(lengthOf(slot.sample))
+        opened.arenaFile.read(bytes, batch.offsets[i]!)
+        assert.ok(bytes.equals(sampleBytes(slot.sample, bytes.length)), `bytes of sample ${slot.sample}`)
+        ids.push(slot.sample)
+      }
+      stream.release(batch)
+    }
+    assert.deepEqual(ids, [...shuffleSamples({ sampleCount: COUNT, seed: 9, epoch })])
+  }
+  return opened.feeder.source.counters!()
+}
+
+test('a feed over two stripes delivers the order of one machine', async (context) => {
+  const folder = await makeFolder(context)
+  const nodes = [
+    await serve(context, folder, { stripe: { index: 0, count: 2 } }),
+    await serve(context, folder, { stripe: { index: 1, count: 2 } }),
+  ]
+  const counters = await readAll(context, { nodes, layout: 'striped', fallback: undefined, token: undefined })
+  assert.equal(counters.failovers, 0)
+  assert.ok(nodes.every((node) => node.counts.samples === COUNT)) // half of the samples in each of two epochs
+})
+
+test('a node that dies in mid-epoch is replaced by its replica without a change of order', async (context) => {
+  const folder = await makeFolder(context)
+  const nodes = [await serve(context, folder), await serve(context, folder)]
+  const counters = await readAll(
+    context,
+    { nodes, layout: 'full', fallback: undefined, token: undefined },
+    (step) => step === 7 && nodes[1]!.close(),
+  )
+  assert.ok(counters.failovers! > 0)
+  assert.equal(counters.fallback_samples, 0)
+})
+
+test('when all nodes are gone the fallback takes over without a change of order', async (context) => {
+  const folder = await makeFolder(context)
+  const node = await serve(context, folder)
+  const counters = await readAll(
+    context,
+    { nodes: [node], layout: 'full', fallback: { kind: 'folder', folder }, token: undefined },
+    (step) => step === 7 && node.close(),
+  )
+  assert.ok(counters.fallback_samples! > 0)
+})
+
+/** A relay in front of `target` whose answers `change` may alter. */
+function relay(context: TestContext, target: StorageServer, change: (chunk: Buffer) => Buffer | undefined) {
+  const sockets = new Set<Socket>()
+  const server: Server = createServer((near) => {
+    const far = connect(target.port, target.host)
+    sockets.add(near).add(far)
+    near.on('error', () => far.destroy()).pipe(far)
+    far.on('error', () => near.destroy()).on('close', () => near.destroy())
+    far.on('data', (chunk) => {
+      const changed = change(chunk)
+      if (changed) near.write(changed)
+    })
+  })
+  context.after(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return new Promise<{ host: string; port: number }>((resolve) =>
+    server.listen(0, '127.0.0.1', () =>
+      resolve({ host: '127.0.0.1', port: (server.address() as { port: number }).port }),
+    ),
+  )
+}
+
+test('a node that sends damaged bytes is found out by the checksum, and the samples come from its replica', async (context) => {
+  const folder = await makeFolder(context)
+  const good = await serve(context, folder)
+  let seen = 0
+  const bad = await relay(context, good, (chunk) => {
+    seen += chunk.length
+    if (seen > 20_000 && chunk.length > 4000) chunk[chunk.length - 700]! ^= 1
+    return chunk
+  })
+  const counters = await readAll(context, {
+    nodes: [bad, good],
+    layout: 'full',
+    fallback: undefined,
+    token: undefined,
+  })
+  assert.ok(counters.corrupt! > 0)
+})
+
+test('a node that falls silent costs one deadline, then its replica answers', async (context) => {
+  const folder = await makeFolder(context)
+  const good = await serve(context, folder)
+  let chunks = 0
+  const silent = await relay(context, good, (chunk) => (++chunks > 8 ? undefined : chunk))
+  const counters = await readAll(context, {
+    nodes: [silent, good],
+    layout: 'full',
+    fallback: undefined,
+    token: undefined,
+  })
+  assert.ok(counters.failovers! + counters.hedges! > 0)
+})
+
+for (const { name, change } of [
+  { name: 'of another version of the data', change: 'fingerprint' },
+  { name: 'with another token', change: 'token' },
+  { name: 'that hold another stripe than their place says', change: 'stripe' },
+] as const) {
+  test(`storage nodes ${name} are refused before anything is read`, async (context) => {
+    const folder = await makeFolder(context)
+    const stripe = change === 'stripe' ? { index: 1, count: 2 } : undefined
+    const node = await serve(context, folder, { token: 'right', stripe })
+    const other = await makeFolder(context)
+    if (change === 'fingerprint') other.table.bytes[50]! ^= 1
+    const { openSampleTable } = await import('./samples/sample-table.js')
+    const fallback = {
+      kind: 'folder',
+      folder: { ...other, table: openSampleTable(other.table.bytes) },
+    } as const
+    const token = change === 'token' ? 'wrong' : 'right'
+    await assert.rejects(
+      openRemoteFeeder({ nodes: [node], layout: 'striped', fallback, token }, { memoryBytes: 2 ** 20 }),
+      (error) => isDscError(error, 'FEED_STATE_MISMATCH', 'FEED_PROTOCOL'),
+    )
+  })
+}

@@ -1,0 +1,27 @@
+import { connect } from 'node:net'
+import { DscError } from '../../failure/dsc-error.js'
+import { createFrameReader, formatFrame, MESSAGE } from './wire.js'
+
+/** Asks the feed at `socketPath` one question and returns its answer as text ('' when it hangs up instead). */
+export function askFeed(socketPath: string, type: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const readFrames = createFrameReader()
+    const socket = connect(socketPath)
+    socket.setTimeout(10_000, () => socket.destroy(new Error('no answer within 10 s')))
+    socket.once('connect', () => socket.write(formatFrame(type, new Uint8Array())))
+    socket.on('data', (chunk) => {
+      for (const frame of readFrames(chunk))
+        if (frame.type === MESSAGE.status) resolve(frame.payload.toString())
+      socket.end()
+    })
+    socket.once('close', () => resolve(''))
+    socket.once('error', (cause) =>
+      reject(
+        new DscError('FEED_GONE', `no feed answers on ${socketPath}: ${cause.message}`, {
+          hint: 'dsc feed serve <dataset>, or --socket <path>',
+          cause,
+        }),
+      ),
+    )
+  })
+}

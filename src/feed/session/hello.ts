@@ -1,0 +1,75 @@
+import { DscError } from '../../failure/dsc-error.js'
+import { LAST_BATCH_RULES, type LastBatchRule } from '../plan/rank-sequence.js'
+import { SESSION_PROTOCOL } from './wire.js'
+
+/** Who a client is: a worker of a rank. */
+export interface Hello {
+  readonly rank: number
+  readonly world: number
+  readonly replicate: number
+  readonly batchSize: number
+  readonly last: LastBatchRule
+  readonly worker: number
+  readonly workers: number
+  /** Batches that the client may hold at once. */
+  readonly depth: number
+  /** What the client takes for granted; a feed with another seed or order is the wrong one. */
+  readonly seed: number | undefined
+  readonly order: string | undefined
+  readonly fingerprint: string | undefined
+  readonly pid: number
+}
+
+/** From where a client wants to read. */
+export interface Start {
+  /** undefined: the epoch after the last one that this rank has read. */
+  readonly epoch: number | undefined
+  readonly step: number
+  /** Names one pass over the data; workers of one pass share it. undefined: the feed finds out. */
+  readonly run: string | undefined
+}
+
+export function parseHello(raw: Readonly<Record<string, unknown>>): Hello {
+  if (raw.proto !== SESSION_PROTOCOL)
+    throw new DscError(
+      'FEED_PROTOCOL',
+      `the client speaks version ${String(raw.proto)} of the feed protocol, this feed version ${SESSION_PROTOCOL}`,
+      { hint: 'install the Python package that belongs to this dsc: pip install ./src/python' },
+    )
+  const last = LAST_BATCH_RULES.find((rule) => rule === (raw.last ?? 'drop'))
+  if (!last)
+    throw new DscError('FEED_PROTOCOL', `last is ${String(raw.last)}, not ${LAST_BATCH_RULES.join(', ')}`)
+  return {
+    rank: wholeNumber(raw, 'rank', 0),
+    world: wholeNumber(raw, 'world', 1),
+    replicate: wholeNumber(raw, 'replicate', 1),
+    batchSize: wholeNumber(raw, 'batch', undefined),
+    last,
+    worker: wholeNumber(raw, 'worker', 0),
+    workers: Math.max(1, wholeNumber(raw, 'workers', 1)),
+    depth: Math.max(1, wholeNumber(raw, 'depth', 3)),
+    seed: typeof raw.seed === 'number' ? raw.seed : undefined,
+    order: typeof raw.order === 'string' ? raw.order : undefined,
+    fingerprint: typeof raw.fingerprint === 'string' ? raw.fingerprint : undefined,
+    pid: wholeNumber(raw, 'pid', 0),
+  }
+}
+
+export function parseStart(raw: Readonly<Record<string, unknown>>): Start {
+  const isGiven = raw.epoch !== null && raw.epoch !== undefined
+  return {
+    epoch: isGiven ? wholeNumber(raw, 'epoch', undefined) : undefined,
+    step: wholeNumber(raw, 'step', 0),
+    run: typeof raw.run === 'string' ? raw.run : undefined,
+  }
+}
+
+function wholeNumber(
+  raw: Readonly<Record<string, unknown>>,
+  name: string,
+  fallback: number | undefined,
+): number {
+  const value = raw[name] ?? fallback
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value
+  throw new DscError('FEED_PROTOCOL', `${name} must be a whole number, not ${JSON.stringify(value)}`)
+}

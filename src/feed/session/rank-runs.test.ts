@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { isDscError } from '../../failure/dsc-error.js'
+import { placeSession, type Run, type RunSession } from './rank-runs.js'
+
+const session = (isReading = true): RunSession => ({ pid: 7, isReading })
+const runOf = (fields: Partial<Run>): Run => ({
+  name: undefined,
+  epoch: 4,
+  step: 0,
+  workers: 2,
+  sessions: new Map(),
+  ...fields,
+})
+const start = (fields: object = {}) => ({ epoch: undefined, step: 0, run: undefined, ...fields })
+
+for (const { name, current, asked, worker, workers, epoch, isNew } of [
+  {
+    name: 'the first worker opens epoch 0',
+    current: undefined,
+    asked: start(),
+    worker: 0,
+    workers: 2,
+    epoch: 0,
+    isNew: true,
+  },
+  {
+    name: 'a worker whose place is free joins the open pass',
+    current: runOf({ sessions: new Map([[0, session()]]) }),
+    asked: start(),
+    worker: 1,
+    workers: 2,
+    epoch: 4,
+    isNew: false,
+  },
+  {
+    name: 'a worker whose place has read to the end opens the next epoch',
+    current: runOf({ sessions: new Map([[0, session(false)]]) }),
+    asked: start(),
+    worker: 0,
+    workers: 2,
+    epoch: 5,
+    isNew: true,
+  },
+  {
+    name: 'another number of workers is another pass',
+    current: runOf({ sessions: new Map([[0, session()]]) }),
+    asked: start(),
+    worker: 1,
+    workers: 3,
+    epoch: 5,
+    isNew: true,
+  },
+  {
+    name: 'a named pass goes where it says, even back',
+    current: runOf({ name: 'a', sessions: new Map([[0, session()]]) }),
+    asked: start({ run: 'b', epoch: 1, step: 9 }),
+    worker: 0,
+    workers: 2,
+    epoch: 1,
+    isNew: true,
+  },
+  {
+    name: 'workers of one named pass share it',
+    current: runOf({ name: 'a', sessions: new Map([[0, session()]]) }),
+    asked: start({ run: 'a', epoch: 4 }),
+    worker: 1,
+    workers: 2,
+    epoch: 4,
+    isNew: false,
+  },
+]) {
+  test(`placing a client: ${name}`, () => {
+    const placed = placeSession(current, asked, worker, workers, session())
+    assert.deepEqual([placed.run.epoch, placed.isNew], [epoch, isNew])
+    assert.ok(placed.run.sessions.has(worker))
+  })
+}
+
+test('a client whose place another process is reading from is refused, with its process id', () => {
+  const current = runOf({ sessions: new Map([[1, session()]]) })
+  assert.throws(
+    () => placeSession(current, start(), 1, 2, session()),
+    (error) => isDscError(error, 'FEED_PROTOCOL') && /process 7/.test(error.message),
+  )
+})

@@ -1,0 +1,62 @@
+import { DscError } from '../../failure/dsc-error.js'
+import type { Start } from './hello.js'
+
+/** One pass of a rank's workers over (the rest of) an epoch. */
+export interface Run {
+  readonly name: string | undefined
+  readonly epoch: number
+  readonly step: number
+  readonly workers: number
+  /** Worker → the session that reads for it. */
+  readonly sessions: Map<number, RunSession>
+}
+
+/** What a run has to know of a connection. */
+export interface RunSession {
+  readonly pid: number
+  /** Whether it still reads: not closed, and not at the end of its run. */
+  readonly isReading: boolean
+}
+
+/** Where a session reads, and whether it opens a new run. */
+export interface Placement {
+  readonly run: Run
+  readonly isNew: boolean
+}
+
+/**
+ * Finds or opens the run a worker belongs to. Workers that name their run share it. Workers that do not (a plain
+ * torch DataLoader) fill the open run until one comes whose place is taken: that one opens the next epoch.
+ */
+export function placeSession(
+  current: Run | undefined,
+  start: Start,
+  worker: number,
+  workers: number,
+  session: RunSession,
+): Placement {
+  const isSame =
+    current !== undefined &&
+    current.workers === workers &&
+    (start.run === undefined ? current.name === undefined : current.name === start.run)
+  const holder = isSame ? current.sessions.get(worker) : undefined
+  if (isSame && holder === undefined) {
+    current.sessions.set(worker, session)
+    return { run: current, isNew: false }
+  }
+  if (holder?.isReading && holder !== session)
+    throw new DscError(
+      'FEED_PROTOCOL',
+      `worker ${worker} of this rank is already reading in process ${holder.pid}; two loaders would each get half of the samples`,
+      { hint: 'close the other loader, give it another rank, or start a feed of its own (DSC_FEED_JOB)' },
+    )
+  const epoch = start.epoch ?? (current === undefined ? 0 : current.epoch + 1)
+  const run: Run = {
+    name: start.run,
+    epoch,
+    step: start.step,
+    workers,
+    sessions: new Map([[worker, session]]),
+  }
+  return { run, isNew: true }
+}

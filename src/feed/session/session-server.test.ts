@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict'
+import { closeSync, openSync, readdirSync, readSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { isDscError } from '../../failure/dsc-error.js'
+import { makeTestFolder, sampleBytes, writeSamples } from '../../testing/sample-folder.js'
+import { openLocalFeeder } from '../open-feeder.js'
+import { shuffleSamples } from '../plan/order.js'
+import { indexSamples } from '../samples/index-samples.js'
+import { openSessionServer } from './session-server.js'
+import { createFrameReader, type Frame, formatBatch, formatFrame, formatJsonFrame, MESSAGE } from './wire.js'
+
+const COUNT = 50
+
+async function serve(context: TestContext) {
+  const folder = makeTestFolder(context)
+  writeSamples(join(folder, 'samples'), COUNT, () => 700)
+  const listed = await indexSamples(join(folder, 'samples'), { cacheFolder: join(folder, 'cache') })
+  const opened = openLocalFeeder(listed, { seed: 2, memoryBytes: 2 ** 20, threads: 1 })
+  const server = await openSessionServer({ opened, socketPath: join(folder, 's') })
+  context.after(async () => {
+    await server.close()
+    await opened.close()
+  })
+  return server
+}
+
+/** A client that keeps what it receives. */
+function dial(context: TestContext, path: string) {
+  const socket: Socket = connect(path)
+  context.after(() => socket.destroy())
+  const frames: Frame[] = []
+  const waiting: (() => void)[] = []
+  const readFrames = createFrameReader()
+  const wake = () => {
+    for (const each of waiting.splice(0)) each()
+  }
+  socket.on('data', (chunk) => {
+    frames.push(...readFrames(chunk))
+    wake()
+  })
+  socket.on('error', () => {})
+  const receive = async (): Promise<Frame> => {
+    while (frames.length === 0) await new Promise<void>((resolve) => waiting.push(resolve))
+    return frames.shift()!
+  }
+  return {
+    socket,
+    receive,
+    receiveJson: async () => JSON.parse((await receive()).payload.toString()) as Record<string, never>,
+    send: (type: number, value: unknown) => socket.write(formatJsonFrame(type, value)),
+    number: (type: number, value: number) => {
+      const payload = Buffer.alloc(4)
+      payload.writeUInt32LE(value)
+      socket.write(formatFrame(type, payload))
+    },
+  }
+}
+
+const HELLO = { proto: 1, rank: 0, world: 1, batch: 10, pid: 1 }
+
+test('a client gets an epoch by credits, reads it from the mapped arena and learns of the end', async (context) => {
+  const server = await serve(context)
+  const client = dial(context, server.socketPath)
+  client.send(MESSAGE.hello, HELLO)
+  const welcome = (await client.receiveJson()) as unknown as {
+    arena: { path: string }
+    stepsPerEpoch: number
+  }
+  assert.equal(welcome.stepsPerEpoch, 5)
+  client.send(MESSAGE.start, { epoch: 1, step: 2, run: 'x' })
+  assert.deepEqual(await client.receiveJson(), { epoch: 1, step: 2 })
+  client.number(MESSAGE.next, 4)
+  const arena = openSync(welcome.arena.path, 'r')
+  const ids: number[] = []
+  for (let step = 2; step < 5; step++) {
+    const { type, payload } = await client.receive()
+    assert.equal(type, MESSAGE.batch)
+    assert.deepEqual(
+      [payload.readUInt32LE(4), payload.readUInt32LE(8), payload.readUInt32LE(12)],
+      [1, step, 10],
+    )
+    for (let i = 0; i < 10; i++) {
+      const id = payload.readUInt32LE(16 + 120 + 4 * i)
+      const bytes = Buffer.alloc(700)
+      readSync(arena, bytes, 0, 700, Number(payload.readBigUInt64LE(16 + 8 * i)))
+      assert.ok(bytes.equals(sampleBytes(id, 700)))
+      ids.push(id)
+    }
+  }
+  closeSync(arena)
+  assert.deepEqual(ids, [...shuffleSamples({ sampleCount: COUNT, seed: 2, epoch: 1 })].slice(20))
+  const end = await client.receive()
+  assert.equal(end.type, MESSAGE.epochEnd)
+})
+
+test('a client of another protocol, seed or shape is told so before it gets anything', async (context) => {
+  const server = await serve(context)
+  const holder = dial(context, server.socketPath)
+  holder.send(MESSAGE.hello, HELLO)
+  await holder.receive()
+  for (const [change, pattern] of [
+    [{ proto: 2 }, /version 2/],
+    [{ seed: 3 }, /seed 2.*expects 3/],
+    [{ batch: 5 }, /batches of 10/],
+    [{ rank: 1 }, /rank 1 is not one of the 1/],
+    [{ batch: -1 }, /batch must be a whole number/],
+  ] as const) {
+    const client = dial(context, server.socketPath)
+    client.send(MESSAGE.hello, { ...HELLO, ...change })
+    const { type, payload } = await client.receive()
+    assert.equal(type, MESSAGE.error)
+    assert.match(payload.toString(), pattern)
+  }
+})
+
+test('what a client held is free again once it is gone, and another goes on', async (context) => {
+  const server = await serve(context)
+  for (let life = 0; life < 30; life++) {
+    const client = dial(context, server.socketPath)
+    client.send(MESSAGE.hello, HELLO)
+    await client.receive()
+    client.send(MESSAGE.start, { epoch: 0, step: life % 5, run: `life ${life}` })
+    await client.receive()
+    client.number(MESSAGE.next, 3)
+    assert.equal((await client.receive()).type, MESSAGE.batch)
+    client.socket.destroy()
+  }
+})
+
+test('metrics come over the same socket to anything that speaks HTTP', async (context) => {
+  const server = await serve(context)
+  const socket = connect(server.socketPath)
+  socket.write('GET /metrics HTTP/1.0\r\n\r\n')
+  let text = ''
+  for await (const chunk of socket) text += chunk
+  assert.match(text, /^HTTP\/1\.0 200 OK\r\n/)
+  assert.match(text, /\ndsc_feed_samples 50\n/)
+})
+
+test('two feeds cannot listen on one socket', async (context) => {
+  const server = await serve(context)
+  const folder = makeTestFolder(context)
+  writeSamples(join(folder, 'samples'), 3, () => 10)
+  const listed = await indexSamples(join(folder, 'samples'), { cacheFolder: join(folder, 'cache') })
+  const opened = openLocalFeeder(listed, { memoryBytes: 2 ** 20, threads: 1 })
+  context.after(() => opened.close())
+  await assert.rejects(openSessionServer({ opened, socketPath: server.socketPath }), (error) =>
+    isDscError(error, 'FEED_PROTOCOL'),
+  )
+})
+
+test('an open arena has no name that a killed feed could leave behind', async (context) => {
+  await serve(context)
+  const own = readdirSync('/dev/shm').filter((name) => name.startsWith(`dsc-feed-${process.pid}-`))
+  assert.deepEqual(own, [])
+})
+
+test('the bytes of a batch message are pinned: a change needs another SESSION_PROTOCOL', () => {
+  const message = {
+    seq: 1,
+    epoch: 2,
+    step: 3,
+    ids: [5, 6],
+    offsets: [4096, 2 ** 33],
+    lengths: [7, 8],
+    flags: [0, 1],
+  }
+  assert.equal(
+    formatBatch(message).toString('hex'),
+    '330000000601000000020000000300000002000000001000000000000000000000020000000700000008000000050000000600000000' +
+      '01',
+  )
+})

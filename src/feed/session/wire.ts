@@ -1,0 +1,100 @@
+import { DscError } from '../../failure/dsc-error.js'
+
+/** Version of the messages between a feed and its clients. A client of another version is refused. */
+export const SESSION_PROTOCOL = 1
+
+/** Message types. A frame is u32 length of the rest, u8 type, payload; all numbers are little endian. */
+export const MESSAGE = {
+  hello: 1,
+  welcome: 2,
+  start: 3,
+  started: 4,
+  next: 5,
+  batch: 6,
+  release: 7,
+  epochEnd: 8,
+  error: 9,
+  get: 10,
+  ids: 11,
+  status: 12,
+  stop: 13,
+} as const
+
+/** No control message is longer; a peer that says so speaks something else. */
+const LARGEST_FRAME_BYTES = 64 * 1024 * 1024
+
+export interface Frame {
+  readonly type: number
+  readonly payload: Buffer
+}
+
+/** Frames out of a stream of bytes, however it is cut. */
+export function createFrameReader(): (chunk: Buffer) => Frame[] {
+  let rest: Buffer = Buffer.alloc(0)
+  return (chunk) => {
+    rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
+    const frames: Frame[] = []
+    let at = 0
+    while (rest.length - at >= 5) {
+      const length = rest.readUInt32LE(at)
+      if (length < 1 || length > LARGEST_FRAME_BYTES)
+        throw new DscError('FEED_PROTOCOL', `a client of the feed sent a frame of ${length} bytes`)
+      if (rest.length - at < 4 + length) break
+      frames.push({ type: rest[at + 4]!, payload: rest.subarray(at + 5, at + 4 + length) })
+      at += 4 + length
+    }
+    rest = rest.subarray(at)
+    return frames
+  }
+}
+
+export function formatFrame(type: number, payload: Uint8Array): Buffer {
+  const frame = Buffer.allocUnsafe(5 + payload.length)
+  frame.writeUInt32LE(1 + payload.length, 0)
+  frame[4] = type
+  frame.set(payload, 5)
+  return frame
+}
+
+export function formatJsonFrame(type: number, value: unknown): Buffer {
+  return formatFrame(type, Buffer.from(JSON.stringify(value)))
+}
+
+/** Where the samples of a batch lie in the arena. */
+export interface BatchMessage {
+  readonly seq: number
+  readonly epoch: number
+  readonly step: number
+  readonly ids: readonly number[]
+  readonly offsets: readonly number[]
+  readonly lengths: readonly number[]
+  /** 1 where a sample pads the last batch. */
+  readonly flags: readonly number[]
+}
+
+/** u32 seq, epoch, step, count; then the columns u64 offsets, u32 lengths, u32 ids, u8 flags. */
+export function formatBatch(batch: BatchMessage): Buffer {
+  const count = batch.ids.length
+  const frame = Buffer.allocUnsafe(5 + 16 + count * 17)
+  frame.writeUInt32LE(frame.length - 4, 0)
+  frame[4] = MESSAGE.batch
+  let at = 5
+  for (const value of [batch.seq, batch.epoch, batch.step, count]) at = frame.writeUInt32LE(value, at)
+  for (const offset of batch.offsets) {
+    at = frame.writeUInt32LE(offset >>> 0, at)
+    at = frame.writeUInt32LE(Math.floor(offset / 4294967296), at)
+  }
+  for (const length of batch.lengths) at = frame.writeUInt32LE(length, at)
+  for (const id of batch.ids) at = frame.writeUInt32LE(id, at)
+  for (const flag of batch.flags) frame[at++] = flag
+  return frame
+}
+
+/** Parses the payload of a JSON message; throws FEED_PROTOCOL on anything else. */
+export function parseJsonPayload(payload: Buffer): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(payload.toString())
+    if (typeof value === 'object' && value !== null) return value as Record<string, unknown>
+  } catch {}
+  throw new DscError('FEED_PROTOCOL', 'a client of the feed sent a message that is no JSON object')
+}

@@ -1,0 +1,32 @@
+import type { SampleLayout } from '../plan/sample-placement.js'
+import type { SampleTable } from '../samples/sample-table.js'
+
+/** What became of one sample of a request. */
+export type SampleStatus = 'ok' | 'missing' | 'corrupt' | 'unreachable'
+
+/** Samples to be put into the arena; the first one is the missed one, if a client waits. */
+export interface ReadRequest {
+  /** 0 to nodeCount − 1. */
+  readonly node: number
+  readonly samples: Uint32Array
+  /** Where each goes, in bytes of the arena. */
+  readonly offsets: Float64Array
+  readonly isMiss: boolean
+}
+
+/** Called once per sample of a request, in any order. */
+export type OnSample = (index: number, status: SampleStatus) => void
+
+/** Where samples come from. Writes them into the arena itself and checks each against its CRC-32 before it says ok. */
+export interface SampleSource {
+  readonly table: SampleTable
+  readonly layout: SampleLayout
+  readonly nodeCount: number
+  /** For messages: `node 2 (10.0.0.7:7071)`. */
+  nodeName(node: number): string
+  /** Resolves when every sample has its status. Never rejects because of a sample or a node. */
+  read(request: ReadRequest, onSample: OnSample): Promise<void>
+  /** Counts for metrics: retries, failovers and the like. */
+  counters?(): Readonly<Record<string, number>>
+  close(): Promise<void>
+}

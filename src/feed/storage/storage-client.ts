@@ -1,0 +1,323 @@
+import { connect, type Socket } from 'node:net'
+import { crc32 } from 'node:zlib'
+import { DscError } from '../../failure/dsc-error.js'
+import { openSampleTable, type SampleTable } from '../samples/sample-table.js'
+import type { OnSample } from '../sources/sample-source.js'
+import { writeFully } from '../write-fully.js'
+import { proveToken } from './storage-server.js'
+import {
+  formatGetBatch,
+  formatStorageFrame,
+  HEADER_BYTES,
+  ITEM_BYTES,
+  ITEM_STATUS,
+  parseHeader,
+  STORAGE_MESSAGE,
+  type StorageHeader,
+} from './storage-wire.js'
+
+export interface StorageAddress {
+  readonly host: string
+  readonly port: number
+}
+
+export interface StorageClientOptions {
+  readonly address: StorageAddress
+  readonly token: string | undefined
+  /** The manifest both sides must have; absent while it is still to be fetched. */
+  readonly table?: SampleTable | undefined
+  /** Where samples are written; absent while only the manifest is fetched. */
+  readonly arenaFd?: number | undefined
+  /** Default 2 s. */
+  readonly connectTimeoutMs?: number
+}
+
+/** Samples to fetch into the arena. */
+export interface FetchRequest {
+  readonly samples: Uint32Array
+  readonly offsets: Float64Array
+  readonly maxBytes: number
+  readonly deadlineMs: number
+  readonly onSample: OnSample
+}
+
+/** A request on its way. */
+export interface Fetch {
+  /** Resolves at the end, with the indexes that were not sent; rejects when the connection is lost or too slow. */
+  readonly done: Promise<readonly number[]>
+  /** From now on bytes of this sample are thrown away: someone else writes its place. */
+  abandon(index: number): void
+}
+
+/** One connection to a storage node. */
+export interface StorageClient {
+  readonly isOpen: boolean
+  readonly stripe: { readonly index: number; readonly count: number } | undefined
+  readonly fingerprint: string
+  fetch(request: FetchRequest): Fetch
+  fetchManifest(): Promise<SampleTable>
+  close(): void
+}
+
+interface Pending {
+  readonly request: FetchRequest
+  /** Sample → where it is wanted: twice when a request runs over the end of an epoch. Taken out as items come. */
+  readonly open: Map<number, number[]>
+  readonly notSent: number[]
+  readonly abandoned: Set<number>
+  resolve(notSent: readonly number[]): void
+  reject(error: Error): void
+  timer: NodeJS.Timeout | undefined
+}
+
+/** The item whose bytes are arriving. */
+interface Item {
+  readonly index: number | undefined
+  readonly status: number
+  readonly length: number
+  readonly crc: number
+  received: number
+  sum: number
+}
+
+const READ_BUFFER_BYTES = 256 * 1024
+
+/** Connects, proves the token and compares manifests. */
+export function connectStorage(options: StorageClientOptions): Promise<StorageClient> {
+  const { address, table, arenaFd } = options
+  const peer = `storage node ${address.host}:${address.port}`
+  const pending = new Map<number, Pending>()
+  let nextRequest = 1
+  let header: StorageHeader | undefined
+  let headerFill = 0
+  const headerBytes = Buffer.alloc(HEADER_BYTES)
+  let control: Buffer | undefined
+  let bodyDone = 0
+  let item: Item | undefined
+  let itemFill = 0
+  const itemBytes = Buffer.alloc(ITEM_BYTES)
+  let welcome: { fingerprint: string; stripe: { index: number; count: number } | null } | undefined
+  let manifestWaiter: ((bytes: Buffer) => void) | undefined
+  let isOpen = false
+  let failure: Error | undefined
+
+  return new Promise<StorageClient>((resolve, reject) => {
+    const lose = (error: Error) => {
+      failure ??= error
+      isOpen = false
+      socket.destroy()
+      for (const each of pending.values()) {
+        clearTimeout(each.timer)
+        each.reject(failure)
+      }
+      pending.clear()
+      reject(failure)
+    }
+    const gone = (why: string) =>
+      new DscError('FEED_GONE', `${peer} ${why}`, { hint: 'is `dsc feed storage` running there?' })
+
+    const client: StorageClient = {
+      get isOpen() {
+        return isOpen
+      },
+      get stripe() {
+        return welcome?.stripe ?? undefined
+      },
+      get fingerprint() {
+        return welcome!.fingerprint
+      },
+      fetch(request) {
+        const id = nextRequest++
+        const open = new Map<number, number[]>()
+        for (const [i, sample] of request.samples.entries()) {
+          const indexes = open.get(sample)
+          if (indexes) indexes.push(i)
+          else open.set(sample, [i])
+        }
+        const abandoned = new Set<number>()
+        const done = new Promise<readonly number[]>((resolveDone, rejectDone) => {
+          if (!isOpen) return rejectDone(failure ?? gone('is not connected'))
+          const timer = setTimeout(
+            () => lose(gone(`has not answered within ${request.deadlineMs} ms`)),
+            request.deadlineMs,
+          )
+          pending.set(id, {
+            request,
+            open,
+            notSent: [],
+            abandoned,
+            resolve: resolveDone,
+            reject: rejectDone,
+            timer,
+          })
+          send(id)
+        })
+        return { done, abandon: (index) => void abandoned.add(index) }
+      },
+      async fetchManifest() {
+        const bytes = await new Promise<Buffer>((resolveBytes, rejectBytes) => {
+          manifestWaiter = resolveBytes
+          socket.once('close', () => rejectBytes(failure ?? gone('hung up')))
+          socket.write(formatStorageFrame(STORAGE_MESSAGE.getManifest, 0, new Uint8Array()))
+        })
+        return openSampleTable(bytes)
+      },
+      close() {
+        lose(gone('was closed'))
+      },
+    }
+    const send = (id: number) => {
+      const each = pending.get(id)
+      if (!each || !isOpen) return
+      const { samples, maxBytes, deadlineMs } = each.request
+      socket.write(formatGetBatch(id, samples, maxBytes, deadlineMs))
+    }
+
+    const takeControl = (type: number, request: number, payload: Buffer) => {
+      const parsed = () => JSON.parse(payload.toString()) as Record<string, unknown>
+      switch (type) {
+        case STORAGE_MESSAGE.challenge: {
+          const mac = proveToken(options.token ?? '', String(parsed().challenge))
+          const hello = { mac, ...(table && { fingerprint: table.fingerprint }) }
+          socket.write(formatStorageFrame(STORAGE_MESSAGE.hello, 0, Buffer.from(JSON.stringify(hello))))
+          return
+        }
+        case STORAGE_MESSAGE.welcome:
+          welcome = parsed() as unknown as NonNullable<typeof welcome>
+          isOpen = true
+          socket.setTimeout(0)
+          resolve(client)
+          return
+        case STORAGE_MESSAGE.manifest:
+          manifestWaiter?.(payload)
+          return
+        case STORAGE_MESSAGE.end: {
+          const each = pending.get(request)
+          if (!each) return
+          pending.delete(request)
+          clearTimeout(each.timer)
+          each.resolve([...each.notSent, ...[...each.open.values()].flat()])
+          return
+        }
+        case STORAGE_MESSAGE.busy:
+          setTimeout(() => send(request), payload.readUInt32LE(0))
+          return
+        case STORAGE_MESSAGE.goAway:
+          lose(gone('is shutting down'))
+          return
+        case STORAGE_MESSAGE.error: {
+          const { code, message } = parsed()
+          const isStale = code === 'ERR_STALE'
+          lose(
+            new DscError(
+              isStale ? 'FEED_STATE_MISMATCH' : 'FEED_PROTOCOL',
+              `${peer} refuses: ${String(message)}`,
+              {
+                hint: isStale
+                  ? 'stage the same version on all nodes'
+                  : 'set the same DSC_FEED_TOKEN on both sides',
+              },
+            ),
+          )
+        }
+      }
+    }
+    /** Takes bytes of the item at hand to the arena, or away. */
+    const takeItemBytes = (each: Pending | undefined, bytes: Buffer) => {
+      const at = item!
+      const isWritten =
+        each && at.index !== undefined && at.status === ITEM_STATUS.ok && !each.abandoned.has(at.index)
+      if (isWritten && bytes.length > 0) {
+        const expected = table!.lengths[each.request.samples[at.index!]!]!
+        if (at.received + bytes.length <= expected)
+          writeFully(arenaFd!, bytes, each.request.offsets[at.index!]! + at.received)
+      }
+      at.sum = crc32(bytes, at.sum)
+      at.received += bytes.length
+      if (at.received < at.length) return
+      item = undefined
+      if (!each || at.index === undefined || each.abandoned.has(at.index)) return
+      const sample = each.request.samples[at.index]!
+      if (at.status === ITEM_STATUS.notSent) each.notSent.push(at.index)
+      else if (at.status !== ITEM_STATUS.ok) each.request.onSample(at.index, 'missing')
+      else {
+        const isIntact = at.length === table!.lengths[sample] && at.sum === table!.crcs[sample]
+        each.request.onSample(at.index, isIntact ? 'ok' : 'corrupt')
+      }
+    }
+    const takeItems = (request: number, bytes: Buffer) => {
+      const each = pending.get(request)
+      each?.timer?.refresh() // the deadline is for silence: a slow node that goes on sending is not given up
+      for (let at = 0; at < bytes.length; ) {
+        if (!item) {
+          const count = Math.min(ITEM_BYTES - itemFill, bytes.length - at)
+          bytes.copy(itemBytes, itemFill, at, at + count)
+          itemFill += count
+          at += count
+          if (itemFill < ITEM_BYTES) return
+          itemFill = 0
+          const sample = itemBytes.readUInt32LE(0)
+          const index = each?.open.get(sample)?.shift()
+          item = {
+            index,
+            status: itemBytes[8]!,
+            length: itemBytes.readUInt32LE(9),
+            crc: itemBytes.readUInt32LE(13),
+            received: 0,
+            sum: 0,
+          }
+          if (item.length === 0) takeItemBytes(each, Buffer.alloc(0))
+          continue
+        }
+        const count = Math.min(item.length - item.received, bytes.length - at)
+        takeItemBytes(each, bytes.subarray(at, at + count))
+        at += count
+      }
+    }
+    const take = (bytes: Buffer) => {
+      for (let at = 0; at < bytes.length; ) {
+        if (!header) {
+          const count = Math.min(HEADER_BYTES - headerFill, bytes.length - at)
+          bytes.copy(headerBytes, headerFill, at, at + count)
+          headerFill += count
+          at += count
+          if (headerFill < HEADER_BYTES) return
+          headerFill = 0
+          header = parseHeader(headerBytes, peer)
+          bodyDone = 0
+          control = header.type === STORAGE_MESSAGE.items ? undefined : Buffer.allocUnsafe(header.length)
+        }
+        const count = Math.min(header.length - bodyDone, bytes.length - at)
+        if (control) bytes.copy(control, bodyDone, at, at + count)
+        else takeItems(header.request, bytes.subarray(at, at + count))
+        bodyDone += count
+        at += count
+        if (bodyDone < header.length) return
+        const { type, request } = header
+        header = undefined
+        if (control) takeControl(type, request, control)
+      }
+    }
+
+    const buffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES)
+    const socket: Socket = connect({
+      host: address.host,
+      port: address.port,
+      noDelay: true,
+      onread: {
+        buffer,
+        callback: (count) => {
+          try {
+            take(buffer.subarray(0, count))
+          } catch (error) {
+            lose(error as Error)
+          }
+          return true
+        },
+      },
+    })
+    socket.setTimeout(options.connectTimeoutMs ?? 2000, () => lose(gone('does not answer')))
+    socket.on('error', (error) => lose(gone(`cannot be reached: ${error.message}`)))
+    socket.on('close', () => lose(gone('hung up')))
+  })
+}

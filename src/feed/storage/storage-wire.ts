@@ -1,0 +1,107 @@
+import { crc32 } from 'node:zlib'
+import { DscError } from '../../failure/dsc-error.js'
+
+/** Version of DSCB, the frames between a feed and a storage node. Another version is refused by name. */
+export const STORAGE_PROTOCOL = 1
+
+export const STORAGE_MESSAGE = {
+  challenge: 1,
+  hello: 2,
+  welcome: 3,
+  getManifest: 4,
+  manifest: 5,
+  getBatch: 6,
+  /** Whole items, some of those asked for. */
+  items: 7,
+  end: 8,
+  cancel: 9,
+  busy: 10,
+  error: 11,
+  ping: 12,
+  pong: 13,
+  goAway: 14,
+} as const
+
+/** u32 'DSCB', u8 version, u8 type, u16 flags, u32 request, u32 length, u32 deadline in ms, u64 tag, u32 CRC-32 of these. */
+export const HEADER_BYTES = 32
+
+/** u64 id, u8 status (0 ok, 1 missing, 2 corrupt, 3 not sent), u32 length, u32 CRC-32; then the bytes. */
+export const ITEM_BYTES = 17
+
+export const ITEM_STATUS = { ok: 0, missing: 1, corrupt: 2, notSent: 3 } as const
+
+/** A server sends items in frames of about this many bytes, so that the missed sample leaves first. */
+export const ITEMS_FRAME_BYTES = 512 * 1024
+
+const MAGIC = 0x42435344 // 'DSCB'
+
+export interface StorageHeader {
+  readonly type: number
+  readonly request: number
+  readonly length: number
+  readonly deadlineMs: number
+}
+
+/** Writes a header into the first 32 bytes of `target`. */
+export function writeHeader(
+  target: Buffer,
+  header: Omit<StorageHeader, 'deadlineMs'> & { deadlineMs?: number },
+): void {
+  target.writeUInt32LE(MAGIC, 0)
+  target[4] = STORAGE_PROTOCOL
+  target[5] = header.type
+  target.writeUInt16LE(0, 6)
+  target.writeUInt32LE(header.request, 8)
+  target.writeUInt32LE(header.length, 12)
+  target.writeUInt32LE(header.deadlineMs ?? 0, 16)
+  target.fill(0, 20, 28)
+  target.writeUInt32LE(crc32(target.subarray(0, 28)), 28)
+}
+
+export function parseHeader(bytes: Buffer, peer: string): StorageHeader {
+  if (bytes.readUInt32LE(0) !== MAGIC || bytes.readUInt32LE(28) !== crc32(bytes.subarray(0, 28)))
+    throw new DscError('FEED_PROTOCOL', `${peer} does not speak DSCB`, { hint: 'is it a dsc storage node?' })
+  if (bytes[4] !== STORAGE_PROTOCOL)
+    throw new DscError('FEED_PROTOCOL', `${peer} speaks DSCB ${bytes[4]}, this is DSCB ${STORAGE_PROTOCOL}`, {
+      hint: 'install the same version of dsc on all nodes',
+    })
+  return {
+    type: bytes[5]!,
+    request: bytes.readUInt32LE(8),
+    length: bytes.readUInt32LE(12),
+    deadlineMs: bytes.readUInt32LE(16),
+  }
+}
+
+export function formatStorageFrame(
+  type: number,
+  request: number,
+  payload: Uint8Array,
+  deadlineMs = 0,
+): Buffer {
+  const frame = Buffer.allocUnsafe(HEADER_BYTES + payload.length)
+  writeHeader(frame, { type, request, length: payload.length, deadlineMs })
+  frame.set(payload, HEADER_BYTES)
+  return frame
+}
+
+/** u32 count, u32 bytes at most, u64 id each; the first id is the missed sample. */
+export function formatGetBatch(
+  request: number,
+  samples: Uint32Array,
+  maxBytes: number,
+  deadlineMs: number,
+): Buffer {
+  const payload = Buffer.alloc(8 + 8 * samples.length)
+  payload.writeUInt32LE(samples.length, 0)
+  payload.writeUInt32LE(maxBytes, 4)
+  for (let i = 0; i < samples.length; i++) payload.writeUInt32LE(samples[i]!, 8 + 8 * i)
+  return formatStorageFrame(STORAGE_MESSAGE.getBatch, request, payload, deadlineMs)
+}
+
+export function parseGetBatch(payload: Buffer): { samples: Uint32Array; maxBytes: number } {
+  const count = payload.length >= 8 ? payload.readUInt32LE(0) : -1
+  if (payload.length !== 8 + 8 * count) throw new DscError('FEED_PROTOCOL', 'a GETBATCH of the wrong length')
+  const samples = Uint32Array.from({ length: count }, (_, i) => payload.readUInt32LE(8 + 8 * i))
+  return { samples, maxBytes: payload.readUInt32LE(4) }
+}

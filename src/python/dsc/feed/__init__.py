@@ -1,0 +1,1 @@
+"""Shuffled samples from a dsc feed on this machine: one shared arena, one message per batch."""

@@ -1,0 +1,87 @@
+"""What a client receives: where the samples of a batch lie in the shared arena."""
+
+
+class Sample:
+    """One sample. `data` is a read-only view that is valid until the next batch is asked for (see `copy=True`)."""
+
+    __slots__ = ("id", "data", "is_padded", "_name_of")
+
+    def __init__(self, id, data, is_padded, name_of):
+        self.id = id
+        self.data = data
+        self.is_padded = is_padded
+        self._name_of = name_of
+
+    @property
+    def name(self):
+        """Path of the sample inside the dataset (for tar shards: name of the member, or the key of its group)."""
+        return self._name_of(self.id)
+
+    def fields(self):
+        """Members of a sample of a tar shard, by extension: {'jpg': view, 'cls': view}."""
+        from .tar import split_members
+
+        return split_members(self.data)
+
+
+class Batch:
+    """A batch: `ids`, and a view of each sample's bytes. Iterating gives samples."""
+
+    __slots__ = ("epoch", "step", "ids", "lengths", "offsets", "flags", "_arena", "_name_of")
+
+    def __init__(self, epoch, step, ids, lengths, offsets, flags, arena, name_of):
+        self.epoch = epoch
+        self.step = step
+        self.ids = ids
+        self.lengths = lengths
+        self.offsets = offsets
+        self.flags = flags
+        self._arena = arena
+        self._name_of = name_of
+
+    def __len__(self):
+        return len(self.ids)
+
+    def __getitem__(self, index):
+        at = self.offsets[index]
+        view = self._arena[at : at + self.lengths[index]]
+        return Sample(self.ids[index], view, bool(self.flags[index]), self._name_of)
+
+    def __iter__(self):
+        return (self[index] for index in range(len(self.ids)))
+
+    def views(self):
+        """One read-only memoryview per sample."""
+        arena = self._arena
+        return [arena[at : at + length] for at, length in zip(self.offsets, self.lengths)]
+
+    def stack(self):
+        """A numpy array [samples, bytes] of uint8: the one copy on the way to a tensor. All lengths must be equal."""
+        import numpy
+
+        length = self.lengths[0]
+        if self.lengths.count(length) != len(self.lengths):
+            raise ValueError("samples of different lengths cannot be stacked; give FeedDataset a transform")
+        arena = numpy.frombuffer(self._arena, dtype=numpy.uint8)
+        stacked = numpy.empty((len(self.ids), length), dtype=numpy.uint8)
+        for row, at in enumerate(self.offsets):
+            stacked[row] = arena[at : at + length]
+        return stacked
+
+    def copy(self):
+        """The same batch in memory of its own, which stays valid."""
+        return _rebuild(*self.__reduce__()[1])
+
+    def __reduce__(self):
+        blob = b"".join(self.views())
+        names = [self._name_of(id) for id in self.ids]
+        return (_rebuild, (self.epoch, self.step, self.ids, self.lengths, self.flags, blob, names))
+
+
+def _rebuild(epoch, step, ids, lengths, flags, blob, names):
+    offsets, at = [], 0
+    for length in lengths:
+        offsets.append(at)
+        at += length
+    by_id = dict(zip(ids, names))
+    return Batch(epoch, step, ids, lengths, offsets, flags, memoryview(blob), by_id.__getitem__)

@@ -1,0 +1,131 @@
+"""FeedDataset: batches of this rank, in the order that (seed, epoch) determines."""
+
+import os
+
+from .client import FeedClient
+from .errors import FeedError
+from .launch import ensure_feed
+
+try:
+    from torch.utils.data import IterableDataset, get_worker_info
+except ImportError:  # without torch it is a plain iterable
+    IterableDataset = object
+
+    def get_worker_info():
+        return None
+
+
+def _rank_and_world(rank, world):
+    """Arguments beat torch.distributed, which beats the environment."""
+    if rank is not None or world is not None:
+        return rank or 0, world or 1
+    try:
+        import torch.distributed as distributed
+
+        if distributed.is_available() and distributed.is_initialized():
+            return distributed.get_rank(), distributed.get_world_size()
+    except ImportError:
+        pass
+    return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+
+
+class FeedDataset(IterableDataset):
+    """An iterable of batches. `target` is a directory or the name of a dataset that `dsc prepare` has staged.
+
+    only         extensions of the files that are samples, such as 'png,jpg'; default: all files
+    batch_size   samples per rank in one step
+    last         'drop' | 'pad' (wraps around, samples flagged) | 'uneven'
+    transform    function of a Sample; without it batches are dsc.feed.batch.Batch
+    copy         False: views into the shared arena, valid until the next batch; True: bytes of one's own
+    rank, world  default: torch.distributed, then RANK and WORLD_SIZE
+    replicate    so many consecutive ranks get the same samples
+    memory, k    of the feed, if this process starts it ('256MiB', 'auto')
+    depth        batches on their way or in use per worker
+    """
+
+    def __init__(self, target, *, split=None, only=None, batch_size, seed=0, order=None, last="drop", rank=None, world=None,
+                 replicate=1, transform=None, copy=False, on_error="raise", memory=None, k=None, depth=3,
+                 timeout=300.0, feed_options=()):
+        if on_error != "raise":
+            raise FeedError("USAGE", f"on_error={on_error!r} is not supported; only 'raise' is")
+        self.target, self.split, self.batch_size, self.seed = str(target), split, batch_size, seed
+        self.order, self.last, self.replicate = order, last, replicate
+        self.rank, self.world = _rank_and_world(rank, world)
+        self.transform, self.copy, self.depth, self.timeout = transform, copy, depth, timeout
+        options = [] if split is None else ["--split", split]
+        options += [] if only is None else ["--only", only]
+        options += ["--seed", str(seed)]
+        for name, value in (("--order", order), ("--memory", memory), ("--k", k)):
+            options += [] if value is None else [name, str(value)]
+        self._options = [*options, *feed_options]
+        self._socket_path = None
+        self._client = None
+        self._iterations = 0
+        self._info = None
+        # Where the next iteration begins. None: the feed goes on to the epoch after the last one.
+        self.next_epoch, self.next_step, self.run = None, 0, None
+
+    @property
+    def socket_path(self):
+        if self._socket_path is None:
+            self._socket_path = ensure_feed(self.target, self._options, self.world)
+        return self._socket_path
+
+    def _connect(self, worker=0, workers=1):
+        return FeedClient(self.socket_path, {
+            "rank": self.rank, "world": self.world, "replicate": self.replicate, "batch": self.batch_size,
+            "last": self.last, "worker": worker, "workers": workers, "depth": self.depth, "seed": self.seed,
+            **({} if self.order is None else {"order": self.order}),
+        }, self.timeout)
+
+    @property
+    def info(self):
+        """What the feed says about the dataset: n, fingerprint, stepsPerEpoch, globalBatch, ..."""
+        if self._info is None:
+            client = self._connect()
+            self._info = client.info
+            client.close()
+        return self._info
+
+    def __len__(self):
+        return self.info["batchesPerEpoch"]
+
+    def _own_client(self):
+        """This process's connection; a forked copy of another process's is left alone."""
+        worker = get_worker_info()
+        if self._client is None or self._client.pid != os.getpid():
+            self._client = self._connect(worker.id, worker.num_workers) if worker else self._connect()
+            self._iterations = 0
+        return self._client
+
+    def batches(self):
+        """The batches of one pass, before `transform`."""
+        client = self._own_client()
+        is_first = self._iterations == 0
+        self._iterations += 1
+        worker = get_worker_info()
+        # A persistent worker has a stale copy of these; from its second pass on, the feed counts the epochs.
+        is_stale = worker is not None and not is_first
+        epoch, step, run = (None, 0, None) if is_stale else (self.next_epoch, self.next_step, self.run)
+        if worker is None:
+            self.next_epoch, self.next_step, self.run = None, 0, None
+        client.start(epoch, step, run)
+        client.request(self.depth)
+        while True:
+            batch = client.next_batch()
+            if batch is None:
+                return
+            yield batch.copy() if self.copy else batch
+
+    def __iter__(self):
+        transform = self.transform
+        for batch in self.batches():
+            yield batch if transform is None else [transform(sample) for sample in batch]
+
+    def __getstate__(self):
+        return {**self.__dict__, "_client": None, "_socket_path": self.socket_path}
+
+    def close(self):
+        if self._client is not None and self._client.pid == os.getpid():
+            self._client.close()
+        self._client = None

@@ -1,0 +1,96 @@
+"""FeedLoader: a DataLoader over a FeedDataset that knows where it is."""
+
+import uuid
+
+from torch.utils.data import DataLoader, default_collate
+
+from .errors import FeedError
+
+_FIXED = ("fingerprint", "n", "order", "seed", "last")
+
+
+class FeedLoader:
+    """Iterating it gives one epoch of batches; the next iteration gives the next epoch.
+
+    Its state is where the trainer has received batches up to, whatever workers have read ahead: about 200 bytes,
+    the same on every rank, valid for other numbers of ranks, workers and storage nodes.
+    With a transform, batches are collated (default: torch's default_collate).
+    """
+
+    def __init__(self, dataset, *, num_workers=0, collate_fn=None, pin_memory=False, **options):
+        self.dataset = dataset
+        if collate_fn is None and dataset.transform is not None:
+            collate_fn = default_collate
+        self._loader = DataLoader(dataset, batch_size=None, num_workers=num_workers, pin_memory=pin_memory,
+                                  collate_fn=collate_fn or _as_is, **options)
+        self._epoch, self._step = 0, 0
+        self._is_resuming = True
+        self._pass = 0
+
+    def __len__(self):
+        return self.dataset.info["batchesPerEpoch"]
+
+    def __iter__(self):
+        if not self._is_resuming and self._step > 0:  # a pass was left early: the next one is the next epoch
+            self._epoch, self._step = self._epoch + 1, 0
+        self._is_resuming = False
+        self._pass += 1
+        dataset = self.dataset
+        dataset.socket_path  # started by this process, not by each worker
+        dataset.next_epoch, dataset.next_step, dataset.run = self._epoch, self._step, uuid.uuid4().hex
+        return self._one_pass(self._pass, iter(self._loader))
+
+    def _one_pass(self, this_pass, batches):
+        try:
+            for batch in batches:
+                if this_pass != self._pass:
+                    raise FeedError("FEED_GONE", "this pass has ended, because a newer one was begun or a state was loaded")
+                self._step += 1
+                yield batch
+        finally:
+            if this_pass == self._pass and hasattr(batches, "close"):
+                batches.close()
+        if this_pass == self._pass:
+            self._epoch, self._step = self._epoch + 1, 0
+
+    def set_epoch(self, epoch):
+        """For trainers that insist: the feed advances epochs itself. Refused in the middle of one."""
+        if self._step != 0 and epoch != self._epoch:
+            raise FeedError("FEED_STATE_MISMATCH", f"set_epoch({epoch}) in the middle of epoch {self._epoch}")
+        self._epoch = epoch
+
+    def state_dict(self):
+        info, step = self.dataset.info, self._step
+        epoch = self._epoch
+        if step >= info["stepsPerEpoch"]:  # the end of an epoch is the start of the next
+            epoch, step = epoch + 1, 0
+        return {"v": 1, "dataset": self.dataset.target, "fingerprint": info["fingerprint"], "n": info["n"],
+                "order": info["order"], "seed": info["seed"], "epoch": epoch, "position": step * info["globalBatch"],
+                "B": info["globalBatch"], "last": self.dataset.last, "mix": None, "skipped": []}
+
+    def load_state_dict(self, state, override=False):
+        """Goes to where `state` was taken. Data, order or seed that differ are refused unless `override`."""
+        info = self.dataset.info
+        current = {**info, "last": self.dataset.last}
+        for name in _FIXED:
+            if not override and state[name] != current[name]:
+                raise FeedError("FEED_STATE_MISMATCH", f"the state has {name} {state[name]!r}, this feed has {current[name]!r}",
+                                "load_state_dict(state, override=True) if that is meant")
+        batch, position = info["globalBatch"], state["position"]
+        if position % batch != 0:
+            raise FeedError("FEED_STATE_MISMATCH", f"position {position} is no multiple of the global batch of {batch} samples",
+                            f"resume with a global batch that divides {position}, such as {state['B']}")
+        self._epoch, self._step = state["epoch"], position // batch
+        if self._step >= info["stepsPerEpoch"]:
+            self._epoch, self._step = self._epoch + 1, 0
+        self._is_resuming = True
+        self._pass += 1
+        self._loader._iterator = None  # persistent workers would go on where they are
+
+    def close(self):
+        self._loader._iterator = None
+        self.dataset.close()
+
+
+def _as_is(batch):
+    return batch

@@ -1,0 +1,51 @@
+"""What the feed's tests share: a dataset on disk, and dsc from this checkout."""
+
+import os
+import pathlib
+import uuid
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+COUNT = 203
+
+
+def sample_bytes(id, length):
+    return bytes((id * 131 + i * 7 + (i >> 8)) & 0xFF for i in range(length))
+
+
+def length_of(id):
+    return 400 + (id * 37) % 300
+
+
+@pytest.fixture
+def dataset(tmp_path, monkeypatch):
+    """A folder of COUNT samples, with feeds of this test's own."""
+    node = ROOT / "node_modules" / ".bin" / "node"
+    monkeypatch.setenv("DSC_BIN", f"{node} {ROOT / 'bin' / 'dsc.js'}")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", f"/tmp/dsc-test-{uuid.uuid4().hex[:8]}")
+    monkeypatch.setenv("DSC_FEED_JOB", tmp_path.name)
+    for name in ("RANK", "WORLD_SIZE", "DSC_FEED_SOCKET"):
+        monkeypatch.delenv(name, raising=False)
+    folder = tmp_path / "samples"
+    folder.mkdir()
+    for id in range(COUNT):
+        (folder / f"{id:06}.bin").write_bytes(sample_bytes(id, length_of(id)))
+    yield folder
+    _stop_feeds(pathlib.Path(os.environ["XDG_RUNTIME_DIR"]) / "dsc")
+
+
+def _stop_feeds(folder):
+    import shutil
+    import socket
+
+    for path in folder.glob("*.sock"):
+        with socket.socket(socket.AF_UNIX) as client:
+            try:
+                client.connect(str(path))
+                client.sendall(b"\1\0\0\0\x0d")
+                client.recv(1)
+            except OSError:
+                pass
+    shutil.rmtree(folder.parent, ignore_errors=True)

@@ -1,0 +1,27 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import type { TestContext } from 'node:test'
+
+/** A folder for one test, removed after it. */
+export function makeTestFolder(context: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'dsc-feed-test-'))
+  context.after(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** The bytes of sample `id` of `length` bytes: each tells its id and its place. */
+export function sampleBytes(id: number, length: number): Buffer {
+  const bytes = Buffer.alloc(length)
+  for (let i = 0; i < length; i++) bytes[i] = (id * 131 + i * 7 + (i >> 8)) & 0xff
+  return bytes
+}
+
+/** Writes `count` samples named so that byte order is id order; lengths as `lengthOf` says. */
+export function writeSamples(root: string, count: number, lengthOf: (id: number) => number): void {
+  for (let id = 0; id < count; id++) {
+    const path = join(root, `${String(id).padStart(6, '0')}.bin`)
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, sampleBytes(id, lengthOf(id)))
+  }
+}
