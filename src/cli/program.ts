@@ -9,7 +9,18 @@ interface Verb {
   readonly load: () => Promise<(context: CliContext) => Command>
 }
 
-const VERBS: readonly Verb[] = []
+const VERBS: readonly Verb[] = [
+  {
+    name: 'memory',
+    summary: 'plan what moves between device and host memory',
+    load: async () => (await import('./commands/memory.js')).memoryCommand,
+  },
+  {
+    name: 'params',
+    summary: 'serve the parameters of a training job',
+    load: async () => (await import('./commands/params.js')).paramsCommand,
+  },
+]
 
 /** Options that stand before or after any verb. */
 export interface GlobalOptions {

@@ -118,6 +118,36 @@ export const FAILURES = {
   },
   PEER_LOST: { exitCode: 40, httpStatus: 502, isRetryable: false, meaning: 'a rank of the exchange is gone' },
   EXCHANGE_MISMATCH: { exitCode: 41, httpStatus: 409, isRetryable: false, meaning: 'ranks disagree' },
+  MEMORY_FILE_INVALID: {
+    exitCode: 50,
+    httpStatus: 400,
+    isRetryable: false,
+    meaning: 'a memory profile, plan or run report is unusable',
+  },
+  PLAN_MISMATCH: {
+    exitCode: 51,
+    httpStatus: 409,
+    isRetryable: false,
+    meaning: 'a run or device differs from its memory plan',
+  },
+  HOST_MEMORY_SHORT: {
+    exitCode: 52,
+    httpStatus: 507,
+    isRetryable: false,
+    meaning: 'the host has too little memory for it',
+  },
+  PARAMS_REFUSED: {
+    exitCode: 53,
+    httpStatus: 409,
+    isRetryable: false,
+    meaning: 'the parameter server refuses a push',
+  },
+  PARAMS_UNREACHABLE: {
+    exitCode: 54,
+    httpStatus: 503,
+    isRetryable: true,
+    meaning: 'the parameter server does not answer',
+  },
   INTERRUPTED: { exitCode: 130, httpStatus: 499, isRetryable: true, meaning: 'stopped by a signal' },
 } as const
 

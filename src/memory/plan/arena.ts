@@ -18,9 +18,9 @@ export interface ArenaLayout {
 export const ARENA_ALIGNMENT_BYTES = 512
 
 /** How often the request that tops the arena is placed earlier, in the hope of a smaller arena. */
-const PROMOTIONS = 60
+const PROMOTIONS = 40
 /** Above this many requests only the plain orders are tried: promotions would cost seconds. */
-const PROMOTABLE = 1500
+const PROMOTABLE = 300
 
 /**
  * Gives every request an offset so that no two that overlap in time overlap in space. Tries several orders of

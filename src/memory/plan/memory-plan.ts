@@ -86,5 +86,7 @@ export interface MemoryPlan {
   readonly refs: readonly { readonly storage: number; readonly refs: number }[]
   /** What each pack call must look like for the plan to apply: `dtype|shape|stride`. */
   readonly packSignatures: readonly string[]
+  /** Layer of each pack call. */
+  readonly packLayers: readonly number[]
   readonly unpackCount: number
 }

@@ -112,10 +112,14 @@ export function planMemory(profile: MemoryProfile, request: PlanRequest): PlanOu
     reuse: canReuse ? findReuse(profile, timeline, lifetimes) : [],
     refs: lifetimes.filter(({ refs }) => refs > 0).map(({ storage, refs }) => ({ storage, refs })),
     packSignatures: signPacks(profile),
+    packLayers: profile.packLayers ?? [],
     unpackCount: profile.unpackOrder?.length ?? 0,
   }
   return { kind: 'planned', plan }
 }
+
+/** Candidates tried per plan, over all attempts: keeps 10,000 tensors under a second. */
+const EFFORT = 16_000
 
 /** Tries rankings and aims in a fixed order until the stall is negligible; keeps the least stall, then bytes. */
 function findBest(
@@ -125,9 +129,11 @@ function findBest(
   simulate: (placed: PlacedSchedule) => Simulation,
 ): { placed: PlacedSchedule; simulation: Simulation } {
   let best: { placed: PlacedSchedule; simulation: Simulation } | undefined
+  let triesLeft = Math.max(3, Math.floor(EFFORT / Math.max(1, candidates.length)))
   const goodUs = GOOD_ENOUGH * timeline.startUs.at(-1)!
   for (const aim of AIMS) {
     for (const ranking of RANKINGS) {
+      if (triesLeft-- <= 0 && best) return best
       const ranked = rankCandidates(candidates, ranking)
       const picks = chooseMoves(limits.liveBytes, ranked, aim * limits.budgetBytes)
       if (!picks) continue
