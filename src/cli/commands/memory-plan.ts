@@ -40,6 +40,12 @@ export function memoryPlanCommand({ report }: CliContext): Command {
       parseBudget('1MiB') as Budget,
     )
     .option('--reuse', 'write feature gradients into dead maps (the executor splits Linear layers)', false)
+    .option(
+      '--reload <space>',
+      'where maps come back to: one arena, or slots of their own',
+      parseReload,
+      false,
+    )
     .option('--feedback <run>', 'a run report: copies that came late start earlier')
     .option('--svg <file>', 'draw memory over the step, planned and unplanned')
     .action(async (path: string, options: PlanOptions) => {
@@ -50,6 +56,7 @@ export function memoryPlanCommand({ report }: CliContext): Command {
         extras: options.move,
         smallestBytes: options.smallest.kind === 'bytes' ? options.smallest.bytes : undefined,
         canReuse: options.reuse,
+        isSlotted: options.reload,
         latenessUs: feedback && new Map(feedback.lateness.map(({ storage, lateUs }) => [storage, lateUs])),
       }
       const budgetBytes = findBudgetBytes(options.budget, () => {
@@ -85,6 +92,7 @@ interface PlanOptions {
   readonly move?: readonly ExtraKind[]
   readonly smallest: Budget
   readonly reuse: boolean
+  readonly reload: boolean
   readonly feedback?: string
   readonly svg?: string
 }
@@ -99,6 +107,11 @@ function parseMove(text: string): ExtraKind[] {
     if (kind) return kind
     throw new DscError('USAGE', `--move ${word} is not one of ${Object.keys(MOVE_WORDS).join(', ')}`)
   })
+}
+
+function parseReload(text: string): boolean {
+  if (text === 'arena' || text === 'slots') return text === 'slots'
+  throw new DscError('USAGE', `--reload ${text} is neither arena nor slots`)
 }
 
 function formatSummary(plan: MemoryPlan, path: string): string {

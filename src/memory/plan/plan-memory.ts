@@ -22,6 +22,8 @@ export interface PlanRequest {
   readonly smallestBytes?: number | undefined
   /** Whether the executor splits fused layers and writes feature gradients into dead maps; default false. */
   readonly canReuse?: boolean | undefined
+  /** Whether reloads get memory of their own instead of one arena; default false. */
+  readonly isSlotted?: boolean | undefined
   /** How late copies in were in a run, in microseconds per storage; they start that much earlier. */
   readonly latenessUs?: ReadonlyMap<number, number> | undefined
 }
@@ -52,7 +54,12 @@ export function planMemory(profile: MemoryProfile, request: PlanRequest): PlanOu
     const at = formatEvent(profile, timeline.events[floor.firstHighest()]!)
     return { kind: 'infeasible', leastBytes: floor.highest(), at }
   }
-  const limits = { liveBytes, budgetBytes: request.budgetBytes, latenessUs: request.latenessUs }
+  const limits = {
+    liveBytes,
+    budgetBytes: request.budgetBytes,
+    latenessUs: request.latenessUs,
+    isSlotted: request.isSlotted,
+  }
   const options = { move: extras, smallestBytes, reuse: canReuse }
   const best = findBest(timeline, candidates, limits, (placed) => {
     const moves = placed.moves.map((move) => toPlannedMove(clock, timeline, move, placed))

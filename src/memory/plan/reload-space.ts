@@ -26,7 +26,8 @@ export function scheduleAndPlace(
   limits: ScheduleLimits,
 ): PlacedSchedule[] {
   const free = scheduleMoves(timeline, picks, limits)
-  if (!free.some((move) => isReloaded(move, timeline))) return [placeInSlots(timeline, free)]
+  if (limits.isSlotted || !free.some((move) => isReloaded(move, timeline)))
+    return [placeInSlots(timeline, free)]
   let reloadCapBytes = Number.POSITIVE_INFINITY
   let moves = free
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {

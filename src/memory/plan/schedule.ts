@@ -19,6 +19,8 @@ export interface ScheduleLimits {
   readonly budgetBytes: number
   /** Most bytes that may be back early or in use in reload slots at once; undefined: only the budget counts. */
   readonly reloadCapBytes?: number | undefined
+  /** Whether every reload gets memory of its own, even where one arena would fit. */
+  readonly isSlotted?: boolean | undefined
   /** Extra earliness of a storage's copy in, in microseconds, learnt from a run. */
   readonly latenessUs?: ReadonlyMap<number, number> | undefined
 }

@@ -358,7 +358,9 @@ class _Step:
         stash.remaining -= 1
         if stash.remaining <= 0:
             # The view keeps the memory until its node has run; only an arena's slot must be kept from others.
-            stash.device_storage = stash.reload = stash.copy_in = None
+            stash.reload = stash.copy_in = None
+            if stash.copy_out is not None:
+                stash.device_storage = None  # else nothing has it but us, and a kept graph may ask again
             if stash.in_arena:
                 self.finished.append(stash.move["storage"])
             if not self.in_pending and all(s.remaining <= 0 for s in self.stashes.values()):

@@ -1,0 +1,38 @@
+import { crc32 } from 'node:zlib'
+import { DscError } from '../../failure/dsc-error.js'
+
+/** Version of the messages between central node and workers. */
+export const WIRE_VERSION = 1
+
+/** One message: 4 bytes length of the header (little endian), the header as JSON, then float32 values. */
+export function encodeFrame(header: object, values: Float32Array | undefined): Buffer[] {
+  const payload = values ? Buffer.from(values.buffer, values.byteOffset, values.byteLength) : Buffer.alloc(0)
+  const text = Buffer.from(JSON.stringify({ ...header, v: WIRE_VERSION, crc: crc32(payload) }))
+  const length = Buffer.alloc(4)
+  length.writeUInt32LE(text.length)
+  return [length, text, payload]
+}
+
+/** Takes a message apart and checks its checksum. Values are copied: they are aligned and the caller's own. */
+export function decodeFrame(bytes: Buffer): { header: unknown; values: Float32Array } {
+  const headerLength = bytes.length >= 4 ? bytes.readUInt32LE(0) : 0
+  if (headerLength === 0 || headerLength > bytes.length - 4) throw damaged('no header')
+  const payload = bytes.subarray(4 + headerLength)
+  let header: unknown
+  try {
+    header = JSON.parse(bytes.subarray(4, 4 + headerLength).toString('utf8'))
+  } catch {
+    throw damaged('the header is not JSON')
+  }
+  const { v, crc } = header as { v?: unknown; crc?: unknown }
+  if (v !== WIRE_VERSION) throw damaged(`version ${String(v)}, not ${WIRE_VERSION}`)
+  if (crc !== crc32(payload)) throw damaged(`checksum ${crc32(payload)}, not ${String(crc)}`)
+  if (payload.length % 4 !== 0) throw damaged(`${payload.length} bytes are no float32 values`)
+  const values = new Float32Array(payload.length / 4)
+  new Uint8Array(values.buffer).set(payload)
+  return { header, values }
+}
+
+function damaged(problem: string): DscError {
+  return new DscError('PARAMS_REFUSED', `a damaged message: ${problem}`)
+}
