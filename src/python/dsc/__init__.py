@@ -1,19 +1,25 @@
 """Thin Python client of dsc. Importing it needs the standard library only; torch is loaded by the parts that use it."""
 
-import importlib
+import importlib as _importlib
 
 __version__ = "0.1.0"
 
-# Name → module that has it, loaded at first use; a module that is named after itself is the value.
+# Name -> module that defines it; loaded on first use.
 _LAZY = {
     "memory": "dsc.memory",
-    "offload": "dsc.memory",
+    "offload": "dsc.memory.executor",
     "params": "dsc.params",
 }
 
 
 def __getattr__(name):
-    if name not in _LAZY:
+    module = _LAZY.get(name)
+    if module is None:
         raise AttributeError(f"module 'dsc' has no attribute {name!r}")
-    module = importlib.import_module(_LAZY[name])
-    return module if _LAZY[name] == f"dsc.{name}" else getattr(module, name)
+    value = getattr(_importlib.import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted([*globals(), *_LAZY])

@@ -1,6 +1,7 @@
 """Memory plans for eager PyTorch: profile iteration 1, run under a plan, count device bytes on CPU."""
 
 import importlib
+import sys
 
 _LAZY = {
     "profile": "dsc.memory.profiler",
@@ -12,6 +13,7 @@ _LAZY = {
 }
 
 __all__ = list(_LAZY)
+memory = sys.modules[__name__]  # what `dsc.memory` loads lazily
 
 
 def __getattr__(name):

@@ -1,7 +1,11 @@
 """Parameters from a central node (`dsc params serve`): push gradients, pull into a mirror, prefetch per layer."""
 
+import sys
+
 from .client import ParameterClient, ParamsError
 from .mirror import Mirror, MirrorError
+
+params = sys.modules[__name__]  # what `dsc.params` loads lazily
 
 __all__ = ["Mirror", "MirrorError", "ParameterClient", "ParamsError", "connect"]
 

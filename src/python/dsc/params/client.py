@@ -10,6 +10,7 @@ import urllib.parse
 import zlib
 
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 from .mirror import Mirror, encode_header, half_bytes
 
@@ -151,8 +152,8 @@ class ParameterClient:
         parameter.data.copy_(half[at : at + parameter.numel()].view(parameter.shape), non_blocking=True)
 
     def _gather(self, of):
-        values = torch.zeros(self.length)
-        with torch.no_grad():
+        with torch.no_grad(), _disable_current_modes():
+            values = torch.zeros(self.length)
             for _, parameter, _, at in self._places:
                 values[at : at + parameter.numel()].copy_(of(parameter).reshape(-1))
         return values
@@ -170,6 +171,10 @@ class ParameterClient:
         self._prefetch = None
 
     def _call(self, method, path, header=None, values=None, into=None):
+        with _disable_current_modes():  # messages and mirror are the host's memory, whatever device is counted
+            return self._call_patiently(method, path, header, values, into)
+
+    def _call_patiently(self, method, path, header, values, into):
         deadline = time.monotonic() + self._patience
         while True:
             try:
