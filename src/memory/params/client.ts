@@ -1,8 +1,9 @@
-import { Agent, request as httpRequest } from 'node:http'
-import { DscError } from '../../failure/dsc-error.js'
-import { decodeFrame, encodeFrame } from './frame.js'
+import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
+import { DscError, isDscError } from '../../failure/dsc-error.js'
+import { encodeFrame } from './frame.js'
 import { type Mirror, openMirror } from './mirror.js'
 import { layOutParameters, type ParameterLayout, type ParameterSlot } from './plan/parameter-layout.js'
+import { type PullNews, receivePull } from './receive-pull.js'
 
 /** What a push came to. `refused`: pull and compute the gradient again; nothing was applied. */
 export type PushResult =
@@ -47,8 +48,12 @@ export async function openParameterClient(options: {
   const layout = layOutParameters(slots)
   const mirror = openMirror(layout.length)
   const agent = new Agent({ keepAlive: true, maxSockets: 2 })
-  const call = (path: string, body: Buffer[] | undefined, signal: AbortSignal | undefined) =>
-    callPatiently({ ...options, path, body, signal, agent })
+  const call = (
+    path: string,
+    body: Buffer[] | undefined,
+    signal: AbortSignal | undefined,
+    receive?: (response: IncomingMessage) => Promise<void>,
+  ) => callPatiently({ ...options, path, body, signal, agent, receive })
   await call('/v1/begin', encodeFrame({ rank, slots }, values), options.signal)
   let epoch = -1
   let lastStep = -1
@@ -74,11 +79,14 @@ export async function openParameterClient(options: {
           step: String(step),
           rank: String(rank),
         })
-        const { status, bytes } = await call(`/v1/pull?${query}`, undefined, signal)
-        if (status === 202) continue
-        const { header, values: fresh } = decodeFrame(bytes)
-        const news = header as { version: number; epoch: number; lastStep: number; changed?: number[] }
-        await mirror.update(news.version, (half) => spread(half, fresh, { layout, changed: news.changed }))
+        let news: PullNews | undefined
+        await call(`/v1/pull?${query}`, undefined, signal, async (response) => {
+          const older = held
+          held = held.slice(0, 1) // until it is whole, the inactive half has no version
+          news = await receivePull(response, mirror, layout)
+          held = older
+        })
+        if (!news) continue
         held = [{ epoch: news.epoch, version: news.version }, ...held.slice(0, 1)]
         epoch = news.epoch
         lastStep = news.lastStep
@@ -102,23 +110,6 @@ interface PushBody {
   readonly error?: { readonly reason: 'stale' | 'ahead' | 'epoch'; readonly message: string }
 }
 
-function spread(
-  half: Float32Array,
-  fresh: Float32Array,
-  { layout, changed }: { layout: ParameterLayout; changed: number[] | undefined },
-): void {
-  if (!changed) {
-    half.set(fresh)
-    return
-  }
-  let at = 0
-  for (const index of changed) {
-    const { offset, length } = layout.slots[index]!
-    half.set(fresh.subarray(at, at + length), offset)
-    at += length
-  }
-}
-
 interface Call {
   readonly url: string
   readonly path: string
@@ -127,6 +118,8 @@ interface Call {
   readonly patienceMs?: number | undefined
   readonly signal: AbortSignal | undefined
   readonly agent: Agent
+  /** Takes the body of a 200 itself; when it rejects, the call is made again. */
+  readonly receive?: ((response: IncomingMessage) => Promise<void>) | undefined
 }
 
 /** Calls until the server answers; what it refuses for good becomes a DscError. */
@@ -142,7 +135,8 @@ async function callPatiently(call: Call): Promise<{ status: number; bytes: Buffe
       if (['stale', 'ahead', 'epoch'].includes(error.reason)) return answer
       if (error.message !== 'the server is stopping') throw new DscError('PARAMS_REFUSED', error.message)
     } catch (cause) {
-      if (cause instanceof DscError || call.signal?.aborted) throw cause
+      const isFinal = isDscError(cause) && !cause.isRetryable
+      if (isFinal || call.signal?.aborted) throw cause
       if (performance.now() > deadlineMs)
         throw new DscError('PARAMS_UNREACHABLE', `${call.url} does not answer: ${String(cause)}`, { cause })
     }
@@ -167,6 +161,16 @@ function callOnce(call: Call): Promise<{ status: number; bytes: Buffer }> {
       },
       (response) => {
         const size = Number(response.headers['content-length'] ?? Number.NaN)
+        if (response.statusCode === 200 && call.receive) {
+          call.receive(response).then(
+            () => settle({ status: 200, bytes: Buffer.alloc(0) }),
+            (error) => {
+              response.destroy()
+              fail(error)
+            },
+          )
+          return
+        }
         const parts: Buffer[] = []
         response.on('data', (part: Buffer) => parts.push(part))
         response.once('error', fail)

@@ -82,7 +82,7 @@ async function answer(
     case 'POST /v1/begin': {
       const { header, values } = decodeFrame(await readBody(request))
       const { slots: wanted } = beginSchema.parse(header)
-      if (node.begin(wanted, values)) return send(200, describe(node))
+      if (await node.begin(wanted, values)) return send(200, describe(node))
       return send(409, {
         error: { reason: 'layout', message: 'the server holds parameters of another model' },
       })
@@ -135,7 +135,7 @@ async function pull(
     ...(isWhole ? {} : { changed }),
   }
   // Copied at once: the next push must not change bytes that are still being sent.
-  const parts = encodeFrame(header, Float32Array.from(values))
+  const parts = encodeFrame(header, values.slice())
   io.response.writeHead(200, {
     'content-type': 'application/octet-stream',
     'content-length': parts.reduce((sum, part) => sum + part.length, 0),

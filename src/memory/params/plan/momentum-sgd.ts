@@ -29,8 +29,13 @@ export function stepSgd(
 
 /** Sums gradients in rank order, in float32, and divides by their number when `isMean`. */
 export function reduceGradients(gradients: readonly Float32Array[], isMean: boolean): Float32Array {
-  const sum = Float32Array.from(gradients[0]!)
-  for (const gradient of gradients.slice(1)) for (let at = 0; at < sum.length; at++) sum[at]! += gradient[at]!
+  const sum = gradients[0]!.slice()
+  for (const gradient of gradients.slice(1)) addTo(sum, gradient)
   if (isMean && gradients.length > 1) for (let at = 0; at < sum.length; at++) sum[at]! /= gradients.length
   return sum
+}
+
+/** A loop of its own, so that it is compiled for two float32 arrays only. */
+function addTo(sum: Float32Array, gradient: Float32Array): void {
+  for (let at = 0; at < sum.length; at++) sum[at] = sum[at]! + gradient[at]!
 }

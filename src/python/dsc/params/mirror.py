@@ -74,4 +74,5 @@ def encode_header(header):
     import json
 
     text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-(4 + len(text)) % 8)  # values begin at a multiple of 8
     return struct.pack("<I", len(text)) + text
