@@ -113,6 +113,16 @@ const VERBS: readonly Verb[] = [
     summary: 'feed shuffled samples from node disks to training processes',
     load: async () => (await import('./commands/feed.js')).feedCommand,
   },
+  {
+    name: 'memory',
+    summary: 'plan what moves between device and host memory',
+    load: async () => (await import('./commands/memory.js')).memoryCommand,
+  },
+  {
+    name: 'params',
+    summary: 'serve the parameters of a training job',
+    load: async () => (await import('./commands/params.js')).paramsCommand,
+  },
 ]
 
 /** Options that stand before or after any verb. */

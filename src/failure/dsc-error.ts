@@ -148,6 +148,36 @@ export const FAILURES = {
     isRetryable: true,
     meaning: 'the feed or a storage node is gone',
   },
+  MEMORY_FILE_INVALID: {
+    exitCode: 60,
+    httpStatus: 400,
+    isRetryable: false,
+    meaning: 'a memory profile, plan or run report is unusable',
+  },
+  PLAN_MISMATCH: {
+    exitCode: 61,
+    httpStatus: 409,
+    isRetryable: false,
+    meaning: 'a run or device differs from its memory plan',
+  },
+  HOST_MEMORY_SHORT: {
+    exitCode: 62,
+    httpStatus: 507,
+    isRetryable: false,
+    meaning: 'the host has too little memory for it',
+  },
+  PARAMS_REFUSED: {
+    exitCode: 63,
+    httpStatus: 409,
+    isRetryable: false,
+    meaning: 'the parameter server refuses a push',
+  },
+  PARAMS_UNREACHABLE: {
+    exitCode: 64,
+    httpStatus: 503,
+    isRetryable: true,
+    meaning: 'the parameter server does not answer',
+  },
   INTERRUPTED: { exitCode: 130, httpStatus: 499, isRetryable: true, meaning: 'stopped by a signal' },
 } as const
 

@@ -11,6 +11,9 @@ _LAZY = {
     "FeedError": "dsc.feed.errors",
     "MapDataset": "dsc.feed.map_style",
     "FeedBatchSampler": "dsc.feed.map_style",
+    "memory": "dsc.memory",
+    "offload": "dsc.memory.executor",
+    "params": "dsc.params",
 }
 
 

@@ -1,0 +1,38 @@
+import { resolve } from 'node:path'
+import { Command } from 'commander'
+import { DscError } from '../../failure/dsc-error.js'
+import { formatBytes } from '../../memory/budget.js'
+import { readProfile } from '../../memory/profile-file.js'
+import { runProfiled } from '../../memory/run-profiled.js'
+import type { CliContext } from '../context.js'
+
+/** `dsc memory profile`: runs a training script and records its first iterations. */
+export function memoryProfileCommand({ report, signal, environment }: CliContext): Command {
+  return new Command('profile')
+    .description('run a PyTorch script and record layers, tensors and link speeds of its first iterations')
+    .argument('<command...>', 'what to run, after --')
+    .option('--out <file>', 'where the profile goes', 'memory.profile.json')
+    .option('--keep-running', 'let the script train on after the profile is written', false)
+    .addHelpText(
+      'after',
+      '\nExample:\n  dsc memory profile --out gpt.profile.json -- python train.py --batch 16',
+    )
+    .action(async (command: string[], options: { out: string; keepRunning: boolean }) => {
+      const out = resolve(options.out)
+      const exitCode = await runProfiled(command, {
+        out,
+        isStoppedAfter: !options.keepRunning,
+        environment,
+        signal,
+      })
+      if (exitCode !== 0)
+        throw new DscError('MEMORY_FILE_INVALID', `${command[0]} ended with exit code ${exitCode}`)
+      const { profile } = await readProfile(out)
+      const { layers, tensors, peak, device } = profile
+      report.result(
+        { profile: out, layers: layers.length, tensors: tensors.length, peakBytes: peak.bytes, device },
+        () =>
+          `${options.out}: ${layers.length} layers, ${tensors.length} tensors, peak ${formatBytes(peak.bytes)} at ${peak.at}; copies on ${device.name}: out ${device.d2hGBs} GB/s, in ${device.h2dGBs} GB/s`,
+      )
+    })
+}

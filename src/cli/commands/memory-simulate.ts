@@ -1,0 +1,62 @@
+import { Command } from 'commander'
+import { DscError } from '../../failure/dsc-error.js'
+import { type Budget, formatBytes, parseBudget } from '../../memory/budget.js'
+import { simulatePlan } from '../../memory/plan/simulate.js'
+import { readPlan } from '../../memory/plan-file.js'
+import { readProfile } from '../../memory/profile-file.js'
+import type { CliContext } from '../context.js'
+
+/** `dsc memory simulate`: runs a plan on a simulated device, with faults if asked. */
+export function memorySimulateCommand({ report }: CliContext): Command {
+  return new Command('simulate')
+    .description('run a plan on a simulated device; exit 51 when it breaks a promise')
+    .argument('<plan>', 'what `dsc memory plan` wrote')
+    .requiredOption('--profile <file>', 'the profile it was planned from')
+    .option('--capacity <size>', 'device memory (default: the budget of the plan)', parseBudget)
+    .option('--slow-copies <factor>', 'every copy takes this many times longer', parseFactor, 1)
+    .option('--slow-compute <factor>', 'every layer takes this many times longer', parseFactor, 1)
+    .option('--fail-every <n>', 'every n-th copy fails once and is repeated', parseFactor)
+    .action(async (path: string, options: SimulateOptions) => {
+      const { profile, hash } = await readProfile(options.profile)
+      const plan = await readPlan(path, hash)
+      const capacityBytes = options.capacity?.kind === 'bytes' ? options.capacity.bytes : plan.budgetBytes
+      const { failEvery } = options
+      const result = simulatePlan(profile, plan, {
+        capacityBytes,
+        faults: {
+          copySlowdown: () => options.slowCopies,
+          computeSlowdown: () => options.slowCompute,
+          copyFailures: (copy) => (failEvery && copy % failEvery === failEvery - 1 ? 1 : 0),
+        },
+      })
+      const { bytesPerEvent: _, ...summary } = result
+      report.result({ capacityBytes, ...summary }, () =>
+        [
+          `peak ${formatBytes(result.peakBytes)} of ${formatBytes(capacityBytes)} at ${result.peakAt}`,
+          `step ${(result.stepUs / 1000).toFixed(3)} ms, of which ${(result.stallUs / 1000).toFixed(3)} ms stall; ${result.copies} copies, ${formatBytes(result.movedBytes)}`,
+          ...result.violations.map((violation) => `broken: ${violation}`),
+        ].join('\n'),
+      )
+      if (result.violations.length > 0) {
+        throw new DscError(
+          'PLAN_MISMATCH',
+          `the plan breaks ${result.violations.length} promises, first: ${result.violations[0]}`,
+          { hint: 'plan again with the capacity as --budget' },
+        )
+      }
+    })
+}
+
+interface SimulateOptions {
+  readonly profile: string
+  readonly capacity?: Budget
+  readonly slowCopies: number
+  readonly slowCompute: number
+  readonly failEvery?: number
+}
+
+function parseFactor(text: string): number {
+  const factor = Number(text)
+  if (factor > 0) return factor
+  throw new DscError('USAGE', `${text} is not a positive number`)
+}

@@ -1,0 +1,43 @@
+import { Command } from 'commander'
+import { DscError } from '../../failure/dsc-error.js'
+import { formatBytes, parseBudget } from '../../memory/budget.js'
+import { readPlan } from '../../memory/plan-file.js'
+import { checkRun, readRunReport } from '../../memory/run-report.js'
+import type { CliContext } from '../context.js'
+
+/** `dsc memory verify`: compares what a run did with what its plan predicted. */
+export function memoryVerifyCommand({ report }: CliContext): Command {
+  return new Command('verify')
+    .description('compare a run with its plan; exit 51 when they differ')
+    .argument('<run>', 'the report that offload(plan, report="run.json") wrote')
+    .requiredOption('--plan <file>', 'what `dsc memory plan` wrote')
+    .option('--tolerance <share>', 'permitted error of the peak', '5%')
+    .action(async (path: string, options: { plan: string; tolerance: string }) => {
+      const tolerance = parseBudget(options.tolerance)
+      if (tolerance.kind !== 'share')
+        throw new DscError('USAGE', `--tolerance ${options.tolerance} is not a share`, {
+          hint: '--tolerance 5%',
+        })
+      const plan = await readPlan(options.plan)
+      const run = await readRunReport(path)
+      const checks = checkRun(plan, run, tolerance.share)
+      report.result({ device: run.device, steps: run.steps, stepMs: run.stepMs, checks }, () =>
+        [
+          `${run.steps} steps on ${run.device}, ${run.plannedSteps} of them by the plan`,
+          ...checks.map(({ name, predicted, measured, isFine }) => {
+            const show = name.includes('bytes') || name.includes('budget') ? formatBytes : String
+            return `${isFine ? 'ok    ' : 'DIFFERS'} ${name}: predicted ${show(predicted)}, measured ${show(measured)}`
+          }),
+          `step: predicted ${plan.predicted.stepMs} ms, measured ${run.stepMs ?? 'not timed'}${run.stepMs === null ? '' : ' ms'}`,
+        ].join('\n'),
+      )
+      const wrong = checks.filter(({ isFine }) => !isFine)
+      if (wrong.length > 0) {
+        throw new DscError(
+          'PLAN_MISMATCH',
+          `${path} differs from its plan in: ${wrong.map(({ name }) => name).join(', ')}`,
+          { hint: 'profile again, then plan with --feedback' },
+        )
+      }
+    })
+}

@@ -1,0 +1,104 @@
+import { readFile } from 'node:fs/promises'
+import { Command } from 'commander'
+import { DscError } from '../../failure/dsc-error.js'
+import { CentralNode } from '../../memory/params/central-node.js'
+import { readCheckpoint } from '../../memory/params/checkpoint.js'
+import {
+  formatUpdateMode,
+  type LostPolicy,
+  parseLostPolicy,
+  parseUpdateMode,
+  type UpdateMode,
+} from '../../memory/params/plan/update-mode.js'
+import { serveParameters } from '../../memory/params/serve.js'
+import type { CliContext } from '../context.js'
+
+/** `dsc params serve`: runs the central node until it is stopped. */
+export function paramsServeCommand({ report, signal }: CliContext): Command {
+  return new Command('serve')
+    .description('run the central node until it is stopped; goes on from its checkpoint')
+    .requiredOption('--mode <mode>', 'sync, ssp:<steps> or async', parseUpdateMode)
+    .requiredOption('--workers <n>', 'ranks of the job', parseCount)
+    .option('--listen <host:port>', 'where to listen; port 0 takes a free one', '127.0.0.1:7171')
+    .option('--token-file <file>', 'workers must name the token in this file')
+    .option('--lr <rate>', 'learning rate', parseRate, 0.01)
+    .option('--momentum <share>', 'momentum, kept here', parseRate, 0)
+    .option('--weight-decay <rate>', 'weight decay', parseRate, 0)
+    .option('--reduce <how>', 'mean or sum over ranks', parseReduce, true)
+    .option('--on-lost <policy>', 'sync step without all ranks: abort, or quorum:<ranks>', parseLostPolicy, {
+      kind: 'abort',
+    } as LostPolicy)
+    .option('--lost-after <seconds>', 'how long a sync step waits for its last rank', parseRate, 60)
+    .option('--checkpoint <folder>', 'keep parameters here over restarts')
+    .option('--checkpoint-every <versions>', 'a checkpoint every so many versions', parseCount, 1)
+    .action(async (options: ServeOptions) => {
+      const { host, port } = parseListen(options.listen)
+      const token = options.tokenFile ? (await readFile(options.tokenFile, 'utf8')).trim() : undefined
+      const checkpoint = options.checkpoint ? await readCheckpoint(options.checkpoint) : undefined
+      const node = new CentralNode(
+        {
+          mode: options.mode,
+          workers: options.workers,
+          sgd: { learningRate: options.lr, momentum: options.momentum, weightDecay: options.weightDecay },
+          isMean: options.reduce,
+          lost: options.onLost,
+          lostAfterMs: 1000 * options.lostAfter,
+          checkpointFolder: options.checkpoint,
+          checkpointEvery: options.checkpointEvery,
+        },
+        checkpoint,
+      )
+      await node.save() // the new epoch must be on disk before anybody hears of it
+      const server = await serveParameters(node, { host, port, token })
+      const { epoch, version } = node
+      report.result({ url: server.url, mode: formatUpdateMode(options.mode), epoch, version }, () =>
+        [
+          `serving parameters on ${server.url}: ${formatUpdateMode(options.mode)}, ${options.workers} workers`,
+          checkpoint ? `  from the checkpoint of version ${version}; epoch ${epoch}` : '  no checkpoint yet',
+        ].join('\n'),
+      )
+      await new Promise<void>((settle) => {
+        if (signal.aborted) settle()
+        else signal.addEventListener('abort', () => settle(), { once: true })
+      })
+      await node.save()
+      await server.close()
+    })
+}
+
+interface ServeOptions {
+  readonly mode: UpdateMode
+  readonly workers: number
+  readonly listen: string
+  readonly tokenFile?: string
+  readonly lr: number
+  readonly momentum: number
+  readonly weightDecay: number
+  readonly reduce: boolean
+  readonly onLost: LostPolicy
+  readonly lostAfter: number
+  readonly checkpoint?: string
+  readonly checkpointEvery: number
+}
+
+function parseListen(text: string): { host: string; port: number } {
+  const match = /^\[?([^\]]+)\]?:(\d+)$/.exec(text)
+  if (match) return { host: match[1]!, port: Number(match[2]) }
+  throw new DscError('USAGE', `--listen ${text} is not host:port`, { hint: '--listen 127.0.0.1:7171' })
+}
+
+function parseCount(text: string): number {
+  if (/^[1-9]\d*$/.test(text)) return Number(text)
+  throw new DscError('USAGE', `${text} is not a positive whole number`)
+}
+
+function parseRate(text: string): number {
+  const rate = Number(text)
+  if (text !== '' && rate >= 0) return rate
+  throw new DscError('USAGE', `${text} is not a number of at least 0`)
+}
+
+function parseReduce(text: string): boolean {
+  if (text === 'mean' || text === 'sum') return text === 'mean'
+  throw new DscError('USAGE', `--reduce ${text} is neither mean nor sum`)
+}

@@ -1,0 +1,34 @@
+import { readFile } from 'node:fs/promises'
+import { Command } from 'commander'
+import { DscError } from '../../failure/dsc-error.js'
+import type { CliContext } from '../context.js'
+
+/** `dsc params status`: asks a central node how far the job is. */
+export function paramsStatusCommand({ report, signal }: CliContext): Command {
+  return new Command('status')
+    .description('show version, steps per rank and who is waited for')
+    .option('--server <url>', 'where the central node listens', 'http://127.0.0.1:7171')
+    .option('--token-file <file>', 'the token the server was started with')
+    .action(async (options: { server: string; tokenFile?: string }) => {
+      const token = options.tokenFile ? (await readFile(options.tokenFile, 'utf8')).trim() : undefined
+      const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` }
+      const answer = await fetch(new URL('/v1/status', options.server), { headers, signal }).catch(
+        (cause: unknown) => {
+          throw new DscError('PARAMS_UNREACHABLE', `${options.server} does not answer: ${String(cause)}`, {
+            hint: 'dsc params serve',
+            cause,
+          })
+        },
+      )
+      if (!answer.ok)
+        throw new DscError('PARAMS_REFUSED', `${options.server} answers ${answer.status}`, {
+          hint: '--token-file',
+        })
+      const status = (await answer.json()) as Record<string, unknown>
+      report.result(status, () =>
+        Object.entries(status)
+          .map(([name, value]) => `${name.padEnd(14)} ${Array.isArray(value) ? value.join(' ') : value}`)
+          .join('\n'),
+      )
+    })
+}

@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { makeGradient, TOY_SGD, TOY_SLOTS, TOY_VALUES, trainAlone } from '../../testing/toy-model.js'
+import { CentralNode, type CentralOptions } from './central-node.js'
+import { readCheckpoint } from './checkpoint.js'
+import { openParameterClient } from './client.js'
+import { decodeFrame, encodeFrame } from './frame.js'
+import { serveParameters } from './serve.js'
+
+const OPTIONS: CentralOptions = {
+  mode: { kind: 'sync' },
+  workers: 4,
+  sgd: TOY_SGD,
+  isMean: true,
+  lost: { kind: 'abort' },
+  lostAfterMs: 60_000,
+  checkpointEvery: 1,
+}
+
+async function serve(t: TestContext, options: Partial<CentralOptions>) {
+  const node = new CentralNode({ ...OPTIONS, ...options })
+  const server = await serveParameters(node, { host: '127.0.0.1', port: 0 })
+  t.after(() => server.close())
+  const connect = async (rank: number) => {
+    const client = await openParameterClient({
+      url: server.url,
+      rank,
+      slots: TOY_SLOTS,
+      values: TOY_VALUES,
+      patienceMs: 3000,
+    })
+    t.after(() => client.close())
+    await client.pull()
+    return client
+  }
+  return { node, connect }
+}
+
+test('four sync workers get what one process gets on the summed batch, bit for bit', async (t) => {
+  const { connect } = await serve(t, {})
+  const finals = await Promise.all(
+    [0, 1, 2, 3].map(async (rank) => {
+      const client = await connect(rank)
+      const values = new Float32Array(client.layout.length)
+      for (let step = 0; step < 20; step++) {
+        client.mirror.read(0, values.length, values)
+        await client.push(makeGradient(values, rank, step), step)
+        assert.equal(await client.pull({ atLeast: step + 1 }), step + 1)
+      }
+      client.mirror.read(0, values.length, values)
+      return values
+    }),
+  )
+  for (const values of finals) assert.deepEqual(values, trainAlone(4, 20, true))
+})
+
+test('a gradient with a NaN is refused by name and changes nothing; the rank may push again', async (t) => {
+  const { node, connect } = await serve(t, { workers: 1 })
+  const client = await connect(0)
+  const bad = Float32Array.from(TOY_VALUES)
+  const { offset } = client.layout.slots[2]!
+  bad[offset + 5] = Number.NaN
+  await assert.rejects(client.push(bad, 0), {
+    code: 'PARAMS_REFUSED',
+    message: 'rank 0, step 0: the gradient of second.weight is not finite',
+  })
+  assert.equal(node.version, 0)
+  bad[offset + 5] = Number.POSITIVE_INFINITY
+  await assert.rejects(client.push(bad, 0), /not finite/)
+  assert.equal((await client.push(TOY_VALUES, 0)).state, 'applied')
+})
+
+test('a push that arrives twice is applied once, in every mode', async (t) => {
+  for (const mode of [{ kind: 'sync' }, { kind: 'ssp', bound: 2 }, { kind: 'async' }] as const) {
+    const { node, connect } = await serve(t, { workers: 1, mode })
+    const client = await connect(0)
+    await client.push(TOY_VALUES, 0)
+    assert.equal((await client.push(TOY_VALUES, 0)).state, 'duplicate')
+    assert.equal(node.version, 1)
+  }
+})
+
+test('ssp:1 lets a fast rank run one step ahead and then makes it wait for the slowest', async (t) => {
+  const { connect } = await serve(t, { workers: 2, mode: { kind: 'ssp', bound: 1 } })
+  const [fast, slow] = [await connect(0), await connect(1)]
+  const gradient = new Float32Array(TOY_VALUES.length).fill(1)
+  for (const step of [0, 1]) {
+    await fast.pull({ step })
+    if (step === 0) assert.equal((await fast.push(gradient, step)).state, 'applied')
+  }
+  const stop = AbortSignal.timeout(300)
+  await assert.rejects(fast.pull({ step: 2, signal: stop }), { name: 'AbortError' }, 'step 2 must wait')
+  await slow.push(gradient, 0)
+  await fast.pull({ step: 1 })
+  assert.equal((await fast.push(gradient, 1)).state, 'applied')
+})
+
+test('a sync step without one rank stops the job by its name, or goes on with a quorum', async (t) => {
+  const stopped = await serve(t, { workers: 2, lostAfterMs: 50 })
+  const lonely = await stopped.connect(0)
+  await lonely.push(TOY_VALUES, 0)
+  await assert.rejects(lonely.pull({ atLeast: 1 }), /no gradient from rank 1 within 50 ms/)
+  const going = await serve(t, { workers: 2, lostAfterMs: 50, lost: { kind: 'quorum', quorum: 1 } })
+  const client = await going.connect(0)
+  await client.push(TOY_VALUES, 0)
+  assert.equal(await client.pull({ atLeast: 1 }), 1)
+})
+
+test('a pull brings only what changed since the half it writes, and both halves stay whole', async (t) => {
+  const { connect } = await serve(t, { workers: 1 })
+  const client = await connect(0)
+  const gradient = new Float32Array(client.layout.length)
+  gradient.fill(1, 0, 1200) // only first.weight learns
+  const values = new Float32Array(client.layout.length)
+  for (let step = 0; step < 4; step++) {
+    await client.push(gradient, step)
+    await client.pull({ atLeast: step + 1 })
+    client.mirror.read(0, values.length, values)
+    const { offset, length } = client.layout.slots[2]!
+    assert.deepEqual(values.slice(offset, offset + length), TOY_VALUES.slice(offset, offset + length))
+    assert.notEqual(values[0], TOY_VALUES[0])
+  }
+})
+
+test('a restarted node goes on from its checkpoint in a new epoch', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'dsc-params-'))
+  try {
+    const options = { ...OPTIONS, workers: 1, checkpointFolder: folder }
+    const first = new CentralNode(options)
+    await first.begin(TOY_SLOTS, TOY_VALUES)
+    await first.push({ rank: 0, epoch: 0, step: 0, baseVersion: 0 }, TOY_VALUES)
+    const second = new CentralNode(options, await readCheckpoint(folder))
+    assert.deepEqual([second.epoch, second.version, second.lastSteps], [1, 1, [0]])
+    assert.deepEqual(second.parameters, first.parameters)
+    assert.deepEqual(second.velocity, first.velocity)
+    const late = await second.push({ rank: 0, epoch: 0, step: 1, baseVersion: 1 }, TOY_VALUES)
+    assert.equal(late.kind === 'refuse' && late.reason, 'epoch')
+    const path = join(folder, 'params.checkpoint')
+    const bytes = await readFile(path)
+    bytes[bytes.length - 1]! ^= 1
+    await writeFile(path, bytes)
+    await assert.rejects(readCheckpoint(folder), /unusable: .*checksum/)
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+})
+
+test('messages have these bytes; a change needs a new WIRE_VERSION', () => {
+  const bytes = Buffer.concat(encodeFrame({ rank: 1 }, Float32Array.of(1, -2)))
+  assert.equal(
+    bytes.toString('hex'),
+    '24000000'.concat(
+      Buffer.from('{"rank":1,"v":1,"crc":3280414294}   ').toString('hex'),
+      '0000803f000000c0',
+    ),
+  )
+  assert.deepEqual(decodeFrame(bytes).values, Float32Array.of(1, -2))
+  bytes[bytes.length - 1]! ^= 0x40
+  assert.throws(() => decodeFrame(bytes), /checksum/)
+})
+
+test('beyond loopback the server needs a token, and checks it', async (t) => {
+  const node = new CentralNode({ ...OPTIONS, workers: 1 })
+  await assert.rejects(serveParameters(node, { host: '0.0.0.0', port: 0 }), { code: 'USAGE' })
+  const server = await serveParameters(node, { host: '127.0.0.1', port: 0, token: 'secret' })
+  t.after(() => server.close())
+  const open = (token: string) =>
+    openParameterClient({ url: server.url, rank: 0, slots: TOY_SLOTS, values: TOY_VALUES, token })
+  await assert.rejects(open('wrong'), /a valid token is needed/)
+  const client = await open('secret')
+  client.close()
+})

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { trainAlone } from '../../testing/toy-model.js'
+
+const DSC = fileURLToPath(new URL('../../../bin/dsc.js', import.meta.url))
+const WORKER = fileURLToPath(new URL('../../testing/parameter-worker.js', import.meta.url))
+const WORKERS = 4
+const STEPS = 60
+
+interface WorkerEvent {
+  readonly rank: number
+  readonly kind: 'push' | 'again' | 'version' | 'done'
+  readonly version?: number
+  readonly state?: string
+  readonly values?: number[]
+}
+
+test('random kills of workers and server change nothing of a sync job', { timeout: 90_000 }, async (t) => {
+  const seed = Date.now() & 0x7fffffff
+  process.stdout.write(`# seed ${seed}\n`)
+  const random = mulberry32(seed)
+  const folder = await mkdtemp(join(tmpdir(), 'dsc-kill-'))
+  const port = await findFreePort()
+  const url = `http://127.0.0.1:${port}`
+  const children = new Set<ChildProcess>()
+  t.after(async () => {
+    for (const child of children) child.kill('SIGKILL')
+    await rm(folder, { recursive: true })
+  })
+  const start = (args: readonly string[]) => {
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+    children.add(child)
+    child.once('close', () => children.delete(child))
+    return child
+  }
+  const serve = () => {
+    const flags = `--mode sync --workers ${WORKERS} --lr 0.05 --momentum 0.9 --checkpoint-every 1`.split(' ')
+    return start([DSC, 'params', 'serve', ...flags, '--listen', `127.0.0.1:${port}`, '--checkpoint', folder])
+  }
+  let server = serve()
+  const events: WorkerEvent[] = []
+  const finals = new Map<number, number[]>()
+  const workers = new Map<number, ChildProcess>()
+  let kills = 0
+  const work = (rank: number) => {
+    const child = start([WORKER, url, String(rank), String(STEPS)])
+    workers.set(rank, child)
+    let text = ''
+    child.stdout!.on('data', (chunk) => {
+      text += chunk
+      const lines = text.split('\n')
+      text = lines.pop()!
+      for (const line of lines) {
+        const event = JSON.parse(line) as WorkerEvent
+        events.push(event)
+        if (event.kind === 'done') finals.set(rank, event.values!)
+      }
+    })
+    child.once('close', () => {
+      if (!finals.has(rank) && !t.signal.aborted) work(rank)
+    })
+  }
+  for (let rank = 0; rank < WORKERS; rank++) work(rank)
+  while (finals.size < WORKERS && kills < 8 && !t.signal.aborted) {
+    await pause(250 + 500 * random())
+    if (random() < 0.3) {
+      server.kill('SIGKILL')
+      await new Promise((settle) => server.once('close', settle))
+      server = serve()
+    } else workers.get(Math.floor(random() * WORKERS))!.kill('SIGKILL')
+    kills++
+  }
+  while (finals.size < WORKERS && !t.signal.aborted) await pause(50)
+  process.stdout.write(`# ${kills} kills, ${events.length} events\n`)
+  const expected = trainAlone(WORKERS, STEPS, true)
+  for (const values of finals.values()) assert.deepEqual(Float32Array.from(values), expected)
+  for (let rank = 0; rank < WORKERS; rank++) {
+    const versions = events.filter((event) => event.rank === rank && event.kind === 'version')
+    versions.reduce((last, { version }) => {
+      assert.ok(version! >= last, `rank ${rank} saw version ${version} after ${last}`)
+      return version!
+    }, 0)
+  }
+  const again = events.filter(({ kind }) => kind === 'again')
+  assert.ok(again.length > 0 && again.every(({ state }) => state === 'duplicate' || state === 'refused'))
+})
+
+function pause(milliseconds: number): Promise<void> {
+  return new Promise((settle) => setTimeout(settle, milliseconds))
+}
+
+async function findFreePort(): Promise<number> {
+  const probe = createServer()
+  await new Promise<void>((settle) => probe.listen(0, '127.0.0.1', settle))
+  const address = probe.address()
+  await new Promise((settle) => probe.close(settle))
+  return typeof address === 'object' && address ? address.port : assert.fail()
+}
+
+function mulberry32(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
+  }
+}

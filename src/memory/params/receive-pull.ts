@@ -1,0 +1,68 @@
+import { crc32 } from 'node:zlib'
+import { z } from 'zod'
+import { DscError } from '../../failure/dsc-error.js'
+import type { Mirror } from './mirror.js'
+import type { ParameterLayout } from './plan/parameter-layout.js'
+
+const newsSchema = z.object({
+  v: z.literal(1),
+  crc: z.number().int(),
+  version: z.number().int(),
+  epoch: z.number().int(),
+  lastStep: z.number().int(),
+  /** Indices of the parameters that follow; absent: all of them, as they lie in the layout. */
+  changed: z.array(z.number().int()).optional(),
+})
+
+/** What a pull says of itself. */
+export type PullNews = z.infer<typeof newsSchema>
+
+/**
+ * Receives a pull straight into the mirror's inactive half, chunk by chunk, and shows it when it is whole and its
+ * checksum is right. When this rejects, readers go on with the half they have, and the inactive one is worthless.
+ */
+export async function receivePull(
+  stream: AsyncIterable<Buffer>,
+  mirror: Mirror,
+  layout: ParameterLayout,
+): Promise<PullNews> {
+  const source = stream[Symbol.asyncIterator]()
+  let rest: Buffer = Buffer.alloc(0)
+  const next = async () => {
+    const step = await source.next()
+    if (step.done) throw damaged('it was cut off')
+    return step.value
+  }
+  const gather = async (size: number) => {
+    while (rest.length < size) rest = Buffer.concat([rest, await next()])
+    const bytes = rest.subarray(0, size)
+    rest = rest.subarray(size)
+    return bytes
+  }
+  const headerLength = (await gather(4)).readUInt32LE(0)
+  const news = newsSchema.parse(JSON.parse((await gather(headerLength)).toString('utf8')))
+  const ranges = news.changed
+    ? news.changed.map((index) => layout.slots[index]!)
+    : [{ offset: 0, length: layout.length }]
+  await mirror.update(news.version, async (half) => {
+    let crc = 0
+    for (const { offset, length } of ranges) {
+      const target = new Uint8Array(half.buffer, half.byteOffset + 4 * offset, 4 * length)
+      let at = 0
+      while (at < target.length) {
+        if (rest.length === 0) rest = await next()
+        const part = rest.subarray(0, target.length - at)
+        crc = crc32(part, crc)
+        target.set(part, at)
+        at += part.length
+        rest = rest.subarray(part.length)
+      }
+    }
+    if (crc !== news.crc) throw damaged(`checksum ${crc}, not ${news.crc}`)
+  })
+  return news
+}
+
+function damaged(problem: string): Error {
+  return new DscError('PARAMS_UNREACHABLE', `a pull arrived damaged: ${problem}`)
+}

@@ -1,0 +1,49 @@
+/** What is on the simulated device and how many bytes that is. Knows nothing of plans. */
+export class DeviceLedger {
+  readonly capacityBytes: number
+  readonly #held = new Map<number, { bytes: number; isInArena: boolean }>()
+  #usedBytes: number
+  #arenaBytes = 0
+
+  constructor(fixedBytes: number, capacityBytes: number) {
+    this.#usedBytes = fixedBytes
+    this.capacityBytes = capacityBytes
+  }
+
+  get usedBytes(): number {
+    return this.#usedBytes
+  }
+
+  has(storage: number): boolean {
+    return this.#held.has(storage)
+  }
+
+  /** Takes memory for a storage; one inside the arena costs nothing more than the arena. */
+  put(storage: number, bytes: number, isInArena: boolean): void {
+    if (this.#held.has(storage)) return
+    this.#held.set(storage, { bytes, isInArena })
+    if (!isInArena) this.#usedBytes += bytes
+  }
+
+  /** Gives a storage's memory back; does nothing for one that is not here. */
+  drop(storage: number): void {
+    const held = this.#held.get(storage)
+    if (!held) return
+    this.#held.delete(storage)
+    if (!held.isInArena) this.#usedBytes -= held.bytes
+  }
+
+  takeArena(bytes: number): void {
+    this.#arenaBytes = bytes
+    this.#usedBytes += bytes
+  }
+
+  /** Gives the arena back. Returns a complaint for everything still inside. */
+  returnArena(): string[] {
+    this.#usedBytes -= this.#arenaBytes
+    this.#arenaBytes = 0
+    return [...this.#held]
+      .filter(([, { isInArena }]) => isInArena)
+      .map(([storage]) => `storage ${storage} is still in the reload arena when it is given back`)
+  }
+}

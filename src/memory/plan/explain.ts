@@ -1,0 +1,78 @@
+import { drawTimeline } from './draw-timeline.js'
+import { findLifetimes, sumLiveBytes } from './lifetimes.js'
+import type { MemoryPlan } from './memory-plan.js'
+import type { MemoryProfile } from './profile.js'
+import { simulatePlan } from './simulate.js'
+import { formatEvent, layOutTimeline } from './timeline.js'
+
+/** One storage and what the plan does with it, for people. */
+export interface Explanation {
+  readonly storage: number
+  readonly kind: string
+  readonly bytes: number
+  /** Layer that makes it. */
+  readonly producer: string
+  readonly decision: 'moves' | 'stays'
+  readonly why: string
+}
+
+/** Says for every storage of the profile why it moves or stays, largest first. */
+export function explainPlan(profile: MemoryProfile, plan: MemoryPlan): Explanation[] {
+  const timeline = layOutTimeline(profile)
+  const nameOf = (event: number) => {
+    const found = timeline.events[event]
+    return found ? formatEvent(profile, found) : 'the end of the step'
+  }
+  const moves = Map.groupBy(plan.moves, ({ storage }) => storage)
+  const keeps = new Map(plan.keep.map((keep) => [keep.storage, keep.why]))
+  const reused = new Map(plan.reuse.map(({ gradient, map }) => [gradient, map]))
+  return findLifetimes(profile, timeline, plan.options.reuse)
+    .map(({ storage, kind, bytes, uses, from }): Explanation => {
+      const producer = nameOf(uses[0] ?? from)
+      const row = { storage, kind, bytes, producer }
+      const own = moves.get(storage)
+      if (own) {
+        const why = own
+          .map((move) => {
+            const idleMs = ((move.slackUs + move.outUs + move.inUs) / 1000).toFixed(2)
+            const copyMs = ((move.outUs + move.inUs) / 1000).toFixed(2)
+            const gone = move.freeBy > 0 ? `gone before ${nameOf(move.freeBy)}` : 'starts on the host'
+            return `idle for ${idleMs} ms, copies take ${copyMs} ms; ${gone}, back from ${nameOf(move.inAt)} for ${nameOf(move.useAt)}`
+          })
+          .join('; ')
+        return { ...row, decision: 'moves', why }
+      }
+      const slot = reused.get(storage)
+      const why = keeps.get(storage) ?? 'it never leaves'
+      return {
+        ...row,
+        decision: 'stays',
+        why: slot === undefined ? why : `${why}; written into the space of storage ${slot}`,
+      }
+    })
+    .sort((a, b) => b.bytes - a.bytes || a.storage - b.storage)
+}
+
+/** The picture of one step: memory without a plan, with it, the budget, and the copies. */
+export function drawPlan(profile: MemoryProfile, plan: MemoryPlan): string {
+  const timeline = layOutTimeline(profile)
+  const lifetimes = findLifetimes(profile, timeline, plan.options.reuse)
+  const planned = simulatePlan(profile, plan, { capacityBytes: plan.budgetBytes, lifetimes })
+  const end = timeline.events.length
+  return drawTimeline({
+    title: `device memory over one step: ${plan.moves.length} moves, predicted stall ${plan.predicted.stallMs.toFixed(2)} ms of ${plan.predicted.stepMs.toFixed(2)} ms`,
+    unplannedBytes: sumLiveBytes(lifetimes, end, profile.nonTorchBytes),
+    plannedBytes: planned.bytesPerEvent,
+    startUs: timeline.startUs,
+    budgetBytes: plan.budgetBytes,
+    forwardCount: timeline.forwardCount,
+    copies: plan.moves.flatMap(({ storage, bytes, outUs, inUs, ...move }) => {
+      const label = `storage ${storage}, ${(bytes / 2 ** 20).toFixed(1)} MiB`
+      const bars: { direction: 'out' | 'in'; from: number; to: number; label: string }[] = []
+      if (outUs > 0)
+        bars.push({ direction: 'out', from: move.outAfter + 1, to: Math.min(move.freeBy, end), label })
+      if (inUs > 0) bars.push({ direction: 'in', from: move.inAt, to: move.useAt, label })
+      return bars
+    }),
+  })
+}

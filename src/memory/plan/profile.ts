@@ -1,0 +1,86 @@
+/** Format version of profile files. Bump it when a reader of the old format would misread the new one. */
+export const PROFILE_VERSION = 1
+
+/** Where in a training step something happens. `bwd_param` = gradient of the layer's parameters. */
+export type Phase = 'fwd' | 'bwd_param' | 'bwd_feat'
+
+/** What a tensor is for. Persistent kinds (param, buffer, opt_state) live through every step. */
+export type TensorKind =
+  | 'feature'
+  | 'feature_grad'
+  | 'param'
+  | 'param_grad'
+  | 'opt_state'
+  | 'buffer'
+  | 'workspace'
+
+/** One use or birth of a tensor. */
+export interface Place {
+  readonly layer: number
+  readonly phase: Phase
+}
+
+/** One layer of iteration 1, in order of execution; times in microseconds. */
+export interface ProfiledLayer {
+  readonly i: number
+  readonly name: string
+  readonly fwdUs: number
+  readonly bwdParamUs: number
+  readonly bwdFeatUs: number
+  readonly prev: readonly number[]
+  readonly next: readonly number[]
+  /** Whether one kernel computes both gradients, so that a map read for the first lives through the second. */
+  readonly fused?: boolean | undefined
+}
+
+/** One tensor of iteration 1. Tensors with one `storage` share memory and move together. */
+export interface ProfiledTensor {
+  readonly id: number
+  readonly kind: TensorKind
+  /** Size in bytes of the tensor's storage (views of one storage name the same size). */
+  readonly bytes: number
+  readonly dtype: string
+  readonly shape: readonly number[]
+  readonly storage: number
+  /** Offset into the storage and strides, in elements. */
+  readonly offset: number
+  readonly stride: readonly number[]
+  readonly producer: Place
+  readonly uses: readonly Place[]
+  /** Sequence numbers of the saved-tensor pack calls that saved it, and the positions of their unpack calls. */
+  readonly pack: readonly number[]
+  readonly unpack: readonly number[]
+  readonly refs: number
+  /** When its memory really begins and ends, where that differs from producer and last use. */
+  readonly alive?: readonly [Place, Place] | undefined
+  /** Last forward place at which something other than autograd still holds it. */
+  readonly heldUntil?: Place | undefined
+}
+
+/** What a run recorded in iteration 1 (`dsc.memory.profile` in Python): the planner's only input. */
+export interface MemoryProfile {
+  readonly v: typeof PROFILE_VERSION
+  readonly kind: 'dsc.mem.profile'
+  /** sha256 of the pack sequence, and of the model's names, shapes and types. */
+  readonly signature: string
+  readonly model: string
+  /** Bandwidths in GB/s (1e9 bytes per second) as measured; `bothGBs` = sum of both directions at once. */
+  readonly device: {
+    readonly name: string
+    readonly bytes: number
+    readonly d2hGBs: number
+    readonly h2dGBs: number
+    readonly bothGBs: number
+    readonly copyLatencyUs: number
+  }
+  readonly host: { readonly bytes: number; readonly pinnable: number }
+  readonly layers: readonly ProfiledLayer[]
+  readonly tensors: readonly ProfiledTensor[]
+  readonly peak: { readonly bytes: number; readonly at: string }
+  readonly nonTorchBytes: number
+  /** Layers in order of their backward; default: the reverse of the forward order. */
+  readonly backwardOrder?: readonly number[] | undefined
+  /** Layer of every pack call, and the pack sequence number of every unpack call, in order. */
+  readonly packLayers?: readonly number[] | undefined
+  readonly unpackOrder?: readonly number[] | undefined
+}

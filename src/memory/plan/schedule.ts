@@ -1,0 +1,173 @@
+import type { Candidate } from './candidates.js'
+import { LiveCurve } from './live-curve.js'
+import type { Timeline } from './timeline.js'
+
+/** Copies start this much earlier than their measured time asks for. */
+const EARLINESS = 1.2
+
+/** A candidate with its times: absent from the device from event `freeBy` to event `inAt` − 1. */
+export interface ScheduledMove extends Candidate {
+  /** The copy out must have ended before this event; whoever runs the plan waits for it there. */
+  readonly freeBy: number
+  /** Its memory is taken again, and the copy in starts, when this event begins. */
+  readonly inAt: number
+}
+
+/** What a schedule must respect, besides the moves. */
+export interface ScheduleLimits {
+  readonly liveBytes: readonly number[]
+  readonly budgetBytes: number
+  /** Most bytes that may be back early or in use in reload slots at once; undefined: only the budget counts. */
+  readonly reloadCapBytes?: number | undefined
+  /** Whether every reload gets memory of its own, even where one arena would fit. */
+  readonly isSlotted?: boolean | undefined
+  /** Extra earliness of a storage's copy in, in microseconds, learnt from a run. */
+  readonly latenessUs?: ReadonlyMap<number, number> | undefined
+}
+
+/**
+ * Decides when copies out must have ended and when copies in begin. Copies out are waited for as late as the
+ * budget permits; copies in begin as late as one copy queue permits, and later still where memory is short.
+ * By construction no event exceeds the budget, however long copies really take.
+ */
+export function scheduleMoves(
+  timeline: Timeline,
+  picks: readonly Candidate[],
+  limits: ScheduleLimits,
+): ScheduledMove[] {
+  const { freeBy, startUs } = scheduleOuts(timeline, picks, limits)
+  const moves = picks
+    .map((pick, at) => ({ pick, freeBy: freeBy[at]! }))
+    .filter(({ pick, freeBy: event }) => event < pick.useAt)
+    .sort((a, b) => a.pick.useAt - b.pick.useAt || a.pick.lifetime.storage - b.pick.lifetime.storage)
+  const latestIn = findLatestIns(timeline, moves, startUs, limits.latenessUs)
+  return fitIns(timeline, moves, latestIn, limits)
+}
+
+/** Runs the step with copies in one queue out; where an event does not fit, it waits for the oldest copies. */
+function scheduleOuts(
+  timeline: Timeline,
+  picks: readonly Candidate[],
+  limits: ScheduleLimits,
+): { freeBy: number[]; startUs: number[] } {
+  const count = timeline.events.length
+  const freeBy = new Array<number>(picks.length).fill(count + 1)
+  const outsAfter = groupBy(picks, (pick) => pick.outAfter)
+  const returnsAt = groupBy(picks, (pick) => pick.useAt)
+  const queue: { at: number; doneUs: number }[] = []
+  let head = 0
+  let nowUs = 0
+  let queueFreeUs = 0
+  let absentBytes = 0
+  const startUs: number[] = []
+  const enqueue = (event: number) => {
+    for (const at of outsAfter.get(event) ?? []) {
+      if (event === -1) {
+        freeBy[at] = 0
+        absentBytes += picks[at]!.bytes
+        continue
+      }
+      if (picks[at]!.outUs > 0) queueFreeUs = Math.max(nowUs, queueFreeUs) + picks[at]!.outUs
+      queue.push({ at, doneUs: picks[at]!.outUs > 0 ? queueFreeUs : nowUs })
+    }
+  }
+  enqueue(-1)
+  for (let event = 0; event < count; event++) {
+    for (const at of returnsAt.get(event) ?? []) {
+      if (freeBy[at]! <= event) absentBytes -= picks[at]!.bytes
+    }
+    while (limits.liveBytes[event]! - absentBytes > limits.budgetBytes && head < queue.length) {
+      const { at, doneUs } = queue[head++]!
+      if (picks[at]!.useAt <= event) continue // needed again before memory ran short: it may as well stay
+      nowUs = Math.max(nowUs, doneUs)
+      freeBy[at] = event
+      absentBytes += picks[at]!.bytes
+    }
+    startUs.push(nowUs)
+    nowUs += timeline.events[event]!.durationUs
+    enqueue(event)
+  }
+  startUs.push(nowUs)
+  return { freeBy, startUs }
+}
+
+interface Returning {
+  readonly pick: Candidate
+  readonly freeBy: number
+}
+
+/** Walks back from the last use: the latest event at which each copy in may begin and still be in time. */
+function findLatestIns(
+  timeline: Timeline,
+  moves: readonly Returning[],
+  startUs: readonly number[],
+  latenessUs: ReadonlyMap<number, number> | undefined,
+): number[] {
+  const count = timeline.events.length
+  const latest = new Array<number>(moves.length).fill(count)
+  let queueStartUs = Number.POSITIVE_INFINITY
+  for (let at = moves.length - 1; at >= 0; at--) {
+    const { pick, freeBy } = moves[at]!
+    if (pick.useAt >= count) continue
+    const lateUs = latenessUs?.get(pick.lifetime.storage) ?? 0
+    const finishUs = Math.min(startUs[pick.useAt]!, queueStartUs)
+    queueStartUs = finishUs - EARLINESS * pick.inUs - lateUs
+    let event = lastStartedBy(startUs, queueStartUs, pick.useAt)
+    event = Math.max(event, freeBy, 0)
+    latest[at] = Math.min(event, pick.useAt)
+  }
+  return latest
+}
+
+function lastStartedBy(startUs: readonly number[], timeUs: number, before: number): number {
+  let low = -1
+  let high = before
+  while (low < high) {
+    const middle = (low + high + 1) >> 1
+    if (startUs[middle]! <= timeUs) low = middle
+    else high = middle - 1
+  }
+  return low
+}
+
+/** First needed, first served: each copy in begins at its latest event, or later where the bytes do not fit. */
+function fitIns(
+  timeline: Timeline,
+  moves: readonly Returning[],
+  latestIn: readonly number[],
+  limits: ScheduleLimits,
+): ScheduledMove[] {
+  const count = timeline.events.length
+  const live = new LiveCurve(limits.liveBytes)
+  const reload = new LiveCurve(new Array<number>(count).fill(0))
+  for (const { pick, freeBy } of moves) {
+    live.add(freeBy, pick.useAt - 1, -pick.bytes)
+    if (pick.lifetime.kind === 'feature') reload.add(pick.useAt, pick.lifetime.to, pick.bytes)
+  }
+  return moves.map(({ pick, freeBy }, at): ScheduledMove => {
+    let inAt = latestIn[at]!
+    const last = Math.min(pick.useAt, count) - 1
+    if (pick.useAt < count) {
+      const full = live.lastAbove(inAt, last, limits.budgetBytes - pick.bytes)
+      if (full >= 0) inAt = full + 1
+      if (limits.reloadCapBytes !== undefined && pick.lifetime.kind === 'feature') {
+        const crowded = reload.lastAbove(inAt, last, limits.reloadCapBytes - pick.bytes)
+        if (crowded >= 0) inAt = crowded + 1
+      }
+      live.add(inAt, last, pick.bytes)
+      if (pick.lifetime.kind === 'feature') reload.add(inAt, last, pick.bytes)
+    }
+    return { ...pick, freeBy, inAt }
+  })
+}
+
+function groupBy<Item>(items: readonly Item[], keyOf: (item: Item) => number): Map<number, number[]> {
+  const groups = new Map<number, number[]>()
+  items.forEach((item, at) => {
+    const key = keyOf(item)
+    const group = groups.get(key)
+    if (group) group.push(at)
+    else groups.set(key, [at])
+  })
+  return groups
+}

@@ -1,0 +1,61 @@
+import type { Lifetime } from './lifetimes.js'
+import type { PlannedMove } from './memory-plan.js'
+import type { MemoryProfile } from './profile.js'
+import type { Timeline } from './timeline.js'
+
+/** The executor's clock: the event of each tick (pack calls 0…P−1, then unpack calls), and how many are packs. */
+export interface TickClock {
+  readonly events: readonly number[]
+  readonly packCount: number
+}
+
+/**
+ * Translates event numbers to the only clock an executor has. The wait for a copy out is put on the last tick
+ * before `freeBy`, the copy in on the first tick from `inAt` on: both err on the side of less memory.
+ */
+export function findTicks(
+  clock: TickClock,
+  move: { readonly lifetime: Lifetime; readonly freeBy: number; readonly inAt: number },
+): PlannedMove['ticks'] {
+  const { packs, unpacks } = move.lifetime
+  if (clock.events.length === 0 || packs.length === 0 || unpacks.length === 0) return null
+  const out = packs.at(-1)!
+  const firstUse = clock.packCount + unpacks[0]!
+  const free = Math.max(out, firstFrom(clock.events, move.freeBy) - 1)
+  return { out, free, in: Math.min(firstFrom(clock.events, move.inAt), firstUse) }
+}
+
+/** `dtype|shape|stride` of every pack call: what the executor compares before it trusts the plan. */
+export function signPacks(profile: MemoryProfile): string[] {
+  const signatures = new Array<string>(profile.packLayers?.length ?? 0).fill('')
+  for (const { dtype, shape, stride, pack } of profile.tensors)
+    for (const sequence of pack) signatures[sequence] = `${dtype}|${shape.join(',')}|${stride.join(',')}`
+  return signatures
+}
+
+/** Event of each tick, never descending: an unpack belongs to the backward of the layer that packed. */
+export function layOutTicks(profile: MemoryProfile, timeline: Timeline): TickClock {
+  const { packLayers = [], unpackOrder = [] } = profile
+  const events = [
+    ...packLayers.map((layer) => timeline.indexOf({ layer, phase: 'fwd' })),
+    ...unpackOrder.map((sequence) => timeline.indexOf({ layer: packLayers[sequence]!, phase: 'bwd_param' })),
+  ]
+  let latest = 0
+  const rising = events.map((event) => {
+    latest = Math.max(latest, event)
+    return latest
+  })
+  return { events: rising, packCount: packLayers.length }
+}
+
+/** The first tick whose event is `event` or later; the number of ticks when there is none. */
+function firstFrom(events: readonly number[], event: number): number {
+  let low = 0
+  let high = events.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (events[middle]! < event) low = middle + 1
+    else high = middle
+  }
+  return low
+}

@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { z } from 'zod'
+import { DscError } from '../failure/dsc-error.js'
+import type { MemoryProfile } from './plan/profile.js'
+
+const count = z.number().int().nonnegative()
+const microseconds = z.number().nonnegative()
+const speed = z.number().positive()
+const phase = z.enum(['fwd', 'bwd_param', 'bwd_feat'])
+const place = z.object({ layer: count, phase })
+
+const profileSchema = z.object({
+  v: z.literal(1),
+  kind: z.literal('dsc.mem.profile'),
+  signature: z.string(),
+  model: z.string(),
+  device: z.object({
+    name: z.string(),
+    bytes: count,
+    d2hGBs: speed,
+    h2dGBs: speed,
+    bothGBs: speed,
+    copyLatencyUs: microseconds,
+  }),
+  host: z.object({ bytes: count, pinnable: count }),
+  layers: z
+    .array(
+      z.object({
+        i: count,
+        name: z.string(),
+        fwdUs: microseconds,
+        bwdParamUs: microseconds,
+        bwdFeatUs: microseconds,
+        prev: z.array(count),
+        next: z.array(count),
+        fused: z.boolean().optional(),
+      }),
+    )
+    .min(1),
+  tensors: z.array(
+    z.object({
+      id: count,
+      kind: z.enum(['feature', 'feature_grad', 'param', 'param_grad', 'opt_state', 'buffer', 'workspace']),
+      bytes: count,
+      dtype: z.string(),
+      shape: z.array(count),
+      storage: count,
+      offset: count,
+      stride: z.array(z.number().int()),
+      producer: place,
+      uses: z.array(place),
+      pack: z.array(count),
+      unpack: z.array(count),
+      refs: count,
+      alive: z.tuple([place, place]).optional(),
+      heldUntil: place.optional(),
+    }),
+  ),
+  peak: z.object({ bytes: count, at: z.string() }),
+  nonTorchBytes: count,
+  backwardOrder: z.array(count).optional(),
+  packLayers: z.array(count).optional(),
+  unpackOrder: z.array(count).optional(),
+})
+
+/** Reads and checks a profile; `hash` is the sha256 of its bytes, by which a plan names it. */
+export async function readProfile(path: string): Promise<{ profile: MemoryProfile; hash: string }> {
+  const { value, bytes } = await readJsonFile(path, 'profile')
+  const profile = parseProfile(value, path)
+  return { profile, hash: createHash('sha256').update(bytes).digest('hex') }
+}
+
+/** Turns unknown JSON into a profile whose references all resolve, or says what is wrong with it. */
+export function parseProfile(value: unknown, path: string): MemoryProfile {
+  const parsed = profileSchema.safeParse(value)
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0]
+    throw invalid(path, `${issue?.path.join('.') || 'top level'}: ${issue?.message}`)
+  }
+  const profile = parsed.data
+  const layers = new Set(profile.layers.map(({ i }) => i))
+  if (layers.size !== profile.layers.length) throw invalid(path, 'two layers have the same number')
+  const order = profile.backwardOrder
+  if (order && (order.length !== layers.size || order.some((layer) => !layers.has(layer))))
+    throw invalid(path, 'backwardOrder must name every layer once')
+  const places = profile.tensors.flatMap((tensor) => [
+    tensor.producer,
+    ...tensor.uses,
+    ...(tensor.alive ?? []),
+    ...(tensor.heldUntil ? [tensor.heldUntil] : []),
+  ])
+  const lost = places.find(({ layer }) => !layers.has(layer))
+  if (lost) throw invalid(path, `a tensor refers to layer ${lost.layer}, which is not in layers`)
+  const packs = profile.packLayers?.length ?? 0
+  if (profile.packLayers?.some((layer) => !layers.has(layer)))
+    throw invalid(path, 'packLayers names a layer that is not in layers')
+  if (profile.unpackOrder?.some((sequence) => sequence >= packs))
+    throw invalid(path, `unpackOrder names a pack call beyond the ${packs} of packLayers`)
+  return profile
+}
+
+/** Reads a JSON file a user named; complaints name the file and what it was taken for. */
+export async function readJsonFile(path: string, what: string): Promise<{ value: unknown; bytes: Buffer }> {
+  const bytes = await readFile(path).catch((cause: unknown) => {
+    throw new DscError('MEMORY_FILE_INVALID', `cannot read the ${what} ${path}: ${String(cause)}`, { cause })
+  })
+  try {
+    return { value: JSON.parse(bytes.toString('utf8')), bytes }
+  } catch (cause) {
+    throw new DscError('MEMORY_FILE_INVALID', `the ${what} ${path} is not JSON: ${String(cause)}`, { cause })
+  }
+}
+
+function invalid(path: string, problem: string): DscError {
+  return new DscError('MEMORY_FILE_INVALID', `${path} is not a profile of version 1: ${problem}`, {
+    hint: 'write it anew with dsc.memory.profile(model, inputs) or `dsc memory profile -- python train.py`',
+  })
+}

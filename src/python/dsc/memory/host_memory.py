@@ -1,0 +1,41 @@
+"""How much host memory there is: the smaller of the machine's and the control group's."""
+
+import os
+
+
+def free_host_bytes():
+    limit = _cgroup("memory.max", "memory/memory.limit_in_bytes")
+    used = _cgroup("memory.current", "memory/memory.usage_in_bytes")
+    free = _meminfo("MemAvailable")
+    if limit is not None and used is not None:
+        free = min(free, max(0, limit - used))
+    return free
+
+
+def total_host_bytes():
+    limit = _cgroup("memory.max", "memory/memory.limit_in_bytes")
+    total = _meminfo("MemTotal")
+    return total if limit is None else min(total, limit)
+
+
+def _meminfo(name):
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            for line in file:
+                if line.startswith(name + ":"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _cgroup(*names):
+    for name in names:
+        try:
+            with open(os.path.join("/sys/fs/cgroup", name), encoding="ascii") as file:
+                text = file.read().strip()
+            if text.isdigit() and int(text) < 1 << 60:
+                return int(text)
+        except OSError:
+            continue
+    return None

@@ -1,0 +1,72 @@
+"""One storage that is away for a while: from its copy out to its last use."""
+
+import torch
+
+
+class Stash:
+    """State of one planned move in one step. ``device`` → ``both`` (copy out runs) → ``host`` → ``back``."""
+
+    def __init__(self, move):
+        self.move = move
+        self.device_storage = None  # the original, held until the copy out is done and awaited
+        self.device = None
+        self.copy_out = None
+        self.copy_in = None
+        self.reload = None  # the reloaded bytes, a flat uint8 tensor
+        self.in_arena = False
+        self.remaining = len(move["unpacks"])
+        self.late_us = 0.0
+        self.is_host_valid = True
+        self.version = None
+
+    @property
+    def is_here(self):
+        return self.device_storage is not None
+
+    def hold(self, tensor):
+        """Takes the original's storage, at the first pack; later packs must bring the same one."""
+        storage = tensor.untyped_storage()
+        if self.device_storage is None and self.copy_out is None:
+            self.device_storage = storage
+            self.device = tensor.device
+            self.version = tensor._version
+            return storage.nbytes() == self.move["bytes"]
+        same = self.device_storage is not None and self.device_storage._cdata == storage._cdata
+        return same and tensor._version == self.version
+
+    def device_bytes(self):
+        return flat_bytes(self.device_storage, self.device)
+
+    def forget(self):
+        self.device_storage = self.reload = self.copy_out = self.copy_in = None
+
+
+class Handle:
+    """What autograd keeps in place of a saved tensor that moves: which stash, and how to view it."""
+
+    __slots__ = ("stash", "sequence", "dtype", "shape", "stride", "offset", "__weakref__")
+
+    def __init__(self, stash, sequence, tensor):
+        self.stash = stash
+        self.sequence = sequence
+        self.dtype = tensor.dtype
+        self.shape = tuple(tensor.shape)
+        self.stride = tuple(tensor.stride())
+        self.offset = tensor.storage_offset()
+
+    def view(self, storage, device):
+        """The saved tensor again, on the storage it had."""
+        return torch.empty(0, dtype=self.dtype, device=device).set_(
+            storage, self.offset, self.shape, self.stride
+        )
+
+    def view_of_bytes(self, flat):
+        """The saved tensor again, inside ``flat`` (a slot of an arena, or a storage of its own)."""
+        typed = flat.view(self.dtype)
+        base = flat.storage_offset() // typed.element_size()
+        return typed.as_strided(self.shape, self.stride, base + self.offset)
+
+
+def flat_bytes(storage, device):
+    """All bytes of a storage as one tensor that shares it."""
+    return torch.empty(0, dtype=torch.uint8, device=device).set_(storage, 0, (storage.nbytes(),), (1,))

@@ -1,0 +1,78 @@
+"""A worker's copy of the parameters in host memory: two halves and a version word, so that reads are never torn."""
+
+import struct
+import threading
+
+import torch
+
+from dsc.memory.host_memory import free_host_bytes
+
+HOST_SHARE = 0.5
+
+
+class MirrorError(RuntimeError):
+    """The host cannot hold the mirror; says how much it needs and how much there is."""
+
+
+class Mirror:
+    """``length`` float32 values, twice. A pull writes the half nobody reads, then flips."""
+
+    def __init__(self, length, pin=False, free_bytes=None):
+        needed = 8 * length
+        limit = int(HOST_SHARE * free_host_bytes()) if free_bytes is None else free_bytes
+        if needed > limit:
+            raise MirrorError(
+                f"the parameter mirror needs {needed} bytes of host memory, {limit} are permitted here: "
+                "run fewer workers per host, or a smaller model"
+            )
+        region = torch.zeros(2 * length)
+        if pin and length:
+            status = torch.cuda.cudart().cudaHostRegister(region.data_ptr(), 8 * length, 0)
+            if int(status) != 0:
+                raise MirrorError(f"the host refuses to pin {8 * length} bytes (status {int(status)})")
+        self.length = length
+        self.word = 0  # odd while a half is being written
+        self._halves = (region[:length], region[length:])
+        self._versions = [0, 0]
+        self._lock = threading.Lock()  # of writers only
+
+    @property
+    def version(self):
+        return self._versions[(self.word >> 1) & 1]
+
+    def update(self, version, fill):
+        """Lets ``fill(inactive_half)`` write, then shows it as ``version``; if it raises, nothing changes."""
+        with self._lock:
+            word = self.word
+            inactive = 1 - ((word >> 1) & 1)
+            self.word = word + 1
+            try:
+                fill(self._halves[inactive])
+            except BaseException:
+                self.word = word
+                raise
+            self._versions[inactive] = version
+            self.word = word + 2
+
+    def read(self, copy):
+        """Calls ``copy(half)`` until no pull can have disturbed it; returns the version it saw."""
+        while True:
+            flips = self.word >> 1
+            half = flips & 1
+            version = self._versions[half]
+            copy(self._halves[half])
+            if self.word < 2 * flips + 3:
+                return version
+
+
+def half_bytes(half):
+    """A writable memoryview of a half, for sockets to receive into."""
+    return memoryview(half.numpy()).cast("B")
+
+
+def encode_header(header):
+    import json
+
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-(4 + len(text)) % 8)  # values begin at a multiple of 8
+    return struct.pack("<I", len(text)) + text

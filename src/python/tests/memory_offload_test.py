@@ -1,0 +1,254 @@
+"""The executor: gradients bit-equal, counted peak as predicted, nothing leaks, mismatches are harmless."""
+
+import gc
+import json
+import os
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from memory_networks import GPT, NETWORKS, loss_of  # noqa: E402
+from memory_tools import make_plan, run_dsc  # noqa: E402
+
+from dsc.memory import AccountingDevice, Offload, PlanError, profile  # noqa: E402
+from dsc.memory.copies import CpuCopies  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def fresh(name, batch=8):
+    make, batch_of = NETWORKS[name]
+    torch.manual_seed(0)
+    return make(), batch_of(batch)
+
+
+def train(name, steps, executor=None, batch=8, on_step=None):
+    """Trains and returns gradients per step, parameters at the end, and the counted peak."""
+    model, inputs = fresh(name, batch)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    gradients = []
+    with AccountingDevice() as device:
+        device.hold(model, inputs)
+        device.reset_peak()
+        for step in range(steps):
+            torch.manual_seed(step)
+            if executor is None:
+                loss = loss_of(model(inputs))
+            else:
+                with executor:
+                    loss = loss_of(model(inputs))
+            loss.backward()
+            del loss
+            with device.uncounted():
+                gradients.append([p.grad.clone() for p in model.parameters()])
+            optimizer.step()
+            optimizer.zero_grad()
+            if on_step:
+                on_step(step)
+    return gradients, [p.detach().clone() for p in model.parameters()], device.peak_bytes
+
+
+def same(one, other):
+    return all(torch.equal(a, b) for a, b in zip(one, other)) and len(one) == len(other)
+
+
+@pytest.mark.parametrize("name", ["gpt", "convnet"])
+@pytest.mark.parametrize("budget,flags", [("70%", ()), ("50%", ()), ("50%", ("--reload", "slots"))])
+def test_twenty_steps_are_bit_equal_and_peak_as_predicted(name, budget, flags, tmp_path):
+    model, inputs = fresh(name)
+    plan, _, plan_path = make_plan(profile(model, inputs, loss=loss_of), tmp_path, budget, *flags)
+    assert len(plan["moves"]) > 0
+    plain, plain_end, plain_peak = train(name, 20)
+    executor = Offload(plan, report=str(tmp_path / "run.json"))
+    planned, planned_end, peak = train(name, 20, executor)
+    for step, (a, b) in enumerate(zip(plain, planned)):
+        assert same(a, b), f"step {step}"
+    assert same(plain_end, planned_end)
+    assert plain_peak == plan["predicted"]["unplannedPeakBytes"]
+    assert abs(peak / plan["predicted"]["peakBytes"] - 1) <= 0.05
+    executor.end_step()
+    assert executor.counts["plannedSteps"] == 20 and executor.counts["planMisses"] == 0
+    assert executor.counts["leftReferences"] == 0
+    executor.counts["peakBytes"] = peak
+    executor.close()
+    verified = run_dsc("memory", "verify", str(tmp_path / "run.json"), "--plan", plan_path)
+    assert "DIFFERS" not in verified.stdout
+
+
+def test_slow_copies_cost_time_not_memory_nor_truth(tmp_path):
+    import time
+
+    model, inputs = fresh("gpt")
+    plan, _, _ = make_plan(profile(model, inputs, loss=loss_of), tmp_path, "50%")
+    executor = Offload(plan, copies=CpuCopies(delay=lambda direction: time.sleep(0.003)))
+    planned, _, peak = train("gpt", 3, executor)
+    plain, _, _ = train("gpt", 3)
+    assert all(same(a, b) for a, b in zip(plain, planned))
+    assert peak <= 1.05 * plan["predicted"]["peakBytes"]
+    assert executor.counts["stallUs"] > 0
+    assert len(executor.report()["lateness"]) > 0
+
+
+def test_another_batch_size_is_a_miss_with_the_right_gradients(tmp_path):
+    model, inputs = fresh("gpt")
+    plan, _, _ = make_plan(profile(model, inputs, loss=loss_of), tmp_path, "50%")
+    executor = Offload(plan)
+    planned, _, _ = train("gpt", 4, executor, batch=5)
+    plain, _, _ = train("gpt", 4, batch=5)
+    assert all(same(a, b) for a, b in zip(plain, planned))
+    assert executor.counts["planMisses"] == 4 and executor.needs_profile
+    assert "planned" in executor.last_miss
+
+
+def test_a_branch_that_appears_mid_way_is_a_miss_with_the_right_gradients(tmp_path):
+    model, inputs = fresh("gpt")
+    plan, _, _ = make_plan(profile(model, inputs, loss=loss_of), tmp_path, "50%")
+    executor = Offload(plan)
+
+    def gradients(use):
+        torch.manual_seed(0)
+        model = GPT()
+        torch.manual_seed(1)
+        model.blocks[3].act = torch.nn.Sequential(torch.nn.GELU(), torch.nn.Tanh())
+        if use:
+            with executor:
+                loss = loss_of(model(inputs))
+        else:
+            loss = loss_of(model(inputs))
+        loss.backward()
+        return [p.grad for p in model.parameters()]
+
+    assert same(gradients(False), gradients(True))
+    assert executor.counts["movedBytes"] > 0, "the miss must come after copies began, else this proves nothing"
+    assert executor.counts["planMisses"] == 1
+
+
+def test_an_exception_in_forward_leaks_nothing(tmp_path):
+    model, inputs = fresh("gpt")
+    plan, _, _ = make_plan(profile(model, inputs, loss=loss_of), tmp_path, "50%")
+    executor = Offload(plan)
+
+    def explode(module, args, output):
+        raise ValueError("no")
+
+    with AccountingDevice() as device:
+        device.hold(model, inputs)
+        before = device.live_bytes
+        hook = model.head.register_forward_hook(explode)
+        for _ in range(3):
+            with pytest.raises(ValueError):
+                with executor:
+                    model(inputs)
+            gc.collect()
+        hook.remove()
+        executor.end_step()
+        assert device.live_bytes == before
+        with executor:
+            loss = loss_of(model(inputs))
+        loss.backward()
+    assert executor.last_miss is None and executor.counts["plannedSteps"] == 1
+
+
+def test_a_graph_that_is_still_alive_is_never_overwritten(tmp_path):
+    model, inputs = fresh("convnet")
+    plan, _, _ = make_plan(profile(model, inputs, loss=loss_of), tmp_path, "50%")
+    executor = Offload(plan)
+    with executor:
+        first = loss_of(model(inputs))
+    with executor:
+        second = loss_of(model(inputs + 1))
+    assert executor.last_miss == "the graph of an earlier forward is still alive"
+    (first + second).backward()
+    planned = [p.grad.clone() for p in model.parameters()]
+    model, inputs = fresh("convnet")
+    for _ in range(5):
+        pass
+    (loss_of(model(inputs)) + loss_of(model(inputs + 1))).backward()
+    assert same(planned, [p.grad for p in model.parameters()])
+
+
+def test_backward_twice_with_retain_graph_gives_the_same_gradients(tmp_path):
+    model, inputs = fresh("convnet")
+    plan, _, _ = make_plan(profile(model, inputs, loss=loss_of), tmp_path, "50%")
+    with Offload(plan) as executor:
+        loss = loss_of(model(inputs))
+    loss.backward(retain_graph=True)
+    once = [p.grad.clone() for p in model.parameters()]
+    model.zero_grad()
+    loss.backward()
+    assert same(once, [p.grad for p in model.parameters()])
+    assert executor.counts["planMisses"] == 0
+
+
+def test_a_step_without_backward_leaves_nothing_behind(tmp_path):
+    model, inputs = fresh("convnet")
+    plan, _, _ = make_plan(profile(model, inputs, loss=loss_of), tmp_path, "50%")
+    executor = Offload(plan)
+    with AccountingDevice() as device:
+        device.hold(model, inputs)
+        before = device.live_bytes
+        for _ in range(3):
+            with executor:
+                loss = loss_of(model(inputs))
+            del loss
+        executor.end_step()
+        assert device.live_bytes == before
+    assert executor.counts["plannedSteps"] == 3
+
+
+def test_a_host_that_is_too_small_is_refused_before_step_one_with_both_numbers(tmp_path):
+    model, inputs = fresh("gpt")
+    plan, _, _ = make_plan(profile(model, inputs, loss=loss_of), tmp_path, "50%")
+    needed = plan["arenas"]["host"]["bytes"]
+    with pytest.raises(PlanError, match=f"{needed} bytes of host memory, {needed - 1} are permitted"):
+        with Offload(plan, host_limit_bytes=needed - 1):
+            pytest.fail("the step began")
+
+
+def test_a_plan_that_declines_moves_nothing(tmp_path):
+    model, inputs = fresh("convnet")
+    plan, _, _ = make_plan(profile(model, inputs, loss=loss_of), tmp_path, "100%")
+    assert plan["moves"] == []
+    executor = Offload(plan)
+    planned, _, _ = train("convnet", 2, executor)
+    assert executor.counts["movedBytes"] == 0 and executor.counts["planMisses"] == 0
+    assert all(same(a, b) for a, b in zip(train("convnet", 2)[0], planned))
+
+
+def test_a_profile_changes_nothing_of_the_model_and_repeats(tmp_path):
+    model, inputs = fresh("convnet")
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    rng = torch.get_rng_state()
+    first, second = profile(model, inputs, loss=loss_of), profile(model, inputs, loss=loss_of)
+    assert torch.equal(rng, torch.get_rng_state())
+    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+    assert all(p.grad is None for p in model.parameters())
+    for key in ("signature", "model", "tensors", "packLayers", "unpackOrder", "peak"):
+        assert first[key] == second[key], key
+
+
+def test_the_profiler_takes_over_an_unchanged_script(tmp_path):
+    import sys
+
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import torch\n"
+        "model = torch.nn.Sequential(torch.nn.Linear(32, 64), torch.nn.ReLU(), torch.nn.Linear(64, 4))\n"
+        "for _ in range(50):\n"
+        "    loss = model(torch.randn(256, 32)).square().mean()\n"
+        "    loss.backward()\n"
+        "    model.zero_grad()\n"
+        "print('not reached')\n"
+    )
+    out = str(tmp_path / "auto.json")
+    done = run_dsc("memory", "profile", "--json", "--out", out, "--", sys.executable, str(script))
+    assert json.loads(done.stdout)["layers"] >= 3
+    assert "not reached" not in done.stderr
+    assert os.path.getsize(out) > 0

@@ -1,0 +1,31 @@
+"""Runs the real planner for tests: the CLI of this checkout."""
+
+import json
+import os
+import shutil
+import subprocess
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
+
+
+def node():
+    own = os.path.join(ROOT, "node_modules", ".bin", "node")
+    return own if os.path.exists(own) else shutil.which("node")
+
+
+def run_dsc(*words, check=True):
+    command = [node(), os.path.join(ROOT, "bin", "dsc.js"), *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    if check and done.returncode != 0:
+        raise AssertionError(f"dsc {' '.join(words)}: {done.returncode}\n{done.stderr}")
+    return done
+
+
+def make_plan(profile, folder, budget, *flags):
+    """Plans ``profile`` (a dict) and returns the plan (a dict) and both paths."""
+    profile_path, plan_path = os.path.join(folder, "profile.json"), os.path.join(folder, "plan.json")
+    with open(profile_path, "w", encoding="utf-8") as file:
+        json.dump(profile, file)
+    run_dsc("memory", "plan", profile_path, "--budget", budget, "--smallest", "4KiB", "--out", plan_path, *flags)
+    with open(plan_path, encoding="utf-8") as file:
+        return json.load(file), profile_path, plan_path

@@ -1,0 +1,31 @@
+import { reduceGradients, stepSgd } from '../memory/params/plan/momentum-sgd.js'
+import { layOutParameters, type ParameterSlot } from '../memory/params/plan/parameter-layout.js'
+
+/** A model of three parameters for tests of the central node. */
+export const TOY_SLOTS: readonly ParameterSlot[] = [
+  { name: 'first.weight', shape: [40, 30], layer: 0 },
+  { name: 'first.bias', shape: [40], layer: 0 },
+  { name: 'second.weight', shape: [7, 40], layer: 1 },
+]
+export const TOY_SGD = { learningRate: 0.05, momentum: 0.9, weightDecay: 0 }
+
+const { length } = layOutParameters(TOY_SLOTS)
+
+/** Its parameters before step 0. */
+export const TOY_VALUES: Float32Array = Float32Array.from({ length }, (_, at) => Math.fround(Math.sin(at)))
+
+/** The gradient of `rank` at `step`: pulls every value towards one that depends on both. */
+export function makeGradient(values: Float32Array, rank: number, step: number): Float32Array {
+  return Float32Array.from(values, (value, at) => value - Math.fround(Math.cos(at + 7 * rank + 3 * step)))
+}
+
+/** What one process gets that does the steps of all ranks by itself. */
+export function trainAlone(workers: number, steps: number, isMean: boolean): Float32Array {
+  const values = Float32Array.from(TOY_VALUES)
+  const velocity = new Float32Array(values.length)
+  for (let step = 0; step < steps; step++) {
+    const gradients = Array.from({ length: workers }, (_, rank) => makeGradient(values, rank, step))
+    stepSgd(values, velocity, reduceGradients(gradients, isMean), TOY_SGD)
+  }
+  return values
+}
