@@ -20,6 +20,20 @@ import type { EvictionPlan } from '../policy/plan-eviction.js'
 export interface RecordStore {
   /** Where the record is, without secrets: for messages. */
   readonly location: string
+  /**
+   * The clock of the record, Unix epoch in ms: what every `nowMs` below should be. On a cluster it is the
+   * database server's, so that leases mean the same on nodes whose clocks differ.
+   */
+  nowMs(): number
+  /**
+   * Waits until something may have changed: for a change of any copy's state, at most `atMostMs`, where the
+   * engine tells of changes; else `pollMs`. Never rejects; look again after it in any case.
+   */
+  waitForChange(wait: {
+    readonly pollMs: number
+    readonly atMostMs: number
+    readonly signal?: AbortSignal
+  }): Promise<void>
 
   saveDataset(dataset: Dataset, nowMs: number): Promise<void>
   findDataset(name: string): Promise<Dataset | undefined>

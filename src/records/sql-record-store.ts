@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { writeEvent } from './event-writing.js'
 import { beginEvicting, changeLock, forgetReady, insertAdopted, selectCopyUses } from './evicting.js'
 import {
@@ -18,6 +19,11 @@ export function createSqlRecordStore(database: SqlDatabase): RecordStore {
   const { read, write } = database
   return {
     location: database.location,
+    nowMs: () => database.nowMs(),
+    waitForChange: async ({ pollMs, atMostMs, signal }) => {
+      if (database.waitForChange) return database.waitForChange(atMostMs, signal)
+      await sleep(pollMs, undefined, signal ? { signal } : {}).catch(() => {})
+    },
     saveDataset: (dataset, nowMs) =>
       write('durable', async (transaction) => {
         await transaction.run(

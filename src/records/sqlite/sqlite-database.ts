@@ -10,6 +10,7 @@ import type { Durability, SqlDatabase, SqlRow, SqlTransaction } from '../sql-dat
 const BUSY_TIMEOUT_MS = 60_000
 
 const MIGRATIONS = schemaMigrations({
+  text: 'TEXT',
   integer: 'INTEGER',
   sequenceKey: 'INTEGER PRIMARY KEY AUTOINCREMENT',
   nowMs: `CAST(unixepoch('subsec') * 1000 AS INTEGER)`,
@@ -53,6 +54,7 @@ export async function openSqliteDatabase(path: string): Promise<SqlDatabase> {
         connection.exec('BEGIN IMMEDIATE')
       }, work),
     read: (work) => runInTurn(() => connection.exec('BEGIN'), work),
+    nowMs: Date.now,
     close: async () => {
       await turn
       connection.close()
