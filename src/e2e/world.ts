@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
@@ -109,9 +110,12 @@ export async function makeWorld(
     dsc: (...words) => start(words).finished,
     configure,
     query<T>(sql: string) {
+      // Until the first command has made the record, it has no rows.
+      if (!existsSync(recordPath)) return []
       const database = new Database(recordPath, { readonly: true, timeout: 10_000 })
       try {
-        return database.prepare(sql).all() as T[]
+        const isMade = database.prepare(`SELECT 1 FROM sqlite_master WHERE name = 'cache_record'`).get()
+        return isMade ? (database.prepare(sql).all() as T[]) : []
       } finally {
         database.close()
       }

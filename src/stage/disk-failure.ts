@@ -9,6 +9,6 @@ export function describeDiskFailure(error: unknown, path: string): unknown {
   const reason = code === 'EDQUOT' ? 'the disk quota is used up' : 'no space or no inodes left'
   return new DscError('DISK_FULL', `${path}: ${reason} (${code})`, {
     cause: error,
-    hint: 'dsc evict, or free space and run the same command again: finished files are kept',
+    hint: 'dsc evict --free 10GiB, or free space otherwise; then run the same command again',
   })
 }

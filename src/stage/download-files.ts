@@ -6,9 +6,11 @@ import { ObjectDownload } from './object-download.js'
 import type { ObjectRow } from './object-row.js'
 import { ProgressLog } from './progress-log.js'
 import { recheckAfterReboot } from './recheck.js'
+import { removeDirectory } from './remove-directory.js'
 import { throwIfStopped } from './retry.js'
 import { reusePrevious } from './reuse-previous.js'
 import type { Source } from './source.js'
+import { openStale, staleDirectory } from './stale-staging.js'
 import { runBounded } from './transfer/run-bounded.js'
 
 /** How far a download is. */
@@ -62,10 +64,15 @@ export async function downloadFiles(options: DownloadOptions): Promise<Downloade
   const db = openManifest(copyDirectory)
   try {
     await recheckAfterReboot(db, copyDirectory, options)
-    const reused = options.previousCopyDirectory
-      ? await reusePrevious(db, copyDirectory, options.previousCopyDirectory, signal)
-      : { reusedFiles: 0, reusedBytes: 0 }
+    const reused = { reusedFiles: 0, reusedBytes: 0 }
+    for (const previous of [await openStale(copyDirectory, options), options.previousCopyDirectory]) {
+      if (previous === undefined) continue
+      const { reusedFiles, reusedBytes } = await reusePrevious(db, copyDirectory, previous, signal)
+      reused.reusedFiles += reusedFiles
+      reused.reusedBytes += reusedBytes
+    }
     const fetched = await fetchPending(db, options)
+    await removeDirectory(staleDirectory(copyDirectory))
     const counts = db
       .prepare<[], { verified_by: VerifiedBy; files: number }>(
         'SELECT verified_by, count(*) AS files FROM object GROUP BY verified_by',

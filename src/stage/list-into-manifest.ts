@@ -1,13 +1,15 @@
-import { mkdirSync, rmSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import type Database from 'better-sqlite3'
 import { DscError } from '../failure/dsc-error.js'
 import type { Dataset } from '../model/dataset.js'
 import { filesDirectory } from './cache-layout.js'
+import { describeDiskFailure } from './disk-failure.js'
 import { createManifest, hasUsableManifest, openManifest, readSetting, writeSetting } from './manifest-db.js'
 import { createKeyMatcher } from './match-keys.js'
 import { keyToPath } from './plan/key-to-path.js'
 import { throwIfStopped } from './retry.js'
 import type { ListedObject, Source } from './source.js'
+import { setAside } from './stale-staging.js'
 import { summarizeManifest } from './summarize-manifest.js'
 
 /** What a listing found, before any content is fetched. */
@@ -31,7 +33,7 @@ const SHOWN_KEYS = 5
 /**
  * Lists a source into the manifest of `copyDirectory` and computes the version. Refuses keys that cannot be paths
  * before anything is fetched. A complete listing of the same dataset definition is reused; a half one is thrown
- * away. Memory stays bounded by a page of keys.
+ * away; of one that no longer fits, the files that did not change are used again. Memory stays bounded by a page of keys.
  */
 export async function listIntoManifest(options: {
   readonly source: Source
@@ -44,7 +46,7 @@ export async function listIntoManifest(options: {
   mkdirSync(filesDirectory(copyDirectory), { recursive: true })
   const kept = readKeptListing(copyDirectory, dataset)
   if (kept) return kept
-  rmSync(filesDirectory(copyDirectory), { recursive: true, force: true })
+  await setAside(copyDirectory)
   mkdirSync(filesDirectory(copyDirectory))
   const db = createManifest(copyDirectory)
   try {
@@ -55,6 +57,8 @@ export async function listIntoManifest(options: {
     writeSetting(db, 'definition', JSON.stringify(dataset)) // whole, so that a lost record can be made again
     writeSetting(db, 'listing', JSON.stringify(listing)) // last: its presence says the listing is complete
     return listing
+  } catch (error) {
+    throw describeDiskFailure(error, copyDirectory)
   } finally {
     db.close()
   }

@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process'
+import { chmodSync } from 'node:fs'
 import { mkdir, open, rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { DscError } from '../failure/dsc-error.js'
 import { filesDirectory } from './cache-layout.js'
-import { openManifest } from './manifest-db.js'
+import { manifestPath, openManifest } from './manifest-db.js'
 import { walkTree } from './walk-tree.js'
 
 /** Up to here syncing file by file is quicker than asking the whole file system. */
@@ -43,6 +44,7 @@ function finishManifest(copyDirectory: string): void {
   } finally {
     db.close()
   }
+  chmodSync(manifestPath(copyDirectory), 0o444)
 }
 
 async function syncTree(copyDirectory: string): Promise<void> {

@@ -1,8 +1,8 @@
-import { constants, copyFileSync, linkSync, lstatSync, mkdirSync } from 'node:fs'
+import { constants, copyFileSync, existsSync, linkSync, lstatSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type Database from 'better-sqlite3'
 import { filesDirectory } from './cache-layout.js'
-import { manifestPath } from './manifest-db.js'
+import { MANIFEST_FORMAT, manifestPath } from './manifest-db.js'
 import { throwIfStopped } from './retry.js'
 
 const BATCH_ROWS = 500
@@ -25,8 +25,10 @@ export async function reusePrevious(
   signal: AbortSignal,
 ): Promise<{ readonly reusedFiles: number; readonly reusedBytes: number }> {
   const counts = { reusedFiles: 0, reusedBytes: 0 }
+  if (!existsSync(manifestPath(previousCopyDirectory))) return counts // ATTACH would create it
   db.prepare('ATTACH ? AS previous').run(manifestPath(previousCopyDirectory))
   try {
+    if (db.pragma('previous.user_version', { simple: true }) !== MANIFEST_FORMAT) return counts
     const page = db.prepare<[number], ReusableRow>(
       `SELECT mine.id, mine.key, mine.size_bytes, old.id AS old_id FROM object AS mine
        JOIN previous.object AS old ON old.key = mine.key AND old.size_bytes = mine.size_bytes

@@ -53,7 +53,7 @@ export type InspectRequest = Omit<FetchRequest, 'sink' | 'onFacts' | 'offset' | 
 export interface Source {
   /** For messages: no credentials, no query. */
   readonly url: string
-  /** Pages of objects in the byte order of their keys. Retries inside. */
+  /** Pages of objects, each object once, in any order. Retries inside. */
   list(options: { readonly signal?: AbortSignal }): AsyncIterable<readonly ListedObject[]>
   /** Opens a reader with up to `connections` connections (1 to 256). */
   openFetcher(options: { readonly connections: number }): Promise<Fetcher>

@@ -8,6 +8,7 @@ import type { Joined } from '../records/record-store.js'
 import { admitListing } from './admit-listing.js'
 import type { Cache } from './cache.js'
 import { copyDirectory, filesDirectory } from './cache-layout.js'
+import { describeDiskFailure } from './disk-failure.js'
 import { type Downloaded, downloadFiles } from './download-files.js'
 import { discardDirectory } from './finish-evictions.js'
 import { keepStageLease } from './keep-stage-lease.js'
@@ -64,8 +65,9 @@ export async function stageDataset(
   } catch (error) {
     await kept.stop()
     if (kept.isLost()) return { outcome: 'lost' }
-    await endFailedStaging(cache, turn, error, options.signal.aborted)
-    throw error
+    const failure = describeDiskFailure(error, turn.copy.directory)
+    await endFailedStaging(cache, turn, failure, options.signal.aborted)
+    throw failure
   }
 }
 

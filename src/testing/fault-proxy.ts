@@ -15,6 +15,8 @@ export type Fault =
   /** Nothing more after so many bytes; -1 = not even a head. The connection stays open. */
   | { readonly kind: 'stall'; readonly afterBytes: number }
   | { readonly kind: 'delay'; readonly delayMs: number }
+  /** Adds headers to the answer, or replaces them; null removes one. */
+  | { readonly kind: 'headers'; readonly headers: Readonly<Record<string, string | null>> }
   /** Slows the body down. */
   | { readonly kind: 'throttle'; readonly bytesPerSecond: number }
 
@@ -144,10 +146,15 @@ function pass(
   fault: Fault | undefined,
 ): void {
   seen.status = found.statusCode ?? 0
-  response.writeHead(found.statusCode ?? 502, found.rawHeaders)
+  if (fault?.kind === 'headers') {
+    for (const [name, value] of Object.entries({ ...found.headers, ...fault.headers }))
+      if (value !== undefined && value !== null) response.setHeader(name, value)
+    response.writeHead(found.statusCode ?? 502)
+  } else response.writeHead(found.statusCode ?? 502, found.rawHeaders)
   response.flushHeaders()
   const limit =
     fault && 'afterBytes' in fault ? (fault.afterBytes ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY
+  let isCut = false
   found.on('data', (chunk: Buffer) => {
     let bytes = chunk
     const at = fault?.kind === 'flip' ? fault.atByte - seen.sentBytes : -1
@@ -156,7 +163,7 @@ function pass(
       bytes[at]! ^= 1
     }
     const room = limit - seen.sentBytes
-    const isCut = bytes.length > room
+    isCut ||= bytes.length > room
     if (isCut) bytes = bytes.subarray(0, Math.max(0, room))
     seen.sentBytes += bytes.length
     if (bytes.length > 0 && !response.write(bytes)) {
@@ -172,6 +179,8 @@ function pass(
     if (fault?.kind === 'truncate') response.socket?.end()
     if (fault?.kind === 'reset') setImmediate(() => response.socket?.resetAndDestroy())
   })
-  found.on('end', () => response.end())
+  found.on('end', () => {
+    if (!isCut) response.end()
+  })
   found.on('error', () => {})
 }

@@ -12,6 +12,8 @@ export interface S3Server {
   /** AWS_… variables that make the credential chain find this server's keys and no others. */
   readonly environment: Readonly<Record<string, string>>
   readonly client: S3Client
+  /** Whether this is s3rver, which lists in no order and does not know If-Match or checksums. */
+  readonly isS3rver: boolean
   /** Makes a bucket with a name of its own and returns the name. */
   makeBucket(): Promise<string>
   putObject(bucket: string, key: string, body: string | Uint8Array): Promise<void>
@@ -54,6 +56,7 @@ export async function startS3Server(): Promise<S3Server> {
       AWS_SHARED_CREDENTIALS_FILE: '/dev/null',
     },
     client,
+    isS3rver: own !== undefined,
     async makeBucket() {
       madeBuckets += 1
       const bucket = `dsc-test-${process.pid}-${Date.now().toString(36)}-${madeBuckets}`

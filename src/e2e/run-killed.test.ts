@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { type S3Server, startS3Server } from '../testing/s3-server.js'
+import { makeWorld, s3Dataset, type World, waitFor } from './world.js'
+
+let server: S3Server
+let bucket: string
+
+before(async () => {
+  server = await startS3Server()
+  bucket = await server.makeBucket()
+  await server.putObject(bucket, 'flowers/1.jpg', 'a rose')
+})
+after(() => server.close())
+
+for (const victims of [['dsc'], ['command'], ['dsc', 'command']] as const) {
+  test(`kill -9 of ${victims.join(' and ')}: cleanup brings the count to 0 and nothing else changes`, async (context) => {
+    const world = await makeWorld(context, {
+      server,
+      datasets: { flowers: s3Dataset(bucket, 'flowers/', server.endpoint) },
+    })
+    await world.dsc('prepare', 'flowers', '--task', 'another')
+    const running = world.start(['run', 'flowers', '--', 'sleep', '600'])
+    const command = await waitFor('the lease of the command', () => commandOf(world, running.process.pid!))
+    const before = world.query('SELECT copy_id, state, version, path, charged_bytes FROM copies')
+    for (const victim of victims) process.kill(victim === 'dsc' ? running.process.pid! : command, 'SIGKILL')
+    const { code, signal } = await running.finished
+    if (victims.length === 1 && victims[0] === 'command') assert.equal(code, 137)
+    else assert.equal(signal, 'SIGKILL')
+    await waitFor('the end of the command', () => !isAlive(command))
+    const cleaned = await world.dsc('cleanup')
+    assert.equal(cleaned.code, 0, cleaned.stderr)
+    assert.deepEqual(world.query('SELECT task FROM leases'), [{ task: 'another' }])
+    assert.deepEqual(world.query('SELECT copy_id, state, version, path, charged_bytes FROM copies'), before)
+    assert.deepEqual(await readdir(join(world.root, 'copies', 'flowers')).then((found) => found.length), 1)
+  })
+}
+
+for (const [signal, code] of [
+  ['SIGTERM', 143],
+  ['SIGINT', 130],
+] as const) {
+  test(`run passes ${signal} on, returns ${code} and releases`, async (context) => {
+    const world = await makeWorld(context, {
+      server,
+      datasets: { flowers: s3Dataset(bucket, 'flowers/', server.endpoint) },
+    })
+    const running = world.start(['run', 'flowers', '--', 'sleep', '600'])
+    await waitFor('the lease of the command', () => commandOf(world, running.process.pid!))
+    running.process.kill(signal)
+    assert.equal((await running.finished).code, code)
+    assert.deepEqual(world.query('SELECT * FROM leases'), [])
+  })
+}
+
+test('a command that handles SIGTERM ends as it likes', async (context) => {
+  const world = await makeWorld(context, {
+    server,
+    datasets: { flowers: s3Dataset(bucket, 'flowers/', server.endpoint) },
+  })
+  const running = world.start([
+    'run',
+    'flowers',
+    '--',
+    'sh',
+    '-c',
+    'trap "exit 9" TERM; echo up; while :; do sleep 0.1; done',
+  ])
+  let output = ''
+  running.process.stdout!.on('data', (text: string) => {
+    output += text
+  })
+  await waitFor('the trap', () => output.includes('up'))
+  running.process.kill('SIGTERM')
+  assert.equal((await running.finished).code, 9)
+})
+
+/** Pid of the command: the lease is handed over to it once it runs. */
+function commandOf(world: World, dscPid: number): number | undefined {
+  const holders = world.query<{ holder: string }>(`SELECT holder FROM leases WHERE task <> 'another'`)
+  const pids = holders.map(({ holder }) => Number(JSON.parse(holder).pid))
+  return pids.find((pid) => pid !== dscPid)
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}

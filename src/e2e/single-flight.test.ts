@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import Database from 'better-sqlite3'
+import { type FaultProxy, startFaultProxy } from '../testing/fault-proxy.js'
+import { type S3Server, startS3Server } from '../testing/s3-server.js'
+import { makeWorld, s3Dataset, type World, waitFor } from './world.js'
+
+const SMALL_FILES = 30
+const LARGE_BYTES = 70 * 1024 * 1024 // several parts
+
+let server: S3Server
+let proxy: FaultProxy
+let bucket: string
+let large: Buffer
+
+before(async () => {
+  server = await startS3Server()
+  proxy = await startFaultProxy(server.endpoint)
+  bucket = await server.makeBucket()
+  for (let file = 0; file < SMALL_FILES; file++) {
+    await server.putObject(bucket, `many/${file}.txt`, `content of ${file}`)
+  }
+  large = Buffer.alloc(LARGE_BYTES)
+  for (let offset = 0; offset < LARGE_BYTES; offset += 4)
+    large.writeUInt32LE((offset * 2654435761) >>> 0, offset)
+  await server.putObject(bucket, 'large/model.bin', large)
+  for (let file = 0; file < 8; file++) await server.putObject(bucket, `large/${file}.txt`, `small ${file}`)
+})
+after(async () => {
+  await proxy.close()
+  await server.close()
+})
+
+test('twenty prepares of one dataset at once: one listing, one download, twenty leases, one path', async (context) => {
+  const world = await makeWorld(context, {
+    server,
+    datasets: { many: s3Dataset(bucket, 'many/', proxy.endpoint) },
+  })
+  proxy.forget()
+  const tasks = Array.from({ length: 20 }, (_, index) => `job-${index}`)
+  const results = await Promise.all(tasks.map((task) => world.dsc('prepare', 'many', '--task', task)))
+  for (const { code, stderr } of results) assert.equal(code, 0, stderr)
+  assert.equal(new Set(results.map(({ stdout }) => stdout)).size, 1)
+  assert.deepEqual(world.query('SELECT dataset, reference_count FROM cache_record'), [
+    { dataset: 'many', reference_count: 20 },
+  ])
+  assert.equal(proxy.count(/list-type=2/), 1, 'listings')
+  assert.equal(proxy.count(/GET .*\/many\/\d+\.txt/), SMALL_FILES, 'objects fetched')
+})
+
+test('a stager killed with -9 is replaced by one that waits, and nothing finished is fetched twice', async (context) => {
+  const world = await makeWorld(context, {
+    server,
+    datasets: { large: s3Dataset(bucket, 'large/', proxy.endpoint) },
+  })
+  proxy.forget()
+  proxy.setRules([
+    { match: 'GET .*model.bin', skip: 2, fault: { kind: 'throttle', bytesPerSecond: 200_000 } },
+  ])
+  const stager = world.start(['prepare', 'large', '--task', 'first'])
+  const waiting = await waitFor('the staging', () => findStaging(world)).then(() =>
+    world.start(['prepare', 'large', '--task', 'second']),
+  )
+  await waitFor('two finished parts', () => finishedOf(world).parts >= 2, 60_000)
+  stager.process.kill('SIGKILL')
+  await stager.finished
+  const atDeath = finishedOf(world)
+  assert.ok(atDeath.parts >= 2 && atDeath.parts < 5, `in mid-way: ${atDeath.parts} parts`)
+  proxy.setRules([])
+  const before = rangesOf(proxy)
+  const second = await waiting.finished
+  assert.equal(second.code, 0, second.stderr)
+  assert.ok((await readFile(join(second.stdout.trimEnd(), 'model.bin'))).equals(large))
+  const refetched = rangesOf(proxy)
+    .slice(before.length)
+    .filter((range) => atDeath.ranges.has(range))
+  assert.deepEqual(refetched, [], 'finished parts that were fetched again')
+  for (const key of atDeath.files) assert.equal(proxy.count(new RegExp(`/large/${key}`)), 1, key)
+  const cleaned = await world.dsc('cleanup', '--abandoned-after', '0s')
+  assert.equal(cleaned.stdout, 'nothing to clean up\n')
+  assert.deepEqual(
+    world.query('SELECT task FROM leases ORDER BY task'),
+    [{ task: 'first' }, { task: 'second' }],
+    '--task leases live until released, also when the caller is killed',
+  )
+})
+
+test('--no-wait fails at once while another process stages, naming it', async (context) => {
+  const world = await makeWorld(context, {
+    server,
+    datasets: { large: s3Dataset(bucket, 'large/', proxy.endpoint) },
+  })
+  proxy.setRules([{ match: 'model.bin', fault: { kind: 'stall', afterBytes: 1000 } }])
+  const stager = world.start(['prepare', 'large', '--task', 'first'])
+  await waitFor('the staging', () => findStaging(world))
+  const refused = await world.dsc('prepare', 'large', '--task', 'second', '--no-wait')
+  assert.equal(refused.code, 21)
+  assert.match(
+    refused.stderr,
+    new RegExp(`being staged by process ${stager.process.pid} on .* \\(task first\\)`),
+  )
+  assert.deepEqual(world.query(`SELECT task FROM leases WHERE purpose = 'use'`), [{ task: 'first' }])
+  stager.process.kill('SIGINT')
+  assert.equal((await stager.finished).code, 130)
+  proxy.setRules([])
+  assert.deepEqual(world.query('SELECT * FROM leases'), [])
+  assert.equal((await world.dsc('prepare', 'large', '--task', 'second', '--no-wait')).code, 0)
+})
+
+test('everybody who waits is told why the stager failed, and the next call tries again', async (context) => {
+  const world = await makeWorld(context, {
+    server,
+    datasets: { many: s3Dataset(bucket, 'many/', proxy.endpoint) },
+  })
+  proxy.setRules([
+    { match: '/many/', fault: { kind: 'delay', delayMs: 1500 }, times: 1 },
+    { match: '/many/', fault: { kind: 'status', status: 403, code: 'AccessDenied' } },
+  ])
+  const results = await Promise.all(
+    [1, 2, 3, 4].map((task) => world.dsc('prepare', 'many', '--task', `t${task}`)),
+  )
+  for (const { code, stderr, stdout } of results) {
+    assert.equal(code, 14, stderr)
+    assert.equal(stdout, '')
+  }
+  assert.deepEqual(world.query('SELECT * FROM leases'), [])
+  proxy.setRules([])
+  assert.equal((await world.dsc('prepare', 'many', '--task', 't1')).code, 0)
+})
+
+function findStaging(world: World): { copy_id: string; directory: string } | undefined {
+  return world.query<{ copy_id: string; directory: string }>(
+    `SELECT * FROM copies WHERE state = 'staging'`,
+  )[0]
+}
+
+/** What the staging's manifest calls finished: files, parts, and the byte ranges of those parts. */
+function finishedOf(world: World): { files: string[]; parts: number; ranges: Set<string> } {
+  const staging = findStaging(world)
+  if (staging === undefined) return { files: [], parts: 0, ranges: new Set() }
+  let manifest: Database.Database
+  try {
+    manifest = new Database(join(staging.directory, 'manifest.db'), { readonly: true })
+  } catch {
+    return { files: [], parts: 0, ranges: new Set() }
+  }
+  try {
+    const files = manifest.prepare('SELECT key FROM object WHERE state = 1').all() as { key: string }[]
+    const parts = manifest
+      .prepare('SELECT number, part_bytes, size_bytes FROM part JOIN object ON object.id = part.object_id')
+      .all() as { number: number; part_bytes: number; size_bytes: number }[]
+    const ranges = parts.map(({ number, part_bytes, size_bytes }) => {
+      const first = number * part_bytes
+      return `${first}-${Math.min(size_bytes, first + part_bytes) - 1}`
+    })
+    return { files: files.map(({ key }) => key), parts: parts.length, ranges: new Set(ranges) }
+  } finally {
+    manifest.close()
+  }
+}
+
+function rangesOf(seen: FaultProxy): string[] {
+  return seen.requests.flatMap(({ line }) => /model\.bin.* bytes=(\d+-\d+)/.exec(line)?.[1] ?? [])
+}

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { deriveDatasetName, parseDatasetName, parseSourceUrl } from './dataset.js'
+
+for (const { raw, parsed } of [
+  { raw: 's3://bucket', parsed: { scheme: 's3', bucket: 'bucket', prefix: '' } },
+  { raw: 's3://bucket/', parsed: { scheme: 's3', bucket: 'bucket', prefix: '' } },
+  { raw: 's3://bucket/a/b', parsed: { scheme: 's3', bucket: 'bucket', prefix: 'a/b/' } },
+  { raw: 'S3://bucket/a/b/', parsed: { scheme: 's3', bucket: 'bucket', prefix: 'a/b/' } },
+  { raw: 's3://bucket/100% ü/', parsed: { scheme: 's3', bucket: 'bucket', prefix: '100% ü/' } },
+  { raw: 'file:///data', parsed: { scheme: 'file', directory: '/data/' } },
+  { raw: 'file:///my%20data/', parsed: { scheme: 'file', directory: '/my data/' } },
+]) {
+  test(`parseSourceUrl reads ${raw}`, () => assert.deepEqual(parseSourceUrl(raw), parsed))
+}
+
+for (const { raw, problem } of [
+  { raw: '', problem: /no scheme/ },
+  { raw: '/data', problem: /no scheme/ },
+  { raw: 'http://host/data', problem: /the scheme is http/ },
+  { raw: 's3:///prefix', problem: /no bucket name/ },
+  { raw: 's3://b/prefix', problem: /no bucket name/ },
+  { raw: 's3://key:secret@bucket/', problem: /credentials/ },
+  { raw: 'file://relative/dir', problem: /not absolute/ },
+  { raw: 'file:///a/../b', problem: /segments/ },
+  { raw: 'file:///a%00b', problem: /NUL/ },
+  { raw: 'file:///a%zz', problem: /percent/ },
+]) {
+  test(`parseSourceUrl refuses ${JSON.stringify(raw)}`, () => {
+    assert.throws(() => parseSourceUrl(raw), { name: 'RangeError', message: problem })
+  })
+}
+
+test('parseSourceUrl never shows a secret that it refuses', () => {
+  for (const raw of ['s3://key:hush@bucket/', 'http://host/x?X-Amz-Signature=hush'])
+    assert.throws(
+      () => parseSourceUrl(raw),
+      (error: Error) => !error.message.includes('hush'),
+    )
+})
+
+test('parseDatasetName takes up to 100 plain characters and nothing else', () => {
+  for (const name of ['a', '0', 'Flowers_v1.2-x', 'a'.repeat(100)]) assert.equal(parseDatasetName(name), name)
+  for (const name of ['', '.', '..', '-a', 'a/b', 'a b', 'ä', 'a\n', 'a'.repeat(101)])
+    assert.throws(() => parseDatasetName(name), RangeError, name)
+})
+
+test('deriveDatasetName is readable, stable and differs between sources with the same last folders', () => {
+  assert.equal(deriveDatasetName('s3://ml-data/flowers/v1/'), 'ml-data-flowers-v1-211eb02e')
+  assert.equal(deriveDatasetName('s3://ml-data/flowers/v1'), deriveDatasetName('s3://ml-data/flowers/v1/'))
+  assert.notEqual(deriveDatasetName('s3://bucket/x/a/b/c/'), deriveDatasetName('s3://bucket/y/a/b/c/'))
+  parseDatasetName(deriveDatasetName(`s3://bucket/${'ü'.repeat(300)}/`))
+  parseDatasetName(deriveDatasetName('file:///'))
+})

@@ -1,0 +1,52 @@
+import { createHash } from 'node:crypto'
+import type { ObjectFacts } from '../stage/plan/object-facts.js'
+import type { Fetcher, ListedObject, Source } from '../stage/source.js'
+import { SourceFailure } from '../stage/source-failure.js'
+
+const PAGE_OBJECTS = 1000
+const FACTS: ObjectFacts = { checksums: [], uploadPartBytes: null, isEtagMd5: true }
+
+/** A source in memory, also for keys and numbers of objects that no server would take in a test. */
+export interface MemorySource extends Source {
+  readonly objects: Map<string, Buffer>
+}
+
+/** Opens a source that holds `objects`; they may be changed while it is open. */
+export function openMemorySource(objects: Readonly<Record<string, string | Uint8Array>>): MemorySource {
+  const held = new Map(Object.entries(objects).map(([key, body]) => [key, Buffer.from(body)]))
+  return {
+    objects: held,
+    url: 'memory:/',
+    async *list() {
+      const keys = [...held.keys()].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
+      for (let at = 0; at < keys.length; at += PAGE_OBJECTS)
+        yield keys.slice(at, at + PAGE_OBJECTS).map((key) => describe(key, held.get(key)!))
+    },
+    async openFetcher() {
+      return createFetcher(held)
+    },
+    async close() {},
+  }
+}
+
+function describe(key: string, body: Buffer): ListedObject {
+  const etag = createHash('md5').update(body).digest('hex')
+  return { key, sizeBytes: body.length, etag, versionId: null, checksum: null, modifiedAtMs: 0 }
+}
+
+function createFetcher(held: ReadonlyMap<string, Buffer>): Fetcher {
+  return {
+    async fetch(request) {
+      request.signal?.throwIfAborted()
+      const body = held.get(request.key)
+      if (!body) throw new SourceFailure('SOURCE_NOT_FOUND', `${request.key} is gone`, { isTransient: false })
+      if (request.etag !== null && describe('', body).etag !== request.etag)
+        throw new SourceFailure('SOURCE_CHANGED', `${request.key} changed`, { isTransient: false })
+      request.onFacts?.(FACTS)
+      request.signal?.throwIfAborted()
+      request.sink(body.subarray(request.offset, request.offset + request.length))
+    },
+    inspect: async () => FACTS,
+    close: async () => {},
+  }
+}

@@ -1,0 +1,27 @@
+import { isDscError } from '../failure/dsc-error.js'
+import type { Dataset } from '../model/dataset.js'
+import { downloadFiles } from '../stage/download-files.js'
+import { listIntoManifest } from '../stage/list-into-manifest.js'
+import { openS3Source } from '../stage/sources/s3/s3-source.js'
+
+/**
+ * Run as a process of its own, to be killed or put on a small disk: lists and downloads the dataset in its first
+ * argument (JSON). Prints one line of JSON: what was downloaded, or the code and message of the failure.
+ */
+const { dataset, copyDirectory, concurrency } = JSON.parse(process.argv[2] ?? '') as {
+  dataset: Dataset
+  copyDirectory: string
+  concurrency: number
+}
+const source = openS3Source(dataset)
+const { signal } = new AbortController()
+try {
+  await listIntoManifest({ source, dataset, copyDirectory, signal })
+  const downloaded = await downloadFiles({ source, copyDirectory, concurrency, signal })
+  process.stdout.write(`${JSON.stringify(downloaded)}\n`)
+} catch (error) {
+  if (!isDscError(error)) throw error
+  process.stdout.write(`${JSON.stringify({ code: error.code, message: error.message })}\n`)
+} finally {
+  await source.close()
+}
