@@ -66,6 +66,11 @@ const VERBS: readonly Verb[] = [
     load: async () => (await import('./commands/adopt.js')).adoptCommand,
   },
   {
+    name: 'record',
+    summary: 'move the record to another database',
+    load: async () => (await import('./commands/record.js')).recordCommand,
+  },
+  {
     name: 'config',
     summary: 'show every effective setting and where it came from',
     load: async () => (await import('./commands/config.js')).configCommand,

@@ -363,6 +363,12 @@ export function recordStoreContract(
     await record.saveNode(node)
     await record.saveNode({ ...node, seenAtMs: NOW_MS + 1 })
     assert.deepEqual(await second.listNodes(), [{ ...node, seenAtMs: NOW_MS + 1 }])
+    const agent = { url: 'http://10.0.0.7:7070', seenAtMs: NOW_MS }
+    await record.saveNode({ ...node, agent })
+    await record.saveNode(node)
+    assert.deepEqual(await second.listNodes(), [{ ...node, agent }], 'a command does not forget the agent')
+    await record.saveNode({ ...node, agent: null })
+    assert.deepEqual(await second.listNodes(), [node])
     await stage(record, 'flowers', 'task-1')
     assert.ok((await record.listEvents({ limit: 10 })).length > 0)
     await record.pruneEvents(NOW_MS + 1)

@@ -50,10 +50,18 @@ export function createSqlRecordStore(database: SqlDatabase): RecordStore {
     saveNode: (node) =>
       write('quick', async (transaction) => {
         await transaction.run(
-          `INSERT INTO nodes (node, cache_root, policy, disk, seen_at_ms) VALUES (?, ?, ?, ?, ?)
+          `INSERT INTO nodes (node, cache_root, policy, disk, seen_at_ms, agent) VALUES (?, ?, ?, ?, ?, ?)
             ON CONFLICT (node) DO UPDATE SET cache_root = excluded.cache_root, policy = excluded.policy,
-              disk = excluded.disk, seen_at_ms = excluded.seen_at_ms`,
-          [node.node, node.cacheRoot, JSON.stringify(node.policy), JSON.stringify(node.disk), node.seenAtMs],
+              disk = excluded.disk, seen_at_ms = excluded.seen_at_ms,
+              agent = coalesce(excluded.agent, nodes.agent)`,
+          [
+            node.node,
+            node.cacheRoot,
+            JSON.stringify(node.policy),
+            JSON.stringify(node.disk),
+            node.seenAtMs,
+            node.agent === undefined ? null : JSON.stringify(node.agent),
+          ],
         )
       }),
     listNodes: () =>

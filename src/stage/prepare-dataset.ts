@@ -1,5 +1,4 @@
 import { access } from 'node:fs/promises'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { DscError, FAILURES, type FailureCode } from '../failure/dsc-error.js'
 import type { Copy } from '../model/copy.js'
 import { type Dataset, parseSourceUrl } from '../model/dataset.js'
@@ -124,6 +123,8 @@ async function leaseAgain(cache: Cache, request: PrepareRequest, copy: Copy): Pr
 /** How often the record is asked: soon at first, because many stagings are short. */
 const FIRST_WAIT_MS = 20
 const LONGEST_WAIT_MS = 500
+/** Where the record tells of changes, it is asked only for progress, and lest a message was lost. */
+const LONGEST_QUIET_WAIT_MS = 2000
 
 type Waiting = Extract<Joined, { outcome: 'wait' }>
 
@@ -156,9 +157,12 @@ async function waitForStager(
       writtenBytes: copy.writtenBytes,
       totalBytes: copy.chargedBytes,
     })
-    try {
-      await sleep(waitMs, undefined, { signal: options.signal })
-    } catch {
+    await cache.record.waitForChange({
+      pollMs: waitMs,
+      atMostMs: LONGEST_QUIET_WAIT_MS,
+      signal: options.signal,
+    })
+    if (options.signal.aborted) {
       await cache.record.releaseUses({ leaseId: waiting.leaseId }, cache.nowMs())
       throw interrupted(options.signal)
     }
