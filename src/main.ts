@@ -10,7 +10,7 @@ import { type Dataset, parseSourceUrl } from './model/dataset.js'
 import type { RecordStore } from './records/record-store.js'
 import type { SqlDatabase } from './records/sql-database.js'
 import type { Cache } from './stage/cache.js'
-import type { Source } from './stage/source.js'
+import type { Source, StagingPlan } from './stage/source.js'
 
 /** Runs `dsc` with this process's arguments and sets its exit code. The only place that names concrete adapters. */
 export async function main(): Promise<void> {
@@ -102,6 +102,9 @@ async function openCache(config: Config, record: RecordStore): Promise<Cache> {
     policy,
     nowMs: () => record.nowMs(),
     openSource,
+    ...(config.record.kind === 'postgres'
+      ? { openStagingSource: (dataset, plan) => openStagingSource(config, record, dataset, plan) }
+      : {}),
     measureDisk: async () => (await import('./platform/disk-usage.js')).readDiskUsage(root),
     listSlurmJobs: async () => (await import('./stage/slurm-queue.js')).listSlurmJobs(),
     transfer: {
@@ -123,6 +126,19 @@ async function openSource(dataset: Dataset): Promise<Source> {
     return (await import('./stage/sources/file/file-source.js')).openFileSource(dataset)
   }
   return (await import('./stage/sources/s3/s3-source.js')).openS3Source(dataset)
+}
+
+/** On a cluster a dataset is staged from other nodes where they have it. */
+async function openStagingSource(config: Config, record: RecordStore, dataset: Dataset, plan: StagingPlan) {
+  const { openPeerSource } = await import('./stage/sources/peer/peer-source.js')
+  const { trashDirectory } = await import('./stage/cache-layout.js')
+  const { readAgentAccess } = await import('./agent/agent-access.js')
+  return openPeerSource({
+    ...{ dataset, plan, record, node: config.node },
+    access: await readAgentAccess(config),
+    scratch: trashDirectory(config.cache.root),
+    openOrigin: () => openSource(dataset),
+  })
 }
 
 /** Remembers the first promise: every part of a command sees the same thing. */

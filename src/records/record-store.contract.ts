@@ -358,6 +358,22 @@ export function recordStoreContract(
     assert.equal(await record.forgetCopies([copy.copyId], 'files are gone', NOW_MS), 0)
   })
 
+  contract('forgets a node with its copies and their leases, and no other', async (record) => {
+    await stage(record, 'flowers', 'task-1')
+    await record.addAdopted(exampleCopy('birds', { node: 'other' }), NOW_MS)
+    const forgotten = await record.forgetNode(NODE, 'burnt', NOW_MS)
+    assert.deepEqual(
+      forgotten.map(({ dataset }) => dataset),
+      ['flowers'],
+    )
+    const left = await record.listCopies({}, NOW_MS)
+    assert.deepEqual(
+      left.map(({ node }) => node),
+      ['other'],
+    )
+    assert.deepEqual(await record.listLeases({}), [])
+  })
+
   contract('remembers nodes, and prunes history', async (record, second) => {
     const node = { node: NODE, cacheRoot: '/cache', policy: { maxDatasets: 2 }, disk: DISK, seenAtMs: NOW_MS }
     await record.saveNode(node)

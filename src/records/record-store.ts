@@ -43,6 +43,11 @@ export interface RecordStore {
 
   saveNode(node: NodeEntry): Promise<void>
   listNodes(): Promise<readonly NodeEntry[]>
+  /**
+   * Forgets a node that will not come back: its copies with their leases, and itself. Nothing on its disk is
+   * touched. Returns the copies.
+   */
+  forgetNode(node: string, reason: string, nowMs: number): Promise<readonly Copy[]>
 
   /** Copies with their reference counts, ordered by dataset, node, creation. */
   listCopies(filter: CopyFilter, nowMs: number): Promise<readonly CopyUse[]>
@@ -204,6 +209,8 @@ export interface PublishedCopy {
   readonly stageLeaseId: string
   readonly directory: string
   readonly path: string
+  /** Where the bytes came from in the end; absent = as the staging began. */
+  readonly origin?: CopyOrigin
   readonly chargedBytes: number
   readonly chargedInodes: number
   readonly reason: string

@@ -1,6 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { writeEvent } from './event-writing.js'
-import { beginEvicting, changeLock, forgetReady, insertAdopted, selectCopyUses } from './evicting.js'
+import {
+  beginEvicting,
+  changeLock,
+  forgetReady,
+  forgetWholeNode,
+  insertAdopted,
+  selectCopyUses,
+} from './evicting.js'
 import {
   endDeadLeases,
   grantLease,
@@ -66,6 +73,8 @@ export function createSqlRecordStore(database: SqlDatabase): RecordStore {
       }),
     listNodes: () =>
       read(async (transaction) => (await transaction.all('SELECT * FROM nodes ORDER BY node')).map(toNode)),
+    forgetNode: (node, reason, nowMs) =>
+      write('durable', (transaction) => forgetWholeNode(transaction, node, reason, nowMs)),
     listCopies: (filter, nowMs) => read((transaction) => selectCopyUses(transaction, filter, nowMs)),
     listLeases: (filter) => read((transaction) => selectLeases(transaction, filter)),
     leaseReady: (request, nowMs) =>

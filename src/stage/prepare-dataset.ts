@@ -1,7 +1,7 @@
 import { access } from 'node:fs/promises'
 import { DscError, FAILURES, type FailureCode } from '../failure/dsc-error.js'
 import type { Copy } from '../model/copy.js'
-import { type Dataset, parseSourceUrl } from '../model/dataset.js'
+import { type Dataset, isSameDefinition, parseSourceUrl } from '../model/dataset.js'
 import { formatHolder, type Lease, type LeaseRequest } from '../model/lease.js'
 import { checkProcess, identifyProcess } from '../platform/processes.js'
 import type { Joined } from '../records/record-store.js'
@@ -9,6 +9,7 @@ import type { Cache } from './cache.js'
 import { stagingDirectoryOf } from './cache-layout.js'
 import type { Downloaded } from './download-files.js'
 import { STAGE_LEASE_MS } from './keep-stage-lease.js'
+import type { Origins } from './source.js'
 import { interrupted, type StageOptions, type StageProgress, stageDataset } from './stage-dataset.js'
 
 export interface PrepareRequest {
@@ -18,6 +19,8 @@ export interface PrepareRequest {
   readonly isRefresh: boolean
   /** False: fail with STAGING_ELSEWHERE instead of waiting for another stager. */
   readonly mayWait: boolean
+  /** Nodes that stage the same dataset at this time, this one among them: each reads a share from the store. */
+  readonly sharedWith?: readonly string[]
 }
 
 export type PrepareProgress =
@@ -35,7 +38,7 @@ export interface Prepared {
   readonly leaseId: string
   /** Whether this call brought the copy here, instead of finding it or waiting for it. */
   readonly isStagedHere: boolean
-  readonly downloaded?: Downloaded
+  readonly downloaded?: Downloaded & { readonly origins?: Origins }
 }
 
 /**
@@ -64,7 +67,11 @@ export async function prepareDataset(
         break
       }
       case 'stage': {
-        const staged = await stageDataset(cache, request.dataset, joined, options)
+        const staged = await stageDataset(cache, request.dataset, joined, {
+          ...options,
+          isRefresh,
+          sharedWith: request.sharedWith ?? [],
+        })
         if (staged.outcome === 'lost') break
         const { copy, isNew, downloaded } = staged
         const leaseId = isNew ? joined.leaseId : await leaseAgain(cache, request, copy)
@@ -192,9 +199,7 @@ function isProvenDead(lease: Lease): boolean {
 
 /** Whether the copy is what the definition asks for today; how its bytes are reached does not matter. */
 function isOfDefinition(copy: Copy, dataset: Dataset): boolean {
-  if (copy.source === null) return true
-  const content = ({ source, include, exclude }: Dataset) => JSON.stringify([source, include, exclude])
-  return content(copy.source) === content(dataset)
+  return copy.source === null || isSameDefinition(copy.source, dataset)
 }
 
 async function isThere(copy: Copy): Promise<boolean> {

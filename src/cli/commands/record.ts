@@ -1,4 +1,6 @@
 import { Command } from 'commander'
+import { DscError } from '../../failure/dsc-error.js'
+import { confirm } from '../confirm.js'
 import type { CliContext } from '../context.js'
 
 /** `dsc record`: what concerns the record as a whole. */
@@ -34,6 +36,31 @@ export function recordCommand(context: CliContext): Command {
       } finally {
         await from.close()
       }
+    })
+  record
+    .command('forget-node')
+    .description('forget a node that will not come back, with its copies and their leases')
+    .argument('<node>', 'as dsc status lists it')
+    .option('--yes', 'do not ask')
+    .addHelpText(
+      'after',
+      '\nNothing on its disk is touched.\n\nExample:\n  dsc record forget-node gpu-07 --yes',
+    )
+    .action(async (node: string, options: { readonly yes?: true }) => {
+      const store = await context.openRecord()
+      const known = (await store.listNodes()).some((entry) => entry.node === node)
+      const copies = await store.listCopies({ node }, store.nowMs())
+      if (!known && copies.length === 0) {
+        throw new DscError('USAGE', `the record knows no node ${node}`, { hint: 'dsc status' })
+      }
+      const used = copies.reduce((sum, copy) => sum + copy.referenceCount, 0)
+      const question = `Forget node ${node} with ${copies.length} copies and ${used} live leases?`
+      if (!(await confirm(question, { isYes: options.yes === true }))) return
+      const forgotten = await store.forgetNode(node, `dsc record forget-node ${node}`, store.nowMs())
+      context.report.result(
+        { node, copies: forgotten.map(({ dataset, version }) => ({ dataset, version })) },
+        () => `forgot node ${node} with ${forgotten.length} copies`,
+      )
     })
   return record
 }
