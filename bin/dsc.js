@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// The version is checked before anything is imported: better-sqlite3 13 crashes the process on Node 20.
+'use strict'
+// The version is checked before anything is loaded: better-sqlite3 13 crashes the process on Node 20.
 const [major, minor] = process.versions.node.split('.').map(Number)
 if (major < 22 || (major === 22 && minor < 12)) {
   process.stderr.write(
@@ -8,7 +9,15 @@ if (major < 22 || (major === 22 && minor < 12)) {
   )
   process.exit(2)
 }
-// Not imported: the ES module of a builtin costs 1 ms more than the builtin.
-process.getBuiltinModule('node:module').enableCompileCache()
-const { main } = await import('../dist/main.js')
-await main()
+require('node:module').enableCompileCache()
+
+async function run() {
+  const argv = process.argv.slice(2)
+  if (argv[0] === 'prepare') {
+    const { prepareIfReady } = require('../dist/warm-prepare.cjs')
+    if (await prepareIfReady(argv, require('../package.json').version)) return
+  }
+  const { main } = await import('../dist/main.js')
+  await main()
+}
+void run()

@@ -7,6 +7,7 @@ import { showFailure } from './cli/show-failure.js'
 import type { Config, RecordLocation } from './config/config.js'
 import type { Overrides } from './config/resolve-settings.js'
 import { type Dataset, parseSourceUrl } from './model/dataset.js'
+import { writeAll } from './platform/standard-streams.js'
 import type { RecordStore } from './records/record-store.js'
 import type { SqlDatabase } from './records/sql-database.js'
 import type { Cache } from './stage/cache.js'
@@ -60,7 +61,7 @@ export async function main(): Promise<void> {
   } catch (error) {
     context.report.progress(undefined)
     const failure = showFailure(error, globals.isJson)
-    process.stderr.write(`${failure.text}\n`)
+    writeAll('stderr', `${failure.text}\n`)
     process.exitCode = failure.exitCode
   } finally {
     for (const record of opened) await record.close()

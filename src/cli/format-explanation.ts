@@ -54,13 +54,12 @@ function explainCopy(explained: CopyExplanation, nowMs: number): string {
     const by = origin.task === null ? '' : ` by ${origin.task}`
     label('here because', `${origin.kind} ${formatSpan(nowMs - origin.atMs)} ago${by}: ${origin.reason}`)
   } else label('here because', 'the history no longer says')
-  for (const keeper of keepers) label('kept by', describeKeeper(keeper, explained, nowMs))
-  for (const lease of leases) {
-    const purpose = lease.purpose === 'use' ? '' : ` (${lease.purpose})`
-    label(
-      '',
-      `${lease.task}${purpose}, ${formatHolder(lease)}, since ${formatSpan(nowMs - lease.createdAtMs)}`,
-    )
+  for (const keeper of keepers) {
+    label('kept by', describeKeeper(keeper, explained, nowMs))
+    for (const lease of leases) {
+      if (keeper !== (lease.purpose === 'stage' ? 'stager' : 'leases')) continue
+      label('', `  ${lease.task}, ${formatHolder(lease)}, since ${formatSpan(nowMs - lease.createdAtMs)}`)
+    }
   }
   if (keepers.length === 0) label('kept by', 'nothing: it is idle and may be evicted when room is needed')
   if (rank) {

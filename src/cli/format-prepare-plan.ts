@@ -3,7 +3,7 @@ import type { PreparePlan } from '../stage/plan-prepare.js'
 
 /** Writes a plan for people, most important line first. */
 export function formatPreparePlan(plan: PreparePlan): string {
-  const what = `${plan.dataset}: ${plan.files} files, ${formatByteSize(plan.bytes)} (${formatByteSize(plan.diskBytes)} on disk)`
+  const what = `${plan.dataset}: ${plan.files} files, ${formatByteSize(plan.bytes)} (at most ${formatByteSize(plan.diskBytes)} on disk)`
   switch (plan.outcome) {
     case 'ready':
       return `${plan.dataset} is ready at ${plan.path}: nothing to fetch, nothing to evict`

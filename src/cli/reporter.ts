@@ -1,3 +1,5 @@
+import { isTerminal, writeAll } from '../platform/standard-streams.js'
+
 /** Where a command's words go: results to stdout, everything else to stderr. */
 export interface Reporter {
   /** Whether `--json` was given: results and errors are JSON, progress is silent unless it is JSON lines. */
@@ -19,11 +21,11 @@ export function createReporter(options: {
   nowMs: () => number
 }): Reporter {
   const isSilent = options.isJson || options.isQuiet
-  const isTerminal = process.stderr.isTTY === true
+  const isAtTerminal = isTerminal('stderr')
   let isLineOpen = false
   let lastPlainMs = Number.NEGATIVE_INFINITY
   const clearLine = () => {
-    if (isLineOpen) process.stderr.write('\r\x1b[2K')
+    if (isLineOpen) writeAll('stderr', '\r\x1b[2K')
     isLineOpen = false
   }
   return {
@@ -31,23 +33,23 @@ export function createReporter(options: {
     result(data, formatText) {
       clearLine()
       const text = options.isJson ? JSON.stringify(data) : formatText()
-      if (text !== '') process.stdout.write(`${text}\n`)
+      if (text !== '') writeAll('stdout', `${text}\n`)
     },
     note(sentence) {
       if (isSilent) return
       clearLine()
-      process.stderr.write(`${sentence}\n`)
+      writeAll('stderr', `${sentence}\n`)
     },
     progress(line) {
       if (isSilent) return
-      if (isTerminal) {
+      if (isAtTerminal) {
         clearLine()
         if (line === undefined) return
-        process.stderr.write(line.slice(0, (process.stderr.columns ?? 80) - 1))
+        writeAll('stderr', line.slice(0, (process.stderr.columns ?? 80) - 1))
         isLineOpen = true
       } else if (line !== undefined && options.nowMs() - lastPlainMs >= PLAIN_INTERVAL_MS) {
         lastPlainMs = options.nowMs()
-        process.stderr.write(`${line}\n`)
+        writeAll('stderr', `${line}\n`)
       }
     },
   }

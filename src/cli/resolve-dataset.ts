@@ -1,7 +1,7 @@
 import { DscError } from '../failure/dsc-error.js'
 import { type Dataset, deriveDatasetName, parseSourceUrl } from '../model/dataset.js'
-import { parseWord } from './arguments.js'
 import type { CliContext } from './context.js'
+import { parseWord } from './parse-word.js'
 
 /**
  * Finds the dataset that a user names: one of dsc.yaml, one added to the record, or a source URL used as it is

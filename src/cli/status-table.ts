@@ -1,3 +1,4 @@
+import { redactUrl } from '../failure/redact.js'
 import { formatByteSize } from '../model/byte-size.js'
 import type { CopyUse } from '../model/copy.js'
 import { formatHolder, isLeaseLive } from '../model/lease.js'
@@ -24,7 +25,7 @@ function formatNodes(nodes: readonly NodeStatus[], nowMs: number, totalWidth: nu
     { title: 'NODE', minWidth: 8 },
     { title: 'DATASETS', align: 'right' },
     { title: 'SPACE', align: 'right' },
-    { title: 'USED', align: 'right' },
+    { title: 'FULL', align: 'right' },
     { title: 'FREE', align: 'right' },
     { title: 'MIN FREE', align: 'right', dropOrder: 2 },
     { title: 'EVICTABLE', align: 'right', dropOrder: 1 },
@@ -89,7 +90,7 @@ function formatTransfers(transfers: readonly TransferStatus[], totalWidth: numbe
     transfer.state === 'reserved' ? '-' : formatPercent(transfer.writtenBytes, transfer.chargedBytes),
     transfer.stager ?? 'nobody',
     String(transfer.waitingTasks.length),
-    transfer.source ?? '-',
+    transfer.source === null ? '-' : redactUrl(transfer.source),
   ])
   return formatTable(columns, rows, totalWidth)
 }

@@ -129,6 +129,32 @@ test('loadConfig puts flags above the environment above the file', async () => {
   assert.equal(formatOrigin(inFile.origins['cache.root']!), `${file}:2`)
 })
 
+test('loadConfig takes paths in variables from the working folder, those in the file from its folder', async () => {
+  const { home, work, options } = arrange()
+  writeFileSync(join(home, 'dsc.yaml'), 'cache: { root: cache }\n')
+  assert.equal((await loadConfig(options)).cache.root, join(home, 'cache'))
+  const environment = { DSC_CACHE_ROOT: 'cache' }
+  assert.equal((await loadConfig({ ...options, environment })).cache.root, join(work, 'cache'))
+})
+
+test('loadConfig takes an empty variable as not set, and refuses one that makes no sense', async () => {
+  const { options } = arrange('node: a\n')
+  assert.equal((await loadConfig({ ...options, environment: { DSC_NODE: '' } })).node, 'a')
+  const message = await failureOf({ ...options, environment: { DSC_NODE: 'a b' } })
+  assert.equal(message, "DSC_NODE: expected a name of letters, digits, '.', '_' and '-', found \"a b\"")
+})
+
+test('loadConfig lets datasets share keys by YAML anchors', async () => {
+  const { options } = arrange(
+    'datasets:\n  a: &minio { source: s3://bucket/a/, region: eu }\n  b: { <<: *minio, source: s3://bucket/b/ }\n',
+  )
+  const { datasets } = await loadConfig(options)
+  assert.deepEqual(
+    datasets.map(({ source, region }) => `${source} ${region}`),
+    ['s3://bucket/a/ eu', 's3://bucket/b/ eu'],
+  )
+})
+
 test('loadConfig keeps the record beside a cache root that was chosen, so that its users share both', async () => {
   const { options } = arrange('cache: { root: /shared }\n')
   assert.equal((await loadConfig(options)).record.url, 'sqlite:///shared/record.db')
@@ -286,9 +312,11 @@ test('loadConfig gives the same from its memory as from the file, and notices ev
   assert.equal((await loadConfig(later)).node, 'from-memory', 'the file was read again')
   assert.equal((await loadConfig({ ...later, version: '1' })).node, 'a', 'another version must read again')
 
-  const { atime, mtime } = statSync(file)
+  // Same size and modification time as before: only the time of the change tells.
+  utimesSync(file, 1_600_000_000, 1_600_000_000)
+  assert.equal((await loadConfig(later)).node, 'a')
   writeFileSync(file, 'node: b\ncache: { minFree: 1GiB }\ndatasets: { x: { source: ./x } }\n')
-  utimesSync(file, atime, mtime)
+  utimesSync(file, 1_600_000_000, 1_600_000_000)
   assert.equal((await loadConfig(later)).node, 'b')
 
   writeFileSync(join(cacheFolder, entry!), '{"stamp":')

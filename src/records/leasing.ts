@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto'
 import type { Copy } from '../model/copy.js'
 import { formatHolder, type Lease, type LeasePurpose, type LeaseRequest } from '../model/lease.js'
+import { createUniqueId } from '../platform/unique-id.js'
 import { writeEvent } from './event-writing.js'
 import type { DeadLease, LeaseFilter, ReleaseFilter, Use, UseRequest } from './record-store.js'
 import { toCopy, toLease } from './row-mapping.js'
@@ -45,7 +45,7 @@ export async function grantLease(
       DO UPDATE SET renewed_at_ms = excluded.renewed_at_ms, expires_at_ms = excluded.expires_at_ms
       RETURNING lease_id, created_at_ms`,
     [
-      randomUUID(),
+      createUniqueId(),
       copy.copyId,
       purpose,
       request.task,

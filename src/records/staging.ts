@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto'
 import type { Copy, CopyUse } from '../model/copy.js'
 import { isLeaseLive, type Lease } from '../model/lease.js'
+import { createUniqueId } from '../platform/unique-id.js'
 import type { Admission } from '../policy/plan-admission.js'
 import { writeEvent } from './event-writing.js'
 import { markEvicting, selectCopyUses } from './evicting.js'
@@ -168,7 +168,7 @@ async function insertReserved(
   request: JoinRequest,
   nowMs: number,
 ): Promise<Copy> {
-  const copyId = randomBytes(8).toString('hex')
+  const copyId = createUniqueId()
   const directory = request.directoryOf(copyId)
   const copy: Copy = {
     copyId,

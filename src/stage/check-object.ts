@@ -1,10 +1,10 @@
 import { constants } from 'node:fs'
-import { type FileHandle, lstat, open } from 'node:fs/promises'
+import { lstat, open } from 'node:fs/promises'
 import type Database from 'better-sqlite3'
-import { createDigest, type DigestAlgorithm } from './digest/digest.js'
+import type { DigestAlgorithm } from './digest/digest.js'
+import { digestRange } from './digest/digest-range.js'
 import type { ObjectRow } from './object-row.js'
 import { planParts } from './plan/plan-parts.js'
-import { throwIfStopped } from './retry.js'
 import { formatDigest } from './transfer/transfer.js'
 
 /** What is wrong with a file of a copy. */
@@ -15,8 +15,6 @@ export interface ObjectDamage {
   /** Numbers of the wrong parts, when others are right. */
   readonly parts?: readonly number[]
 }
-
-const READ_BYTES = 1024 * 1024
 
 /** Compares a file with its manifest entry, part by part. Parts that were never finished are not looked at. */
 export async function checkObject(
@@ -42,7 +40,8 @@ export async function checkObject(
     for (const part of parts) {
       const expected = digests.get(part.number)
       if (expected === undefined) continue
-      const found = await digestRange(file, part, expected, signal)
+      const algorithm = expected.slice(0, expected.indexOf(':')) as DigestAlgorithm
+      const found = formatDigest(algorithm, await digestRange(file, part, { algorithm, signal }))
       if (found !== expected) wrong.push({ number: part.number, expected, found })
     }
   } finally {
@@ -67,27 +66,4 @@ function readDigests(db: Database.Database, row: ObjectRow): Map<number, string>
     )
     .all(row.id)
   return new Map(rows.map((part) => [part.number, part.digest]))
-}
-
-async function digestRange(
-  file: FileHandle,
-  range: { readonly offset: number; readonly length: number },
-  like: string,
-  signal: AbortSignal,
-): Promise<string> {
-  const digest = createDigest(like.slice(0, like.indexOf(':')) as DigestAlgorithm)
-  const buffer = Buffer.allocUnsafe(Math.min(READ_BYTES, Math.max(1, range.length)))
-  for (let done = 0; done < range.length; ) {
-    throwIfStopped(signal)
-    const { bytesRead } = await file.read(
-      buffer,
-      0,
-      Math.min(buffer.length, range.length - done),
-      range.offset + done,
-    )
-    if (bytesRead === 0) break
-    digest.update(buffer.subarray(0, bytesRead))
-    done += bytesRead
-  }
-  return formatDigest(digest.algorithm, digest.finish())
 }

@@ -70,6 +70,26 @@ test('a wrong checksum of an object in several parts is CHECKSUM_MISMATCH after 
   assert.equal(bench.proxy.count(/data\/large bytes=/), 9)
 })
 
+for (const { name, sizeBytes, partBytes, proof } of [
+  { name: 'a small object', sizeBytes: 12 * MIB, partBytes: 5 * MIB, proof: 'etag-md5' },
+  { name: 'a large object', sizeBytes: 40 * MIB, partBytes: 8 * MIB, proof: 'etag-md5' },
+]) {
+  test(`${name} uploaded in parts is proven by its multipart etag`, async () => {
+    const body = Buffer.alloc(sizeBytes, 'multipart')
+    const from = await bench.makeSource({})
+    await bench.server.putInParts(from.bucket, 'data/parts', body, partBytes)
+    bench.proxy.setRules([
+      { match: 'GET /.*data/parts', fault: { kind: 'flip', atByte: 77 }, times: 1 },
+      { match: '/data/parts', fault: { kind: 'headers', headers: NONE } },
+    ])
+    const copyDirectory = bench.makePath('copy')
+    await listIntoManifest({ ...from, copyDirectory, signal })
+    const { verifiedBy } = await downloadFiles({ ...from, copyDirectory, signal })
+    assert.deepEqual(verifiedBy, { [proof]: 1 })
+    assert.ok(readFileSync(join(copyDirectory, 'files/parts')).equals(body))
+  })
+}
+
 test('an encrypted object is not checked against its etag, which is no MD5', async () => {
   const headers = { 'x-amz-server-side-encryption': 'aws:kms' }
   assert.deepEqual((await download({ a: small }, headers)).verifiedBy, { size: 1 })

@@ -1,18 +1,26 @@
 import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import type Database from 'better-sqlite3'
+import { isDscError } from '../failure/dsc-error.js'
+import type { VerifiedBy } from '../model/manifest.js'
 import { filesDirectory } from './cache-layout.js'
 
 import type { ObjectRow } from './object-row.js'
 import type { ObjectFacts } from './plan/object-facts.js'
 import { type BandwidthState, takeBandwidth } from './plan/plan-bandwidth.js'
-import { type Part, planPartBytes, planParts } from './plan/plan-parts.js'
-import { nameProof, type Proof, planProof } from './plan/plan-proof.js'
+import {
+  countUploadParts,
+  guessUploadPartBytes,
+  type Part,
+  planPartBytes,
+  planParts,
+} from './plan/plan-parts.js'
+import { type Proof, planProof } from './plan/plan-proof.js'
 import type { ProgressLog } from './progress-log.js'
 import { withRetries } from './retry.js'
 import type { Fetcher } from './source.js'
-import { SourceFailure } from './source-failure.js'
 import { preallocate } from './transfer/file-sink.js'
+import { proveByUploadParts } from './transfer/prove-by-upload-parts.js'
 import { type FinishedPart, proveParts } from './transfer/prove-parts.js'
 import { type TransferObject, transferPart, transferWhole } from './transfer/transfer.js'
 
@@ -72,18 +80,38 @@ export class ObjectDownload {
       path: join(filesDirectory(this.#options.copyDirectory), row.key),
     }
     if (planPartBytes(row.size_bytes, null) < row.size_bytes) return this.#beginParts(row, object)
-    const { digest, verifiedBy } = await this.#attempt((limits) =>
-      transferWhole(this.#options.fetcher, object, limits),
-    )
+    const { digest, verifiedBy } = await this.#fetchWhole(object)
     this.fetchedBytes += row.size_bytes
     this.#finish(row, verifiedBy, digest)
   }
 
+  async #fetchWhole(object: TransferObject) {
+    for (let mismatches = 0; ; mismatches += 1) {
+      const whole = await this.#attempt((limits) => transferWhole(this.#options.fetcher, object, limits))
+      if (whole.verifiedBy !== 'size' || countUploadParts(object.etag) < 2) return whole
+      // Uploaded in parts although it is small: the source is asked for their size, and the file read by them.
+      const facts = await this.#inspect(object)
+      try {
+        return { ...whole, verifiedBy: await proveByUploadParts(object, facts, this.#options.signal) }
+      } catch (error) {
+        if (!isDscError(error, 'CHECKSUM_MISMATCH') || mismatches === MAX_MISMATCHES) throw error
+        this.retries += 1
+        this.presentBytes -= object.sizeBytes
+      }
+    }
+  }
+
+  async #inspect(object: TransferObject): Promise<ObjectFacts> {
+    const facts = await this.#attempt((limits) => this.#options.fetcher.inspect({ ...object, ...limits }))
+    const uploadParts = countUploadParts(object.etag)
+    if (facts.uploadPartBytes !== null || uploadParts < 2) return facts
+    const uploadPartBytes = guessUploadPartBytes(object.sizeBytes, uploadParts)
+    return { ...facts, uploadPartBytes, isPartSizeGuessed: true }
+  }
+
   async #beginParts(row: ObjectRow, object: TransferObject): Promise<void> {
-    const { db, log, fetcher } = this.#options
-    const facts = row.facts
-      ? (JSON.parse(row.facts) as ObjectFacts)
-      : await this.#attempt((limits) => fetcher.inspect({ ...object, ...limits }))
+    const { db, log } = this.#options
+    const facts = row.facts ? (JSON.parse(row.facts) as ObjectFacts) : await this.#inspect(object)
     const partBytes = row.part_bytes ?? planPartBytes(row.size_bytes, facts.uploadPartBytes)
     if (row.part_bytes === null) log.planObject(row.id, partBytes, JSON.stringify(facts))
     const parts = planParts(row.size_bytes, partBytes)
@@ -127,12 +155,13 @@ export class ObjectDownload {
   async #proveParts(parted: PartedObject): Promise<void> {
     const { row, object, parts, proof } = parted
     const { log, signal } = this.#options
+    let verifiedBy: VerifiedBy
     try {
       const finished = parted.finished as FinishedPart[]
-      await proveParts({ key: row.key, path: object.path, proof, parts, finished, signal })
+      verifiedBy = await proveParts({ key: row.key, path: object.path, proof, parts, finished, signal })
     } catch (error) {
       // Which part is wrong cannot be told, so all of them are fetched again.
-      const isMismatch = error instanceof SourceFailure && error.code === 'CHECKSUM_MISMATCH'
+      const isMismatch = isDscError(error, 'CHECKSUM_MISMATCH')
       log.forgetParts(row.id)
       parted.mismatches += 1
       if (!isMismatch || parted.mismatches > MAX_MISMATCHES) throw error
@@ -144,14 +173,10 @@ export class ObjectDownload {
       return
     }
     chmodSync(object.path, 0o444)
-    this.#finish(row, nameProof(proof), null)
+    this.#finish(row, verifiedBy, null)
   }
 
-  #finish(
-    row: ObjectRow,
-    verifiedBy: Parameters<ProgressLog['finishObject']>[1],
-    digest: string | null,
-  ): void {
+  #finish(row: ObjectRow, verifiedBy: VerifiedBy, digest: string | null): void {
     this.finishedFiles += 1
     this.#options.log.finishObject(row.id, verifiedBy, digest)
     this.#options.onChange()

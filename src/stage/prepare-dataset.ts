@@ -1,7 +1,6 @@
-import { access } from 'node:fs/promises'
 import { DscError, FAILURES, type FailureCode } from '../failure/dsc-error.js'
 import type { Copy } from '../model/copy.js'
-import { type Dataset, isSameDefinition, parseSourceUrl } from '../model/dataset.js'
+import { type Dataset, parseSourceUrl } from '../model/dataset.js'
 import { formatHolder, type Lease, type LeaseRequest } from '../model/lease.js'
 import { checkProcess, identifyProcess } from '../platform/processes.js'
 import type { Joined } from '../records/record-store.js'
@@ -11,6 +10,7 @@ import type { Downloaded } from './download-files.js'
 import { STAGE_LEASE_MS } from './keep-stage-lease.js'
 import type { Origins } from './source.js'
 import { interrupted, type StageOptions, type StageProgress, stageDataset } from './stage-dataset.js'
+import { takeReadyCopy } from './take-ready-copy.js'
 
 export interface PrepareRequest {
   readonly dataset: Dataset
@@ -55,17 +55,10 @@ export async function prepareDataset(
     if (options.signal.aborted) throw interrupted(options.signal)
     const joined = await join(cache, request, isRefresh)
     switch (joined.outcome) {
-      case 'ready': {
-        if (!isOfDefinition(joined.copy, request.dataset)) {
-          isRefresh = true
-          break
-        }
-        if (await isThere(joined.copy))
-          return { copy: joined.copy, leaseId: joined.leaseId, isStagedHere: false }
-        const reason = `${joined.copy.path} is gone from disk`
-        await cache.record.forgetCopies([joined.copy.copyId], reason, cache.nowMs())
+      case 'ready':
+        return { copy: joined.copy, leaseId: joined.leaseId, isStagedHere: false }
+      case 'again':
         break
-      }
       case 'stage': {
         const staged = await stageDataset(cache, request.dataset, joined, {
           ...options,
@@ -94,25 +87,28 @@ export async function prepareDataset(
   }
 }
 
-async function join(cache: Cache, request: PrepareRequest, isRefresh: boolean): Promise<Joined> {
+/** `again`: what was found was of no use, look once more. */
+async function join(
+  cache: Cache,
+  request: PrepareRequest,
+  isRefresh: boolean,
+): Promise<Joined | { readonly outcome: 'again' }> {
   const { dataset, lease } = request
-  const { node, record } = cache
-  if (!isRefresh) {
-    const ready = await record.leaseReady({ dataset: dataset.name, node, lease }, cache.nowMs())
-    if (ready) return { outcome: 'ready', ...ready }
-  }
+  const found = isRefresh ? undefined : await takeReadyCopy(cache, dataset, lease)
+  if (found?.outcome === 'ready') return found
+  if (found?.outcome === 'gone') return { outcome: 'again' }
   const nowMs = cache.nowMs()
   const stager = identifyProcess(process.pid)
-  return record.joinStaging(
+  return cache.record.joinStaging(
     {
       dataset: dataset.name,
-      node,
+      node: cache.node,
       lease,
       stager: { task: lease.task, holder: stager ?? { kind: 'ttl' }, expiresAtMs: nowMs + STAGE_LEASE_MS },
       source: dataset,
       origin: parseSourceUrl(dataset.source).scheme,
       directoryOf: (copyId) => stagingDirectoryOf(cache.root, copyId),
-      isRefresh,
+      isRefresh: isRefresh || found?.outcome === 'outdated',
     },
     nowMs,
   )
@@ -195,16 +191,4 @@ function isFailureCode(code: string): code is FailureCode {
 
 function isProvenDead(lease: Lease): boolean {
   return lease.holder.kind === 'process' && checkProcess(lease.holder) === 'dead'
-}
-
-/** Whether the copy is what the definition asks for today; how its bytes are reached does not matter. */
-function isOfDefinition(copy: Copy, dataset: Dataset): boolean {
-  return copy.source === null || isSameDefinition(copy.source, dataset)
-}
-
-async function isThere(copy: Copy): Promise<boolean> {
-  return access(copy.path).then(
-    () => true,
-    () => false,
-  )
 }

@@ -15,6 +15,7 @@ import { keepStageLease } from './keep-stage-lease.js'
 import { type Listing, listIntoManifest } from './list-into-manifest.js'
 import { measureCopy } from './measure-copy.js'
 import { publishCopy } from './publish-copy.js'
+import { saveNode } from './save-node.js'
 import type { Origins } from './source.js'
 
 /** What a staging is doing, for those who watch. */
@@ -93,6 +94,7 @@ async function stage(
       {},
     )
   }
+  await saveNode(cache)
   await mkdir(copy.directory, { recursive: true })
   const { isRefresh = false, sharedWith = [] } = options
   const staging = await cache.openStagingSource?.(dataset, { isRefresh, sharedWith })

@@ -1,10 +1,11 @@
 import type { CopyUse } from '../model/copy.js'
 import type { Lease } from '../model/lease.js'
+import type { NodeEntry } from '../model/node.js'
 import type { RecordEvent } from '../model/record-event.js'
 import type { RecordStore } from '../records/record-store.js'
 import { STATUS_EVENTS, type StatusSnapshot } from './plan/compose-status.js'
 import { updateStatus } from './plan/update-status.js'
-import { readStatus, type StatusFilter } from './status-snapshot.js'
+import { readNodes, readStatus, type StatusFilter } from './status-snapshot.js'
 
 /** Reads the record again and again, each time only what may have changed. */
 export interface StatusReader {
@@ -31,13 +32,14 @@ export function createStatusReader(
   supply: RecordSupply,
   filter: StatusFilter,
   clock: { readonly nowMs: () => number; readonly elapsedMs: () => number },
+  measureOwnNode?: () => Promise<NodeEntry>,
 ): StatusReader {
   let last: StatusSnapshot | undefined
   let nextFullReadMs = 0
 
   const readAll = async (record: RecordStore) => {
     const startedMs = clock.elapsedMs()
-    const snapshot = await readStatus(record, filter, clock.nowMs())
+    const snapshot = await readStatus(record, filter, clock.nowMs(), await measureOwnNode?.())
     const tookMs = clock.elapsedMs() - startedMs
     nextFullReadMs = clock.elapsedMs() + tookMs / FULL_READ_SHARE
     return snapshot
@@ -62,10 +64,9 @@ export function createStatusReader(
       leases.push(...(await record.listLeases({ copyId })))
       changed.add(copyId)
     }
-    const nodes = await record.listNodes()
     return updateStatus(before, {
       takenAtMs: nowMs,
-      nodes: nodes.filter((entry) => filter.node === undefined || entry.node === filter.node),
+      nodes: await readNodes(record, filter, await measureOwnNode?.()),
       copyIds: changed,
       copies: fresh,
       leases,

@@ -1,3 +1,4 @@
+import type { NodeEntry } from '../model/node.js'
 import type { RecordStore } from '../records/record-store.js'
 import { composeStatus, STATUS_EVENTS, type StatusSnapshot } from './plan/compose-status.js'
 
@@ -6,13 +7,28 @@ export interface StatusFilter {
   readonly node?: string
 }
 
+/** The nodes of the record that match; `ownNode`, measured just now, stands in for what the record says of it. */
+export async function readNodes(
+  record: RecordStore,
+  filter: StatusFilter,
+  ownNode: NodeEntry | undefined,
+): Promise<readonly NodeEntry[]> {
+  const known = await record.listNodes()
+  const nodes = ownNode
+    ? [...known.filter((entry) => entry.node !== ownNode.node), ownNode].sort((a, b) =>
+        a.node < b.node ? -1 : 1,
+      )
+    : known
+  return nodes.filter((entry) => filter.node === undefined || entry.node === filter.node)
+}
+
 /** Reads all that a status shows, once. The record is read in several transactions: counts may differ by a moment. */
 export async function readStatus(
   record: RecordStore,
   filter: StatusFilter,
   nowMs: number,
+  ownNode?: NodeEntry,
 ): Promise<StatusSnapshot> {
-  const nodes = await record.listNodes()
   const copies = await record.listCopies(filter, nowMs)
   const leases = await record.listLeases(filter)
   const events = await record.listEvents({ ...filter, limit: STATUS_EVENTS })
@@ -24,7 +40,7 @@ export async function readStatus(
   return composeStatus({
     takenAtMs: nowMs,
     recordLocation: record.location,
-    nodes: nodes.filter((entry) => filter.node === undefined || entry.node === filter.node),
+    nodes: await readNodes(record, filter, ownNode),
     copies,
     chargedCopies: charged,
     leases,

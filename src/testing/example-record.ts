@@ -164,7 +164,8 @@ async function beginStaging(
   return staging
 }
 
-function exampleReady(at: number, node: string, nowMs: number): Copy {
+/** Ready copy number `at`: always the same for the same `at`. */
+export function exampleReady(at: number, node: string, nowMs: number): Copy {
   const name = nameOf(at)
   const { referenceCount: _references, isBeingStaged: _staged, ...copy } = exampleCopy(name)
   const bytes = (1 + ((at * 37) % 20)) * GIB + at * 1024 ** 2

@@ -34,6 +34,7 @@ export interface FaultRule {
 /** A request that passed through, as `match` sees it. */
 export interface SeenRequest {
   readonly line: string
+  readonly headers: http.IncomingHttpHeaders
   readonly atMs: number
   /** Status that the client got; 0 until the head was sent. */
   status: number
@@ -75,7 +76,13 @@ export async function startFaultProxy(target: string, rules: readonly FaultRule[
 
   const server = http.createServer((request, response) => {
     const line = [request.method, request.url, request.headers.range].filter(Boolean).join(' ')
-    const seen: SeenRequest = { line, atMs: performance.now(), status: 0, sentBytes: 0 }
+    const seen: SeenRequest = {
+      line,
+      headers: request.headers,
+      atMs: performance.now(),
+      status: 0,
+      sentBytes: 0,
+    }
     requests.push(seen)
     void (async () => {
       for (const listener of listeners) await listener(line)

@@ -1,7 +1,15 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { CreateBucketCommand, DeleteObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
+import {
+  CompleteMultipartUploadCommand,
+  CreateBucketCommand,
+  CreateMultipartUploadCommand,
+  DeleteObjectCommand,
+  PutObjectCommand,
+  S3Client,
+  UploadPartCommand,
+} from '@aws-sdk/client-s3'
 
 /** A real S3 server for tests: s3rver in this process, or the one that DSC_TEST_S3_ENDPOINT names. */
 export interface S3Server {
@@ -17,6 +25,8 @@ export interface S3Server {
   /** Makes a bucket with a name of its own and returns the name. */
   makeBucket(): Promise<string>
   putObject(bucket: string, key: string, body: string | Uint8Array): Promise<void>
+  /** Uploads in parts of `partBytes` (5 MiB or more, but for the last). */
+  putInParts(bucket: string, key: string, body: Buffer, partBytes: number): Promise<void>
   deleteObject(bucket: string, key: string): Promise<void>
   close(): Promise<void>
 }
@@ -65,6 +75,20 @@ export async function startS3Server(): Promise<S3Server> {
     },
     async putObject(bucket, key, body) {
       await client.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: Buffer.from(body) }))
+    },
+    async putInParts(bucket, key, body, partBytes) {
+      const upload = { Bucket: bucket, Key: key }
+      const { UploadId } = await client.send(new CreateMultipartUploadCommand(upload))
+      const Parts: { PartNumber: number; ETag: string | undefined }[] = []
+      for (let offset = 0; offset < body.length; offset += partBytes) {
+        const PartNumber = Parts.length + 1
+        const Body = body.subarray(offset, offset + partBytes)
+        const { ETag } = await client.send(new UploadPartCommand({ ...upload, UploadId, PartNumber, Body }))
+        Parts.push({ PartNumber, ETag })
+      }
+      await client.send(
+        new CompleteMultipartUploadCommand({ ...upload, UploadId, MultipartUpload: { Parts } }),
+      )
     },
     async deleteObject(bucket, key) {
       await client.send(new DeleteObjectCommand({ Bucket: bucket, Key: key }))

@@ -40,12 +40,13 @@ export async function showStatusScreen(options: StatusScreenOptions): Promise<vo
   const close = () => screen.unmount()
   options.signal.addEventListener('abort', close, { once: true })
   if (options.signal.aborted) close()
-  // A crash outside React reaches nobody else in time: the terminal first, then the error.
-  process.once('uncaughtExceptionMonitor', close)
+  // A terminal that was closed answers every write with EIO: that ends the screen, it is no crash. The
+  // listeners stay, because what is written while the command ends meets the same terminal.
+  process.stdout.on('error', close)
+  process.stderr.on('error', () => {})
   try {
     await screen.waitUntilExit()
   } finally {
-    process.off('uncaughtExceptionMonitor', close)
     options.signal.removeEventListener('abort', close)
   }
 }

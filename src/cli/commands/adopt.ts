@@ -4,8 +4,8 @@ import { formatByteSize } from '../../model/byte-size.js'
 import type { Copy } from '../../model/copy.js'
 import { type Dataset, parseDatasetName, parseSourceUrl } from '../../model/dataset.js'
 import { alignColumns } from '../align-columns.js'
-import { parseWord } from '../arguments.js'
 import type { CliContext } from '../context.js'
+import { parseWord } from '../parse-word.js'
 
 interface AdoptOptions {
   readonly name?: string

@@ -1,9 +1,10 @@
 import { Command } from 'commander'
 import { formatByteSize } from '../../model/byte-size.js'
+import { parseDuration } from '../../model/duration.js'
 import type { CleanUpAction } from '../../stage/plan/plan-clean-up.js'
 import { alignColumns } from '../align-columns.js'
-import { parseDurationArgument } from '../arguments.js'
 import type { CliContext } from '../context.js'
+import { argument } from '../parse-argument.js'
 
 /** An interrupted staging is worth keeping for the task that will come back for it. */
 const DEFAULT_ABANDONED_AFTER_MS = 3_600_000
@@ -24,7 +25,7 @@ export function cleanupCommand(context: CliContext): Command {
     .option(
       '--abandoned-after <duration>',
       'remove a staging that nobody works on after this time (default: 1h)',
-      parseDurationArgument,
+      argument(parseDuration),
       DEFAULT_ABANDONED_AFTER_MS,
     )
     .option('--resume', 'finish abandoned stagings instead of leaving or removing them')

@@ -3,8 +3,8 @@ import { DscError } from '../../failure/dsc-error.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import { type Dataset, parseDatasetName, parseSourceUrl } from '../../model/dataset.js'
 import { alignColumns } from '../align-columns.js'
-import { parseWord } from '../arguments.js'
 import type { CliContext } from '../context.js'
+import { parseWord } from '../parse-word.js'
 import { resolveDataset } from '../resolve-dataset.js'
 
 interface AddOptions {

@@ -1,11 +1,11 @@
 import { Command } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
-import { formatByteSize } from '../../model/byte-size.js'
+import { formatByteSize, parseByteSize } from '../../model/byte-size.js'
 import type { EvictionPlan } from '../../policy/plan-eviction.js'
 import { alignColumns } from '../align-columns.js'
-import { parseByteSizeArgument } from '../arguments.js'
 import { confirm } from '../confirm.js'
 import type { CliContext } from '../context.js'
+import { argument } from '../parse-argument.js'
 
 interface EvictOptions {
   readonly free?: number
@@ -21,7 +21,7 @@ export function evictCommand(context: CliContext): Command {
     .option(
       '--free <size>',
       'instead: the least recently used until this much is freed, for example 200GiB',
-      parseByteSizeArgument,
+      argument(parseByteSize),
     )
     .option('--dry-run', 'show what would go, and delete nothing')
     .option('--yes', 'do not ask')

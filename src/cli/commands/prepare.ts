@@ -1,11 +1,10 @@
 import { Command } from 'commander'
 import type { Dataset } from '../../model/dataset.js'
-import type { LeaseRequest } from '../../model/lease.js'
 import { identifyCaller } from '../../stage/identify-caller.js'
 import { chooseHolder } from '../../stage/plan/choose-holder.js'
-import type { Prepared } from '../../stage/prepare-dataset.js'
-import { taskOption, ttlOption } from '../arguments.js'
 import type { CliContext } from '../context.js'
+import { taskOption, ttlOption } from '../lease-options.js'
+import { reportPrepared } from '../report-prepared.js'
 import { resolveDataset } from '../resolve-dataset.js'
 
 interface PrepareOptions {
@@ -67,8 +66,7 @@ export function prepareCommand(context: CliContext): Command {
         { signal: context.signal, onProgress: reportProgress(context.report, dataset.name, context.nowMs) },
       )
       context.report.progress(undefined)
-      noteOutcome(context, prepared, lease)
-      context.report.result(preparedFields(prepared, lease), () => prepared.copy.path)
+      reportPrepared(context.report, prepared, lease)
     })
 }
 
@@ -97,39 +95,4 @@ async function prepareElsewhere(
 
 function splitList(raw: string): readonly string[] {
   return raw.split(',').filter((word) => word !== '')
-}
-
-/** The `--json` fields of a prepared dataset that scripts rely on. */
-export function preparedFields(prepared: Prepared, lease: LeaseRequest) {
-  const { copy } = prepared
-  return {
-    dataset: copy.dataset,
-    version: copy.version,
-    node: copy.node,
-    path: copy.path,
-    origin: prepared.isStagedHere ? copy.origin : 'local',
-    files: copy.files,
-    bytes: copy.contentBytes,
-    lease: {
-      id: prepared.leaseId,
-      task: lease.task,
-      holder: lease.holder.kind,
-      expiresAtMs: lease.expiresAtMs,
-    },
-    ...(prepared.downloaded ? { downloaded: prepared.downloaded } : {}),
-  }
-}
-
-function noteOutcome(context: CliContext, prepared: Prepared, lease: LeaseRequest): void {
-  const { copy, downloaded } = prepared
-  if (downloaded) {
-    const verified = Object.entries(downloaded.verifiedBy)
-      .filter(([, files]) => files > 0)
-      .map(([method, files]) => `${files} by ${method}`)
-      .join(', ')
-    context.report.note(`${copy.dataset}: ${copy.files} files staged; verified ${verified || 'nothing new'}`)
-  }
-  if (lease.holder.kind === 'process') {
-    context.report.note(`${copy.dataset}: leased to process ${lease.holder.pid} for as long as it lives`)
-  }
 }

@@ -2,8 +2,8 @@ import { Command } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
 import { identifyCaller } from '../../stage/identify-caller.js'
 import { chooseHolder } from '../../stage/plan/choose-holder.js'
-import { taskOption } from '../arguments.js'
 import type { CliContext } from '../context.js'
+import { taskOption } from '../lease-options.js'
 
 interface ReleaseOptions {
   readonly task?: string

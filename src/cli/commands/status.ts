@@ -3,6 +3,7 @@ import { DscError } from '../../failure/dsc-error.js'
 import { describeStatus } from '../../stage/status-json.js'
 import { readStatus, type StatusFilter } from '../../stage/status-snapshot.js'
 import type { CliContext } from '../context.js'
+import { measureOwnNode } from '../own-node.js'
 import { createRecordSource } from '../record-source.js'
 import { createStatusActions } from '../status-actions.js'
 import { formatStatus } from '../status-table.js'
@@ -38,21 +39,31 @@ Examples:
         !options.plain &&
         !context.report.isJson &&
         process.stdout.isTTY === true &&
-        process.stdin.isTTY === true
+        process.stdin.isTTY === true &&
+        context.environment.TERM !== 'dumb'
       if (isLive) {
         await showLive(filter, context)
         return
       }
       const record = await context.openRecord()
-      const snapshot = await readStatus(record, filter, context.nowMs())
+      const nowMs = context.nowMs()
+      const snapshot = await readStatus(
+        record,
+        filter,
+        nowMs,
+        await measureOwnNode(await context.config(), nowMs),
+      )
       context.report.result(describeStatus(snapshot), () => formatStatus(snapshot, findTerminalWidth()))
     })
 }
 
 async function showLive(filter: StatusFilter, context: CliContext): Promise<void> {
+  // React's development build is slower and keeps a measurement of every render for ever.
+  process.env.NODE_ENV ??= 'production'
   const { createStatusReader } = await import('../../stage/status-reader.js')
   const { showStatusScreen } = await import('../../tui/start.js')
-  const { record: place } = await context.config()
+  const config = await context.config()
+  const place = config.record
   const records = createRecordSource(context.reopenRecord, place.kind === 'sqlite' ? place.path : undefined)
   const closing = new AbortController()
   const actions = createStatusActions(context, records.current, closing.signal)
@@ -61,7 +72,7 @@ async function showLive(filter: StatusFilter, context: CliContext): Promise<void
     await records.current()
     const clock = { nowMs: context.nowMs, elapsedMs: () => performance.now() }
     await showStatusScreen({
-      reader: createStatusReader(records, filter, clock),
+      reader: createStatusReader(records, filter, clock, () => measureOwnNode(config, context.nowMs())),
       readHistory: async (copyId) => (await records.current()).listEvents({ copyId, limit: 50 }),
       actions,
       environment: context.environment,

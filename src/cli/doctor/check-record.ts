@@ -4,7 +4,7 @@ import Database from 'better-sqlite3'
 import type { RecordLocation } from '../../config/config.js'
 import { isDscError } from '../../failure/dsc-error.js'
 import { redactUrl } from '../../failure/redact.js'
-import { readFileSystemKind } from '../../platform/file-system-kind.js'
+import { type FileSystemKind, readFileSystemKind } from '../../platform/file-system-kind.js'
 import { findNearestExisting } from '../../platform/nearest-folder.js'
 import type { RecordStore } from '../../records/record-store.js'
 import { type Check, errorCodeOf, failed, ok } from './check.js'
@@ -13,8 +13,12 @@ import { type Check, errorCodeOf, failed, ok } from './check.js'
 type OpenRecord = () => Promise<Pick<RecordStore, 'listDatasets'>>
 
 /** Checks that the record can be opened and that SQLite can do its work where the record lies. */
-export async function checkRecord(location: RecordLocation, open: OpenRecord): Promise<Check[]> {
-  const checks = location.kind === 'sqlite' ? await checkSqliteFolder(location.path) : []
+export async function checkRecord(
+  location: RecordLocation,
+  open: OpenRecord,
+  readKind: (path: string) => Promise<FileSystemKind> = readFileSystemKind,
+): Promise<Check[]> {
+  const checks = location.kind === 'sqlite' ? await checkSqliteFolder(location.path, readKind) : []
   if (checks.some(({ status }) => status === 'failed')) return checks
   const url = redactUrl(location.url)
   try {
@@ -26,9 +30,12 @@ export async function checkRecord(location: RecordLocation, open: OpenRecord): P
   }
 }
 
-async function checkSqliteFolder(path: string): Promise<Check[]> {
+async function checkSqliteFolder(
+  path: string,
+  readKind: (path: string) => Promise<FileSystemKind>,
+): Promise<Check[]> {
   const folder = await findNearestExisting(dirname(path))
-  const kind = await readFileSystemKind(folder)
+  const kind = await readKind(folder)
   if (kind.isNetwork) {
     return [
       failed(

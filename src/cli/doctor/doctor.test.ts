@@ -99,6 +99,20 @@ test('a SQLite record on a local disk passes, with WAL tried beside it', async (
   )
 })
 
+test('a SQLite record on a network file system fails, and is not opened', async () => {
+  const path = join(root, 'record.db')
+  const checks = await checkRecord(
+    { kind: 'sqlite', url: `sqlite://${path}`, path },
+    () => assert.fail('the record was opened'),
+    async () => ({ name: 'nfs', isNetwork: true }),
+  )
+  assert.deepEqual(
+    checks.map(({ name, status }) => `${name} ${status}`),
+    ['record file system failed'],
+  )
+  assert.match(checks[0]!.hint ?? '', /PostgreSQL/)
+})
+
 test('a record that does not open fails with its own words and without its password', async () => {
   const checks = await checkRecord({ kind: 'postgres', url: 'postgres://u:hunter2@h/d' }, async () => {
     throw new DscError('RECORD_UNAVAILABLE', 'no answer', { hint: 'start it' })

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import { DscError } from '../../failure/dsc-error.js'
@@ -23,28 +23,50 @@ const MIGRATIONS = schemaMigrations({
  */
 export async function openSqliteDatabase(path: string): Promise<SqlDatabase> {
   const location = `sqlite://${path}`
-  const connection = await explainFailures(location, async () => connect(path))
+  const connection = explainFailures(location, () => connect(path))
+  const database = createDatabase(connection, location)
+  try {
+    if (!explainFailures(location, () => isCurrent(connection))) {
+      await database.write('durable', (open) => migrate(open, MIGRATIONS, location))
+    }
+  } catch (error) {
+    connection.close()
+    throw error
+  }
+  return database
+}
+
+/** Opens a record file that exists and has the current schema; undefined otherwise. */
+export function openCurrentSqliteDatabase(path: string): SqlDatabase | undefined {
+  if (!existsSync(path)) return undefined
+  const connection = connect(path)
+  if (isCurrent(connection)) return createDatabase(connection, `sqlite://${path}`)
+  connection.close()
+  return undefined
+}
+
+function createDatabase(connection: Database.Database, location: string): SqlDatabase {
   const transaction = prepareStatements(connection)
   // One connection holds one transaction at a time: the callers of this process take turns.
   let turn: Promise<unknown> = Promise.resolve()
   const runInTurn = <T>(begin: () => void, work: (transaction: SqlTransaction) => Promise<T>): Promise<T> => {
-    const result = turn.then(() =>
-      explainFailures(location, async () => {
+    const result = turn.then(async () => {
+      try {
         begin()
-        try {
-          const value = await work(transaction)
-          connection.exec('COMMIT')
-          return value
-        } finally {
-          if (connection.inTransaction) connection.exec('ROLLBACK')
-        }
-      }),
-    )
+        const value = await work(transaction)
+        connection.exec('COMMIT')
+        return value
+      } catch (error) {
+        throw explainFailure(location, error)
+      } finally {
+        if (connection.inTransaction) connection.exec('ROLLBACK')
+      }
+    })
     turn = result.catch(() => undefined)
     return result
   }
   let durability: Durability | undefined
-  const database: SqlDatabase = {
+  return {
     location,
     write: (wanted, work) =>
       runInTurn(() => {
@@ -60,13 +82,6 @@ export async function openSqliteDatabase(path: string): Promise<SqlDatabase> {
       connection.close()
     },
   }
-  try {
-    if (!isCurrent(connection)) await database.write('durable', (open) => migrate(open, MIGRATIONS, location))
-  } catch (error) {
-    connection.close()
-    throw error
-  }
-  return database
 }
 
 function connect(path: string): Database.Database {
@@ -108,32 +123,30 @@ function prepareStatements(connection: Database.Database): SqlTransaction {
   }
 }
 
-/** Runs `work`; what SQLite itself could not do becomes a failure the user understands. */
-async function explainFailures<T>(location: string, work: () => Promise<T>): Promise<T> {
+function explainFailures<T>(location: string, work: () => T): T {
   try {
-    return await work()
+    return work()
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-    if (code === 'SQLITE_FULL') {
-      throw new DscError('DISK_FULL', `no space left for the record ${location}`, {
-        hint: 'free space on its file system, or move the record (`record:` in dsc.yaml)',
-        cause: error,
-      })
-    }
-    if (
-      /^(SQLITE_(CANTOPEN|IOERR|READONLY|PERM|NOTADB|CORRUPT|BUSY|PROTOCOL|AUTH)|EACCES|ENOENT|EROFS|ENOTDIR|EEXIST)/.test(
-        code,
-      )
-    ) {
-      throw new DscError(
-        'RECORD_UNAVAILABLE',
-        `cannot use the record ${location}: ${(error as Error).message} (${code})`,
-        {
-          hint: 'dsc doctor',
-          cause: error,
-        },
-      )
-    }
-    throw error
+    throw explainFailure(location, error)
   }
+}
+
+const UNUSABLE =
+  /^(SQLITE_(CANTOPEN|IOERR|READONLY|PERM|NOTADB|CORRUPT|BUSY|PROTOCOL|AUTH)|EACCES|ENOENT|EROFS|ENOTDIR|EEXIST)/
+
+/** What SQLite itself could not do becomes a failure the user understands; anything else comes back as it is. */
+function explainFailure(location: string, error: unknown): unknown {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  if (code === 'SQLITE_FULL') {
+    return new DscError('DISK_FULL', `no space left for the record ${location}`, {
+      hint: 'free space on its file system, or move the record (`record:` in dsc.yaml)',
+      cause: error,
+    })
+  }
+  if (!UNUSABLE.test(code)) return error
+  return new DscError(
+    'RECORD_UNAVAILABLE',
+    `cannot use the record ${location}: ${(error as Error).message} (${code})`,
+    { hint: 'dsc doctor', cause: error },
+  )
 }

@@ -6,6 +6,8 @@ export interface ObjectFacts {
   readonly checksums: readonly SourceChecksum[]
   /** Size of the parts the object was uploaded in, bytes, when the source tells. */
   readonly uploadPartBytes: number | null
+  /** Whether `uploadPartBytes` is only what usual tools would have used: it can prove, but not disprove. */
+  readonly isPartSizeGuessed?: boolean
   /** Whether an etag that looks like an MD5 is one; with KMS encryption it is not. */
   readonly isEtagMd5: boolean
 }

@@ -23,6 +23,22 @@ export function planPartBytes(sizeBytes: number, uploadPartBytes: number | null)
   return PART_BYTES
 }
 
+const MIB = 1024 * 1024
+/** Part sizes that usual tools upload with: AWS CLI and boto 8, SDKs 5, mc 16, s5cmd 50, rclone 5, Java 8, others. */
+const USUAL_UPLOAD_PARTS = [8, 5, 16, 50, 64, 32, 10, 15, 20, 25, 100, 128].map(
+  (mebibytes) => mebibytes * MIB,
+)
+
+/** The part size that an object of `sizeBytes` in `parts` upload parts most likely has, bytes; null when none fits. */
+export function guessUploadPartBytes(sizeBytes: number, parts: number): number | null {
+  return USUAL_UPLOAD_PARTS.find((bytes) => Math.ceil(sizeBytes / bytes) === parts) ?? null
+}
+
+/** Number of parts an object was uploaded in, as its etag tells; 1 for any other etag. */
+export function countUploadParts(etag: string | null): number {
+  return Number(/-(\d+)$/.exec(etag ?? '')?.[1] ?? 1)
+}
+
 /** The parts of an object of `sizeBytes`, in order. An empty object has one empty part. */
 export function planParts(sizeBytes: number, partBytes: number): Part[] {
   const parts: Part[] = []

@@ -14,7 +14,13 @@ export type Proof =
       readonly algorithm: 'crc32' | 'crc32c' | 'crc64nvme'
       readonly expected: string
     }
-  | { readonly kind: 'digest-of-digests'; readonly algorithm: ProofAlgorithm; readonly expected: string }
+  | {
+      readonly kind: 'digest-of-digests'
+      readonly algorithm: ProofAlgorithm
+      readonly expected: string
+      /** False when the upload parts are guessed: a mismatch may mean a wrong guess. */
+      readonly isCertain: boolean
+    }
   | { readonly kind: 'whole'; readonly algorithm: ProofAlgorithm; readonly expected: string }
   | { readonly kind: 'size' }
 
@@ -43,19 +49,23 @@ export function planProof(object: {
       : { kind: 'whole', algorithm: full.algorithm, expected }
   }
   const arePartsTheirs = facts.uploadPartBytes !== null && facts.uploadPartBytes === object.partBytes
+  const isCertain = facts.isPartSizeGuessed !== true
   const composite = byPreference(true)
   if (composite && arePartsTheirs)
     return {
       kind: 'digest-of-digests',
       algorithm: composite.algorithm,
       expected: base64ToHex(composite.value.replace(/-\d+$/, '')),
+      isCertain,
     }
   if (!facts.isEtagMd5 || object.etag === null) return { kind: 'size' }
   const [, md5, uploadParts] = /^([0-9a-f]{32})(?:-(\d+))?$/i.exec(object.etag) ?? []
   if (md5 === undefined) return { kind: 'size' }
   if (uploadParts === undefined) return { kind: 'whole', algorithm: 'md5', expected: md5.toLowerCase() }
-  if (arePartsTheirs || uploadParts === '1')
-    return { kind: 'digest-of-digests', algorithm: 'md5', expected: md5.toLowerCase() }
+  if (uploadParts === '1')
+    return { kind: 'digest-of-digests', algorithm: 'md5', expected: md5.toLowerCase(), isCertain: true }
+  if (arePartsTheirs)
+    return { kind: 'digest-of-digests', algorithm: 'md5', expected: md5.toLowerCase(), isCertain }
   return { kind: 'size' }
 }
 

@@ -1,8 +1,9 @@
 import { createReadStream } from 'node:fs'
+import type { VerifiedBy } from '../../model/manifest.js'
 import { combineCrcs } from '../digest/combine-crc.js'
 import { createDigest } from '../digest/digest.js'
 import type { Part } from '../plan/plan-parts.js'
-import type { Proof } from '../plan/plan-proof.js'
+import { nameProof, type Proof } from '../plan/plan-proof.js'
 import { requireDigest } from './transfer.js'
 
 /** A finished part's digests as the manifest keeps them. */
@@ -13,7 +14,7 @@ export interface FinishedPart {
 
 /**
  * Proves a file whose parts are all there: from the parts' digests where that is possible, else by reading the
- * file once more. Throws CHECKSUM_MISMATCH.
+ * file once more. Resolves with what proved it; rejects with CHECKSUM_MISMATCH.
  */
 export async function proveParts(options: {
   readonly key: string
@@ -22,22 +23,25 @@ export async function proveParts(options: {
   readonly parts: readonly Part[]
   readonly finished: readonly FinishedPart[]
   readonly signal: AbortSignal
-}): Promise<void> {
+}): Promise<VerifiedBy> {
   const { key, proof, parts, finished } = options
-  if (proof.kind === 'size') return
+  if (proof.kind === 'size') return 'size'
   if (proof.kind === 'whole') {
     requireDigest(key, proof, await digestFile(options.path, proof.algorithm, options.signal))
-    return
+    return nameProof(proof)
   }
   const digests = finished.map((part) => decodeDigest(part.proof ?? part.digest, proof.algorithm))
   if (proof.kind === 'combine') {
     const crcs = parts.map((part, index) => ({ crc: digests[index]!, length: part.length }))
     requireDigest(key, proof, combineCrcs(proof.algorithm, crcs))
-    return
+    return nameProof(proof)
   }
   const digest = createDigest(proof.algorithm)
   for (const bytes of digests) digest.update(bytes)
-  requireDigest(key, proof, digest.finish())
+  const found = digest.finish()
+  if (!proof.isCertain && found.toString('hex') !== proof.expected) return 'size'
+  requireDigest(key, proof, found)
+  return nameProof(proof)
 }
 
 async function digestFile(path: string, algorithm: Parameters<typeof createDigest>[0], signal: AbortSignal) {

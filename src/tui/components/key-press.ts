@@ -1,5 +1,5 @@
 import type { Key } from 'ink'
-import type { KeyPress } from '../view/handle-key.js'
+import type { KeyPress } from '../view/key-press.js'
 
 const NAMED = [
   ['upArrow', 'up'],

@@ -1,6 +1,6 @@
 import { Box, Text } from 'ink'
 import { memo, type ReactElement } from 'react'
-import type { Line, Span } from '../view/styled-line.js'
+import { isSameLine, joinSpans, type Line, type Span } from '../view/styled-line.js'
 
 /** Draws lines that are exactly as wide as the screen. Without colours, bold and inverse remain. */
 export function ScreenLines(props: { lines: readonly Line[]; isColoured: boolean }): ReactElement {
@@ -8,24 +8,30 @@ export function ScreenLines(props: { lines: readonly Line[]; isColoured: boolean
     <Box flexDirection="column" flexShrink={0}>
       {props.lines.map((line, row) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a row of the screen has no identity but its place
-        <ScreenLine key={row} line={line} isColoured={props.isColoured} />
+        <ScreenLine key={row} line={joinSpans(line)} isColoured={props.isColoured} />
       ))}
     </Box>
   )
 }
 
-const ScreenLine = memo(function ScreenLine(props: { line: Line; isColoured: boolean }): ReactElement {
-  return (
+interface ScreenLineProps {
+  readonly line: Line
+  readonly isColoured: boolean
+}
+
+const ScreenLine = memo(
+  ({ line, isColoured }: ScreenLineProps): ReactElement => (
     <Text wrap="truncate-end">
-      {props.line.map((part, at) => (
+      {line.map((part, at) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a stretch of a line has no identity but its place
-        <Text key={at} {...lookOf(part, props.isColoured)}>
+        <Text key={at} {...lookOf(part, isColoured)}>
           {part.text}
         </Text>
       ))}
     </Text>
-  )
-})
+  ),
+  (before, after) => before.isColoured === after.isColoured && isSameLine(before.line, after.line),
+)
 
 function lookOf(part: Span, isColoured: boolean) {
   return {

@@ -1,3 +1,4 @@
+import { redactUrl } from '../../failure/redact.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import type { CopyUse } from '../../model/copy.js'
 import { formatHolder, isLeaseLive } from '../../model/lease.js'
@@ -8,7 +9,7 @@ import { drawState } from './copy-rows.js'
 import { formatCount, formatMoment, formatSpan } from './format-cells.js'
 import type { DrawContext } from './list-rows.js'
 import { fitLine, type Line, type Span, span } from './styled-line.js'
-import { cellWidth, withoutControls } from './text-cells.js'
+import { withoutControls, wrapText } from './text-cells.js'
 
 const LABEL_CELLS = 11
 
@@ -35,7 +36,7 @@ export function drawCopyDetail(
     )
   }
   fact('version', copy.version ?? 'not known yet')
-  fact('source', copy.source?.source ?? 'none known: it was on disk before (adopted)')
+  fact('source', copy.source ? redactUrl(copy.source.source) : 'none known: it was on disk before (adopted)')
   fact('path', copy.path)
   fact(
     'used',
@@ -123,21 +124,4 @@ export function explainKeeping(
         return 'not being admitted yet: its source is being listed'
     }
   }
-}
-
-/** Breaks text into pieces of at most `width` cells, at spaces where there are any. */
-export function wrapText(raw: string, width: number): readonly string[] {
-  const text = withoutControls(raw)
-  if (cellWidth(text) <= width) return [text]
-  const lines: string[] = []
-  let line = ''
-  for (const character of text) {
-    if (cellWidth(line + character) > Math.max(2, width)) {
-      const space = line.lastIndexOf(' ')
-      lines.push(space > 0 ? line.slice(0, space) : line)
-      line = space > 0 ? line.slice(space + 1) : ''
-    }
-    line += character
-  }
-  return [...lines, line]
 }

@@ -12,7 +12,7 @@ export type SortOrder = (typeof SORT_ORDERS)[number]
 
 function planColumns(snapshot: StatusSnapshot): readonly ColumnSpec[] {
   const name = widthOf(names(snapshot.copies, 'dataset'), 7, 60)
-  const node = widthOf(names(snapshot.nodes, 'node'), 4, 24)
+  const node = widthOf(names(snapshot.copies, 'node'), 4, 24)
   return [
     { title: 'DATASET', width: name, minWidth: Math.min(name, 24), grow: 1 },
     { title: 'NODE', width: node, minWidth: Math.min(node, 10), dropOrder: 2 },
@@ -55,6 +55,7 @@ export function listCopyRows(snapshot: StatusSnapshot, filter: string, sort: Sor
     keys: copies.map((copy) => copy.copyId),
     total: snapshot.copies.length,
     copyIdAt: (index) => copies[index]?.copyId,
+    copyAt: (index) => copies[index],
     drawAt: (index, _widths, context) => {
       const copy = copies[index]!
       return [

@@ -22,7 +22,7 @@ function planColumns(events: readonly RecordEvent[]): readonly ColumnSpec[] {
     18,
   )
   return [
-    { title: 'TIME', width: 14 },
+    { title: 'TIME', width: 11 },
     { title: 'WHAT', width: kind },
     { title: 'DATASET', width: name, minWidth: Math.min(name, 16) },
     { title: 'NODE', width: node, minWidth: Math.min(node, 10), dropOrder: 2 },

@@ -19,11 +19,10 @@ export function formatClock(atMs: number, utcOffsetMinutes: number): string {
   return shift(atMs, utcOffsetMinutes).slice(11, 19)
 }
 
-/** `11-21 12:03:44`, or `12:03:44` on the same day as `nowMs`. */
+/** `12:03:44` in the last 18 hours, `11-21 12:03` before: at most eleven characters. */
 export function formatMoment(atMs: number, nowMs: number, utcOffsetMinutes: number): string {
   const at = shift(atMs, utcOffsetMinutes)
-  const isToday = at.slice(0, 10) === shift(nowMs, utcOffsetMinutes).slice(0, 10)
-  return isToday ? at.slice(11, 19) : `${at.slice(5, 10)} ${at.slice(11, 19)}`
+  return nowMs - atMs < 18 * 3_600_000 ? at.slice(11, 19) : `${at.slice(5, 10)} ${at.slice(11, 16)}`
 }
 
 /** `620/800 GiB`, or with both units where they differ: `900 MiB/1.2 TiB`. */

@@ -6,7 +6,7 @@ import { type ListRows, matchesFilter, widthOf } from './list-rows.js'
 import { span } from './styled-line.js'
 
 function planColumns(snapshot: StatusSnapshot): readonly ColumnSpec[] {
-  const { leases, nodes } = snapshot
+  const { leases } = snapshot
   const task = widthOf(
     leases.values().map((lease) => lease.task),
     4,
@@ -18,7 +18,7 @@ function planColumns(snapshot: StatusSnapshot): readonly ColumnSpec[] {
     60,
   )
   const node = widthOf(
-    nodes.values().map((entry) => entry.node),
+    leases.values().map((lease) => lease.node),
     4,
     24,
   )

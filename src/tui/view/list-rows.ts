@@ -1,3 +1,4 @@
+import type { CopyUse } from '../../model/copy.js'
 import type { ColumnSpec } from './column-layout.js'
 import type { Glyphs } from './glyphs.js'
 import type { Span } from './styled-line.js'
@@ -24,6 +25,8 @@ export interface ListRows {
   readonly total: number
   /** The copy that row `index` is about; undefined where it is about none. */
   readonly copyIdAt: (index: number) => string | undefined
+  /** The same as a copy, where the rows are copies: spares looking for it among all. */
+  readonly copyAt?: (index: number) => CopyUse | undefined
   /** One span per column, in the order of `columns`. */
   readonly drawAt: (index: number, widths: readonly number[], context: DrawContext) => readonly Span[]
   readonly emptyText: string

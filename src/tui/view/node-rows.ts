@@ -33,8 +33,7 @@ export function listNodeRows(snapshot: StatusSnapshot, filter: string, isByPress
     total: snapshot.nodes.length,
     copyIdAt: () => undefined,
     drawAt: (index, widths, context) => drawNode(nodes[index]!, widths, context),
-    emptyText:
-      filter === '' ? 'No node has described itself yet: run dsc init' : 'No node matches the filter',
+    emptyText: filter === '' ? 'No node is known yet' : 'No node matches the filter',
   }
 }
 

@@ -4,7 +4,7 @@ import type { DrawContext, ListRows, Tab } from './list-rows.js'
 import { TABS } from './list-rows.js'
 import type { ScreenState } from './screen-state.js'
 import { fitLine, type Line, lineText, type Span, span, spreadLine } from './styled-line.js'
-import { cellWidth, fitText } from './text-cells.js'
+import { cellWidth, fitText, wrapText } from './text-cells.js'
 
 /** A record that cannot be read at present. */
 export interface ReadProblem {
@@ -77,8 +77,20 @@ function drawFilter(state: ScreenState, rows: ListRows, context: DrawContext): L
   return [span(`/${shown} `, { color: 'yellow' }), span(found, { isDim: true })]
 }
 
-/** The last line: a question, the outcome of an action, or the keys. */
-export function drawFooter(state: ScreenState, width: number, context: DrawContext): Line {
+const MESSAGE_LINES = 4
+
+/** The last line: a question, the outcome of an action, or the keys. A long outcome takes up to four lines. */
+export function drawFooter(state: ScreenState, width: number): readonly Line[] {
+  const asks = !['browse', 'detail', 'help'].includes(state.mode.kind)
+  if (!state.message || asks) return [drawLastLine(state, width)]
+  const look = state.message.isError
+    ? ({ color: 'red', isBold: true } as const)
+    : ({ color: 'green' } as const)
+  const texts = wrapText(state.message.text, width - 2)
+  return texts.slice(0, MESSAGE_LINES).map((text) => fitLine([span(` ${text}`, look)], width))
+}
+
+function drawLastLine(state: ScreenState, width: number): Line {
   const ask = (question: string, text: string): Line => {
     // What is typed stays in sight at its end.
     const room = Math.max(1, width - cellWidth(question) - 3)
@@ -98,17 +110,6 @@ export function drawFooter(state: ScreenState, width: number, context: DrawConte
     case 'confirm-evict':
       return fitLine([span(` ${state.mode.question} `, { color: 'red', isBold: true })], width)
     default:
-  }
-  if (state.message) {
-    return fitLine(
-      [
-        span(
-          ` ${fitText(state.message.text, width - 2, 'left', context.glyphs.ellipsis)} `,
-          state.message.isError ? { color: 'red', isBold: true } : { color: 'green' },
-        ),
-      ],
-      width,
-    )
   }
   const keys =
     state.mode.kind === 'detail'

@@ -32,18 +32,14 @@ export function drawScreen(input: ScreenInput): readonly Line[] {
   const { snapshot, state, size, context } = input
   const width = size.columns
   const title = drawTitle(snapshot, input.problem, width, context)
-  const footer = drawFooter(state, width, context)
-  if (!snapshot) return fitHeight([title], [footer], size)
+  const footer = drawFooter(state, width)
+  if (!snapshot) return fitHeight([title], footer, size)
   if (state.mode.kind === 'help') {
-    return fitHeight(
-      [title, [], ...scrollLines(drawHelp(), state.mode.scroll, size.rows - 3)],
-      [footer],
-      size,
-    )
+    return fitHeight([title, [], ...scrollLines(drawHelp(), state.mode.scroll, size.rows - 3)], footer, size)
   }
   const plan = planScreen(snapshot, state, size)
   const head = [title, ...drawNodes(snapshot, plan.nodeRows, width, context), ...drawTransfers(input, plan)]
-  const tail = [...drawEvents(input, plan), footer]
+  const tail = [...drawEvents(input, plan), ...footer]
   return fitHeight(
     [...head, drawTabs(state, input.rows, snapshot, width, context), ...drawMain(input, plan)],
     tail,
@@ -59,6 +55,7 @@ export function findShownCopy(
   listHeight: number,
 ): CopyUse | undefined {
   const { index } = placeList(state.positions[rows.tab], rows.keys, listHeight)
+  if (state.detailCopyId === undefined && rows.copyAt) return rows.copyAt(index)
   const copyId = state.detailCopyId ?? rows.copyIdAt(index)
   return copyId === undefined ? undefined : snapshot?.copies.find((copy) => copy.copyId === copyId)
 }

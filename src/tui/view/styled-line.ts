@@ -22,6 +22,33 @@ export function lineText(line: Line): string {
   return line.map((part) => part.text).join('')
 }
 
+/** Joins neighbours of one look: a screen of few stretches is drawn faster. */
+export function joinSpans(line: Line): Line {
+  const joined: Span[] = []
+  for (const part of line) {
+    const last = joined.at(-1)
+    if (last && hasSameLook(last, part)) joined[joined.length - 1] = { ...last, text: last.text + part.text }
+    else joined.push(part)
+  }
+  return joined
+}
+
+/** Whether two lines would look the same. */
+export function isSameLine(a: Line, b: Line): boolean {
+  return (
+    a.length === b.length && a.every((part, at) => part.text === b[at]!.text && hasSameLook(part, b[at]!))
+  )
+}
+
+function hasSameLook(a: Span, b: Span): boolean {
+  return (
+    a.color === b.color &&
+    (a.isBold ?? false) === (b.isBold ?? false) &&
+    (a.isDim ?? false) === (b.isDim ?? false) &&
+    (a.isInverse ?? false) === (b.isInverse ?? false)
+  )
+}
+
 /** Cuts or fills a line to exactly `width` cells. */
 export function fitLine(line: Line, width: number): Line {
   const parts: Span[] = []

@@ -2,6 +2,7 @@
 
 const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 const ZERO_WIDTH = /^(?:\p{M}|\p{Cf})$/u
+const EMOJI = /^\p{Emoji_Presentation}$/u
 const PLAIN = /^[\u0020-\u007e]*$/
 
 /** Replaces what could move the cursor, change colours or turn the direction of text. */
@@ -44,6 +45,23 @@ export function fitText(
   return kept + ellipsis + ' '.repeat(room - used)
 }
 
+/** Breaks text into pieces of at most `width` cells, at spaces where there are any. */
+export function wrapText(raw: string, width: number): readonly string[] {
+  const text = withoutControls(raw)
+  if (cellWidth(text) <= width) return [text]
+  const lines: string[] = []
+  let line = ''
+  for (const character of text) {
+    if (cellWidth(line + character) > Math.max(2, width)) {
+      const space = line.lastIndexOf(' ')
+      lines.push(space > 0 ? line.slice(0, space) : line)
+      line = space > 0 ? line.slice(space + 1) : ''
+    }
+    line += character
+  }
+  return [...lines, line]
+}
+
 function characterWidth(character: string): number {
   const code = character.codePointAt(0)!
   if (code < 0x300) return 1
@@ -57,6 +75,7 @@ function characterWidth(character: string): number {
     (code >= 0xff00 && code <= 0xff60) ||
     (code >= 0xffe0 && code <= 0xffe6) ||
     (code >= 0x1f300 && code <= 0x1faff) ||
-    (code >= 0x20000 && code <= 0x3fffd)
+    (code >= 0x20000 && code <= 0x3fffd) ||
+    EMOJI.test(character)
   return isWide ? 2 : 1
 }

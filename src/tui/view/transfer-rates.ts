@@ -11,6 +11,9 @@ export interface ProgressSample {
 /** A rate is the mean over this time: stagers report in steps, and a shorter window would jump. */
 const WINDOW_MS = 15_000
 
+/** Without a byte for so long a download counts as stalled; sooner nothing is said. */
+const STALL_MS = 12_000
+
 /** Adds what a snapshot says to the history; copies that are no longer staged are forgotten. */
 export function noteProgress(history: ProgressHistory, snapshot: StatusSnapshot): ProgressHistory {
   return new Map(
@@ -27,13 +30,16 @@ export function noteProgress(history: ProgressHistory, snapshot: StatusSnapshot)
   )
 }
 
-/** Bytes per second over the window; undefined until two samples a second apart are known. */
+/** Bytes per second over the window, 0 = stalled; undefined while too little is known. */
 export function findRate(history: ProgressHistory, copyId: string): number | undefined {
   const samples = history.get(copyId)
   const first = samples?.[0]
   const last = samples?.at(-1)
-  if (!first || !last || last.atMs - first.atMs < 1000) return undefined
-  return ((last.writtenBytes - first.writtenBytes) * 1000) / (last.atMs - first.atMs)
+  if (!first || !last) return undefined
+  const spanMs = last.atMs - first.atMs
+  const bytes = last.writtenBytes - first.writtenBytes
+  if (spanMs < 1000 || (bytes === 0 && spanMs < STALL_MS)) return undefined
+  return (bytes * 1000) / spanMs
 }
 
 /** Milliseconds until `remainingBytes` are written at this rate; undefined when nothing moves. */

@@ -14,7 +14,7 @@ function planColumns(snapshot: StatusSnapshot): readonly ColumnSpec[] {
     60,
   )
   const node = widthOf(
-    snapshot.nodes.values().map((entry) => entry.node),
+    snapshot.transfers.values().map((transfer) => transfer.node),
     4,
     24,
   )

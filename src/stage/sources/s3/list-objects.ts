@@ -3,7 +3,12 @@ import { DscError } from '../../../failure/dsc-error.js'
 import { withRetries } from '../../retry.js'
 import type { ListedObject } from '../../source.js'
 import { SourceFailure } from '../../source-failure.js'
-import { describeAnswer, describeConnectionError, findCode } from './s3-failure.js'
+import {
+  describeAnswer,
+  describeConnectionError,
+  describeMissingCredentials,
+  findCode,
+} from './s3-failure.js'
 
 const PAGE_TIMEOUT_MS = 60_000
 
@@ -86,13 +91,8 @@ async function describeListFailure(error: unknown, options: ListOptions, isLate:
       headers: $response?.headers ?? {},
       nowMs: Date.now(),
     })
-  if (name === 'CredentialsProviderError' || name === 'TokenProviderError') {
-    const reason = error instanceof Error ? error.message : ''
-    return new DscError('SOURCE_DENIED', `${what}: no AWS credentials (${reason})`, {
-      cause: error,
-      hint: 'set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or anonymous: true for public data',
-    })
-  }
+  const denied = describeMissingCredentials(error, what)
+  if (denied !== error) return denied
   const endpoint = await client.config.endpoint?.().catch(() => undefined)
   const origin = endpoint
     ? `${endpoint.protocol}//${endpoint.hostname}:${endpoint.port ?? ''}`

@@ -1,4 +1,4 @@
-import type { FailureCode } from '../../../failure/dsc-error.js'
+import { DscError, type FailureCode } from '../../../failure/dsc-error.js'
 import { SourceFailure } from '../../source-failure.js'
 
 /** An answer of an S3 server that is no success. */
@@ -54,7 +54,8 @@ export function describeAnswer(answer: S3Answer): SourceFailure {
       true,
       'try again later, or lower the concurrency',
     )
-  if (status === 412)
+  if (status === 412 || status === 416)
+    // 416: it no longer reaches this far
     return fail('SOURCE_CHANGED', 'the object changed while it was read', false, 'dsc prepare --refresh')
   if (status === 404 || status === 410)
     return fail(
@@ -146,6 +147,16 @@ export function describeConnectionError(
         : 'check that the endpoint is up and reachable from this node',
     },
   )
+}
+
+/** Turns the failure of a credential chain that found nothing into SOURCE_DENIED; anything else comes back as it is. */
+export function describeMissingCredentials(error: unknown, what: string): unknown {
+  const { name, message } = error as { readonly name?: unknown; readonly message?: unknown }
+  if (name !== 'CredentialsProviderError' && name !== 'TokenProviderError') return error
+  return new DscError('SOURCE_DENIED', `${what}: no AWS credentials (${String(message)})`, {
+    cause: error,
+    hint: 'set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or anonymous: true for public data',
+  })
 }
 
 /** Finds the error code of a failed connection, also inside the causes and aggregates that clients wrap around it. */

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { type Dispatcher, Pool } from 'undici'
 import { SOURCE_CHECKSUMS } from '../../../model/manifest.js'
 import type { ObjectFacts, SourceChecksum } from '../../plan/object-facts.js'
+import { countUploadParts } from '../../plan/plan-parts.js'
 import type { Fetcher, FetchRequest, InspectRequest } from '../../source.js'
 import { SourceFailure } from '../../source-failure.js'
 import { describeAnswer, describeConnectionError } from './s3-failure.js'
@@ -103,7 +104,7 @@ export function openS3Fetcher(
         plainHeaders: request.etag === null ? {} : { 'if-match': `"${request.etag}"` },
         answerTo,
       })
-      const uploadParts = Number(/-(\d+)$/.exec(request.etag ?? '')?.[1] ?? 1)
+      const uploadParts = countUploadParts(request.etag)
       let uploadPartBytes: number | null = null
       if (uploadParts > 1) {
         const query = ['partNumber=1', versionQuery(request)].filter(Boolean).join('&')

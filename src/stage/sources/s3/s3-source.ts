@@ -1,13 +1,14 @@
 import type { S3Client } from '@aws-sdk/client-s3'
-import { DscError } from '../../../failure/dsc-error.js'
 import { type Dataset, parseSourceUrl } from '../../../model/dataset.js'
 import type { Source } from '../../source.js'
 import { listObjects } from './list-objects.js'
+import { describeMissingCredentials } from './s3-failure.js'
 import { openS3Fetcher, type S3Location } from './s3-fetcher.js'
 import type { Credentials } from './sign-request.js'
 
 type Sdk = typeof import('@aws-sdk/client-s3')
 
+const SILENT = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
 const REFRESH_BEFORE_EXPIRY_MS = 5 * 60_000
 
 /**
@@ -32,8 +33,13 @@ export function openS3Source(dataset: Dataset): Source {
       listObjects({ open, bucket, prefix, requesterPays: dataset.requesterPays ?? false, ...options }),
     async openFetcher({ connections }) {
       const { sdk, client, region } = await open()
-      const location = await locate({ sdk, client, region, bucket, prefix, dataset })
-      return openS3Fetcher(location, dataset.anonymous ? () => undefined : keepCredentials(client), {
+      const what = `s3://${bucket}/${prefix}`
+      const location = await locate({ sdk, client, region, bucket, prefix, dataset }).catch(
+        (error: unknown) => {
+          throw describeMissingCredentials(error, what)
+        },
+      )
+      return openS3Fetcher(location, dataset.anonymous ? () => undefined : keepCredentials(client, what), {
         connections,
       })
     },
@@ -55,6 +61,7 @@ async function openClient(dataset: Dataset, bucketRegion: string | undefined) {
       ...(dataset.pathStyle === undefined ? {} : { forcePathStyle: dataset.pathStyle }),
       // Anonymous: hand the request on unsigned.
       ...(dataset.anonymous ? { signer: { sign: async (request) => request } } : {}),
+      logger: SILENT, // it would write to the console
       maxAttempts: 1, // withRetries decides, the same for listing and reading
       requestHandler: { connectionTimeout: 10_000 },
     })
@@ -106,7 +113,7 @@ async function locate(options: {
 }
 
 /** The SDK's credentials, asked for again 5 minutes before they expire. */
-function keepCredentials(client: S3Client): () => Promise<Credentials> | Credentials {
+function keepCredentials(client: S3Client, what: string): () => Promise<Credentials> | Credentials {
   let current: Credentials | undefined
   let refreshing: Promise<Credentials> | undefined
   return () => {
@@ -119,20 +126,11 @@ function keepCredentials(client: S3Client): () => Promise<Credentials> | Credent
         return current
       })
       .catch((error: unknown) => {
-        throw describeMissingCredentials(error)
+        throw describeMissingCredentials(error, what)
       })
       .finally(() => {
         refreshing = undefined
       })
     return refreshing
   }
-}
-
-/** The failure of a credential chain that found nothing. */
-export function describeMissingCredentials(error: unknown): DscError {
-  const reason = error instanceof Error ? error.message : String(error)
-  return new DscError('SOURCE_DENIED', `no AWS credentials: ${reason}`, {
-    cause: error,
-    hint: 'set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or anonymous: true for public data',
-  })
 }

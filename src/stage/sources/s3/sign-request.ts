@@ -1,4 +1,4 @@
-import { createHash, createHmac } from 'node:crypto'
+import { createHmac, createSecretKey, hash, type KeyObject } from 'node:crypto'
 
 /** Access keys, as the AWS credential chain resolves them. */
 export interface Credentials {
@@ -24,7 +24,7 @@ const EMPTY_SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b78
 /** Signs requests without body by AWS Signature Version 4 for S3. Keeps the signing key of a day. */
 export function createSigner(region: string, service = 's3') {
   let keyFor = ''
-  let key: Buffer = Buffer.alloc(0)
+  let key: KeyObject | undefined
   let secondMs = -1
   let timestamp = ''
 
@@ -41,8 +41,9 @@ export function createSigner(region: string, service = 's3') {
     }
     const day = timestamp.slice(0, 8)
     const wantedKey = `${credentials.secretAccessKey}/${day}`
-    if (keyFor !== wantedKey) {
-      key = deriveKey(credentials.secretAccessKey, day, region, service)
+    if (key === undefined || keyFor !== wantedKey) {
+      // As a KeyObject it is taken apart once, not for every request.
+      key = createSecretKey(deriveKey(credentials.secretAccessKey, day, region, service))
       keyFor = wantedKey
     }
     const headers: Record<string, string> = {
@@ -58,7 +59,7 @@ export function createSigner(region: string, service = 's3') {
     for (const name of names) canonical += `${name}:${headers[name]}\n`
     canonical += `\n${signedHeaders}\n${EMPTY_SHA256}`
     const scope = `${day}/${region}/${service}/aws4_request`
-    const digest = createHash('sha256').update(canonical).digest('hex')
+    const digest = hash('sha256', canonical, 'hex')
     const signature = createHmac('sha256', key)
       .update(`AWS4-HMAC-SHA256\n${timestamp}\n${scope}\n${digest}`)
       .digest('hex')

@@ -1,0 +1,16 @@
+import { Option } from 'commander'
+import { parseDuration } from '../model/duration.js'
+import { argument } from './parse-argument.js'
+
+/** `--task`: who holds the lease, instead of the calling process, Slurm job or pod. */
+export function taskOption(): Option {
+  return new Option('--task <name>', 'hold the lease for this task until --ttl or dsc release')
+}
+
+/** `--ttl`: how long a lease that nobody renews lives. */
+export function ttlOption(): Option {
+  return new Option(
+    '--ttl <duration>',
+    'how long a lease of --task lives, for example 90m or 7d (default: 24h)',
+  ).argParser(argument(parseDuration))
+}

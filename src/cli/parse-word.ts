@@ -1,0 +1,11 @@
+import { DscError } from '../failure/dsc-error.js'
+
+/** Runs a parser of the model on a word that the user typed; its RangeError becomes a USAGE failure. */
+export function parseWord<T>(parse: (raw: string) => T, raw: string): T {
+  try {
+    return parse(raw)
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    throw new DscError('USAGE', error.message)
+  }
+}

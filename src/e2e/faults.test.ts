@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict'
+import { chmod, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { type FaultProxy, type FaultRule, startFaultProxy } from '../testing/fault-proxy.js'
+import { type S3Server, startS3Server } from '../testing/s3-server.js'
+import { makeWorld, s3Dataset } from './world.js'
+
+const LARGE_BYTES = 40 * 1024 * 1024 // several parts
+
+let server: S3Server
+let proxy: FaultProxy
+let bucket: string
+let large: Buffer
+
+before(async () => {
+  server = await startS3Server()
+  proxy = await startFaultProxy(server.endpoint)
+  bucket = await server.makeBucket()
+  large = Buffer.alloc(LARGE_BYTES, 'shuffled samples ')
+  await server.putObject(bucket, 'data/large.bin', large)
+  await server.putObject(bucket, 'data/1.txt', 'one')
+  await server.putObject(bucket, 'data/2.txt', 'two')
+})
+after(async () => {
+  await proxy.close()
+  await server.close()
+})
+
+const OBJECT = 'GET .*/data/'
+const stage = { stallTimeout: '1s' }
+
+for (const { name, rules } of [
+  { name: 'resets', rules: [{ match: OBJECT, fault: { kind: 'reset' }, times: 3 }] },
+  {
+    name: 'a reset in mid-body',
+    rules: [{ match: 'large.bin', fault: { kind: 'reset', afterBytes: 100_000 }, times: 1 }],
+  },
+  {
+    name: 'a truncated body',
+    rules: [{ match: OBJECT, fault: { kind: 'truncate', afterBytes: 1 }, times: 2 }],
+  },
+  { name: 'a flipped bit', rules: [{ match: OBJECT, fault: { kind: 'flip', atByte: 0 }, times: 2 }] },
+  {
+    name: '503 SlowDown with Retry-After, on the listing too',
+    rules: [
+      {
+        match: 'GET',
+        fault: { kind: 'status', status: 503, code: 'SlowDown', retryAfterSeconds: 1 },
+        times: 2,
+      },
+    ],
+  },
+  {
+    name: 'a silent connection',
+    rules: [{ match: 'large.bin', fault: { kind: 'stall', afterBytes: 1000 }, times: 1 }],
+  },
+  {
+    name: '500 InternalError',
+    rules: [{ match: OBJECT, fault: { kind: 'status', status: 500, code: 'InternalError' }, times: 3 }],
+  },
+] satisfies readonly { name: string; rules: readonly FaultRule[] }[]) {
+  test(`prepare survives ${name}`, async (context) => {
+    const world = await makeWorld(context, {
+      server,
+      stage,
+      datasets: { data: s3Dataset(bucket, 'data/', proxy.endpoint) },
+    })
+    proxy.setRules(rules)
+    const { code, stdout, stderr } = await world.dsc('prepare', 'data', '--task', 'a')
+    assert.equal(code, 0, stderr)
+    assert.ok((await readFile(join(stdout.trimEnd(), 'large.bin'))).equals(large))
+    assert.equal((await world.dsc('verify', 'data')).code, 0)
+  })
+}
+
+for (const { name, rules = [], dataset, code, message } of [
+  {
+    name: 'a refused connection',
+    dataset: () => s3Dataset(bucket, 'data/', 'http://127.0.0.1:9'),
+    code: 15,
+    message: /127\.0\.0\.1:9/,
+  },
+  {
+    name: '403',
+    rules: [{ match: OBJECT, fault: { kind: 'status', status: 403, code: 'AccessDenied' } }],
+    code: 14,
+    message: /data/,
+  },
+  {
+    name: 'a bucket that does not exist',
+    dataset: () => s3Dataset('no-such-bucket-here', 'data/', proxy.endpoint),
+    code: 10,
+    message: /no-such-bucket-here/,
+  },
+  {
+    name: 'an empty prefix',
+    dataset: () => s3Dataset(bucket, 'nothing/', proxy.endpoint),
+    code: 17,
+    message: /nothing\//,
+  },
+  {
+    name: 'bits that stay flipped',
+    rules: [{ match: '/1.txt', fault: { kind: 'flip', atByte: 0 } }],
+    code: 11,
+    message: /1\.txt/,
+  },
+  {
+    name: 'bodies that stay short',
+    rules: [{ match: '/1.txt', fault: { kind: 'truncate', afterBytes: 1 } }],
+    code: 24,
+    message: /1\.txt/,
+  },
+  {
+    name: 'a store that stays silent',
+    rules: [{ match: '/1.txt', fault: { kind: 'stall', afterBytes: 0 } }],
+    code: 23,
+    message: /1\.txt/,
+  },
+] satisfies readonly {
+  name: string
+  rules?: readonly FaultRule[]
+  dataset?: () => ReturnType<typeof s3Dataset>
+  code: number
+  message: RegExp
+}[]) {
+  test(`prepare gives ${name} exit code ${code}, a hint, and publishes nothing`, async (context) => {
+    const world = await makeWorld(context, {
+      server,
+      stage,
+      datasets: { data: dataset ? dataset() : s3Dataset(bucket, 'data/', proxy.endpoint) },
+    })
+    proxy.setRules(rules)
+    const failed = await world.dsc('prepare', 'data', '--task', 'a')
+    proxy.setRules([])
+    assert.equal(failed.code, code, failed.stderr)
+    assert.equal(failed.stdout, '')
+    assert.match(failed.stderr, message)
+    assert.match(failed.stderr, /\n {2}try: /)
+    assert.doesNotMatch(failed.stderr, /\n\s+at /)
+    assert.deepEqual(world.query('SELECT * FROM cache_record'), [])
+    assert.deepEqual(world.query('SELECT * FROM leases'), [])
+    assert.deepEqual(await readdir(join(world.root, 'copies')), [])
+    await world.dsc('cleanup', '--abandoned-after', '0s')
+    assert.deepEqual(world.query('SELECT * FROM copies'), [])
+    assert.deepEqual(await readdir(join(world.root, 'staging')), [])
+  })
+}
+
+test('an object replaced between two parts is noticed, and the next prepare stages the new version', async (context) => {
+  const world = await makeWorld(context, {
+    server,
+    stage,
+    datasets: { data: s3Dataset(bucket, 'changing/', proxy.endpoint) },
+  })
+  await server.putObject(bucket, 'changing/large.bin', large)
+  const newer = Buffer.alloc(LARGE_BYTES, 'another version ')
+  let parts = 0
+  proxy.setRules([])
+  proxy.onRequest(async (line) => {
+    if (/GET .*changing\/large\.bin/.test(line) && ++parts === 2) {
+      await server.putObject(bucket, 'changing/large.bin', newer)
+    }
+  })
+  const failed = await world.dsc('prepare', 'data', '--task', 'a')
+  assert.equal(failed.code, 16, failed.stderr)
+  assert.match(failed.stderr, /large\.bin/)
+  const next = await world.dsc('prepare', 'data', '--task', 'a')
+  assert.equal(next.code, 0, next.stderr)
+  assert.ok((await readFile(join(next.stdout.trimEnd(), 'large.bin'))).equals(newer))
+})
+
+test('verify finds one flipped byte and one missing file, and --repair fetches only those', async (context) => {
+  const world = await makeWorld(context, {
+    server,
+    stage,
+    datasets: { data: s3Dataset(bucket, 'data/', proxy.endpoint) },
+  })
+  proxy.setRules([])
+  const path = (await world.dsc('prepare', 'data', '--task', 'a')).stdout.trimEnd()
+  assert.equal((await world.dsc('verify')).code, 0)
+  const damaged = Buffer.from(large)
+  damaged[LARGE_BYTES - 10]! ^= 1
+  await chmod(join(path, 'large.bin'), 0o644)
+  await writeFile(join(path, 'large.bin'), damaged)
+  await rm(join(path, '2.txt'))
+  const found = await world.dsc('verify', 'data', '--json')
+  assert.equal(found.code, 20)
+  assert.deepEqual(
+    JSON.parse(found.stdout)[0]
+      .damages.map(({ path, problem }: { path: string; problem: string }) => [path, problem])
+      .toSorted(),
+    [
+      ['2.txt', 'missing'],
+      ['large.bin', 'content'],
+    ],
+  )
+  proxy.forget()
+  const repaired = await world.dsc('verify', 'data', '--repair')
+  assert.equal(repaired.code, 0, repaired.stderr)
+  assert.ok((await readFile(join(path, 'large.bin'))).equals(large))
+  assert.equal(await readFile(join(path, '2.txt'), 'utf8'), 'two')
+  assert.equal(proxy.count(/GET .*1\.txt/), 0)
+  assert.ok(proxy.sentBytes < LARGE_BYTES / 2, `only the wrong part is fetched, not ${proxy.sentBytes} bytes`)
+  assert.equal((await world.dsc('verify')).code, 0)
+})

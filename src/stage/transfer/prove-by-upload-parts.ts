@@ -1,0 +1,32 @@
+import { open } from 'node:fs/promises'
+import type { VerifiedBy } from '../../model/manifest.js'
+import { digestRange } from '../digest/digest-range.js'
+import type { ObjectFacts } from '../plan/object-facts.js'
+import { planParts } from '../plan/plan-parts.js'
+import { planProof } from '../plan/plan-proof.js'
+import { proveParts } from './prove-parts.js'
+import { formatDigest, type TransferObject } from './transfer.js'
+
+/** Proves a file that was fetched in one piece but uploaded in several, by reading it upload part by upload part. */
+export async function proveByUploadParts(
+  object: TransferObject,
+  facts: ObjectFacts,
+  signal: AbortSignal,
+): Promise<VerifiedBy> {
+  const partBytes = facts.uploadPartBytes ?? object.sizeBytes
+  const proof = planProof({ ...object, partBytes, facts })
+  const parts = planParts(object.sizeBytes, partBytes)
+  const finished: { readonly digest: string; readonly proof: null }[] = []
+  if (proof.kind === 'digest-of-digests') {
+    const file = await open(object.path, 'r')
+    try {
+      for (const part of parts) {
+        const digest = await digestRange(file, part, { algorithm: proof.algorithm, signal })
+        finished.push({ digest: formatDigest(proof.algorithm, digest), proof: null })
+      }
+    } finally {
+      await file.close()
+    }
+  }
+  return proveParts({ key: object.key, path: object.path, proof, parts, finished, signal })
+}

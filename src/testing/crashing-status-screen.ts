@@ -1,0 +1,39 @@
+// A program for the terminal test: a status screen that breaks after its first reading. argv[2] says how:
+// `component`: the second reading makes a component throw; `timer`: something outside of React throws.
+import { showStatusScreen } from '../tui/start.js'
+import { exampleStatus } from './example-status.js'
+
+const how = process.argv[2]
+const FIRST_SCREEN_MS = 1500
+let readings = 0
+if (how === 'timer') {
+  setTimeout(() => {
+    throw new Error('a timer threw')
+  }, FIRST_SCREEN_MS)
+}
+await showStatusScreen({
+  reader: {
+    async read() {
+      readings += 1
+      const status = exampleStatus(5)
+      if (readings === 1 || how !== 'component') return status
+      return {
+        ...status,
+        get nodes(): never {
+          throw new Error('a component threw')
+        },
+      }
+    },
+  },
+  readHistory: async () => [],
+  actions: {
+    lock: async () => {},
+    unlock: async () => {},
+    evict: async () => {},
+    prepare: async () => {},
+  },
+  environment: process.env,
+  nowMs: Date.now,
+  intervalMs: FIRST_SCREEN_MS,
+  signal: new AbortController().signal,
+})

@@ -1,0 +1,103 @@
+import type { CopyUse } from '../model/copy.js'
+import type { Lease } from '../model/lease.js'
+import { composeStatus, type StatusSnapshot } from '../stage/plan/compose-status.js'
+import { exampleCopy, NOW_MS } from './example-copies.js'
+import { exampleReady } from './example-record.js'
+
+const GIB = 1024 ** 3
+
+/** A snapshot that is always the same: copies over two nodes, leases, locks, two downloads, four events. */
+export function exampleStatus(
+  copyCount: number,
+  changes: { nowMs?: number; writtenBytes?: number } = {},
+): StatusSnapshot {
+  const nowMs = changes.nowMs ?? NOW_MS
+  const nodes = ['gpu-01', 'gpu-02']
+  const leases: Lease[] = []
+  const copies = Array.from({ length: copyCount }, (_, at): CopyUse => {
+    const node = nodes[at % 2]!
+    const referenceCount = at % 3 === 0 ? 1 + (at % 4) : 0
+    for (let holder = 0; holder < referenceCount; holder += 1) {
+      leases.push({
+        leaseId: `lease-${at}-${holder}`,
+        copyId: `copy-${at}`,
+        purpose: 'use',
+        task: `job-${4700 + at + holder}`,
+        holder: holder === 0 ? { kind: 'slurm', jobId: String(4700 + at) } : { kind: 'ttl' },
+        createdAtMs: NOW_MS - 3_600_000,
+        renewedAtMs: NOW_MS - 60_000,
+        expiresAtMs: holder === 0 ? null : NOW_MS + 7_200_000,
+      })
+    }
+    return {
+      ...exampleReady(at, node, NOW_MS),
+      lock: at % 10 === 3 ? { by: 'ops', reason: 'benchmark of the week', atMs: NOW_MS - 86_400_000 } : null,
+      referenceCount,
+      isBeingStaged: false,
+    }
+  })
+  copies.push(exampleStaging('webdata', 'gpu-01', changes.writtenBytes ?? 8 * GIB))
+  leases.push(stageLease('webdata'))
+  const event = (sequence: number, kind: 'staged' | 'evicted' | 'refused' | 'locked', reason: string) => ({
+    sequence,
+    atMs: NOW_MS - (10 - sequence) * 60_000,
+    kind,
+    node: 'gpu-01',
+    dataset: kind === 'refused' ? 'laion-huge' : 'dataset-0001',
+    copyId: kind === 'refused' ? null : 'copy-0',
+    task: kind === 'locked' ? null : 'job-4711',
+    reason,
+    detail: {},
+  })
+  return composeStatus({
+    takenAtMs: nowMs,
+    recordLocation: 'sqlite:///var/lib/dsc/record.db',
+    nodes: nodes.map((node) => ({
+      node,
+      cacheRoot: '/nvme/dsc',
+      policy: { maxDatasets: 40, maxPercent: 80, minFreeBytes: 50 * GIB },
+      disk: { capacityBytes: 1000 * GIB, freeBytes: 180 * GIB, inodesTotal: 1000, inodesFree: 800 },
+      seenAtMs: NOW_MS - 2_000,
+    })),
+    copies,
+    chargedCopies: copies,
+    leases,
+    events: [
+      event(4, 'refused', 'needs 2.1 TiB, has 180 GiB free and 96 GiB evictable; 12 leases hold the rest'),
+      event(3, 'locked', 'ops: benchmark of the week'),
+      event(2, 'evicted', 'least recently used, to make room for 12 GiB'),
+      event(1, 'staged', 'fetched 3 files, 9000000 bytes'),
+    ],
+  })
+}
+
+function exampleStaging(dataset: string, node: string, writtenBytes: number): CopyUse {
+  return exampleCopy(dataset, {
+    copyId: `copy-${dataset}`,
+    node,
+    state: 'staging',
+    version: 'f'.repeat(64),
+    chargedBytes: 20 * GIB,
+    writtenBytes,
+    files: 120_000,
+    referenceCount: 1,
+    isBeingStaged: true,
+    lastTask: 'job-4800',
+    lastUsedAtMs: NOW_MS - 90_000,
+    createdAtMs: NOW_MS - 90_000,
+    readyAtMs: null,
+  })
+}
+
+function stageLease(dataset: string): Lease {
+  return {
+    leaseId: `stage-${dataset}`,
+    copyId: `copy-${dataset}`,
+    purpose: 'stage',
+    task: 'job-4800',
+    holder: { kind: 'process', host: 'gpu-01', pid: 4711, startTicks: '1', bootId: 'b', pidNamespace: 'n' },
+    createdAtMs: NOW_MS - 90_000,
+    renewedAtMs: NOW_MS,
+    expiresAtMs: NOW_MS + 120_000,
+  }
+}

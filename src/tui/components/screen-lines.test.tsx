@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { renderToString } from 'ink'
+import { NOW_MS } from '../../testing/example-copies.js'
+import { exampleStatus } from '../../testing/example-status.js'
+import { UNICODE_GLYPHS } from '../view/glyphs.js'
+import { drawScreen } from '../view/screen.js'
+import { FIRST_SCREEN } from '../view/screen-state.js'
+import { selectRows } from '../view/select-rows.js'
+import { lineText } from '../view/styled-line.js'
+import { ScreenLines } from './screen-lines.js'
+
+test('ink draws the lines of the view unchanged: nothing wraps, nothing is cut', () => {
+  for (const [columns, rows] of [
+    [80, 24],
+    [200, 60],
+  ] as const) {
+    const snapshot = exampleStatus(60)
+    const lines = drawScreen({
+      snapshot,
+      problem: undefined,
+      state: FIRST_SCREEN,
+      rows: selectRows(snapshot, 'copies', '', 'name'),
+      copyHistory: snapshot.events,
+      size: { columns, rows },
+      context: { nowMs: NOW_MS, utcOffsetMinutes: 0, glyphs: UNICODE_GLYPHS, history: new Map() },
+    })
+    const drawn = renderToString(<ScreenLines lines={lines} isColoured={false} />, { columns })
+    assert.deepEqual(
+      drawn.split('\n').map((line) => line.trimEnd()),
+      lines.map((line) => lineText(line).trimEnd()),
+    )
+  }
+})

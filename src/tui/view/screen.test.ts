@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { test } from 'node:test'
+import type { StatusSnapshot } from '../../stage/plan/compose-status.js'
+import { NOW_MS } from '../../testing/example-copies.js'
+import { exampleStatus } from '../../testing/example-status.js'
+import { ASCII_GLYPHS, UNICODE_GLYPHS } from './glyphs.js'
+import { drawScreen, type ScreenInput } from './screen.js'
+import { FIRST_SCREEN, type ScreenState } from './screen-state.js'
+import { selectRows } from './select-rows.js'
+import { lineText } from './styled-line.js'
+import { cellWidth } from './text-cells.js'
+import { noteProgress } from './transfer-rates.js'
+
+const GIB = 1024 ** 3
+const DETAIL: ScreenState = {
+  ...FIRST_SCREEN,
+  detailCopyId: 'copy-3',
+  mode: { kind: 'detail', copyId: 'copy-3', scroll: 0 },
+}
+
+function draw(
+  columns: number,
+  rows: number,
+  changes: Partial<ScreenInput> & { state?: ScreenState; snapshot?: StatusSnapshot | undefined } = {},
+): readonly string[] {
+  const snapshot = 'snapshot' in changes ? changes.snapshot : exampleStatus(60)
+  const state = changes.state ?? FIRST_SCREEN
+  const earlier = exampleStatus(60, { nowMs: NOW_MS - 4_000, writtenBytes: 7.5 * GIB })
+  const history = noteProgress(noteProgress(new Map(), earlier), exampleStatus(60))
+  return drawScreen({
+    problem: undefined,
+    copyHistory: exampleStatus(60).events.filter((event) => event.copyId === 'copy-0'),
+    context: { nowMs: NOW_MS, utcOffsetMinutes: 0, glyphs: UNICODE_GLYPHS, history },
+    ...changes,
+    snapshot,
+    state,
+    rows: selectRows(snapshot, state.tab, state.filter, state.sort),
+    size: { columns, rows },
+  }).map(lineText)
+}
+
+/** Compares with src/tui/view/golden/<name>.txt; `UPDATE_GOLDEN=1` writes it, to be looked at in the diff. */
+function compareGolden(name: string, lines: readonly string[]): void {
+  const file = new URL(`../../../src/tui/view/golden/${name}.txt`, import.meta.url)
+  const text = `${lines.map((line) => line.trimEnd()).join('\n')}\n`
+  if (process.env.UPDATE_GOLDEN === '1') writeFileSync(file, text)
+  assert.equal(text, readFileSync(file, 'utf8'))
+}
+
+test('the first screen at 80x24 shows nodes, the download and copies', () => {
+  compareGolden('copies-80x24', draw(80, 24))
+})
+
+test('the first screen at 200x60 adds the copy under the cursor and the latest events', () => {
+  compareGolden('copies-200x60', draw(200, 60))
+})
+
+test('looking inside a copy at 80x24 shows what keeps it, its leases and its history', () => {
+  compareGolden('inside-80x24', draw(80, 24, { state: DETAIL }))
+})
+
+for (const tab of ['leases', 'transfers', 'events', 'nodes'] as const) {
+  test(`the ${tab} at 80x24`, () => {
+    compareGolden(`${tab}-80x24`, draw(80, 24, { state: { ...FIRST_SCREEN, tab } }))
+  })
+}
+
+test('the help at 80x24', () => {
+  compareGolden('help-80x24', draw(80, 24, { state: { ...FIRST_SCREEN, mode: { kind: 'help', scroll: 0 } } }))
+})
+
+test('a terminal without UTF-8 gets ASCII only', () => {
+  const context = { nowMs: NOW_MS, utcOffsetMinutes: 0, glyphs: ASCII_GLYPHS, history: new Map() }
+  for (const line of draw(80, 24, { context })) assert.match(line, /^[\x20-\x7e]*$/)
+})
+
+test('every line is exactly as wide as the terminal, and there are exactly as many as it has rows', () => {
+  for (const [columns, rows] of [
+    [1, 1],
+    [10, 3],
+    [40, 10],
+    [79, 15],
+    [80, 24],
+    [81, 33],
+    [149, 50],
+    [150, 50],
+    [300, 100],
+  ] as const) {
+    for (const state of [FIRST_SCREEN, DETAIL, { ...FIRST_SCREEN, tab: 'events' as const, filter: 'job' }]) {
+      const lines = draw(columns, rows, { state })
+      assert.equal(lines.length, rows)
+      for (const line of lines) assert.equal(cellWidth(line), columns, `${columns}x${rows}: ${line}`)
+    }
+  }
+})
+
+test('the text of a task cannot move the cursor or break the columns', () => {
+  const status = exampleStatus(3)
+  const [first, ...others] = status.copies
+  const hostile = { ...first!, lastTask: '\x1b[2J\r\n\u202eevil 日本語 e\u0301' }
+  const lines = draw(120, 24, { snapshot: { ...status, copies: [hostile, ...others] } })
+  for (const line of lines) {
+    assert.equal(cellWidth(line), 120)
+    assert.doesNotMatch(line, /\p{Cc}|\u202e/u)
+  }
+})
+
+test('the cursor is in sight at both ends of the list, at every size', () => {
+  for (const rows of [6, 12, 16, 24, 32, 60]) {
+    for (const columns of [80, 200]) {
+      const bottom = { key: 'copy-webdata', index: 60, windowRow: rows }
+      const state = { ...FIRST_SCREEN, positions: { ...FIRST_SCREEN.positions, copies: bottom } }
+      assert.match(draw(columns, rows, { state }).join('\n'), /▶ webdata/, `${columns}x${rows}`)
+      assert.match(draw(columns, rows).join('\n'), /▶ dataset-0001/, `${columns}x${rows}`)
+    }
+  }
+})
+
+test('a long outcome of an action is shown whole, over the end of the list', () => {
+  const text = `${'nothing was evicted because '.repeat(6)}the end`
+  const state = { ...FIRST_SCREEN, message: { text, isError: true } }
+  const lines = draw(80, 24, { state })
+  assert.equal(lines.length, 24)
+  assert.match(lines.at(-1)!, /the end/)
+})
+
+test('a record that cannot be read is said in the title, above what was known last', () => {
+  const lines = draw(80, 24, { problem: { message: 'disk I/O error', sinceMs: NOW_MS - 5_000 } })
+  assert.match(lines[0]!, /unreachable for 5s, retrying: disk I\/O error/)
+  assert.match(lines.join('\n'), /dataset-0001/)
+})
+
+test('before the first reading the screen says so instead of showing an empty cache', () => {
+  const lines = draw(80, 24, { snapshot: undefined })
+  assert.match(lines[0]!, /reading the record/)
+  assert.doesNotMatch(lines.join('\n'), /No copies/)
+})
+
+test('a copy that went away while it is looked into is said to be gone', () => {
+  const state: ScreenState = { ...DETAIL, detailCopyId: 'copy-gone' }
+  assert.match(draw(80, 24, { state }).join('\n'), /This copy is gone/)
+})
+
+test('more nodes than fit are counted, the fullest first', () => {
+  const status = exampleStatus(4)
+  const nodes = Array.from({ length: 30 }, (_, at) => {
+    const node = status.nodes[0]!
+    return {
+      ...node,
+      node: `n${at}`,
+      usage: { ...node.usage, datasets: { used: at, allowed: 40 }, bytes: { used: 0, allowed: 1 } },
+    }
+  })
+  const text = draw(80, 24, { snapshot: { ...status, nodes } }).join('\n')
+  assert.match(text, /n29 .*\n.*n28 .*\n.*28 nodes more/)
+})
