@@ -6,13 +6,12 @@ import { createReporter } from './cli/reporter.js'
 import { showFailure } from './cli/show-failure.js'
 import type { Config, RecordLocation } from './config/config.js'
 import type { Overrides } from './config/resolve-settings.js'
-import { DscError } from './failure/dsc-error.js'
-import { redactUrl } from './failure/redact.js'
 import { type Dataset, parseSourceUrl } from './model/dataset.js'
 import { writeAll } from './platform/standard-streams.js'
 import type { RecordStore } from './records/record-store.js'
+import type { SqlDatabase } from './records/sql-database.js'
 import type { Cache } from './stage/cache.js'
-import type { Source } from './stage/source.js'
+import type { Source, StagingPlan } from './stage/source.js'
 
 /** Runs `dsc` with this process's arguments and sets its exit code. The only place that names concrete adapters. */
 export async function main(): Promise<void> {
@@ -44,12 +43,18 @@ export async function main(): Promise<void> {
     signal: stop.signal,
     commandWords: all.slice(separator + 1),
     environment: process.env,
-    nowMs: Date.now,
+    // Once the record is open its clock counts: on a cluster all nodes share it.
+    nowMs: () => opened[0]?.nowMs() ?? Date.now(),
     config,
     openRecord,
     reopenRecord: async () => openRecordAt((await config()).record),
     openCache: once(async () => openCache(await config(), await openRecord())),
     openSource,
+    openDatabase: async (raw) => {
+      const { resolveRecord } = await import('./config/resolve-path.js')
+      const base = { folder: process.cwd(), homeDirectory: homedir() }
+      return openDatabaseAt(resolveRecord(raw, base, 'argument'))
+    },
   }
   try {
     await runProgram(argv, context, readVersion())
@@ -65,13 +70,8 @@ export async function main(): Promise<void> {
 
 async function openRecordAt(location: RecordLocation): Promise<RecordStore> {
   if (location.kind === 'postgres') {
-    throw new DscError(
-      'RECORD_UNAVAILABLE',
-      `${redactUrl(location.url)}: this version keeps the record in SQLite only`,
-      {
-        hint: 'record: sqlite:///var/lib/dsc/record.db',
-      },
-    )
+    const { openPostgresRecord } = await import('./records/postgres/record-store.js')
+    return openPostgresRecord(location.url)
   }
   const [{ openSqliteRecord }, { requireLocalFileSystem }] = await Promise.all([
     import('./records/sqlite/record-store.js'),
@@ -79,6 +79,16 @@ async function openRecordAt(location: RecordLocation): Promise<RecordStore> {
   ])
   await requireLocalFileSystem(location.path)
   return openSqliteRecord(location.path)
+}
+
+/** The engine under a record, for moving whole records. */
+async function openDatabaseAt(location: RecordLocation): Promise<SqlDatabase> {
+  if (location.kind === 'postgres') {
+    return (await import('./records/postgres/postgres-database.js')).openPostgresDatabase(location.url)
+  }
+  const { requireLocalFileSystem } = await import('./records/sqlite/require-local-file-system.js')
+  await requireLocalFileSystem(location.path)
+  return (await import('./records/sqlite/sqlite-database.js')).openSqliteDatabase(location.path)
 }
 
 async function openCache(config: Config, record: RecordStore): Promise<Cache> {
@@ -91,8 +101,11 @@ async function openCache(config: Config, record: RecordStore): Promise<Cache> {
     node: config.node,
     root,
     policy,
-    nowMs: Date.now,
+    nowMs: () => record.nowMs(),
     openSource,
+    ...(config.record.kind === 'postgres'
+      ? { openStagingSource: (dataset, plan) => openStagingSource(config, record, dataset, plan) }
+      : {}),
     measureDisk: async () => (await import('./platform/disk-usage.js')).readDiskUsage(root),
     listSlurmJobs: async () => (await import('./stage/slurm-queue.js')).listSlurmJobs(),
     transfer: {
@@ -106,7 +119,7 @@ async function openCache(config: Config, record: RecordStore): Promise<Cache> {
 }
 
 async function hasReadyCopies(record: RecordStore, node: string): Promise<boolean> {
-  return (await record.listCopies({ node, states: ['ready'] }, Date.now())).length > 0
+  return (await record.listCopies({ node, states: ['ready'] }, record.nowMs())).length > 0
 }
 
 async function openSource(dataset: Dataset): Promise<Source> {
@@ -114,6 +127,19 @@ async function openSource(dataset: Dataset): Promise<Source> {
     return (await import('./stage/sources/file/file-source.js')).openFileSource(dataset)
   }
   return (await import('./stage/sources/s3/s3-source.js')).openS3Source(dataset)
+}
+
+/** On a cluster a dataset is staged from other nodes where they have it. */
+async function openStagingSource(config: Config, record: RecordStore, dataset: Dataset, plan: StagingPlan) {
+  const { openPeerSource } = await import('./stage/sources/peer/peer-source.js')
+  const { trashDirectory } = await import('./stage/cache-layout.js')
+  const { readAgentAccess } = await import('./agent/agent-access.js')
+  return openPeerSource({
+    ...{ dataset, plan, record, node: config.node },
+    access: await readAgentAccess(config),
+    scratch: trashDirectory(config.cache.root),
+    openOrigin: () => openSource(dataset),
+  })
 }
 
 /** Remembers the first promise: every part of a command sees the same thing. */

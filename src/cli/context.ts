@@ -2,6 +2,7 @@ import type { Config } from '../config/config.js'
 import type { Overrides } from '../config/resolve-settings.js'
 import type { Dataset } from '../model/dataset.js'
 import type { RecordStore } from '../records/record-store.js'
+import type { SqlDatabase } from '../records/sql-database.js'
 import type { Cache } from '../stage/cache.js'
 import type { Source } from '../stage/source.js'
 import type { Reporter } from './reporter.js'
@@ -29,4 +30,6 @@ export interface CliContext {
   readonly openCache: () => Promise<Cache>
   /** Opens the source of a dataset; the caller closes it. */
   readonly openSource: (dataset: Dataset) => Promise<Source>
+  /** Opens the engine of the record that `raw` names, as in `record:`; the caller closes it. */
+  readonly openDatabase: (raw: string) => Promise<SqlDatabase>
 }

@@ -66,6 +66,16 @@ const VERBS: readonly Verb[] = [
     load: async () => (await import('./commands/adopt.js')).adoptCommand,
   },
   {
+    name: 'agent',
+    summary: 'serve the copies of this node to other nodes, until stopped',
+    load: async () => (await import('./commands/agent.js')).agentCommand,
+  },
+  {
+    name: 'record',
+    summary: 'move the record to another database',
+    load: async () => (await import('./commands/record.js')).recordCommand,
+  },
+  {
     name: 'config',
     summary: 'show every effective setting and where it came from',
     load: async () => (await import('./commands/config.js')).configCommand,

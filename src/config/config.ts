@@ -24,7 +24,15 @@ export interface Config {
   readonly cache: { readonly root: string; readonly policy: CachePolicy }
   /** Datasets of the file, by name in the order of the file; the record may hold more. */
   readonly datasets: readonly Dataset[]
-  readonly agent: { readonly listen: ListenAddress; readonly tokenFile?: string }
+  readonly agent: {
+    readonly listen: ListenAddress
+    readonly tokenFile?: string
+    /** URL without final slash that other nodes reach this agent at; absent = made of `listen`. */
+    readonly advertise?: string
+    readonly tls?: { readonly certFile: string; readonly keyFile: string; readonly caFile?: string }
+    /** Copies of a node that was silent for so long leave the record, ms; absent = never. */
+    readonly forgetNodesAfterMs?: number
+  }
   readonly stage: {
     /** Most requests in flight for one download, 1–1024; absent = chosen from the CPU count. */
     readonly concurrency?: number

@@ -66,7 +66,7 @@ export function resolveSettings(from: Surroundings): Config {
   const cacheRoot = root ? resolvePath(root.value, root.base) : join(from.cacheHome, 'dsc')
   const record = choose('record', settings.record)
   for (const key of POLICY_KEYS) noteOrigin(`cache.${key}`)
-  for (const key of ['agent.listen', 'agent.tokenFile']) noteOrigin(key)
+  for (const key of AGENT_KEYS) noteOrigin(key)
   for (const key of ['stage.concurrency', 'stage.stallTimeout', 'stage.bandwidthLimit']) noteOrigin(key)
   for (const key of Object.keys(lines)) if (/^datasets\.[^.]/.test(key)) noteOrigin(key)
 
@@ -86,6 +86,15 @@ export function resolveSettings(from: Surroundings): Config {
     agent: {
       listen: agent?.listen ?? DEFAULT_LISTEN,
       ...(agent?.tokenFile !== undefined && { tokenFile: resolvePath(agent.tokenFile, base) }),
+      ...(agent?.advertise !== undefined && { advertise: agent.advertise.replace(/\/+$/, '') }),
+      ...(agent?.tls !== undefined && {
+        tls: {
+          certFile: resolvePath(agent.tls.certFile, base),
+          keyFile: resolvePath(agent.tls.keyFile, base),
+          ...(agent.tls.caFile !== undefined && { caFile: resolvePath(agent.tls.caFile, base) }),
+        },
+      }),
+      ...(agent?.forgetNodesAfter !== undefined && { forgetNodesAfterMs: agent.forgetNodesAfter }),
     },
     stage: {
       ...(stage?.concurrency !== undefined && { concurrency: stage.concurrency }),
@@ -95,6 +104,14 @@ export function resolveSettings(from: Surroundings): Config {
     origins,
   })
 }
+
+const AGENT_KEYS = [
+  'agent.listen',
+  'agent.tokenFile',
+  'agent.advertise',
+  'agent.tls',
+  'agent.forgetNodesAfter',
+]
 
 const POLICY_KEYS = ['maxDatasets', 'maxPercent', 'minFree', 'lowWaterPercent'] as const
 

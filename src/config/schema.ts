@@ -129,6 +129,21 @@ const agent = z.strictObject({
       'File that holds the token shared by all agents; needed to listen beyond loopback. Default: none.',
     )
     .optional(),
+  advertise: z
+    .url({ protocol: /^https?$/, error: 'a URL such as http://gpu-07:7070' })
+    .describe('URL that other nodes reach this agent at. Default: from listen, or the host name.')
+    .optional(),
+  tls: z
+    .strictObject({
+      certFile: text('a file').describe('Certificate of this agent, PEM.'),
+      keyFile: text('a file').describe('Its private key, PEM.'),
+      caFile: text('a file').describe('Certificates that sign those of all agents, PEM.').optional(),
+    })
+    .describe('Encrypts what agents send each other. Default: none.')
+    .optional(),
+  forgetNodesAfter: duration
+    .describe('Copies of a node that nobody has heard of for so long leave the record (30d). Default: never.')
+    .optional(),
 })
 
 const stage = z.strictObject({

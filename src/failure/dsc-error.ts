@@ -116,6 +116,37 @@ export const FAILURES = {
     isRetryable: false,
     meaning: 'the dataset still has copies',
   },
+  RECORD_NOT_EMPTY: {
+    exitCode: 60,
+    httpStatus: 409,
+    isRetryable: false,
+    meaning: 'the record to move into is not empty',
+  },
+  AGENT_UNREACHABLE: {
+    exitCode: 61,
+    httpStatus: 502,
+    isRetryable: true,
+    meaning: 'the agent of a node does not answer',
+  },
+  AGENT_REFUSED: {
+    exitCode: 62,
+    httpStatus: 401,
+    isRetryable: false,
+    meaning: 'an agent does not accept the token',
+  },
+  AGENT_UNSAFE: {
+    exitCode: 63,
+    httpStatus: 400,
+    isRetryable: false,
+    meaning: 'an agent would listen without protection',
+  },
+  NODES_FAILED: { exitCode: 64, httpStatus: 502, isRetryable: true, meaning: 'some of several nodes failed' },
+  STRIPE_BROKEN: {
+    exitCode: 65,
+    httpStatus: 409,
+    isRetryable: false,
+    meaning: 'a node of the stripe is gone',
+  },
   PEER_LOST: { exitCode: 40, httpStatus: 502, isRetryable: false, meaning: 'a rank of the exchange is gone' },
   EXCHANGE_MISMATCH: { exitCode: 41, httpStatus: 409, isRetryable: false, meaning: 'ranks disagree' },
   FEED_STATE_MISMATCH: {

@@ -45,6 +45,16 @@ export interface Copy {
   readonly lastUsedAtMs: number
   readonly createdAtMs: number
   readonly readyAtMs: number | null
+  /** Absent: the copy has every object of the version. */
+  readonly stripe?: Stripe
+}
+
+/** The part of a version that a copy has: object i, in the order of keys, where i mod `nodes.length` is `index`. */
+export interface Stripe {
+  /** From 0. */
+  readonly index: number
+  /** The nodes of all stripes, in order; 1 to 1000. */
+  readonly nodes: readonly string[]
 }
 
 /** A copy with what keeps it: how an eviction or a status sees it. */

@@ -20,6 +20,12 @@ export interface Dataset {
   readonly exclude: readonly string[]
 }
 
+/** Whether two definitions ask for the same objects; how their bytes are reached does not matter. */
+export function isSameDefinition(one: Dataset, other: Dataset): boolean {
+  const content = ({ source, include, exclude }: Dataset) => JSON.stringify([source, include, exclude])
+  return content(one) === content(other)
+}
+
 /** A source URL taken apart. An S3 prefix is empty or ends in `/`. */
 export type SourceUrl =
   | { readonly scheme: 's3'; readonly bucket: string; readonly prefix: string }

@@ -143,6 +143,30 @@ export async function forgetReady(
   return forgotten
 }
 
+export async function forgetWholeNode(
+  transaction: SqlTransaction,
+  node: string,
+  reason: string,
+  nowMs: number,
+): Promise<readonly Copy[]> {
+  const copies = (await transaction.all('SELECT * FROM copies WHERE node = ?', [node])).map(toCopy)
+  for (const copy of copies) {
+    await transaction.run('DELETE FROM copies WHERE copy_id = ?', [copy.copyId])
+    await writeEvent(transaction, {
+      atMs: nowMs,
+      kind: 'forgotten',
+      node,
+      dataset: copy.dataset,
+      copyId: copy.copyId,
+      task: null,
+      reason,
+      detail: { version: copy.version, path: copy.path },
+    })
+  }
+  await transaction.run('DELETE FROM nodes WHERE node = ?', [node])
+  return copies
+}
+
 function copyConditions(filter: CopyFilter): { where: string; parameters: readonly SqlValue[] } {
   const given: [string, readonly SqlValue[]][] = []
   if (filter.dataset !== undefined) given.push(['dataset = ?', [filter.dataset]])

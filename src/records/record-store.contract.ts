@@ -383,11 +383,33 @@ export function recordStoreContract(
     assert.equal(await record.forgetCopies([copy.copyId], 'files are gone', NOW_MS), 0)
   })
 
+  contract('forgets a node with its copies and their leases, and no other', async (record) => {
+    await stage(record, 'flowers', 'task-1')
+    await record.addAdopted(exampleCopy('birds', { node: 'other' }), NOW_MS)
+    const forgotten = await record.forgetNode(NODE, 'burnt', NOW_MS)
+    assert.deepEqual(
+      forgotten.map(({ dataset }) => dataset),
+      ['flowers'],
+    )
+    const left = await record.listCopies({}, NOW_MS)
+    assert.deepEqual(
+      left.map(({ node }) => node),
+      ['other'],
+    )
+    assert.deepEqual(await record.listLeases({}), [])
+  })
+
   contract('remembers nodes, and prunes history', async (record, second) => {
     const node = { node: NODE, cacheRoot: '/cache', policy: { maxDatasets: 2 }, disk: DISK, seenAtMs: NOW_MS }
     await record.saveNode(node)
     await record.saveNode({ ...node, seenAtMs: NOW_MS + 1 })
     assert.deepEqual(await second.listNodes(), [{ ...node, seenAtMs: NOW_MS + 1 }])
+    const agent = { url: 'http://10.0.0.7:7070', seenAtMs: NOW_MS }
+    await record.saveNode({ ...node, agent })
+    await record.saveNode(node)
+    assert.deepEqual(await second.listNodes(), [{ ...node, agent }], 'a command does not forget the agent')
+    await record.saveNode({ ...node, agent: null })
+    assert.deepEqual(await second.listNodes(), [node])
     await stage(record, 'flowers', 'task-1')
     assert.ok((await record.listEvents({ limit: 10 })).length > 0)
     await record.pruneEvents(NOW_MS + 1)

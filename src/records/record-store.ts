@@ -20,6 +20,20 @@ import type { EvictionPlan } from '../policy/plan-eviction.js'
 export interface RecordStore {
   /** Where the record is, without secrets: for messages. */
   readonly location: string
+  /**
+   * The clock of the record, Unix epoch in ms: what every `nowMs` below should be. On a cluster it is the
+   * database server's, so that leases mean the same on nodes whose clocks differ.
+   */
+  nowMs(): number
+  /**
+   * Waits until something may have changed: for a change of any copy's state, at most `atMostMs`, where the
+   * engine tells of changes; else `pollMs`. Never rejects; look again after it in any case.
+   */
+  waitForChange(wait: {
+    readonly pollMs: number
+    readonly atMostMs: number
+    readonly signal?: AbortSignal
+  }): Promise<void>
 
   saveDataset(dataset: Dataset, nowMs: number): Promise<void>
   findDataset(name: string): Promise<Dataset | undefined>
@@ -29,6 +43,11 @@ export interface RecordStore {
 
   saveNode(node: NodeEntry): Promise<void>
   listNodes(): Promise<readonly NodeEntry[]>
+  /**
+   * Forgets a node that will not come back: its copies with their leases, and itself. Nothing on its disk is
+   * touched. Returns the copies.
+   */
+  forgetNode(node: string, reason: string, nowMs: number): Promise<readonly Copy[]>
 
   /** Copies with their reference counts, ordered by dataset, node, creation. */
   listCopies(filter: CopyFilter, nowMs: number): Promise<readonly CopyUse[]>
@@ -195,6 +214,8 @@ export interface PublishedCopy {
   readonly stageLeaseId: string
   readonly directory: string
   readonly path: string
+  /** Where the bytes came from in the end; absent = as the staging began. */
+  readonly origin?: CopyOrigin
   readonly chargedBytes: number
   readonly chargedInodes: number
   readonly reason: string

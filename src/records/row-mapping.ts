@@ -1,7 +1,7 @@
-import type { Copy, CopyLock, CopyOrigin, CopyState, CopyUse } from '../model/copy.js'
+import type { Copy, CopyLock, CopyOrigin, CopyState, CopyUse, Stripe } from '../model/copy.js'
 import type { Dataset } from '../model/dataset.js'
 import type { Lease, LeaseHolder, LeasePurpose } from '../model/lease.js'
-import type { NodeEntry } from '../model/node.js'
+import type { NodeAgent, NodeEntry } from '../model/node.js'
 import type { CachePolicy, DiskUsage } from '../model/policy.js'
 import type { RecordEvent, RecordEventKind } from '../model/record-event.js'
 import type { SqlRow, SqlValue } from './sql-database.js'
@@ -14,6 +14,7 @@ export const COPY_USE_COLUMNS = `copies.*,
     AND (l.expires_at_ms IS NULL OR l.expires_at_ms > ?)) AS stagers`
 
 export function toCopy(row: SqlRow): Copy {
+  const stripe = json<Stripe | null>(row, 'stripe')
   return {
     copyId: text(row, 'copy_id'),
     dataset: text(row, 'dataset'),
@@ -34,6 +35,7 @@ export function toCopy(row: SqlRow): Copy {
     lastUsedAtMs: number(row, 'last_used_at_ms'),
     createdAtMs: number(row, 'created_at_ms'),
     readyAtMs: numberOrNull(row, 'ready_at_ms'),
+    ...(stripe && { stripe }),
   }
 }
 
@@ -48,7 +50,7 @@ export function toCopyUse(row: SqlRow): CopyUse {
 /** The columns of `copies`, in the order of `copyValues`. */
 export const COPY_COLUMNS =
   'copy_id, dataset, node, version, state, origin, source, directory, path, charged_bytes, charged_inodes, ' +
-  'written_bytes, files, content_bytes, lock_state, last_task, last_used_at_ms, created_at_ms, ready_at_ms'
+  'written_bytes, files, content_bytes, lock_state, last_task, last_used_at_ms, created_at_ms, ready_at_ms, stripe'
 
 export function copyValues(copy: Copy): readonly SqlValue[] {
   return [
@@ -71,6 +73,7 @@ export function copyValues(copy: Copy): readonly SqlValue[] {
     copy.lastUsedAtMs,
     copy.createdAtMs,
     copy.readyAtMs,
+    copy.stripe ? JSON.stringify(copy.stripe) : null,
   ]
 }
 
@@ -88,12 +91,14 @@ export function toLease(row: SqlRow): Lease {
 }
 
 export function toNode(row: SqlRow): NodeEntry {
+  const agent = json<NodeAgent | null>(row, 'agent')
   return {
     node: text(row, 'node'),
     cacheRoot: text(row, 'cache_root'),
     policy: json<CachePolicy>(row, 'policy'),
     disk: json<DiskUsage>(row, 'disk'),
     seenAtMs: number(row, 'seen_at_ms'),
+    ...(agent && { agent }),
   }
 }
 

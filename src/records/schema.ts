@@ -1,5 +1,7 @@
 /** What differs between the engines' dialects, filled into the one schema below. */
 export interface SchemaDialect {
+  /** Type of a text column that sorts by bytes. */
+  readonly text: string
   /** Type of a 64-bit integer column. */
   readonly integer: string
   /** Type and constraint of a key that counts up by itself. */
@@ -13,37 +15,37 @@ export interface SchemaDialect {
  * Never change one that was released; append. `cache_record` is the seed's cache record file.
  */
 export function schemaMigrations(dialect: SchemaDialect): readonly (readonly string[])[] {
-  const { integer } = dialect
+  const { integer, text } = dialect
   const first = [
     `CREATE TABLE datasets (
-      name TEXT PRIMARY KEY,
-      definition TEXT NOT NULL,
+      name ${text} PRIMARY KEY,
+      definition ${text} NOT NULL,
       updated_at_ms ${integer} NOT NULL
     )`,
     `CREATE TABLE nodes (
-      node TEXT PRIMARY KEY,
-      cache_root TEXT NOT NULL,
-      policy TEXT NOT NULL,
-      disk TEXT NOT NULL,
+      node ${text} PRIMARY KEY,
+      cache_root ${text} NOT NULL,
+      policy ${text} NOT NULL,
+      disk ${text} NOT NULL,
       seen_at_ms ${integer} NOT NULL
     )`,
     `CREATE TABLE copies (
-      copy_id TEXT PRIMARY KEY,
-      dataset TEXT NOT NULL,
-      node TEXT NOT NULL,
-      version TEXT,
-      state TEXT NOT NULL CHECK (state IN ('reserved', 'staging', 'ready', 'evicting')),
-      origin TEXT NOT NULL,
-      source TEXT,
-      directory TEXT NOT NULL,
-      path TEXT NOT NULL,
+      copy_id ${text} PRIMARY KEY,
+      dataset ${text} NOT NULL,
+      node ${text} NOT NULL,
+      version ${text},
+      state ${text} NOT NULL CHECK (state IN ('reserved', 'staging', 'ready', 'evicting')),
+      origin ${text} NOT NULL,
+      source ${text},
+      directory ${text} NOT NULL,
+      path ${text} NOT NULL,
       charged_bytes ${integer} NOT NULL CHECK (charged_bytes >= 0),
       charged_inodes ${integer} NOT NULL CHECK (charged_inodes >= 0),
       written_bytes ${integer} NOT NULL CHECK (written_bytes >= 0),
       files ${integer} NOT NULL,
       content_bytes ${integer} NOT NULL,
-      lock_state TEXT,
-      last_task TEXT,
+      lock_state ${text},
+      last_task ${text},
       last_used_at_ms ${integer} NOT NULL,
       created_at_ms ${integer} NOT NULL,
       ready_at_ms ${integer},
@@ -53,11 +55,11 @@ export function schemaMigrations(dialect: SchemaDialect): readonly (readonly str
     `CREATE UNIQUE INDEX one_ready ON copies (dataset, node, version) WHERE state = 'ready'`,
     `CREATE INDEX copies_by_node ON copies (node, dataset)`,
     `CREATE TABLE leases (
-      lease_id TEXT PRIMARY KEY,
-      copy_id TEXT NOT NULL REFERENCES copies (copy_id) ON DELETE CASCADE,
-      purpose TEXT NOT NULL CHECK (purpose IN ('use', 'stage', 'transfer')),
-      task TEXT NOT NULL,
-      holder TEXT NOT NULL,
+      lease_id ${text} PRIMARY KEY,
+      copy_id ${text} NOT NULL REFERENCES copies (copy_id) ON DELETE CASCADE,
+      purpose ${text} NOT NULL CHECK (purpose IN ('use', 'stage', 'transfer')),
+      task ${text} NOT NULL,
+      holder ${text} NOT NULL,
       created_at_ms ${integer} NOT NULL,
       renewed_at_ms ${integer} NOT NULL,
       expires_at_ms ${integer}
@@ -68,13 +70,13 @@ export function schemaMigrations(dialect: SchemaDialect): readonly (readonly str
     `CREATE TABLE events (
       sequence ${dialect.sequenceKey},
       at_ms ${integer} NOT NULL,
-      kind TEXT NOT NULL,
-      node TEXT NOT NULL,
-      dataset TEXT NOT NULL,
-      copy_id TEXT,
-      task TEXT,
-      reason TEXT NOT NULL,
-      detail TEXT NOT NULL
+      kind ${text} NOT NULL,
+      node ${text} NOT NULL,
+      dataset ${text} NOT NULL,
+      copy_id ${text},
+      task ${text},
+      reason ${text} NOT NULL,
+      detail ${text} NOT NULL
     )`,
     `CREATE INDEX events_by_dataset ON events (dataset, sequence)`,
     `CREATE INDEX events_by_copy ON events (copy_id, sequence)`,
@@ -87,5 +89,9 @@ export function schemaMigrations(dialect: SchemaDialect): readonly (readonly str
             AND (expires_at_ms IS NULL OR expires_at_ms > ${dialect.nowMs}))
       FROM copies WHERE state = 'ready'`,
   ]
-  return [first]
+  const cluster = [
+    `ALTER TABLE nodes ADD COLUMN agent ${text}`,
+    `ALTER TABLE copies ADD COLUMN stripe ${text}`,
+  ]
+  return [first, cluster]
 }

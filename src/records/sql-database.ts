@@ -27,5 +27,9 @@ export interface SqlDatabase {
   write<T>(durability: Durability, work: (transaction: SqlTransaction) => Promise<T>): Promise<T>
   /** Runs `work` on one unchanging snapshot. */
   read<T>(work: (transaction: SqlTransaction) => Promise<T>): Promise<T>
+  /** The clock that all users of the record share, Unix epoch in ms. */
+  nowMs(): number
+  /** Resolves at a change of any copy's state or after `timeoutMs`. Missing: the engine cannot tell of changes. */
+  waitForChange?(timeoutMs: number, signal?: AbortSignal): Promise<void>
   close(): Promise<void>
 }

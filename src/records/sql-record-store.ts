@@ -1,5 +1,13 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { writeEvent } from './event-writing.js'
-import { beginEvicting, changeLock, forgetReady, insertAdopted, selectCopyUses } from './evicting.js'
+import {
+  beginEvicting,
+  changeLock,
+  forgetReady,
+  forgetWholeNode,
+  insertAdopted,
+  selectCopyUses,
+} from './evicting.js'
 import {
   endDeadLeases,
   grantLease,
@@ -19,6 +27,11 @@ export function createSqlRecordStore(database: SqlDatabase): RecordStore {
   const { read, write } = database
   return {
     location: database.location,
+    nowMs: () => database.nowMs(),
+    waitForChange: async ({ pollMs, atMostMs, signal }) => {
+      if (database.waitForChange) return database.waitForChange(atMostMs, signal)
+      await sleep(pollMs, undefined, signal ? { signal } : {}).catch(() => {})
+    },
     saveDataset: (dataset, nowMs) =>
       write('durable', async (transaction) => {
         await transaction.run(
@@ -45,14 +58,24 @@ export function createSqlRecordStore(database: SqlDatabase): RecordStore {
     saveNode: (node) =>
       write('quick', async (transaction) => {
         await transaction.run(
-          `INSERT INTO nodes (node, cache_root, policy, disk, seen_at_ms) VALUES (?, ?, ?, ?, ?)
+          `INSERT INTO nodes (node, cache_root, policy, disk, seen_at_ms, agent) VALUES (?, ?, ?, ?, ?, ?)
             ON CONFLICT (node) DO UPDATE SET cache_root = excluded.cache_root, policy = excluded.policy,
-              disk = excluded.disk, seen_at_ms = excluded.seen_at_ms`,
-          [node.node, node.cacheRoot, JSON.stringify(node.policy), JSON.stringify(node.disk), node.seenAtMs],
+              disk = excluded.disk, seen_at_ms = excluded.seen_at_ms,
+              agent = coalesce(excluded.agent, nodes.agent)`,
+          [
+            node.node,
+            node.cacheRoot,
+            JSON.stringify(node.policy),
+            JSON.stringify(node.disk),
+            node.seenAtMs,
+            node.agent === undefined ? null : JSON.stringify(node.agent),
+          ],
         )
       }),
     listNodes: () =>
       read(async (transaction) => (await transaction.all('SELECT * FROM nodes ORDER BY node')).map(toNode)),
+    forgetNode: (node, reason, nowMs) =>
+      write('durable', (transaction) => forgetWholeNode(transaction, node, reason, nowMs)),
     listCopies: (filter, nowMs) => read((transaction) => selectCopyUses(transaction, filter, nowMs)),
     listLeases: (filter) => read((transaction) => selectLeases(transaction, filter)),
     leaseReady: (request, nowMs) =>

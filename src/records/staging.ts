@@ -121,7 +121,7 @@ export async function publishCopy(
   if (copy?.state !== 'staging') return false
   await transaction.run(
     `UPDATE copies SET state = 'ready', directory = ?, path = ?, charged_bytes = ?, charged_inodes = ?,
-      written_bytes = ?, last_used_at_ms = ?, ready_at_ms = ? WHERE copy_id = ?`,
+      written_bytes = ?, last_used_at_ms = ?, ready_at_ms = ?, origin = ? WHERE copy_id = ?`,
     [
       published.directory,
       published.path,
@@ -130,6 +130,7 @@ export async function publishCopy(
       published.chargedBytes,
       nowMs,
       nowMs,
+      published.origin ?? copy.origin,
       copy.copyId,
     ],
   )

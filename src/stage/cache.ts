@@ -1,7 +1,7 @@
 import type { Dataset } from '../model/dataset.js'
 import type { CachePolicy, DiskUsage } from '../model/policy.js'
 import type { RecordStore } from '../records/record-store.js'
-import type { Source } from './source.js'
+import type { Source, StagingPlan, StagingSource } from './source.js'
 
 /** One node's cache: what every use case of this folder works on. Whoever opened it closes its record. */
 export interface Cache {
@@ -12,6 +12,8 @@ export interface Cache {
   readonly policy: CachePolicy
   readonly nowMs: () => number
   readonly openSource: (dataset: Dataset) => Promise<Source>
+  /** Opens the source for a staging by way of other nodes; absent where the record is one machine's. */
+  readonly openStagingSource?: (dataset: Dataset, plan: StagingPlan) => Promise<StagingSource>
   readonly measureDisk: () => Promise<DiskUsage>
   /** Job ids that Slurm still knows, or undefined when that cannot be found out: then nothing is concluded. */
   readonly listSlurmJobs: () => Promise<ReadonlySet<string> | undefined>

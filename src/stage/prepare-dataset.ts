@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { DscError, FAILURES, type FailureCode } from '../failure/dsc-error.js'
 import type { Copy } from '../model/copy.js'
 import { type Dataset, parseSourceUrl } from '../model/dataset.js'
@@ -9,6 +8,7 @@ import type { Cache } from './cache.js'
 import { stagingDirectoryOf } from './cache-layout.js'
 import type { Downloaded } from './download-files.js'
 import { STAGE_LEASE_MS } from './keep-stage-lease.js'
+import type { Origins } from './source.js'
 import { interrupted, type StageOptions, type StageProgress, stageDataset } from './stage-dataset.js'
 import { isOfDefinition, takeReadyCopy } from './take-ready-copy.js'
 
@@ -19,6 +19,8 @@ export interface PrepareRequest {
   readonly isRefresh: boolean
   /** False: fail with STAGING_ELSEWHERE instead of waiting for another stager. */
   readonly mayWait: boolean
+  /** Nodes that stage the same dataset at this time, this one among them: each reads a share from the store. */
+  readonly sharedWith?: readonly string[]
 }
 
 export type PrepareProgress =
@@ -36,7 +38,7 @@ export interface Prepared {
   readonly leaseId: string
   /** Whether this call brought the copy here, instead of finding it or waiting for it. */
   readonly isStagedHere: boolean
-  readonly downloaded?: Downloaded
+  readonly downloaded?: Downloaded & { readonly origins?: Origins }
 }
 
 /**
@@ -58,7 +60,11 @@ export async function prepareDataset(
       case 'again':
         break
       case 'stage': {
-        const staged = await stageDataset(cache, request.dataset, joined, options)
+        const staged = await stageDataset(cache, request.dataset, joined, {
+          ...options,
+          isRefresh,
+          sharedWith: request.sharedWith ?? [],
+        })
         if (staged.outcome === 'lost') break
         const { copy, isNew, downloaded } = staged
         const leaseId = isNew ? joined.leaseId : await leaseAgain(cache, request, copy)
@@ -120,6 +126,8 @@ async function leaseAgain(cache: Cache, request: PrepareRequest, copy: Copy): Pr
 /** How often the record is asked: soon at first, because many stagings are short. */
 const FIRST_WAIT_MS = 20
 const LONGEST_WAIT_MS = 500
+/** Where the record tells of changes, it is asked only for progress, and lest a message was lost. */
+const LONGEST_QUIET_WAIT_MS = 2000
 
 type Waiting = Extract<Joined, { outcome: 'wait' }>
 
@@ -153,9 +161,12 @@ async function waitForStager(
       writtenBytes: copy.writtenBytes,
       totalBytes: copy.chargedBytes,
     })
-    try {
-      await sleep(waitMs, undefined, { signal: options.signal })
-    } catch {
+    await cache.record.waitForChange({
+      pollMs: waitMs,
+      atMostMs: LONGEST_QUIET_WAIT_MS,
+      signal: options.signal,
+    })
+    if (options.signal.aborted) {
       await cache.record.releaseUses({ leaseId: waiting.leaseId }, cache.nowMs())
       throw interrupted(options.signal)
     }

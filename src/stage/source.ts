@@ -59,3 +59,23 @@ export interface Source {
   openFetcher(options: { readonly connections: number }): Promise<Fetcher>
   close(): Promise<void>
 }
+
+/** A source that takes objects from other nodes where it can, and knows what came from where. */
+export interface StagingSource extends Source {
+  readonly describeOrigins: () => Origins
+}
+
+/** Bytes received, by where they came from. */
+export interface Origins {
+  readonly store: number
+  /** By node. */
+  readonly peers: Readonly<Record<string, number>>
+}
+
+/** How a dataset is about to be staged. */
+export interface StagingPlan {
+  /** The source may have changed: it must be listed, not a peer's copy. */
+  readonly isRefresh: boolean
+  /** Nodes that stage the same dataset at this time, this one among them; empty = alone. */
+  readonly sharedWith: readonly string[]
+}

@@ -16,6 +16,7 @@ import { type Listing, listIntoManifest } from './list-into-manifest.js'
 import { measureCopy } from './measure-copy.js'
 import { publishCopy } from './publish-copy.js'
 import { saveNode } from './save-node.js'
+import type { Origins } from './source.js'
 
 /** What a staging is doing, for those who watch. */
 export type StageProgress =
@@ -33,6 +34,8 @@ export type StageProgress =
 export interface StageOptions {
   readonly onProgress?: (progress: StageProgress) => void
   readonly signal: AbortSignal
+  readonly isRefresh?: boolean
+  readonly sharedWith?: readonly string[]
 }
 
 /** `lost`: another stager took over, look at the record again. */
@@ -41,7 +44,7 @@ export type Staged =
       readonly outcome: 'ready'
       readonly copy: Copy
       readonly isNew: boolean
-      readonly downloaded?: Downloaded
+      readonly downloaded?: Downloaded & { readonly origins?: Origins }
     }
   | { readonly outcome: 'lost' }
 
@@ -93,7 +96,9 @@ async function stage(
   }
   await saveNode(cache)
   await mkdir(copy.directory, { recursive: true })
-  const source = await cache.openSource(dataset)
+  const { isRefresh = false, sharedWith = [] } = options
+  const staging = await cache.openStagingSource?.(dataset, { isRefresh, sharedWith })
+  const source = staging ?? (await cache.openSource(dataset))
   try {
     const listing = await listIntoManifest({
       source,
@@ -131,7 +136,10 @@ async function stage(
     })
     onProgress?.({ step: 'publishing' })
     const final = await publish(cache, copy, listing)
-    return await markReady(cache, turn, final, describeDownload(downloaded), { ...downloaded }, downloaded)
+    const origins = staging?.describeOrigins()
+    const told = `${describeDownload(downloaded)}${describeOrigins(origins)}`
+    const detail = { ...downloaded, ...(origins ? { origins } : {}) }
+    return await markReady(cache, turn, final, told, detail, detail)
   } finally {
     await source.close()
   }
@@ -152,7 +160,7 @@ async function markReady(
   directory: string,
   reason: string,
   detail: Readonly<Record<string, unknown>>,
-  downloaded?: Downloaded,
+  downloaded?: Downloaded & { readonly origins?: Origins },
 ): Promise<Staged> {
   const measured = await measureCopy(directory)
   const path = filesDirectory(directory)
@@ -162,6 +170,7 @@ async function markReady(
       stageLeaseId: turn.stageLeaseId,
       directory,
       path,
+      ...(isFromPeers(downloaded?.origins) ? { origin: 'peer' as const } : {}),
       chargedBytes: measured.diskBytes,
       chargedInodes: measured.inodes,
       reason,
@@ -206,6 +215,19 @@ async function endFailedStaging(
     },
     cache.nowMs(),
   )
+}
+
+/** Most of the bytes count. */
+function isFromPeers(origins: Origins | undefined): boolean {
+  if (origins === undefined) return false
+  const fromPeers = Object.values(origins.peers).reduce((sum, bytes) => sum + bytes, 0)
+  return fromPeers > origins.store
+}
+
+function describeOrigins(origins: Origins | undefined): string {
+  const peers = Object.entries(origins?.peers ?? {})
+  if (origins === undefined || peers.length === 0) return ''
+  return `; ${origins.store} bytes from the store, ${peers.map(([node, bytes]) => `${bytes} from ${node}`).join(', ')}`
 }
 
 function describeDownload(downloaded: Downloaded): string {

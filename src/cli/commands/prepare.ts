@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import type { Dataset } from '../../model/dataset.js'
 import { identifyCaller } from '../../stage/identify-caller.js'
 import { chooseHolder } from '../../stage/plan/choose-holder.js'
 import type { CliContext } from '../context.js'
@@ -12,6 +13,9 @@ interface PrepareOptions {
   readonly plan?: true
   readonly refresh?: true
   readonly wait: boolean
+  readonly nodes?: readonly string[]
+  readonly all?: true
+  readonly remote?: true
 }
 
 /** `dsc prepare`: stages a dataset unless it is ready, leases it, and prints its path. */
@@ -24,12 +28,19 @@ export function prepareCommand(context: CliContext): Command {
     .option('--plan', 'show what would be fetched and evicted, and why; change nothing')
     .option('--refresh', 'look for a new version even if a copy is ready')
     .option('--no-wait', 'fail if another process is staging the dataset, instead of waiting for it')
+    .option('--nodes <nodes>', 'stage on these nodes side by side, by their agents: a,b,c', splitList)
+    .option('--all', 'stage on every node whose agent reports')
+    .option('--remote', 'where only another node has it, use it from there and print its URL')
     .addHelpText(
       'after',
-      '\nThe copy is leased to the Slurm job or pod this runs in, else to --task, else to the calling shell or\nscript for as long as it lives; nothing evicts it meanwhile.\n\nExamples:\n  DATA=$(dsc prepare flowers)\n  dsc prepare flowers --task nightly-eval --ttl 3d\n  dsc prepare s3://ml-data/flowers/ --plan',
+      '\nThe copy is leased to the Slurm job or pod this runs in, else to --task, else to the calling shell or\nscript for as long as it lives; nothing evicts it meanwhile.\n\nExamples:\n  DATA=$(dsc prepare flowers)\n  dsc prepare flowers --task nightly-eval --ttl 3d\n  dsc prepare s3://ml-data/flowers/ --plan\n  dsc prepare flowers --nodes gpu-01,gpu-02,gpu-03',
     )
     .action(async (raw: string, options: PrepareOptions) => {
       const dataset = await resolveDataset(context, raw)
+      if (options.nodes || options.all || options.remote) {
+        const isDone = await prepareElsewhere(context, dataset, options)
+        if (isDone) return
+      }
       const cache = await context.openCache()
       if (options.plan) {
         const { planPrepare } = await import('../../stage/plan-prepare.js')
@@ -57,4 +68,31 @@ export function prepareCommand(context: CliContext): Command {
       context.report.progress(undefined)
       reportPrepared(context.report, prepared, lease)
     })
+}
+
+/** Carries out the options that concern other nodes. False: the dataset is to be prepared here after all. */
+async function prepareElsewhere(
+  context: CliContext,
+  dataset: Dataset,
+  options: PrepareOptions,
+): Promise<boolean> {
+  const { prepareManyNodes, prepareRemotely } = await import('../prepare-elsewhere.js')
+  const caller = identifyCaller({
+    environment: context.environment,
+    task: options.task,
+    ttlMs: options.ttl,
+  })
+  await context.openRecord() // its clock counts from here on
+  const lease = chooseHolder(caller, context.nowMs())
+  if (options.remote) return prepareRemotely(context, dataset, lease)
+  const isRefresh = options.refresh === true
+  await prepareManyNodes(context, dataset, lease, {
+    nodes: options.all ? undefined : options.nodes,
+    isRefresh,
+  })
+  return true
+}
+
+function splitList(raw: string): readonly string[] {
+  return raw.split(',').filter((word) => word !== '')
 }

@@ -11,6 +11,7 @@ const BUSY_TIMEOUT_MS = 60_000
 
 /** How SQLite is brought from nothing to the newest schema. */
 export const SQLITE_MIGRATIONS = schemaMigrations({
+  text: 'TEXT',
   integer: 'INTEGER',
   sequenceKey: 'INTEGER PRIMARY KEY AUTOINCREMENT',
   nowMs: `CAST(unixepoch('subsec') * 1000 AS INTEGER)`,
@@ -76,6 +77,7 @@ function createDatabase(connection: Database.Database, location: string): SqlDat
         connection.exec('BEGIN IMMEDIATE')
       }, work),
     read: (work) => runInTurn(() => connection.exec('BEGIN'), work),
+    nowMs: Date.now,
     close: async () => {
       await turn
       connection.close()

@@ -1,0 +1,77 @@
+import { createInterface } from 'node:readline'
+import { Agent as HttpAgent, request } from 'undici'
+import { DscError, FAILURES, type FailureCode } from '../failure/dsc-error.js'
+import type { PrepareCall, PrepareLine } from './prepare-route.js'
+
+/** How agents are talked to. */
+export interface AgentAccess {
+  readonly token: string | undefined
+  /** Certificates that agents' own must be signed by; undefined = those of the system. */
+  readonly ca: string | undefined
+}
+
+/** Agents write something at least every 2 s. */
+const SILENCE_MS = 15_000
+
+export type RemotelyPrepared = Extract<PrepareLine, { prepared: unknown }>['prepared']
+
+/** Has the agent of `node` prepare a dataset there. Rejects with what failed there, naming the node. */
+export async function prepareOnNode(options: {
+  readonly node: string
+  readonly url: string
+  readonly access: AgentAccess
+  readonly call: PrepareCall
+  readonly onProgress: (progress: Extract<PrepareLine, { progress: unknown }>['progress']) => void
+  readonly signal: AbortSignal
+}): Promise<RemotelyPrepared> {
+  const { node, url, access, signal } = options
+  const dispatcher = new HttpAgent({ connect: { timeout: 5000, ...(access.ca && { ca: access.ca }) } })
+  try {
+    const { statusCode, body } = await request(`${url}/v1/prepare`, {
+      dispatcher,
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        ...(access.token === undefined ? {} : { authorization: `Bearer ${access.token}` }),
+      },
+      body: JSON.stringify(options.call),
+      headersTimeout: SILENCE_MS,
+      bodyTimeout: SILENCE_MS,
+      signal,
+    })
+    if (statusCode === 401) {
+      await body.dump()
+      throw new DscError('AGENT_REFUSED', `node ${node}: its agent at ${url} does not accept the token`, {
+        hint: 'agent.tokenFile must hold the same token on all nodes',
+      })
+    }
+    if (statusCode !== 200) throw new Error(`answered ${statusCode}: ${(await body.text()).slice(0, 500)}`)
+    for await (const text of createInterface({ input: body, crlfDelay: Number.POSITIVE_INFINITY })) {
+      if (text === '') continue
+      const line = JSON.parse(text) as PrepareLine
+      if ('progress' in line) options.onProgress(line.progress)
+      else if ('prepared' in line) return line.prepared
+      else throw failureOf(node, line.error)
+    }
+    throw new Error('ended its answer in the middle')
+  } catch (error) {
+    if (error instanceof DscError) throw error
+    if (signal.aborted) {
+      throw new DscError('INTERRUPTED', `stopped by ${String(signal.reason)} while node ${node} prepared`, {
+        hint: 'run the same command again: it goes on where it stopped',
+      })
+    }
+    const { message } = error as Error
+    throw new DscError('AGENT_UNREACHABLE', `node ${node}: its agent at ${url} does not answer: ${message}`, {
+      hint: `is dsc agent running on ${node}? curl ${url}/healthz`,
+      cause: error,
+    })
+  } finally {
+    await dispatcher.destroy()
+  }
+}
+
+function failureOf(node: string, error: Extract<PrepareLine, { error: unknown }>['error']): DscError {
+  const code = Object.hasOwn(FAILURES, error.code) ? (error.code as FailureCode) : 'AGENT_UNREACHABLE'
+  return new DscError(code, `node ${node}: ${error.message}`, { hint: error.hint })
+}

@@ -1,0 +1,149 @@
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { Socket } from 'node:net'
+import { FAILURES, isDscError } from '../failure/dsc-error.js'
+import type { ListenAddress } from '../model/listen-address.js'
+import { NODE_HEADER } from '../stage/peer-wire.js'
+import { isAuthorized } from './authorize.js'
+import type { Metrics } from './metrics.js'
+
+/** What a route gets. `parameters` are the named pieces of the path, decoded. */
+export interface RouteCall {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly parameters: readonly string[]
+  readonly query: URLSearchParams
+}
+
+export interface Route {
+  /** For metrics and messages. */
+  readonly name: string
+  readonly methods: readonly string[]
+  /** Matched against the whole path; its groups are the parameters. */
+  readonly path: RegExp
+  /** Answered without a token. */
+  readonly isOpen?: true
+  readonly answer: (call: RouteCall) => Promise<void>
+}
+
+export interface AgentServer {
+  /** Where it listens in the end: port 0 was the kernel's choice. */
+  readonly address: ListenAddress
+  readonly connections: () => number
+  /** Takes no new requests, waits at most `graceMs` for those under way, then ends them. */
+  stop(graceMs: number): Promise<void>
+}
+
+const MOST_CONNECTIONS = 4096
+const MOST_HEADER_BYTES = 16 * 1024
+/** A client must have sent its request's head within this time, ms; then slow ones are cut off. */
+const HEAD_TIMEOUT_MS = 5000
+const REQUEST_TIMEOUT_MS = 20_000
+/** A client that takes no byte for so long while it is sent some is cut off, ms. */
+const IDLE_TIMEOUT_MS = 60_000
+
+/** Starts the agent's HTTP server. Failures of routes become answers here and nowhere else. */
+export async function startAgentServer(options: {
+  readonly listen: ListenAddress
+  readonly node: string
+  readonly token: string | undefined
+  readonly tls: { readonly cert: string; readonly key: string } | undefined
+  readonly routes: readonly Route[]
+  readonly metrics: Metrics
+}): Promise<AgentServer> {
+  const { node, token, routes, metrics, tls, listen } = options
+  const listener: RequestListener = (request, response) => {
+    response.setHeader(NODE_HEADER, node)
+    void answer(request, response)
+  }
+  const answer = async (request: IncomingMessage, response: ServerResponse) => {
+    const [path = '', query = ''] = (request.url ?? '').split('?', 2)
+    let name = 'none'
+    try {
+      const found = findRoute(routes, path)
+      const isAllowed = isAuthorized(request.headers.authorization, token)
+      if (!isAllowed && found?.route.isOpen !== true) refuse(response, 401, 'the token is missing or wrong')
+      else if (!found) refuse(response, 404, 'there is no such path')
+      else if (!found.route.methods.includes(request.method ?? '')) refuse(response, 405, 'method')
+      else {
+        name = found.route.name
+        await found.route.answer({
+          ...{ request, response, parameters: found.parameters, query: new URLSearchParams(query) },
+        })
+      }
+    } catch (error) {
+      fail(response, error)
+    } finally {
+      metrics.add('dsc_requests_total', { route: name, status: String(response.statusCode) })
+    }
+  }
+  const limits = { maxHeaderSize: MOST_HEADER_BYTES, connectionsCheckingInterval: 1000 }
+  const server: Server = tls
+    ? createTlsServer({ ...limits, ...tls }, listener)
+    : createServer(limits, listener)
+  server.headersTimeout = HEAD_TIMEOUT_MS
+  server.requestTimeout = REQUEST_TIMEOUT_MS
+  server.keepAliveTimeout = 30_000
+  server.maxConnections = MOST_CONNECTIONS
+  server.timeout = IDLE_TIMEOUT_MS
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+    socket.on('error', () => socket.destroy())
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(listen.port, listen.host, resolve)
+  })
+  const bound = server.address() as { port: number }
+  return {
+    address: { host: listen.host, port: bound.port },
+    connections: () => sockets.size,
+    async stop(graceMs) {
+      const closed = new Promise((resolve) => server.close(resolve))
+      server.closeIdleConnections()
+      const timer = setTimeout(() => {
+        for (const socket of sockets) socket.destroy()
+      }, graceMs)
+      await closed
+      clearTimeout(timer)
+    },
+  }
+}
+
+function findRoute(routes: readonly Route[], path: string) {
+  for (const route of routes) {
+    const match = route.path.exec(path)
+    if (!match) continue
+    try {
+      return { route, parameters: match.slice(1).map((piece) => decodeURIComponent(piece)) }
+    } catch {
+      return undefined // a malformed escape
+    }
+  }
+  return undefined
+}
+
+function refuse(response: ServerResponse, status: number, message: string): void {
+  response.writeHead(status, { 'content-type': 'application/json', connection: 'close' })
+  response.end(JSON.stringify({ error: { message } }))
+}
+
+function fail(response: ServerResponse, error: unknown): void {
+  if (response.headersSent) {
+    response.destroy() // the client sees that bytes are missing
+    return
+  }
+  const known = isDscError(error) ? error : undefined
+  const status = known ? FAILURES[known.code].httpStatus : 500
+  const message = error instanceof Error ? error.message : String(error)
+  response.writeHead(status, { 'content-type': 'application/json' })
+  response.end(JSON.stringify({ error: { code: known?.code ?? 'INTERNAL', message, hint: known?.hint } }))
+}

@@ -1,0 +1,110 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { DscError, isDscError } from '../failure/dsc-error.js'
+import type { Copy } from '../model/copy.js'
+import { type Dataset, parseDatasetName, parseSourceUrl } from '../model/dataset.js'
+import type { LeaseRequest } from '../model/lease.js'
+import type { Cache } from '../stage/cache.js'
+import { type PrepareProgress, prepareDataset } from '../stage/prepare-dataset.js'
+import type { Origins } from '../stage/source.js'
+
+/** What is asked of an agent: to prepare a dataset on its node. */
+export interface PrepareCall {
+  readonly dataset: Dataset
+  readonly lease: LeaseRequest
+  readonly isRefresh: boolean
+  /** All nodes that are asked at this time. */
+  readonly sharedWith: readonly string[]
+}
+
+/** One line of the answer; the last one is `prepared` or `error`. */
+export type PrepareLine =
+  | { readonly progress: PrepareProgress }
+  | {
+      readonly prepared: {
+        readonly copy: Copy
+        readonly leaseId: string
+        readonly isStagedHere: boolean
+        readonly origins: Origins | null
+      }
+    }
+  | { readonly error: { readonly code: string; readonly message: string; readonly hint: string | undefined } }
+
+const MOST_BODY_BYTES = 256 * 1024
+const PROGRESS_INTERVAL_MS = 500
+
+/** Answers `POST /v1/prepare` with lines of JSON. Who hangs up interrupts the staging, which can be resumed. */
+export async function answerPrepare(
+  cache: Cache,
+  request: IncomingMessage,
+  response: ServerResponse,
+  stopping: AbortSignal,
+): Promise<void> {
+  const call = parseCall(await readBody(request))
+  const hungUp = new AbortController()
+  response.on('close', () => hungUp.abort('the client hung up'))
+  response.writeHead(200, { 'content-type': 'application/x-ndjson' })
+  const write = (line: PrepareLine) => response.write(`${JSON.stringify(line)}\n`)
+  let lastMs = Number.NEGATIVE_INFINITY
+  // Silence would look like an agent that is gone.
+  const pulse = setInterval(() => response.write('\n'), 2000)
+  try {
+    const prepared = await prepareDataset(
+      cache,
+      { ...call, mayWait: true },
+      {
+        signal: AbortSignal.any([hungUp.signal, stopping]),
+        onProgress: (progress) => {
+          if (performance.now() - lastMs < PROGRESS_INTERVAL_MS) return
+          lastMs = performance.now()
+          write({ progress })
+        },
+      },
+    )
+    const { copy, leaseId, isStagedHere, downloaded } = prepared
+    write({ prepared: { copy, leaseId, isStagedHere, origins: downloaded?.origins ?? null } })
+  } catch (error) {
+    if (!isDscError(error)) throw error
+    write({ error: { code: error.code, message: error.message, hint: error.hint } })
+  } finally {
+    clearInterval(pulse)
+    response.end()
+  }
+}
+
+async function readBody(request: IncomingMessage): Promise<unknown> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > MOST_BODY_BYTES) throw new DscError('USAGE', `expected at most ${MOST_BODY_BYTES} bytes`)
+    chunks.push(chunk)
+  }
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString('utf8'))
+  } catch (error) {
+    throw new DscError('USAGE', 'expected JSON in the body', { cause: error })
+  }
+}
+
+/** Checks what decides where files go; the rest only who holds the lease. */
+function parseCall(raw: unknown): PrepareCall {
+  const call = raw as Partial<PrepareCall> | null
+  try {
+    if (typeof call?.dataset !== 'object' || call.dataset === null) throw new RangeError('expected a dataset')
+    parseDatasetName(String(call.dataset.name))
+    parseSourceUrl(String(call.dataset.source))
+    if (typeof call.lease?.task !== 'string' || typeof call.lease.holder?.kind !== 'string')
+      throw new RangeError('expected a lease')
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    throw new DscError('USAGE', error.message, { cause: error })
+  }
+  const { dataset, lease } = call as PrepareCall
+  const { include = [], exclude = [] } = dataset
+  return {
+    dataset: { ...dataset, include, exclude },
+    lease: { task: lease.task, holder: lease.holder, expiresAtMs: lease.expiresAtMs ?? null },
+    isRefresh: call.isRefresh === true,
+    sharedWith: Array.isArray(call.sharedWith) ? call.sharedWith.map(String) : [],
+  }
+}

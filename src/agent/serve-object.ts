@@ -1,0 +1,92 @@
+import { createReadStream } from 'node:fs'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { pipeline } from 'node:stream/promises'
+import { DscError } from '../failure/dsc-error.js'
+import { FACTS_HEADER, parseObjectQuery } from '../stage/peer-wire.js'
+import { factsOfRow } from '../stage/plan/facts-of-row.js'
+import type { ArrivingObjects, Range } from './arriving-objects.js'
+import { isOfSource, type LocalCopies, type LocalObject } from './local-copies.js'
+import type { Metrics } from './metrics.js'
+
+/** Read from disk at once, bytes: large enough that a chunk costs nothing, small enough for many at a time. */
+const CHUNK_BYTES = 512 * 1024
+/** A request for a part that is still arriving is held for so long, ms; then the client may ask again. */
+const HOLD_MS = 8000
+
+/** Answers `GET /v1/datasets/<name>/object?…`: the bytes of an object, or of a range of it. */
+export async function serveObject(
+  served: {
+    readonly copies: LocalCopies
+    readonly arriving: ArrivingObjects
+    readonly metrics: Metrics
+  },
+  dataset: string,
+  query: URLSearchParams,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const object = parseObjectQuery(dataset, query)
+  if (!object) throw new DscError('USAGE', 'expected source, key and size in the query')
+  const range = parseRange(request.headers.range, object.sizeBytes)
+  if (range === undefined) {
+    response.writeHead(416, { 'content-range': `bytes */${object.sizeBytes}` }).end()
+    return
+  }
+  let found = await served.copies.findReady(object)
+  if (!found) {
+    const staging = (await served.copies.list(dataset)).find(
+      (copy) => copy.state === 'staging' && isOfSource(copy, object),
+    )
+    if (!staging) {
+      response.writeHead(404).end()
+      return
+    }
+    found = await served.arriving.wait(staging, object, range, request.method === 'HEAD' ? 0 : HOLD_MS)
+    if (!found) {
+      response.writeHead(425, { 'retry-after': '0' }).end()
+      return
+    }
+  }
+  await send(found, object.sizeBytes, range, request, response)
+  served.metrics.add('dsc_sent_bytes_total', { dataset }, range.length)
+}
+
+async function send(
+  found: LocalObject,
+  sizeBytes: number,
+  range: Range,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const { offset, length } = range
+  const head = {
+    'content-length': length,
+    'content-type': 'application/octet-stream',
+    [FACTS_HEADER]: JSON.stringify(factsOfRow(found.row)),
+  }
+  if (request.headers.range !== undefined) {
+    response.writeHead(206, {
+      ...head,
+      'content-range': `bytes ${offset}-${offset + length - 1}/${sizeBytes}`,
+    })
+  } else response.writeHead(200, head)
+  if (request.method === 'HEAD' || length === 0) {
+    response.end()
+    return
+  }
+  const file = createReadStream(found.path, {
+    start: offset,
+    end: offset + length - 1,
+    highWaterMark: CHUNK_BYTES,
+  })
+  await pipeline(file, response)
+}
+
+/** Reads `bytes=a-b`; the whole object without a header; undefined for what cannot be served. */
+export function parseRange(header: string | undefined, sizeBytes: number): Range | undefined {
+  if (header === undefined) return { offset: 0, length: sizeBytes }
+  const match = /^bytes=(\d{1,16})-(\d{1,16})$/.exec(header)
+  if (!match) return undefined
+  const [offset, last] = [Number(match[1]), Number(match[2])]
+  return offset <= last && last < sizeBytes ? { offset, length: last - offset + 1 } : undefined
+}

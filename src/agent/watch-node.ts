@@ -1,0 +1,102 @@
+import type { Lease } from '../model/lease.js'
+import { checkProcess } from '../platform/processes.js'
+import type { Cache } from '../stage/cache.js'
+import { expireDeadLeases } from '../stage/expire-leases.js'
+import { findDeadLeases } from '../stage/plan/find-dead-leases.js'
+import { saveNode } from '../stage/save-node.js'
+
+const HEARTBEAT_MS = 10_000
+const LEASES_MS = 30_000
+const SWEEP_MS = 600_000
+
+/** What an agent does without being asked. */
+export interface NodeWatch {
+  /** Ends it and says in the record that the agent is gone. */
+  stop(): Promise<void>
+}
+
+/**
+ * Reports this node to the record every 10 s, renews the leases of holders that live and ends those of dead ones
+ * every 30 s, and now and then looks at the leases that nobody else looks after: those of nodes that are gone.
+ * A record that does not answer is told to `note` and asked again.
+ */
+export async function watchNode(options: {
+  readonly cache: Cache
+  readonly url: string
+  readonly forgetNodesAfterMs: number | undefined
+  readonly note: (sentence: string) => void
+}): Promise<NodeWatch> {
+  const { cache, url, note } = options
+  const report = () => saveNode(cache, { url, seenAtMs: cache.nowMs() })
+  await report() // whoever cannot be found need not listen
+  const stops = [
+    repeat(HEARTBEAT_MS, report, note),
+    repeat(LEASES_MS, () => renewLeases(cache), note),
+    repeat(SWEEP_MS, () => sweep(cache, options.forgetNodesAfterMs, note), note),
+  ]
+  return {
+    async stop() {
+      await Promise.all(stops.map((stop) => stop()))
+      await saveNode(cache, null)
+    },
+  }
+}
+
+/** Renews the leases on this node whose holders can be seen to live; ends those whose holders are dead. */
+export async function renewLeases(cache: Cache): Promise<void> {
+  await expireDeadLeases(cache, { asksSlurm: true })
+  const nowMs = cache.nowMs()
+  for (const lease of await cache.record.listLeases({ node: cache.node })) {
+    if (nowMs - lease.renewedAtMs < RENEW_AFTER_MS || !isSeenAlive(lease)) continue
+    await cache.record.renewLease(lease.leaseId, lease.expiresAtMs, nowMs)
+  }
+}
+
+/** The record is written only when it matters: the limit for silent processes is a day. */
+const RENEW_AFTER_MS = 600_000
+
+function isSeenAlive({ holder }: Lease): boolean {
+  return holder.kind === 'process' && checkProcess(holder) === 'alive'
+}
+
+/** Ends leases anywhere whose holders have been silent too long, and forgets nodes after the configured time. */
+async function sweep(
+  cache: Cache,
+  forgetNodesAfterMs: number | undefined,
+  note: (sentence: string) => void,
+): Promise<void> {
+  const { record } = cache
+  const nowMs = cache.nowMs()
+  const leases = await record.listLeases({})
+  await record.expireLeases(findDeadLeases(leases, { checkProcess, slurmJobs: undefined, nowMs }), nowMs)
+  if (forgetNodesAfterMs === undefined) return
+  for (const entry of await record.listNodes()) {
+    const silentMs = nowMs - Math.max(entry.seenAtMs, entry.agent?.seenAtMs ?? 0)
+    if (entry.node === cache.node || silentMs < forgetNodesAfterMs) continue
+    const days = Math.floor(silentMs / 86_400_000)
+    const copies = await record.forgetNode(entry.node, `node ${entry.node} silent for ${days} days`, nowMs)
+    note(`forgot node ${entry.node} with ${copies.length} copies: silent for ${days} days`)
+  }
+}
+
+function repeat(
+  intervalMs: number,
+  work: () => Promise<void>,
+  note: (sentence: string) => void,
+): () => Promise<void> {
+  let running: Promise<void> = Promise.resolve()
+  let isBusy = false
+  const timer = setInterval(() => {
+    if (isBusy) return
+    isBusy = true
+    running = work()
+      .catch((error: unknown) => note(error instanceof Error ? error.message : String(error)))
+      .finally(() => {
+        isBusy = false
+      })
+  }, intervalMs)
+  return async () => {
+    clearInterval(timer)
+    await running
+  }
+}

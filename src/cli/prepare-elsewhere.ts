@@ -1,0 +1,111 @@
+import type { NodeOutcome } from '../agent/prepare-on-nodes.js'
+import { DscError } from '../failure/dsc-error.js'
+import { formatByteSize } from '../model/byte-size.js'
+import type { Dataset } from '../model/dataset.js'
+import type { LeaseRequest } from '../model/lease.js'
+import type { PrepareProgress } from '../stage/prepare-dataset.js'
+import { alignColumns } from './align-columns.js'
+import type { CliContext } from './context.js'
+
+/** `dsc prepare --nodes` and `--all`: has agents stage side by side, and shows how each of them is doing. */
+export async function prepareManyNodes(
+  context: CliContext,
+  dataset: Dataset,
+  lease: LeaseRequest,
+  options: { readonly nodes: readonly string[] | undefined; readonly isRefresh: boolean },
+): Promise<void> {
+  const { prepareOnNodes } = await import('../agent/prepare-on-nodes.js')
+  const { readAgentAccess } = await import('../agent/agent-access.js')
+  const steps = new Map<string, string>()
+  const outcomes = await prepareOnNodes({
+    ...{ dataset, lease, signal: context.signal, ...options },
+    record: await context.openRecord(),
+    access: await readAgentAccess(await context.config()),
+    onProgress: (node, progress) => {
+      steps.set(node, describeStep(progress))
+      const line = [...steps].map(([name, step]) => `${name} ${step}`).join(' · ')
+      context.report.progress(`${dataset.name}: ${line}`)
+    },
+  })
+  context.report.progress(undefined)
+  context.report.result({ dataset: dataset.name, nodes: outcomes.map(outcomeFields) }, () =>
+    alignColumns(outcomes.map(outcomeColumns)),
+  )
+  const failed = outcomes.filter((outcome) => outcome.outcome === 'failed')
+  if (failed.length === 0) return
+  const messages = failed.map(({ error }) => error.message).join('; ')
+  if (failed.length === 1 && outcomes.length === 1) throw failed[0]!.error
+  throw new DscError('NODES_FAILED', `${failed.length} of ${outcomes.length} nodes failed: ${messages}`, {
+    hint: failed[0]!.error.hint,
+  })
+}
+
+/** `dsc prepare --remote`: true when the dataset is used where it lies, on another node. */
+export async function prepareRemotely(
+  context: CliContext,
+  dataset: Dataset,
+  lease: LeaseRequest,
+): Promise<boolean> {
+  const { node } = await context.config()
+  const record = await context.openRecord()
+  const here = await record.listCopies({ dataset: dataset.name, node, states: ['ready'] }, record.nowMs())
+  if (here.length > 0) return false
+  const { leaseRemoteCopy } = await import('../stage/lease-remote-copy.js')
+  const used = await leaseRemoteCopy(record, node, dataset, lease)
+  if (used === undefined) return false
+  const { copy, leaseId, url } = used
+  context.report.note(`${copy.dataset}: used from node ${copy.node}`)
+  context.report.result(
+    {
+      ...{ dataset: copy.dataset, version: copy.version, node: copy.node, path: null, url, origin: 'peer' },
+      ...{ files: copy.files, bytes: copy.contentBytes },
+      lease: {
+        ...{ id: leaseId, task: lease.task, holder: lease.holder.kind, expiresAtMs: lease.expiresAtMs },
+      },
+    },
+    () => url,
+  )
+  return true
+}
+
+function describeStep(progress: PrepareProgress): string {
+  switch (progress.step) {
+    case 'listing':
+      return `lists (${progress.objects})`
+    case 'evicting':
+      return 'evicts'
+    case 'publishing':
+      return 'writes through'
+    case 'waiting':
+    case 'downloading': {
+      const share = progress.totalBytes === 0 ? 1 : progress.writtenBytes / progress.totalBytes
+      return `${Math.min(100, Math.floor(share * 100))} %`
+    }
+  }
+}
+
+function outcomeFields(outcome: NodeOutcome) {
+  const { node } = outcome
+  if (outcome.outcome === 'failed') {
+    const { code, message, hint } = outcome.error
+    return { node, error: { code, message, hint } }
+  }
+  const { copy, leaseId, isStagedHere, origins } = outcome.prepared
+  return {
+    ...{ node, version: copy.version, path: copy.path, files: copy.files, bytes: copy.contentBytes },
+    origin: isStagedHere ? copy.origin : 'local',
+    lease: { id: leaseId },
+    bytesFrom: origins,
+  }
+}
+
+function outcomeColumns(outcome: NodeOutcome): readonly string[] {
+  if (outcome.outcome === 'failed') return [outcome.node, 'failed', outcome.error.message]
+  const { copy, origins } = outcome.prepared
+  const fromPeers = Object.values(origins?.peers ?? {}).reduce((sum, bytes) => sum + bytes, 0)
+  const from =
+    origins === null
+      ? 'was ready'
+      : `${formatByteSize(origins.store)} from the store, ${formatByteSize(fromPeers)} from other nodes`
+  return [outcome.node, copy.path, from]
+}

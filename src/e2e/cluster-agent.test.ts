@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { makeCluster } from './cluster.js'
+import { waitFor, writeTree } from './world.js'
+
+const TOKEN = 'a token that all agents of the test share'
+
+/** One node with an agent and a dataset of a folder. */
+async function makeServing(context: TestContext) {
+  const { mkdtemp } = await import('node:fs/promises')
+  const { tmpdir } = await import('node:os')
+  const source = await mkdtemp(join(tmpdir(), 'dsc-test-source-'))
+  context.after(async () => (await import('node:fs/promises')).rm(source, { recursive: true }))
+  await writeTree(source, { 'a.txt': 'alpha', 'deep/b c.txt': 'beta', 'empty.txt': '' })
+  const cluster = await makeCluster(context, {
+    nodes: ['node-a', 'node-b', 'node-c'],
+    datasets: { flowers: { source: `file://${source}/` } },
+  })
+  const [node] = cluster.nodes
+  const agent = await node!.startAgent()
+  const prepared = await node!.dsc('prepare', 'flowers', '--json', '--task', 'one')
+  assert.equal(prepared.code, 0, prepared.stderr)
+  const ask = async (
+    path: string,
+    headers: Record<string, string> = { authorization: `Bearer ${TOKEN}` },
+  ) => {
+    const answer = await fetch(`${node!.url}${path}`, { headers })
+    return { status: answer.status, text: await answer.text() }
+  }
+  return { cluster, node: node!, agent, ask, path: JSON.parse(prepared.stdout).path as string }
+}
+
+test('an agent shows nothing without its token, nor with a wrong one', async (context) => {
+  const { ask } = await makeServing(context)
+  const paths = [
+    '/v1/datasets/flowers/',
+    '/v1/datasets/flowers/files/a.txt',
+    '/metrics',
+    '/nothing',
+    '/v1/prepare',
+  ]
+  for (const path of paths) {
+    assert.equal((await ask(path, {})).status, 401, path)
+    for (const wrong of [`Bearer ${TOKEN}x`, `Bearer ${TOKEN.slice(0, -1)}`, `Basic ${TOKEN}`, 'Bearer ']) {
+      assert.equal((await ask(path, { authorization: wrong })).status, 401, `${path} ${wrong}`)
+    }
+  }
+  assert.equal((await ask('/healthz', {})).status, 200)
+  assert.deepEqual((await ask('/v1/datasets/flowers/files/a.txt')).text, 'alpha')
+  assert.deepEqual((await ask('/v1/datasets/flowers/files/deep/b%20c.txt')).text, 'beta')
+  assert.deepEqual((await ask('/v1/datasets/flowers/files/empty.txt')).text, '')
+})
+
+test('no path or query leads out of the manifest', async (context) => {
+  const { ask, cluster, node, path } = await makeServing(context)
+  await writeFile(join(path, 'stray.txt'), 'not in the manifest')
+  const tricks = [
+    '../manifest.db',
+    '..%2fmanifest.db',
+    '%2e%2e/%2e%2e/%2e%2e/%2e%2e/%2e%2e/etc/passwd',
+    '%2fetc%2fpasswd',
+    'a.txt%00',
+    'deep',
+    'deep/..%2fa.txt',
+    'stray.txt',
+    'a.txt/',
+    '%',
+  ]
+  for (const trick of tricks) {
+    assert.equal(await rawStatus(node.url, `/v1/datasets/flowers/files/${trick}`), 404, trick)
+  }
+  for (const trick of ['../../etc/passwd', '/etc/passwd', 'stray.txt']) {
+    const query = new URLSearchParams({ source: 'file:///', key: trick, size: '10' })
+    assert.equal((await ask(`/v1/datasets/flowers/object?${query}`)).status, 404, trick)
+    assert.equal((await ask(`/v1/datasets/..%2f..%2fetc/object?${query}`)).status, 404, trick)
+  }
+  assert.equal((await ask('/v1/copies/..%2f..%2frecord/manifest')).status, 404)
+  assert.ok(cluster.nodes.length >= 3)
+})
+
+test('ranges are served exactly, and impossible ones refused', async (context) => {
+  const { node } = await makeServing(context)
+  const ask = async (range: string) => {
+    const headers = { authorization: `Bearer ${TOKEN}`, range }
+    const answer = await fetch(`${node.url}/v1/datasets/flowers/files/a.txt`, { headers })
+    return [answer.status, answer.headers.get('content-range'), await answer.text()]
+  }
+  assert.deepEqual(await ask('bytes=1-3'), [206, 'bytes 1-3/5', 'lph'])
+  for (const range of ['bytes=3-1', 'bytes=0-5', 'bytes=9-10', 'bytes=-1', 'bytes=0-1,3-4', 'lines=0-1']) {
+    assert.equal((await ask(range))[0], 416, range)
+  }
+})
+
+test('a thousand slow connections do not keep others from being served, and are cut off', async (context) => {
+  const { node, ask } = await makeServing(context)
+  const port = Number(new URL(node.url).port)
+  const sockets: Socket[] = []
+  context.after(() => {
+    for (const socket of sockets) socket.destroy()
+  })
+  let closed = 0
+  for (let index = 0; index < 1000; index++) {
+    const socket = connect(port, '127.0.0.1', () =>
+      socket.write('GET /healthz HTTP/1.1\r\nhost: x\r\nx-slow'),
+    )
+    socket.on('error', () => {})
+    socket.on('close', () => {
+      closed += 1
+    })
+    socket.resume()
+    sockets.push(socket)
+  }
+  await waitFor('a thousand connections', () => sockets.every((socket) => !socket.connecting))
+  assert.equal((await ask('/v1/datasets/flowers/files/a.txt')).text, 'alpha')
+  await waitFor('the slow ones to be cut off', () => closed === 1000, 60_000)
+  assert.equal((await ask('/v1/datasets/flowers/files/a.txt')).text, 'alpha')
+})
+
+test('too large a body or head is refused', async (context) => {
+  const { node, ask } = await makeServing(context)
+  const answer = await fetch(`${node.url}/v1/prepare`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${TOKEN}` },
+    body: 'x'.repeat(400_000),
+  })
+  assert.equal(answer.status, 400)
+  assert.equal((await ask('/healthz', { 'x-long': 'x'.repeat(40_000) })).status, 431)
+})
+
+test('an agent exports metrics, and leaves the record when it is stopped', async (context) => {
+  const { node, ask, agent } = await makeServing(context)
+  const { text } = await ask('/metrics')
+  assert.match(text, /^dsc_copies\{state="ready"\} 1$/m)
+  assert.match(text, /^dsc_leases\{purpose="use"\} 1$/m)
+  assert.match(text, /^dsc_staged_total 1$/m)
+  assert.match(text, /^dsc_staged_bytes_total\{from="store"\} 9$/m)
+  agent.process.kill('SIGTERM')
+  const finished = await agent.finished
+  assert.equal(finished.code, 0, finished.stderr)
+  const asked = await node.dsc('prepare', 'flowers', '--nodes', 'node-a', '--task', 'two')
+  assert.notEqual(asked.code, 0)
+  assert.match(asked.stderr, /no agent reports from node-a/)
+})
+
+test('an agent refuses to be open to other machines without a token', async (context) => {
+  const cluster = await makeCluster(context, {
+    nodes: ['node-a'],
+    datasets: {},
+    agent: { listen: '0.0.0.0:0', tokenFile: undefined },
+  })
+  const finished = await cluster.nodes[0]!.dsc('agent')
+  assert.equal(finished.code, 63)
+  assert.match(finished.stderr, /0\.0\.0\.0:0, which other machines reach, and there is no token/)
+})
+
+/** fetch would tidy the path up. */
+async function rawStatus(url: string, path: string): Promise<number> {
+  const { hostname, port } = new URL(url)
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(port), hostname, () => {
+      socket.write(
+        `GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${TOKEN}\r\nconnection: close\r\n\r\n`,
+      )
+    })
+    let text = ''
+    socket.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk
+    })
+    socket.on('error', reject)
+    socket.on('close', () => resolve(Number(text.split(' ')[1])))
+  })
+}

@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict'
+import { connect, createServer, type Socket } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Cluster, type ClusterNode, makeCluster } from './cluster.js'
+import { assertSameFiles, makeObjects, makeStore, STORE_ENVIRONMENT } from './cluster-store.js'
+import { type Running, waitFor } from './world.js'
+
+/** One large and some small objects; at 12 MB/s there are four seconds in which something can happen. */
+const OBJECTS = makeObjects(20, 1)
+const SLOWLY = { bandwidthLimit: '12MB' }
+
+interface Ready {
+  readonly cluster: Cluster
+  readonly store: Awaited<ReturnType<typeof makeStore>>
+  readonly agents: readonly Running[]
+  readonly nodes: readonly [ClusterNode, ClusterNode, ClusterNode]
+}
+
+/** Three nodes with agents; the first `holders` of them have the dataset. */
+async function makeReady(
+  context: TestContext,
+  holders: number,
+  options: Partial<Parameters<typeof makeCluster>[1]> = {},
+): Promise<Ready> {
+  const store = await makeStore(context, OBJECTS)
+  const cluster = await makeCluster(context, {
+    nodes: ['node-a', 'node-b', 'node-c'],
+    datasets: store.datasets,
+    environment: STORE_ENVIRONMENT,
+    stage: SLOWLY,
+    ...options,
+  })
+  const agents = await Promise.all(cluster.nodes.map((node) => node.startAgent()))
+  for (const node of cluster.nodes.slice(0, holders)) {
+    const prepared = await node.dsc('prepare', 'flowers', '--task', `on ${node.name}`)
+    assert.equal(prepared.code, 0, prepared.stderr)
+  }
+  const [a, b, c] = cluster.nodes
+  return { cluster, store, agents, nodes: [a!, b!, c!] }
+}
+
+/** Waits until a staging on `node` has received some bytes but not all. */
+async function waitForTransfer(watcher: ClusterNode, node: string): Promise<void> {
+  await waitFor(`bytes of a staging on ${node}`, async () => {
+    const { copies } = JSON.parse((await watcher.dsc('status', '--json')).stdout)
+    return copies.some(
+      (copy: { node: string; state: string; writtenBytes: number }) =>
+        copy.node === node && copy.state === 'staging' && copy.writtenBytes > 0,
+    )
+  })
+}
+
+for (const signal of ['SIGKILL', 'SIGSTOP'] as const) {
+  test(`a transfer goes on from another peer when the serving agent gets ${signal}`, async (context) => {
+    const { store, agents, nodes } = await makeReady(context, 2)
+    await store.close() // only the other peer can help
+    const [a, b, c] = nodes
+    const running = c.start('prepare', 'flowers', '--json', '--task', 'mine')
+    await waitForTransfer(a, 'node-c')
+    const served = JSON.parse((await a.dsc('status', '--json')).stdout).leases
+    const lease = served.find(({ purpose }: { purpose: string }) => purpose === 'transfer')
+    assert.ok(lease, 'the peer that serves holds a transfer lease')
+    const index = lease.node === 'node-a' ? 0 : 1
+    agents[index]!.process.kill(signal)
+    const finished = await running.finished
+    if (signal === 'SIGSTOP') agents[index]!.process.kill('SIGCONT')
+    assert.equal(finished.code, 0, finished.stderr)
+    const prepared = JSON.parse(finished.stdout)
+    await assertSameFiles(prepared.path, OBJECTS)
+    const peers = Object.keys(prepared.downloaded.origins.peers).sort()
+    assert.deepEqual(peers, ['node-a', 'node-b'], 'both peers sent something')
+    assert.equal(b.name, 'node-b')
+  })
+}
+
+test('a transfer goes on from the store when the way between two nodes is cut', async (context) => {
+  const cut = { isCut: false, sockets: new Set<Socket>() }
+  const { store, nodes } = await makeReady(context, 1, {
+    // Nothing is refused and nothing answers: bytes just stop, both ways.
+    advertise: async (node, port) =>
+      node === 'node-a' ? openCuttable(context, port, cut) : `http://127.0.0.1:${port}`,
+  })
+  const [a, b] = nodes
+  const before = store.sentBytes()
+  const running = b.start('prepare', 'flowers', '--json', '--task', 'mine')
+  await waitForTransfer(a, 'node-b')
+  cut.isCut = true
+  for (const socket of cut.sockets) socket.unpipe().pause()
+  const finished = await running.finished
+  assert.equal(finished.code, 0, finished.stderr)
+  const prepared = JSON.parse(finished.stdout)
+  await assertSameFiles(prepared.path, OBJECTS)
+  assert.ok(store.sentBytes() > before, 'the rest came from the store')
+  assert.ok(prepared.downloaded.origins.peers['node-a'] > 0, 'the beginning came from the peer')
+})
+
+test('a staging survives a restart of PostgreSQL in the middle of it', async (context) => {
+  const { cluster, nodes } = await makeReady(context, 0)
+  const [a, b] = nodes
+  const running = b.start('prepare', 'flowers', '--json', '--task', 'mine')
+  await waitForTransfer(a, 'node-b')
+  await cluster.postgres.stop('immediate')
+  await sleep(1500)
+  await cluster.postgres.start()
+  const finished = await running.finished
+  assert.equal(finished.code, 0, finished.stderr)
+  await assertSameFiles(JSON.parse(finished.stdout).path, OBJECTS)
+  const { copies } = JSON.parse((await a.dsc('status', '--json')).stdout)
+  assert.deepEqual(
+    copies.map(({ node, state, referenceCount }: Record<string, unknown>) => [node, state, referenceCount]),
+    [['node-b', 'ready', 1]],
+  )
+})
+
+test('a node whose clock is ten minutes ahead does not end the leases of others', async (context) => {
+  const ahead = '--import data:text/javascript,const%20n=Date.now;Date.now=()=>n()+600000'
+  const { nodes } = await makeReady(context, 0, {
+    environments: { 'node-b': { NODE_OPTIONS: ahead } },
+  })
+  const [a, b] = nodes
+  const prepared = await a.dsc('prepare', 'flowers', '--task', 'short', '--ttl', '5m')
+  assert.equal(prepared.code, 0, prepared.stderr)
+  assert.equal((await b.dsc('cleanup')).code, 0)
+  const { copies, takenAt } = JSON.parse((await b.dsc('status', '--json')).stdout)
+  assert.deepEqual(
+    copies.map(({ node, referenceCount }: Record<string, unknown>) => [node, referenceCount]),
+    [['node-a', 1]],
+  )
+  assert.ok(Math.abs(Date.parse(takenAt) - Date.now()) < 300_000, 'time is what the record says')
+})
+
+test('a node that is gone for good is named, skipped by transfers, and forgotten on demand only', async (context) => {
+  const { store, agents, nodes } = await makeReady(context, 1)
+  const [, b, c] = nodes
+  agents[0]!.process.kill('SIGKILL')
+  await agents[0]!.finished
+  const prepared = await b.dsc('prepare', 'flowers', '--json', '--task', 'mine')
+  assert.equal(prepared.code, 0, prepared.stderr)
+  assert.equal(JSON.parse(prepared.stdout).origin, 's3', 'the store stands in')
+  assert.ok(store.sentBytes() >= 2 * store.totalBytes)
+  const asked = await c.dsc('prepare', 'flowers', '--nodes', 'node-a,node-c', '--task', 'mine')
+  assert.notEqual(asked.code, 0)
+  assert.match(asked.stderr, /node-a/)
+  const held = () =>
+    c.dsc('status', '--json').then(({ stdout }) =>
+      JSON.parse(stdout)
+        .copies.filter(({ node }: { node: string }) => node === 'node-a')
+        .map(({ referenceCount }: { referenceCount: number }) => referenceCount),
+    )
+  assert.deepEqual(await held(), [1], 'its copy and lease stay until somebody says otherwise')
+  const refused = await c.dsc('record', 'forget-node', 'node-a')
+  assert.match(refused.stderr, /node-a with 1 copies and 1 live leases/)
+  assert.deepEqual(await held(), [1])
+  assert.equal((await c.dsc('record', 'forget-node', 'node-a', '--yes')).code, 0)
+  assert.deepEqual(await held(), [])
+})
+
+async function openCuttable(
+  context: TestContext,
+  port: number,
+  cut: { isCut: boolean; sockets: Set<Socket> },
+): Promise<string> {
+  const server = createServer((client) => {
+    const agent = connect(port, '127.0.0.1')
+    for (const [from, to] of [
+      [client, agent],
+      [agent, client],
+    ] as const) {
+      cut.sockets.add(from)
+      if (!cut.isCut) from.pipe(to)
+      from.on('error', () => to.destroy())
+      from.on('close', () => to.destroy())
+    }
+  })
+  context.after(() => {
+    for (const socket of cut.sockets) socket.destroy()
+    server.close()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return `http://127.0.0.1:${(server.address() as { port: number }).port}`
+}

@@ -1,0 +1,136 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { stringify } from 'yaml'
+import { type PostgresServer, startPostgresServer } from '../testing/postgres-server.js'
+import { temporaryDirectory } from '../testing/temporary-directory.js'
+import { type Finished, type Running, waitFor } from './world.js'
+
+const DSC = fileURLToPath(new URL('../../bin/dsc.js', import.meta.url))
+
+/** Several nodes on this machine: each with a cache root, a configuration and an agent of its own, one record. */
+export interface Cluster {
+  readonly directory: string
+  readonly postgres: PostgresServer
+  readonly recordUrl: string
+  readonly nodes: readonly ClusterNode[]
+}
+
+export interface ClusterNode {
+  readonly name: string
+  readonly root: string
+  readonly url: string
+  readonly configPath: string
+  /** Runs dsc on this node. */
+  dsc(...words: readonly string[]): Promise<Finished>
+  start(...words: readonly string[]): Running
+  /** Starts the agent and waits until it answers. */
+  startAgent(): Promise<Running>
+}
+
+export interface ClusterOptions {
+  readonly nodes: readonly string[]
+  readonly datasets: Readonly<Record<string, unknown>>
+  readonly environment?: Readonly<Record<string, string>>
+  /** More variables for one node. */
+  readonly environments?: Readonly<Record<string, Readonly<Record<string, string>>>>
+  readonly stage?: Readonly<Record<string, unknown>>
+  readonly agent?: Readonly<Record<string, unknown>>
+  /** Agents reach each other through these instead of directly: asked with the port they listen on. */
+  readonly advertise?: (node: string, port: number) => Promise<string>
+}
+
+/** Makes a cluster; everything ends with the test. */
+export async function makeCluster(
+  context: Pick<TestContext, 'after'>,
+  options: ClusterOptions,
+): Promise<Cluster> {
+  const directory = await temporaryDirectory(context)
+  const postgres = await startPostgresServer()
+  const started = new Set<ChildProcess>()
+  context.after(async () => {
+    for (const child of started) child.kill('SIGKILL')
+    await postgres.close()
+  })
+  const recordUrl = await postgres.makeDatabase()
+  const tokenFile = join(directory, 'token')
+  await writeFile(tokenFile, 'a token that all agents of the test share\n')
+  const nodes: ClusterNode[] = []
+  for (const name of options.nodes) {
+    const home = join(directory, name)
+    await mkdir(home)
+    const port = await findFreePort()
+    const configPath = join(home, 'dsc.yaml')
+    const root = join(home, 'cache')
+    const advertise = await options.advertise?.(name, port)
+    await writeFile(
+      configPath,
+      stringify({
+        record: recordUrl,
+        node: name,
+        cache: { root },
+        agent: {
+          ...{ listen: `127.0.0.1:${port}`, tokenFile },
+          ...(advertise === undefined ? {} : { advertise }),
+          ...options.agent,
+        },
+        ...(options.stage ? { stage: options.stage } : {}),
+        datasets: options.datasets,
+      }),
+    )
+    const { SLURM_JOB_ID: _, DSC_CONFIG: __, NODE_OPTIONS: ___, ...inherited } = process.env
+    const start = (...words: readonly string[]): Running => {
+      const child = spawn(process.execPath, [DSC, ...words, '--config', configPath], {
+        cwd: home,
+        stdio: ['ignore', 'pipe', 'pipe'],
+        env: { ...inherited, XDG_CACHE_HOME: home, ...options.environment, ...options.environments?.[name] },
+      })
+      started.add(child)
+      const texts = { stdout: '', stderr: '' }
+      child.stdout.setEncoding('utf8').on('data', (text: string) => {
+        texts.stdout += text
+      })
+      child.stderr.setEncoding('utf8').on('data', (text: string) => {
+        texts.stderr += text
+      })
+      const finished = new Promise<Finished>((resolve, reject) => {
+        child.once('error', reject)
+        child.once('close', (code, signal) => {
+          started.delete(child)
+          resolve({ code, signal, ...texts })
+        })
+      })
+      return { process: child, finished }
+    }
+    const url = `http://127.0.0.1:${port}`
+    nodes.push({
+      ...{ name, root, url, configPath, start },
+      dsc: (...words) => start(...words).finished,
+      async startAgent() {
+        const running = start('agent')
+        let ended: Finished | undefined
+        void running.finished.then((finished) => {
+          ended = finished
+        })
+        await waitFor(`the agent of ${name}`, async () => {
+          if (ended) throw new Error(`the agent of ${name} ended: ${ended.stderr}`)
+          const answer = await fetch(`${url}/healthz`).catch(() => undefined)
+          return answer?.status === 200
+        })
+        return running
+      },
+    })
+  }
+  return { directory, postgres, recordUrl, nodes }
+}
+
+async function findFreePort(): Promise<number> {
+  const probe = createServer()
+  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
+  const { port } = probe.address() as { port: number }
+  await new Promise((resolve) => probe.close(resolve))
+  return port
+}

@@ -1,0 +1,65 @@
+import { DscError } from '../../failure/dsc-error.js'
+
+/**
+ * What a failed statement means. `conflict`: another transaction was first, repeat. `lost`: the server or the way
+ * to it is gone, it may come back. `failed`: repeating would not help.
+ */
+export function classifyFailure(error: unknown): 'conflict' | 'lost' | 'failed' {
+  const code = codeOf(error)
+  if (CONFLICTS.has(code)) return 'conflict'
+  if (LOST.has(code) || /^08/.test(code)) return 'lost'
+  // pg reports a connection that broke without a code.
+  if (error instanceof Error && code === '' && LOST_MESSAGE.test(error.message)) return 'lost'
+  return 'failed'
+}
+
+/** serialization_failure, deadlock_detected, and keys that two transactions inserted at once. */
+const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', '23505'])
+
+/**
+ * Shutdown, crash and start of the server, its limits of connections and time (a stopped process may hold a lock
+ * until its own limit), and the network's own.
+ */
+const LOST: ReadonlySet<string> = new Set([
+  ...['57P01', '57P02', '57P03', '57P05', '53300', '25P03', '55P03', '57014'],
+  ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'EAI_AGAIN'],
+  ...['ENOENT'], // a Unix socket that is not there
+])
+
+const LOST_MESSAGE =
+  /connection terminated|timeout expired|query read timeout|client has encountered a connection error|not queryable|connection timeout/i
+
+function codeOf(error: unknown): string {
+  if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors[0])
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+}
+
+/** What PostgreSQL itself could not do becomes a failure the user understands; the rest stays as it is. */
+export function explainFailure(error: unknown, location: string): unknown {
+  if (error instanceof DscError || !(error instanceof Error)) return error
+  const code = codeOf(error)
+  const isServers = /^[0-9A-Z]{5}$/.test(code)
+  if (code === '53100') {
+    return new DscError('DISK_FULL', `no space left for the record ${location}`, {
+      hint: 'free space on the database server',
+      cause: error,
+    })
+  }
+  const isAccess = /^(28|3D|42501)/.test(code) || code === 'ENOTFOUND'
+  if (!isAccess && classifyFailure(error) === 'failed' && !/^(5|25|XX)/.test(code) && isServers) return error
+  if (
+    !isServers &&
+    !isAccess &&
+    classifyFailure(error) === 'failed' &&
+    !/^(E|ERR_|SELF_|CERT_|DEPTH_)/.test(code)
+  ) {
+    return error
+  }
+  const message = error.message || (error instanceof AggregateError ? String(error.errors[0]) : '')
+  return new DscError('RECORD_UNAVAILABLE', `cannot use the record ${location}: ${message} (${code})`, {
+    hint: isAccess
+      ? 'check user, password and database in `record:` of dsc.yaml (or PGUSER, PGPASSWORD)'
+      : 'is the database server up, and reachable from this node? dsc doctor',
+    cause: error,
+  })
+}

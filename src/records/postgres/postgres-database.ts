@@ -1,0 +1,111 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { redactUrl } from '../../failure/redact.js'
+import type { Durability, SqlDatabase, SqlTransaction } from '../sql-database.js'
+import { listenForChanges } from './change-listener.js'
+import { explainFailure } from './classify-failure.js'
+import { type Connections, openConnections } from './connections.js'
+import { prepareSchema } from './prepare-schema.js'
+import { createServerClock } from './server-clock.js'
+import { type Attempt, findOutcome, forgetOldOutcomes, tryRead, tryWrite } from './transaction-attempt.js'
+
+export interface PostgresOptions {
+  /** How long a transaction tries to reach a server that is gone, ms, 0 or more. Default 60,000. */
+  readonly patienceMs?: number
+  /** Most connections of this process, 1 to 100. Default 8. */
+  readonly connections?: number
+  /** Called with the reason of every repeated attempt. */
+  readonly onRetry?: (reason: 'conflict' | 'lost') => void
+}
+
+const DEFAULT_PATIENCE_MS = 60_000
+/** The first contact: a wrong address should be told soon. */
+const OPEN_PATIENCE_MS = 10_000
+const FIRST_PAUSE_MS = 20
+const LONGEST_PAUSE_MS = 1000
+/** After so many conflicts a transaction waits until it is alone, and then cannot lose. */
+const OPTIMISTIC_ATTEMPTS = 5
+/** Far more than a transaction that is alone can have; a bug must not repeat for ever. */
+const MOST_CONFLICTS = 20
+/** One write in so many clears away what others left an hour ago. */
+const FORGET_CHANCE = 1 / 2000
+
+/**
+ * Opens the record in a PostgreSQL database and brings it to the current schema.
+ *
+ * Writers run SERIALIZABLE and are repeated on conflict; one that keeps losing locks the others out for its turn.
+ * A transaction whose connection breaks is repeated on a new one until `patienceMs` is over; when it broke during
+ * COMMIT, the server is asked whether it had committed, so nothing happens twice.
+ * Rejects with RECORD_UNAVAILABLE or RECORD_NEWER.
+ */
+export async function openPostgresDatabase(url: string, options: PostgresOptions = {}): Promise<SqlDatabase> {
+  const location = redactUrl(url)
+  const clock = createServerClock()
+  const connections = openConnections(url, options.connections ?? 8, clock)
+  const repeat = createRepeater(connections, location, options.onRetry ?? (() => {}))
+  const patienceMs = options.patienceMs ?? DEFAULT_PATIENCE_MS
+  const write = async <T>(durability: Durability, work: (transaction: SqlTransaction) => Promise<T>) => {
+    if (Math.random() < FORGET_CHANCE) await forgetOldOutcomes(connections)
+    return repeat(patienceMs, (conflicts) =>
+      tryWrite(connections, { durability, isAlone: conflicts >= OPTIMISTIC_ATTEMPTS }, work),
+    )
+  }
+  try {
+    await repeat(Math.min(patienceMs, OPEN_PATIENCE_MS), () => prepareSchema(connections, location))
+  } catch (error) {
+    await connections.close()
+    throw error
+  }
+  const changes = listenForChanges(url)
+  return {
+    location,
+    nowMs: clock.nowMs,
+    write,
+    read: (work) => repeat(patienceMs, () => tryRead(connections, work)),
+    waitForChange: changes.wait,
+    close: async () => {
+      await changes.close()
+      await connections.close()
+    },
+  }
+}
+
+type Repeat = <T>(patienceMs: number, attempt: (conflicts: number) => Promise<Attempt<T>>) => Promise<T>
+
+/** Repeats what failed for a passing reason: conflicts as long as it takes, lost connections for `patienceMs`. */
+function createRepeater(
+  connections: Connections,
+  location: string,
+  onRetry: NonNullable<PostgresOptions['onRetry']>,
+): Repeat {
+  return async (patienceMs, attempt) => {
+    let conflicts = 0
+    let lostSinceMs: number | undefined
+    const pauseAfterLoss = async (error: unknown, losses: number) => {
+      onRetry('lost')
+      lostSinceMs ??= performance.now()
+      if (performance.now() - lostSinceMs > patienceMs) throw explainFailure(error, location)
+      const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(losses, 10))
+      await sleep(pauseMs * (0.5 + Math.random() / 2))
+    }
+    for (let losses = 0; ; ) {
+      const tried = await attempt(conflicts)
+      if (tried.outcome === 'done') return tried.value
+      if (tried.outcome === 'failed') throw explainFailure(tried.error, location)
+      if (tried.outcome === 'conflict') {
+        conflicts += 1
+        if (conflicts > MOST_CONFLICTS) throw explainFailure(tried.error, location)
+        onRetry('conflict')
+        await sleep(Math.random() * FIRST_PAUSE_MS * conflicts)
+        continue
+      }
+      await pauseAfterLoss(tried.error, losses++)
+      while (tried.unsure !== undefined) {
+        const found = await findOutcome(connections, tried.unsure.token)
+        if (found.outcome === 'done' && found.value === 'committed') return tried.unsure.value
+        if (found.outcome === 'done') break
+        if (found.outcome === 'failed') throw explainFailure(found.error, location)
+        await pauseAfterLoss(found.error, losses++)
+      }
+    }
+  }
+}

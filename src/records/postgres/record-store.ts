@@ -1,0 +1,8 @@
+import type { RecordStore } from '../record-store.js'
+import { createSqlRecordStore } from '../sql-record-store.js'
+import { openPostgresDatabase, type PostgresOptions } from './postgres-database.js'
+
+/** Opens the record in the PostgreSQL database `url` names: for any number of machines. */
+export async function openPostgresRecord(url: string, options: PostgresOptions = {}): Promise<RecordStore> {
+  return createSqlRecordStore(await openPostgresDatabase(url, options))
+}

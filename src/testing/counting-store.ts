@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto'
+import { createServer } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** A read-only S3 bucket in memory that counts what is read of it, for tests of who reads how much from where. */
+export interface CountingStore {
+  readonly endpoint: string
+  /** Body bytes sent, listings not counted. */
+  sentBytes(): number
+  requests(): number
+  /** Answers nothing any more: connections are refused. */
+  close(): Promise<void>
+}
+
+/** Serves `objects` (key → content) under any bucket. `bytesPerSecond` slows each answer down. */
+export async function startCountingStore(
+  objects: ReadonlyMap<string, Buffer>,
+  options: { readonly bytesPerSecond?: number } = {},
+): Promise<CountingStore> {
+  let sentBytes = 0
+  let requests = 0
+  const etags = new Map(
+    [...objects].map(([key, body]) => [key, createHash('md5').update(body).digest('hex')] as const),
+  )
+  const server = createServer(async (request, response) => {
+    requests += 1
+    const url = new URL(request.url ?? '/', 'http://store')
+    if (url.searchParams.get('list-type') === '2') {
+      const prefix = url.searchParams.get('prefix') ?? ''
+      const contents = [...objects]
+        .filter(([key]) => key.startsWith(prefix))
+        .sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
+        .map(
+          ([key, body]) =>
+            `<Contents><Key>${key}</Key><Size>${body.length}</Size><ETag>"${etags.get(key)}"</ETag>` +
+            '<LastModified>2026-01-01T00:00:00.000Z</LastModified></Contents>',
+        )
+      response.writeHead(200, { 'content-type': 'application/xml' })
+      response.end(
+        `<?xml version="1.0"?><ListBucketResult><IsTruncated>false</IsTruncated>${contents.join('')}</ListBucketResult>`,
+      )
+      return
+    }
+    const key = decodeURIComponent(url.pathname).split('/').slice(2).join('/')
+    const body = objects.get(key)
+    if (body === undefined) {
+      response.writeHead(404).end()
+      return
+    }
+    const match = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '')
+    const [first, last] = match ? [Number(match[1]), Number(match[2])] : [0, body.length - 1]
+    const part = body.subarray(first, last + 1)
+    response.writeHead(match ? 206 : 200, {
+      etag: `"${etags.get(key)}"`,
+      'content-length': part.length,
+      ...(match ? { 'content-range': `bytes ${first}-${last}/${body.length}` } : {}),
+    })
+    if (request.method === 'HEAD') {
+      response.end()
+      return
+    }
+    const step = options.bytesPerSecond === undefined ? part.length : options.bytesPerSecond / 20
+    for (let at = 0; at < part.length && !response.destroyed; at += step) {
+      const chunk = part.subarray(at, at + step)
+      sentBytes += chunk.length
+      response.write(chunk)
+      if (options.bytesPerSecond !== undefined) await sleep(50)
+    }
+    response.end()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as { port: number }
+  return {
+    endpoint: `http://127.0.0.1:${port}`,
+    sentBytes: () => sentBytes,
+    requests: () => requests,
+    async close() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}

