@@ -70,3 +70,16 @@ test('a cache below a symlink is taken back as what it is when the record was lo
   assert.deepEqual(world.query(COPIES), before)
   assert.ok(existsSync(join(prepared.stdout.trimEnd(), 'a.txt')))
 })
+
+test('verify --repair leaves files alone that an owner put into an adopted folder', async (context) => {
+  const world = await makeWorld(context, {})
+  const folder = await makeFolder(world)
+  await writeTree(join(world.directory, 'source'), { 'a.txt': 'the only copy', 'sub/b.txt': 'of all this' })
+  const source = `file://${join(world.directory, 'source')}/`
+  const adopted = await world.dsc('adopt', folder, '--name', 'found', '--source', source)
+  assert.equal(adopted.code, 0, adopted.stderr)
+  await writeTree(folder, { 'notes.txt': 'of the owner' })
+  const verified = await world.dsc('verify', '--repair')
+  assert.equal(verified.code, 0, verified.stderr)
+  assert.equal(readFileSync(join(folder, 'notes.txt'), 'utf8'), 'of the owner')
+})

@@ -58,11 +58,13 @@ async function verifyOne(
   options: Parameters<typeof verifyDataset>[2],
 ): Promise<VerifiedDataset> {
   const { dataset, version, path } = copy
-  const { damages, ...checked } = await verifyCopy({
+  const { damages: differences, ...checked } = await verifyCopy({
     copyDirectory: copy.directory,
     signal: options.signal,
     onProgress: ({ checkedFiles, checkedBytes }) => options.onProgress(dataset, checkedFiles, checkedBytes),
   })
+  // A folder that was adopted belongs to its owner, who may keep in it what is no part of the dataset.
+  const damages = differences.filter(({ problem }) => copy.origin !== 'local' || problem !== 'unexpected')
   const found = { dataset, version, path, ...checked, damages }
   const event = { atMs: cache.nowMs(), node: cache.node, dataset, copyId: copy.copyId, task: 'dsc verify' }
   if (damages.length === 0) return { ...found, repaired: null }

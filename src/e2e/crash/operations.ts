@@ -70,7 +70,7 @@ export async function chooseOperation(
     }
     case 'release': {
       const held = holds.find((hold) => hold.task !== null)?.task ?? 'nobody'
-      return { words: ['release', '--task', held], before: () => drop((hold) => hold.task === held) }
+      return { words: ['release', '--all', '--task', held], before: () => drop((hold) => hold.task === held) }
     }
     case 'lock':
       return { words: ['lock', name], onSuccess: () => holdLocked(crash, name) }

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { FAILURES } from '../../failure/dsc-error.js'
 import type { Finished, Running } from '../world.js'
 import { findBroken, fingerprint } from './check-invariants.js'
 import type { CrashWorld } from './crash-world.js'
@@ -103,9 +104,9 @@ async function command(
   return isExpected ? [] : [`${words.join(' ')} ended with ${code}: ${stderr}`]
 }
 
-/** A stack trace, or the exit code of a failure that nobody explained. */
+/** A stack trace, the exit code of a failure that nobody explained, or words that this program got wrong. */
 function isCrash(code: number | null, stderr: string): boolean {
-  return code === null || code === 1 || /^\s+at .*:\d+/m.test(stderr)
+  return code === null || code === 1 || code === FAILURES.USAGE.exitCode || /^\s+at .*:\d+/m.test(stderr)
 }
 
 /** Record and disk in one text, without what changes by itself. */
