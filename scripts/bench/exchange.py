@@ -134,7 +134,7 @@ def main():
         results.update(run_torch(sides, "shared,accuracy,convergence", settings))
     load.append(os.getloadavg()[0])
     results["machine"] = {
-        "processor": _processor(), "cores": os.cpu_count(), "system": platform.release(),
+        "processor": _processor(), "cores": os.cpu_count(), "system": ".".join(platform.release().split(".")[:2]),
         "load": [min(load), max(load)], "minutes": (time.time() - started) / 60,
         "command": "npm run bench:exchange" + (" -- --quick" if arguments.quick else ""), "rounds": rounds, "repeats": repeats,
         "torch": subprocess.run(

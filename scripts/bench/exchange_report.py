@@ -18,6 +18,7 @@ def write_report(results, out):
         f"load average while it ran: {machine['load'][0]:.1f} to {machine['load'][1]:.1f} (2 is this benchmark's own).",
         f"Ways take turns within one run; medians of {machine['rounds']} rounds, of the slower rank. No GPU is involved.",
         "",
+        *busy_warning(machine),
         "Both ranks share the cores with the kernel that shapes their link: only ratios mean anything elsewhere.",
         "",
     ]
@@ -30,6 +31,16 @@ def write_report(results, out):
     (out / "exchange.md").write_text("\n".join(lines))
     (out / "exchange.svg").write_text(plot(results["links"]))
     (out / "exchange.json").write_text(json.dumps(results, indent=1) + "\n")
+
+
+def busy_warning(machine):
+    if machine["load"][1] <= 2 * machine["cores"]:
+        return []
+    return [
+        "**The machine was busy with other work: the times below, and their ratios, prove nothing. Accuracy and convergence"
+        " do not depend on it. Run the command again on a quiet machine.**",
+        "",
+    ]
 
 
 def link_section(link, found):

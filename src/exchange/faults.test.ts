@@ -5,14 +5,13 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { FaultRankOptions, FaultReport } from './fault-rank.test.worker.js'
-import type { Patience } from './plan/suspect.js'
+import { DEFAULT_PATIENCE, type Patience } from './plan/suspect.js'
 import { openRendezvous, type Rendezvous } from './rendezvous/server.js'
 
 const RANKS = 4
 /** `npm run test:exchange-faults` asks for 50 kills and for the patience that users get. */
 const KILLS = Number(process.env.DSC_TEST_KILLS ?? 3)
-const PATIENCE: Patience =
-  KILLS >= 50 ? { suspectAfterMs: 5000, lostAfterMs: 30_000 } : { suspectAfterMs: 1500, lostAfterMs: 2500 }
+const PATIENCE: Patience = KILLS >= 50 ? DEFAULT_PATIENCE : { suspectAfterMs: 2500, lostAfterMs: 4000 }
 const WORKER = fileURLToPath(new URL('./fault-rank.test.worker.js', import.meta.url))
 
 interface Rank {
@@ -37,8 +36,11 @@ function startRank(options: FaultRankOptions): Rank {
   }
 }
 
-async function withRanks(body: (ranks: Rank[], rendezvous: Rendezvous) => Promise<void>): Promise<void> {
-  const rendezvous = await openRendezvous({ host: '127.0.0.1', port: 0, patience: PATIENCE, nowMs: Date.now })
+async function withRanks(
+  patience: Patience,
+  body: (ranks: Rank[], rendezvous: Rendezvous) => Promise<void>,
+): Promise<void> {
+  const rendezvous = await openRendezvous({ host: '127.0.0.1', port: 0, patience, nowMs: Date.now })
   const { port } = rendezvous
   const ranks = Array.from({ length: RANKS }, (_, rank) =>
     startRank({ rank, ranks: RANKS, port, committedSteps: 0 }),
@@ -61,7 +63,7 @@ test(`SIGKILL of a rank at ${KILLS} random moments: every survivor names it with
   }
   const delays: number[] = []
   const seen = { untouched: 0, complete: 0 }
-  await withRanks(async (ranks, { port }) => {
+  await withRanks(DEFAULT_PATIENCE, async (ranks, { port }) => {
     for (let kill = 0; kill < KILLS; kill++) {
       const joined = await Promise.all(ranks.map((rank) => rank.next('joined')))
       for (const { epoch } of joined) assert.equal(epoch, kill + 1)
@@ -97,7 +99,7 @@ test(`SIGKILL of a rank at ${KILLS} random moments: every survivor names it with
 })
 
 test(`a frozen rank is named as suspect after ${PATIENCE.suspectAfterMs} ms and lost at ${PATIENCE.lostAfterMs} ms`, async () => {
-  await withRanks(async (ranks) => {
+  await withRanks(PATIENCE, async (ranks) => {
     await Promise.all(ranks.map((rank) => rank.next('joined')))
     await sleep(50)
     const frozenMs = Date.now()

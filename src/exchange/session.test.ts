@@ -1,81 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Mode } from './connect-links.js'
+import {
+  makeGradients,
+  meanOf,
+  planOf,
+  random,
+  runStep,
+  withSessions,
+} from './local-sessions.test.fixture.js'
 import type { ScaleState } from './plan/scale.js'
-import type { PlanFile } from './plan-files.js'
 import { openRendezvous } from './rendezvous/server.js'
-import { type ExchangeSession, joinExchange } from './session.js'
-
-const planOf = (ranks: number, wire: 'fp16' | 'fp32', buckets: readonly (readonly number[])[]): PlanFile => ({
-  hash: `test-${ranks}-${wire}`,
-  ranks,
-  wire,
-  buckets: buckets.map((sizes, bucket) => ({
-    tensors: sizes.map((elements, index) => ({ name: `${bucket}.${index}`, elements })),
-  })),
-})
-
-/** Opens a rendezvous and `ranks` sessions in this process, runs `body`, closes everything. */
-async function withSessions(
-  plan: PlanFile,
-  mode: Mode,
-  body: (sessions: readonly ExchangeSession[]) => Promise<void>,
-): Promise<void> {
-  const rendezvous = await openRendezvous({ host: '127.0.0.1', port: 0, nowMs: Date.now })
-  const sessions = await Promise.all(
-    Array.from({ length: plan.ranks }, (_, rank) => joinExchange({ rendezvous, plan, mode, rank })),
-  )
-  try {
-    await body(sessions)
-  } finally {
-    for (const session of sessions) await session.close()
-    await rendezvous.close()
-  }
-}
-
-function random(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) | 0
-    return (state >>> 8) / 2 ** 24 - 0.5
-  }
-}
-
-/** Runs one step on all ranks: gradients in, means out, in place. */
-async function runStep(
-  sessions: readonly ExchangeSession[],
-  gradients: readonly Map<string, Float32Array>[],
-) {
-  return await Promise.all(
-    sessions.map(async (session, rank) => {
-      const step = session.beginStep()
-      for (const [name, gradient] of gradients[rank]!) await step.add(name, gradient)
-      return await step.commit()
-    }),
-  )
-}
-
-function makeGradients(plan: PlanFile, seed: number, scale: number) {
-  const next = random(seed)
-  return Array.from(
-    { length: plan.ranks },
-    () =>
-      new Map(
-        plan.buckets.flatMap(({ tensors }) =>
-          tensors.map(({ name, elements }) => [
-            name,
-            Float32Array.from({ length: elements }, () => next() * scale),
-          ]),
-        ),
-      ),
-  )
-}
-
-function meanOf(gradients: readonly Map<string, Float32Array>[], name: string): Float64Array {
-  const mean = new Float64Array(gradients[0]!.get(name)!.length)
-  for (const rank of gradients) for (const [index, value] of rank.get(name)!.entries()) mean[index]! += value
-  return mean.map((sum) => sum / gradients.length)
-}
+import { joinExchange } from './session.js'
 
 const SHAPES = [[7, 300_000], [1], [5000, 3, 800]]
 
@@ -150,76 +85,6 @@ test('gradients that overflow when summed do not overflow: they are halved first
     for (const rank of gradients) rank.get('0.0')!.fill(3e38)
     await runStep(sessions, gradients)
     assert.equal(gradients[0]!.get('0.0')![0], Math.fround(3e38))
-  })
-})
-
-test('ranks that were given different plans hear which two differ', async () => {
-  const rendezvous = await openRendezvous({ host: '127.0.0.1', port: 0, nowMs: Date.now })
-  for (const [other, words] of [
-    [planOf(3, 'fp16', SHAPES), /rank 1 .* rank count 3, rank 0 .* has 2/],
-    [planOf(2, 'fp32', SHAPES), /rank 1 .* type on the wire fp32, rank 0 .* has fp16/],
-    [
-      { ...planOf(2, 'fp16', SHAPES), hash: 'other' },
-      /rank 1 .* plan other\/ring, rank 0 .* has test-2-fp16/,
-    ],
-  ] as const) {
-    const joins = [planOf(2, 'fp16', SHAPES), other].map((plan, rank) =>
-      joinExchange({ rendezvous, plan, rank }),
-    )
-    for (const result of await Promise.allSettled(joins)) {
-      assert.equal(result.status, 'rejected')
-      assert.equal(result.reason.code, 'EXCHANGE_MISMATCH')
-      assert.match(result.reason.message, words)
-    }
-  }
-  await rendezvous.close()
-})
-
-test('a rank that is one step ahead is a mismatch that names both, and gradients stay as they were', async () => {
-  const plan = planOf(2, 'fp16', [[100]])
-  const rendezvous = await openRendezvous({ host: '127.0.0.1', port: 0, nowMs: Date.now })
-  const sessions = await Promise.all(
-    [0, 1].map((rank) => joinExchange({ rendezvous, plan, rank, committedSteps: rank === 0 ? 4 : 5 })),
-  )
-  const gradients = makeGradients(plan, 1, 1)
-  const before = gradients.map((rank) => rank.get('0.0')!.slice())
-  const results = await Promise.allSettled(
-    sessions.map(async (session, rank) => {
-      const step = session.beginStep()
-      await step.add('0.0', gradients[rank]!.get('0.0')!)
-      await step.commit()
-    }),
-  )
-  for (const result of results) {
-    assert.equal(result.status, 'rejected')
-    assert.equal(result.reason.code, 'EXCHANGE_MISMATCH')
-    assert.match(result.reason.message, /rank [01] sent step [45], rank [01] expected [45]/)
-  }
-  assert.deepEqual(
-    gradients.map((rank) => rank.get('0.0')),
-    before,
-  )
-  for (const session of sessions) await session.close()
-  await rendezvous.close()
-})
-
-test('a rank that leaves early is named to those who go on', async () => {
-  const plan = planOf(3, 'fp32', [[100]])
-  await withSessions(plan, 'ring', async (sessions) => {
-    await runStep(sessions, makeGradients(plan, 1, 1))
-    await sessions[1]!.close()
-    const others = [sessions[0]!, sessions[2]!]
-    const gradients = makeGradients(plan, 2, 1)
-    const results = await Promise.allSettled([
-      runStep([others[0]!], gradients),
-      runStep([others[1]!], gradients),
-    ])
-    for (const result of results) {
-      assert.equal(result.status, 'rejected')
-      assert.equal(result.reason.name, 'PeerLost')
-      assert.equal(result.reason.rank, 1)
-      assert.match(result.reason.message, /left after 1 steps/)
-    }
   })
 })
 

@@ -24,7 +24,7 @@ for (const { name, ranks, expected } of [
   { name: 'a silent rank as lost at the limit', ranks: [busy(0), busy(1, 30_000)], expected: [1, 'lost'] },
   {
     name: 'the rank at the end of the chain of waiting, not a neighbour that waits itself',
-    ranks: [waits(0, 3, 6000), waits(1, 0, 5500), busy(2), waits(3, 2, 6500)],
+    ranks: [waits(0, 3, 6000), waits(1, 0, 7000), busy(2), waits(3, 2, 5500)],
     expected: [2, 'suspect'],
   },
   {

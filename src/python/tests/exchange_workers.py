@@ -26,7 +26,9 @@ def _run(rank, ranks, function, arguments, folder, queue):
 def run_ranks(ranks, function, *arguments):
     """Calls `function(rank, *arguments)` on every rank; returns the results by rank, or raises the first failure."""
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-    context = mp.get_context("spawn")
+    # One process imports torch, the ranks are its forks: importing it anew took most of a test's time.
+    context = mp.get_context("forkserver")
+    context.set_forkserver_preload(["torch", "torch.distributed", "torch.nn.parallel"])
     queue = context.SimpleQueue()
     with tempfile.TemporaryDirectory() as folder:
         processes = [
