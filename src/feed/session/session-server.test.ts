@@ -117,7 +117,7 @@ test('a client of another protocol, seed or shape is told so before it gets anyt
 
 test('what a client held is free again once it is gone, and another goes on', async (context) => {
   const server = await serve(context)
-  for (let life = 0; life < 30; life++) {
+  for (let life = 0; life < 100; life++) {
     const client = dial(context, server.socketPath)
     client.send(MESSAGE.hello, HELLO)
     await client.receive()
