@@ -129,6 +129,23 @@ test('what a client held is free again once it is gone, and another goes on', as
   }
 })
 
+test('a client that starts over again and again, without waiting, ends where it asked last', async (context) => {
+  const server = await serve(context)
+  const client = dial(context, server.socketPath)
+  client.send(MESSAGE.hello, HELLO)
+  await client.receive()
+  for (let i = 0; i < 60; i++) {
+    client.send(MESSAGE.start, { epoch: 7 * i, step: i % 5, run: `pass ${i}` })
+    client.number(MESSAGE.next, 3)
+  }
+  client.send(MESSAGE.start, { epoch: 3, step: 1, run: 'last' })
+  let started = 0
+  while (started < 61) if ((await client.receive()).type === MESSAGE.started) started++
+  client.number(MESSAGE.next, 1)
+  const { payload } = await client.receive()
+  assert.deepEqual([payload.readUInt32LE(4), payload.readUInt32LE(8)], [3, 1])
+})
+
 test('metrics come over the same socket to anything that speaks HTTP', async (context) => {
   const server = await serve(context)
   const socket = connect(server.socketPath)
