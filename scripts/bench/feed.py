@@ -119,6 +119,7 @@ def median_of(runs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--short", action="store_true")
+    parser.add_argument("--rows", type=lambda text: text.split(","), default=PEERS + FEEDS, help="loaders to compare")
     parser.add_argument("--folder", help="where the data goes (default: a temporary folder)")
     options = parser.parse_args()
     scale, runs = (4, 1) if options.short else (1, 3)
@@ -137,7 +138,7 @@ def main():
                 (folder / "done").touch()
             memory = count * size * 32 // 100 // 2**20  # Cache_next holds about a quarter of the samples
             modes = ["bytes", "tensor"]
-            rows = PEERS + FEEDS
+            rows = options.rows
             collected = {}
             for _ in range(runs):
                 for row in rows:

@@ -29,6 +29,7 @@ export async function leaseReadyCopy(
   )
   if (row === undefined) return undefined
   const copy = toCopy(row)
+  if (request.accept?.(copy) === false) return undefined
   const leaseId = await grantLease(transaction, copy, request.purpose ?? 'use', request.lease, nowMs)
   return { copy: { ...copy, lastTask: request.lease.task, lastUsedAtMs: nowMs }, leaseId }
 }

@@ -138,6 +138,8 @@ export interface UseRequest {
   readonly lease: LeaseRequest
   /** Default `use`. */
   readonly purpose?: 'use' | 'transfer'
+  /** Pure; false leaves a ready copy alone, as if it were not there. Default: any copy will do. */
+  readonly accept?: (copy: Copy) => boolean
 }
 
 /** A copy and the lease that keeps it. */
