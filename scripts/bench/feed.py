@@ -120,6 +120,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--rows", type=lambda text: text.split(","), default=PEERS + FEEDS, help="loaders to compare")
+    parser.add_argument("--modes", type=lambda text: text.split(","), default=["bytes", "tensor"])
     parser.add_argument("--folder", help="where the data goes (default: a temporary folder)")
     options = parser.parse_args()
     scale, runs = (4, 1) if options.short else (1, 3)
@@ -137,7 +138,7 @@ def main():
                 make_set(folder, count, size)
                 (folder / "done").touch()
             memory = count * size * 32 // 100 // 2**20  # Cache_next holds about a quarter of the samples
-            modes = ["bytes", "tensor"]
+            modes = options.modes
             rows = options.rows
             collected = {}
             for _ in range(runs):
@@ -165,13 +166,18 @@ def main():
                 auto = measure("dsc:remote", folder, "bytes", options=("--no-next",))
                 if one and auto:
                     lines += [f"One sample per request, remote: {one['rate']:,.0f}/s; k=auto: {auto['rate']:,.0f}/s ({auto['rate'] / one['rate']:.1f}x).", ""]
+            write(lines)
         lines += laws()
     finally:
         if not options.folder:
             shutil.rmtree(base, ignore_errors=True)
+    print(write(lines))
+
+
+def write(lines):
     text = "\n".join(lines).rstrip() + "\n"
     (ROOT / "docs" / "benchmarks" / "feed.md").write_text(text)
-    print(text)
+    return text
 
 
 def laws():
