@@ -26,7 +26,11 @@ class Files(torch.utils.data.Dataset):
 
 
 def collate(mode):
-    return stack_bytes if mode == "tensor" else list
+    return stack_bytes if mode == "tensor" else own_bytes
+
+
+def own_bytes(items):
+    return [bytes(item) for item in items]  # no copy of bytes; LitData's views cannot leave a worker
 
 
 def stack_bytes(items):
@@ -128,6 +132,7 @@ def children():
 
 
 def main():
+    torch.set_num_threads(1)  # stacking in the trainer's process must not fight over the cores
     row, root, mode, rounds, compute_ms = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), float(sys.argv[5])
     storage_pids = [int(pid) for pid in os.environ.get("BENCH_STORAGE_PIDS", "").split(",") if pid]
     name, _, argument = row.partition(":")

@@ -74,11 +74,19 @@ test('with Cache_next for P samples, later epochs begin with P hits and read n â
   const { opened } = await open(context, { seed: 5, memoryBytes: 200_000, k: 8 })
   const stream = opened.feeder.openStream(RANK, 2)
   await readEpoch(opened, stream, 0)
-  await readEpoch(opened, stream, 1)
-  const before = { ...stream.counts }
-  await readEpoch(opened, stream, 2)
-  const kept = stream.counts.kept - before.kept
-  assert.ok(kept > 50, `${kept} samples kept`)
+  for (let epoch = 1; epoch < 4; epoch++) {
+    const before = { ...stream.counts }
+    let firstRun = -1
+    for (let step = 0; step < stream.sequence.stepsPerEpoch; step++) {
+      stream.release(await stream.read(epoch, step))
+      if (firstRun < 0 && stream.counts.kept - before.kept < 16 * (step + 1))
+        firstRun = stream.counts.kept - before.kept
+    }
+    const kept = stream.counts.kept - before.kept
+    assert.ok(kept > 50, `${kept} samples kept`)
+    assert.equal(firstRun, kept, 'the hits come in one run, at the start')
+    assert.equal(stream.counts.requested - before.requested, COUNT - kept)
+  }
   assert.equal(stream.counts.carryRefused, 0)
   assert.equal(opened.feeder.counts.movedBytes, 0)
 })
@@ -111,26 +119,58 @@ test('two ranks of one machine together read each global batch, sharing memory a
   }
 })
 
-test('a stream goes on from any epoch and step, forwards and backwards', async (context) => {
-  const { opened } = await open(context, { seed: 5, memoryBytes: 2 ** 20 })
-  const stream = opened.feeder.openStream(RANK, 2)
-  for (const [epoch, step] of [
-    [0, 3],
-    [0, 4],
-    [2, 7],
-    [0, 0],
-    [0, 0],
-    [1, 24],
-  ] as const) {
-    await stream.start(epoch, step)
-    for (let at = step; at < Math.min(step + 2, 25); at++) {
-      const batch = await stream.read(epoch, at)
-      assert.deepEqual(
-        batch.slots.map((slot) => slot.sample),
-        orderOf(epoch).slice(16 * at, 16 * at + 16),
-      )
-      stream.release(batch)
+for (const settings of [
+  { memoryBytes: 2 ** 20 },
+  { memoryBytes: 200_000, k: 2 },
+  { memoryBytes: 80_000, k: 1 },
+]) {
+  test(`a stream goes on from any epoch and step, forwards and backwards: ${JSON.stringify(settings)}`, async (context) => {
+    const { opened } = await open(context, { seed: 5, ...settings })
+    const stream = opened.feeder.openStream(RANK, 2)
+    for (const [epoch, step] of [
+      [0, 3],
+      [0, 4],
+      [0, 9],
+      [2, 7],
+      [0, 0],
+      [0, 0],
+      [1, 24],
+    ] as const) {
+      await stream.start(epoch, step)
+      for (let at = step; at < Math.min(step + 2, 25); at++) {
+        const batch = await stream.read(epoch, at)
+        assert.deepEqual(
+          batch.slots.map((slot) => slot.sample),
+          orderOf(epoch).slice(16 * at, 16 * at + 16),
+        )
+        stream.release(batch)
+      }
     }
+  })
+}
+
+test('samples that no last batch took are read, not missed, when the next epoch begins with them', async (context) => {
+  const { opened } = await open(context, { seed: 5, memoryBytes: 2 ** 20 })
+  const stream = opened.feeder.openStream({ ...RANK, batchSize: 150 }, 1)
+  await stream.start(0, 0)
+  for (let epoch = 0; epoch < 4; epoch++) await readEpoch(opened, stream, epoch)
+  assert.equal(stream.counts.misses, 0)
+})
+
+test('a batch far ahead finds room, because samples that are needed last give way', async (context) => {
+  const settings = { seed: 5, memoryBytes: 46_000, isCarrying: false, roomTimeoutMs: 400 }
+  const { opened } = await open(context, settings)
+  const stream = opened.feeder.openStream(RANK, 0)
+  const first = await stream.read(0, 0)
+  stream.release(first)
+  await new Promise((resolve) => setTimeout(resolve, 100)) // until prefetching has filled what it may
+  for (const step of [20, 12, 3]) {
+    const batch = await stream.read(0, step)
+    assert.deepEqual(
+      batch.slots.map((slot) => slot.sample),
+      orderOf(0).slice(16 * step, 16 * step + 16),
+    )
+    stream.release(batch)
   }
 })
 

@@ -37,6 +37,14 @@ test('iterating a feed gives one epoch; iterating again the next', async (contex
   }
 })
 
+test('leaving an epoch early ends it: the next iteration is the next epoch', async (context) => {
+  const feed = await open(context)
+  for await (const _ of feed) break
+  const ids: number[] = []
+  for await (const batch of feed) ids.push(...batch.map((item) => item.id))
+  assert.deepEqual(ids, expected(1))
+})
+
 test('a feed goes on after the last batch of a saved state, in batches of another size too', async (context) => {
   const first = await open(context)
   let count = 0

@@ -3,6 +3,7 @@ import { closeSync, openSync, readdirSync, readSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { isDscError } from '../../failure/dsc-error.js'
 import { makeTestFolder, sampleBytes, writeSamples } from '../../testing/sample-folder.js'
 import { openLocalFeeder } from '../open-feeder.js'
@@ -13,11 +14,18 @@ import { createFrameReader, type Frame, formatBatch, formatFrame, formatJsonFram
 
 const COUNT = 50
 
-async function serve(context: TestContext) {
+async function serve(context: TestContext, readDelayMs = 0) {
   const folder = makeTestFolder(context)
   writeSamples(join(folder, 'samples'), COUNT, () => 700)
   const listed = await indexSamples(join(folder, 'samples'), { cacheFolder: join(folder, 'cache') })
   const opened = openLocalFeeder(listed, { seed: 2, memoryBytes: 2 ** 20, threads: 1 })
+  const { source } = opened.feeder
+  const { read } = source
+  const readLater: typeof read = async (...request) => {
+    await sleep(readDelayMs)
+    return read(...request)
+  }
+  if (readDelayMs > 0) Object.assign(source, { read: readLater })
   const server = await openSessionServer({ opened, socketPath: join(folder, 's') })
   context.after(async () => {
     await server.close()
@@ -117,7 +125,7 @@ test('a client of another protocol, seed or shape is told so before it gets anyt
 
 test('what a client held is free again once it is gone, and another goes on', async (context) => {
   const server = await serve(context)
-  for (let life = 0; life < 30; life++) {
+  for (let life = 0; life < 100; life++) {
     const client = dial(context, server.socketPath)
     client.send(MESSAGE.hello, HELLO)
     await client.receive()
@@ -127,6 +135,23 @@ test('what a client held is free again once it is gone, and another goes on', as
     assert.equal((await client.receive()).type, MESSAGE.batch)
     client.socket.destroy()
   }
+})
+
+test('a client that starts over again and again, without waiting, ends where it asked last', async (context) => {
+  const server = await serve(context, 10)
+  const client = dial(context, server.socketPath)
+  client.send(MESSAGE.hello, HELLO)
+  await client.receive()
+  for (let i = 0; i < 30; i++) {
+    client.send(MESSAGE.start, { epoch: 7 * i, step: i % 5, run: `pass ${i}` })
+    client.number(MESSAGE.next, 3)
+  }
+  client.send(MESSAGE.start, { epoch: 3, step: 1, run: 'last' })
+  let started = 0
+  while (started < 31) if ((await client.receive()).type === MESSAGE.started) started++
+  client.number(MESSAGE.next, 1)
+  const { payload } = await client.receive()
+  assert.deepEqual([payload.readUInt32LE(4), payload.readUInt32LE(8)], [3, 1])
 })
 
 test('metrics come over the same socket to anything that speaks HTTP', async (context) => {

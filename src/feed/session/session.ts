@@ -95,7 +95,11 @@ export function serveSession(socket: Socket, host: SessionHost): void {
         credits--
         const step = nextStep
         nextStep += reading.workers
-        const batch = await rank.stream.read(reading.epoch, step)
+        const batch = await rank.stream.read(reading.epoch, step).catch((error: unknown) => {
+          if (run === reading) throw error
+          return undefined // the client went elsewhere meanwhile, and took the ground from under this read
+        })
+        if (!batch) continue
         if (isClosed || run !== reading) rank.stream.release(batch)
         else if (rank.run !== reading) {
           rank.stream.release(batch)

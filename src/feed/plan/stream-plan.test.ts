@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createArenaPlan } from './arena-plan.js'
+import { createCarryOver } from './carry-over.js'
+import { planOrder } from './order.js'
+import { planRankSequence } from './rank-sequence.js'
+import { createStreamPlan, type PrefetchSettings, type SampleRequest } from './stream-plan.js'
+
+const SETTINGS: PrefetchSettings = {
+  k: 4,
+  maxRequestBytes: 1000,
+  lowWater: 8,
+  inFlightPerNode: 2,
+  isPastEnd: true,
+  isStaggered: false,
+}
+
+/** A plan over 100 samples of 10 bytes in their natural order, in an arena of `totalBytes`. */
+function makePlan(totalBytes: number, settings: Partial<PrefetchSettings> = {}) {
+  const arena = createArenaPlan({ totalBytes, eviction: 'lazy', move: () => {} })
+  arena.setLimits({ bottomBytes: totalBytes, topBytes: 0 })
+  const plan = createStreamPlan({
+    sequence: planRankSequence({
+      sampleCount: 100,
+      batchSize: 10,
+      world: 1,
+      rank: 0,
+      replicate: 1,
+      last: 'drop',
+    }),
+    orderOf: (epoch) => planOrder({ sampleCount: 100, seed: 0, epoch, kind: 'sequential' }),
+    nodeCount: 1,
+    nodeOf: () => 0,
+    extentBytesOf: () => 10,
+    arena,
+    carry: createCarryOver(100),
+    prefetchRoomBytes: () => Number.POSITIVE_INFINITY,
+    settings: { ...SETTINGS, ...settings },
+  })
+  const answer = (request: SampleRequest | undefined): number[] => {
+    if (!request) return []
+    for (const slot of request.slots) plan.settle(slot, true)
+    plan.finishRequest(request)
+    return request.slots.map((slot) => slot.sample)
+  }
+  return { plan, answer }
+}
+
+test('low-water requests follow the list until enough is ready', () => {
+  const { plan, answer } = makePlan(1000)
+  const asked = [1, 2, 3, 4].map(() => answer(plan.nextPrefetch()))
+  assert.deepEqual(asked, [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11], []])
+})
+
+test('no more than two low-water requests are on their way to a node, but a miss goes at once', () => {
+  const { plan } = makePlan(1000)
+  assert.ok(plan.nextPrefetch() && plan.nextPrefetch())
+  assert.equal(plan.nextPrefetch(), undefined)
+  assert.deepEqual(
+    plan.want(30).request?.slots.map((slot) => slot.sample),
+    [30, 8, 9, 10],
+  )
+})
+
+test('a request is shortened to the room there is, never put off', () => {
+  const { plan, answer } = makePlan(60)
+  assert.deepEqual(answer(plan.nextPrefetch()), [0, 1, 2, 3])
+  assert.deepEqual(answer(plan.nextPrefetch()), [4, 5])
+})
+
+test('a miss without room is blocked until the sample needed last gives way, which is then read again', () => {
+  const { plan, answer } = makePlan(40)
+  answer(plan.nextPrefetch())
+  assert.equal(plan.want(50).outcome, 'blocked')
+  assert.equal(plan.dropFarthest(), true)
+  const want = plan.want(50)
+  assert.equal(want.outcome, 'miss')
+  assert.deepEqual(answer(want.request), [50])
+  assert.equal(plan.want(3).outcome, 'blocked')
+  plan.lease(want.slot)
+  plan.release(want.slot)
+  assert.deepEqual(answer(plan.want(3).request), [3])
+})
+
+test('after a step forward the list goes on from there', () => {
+  const { plan, answer } = makePlan(40)
+  answer(plan.nextPrefetch())
+  assert.equal(plan.nextPrefetch(), undefined) // no room: 4 waits on the list
+  plan.reposition(40)
+  assert.deepEqual(answer(plan.nextPrefetch()), [40, 41, 42, 43])
+})
+
+test('after a step back everything is read again from there', () => {
+  const { plan, answer } = makePlan(1000)
+  const want = plan.want(20)
+  answer(want.request)
+  plan.lease(want.slot)
+  plan.reposition(10)
+  plan.release(want.slot)
+  assert.deepEqual(answer(plan.nextPrefetch()), [10, 11, 12, 13])
+})
+
+test('bytes that arrive for a sample nobody wants any more are given back', () => {
+  const { plan, answer } = makePlan(40)
+  const request = plan.nextPrefetch()
+  plan.reposition(50)
+  assert.equal(plan.nextPrefetch(), undefined) // the arena is full of what is still coming
+  answer(request)
+  assert.deepEqual(answer(plan.nextPrefetch()), [50, 51, 52, 53])
+})
