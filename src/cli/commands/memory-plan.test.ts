@@ -46,10 +46,10 @@ test('a plan is written, twice the same, explained, drawn and simulated', () => 
   assert.equal(dsc('simulate', 'one.json', '--profile', PROFILE, ...slow).status, 0)
 })
 
-test('a device smaller than the budget breaks the plan: exit code 51', () => {
+test('a device smaller than the budget breaks the plan: exit code 71', () => {
   dsc('plan', PROFILE, '--budget', '55%', '--out', 'one.json', ...small)
   const broken = dsc('simulate', 'one.json', '--profile', PROFILE, '--capacity', '6MiB')
-  assert.equal(broken.status, 51)
+  assert.equal(broken.status, 71)
   assert.match(broken.stderr, /bytes of 6291456/)
 })
 
@@ -64,17 +64,17 @@ test('a plan of another profile, a broken profile and a strange budget are refus
   profile.tensors[0].producer.layer = 999
   writeFileSync(join(folder, 'broken.json'), JSON.stringify(profile))
   const broken = dsc('plan', 'broken.json', '--budget', '55%')
-  assert.equal(broken.status, 50)
+  assert.equal(broken.status, 70)
   assert.match(broken.stderr, /refers to layer 999/)
   profile.tensors[0].producer.layer = 0
   writeFileSync(join(folder, 'other.json'), JSON.stringify(profile))
   const other = dsc('explain', 'one.json', '--profile', 'other.json')
-  assert.equal(other.status, 50)
+  assert.equal(other.status, 70)
   assert.match(other.stderr, /was planned from the profile/)
   assert.equal(dsc('plan', PROFILE, '--budget', 'much').status, 2)
 })
 
-test('a run that differs from its plan is shown line by line: exit code 51', () => {
+test('a run that differs from its plan is shown line by line: exit code 71', () => {
   dsc('plan', PROFILE, '--budget', '55%', '--out', 'one.json', ...small)
   const plan = JSON.parse(readFileSync(join(folder, 'one.json'), 'utf8'))
   const run = {
@@ -103,7 +103,7 @@ test('a run that differs from its plan is shown line by line: exit code 51', () 
   ]) {
     writeFileSync(join(folder, 'run.json'), JSON.stringify({ ...run, ...change }))
     const differs = dsc('verify', 'run.json', '--plan', 'one.json')
-    assert.equal(differs.status, 51, JSON.stringify(change))
+    assert.equal(differs.status, 71, JSON.stringify(change))
     assert.match(differs.stdout, /DIFFERS/)
   }
 })

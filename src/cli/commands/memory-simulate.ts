@@ -9,7 +9,7 @@ import type { CliContext } from '../context.js'
 /** `dsc memory simulate`: runs a plan on a simulated device, with faults if asked. */
 export function memorySimulateCommand({ report }: CliContext): Command {
   return new Command('simulate')
-    .description('run a plan on a simulated device; exit 51 when it breaks a promise')
+    .description('run a plan on a simulated device; exit 71 when it breaks a promise')
     .argument('<plan>', 'what `dsc memory plan` wrote')
     .requiredOption('--profile <file>', 'the profile it was planned from')
     .option('--capacity <size>', 'device memory (default: the budget of the plan)', parseBudget)

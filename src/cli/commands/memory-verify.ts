@@ -8,7 +8,7 @@ import type { CliContext } from '../context.js'
 /** `dsc memory verify`: compares what a run did with what its plan predicted. */
 export function memoryVerifyCommand({ report }: CliContext): Command {
   return new Command('verify')
-    .description('compare a run with its plan; exit 51 when they differ')
+    .description('compare a run with its plan; exit 71 when they differ')
     .argument('<run>', 'the report that offload(plan, report="run.json") wrote')
     .requiredOption('--plan <file>', 'what `dsc memory plan` wrote')
     .option('--tolerance <share>', 'permitted error of the peak', '5%')
