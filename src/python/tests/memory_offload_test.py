@@ -259,6 +259,19 @@ def test_a_plan_that_declines_moves_nothing(tmp_path):
     assert all(same(a, b) for a, b in zip(train("convnet", 2)[0], planned))
 
 
+def test_one_executor_per_plan_file_and_a_new_one_when_the_file_changes(tmp_path):
+    import dsc
+
+    model, inputs = fresh("convnet")
+    made = profile(model, inputs, loss=loss_of)
+    _, _, path = make_plan(made, tmp_path, "50%")
+    with dsc.offload(path) as first:
+        loss_of(model(inputs)).backward()
+    assert dsc.memory.offload(path) is first
+    make_plan(made, tmp_path, "70%")
+    assert dsc.offload(path) is not first
+
+
 def test_a_profile_changes_nothing_of_the_model_and_repeats(tmp_path):
     model, inputs = fresh("convnet")
     before = {name: value.clone() for name, value in model.state_dict().items()}

@@ -28,7 +28,8 @@ def offload(plan, report=None, device=None, host_limit_bytes=None, copies=None):
     report: path that ``close()`` (or the end of the process) writes what happened to, for ``dsc memory verify``.
     host_limit_bytes: most host memory the arena may take; default: half of what is free.
     """
-    key = os.path.realpath(plan) if isinstance(plan, (str, os.PathLike)) else id(plan)
+    is_path = isinstance(plan, (str, os.PathLike))
+    key = (os.path.realpath(plan), os.stat(plan).st_mtime_ns) if is_path else id(plan)  # a new plan is a new executor
     executor = _EXECUTORS.get(key)
     if executor is None or executor.is_closed:
         executor = Offload(plan, report, device, host_limit_bytes, copies)
