@@ -21,6 +21,7 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 sys.path.insert(0, os.path.join(ROOT, "src", "python"))
 NODE = os.path.join(ROOT, "node_modules", ".bin", "node")
 DSC = [NODE if os.path.exists(NODE) else "node", os.path.join(ROOT, "bin", "dsc.js")]
+os.environ.setdefault("DSC_BIN", " ".join(DSC))  # what the feed starts its daemon with
 WORLD, BATCH, CONTEXT, VOCABULARY = 2, 8, 64, 32
 PERSISTENT = ("param", "param_grad", "buffer", "opt_state")
 
@@ -66,10 +67,14 @@ def conduct(options):
             subprocess.Popen([*own, "--rank", str(rank), "--server", server_url], stdout=subprocess.PIPE, text=True)
             for rank in range(WORLD)
         ]
-        results = [json.loads(worker.communicate(timeout=900)[0]) for worker in workers]
+        said = [worker.communicate(timeout=900)[0] for worker in workers]
     finally:
         server.terminate()
         server.wait()
+    if any(worker.returncode != 0 for worker in workers):
+        print(f"workers ended with {[worker.returncode for worker in workers]}", file=sys.stderr)
+        return 1
+    results = [json.loads(text) for text in said]
     for rank, result in enumerate(results):
         activations = result["peakBytes"] - fixed
         print(

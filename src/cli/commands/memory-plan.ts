@@ -39,7 +39,11 @@ export function memoryPlanCommand({ report }: CliContext): Command {
       parseBudget,
       parseBudget('1MiB') as Budget,
     )
-    .option('--reuse', 'write feature gradients into dead maps (the executor splits Linear layers)', false)
+    .option(
+      '--reuse',
+      'count on feature gradients written into dead maps (the PyTorch executor refuses such plans)',
+      false,
+    )
     .option(
       '--reload <space>',
       'where maps come back to: one arena, or slots of their own',

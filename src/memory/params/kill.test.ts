@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { trainAlone } from '../../testing/toy-model.js'
 
@@ -22,6 +22,30 @@ interface WorkerEvent {
 }
 
 test('random kills of workers and server change nothing of a sync job', { timeout: 90_000 }, async (t) => {
+  const { finals } = await runWithKills(t, { mode: 'sync', most: 8 })
+  const expected = trainAlone(WORKERS, STEPS, true)
+  for (const values of finals.values()) assert.deepEqual(Float32Array.from(values), expected)
+})
+
+for (const mode of ['ssp:2', 'async']) {
+  test(`random kills of workers and server lose and double no push of an ${mode} job`, {
+    timeout: 90_000,
+  }, async (t) => {
+    const { url } = await runWithKills(t, { mode, most: 5 })
+    const status = (await (await fetch(`${url}/v1/status`)).json()) as {
+      version: number
+      lastSteps: number[]
+    }
+    assert.deepEqual(status.lastSteps, new Array<number>(WORKERS).fill(STEPS - 1))
+    assert.equal(status.version, WORKERS * STEPS, 'every push of every rank is one version, once')
+  })
+}
+
+/** Runs four workers to their last step while workers and server are killed at random; checks what they saw. */
+async function runWithKills(
+  t: TestContext,
+  { mode, most }: { mode: string; most: number },
+): Promise<{ finals: Map<number, number[]>; url: string }> {
   const seed = Date.now() & 0x7fffffff
   process.stdout.write(`# seed ${seed}\n`)
   const random = mulberry32(seed)
@@ -40,7 +64,9 @@ test('random kills of workers and server change nothing of a sync job', { timeou
     return child
   }
   const serve = () => {
-    const flags = `--mode sync --workers ${WORKERS} --lr 0.05 --momentum 0.9 --checkpoint-every 1`.split(' ')
+    const flags = `--mode ${mode} --workers ${WORKERS} --lr 0.05 --momentum 0.9 --checkpoint-every 1`.split(
+      ' ',
+    )
     return start([DSC, 'params', 'serve', ...flags, '--listen', `127.0.0.1:${port}`, '--checkpoint', folder])
   }
   let server = serve()
@@ -49,7 +75,7 @@ test('random kills of workers and server change nothing of a sync job', { timeou
   const workers = new Map<number, ChildProcess>()
   let kills = 0
   const work = (rank: number) => {
-    const child = start([WORKER, url, String(rank), String(STEPS)])
+    const child = start([WORKER, url, String(rank), String(STEPS), mode === 'sync' ? 'sync' : 'free'])
     workers.set(rank, child)
     let text = ''
     child.stdout!.on('data', (chunk) => {
@@ -67,7 +93,7 @@ test('random kills of workers and server change nothing of a sync job', { timeou
     })
   }
   for (let rank = 0; rank < WORKERS; rank++) work(rank)
-  while (finals.size < WORKERS && kills < 8 && !t.signal.aborted) {
+  while (finals.size < WORKERS && kills < most && !t.signal.aborted) {
     await pause(250 + 500 * random())
     if (random() < 0.3) {
       server.kill('SIGKILL')
@@ -78,8 +104,6 @@ test('random kills of workers and server change nothing of a sync job', { timeou
   }
   while (finals.size < WORKERS && !t.signal.aborted) await pause(50)
   process.stdout.write(`# ${kills} kills, ${events.length} events\n`)
-  const expected = trainAlone(WORKERS, STEPS, true)
-  for (const values of finals.values()) assert.deepEqual(Float32Array.from(values), expected)
   for (let rank = 0; rank < WORKERS; rank++) {
     const versions = events.filter((event) => event.rank === rank && event.kind === 'version')
     versions.reduce((last, { version }) => {
@@ -89,7 +113,8 @@ test('random kills of workers and server change nothing of a sync job', { timeou
   }
   const again = events.filter(({ kind }) => kind === 'again')
   assert.ok(again.length > 0 && again.every(({ state }) => state === 'duplicate' || state === 'refused'))
-})
+  return { finals, url }
+}
 
 function pause(milliseconds: number): Promise<void> {
   return new Promise((settle) => setTimeout(settle, milliseconds))

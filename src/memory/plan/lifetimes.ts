@@ -6,6 +6,8 @@ export interface Lifetime {
   readonly storage: number
   readonly kind: TensorKind
   readonly bytes: number
+  /** Event that makes it; −1 for what outlives the step. */
+  readonly born: number
   /** First and last event (inclusive) during which its bytes are taken. */
   readonly from: number
   readonly to: number
@@ -51,7 +53,7 @@ export function findLifetimes(profile: MemoryProfile, timeline: Timeline, canReu
     .map(([storage, tensors]): Lifetime => {
       const kind = STRENGTH.find((candidate) => tensors.some((tensor) => tensor.kind === candidate))!
       const isPersistent = PERSISTENT.includes(kind)
-      const born = Math.min(...tensors.map((tensor) => timeline.indexOf(tensor.producer)))
+      const born = isPersistent ? -1 : Math.min(...tensors.map((tensor) => timeline.indexOf(tensor.producer)))
       const touched = new Set<number>(isPersistent ? [] : [born])
       for (const tensor of tensors) {
         for (const use of tensor.uses) {
@@ -81,6 +83,7 @@ export function findLifetimes(profile: MemoryProfile, timeline: Timeline, canReu
         storage,
         kind,
         bytes: Math.max(...tensors.map((tensor) => tensor.bytes)),
+        born,
         from,
         to: Math.max(from, to),
         uses,

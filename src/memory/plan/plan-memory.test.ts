@@ -103,12 +103,13 @@ test('planMemory brings parameters back per layer when they may move, and never 
   const without = planMemory(profile, { budgetBytes: 1, profileHash: 'test' })
   assert.ok(least.kind === 'infeasible' && without.kind === 'infeasible')
   const savedBytes = without.leastBytes - least.leastBytes
-  assert.ok(savedBytes > 0.6 * sumPersistentBytes(profile), `${savedBytes} bytes`)
+  assert.ok(savedBytes > 0.5 * sumPersistentBytes(profile), `${savedBytes} bytes`)
   const budgetBytes = Math.floor(1.2 * least.leastBytes)
   const made = plan(profile, { budgetBytes, extras })
   assert.deepEqual(simulatePlan(profile, made, { capacityBytes: budgetBytes }).violations, [])
   const events = 3 * profile.layers.length
-  assert.ok(made.moves.some(({ kind, outAfter, inAt }) => kind === 'param' && outAfter === -1 && inAt > 0))
+  const back = made.moves.filter(({ kind, useAt }) => kind === 'param' && useAt < events)
+  assert.ok(back.length > 0 && back.every(({ freeBy, inAt, useAt }) => freeBy <= inAt && inAt <= useAt))
   for (const move of made.moves.filter(({ kind }) => kind === 'param_grad')) assert.equal(move.inAt, events)
 })
 

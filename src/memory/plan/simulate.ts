@@ -138,16 +138,12 @@ export function simulatePlan(
     problems: string[],
   ): void {
     if (event.index < timeline.forwardCount) return
-    for (const { storage, uses } of used) {
-      if (uses[0] === event.index && bornIn(storage) === event.index) continue
+    for (const { storage, born } of used) {
+      if (born === event.index) continue
       const count = remaining.get(storage)! - 1
       if (count < 0) problems.push(`${formatEvent(profile, event)}: count of storage ${storage} below 0`)
       remaining.set(storage, count)
     }
-  }
-
-  function bornIn(storage: number): number {
-    return schedule.birthOf.get(storage) ?? -1
   }
 }
 
@@ -161,7 +157,6 @@ function indexSchedule(eventCount: number, lifetimes: readonly Lifetime[], plan:
     outsAfter: rows<PlannedMove>(),
     absentAtStart: [] as PlannedMove[],
     isAbsentAtStart: new Set<number>(),
-    birthOf: new Map<number, number>(),
   }
   for (const move of plan.moves) {
     schedule.insAt[move.inAt]!.push(move)
@@ -173,7 +168,6 @@ function indexSchedule(eventCount: number, lifetimes: readonly Lifetime[], plan:
   }
   for (const lifetime of lifetimes) {
     schedule.bornAt[lifetime.from]!.push(lifetime)
-    schedule.birthOf.set(lifetime.storage, lifetime.uses[0] ?? -1)
     for (const use of lifetime.uses) schedule.usedAt[use]!.push(lifetime)
     schedule.diesAt[lifetime.to]!.push(lifetime)
   }

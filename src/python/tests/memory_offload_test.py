@@ -168,8 +168,6 @@ def test_a_graph_that_is_still_alive_is_never_overwritten(tmp_path):
     (first + second).backward()
     planned = [p.grad.clone() for p in model.parameters()]
     model, inputs = fresh("convnet")
-    for _ in range(5):
-        pass
     (loss_of(model(inputs)) + loss_of(model(inputs + 1))).backward()
     assert same(planned, [p.grad for p in model.parameters()])
 
@@ -185,6 +183,45 @@ def test_backward_twice_with_retain_graph_gives_the_same_gradients(tmp_path):
     loss.backward()
     assert same(once, [p.grad for p in model.parameters()])
     assert executor.counts["planMisses"] == 0
+
+
+def test_checkpointed_blocks_stay_out_of_the_plan_and_the_rest_moves(tmp_path):
+    from torch.utils.checkpoint import checkpoint
+
+    def make():
+        torch.manual_seed(0)
+        model = GPT()
+        inner = model.blocks[1].forward
+        model.blocks[1].forward = lambda x: checkpoint(inner, x, use_reentrant=False)
+        return model, torch.randint(0, 64, (8, 32))
+
+    def gradients(executor=None):
+        model, inputs = make()
+        torch.manual_seed(5)
+        if executor is None:
+            loss = loss_of(model(inputs))
+        else:
+            with executor:
+                loss = loss_of(model(inputs))
+        loss.backward()
+        return [p.grad for p in model.parameters()]
+
+    model, inputs = make()
+    plan, _, _ = make_plan(profile(model, inputs, loss=loss_of), tmp_path, "70%")
+    executor = Offload(plan)
+    assert same(gradients(), gradients(executor))
+    executor.end_step()
+    assert executor.counts["movedBytes"] > 0
+    assert executor.counts["planMisses"] == 0 and executor.counts["leftReferences"] == 0
+
+
+def test_a_plan_that_asks_for_what_the_executor_cannot_do_is_refused(tmp_path):
+    model, inputs = fresh("convnet")
+    made = profile(model, inputs, loss=loss_of)
+    for flags, complaint in ((("--reuse",), "--reuse"), (("--move", "params"), "plan without --move")):
+        plan, _, _ = make_plan(made, tmp_path, "60%", *flags)
+        with pytest.raises(PlanError, match=complaint):
+            Offload(plan)
 
 
 def test_a_step_without_backward_leaves_nothing_behind(tmp_path):
@@ -220,6 +257,19 @@ def test_a_plan_that_declines_moves_nothing(tmp_path):
     planned, _, _ = train("convnet", 2, executor)
     assert executor.counts["movedBytes"] == 0 and executor.counts["planMisses"] == 0
     assert all(same(a, b) for a, b in zip(train("convnet", 2)[0], planned))
+
+
+def test_one_executor_per_plan_file_and_a_new_one_when_the_file_changes(tmp_path):
+    import dsc
+
+    model, inputs = fresh("convnet")
+    made = profile(model, inputs, loss=loss_of)
+    _, _, path = make_plan(made, tmp_path, "50%")
+    with dsc.offload(path) as first:
+        loss_of(model(inputs)).backward()
+    assert dsc.memory.offload(path) is first
+    make_plan(made, tmp_path, "70%")
+    assert dsc.offload(path) is not first
 
 
 def test_a_profile_changes_nothing_of_the_model_and_repeats(tmp_path):

@@ -73,8 +73,8 @@ def train_alone(steps, lr=0.1, momentum=0.9):
     return [p.detach() for p in model.parameters()]
 
 
-def train_rank(url, rank, steps, finals, on_step=None):
-    model, x, y = model_and_batch()
+def train_rank(url, rank, steps, finals, on_step=None, made=None):
+    model, x, y = made  # in the main thread: torch has one random generator for all of them
     half = slice(4 * rank, 4 * rank + 4)
     client = ParameterClient(model, url, rank)
     while True:
@@ -104,7 +104,8 @@ def in_threads(*calls):
 def test_two_sync_workers_equal_one_process_on_the_whole_batch(serve):
     server = serve("--mode", "sync", "--workers", "2", "--lr", "0.1", "--momentum", "0.9")
     finals = {}
-    in_threads(*(lambda r=rank: train_rank(server.url, r, 20, finals) for rank in (0, 1)))
+    made = [model_and_batch(), model_and_batch()]
+    in_threads(*(lambda r=rank: train_rank(server.url, r, 20, finals, made=made[r]) for rank in (0, 1)))
     for one, other, alone in zip(finals[0], finals[1], train_alone(20)):
         assert torch.equal(one, other)
         assert torch.allclose(one, alone, rtol=1e-5, atol=1e-6)
@@ -120,9 +121,10 @@ def test_a_server_that_is_killed_is_waited_for_and_goes_on(serve, tmp_path):
             server.kill()
             server.start()
 
+    made = [model_and_batch(), model_and_batch()]
     in_threads(
-        lambda: train_rank(server.url, 0, 20, finals, kill_now_and_then),
-        lambda: train_rank(server.url, 1, 20, finals),
+        lambda: train_rank(server.url, 0, 20, finals, kill_now_and_then, made[0]),
+        lambda: train_rank(server.url, 1, 20, finals, made=made[1]),
     )
     for one, alone in zip(finals[0], train_alone(20)):
         assert torch.allclose(one, alone, rtol=1e-5, atol=1e-6)

@@ -5,7 +5,7 @@ import sys
 
 _LAZY = {
     "profile": "dsc.memory.profiler",
-    "AutoProfiler": "dsc.memory.profiler",
+    "AutoProfiler": "dsc.memory.auto",
     "offload": "dsc.memory.executor",
     "Offload": "dsc.memory.executor",
     "AccountingDevice": "dsc.memory.accounting",

@@ -2,7 +2,8 @@
 
 import sys
 
-from .client import ParameterClient, ParamsError
+from .client import ParameterClient
+from .errors import ParamsError
 from .mirror import Mirror, MirrorError
 
 params = sys.modules[__name__]  # what `dsc.params` loads lazily

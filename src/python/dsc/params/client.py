@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import queue
 import struct
 import threading
 import time
@@ -12,19 +11,13 @@ import zlib
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
+from .errors import ParamsError
 from .mirror import Mirror, encode_header, half_bytes
+from .prefetch import Prefetch
 
 WIRE_VERSION = 1
 ALIGNMENT = 16  # elements; as the server places parameters
 PAUSE_SECONDS = 0.1
-
-
-class ParamsError(RuntimeError):
-    """The central node refuses for good, or does not answer. ``reason`` is its word for it."""
-
-    def __init__(self, reason, message):
-        super().__init__(message)
-        self.reason = reason
 
 
 class ParameterClient:
@@ -71,7 +64,7 @@ class ParameterClient:
         else:
             self.step = max(self.step, self.last_step + 1)
             self.pull(step=self.step)
-        self._prefetch = _Prefetch(self, [self._of_layer(i) for i in range(len(self._layers))])
+        self._prefetch = Prefetch(self, [self._of_layer(i) for i in range(len(self._layers))])
         for index, layer in enumerate(self._layers):
             self._hooks.append(layer.register_forward_pre_hook(lambda m, x, i=index: self._prefetch.need(i)))
         return self.step
@@ -115,7 +108,7 @@ class ParameterClient:
         """Copies the mirror into the model at once. Returns its version."""
         with torch.no_grad():
             self._base = self.mirror.read(
-                lambda half: [self._copy(p, half, at) for _, p, _, at in self._places]
+                lambda half: [self.copy(p, half, at) for _, p, _, at in self._places]
             )
             return self._base
 
@@ -148,7 +141,7 @@ class ParameterClient:
         return [(p, at) for _, p, layer, at in self._places if layer == index]
 
     @staticmethod
-    def _copy(parameter, half, at):
+    def copy(parameter, half, at):
         parameter.data.copy_(half[at : at + parameter.numel()].view(parameter.shape), non_blocking=True)
 
     def _gather(self, of):
@@ -240,55 +233,6 @@ class ParameterClient:
             self._held = self._held[:1]  # the inactive half is unusable: the next pull brings all of it
             raise
         return news
-
-
-class _Prefetch:
-    """Copies one step's parameters from the mirror to the device, a layer ahead of the forward, on a thread.
-
-    All layers come from one version: if a pull overtakes it, the copying begins again for the layers not yet used
-    only when none has been used; otherwise the pull waits in the other half (a worker pulls between steps).
-    """
-
-    def __init__(self, client, layers):
-        self._client = client
-        self._layers = layers
-        self._done = [threading.Event() for _ in layers]
-        self._wanted = queue.SimpleQueue()
-        self._error = None
-        self._asked = -1
-        self.version = client.mirror.version
-        self._thread = threading.Thread(target=self._work, daemon=True, name="dsc-prefetch")
-        self._thread.start()
-        self._ask(0)
-
-    def need(self, index):
-        """Blocks until the parameters of a layer are there, and has the next layer's copied meanwhile."""
-        self._ask(min(index + 1, len(self._layers) - 1))
-        self._done[index].wait()
-        if index == len(self._layers) - 1:
-            for done in self._done:
-                done.wait()
-        if self._error is not None:
-            raise self._error
-
-    def _ask(self, index):
-        while self._asked < index:
-            self._asked += 1
-            self._wanted.put(self._asked)
-
-    def _work(self):
-        for _ in self._layers:
-            index = self._wanted.get()
-            try:
-                with torch.no_grad():
-                    version = self._client.mirror.read(
-                        lambda half, i=index: [self._client._copy(p, half, at) for p, at in self._layers[i]]
-                    )
-                if version != self.version:
-                    raise ParamsError("version", f"a pull of version {version} overtook step of {self.version}")
-            except BaseException as error:
-                self._error = error
-            self._done[index].set()
 
 
 def _parts(start, payload):

@@ -1,5 +1,6 @@
 """A worker's copy of the parameters in host memory: two halves and a version word, so that reads are never torn."""
 
+import json
 import struct
 import threading
 
@@ -71,8 +72,6 @@ def half_bytes(half):
 
 
 def encode_header(header):
-    import json
-
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-(4 + len(text)) % 8)  # values begin at a multiple of 8
     return struct.pack("<I", len(text)) + text

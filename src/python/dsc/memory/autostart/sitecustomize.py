@@ -18,7 +18,7 @@ class _AfterTorch(importlib.abc.MetaPathFinder):
 
         def exec_module(module):
             run(module)
-            from dsc.memory.profiler import AutoProfiler
+            from dsc.memory.auto import AutoProfiler
 
             AutoProfiler(os.environ["DSC_MEMORY_PROFILE"], os.environ.get("DSC_MEMORY_PROFILE_STOP") == "1")
 

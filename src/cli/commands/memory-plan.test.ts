@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+const DSC = fileURLToPath(new URL('../../../bin/dsc.js', import.meta.url))
+const PROFILE = fileURLToPath(new URL('../../../fixtures/memory/convnet.profile.json', import.meta.url))
+const folder = mkdtempSync(join(tmpdir(), 'dsc-memory-'))
+after(() => rmSync(folder, { recursive: true }))
+
+function dsc(...words: string[]) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [DSC, 'memory', ...words], {
+    cwd: folder,
+    encoding: 'utf8',
+  })
+  return { status, stdout, stderr }
+}
+
+const small = ['--smallest', '16KiB']
+
+test('a budget that no plan meets ends with exit code 3 and names the least feasible one, which works', () => {
+  const refused = dsc('plan', PROFILE, '--budget', '10%', '--json', ...small)
+  assert.equal(refused.status, 3)
+  const { error } = JSON.parse(refused.stderr)
+  assert.equal(error.code, 'PLAN_INFEASIBLE')
+  const least = /--budget (\d+)/.exec(error.hint)![1]!
+  assert.equal(dsc('plan', PROFILE, '--budget', least, ...small).status, 0)
+  assert.equal(dsc('plan', PROFILE, '--budget', String(Number(least) - 1), ...small).status, 3)
+})
+
+test('a plan is written, twice the same, explained, drawn and simulated', () => {
+  const one = dsc('plan', PROFILE, '--budget', '55%', '--out', 'one.json', '--svg', 'step.svg', ...small)
+  assert.equal(one.status, 0, one.stderr)
+  assert.match(one.stdout, /storages move/)
+  dsc('plan', PROFILE, '--budget', '55%', '--out', 'two.json', ...small)
+  assert.equal(readFileSync(join(folder, 'one.json'), 'utf8'), readFileSync(join(folder, 'two.json'), 'utf8'))
+  assert.match(readFileSync(join(folder, 'step.svg'), 'utf8'), /^<svg [\s\S]*<\/svg>\n$/)
+  const why = dsc('explain', 'one.json', '--profile', PROFILE, '--json')
+  const { tensors } = JSON.parse(why.stdout) as { tensors: { decision: string; why: string }[] }
+  assert.ok(tensors.every((row) => row.why.length > 0))
+  assert.deepEqual([...new Set(tensors.map(({ decision }) => decision))].sort(), ['moves', 'stays'])
+  const slow = ['--slow-copies', '10', '--fail-every', '2']
+  assert.equal(dsc('simulate', 'one.json', '--profile', PROFILE, ...slow).status, 0)
+})
+
+test('a device smaller than the budget breaks the plan: exit code 71', () => {
+  dsc('plan', PROFILE, '--budget', '55%', '--out', 'one.json', ...small)
+  const broken = dsc('simulate', 'one.json', '--profile', PROFILE, '--capacity', '6MiB')
+  assert.equal(broken.status, 71)
+  assert.match(broken.stderr, /bytes of 6291456/)
+})
+
+test('nothing that moves is said aloud', () => {
+  const fits = dsc('plan', PROFILE, '--budget', '1TiB', '--out', 'roomy.json')
+  assert.match(fits.stdout, /nothing needs to move, 0 bytes/)
+})
+
+test('a plan of another profile, a broken profile and a strange budget are refused by name', () => {
+  dsc('plan', PROFILE, '--budget', '55%', '--out', 'one.json', ...small)
+  const profile = JSON.parse(readFileSync(PROFILE, 'utf8'))
+  profile.tensors[0].producer.layer = 999
+  writeFileSync(join(folder, 'broken.json'), JSON.stringify(profile))
+  const broken = dsc('plan', 'broken.json', '--budget', '55%')
+  assert.equal(broken.status, 70)
+  assert.match(broken.stderr, /refers to layer 999/)
+  profile.tensors[0].producer.layer = 0
+  writeFileSync(join(folder, 'other.json'), JSON.stringify(profile))
+  const other = dsc('explain', 'one.json', '--profile', 'other.json')
+  assert.equal(other.status, 70)
+  assert.match(other.stderr, /was planned from the profile/)
+  assert.equal(dsc('plan', PROFILE, '--budget', 'much').status, 2)
+})
+
+test('a run that differs from its plan is shown line by line: exit code 71', () => {
+  dsc('plan', PROFILE, '--budget', '55%', '--out', 'one.json', ...small)
+  const plan = JSON.parse(readFileSync(join(folder, 'one.json'), 'utf8'))
+  const run = {
+    v: 1,
+    kind: 'dsc.mem.run',
+    plan: plan.profile,
+    steps: 10,
+    plannedSteps: 10,
+    planMisses: 0,
+    peakBytes: plan.predicted.peakBytes,
+    stepMs: 5,
+    stallMs: 0,
+    movedBytes: 10 * plan.predicted.movedBytes,
+    hostBytes: 0,
+    leftReferences: 0,
+    device: 'cpu',
+    lateness: [],
+  }
+  writeFileSync(join(folder, 'run.json'), JSON.stringify(run))
+  assert.equal(dsc('verify', 'run.json', '--plan', 'one.json').status, 0)
+  for (const change of [
+    { peakBytes: 1.06 * plan.predicted.peakBytes },
+    { leftReferences: 1 },
+    { planMisses: 1 },
+    { movedBytes: 0 },
+  ]) {
+    writeFileSync(join(folder, 'run.json'), JSON.stringify({ ...run, ...change }))
+    const differs = dsc('verify', 'run.json', '--plan', 'one.json')
+    assert.equal(differs.status, 71, JSON.stringify(change))
+    assert.match(differs.stdout, /DIFFERS/)
+  }
+})

@@ -1,0 +1,193 @@
+"""One planned forward and backward: what the saved-tensor hooks do at each tick of the plan."""
+
+import time
+import weakref
+
+import torch
+
+from .dtypes import short_dtype
+from .stash import Handle, Stash
+
+
+class Step:
+    """One forward and backward. Its clock ticks with every pack, then with every unpack."""
+
+    def __init__(self, executor):
+        self.executor = executor
+        self.copies = executor._copies
+        self.is_planned = True
+        self.is_abandoned = False
+        self.has_run_backward = False
+        self.sequence = 0
+        self.position = 0
+        self.stashes = {}
+        self.handles = weakref.WeakSet()
+        self.reload_arena = None
+        self.occupied = {}  # storage → (low, high) of reload slots in use
+        self.finished = []  # storages whose last unpack was in the layer that runs now
+        self.layer = None
+        self.in_pending = sorted(
+            (move["ticks"]["in"], move["useAt"], move["storage"]) for move in executor.plan["moves"]
+        )
+
+    def miss(self, why):
+        """The step is not what was planned: move nothing more. What is away comes back when it is asked for."""
+        if not self.is_planned:
+            return
+        self.is_planned = False
+        self.executor.counts["planMisses"] += 1
+        self.executor.counts["missesInARow"] += 1
+        self.executor.last_miss = why
+
+    def abandon(self):
+        """The forward raised: nothing of this step will be asked for again, unless a graph was kept."""
+        self.is_abandoned = True
+        self.close()
+
+    def close(self):
+        """Waits for copies that run and drops device memory; keeps what a living graph may still ask for."""
+        for stash in self.stashes.values():
+            if stash.copy_out is not None and not self.copies.is_done(stash.copy_out):
+                self.copies.wait_out(stash.copy_out)
+            if len(self.handles) == 0:
+                stash.forget()
+        self.reload_arena = None
+
+    def pack(self, tensor):
+        sequence = self.sequence
+        self.sequence += 1
+        packed = self._stash(tensor, sequence) if self.is_planned else None
+        self._tick(sequence)
+        return packed if packed is not None else (sequence, tensor.detach())
+
+    def unpack(self, packed):
+        self.has_run_backward = True
+        position = self.position
+        self.position += 1
+        is_moved = isinstance(packed, Handle)
+        sequence = packed.sequence if is_moved else packed[0]
+        layer = self.executor._layers[sequence] if sequence < self.executor.pack_count else None
+        if layer != self.layer:
+            self.layer = layer
+            self._release_finished()
+        self._tick(self.executor.pack_count + position)
+        return self._restore(packed) if is_moved else packed[1]
+
+    def _stash(self, tensor, sequence):
+        executor = self.executor
+        if sequence >= executor.pack_count:
+            return self.miss(f"more than the {executor.pack_count} planned tensors are saved")
+        seen = _sign(tensor)
+        if seen != executor._signatures[sequence]:
+            return self.miss(f"saved tensor {sequence} is {seen}, planned {executor._signatures[sequence]}")
+        move = executor._move_of.get(sequence)
+        if move is None:
+            return None
+        stash = self.stashes.get(move["storage"])
+        if stash is None:
+            stash = self.stashes[move["storage"]] = Stash(move)
+        if not stash.hold(tensor):
+            return self.miss(f"saved tensor {sequence} does not share the storage it shared in the profile")
+        handle = Handle(stash, sequence, tensor)
+        self.handles.add(handle)
+        return handle
+
+    def _tick(self, tick):
+        """Starts copies out, waits for copies out, starts copies in: what the plan says for this instant."""
+        for name, storage in self.executor._actions.get(tick, ()):
+            stash = self.stashes.get(storage)
+            if stash is None:
+                continue
+            if name == "out" and self.is_planned and stash.copy_out is None and stash.is_here:
+                self._start_out(stash)
+            elif name == "free":
+                self._free(stash)
+        if tick < self.executor.pack_count:
+            return
+        while self.in_pending and self.in_pending[0][0] <= tick:
+            _, _, storage = self.in_pending.pop(0)
+            stash = self.stashes.get(storage)
+            if stash is not None and stash.copy_in is None and not stash.is_here and stash.remaining > 0:
+                self._start_in(stash)
+
+    def _start_out(self, stash):
+        slot = self.executor.host_slot(stash.move)
+        stash.copy_out = self.copies.start_out(slot, stash.device_bytes())
+        self.executor.counts["movedBytes"] += stash.move["bytes"]
+        low, high = stash.move["hostOffset"], stash.move["hostOffset"] + stash.move["bytes"]
+        for other in self.stashes.values():
+            start = other.move["hostOffset"]
+            if other is not stash and other.copy_out is not None and start < high and low < start + other.move["bytes"]:
+                other.is_host_valid = False
+
+    def _free(self, stash):
+        if stash.copy_out is None or not stash.is_here:
+            return
+        start = time.perf_counter()
+        self.copies.wait_out(stash.copy_out)
+        self.executor.counts["stallUs"] += 1e6 * (time.perf_counter() - start)
+        stash.device_storage = None
+
+    def _start_in(self, stash):
+        if not stash.is_host_valid:
+            raise RuntimeError(
+                f"storage {stash.move['storage']} is needed again after its host space was given away: "
+                "retain_graph is not possible under this plan"
+            )
+        stash.reload = self._take_slot(stash)
+        stash.copy_in = self.copies.start_in(stash.reload, self.executor.host_slot(stash.move), stash.copy_out)
+        self.executor.counts["movedBytes"] += stash.move["bytes"]
+
+    def _take_slot(self, stash):
+        move, reload = stash.move, self.executor.plan["arenas"]["reload"]
+        if reload["mode"] == "arena" and move["reloadOffset"] is not None and self.is_planned:
+            low, high = move["reloadOffset"], move["reloadOffset"] + move["bytes"]
+            if not any(start < high and low < end for start, end in self.occupied.values()):
+                if self.reload_arena is None:
+                    self.reload_arena = torch.empty(reload["bytes"], dtype=torch.uint8, device=stash.device)
+                self.occupied[move["storage"]] = (low, high)
+                stash.in_arena = True
+                return self.reload_arena[low:high]
+        stash.in_arena = False
+        return torch.empty(move["bytes"], dtype=torch.uint8, device=stash.device)
+
+    def _restore(self, handle):
+        stash = handle.stash
+        if stash.is_here:
+            tensor = handle.view(stash.device_storage, stash.device)
+        else:
+            if stash.copy_in is None:
+                self._start_in(stash)
+            start = time.perf_counter()
+            is_late = not self.copies.is_done(stash.copy_in)
+            self.copies.wait_in(stash.copy_in)
+            if is_late:
+                late = 1e6 * (time.perf_counter() - start)
+                self.executor.counts["stallUs"] += late
+                storage = stash.move["storage"]
+                self.executor.late_us[storage] = max(late, self.executor.late_us.get(storage, 0.0))
+            tensor = handle.view_of_bytes(stash.reload)
+        stash.remaining -= 1
+        if stash.remaining <= 0:
+            # The view keeps the memory until its node has run; only an arena's slot must be kept from others.
+            stash.reload = stash.copy_in = None
+            if stash.copy_out is not None:
+                stash.device_storage = None  # else nothing has it but us, and a kept graph may ask again
+            if stash.in_arena:
+                self.finished.append(stash.move["storage"])
+            if not self.in_pending and all(s.remaining <= 0 for s in self.stashes.values()):
+                self.reload_arena = None
+        return tensor
+
+    def _release_finished(self):
+        """Gives away the slots that the layer before this one used last: its kernels are queued by now."""
+        for storage in self.finished:
+            self.occupied.pop(storage, None)
+        self.finished.clear()
+
+
+def _sign(tensor):
+    if tensor.layout != torch.strided:
+        return f"{short_dtype(tensor.dtype)}|{','.join(map(str, tensor.shape))}|"
+    shape, stride = ",".join(map(str, tensor.shape)), ",".join(map(str, tensor.stride()))
+    return f"{short_dtype(tensor.dtype)}|{shape}|{stride}"

@@ -1,0 +1,126 @@
+"""From two recorded steps to the tensors of a profile."""
+
+from .dtypes import short_dtype
+
+
+def list_tensors(layer_of, measured):
+    """One tensor per view that was saved, and per storage that lives through more than one event."""
+    plain, moved = measured.plain, measured.moved
+    places = [_place(event, layer_of) for event in plain.events]
+    spans = _find_spans(plain, places)
+    packs_of = {}
+    for sequence, saved in enumerate(plain.saved):
+        packs_of.setdefault(saved["id"], []).append(sequence)
+    unpacks_of = {}
+    for position, sequence in enumerate(plain.unpacked):
+        unpacks_of.setdefault(sequence, []).append(position)
+    held = _find_held(plain, moved, layer_of)
+    tensors, workspace = [], {}
+    for identity, (_, size, _) in plain.births.items():
+        if identity not in spans and identity not in packs_of:
+            continue
+        span = spans.get(identity)
+        kind = plain.kinds.get(identity)
+        if kind is None:
+            if identity in packs_of:
+                kind = "feature" if held.get(identity) is not None else "buffer"
+            elif span[0] == span[1]:
+                workspace[span[0]] = workspace.get(span[0], 0) + size
+                continue
+            else:
+                is_born_backward = plain.events[plain.births[identity][2]].is_backward
+                kind = "feature_grad" if is_born_backward else "workspace"
+        if size == 0:
+            continue
+        tensors += _views(identity, kind, size, span, (places, packs_of, unpacks_of, plain, held, layer_of))
+    storage = max((t["storage"] for t in tensors), default=0)
+    for offset, (event, size) in enumerate(sorted(workspace.items()), 1):
+        tensors.append(_plain_tensor(storage + offset, "workspace", size, [places[event], places[event]], []))
+    for identity, tensor in enumerate(tensors):
+        tensor["id"] = identity
+    return tensors
+
+
+def _views(identity, kind, size, span, context):
+    places, packs_of, unpacks_of, plain, held, layer_of = context
+    birth = places[plain.births[identity][2]]
+    # A backward event covers both phases of its layer: eager kernels compute them in one.
+    alive = [places[span[0]], _end_of(places[span[1]])] if span else [birth, birth]
+    if kind in ("param", "buffer", "opt_state"):
+        alive = None
+    rows = {}
+    for sequence in packs_of.get(identity, []):
+        saved = plain.saved[sequence]
+        rows.setdefault((saved["dtype"], saved["shape"], saved["stride"], saved["offset"]), []).append(sequence)
+    if not rows:
+        return [_plain_tensor(identity, kind, size, alive, [])]
+    tensors = []
+    for (dtype, shape, stride, offset), sequences in rows.items():
+        layers = sorted({layer_of[plain.saved[s]["segment"]] for s in sequences}, reverse=True)
+        uses = [{"layer": layer, "phase": p} for layer in layers for p in ("bwd_param", "bwd_feat")]
+        tensor = _plain_tensor(identity, kind, size, alive, uses)
+        tensor.update(
+            dtype=short_dtype(dtype),
+            shape=list(shape),
+            stride=list(stride),
+            offset=offset,
+            producer=birth,
+            pack=sequences,
+            unpack=sorted(p for s in sequences for p in unpacks_of.get(s, [])),
+        )
+        tensor["refs"] = len(tensor["unpack"])
+        if kind == "feature":
+            tensor["heldUntil"] = held[identity]
+        tensors.append(tensor)
+    return tensors
+
+
+def _plain_tensor(storage, kind, size, alive, uses):
+    tensor = {
+        "id": 0, "kind": kind, "bytes": size, "dtype": "u8", "shape": [size], "storage": storage, "offset": 0,
+        "stride": [1], "producer": alive[0] if alive else {"layer": 0, "phase": "fwd"}, "uses": uses,
+        "pack": [], "unpack": [], "refs": 0,
+    }
+    if alive:
+        tensor["alive"] = alive
+    return tensor
+
+
+def _find_spans(record, places):
+    """First and last event at whose fullest instant each storage was alive."""
+    spans = {}
+    for identity, (born, _, _) in record.births.items():
+        dead = record.deaths.get(identity, 1 << 62)
+        events = [i for i, e in enumerate(record.events) if born <= e.peak_clock < dead]
+        if events:
+            spans[identity] = (events[0], events[-1])
+    return spans
+
+
+def _find_held(plain, moved, layer_of):
+    """Per saved storage the last forward place that holds it besides autograd; None: it cannot be moved.
+
+    Known from the run that drops every saved map: what stays alive then is held by something else. A reloaded copy
+    that outlives its node has become part of a gradient; such a storage must not lie in a shared arena.
+    """
+    held = {}
+    turn = next(i for i, e in enumerate(moved.events) if e.is_backward)
+    for sequence, saved in enumerate(moved.saved):
+        identity = plain.saved[sequence]["id"]
+        death = moved.event_of_death(saved["id"])
+        is_aliased = any(
+            moved.event_of_death(reload) > moved.births[reload][2] for reload in moved.reloads.get(saved["id"], ())
+        )
+        if death >= turn or is_aliased:
+            held[identity] = None
+        elif held.get(identity, ()) is not None:
+            held[identity] = {"layer": layer_of[moved.events[death].segment], "phase": "fwd"}
+    return held
+
+
+def _place(event, layer_of):
+    return {"layer": layer_of[event.segment], "phase": "bwd_param" if event.is_backward else "fwd"}
+
+
+def _end_of(place):
+    return {**place, "phase": "bwd_feat"} if place["phase"] == "bwd_param" else place
