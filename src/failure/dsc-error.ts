@@ -141,6 +141,12 @@ export const FAILURES = {
     meaning: 'an agent would listen without protection',
   },
   NODES_FAILED: { exitCode: 64, httpStatus: 502, isRetryable: true, meaning: 'some of several nodes failed' },
+  DEADLINE_PASSED: {
+    exitCode: 66,
+    httpStatus: 504,
+    isRetryable: true,
+    meaning: 'it took longer than --deadline',
+  },
   STRIPE_BROKEN: {
     exitCode: 65,
     httpStatus: 409,
