@@ -172,6 +172,26 @@ test('refresh fetches only what changed and keeps the old version until it is id
   assert.deepEqual(world.query('SELECT version FROM copies'), [{ version: after.version }])
 })
 
+test('a changed definition stages anew and leases only that; who reads the old copy keeps it', async (context) => {
+  const world = await makeWorld(context, { server, datasets: datasets() })
+  await world.dsc('prepare', 'flowers', '--task', 'before')
+  const narrowed = { ...s3Dataset(bucket, 'flowers/', server.endpoint), include: ['**/*.jpg'] }
+  await world.configure({ datasets: { flowers: narrowed } })
+  const { stdout } = await world.dsc('prepare', 'flowers', '--task', 'after')
+  assert.deepEqual(await readdir(stdout.trimEnd()), ['rose'])
+  const again = await world.dsc('prepare', 'flowers', '--task', 'after')
+  assert.equal(again.stdout, stdout)
+  assert.deepEqual(
+    world.query(
+      'SELECT files, task FROM copies JOIN leases ON leases.copy_id = copies.copy_id ORDER BY files',
+    ),
+    [
+      { files: 2, task: 'after' },
+      { files: 3, task: 'before' },
+    ],
+  )
+})
+
 test('run sets the paths, returns the exit code of the command and releases', async (context) => {
   const world = await makeWorld(context, { server, datasets: datasets() })
   const script = 'cat "$DSC_DATASET/labels.csv"; ls "$DSC_DATASET_BIRDS"; exit 7'
@@ -288,4 +308,45 @@ test('a mistake in dsc.yaml is shown with its line', async (context) => {
   const failed = await world.dsc('prepare', 'flowers')
   assert.equal(failed.code, 4)
   assert.match(failed.stderr, /dsc\.yaml:3/)
+})
+
+test('64 processes at once never meet a busy record', async (context) => {
+  const world = await makeWorld(context, { datasets: {} })
+  const source = join(world.directory, 'src')
+  await writeTree(source, { 'a.txt': 'a' })
+  await world.configure({ datasets: { tree: { source: `${pathToFileURL(source)}/` } } })
+  const tasks = Array.from({ length: 32 }, (_, index) => `job-${index}`)
+  const prepared = tasks.map((task) => world.dsc('prepare', 'tree', '--task', task))
+  const locked = tasks.map((task) => world.dsc('release', 'tree', '--task', `${task}-other`))
+  for (const { code, stderr } of await Promise.all([...prepared, ...locked])) assert.equal(code, 0, stderr)
+  assert.deepEqual(world.query('SELECT reference_count FROM cache_record'), [{ reference_count: 32 }])
+})
+
+test('a smaller quota evicts nothing by itself; cleanup evicts only what is idle and unlocked', async (context) => {
+  const world = await makeWorld(context, { server, datasets: datasets(), cache: { maxDatasets: 5 } })
+  await world.dsc('prepare', 'flowers', '--task', 'a')
+  await world.dsc('prepare', 'birds', '--task', 'b')
+  await world.dsc('release', 'birds', '--task', 'b')
+  await world.configure({ datasets: datasets(), cache: { maxDatasets: 1 } })
+  await world.dsc('prepare', 'flowers', '--task', 'a')
+  assert.equal(world.query('SELECT 1 FROM cache_record').length, 2)
+  const dry = JSON.parse((await world.dsc('cleanup', '--dry-run', '--json')).stdout)
+  assert.deepEqual(
+    dry.actions.map(({ kind, dataset }: { kind: string; dataset: string }) => [kind, dataset]),
+    [['evict', 'birds']],
+  )
+  assert.equal(world.query('SELECT 1 FROM cache_record').length, 2)
+  await world.dsc('cleanup')
+  assert.deepEqual(world.query('SELECT dataset FROM cache_record'), [{ dataset: 'flowers' }])
+  await world.configure({ datasets: datasets(), cache: { minFree: '900TiB' } })
+  assert.equal((await world.dsc('cleanup')).stdout, 'nothing to clean up\n', 'what is leased stays')
+})
+
+test('cleanup prints what to install for cron and systemd', async (context) => {
+  const world = await makeWorld(context, {})
+  assert.match(
+    (await world.dsc('cleanup', '--print-cron')).stdout,
+    /^\*\/10 \* \* \* \* root .* cleanup --quiet/m,
+  )
+  assert.match((await world.dsc('cleanup', '--print-systemd')).stdout, /ExecStart=.* cleanup --quiet/)
 })

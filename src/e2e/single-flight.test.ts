@@ -56,9 +56,7 @@ test('a stager killed with -9 is replaced by one that waits, and nothing finishe
     datasets: { large: s3Dataset(bucket, 'large/', proxy.endpoint) },
   })
   proxy.forget()
-  proxy.setRules([
-    { match: 'GET .*model.bin', skip: 2, fault: { kind: 'throttle', bytesPerSecond: 200_000 } },
-  ])
+  proxy.setRules([{ match: 'GET .*model.bin', skip: 2, fault: { kind: 'stall', afterBytes: 1000 } }])
   const stager = world.start(['prepare', 'large', '--task', 'first'])
   const waiting = await waitFor('the staging', () => findStaging(world)).then(() =>
     world.start(['prepare', 'large', '--task', 'second']),

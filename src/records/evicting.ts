@@ -92,6 +92,12 @@ export async function insertAdopted(
   copy: Copy,
   nowMs: number,
 ): Promise<boolean> {
+  // One that is being staged will be ready under this version too, and there can only be one.
+  const staged = await transaction.get(
+    `SELECT 1 AS found FROM copies WHERE dataset = ? AND node = ? AND version = ? AND state = 'staging'`,
+    [copy.dataset, copy.node, copy.version],
+  )
+  if (staged) return false
   const places = copyValues(copy).map(() => '?')
   const added = await transaction.run(
     `INSERT INTO copies (${COPY_COLUMNS}) VALUES (${places.join(', ')}) ON CONFLICT DO NOTHING`,

@@ -1,5 +1,11 @@
 import type { Copy } from '../model/copy.js'
-import { formatHolder, type Lease, type LeasePurpose, type LeaseRequest } from '../model/lease.js'
+import {
+  formatHolder,
+  type Lease,
+  type LeaseHolder,
+  type LeasePurpose,
+  type LeaseRequest,
+} from '../model/lease.js'
 import { createUniqueId } from '../platform/unique-id.js'
 import { writeEvent } from './event-writing.js'
 import type { DeadLease, LeaseFilter, ReleaseFilter, Use, UseRequest } from './record-store.js'
@@ -23,6 +29,7 @@ export async function leaseReadyCopy(
   )
   if (row === undefined) return undefined
   const copy = toCopy(row)
+  if (request.accept?.(copy) === false) return undefined
   const leaseId = await grantLease(transaction, copy, request.purpose ?? 'use', request.lease, nowMs)
   return { copy: { ...copy, lastTask: request.lease.task, lastUsedAtMs: nowMs }, leaseId }
 }
@@ -63,6 +70,27 @@ export async function grantLease(
     ])
   }
   return String(rows[0]!.lease_id)
+}
+
+/** Changes the holder of a lease. One that the new holder has already, for the same task and copy, ends in its favour. */
+export async function handOver(
+  transaction: SqlTransaction,
+  leaseId: string,
+  holder: LeaseHolder,
+  nowMs: number,
+): Promise<boolean> {
+  const text = JSON.stringify(holder)
+  await transaction.run(
+    `DELETE FROM leases WHERE lease_id <> ? AND holder = ? AND EXISTS (SELECT 1 FROM leases mine
+      WHERE mine.lease_id = ? AND mine.copy_id = leases.copy_id AND mine.purpose = leases.purpose
+        AND mine.task = leases.task)`,
+    [leaseId, text, leaseId],
+  )
+  const changed = await transaction.run(
+    'UPDATE leases SET holder = ?, renewed_at_ms = ? WHERE lease_id = ?',
+    [text, nowMs, leaseId],
+  )
+  return changed > 0
 }
 
 /** Leases that match, oldest first, in a snapshot or a transaction. */

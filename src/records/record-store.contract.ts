@@ -345,6 +345,31 @@ export function recordStoreContract(
     assert.deepEqual([next.outcome, next.copy.copyId, next.copy.state], ['stage', copyId, 'staging'])
   })
 
+  contract('adds no adopted copy beside a staging of the same version', async (record) => {
+    const joined = await record.joinStaging(join('flowers', 'task-1'), NOW_MS)
+    assert.equal(joined.outcome, 'stage')
+    const { copyId } = joined.copy
+    await record.admit(admission(copyId, joined.stageLeaseId, 'v1'), decide(copyId), NOW_MS)
+    const { referenceCount: _, isBeingStaged: __, ...copy } = exampleCopy('flowers', { version: 'v1' })
+    assert.equal(await record.addAdopted(copy, NOW_MS), false)
+    assert.equal(await record.addAdopted({ ...copy, version: 'v2' }, NOW_MS), true)
+  })
+
+  contract('hands a lease over to a holder that has one already by making them one', async (record) => {
+    await stage(record, 'flowers', 'task-1')
+    const holder = { kind: 'slurm', jobId: '7' } as const
+    const request = { dataset: 'flowers', node: NODE }
+    const first = await record.leaseReady({ ...request, lease: exampleLease('task-1') }, NOW_MS)
+    await record.leaseReady({ ...request, lease: exampleLease('task-1', { holder }) }, NOW_MS)
+    assert.equal((await record.listLeases({})).length, 2)
+    assert.equal(await record.handOverLease(first!.leaseId, holder, NOW_MS), true)
+    const leases = await record.listLeases({})
+    assert.deepEqual(
+      leases.map((lease) => [lease.leaseId, lease.holder.kind]),
+      [[first!.leaseId, 'slurm']],
+    )
+  })
+
   contract('adds an adopted copy once', async (record) => {
     const copy = exampleCopy('flowers', {
       source: null,

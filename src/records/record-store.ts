@@ -113,7 +113,10 @@ export interface RecordStore {
   releaseUses(filter: ReleaseFilter, nowMs: number): Promise<number>
   /** Moves the expiry of a lease. False: it no longer exists. */
   renewLease(leaseId: string, expiresAtMs: number | null, nowMs: number): Promise<boolean>
-  /** Gives a lease to another holder, who keeps it from now on. False: it no longer exists. */
+  /**
+   * Gives a lease to another holder, who keeps it from now on; one that this holder had for the same task and
+   * purpose on the copy ends. False: it no longer exists.
+   */
   handOverLease(leaseId: string, holder: LeaseHolder, nowMs: number): Promise<boolean>
   /** Ends leases whose holders were found dead, and all that have expired. Returns those ended. */
   expireLeases(dead: readonly DeadLease[], nowMs: number): Promise<readonly Lease[]>
@@ -121,7 +124,7 @@ export interface RecordStore {
   /** Locks (or, with null, unlocks) every copy that matches. Returns the copies as they are now. */
   setLock(filter: CopyFilter, lock: CopyLock | null, nowMs: number): Promise<readonly Copy[]>
 
-  /** Adds a copy that was on disk before. False: its dataset already has that version on the node. */
+  /** Adds a copy that was on disk before. False: its dataset has that version on the node, ready or being staged. */
   addAdopted(copy: Copy, nowMs: number): Promise<boolean>
   /** Forgets ready copies whose files are gone from disk. Returns how many were still ready. */
   forgetCopies(copyIds: readonly string[], reason: string, nowMs: number): Promise<number>
@@ -154,6 +157,8 @@ export interface UseRequest {
   readonly lease: LeaseRequest
   /** Default `use`. */
   readonly purpose?: 'use' | 'transfer'
+  /** Pure; false leaves a ready copy alone, as if it were not there. Default: any copy will do. */
+  readonly accept?: (copy: Copy) => boolean
 }
 
 /** A copy and the lease that keeps it. */

@@ -11,6 +11,7 @@ import {
 import {
   endDeadLeases,
   grantLease,
+  handOver,
   leaseDurability,
   leaseReadyCopy,
   releaseUseLeases,
@@ -115,13 +116,7 @@ export function createSqlRecordStore(database: SqlDatabase): RecordStore {
         return renewed > 0
       }),
     handOverLease: (leaseId, holder, nowMs) =>
-      write('quick', async (transaction) => {
-        const changed = await transaction.run(
-          'UPDATE leases SET holder = ?, renewed_at_ms = ? WHERE lease_id = ?',
-          [JSON.stringify(holder), nowMs, leaseId],
-        )
-        return changed > 0
-      }),
+      write('quick', (transaction) => handOver(transaction, leaseId, holder, nowMs)),
     expireLeases: (dead, nowMs) => write('durable', (transaction) => endDeadLeases(transaction, dead, nowMs)),
     setLock: (filter, lock, nowMs) =>
       write('durable', (transaction) => changeLock(transaction, filter, lock, nowMs)),

@@ -10,7 +10,7 @@ import type { Downloaded } from './download-files.js'
 import { STAGE_LEASE_MS } from './keep-stage-lease.js'
 import type { Origins } from './source.js'
 import { interrupted, type StageOptions, type StageProgress, stageDataset } from './stage-dataset.js'
-import { takeReadyCopy } from './take-ready-copy.js'
+import { isOfDefinition, takeReadyCopy } from './take-ready-copy.js'
 
 export interface PrepareRequest {
   readonly dataset: Dataset
@@ -108,7 +108,8 @@ async function join(
       source: dataset,
       origin: parseSourceUrl(dataset.source).scheme,
       directoryOf: (copyId) => stagingDirectoryOf(cache.root, copyId),
-      isRefresh: isRefresh || found?.outcome === 'outdated',
+      isRefresh,
+      accept: (copy) => isOfDefinition(copy, dataset),
     },
     nowMs,
   )

@@ -4,13 +4,10 @@ import type { Dataset } from '../model/dataset.js'
 import type { LeaseRequest } from '../model/lease.js'
 import type { Cache } from './cache.js'
 
-/**
- * `ready`: leased, go and use it. `outdated`: there is a copy, but of another definition of the dataset.
- * `gone`: the record had one whose files are not there; the record forgot it. `none`: nothing ready here.
- */
+/** `gone`: the record had one whose files are not there, and forgot it. `none`: nothing of use is ready here. */
 export type ReadyCopy =
   | { readonly outcome: 'ready'; readonly copy: Copy; readonly leaseId: string }
-  | { readonly outcome: 'outdated' | 'gone' | 'none' }
+  | { readonly outcome: 'gone' | 'none' }
 
 /**
  * Seed step 3: leases the newest ready copy of the dataset on this node, whatever its source holds by now. This
@@ -21,9 +18,11 @@ export async function takeReadyCopy(
   dataset: Dataset,
   lease: LeaseRequest,
 ): Promise<ReadyCopy> {
-  const use = await cache.record.leaseReady({ dataset: dataset.name, node: cache.node, lease }, cache.nowMs())
+  const use = await cache.record.leaseReady(
+    { dataset: dataset.name, node: cache.node, lease, accept: (copy) => isOfDefinition(copy, dataset) },
+    cache.nowMs(),
+  )
   if (use === undefined) return { outcome: 'none' }
-  if (!isOfDefinition(use.copy, dataset)) return { outcome: 'outdated' }
   if (isThere(use.copy.path)) return { outcome: 'ready', ...use }
   const reason = `${use.copy.path} is gone from disk`
   await cache.record.forgetCopies([use.copy.copyId], reason, cache.nowMs())
@@ -31,7 +30,7 @@ export async function takeReadyCopy(
 }
 
 /** Whether the copy is what the definition asks for today; how its bytes are reached does not matter. */
-function isOfDefinition(copy: Copy, dataset: Dataset): boolean {
+export function isOfDefinition(copy: Copy, dataset: Dataset): boolean {
   if (copy.source === null) return true
   const content = ({ source, include, exclude }: Dataset) => JSON.stringify([source, include, exclude])
   return content(copy.source) === content(dataset)

@@ -63,6 +63,7 @@ export async function startFaultProxy(target: string, rules: readonly FaultRule[
   const requests: SeenRequest[] = []
   const listeners: ((line: string) => Promise<void> | void)[] = []
   const agent = new http.Agent({ keepAlive: true })
+  const upstream = new Set<http.ClientRequest>()
   const targetUrl = new URL(target)
 
   const findFault = (line: string): Fault | undefined => {
@@ -91,6 +92,7 @@ export async function startFaultProxy(target: string, rules: readonly FaultRule[
       if (fault?.kind === 'status') return answer(response, seen, fault)
       if (fault?.kind === 'reset' && fault.afterBytes === undefined) return request.socket.resetAndDestroy()
       if (fault?.kind === 'stall' && fault.afterBytes < 0) return
+      if (response.destroyed) return // the client went away meanwhile
       const passed = http.request(
         {
           agent,
@@ -103,6 +105,8 @@ export async function startFaultProxy(target: string, rules: readonly FaultRule[
         },
         (found) => pass(found, response, seen, fault),
       )
+      upstream.add(passed)
+      passed.on('close', () => upstream.delete(passed))
       passed.on('error', () => request.socket.destroy())
       response.on('close', () => passed.destroy())
       request.pipe(passed)
@@ -124,6 +128,7 @@ export async function startFaultProxy(target: string, rules: readonly FaultRule[
     onRequest: (listener) => void listeners.push(listener),
     forget: () => void requests.splice(0),
     async close() {
+      for (const passed of upstream) passed.destroy()
       agent.destroy()
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))

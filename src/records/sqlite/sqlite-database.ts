@@ -9,7 +9,8 @@ import type { Durability, SqlDatabase, SqlRow, SqlTransaction } from '../sql-dat
 /** How long a transaction waits for those before it: far above 64 processes at a few milliseconds each. */
 const BUSY_TIMEOUT_MS = 60_000
 
-const MIGRATIONS = schemaMigrations({
+/** How SQLite is brought from nothing to the newest schema. */
+export const SQLITE_MIGRATIONS = schemaMigrations({
   text: 'TEXT',
   integer: 'INTEGER',
   sequenceKey: 'INTEGER PRIMARY KEY AUTOINCREMENT',
@@ -21,13 +22,13 @@ const MIGRATIONS = schemaMigrations({
  * Every write is a BEGIN IMMEDIATE transaction, so writers queue up instead of failing half-way.
  * Throws RECORD_UNAVAILABLE when the file cannot be opened, RECORD_NEWER when a newer dsc wrote it.
  */
-export async function openSqliteDatabase(path: string): Promise<SqlDatabase> {
+export async function openSqliteDatabase(path: string, migrations = SQLITE_MIGRATIONS): Promise<SqlDatabase> {
   const location = `sqlite://${path}`
   const connection = explainFailures(location, () => connect(path))
   const database = createDatabase(connection, location)
   try {
-    if (!explainFailures(location, () => isCurrent(connection))) {
-      await database.write('durable', (open) => migrate(open, MIGRATIONS, location))
+    if (!explainFailures(location, () => isCurrent(connection, migrations.length))) {
+      await database.write('durable', (open) => migrate(open, migrations, location))
     }
   } catch (error) {
     connection.close()
@@ -40,7 +41,7 @@ export async function openSqliteDatabase(path: string): Promise<SqlDatabase> {
 export function openCurrentSqliteDatabase(path: string): SqlDatabase | undefined {
   if (!existsSync(path)) return undefined
   const connection = connect(path)
-  if (isCurrent(connection)) return createDatabase(connection, `sqlite://${path}`)
+  if (isCurrent(connection, SQLITE_MIGRATIONS.length)) return createDatabase(connection, `sqlite://${path}`)
   connection.close()
   return undefined
 }
@@ -94,13 +95,13 @@ function connect(path: string): Database.Database {
 }
 
 /** Whether the schema needs no migration; reads only, so that opening a record never queues behind a writer. */
-function isCurrent(connection: Database.Database): boolean {
+function isCurrent(connection: Database.Database, newestVersion: number): boolean {
   const table = connection.prepare(`SELECT 1 FROM sqlite_master WHERE name = 'dsc_schema'`).get()
   if (table === undefined) return false
   const row = connection.prepare('SELECT max(version) AS version FROM dsc_schema').get() as {
     version: number | null
   }
-  return row.version === MIGRATIONS.length
+  return row.version === newestVersion
 }
 
 function prepareStatements(connection: Database.Database): SqlTransaction {

@@ -36,10 +36,15 @@ export class FileSink {
     this.#descriptor = undefined
   }
 
-  /** Closes the file after a failure; what was written stays and will be written again. */
+  /**
+   * Closes the file after a failure. Of a range, what was written stays and will be written again; a file in one
+   * part is removed, so that on a full disk there is room to write down what is finished.
+   */
   discard(): void {
-    if (this.#descriptor !== undefined) closeSync(this.#descriptor)
+    if (this.#descriptor === undefined) return
+    closeSync(this.#descriptor)
     this.#descriptor = undefined
+    if (this.#isWhole) rmSync(this.#path, { force: true })
   }
 
   #flush(): void {

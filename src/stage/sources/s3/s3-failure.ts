@@ -23,6 +23,13 @@ const THROTTLE_CODES = new Set([
   'BandwidthLimitExceeded',
 ])
 const STALE_CREDENTIAL_CODES = new Set(['ExpiredToken', 'TokenRefreshRequired', 'RequestTimeTooSkewed'])
+/** Some servers answer these with 404; the last is versitygw's word for an unknown key. */
+const DENIED_CODES = new Set([
+  'AccessDenied',
+  'InvalidAccessKeyId',
+  'SignatureDoesNotMatch',
+  'XAdminUserNotFound',
+])
 const REGION_CODES = new Set([
   'PermanentRedirect',
   'AuthorizationHeaderMalformed',
@@ -57,6 +64,15 @@ export function describeAnswer(answer: S3Answer): SourceFailure {
   if (status === 412 || status === 416)
     // 416: it no longer reaches this far
     return fail('SOURCE_CHANGED', 'the object changed while it was read', false, 'dsc prepare --refresh')
+  if (status === 401 || status === 403 || DENIED_CODES.has(code))
+    return fail(
+      'SOURCE_DENIED',
+      'access denied',
+      STALE_CREDENTIAL_CODES.has(code),
+      code === 'RequestTimeTooSkewed'
+        ? 'set this machine’s clock'
+        : 'check the credentials (AWS_PROFILE, profile:), the bucket policy, or set anonymous: true for public data',
+    )
   if (status === 404 || status === 410)
     return fail(
       'SOURCE_NOT_FOUND',
@@ -65,15 +81,6 @@ export function describeAnswer(answer: S3Answer): SourceFailure {
       code === 'NoSuchBucket'
         ? 'check the bucket name and the endpoint of the dataset'
         : 'it may have been deleted since it was listed: dsc prepare --refresh',
-    )
-  if (status === 401 || status === 403)
-    return fail(
-      'SOURCE_DENIED',
-      'access denied',
-      STALE_CREDENTIAL_CODES.has(code),
-      code === 'RequestTimeTooSkewed'
-        ? 'set this machine’s clock'
-        : 'check the credentials (AWS_PROFILE, profile:), the bucket policy, or set anonymous: true for public data',
     )
   if (status >= 500 || status === 408 || code === 'RequestTimeout')
     return fail(

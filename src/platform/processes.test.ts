@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { checkProcess, findProcess, identifyProcess } from './processes.js'
+
+test('a process is alive until it ends, and a later one with its pid is another', async () => {
+  const child = spawn('sleep', ['60'])
+  const holder = identifyProcess(child.pid!)
+  assert.ok(holder)
+  assert.equal(checkProcess(holder), 'alive')
+  assert.equal(checkProcess({ ...holder, startTicks: '1' }), 'dead')
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  assert.equal(checkProcess(holder), 'dead')
+  assert.equal(identifyProcess(child.pid!), undefined)
+})
+
+test('a zombie has ended', async (context) => {
+  // The shell starts a child and becomes sleep, which never waits for it.
+  const parent = spawn('sh', ['-c', 'sleep 0.05 & echo $!; exec sleep 60'], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  context.after(() => parent.kill('SIGKILL'))
+  const [line] = await once(parent.stdout, 'data')
+  const pid = Number(String(line).trim())
+  const holder = identifyProcess(pid)
+  assert.ok(holder)
+  while (!findProcess(pid)?.isZombie) await new Promise((resolve) => setTimeout(resolve, 10))
+  assert.equal(checkProcess(holder), 'dead')
+})
+
+test('processes of another boot are dead, those of other machines and namespaces are not known', () => {
+  const holder = identifyProcess(process.pid)
+  assert.ok(holder)
+  assert.equal(checkProcess({ ...holder, bootId: 'another' }), 'dead')
+  assert.equal(checkProcess({ ...holder, host: 'another' }), 'unknown')
+  assert.equal(checkProcess({ ...holder, pidNamespace: 'another' }), 'unknown')
+})
+
+test('a process whose name holds parentheses and spaces is read right', () => {
+  assert.equal(findProcess(process.pid)?.parentPid, process.ppid)
+  assert.equal(findProcess(2 ** 30), undefined)
+})

@@ -1,0 +1,191 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Dispatcher } from 'undici'
+import { SOURCE_CHECKSUMS } from '../../../model/manifest.js'
+import type { ObjectFacts, SourceChecksum } from '../../plan/object-facts.js'
+import type { FetchRequest } from '../../source.js'
+import { SourceFailure } from '../../source-failure.js'
+import { describeAnswer, describeConnectionError } from './s3-failure.js'
+
+const MAX_ERROR_BODY_BYTES = 16_384
+
+/** What an answer is checked against and where its body goes. */
+export interface AnswerOptions
+  extends Pick<
+    FetchRequest,
+    'etag' | 'offset' | 'length' | 'sizeBytes' | 'sink' | 'onFacts' | 'stallTimeoutMs' | 'signal'
+  > {
+  readonly what: string
+  readonly origin: string
+  readonly isWhole: boolean
+  /** A HEAD of one upload part: its length is the question. */
+  readonly isPart?: boolean
+}
+
+/** Checks the head of an answer, hands its body to the sink and settles exactly once. */
+export class AnswerHandler implements Dispatcher.DispatchHandler {
+  #controller: Dispatcher.DispatchController | undefined
+  #headers: IncomingHttpHeaders | undefined
+  #status = 0
+  #receivedBytes = 0
+  #errorBody = ''
+  #isSettled = false
+  readonly #options: AnswerOptions
+  readonly #resolve: (headers: IncomingHttpHeaders) => void
+  readonly #reject: (error: unknown) => void
+  readonly #onAbort = () => this.#fail(this.#options.signal?.reason)
+
+  constructor(
+    options: AnswerOptions,
+    resolve: (headers: IncomingHttpHeaders) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.#options = options
+    this.#resolve = resolve
+    this.#reject = reject
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    const { signal } = this.#options
+    if (signal?.aborted) this.#onAbort()
+    else signal?.addEventListener('abort', this.#onAbort)
+  }
+
+  onResponseStart(_controller: unknown, status: number, headers: IncomingHttpHeaders): void {
+    this.#status = status
+    this.#headers = headers
+    if (status < 200 || status > 299) return
+    const problem = checkHead(status, headers, this.#options)
+    if (problem) this.#fail(problem)
+    else this.#options.onFacts?.(readFacts(headers, null))
+  }
+
+  onResponseData(_controller: unknown, chunk: Buffer): void {
+    if (this.#isSettled) return
+    if (this.#status < 200 || this.#status > 299) {
+      if (this.#errorBody.length < MAX_ERROR_BODY_BYTES) this.#errorBody += chunk.toString('utf8')
+      return
+    }
+    this.#receivedBytes += chunk.length
+    const { length, what, sink } = this.#options
+    if (this.#receivedBytes > length) {
+      this.#fail(
+        new SourceFailure('SOURCE_CHANGED', `${what}: expected ${length} bytes, received more`, {
+          isTransient: false,
+          hint: 'dsc prepare --refresh',
+        }),
+      )
+      return
+    }
+    try {
+      const pauseMs = sink(chunk)
+      if (pauseMs > 0) this.#pause(pauseMs)
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  onResponseEnd(): void {
+    if (this.#isSettled) return
+    const { what, length } = this.#options
+    if (this.#status < 200 || this.#status > 299) {
+      this.#fail(
+        describeAnswer({
+          what,
+          status: this.#status,
+          code: /<Code>([^<]*)<\/Code>/.exec(this.#errorBody)?.[1] ?? '',
+          message: /<Message>([^<]*)<\/Message>/.exec(this.#errorBody)?.[1] ?? '',
+          headers: this.#headers ?? {},
+          nowMs: Date.now(),
+        }),
+      )
+    } else if (this.#receivedBytes < length) {
+      this.#fail(
+        new SourceFailure(
+          'SOURCE_TRUNCATED',
+          `${what}: expected ${length} bytes, received ${this.#receivedBytes}`,
+          {
+            isTransient: true,
+            hint: 'try again: finished parts are kept',
+          },
+        ),
+      )
+    } else {
+      this.#settle()
+      this.#resolve(this.#headers ?? {})
+    }
+  }
+
+  onResponseError(_controller: unknown, error: Error): void {
+    if (this.#isSettled) return
+    const { what, origin, length, stallTimeoutMs } = this.#options
+    const receivedBytes = this.#headers ? this.#receivedBytes : undefined
+    this.#fail(
+      describeConnectionError(error, { what, origin, receivedBytes, expectedBytes: length, stallTimeoutMs }),
+    )
+  }
+
+  /** Stops reading from the socket, so that the server feels the limit; a pause is no stall. */
+  #pause(pauseMs: number): void {
+    this.#controller?.pause()
+    setTimeout(() => {
+      if (!this.#isSettled) this.#controller?.resume()
+    }, pauseMs)
+  }
+
+  #fail(error: unknown): void {
+    if (this.#isSettled) return
+    this.#settle()
+    this.#controller?.abort(error instanceof Error ? error : new Error(String(error)))
+    this.#reject(error)
+  }
+
+  #settle(): void {
+    this.#isSettled = true
+    this.#options.signal?.removeEventListener('abort', this.#onAbort)
+  }
+}
+
+function checkHead(
+  status: number,
+  headers: IncomingHttpHeaders,
+  options: AnswerOptions,
+): SourceFailure | undefined {
+  const { what, etag, isWhole, offset, length, sizeBytes } = options
+  const foundEtag = headers.etag?.replace(/^W\//, '').replace(/^"|"$/g, '') ?? null
+  // Some servers ignore If-Match.
+  if (etag !== null && foundEtag !== null && foundEtag !== etag)
+    return new SourceFailure('SOURCE_CHANGED', `${what}: expected etag ${etag}, found ${foundEtag}`, {
+      isTransient: false,
+      hint: 'the object was replaced while it was read: dsc prepare --refresh',
+    })
+  if (isWhole || options.isPart) return undefined
+  const expected = `bytes ${offset}-${offset + length - 1}/${sizeBytes}`
+  const found = headers['content-range']
+  if (status === 206 && found === expected) return undefined
+  return new SourceFailure(
+    'SOURCE_CHANGED',
+    `${what}: expected content-range ${expected}, found ${found ?? `none (status ${status})`}`,
+    { isTransient: false, hint: 'the server must support range requests; if it does: dsc prepare --refresh' },
+  )
+}
+
+/** Reads what the head of an answer says about the object. */
+export function readFacts(headers: IncomingHttpHeaders, uploadPartBytes: number | null): ObjectFacts {
+  const encryption = headers['x-amz-server-side-encryption']
+  const isEtagMd5 =
+    (encryption === undefined || encryption === 'AES256') &&
+    headers['x-amz-server-side-encryption-customer-algorithm'] === undefined
+  return { checksums: readChecksums(headers), uploadPartBytes, isEtagMd5 }
+}
+
+function readChecksums(headers: IncomingHttpHeaders): SourceChecksum[] {
+  const checksums: SourceChecksum[] = []
+  for (const algorithm of SOURCE_CHECKSUMS) {
+    const value = headers[`x-amz-checksum-${algorithm}`]
+    if (typeof value !== 'string') continue
+    const isComposite = headers['x-amz-checksum-type'] === 'COMPOSITE' || /-\d+$/.test(value)
+    checksums.push({ algorithm, value, isComposite })
+  }
+  return checksums
+}
