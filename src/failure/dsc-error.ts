@@ -147,12 +147,6 @@ export const FAILURES = {
     isRetryable: true,
     meaning: 'it took longer than --deadline',
   },
-  STRIPE_BROKEN: {
-    exitCode: 65,
-    httpStatus: 409,
-    isRetryable: false,
-    meaning: 'a node of the stripe is gone',
-  },
   PEER_LOST: { exitCode: 40, httpStatus: 502, isRetryable: false, meaning: 'a rank of the exchange is gone' },
   EXCHANGE_MISMATCH: { exitCode: 41, httpStatus: 409, isRetryable: false, meaning: 'ranks disagree' },
   INTERRUPTED: { exitCode: 130, httpStatus: 499, isRetryable: true, meaning: 'stopped by a signal' },
