@@ -71,6 +71,11 @@ const VERBS: readonly Verb[] = [
     load: async () => (await import('./commands/agent.js')).agentCommand,
   },
   {
+    name: 'hint',
+    summary: 'say which nodes have a dataset, so that a scheduler can prefer them',
+    load: async () => (await import('./commands/hint.js')).hintCommand,
+  },
+  {
     name: 'record',
     summary: 'move the record to another database',
     load: async () => (await import('./commands/record.js')).recordCommand,

@@ -37,14 +37,20 @@ test('a node takes a dataset from a peer that has it, and leaves the store alone
     ],
     'the transfer lease has ended',
   )
+  const again = await b!.dsc('prepare', 'flowers', '--task', 'two')
+  assert.equal(again.code, 0, again.stderr)
+  const token = (await readFile(join(cluster.directory, 'token'), 'utf8')).trim()
+  const headers = { authorization: `Bearer ${token}` }
+  const metrics = await (await fetch(`${b!.url}/metrics`, { headers })).text()
+  assert.match(metrics, /^dsc_hits_total\{dataset="flowers"\} 1$/m)
+  assert.match(metrics, /^dsc_wait_seconds_total\{task="two"\} [0-9.]+$/m)
+  assert.match(metrics, new RegExp(`^dsc_staged_bytes_total\\{from="node-a"\\} ${store.totalBytes}$`, 'm'))
   const remote = await c!.dsc('prepare', 'flowers', '--remote', '--json', '--task', 'three')
   assert.equal(remote.code, 0, remote.stderr)
   const used = JSON.parse(remote.stdout)
   const status = JSON.parse((await c!.dsc('status', '--json')).stdout)
   const copy = status.copies.find((found: { node: string }) => found.node === used.node)
   assert.deepEqual([copy.referenceCount, copy.lastTask], [2, 'three'], 'it counts as a reference there')
-  const token = (await readFile(join(cluster.directory, 'token'), 'utf8')).trim()
-  const headers = { authorization: `Bearer ${token}` }
   const index = await (await fetch(used.url, { headers })).text()
   assert.equal(index.trim().split('\n').length, objects.size)
   const line = JSON.parse(index.split('\n')[0]!)

@@ -141,11 +141,11 @@ export const FAILURES = {
     meaning: 'an agent would listen without protection',
   },
   NODES_FAILED: { exitCode: 64, httpStatus: 502, isRetryable: true, meaning: 'some of several nodes failed' },
-  STRIPE_BROKEN: {
-    exitCode: 65,
-    httpStatus: 409,
-    isRetryable: false,
-    meaning: 'a node of the stripe is gone',
+  DEADLINE_PASSED: {
+    exitCode: 66,
+    httpStatus: 504,
+    isRetryable: true,
+    meaning: 'it took longer than --deadline',
   },
   PEER_LOST: { exitCode: 40, httpStatus: 502, isRetryable: false, meaning: 'a rank of the exchange is gone' },
   EXCHANGE_MISMATCH: { exitCode: 41, httpStatus: 409, isRetryable: false, meaning: 'ranks disagree' },

@@ -12,40 +12,60 @@ import { schemaMigrations } from './schema.js'
 import { createSqlRecordStore } from './sql-record-store.js'
 import { openSqliteDatabase, SQLITE_MIGRATIONS } from './sqlite/sqlite-database.js'
 
-const FIRST = SQLITE_MIGRATIONS.slice(0, 1)
+/** The schema of this dsc. */
+const PRESENT = SQLITE_MIGRATIONS
+const VERSIONS = [...PRESENT, 'next'].map((_, index) => index + 1)
 /** What a later dsc could do: a new column with a value for old rows, and a new table filled from an old one. */
-const SECOND = [
+const NEXT = [
   `ALTER TABLE copies ADD COLUMN temperature TEXT NOT NULL DEFAULT 'warm'`,
   'CREATE TABLE last_tasks AS SELECT dataset, last_task FROM copies WHERE last_task IS NOT NULL',
 ]
 
 test('a record of an older dsc opens, is migrated and keeps everything', async (context) => {
   const path = join(await temporaryDirectory(context), 'record.db')
-  const older = createSqlRecordStore(await openSqliteDatabase(path, FIRST))
+  const older = createSqlRecordStore(await openSqliteDatabase(path, PRESENT))
   await fill(older)
   const before = await readAll(older)
   await older.close()
-  const newer = createSqlRecordStore(await openSqliteDatabase(path, [...FIRST, SECOND]))
+  const newer = createSqlRecordStore(await openSqliteDatabase(path, [...PRESENT, NEXT]))
   context.after(() => newer.close())
   assert.deepEqual(await readAll(newer), before)
   assert.equal(before.copies.length, 4)
   assert.equal(before.leases.length, 3)
   const raw = new Database(path, { readonly: true })
   context.after(() => raw.close())
-  assert.deepEqual(raw.prepare('SELECT version FROM dsc_schema ORDER BY version').pluck().all(), [1, 2])
+  assert.deepEqual(raw.prepare('SELECT version FROM dsc_schema ORDER BY version').pluck().all(), VERSIONS)
   assert.deepEqual(raw.prepare('SELECT DISTINCT temperature FROM copies').pluck().all(), ['warm'])
   assert.equal(raw.prepare('SELECT count(*) FROM last_tasks').pluck().get(), 4)
 })
 
+test('a record of the first schema opens, and its nodes have no agent', async (context) => {
+  const path = join(await temporaryDirectory(context), 'record.db')
+  const first = await openSqliteDatabase(path, PRESENT.slice(0, 1))
+  await first.write('durable', (transaction) =>
+    transaction.run(
+      `INSERT INTO nodes (node, cache_root, policy, disk, seen_at_ms) VALUES ('node-a', '/cache', '{}', '{}', 1)`,
+    ),
+  )
+  await first.close()
+  const record = createSqlRecordStore(await openSqliteDatabase(path))
+  context.after(() => record.close())
+  assert.deepEqual(await record.listNodes(), [
+    { node: 'node-a', cacheRoot: '/cache', policy: {}, disk: {}, seenAtMs: 1 },
+  ])
+})
+
 test('a record of a newer dsc is refused with a message, and nothing in it is changed', async (context) => {
   const path = join(await temporaryDirectory(context), 'record.db')
-  const newer = createSqlRecordStore(await openSqliteDatabase(path, [...FIRST, SECOND]))
+  const newer = createSqlRecordStore(await openSqliteDatabase(path, [...PRESENT, NEXT]))
   await fill(newer)
   await newer.close()
   const before = dump(path)
-  await assert.rejects(openSqliteDatabase(path, FIRST), {
+  await assert.rejects(openSqliteDatabase(path, PRESENT), {
     code: 'RECORD_NEWER',
-    message: /has schema version 2, this dsc knows versions up to 1/,
+    message: new RegExp(
+      `has schema version ${VERSIONS.length}, this dsc knows versions up to ${PRESENT.length}`,
+    ),
     hint: /newer dsc/,
   })
   assert.deepEqual(dump(path), before)
@@ -53,28 +73,28 @@ test('a record of a newer dsc is refused with a message, and nothing in it is ch
 
 test('a migration that fails half-way leaves the older record as it was', async (context) => {
   const path = join(await temporaryDirectory(context), 'record.db')
-  const older = createSqlRecordStore(await openSqliteDatabase(path, FIRST))
+  const older = createSqlRecordStore(await openSqliteDatabase(path, PRESENT))
   await fill(older)
   await older.close()
   const before = dump(path)
-  const broken = [...SECOND, 'ALTER TABLE no_such_table ADD COLUMN x TEXT']
-  await assert.rejects(openSqliteDatabase(path, [...FIRST, broken]), /no_such_table/)
+  const broken = [...NEXT, 'ALTER TABLE no_such_table ADD COLUMN x TEXT']
+  await assert.rejects(openSqliteDatabase(path, [...PRESENT, broken]), /no_such_table/)
   assert.deepEqual(dump(path), before)
 })
 
 test('several processes that open an older record at once migrate it once', async (context) => {
   const path = join(await temporaryDirectory(context), 'record.db')
-  await (await openSqliteDatabase(path, FIRST)).close()
+  await (await openSqliteDatabase(path, PRESENT)).close()
   const module = new URL('./sqlite/sqlite-database.js', import.meta.url).href
   const program = `const { openSqliteDatabase } = await import(${JSON.stringify(module)})
-    await (await openSqliteDatabase(${JSON.stringify(path)}, ${JSON.stringify([...FIRST, SECOND])})).close()`
+    await (await openSqliteDatabase(${JSON.stringify(path)}, ${JSON.stringify([...PRESENT, NEXT])})).close()`
   const run = promisify(execFile)
   await Promise.all(
     Array.from({ length: 3 }, () => run(process.execPath, ['--input-type=module', '-e', program])),
   )
   const raw = new Database(path, { readonly: true })
   context.after(() => raw.close())
-  assert.deepEqual(raw.prepare('SELECT version FROM dsc_schema ORDER BY version').pluck().all(), [1, 2])
+  assert.deepEqual(raw.prepare('SELECT version FROM dsc_schema ORDER BY version').pluck().all(), VERSIONS)
 })
 
 test('the first schema is what it was: a released migration is never changed, a new one is appended', () => {

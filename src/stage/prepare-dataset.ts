@@ -50,12 +50,17 @@ export async function prepareDataset(
   request: PrepareRequest,
   options: Omit<StageOptions, 'onProgress'> & { readonly onProgress?: (progress: PrepareProgress) => void },
 ): Promise<Prepared> {
+  const { lease } = request
   let { isRefresh } = request
+  let hasWaited = false
+  const beganMs = performance.now()
+  const waitedMs = () => (hasWaited ? Math.round(performance.now() - beganMs) : 0)
   for (;;) {
     if (options.signal.aborted) throw interrupted(options.signal)
     const joined = await join(cache, request, isRefresh)
     switch (joined.outcome) {
       case 'ready':
+        await noteUse(cache, joined.copy, lease.task, waitedMs())
         return { copy: joined.copy, leaseId: joined.leaseId, isStagedHere: false }
       case 'again':
         break
@@ -69,6 +74,8 @@ export async function prepareDataset(
         const { copy, isNew, downloaded } = staged
         const leaseId = isNew ? joined.leaseId : await leaseAgain(cache, request, copy)
         if (leaseId === undefined) break
+        hasWaited = true
+        await noteUse(cache, copy, lease.task, waitedMs())
         return { copy, leaseId, isStagedHere: isNew, ...(downloaded ? { downloaded } : {}) }
       }
       case 'wait':
@@ -80,6 +87,7 @@ export async function prepareDataset(
             { hint: `dsc prepare ${request.dataset.name} without --no-wait waits for it` },
           )
         }
+        hasWaited = true
         // What a stager found is as fresh as what this call would find; one that died has found nothing.
         if ((await waitForStager(cache, joined, options)) === 'ended') isRefresh = false
     }
@@ -87,6 +95,19 @@ export async function prepareDataset(
 }
 
 /** `again`: what was found was of no use, look once more. */
+/** On a cluster every use leaves a line in the history, of which agents make their metrics. */
+async function noteUse(cache: Cache, copy: Copy, task: string, waitedMs: number): Promise<void> {
+  if (!cache.openStagingSource) return
+  const { copyId, dataset, node } = copy
+  const reason = waitedMs === 0 ? 'it was ready' : `ready after ${(waitedMs / 1000).toFixed(1)} s`
+  const detail = { isHit: waitedMs === 0, waitedMs }
+  await cache.record.addEvent({
+    atMs: cache.nowMs(),
+    kind: 'leased',
+    ...{ node, dataset, copyId, task, reason, detail },
+  })
+}
+
 async function join(
   cache: Cache,
   request: PrepareRequest,

@@ -1,11 +1,14 @@
 import { Command } from 'commander'
 import type { Dataset } from '../../model/dataset.js'
+import { parseDuration } from '../../model/duration.js'
 import { identifyCaller } from '../../stage/identify-caller.js'
 import { chooseHolder } from '../../stage/plan/choose-holder.js'
 import type { CliContext } from '../context.js'
 import { taskOption, ttlOption } from '../lease-options.js'
+import { argument } from '../parse-argument.js'
 import { reportPrepared } from '../report-prepared.js'
 import { resolveDataset } from '../resolve-dataset.js'
+import { runAsProlog, runWithinDeadline } from '../within-deadline.js'
 
 interface PrepareOptions {
   readonly task?: string
@@ -16,6 +19,8 @@ interface PrepareOptions {
   readonly nodes?: readonly string[]
   readonly all?: true
   readonly remote?: true
+  readonly prolog?: true
+  readonly deadline?: number
 }
 
 /** `dsc prepare`: stages a dataset unless it is ready, leases it, and prints its path. */
@@ -31,43 +36,55 @@ export function prepareCommand(context: CliContext): Command {
     .option('--nodes <nodes>', 'stage on these nodes side by side, by their agents: a,b,c', splitList)
     .option('--all', 'stage on every node whose agent reports')
     .option('--remote', 'where only another node has it, use it from there and print its URL')
+    .option(
+      '--deadline <duration>',
+      'stop after this time; what is staged by then is kept',
+      argument(parseDuration),
+    )
+    .option('--prolog', 'for a Slurm prolog: exit with 0 also when staging fails')
     .addHelpText(
       'after',
       '\nThe copy is leased to the Slurm job or pod this runs in, else to --task, else to the calling shell or\nscript for as long as it lives; nothing evicts it meanwhile.\n\nExamples:\n  DATA=$(dsc prepare flowers)\n  dsc prepare flowers --task nightly-eval --ttl 3d\n  dsc prepare s3://ml-data/flowers/ --plan\n  dsc prepare flowers --nodes gpu-01,gpu-02,gpu-03',
     )
     .action(async (raw: string, options: PrepareOptions) => {
-      const dataset = await resolveDataset(context, raw)
-      if (options.nodes || options.all || options.remote) {
-        const isDone = await prepareElsewhere(context, dataset, options)
-        if (isDone) return
-      }
-      const cache = await context.openCache()
-      if (options.plan) {
-        const { planPrepare } = await import('../../stage/plan-prepare.js')
-        const { formatPreparePlan } = await import('../format-prepare-plan.js')
-        const plan = await planPrepare(cache, dataset, {
-          isRefresh: options.refresh === true,
-          signal: context.signal,
-        })
-        context.report.result(plan, () => formatPreparePlan(plan))
-        return
-      }
-      const caller = identifyCaller({
-        environment: context.environment,
-        task: options.task,
-        ttlMs: options.ttl,
-      })
-      const lease = chooseHolder(caller, context.nowMs())
-      const { prepareDataset } = await import('../../stage/prepare-dataset.js')
-      const { reportProgress } = await import('../describe-progress.js')
-      const prepared = await prepareDataset(
-        cache,
-        { dataset, lease, isRefresh: options.refresh === true, mayWait: options.wait },
-        { signal: context.signal, onProgress: reportProgress(context.report, dataset.name, context.nowMs) },
-      )
-      context.report.progress(undefined)
-      reportPrepared(context.report, prepared, lease)
+      const work = () =>
+        runWithinDeadline(context, options.deadline, (limited) => prepare(limited, raw, options))
+      await (options.prolog ? runAsProlog(context, raw, work) : work())
     })
+}
+
+async function prepare(context: CliContext, raw: string, options: PrepareOptions): Promise<void> {
+  const dataset = await resolveDataset(context, raw)
+  if (options.nodes || options.all || options.remote) {
+    const isDone = await prepareElsewhere(context, dataset, options)
+    if (isDone) return
+  }
+  const cache = await context.openCache()
+  if (options.plan) {
+    const { planPrepare } = await import('../../stage/plan-prepare.js')
+    const { formatPreparePlan } = await import('../format-prepare-plan.js')
+    const plan = await planPrepare(cache, dataset, {
+      isRefresh: options.refresh === true,
+      signal: context.signal,
+    })
+    context.report.result(plan, () => formatPreparePlan(plan))
+    return
+  }
+  const caller = identifyCaller({
+    environment: context.environment,
+    task: options.task,
+    ttlMs: options.ttl,
+  })
+  const lease = chooseHolder(caller, context.nowMs())
+  const { prepareDataset } = await import('../../stage/prepare-dataset.js')
+  const { reportProgress } = await import('../describe-progress.js')
+  const prepared = await prepareDataset(
+    cache,
+    { dataset, lease, isRefresh: options.refresh === true, mayWait: options.wait },
+    { signal: context.signal, onProgress: reportProgress(context.report, dataset.name, context.nowMs) },
+  )
+  context.report.progress(undefined)
+  reportPrepared(context.report, prepared, lease)
 }
 
 /** Carries out the options that concern other nodes. False: the dataset is to be prepared here after all. */

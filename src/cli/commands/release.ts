@@ -9,6 +9,7 @@ interface ReleaseOptions {
   readonly task?: string
   readonly lease?: string
   readonly all?: true
+  readonly anyNode?: true
 }
 
 /** `dsc release`: seed step 7, the task is done with the dataset. */
@@ -19,6 +20,7 @@ export function releaseCommand(context: CliContext): Command {
     .addOption(taskOption())
     .option('--lease <id>', 'end this lease, as listed by dsc leases')
     .option('--all', 'end every lease of the task on this node')
+    .option('--any-node', 'also on other nodes')
     .addHelpText(
       'after',
       '\nReleasing twice is no error, so that an epilog may.\n\nExamples:\n  dsc release flowers\n  dsc release flowers --task nightly-eval\n  dsc release --all            in a Slurm epilog',
@@ -44,7 +46,7 @@ export function releaseCommand(context: CliContext): Command {
       const caller = identifyCaller({ environment: context.environment, task: options.task })
       const { task } = chooseHolder(caller, context.nowMs())
       const released = await record.releaseUses(
-        { task, node, ...(dataset === undefined ? {} : { dataset }) },
+        { task, ...(options.anyNode ? {} : { node }), ...(dataset === undefined ? {} : { dataset }) },
         context.nowMs(),
       )
       context.report.result({ released, task, dataset: dataset ?? null }, () =>
