@@ -66,7 +66,9 @@ test('a feed over two stripes delivers the order of one machine', async (context
   ]
   const counters = await readAll(context, { nodes, layout: 'striped', fallback: undefined, token: undefined })
   assert.equal(counters.failovers, 0)
-  assert.ok(nodes.every((node) => node.counts.samples === COUNT)) // half of the samples in each of two epochs
+  // Half of the samples in each of two epochs, and what was read ahead of the third.
+  for (const { counts } of nodes)
+    assert.ok(counts.samples >= COUNT && counts.samples < COUNT + 60, `${counts.samples}`)
 })
 
 test('a node that dies in mid-epoch is replaced by its replica without a change of order', async (context) => {
