@@ -54,8 +54,8 @@ export class CentralNode {
   #waiters = new Set<() => void>()
   #saving: Promise<void> = Promise.resolve()
   #savedVersion = -1
-  /** True from an update until its checkpoint, if one is due, is on disk: nobody may see the version before. */
-  #isSettling = false
+  /** Updates whose due checkpoints are not on disk yet: until there are none, nobody may see the version. */
+  #settling = 0
 
   constructor(options: CentralOptions, checkpoint?: Checkpoint) {
     this.options = options
@@ -139,7 +139,7 @@ export class CentralNode {
     const isReady = () =>
       this.abortReason !== undefined ||
       (this.layout !== undefined &&
-        !this.#isSettling &&
+        this.#settling === 0 &&
         (isOutdated ||
           (this.version >= version &&
             mayBegin({ mode: this.options.mode, lastSteps: this.lastSteps }, step))))
@@ -226,9 +226,9 @@ export class CentralNode {
   /** Ends an update: writes the checkpoint if one is due, then lets the waiting pulls go. */
   async #settle(): Promise<void> {
     if (this.version - this.#savedVersion >= this.options.checkpointEvery) {
-      this.#isSettling = true
+      this.#settling++
       await this.save().finally(() => {
-        this.#isSettling = false
+        this.#settling--
       })
     }
     this.#wake()
