@@ -106,7 +106,10 @@ export class CentralNode {
       key,
     )
     if (decision.kind === 'refuse') return decision
-    if (decision.kind === 'duplicate') return { kind: 'duplicate', version: this.version }
+    if (decision.kind === 'duplicate') {
+      await this.#saving // what is called known must survive this server
+      return { kind: 'duplicate', version: this.version }
+    }
     if (!this.layout) {
       const message = 'the server has no parameters: it was restarted without --checkpoint'
       return { kind: 'refuse', reason: 'lost', message }
