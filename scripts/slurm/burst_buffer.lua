@@ -44,7 +44,7 @@ function slurm_bb_job_process(job_script)
 end
 
 function slurm_bb_pools()
-  return slurm.SUCCESS, ""
+  return slurm.SUCCESS, '{"pools":[]}'
 end
 
 function slurm_bb_job_teardown(job_id, job_script, hurry)

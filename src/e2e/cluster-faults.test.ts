@@ -113,6 +113,27 @@ test('a staging survives a restart of PostgreSQL in the middle of it', async (co
   )
 })
 
+test('a node that dies while many stage side by side is named, and the others finish', async (context) => {
+  const { agents, nodes } = await makeReady(context, 0)
+  const [a, , c] = nodes
+  const running = a.start('prepare', 'flowers', '--all', '--json', '--task', 'mine')
+  await waitForTransfer(c, 'node-b')
+  agents[1]!.process.kill('SIGKILL')
+  const finished = await running.finished
+  assert.equal(finished.code, 64, finished.stderr)
+  assert.match(finished.stderr, /1 of 3 nodes failed: node node-b: its agent at/)
+  const outcomes = JSON.parse(finished.stdout).nodes
+  assert.deepEqual(
+    outcomes.map(({ node, error }: { node: string; error?: object }) => [node, error !== undefined]),
+    [
+      ['node-a', false],
+      ['node-b', true],
+      ['node-c', false],
+    ],
+  )
+  for (const { path } of outcomes) if (path) await assertSameFiles(path, OBJECTS)
+})
+
 test('a node whose clock is ten minutes ahead does not end the leases of others', async (context) => {
   const ahead = '--import data:text/javascript,const%20n=Date.now;Date.now=()=>n()+600000'
   const { nodes } = await makeReady(context, 0, {

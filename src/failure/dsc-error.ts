@@ -116,6 +116,8 @@ export const FAILURES = {
     isRetryable: false,
     meaning: 'the dataset still has copies',
   },
+  PEER_LOST: { exitCode: 40, httpStatus: 502, isRetryable: false, meaning: 'a rank of the exchange is gone' },
+  EXCHANGE_MISMATCH: { exitCode: 41, httpStatus: 409, isRetryable: false, meaning: 'ranks disagree' },
   RECORD_NOT_EMPTY: {
     exitCode: 60,
     httpStatus: 409,

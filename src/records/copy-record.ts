@@ -40,7 +40,7 @@ export async function copyRecord(from: SqlDatabase, to: SqlDatabase): Promise<Co
     }
     return rows
   })
-  await to.write('durable', async (transaction) => {
+  await to.write('durable', 'all', async (transaction) => {
     for (const { table } of TABLES) {
       if ((await transaction.get(`SELECT 1 AS found FROM ${table} LIMIT 1`)) === undefined) continue
       throw new DscError('RECORD_NOT_EMPTY', `the record ${to.location} has ${table} already`, {

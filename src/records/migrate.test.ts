@@ -42,7 +42,7 @@ test('a record of an older dsc opens, is migrated and keeps everything', async (
 test('a record of the first schema opens, and its nodes have no agent', async (context) => {
   const path = join(await temporaryDirectory(context), 'record.db')
   const first = await openSqliteDatabase(path, PRESENT.slice(0, 1))
-  await first.write('durable', (transaction) =>
+  await first.write('durable', 'all', (transaction) =>
     transaction.run(
       `INSERT INTO nodes (node, cache_root, policy, disk, seen_at_ms) VALUES ('node-a', '/cache', '{}', '{}', 1)`,
     ),

@@ -16,15 +16,31 @@ export interface SqlTransaction {
  */
 export type Durability = 'durable' | 'quick'
 
+/**
+ * What a write decides upon, so that an engine with many writers at once need not hold up all of them: every row
+ * of one node's copies and leases (named by the node, or by a copy or lease there), only the rows that its one
+ * statement names (`rows`), or anything (`all`). A write must not look at rows outside of its scope.
+ */
+export type WriteScope =
+  | { readonly node: string }
+  | { readonly copyId: string }
+  | { readonly leaseId: string }
+  | 'rows'
+  | 'all'
+
 /** What the record needs of an engine: serializable transactions over one schema. */
 export interface SqlDatabase {
   /** Without secrets: for messages. */
   readonly location: string
   /**
-   * Runs `work` as if no other writer existed, and commits unless it throws. An engine that detects conflicts
-   * instead of locking calls it again, so `work` must have no effects but its statements.
+   * Runs `work` as if no other writer of its scope existed, and commits unless it throws. An engine that loses
+   * its connection calls it again, so `work` must have no effects but its statements.
    */
-  write<T>(durability: Durability, work: (transaction: SqlTransaction) => Promise<T>): Promise<T>
+  write<T>(
+    durability: Durability,
+    scope: WriteScope,
+    work: (transaction: SqlTransaction) => Promise<T>,
+  ): Promise<T>
   /** Runs `work` on one unchanging snapshot. */
   read<T>(work: (transaction: SqlTransaction) => Promise<T>): Promise<T>
   /** The clock that all users of the record share, Unix epoch in ms. */

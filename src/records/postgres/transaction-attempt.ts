@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { Durability, SqlTransaction } from '../sql-database.js'
+import pg from 'pg'
+import type { Durability, SqlTransaction, WriteScope } from '../sql-database.js'
 import { classifyFailure } from './classify-failure.js'
 import type { Connection, Connections } from './connections.js'
 import { createTransaction } from './postgres-transaction.js'
@@ -19,29 +20,29 @@ export type Attempt<T> =
   | { readonly outcome: 'failed'; readonly error: unknown }
 
 /**
- * Sequential scans would make every writer conflict with every other while tables are small. The timeouts end
- * the transaction of a process that was stopped in the middle of it, so that it holds nobody up for longer.
+ * The timeouts end the transaction of a process that was stopped in the middle of it, so that it holds nobody up
+ * for longer.
  */
-const LIMITS = `SET LOCAL enable_seqscan = off; SET LOCAL lock_timeout = '60s';
+const LIMITS = `SET LOCAL lock_timeout = '60s';
   SET LOCAL statement_timeout = '60s'; SET LOCAL idle_in_transaction_session_timeout = '20s'`
 
 /**
- * Runs `work` in one SERIALIZABLE transaction; `isAlone`: after those under way, and before any other. A durable
+ * Runs `work` in one transaction while no other writer of the same scope runs. READ COMMITTED, so that statements
+ * after the lock see what those before it committed. A durable
  * one leaves a token in `dsc_outcomes`, by which `findOutcome` knows it again. (Transaction ids would not do: after
  * a crash the server gives those of lost transactions to others.) Quick writes may be repeated: each sets values,
  * and the worst that can happen is a second line in the history.
  */
 export async function tryWrite<T>(
   connections: Connections,
-  how: { readonly durability: Durability; readonly isAlone: boolean },
+  how: { readonly durability: Durability; readonly scope: WriteScope },
   work: (transaction: SqlTransaction) => Promise<T>,
 ): Promise<Attempt<T>> {
-  // LOCK TABLE comes before the snapshot is taken, so whoever waited for its turn sees what the others did.
   const token = randomUUID()
   const isDurable = how.durability === 'durable'
-  const begin = `BEGIN ISOLATION LEVEL SERIALIZABLE; ${LIMITS};
+  const begin = `BEGIN ISOLATION LEVEL READ COMMITTED; ${LIMITS};
     SET LOCAL synchronous_commit = ${isDurable ? 'on' : 'off'};
-    LOCK TABLE dsc_turn IN ${how.isAlone ? 'EXCLUSIVE' : 'ROW SHARE'} MODE
+    ${formatLock(how.scope)}
     ${isDurable ? `; INSERT INTO dsc_outcomes (token) VALUES ('${token}')` : ''}`
   return attempt(connections, async (connection, note) => {
     await connection.begin(begin)
@@ -50,6 +51,25 @@ export async function tryWrite<T>(
     await connection.query('COMMIT')
     return value
   })
+}
+
+/** First number of the advisory locks of nodes; the second is a hash of the node's name. */
+const NODE_LOCKS = 7_237_252
+
+/** `all` waits for every scope and holds up every scope; nodes hold up only their own. */
+function formatLock(scope: WriteScope): string {
+  if (scope === 'all') return 'LOCK TABLE dsc_turn IN EXCLUSIVE MODE'
+  const shared = 'LOCK TABLE dsc_turn IN ROW SHARE MODE'
+  if (scope === 'rows') return shared
+  const lock = (node: string) => `${shared}; SELECT pg_advisory_xact_lock(${NODE_LOCKS}, hashtext(${node}))`
+  if ('node' in scope) return lock(pg.escapeLiteral(scope.node))
+  // A copy never changes its node, so it may be looked up before the lock is held.
+  if ('copyId' in scope) {
+    return `${lock('node')} FROM copies WHERE copy_id = ${pg.escapeLiteral(scope.copyId)}`
+  }
+  const lease = pg.escapeLiteral(scope.leaseId)
+  return `${lock('copies.node')} FROM copies JOIN leases ON leases.copy_id = copies.copy_id
+    WHERE leases.lease_id = ${lease}`
 }
 
 /** Runs `work` on one snapshot. */

@@ -28,7 +28,7 @@ export async function openSqliteDatabase(path: string, migrations = SQLITE_MIGRA
   const database = createDatabase(connection, location)
   try {
     if (!explainFailures(location, () => isCurrent(connection, migrations.length))) {
-      await database.write('durable', (open) => migrate(open, migrations, location))
+      await database.write('durable', 'all', (open) => migrate(open, migrations, location))
     }
   } catch (error) {
     connection.close()
@@ -69,7 +69,7 @@ function createDatabase(connection: Database.Database, location: string): SqlDat
   let durability: Durability | undefined
   return {
     location,
-    write: (wanted, work) =>
+    write: (wanted, _scope, work) =>
       runInTurn(() => {
         if (wanted !== durability)
           connection.pragma(`synchronous = ${wanted === 'durable' ? 'FULL' : 'NORMAL'}`)

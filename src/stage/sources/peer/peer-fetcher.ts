@@ -43,6 +43,8 @@ interface Peer {
   restsUntilMs: number
   inFlight: number
   lastBytesMs: number
+  /** Times that it was waited for in vain; after the first it is only asked, with longer rests. */
+  vainWaits: number
 }
 
 /** Reads ranges from peers and, where none can, from the store; goes on at the byte where one of them stopped. */
@@ -62,7 +64,7 @@ export async function openPeerFetcher(options: PeerFetcherOptions): Promise<Fetc
     let peer = peers.get(provider.node)
     if (peer === undefined) {
       const connection = openPeerConnection(provider.url, options.access, options.connections)
-      peer = { connection, restsUntilMs: 0, inFlight: 0, lastBytesMs: performance.now() }
+      peer = { connection, restsUntilMs: 0, inFlight: 0, lastBytesMs: performance.now(), vainWaits: 0 }
       peers.set(provider.node, peer)
     }
     return peer
@@ -126,9 +128,12 @@ export async function openPeerFetcher(options: PeerFetcherOptions): Promise<Fetc
         // Only those who stage side by side are worth waiting for.
         if (ready.length > 0) return false
         const silentMs = nowMs - Math.max(beganMs, peer.lastBytesMs)
-        const patienceMs = answer.outcome === 'missing' ? BEGIN_PATIENCE_MS : SILENT_PATIENCE_MS
-        if (silentMs > patienceMs) {
-          peer.restsUntilMs = nowMs + REST_MS
+        const firstPatienceMs = answer.outcome === 'missing' ? BEGIN_PATIENCE_MS : SILENT_PATIENCE_MS
+        if (silentMs > (peer.vainWaits === 0 ? firstPatienceMs : 0)) {
+          if (nowMs >= peer.restsUntilMs) {
+            peer.restsUntilMs = nowMs + REST_MS * 2 ** Math.min(peer.vainWaits, 6)
+            peer.vainWaits += 1
+          }
           options.noteProblem(provider.node, `had no part for ${Math.round(silentMs / 1000)} s`)
           return false
         }
