@@ -106,6 +106,30 @@ test('a refresh that waited for a stager that died looks for the new version its
   assert.equal(world.query(`SELECT 1 FROM leases WHERE task = 'second'`).length, 1)
 })
 
+test('cleanup --resume finishes a staging whose stager was killed, and keeps no lease on it', async (context) => {
+  const world = await makeWorld(context, {
+    server,
+    datasets: { large: s3Dataset(bucket, 'large/', proxy.endpoint) },
+  })
+  proxy.setRules([{ match: 'GET .*model.bin', skip: 2, fault: { kind: 'stall', afterBytes: 1000 } }])
+  const stager = world.start(['prepare', 'large', '--task', 'first'])
+  await waitFor('two finished parts', () => finishedOf(world).parts >= 2, 60_000)
+  stager.process.kill('SIGKILL')
+  await stager.finished
+  proxy.setRules([])
+  await world.dsc('cleanup')
+  assert.deepEqual(
+    world.query('SELECT state FROM copies'),
+    [{ state: 'staging' }],
+    'young: it may be gone on with',
+  )
+  const cleaned = await world.dsc('cleanup', '--resume')
+  assert.equal(cleaned.code, 0, cleaned.stderr)
+  assert.match(cleaned.stderr, /finished the staging of large/)
+  assert.deepEqual(world.query('SELECT state FROM copies'), [{ state: 'ready' }])
+  assert.deepEqual(world.query('SELECT task FROM leases'), [{ task: 'first' }])
+})
+
 test('--no-wait fails at once while another process stages, naming it', async (context) => {
   const world = await makeWorld(context, {
     server,
