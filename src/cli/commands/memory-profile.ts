@@ -7,26 +7,31 @@ import { runProfiled } from '../../memory/run-profiled.js'
 import type { CliContext } from '../context.js'
 
 /** `dsc memory profile`: runs a training script and records its first iterations. */
-export function memoryProfileCommand({ report, signal, environment }: CliContext): Command {
+export function memoryProfileCommand({ report, signal, environment, commandWords }: CliContext): Command {
   return new Command('profile')
     .description('run a PyTorch script and record layers, tensors and link speeds of its first iterations')
-    .argument('<command...>', 'what to run, after --')
+    .usage('[options] -- <command> [arguments...]')
     .option('--out <file>', 'where the profile goes', 'memory.profile.json')
     .option('--keep-running', 'let the script train on after the profile is written', false)
     .addHelpText(
       'after',
       '\nExample:\n  dsc memory profile --out gpt.profile.json -- python train.py --batch 16',
     )
-    .action(async (command: string[], options: { out: string; keepRunning: boolean }) => {
+    .action(async (options: { out: string; keepRunning: boolean }) => {
+      if (commandWords.length === 0) {
+        throw new DscError('USAGE', 'no command: expected one after --', {
+          hint: 'dsc memory profile -- python train.py',
+        })
+      }
       const out = resolve(options.out)
-      const exitCode = await runProfiled(command, {
+      const exitCode = await runProfiled(commandWords, {
         out,
         isStoppedAfter: !options.keepRunning,
         environment,
         signal,
       })
       if (exitCode !== 0)
-        throw new DscError('MEMORY_FILE_INVALID', `${command[0]} ended with exit code ${exitCode}`)
+        throw new DscError('MEMORY_FILE_INVALID', `${commandWords[0]} ended with exit code ${exitCode}`)
       const { profile } = await readProfile(out)
       const { layers, tensors, peak, device } = profile
       report.result(
