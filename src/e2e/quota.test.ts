@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict'
-import { execFile, execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, readdir, rm, rmdir, statfs, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, rm, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, type TestContext, test } from 'node:test'
-import { promisify } from 'node:util'
+import { after, before, test } from 'node:test'
 import { type FaultProxy, startFaultProxy } from '../testing/fault-proxy.js'
 import { type S3Server, startS3Server } from '../testing/s3-server.js'
+import { mountSmallDisk, whyNoSmallDisk } from '../testing/small-disk.js'
 import { makeWorld, s3Dataset, type World, waitFor } from './world.js'
 
 const MIB = 1024 * 1024
@@ -36,17 +34,6 @@ after(async () => {
 const names = Array.from({ length: DATASETS }, (_, number) => `d${number}`)
 const datasets = () =>
   Object.fromEntries(names.map((name) => [name, s3Dataset(bucket, `${name}/`, proxy.endpoint)]))
-
-/** A file system of its own, so that percentages and a full disk are real. Needs root, as CI has. */
-async function mountSmallDisk(context: TestContext, sizeBytes: number): Promise<string> {
-  const path = await mkdtemp(join(tmpdir(), 'dsc-disk-'))
-  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${sizeBytes}`, 'tmpfs', path])
-  context.after(async () => {
-    await promisify(execFile)('umount', ['--lazy', path])
-    await rmdir(path)
-  })
-  return path
-}
 
 /** Looks at record and disk every 10 ms and remembers the worst. */
 function watch(world: World, disk: string) {
@@ -88,7 +75,9 @@ function watch(world: World, disk: string) {
   }
 }
 
-test('twenty processes, twenty datasets, room for five: the quota holds and refusals explain themselves', async (context) => {
+test('twenty processes, twenty datasets, room for five: the quota holds and refusals explain themselves', {
+  skip: whyNoSmallDisk,
+}, async (context) => {
   const disk = await mountSmallDisk(context, 200 * MIB)
   const world = await makeWorld(context, {
     server,
@@ -141,7 +130,9 @@ test('twenty processes, twenty datasets, room for five: the quota holds and refu
   assert.deepEqual(await readdir(join(world.root, 'trash')), [])
 })
 
-test('a disk that fills up in mid-download: a clear error, nothing published, the reservation gone', async (context) => {
+test('a disk that fills up in mid-download: a clear error, nothing published, the reservation gone', {
+  skip: whyNoSmallDisk,
+}, async (context) => {
   const disk = await mountSmallDisk(context, 64 * MIB)
   const world = await makeWorld(context, { server, root: join(disk, 'cache'), datasets: datasets() })
   const idle = await world.dsc('prepare', 'd0', '--task', 'a')
