@@ -12,7 +12,7 @@ from . import scale as scales
 from .errors import ExchangeMismatch
 
 STATE_FORMAT = "dsc.exchange.scaled-half/1"
-# Values scaled at a time on a CPU: the fp32 product stays in the cache and no memory is allocated (2 times faster).
+# Values scaled at a time on a CPU: what is between two passes stays in the cache and no memory is allocated (2 times faster).
 _BLOCK = 1 << 16
 _TYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 
@@ -171,7 +171,9 @@ class ScaledHalf:
         if math.isfinite(peak):
             run.amax = peak * unscale
         if math.isfinite(peak) or run.wire_type == "fp32":
-            run.values.copy_(run.wire).mul_(unscale)
+            step = run.values.numel() if run.values.is_cuda else _BLOCK
+            for start in range(0, run.values.numel(), step):
+                run.values[start : start + step].copy_(run.wire[start : start + step]).mul_(unscale)
 
     def _finish(self, shift, factor):
         for run in self._runs:

@@ -10,12 +10,16 @@ import torch.distributed as dist
 LINK_FORMAT = "dsc.exchange.link/1"
 SMALL_SIZES = (64, 1024, 4096)
 LARGE_SIZES = (1 << 20, 4 << 20, 8 << 20)
+# A first few warm up the path; small messages are cheap and noisy, so they are repeated more often.
+_WARM_UP = 3
+_SMALL_REPEATS = 10  # times `repeats`
 
 
 def probe_link(path=None, process_group=None, device="cpu", repeats=15):
     """Returns (and on rank 0 writes to `path`) the link that `dsc exchange plan --link` reads.
 
     Fits T(n) = 2(P-1)α + 2(P-1)/P · n/B to all-reduces of fp32 tensors, medians of `repeats`. Every rank must call it.
+    What a call takes is what it takes the rank that joins it last: the others' time holds their wait for that rank.
     """
     ranks = dist.get_world_size(process_group)
     if ranks < 2:
@@ -24,19 +28,18 @@ def probe_link(path=None, process_group=None, device="cpu", repeats=15):
     for size in SMALL_SIZES + LARGE_SIZES:
         tensor = torch.ones(size // 4, device=device)
         seconds = []
-        for round_ in range(repeats + 2):
+        for _ in range(_WARM_UP + repeats * (_SMALL_REPEATS if size in SMALL_SIZES else 1)):
             dist.barrier(group=process_group)
             start = time.perf_counter()
             dist.all_reduce(tensor, group=process_group)
             if tensor.is_cuda:
                 torch.cuda.synchronize(tensor.device)
-            if round_ >= 2:
-                seconds.append(time.perf_counter() - start)
+            seconds.append(time.perf_counter() - start)
             tensor.fill_(1.0)
-        # All ranks must plan alike: the slowest rank's median counts.
-        slowest = torch.tensor([statistics.median(seconds)], dtype=torch.float64, device=device)
-        dist.all_reduce(slowest, op=dist.ReduceOp.MAX, group=process_group)
-        medians[size] = float(slowest)
+        # The minimum over the ranks, call by call, also makes all of them plan alike.
+        shortest = torch.tensor(seconds[_WARM_UP:], dtype=torch.float64, device=device)
+        dist.all_reduce(shortest, op=dist.ReduceOp.MIN, group=process_group)
+        medians[size] = statistics.median(shortest.tolist())
     slopes = [
         (medians[b] - medians[a]) / (b - a) for at, a in enumerate(LARGE_SIZES) for b in LARGE_SIZES[at + 1 :]
     ]
