@@ -62,6 +62,16 @@ export function openPublishedManifest(copyDirectory: string): Database.Database 
   return openChecked(manifestPath(copyDirectory), { readonly: true })
 }
 
+/** As `openPublishedManifest`; undefined when there is none of this format that opens. */
+export function findPublishedManifest(copyDirectory: string): Database.Database | undefined {
+  try {
+    return openPublishedManifest(copyDirectory)
+  } catch (error) {
+    if (error instanceof Database.SqliteError || error instanceof DscError) return undefined
+    throw error
+  }
+}
+
 /** Whether a directory has a manifest of this format that opens; anything else is to be thrown away. */
 export function hasUsableManifest(copyDirectory: string): boolean {
   if (!existsSync(manifestPath(copyDirectory))) return false
