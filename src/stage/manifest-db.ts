@@ -84,6 +84,16 @@ export function hasUsableManifest(copyDirectory: string): boolean {
   }
 }
 
+/** What SQLite cannot read in a manifest is damage that the user should hear of; anything else comes back as it is. */
+export function describeManifestFailure(error: unknown, copyDirectory: string): unknown {
+  if (!(error instanceof Database.SqliteError)) return error
+  return new DscError(
+    'COPY_DAMAGED',
+    `${manifestPath(copyDirectory)}: expected a manifest, found what SQLite cannot read (${error.message})`,
+    { hint: 'evict the copy and prepare it again', cause: error },
+  )
+}
+
 function openChecked(path: string, options: Database.Options): Database.Database {
   const db = new Database(path, { fileMustExist: true, ...options })
   const format: unknown = db.pragma('user_version', { simple: true })
