@@ -3,16 +3,16 @@ import type { EvictionPlan, Victim } from '../policy/plan-eviction.js'
 import { writeEvent } from './event-writing.js'
 import type { CopyFilter } from './record-store.js'
 import { COPY_COLUMNS, COPY_USE_COLUMNS, copyValues, toCopy, toCopyUse } from './row-mapping.js'
-import type { SqlTransaction, SqlValue } from './sql-database.js'
+import type { SqlReader, SqlTransaction, SqlValue } from './sql-database.js'
 
 /** Copies that match, with their uses at `nowMs`, ordered by dataset, node, creation. */
 export async function selectCopyUses(
-  transaction: SqlTransaction,
+  reader: SqlReader,
   filter: CopyFilter,
   nowMs: number,
 ): Promise<readonly CopyUse[]> {
   const { where, parameters } = copyConditions(filter)
-  const rows = await transaction.all(
+  const rows = await reader.all(
     `SELECT ${COPY_USE_COLUMNS} FROM copies ${where} ORDER BY dataset, node, created_at_ms, copy_id`,
     [nowMs, nowMs, ...parameters],
   )

@@ -10,7 +10,7 @@ import { createUniqueId } from '../platform/unique-id.js'
 import { writeEvent } from './event-writing.js'
 import type { DeadLease, LeaseFilter, ReleaseFilter, Use, UseRequest } from './record-store.js'
 import { toCopy, toLease } from './row-mapping.js'
-import type { Durability, SqlRow, SqlTransaction, SqlValue } from './sql-database.js'
+import type { Durability, SqlReader, SqlRow, SqlTransaction, SqlValue } from './sql-database.js'
 
 /** A lease of a process or pod dies with the machine, so it need not survive a power loss. */
 export function leaseDurability(request: LeaseRequest): Durability {
@@ -93,12 +93,12 @@ export async function handOver(
   return changed > 0
 }
 
-/** Leases that match, oldest first, in a snapshot or a transaction. */
+/** Leases that match, oldest first. */
 export async function selectLeases(
-  transaction: SqlTransaction,
+  reader: SqlReader,
   filter: LeaseFilter & ReleaseFilter,
 ): Promise<readonly Lease[]> {
-  return (await selectLeaseRows(transaction, filter)).map(toLease)
+  return (await selectLeaseRows(reader, filter)).map(toLease)
 }
 
 /** Ends the use leases that match, each with a line in the history. */
@@ -144,7 +144,7 @@ const SELECT_LEASES =
   'SELECT leases.*, copies.dataset, copies.node FROM leases JOIN copies ON copies.copy_id = leases.copy_id'
 
 async function selectLeaseRows(
-  transaction: SqlTransaction,
+  reader: SqlReader,
   filter: LeaseFilter & ReleaseFilter,
 ): Promise<readonly SqlRow[]> {
   const conditions: [string, SqlValue | undefined][] = [
@@ -156,7 +156,7 @@ async function selectLeaseRows(
   ]
   const given = conditions.filter((condition): condition is [string, SqlValue] => condition[1] !== undefined)
   const where = given.length > 0 ? `WHERE ${given.map(([condition]) => condition).join(' AND ')}` : ''
-  return transaction.all(
+  return reader.all(
     `${SELECT_LEASES} ${where} ORDER BY leases.created_at_ms, leases.lease_id`,
     given.map(([, value]) => value),
   )

@@ -4,6 +4,8 @@ import type { LeaseHolder, LeaseRequest } from '../model/lease.js'
 /** One step of a random history. `pick` chooses among what exists then, modulo its number. */
 export type Step = StepAction & {
   readonly client: 0 | 1
+  /** Whether the whole of both records is compared after it, and not only the answers; always after the last. */
+  readonly isCompared: boolean
   /** How long after the step before it, ms; at least 1, so that no two steps share a time. */
   readonly afterMs: number
 }
@@ -74,7 +76,12 @@ const anyAction = fc.oneof(
 /** Histories of up to 40 steps. */
 export const stepsArbitrary: fc.Arbitrary<readonly Step[]> = fc.array(
   fc
-    .tuple(anyAction, fc.constantFrom<0 | 1>(0, 1), fc.constantFrom(1, 1, 1, 10, 2000, 90_000))
-    .map(([chosen, client, afterMs]) => ({ ...chosen, client, afterMs })),
+    .tuple(
+      anyAction,
+      fc.constantFrom<0 | 1>(0, 1),
+      fc.constantFrom(true, false, false),
+      fc.constantFrom(1, 1, 1, 10, 2000, 90_000),
+    )
+    .map(([chosen, client, isCompared, afterMs]) => ({ ...chosen, client, isCompared, afterMs })),
   { minLength: 1, maxLength: 40, size: 'max' },
 )

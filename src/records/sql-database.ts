@@ -2,9 +2,13 @@
 export type SqlValue = string | number | null
 export type SqlRow = Readonly<Record<string, SqlValue>>
 
-/** Statements inside one transaction. Parameters are written `?` in every engine. */
-export interface SqlTransaction {
+/** Something that can be asked. Parameters are written `?` in every engine. */
+export interface SqlReader {
   all(sql: string, parameters?: readonly SqlValue[]): Promise<readonly SqlRow[]>
+}
+
+/** Statements inside one transaction. */
+export interface SqlTransaction extends SqlReader {
   get(sql: string, parameters?: readonly SqlValue[]): Promise<SqlRow | undefined>
   /** Runs a change and returns the number of rows it touched. */
   run(sql: string, parameters?: readonly SqlValue[]): Promise<number>
@@ -28,8 +32,11 @@ export type WriteScope =
   | 'rows'
   | 'all'
 
-/** What the record needs of an engine: serializable transactions over one schema. */
-export interface SqlDatabase {
+/**
+ * What the record needs of an engine: serializable transactions over one schema. `all` runs one statement, which
+ * is a snapshot by itself, and costs one round trip where `read` costs three.
+ */
+export interface SqlDatabase extends SqlReader {
   /** Without secrets: for messages. */
   readonly location: string
   /**

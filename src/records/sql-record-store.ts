@@ -19,12 +19,12 @@ import {
 } from './leasing.js'
 import type { EventFilter, RecordStore, ReleaseFilter } from './record-store.js'
 import { toCopy, toDataset, toEvent, toNode } from './row-mapping.js'
-import type { SqlDatabase, SqlTransaction, SqlValue, WriteScope } from './sql-database.js'
+import type { SqlDatabase, SqlReader, SqlValue, WriteScope } from './sql-database.js'
 import { admitCopy, endStagingOf, joinStaging, noteProgress, publishCopy } from './staging.js'
 
 /** The record over any engine that speaks the SQL of `schema.ts`. Closing it closes the database. */
 export function createSqlRecordStore(database: SqlDatabase): RecordStore {
-  const { read, write } = database
+  const { write } = database
   return {
     location: database.location,
     nowMs: () => database.nowMs(),
@@ -40,15 +40,11 @@ export function createSqlRecordStore(database: SqlDatabase): RecordStore {
           [dataset.name, JSON.stringify(dataset), nowMs],
         )
       }),
-    findDataset: (name) =>
-      read(async (transaction) => {
-        const row = await transaction.get('SELECT * FROM datasets WHERE name = ?', [name])
-        return row && toDataset(row)
-      }),
-    listDatasets: () =>
-      read(async (transaction) =>
-        (await transaction.all('SELECT * FROM datasets ORDER BY name')).map(toDataset),
-      ),
+    findDataset: async (name) => {
+      const [row] = await database.all('SELECT * FROM datasets WHERE name = ?', [name])
+      return row && toDataset(row)
+    },
+    listDatasets: async () => (await database.all('SELECT * FROM datasets ORDER BY name')).map(toDataset),
     removeDataset: (name) =>
       write('durable', 'all', async (transaction) => {
         const copies = (await transaction.all('SELECT * FROM copies WHERE dataset = ?', [name])).map(toCopy)
@@ -72,12 +68,11 @@ export function createSqlRecordStore(database: SqlDatabase): RecordStore {
           ],
         )
       }),
-    listNodes: () =>
-      read(async (transaction) => (await transaction.all('SELECT * FROM nodes ORDER BY node')).map(toNode)),
+    listNodes: async () => (await database.all('SELECT * FROM nodes ORDER BY node')).map(toNode),
     forgetNode: (node, reason, nowMs) =>
       write('durable', { node }, (transaction) => forgetWholeNode(transaction, node, reason, nowMs)),
-    listCopies: (filter, nowMs) => read((transaction) => selectCopyUses(transaction, filter, nowMs)),
-    listLeases: (filter) => read((transaction) => selectLeases(transaction, filter)),
+    listCopies: (filter, nowMs) => selectCopyUses(database, filter, nowMs),
+    listLeases: (filter) => selectLeases(database, filter),
     leaseReady: (request, nowMs) =>
       write(leaseDurability(request.lease), { node: request.node }, (transaction) =>
         leaseReadyCopy(transaction, request, nowMs),
@@ -137,7 +132,7 @@ export function createSqlRecordStore(database: SqlDatabase): RecordStore {
     forgetCopies: (copyIds, reason, nowMs) =>
       write('durable', 'all', (transaction) => forgetReady(transaction, copyIds, reason, nowMs)),
     addEvent: (event) => write('quick', 'rows', (transaction) => writeEvent(transaction, event)),
-    listEvents: (filter) => read((transaction) => selectEvents(transaction, filter)),
+    listEvents: (filter) => selectEvents(database, filter),
     pruneEvents: (beforeMs) =>
       write('quick', 'rows', (transaction) =>
         transaction.run('DELETE FROM events WHERE at_ms < ?', [beforeMs]),
@@ -152,7 +147,7 @@ function releaseScope(filter: ReleaseFilter): WriteScope {
   return filter.leaseId === undefined ? 'all' : { leaseId: filter.leaseId }
 }
 
-async function selectEvents(transaction: SqlTransaction, filter: EventFilter) {
+async function selectEvents(reader: SqlReader, filter: EventFilter) {
   const given: [string, readonly SqlValue[]][] = []
   if (filter.dataset !== undefined) given.push(['dataset = ?', [filter.dataset]])
   if (filter.node !== undefined) given.push(['node = ?', [filter.node]])
@@ -161,7 +156,7 @@ async function selectEvents(transaction: SqlTransaction, filter: EventFilter) {
   if (filter.kinds !== undefined)
     given.push([`kind IN (${filter.kinds.map(() => '?').join(', ')})`, filter.kinds])
   const where = given.length > 0 ? `WHERE ${given.map(([condition]) => condition).join(' AND ')}` : ''
-  const rows = await transaction.all(`SELECT * FROM events ${where} ORDER BY sequence DESC LIMIT ?`, [
+  const rows = await reader.all(`SELECT * FROM events ${where} ORDER BY sequence DESC LIMIT ?`, [
     ...given.flatMap(([, values]) => values),
     filter.limit,
   ])

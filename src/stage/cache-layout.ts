@@ -1,11 +1,13 @@
 import { join } from 'node:path'
+import type { Copy } from '../model/copy.js'
 
 /**
  * Where things lie under a cache root. Layout version 1; `dsc-cache.json` in the root says so.
  *
  *   copies/<dataset>/<version>-<copyId>/{manifest.db,files/}   published, read-only
  *   staging/<copyId>/{manifest.db,files/}                      being downloaded
- *   staging/repair-<copyId>-<random>/                          files of a ready copy, fetched again
+ *   staging/repair-<copyId>-<random>/                          files of a ready copy, fetched again (of an adopted
+ *                                                              folder in there: .dsc-repair-<copyId>-<random>/)
  *   trash/<random>/                                            renamed away, being unlinked
  *
  * All are on one file system: publishing and evicting are renames. No two copies ever share a directory, not even
@@ -45,9 +47,14 @@ export function isCopyDirectoryOf(
   return directory.startsWith(prefix) && !directory.slice(prefix.length).includes('/')
 }
 
-/** Beginning of the name of a folder in `staging/` where files of a ready copy are fetched again. */
-export function repairPrefix(root: string, copyId: string): string {
-  return join(stagingDirectory(root), `repair-${copyId}-`)
+/**
+ * Beginning of the name of a folder where files of a ready copy are fetched again. It lies on the file system of the
+ * copy's files, so that they can be renamed into place: an adopted folder may be on another than the cache.
+ */
+export function repairPrefix(root: string, copy: Pick<Copy, 'copyId' | 'origin' | 'path'>): string {
+  return copy.origin === 'local'
+    ? join(copy.path, `.dsc-repair-${copy.copyId}-`)
+    : join(stagingDirectory(root), `repair-${copy.copyId}-`)
 }
 
 export function stagingDirectory(root: string): string {

@@ -20,7 +20,7 @@ export async function planCleanUpOf(
 ): Promise<readonly CleanUpAction[]> {
   // Directories first: a staging is in the record before its directory is made, so what is found here and
   // not in the record afterwards belongs to nobody.
-  const stagingDirectories = await listDirectories(stagingDirectory(cache.root))
+  const stagingDirectories = [...(await listDirectories(stagingDirectory(cache.root)))]
   const found = (
     await Promise.all((await listDirectories(copiesDirectory(cache.root))).map(listDirectories))
   ).flat()
@@ -32,8 +32,13 @@ export async function planCleanUpOf(
   const copies = await cache.record.listCopies({ node: cache.node }, nowMs)
   const known = new Set(copies.map(({ directory }) => directory))
   const missingCopyIds = new Set<string>()
-  for (const copy of copies) {
-    if (copy.state === 'ready' && !(await exists(copy.path))) missingCopyIds.add(copy.copyId)
+  for (const copy of copies.filter(({ state }) => state === 'ready')) {
+    if (!(await exists(copy.path))) missingCopyIds.add(copy.copyId)
+    else if (copy.origin === 'local') {
+      const prefix = repairPrefix(cache.root, copy)
+      const entries = await listDirectories(copy.path)
+      stagingDirectories.push(...entries.filter((path) => path.startsWith(prefix)))
+    }
   }
   return planCleanUp({
     copies,
@@ -47,7 +52,7 @@ export async function planCleanUpOf(
     trash,
     missingCopyIds,
     publishedDirectoryOf: (copy) => publishedDirectoryOf(cache, copy),
-    repairPrefixOf: (copy) => repairPrefix(cache.root, copy.copyId),
+    repairPrefixOf: (copy) => repairPrefix(cache.root, copy),
     policy: cache.policy,
     disk: await cache.measureDisk(),
     nowMs,

@@ -38,6 +38,8 @@ export interface DownloadOptions {
   readonly source: Source
   readonly copyDirectory: string
   readonly previousCopyDirectory?: string | undefined
+  /** Called when the previous copy is no longer needed. */
+  readonly onReused?: (() => Promise<void>) | undefined
   /** No byte for this long fails an attempt, ms. Default 60,000. */
   readonly stallTimeoutMs?: number | undefined
   /** Requests at once, 1 to 256. Default 64. */
@@ -71,6 +73,7 @@ export async function downloadFiles(options: DownloadOptions): Promise<Downloade
       reused.reusedFiles += reusedFiles
       reused.reusedBytes += reusedBytes
     }
+    await options.onReused?.()
     const fetched = await fetchPending(db, options)
     await removeDirectory(staleDirectory(copyDirectory))
     const counts = db

@@ -50,7 +50,13 @@ async function discard(cache: Cache, directory: string, trashName: string): Prom
   const trash = trashDirectory(cache.root)
   await mkdir(trash, { recursive: true })
   const trashed = join(trash, trashName)
-  await renameIfThere(directory, trashed)
+  try {
+    await renameIfThere(directory, trashed)
+  } catch (error) {
+    // What a repair left in an adopted folder on another file system.
+    if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error
+    await removeDirectory(directory)
+  }
   await removeDirectory(trashed)
 }
 

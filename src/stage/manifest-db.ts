@@ -62,6 +62,16 @@ export function openPublishedManifest(copyDirectory: string): Database.Database 
   return openChecked(manifestPath(copyDirectory), { readonly: true })
 }
 
+/** As `openPublishedManifest`; undefined when there is none of this format that opens. */
+export function findPublishedManifest(copyDirectory: string): Database.Database | undefined {
+  try {
+    return openPublishedManifest(copyDirectory)
+  } catch (error) {
+    if (error instanceof Database.SqliteError || error instanceof DscError) return undefined
+    throw error
+  }
+}
+
 /** Whether a directory has a manifest of this format that opens; anything else is to be thrown away. */
 export function hasUsableManifest(copyDirectory: string): boolean {
   if (!existsSync(manifestPath(copyDirectory))) return false
@@ -72,6 +82,16 @@ export function hasUsableManifest(copyDirectory: string): boolean {
     if (error instanceof Database.SqliteError || error instanceof DscError) return false
     throw error
   }
+}
+
+/** What SQLite cannot read in a manifest is damage that the user should hear of; anything else comes back as it is. */
+export function describeManifestFailure(error: unknown, copyDirectory: string): unknown {
+  if (!(error instanceof Database.SqliteError)) return error
+  return new DscError(
+    'COPY_DAMAGED',
+    `${manifestPath(copyDirectory)}: expected a manifest, found what SQLite cannot read (${error.message})`,
+    { hint: 'evict the copy and prepare it again', cause: error },
+  )
 }
 
 function openChecked(path: string, options: Database.Options): Database.Database {

@@ -1,8 +1,6 @@
-import Database from 'better-sqlite3'
-import { DscError } from '../failure/dsc-error.js'
 import type { Dataset } from '../model/dataset.js'
 import type { Listing } from './list-into-manifest.js'
-import { openPublishedManifest, readSetting } from './manifest-db.js'
+import { findPublishedManifest, readSetting } from './manifest-db.js'
 
 /** What the manifest in a copy's directory says of the copy as a whole. */
 export interface CopyManifest {
@@ -14,7 +12,8 @@ export interface CopyManifest {
 
 /** Reads the manifest of a copy's directory; undefined when there is none, or none that is complete as a listing. */
 export function readCopyManifest(copyDirectory: string): CopyManifest | undefined {
-  const db = openIfUsable(copyDirectory)
+  // Read-only from the start: a published manifest is one file, and opening it for writing would add a journal.
+  const db = findPublishedManifest(copyDirectory)
   if (db === undefined) return undefined
   try {
     const [definition, listing] = [readSetting(db, 'definition'), readSetting(db, 'listing')]
@@ -29,15 +28,5 @@ export function readCopyManifest(copyDirectory: string): CopyManifest | undefine
     }
   } finally {
     db.close()
-  }
-}
-
-/** Read-only from the start: a published manifest is one file, and opening it for writing would add a journal. */
-function openIfUsable(copyDirectory: string): Database.Database | undefined {
-  try {
-    return openPublishedManifest(copyDirectory)
-  } catch (error) {
-    if (error instanceof Database.SqliteError || error instanceof DscError) return undefined
-    throw error
   }
 }

@@ -1,9 +1,9 @@
 import { constants, copyFileSync, existsSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { DscError } from '../failure/dsc-error.js'
+import { DscError, type FailureCode, isDscError } from '../failure/dsc-error.js'
 import { filesDirectory } from './cache-layout.js'
-import { checkObject } from './check-object.js'
+import { checkObject, type ObjectDamage } from './check-object.js'
 import { describeDiskFailure } from './disk-failure.js'
 import { openPublishedManifest } from './manifest-db.js'
 import type { ObjectRow } from './object-row.js'
@@ -17,17 +17,27 @@ import type { Damage } from './verify-copy.js'
 
 const DEFAULT_STALL_TIMEOUT_MS = 60_000
 
+/** A failure as it is told of a file or a copy, while others go on. */
+export interface ToldFailure {
+  readonly code: FailureCode
+  readonly message: string
+  readonly hint: string | undefined
+}
+
 export interface Repair {
   readonly repairedFiles: number
   readonly fetchedBytes: number
   /** Files that were not in the manifest. */
   readonly removedFiles: number
+  /** Files of which the source no longer has these bytes: they are as they were. */
+  readonly failures: readonly (ToldFailure & { readonly path: string })[]
 }
 
 /**
  * Makes a published copy what its manifest says: fetches damaged files, of large ones only the wrong parts, and
  * removes what does not belong. Each file is put together beside the tree, checked against the manifest, synced and
- * renamed into place, so that a reader sees the old file or the right one.
+ * renamed into place, so that a reader sees the old file or the right one. Goes on after a file that the source no
+ * longer has; rejects where no other file could fare better.
  */
 export async function repairCopy(options: {
   readonly source: Source
@@ -41,6 +51,7 @@ export async function repairCopy(options: {
   const { source, copyDirectory, damages, signal } = options
   const { stallTimeoutMs = DEFAULT_STALL_TIMEOUT_MS } = options
   const repair = { repairedFiles: 0, fetchedBytes: 0, removedFiles: 0 }
+  const failures: Repair['failures'][number][] = []
   const db = openPublishedManifest(copyDirectory)
   const find = db.prepare<[string], ObjectRow>('SELECT * FROM object WHERE key = ?')
   await mkdir(dirname(options.benchPrefix), { recursive: true })
@@ -59,14 +70,23 @@ export async function repairCopy(options: {
       if (!row) throw new DscError('USAGE', `${damage.path} is not in the manifest of ${copyDirectory}`)
       fetcher ??= await source.openFetcher({ connections: 4 })
       const draft = join(bench, `${row.id}`)
-      repair.fetchedBytes += await fetchDraft({ fetcher, row, damage, target, draft, stallTimeoutMs, signal })
-      const wrong = await checkObject(db, row, draft, signal)
-      if (wrong)
-        throw new DscError(
-          'SOURCE_CHANGED',
-          `${source.url}${row.key}: expected ${wrong.expected}, found ${wrong.found}: the source no longer has the bytes of this version`,
-          { hint: 'dsc prepare --refresh' },
-        )
+      try {
+        repair.fetchedBytes += await fetchDraft({
+          fetcher,
+          row,
+          damage,
+          target,
+          draft,
+          stallTimeoutMs,
+          signal,
+        })
+        const wrong = await checkObject(db, row, draft, signal)
+        if (wrong) throw sourceChanged(source.url, row.key, wrong)
+      } catch (error) {
+        if (!isDscError(error, 'SOURCE_CHANGED', 'SOURCE_NOT_FOUND')) throw error
+        failures.push({ path: row.key, ...tellFailure(error) })
+        continue
+      }
       await chmod(draft, 0o444)
       await syncPath(draft)
       if (damage.problem === 'not-a-file') await rm(target, { recursive: true, force: true })
@@ -82,7 +102,20 @@ export async function repairCopy(options: {
     await rm(bench, { recursive: true, force: true })
     db.close()
   }
-  return repair
+  return { ...repair, failures }
+}
+
+/** What a failure says, as plain data. */
+export function tellFailure({ code, message, hint }: DscError): ToldFailure {
+  return { code, message, hint }
+}
+
+function sourceChanged(url: string, key: string, wrong: ObjectDamage): DscError {
+  return new DscError(
+    'SOURCE_CHANGED',
+    `${url}${key}: expected ${wrong.expected}, found ${wrong.found}: the source no longer has the bytes of this version`,
+    { hint: 'dsc prepare --refresh' },
+  )
 }
 
 async function fetchDraft(options: {

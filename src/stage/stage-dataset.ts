@@ -12,6 +12,7 @@ import { describeDiskFailure } from './disk-failure.js'
 import { type Downloaded, downloadFiles } from './download-files.js'
 import { discardDirectory, publishedDirectoryOf } from './finish-evictions.js'
 import { keepStageLease } from './keep-stage-lease.js'
+import { leasePrevious } from './lease-previous.js'
 import { type Listing, listIntoManifest } from './list-into-manifest.js'
 import { measureCopy } from './measure-copy.js'
 import { publishCopy } from './publish-copy.js'
@@ -116,11 +117,12 @@ async function stage(
       }
       if (admitted.victims.length > 0) onProgress?.({ step: 'evicting', victims: admitted.victims })
     }
-    const previousCopyDirectory = await findPreviousDirectory(cache, copy.dataset)
+    const previous = await leasePrevious(cache, copy.dataset)
     const downloaded = await downloadFiles({
       source,
       copyDirectory: copy.directory,
-      ...(previousCopyDirectory === undefined ? {} : { previousCopyDirectory }),
+      previousCopyDirectory: previous?.directory,
+      onReused: previous?.release,
       ...cache.transfer,
       signal,
       onProgress: ({ writtenBytes, doneFiles }) => {
@@ -133,7 +135,7 @@ async function stage(
           totalFiles: listing.files,
         })
       },
-    })
+    }).finally(previous?.release)
     onProgress?.({ step: 'publishing' })
     const final = await publish(cache, copy, listing)
     const origins = staging?.describeOrigins()
@@ -182,16 +184,6 @@ async function markReady(
   const [copy] = await cache.record.listCopies({ copyId: turn.copy.copyId }, cache.nowMs())
   if (copy === undefined) return { outcome: 'lost' }
   return { outcome: 'ready', copy, isNew: true, ...(downloaded ? { downloaded } : {}) }
-}
-
-/** The newest ready copy of the dataset here: unchanged objects are taken from it. */
-async function findPreviousDirectory(cache: Cache, dataset: string): Promise<string | undefined> {
-  const copies = await cache.record.listCopies(
-    { dataset, node: cache.node, states: ['ready'] },
-    cache.nowMs(),
-  )
-  const newest = copies.toSorted((a, b) => (b.readyAtMs ?? 0) - (a.readyAtMs ?? 0))[0]
-  return newest && (await exists(newest.directory)) ? newest.directory : undefined
 }
 
 async function endFailedStaging(

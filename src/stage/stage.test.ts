@@ -89,7 +89,7 @@ test('a dataset is listed, downloaded, published and verified', async () => {
     damages,
     signal,
   })
-  assert.deepEqual(repair, { repairedFiles: 2, fetchedBytes: 5, removedFiles: 1 })
+  assert.deepEqual(repair, { repairedFiles: 2, fetchedBytes: 5, removedFiles: 1, failures: [] })
   assert.equal(proxy.requests.length, 1)
   assert.deepEqual((await verifyCopy({ copyDirectory: finalDirectory, signal })).damages, [])
   await source.close()

@@ -1,7 +1,7 @@
 import { join, relative } from 'node:path'
 import { filesDirectory } from './cache-layout.js'
 import { checkObject, type ObjectDamage } from './check-object.js'
-import { openPublishedManifest } from './manifest-db.js'
+import { describeManifestFailure, openPublishedManifest } from './manifest-db.js'
 import type { ObjectRow } from './object-row.js'
 import { throwIfStopped } from './retry.js'
 import { walkTree } from './walk-tree.js'
@@ -24,12 +24,23 @@ export interface Verification {
   readonly damages: readonly Damage[]
 }
 
-/** Reads every file of a published copy and compares it with the manifest; also finds files that do not belong. */
+/**
+ * Reads every file of a published copy and compares it with the manifest; also finds files that do not belong.
+ * Rejects with COPY_DAMAGED when the manifest itself cannot be read.
+ */
 export async function verifyCopy(options: {
   readonly copyDirectory: string
   readonly signal: AbortSignal
   readonly onProgress?: (progress: { readonly checkedFiles: number; readonly checkedBytes: number }) => void
 }): Promise<Verification> {
+  try {
+    return await verifyFiles(options)
+  } catch (error) {
+    throw describeManifestFailure(error, options.copyDirectory)
+  }
+}
+
+async function verifyFiles(options: Parameters<typeof verifyCopy>[0]): Promise<Verification> {
   const { copyDirectory, signal, onProgress } = options
   const files = filesDirectory(copyDirectory)
   const db = openPublishedManifest(copyDirectory)

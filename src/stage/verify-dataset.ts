@@ -1,12 +1,15 @@
-import { DscError } from '../failure/dsc-error.js'
+import { DscError, isDscError } from '../failure/dsc-error.js'
 import type { Copy } from '../model/copy.js'
 import { identifyProcess } from '../platform/processes.js'
 import type { Cache } from './cache.js'
 import { repairPrefix } from './cache-layout.js'
-import { type Repair, repairCopy } from './repair-copy.js'
+import { type Repair, repairCopy, type ToldFailure, tellFailure } from './repair-copy.js'
 import { type Damage, verifyCopy } from './verify-copy.js'
 
-/** One copy as verification found it. `repaired` is null when nothing was to be repaired, or not asked for. */
+/**
+ * One copy as verification found it. `repaired` is null when nothing was to be repaired, or not asked for;
+ * `failure` says why it could not be verified, or not be repaired as a whole.
+ */
 export interface VerifiedDataset {
   readonly dataset: string
   readonly version: string | null
@@ -15,11 +18,13 @@ export interface VerifiedDataset {
   readonly checkedBytes: number
   readonly damages: readonly Damage[]
   readonly repaired: Repair | null
+  readonly failure: ToldFailure | null
 }
 
 /**
  * Reads every byte of the ready copies of the named datasets (all, if none is named) and, if asked, fetches again
- * what is damaged. A lease keeps each copy from being evicted under the reader. Rejects with COPY_NOT_FOUND.
+ * what is damaged. A lease keeps each copy from being evicted under the reader. What is wrong with one copy keeps
+ * none of the others from being looked at. Rejects with COPY_NOT_FOUND, and when it is stopped.
  */
 export async function verifyDataset(
   cache: Cache,
@@ -52,7 +57,25 @@ export async function verifyDataset(
   return verified
 }
 
+/** These are no matter of one copy. */
+const ENDING = ['INTERRUPTED', 'RECORD_UNAVAILABLE'] as const
+
 async function verifyOne(
+  cache: Cache,
+  copy: Copy,
+  options: Parameters<typeof verifyDataset>[2],
+): Promise<VerifiedDataset> {
+  const { dataset, version, path } = copy
+  const nothing = { dataset, version, path, checkedFiles: 0, checkedBytes: 0, damages: [], repaired: null }
+  try {
+    return await verifyAndRepair(cache, copy, options)
+  } catch (error) {
+    if (!isDscError(error) || isDscError(error, ...ENDING)) throw error
+    return { ...nothing, failure: tellFailure(error) }
+  }
+}
+
+async function verifyAndRepair(
   cache: Cache,
   copy: Copy,
   options: Parameters<typeof verifyDataset>[2],
@@ -65,24 +88,36 @@ async function verifyOne(
   })
   // A folder that was adopted belongs to its owner, who may keep in it what is no part of the dataset.
   const damages = differences.filter(({ problem }) => copy.origin !== 'local' || problem !== 'unexpected')
-  const found = { dataset, version, path, ...checked, damages }
+  const found = { dataset, version, path, ...checked, damages, repaired: null, failure: null }
   const event = { atMs: cache.nowMs(), node: cache.node, dataset, copyId: copy.copyId, task: 'dsc verify' }
-  if (damages.length === 0) return { ...found, repaired: null }
+  if (damages.length === 0) return found
   await cache.record.addEvent({
     ...event,
     kind: 'damaged',
     reason: `${damages.length} files differ from the manifest, first ${damages[0]!.path} (${damages[0]!.problem})`,
     detail: { damages: damages.slice(0, 100) },
   })
-  if (!options.isRepair) return { ...found, repaired: null }
-  const repaired = await repairOne(cache, copy, damages, options.signal)
+  if (!options.isRepair) return found
+  const repaired = await repairOne(cache, copy, damages, options.signal).catch((error: unknown) => {
+    if (!isDscError(error) || isDscError(error, ...ENDING)) throw error
+    return tellFailure(error)
+  })
+  if ('code' in repaired) return { ...found, failure: repaired }
   await cache.record.addEvent({
     ...event,
     kind: 'repaired',
     reason: `fetched ${repaired.fetchedBytes} bytes for ${repaired.repairedFiles} files, removed ${repaired.removedFiles}`,
-    detail: { ...repaired },
+    detail: { ...repaired, failures: repaired.failures.slice(0, 100) },
   })
-  return { ...found, repaired }
+  return { ...found, repaired, failure: summarize(repaired.failures) }
+}
+
+/** The first failure, and how many more there are. */
+function summarize(failures: Repair['failures']): ToldFailure | null {
+  const [first, ...more] = failures
+  if (first === undefined) return null
+  const { code, message, hint } = first
+  return { code, message: more.length === 0 ? message : `${message} (and ${more.length} more files)`, hint }
 }
 
 async function repairOne(
@@ -107,7 +142,7 @@ async function repairOne(
       source,
       copyDirectory: copy.directory,
       damages,
-      benchPrefix: repairPrefix(cache.root, copy.copyId),
+      benchPrefix: repairPrefix(cache.root, copy),
       signal,
       ...(stallTimeoutMs === undefined ? {} : { stallTimeoutMs }),
     })

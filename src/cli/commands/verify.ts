@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
 import { formatByteSize } from '../../model/byte-size.js'
+import type { Repair, ToldFailure } from '../../stage/repair-copy.js'
 import { verifyDataset } from '../../stage/verify-dataset.js'
 import { alignColumns } from '../align-columns.js'
 import type { CliContext } from '../context.js'
@@ -28,9 +29,9 @@ export function verifyCommand(context: CliContext): Command {
         results.length === 0
           ? 'no copies to verify'
           : results
-              .map(({ dataset, checkedFiles, checkedBytes, damages, repaired }) =>
+              .map(({ dataset, checkedFiles, checkedBytes, damages, repaired, failure }) =>
                 [
-                  `${dataset}: ${checkedFiles} files, ${formatByteSize(checkedBytes)} read, ${describe(damages.length, repaired !== null)}`,
+                  `${dataset}: ${checkedFiles} files, ${formatByteSize(checkedBytes)} read, ${describe(damages.length, repaired, failure)}`,
                   ...(damages.length === 0
                     ? []
                     : [
@@ -42,10 +43,18 @@ export function verifyCommand(context: CliContext): Command {
                           ]),
                         ),
                       ]),
+                  ...(failure ? [`  ${failure.message}`] : []),
                 ].join('\n'),
               )
               .join('\n'),
       )
+      const failed = results.flatMap(({ dataset, failure }) => (failure ? [{ dataset, ...failure }] : []))
+      if (failed[0]) {
+        const { code, hint } = failed[0]
+        throw new DscError(code, failed.map(({ dataset, message }) => `${dataset}: ${message}`).join('; '), {
+          hint,
+        })
+      }
       const damaged = results.filter(({ damages, repaired }) => damages.length > 0 && repaired === null)
       if (damaged.length > 0) {
         throw new DscError(
@@ -57,7 +66,9 @@ export function verifyCommand(context: CliContext): Command {
     })
 }
 
-function describe(damages: number, isRepaired: boolean): string {
-  if (damages === 0) return 'all as downloaded'
-  return `${damages} damaged${isRepaired ? ', repaired' : ''}`
+function describe(damages: number, repaired: Repair | null, failure: ToldFailure | null): string {
+  if (damages === 0) return failure ? 'not verified' : 'all as downloaded'
+  if (repaired === null) return `${damages} damaged`
+  const failures = repaired.failures.length
+  return `${damages} damaged, ${failures === 0 ? 'repaired' : `${damages - failures} of them repaired`}`
 }

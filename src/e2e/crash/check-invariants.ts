@@ -2,11 +2,12 @@ import { createHash } from 'node:crypto'
 import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import Database from 'better-sqlite3'
-import type { CrashWorld } from './crash-world.js'
+import { type CrashWorld, NODE_NAMES } from './crash-world.js'
 
 interface CopyRow {
   readonly copy_id: string
   readonly dataset: string
+  readonly node: string
   readonly version: string | null
   readonly state: string
   readonly origin: string
@@ -14,6 +15,12 @@ interface CopyRow {
   readonly path: string
   readonly charged_bytes: number
   readonly lock_state: string | null
+}
+
+interface LeaseRow {
+  readonly copy_id: string
+  readonly task: string
+  readonly holder: string
 }
 
 interface ObjectRow {
@@ -29,10 +36,11 @@ interface ObjectRow {
  * Reads record and disk without the product's code and says what is broken. `isSettled`: nothing runs and a
  * cleanup has just ended, so that record and disk must agree exactly.
  */
-export function findBroken(crash: CrashWorld, isSettled: boolean): readonly string[] {
-  const { world, holds } = crash
+export async function findBroken(crash: CrashWorld, isSettled: boolean): Promise<readonly string[]> {
+  const { query, holds } = crash
   const broken: string[] = []
-  const copies = world.query<CopyRow>('SELECT * FROM copies')
+  const copies = await query<CopyRow>('SELECT * FROM copies')
+  const leases = await query<LeaseRow>('SELECT * FROM leases')
   const ready = copies.filter(({ state }) => state === 'ready')
   for (const copy of ready) {
     // Its folder may have been taken away by this program; cleanup forgets it then.
@@ -47,17 +55,20 @@ export function findBroken(crash: CrashWorld, isSettled: boolean): readonly stri
     else if (hold.task === null && copy.lock_state === null) broken.push(`${hold.dataset}: its lock is gone`)
     else if (
       hold.task !== null &&
-      world.query(`SELECT 1 FROM leases WHERE copy_id = '${hold.copyId}' AND task = '${hold.task}'`)
-        .length === 0
+      !leases.some(({ copy_id, task }) => copy_id === hold.copyId && task === hold.task)
     )
       broken.push(`${hold.dataset}: the lease of ${hold.task} is gone`)
   }
-  if (isSettled) broken.push(...findDisagreements(crash, copies))
+  if (isSettled) broken.push(...findDisagreements(crash, copies, leases))
   return broken
 }
 
 /** After a cleanup with nothing running: every row has its files, every directory its row, nothing is left over. */
-function findDisagreements({ world }: CrashWorld, copies: readonly CopyRow[]): readonly string[] {
+function findDisagreements(
+  crash: CrashWorld,
+  copies: readonly CopyRow[],
+  leases: readonly LeaseRow[],
+): readonly string[] {
   const broken: string[] = []
   for (const copy of copies) {
     if (copy.state !== 'ready')
@@ -72,24 +83,33 @@ function findDisagreements({ world }: CrashWorld, copies: readonly CopyRow[]): r
         )
     }
   }
-  for (const name of ['staging', 'trash'])
-    for (const left of readdirSync(join(world.root, name))) broken.push(`${name}/${left} is left`)
-  const known = new Set(copies.map(({ directory }) => directory))
-  for (const dataset of readdirSync(join(world.root, 'copies')))
-    for (const version of readdirSync(join(world.root, 'copies', dataset))) {
-      const directory = join(world.root, 'copies', dataset, version)
-      if (!known.has(directory)) broken.push(`${directory} is in no row`)
-      for (const entry of readdirSync(directory))
-        if (entry !== 'files' && entry !== 'manifest.db') broken.push(`${directory}/${entry} is left`)
-    }
-  for (const { task, holder } of world.query<{ task: string; holder: string }>(
-    'SELECT task, holder FROM leases',
-  )) {
+  for (const node of NODE_NAMES) {
+    const root = crash.rootOf(node)
+    for (const name of ['staging', 'trash'])
+      for (const left of list(root, name)) broken.push(`${node}: ${name}/${left} is left`)
+    const known = new Set(copies.filter((copy) => copy.node === node).map(({ directory }) => directory))
+    for (const dataset of list(root, 'copies'))
+      for (const version of list(root, 'copies', dataset)) {
+        const directory = join(root, 'copies', dataset, version)
+        if (!known.has(directory)) broken.push(`${directory} is in no row`)
+        for (const entry of readdirSync(directory))
+          if (entry !== 'files' && entry !== 'manifest.db') broken.push(`${directory}/${entry} is left`)
+      }
+  }
+  for (const left of readdirSync(crash.given, { recursive: true, encoding: 'utf8' }))
+    if (left.includes('.dsc-')) broken.push(`given/${left} is left`)
+  for (const { task, holder } of leases) {
     const { kind, pid } = JSON.parse(holder) as { kind: string; pid?: number }
     if (kind === 'process' && pid !== undefined && !isAlive(pid))
       broken.push(`the lease of ${task} is held by process ${pid}, which is gone`)
   }
   return broken
+}
+
+/** What is in a directory; nothing where there is none yet. */
+function list(...path: readonly string[]): readonly string[] {
+  const directory = join(...path)
+  return existsSync(directory) ? readdirSync(directory) : []
 }
 
 /** Compares the files of a copy with its manifest, object by object, and looks for files that are in none. */

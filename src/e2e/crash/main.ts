@@ -1,34 +1,43 @@
 import { parseArgs } from 'node:util'
+import { startPostgresServer } from '../../testing/postgres-server.js'
 import { startS3Server } from '../../testing/s3-server.js'
+import { CrashCoverage } from './crash-steps.js'
 import { openCrashWorld } from './crash-world.js'
 import { runRound } from './run-round.js'
 import { seededRandom } from './seeded-random.js'
 
 /** Rounds in one world: enough for one crash to meet what another left, few enough to replay soon. */
 const ROUNDS_PER_WORLD = 10
+/** From so many rounds on, every step of every operation must have been died at. */
+const ROUNDS_FOR_ALL_STEPS = 500
 
 const { values } = parseArgs({
   options: {
     rounds: { type: 'string', default: '500' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+    record: { type: 'string', default: 'sqlite' },
     verbose: { type: 'boolean', default: false },
   },
 })
 const wanted = Number(values.rounds)
 const firstSeed = Number(values.seed)
-process.stdout.write(`crash test: ${wanted} rounds with something in flight, --seed ${firstSeed}\n`)
+process.stdout.write(
+  `crash test: ${wanted} rounds with something in flight, --seed ${firstSeed} --record ${values.record}\n`,
+)
 
 const server = await startS3Server()
+const postgres = values.record === 'postgres' ? await startPostgresServer() : undefined
+const coverage = new CrashCoverage()
 const startedMs = Date.now()
 let counted = 0
 let idle = 0
 let failures = 0
 for (let seed = firstSeed; counted < wanted && failures < 5; seed++) {
   const random = seededRandom(seed)
-  const crash = await openCrashWorld(server, random)
+  const crash = await openCrashWorld(server, postgres, random)
   try {
     for (let number = 0; number < ROUNDS_PER_WORLD && counted < wanted; number++) {
-      const { story, inFlight, broken } = await runRound(crash, random, number)
+      const { story, inFlight, broken } = await runRound(crash, random, number, coverage)
       if (inFlight) counted += 1
       else idle += 1
       if (values.verbose)
@@ -41,7 +50,7 @@ for (let seed = firstSeed; counted < wanted && failures < 5; seed++) {
         `FAILED seed ${seed} round ${number}: ${story}\n${broken.map((line) => `  ${line}\n`).join('')}`,
       )
       process.stdout.write(
-        `  replay: npm run test:crash -- --seed ${seed} --rounds ${ROUNDS_PER_WORLD} --verbose\n`,
+        `  replay: npm run test:crash -- --seed ${seed} --rounds ${ROUNDS_PER_WORLD} --record ${values.record} --verbose\n`,
       )
       break
     }
@@ -50,8 +59,12 @@ for (let seed = firstSeed; counted < wanted && failures < 5; seed++) {
   }
 }
 await server.close()
+await postgres?.close()
 const seconds = Math.round((Date.now() - startedMs) / 1000)
+process.stdout.write(`died at, operation by operation:\n${coverage.format()}`)
+const missing = wanted >= ROUNDS_FOR_ALL_STEPS ? coverage.missing() : []
+for (const step of missing) process.stdout.write(`never died at ${step}\n`)
 process.stdout.write(
   `${counted} rounds, ${idle} more with nothing in flight, ${failures} failures, ${seconds} s\n`,
 )
-process.exitCode = failures > 0 || counted < wanted ? 1 : 0
+process.exitCode = failures > 0 || counted < wanted || missing.length > 0 ? 1 : 0

@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { FAILURES } from '../../failure/dsc-error.js'
 import type { Finished, Running } from '../world.js'
 import { findBroken, fingerprint } from './check-invariants.js'
-import type { CrashWorld } from './crash-world.js'
-import { KILL_MOMENTS } from './kill-moments.js'
+import { type CrashCoverage, type CrashPoint, STEPS } from './crash-steps.js'
+import { type CrashWorld, NODE_NAMES, type NodeName } from './crash-world.js'
 import { chooseOperation, type Operation } from './operations.js'
 import type { Random } from './seeded-random.js'
 
@@ -23,65 +23,114 @@ interface Started extends Running {
 
 const LONGEST_OPERATION_MS = 120_000
 
-/** Starts up to three commands at once, kills some or all at a random moment, and checks what is left. */
-export async function runRound(crash: CrashWorld, random: Random, number: number): Promise<Round> {
-  const { world, proxy, outside } = crash
-  proxy.setRules(
-    random.chance(0.8) ? [{ match: '^GET .*bin', fault: { kind: 'delay', delayMs: random.below(60) } }] : [],
-  )
+/**
+ * Starts up to three commands at once on two nodes, kills some or all, and checks what is left. Most often the
+ * first dies by itself at a step of its work; else all run until the first change is seen, and a while longer.
+ */
+export async function runRound(
+  crash: CrashWorld,
+  random: Random,
+  number: number,
+  coverage: CrashCoverage,
+): Promise<Round> {
+  const { proxy, outside } = crash
+  const home: NodeName = random.chance(0.6) ? 'node-a' : 'node-b'
   const operations: Operation[] = []
-  for (let index = random.pick([1, 1, 2, 3]); index > 0; index--)
-    operations.push(await chooseOperation(crash, random, number * 10 + index, operations.length === 0))
-  const before = observe(crash)
+  for (let index = random.pick([1, 1, 2, 3]); index > 0; index--) {
+    const node = operations.length === 0 || random.chance(0.5) ? home : random.pick(NODE_NAMES)
+    operations.push(await chooseOperation(crash, random, number * 10 + index, node))
+  }
+  const first = operations[0]!
+  const point = random.chance(0.75) ? choosePoint(random, first) : undefined
+  proxy.setRules(
+    random.chance(0.5) ? [{ match: '^GET .*bin', fault: { kind: 'delay', delayMs: random.below(40) } }] : [],
+  )
+  const before = await observe(crash)
   const outsideBefore = fingerprint(outside)
-  const started = operations.map((operation): Started => {
+  crash.takeTrace()
+  const started = operations.map((operation, index): Started => {
     operation.before?.()
-    const running: Started = { ...world.start(operation.words, { detached: true }), operation }
+    const running: Started = {
+      ...crash.start(operation.node, operation.words, index === 0 ? point : undefined),
+      operation,
+    }
     void running.finished.then((ended) => {
       running.ended = ended
     })
     return running
   })
-  const moment = random.chance(0.5) ? random.pick(KILL_MOMENTS) : undefined
-  const waitMs = 180 + random.below(450)
-  const when = moment ? moment.name : `after ${waitMs} ms`
-  const endMs = Date.now() + waitMs
-  // A moment that does not come in this round is replaced by a time.
-  while (Date.now() < endMs && started.some(({ ended }) => !ended) && !moment?.isNow(world))
-    await sleep(moment ? 1 : 5)
-  if (moment) await sleep(random.pick([0, 0, 5, 30]))
+  const waitMs = random.below(250)
   const isPartial = random.chance(0.25)
-  const victims = started.filter(({ ended }, index) => !ended && !(isPartial && index === 0))
+  if (point === undefined) {
+    await waitFor(started, async () => (await observe(crash)) !== before)
+    await sleep(waitMs)
+  } else await waitFor(started.slice(0, 1), async () => false)
+  // Beside a step that was reached the others may go on to their end.
+  const victims = started.filter(({ ended }, index) => !ended && !(isPartial && index === (point ? 1 : 0)))
   for (const { process: child } of victims) killGroup(child.pid!)
   const ends = await Promise.all(started.map((running) => finish(running)))
   const killed = ends.filter(({ signal }) => signal === 'SIGKILL').length
-  const story = `${operations.map(({ words }) => words.join(' ')).join(' + ')}; ${killed} killed, ${when}`
+  const isReached = point !== undefined && ends[0]!.signal === 'SIGKILL'
+  if (isReached) coverage.note(first.kind, point.step)
+  const when = point
+    ? `${point.moment} "${point.step}"${point.times > 1 ? ` no. ${point.times}` : ''}${isReached ? '' : ', not reached'}`
+    : `${waitMs} ms after a change`
+  const story = `${operations.map(({ node, words }) => `${node}: ${words.join(' ')}`).join(' + ')}; ${killed} killed, ${when}`
   const broken = ends.flatMap(({ signal, code, stderr }, index) =>
     signal === null && isCrash(code, stderr)
       ? [`${operations[index]!.words.join(' ')} ended with ${code}: ${stderr}`]
       : [],
   )
-  const inFlight = killed > 0 && observe(crash) !== before
-  for (const [index, { code }] of ends.entries()) if (code === 0) operations[index]!.onSuccess?.()
-  broken.push(...findBroken(crash, false).map((problem) => `right after: ${problem}`))
+  const inFlight = killed > 0 && (isReached || (await observe(crash)) !== before)
+  for (const [index, { code }] of ends.entries()) if (code === 0) await operations[index]!.onSuccess?.()
+  broken.push(...(await findBroken(crash, false)).map((problem) => `right after: ${problem}`))
   broken.push(...findChanges(outsideBefore, fingerprint(outside)))
   proxy.setRules([])
-  if (random.chance(0.3))
-    broken.push(...(await command(crash, ['prepare', random.pick(['few', 'many', 'large'])], [0, 12])))
-  if (random.chance(0.4)) forgetFolders(crash)
-  const outsideNow = fingerprint(outside)
-  broken.push(...(await command(crash, ['cleanup', '--abandoned-after', '0s'], [0])))
-  broken.push(...findBroken(crash, true).map((problem) => `after cleanup: ${problem}`))
-  broken.push(...findChanges(outsideNow, fingerprint(outside)))
-  if (crash.damage.size > 0) {
-    const repair = await crash.world.dsc('verify', '--repair')
-    if (isCrash(repair.code, repair.stderr))
-      broken.push(`verify --repair ended with ${repair.code}: ${repair.stderr}`)
-    // Where the source has changed since, there is nothing to repair from, and the damage stays known.
-    if (repair.code === 0) crash.damage.clear()
-    broken.push(...findBroken(crash, true).map((problem) => `after repair: ${problem}`))
-  }
+  if (killed > 0) broken.push(...(await settle(crash, random)))
   return { story, inFlight, broken }
+}
+
+/** A moment at a step of the operation; one that it comes to many times may be any of those. */
+function choosePoint(random: Random, operation: Operation): CrashPoint {
+  const step = random.pick(STEPS[operation.kind])
+  const isFrequent = step === 'file begun' || step === 'file linked'
+  return {
+    step,
+    moment: random.pick(['before', 'during', 'after']),
+    times: isFrequent ? random.pick([1, 1, 2, 20]) : 1,
+  }
+}
+
+/** Waits until `isNow`, or until all have ended. */
+async function waitFor(started: readonly Started[], isNow: () => Promise<boolean>): Promise<void> {
+  const endMs = Date.now() + LONGEST_OPERATION_MS
+  while (Date.now() < endMs && started.some(({ ended }) => !ended) && !(await isNow())) await sleep(5)
+}
+
+/** Lets both nodes clean up, and checks that record and disk agree then. */
+async function settle(crash: CrashWorld, random: Random): Promise<readonly string[]> {
+  const { outside, damage } = crash
+  const broken: string[] = []
+  const node = random.pick(NODE_NAMES)
+  if (random.chance(0.3))
+    broken.push(...(await command(crash, node, ['prepare', random.pick(['few', 'many', 'large'])], [0, 12])))
+  if (random.chance(0.4)) await forgetFolders(crash)
+  const outsideNow = fingerprint(outside)
+  const cleanup = ['cleanup', '--abandoned-after', '0s']
+  const cleaned = await Promise.all(NODE_NAMES.map((name) => command(crash, name, cleanup, [0])))
+  broken.push(...cleaned.flat())
+  broken.push(...(await findBroken(crash, true)).map((problem) => `after cleanup: ${problem}`))
+  broken.push(...findChanges(outsideNow, fingerprint(outside)))
+  if (damage.size === 0) return broken
+  const repairs = await Promise.all(
+    NODE_NAMES.map((name) => crash.start(name, ['verify', '--repair']).finished),
+  )
+  for (const { code, stderr } of repairs)
+    if (isCrash(code, stderr)) broken.push(`verify --repair ended with ${code}: ${stderr}`)
+  // Where the source has changed since, there is nothing to repair from, and the damage stays known.
+  if (repairs.every(({ code }) => code === 0)) damage.clear()
+  broken.push(...(await findBroken(crash, true)).map((problem) => `after repair: ${problem}`))
+  return broken
 }
 
 async function finish(running: Started): Promise<Finished> {
@@ -96,12 +145,13 @@ async function finish(running: Started): Promise<Finished> {
 /** Runs a command that nobody kills and says so if it ends otherwise than expected. */
 async function command(
   crash: CrashWorld,
+  node: NodeName,
   words: readonly string[],
   codes: readonly number[],
 ): Promise<readonly string[]> {
-  const { code, stderr } = await crash.world.dsc(...words)
+  const { code, stderr } = await crash.start(node, words).finished
   const isExpected = code !== null && codes.includes(code) && !isCrash(code, stderr)
-  return isExpected ? [] : [`${words.join(' ')} ended with ${code}: ${stderr}`]
+  return isExpected ? [] : [`${node}: ${words.join(' ')} ended with ${code}: ${stderr}`]
 }
 
 /** A stack trace, the exit code of a failure that nobody explained, or words that this program got wrong. */
@@ -109,20 +159,22 @@ function isCrash(code: number | null, stderr: string): boolean {
   return code === null || code === 1 || code === FAILURES.USAGE.exitCode || /^\s+at .*:\d+/m.test(stderr)
 }
 
-/** Record and disk in one text, without what changes by itself. */
-function observe({ world }: CrashWorld): string {
-  const rows = world.query(
-    'SELECT copy_id, state, directory, charged_bytes, lock_state, last_used_at_ms FROM copies',
+/** Record and disks in one text, without what changes by itself. */
+async function observe(crash: CrashWorld): Promise<string> {
+  const rows = await crash.query(
+    'SELECT copy_id, state, directory, charged_bytes, lock_state, last_used_at_ms FROM copies ORDER BY copy_id',
   )
-  const leases = world.query('SELECT lease_id, renewed_at_ms FROM leases')
-  const entries = ['staging', 'trash', 'copies'].flatMap((name): readonly string[] => {
-    const directory = join(world.root, name)
-    try {
-      return existsSync(directory) ? readdirSync(directory, { recursive: true, encoding: 'utf8' }) : []
-    } catch {
-      return ['changing'] // a survivor is at work
-    }
-  })
+  const leases = await crash.query('SELECT lease_id, renewed_at_ms FROM leases ORDER BY lease_id')
+  const entries = NODE_NAMES.flatMap((node) =>
+    ['staging', 'trash', 'copies'].flatMap((name): readonly string[] => {
+      const directory = join(crash.rootOf(node), name)
+      try {
+        return existsSync(directory) ? readdirSync(directory, { recursive: true, encoding: 'utf8' }) : []
+      } catch {
+        return ['changing'] // a survivor is at work
+      }
+    }),
+  )
   return JSON.stringify([rows, leases, entries.toSorted()])
 }
 
@@ -139,8 +191,8 @@ function findChanges(
 }
 
 /** Takes adopted folders away, as their owner may; the next cleanup has to forget them. */
-function forgetFolders({ world, outside }: CrashWorld): void {
-  for (const { path } of world.query<{ path: string }>(
+async function forgetFolders({ query, outside }: CrashWorld): Promise<void> {
+  for (const { path } of await query<{ path: string }>(
     `SELECT path FROM copies WHERE origin = 'local' AND state = 'ready'`,
   ))
     if (path.startsWith(outside)) rmSync(path, { recursive: true, force: true })

@@ -6,7 +6,14 @@ import { explainFailure } from './classify-failure.js'
 import { type Connections, openConnections } from './connections.js'
 import { prepareSchema } from './prepare-schema.js'
 import { createServerClock } from './server-clock.js'
-import { type Attempt, findOutcome, forgetOldOutcomes, tryRead, tryWrite } from './transaction-attempt.js'
+import {
+  type Attempt,
+  findOutcome,
+  forgetOldOutcomes,
+  tryRead,
+  tryStatement,
+  tryWrite,
+} from './transaction-attempt.js'
 
 export interface PostgresOptions {
   /** How long a transaction tries to reach a server that is gone, ms, 0 or more. Default 60,000. */
@@ -62,6 +69,7 @@ export async function openPostgresDatabase(url: string, options: PostgresOptions
     nowMs: clock.nowMs,
     write,
     read: (work) => repeat(patienceMs, () => tryRead(connections, work)),
+    all: (sql, parameters) => repeat(patienceMs, () => tryStatement(connections, sql, parameters)),
     waitForChange: changes.wait,
     close: async () => {
       await changes.close()

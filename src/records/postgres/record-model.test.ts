@@ -1,14 +1,28 @@
 import pg from 'pg'
-import { startPostgresServer } from '../../testing/postgres-server.js'
+import { type PostgresServer, startPostgresServer } from '../../testing/postgres-server.js'
 import { recordModelContract } from '../record-model.contract.js'
 import { openPostgresRecord } from './record-store.js'
 
-// A history takes some 40 transactions over the network; scripts ask for more by this variable.
+// A history takes some 100 round trips to the server; scripts ask for more by this variable.
 process.env.DSC_TEST_MODEL_RUNS ??= '15'
+
+/** Histories at once, each in a database of its own: enough to keep this process and the server busy. */
+const DATABASES = 4
 
 recordModelContract('PostgreSQL', async () => {
   const server = await startPostgresServer()
-  const url = await server.makeDatabase()
+  const opened = await Promise.all(Array.from({ length: DATABASES }, () => open(server)))
+  return {
+    records: opened,
+    close: async () => {
+      for (const { close } of opened) await close()
+      await server.close()
+    },
+  }
+})
+
+async function open(server: PostgresServer) {
+  const url = await server.makeDatabase('socket')
   const clients = [await openPostgresRecord(url), await openPostgresRecord(url)] as const
   const raw = new pg.Client({ connectionString: url })
   await raw.connect()
@@ -20,7 +34,6 @@ recordModelContract('PostgreSQL', async () => {
     close: async () => {
       for (const client of clients) await client.close()
       await raw.end()
-      await server.close()
     },
   }
-})
+}

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
-import type { Durability, SqlTransaction, WriteScope } from '../sql-database.js'
+import type { Durability, SqlRow, SqlTransaction, SqlValue, WriteScope } from '../sql-database.js'
 import { classifyFailure } from './classify-failure.js'
 import type { Connection, Connections } from './connections.js'
 import { createTransaction } from './postgres-transaction.js'
@@ -83,6 +83,15 @@ export async function tryRead<T>(
     await connection.query('COMMIT')
     return value
   })
+}
+
+/** Runs one statement that changes nothing; the client's own time limit ends it if need be. */
+export async function tryStatement(
+  connections: Connections,
+  sql: string,
+  parameters: readonly SqlValue[] = [],
+): Promise<Attempt<readonly SqlRow[]>> {
+  return attempt(connections, (connection) => createTransaction(connection).all(sql, parameters))
 }
 
 /** Runs `body` on a connection and says how that ended; the connection is usable or gone afterwards. */

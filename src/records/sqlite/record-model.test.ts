@@ -15,11 +15,11 @@ recordModelContract('SQLite', async () => {
   const path = join(parent, 'record.db')
   const clients = [await openSqliteRecord(path), await openSqliteRecord(path)] as const
   const raw = new Database(path)
+  const reset = async () => {
+    raw.exec('DELETE FROM leases; DELETE FROM copies; DELETE FROM events')
+  }
   return {
-    clients,
-    reset: async () => {
-      raw.exec('DELETE FROM leases; DELETE FROM copies; DELETE FROM events')
-    },
+    records: [{ clients, reset }],
     close: async () => {
       for (const client of clients) await client.close()
       raw.close()

@@ -66,6 +66,7 @@ function createDatabase(connection: Database.Database, location: string): SqlDat
     turn = result.catch(() => undefined)
     return result
   }
+  const read: SqlDatabase['read'] = (work) => runInTurn(() => connection.exec('BEGIN'), work)
   let durability: Durability | undefined
   return {
     location,
@@ -76,7 +77,8 @@ function createDatabase(connection: Database.Database, location: string): SqlDat
         durability = wanted
         connection.exec('BEGIN IMMEDIATE')
       }, work),
-    read: (work) => runInTurn(() => connection.exec('BEGIN'), work),
+    read,
+    all: (sql, parameters) => read((snapshot) => snapshot.all(sql, parameters)),
     nowMs: Date.now,
     close: async () => {
       await turn

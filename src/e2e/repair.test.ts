@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { mountSmallDisk, whyNoSmallDisk } from '../testing/small-disk.js'
+import { makeWorld, type World, writeTree } from './world.js'
+
+interface CopyRow {
+  readonly copy_id: string
+  readonly path: string
+  readonly directory: string
+}
+
+function findCopy(world: World, dataset: string): CopyRow {
+  return world.query<CopyRow>(`SELECT * FROM copies WHERE dataset = '${dataset}'`)[0]!
+}
+
+/** Writes other bytes of the same length into a read-only file. */
+function spoil(path: string): void {
+  const bytes = readFileSync(path)
+  chmodSync(path, 0o644)
+  writeFileSync(path, bytes.fill(0x21))
+  chmodSync(path, 0o444)
+}
+
+async function prepareAll(world: World, names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    const { code, stderr } = await world.dsc('prepare', name, '--task', name)
+    assert.equal(code, 0, stderr)
+  }
+}
+
+test('verify --repair goes on after a file and a copy that it cannot repair, tells of each and fails', async (context) => {
+  const folders = await makeWorld(context, {})
+  const sourceOf = (name: string) => join(folders.directory, name)
+  const names = ['birds', 'flowers', 'trees', 'words']
+  for (const name of names)
+    await writeTree(sourceOf(name), { 'a.txt': `a of ${name}`, 'b.txt': `b of ${name}` })
+  const datasets = Object.fromEntries(names.map((name) => [name, { source: `file://${sourceOf(name)}/` }]))
+  const world = await makeWorld(context, { datasets })
+  await prepareAll(world, names)
+  for (const name of names)
+    for (const file of ['a.txt', 'b.txt']) spoil(join(findCopy(world, name).path, file))
+  // Of birds one file is another now, trees is gone, and the manifest of words is spoilt.
+  writeFileSync(join(sourceOf('birds'), 'a.txt'), 'a of BIRDS')
+  utimesSync(join(sourceOf('birds'), 'a.txt'), 1, 1)
+  rmSync(sourceOf('trees'), { recursive: true })
+  const manifest = join(findCopy(world, 'words').directory, 'manifest.db')
+  chmodSync(manifest, 0o644)
+  writeFileSync(manifest, 'no database at all, but long enough to be read as one'.repeat(100))
+  const { code, stdout, stderr } = await world.dsc('verify', '--repair', '--json')
+  assert.doesNotMatch(stderr, /^\s+at /m)
+  const results = JSON.parse(stdout) as {
+    dataset: string
+    repaired: { repairedFiles: number } | null
+    failure: { code: string; message: string } | null
+  }[]
+  assert.deepEqual(
+    results.map(({ dataset, repaired, failure }) => [dataset, repaired?.repairedFiles, failure?.code]),
+    [
+      ['birds', 1, 'SOURCE_CHANGED'],
+      ['flowers', 2, undefined],
+      ['trees', 0, 'SOURCE_NOT_FOUND'],
+      ['words', undefined, 'COPY_DAMAGED'],
+    ],
+  )
+  const text = (name: string, file: string) => readFileSync(join(findCopy(world, name).path, file), 'utf8')
+  assert.equal(text('birds', 'b.txt'), 'b of birds')
+  assert.equal(text('flowers', 'a.txt'), 'a of flowers')
+  const { error } = JSON.parse(stderr.trim().split('\n').at(-1)!) as {
+    error: { code: string; message: string }
+  }
+  assert.equal(error.code, 'SOURCE_CHANGED', 'the first failure gives the exit code')
+  for (const name of ['birds', 'trees', 'words']) assert.match(error.message, new RegExp(name))
+  assert.equal(code, 16)
+})
+
+test('verify --repair mends an adopted folder that lies on another file system than the cache', {
+  skip: whyNoSmallDisk,
+}, async (context) => {
+  const world = await makeWorld(context, {})
+  const folder = join(await mountSmallDisk(context, 1024 * 1024), 'found')
+  const files = { 'a.txt': 'alpha', 'sub/b.txt': 'beta' }
+  await writeTree(folder, files)
+  await writeTree(join(world.directory, 'source'), files)
+  const source = `file://${join(world.directory, 'source')}/`
+  const adopted = await world.dsc('adopt', folder, '--name', 'found', '--source', source)
+  assert.equal(adopted.code, 0, adopted.stderr)
+  writeFileSync(join(folder, 'sub', 'b.txt'), 'BETA')
+  const repaired = await world.dsc('verify', '--repair')
+  assert.equal(repaired.code, 0, repaired.stderr)
+  assert.equal(readFileSync(join(folder, 'sub', 'b.txt'), 'utf8'), 'beta')
+  assert.deepEqual(readdirSync(folder).toSorted(), ['a.txt', 'sub'])
+})
+
+test('cleanup removes what a killed repair left in an adopted folder, also on another file system', {
+  skip: whyNoSmallDisk,
+}, async (context) => {
+  const world = await makeWorld(context, {})
+  const folder = join(await mountSmallDisk(context, 1024 * 1024), 'found')
+  await writeTree(folder, { 'a.txt': 'alpha' })
+  assert.equal((await world.dsc('adopt', folder)).code, 0)
+  const { copy_id: copyId } = findCopy(world, 'found')
+  for (const name of [`.dsc-repair-${copyId}-x1y2z3`, '.dsc-repair-of-somebody-else']) {
+    mkdirSync(join(folder, name))
+    writeFileSync(join(folder, name, '1'), 'half a file')
+  }
+  const { code, stderr } = await world.dsc('cleanup')
+  assert.equal(code, 0, stderr)
+  assert.deepEqual(readdirSync(folder).toSorted(), ['.dsc-repair-of-somebody-else', 'a.txt'])
+  assert.ok(existsSync(join(folder, 'a.txt')))
+})

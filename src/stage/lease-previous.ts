@@ -1,0 +1,24 @@
+import type { Cache } from './cache.js'
+import { keepTransferLeases } from './sources/peer/transfer-lease.js'
+
+/** A ready copy that stays until it is released. */
+export interface PreviousCopyLease {
+  readonly directory: string
+  /** May be called twice. */
+  readonly release: () => Promise<void>
+}
+
+/**
+ * The newest ready copy of the dataset here, from which unchanged objects are taken; undefined when there is none.
+ * Its lease counts as a reference: nothing may evict the copy while its files are being linked.
+ */
+export async function leasePrevious(cache: Cache, dataset: string): Promise<PreviousCopyLease | undefined> {
+  const { record, node } = cache
+  const copies = await record.listCopies({ dataset, node, states: ['ready'] }, cache.nowMs())
+  const [newest] = copies.toSorted((a, b) => (b.readyAtMs ?? 0) - (a.readyAtMs ?? 0))
+  if (newest === undefined) return undefined
+  const leases = keepTransferLeases(record, `dsc prepare:${process.pid}`)
+  if (await leases.take(newest.copyId)) return { directory: newest.directory, release: leases.release }
+  await leases.release()
+  return undefined
+}
