@@ -5,7 +5,8 @@ import type { ArenaPlan } from './plan/arena-plan.js'
 import type { Extent } from './plan/arena-zone.js'
 import type { EpochOrder } from './plan/order.js'
 import { countOfStep, positionOfItem, type RankSequence } from './plan/rank-sequence.js'
-import type { CarryCopy, SampleRequest, Slot, StreamCounts, StreamPlan, Want } from './plan/stream-plan.js'
+import type { CarryCopy, SampleRequest, Slot, Want } from './plan/slot.js'
+import type { StreamCounts, StreamPlan } from './plan/stream-plan.js'
 import type { SampleSource, SampleStatus } from './sources/sample-source.js'
 
 /** Samples of one batch, readable in the arena until the batch is released. */

@@ -3,7 +3,8 @@ import { createCarryOver, planPrefix } from './carry-over.js'
 import { planOrder } from './order.js'
 import { planRankSequence, positionOfItem } from './rank-sequence.js'
 import { nodeOfSample } from './sample-placement.js'
-import { createStreamPlan, type SampleRequest } from './stream-plan.js'
+import type { SampleRequest } from './slot.js'
+import { createStreamPlan } from './stream-plan.js'
 
 /** A run of the two seeds' methods to the letter: one reader, one sample at a time, asking only on a miss. */
 export interface ConformanceOptions {

@@ -4,7 +4,9 @@ import { createArenaPlan } from './arena-plan.js'
 import { createCarryOver } from './carry-over.js'
 import { planOrder } from './order.js'
 import { planRankSequence } from './rank-sequence.js'
-import { createStreamPlan, type PrefetchSettings, type SampleRequest } from './stream-plan.js'
+import type { PrefetchSettings } from './request-plan.js'
+import type { SampleRequest } from './slot.js'
+import { createStreamPlan } from './stream-plan.js'
 
 const SETTINGS: PrefetchSettings = {
   k: 4,
