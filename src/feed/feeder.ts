@@ -128,7 +128,10 @@ export function createFeeder(options: FeederOptions): Feeder {
       carryBytes: options.isCarrying ? memory.carryBytes : 0,
     })
 
-  /** S_next_prefix: the first samples that the ranks here read in `epoch`, as many as Cache_next takes. */
+  /**
+   * S_next_prefix: the first samples that the ranks here read in `epoch`. One of R machines reads a given sample in
+   * 1/R of the epochs, so a prefix of R times of what Cache_next holds fills it.
+   */
   const setPrefix = (epoch: number) => {
     const order = orders.find(epoch)
     if (!order) return
@@ -138,7 +141,8 @@ export function createFeeder(options: FeederOptions): Feeder {
         for (let item = 0; item < sequence.itemsPerEpoch; item++)
           yield order.sampleAt(positionOfItem(sequence, item) % table.count)
       })()
-      return planPrefix(samples, extentBytesOf, memory.carryBytes / ranks.length)
+      const machines = sequence.globalBatch / (sequence.options.batchSize * ranks.length)
+      return planPrefix(samples, extentBytesOf, (memory.carryBytes / ranks.length) * Math.max(1, machines))
     })
     carry.setPrefix(epoch, wanted)
   }
@@ -183,6 +187,7 @@ export function createFeeder(options: FeederOptions): Feeder {
         extentBytesOf,
         arena,
         carry,
+        carryBytes: () => memory.carryBytes,
         prefetchRoomBytes,
         settings,
       })

@@ -12,6 +12,8 @@ export interface ConformanceOptions {
   readonly seed: number
   readonly epochs: number
   readonly nodeCount: number
+  /** Compute nodes; the trace is that of the first, which reads its share of each epoch. Default 1. */
+  readonly world?: number
   readonly k: number
   /** Bytes of the prefetch space (seed 000). */
   readonly arenaBytes: number
@@ -48,7 +50,7 @@ export function traceConformance(options: ConformanceOptions): string[] {
   const sequence = planRankSequence({
     sampleCount,
     batchSize: 1,
-    world: 1,
+    world: options.world ?? 1,
     rank: 0,
     replicate: 1,
     last: 'drop',
@@ -68,6 +70,7 @@ export function traceConformance(options: ConformanceOptions): string[] {
     arena: { ...arena, reserveBottom: storeAtOnce },
     carry,
     prefetchRoomBytes: () => Number.POSITIVE_INFINITY,
+    carryBytes: () => Number.POSITIVE_INFINITY,
     settings: {
       k: options.k,
       maxRequestBytes: Number.POSITIVE_INFINITY,

@@ -37,6 +37,7 @@ function makePlan(totalBytes: number, settings: Partial<PrefetchSettings> = {}) 
     arena,
     carry: createCarryOver(100),
     prefetchRoomBytes: () => Number.POSITIVE_INFINITY,
+    carryBytes: () => Number.POSITIVE_INFINITY,
     settings: { ...SETTINGS, ...settings },
   })
   const answer = (request: SampleRequest | undefined): number[] => {

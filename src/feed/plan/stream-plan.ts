@@ -3,7 +3,10 @@ import { createPrefetchLists } from './prefetch-lists.js'
 import { createRequestPlan, type RequestCounts, type RequestPlanOptions } from './request-plan.js'
 import type { CarryCopy, SampleRequest, Slot, Want } from './slot.js'
 
-export type StreamPlanOptions = Omit<LookAheadOptions & RequestPlanOptions, keyof Shared>
+export type StreamPlanOptions = Omit<LookAheadOptions & RequestPlanOptions, keyof Shared> & {
+  /** Bytes that Cache_next may hold. */
+  readonly carryBytes: () => number
+}
 
 /** What the parts of a plan share. */
 interface Shared {
@@ -145,6 +148,11 @@ export function createStreamPlan(options: StreamPlanOptions): StreamPlan {
       place.unreleased--
       const next = slot.epoch + 1
       if (!carry.isWanted(next, slot.sample) || carry.holds(next, slot.sample)) {
+        arena.finish(extent)
+        return undefined
+      }
+      if (carry.heldBytes() + extent.length > options.carryBytes()) {
+        counts.carryRefused++
         arena.finish(extent)
         return undefined
       }
