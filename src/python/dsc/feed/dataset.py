@@ -61,6 +61,7 @@ class FeedDataset(IterableDataset):
         self._socket_path = None
         self._client = None
         self._iterations = 0
+        self._pass = None
         self._info = None
         # Where the next iteration begins. None: the feed goes on to the epoch after the last one.
         self.next_epoch, self.next_step, self.run = None, 0, None
@@ -109,9 +110,12 @@ class FeedDataset(IterableDataset):
         epoch, step, run = (None, 0, None) if is_stale else (self.next_epoch, self.next_step, self.run)
         if worker is None:
             self.next_epoch, self.next_step, self.run = None, 0, None
+        self._pass = this_pass = object()
         client.start(epoch, step, run)
         client.request(self.depth)
         while True:
+            if self._pass is not this_pass:  # what comes now is for the newer pass, on the same connection
+                raise FeedError("FEED_GONE", "this pass has ended, because a newer one was begun")
             batch = client.next_batch()
             if batch is None:
                 return
@@ -123,7 +127,7 @@ class FeedDataset(IterableDataset):
             yield batch if transform is None else [transform(sample) for sample in batch]
 
     def __getstate__(self):
-        return {**self.__dict__, "_client": None, "_socket_path": self.socket_path}
+        return {**self.__dict__, "_client": None, "_pass": None, "_socket_path": self.socket_path}
 
     def close(self):
         if self._client is not None and self._client.pid == os.getpid():
