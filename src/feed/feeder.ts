@@ -11,6 +11,7 @@ import type { PrefetchSettings } from './plan/request-plan.js'
 import { nodeOfSample } from './plan/sample-placement.js'
 import { createStreamPlan } from './plan/stream-plan.js'
 import type { ReaderPool } from './reader-pool.js'
+import { meterSource, type NodeMeter } from './sources/node-meter.js'
 import type { SampleSource } from './sources/sample-source.js'
 
 export interface FeederOptions {
@@ -37,6 +38,8 @@ export interface FeederOptions {
 export interface FeederCounts {
   movedBytes: number
   movePasses: number
+  compactions: number
+  evictedRuns: number
   copiedBytes: number
 }
 
@@ -47,7 +50,10 @@ export interface Feeder {
   readonly counts: Readonly<FeederCounts>
   readonly streams: ReadonlySet<FeedStream>
   readonly memory: () => MemoryPlan
-  readonly carryBytesHeld: (epoch: number) => number
+  /** One per storage node. */
+  readonly nodeMeters: readonly NodeMeter[]
+  /** Bytes of Cache_next: kept for the running epoch, and for the one after it. */
+  readonly carryBytesHeld: () => { readonly current: number; readonly next: number }
   /** Opens the stream of a rank. `leases`: batches that its clients may hold at once. */
   openStream(options: Omit<RankOptions, 'sampleCount'>, leases: number): FeedStream
   /** Makes room for clients of the stream that hold up to `leases` batches. */
@@ -60,11 +66,18 @@ export interface Feeder {
 const ALIGN_BYTES = 64
 
 export function createFeeder(options: FeederOptions): Feeder {
-  const { source, pool, arenaFile, seed, orderKind, isConformance } = options
+  const { pool, arenaFile, seed, orderKind, isConformance } = options
+  const { source, meters } = meterSource(options.source, options.nowMs)
   const { table, nodeCount, layout } = source
   const extentBytesOf = (sample: number) =>
     Math.max(1, Math.ceil(table.lengths[sample]! / ALIGN_BYTES)) * ALIGN_BYTES
-  const counts: FeederCounts = { movedBytes: 0, movePasses: 0, copiedBytes: 0 }
+  const counts: FeederCounts = {
+    movedBytes: 0,
+    movePasses: 0,
+    compactions: 0,
+    evictedRuns: 0,
+    copiedBytes: 0,
+  }
   const arena = createArenaPlan({
     totalBytes: arenaFile.bytes,
     eviction: options.eviction,
@@ -74,6 +87,8 @@ export function createFeeder(options: FeederOptions): Feeder {
         counts.movedBytes += bytes
         counts.movePasses++
       },
+      compacted: () => void counts.compactions++,
+      evicted: () => void counts.evictedRuns++,
     },
   })
   const carry = createCarryOver(table.count)
@@ -176,7 +191,11 @@ export function createFeeder(options: FeederOptions): Feeder {
       return new Set(streams.keys())
     },
     memory: () => memory,
-    carryBytesHeld: (epoch) => carry.bytes(epoch),
+    nodeMeters: meters,
+    carryBytesHeld: () => {
+      const current = carry.bytes(lowestEpoch)
+      return { current, next: carry.heldBytes() - current }
+    },
     openStream(rank, leases) {
       const sequence = planRankSequence({ ...rank, sampleCount: table.count })
       const plan = createStreamPlan({

@@ -38,6 +38,7 @@ export function createMemorySource(options: {
   return {
     table,
     layout,
+    origin: 'peer',
     nodeCount,
     nodeName: (node) => `node ${node}`,
     async read({ node, samples, offsets }, onSample) {

@@ -32,6 +32,8 @@ export interface StreamPlan {
   readonly counts: Readonly<StreamCounts>
   /** Serial behind the last one that a client has taken. */
   readonly frontier: number
+  /** Samples that are in the arena and not yet taken. */
+  countReady(): number
   /** Announces that a client needs `serial` now. */
   want(serial: number): Want
   /** The next low-water request, or undefined when every list has enough or there is no room. */
@@ -89,6 +91,11 @@ export function createStreamPlan(options: StreamPlanOptions): StreamPlan {
     counts,
     get frontier() {
       return place.frontier
+    },
+    countReady() {
+      let ready = 0
+      for (const slot of slots.values()) if (slot.state === 'ready') ready++
+      return ready
     },
     want(serial) {
       place.frontier = Math.max(place.frontier, serial + 1)

@@ -202,7 +202,7 @@ export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
       .read(part, (at, status) => {
         if (status !== 'ok') return void statuses.set(wanted[at]!, status)
         left.delete(wanted[at]!)
-        onSample(wanted[at]!, status)
+        onSample(wanted[at]!, status, fallback.origin)
       })
       .catch(() => {})
     return [...left]
@@ -211,6 +211,7 @@ export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
   return {
     table,
     layout,
+    origin: 'peer',
     nodeCount: nodes.length,
     nodeName: (node) => `storage node ${node} (${addresses[node]?.host}:${addresses[node]?.port})`,
     counters: () => counters,
