@@ -6,6 +6,7 @@ import { openTestFeedClient } from '../testing/feed-client.js'
 import { createMemorySource, makeSampleFolder } from '../testing/memory-samples.js'
 import { makeTestFolder, sampleBytes } from '../testing/sample-folder.js'
 import { type FeedSettings, openFeeder } from './open-feeder.js'
+import type { AssignRule } from './plan/assignment.js'
 import { shuffleSamples } from './plan/order.js'
 import type { LastBatchRule } from './plan/rank-sequence.js'
 import { openSessionServer } from './session/session-server.js'
@@ -20,11 +21,12 @@ interface Shape {
   readonly workers: number
   readonly nodeCount: number
   readonly last: LastBatchRule
+  readonly assign?: AssignRule
 }
 
 /** What all workers of all ranks of a job receive in one epoch: the digest of each global batch, and who got what. */
 async function readJob(context: TestContext, shape: Shape, epochs: number) {
-  const { ranks, workers, nodeCount, last } = shape
+  const { ranks, workers, nodeCount, last, assign = 'fixed' } = shape
   const folder = makeTestFolder(context)
   const { table } = await makeSampleFolder(folder, COUNT, lengthOf)
   const settings: FeedSettings = { seed: SEED, memoryBytes: 400_000, threads: 1, k: 1 + ((7 * ranks) % 9) }
@@ -51,7 +53,7 @@ async function readJob(context: TestContext, shape: Shape, epochs: number) {
     const parts = new Map<string, { ids: readonly number[]; data: Buffer; isPadded: readonly boolean[] }>()
     const readWorker = async (rank: number, worker: number) => {
       const lanes = Math.max(1, workers) // 0 workers: the trainer itself reads
-      const hello = { rank, world: ranks, batch, last, worker, workers: lanes }
+      const hello = { rank, world: ranks, batch, last, assign, worker, workers: lanes }
       const client = await openTestFeedClient(server.socketPath, hello)
       try {
         for await (const each of client.read({ epoch, step: 0, run: `${epoch}` })) {
@@ -100,6 +102,24 @@ test('every global batch has the same bytes for 1, 2, 4, 8 ranks × 0, 1, 3 work
     const { received } = await readJob(context, { ...shape, last: 'drop' }, 2)
     assert.deepEqual(received, reference.received, JSON.stringify(shape))
   }
+})
+
+test("with assign 'local' the global batches are the same sets, and each rank reads from its own node", async (context) => {
+  const fixed = await readJob(context, { ranks: 1, workers: 0, nodeCount: 1, last: 'drop' }, 2)
+  const local = await readJob(
+    context,
+    { ranks: 4, workers: 3, nodeCount: 4, last: 'drop', assign: 'local' },
+    2,
+  )
+  const sorted = (epochs: typeof fixed.received) =>
+    epochs.map((steps) => steps.map(({ ids }) => ids.toSorted((a, b) => a - b)))
+  assert.deepEqual(sorted(local.received), sorted(fixed.received))
+  const slices = local.received.flat().flatMap(({ ids }) => ids.map((id, i) => [id % 4, Math.floor(i / 4)]))
+  const own = slices.filter(([node, rank]) => node === rank).length
+  assert.ok(
+    own > 0.7 * slices.length,
+    `${own} of ${slices.length} samples were read from the rank's own node`,
+  )
 })
 
 for (const { last, delivered } of [

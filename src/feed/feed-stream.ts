@@ -3,8 +3,9 @@ import { ARENA_BASE } from './arena-file.js'
 import { pickSamples } from './pick-samples.js'
 import type { ArenaPlan } from './plan/arena-plan.js'
 import type { Extent } from './plan/arena-zone.js'
+import type { ItemPositions } from './plan/assignment.js'
 import type { EpochOrder } from './plan/order.js'
-import { countOfStep, positionOfItem, type RankSequence } from './plan/rank-sequence.js'
+import { countOfStep, type RankSequence } from './plan/rank-sequence.js'
 import type { CarryCopy, SampleRequest, Slot, Want } from './plan/slot.js'
 import type { StreamCounts, StreamPlan } from './plan/stream-plan.js'
 import type { SampleSource, SampleStatus } from './sources/sample-source.js'
@@ -42,6 +43,7 @@ export interface FeedStream {
 
 export interface FeedStreamOptions {
   readonly sequence: RankSequence
+  readonly positionOf: ItemPositions
   readonly plan: StreamPlan
   readonly arena: ArenaPlan
   readonly source: SampleSource
@@ -259,7 +261,7 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
       const from = step * batchSize
       const to = Math.min(sequence.itemsPerEpoch, (step + count) * batchSize)
       return Array.from({ length: Math.max(0, to - from) }, (_, i) =>
-        order.sampleAt(positionOfItem(sequence, from + i) % sequence.options.sampleCount),
+        order.sampleAt(options.positionOf(order, from + i) % sequence.options.sampleCount),
       )
     },
     wake: pump,

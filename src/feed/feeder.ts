@@ -3,10 +3,11 @@ import { ARENA_BASE, type ArenaFile } from './arena-file.js'
 import { createFeedStream, type FeedStream } from './feed-stream.js'
 import { createOrderBook } from './order-book.js'
 import { type ArenaPlan, createArenaPlan, type EvictionMode } from './plan/arena-plan.js'
+import { type AssignRule, type ItemPositions, planItemPositions } from './plan/assignment.js'
 import { createCarryOver, planPrefix } from './plan/carry-over.js'
 import { type MemoryPlan, planMemory, planPrefetchRoom } from './plan/memory-plan.js'
 import type { OrderKind } from './plan/order.js'
-import { planRankSequence, positionOfItem, type RankOptions } from './plan/rank-sequence.js'
+import { planRankSequence, type RankOptions } from './plan/rank-sequence.js'
 import type { PrefetchSettings } from './plan/request-plan.js'
 import { nodeOfSample } from './plan/sample-placement.js'
 import { createStreamPlan } from './plan/stream-plan.js'
@@ -34,6 +35,11 @@ export interface FeederOptions {
   readonly roomTimeoutMs?: number | undefined
 }
 
+/** How a rank reads. `assign` is 'fixed' by default. */
+export interface StreamShape extends Omit<RankOptions, 'sampleCount'> {
+  readonly assign?: AssignRule
+}
+
 /** Counters of the whole feed. */
 export interface FeederCounts {
   movedBytes: number
@@ -55,7 +61,7 @@ export interface Feeder {
   /** Bytes of Cache_next: kept for the running epoch, and for the one after it. */
   readonly carryBytesHeld: () => { readonly current: number; readonly next: number }
   /** Opens the stream of a rank. `leases`: batches that its clients may hold at once. */
-  openStream(options: Omit<RankOptions, 'sampleCount'>, leases: number): FeedStream
+  openStream(options: StreamShape, leases: number): FeedStream
   /** Makes room for clients of the stream that hold up to `leases` batches. */
   allowLeases(stream: FeedStream, leases: number): void
   closeStream(stream: FeedStream): void
@@ -93,7 +99,7 @@ export function createFeeder(options: FeederOptions): Feeder {
   })
   const carry = createCarryOver(table.count)
   const orders = createOrderBook({ sampleCount: table.count, seed, kind: orderKind, pool })
-  const streams = new Map<FeedStream, { leases: number; epoch: number }>()
+  const streams = new Map<FeedStream, { leases: number; epoch: number; readonly positionOf: ItemPositions }>()
   let memory = planFor([])
   let lowestEpoch = 0
 
@@ -150,11 +156,11 @@ export function createFeeder(options: FeederOptions): Feeder {
   const setPrefix = (epoch: number) => {
     const order = orders.find(epoch)
     if (!order) return
-    const ranks = [...streams.keys()].map((stream) => stream.sequence)
-    const wanted = ranks.flatMap((sequence) => {
+    const ranks = [...streams].map(([{ sequence }, { positionOf }]) => ({ sequence, positionOf }))
+    const wanted = ranks.flatMap(({ sequence, positionOf }) => {
       const samples = (function* () {
         for (let item = 0; item < sequence.itemsPerEpoch; item++)
-          yield order.sampleAt(positionOfItem(sequence, item) % table.count)
+          yield order.sampleAt(positionOf(order, item) % table.count)
       })()
       const machines = sequence.globalBatch / (sequence.options.batchSize * ranks.length)
       return planPrefix(samples, extentBytesOf, (memory.carryBytes / ranks.length) * Math.max(1, machines))
@@ -196,10 +202,17 @@ export function createFeeder(options: FeederOptions): Feeder {
       const current = carry.bytes(lowestEpoch)
       return { current, next: carry.heldBytes() - current }
     },
-    openStream(rank, leases) {
+    openStream({ assign = 'fixed', ...rank }, leases) {
       const sequence = planRankSequence({ ...rank, sampleCount: table.count })
+      const positionOf = planItemPositions({
+        sequence,
+        rule: assign,
+        nodeCount,
+        holderOf: layout === 'full' ? undefined : (sample) => nodeOfSample(layout, nodeCount, sample, 0),
+      })
       const plan = createStreamPlan({
         sequence,
+        positionOf,
         orderOf: (epoch) => orders.find(epoch),
         nodeCount,
         nodeOf: (sample, position) => nodeOfSample(layout, nodeCount, sample, position),
@@ -212,6 +225,7 @@ export function createFeeder(options: FeederOptions): Feeder {
       })
       const stream: FeedStream = createFeedStream({
         sequence,
+        positionOf,
         plan,
         arena,
         source,
@@ -233,7 +247,7 @@ export function createFeeder(options: FeederOptions): Feeder {
         isStrict: isConformance,
         roomTimeoutMs: options.roomTimeoutMs ?? 10_000,
       })
-      streams.set(stream, { leases, epoch: -1 })
+      streams.set(stream, { leases, epoch: -1, positionOf })
       replan()
       if (!memory.isFeasible) {
         streams.delete(stream)

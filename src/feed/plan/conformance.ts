@@ -63,6 +63,7 @@ export function traceConformance(options: ConformanceOptions): string[] {
   }
   const plan = createStreamPlan({
     sequence,
+    positionOf: (_, item) => positionOfItem(sequence, item),
     orderOf: (epoch) => orders[epoch],
     nodeCount,
     nodeOf: (sample, position) => nodeOfSample('striped', nodeCount, sample, position),

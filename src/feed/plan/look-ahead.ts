@@ -1,7 +1,8 @@
+import type { ItemPositions } from './assignment.js'
 import type { CarryOver } from './carry-over.js'
 import type { EpochOrder } from './order.js'
 import type { PrefetchLists } from './prefetch-lists.js'
-import { positionOfItem, type RankSequence } from './rank-sequence.js'
+import type { RankSequence } from './rank-sequence.js'
 import type { Slot } from './slot.js'
 
 /** Where the clients of a rank are, in serials. */
@@ -16,6 +17,7 @@ export interface ReadingPlace {
 
 export interface LookAheadOptions {
   readonly sequence: RankSequence
+  readonly positionOf: ItemPositions
   /** The order of an epoch, or undefined while it is being made. */
   readonly orderOf: (epoch: number) => EpochOrder | undefined
   readonly nodeCount: number
@@ -49,7 +51,7 @@ export function createLookAhead(options: LookAheadOptions): LookAhead {
 
   const makeSlotOf = (serial: number, order: EpochOrder): Slot => {
     const epoch = Math.floor(serial / itemsPerEpoch)
-    const position = positionOfItem(sequence, serial - epoch * itemsPerEpoch)
+    const position = options.positionOf(order, serial - epoch * itemsPerEpoch)
     const sample = order.sampleAt(position % sampleCount)
     return {
       serial,
