@@ -1,5 +1,8 @@
 import type { FeedStream } from './feed-stream.js'
 import type { Feeder } from './feeder.js'
+import { countArenaUse } from './plan/arena-use.js'
+import { REQUEST_CLASSES_MS } from './sources/node-meter.js'
+import { STALL_CAUSES } from './stream-meter.js'
 
 export interface MetricsInput {
   readonly feeder: Feeder
@@ -25,14 +28,22 @@ export function formatMetrics({ feeder, ranks, uptimeSeconds }: MetricsInput): s
   row('arena_live_bytes', arena.top.liveBytes, 'end="next"')
   row('arena_used_bytes', arena.bottom.usedBytes, 'end="prefetch"')
   row('arena_used_bytes', arena.top.usedBytes, 'end="next"')
+  const use = countArenaUse(arena)
+  row('arena_leased_bytes', use.leasedBytes)
+  row('arena_hole_bytes', use.holeBytes)
+  const held = feeder.carryBytesHeld()
+  row('next_bytes', held.current, 'list="cur"')
+  row('next_bytes', held.next, 'list="nex"')
+  row('arena_evicted_runs_total', counts.evictedRuns)
+  row('arena_compactions_total', counts.compactions)
   row('arena_moved_bytes_total', counts.movedBytes)
   row('arena_move_passes_total', counts.movePasses)
   row('arena_copied_bytes_total', counts.copiedBytes)
   for (const { rank, stream, clients } of ranks) {
     const of = `rank="${rank}"`
     row('clients', clients, of)
-    row('samples_delivered_total', stream.samplesDelivered, of)
-    row('bytes_delivered_total', stream.bytesDelivered, of)
+    row('samples_delivered_total', stream.meter.samplesDelivered, of)
+    row('bytes_delivered_total', stream.meter.bytesDelivered, of)
     row('hits_total', stream.counts.hits, `${of},kind="arena"`)
     row('hits_total', stream.counts.kept, `${of},kind="next"`)
     row('misses_total', stream.counts.misses, of)
@@ -41,7 +52,23 @@ export function formatMetrics({ feeder, ranks, uptimeSeconds }: MetricsInput): s
     row('carried_total', stream.counts.carried, of)
     row('carry_refused_total', stream.counts.carryRefused, of)
     row('dropped_total', stream.counts.dropped, of)
-    row('stall_seconds_total', stream.stallMs / 1000, of)
+    for (const cause of STALL_CAUSES)
+      row('stall_seconds_total', stream.meter.stallMs[cause] / 1000, `${of},cause="${cause}"`)
+    row('time_to_first_batch_seconds', stream.meter.firstBatchMs / 1000, of)
+    row('epoch_gap_seconds', stream.meter.epochGapMs / 1000, of)
+    row('ready_batches', stream.countReadyBatches(), of)
+  }
+  for (const [node, meter] of feeder.nodeMeters.entries()) {
+    const of = `node="${node}"`
+    for (const [origin, bytes] of meter.bytes) row('read_bytes_total', bytes, `${of},source="${origin}"`)
+    let atMost = 0
+    for (const [i, boundMs] of REQUEST_CLASSES_MS.entries()) {
+      atMost += meter.classes[i]!
+      row('request_seconds_bucket', atMost, `${of},le="${boundMs / 1000}"`)
+    }
+    row('request_seconds_bucket', meter.requests, `${of},le="+Inf"`)
+    row('request_seconds_sum', meter.requestMs / 1000, of)
+    row('request_seconds_count', meter.requests, of)
   }
   for (const [name, value] of Object.entries(source.counters?.() ?? {})) row(`${name}_total`, value)
   return `${lines.join('\n')}\n`

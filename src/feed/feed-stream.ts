@@ -3,10 +3,13 @@ import { ARENA_BASE } from './arena-file.js'
 import { pickSamples } from './pick-samples.js'
 import type { ArenaPlan } from './plan/arena-plan.js'
 import type { Extent } from './plan/arena-zone.js'
+import type { ItemPositions } from './plan/assignment.js'
 import type { EpochOrder } from './plan/order.js'
-import { countOfStep, positionOfItem, type RankSequence } from './plan/rank-sequence.js'
-import type { CarryCopy, SampleRequest, Slot, StreamCounts, StreamPlan, Want } from './plan/stream-plan.js'
+import { countOfStep, type RankSequence } from './plan/rank-sequence.js'
+import type { CarryCopy, SampleRequest, Slot, Want } from './plan/slot.js'
+import type { StreamCounts, StreamPlan } from './plan/stream-plan.js'
 import type { SampleSource, SampleStatus } from './sources/sample-source.js'
+import { createStreamMeter, type StreamMeter } from './stream-meter.js'
 
 /** Samples of one batch, readable in the arena until the batch is released. */
 export interface LeasedBatch {
@@ -21,10 +24,9 @@ export interface LeasedBatch {
 export interface FeedStream {
   readonly sequence: RankSequence
   readonly counts: Readonly<StreamCounts>
-  /** Milliseconds that clients have waited for samples. */
-  readonly stallMs: number
-  readonly samplesDelivered: number
-  readonly bytesDelivered: number
+  readonly meter: StreamMeter
+  /** Whole batches that are in the arena and not yet taken. */
+  countReadyBatches(): number
   /** Says where the next client begins, so that prefetching runs ahead of it. */
   start(epoch: number, step: number): Promise<void>
   /** The batch at `step`; waits until all of its samples are in the arena. */
@@ -41,6 +43,7 @@ export interface FeedStream {
 
 export interface FeedStreamOptions {
   readonly sequence: RankSequence
+  readonly positionOf: ItemPositions
   readonly plan: StreamPlan
   readonly arena: ArenaPlan
   readonly source: SampleSource
@@ -72,9 +75,8 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
   const waiters = new Map<Slot, Waiter>()
   const blocked: { retry: () => boolean; fail: (error: unknown) => void; sinceMs: number }[] = []
   let isClosed = false
-  let stallMs = 0
-  let samplesDelivered = 0
-  let bytesDelivered = 0
+  let blockedCount = 0
+  const meter = createStreamMeter(nowMs())
 
   const settle = (slot: Slot, status: SampleStatus) => {
     plan.settle(slot, status === 'ok')
@@ -160,6 +162,7 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
         Promise.resolve(accept(again)).then(resolve, reject)
         return true
       }
+      blockedCount++
       blocked.push({ retry, fail: reject, sinceMs: nowMs() })
       retryBlocked()
     })
@@ -201,30 +204,28 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
   return {
     sequence,
     counts: plan.counts,
-    get stallMs() {
-      return stallMs
-    },
-    get samplesDelivered() {
-      return samplesDelivered
-    },
-    get bytesDelivered() {
-      return bytesDelivered
-    },
+    meter,
+    countReadyBatches: () => Math.floor(plan.countReady() / batchSize),
     async start(epoch, step) {
+      meter.begin(nowMs())
       await options.enterEpoch(epoch)
       plan.reposition(epoch * sequence.itemsPerEpoch + step * batchSize)
       pump()
     },
     async read(epoch, step) {
+      const askedAtMs = nowMs()
       const entering = options.enterEpoch(epoch)
       if (entering) await entering
       const first = epoch * sequence.itemsPerEpoch + step * batchSize
       const serials = Array.from({ length: countOfStep(sequence, step) }, (_, i) => first + i)
       const sinceMs = nowMs()
+      const blockedBefore = blockedCount
       const slots = await takeAll(serials)
-      stallMs += nowMs() - sinceMs
-      samplesDelivered += slots.length
-      for (const slot of slots) bytesDelivered += source.table.lengths[slot.sample]!
+      meter.stallMs.epoch_build += sinceMs - askedAtMs
+      meter.stallMs[blockedCount > blockedBefore ? 'arena_full' : 'storage'] += nowMs() - sinceMs
+      meter.deliver(epoch, askedAtMs, nowMs())
+      meter.samplesDelivered += slots.length
+      for (const slot of slots) meter.bytesDelivered += source.table.lengths[slot.sample]!
       const offsets = slots.map((slot) => ARENA_BASE + arena.offsetOf(slot.extent!))
       pump()
       return { epoch, step, slots, offsets }
@@ -260,7 +261,7 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
       const from = step * batchSize
       const to = Math.min(sequence.itemsPerEpoch, (step + count) * batchSize)
       return Array.from({ length: Math.max(0, to - from) }, (_, i) =>
-        order.sampleAt(positionOfItem(sequence, from + i) % sequence.options.sampleCount),
+        order.sampleAt(options.positionOf(order, from + i) % sequence.options.sampleCount),
       )
     },
     wake: pump,

@@ -91,6 +91,17 @@ test('with Cache_next for P samples, later epochs begin with P hits and read n â
   assert.equal(opened.feeder.counts.movedBytes, 0)
 })
 
+test('one of four machines fills Cache_next, though it reads only a quarter of the next prefix', async (context) => {
+  const { opened } = await open(context, { seed: 5, memoryBytes: 64_000, k: 4 })
+  const stream = opened.feeder.openStream({ ...RANK, batchSize: 4, world: 4 }, 1)
+  const room = Math.floor(opened.feeder.memory().carryBytes / 900) // samples take 512 to 1,216 bytes
+  assert.ok(room >= 30 && room <= 60, `room for ${room} of the 100 samples that it reads in an epoch`)
+  await stream.start(0, 0)
+  for (let epoch = 0; epoch < 10; epoch++) await readEpoch(opened, stream, epoch)
+  const perEpoch = stream.counts.kept / 9
+  assert.ok(perEpoch > 20 && perEpoch < 30, `${perEpoch} of 25 that are in both shares were kept`)
+})
+
 test('in conformance mode the requests are exactly the sum of ceil(n / k), and hits are 1 âˆ’ 1/k', async (context) => {
   const { opened } = await open(context, {
     seed: 5,

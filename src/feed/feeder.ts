@@ -3,13 +3,16 @@ import { ARENA_BASE, type ArenaFile } from './arena-file.js'
 import { createFeedStream, type FeedStream } from './feed-stream.js'
 import { createOrderBook } from './order-book.js'
 import { type ArenaPlan, createArenaPlan, type EvictionMode } from './plan/arena-plan.js'
+import { type AssignRule, type ItemPositions, planItemPositions } from './plan/assignment.js'
 import { createCarryOver, planPrefix } from './plan/carry-over.js'
 import { type MemoryPlan, planMemory, planPrefetchRoom } from './plan/memory-plan.js'
 import type { OrderKind } from './plan/order.js'
-import { planRankSequence, positionOfItem, type RankOptions } from './plan/rank-sequence.js'
+import { planRankSequence, type RankOptions } from './plan/rank-sequence.js'
+import type { PrefetchSettings } from './plan/request-plan.js'
 import { nodeOfSample } from './plan/sample-placement.js'
-import { createStreamPlan, type PrefetchSettings } from './plan/stream-plan.js'
+import { createStreamPlan } from './plan/stream-plan.js'
 import type { ReaderPool } from './reader-pool.js'
+import { meterSource, type NodeMeter } from './sources/node-meter.js'
 import type { SampleSource } from './sources/sample-source.js'
 
 export interface FeederOptions {
@@ -32,10 +35,17 @@ export interface FeederOptions {
   readonly roomTimeoutMs?: number | undefined
 }
 
+/** How a rank reads. `assign` is 'fixed' by default. */
+export interface StreamShape extends Omit<RankOptions, 'sampleCount'> {
+  readonly assign?: AssignRule
+}
+
 /** Counters of the whole feed. */
 export interface FeederCounts {
   movedBytes: number
   movePasses: number
+  compactions: number
+  evictedRuns: number
   copiedBytes: number
 }
 
@@ -46,9 +56,12 @@ export interface Feeder {
   readonly counts: Readonly<FeederCounts>
   readonly streams: ReadonlySet<FeedStream>
   readonly memory: () => MemoryPlan
-  readonly carryBytesHeld: (epoch: number) => number
+  /** One per storage node. */
+  readonly nodeMeters: readonly NodeMeter[]
+  /** Bytes of Cache_next: kept for the running epoch, and for the one after it. */
+  readonly carryBytesHeld: () => { readonly current: number; readonly next: number }
   /** Opens the stream of a rank. `leases`: batches that its clients may hold at once. */
-  openStream(options: Omit<RankOptions, 'sampleCount'>, leases: number): FeedStream
+  openStream(options: StreamShape, leases: number): FeedStream
   /** Makes room for clients of the stream that hold up to `leases` batches. */
   allowLeases(stream: FeedStream, leases: number): void
   closeStream(stream: FeedStream): void
@@ -59,11 +72,18 @@ export interface Feeder {
 const ALIGN_BYTES = 64
 
 export function createFeeder(options: FeederOptions): Feeder {
-  const { source, pool, arenaFile, seed, orderKind, isConformance } = options
+  const { pool, arenaFile, seed, orderKind, isConformance } = options
+  const { source, meters } = meterSource(options.source, options.nowMs)
   const { table, nodeCount, layout } = source
   const extentBytesOf = (sample: number) =>
     Math.max(1, Math.ceil(table.lengths[sample]! / ALIGN_BYTES)) * ALIGN_BYTES
-  const counts: FeederCounts = { movedBytes: 0, movePasses: 0, copiedBytes: 0 }
+  const counts: FeederCounts = {
+    movedBytes: 0,
+    movePasses: 0,
+    compactions: 0,
+    evictedRuns: 0,
+    copiedBytes: 0,
+  }
   const arena = createArenaPlan({
     totalBytes: arenaFile.bytes,
     eviction: options.eviction,
@@ -73,11 +93,13 @@ export function createFeeder(options: FeederOptions): Feeder {
         counts.movedBytes += bytes
         counts.movePasses++
       },
+      compacted: () => void counts.compactions++,
+      evicted: () => void counts.evictedRuns++,
     },
   })
   const carry = createCarryOver(table.count)
   const orders = createOrderBook({ sampleCount: table.count, seed, kind: orderKind, pool })
-  const streams = new Map<FeedStream, { leases: number; epoch: number }>()
+  const streams = new Map<FeedStream, { leases: number; epoch: number; readonly positionOf: ItemPositions }>()
   let memory = planFor([])
   let lowestEpoch = 0
 
@@ -127,17 +149,21 @@ export function createFeeder(options: FeederOptions): Feeder {
       carryBytes: options.isCarrying ? memory.carryBytes : 0,
     })
 
-  /** S_next_prefix: the first samples that the ranks here read in `epoch`, as many as Cache_next takes. */
+  /**
+   * S_next_prefix: the first samples that the ranks here read in `epoch`. One of R machines reads a given sample in
+   * 1/R of the epochs, so a prefix of R times of what Cache_next holds fills it.
+   */
   const setPrefix = (epoch: number) => {
     const order = orders.find(epoch)
     if (!order) return
-    const ranks = [...streams.keys()].map((stream) => stream.sequence)
-    const wanted = ranks.flatMap((sequence) => {
+    const ranks = [...streams].map(([{ sequence }, { positionOf }]) => ({ sequence, positionOf }))
+    const wanted = ranks.flatMap(({ sequence, positionOf }) => {
       const samples = (function* () {
         for (let item = 0; item < sequence.itemsPerEpoch; item++)
-          yield order.sampleAt(positionOfItem(sequence, item) % table.count)
+          yield order.sampleAt(positionOf(order, item) % table.count)
       })()
-      return planPrefix(samples, extentBytesOf, memory.carryBytes / ranks.length)
+      const machines = sequence.globalBatch / (sequence.options.batchSize * ranks.length)
+      return planPrefix(samples, extentBytesOf, (memory.carryBytes / ranks.length) * Math.max(1, machines))
     })
     carry.setPrefix(epoch, wanted)
   }
@@ -171,22 +197,35 @@ export function createFeeder(options: FeederOptions): Feeder {
       return new Set(streams.keys())
     },
     memory: () => memory,
-    carryBytesHeld: (epoch) => carry.bytes(epoch),
-    openStream(rank, leases) {
+    nodeMeters: meters,
+    carryBytesHeld: () => {
+      const current = carry.bytes(lowestEpoch)
+      return { current, next: carry.heldBytes() - current }
+    },
+    openStream({ assign = 'fixed', ...rank }, leases) {
       const sequence = planRankSequence({ ...rank, sampleCount: table.count })
+      const positionOf = planItemPositions({
+        sequence,
+        rule: assign,
+        nodeCount,
+        holderOf: layout === 'full' ? undefined : (sample) => nodeOfSample(layout, nodeCount, sample, 0),
+      })
       const plan = createStreamPlan({
         sequence,
+        positionOf,
         orderOf: (epoch) => orders.find(epoch),
         nodeCount,
         nodeOf: (sample, position) => nodeOfSample(layout, nodeCount, sample, position),
         extentBytesOf,
         arena,
         carry,
+        carryBytes: () => memory.carryBytes,
         prefetchRoomBytes,
         settings,
       })
       const stream: FeedStream = createFeedStream({
         sequence,
+        positionOf,
         plan,
         arena,
         source,
@@ -208,7 +247,7 @@ export function createFeeder(options: FeederOptions): Feeder {
         isStrict: isConformance,
         roomTimeoutMs: options.roomTimeoutMs ?? 10_000,
       })
-      streams.set(stream, { leases, epoch: -1 })
+      streams.set(stream, { leases, epoch: -1, positionOf })
       replan()
       if (!memory.isFeasible) {
         streams.delete(stream)

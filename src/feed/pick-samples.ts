@@ -1,7 +1,7 @@
 import { DscError } from '../failure/dsc-error.js'
 import { ARENA_BASE } from './arena-file.js'
 import type { FeedStreamOptions, LeasedBatch } from './feed-stream.js'
-import type { Slot } from './plan/stream-plan.js'
+import type { Slot } from './plan/slot.js'
 import type { SampleStatus } from './sources/sample-source.js'
 
 type PickOptions = Pick<FeedStreamOptions, 'arena' | 'source' | 'reserve' | 'nodeOf'>

@@ -94,8 +94,13 @@ test('when all nodes are gone the fallback takes over without a change of order'
   assert.ok(counters.fallback_samples! > 0)
 })
 
-/** A relay in front of `target` whose answers `change` may alter. */
-function relay(context: TestContext, target: StorageServer, change: (chunk: Buffer) => Buffer | undefined) {
+/** A relay in front of `target` whose answers `change` may alter, and which come `delayMs` late. */
+function relay(
+  context: TestContext,
+  target: StorageServer,
+  change: (chunk: Buffer) => Buffer | undefined,
+  delayMs = 0,
+) {
   const sockets = new Set<Socket>()
   const server: Server = createServer((near) => {
     const far = connect(target.port, target.host)
@@ -104,7 +109,8 @@ function relay(context: TestContext, target: StorageServer, change: (chunk: Buff
     far.on('error', () => near.destroy()).on('close', () => near.destroy())
     far.on('data', (chunk) => {
       const changed = change(chunk)
-      if (changed) near.write(changed)
+      if (changed && delayMs > 0) setTimeout(() => near.destroyed || near.write(changed), delayMs)
+      else if (changed) near.write(changed)
     })
   })
   context.after(() => {
@@ -148,6 +154,20 @@ test('a node that falls silent costs one deadline, then its replica answers', as
     token: undefined,
   })
   assert.ok(counters.failovers! + counters.hedges! > 0)
+})
+
+test('a node that is a hundred times slower than its replica is asked on, its missed samples of the replica too', async (context) => {
+  const folder = await makeFolder(context)
+  const good = await serve(context, folder)
+  const slow = await relay(context, good, (chunk) => chunk, 150)
+  const counters = await readAll(context, {
+    nodes: [slow, good],
+    layout: 'full',
+    fallback: undefined,
+    token: undefined,
+  })
+  assert.ok(counters.hedges! > 0)
+  assert.deepEqual([counters.failovers, counters.breakers_opened, counters.corrupt], [0, 0, 0])
 })
 
 for (const { name, change } of [

@@ -28,17 +28,21 @@ export function feedBenchCommand(context: CliContext): Command {
         const stream = feeder.openStream(rank, 3)
         const epochs: EpochRate[] = []
         for (let epoch = 0; epoch < options.epochs && !context.signal.aborted; epoch++) {
-          const [ms, samples, bytes] = [performance.now(), stream.samplesDelivered, stream.bytesDelivered]
+          const [ms, samples, bytes] = [
+            performance.now(),
+            stream.meter.samplesDelivered,
+            stream.meter.bytesDelivered,
+          ]
           if (epoch === 0) await stream.start(0, 0)
           for (let step = 0; step < stream.sequence.stepsPerEpoch && !context.signal.aborted; step++)
             stream.release(await stream.read(epoch, step))
           const seconds = (performance.now() - ms) / 1000
-          const samplesPerSecond = (stream.samplesDelivered - samples) / seconds
+          const samplesPerSecond = (stream.meter.samplesDelivered - samples) / seconds
           epochs.push({
             epoch,
             seconds,
             samplesPerSecond,
-            bytesPerSecond: (stream.bytesDelivered - bytes) / seconds,
+            bytesPerSecond: (stream.meter.bytesDelivered - bytes) / seconds,
           })
         }
         const { counts } = stream

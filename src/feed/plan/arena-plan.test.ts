@@ -18,6 +18,13 @@ function checkLayout(arena: ArenaPlan, live: ReadonlySet<Extent>): void {
   assert.ok(end <= arena.totalBytes)
 }
 
+/** Serials of the samples that wait in the prefetch space, in the order in which they lie there. */
+function listReady(arena: ArenaPlan): number[] {
+  const serials: number[] = []
+  for (let at = arena.bottom.first; at; at = at.next) if (at.state === 'ready') serials.push(at.serial)
+  return serials
+}
+
 /**
  * Random reserve, arrive, lease, finish and keep, with log-normal sizes, on an arena whose bytes are modelled by a
  * real buffer: each live extent must still hold the pattern that was written when it arrived.
@@ -59,8 +66,10 @@ function runOperations(eviction: EvictionMode, seed: number, operations: number)
     const action = random.nextBelow(100)
     if (action < 40) {
       const length = Math.max(1, Math.min(4000, Math.round(300 * Math.exp(0.8 * normal()))))
+      const before = listReady(arena)
       const extent =
         action < 34 ? arena.reserveBottom(length, i, i, action < 6) : arena.reserveTop(length, i, i)
+      assert.deepEqual(listReady(arena), before, `operation ${i}: compaction changed the order`)
       if (extent) live.add(extent)
       else refused++
     } else if (action < 65) {

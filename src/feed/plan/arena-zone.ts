@@ -28,6 +28,8 @@ export type MoveBytes = (from: number, to: number, length: number) => void
 export interface ZoneObserver {
   evicted?(run: readonly Extent[]): void
   moved?(run: readonly Extent[], bytes: number): void
+  /** A compaction is complete. */
+  compacted?(): void
 }
 
 /** One end of the arena: a growing region of extents with holes. */
@@ -226,6 +228,7 @@ export function createArenaZone(observer: ZoneObserver = {}): ArenaZone {
       }
       usedBytes = pass.to
       pass = undefined
+      observer.compacted?.()
       return true
     },
   }

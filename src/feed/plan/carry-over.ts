@@ -19,6 +19,8 @@ export interface CarryOver {
   size(epoch: number): number
   prefixSize(epoch: number): number
   bytes(epoch: number): number
+  /** Bytes of all lists. */
+  heldBytes(): number
 }
 
 /** An empty Cache_next over `sampleCount` samples. */
@@ -72,6 +74,7 @@ export function createCarryOver(sampleCount: number): CarryOver {
     size: (epoch) => lists.get(epoch)?.extents.size ?? 0,
     prefixSize: (epoch) => prefixes.get(epoch)?.size ?? 0,
     bytes: (epoch) => lists.get(epoch)?.bytes ?? 0,
+    heldBytes: () => [...lists.values()].reduce((sum, list) => sum + list.bytes, 0),
   }
 }
 

@@ -69,6 +69,10 @@ for (const prefixCount of [1, 50, 251, 503]) {
     assert.deepEqual(trace, traceReferenceCarryOver(options))
     const sizes = trace.filter((line) => line.startsWith('cur')).map((line) => line.split(' ').map(Number))
     assert.ok(sizes.every(([, cur, , nex]) => cur! + nex! <= prefixCount))
+    for (const epoch of [1, 2, 3]) {
+      const [, cur, , nex] = sizes[503 * epoch - 1]!
+      assert.deepEqual([cur, nex], [0, prefixCount], 'curList shrinks to nothing as nexList fills')
+    }
     assert.equal(trace.filter((line) => line.startsWith('request')).length, 503 + 2 * (503 - prefixCount))
   })
 }

@@ -3,7 +3,8 @@ import { createCarryOver, planPrefix } from './carry-over.js'
 import { planOrder } from './order.js'
 import { planRankSequence, positionOfItem } from './rank-sequence.js'
 import { nodeOfSample } from './sample-placement.js'
-import { createStreamPlan, type SampleRequest } from './stream-plan.js'
+import type { SampleRequest } from './slot.js'
+import { createStreamPlan } from './stream-plan.js'
 
 /** A run of the two seeds' methods to the letter: one reader, one sample at a time, asking only on a miss. */
 export interface ConformanceOptions {
@@ -11,6 +12,8 @@ export interface ConformanceOptions {
   readonly seed: number
   readonly epochs: number
   readonly nodeCount: number
+  /** Compute nodes; the trace is that of the first, which reads its share of each epoch. Default 1. */
+  readonly world?: number
   readonly k: number
   /** Bytes of the prefetch space (seed 000). */
   readonly arenaBytes: number
@@ -47,7 +50,7 @@ export function traceConformance(options: ConformanceOptions): string[] {
   const sequence = planRankSequence({
     sampleCount,
     batchSize: 1,
-    world: 1,
+    world: options.world ?? 1,
     rank: 0,
     replicate: 1,
     last: 'drop',
@@ -60,6 +63,7 @@ export function traceConformance(options: ConformanceOptions): string[] {
   }
   const plan = createStreamPlan({
     sequence,
+    positionOf: (_, item) => positionOfItem(sequence, item),
     orderOf: (epoch) => orders[epoch],
     nodeCount,
     nodeOf: (sample, position) => nodeOfSample('striped', nodeCount, sample, position),
@@ -67,6 +71,7 @@ export function traceConformance(options: ConformanceOptions): string[] {
     arena: { ...arena, reserveBottom: storeAtOnce },
     carry,
     prefetchRoomBytes: () => Number.POSITIVE_INFINITY,
+    carryBytes: () => Number.POSITIVE_INFINITY,
     settings: {
       k: options.k,
       maxRequestBytes: Number.POSITIVE_INFINITY,

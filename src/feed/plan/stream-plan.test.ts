@@ -3,8 +3,10 @@ import { test } from 'node:test'
 import { createArenaPlan } from './arena-plan.js'
 import { createCarryOver } from './carry-over.js'
 import { planOrder } from './order.js'
-import { planRankSequence } from './rank-sequence.js'
-import { createStreamPlan, type PrefetchSettings, type SampleRequest } from './stream-plan.js'
+import { planRankSequence, positionOfItem } from './rank-sequence.js'
+import type { PrefetchSettings } from './request-plan.js'
+import type { SampleRequest } from './slot.js'
+import { createStreamPlan } from './stream-plan.js'
 
 const SETTINGS: PrefetchSettings = {
   k: 4,
@@ -19,15 +21,17 @@ const SETTINGS: PrefetchSettings = {
 function makePlan(totalBytes: number, settings: Partial<PrefetchSettings> = {}) {
   const arena = createArenaPlan({ totalBytes, eviction: 'lazy', move: () => {} })
   arena.setLimits({ bottomBytes: totalBytes, topBytes: 0 })
+  const sequence = planRankSequence({
+    sampleCount: 100,
+    batchSize: 10,
+    world: 1,
+    rank: 0,
+    replicate: 1,
+    last: 'drop',
+  })
   const plan = createStreamPlan({
-    sequence: planRankSequence({
-      sampleCount: 100,
-      batchSize: 10,
-      world: 1,
-      rank: 0,
-      replicate: 1,
-      last: 'drop',
-    }),
+    sequence,
+    positionOf: (_, item) => positionOfItem(sequence, item),
     orderOf: (epoch) => planOrder({ sampleCount: 100, seed: 0, epoch, kind: 'sequential' }),
     nodeCount: 1,
     nodeOf: () => 0,
@@ -35,6 +39,7 @@ function makePlan(totalBytes: number, settings: Partial<PrefetchSettings> = {}) 
     arena,
     carry: createCarryOver(100),
     prefetchRoomBytes: () => Number.POSITIVE_INFINITY,
+    carryBytes: () => Number.POSITIVE_INFINITY,
     settings: { ...SETTINGS, ...settings },
   })
   const answer = (request: SampleRequest | undefined): number[] => {

@@ -1,88 +1,27 @@
-import type { ArenaPlan } from './arena-plan.js'
-import type { Extent } from './arena-zone.js'
-import type { CarryOver } from './carry-over.js'
-import type { EpochOrder } from './order.js'
+import { createLookAhead, type LookAheadOptions, type ReadingPlace } from './look-ahead.js'
 import { createPrefetchLists } from './prefetch-lists.js'
-import { positionOfItem, type RankSequence } from './rank-sequence.js'
+import { createRequestPlan, type RequestCounts, type RequestPlanOptions } from './request-plan.js'
+import type { CarryCopy, SampleRequest, Slot, Want } from './slot.js'
 
-/** When samples are asked for, and how many at a time. */
-export interface PrefetchSettings {
-  /** Samples in one request at most. */
-  readonly k: number
-  /** Bytes in one request at most; its first sample always goes. */
-  readonly maxRequestBytes: number
-  /** Asks again for a list when at most this many of its samples are ready or on their way; −1 = only on a miss. */
-  readonly lowWater: number
-  /** Low-water requests on their way to one node at most. A miss is never held back. */
-  readonly inFlightPerNode: number
-  /** Whether lists run on into the next epoch. */
-  readonly isPastEnd: boolean
-  /** Whether the first requests differ in length, so that the lists do not all run out together. */
-  readonly isStaggered: boolean
+export type StreamPlanOptions = Omit<LookAheadOptions & RequestPlanOptions, keyof Shared> & {
+  /** Bytes that Cache_next may hold. */
+  readonly carryBytes: () => number
 }
 
-/** Where one item of the rank's sequence stands. Its serial is epoch · itemsPerEpoch + item. */
-export interface Slot {
-  readonly serial: number
-  readonly epoch: number
-  readonly position: number
-  readonly sample: number
-  readonly node: number
-  /**
-   * waiting: on a prefetch list · expected: Cache_next has or will have it · inflight · ready · leased ·
-   * failed: no source could give it · dropped: nobody wants it any more.
-   */
-  state: 'waiting' | 'expected' | 'inflight' | 'ready' | 'leased' | 'failed' | 'dropped'
-  /** A client waits for this item, or has it. */
-  isWanted: boolean
-  /** Counted in the ready-and-inflight number of its list. */
-  isAhead: boolean
-  extent: Extent | undefined
-}
-
-/** One message to one storage node: the missed sample, if any, first. */
-export interface SampleRequest {
-  readonly node: number
-  readonly slots: readonly Slot[]
-  readonly isMiss: boolean
-}
-
-/** What a client's item turned out to be. `blocked`: a miss without room; ask again after a release. */
-export interface Want {
-  readonly slot: Slot
-  readonly outcome: 'hit' | 'kept' | 'miss' | 'blocked'
-  readonly request?: SampleRequest
-}
-
-/** A sample to carry from one extent to another before the first is given up. */
-export interface CarryCopy {
-  readonly from: Extent
-  readonly to: Extent
-  readonly slot: Slot
-}
-
-export interface StreamPlanOptions {
-  readonly sequence: RankSequence
-  /** The order of an epoch, or undefined while it is being made. */
-  readonly orderOf: (epoch: number) => EpochOrder | undefined
-  readonly nodeCount: number
-  readonly nodeOf: (sample: number, position: number) => number
-  /** Bytes that a sample takes in the arena. */
-  readonly extentBytesOf: (sample: number) => number
-  readonly arena: ArenaPlan
-  readonly carry: CarryOver
-  /** Bytes that prefetching may take now. */
-  readonly prefetchRoomBytes: () => number
-  readonly settings: PrefetchSettings
+/** What the parts of a plan share. */
+interface Shared {
+  readonly place: unknown
+  readonly lists: unknown
+  readonly slots: unknown
+  readonly lookAhead: unknown
+  readonly counts: unknown
 }
 
 /** Counts since the stream began. */
-export interface StreamCounts {
+export interface StreamCounts extends RequestCounts {
   hits: number
   kept: number
   misses: number
-  requests: number
-  requested: number
   carried: number
   carryRefused: number
   dropped: number
@@ -93,6 +32,8 @@ export interface StreamPlan {
   readonly counts: Readonly<StreamCounts>
   /** Serial behind the last one that a client has taken. */
   readonly frontier: number
+  /** Samples that are in the arena and not yet taken. */
+  countReady(): number
   /** Announces that a client needs `serial` now. */
   want(serial: number): Want
   /** The next low-water request, or undefined when every list has enough or there is no room. */
@@ -115,14 +56,10 @@ export interface StreamPlan {
 }
 
 export function createStreamPlan(options: StreamPlanOptions): StreamPlan {
-  const { sequence, arena, carry, settings, nodeCount } = options
-  const { itemsPerEpoch } = sequence
-  const { sampleCount } = sequence.options
-  const lists = createPrefetchLists(nodeCount)
+  const { arena, carry } = options
+  const lists = createPrefetchLists(options.nodeCount)
   const slots = new Map<number, Slot>()
-  const ahead = new Array<number>(nodeCount).fill(0)
-  const inFlight = new Array<number>(nodeCount).fill(0)
-  const hasAsked = new Array<boolean>(nodeCount).fill(false)
+  const place: ReadingPlace = { start: 0, frontier: 0, unreleased: 0 }
   const counts: StreamCounts = {
     hits: 0,
     kept: 0,
@@ -133,137 +70,15 @@ export function createStreamPlan(options: StreamPlanOptions): StreamPlan {
     carryRefused: 0,
     dropped: 0,
   }
-  let scanned = 0
-  let frontier = 0
-  let start = 0
-  let nextNode = 0
-  let unreleased = 0
-  let leftOut: { epoch: number; samples: ReadonlySet<number> } = { epoch: -1, samples: new Set() }
+  const lookAhead = createLookAhead({ ...options, place, lists, slots })
+  const requests = createRequestPlan({ ...options, lookAhead, lists, slots, counts })
+
   const forget = (slot: Slot) => {
     if (slots.get(slot.serial) === slot) slots.delete(slot.serial)
   }
-
-  const makeSlot = (serial: number, order: EpochOrder): Slot => {
-    const epoch = Math.floor(serial / itemsPerEpoch)
-    const position = positionOfItem(sequence, serial - epoch * itemsPerEpoch)
-    const sample = order.sampleAt(position % sampleCount)
-    const node = options.nodeOf(sample, position)
-    return {
-      serial,
-      epoch,
-      position,
-      sample,
-      node,
-      state: 'waiting',
-      isWanted: false,
-      isAhead: false,
-      extent: undefined,
-    }
-  }
-
-  /** Samples that no rank reads in `epoch`, because they do not fill a last batch. */
-  const samplesLeftOut = (epoch: number): ReadonlySet<number> => {
-    if (leftOut.epoch === epoch) return leftOut.samples
-    const samples = new Set<number>()
-    const order = options.orderOf(epoch)
-    for (let position = sequence.stepsPerEpoch * sequence.globalBatch; position < sampleCount; position++)
-      if (order) samples.add(order.sampleAt(position))
-    leftOut = { epoch, samples }
-    return samples
-  }
-
-  /**
-   * Whether a sample of an epoch to come will be in Cache_next by then, so that asking for it would be a waste.
-   * Only a rank that alone reads every sample, and has read this epoch from its start, can promise that.
-   */
-  const isPromised = (slot: Slot): boolean => {
-    if (!carry.isWanted(slot.epoch, slot.sample)) return false
-    const epochBefore = (slot.epoch - 1) * itemsPerEpoch
-    const isComplete = frontier >= epochBefore + itemsPerEpoch && unreleased === 0
-    return !isComplete && canPromise(slot.epoch) && !samplesLeftOut(slot.epoch - 1).has(slot.sample)
-  }
-  const canPromise = (epoch: number) => isAlone && start <= (epoch - 1) * itemsPerEpoch
-  const isAlone = sequence.globalBatch === sequence.options.batchSize
-
-  /** Brings one more item into view. Returns whether there was one. */
-  const scan = (): boolean => {
-    const epoch = Math.floor(scanned / itemsPerEpoch)
-    const running = Math.floor((frontier === start ? frontier : frontier - 1) / itemsPerEpoch)
-    if (epoch > running && (!settings.isPastEnd || epoch > running + 1)) return false
-    const order = options.orderOf(epoch)
-    if (!order) return false
-    // What the running epoch will leave in Cache_next is not known before its end, so the look ahead stops there.
-    const epochStart = epoch * itemsPerEpoch
-    const isBeforeEnd = frontier < epochStart || (frontier === epochStart && unreleased > 0)
-    if (isBeforeEnd && carry.prefixSize(epoch) > 0 && !canPromise(epoch)) return false
-    const slot = makeSlot(scanned++, order)
-    slots.set(slot.serial, slot)
-    if (carry.holds(slot.epoch, slot.sample) || isPromised(slot)) slot.state = 'expected'
-    else lists.append(slot.node, slot.serial)
-    return true
-  }
-
-  /** Looks ahead until the list of `node` has an entry; bounded, so that a skewed layout cannot scan an epoch. */
-  const fillList = (node: number): boolean => {
-    const limit = scanned + 4 * nodeCount * (settings.k + 16)
-    while (lists.waiting(node) === 0 && scanned < limit) if (!scan()) return false
-    return lists.waiting(node) > 0
-  }
-
-  const reserve = (slot: Slot, extent: Extent) => {
-    slot.extent = extent
-    slot.state = 'inflight'
-  }
-
-  /** Adds following samples of the list to a request while there is room. */
-  const takeFollowing = (node: number, taken: Slot[], count: number): void => {
-    let bytes = taken.reduce((sum, slot) => sum + (slot.extent?.length ?? 0), 0)
-    while (taken.length < count && fillList(node)) {
-      const slot = slots.get(lists.first(node)!)!
-      if (carry.holds(slot.epoch, slot.sample)) {
-        lists.shift(node)
-        slot.state = 'expected'
-        continue
-      }
-      const length = options.extentBytesOf(slot.sample)
-      if (taken.length > 0 && bytes + length > settings.maxRequestBytes) return
-      if (length > options.prefetchRoomBytes()) return
-      const extent = arena.reserveBottom(length, slot.sample, slot.serial, false)
-      if (!extent) return
-      lists.shift(node)
-      reserve(slot, extent)
-      slot.isAhead = true
-      ahead[node]!++
-      bytes += length
-      taken.push(slot)
-    }
-  }
-
-  const openRequest = (node: number, taken: readonly Slot[], isMiss: boolean): SampleRequest => {
-    inFlight[node]!++
-    counts.requests++
-    counts.requested += taken.length
-    hasAsked[node] = true
-    return { node, slots: taken, isMiss }
-  }
-
-  const requestMissed = (slot: Slot): SampleRequest | undefined => {
-    const length = options.extentBytesOf(slot.sample)
-    const extent =
-      arena.reserveTop(length, slot.sample, slot.serial) ??
-      arena.reserveBottom(length, slot.sample, slot.serial, true)
-    if (!extent) return undefined
-    lists.remove(slot.node, slot.serial)
-    reserve(slot, extent)
-    const taken = [slot]
-    takeFollowing(slot.node, taken, settings.k)
-    return openRequest(slot.node, taken, true)
-  }
-
   /** Gives the slot's bytes back, if any, and takes it out of the count of its list. */
   const discard = (slot: Slot) => {
-    if (slot.isAhead) ahead[slot.node]!--
-    slot.isAhead = false
+    requests.leaveAhead(slot)
     if (slot.state === 'ready' && slot.extent) {
       arena.finish(slot.extent)
       slot.extent = undefined
@@ -272,89 +87,79 @@ export function createStreamPlan(options: StreamPlanOptions): StreamPlan {
     slot.state = 'dropped' // bytes still on their way are given back when they arrive
   }
 
-  const plan: StreamPlan = {
+  return {
     counts,
     get frontier() {
-      return frontier
+      return place.frontier
+    },
+    countReady() {
+      let ready = 0
+      for (const slot of slots.values()) if (slot.state === 'ready') ready++
+      return ready
     },
     want(serial) {
-      frontier = Math.max(frontier, serial + 1)
-      while (scanned <= serial && scan()) {}
+      place.frontier = Math.max(place.frontier, serial + 1)
+      lookAhead.reach(serial)
       let slot = slots.get(serial)
       if (!slot || slot.isWanted || slot.state === 'leased' || slot.state === 'failed') {
         // Asked for again (a client came back, or went back): read anew, beside whoever has it.
-        const order = options.orderOf(Math.floor(serial / itemsPerEpoch))
-        if (!order) throw new Error(`the order of item ${serial} is not there yet`)
-        slot = makeSlot(serial, order)
+        slot = lookAhead.makeSlot(serial)
         slots.set(serial, slot)
       }
       slot.isWanted = true
-      if (slot.state === 'expected' || slot.state === 'waiting') {
-        const extent = carry.take(slot.epoch, slot.sample)
-        if (extent) {
-          lists.remove(slot.node, serial)
-          slot.extent = extent
-          slot.state = 'ready'
-          counts.kept++
-          return { slot, outcome: 'kept' }
-        }
-        const request = requestMissed(slot)
-        if (!request) {
-          slot.isWanted = false
-          return { slot, outcome: 'blocked' }
-        }
-        counts.misses++
-        return { slot, outcome: 'miss', request }
+      if (slot.state !== 'expected' && slot.state !== 'waiting') {
+        counts.hits++
+        return { slot, outcome: 'hit' }
       }
-      counts.hits++
-      return { slot, outcome: 'hit' }
-    },
-    nextPrefetch() {
-      if (settings.lowWater < 0) return undefined
-      for (let tried = 0; tried < nodeCount; tried++) {
-        const node = nextNode
-        nextNode = (nextNode + 1) % nodeCount
-        if (inFlight[node]! >= settings.inFlightPerNode || ahead[node]! > settings.lowWater) continue
-        if (!fillList(node)) continue
-        const isFirst = settings.isStaggered && !hasAsked[node]
-        const count = isFirst ? 1 + Math.floor(((settings.k - 1) * (node + 1)) / nodeCount) : settings.k
-        const taken: Slot[] = []
-        takeFollowing(node, taken, count)
-        if (taken.length > 0) return openRequest(node, taken, false)
+      const extent = carry.take(slot.epoch, slot.sample)
+      if (extent) {
+        lists.remove(slot.node, serial)
+        slot.extent = extent
+        slot.state = 'ready'
+        counts.kept++
+        return { slot, outcome: 'kept' }
       }
-      return undefined
+      const request = requests.planMissed(slot)
+      if (!request) {
+        slot.isWanted = false
+        return { slot, outcome: 'blocked' }
+      }
+      counts.misses++
+      return { slot, outcome: 'miss', request }
     },
+    nextPrefetch: requests.planNext,
     settle(slot, isOk) {
       const { extent } = slot
-      if (slot.state === 'dropped' || !isOk) {
-        if (extent) arena.finish(extent)
-        slot.extent = undefined
-        if (slot.state === 'dropped') return
-        if (slot.isAhead) ahead[slot.node]!--
-        slot.isAhead = false
-        slot.state = 'failed'
+      if (isOk && slot.state !== 'dropped') {
+        slot.state = 'ready'
+        extent!.state = 'ready'
         return
       }
-      slot.state = 'ready'
-      extent!.state = 'ready'
+      if (extent) arena.finish(extent)
+      slot.extent = undefined
+      if (slot.state === 'dropped') return
+      requests.leaveAhead(slot)
+      slot.state = 'failed'
     },
-    finishRequest(request) {
-      inFlight[request.node]!--
-    },
+    finishRequest: requests.finish,
     lease(slot) {
       slot.state = 'leased'
-      unreleased++
+      place.unreleased++
       slot.extent!.state = 'leased'
-      if (slot.isAhead) ahead[slot.node]!--
-      slot.isAhead = false
+      requests.leaveAhead(slot)
     },
     release(slot) {
       const extent = slot.extent!
       forget(slot)
       slot.extent = undefined
-      unreleased--
+      place.unreleased--
       const next = slot.epoch + 1
       if (!carry.isWanted(next, slot.sample) || carry.holds(next, slot.sample)) {
+        arena.finish(extent)
+        return undefined
+      }
+      if (carry.heldBytes() + extent.length > options.carryBytes()) {
+        counts.carryRefused++
         arena.finish(extent)
         return undefined
       }
@@ -365,7 +170,7 @@ export function createStreamPlan(options: StreamPlanOptions): StreamPlan {
       }
       const to = arena.reserveTop(extent.length, slot.sample, slot.serial)
       if (to) {
-        unreleased++
+        place.unreleased++
         return { from: extent, to, slot }
       }
       counts.carryRefused++
@@ -373,7 +178,7 @@ export function createStreamPlan(options: StreamPlanOptions): StreamPlan {
       return undefined
     },
     confirmCopy({ from, to, slot }) {
-      unreleased--
+      place.unreleased--
       counts.carried++
       carry.insert(slot.epoch + 1, slot.sample, to)
       arena.finish(from)
@@ -384,29 +189,26 @@ export function createStreamPlan(options: StreamPlanOptions): StreamPlan {
         if (slot.state === 'ready' && !slot.isWanted && slot.serial > (farthest?.serial ?? -1))
           farthest = slot
       if (!farthest) return false
-      const { serial, node } = farthest
       discard(farthest)
       counts.dropped++
-      const again = makeSlot(serial, options.orderOf(farthest.epoch)!)
-      slots.set(serial, again)
-      lists.restore(node, serial)
+      slots.set(farthest.serial, lookAhead.makeSlot(farthest.serial))
+      lists.restore(farthest.node, farthest.serial)
       return true
     },
     reposition(serial) {
-      const isBackward = serial < frontier
+      const isBackward = serial < place.frontier
       for (const slot of [...slots.values()])
         if ((isBackward || slot.serial < serial) && slot.state !== 'leased') discard(slot)
       if (isBackward) lists.clear()
       else lists.dropBelow(serial)
-      if (isBackward || scanned < serial) scanned = serial
-      if (isBackward || serial !== frontier) start = serial
-      hasAsked.fill(false)
-      frontier = serial
+      lookAhead.moveTo(serial, isBackward)
+      if (isBackward || serial !== place.frontier) place.start = serial
+      requests.restart()
+      place.frontier = serial
     },
     close() {
       for (const slot of [...slots.values()]) if (slot.state !== 'leased') discard(slot)
       lists.clear()
     },
   }
-  return plan
 }

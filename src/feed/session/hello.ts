@@ -1,4 +1,5 @@
 import { DscError } from '../../failure/dsc-error.js'
+import { ASSIGN_RULES, type AssignRule } from '../plan/assignment.js'
 import { LAST_BATCH_RULES, type LastBatchRule } from '../plan/rank-sequence.js'
 import { SESSION_PROTOCOL } from './wire.js'
 
@@ -9,6 +10,7 @@ export interface Hello {
   readonly replicate: number
   readonly batchSize: number
   readonly last: LastBatchRule
+  readonly assign: AssignRule
   readonly worker: number
   readonly workers: number
   /** Batches that the client may hold at once. */
@@ -39,12 +41,16 @@ export function parseHello(raw: Readonly<Record<string, unknown>>): Hello {
   const last = LAST_BATCH_RULES.find((rule) => rule === (raw.last ?? 'drop'))
   if (!last)
     throw new DscError('FEED_PROTOCOL', `last is ${String(raw.last)}, not ${LAST_BATCH_RULES.join(', ')}`)
+  const assign = ASSIGN_RULES.find((rule) => rule === (raw.assign ?? 'fixed'))
+  if (!assign)
+    throw new DscError('FEED_PROTOCOL', `assign is ${String(raw.assign)}, not ${ASSIGN_RULES.join(', ')}`)
   return {
     rank: wholeNumber(raw, 'rank', 0),
     world: wholeNumber(raw, 'world', 1),
     replicate: wholeNumber(raw, 'replicate', 1),
     batchSize: wholeNumber(raw, 'batch', undefined),
     last,
+    assign,
     worker: wholeNumber(raw, 'worker', 0),
     workers: Math.max(1, wholeNumber(raw, 'workers', 1)),
     depth: Math.max(1, wholeNumber(raw, 'depth', 3)),

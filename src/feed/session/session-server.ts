@@ -35,8 +35,8 @@ export async function openSessionServer(options: SessionServerOptions): Promise<
   let clients = 0
 
   const joinRank = (hello: Hello, client: object): RankState => {
-    const { rank, world, replicate, batchSize, last } = hello
-    const key = JSON.stringify([world, replicate, batchSize, last])
+    const { rank, world, replicate, batchSize, last, assign } = hello
+    const key = JSON.stringify([world, replicate, batchSize, last, assign])
     const held = ranks.get(rank)
     if (held && held.key === key) {
       held.clients.add(client)
@@ -51,7 +51,10 @@ export async function openSessionServer(options: SessionServerOptions): Promise<
       )
     if (held) feeder.closeStream(held.stream)
     ranks.delete(rank)
-    const stream = feeder.openStream({ rank, world, replicate, batchSize, last }, hello.depth * hello.workers)
+    const stream = feeder.openStream(
+      { rank, world, replicate, batchSize, last, assign },
+      hello.depth * hello.workers,
+    )
     const state: RankState = { key, stream, run: undefined, clients: new Set([client]) }
     ranks.set(rank, state)
     return state

@@ -49,6 +49,8 @@ export function serveSession(socket: Socket, host: SessionHost): void {
   let isSending = false
   let isClosed = false
   let hasEnded = false
+  /** Since when the client has all the batches that it asked for. */
+  let servedAtMs: number | undefined
   const self = {
     get pid() {
       return hello?.pid ?? 0
@@ -108,6 +110,7 @@ export function serveSession(socket: Socket, host: SessionHost): void {
             'another loader of this rank has begun a new pass; this one has ended',
           )
         } else sendBatch(batch)
+        if (credits === 0 && !hasEnded) servedAtMs = performance.now()
       }
     } catch (error) {
       fail(error)
@@ -179,12 +182,16 @@ export function serveSession(socket: Socket, host: SessionHost): void {
         rank.run = run
         nextStep = run.step + hello.worker
         credits = 0
+        servedAtMs = undefined
         if (placed.isNew) await rank.stream.start(run.epoch, run.step)
         socket.write(formatJsonFrame(MESSAGE.started, { epoch: run.epoch, step: run.step }))
         return
       }
       case MESSAGE.next:
         credits += payload.readUInt32LE(0)
+        if (rank && servedAtMs !== undefined)
+          rank.stream.meter.stallMs.client += performance.now() - servedAtMs
+        servedAtMs = undefined
         void send()
         return
       case MESSAGE.release:

@@ -7,6 +7,7 @@ export function createLocalSource(root: string, table: SampleTable, pool: Reader
   return {
     table,
     layout: 'full',
+    origin: 'local',
     nodeCount: 1,
     nodeName: () => root,
     async read({ samples, offsets }, onSample) {

@@ -49,6 +49,7 @@ export function createRangeSource(options: RangeSourceOptions): SampleSource {
   return {
     table,
     layout: 'full',
+    origin: 'store',
     nodeCount: 1,
     nodeName: () => reader.name,
     async read({ samples, offsets }, onSample) {

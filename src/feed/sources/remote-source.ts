@@ -19,12 +19,34 @@ export interface RemoteSourceOptions {
 interface Node {
   readonly address: StorageAddress
   readonly latency: LatencyWindow
-  client: Promise<StorageClient> | undefined
-  /** Until then the node is not asked: its breaker is open. */
-  brokenUntilMs: number
+  client: StorageClient | undefined
+  connecting: Promise<StorageClient> | undefined
+  /** It failed and is not asked until a connection to it succeeds: its breaker is open. */
+  isBroken: boolean
 }
 
+/** The missed sample of a request, asked for elsewhere when its node is slow. */
+interface Hedge {
+  readonly begin: () => void
+  readonly onAbandon: (abandon: () => void) => void
+}
+
+/** A node gave only part of what it was asked for, or nothing. */
+class NodeFailure extends Error {
+  readonly left: readonly number[]
+  /** It fell silent, rather than hang up. */
+  readonly isSilence: boolean
+
+  constructor(left: readonly number[], isSilence: boolean, cause: unknown) {
+    super('a storage node failed', { cause })
+    this.left = left
+    this.isSilence = isSilence
+  }
+}
+
+/** How long after its failure, and after each probe that failed, a node is tried again. */
 const BREAKER_MS = 5000
+const CONNECT_TIMEOUT_MS = 2000
 
 /**
  * Samples of storage nodes. A request that fails is tried once more on a new connection, then on the other holders
@@ -44,21 +66,28 @@ export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
     address,
     latency: createLatencyWindow(),
     client: undefined,
-    brokenUntilMs: 0,
+    connecting: undefined,
+    isBroken: false,
   }))
 
   let isClosed = false
+  const hasOthers = fallback !== undefined || (layout === 'full' && addresses.length > 1)
+  /** The connection of a node; callers that come while it is being made share it. */
   const connectNode = async (node: Node): Promise<StorageClient> => {
     if (isClosed) throw new DscError('FEED_GONE', 'the feed is closing')
-    const held = await node.client?.catch(() => undefined)
-    if (held?.isOpen) return held
-    node.client = connectStorage({
+    if (node.client?.isOpen) return node.client
+    node.connecting ??= connectStorage({
       address: node.address,
       token: options.token,
       table,
       arenaFd: options.arenaFd,
+      connectTimeoutMs: CONNECT_TIMEOUT_MS,
+    }).finally(() => {
+      node.connecting = undefined
     })
-    return node.client
+    const client = await node.connecting
+    node.client = client
+    return client
   }
 
   /** Asks one node for samples `wanted` (indexes of the request). Returns those it did not give. */
@@ -68,76 +97,90 @@ export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
     wanted: readonly number[],
     onSample: OnSample,
     statuses: Map<number, SampleStatus>,
-    hedge: (() => void) | undefined,
-    abandonFirst?: (abandon: () => void) => void,
+    hedge?: Hedge,
   ): Promise<number[]> => {
     const left = new Set(wanted)
-    const client = await connectNode(node)
     const startMs = nowMs()
-    const fetch = client.fetch({
-      samples: Uint32Array.from(wanted, (i) => request.samples[i]!),
-      offsets: Float64Array.from(wanted, (i) => request.offsets[i]!),
-      maxBytes: 0xffffffff,
-      deadlineMs: planDeadlineMs(node.latency),
-      onSample(at, status) {
-        const index = wanted[at]!
-        if (status === 'ok') {
-          left.delete(index)
-          onSample(index, status)
-        } else {
-          if (status === 'corrupt') counters.corrupt++
-          statuses.set(index, status)
-        }
-      },
-    })
-    abandonFirst?.(() => {
-      fetch.abandon(0)
+    const deadlineMs = planDeadlineMs(node.latency)
+    let isFirstAbandoned = false
+    let abandonFirst = () => {}
+    hedge?.onAbandon(() => {
+      isFirstAbandoned = true
       left.delete(0)
+      abandonFirst()
     })
-    const timer = hedge && setTimeout(() => left.has(0) && hedge(), planHedgeMs(node.latency))
+    // From before the connection is there: connecting to a node that is down is what takes longest.
+    const timer = hedge && setTimeout(() => left.has(0) && hedge.begin(), planHedgeMs(node.latency))
     try {
+      const client = await connectNode(node)
+      const asked = isFirstAbandoned ? wanted.slice(1) : wanted
+      if (asked.length === 0) return []
+      const fetch = client.fetch({
+        samples: Uint32Array.from(asked, (i) => request.samples[i]!),
+        offsets: Float64Array.from(asked, (i) => request.offsets[i]!),
+        maxBytes: 0xffffffff,
+        deadlineMs,
+        onSample(at, status) {
+          const index = asked[at]!
+          if (status === 'ok') {
+            left.delete(index)
+            onSample(index, status)
+          } else {
+            if (status === 'corrupt') counters.corrupt++
+            statuses.set(index, status)
+          }
+        },
+      })
+      if (asked[0] === 0) abandonFirst = () => fetch.abandon(0)
       await fetch.done
       node.latency.add(nowMs() - startMs)
       return [...left]
-    } catch (error) {
-      throw Object.assign(error as Error, { left: [...left] })
+    } catch (cause) {
+      throw new NodeFailure([...left], nowMs() - startMs >= Math.min(deadlineMs, CONNECT_TIMEOUT_MS), cause)
     } finally {
       clearTimeout(timer)
     }
   }
 
-  /** Both tries on one node; opens its breaker when both fail. */
+  /**
+   * What of `wanted` the node did not give. A connection that broke is tried once more; a node that said nothing at
+   * all is not, when someone else could answer meanwhile. A node that failed is left alone until a probe succeeds.
+   */
   const tryNode = async (
     node: Node,
     request: ReadRequest,
     wanted: readonly number[],
     onSample: OnSample,
     statuses: Map<number, SampleStatus>,
-    hedge?: { begin: () => void; onAbandon: (abandon: () => void) => void },
+    hedge?: Hedge,
   ): Promise<readonly number[]> => {
-    if (nowMs() < node.brokenUntilMs) return wanted
+    if (node.isBroken) return wanted
     let left = wanted
     for (let attempt = 0; attempt < 2 && left.length > 0; attempt++) {
       try {
-        return await askNode(
-          node,
-          request,
-          left,
-          onSample,
-          statuses,
-          attempt === 0 ? hedge?.begin : undefined,
-          hedge?.onAbandon,
-        )
+        return await askNode(node, request, left, onSample, statuses, attempt === 0 ? hedge : undefined)
       } catch (error) {
-        left = (error as { left?: number[] }).left ?? left
+        if (!(error instanceof NodeFailure)) throw error
+        left = error.left
+        if (node.isBroken || (error.isSilence && hasOthers)) break
         if (attempt === 0) counters.retries++
       }
     }
-    if (left.length > 0 && nowMs() >= node.brokenUntilMs) {
-      node.brokenUntilMs = nowMs() + BREAKER_MS
-      counters.breakers_opened++
-    }
+    if (left.length > 0) breakNode(node)
     return left
+  }
+  const breakNode = (node: Node) => {
+    if (node.isBroken || isClosed) return
+    node.isBroken = true
+    counters.breakers_opened++
+    const probe = () =>
+      connectNode(node).then(
+        () => {
+          node.isBroken = false
+        },
+        () => !isClosed && setTimeout(probe, BREAKER_MS).unref(),
+      )
+    setTimeout(probe, BREAKER_MS).unref()
   }
 
   const tryFallback = async (
@@ -159,7 +202,7 @@ export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
       .read(part, (at, status) => {
         if (status !== 'ok') return void statuses.set(wanted[at]!, status)
         left.delete(wanted[at]!)
-        onSample(wanted[at]!, status)
+        onSample(wanted[at]!, status, fallback.origin)
       })
       .catch(() => {})
     return [...left]
@@ -168,6 +211,7 @@ export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
   return {
     table,
     layout,
+    origin: 'peer',
     nodeCount: nodes.length,
     nodeName: (node) => `storage node ${node} (${addresses[node]?.host}:${addresses[node]?.port})`,
     counters: () => counters,
@@ -187,7 +231,7 @@ export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
         }
         return tryFallback(request, left, onSample, statuses)
       }
-      const hedge =
+      const hedge: Hedge | undefined =
         request.isMiss && (others.length > 0 || fallback)
           ? {
               begin: () => {
@@ -210,7 +254,11 @@ export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
     },
     async close() {
       isClosed = true
-      for (const node of nodes) (await node.client?.catch(() => undefined))?.close()
+      for (const node of nodes) {
+        node.client?.close()
+        const late = await node.connecting?.catch(() => undefined)
+        late?.close()
+      }
       await fallback?.close()
     },
   }

@@ -14,13 +14,17 @@ export interface ReadRequest {
   readonly isMiss: boolean
 }
 
-/** Called once per sample of a request, in any order. */
-export type OnSample = (index: number, status: SampleStatus) => void
+/** Where a sample was read: this machine's disk, a storage node, or the store that the dataset came from. */
+export type SampleOrigin = 'local' | 'peer' | 'store'
+
+/** Called once per sample of a request, in any order. `origin` where it is not that of the source. */
+export type OnSample = (index: number, status: SampleStatus, origin?: SampleOrigin) => void
 
 /** Where samples come from. Writes them into the arena itself and checks each against its CRC-32 before it says ok. */
 export interface SampleSource {
   readonly table: SampleTable
   readonly layout: SampleLayout
+  readonly origin: SampleOrigin
   readonly nodeCount: number
   /** For messages: `node 2 (10.0.0.7:7071)`. */
   nodeName(node: number): string

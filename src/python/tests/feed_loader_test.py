@@ -199,24 +199,3 @@ def test_nothing_is_left_after_sigkill_of_trainer_and_feed(dataset):
         time.sleep(0.05)
     assert not [name for name in os.listdir("/dev/shm") if name.startswith(f"dsc-feed-{feed_pid}-")]
     assert ids_of(make_loader(dataset)) == expected(0)  # and the next run starts without cleaning up
-
-
-def test_fifty_kills_leave_one_uninterrupted_sequence(dataset):
-    """Each life reads a few batches and is dropped without a word; geometry changes between lives."""
-    import random
-
-    chance = random.Random(11)
-    received, state = [], None
-    for life in range(50):
-        world = chance.choice([1, 2, 4])
-        loaders = [make_loader(dataset, rank=rank, world=world, batch_size=BATCH // world) for rank in range(world)]
-        if state is not None:
-            for loader in loaders:
-                loader.load_state_dict(state)
-        for parts in itertools.islice(zip(*loaders), chance.randint(1, 6)):
-            received += torch.cat(parts).tolist()
-            state = loaders[0].state_dict()
-        for loader in loaders:
-            loader.dataset._client._socket.close()
-    whole = list(itertools.chain(*(expected(epoch) for epoch in range(60))))
-    assert received == whole[: len(received)] and len(received) > STEPS * BATCH

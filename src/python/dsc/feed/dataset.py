@@ -38,18 +38,20 @@ class FeedDataset(IterableDataset):
     transform    function of a Sample; without it batches are dsc.feed.batch.Batch
     copy         False: views into the shared arena, valid until the next batch; True: bytes of one's own
     rank, world  default: torch.distributed, then RANK and WORLD_SIZE
+    assign       'fixed' | 'local' (striped storage nodes that are the machines of the job, in the order of the ranks:
+                 most samples are read where they lie; global batches stay the same as sets)
     replicate    so many consecutive ranks get the same samples
     memory, k    of the feed, if this process starts it ('256MiB', 'auto')
     depth        batches on their way or in use per worker
     """
 
-    def __init__(self, target, *, split=None, only=None, batch_size, seed=0, order=None, last="drop", rank=None, world=None,
+    def __init__(self, target, *, split=None, only=None, batch_size, seed=0, order=None, last="drop", assign="fixed", rank=None, world=None,
                  replicate=1, transform=None, copy=False, on_error="raise", memory=None, k=None, depth=3,
                  timeout=300.0, feed_options=()):
         if on_error != "raise":
             raise FeedError("USAGE", f"on_error={on_error!r} is not supported; only 'raise' is")
         self.target, self.split, self.batch_size, self.seed = str(target), split, batch_size, seed
-        self.order, self.last, self.replicate = order, last, replicate
+        self.order, self.last, self.assign, self.replicate = order, last, assign, replicate
         self.rank, self.world = _rank_and_world(rank, world)
         self.transform, self.copy, self.depth, self.timeout = transform, copy, depth, timeout
         options = [] if split is None else ["--split", split]
@@ -61,6 +63,7 @@ class FeedDataset(IterableDataset):
         self._socket_path = None
         self._client = None
         self._iterations = 0
+        self._pass = None
         self._info = None
         # Where the next iteration begins. None: the feed goes on to the epoch after the last one.
         self.next_epoch, self.next_step, self.run = None, 0, None
@@ -74,7 +77,7 @@ class FeedDataset(IterableDataset):
     def _connect(self, worker=0, workers=1):
         return FeedClient(self.socket_path, {
             "rank": self.rank, "world": self.world, "replicate": self.replicate, "batch": self.batch_size,
-            "last": self.last, "worker": worker, "workers": workers, "depth": self.depth, "seed": self.seed,
+            "last": self.last, "assign": self.assign, "worker": worker, "workers": workers, "depth": self.depth, "seed": self.seed,
             **({} if self.order is None else {"order": self.order}),
         }, self.timeout)
 
@@ -109,9 +112,12 @@ class FeedDataset(IterableDataset):
         epoch, step, run = (None, 0, None) if is_stale else (self.next_epoch, self.next_step, self.run)
         if worker is None:
             self.next_epoch, self.next_step, self.run = None, 0, None
+        self._pass = this_pass = object()
         client.start(epoch, step, run)
         client.request(self.depth)
         while True:
+            if self._pass is not this_pass:  # what comes now is for the newer pass, on the same connection
+                raise FeedError("FEED_GONE", "this pass has ended, because a newer one was begun")
             batch = client.next_batch()
             if batch is None:
                 return
@@ -123,7 +129,7 @@ class FeedDataset(IterableDataset):
             yield batch if transform is None else [transform(sample) for sample in batch]
 
     def __getstate__(self):
-        return {**self.__dict__, "_client": None, "_socket_path": self.socket_path}
+        return {**self.__dict__, "_client": None, "_pass": None, "_socket_path": self.socket_path}
 
     def close(self):
         if self._client is not None and self._client.pid == os.getpid():

@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { openTestFeedClient } from '../testing/feed-client.js'
+import { createMemorySource, makeSampleFolder } from '../testing/memory-samples.js'
+import { makeTestFolder } from '../testing/sample-folder.js'
+import { formatMetrics } from './feed-metrics.js'
+import type { LeasedBatch } from './feed-stream.js'
+import { type FeedSettings, openFeeder } from './open-feeder.js'
+import { openSessionServer } from './session/session-server.js'
+
+const COUNT = 120
+const BYTES = 640
+const RANK = { batchSize: 10, world: 1, rank: 0, replicate: 1, last: 'drop' } as const
+
+async function openNodes(context: TestContext, settings: FeedSettings, slownessMs = 2) {
+  const folder = makeTestFolder(context)
+  const { table } = await makeSampleFolder(folder, COUNT, () => BYTES)
+  const opened = openFeeder(table, { seed: 1, threads: 1, ...settings }, undefined, ({ arenaFile }) =>
+    createMemorySource({
+      table,
+      arenaFd: arenaFile.fd,
+      nodeCount: 2,
+      layout: 'striped',
+      slownessMs,
+      seed: 1,
+    }),
+  )
+  context.after(() => opened.close())
+  return { opened, folder }
+}
+
+/** `name{labels}` → value. */
+const parse = (text: string): ReadonlyMap<string, number> =>
+  new Map(
+    text
+      .trimEnd()
+      .split('\n')
+      .map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]),
+  )
+
+async function readEpochs(context: TestContext, settings: FeedSettings, epochs: number) {
+  const { opened } = await openNodes(context, settings)
+  const stream = opened.feeder.openStream(RANK, 2)
+  const metrics = () => {
+    const text = formatMetrics({
+      feeder: opened.feeder,
+      ranks: [{ rank: 0, stream, clients: 1 }],
+      uptimeSeconds: 1,
+    })
+    const values = parse(text)
+    return (name: string): number => {
+      const value = values.get(`dsc_feed_${name}`)
+      assert.ok(value !== undefined, `${name} is not among the metrics`)
+      return value
+    }
+  }
+  await stream.start(0, 0)
+  let held: LeasedBatch | undefined
+  for (let epoch = 0; epoch < epochs; epoch++)
+    for (let step = 0; step < 12; step++) {
+      if (held) stream.release(held)
+      held = await stream.read(epoch, step)
+    }
+  return { stream, held: held!, metrics }
+}
+
+test('requests are counted per node, with their durations in classes that add up', async (context) => {
+  const { stream, metrics } = await readEpochs(context, { memoryBytes: 2 ** 20, isCarrying: false }, 2)
+  await sleep(50) // until what was asked for ahead is there
+  const value = metrics()
+  const counts = [0, 1].map((node) => value(`request_seconds_count{node="${node}"}`))
+  assert.equal(counts[0]! + counts[1]!, stream.counts.requests)
+  for (const node of [0, 1]) {
+    const classes = ['0.001', '0.005', '0.05', '5', '+Inf'].map((le) =>
+      value(`request_seconds_bucket{node="${node}",le="${le}"}`),
+    )
+    assert.deepEqual(
+      classes,
+      classes.toSorted((a, b) => a - b),
+    )
+    assert.equal(classes.at(-1), counts[node])
+    assert.ok(value(`request_seconds_sum{node="${node}"}`) > 0)
+  }
+  const bytes = [0, 1].map((node) => value(`read_bytes_total{node="${node}",source="peer"}`))
+  assert.equal(bytes[0]! + bytes[1]!, BYTES * stream.counts.requested)
+  assert.equal(value('bytes_delivered_total{rank="0"}'), 2 * COUNT * BYTES)
+  assert.ok(value('stall_seconds_total{rank="0",cause="storage"}') > 0)
+  assert.ok(value('time_to_first_batch_seconds{rank="0"}') > 0)
+})
+
+test('what clients hold, what is ready and what is kept for the next epoch is shown as it is', async (context) => {
+  const { stream, held, metrics } = await readEpochs(context, { memoryBytes: 120_000 }, 2)
+  /** What is being carried to Cache_next is leased until it is there. */
+  const settle = async (leasedBytes: number) => {
+    for (let tries = 0; metrics()('arena_leased_bytes') !== leasedBytes && tries < 200; tries++)
+      await sleep(5)
+    assert.equal(metrics()('arena_leased_bytes'), leasedBytes)
+  }
+  await settle(10 * BYTES)
+  stream.release(held)
+  await settle(0)
+  const value = metrics()
+  assert.ok(value('next_bytes{list="nex"}') > 0)
+  assert.equal(value('next_bytes{list="cur"}'), 0, 'the list of the running epoch is used up at its end')
+  assert.equal(value('ready_batches{rank="0"}'), stream.countReadyBatches())
+  assert.ok(value('epoch_gap_seconds{rank="0"}') >= 0)
+})
+
+test('waiting for memory that clients hold is a stall of the arena, not of storage', async (context) => {
+  const { opened } = await openNodes(context, { memoryBytes: 40_000, isCarrying: false }, 0)
+  const stream = opened.feeder.openStream(RANK, 1)
+  await stream.start(0, 0)
+  const held: LeasedBatch[] = []
+  let next = stream.read(0, 0)
+  for (let step = 1; ; step++) {
+    const batch = await Promise.race([next, sleep(300)])
+    if (!batch) break
+    held.push(batch)
+    next = stream.read(0, step)
+  }
+  assert.equal(stream.meter.stallMs.arena_full, 0)
+  for (const batch of held) stream.release(batch)
+  await next
+  assert.ok(stream.meter.stallMs.arena_full > 0)
+})
+
+test('a client that has all batches it asked for and takes none is the cause of its own stall', async (context) => {
+  const { opened, folder } = await openNodes(context, { memoryBytes: 2 ** 20 }, 0)
+  const server = await openSessionServer({ opened, socketPath: join(folder, 's') })
+  context.after(() => server.close())
+  const client = await openTestFeedClient(server.socketPath, { batch: 10, depth: 2 })
+  for await (const { step } of client.read({})) if (step === 3) await sleep(50)
+  const client0 = 'dsc_feed_stall_seconds_total{rank="0",cause="client"}'
+  assert.ok(parse(server.statusText()).get(client0)! > 0.02)
+  client.close()
+})

@@ -1,0 +1,41 @@
+import type { Extent } from './arena-zone.js'
+
+/** Where one item of the rank's sequence stands. Its serial is epoch · itemsPerEpoch + item. */
+export interface Slot {
+  readonly serial: number
+  readonly epoch: number
+  readonly position: number
+  readonly sample: number
+  readonly node: number
+  /**
+   * waiting: on a prefetch list · expected: Cache_next has or will have it · inflight · ready · leased ·
+   * failed: no source could give it · dropped: nobody wants it any more.
+   */
+  state: 'waiting' | 'expected' | 'inflight' | 'ready' | 'leased' | 'failed' | 'dropped'
+  /** A client waits for this item, or has it. */
+  isWanted: boolean
+  /** Counted in the ready-and-inflight number of its list. */
+  isAhead: boolean
+  extent: Extent | undefined
+}
+
+/** One message to one storage node: the missed sample, if any, first. */
+export interface SampleRequest {
+  readonly node: number
+  readonly slots: readonly Slot[]
+  readonly isMiss: boolean
+}
+
+/** What a client's item turned out to be. `blocked`: a miss without room; ask again after a release. */
+export interface Want {
+  readonly slot: Slot
+  readonly outcome: 'hit' | 'kept' | 'miss' | 'blocked'
+  readonly request?: SampleRequest
+}
+
+/** A sample to carry from one extent to another before the first is given up. */
+export interface CarryCopy {
+  readonly from: Extent
+  readonly to: Extent
+  readonly slot: Slot
+}

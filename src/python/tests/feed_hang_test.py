@@ -1,0 +1,130 @@
+"""Whatever a trainer does, its feed ends the wait: with data, or with an error that has a name."""
+
+import contextlib
+import itertools
+import os
+import signal
+import time
+
+import pytest
+import torch
+
+import dsc
+from dsc.feed.order import epoch_order
+from feed_support import COUNT, dataset  # noqa: F401 (a fixture)
+
+BATCH = 8
+STEPS = COUNT // BATCH
+
+
+def expected(epoch, count=STEPS * BATCH):
+    return epoch_order(COUNT, 7, epoch)[:count]
+
+
+def make_feed(dataset, **options):
+    return dsc.FeedDataset(dataset, **{"batch_size": BATCH, "seed": 7, "transform": lambda sample: sample.id, **options})
+
+
+def ids_of(batches):
+    return torch.cat(list(batches)).tolist()
+
+
+@contextlib.contextmanager
+def within(seconds):
+    """Fails, instead of hanging, when the block takes longer."""
+
+    def give_up(*_):
+        raise AssertionError(f"still waiting after {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def metrics_of(feed):
+    client = feed._connect()
+    try:
+        lines = client.status().splitlines()
+    finally:
+        client.close()
+    return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1]) for line in lines if not line.startswith("#")}
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_iterating_again_in_the_middle_of_a_pass_ends_it_and_begins_the_next_epoch(dataset, num_workers):
+    loader = dsc.FeedLoader(make_feed(dataset), num_workers=num_workers)
+    with within(30):
+        first = iter(loader)
+        next(first)
+        assert ids_of(loader) == expected(1)
+        with pytest.raises(dsc.FeedError):
+            list(first)
+
+
+def test_a_second_loader_of_the_rank_ends_the_first_by_name(dataset):
+    first = iter(dsc.FeedLoader(make_feed(dataset)))
+    with within(30):
+        next(first)
+        assert ids_of(dsc.FeedLoader(make_feed(dataset))) == expected(0)
+        with pytest.raises(dsc.FeedError, match="another loader of this rank"):
+            list(first)
+
+
+def test_a_fork_after_use_gets_a_connection_of_its_own_and_leaves_the_parents_alone(dataset):
+    feed = make_feed(dataset)
+    loader = dsc.FeedLoader(feed)
+    batches = iter(loader)
+    received = [next(batches).tolist()]
+    read_end, write_end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            samples = dsc.MapDataset(feed, transform=lambda sample: sample.id)
+            os.write(write_end, repr(samples.__getitems__([3, 5])).encode())
+        finally:
+            os._exit(0)
+    os.close(write_end)
+    with within(30):
+        assert os.read(read_end, 100) == b"[3, 5]"
+        os.waitpid(child, 0)
+        received += [batch.tolist() for batch in batches]
+    assert list(itertools.chain(*received)) == expected(0)
+
+
+def test_a_rank_that_stops_reading_keeps_nobody_else_waiting(dataset):
+    """Its batches stay where they are; the other rank reads epoch after epoch in the memory that is left."""
+    stopped = dsc.FeedLoader(make_feed(dataset, rank=0, world=2, batch_size=4, memory="128KiB"))
+    next(iter(stopped))
+    other = dsc.FeedLoader(make_feed(dataset, rank=1, world=2, batch_size=4, memory="128KiB"))
+    with within(60):
+        for epoch in range(4):
+            whole = expected(epoch)
+            own = list(itertools.chain(*(whole[at + 4 : at + 8] for at in range(0, len(whole), 8))))
+            assert ids_of(other) == own
+
+
+def test_a_killed_worker_is_reported_and_what_it_held_is_free_again(dataset):
+    feed = make_feed(dataset)
+    loader = torch.utils.data.DataLoader(feed, batch_size=None, num_workers=2)
+    with within(60):
+        batches = iter(loader)
+        next(batches)
+        os.kill(batches._workers[0].pid, signal.SIGKILL)
+        with pytest.raises(RuntimeError, match="exited unexpectedly"):
+            list(batches)
+        del batches
+        deadline = time.monotonic() + 20
+        while (metrics := metrics_of(feed))["dsc_feed_arena_leased_bytes"] > 0 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert metrics["dsc_feed_arena_leased_bytes"] == 0
+        assert metrics['dsc_feed_clients{rank="0"}'] == 1  # the connection that asks
+        assert ids_of(dsc.FeedLoader(make_feed(dataset))) == expected(0)
+
+
+def test_a_feed_larger_than_its_memory_file_system_is_refused_by_size(dataset):
+    with within(30), pytest.raises(dsc.FeedError, match=r"has \d+ bytes free, but the feed is to use"):
+        next(iter(make_feed(dataset, memory="900TiB")))

@@ -1,0 +1,105 @@
+import { closeSync, openSync, readSync } from 'node:fs'
+import { connect } from 'node:net'
+import { createFrameReader, type Frame, formatFrame, formatJsonFrame, MESSAGE } from '../feed/session/wire.js'
+
+/** Who a test's client says it is, as in HELLO. */
+export interface TestClientHello {
+  readonly rank?: number
+  readonly world?: number
+  readonly replicate?: number
+  readonly batch: number
+  readonly last?: string
+  readonly worker?: number
+  readonly workers?: number
+  readonly depth?: number
+  readonly [name: string]: unknown
+}
+
+export interface ReceivedBatch {
+  readonly epoch: number
+  readonly step: number
+  readonly ids: readonly number[]
+  readonly isPadded: readonly boolean[]
+  readonly data: readonly Buffer[]
+}
+
+/** A client of a feed that copies each batch out of the arena before it gives it back. */
+export interface TestFeedClient {
+  readonly welcome: Readonly<Record<string, unknown>>
+  /** The batches that this client gets from `epoch` and `step` on, until the end of the epoch. */
+  read(start: { epoch?: number; step?: number; run?: string }): AsyncGenerator<ReceivedBatch>
+  close(): void
+}
+
+/** Connects to the feed at `socketPath`. Rejects, and `read` throws, with the text of the feed's ERROR. */
+export async function openTestFeedClient(
+  socketPath: string,
+  hello: TestClientHello,
+): Promise<TestFeedClient> {
+  const socket = connect(socketPath)
+  const readFrames = createFrameReader()
+  const frames: Frame[] = []
+  let isEnded = false
+  let wake = () => {}
+  socket.on('data', (chunk) => {
+    frames.push(...readFrames(chunk))
+    wake()
+  })
+  socket.on('error', () => {})
+  socket.on('close', () => {
+    isEnded = true
+    wake()
+  })
+  const receive = async (): Promise<Frame> => {
+    while (frames.length === 0) {
+      if (isEnded) throw new Error(`the feed on ${socketPath} hung up`)
+      await new Promise<void>((resolve) => {
+        wake = resolve
+      })
+    }
+    const frame = frames.shift()!
+    if (frame.type === MESSAGE.error) throw new Error(frame.payload.toString())
+    return frame
+  }
+  const sendNumber = (type: number, value: number) => {
+    const payload = Buffer.alloc(4)
+    payload.writeUInt32LE(value)
+    socket.write(formatFrame(type, payload))
+  }
+  socket.write(formatJsonFrame(MESSAGE.hello, { proto: 1, pid: process.pid, ...hello }))
+  const welcome = JSON.parse((await receive()).payload.toString()) as { arena: { path: string } }
+  const arena = openSync(welcome.arena.path, 'r')
+  return {
+    welcome,
+    async *read(start) {
+      socket.write(formatJsonFrame(MESSAGE.start, start))
+      while ((await receive()).type !== MESSAGE.started) {}
+      sendNumber(MESSAGE.next, hello.depth ?? 2)
+      for (;;) {
+        const { type, payload } = await receive()
+        if (type === MESSAGE.epochEnd) return
+        const [seq, epoch, step, count] = [0, 4, 8, 12].map((at) => payload.readUInt32LE(at)) as [
+          number,
+          number,
+          number,
+          number,
+        ]
+        const at = (i: number) => Number(payload.readBigUInt64LE(16 + 8 * i))
+        const data = Array.from({ length: count }, (_, i) => {
+          const bytes = Buffer.alloc(payload.readUInt32LE(16 + 8 * count + 4 * i))
+          readSync(arena, bytes, 0, bytes.length, at(i))
+          return bytes
+        })
+        sendNumber(MESSAGE.release, seq)
+        sendNumber(MESSAGE.next, 1)
+        const ids = Array.from({ length: count }, (_, i) => payload.readUInt32LE(16 + 12 * count + 4 * i))
+        const isPadded = Array.from({ length: count }, (_, i) => payload[16 + 16 * count + i] === 1)
+        yield { epoch, step, ids, isPadded, data }
+      }
+    },
+    close() {
+      closeSync(arena)
+      socket.destroy()
+    },
+  }
+}
