@@ -40,6 +40,8 @@ export async function listIntoManifest(options: {
   readonly dataset: Dataset
   readonly copyDirectory: string
   readonly onProgress?: (progress: { readonly objects: number }) => void
+  /** Most requests at once just now, 1 or more. Absent = as many as the source likes. */
+  readonly requestLimit?: (() => number) | undefined
   readonly signal?: AbortSignal
 }): Promise<Listing> {
   const { copyDirectory, dataset } = options
@@ -88,7 +90,7 @@ async function insertObjects(
   db: Database.Database,
   options: Parameters<typeof listIntoManifest>[0],
 ): Promise<Counts> {
-  const { source, dataset, signal, onProgress } = options
+  const { source, dataset, signal, onProgress, requestLimit } = options
   const isWanted = createKeyMatcher(dataset)
   const insert = db.prepare(
     'INSERT INTO object (key, size_bytes, etag, version_id, checksum_algorithm, checksum_value, modified_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?)',
@@ -110,7 +112,10 @@ async function insertObjects(
   const counts: Counts = { files: 0, contentBytes: 0, skippedFolderMarkers: 0, filteredObjects: 0 }
   const refused: string[] = []
   let refusedCount = 0
-  for await (const page of source.list(signal ? { signal } : {})) {
+  for await (const page of source.list({
+    ...(signal && { signal }),
+    ...(requestLimit && { requestLimit }),
+  })) {
     throwIfStopped(signal)
     const taken: ListedObject[] = []
     for (const object of page) {
