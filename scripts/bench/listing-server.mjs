@@ -12,7 +12,8 @@ const pad = (number, width) => String(number).padStart(width, '0')
 /** Key by index, ascending. */
 const BUCKETS = {
   flat: (index) => `sample-${pad(index, 8)}.jpg`,
-  folders: (index) => `part-${pad(Math.floor(index / FILES_PER_FOLDER), 4)}/img-${pad(index % FILES_PER_FOLDER, 5)}.jpg`,
+  folders: (index) =>
+    `part-${pad(Math.floor(index / FILES_PER_FOLDER), 4)}/img-${pad(index % FILES_PER_FOLDER, 5)}.jpg`,
 }
 
 const server = createServer(async (request, response) => {
@@ -38,7 +39,10 @@ function list(keyAt, query) {
   const isUrlEncoded = query.get('encoding-type') === 'url'
   const encode = (text) => (isUrlEncoded ? encodeURIComponent(text) : text)
   const end = findFirst(keyAt, (key) => key > prefix && !key.startsWith(prefix))
-  let index = Math.max(findFirst(keyAt, (key) => key >= prefix), findFirst(keyAt, (key) => key > after))
+  let index = Math.max(
+    findFirst(keyAt, (key) => key >= prefix),
+    findFirst(keyAt, (key) => key > after),
+  )
   const parts = []
   let last = after
   for (; index < end && parts.length < most; ) {
@@ -61,7 +65,9 @@ function list(keyAt, query) {
   // A folder as token stands for all that is in it.
   const next = delimiter !== '' && last.endsWith(delimiter) ? `${last}\u{10ffff}` : last
   return `<?xml version="1.0" encoding="UTF-8"?>\n<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>bucket</Name><Prefix>${encode(prefix)}</Prefix>${
-    isTruncated ? `<NextContinuationToken>${Buffer.from(next).toString('base64url')}</NextContinuationToken>` : ''
+    isTruncated
+      ? `<NextContinuationToken>${Buffer.from(next).toString('base64url')}</NextContinuationToken>`
+      : ''
   }<KeyCount>${parts.length}</KeyCount><MaxKeys>${most}</MaxKeys>${delimiter === '' ? '' : `<Delimiter>${encode(delimiter)}</Delimiter>`}${
     isUrlEncoded ? '<EncodingType>url</EncodingType>' : ''
   }<IsTruncated>${isTruncated}</IsTruncated>${parts.join('')}</ListBucketResult>`

@@ -89,7 +89,13 @@ export class KeyRange {
 
   #checkBorder(): void {
     const above = this.#above
-    if (!this.isDone || above === undefined || !above.#hasStarted || this.#beyond === above.#first) return
+    if (!this.isDone || above === undefined || !above.#hasStarted) return
+    if (this.#beyond === above.#first) {
+      // Nothing more is asked of the two together; a key kept here would keep its whole page in memory.
+      this.#above = undefined
+      above.#below = undefined
+      return
+    }
     const [seen, found] = [this.#beyond, above.#first].map((key) => JSON.stringify(key) ?? 'the end')
     throw new ListingDisorder(`${JSON.stringify(this.end)} is followed by ${seen} and by ${found}`)
   }

@@ -56,6 +56,7 @@ export function parseListing(text: string, prefix: string): ListingPage | undefi
 function readEtag(entry: string): string | null {
   const raw = readElement(entry, 'ETag')
   if (raw === undefined) return null
+  if (raw.startsWith('&quot;') && raw.endsWith('&quot;')) return raw.slice(6, -6)
   return decodeEntities(raw).replace(/^"|"$/g, '')
 }
 
