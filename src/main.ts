@@ -95,7 +95,7 @@ async function openCache(config: Config, record: RecordStore): Promise<Cache> {
   const { root, policy } = config.cache
   const { openCacheRoot } = await import('./stage/open-cache-root.js')
   await openCacheRoot(root, { hasCopies: () => hasReadyCopies(record, config.node) })
-  const { concurrency, stallTimeoutMs, bandwidthBytesPerSecond } = config.stage
+  const { concurrency, stallTimeoutMs, maxRequests, bandwidthBytesPerSecond } = config.stage
   return {
     record,
     node: config.node,
@@ -111,9 +111,10 @@ async function openCache(config: Config, record: RecordStore): Promise<Cache> {
     transfer: {
       stallTimeoutMs,
       ...(concurrency === undefined ? {} : { concurrency }),
-      ...(bandwidthBytesPerSecond === undefined
-        ? {}
-        : { bandwidthLimitBytesPerSecond: bandwidthBytesPerSecond }),
+    },
+    nodeBudget: {
+      ...(maxRequests === undefined ? {} : { maxRequests }),
+      ...(bandwidthBytesPerSecond === undefined ? {} : { bandwidthBytesPerSecond }),
     },
   }
 }

@@ -5,6 +5,7 @@ import { isAgentAlive } from '../model/node.js'
 import type { RecordStore } from '../records/record-store.js'
 import type { PrepareProgress } from '../stage/prepare-dataset.js'
 import { type AgentAccess, prepareOnNode, type RemotelyPrepared } from './agent-client.js'
+import type { PrepareCall } from './prepare-route.js'
 
 /** How preparing ended on one node. */
 export type NodeOutcome =
@@ -23,18 +24,24 @@ export async function prepareOnNodes(options: {
   readonly dataset: Dataset
   readonly lease: LeaseRequest
   readonly isRefresh: boolean
+  /** Stands above each node's own limit. */
+  readonly bandwidthBytesPerSecond?: number
   readonly access: AgentAccess
   readonly onProgress: (node: string, progress: PrepareProgress) => void
   readonly signal: AbortSignal
 }): Promise<readonly NodeOutcome[]> {
   const urls = await findAgents(options.record, options.nodes)
-  const sharedWith = [...urls.keys()]
+  const { dataset, lease, isRefresh, bandwidthBytesPerSecond } = options
+  const call: PrepareCall = {
+    ...{ dataset, lease, isRefresh, sharedWith: [...urls.keys()] },
+    ...(bandwidthBytesPerSecond === undefined ? {} : { bandwidthBytesPerSecond }),
+  }
   return Promise.all(
     [...urls].map(async ([node, url]): Promise<NodeOutcome> => {
       try {
         const prepared = await prepareOnNode({
           ...{ node, url, access: options.access, signal: options.signal },
-          call: { dataset: options.dataset, lease: options.lease, isRefresh: options.isRefresh, sharedWith },
+          call,
           onProgress: (progress) => options.onProgress(node, progress),
         })
         return { node, outcome: 'ready', prepared }

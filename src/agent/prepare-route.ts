@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { DscError, isDscError } from '../failure/dsc-error.js'
+import { parseByteRate } from '../model/byte-rate.js'
 import type { Copy } from '../model/copy.js'
 import { type Dataset, parseDatasetName, parseSourceUrl } from '../model/dataset.js'
 import type { LeaseRequest } from '../model/lease.js'
@@ -14,6 +15,8 @@ export interface PrepareCall {
   readonly isRefresh: boolean
   /** All nodes that are asked at this time. */
   readonly sharedWith: readonly string[]
+  /** Stands above this node's own limit. */
+  readonly bandwidthBytesPerSecond?: number
 }
 
 /** One line of the answer; the last one is `prepared` or `error`. */
@@ -49,7 +52,7 @@ export async function answerPrepare(
   const pulse = setInterval(() => response.write('\n'), 2000)
   try {
     const prepared = await prepareDataset(
-      cache,
+      limitBandwidth(cache, call.bandwidthBytesPerSecond),
       { ...call, mayWait: true },
       {
         signal: AbortSignal.any([hungUp.signal, stopping]),
@@ -69,6 +72,11 @@ export async function answerPrepare(
     clearInterval(pulse)
     response.end()
   }
+}
+
+function limitBandwidth(cache: Cache, bandwidthBytesPerSecond: number | undefined): Cache {
+  if (bandwidthBytesPerSecond === undefined) return cache
+  return { ...cache, nodeBudget: { ...cache.nodeBudget, bandwidthBytesPerSecond } }
 }
 
 async function readBody(request: IncomingMessage): Promise<unknown> {
@@ -95,16 +103,18 @@ function parseCall(raw: unknown): PrepareCall {
     parseSourceUrl(String(call.dataset.source))
     if (typeof call.lease?.task !== 'string' || typeof call.lease.holder?.kind !== 'string')
       throw new RangeError('expected a lease')
+    if (call.bandwidthBytesPerSecond !== undefined) parseByteRate(call.bandwidthBytesPerSecond)
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
     throw new DscError('USAGE', error.message, { cause: error })
   }
-  const { dataset, lease } = call as PrepareCall
+  const { dataset, lease, bandwidthBytesPerSecond } = call as PrepareCall
   const { include = [], exclude = [] } = dataset
   return {
     dataset: { ...dataset, include, exclude },
     lease: { task: lease.task, holder: lease.holder, expiresAtMs: lease.expiresAtMs ?? null },
     isRefresh: call.isRefresh === true,
     sharedWith: Array.isArray(call.sharedWith) ? call.sharedWith.map(String) : [],
+    ...(bandwidthBytesPerSecond === undefined ? {} : { bandwidthBytesPerSecond }),
   }
 }

@@ -12,7 +12,12 @@ export async function prepareManyNodes(
   context: CliContext,
   dataset: Dataset,
   lease: LeaseRequest,
-  options: { readonly nodes: readonly string[] | undefined; readonly isRefresh: boolean },
+  options: {
+    readonly nodes: readonly string[] | undefined
+    readonly isRefresh: boolean
+    /** Stands above each node's own limit. */
+    readonly bandwidthBytesPerSecond?: number
+  },
 ): Promise<void> {
   const { prepareOnNodes } = await import('../agent/prepare-on-nodes.js')
   const { readAgentAccess } = await import('../agent/agent-access.js')

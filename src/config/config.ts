@@ -38,7 +38,9 @@ export interface Config {
     readonly concurrency?: number
     /** A part that brings no bytes for so long is asked for again, milliseconds. */
     readonly stallTimeoutMs: number
-    /** Most that one download takes, bytes per second; absent = no limit. */
+    /** Most requests in flight on this node, over all its stagings, 1–1,000,000; absent = no limit. */
+    readonly maxRequests?: number
+    /** Most that this node takes over all its stagings, bytes per second; absent = no limit. */
     readonly bandwidthBytesPerSecond?: number
   }
   /** Origin of each value by its dotted key in the file (`cache.minFree`, `datasets.flowers.source`). */

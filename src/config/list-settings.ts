@@ -41,6 +41,7 @@ export function listSettings(config: Config): ListedSetting[] {
     row('agent.tokenFile', agent.tokenFile, agent.tokenFile ?? 'none'),
     row('stage.concurrency', stage.concurrency, String(stage.concurrency ?? 'by CPU count')),
     row('stage.stallTimeout', stage.stallTimeoutMs, formatDuration(stage.stallTimeoutMs)),
+    row('stage.maxRequests', stage.maxRequests, String(stage.maxRequests ?? 'no limit')),
     bytes('stage.bandwidthLimit', stage.bandwidthBytesPerSecond, 'no limit', '/s'),
     ...config.datasets.flatMap(({ name, ...dataset }) =>
       Object.entries(dataset)

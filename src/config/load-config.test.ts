@@ -79,7 +79,7 @@ datasets:
   local:
     source: ./photos
 agent: { listen: 127.0.0.1:7171, tokenFile: ~/token }
-stage: { stallTimeout: 1m, bandwidthLimit: 10MB }
+stage: { stallTimeout: 1m, maxRequests: 96, bandwidthLimit: 80Mbit/s }
 `)
   const config = await loadConfig(options)
   assert.equal(config.record.kind === 'sqlite' && config.record.path, '/var/lib/dsc/record.db')
@@ -103,7 +103,7 @@ stage: { stallTimeout: 1m, bandwidthLimit: 10MB }
     listen: { host: '127.0.0.1', port: 7171 },
     tokenFile: join(options.homeDirectory, 'token'),
   })
-  assert.deepEqual(config.stage, { stallTimeoutMs: 60_000, bandwidthBytesPerSecond: 10e6 })
+  assert.deepEqual(config.stage, { stallTimeoutMs: 60_000, maxRequests: 96, bandwidthBytesPerSecond: 10e6 })
   assert.equal(formatOrigin(config.origins['cache.minFree']!), `${file}:7`)
   assert.equal(formatOrigin(config.origins['datasets.flowers.endpoint']!), `${file}:11`)
   assert.equal(formatOrigin(config.origins['stage.concurrency']!), 'default')

@@ -12,6 +12,8 @@ export interface Overrides {
   readonly record?: string
   readonly node?: string
   readonly cacheRoot?: string
+  /** Stands above `stage.bandwidthLimit`, bytes per second. */
+  readonly bandwidthBytesPerSecond?: number
 }
 
 interface Surroundings extends ParsedSettings {
@@ -67,7 +69,10 @@ export function resolveSettings(from: Surroundings): Config {
   const record = choose('record', settings.record)
   for (const key of POLICY_KEYS) noteOrigin(`cache.${key}`)
   for (const key of AGENT_KEYS) noteOrigin(key)
-  for (const key of ['stage.concurrency', 'stage.stallTimeout', 'stage.bandwidthLimit']) noteOrigin(key)
+  for (const key of STAGE_KEYS) noteOrigin(key)
+  const { bandwidthBytesPerSecond = settings.stage?.bandwidthLimit } = from.overrides
+  if (from.overrides.bandwidthBytesPerSecond !== undefined)
+    origins['stage.bandwidthLimit'] = { kind: 'flag', flag: '--bandwidth-limit' }
   for (const key of Object.keys(lines)) if (/^datasets\.[^.]/.test(key)) noteOrigin(key)
 
   const base = { folder: from.folder, homeDirectory: from.homeDirectory }
@@ -99,7 +104,8 @@ export function resolveSettings(from: Surroundings): Config {
     stage: {
       ...(stage?.concurrency !== undefined && { concurrency: stage.concurrency }),
       stallTimeoutMs: stage?.stallTimeout ?? DEFAULT_STALL_TIMEOUT_MS,
-      ...(stage?.bandwidthLimit !== undefined && { bandwidthBytesPerSecond: stage.bandwidthLimit }),
+      ...(stage?.maxRequests !== undefined && { maxRequests: stage.maxRequests }),
+      ...(bandwidthBytesPerSecond !== undefined && { bandwidthBytesPerSecond }),
     },
     origins,
   })
@@ -112,6 +118,8 @@ const AGENT_KEYS = [
   'agent.tls',
   'agent.forgetNodesAfter',
 ]
+
+const STAGE_KEYS = ['stage.concurrency', 'stage.stallTimeout', 'stage.maxRequests', 'stage.bandwidthLimit']
 
 const POLICY_KEYS = ['maxDatasets', 'maxPercent', 'minFree', 'lowWaterPercent'] as const
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { isDscError } from '../failure/dsc-error.js'
+import { BYTE_RATE_PATTERN, parseByteRate } from '../model/byte-rate.js'
 import { BYTE_SIZE_PATTERN, parseByteSize } from '../model/byte-size.js'
 import { parseDatasetName, parseSourceUrl } from '../model/dataset.js'
 import { DURATION_PATTERN, parseDuration } from '../model/duration.js'
@@ -34,6 +35,11 @@ const size = { error: 'a byte size such as 50GiB, 10GB or 4096' }
 const byteSize = z
   .union([z.int(size).min(0, size), z.string(size).regex(new RegExp(BYTE_SIZE_PATTERN), size)], size)
   .transform(parsedWith(parseByteSize))
+
+const rate = { error: 'a rate such as 200MiB/s, 500MB or 1Gbit/s' }
+const byteRate = z
+  .union([z.int(rate).min(1, rate), z.string(rate).regex(new RegExp(BYTE_RATE_PATTERN), rate)], rate)
+  .transform(parsedWith(parseByteRate))
 
 const span = { error: 'a duration such as 90s, 24h or 1h30m' }
 const duration = z.string(span).regex(new RegExp(DURATION_PATTERN), span).transform(parsedWith(parseDuration))
@@ -153,8 +159,15 @@ const stage = z.strictObject({
   stallTimeout: duration
     .describe('A part that brings no bytes for so long is asked for again (30s). Default: 30s.')
     .optional(),
-  bandwidthLimit: byteSize
-    .describe('Most that one download takes, bytes per second (500MB). Default: no limit.')
+  maxRequests: integer(1, 1_000_000)
+    .describe(
+      'Most requests in flight on this node, shared by everything that is being staged on it. Default: no limit.',
+    )
+    .optional(),
+  bandwidthLimit: byteRate
+    .describe(
+      'Most that this node takes, shared by everything that is being staged on it (500MB/s, 4Gbit/s). Default: no limit.',
+    )
     .optional(),
 })
 

@@ -151,6 +151,7 @@ async function selectLeaseRows(
     ['copies.dataset = ?', filter.dataset],
     ['copies.node = ?', filter.node],
     ['leases.copy_id = ?', filter.copyId],
+    ['leases.purpose = ?', filter.purpose],
     ['leases.task = ?', filter.task],
     ['leases.lease_id = ?', filter.leaseId],
   ]

@@ -1,7 +1,7 @@
 import type { FailureCode } from '../failure/dsc-error.js'
 import type { Copy, CopyLock, CopyOrigin, CopyState, CopyUse } from '../model/copy.js'
 import type { Dataset } from '../model/dataset.js'
-import type { Lease, LeaseHolder, LeaseRequest } from '../model/lease.js'
+import type { Lease, LeaseHolder, LeasePurpose, LeaseRequest } from '../model/lease.js'
 import type { NodeEntry } from '../model/node.js'
 import type { RecordEvent, RecordEventKind } from '../model/record-event.js'
 import type { Admission } from '../policy/plan-admission.js'
@@ -146,6 +146,7 @@ export interface CopyFilter {
 }
 
 export interface LeaseFilter {
+  readonly purpose?: LeasePurpose
   readonly dataset?: string
   readonly node?: string
   readonly copyId?: string

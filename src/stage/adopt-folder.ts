@@ -39,7 +39,7 @@ export async function adoptFolder(cache: Cache, request: AdoptRequest): Promise<
   }
   const local: Dataset = { name: request.name, source: `${pathToFileURL(folder)}/`, include: [], exclude: [] }
   const turn = await reserve(cache, request.source ?? local)
-  const kept = keepStageLease(cache, turn, request.signal)
+  const kept = keepStageLease(cache, turn, { signal: request.signal })
   try {
     return await adopt(
       cache,

@@ -18,11 +18,19 @@ export interface Cache {
   /** Job ids that Slurm still knows, or undefined when that cannot be found out: then nothing is concluded. */
   readonly listSlurmJobs: () => Promise<ReadonlySet<string> | undefined>
   readonly transfer: TransferSettings
+  /** What all stagings of the node may take together; absent = no limit. */
+  readonly nodeBudget?: NodeBudget
 }
 
 /** How a download behaves; a missing value means the default of `download-files`. */
 export interface TransferSettings {
   readonly concurrency?: number
   readonly stallTimeoutMs?: number
-  readonly bandwidthLimitBytesPerSecond?: number
+}
+
+/** Limits of a whole node, which its stagings share equally, whatever process they run in. */
+export interface NodeBudget {
+  /** Requests in flight. */
+  readonly maxRequests?: number
+  readonly bandwidthBytesPerSecond?: number
 }

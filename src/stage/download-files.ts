@@ -44,8 +44,10 @@ export interface DownloadOptions {
   readonly stallTimeoutMs?: number | undefined
   /** Requests at once, 1 to 256. Default 64. */
   readonly concurrency?: number | undefined
-  /** Bytes per second over all requests; absent = as fast as it goes. */
-  readonly bandwidthLimitBytesPerSecond?: number | undefined
+  /** Most requests at once just now, 1 or more; asked whenever one may start. Absent = `concurrency`. */
+  readonly requestLimit?: (() => number) | undefined
+  /** Most bytes per second over all requests just now; asked with every chunk. Absent = as fast as it goes. */
+  readonly bandwidthLimit?: (() => number) | undefined
   readonly onProgress?: ((progress: DownloadProgress) => void) | undefined
   /** Names the boot, for tests; default: the system's. */
   readonly bootId?: string | undefined
@@ -135,7 +137,7 @@ async function fetchPending(db: ReturnType<typeof openManifest>, options: Downlo
   }
   try {
     await runBounded({
-      concurrency,
+      concurrency: () => Math.min(concurrency, options.requestLimit?.() ?? concurrency),
       next: () => {
         throwIfStopped(options.signal)
         const part = download.nextPart()

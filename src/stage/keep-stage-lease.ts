@@ -17,11 +17,11 @@ export interface KeptStageLease {
   readonly stop: () => Promise<void>
 }
 
-/** Renews the stager's lease every second, with its progress, until stopped. */
+/** Renews the stager's lease every second, with its progress, until stopped; `onRenewed` follows each renewal. */
 export function keepStageLease(
   cache: Cache,
   turn: { readonly copy: Copy; readonly stageLeaseId: string },
-  signal: AbortSignal,
+  options: { readonly signal: AbortSignal; readonly onRenewed?: () => Promise<void> },
 ): KeptStageLease {
   const lost = new AbortController()
   let writtenBytes = turn.copy.writtenBytes
@@ -34,7 +34,8 @@ export function keepStageLease(
         { copyId: copy.copyId, stageLeaseId, writtenBytes, expiresAtMs: nowMs + STAGE_LEASE_MS },
         nowMs,
       )
-      if (!isKept) lost.abort('the stage lease was lost')
+      if (isKept) await options.onRenewed?.()
+      else lost.abort('the stage lease was lost')
     } catch {
       // A record that cannot be reached now may be back before the lease ends; until then nobody may take over.
     }
@@ -43,7 +44,7 @@ export function keepStageLease(
     running = running.then(renew)
   }, RENEW_INTERVAL_MS)
   return {
-    signal: AbortSignal.any([signal, lost.signal]),
+    signal: AbortSignal.any([options.signal, lost.signal]),
     report: (bytes) => {
       writtenBytes = bytes
     },

@@ -6,6 +6,7 @@ import type { Dataset } from '../model/dataset.js'
 import { openMemorySource } from '../testing/memory-source.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
 import { listIntoManifest } from './list-into-manifest.js'
+import { type ListedObject, ListingDisorder, type Source } from './source.js'
 
 const dataset: Dataset = { name: 'd', source: 's3://bucket/', include: [], exclude: [] }
 
@@ -112,4 +113,36 @@ test('a listing that broke off is thrown away', async (context) => {
   await assert.rejects(broken, { code: 'INTERRUPTED' })
   assert.ok(existsSync(join(copyDirectory, 'manifest.db')))
   assert.equal((await listIntoManifest({ source, dataset, copyDirectory })).files, 2500)
+})
+
+test('a listing that turns out to be out of order is thrown away and made again, page by page', async (context) => {
+  const { source } = await list(context, { a: '1', b: '2' })
+  const asked: (boolean | undefined)[] = []
+  const disordered: Source = {
+    ...source,
+    async *list(options) {
+      asked.push(options.isSequential)
+      for await (const page of source.list({})) yield page
+      if (!options.isSequential) throw new ListingDisorder('b came after c')
+    },
+  }
+  const copyDirectory = join(await temporaryDirectory(context as never), 'copy')
+  const listing = await listIntoManifest({ source: disordered, dataset, copyDirectory })
+  assert.equal(listing.files, 2)
+  assert.deepEqual(asked, [undefined, true])
+})
+
+test('the version does not depend on the order in which objects are listed', async (context) => {
+  const { work, source } = await list(context, { 'a/1': '1', b: '2', 'é/日': '3', '😀': '4', '\uffff': '5' })
+  const backwards: Source = {
+    ...source,
+    async *list() {
+      const objects: ListedObject[] = []
+      for await (const page of source.list({})) objects.push(...page)
+      for (const object of objects.reverse()) yield [object]
+    },
+  }
+  const copyDirectory = join(await temporaryDirectory(context as never), 'copy')
+  const listing = await listIntoManifest({ source: backwards, dataset, copyDirectory })
+  assert.equal(listing.version, (await work).version)
 })

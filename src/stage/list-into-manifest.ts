@@ -8,7 +8,7 @@ import { createManifest, hasUsableManifest, openManifest, readSetting, writeSett
 import { createKeyMatcher } from './match-keys.js'
 import { keyToPath } from './plan/key-to-path.js'
 import { throwIfStopped } from './retry.js'
-import type { ListedObject, Source } from './source.js'
+import { type ListedObject, ListingDisorder, type Source } from './source.js'
 import { setAside } from './stale-staging.js'
 import { summarizeManifest } from './summarize-manifest.js'
 
@@ -40,6 +40,8 @@ export async function listIntoManifest(options: {
   readonly dataset: Dataset
   readonly copyDirectory: string
   readonly onProgress?: (progress: { readonly objects: number }) => void
+  /** Most requests at once just now, 1 or more. Absent = as many as the source likes. */
+  readonly requestLimit?: (() => number) | undefined
   readonly signal?: AbortSignal
 }): Promise<Listing> {
   const { copyDirectory, dataset } = options
@@ -88,6 +90,22 @@ async function insertObjects(
   db: Database.Database,
   options: Parameters<typeof listIntoManifest>[0],
 ): Promise<Counts> {
+  const { source, signal, requestLimit } = options
+  const listOptions = { ...(signal && { signal }), ...(requestLimit && { requestLimit }) }
+  try {
+    return await insertPages(db, options, source.list(listOptions))
+  } catch (error) {
+    if (!(error instanceof ListingDisorder)) throw error
+    db.exec('DELETE FROM object')
+    return insertPages(db, options, source.list({ ...listOptions, isSequential: true }))
+  }
+}
+
+async function insertPages(
+  db: Database.Database,
+  options: Parameters<typeof listIntoManifest>[0],
+  pages: AsyncIterable<readonly ListedObject[]>,
+): Promise<Counts> {
   const { source, dataset, signal, onProgress } = options
   const isWanted = createKeyMatcher(dataset)
   const insert = db.prepare(
@@ -110,7 +128,7 @@ async function insertObjects(
   const counts: Counts = { files: 0, contentBytes: 0, skippedFolderMarkers: 0, filteredObjects: 0 }
   const refused: string[] = []
   let refusedCount = 0
-  for await (const page of source.list(signal ? { signal } : {})) {
+  for await (const page of pages) {
     throwIfStopped(signal)
     const taken: ListedObject[] = []
     for (const object of page) {

@@ -44,7 +44,7 @@ interface ObjectDownloadOptions {
   readonly stallTimeoutMs: number
   readonly signal: AbortSignal
   readonly onChange: () => void
-  readonly bandwidthLimitBytesPerSecond?: number | undefined
+  readonly bandwidthLimit?: (() => number) | undefined
 }
 
 const MAX_MISMATCHES = 2
@@ -189,7 +189,7 @@ export class ObjectDownload {
       readonly onBytes: (bytes: number) => number
     }) => Promise<Value>,
   ): Promise<Value> {
-    const { stallTimeoutMs, signal, onChange, bandwidthLimitBytesPerSecond } = this.#options
+    const { stallTimeoutMs, signal, onChange, bandwidthLimit } = this.#options
     return withRetries(
       async () => {
         let receivedBytes = 0
@@ -197,10 +197,10 @@ export class ObjectDownload {
           receivedBytes += bytes
           this.presentBytes += bytes
           onChange()
-          return bandwidthLimitBytesPerSecond === undefined
+          return bandwidthLimit === undefined
             ? 0
             : takeBandwidth(this.#bandwidth, bytes, {
-                bytesPerSecond: bandwidthLimitBytesPerSecond,
+                bytesPerSecond: bandwidthLimit(),
                 nowMs: performance.now(),
               })
         }

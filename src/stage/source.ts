@@ -49,12 +49,23 @@ export interface Fetcher {
 
 export type InspectRequest = Omit<FetchRequest, 'sink' | 'onFacts' | 'offset' | 'length'>
 
+export interface ListOptions {
+  /** Most requests at once just now, 1 or more; asked whenever one may start. Absent = the source's choice. */
+  readonly requestLimit?: () => number
+  /** One page after the other, in whatever order the source keeps: never ends in ListingDisorder. */
+  readonly isSequential?: boolean
+  readonly signal?: AbortSignal
+}
+
+/** A listing in parts found that the source does not keep to the byte order of keys: what was listed is of no use. */
+export class ListingDisorder extends Error {}
+
 /** A place that datasets are read from. */
 export interface Source {
   /** For messages: no credentials, no query. */
   readonly url: string
-  /** Pages of objects, each object once, in any order. Retries inside. */
-  list(options: { readonly signal?: AbortSignal }): AsyncIterable<readonly ListedObject[]>
+  /** Pages of objects, each object once, in any order. Retries inside. May reject with ListingDisorder. */
+  list(options: ListOptions): AsyncIterable<readonly ListedObject[]>
   /** Opens a reader with up to `connections` connections (1 to 256). */
   openFetcher(options: { readonly connections: number }): Promise<Fetcher>
   close(): Promise<void>

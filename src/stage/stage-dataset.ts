@@ -15,6 +15,7 @@ import { keepStageLease } from './keep-stage-lease.js'
 import { leasePrevious } from './lease-previous.js'
 import { type Listing, listIntoManifest } from './list-into-manifest.js'
 import { measureCopy } from './measure-copy.js'
+import { type NodeShare, openNodeShare } from './node-share.js'
 import { publishCopy } from './publish-copy.js'
 import { saveNode } from './save-node.js'
 import type { Origins } from './source.js'
@@ -62,9 +63,10 @@ export async function stageDataset(
   turn: StageTurn,
   options: StageOptions,
 ): Promise<Staged> {
-  const kept = keepStageLease(cache, turn, options.signal)
+  const share = openNodeShare(cache, turn.stageLeaseId)
+  const kept = keepStageLease(cache, turn, { signal: options.signal, onRenewed: share.renew })
   try {
-    const staged = await stage(cache, dataset, turn, { ...options, signal: kept.signal }, kept.report)
+    const staged = await stage(cache, dataset, turn, { ...options, signal: kept.signal, share }, kept.report)
     await kept.stop()
     return staged
   } catch (error) {
@@ -80,11 +82,11 @@ async function stage(
   cache: Cache,
   dataset: Dataset,
   turn: StageTurn,
-  options: StageOptions,
+  options: StageOptions & { readonly share: NodeShare },
   reportWritten: (writtenBytes: number) => void,
 ): Promise<Staged> {
   const { copy } = turn
-  const { signal, onProgress } = options
+  const { signal, onProgress, share } = options
   const published = publishedDirectoryOf(cache, copy)
   if (published !== undefined && (await isPublishedOnly(copy.directory, published))) {
     return markReady(
@@ -96,6 +98,7 @@ async function stage(
     )
   }
   await saveNode(cache)
+  await share.waitForOthers(signal)
   await mkdir(copy.directory, { recursive: true })
   const { isRefresh = false, sharedWith = [] } = options
   const staging = await cache.openStagingSource?.(dataset, { isRefresh, sharedWith })
@@ -105,6 +108,7 @@ async function stage(
       source,
       dataset,
       copyDirectory: copy.directory,
+      requestLimit: share.requestLimit,
       signal,
       onProgress: ({ objects }) => onProgress?.({ step: 'listing', objects }),
     })
@@ -124,6 +128,8 @@ async function stage(
       previousCopyDirectory: previous?.directory,
       onReused: previous?.release,
       ...cache.transfer,
+      requestLimit: share.requestLimit,
+      bandwidthLimit: share.bandwidthLimit,
       signal,
       onProgress: ({ writtenBytes, doneFiles }) => {
         reportWritten(writtenBytes)

@@ -8,22 +8,32 @@ export interface CountingStore {
   /** Body bytes sent, listings not counted. */
   sentBytes(): number
   requests(): number
+  /** Most requests that were being answered at once. */
+  mostInFlight(): number
   /** Answers nothing any more: connections are refused. */
   close(): Promise<void>
 }
 
-/** Serves `objects` (key → content) under any bucket. `bytesPerSecond` slows each answer down. */
+/** Serves `objects` (key → content) under any bucket. `bytesPerSecond` slows each answer down, `delayMs` delays it. */
 export async function startCountingStore(
   objects: ReadonlyMap<string, Buffer>,
-  options: { readonly bytesPerSecond?: number } = {},
+  options: { readonly bytesPerSecond?: number; readonly delayMs?: number } = {},
 ): Promise<CountingStore> {
   let sentBytes = 0
   let requests = 0
+  let inFlight = 0
+  let mostInFlight = 0
   const etags = new Map(
     [...objects].map(([key, body]) => [key, createHash('md5').update(body).digest('hex')] as const),
   )
   const server = createServer(async (request, response) => {
     requests += 1
+    inFlight += 1
+    mostInFlight = Math.max(mostInFlight, inFlight)
+    response.once('close', () => {
+      inFlight -= 1
+    })
+    if (options.delayMs !== undefined) await sleep(options.delayMs)
     const url = new URL(request.url ?? '/', 'http://store')
     if (url.searchParams.get('list-type') === '2') {
       const prefix = url.searchParams.get('prefix') ?? ''
@@ -74,6 +84,7 @@ export async function startCountingStore(
     endpoint: `http://127.0.0.1:${port}`,
     sentBytes: () => sentBytes,
     requests: () => requests,
+    mostInFlight: () => mostInFlight,
     async close() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))

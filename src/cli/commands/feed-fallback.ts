@@ -39,7 +39,7 @@ async function openSourceReader(
   let listing: Promise<ReadonlyMap<string, ListedObject>> | undefined
   const list = async () => {
     const objects = new Map<string, ListedObject>()
-    for await (const page of source.list({ signal: context.signal }))
+    for await (const page of source.list({ isSequential: true, signal: context.signal }))
       for (const object of page) objects.set(object.key, object)
     return objects
   }

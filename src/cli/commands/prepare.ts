@@ -3,6 +3,7 @@ import type { Dataset } from '../../model/dataset.js'
 import { parseDuration } from '../../model/duration.js'
 import { identifyCaller } from '../../stage/identify-caller.js'
 import { chooseHolder } from '../../stage/plan/choose-holder.js'
+import { bandwidthLimitOption, readBandwidthLimit } from '../bandwidth-limit-option.js'
 import type { CliContext } from '../context.js'
 import { taskOption, ttlOption } from '../lease-options.js'
 import { argument } from '../parse-argument.js'
@@ -21,6 +22,7 @@ interface PrepareOptions {
   readonly remote?: true
   readonly prolog?: true
   readonly deadline?: number
+  readonly bandwidthLimit?: number
 }
 
 /** `dsc prepare`: stages a dataset unless it is ready, leases it, and prints its path. */
@@ -41,6 +43,7 @@ export function prepareCommand(context: CliContext): Command {
       'stop after this time; what is staged by then is kept',
       argument(parseDuration),
     )
+    .addOption(bandwidthLimitOption())
     .option('--prolog', 'for a Slurm prolog: exit with 0 also when staging fails')
     .addHelpText(
       'after',
@@ -54,6 +57,7 @@ export function prepareCommand(context: CliContext): Command {
 }
 
 async function prepare(context: CliContext, raw: string, options: PrepareOptions): Promise<void> {
+  await context.config(readBandwidthLimit(options))
   const dataset = await resolveDataset(context, raw)
   if (options.nodes || options.all || options.remote) {
     const isDone = await prepareElsewhere(context, dataset, options)
@@ -106,6 +110,7 @@ async function prepareElsewhere(
   await prepareManyNodes(context, dataset, lease, {
     nodes: options.all ? undefined : options.nodes,
     isRefresh,
+    ...readBandwidthLimit(options),
   })
   return true
 }

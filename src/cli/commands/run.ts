@@ -5,6 +5,7 @@ import { identifyProcess } from '../../platform/processes.js'
 import { identifyCaller } from '../../stage/identify-caller.js'
 import { chooseHolder } from '../../stage/plan/choose-holder.js'
 import { prepareDataset } from '../../stage/prepare-dataset.js'
+import { bandwidthLimitOption, readBandwidthLimit } from '../bandwidth-limit-option.js'
 import type { CliContext } from '../context.js'
 import { reportProgress } from '../describe-progress.js'
 import { taskOption } from '../lease-options.js'
@@ -14,6 +15,12 @@ import { findExecutable, spawnCommand } from '../spawn-command.js'
 /** A lease whose process cannot be seen from where cleanup runs is kept alive by being renewed. */
 const RENEW_INTERVAL_MS = 10 * 60_000
 
+interface RunOptions {
+  readonly task?: string
+  readonly refresh?: true
+  readonly bandwidthLimit?: number
+}
+
 /** `dsc run`: prepares datasets, runs a command while they are leased, releases them however it ends. */
 export function runCommand(context: CliContext): Command {
   return new Command('run')
@@ -21,12 +28,13 @@ export function runCommand(context: CliContext): Command {
     .usage('<dataset>... -- <command> [arguments...]')
     .argument('<datasets...>', 'datasets to prepare; the command follows after --')
     .addOption(taskOption())
+    .addOption(bandwidthLimitOption())
     .option('--refresh', 'look for new versions even if copies are ready')
     .addHelpText(
       'after',
       "\nThe command finds the first path in DSC_DATASET and each in DSC_DATASET_<NAME> (upper case, other\ncharacters than letters and digits become _). Its exit code is returned.\n\nExamples:\n  dsc run flowers -- python train.py\n  dsc run imagenet labels -- sh -c 'ls $DSC_DATASET_LABELS'",
     )
-    .action(async (datasets: readonly string[], options: { task?: string; refresh?: true }) => {
+    .action(async (datasets: readonly string[], options: RunOptions) => {
       const [name, ...words] = context.commandWords
       if (name === undefined) {
         throw new DscError('USAGE', 'no command: expected datasets, then --, then a command', {
@@ -36,6 +44,7 @@ export function runCommand(context: CliContext): Command {
       const executable = findExecutable(name, context.environment)
       const own = identifyProcess(process.pid)
       if (own === undefined) throw new DscError('USAGE', 'cannot read /proc: dsc run needs Linux')
+      await context.config(readBandwidthLimit(options))
       const cache = await context.openCache()
       const caller = identifyCaller({
         environment: context.environment,

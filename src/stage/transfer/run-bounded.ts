@@ -1,9 +1,9 @@
 /**
- * Runs tasks with at most `concurrency` at once until `next` has no more and none is running; a running task may
+ * Runs tasks with at most `concurrency()` at once, asked whenever one may start, until `next` has no more and none is running; a running task may
  * make `next` have more. After the first failure nothing new starts; rejects with it once all running ones ended.
  */
 export function runBounded<Task>(options: {
-  readonly concurrency: number
+  readonly concurrency: () => number
   readonly next: () => Task | undefined
   readonly run: (task: Task) => Promise<void>
   /** Called at the first failure: the place to stop what is running. */
@@ -23,7 +23,7 @@ export function runBounded<Task>(options: {
       pump()
     }
     const pump = () => {
-      while (!failure && running < concurrency) {
+      while (!failure && running < concurrency()) {
         let task: Task | undefined
         try {
           task = next()

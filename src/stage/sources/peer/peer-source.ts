@@ -51,7 +51,8 @@ export async function openPeerSource(options: PeerSourceOptions): Promise<Stagin
   return {
     url: dataset.source,
     describeOrigins: () => received,
-    async *list({ signal }) {
+    async *list(listOptions) {
+      const { signal } = listOptions
       if (!plan.isRefresh) {
         for (const peer of peers) {
           if (!(await leases.take(peer.copy.copyId))) continue
@@ -66,7 +67,7 @@ export async function openPeerSource(options: PeerSourceOptions): Promise<Stagin
         }
       }
       try {
-        yield* (await openOrigin()).list(signal ? { signal } : {})
+        yield* (await openOrigin()).list(listOptions)
       } catch (error) {
         throw explain(error, problems)
       }

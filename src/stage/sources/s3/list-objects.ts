@@ -1,127 +1,175 @@
-import type { ListObjectsV2CommandOutput, S3Client } from '@aws-sdk/client-s3'
-import { DscError } from '../../../failure/dsc-error.js'
-import { withRetries } from '../../retry.js'
-import type { ListedObject } from '../../source.js'
+import { compareKeys } from '../../plan/compare-keys.js'
+import { noteGreatest, planBorders, planSplit } from '../../plan/plan-split.js'
+import type { ListedObject, ListOptions } from '../../source.js'
 import { SourceFailure } from '../../source-failure.js'
-import {
-  describeAnswer,
-  describeConnectionError,
-  describeMissingCredentials,
-  findCode,
-} from './s3-failure.js'
+import { KeyRange } from './key-range.js'
+import type { ListPage } from './list-page.js'
+import type { ListingPage } from './parse-listing.js'
 
-const PAGE_TIMEOUT_MS = 60_000
+/** Requests at once: what hides a page's latency (100 to 200 ms on AWS) behind the taking of other pages. */
+const DEFAULT_CONCURRENCY = 16
+/** A listing that ends within these is not worth a question more. Pages. */
+const PAGES_BEFORE_PARTS = 2
+const MOST_FOLDER_LEVELS = 8
 
-/** Lists a prefix page by page (1,000 keys each) in the byte order of keys, following the bucket to its region. */
-export async function* listObjects(options: {
-  readonly open: (
-    region?: string,
-  ) => Promise<{ sdk: typeof import('@aws-sdk/client-s3'); client: S3Client; region: string }>
-  readonly bucket: string
-  readonly prefix: string
-  readonly requesterPays: boolean
-  readonly signal?: AbortSignal
-}): AsyncGenerator<readonly ListedObject[]> {
-  const { bucket, prefix, signal } = options
+/**
+ * Lists a prefix in parts side by side, which are found while listing: by its folders first, then by guesses that
+ * split the widest parts again and again. Pages come in any order. Throws ListingDisorder where the server turns out
+ * not to keep to the order of keys; `isSequential` follows the server page by page whatever its order.
+ */
+export async function* listObjects(
+  options: ListOptions & { readonly listPage: ListPage; readonly url: string },
+): AsyncGenerator<readonly ListedObject[]> {
+  const stop = new AbortController()
+  const signal = options.signal ? AbortSignal.any([options.signal, stop.signal]) : stop.signal
+  const { listPage, url } = options
+  const greatest: number[] = []
+  let firstKey: string | undefined
+  let after: string | undefined
+  let isInOrder = options.isSequential !== true
   let continuation: string | undefined
-  do {
-    const page = await withRetries(() => listPage(options, continuation), { signal })
-    const objects = (page.Contents ?? []).map((entry): ListedObject => {
-      const key = page.EncodingType === 'url' ? decodeKey(entry.Key ?? '') : (entry.Key ?? '')
-      return {
-        key: key.startsWith(prefix) ? key.slice(prefix.length) : key,
-        sizeBytes: entry.Size ?? 0,
-        etag: entry.ETag?.replace(/^"|"$/g, '') ?? null,
-        versionId: null,
-        checksum: null,
-        modifiedAtMs: entry.LastModified?.getTime() ?? 0,
-      }
-    })
-    if (objects.length > 0) yield objects
-    const next = page.IsTruncated ? page.NextContinuationToken : undefined
-    if (page.IsTruncated && (next === undefined || next === continuation))
-      throw new SourceFailure('SOURCE_TRUNCATED', `s3://${bucket}/${prefix}: the listing does not advance`, {
-        isTransient: false,
-        hint: 'the server’s listing is broken; check the endpoint',
-      })
-    continuation = next
-  } while (continuation !== undefined)
-}
-
-type ListOptions = Parameters<typeof listObjects>[0]
-
-async function listPage(
-  options: ListOptions,
-  continuation: string | undefined,
-): Promise<ListObjectsV2CommandOutput> {
-  const { bucket, prefix, signal } = options
-  const { sdk, client, region } = await options.open()
-  const timeout = AbortSignal.timeout(PAGE_TIMEOUT_MS)
   try {
-    return await client.send(
-      new sdk.ListObjectsV2Command({
-        Bucket: bucket,
-        Prefix: prefix,
-        EncodingType: 'url',
-        ...(continuation === undefined ? {} : { ContinuationToken: continuation }),
-        ...(options.requesterPays ? { RequestPayer: 'requester' as const } : {}),
-      }),
-      { abortSignal: signal ? AbortSignal.any([signal, timeout]) : timeout },
-    )
-  } catch (error) {
-    if (error instanceof DscError) throw error
-    const bucketRegion = findBucketRegion(error)
-    if (bucketRegion !== undefined && bucketRegion !== region) {
-      await options.open(bucketRegion)
-      return listPage(options, continuation)
+    for (let pages = 1; ; pages += 1) {
+      const page = await listPage({ continuation }, signal)
+      checkAdvance(page, continuation, url)
+      isInOrder &&= isAscending(after, page.objects)
+      firstKey ??= page.objects[0]?.key
+      after = page.objects.at(-1)?.key ?? after
+      if (isInOrder) noteGreatest(greatest, sampleKeys(page))
+      if (page.objects.length > 0) yield page.objects
+      if (!page.isTruncated) return
+      continuation = page.continuation
+      if (isInOrder && pages >= PAGES_BEFORE_PARTS && after !== undefined) break
     }
-    throw await describeListFailure(error, options, timeout.aborted, client)
+    yield* listParts(after, { ...options, signal, firstKey: firstKey!, greatest })
+  } finally {
+    stop.abort('the listing ended')
   }
 }
 
-async function describeListFailure(error: unknown, options: ListOptions, isLate: boolean, client: S3Client) {
-  const what = `s3://${options.bucket}/${options.prefix}`
-  const { name, $metadata, $response } = error as SdkFailure
-  if ($metadata?.httpStatusCode !== undefined)
-    return describeAnswer({
-      what,
-      status: $metadata.httpStatusCode,
-      code: name === 'Error' || name === undefined || name === 'UnknownError' ? '' : name,
-      message: error instanceof Error && error.message !== 'UnknownError' ? error.message : '',
-      headers: $response?.headers ?? {},
-      nowMs: Date.now(),
+interface PartsOptions extends ListOptions {
+  readonly listPage: ListPage
+  readonly url: string
+  readonly signal: AbortSignal
+  readonly firstKey: string
+  /** Filled on the way: the greatest code point at each position of keys. */
+  readonly greatest: number[]
+}
+
+async function* listParts(begin: string, options: PartsOptions): AsyncGenerator<readonly ListedObject[]> {
+  const { listPage, url, signal, requestLimit, firstKey, greatest } = options
+  const limit = () => Math.min(DEFAULT_CONCURRENCY, requestLimit?.() ?? DEFAULT_CONCURRENCY)
+  const ready: (readonly ListedObject[])[] = []
+  let failure: { readonly error: unknown } | undefined
+  let running = 0
+  let wake = () => {}
+  /** The one split longest ago first: it is likely to have most left. */
+  const all = new KeyRange(begin)
+  let ranges = [all]
+
+  const run = (work: () => Promise<void>) => {
+    running += 1
+    work()
+      .catch((error: unknown) => {
+        failure ??= { error }
+      })
+      .finally(() => {
+        running -= 1
+        wake()
+      })
+  }
+  const listNext = (range: KeyRange) => {
+    range.isBusy = true
+    run(async () => {
+      const { continuation } = range
+      const question = continuation === undefined ? { startAfter: range.after } : { continuation }
+      const page = await listPage(question, signal)
+      checkAdvance(page, continuation, url)
+      noteGreatest(greatest, sampleKeys(page))
+      const objects = range.take(page)
+      range.isBusy = false
+      if (objects.length > 0) ready.push(objects)
     })
-  const denied = describeMissingCredentials(error, what)
-  if (denied !== error) return denied
-  const endpoint = await client.config.endpoint?.().catch(() => undefined)
-  const origin = endpoint
-    ? `${endpoint.protocol}//${endpoint.hostname}:${endpoint.port ?? ''}`
-    : 'the S3 endpoint'
-  const cause = isLate ? Object.assign(new Error('no answer'), { code: 'UND_ERR_HEADERS_TIMEOUT' }) : error
-  if (!isLate && findCode(error) === '' && name !== 'TimeoutError') return error
-  return describeConnectionError(cause, {
-    what,
-    origin,
-    receivedBytes: undefined,
-    expectedBytes: 0,
-    stallTimeoutMs: PAGE_TIMEOUT_MS,
+  }
+  const split = (): KeyRange | undefined => {
+    for (const range of ranges) {
+      if (!range.maySplit) continue
+      const border = planSplit({ after: range.after, end: range.end, firstKey, greatest })
+      if (border === undefined) continue
+      const upper = range.split(border)
+      ranges = [...ranges.filter((other) => other !== range), range, upper]
+      return upper
+    }
+    return undefined
+  }
+  let hasBorders = false
+  run(async () => {
+    const folders = await findFolders(listPage, begin, signal)
+    hasBorders = true
+    if (all.isDone) return
+    let lowest = all
+    for (const border of planBorders(folders, lowest.after, limit())) {
+      lowest = lowest.split(border)
+      ranges.push(lowest)
+    }
+  })
+
+  for (;;) {
+    if (failure) throw failure.error
+    ranges = ranges.filter((range) => !range.isDone || range.isBusy)
+    while (running < limit() && running + ready.length < 2 * limit()) {
+      const range =
+        ranges.find(({ isBusy, isDone }) => !isBusy && !isDone) ?? (hasBorders ? split() : undefined)
+      if (range === undefined) break
+      listNext(range)
+    }
+    const objects = ready.shift()
+    if (objects) yield objects
+    else if (running === 0) return
+    else
+      await new Promise<void>((resolve) => {
+        wake = resolve
+      })
+  }
+}
+
+/** The folders of the key space from `after` on, below the folders that hold everything. */
+async function findFolders(
+  listPage: ListPage,
+  after: string,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  let below = ''
+  for (let level = 0; level < MOST_FOLDER_LEVELS; level += 1) {
+    const { folders, objects, isTruncated } = await listPage(
+      { below, startAfter: after, delimiter: '/' },
+      signal,
+    )
+    const only = folders[0]
+    if (folders.length !== 1 || objects.length > 0 || isTruncated || !only?.startsWith(below)) return folders
+    if (only.length <= below.length) return folders
+    below = only
+  }
+  return []
+}
+
+function checkAdvance(page: ListingPage, continuation: string | undefined, url: string): void {
+  if (!page.isTruncated || (page.continuation !== undefined && page.continuation !== continuation)) return
+  throw new SourceFailure('SOURCE_TRUNCATED', `${url}: the listing does not advance`, {
+    isTransient: false,
+    hint: 'the server’s listing is broken; check the endpoint',
   })
 }
 
-interface SdkFailure {
-  readonly name?: string
-  readonly $metadata?: { readonly httpStatusCode?: number }
-  readonly $response?: { readonly headers?: Record<string, string> }
+function isAscending(after: string | undefined, objects: readonly ListedObject[]): boolean {
+  let last = after
+  for (const { key } of objects) {
+    if (last !== undefined && compareKeys(last, key) >= 0) return false
+    last = key
+  }
+  return true
 }
 
-function findBucketRegion(error: unknown): string | undefined {
-  const { $response, $metadata } = error as SdkFailure
-  const status = $metadata?.httpStatusCode ?? 0
-  return status === 301 || status === 307 || status === 400
-    ? $response?.headers?.['x-amz-bucket-region']
-    : undefined
-}
-
-function decodeKey(encoded: string): string {
-  return decodeURIComponent(encoded.replaceAll('+', ' '))
+function sampleKeys({ objects }: ListingPage): readonly string[] {
+  return objects.filter((_, index) => index % 64 === 0).map(({ key }) => key)
 }

@@ -2,6 +2,7 @@ import type { S3Client } from '@aws-sdk/client-s3'
 import { type Dataset, parseSourceUrl } from '../../../model/dataset.js'
 import type { Source } from '../../source.js'
 import { listObjects } from './list-objects.js'
+import { openPageLister, type S3Access } from './list-page.js'
 import { describeMissingCredentials } from './s3-failure.js'
 import { openS3Fetcher, type S3Location } from './s3-fetcher.js'
 import type { Credentials } from './sign-request.js'
@@ -13,12 +14,13 @@ const REFRESH_BEFORE_EXPIRY_MS = 5 * 60_000
 
 /**
  * Opens the S3 side of a dataset. The AWS SDK, loaded on first use, resolves configuration, credentials and
- * endpoint and lists; objects are read without it.
+ * endpoint; objects are listed and read without it.
  */
 export function openS3Source(dataset: Dataset): Source {
   const url = parseSourceUrl(dataset.source)
   if (url.scheme !== 's3') throw new RangeError(`expected an s3:// source, found ${dataset.source}`)
   const { bucket, prefix } = url
+  const what = `s3://${bucket}/${prefix}`
   let opening: Promise<{ sdk: Sdk; client: S3Client; region: string }> | undefined
 
   /** `region` replaces the configured one once the bucket has told where it lives. */
@@ -27,23 +29,29 @@ export function openS3Source(dataset: Dataset): Source {
     return opening
   }
 
+  async function access(newRegion?: string): Promise<S3Access> {
+    const { sdk, client, region } = await open(newRegion)
+    const location = await locate({ sdk, client, region, bucket, prefix, dataset }).catch(
+      (error: unknown) => {
+        throw describeMissingCredentials(error, what)
+      },
+    )
+    return {
+      location,
+      getCredentials: dataset.anonymous ? () => undefined : keepCredentials(client, what),
+    }
+  }
+
+  const lister = openPageLister(access)
   return {
-    url: `s3://${bucket}/${prefix}`,
-    list: (options) =>
-      listObjects({ open, bucket, prefix, requesterPays: dataset.requesterPays ?? false, ...options }),
+    url: what,
+    list: (options) => listObjects({ ...options, listPage: lister.listPage, url: what }),
     async openFetcher({ connections }) {
-      const { sdk, client, region } = await open()
-      const what = `s3://${bucket}/${prefix}`
-      const location = await locate({ sdk, client, region, bucket, prefix, dataset }).catch(
-        (error: unknown) => {
-          throw describeMissingCredentials(error, what)
-        },
-      )
-      return openS3Fetcher(location, dataset.anonymous ? () => undefined : keepCredentials(client, what), {
-        connections,
-      })
+      const { location, getCredentials } = await access()
+      return openS3Fetcher(location, getCredentials, { connections })
     },
     async close() {
+      await lister.close()
       if (opening) (await opening.catch(() => undefined))?.client.destroy()
       opening = undefined
     },

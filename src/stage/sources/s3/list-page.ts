@@ -1,0 +1,163 @@
+import { Pool } from 'undici'
+import { withRetries } from '../../retry.js'
+import { SourceFailure } from '../../source-failure.js'
+import { type ListingPage, parseListing } from './parse-listing.js'
+import { describeAnswer, describeConnectionError } from './s3-failure.js'
+import type { S3Location } from './s3-fetcher.js'
+import { type Credentials, createSigner, encodeKey } from './sign-request.js'
+
+/** What to list. Keys and folders are relative to the source's prefix. */
+export interface PageQuestion {
+  /** Only keys with this beginning. Default: all. */
+  readonly below?: string | undefined
+  /** Only keys after this one. */
+  readonly startAfter?: string | undefined
+  /** Goes on where a page ended. */
+  readonly continuation?: string | undefined
+  /** Keys with one more of this after `below` are told as folders. */
+  readonly delimiter?: string | undefined
+}
+
+/** Asks for one page (up to 1,000 keys), with retries. */
+export type ListPage = (question: PageQuestion, signal: AbortSignal) => Promise<ListingPage>
+
+/** How a bucket is reached. */
+export interface S3Access {
+  readonly location: S3Location
+  readonly getCredentials: () => Promise<Credentials> | Credentials | undefined
+}
+
+const STALL_TIMEOUT_MS = 60_000
+const CONNECT_TIMEOUT_MS = 10_000
+
+/** Lists pages with signed requests over keep-alive connections, following the bucket to its region. */
+export function openPageLister(open: (region?: string) => Promise<S3Access>): {
+  readonly listPage: ListPage
+  readonly close: () => Promise<void>
+} {
+  let opening: ReturnType<typeof connect> | undefined
+  const use = (region?: string) => {
+    if (region !== undefined) void opening?.then(({ pool }) => pool.close()).catch(() => {})
+    if (opening === undefined || region !== undefined) opening = connect(open, region)
+    return opening
+  }
+  const ask = async (question: PageQuestion, signal: AbortSignal): Promise<ListingPage> => {
+    const connection = await use()
+    const { location } = connection.access
+    const answer = await send(connection, question, signal)
+    const region = headerText(answer.headers['x-amz-bucket-region'])
+    const mayBeElsewhere = answer.status === 301 || answer.status === 307 || answer.status === 400
+    if (mayBeElsewhere && region !== undefined && region !== location.region) {
+      if ((await use()) === connection) await use(region)
+      return ask(question, signal)
+    }
+    return readPage(answer, location)
+  }
+  return {
+    listPage: (question, signal) => withRetries(() => ask(question, signal), { signal }),
+    close: async () => {
+      await (await opening?.catch(() => undefined))?.pool.destroy()
+    },
+  }
+}
+
+async function connect(open: (region?: string) => Promise<S3Access>, region?: string) {
+  const access = await open(region)
+  const pool = new Pool(access.location.origin, {
+    connections: 64,
+    pipelining: 1,
+    allowH2: false,
+    keepAliveTimeout: 30_000,
+    connect: { timeout: CONNECT_TIMEOUT_MS },
+    headersTimeout: STALL_TIMEOUT_MS,
+    bodyTimeout: STALL_TIMEOUT_MS,
+  })
+  return { access, pool, sign: createSigner(access.location.region) }
+}
+
+interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly text: string
+}
+
+async function send(
+  { access, pool, sign }: Awaited<ReturnType<typeof connect>>,
+  question: PageQuestion,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const { location, getCredentials } = access
+  const path = location.basePath.length > 1 ? location.basePath.replace(/\/$/, '') : location.basePath
+  const query = formatQuery(question, location.prefix)
+  const amzHeaders: Record<string, string> = location.requesterPays
+    ? { 'x-amz-request-payer': 'requester' }
+    : {}
+  const credentials = await getCredentials()
+  const unsigned = { method: 'GET', path, query, host: location.host, headers: amzHeaders } as const
+  const headers = credentials
+    ? sign(unsigned, credentials, Date.now())
+    : { ...amzHeaders, host: location.host }
+  let receivedBytes: number | undefined
+  try {
+    const answer = await pool.request({ method: 'GET', path: `${path}?${query}`, headers, signal })
+    receivedBytes = 0
+    return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() }
+  } catch (error) {
+    const { origin } = location
+    throw describeConnectionError(error, {
+      ...{ what: nameOf(location), origin, receivedBytes },
+      ...{ expectedBytes: 0, stallTimeoutMs: STALL_TIMEOUT_MS },
+    })
+  }
+}
+
+/** Sorted by name, as the signature wants it. */
+function formatQuery(question: PageQuestion, prefix: string): string {
+  const { below = '', startAfter, continuation, delimiter } = question
+  const values: [string, string | undefined][] = [
+    ['continuation-token', continuation],
+    ['delimiter', delimiter],
+    ['encoding-type', 'url'],
+    ['list-type', '2'],
+    ['prefix', prefix + below],
+    ['start-after', startAfter === undefined ? undefined : prefix + startAfter],
+  ]
+  return values
+    .filter((pair): pair is [string, string] => pair[1] !== undefined)
+    .map(([name, value]) => `${name}=${encodeKey(value).replaceAll('/', '%2F')}`)
+    .join('&')
+}
+
+function readPage({ status, headers, text }: Answer, location: S3Location): ListingPage {
+  const what = nameOf(location)
+  if (status < 200 || status > 299)
+    throw describeAnswer({
+      ...{ what, status, headers, nowMs: Date.now() },
+      code: /<Code>([^<]*)<\/Code>/.exec(text)?.[1] ?? '',
+      message: /<Message>([^<]*)<\/Message>/.exec(text)?.[1] ?? '',
+    })
+  let page: ListingPage | undefined
+  try {
+    page = parseListing(text, location.prefix)
+  } catch (error) {
+    if (!(error instanceof URIError)) throw error
+    throw new SourceFailure('SOURCE_UNREACHABLE', `${what}: the listing has a key that is not UTF-8`, {
+      isTransient: false,
+      cause: error,
+      hint: 'the server’s listing is broken; check the endpoint',
+    })
+  }
+  if (page) return page
+  throw new SourceFailure('SOURCE_TRUNCATED', `${what}: the listing broke off or is none`, {
+    isTransient: true,
+    hint: 'check the endpoint: is it an S3 server?',
+  })
+}
+
+function nameOf(location: S3Location): string {
+  return `s3://${location.bucket}/${location.prefix}`
+}
+
+function headerText(value: string | string[] | undefined): string | undefined {
+  return typeof value === 'string' ? value : value?.[0]
+}

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { parseListing } from './parse-listing.js'
+
+/** An answer in the form of AWS, with elements that are of no interest here. */
+function format(
+  objects: readonly { readonly key: string; readonly size: number }[],
+  options: { readonly isUrlEncoded: boolean; readonly folders?: readonly string[]; readonly token?: string },
+): string {
+  const { isUrlEncoded, folders = [], token } = options
+  const encode = (text: string) =>
+    isUrlEncoded ? encodeURIComponent(text).replaceAll('%20', '+') : escapeXml(text)
+  return `<?xml version="1.0" encoding="UTF-8"?>
+<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>b</Name><Prefix>data%2F</Prefix>${
+    token === undefined ? '' : `<NextContinuationToken>${escapeXml(token)}</NextContinuationToken>`
+  }<KeyCount>${objects.length}</KeyCount><MaxKeys>1000</MaxKeys>${
+    isUrlEncoded ? '<EncodingType>url</EncodingType>' : ''
+  }<IsTruncated>${token !== undefined}</IsTruncated>${objects
+    .map(
+      ({ key, size }) =>
+        `<Contents><Key>${encode(key)}</Key><LastModified>2026-01-02T03:04:05.000Z</LastModified><ETag>&quot;e${size}&quot;</ETag><ChecksumAlgorithm>CRC64NVME</ChecksumAlgorithm><Size>${size}</Size><Owner><ID>1</ID></Owner><StorageClass>STANDARD</StorageClass></Contents>`,
+    )
+    .join(
+      '',
+    )}${folders.map((folder) => `<CommonPrefixes><Prefix>${encode(folder)}</Prefix></CommonPrefixes>`).join('')}</ListBucketResult>`
+}
+
+function escapeXml(text: string): string {
+  return text.replace(/[<>&"'\r\n]/g, (character) => `&#${character.charCodeAt(0)};`)
+}
+
+const key = fc.oneof(
+  fc.string({ unit: 'grapheme' }),
+  fc.string({ unit: fc.constantFrom('<', '&', '+', ' ', '%2F', '"', '\n', 'é', '😀', ']]>', '&amp;') }),
+)
+
+test('parseListing reads what a server wrote, in either encoding', () => {
+  const object = fc.record({ key, size: fc.nat() })
+  fc.assert(
+    fc.property(
+      fc.array(object),
+      fc.array(key),
+      fc.boolean(),
+      fc.option(key),
+      (objects, folders, isUrlEncoded, token) => {
+        const text = format(objects, { isUrlEncoded, folders, ...(token === null ? {} : { token }) })
+        const page = parseListing(text, '')
+        assert.deepEqual(page, {
+          objects: objects.map(({ key, size }) => ({
+            ...{ key, sizeBytes: size, etag: `e${size}`, versionId: null, checksum: null },
+            modifiedAtMs: Date.UTC(2026, 0, 2, 3, 4, 5),
+          })),
+          folders,
+          isTruncated: token !== null,
+          continuation: token ?? undefined,
+        })
+      },
+    ),
+  )
+})
+
+test('parseListing takes the prefix off keys and folders', () => {
+  const text = format([{ key: 'data/a', size: 1 }], { isUrlEncoded: true, folders: ['data/f/'] })
+  const page = parseListing(text, 'data/')
+  assert.deepEqual(
+    page?.objects.map((object) => object.key),
+    ['a'],
+  )
+  assert.deepEqual(page?.folders, ['f/'])
+})
+
+test('parseListing does not take an answer that broke off, or that is none, for a listing', () => {
+  const text = format(
+    [
+      { key: 'a', size: 1 },
+      { key: 'b', size: 2 },
+    ],
+    { isUrlEncoded: true },
+  )
+  for (let length = 0; length < text.length; length += 1)
+    assert.equal(parseListing(text.slice(0, length), ''), undefined)
+  assert.equal(parseListing('<html>It works!</html>', ''), undefined)
+})
+
+test('parseListing reads an object without etag, size and date', () => {
+  const page = parseListing('<ListBucketResult><Contents><Key>a</Key></Contents></ListBucketResult>\n', '')
+  assert.deepEqual(page?.objects, [
+    { key: 'a', sizeBytes: 0, etag: null, versionId: null, checksum: null, modifiedAtMs: 0 },
+  ])
+  assert.equal(page?.isTruncated, false)
+})

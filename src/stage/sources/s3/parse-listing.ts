@@ -1,0 +1,86 @@
+import type { ListedObject } from '../../source.js'
+
+/** An answer to ListObjectsV2. */
+export interface ListingPage {
+  /** Keys relative to the source's prefix, as the server orders them. */
+  readonly objects: readonly ListedObject[]
+  /** Common prefixes, relative to the source's prefix; only where a delimiter was asked for. */
+  readonly folders: readonly string[]
+  /** Where the next page begins; undefined: this is the last. */
+  readonly continuation: string | undefined
+  readonly isTruncated: boolean
+}
+
+/**
+ * Reads an answer to ListObjectsV2. Looks for the few elements that matter by their tags, which takes a twentieth of
+ * the time of a general parser (`npm run bench:listing`). Undefined: the answer is not whole.
+ */
+export function parseListing(text: string, prefix: string): ListingPage | undefined {
+  if (!/<\/ListBucketResult>\s*$/.test(text.slice(-64))) return undefined
+  const contentsAt = text.indexOf('<Contents>')
+  const head = contentsAt === -1 ? text : text.slice(0, contentsAt)
+  const tail = text.slice(Math.max(0, text.lastIndexOf('</Contents>')))
+  const outside = contentsAt === -1 ? text : head + tail
+  const isUrlEncoded = readElement(outside, 'EncodingType') === 'url'
+  const relative = (raw: string) => {
+    const key = isUrlEncoded ? decodeUrl(decodeEntities(raw)) : decodeEntities(raw)
+    return key.startsWith(prefix) ? key.slice(prefix.length) : key
+  }
+  const objects: ListedObject[] = []
+  for (let at = contentsAt; at !== -1; ) {
+    const end = text.indexOf('</Contents>', at)
+    const entry = text.slice(at + '<Contents>'.length, end)
+    objects.push({
+      key: relative(readElement(entry, 'Key') ?? ''),
+      sizeBytes: Number(readElement(entry, 'Size') ?? 0),
+      etag: readEtag(entry),
+      versionId: null,
+      checksum: null,
+      modifiedAtMs: Date.parse(readElement(entry, 'LastModified') ?? '') || 0,
+    })
+    at = text.indexOf('<Contents>', end)
+  }
+  const folders = Array.from(
+    text.matchAll(/<CommonPrefixes>\s*<Prefix>([^<]*)<\/Prefix>\s*<\/CommonPrefixes>/g),
+    ([, raw]) => relative(raw!),
+  )
+  const continuation = readElement(outside, 'NextContinuationToken')
+  return {
+    objects,
+    folders,
+    isTruncated: readElement(outside, 'IsTruncated')?.trim() === 'true',
+    continuation: continuation && decodeEntities(continuation),
+  }
+}
+
+function readEtag(entry: string): string | null {
+  const raw = readElement(entry, 'ETag')
+  if (raw === undefined) return null
+  if (raw.startsWith('&quot;') && raw.endsWith('&quot;')) return raw.slice(6, -6)
+  return decodeEntities(raw).replace(/^"|"$/g, '')
+}
+
+function readElement(text: string, name: string): string | undefined {
+  const tag = `<${name}>`
+  const at = text.indexOf(tag)
+  if (at === -1) return undefined
+  const begin = at + tag.length
+  return text.slice(begin, text.indexOf('<', begin))
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
+
+function decodeEntities(text: string): string {
+  if (!text.includes('&')) return text
+  return text.replace(/&(?:#x([0-9a-fA-F]+)|#([0-9]+)|([a-z]+));/g, (whole, hexadecimal, decimal, name) => {
+    if (name !== undefined) return ENTITIES[name] ?? whole
+    const point = hexadecimal === undefined ? Number(decimal) : Number.parseInt(hexadecimal, 16)
+    return point <= 0x10ffff ? String.fromCodePoint(point) : whole
+  })
+}
+
+/** As AWS encodes keys: percent, and `+` for a space. Throws a URIError at what is not UTF-8. */
+function decodeUrl(text: string): string {
+  if (!text.includes('%') && !text.includes('+')) return text
+  return decodeURIComponent(text.replaceAll('+', ' '))
+}
