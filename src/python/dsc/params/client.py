@@ -12,6 +12,7 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from .errors import ParamsError
+from .half import encode_half
 from .mirror import Mirror, encode_header, half_bytes
 from .prefetch import Prefetch
 
@@ -28,10 +29,16 @@ class ParameterClient:
 
     url: of `dsc params serve`. rank: of this worker. token: where the server has one.
     patience_seconds: how long a server that restarts is waited for.
+    push_type: how gradients travel: "f32", or "f16": scaled halves, half the bytes, rounded to 11 bits.
     """
 
-    def __init__(self, model, url, rank, token=None, patience_seconds=30.0, free_host_bytes=None):
+    def __init__(
+        self, model, url, rank, token=None, patience_seconds=30.0, free_host_bytes=None, push_type="f32"
+    ):
+        if push_type not in ("f32", "f16"):
+            raise ValueError(f"push_type is {push_type!r}, expected 'f32' or 'f16'")
         self.model, self.rank = model, rank
+        self._push_type = push_type
         self._url = urllib.parse.urlsplit(url)
         self._token = token
         self._patience = patience_seconds
@@ -96,6 +103,10 @@ class ParameterClient:
             "baseVersion": self._base,
         }
         gradient = self._gather(lambda p: p.grad if p.grad is not None else torch.zeros_like(p))
+        if self._push_type == "f16":
+            with _disable_current_modes():
+                exponents, gradient = encode_half(gradient, [(at, p.numel()) for _, p, _, at in self._places])
+            header = {**header, "dtype": "f16", "exponents": exponents}
         answer = self._call("POST", "/v1/push", header, gradient)
         if "error" in answer:
             return answer["error"]["reason"]
