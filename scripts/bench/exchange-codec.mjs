@@ -1,5 +1,5 @@
 // Prints what the WebAssembly codec does per second on one core: median of 15 runs over 4 Mi values.
-import { openCodec } from '../../dist/exchange/half/codec.js'
+import { openCodec } from '../../dist/half/codec.js'
 
 const count = 4 * 1024 * 1024
 const codec = openCodec(count * 16)

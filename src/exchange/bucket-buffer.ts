@@ -1,4 +1,4 @@
-import type { Codec } from './half/codec.js'
+import type { Codec } from '../half/codec.js'
 import { planLayout, planSegments, type Segment } from './plan/layout.js'
 import { planAveraging, type WireType } from './plan/scale.js'
 

@@ -1,5 +1,5 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
-import type { Codec } from './half/codec.js'
+import type { Codec } from '../half/codec.js'
 import type { Links } from './links.js'
 import type { Welcome } from './rendezvous/client.js'
 import { createFrameReader, type FrameReader } from './wire/frame-reader.js'

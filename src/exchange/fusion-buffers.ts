@@ -1,7 +1,7 @@
 import { DscError } from '../failure/dsc-error.js'
+import { type Codec, MEMORY_LIMIT_BYTES, openCodec } from '../half/codec.js'
 import { type BucketBuffer, bucketBytes, createBucketBuffer } from './bucket-buffer.js'
 import type { Mode } from './connect-links.js'
-import { type Codec, MEMORY_LIMIT_BYTES, openCodec } from './half/codec.js'
 import { SEGMENT_BYTES } from './plan/layout.js'
 import type { PlanFile } from './plan-files.js'
 import { READER_SLOTS } from './wire/frame-reader.js'

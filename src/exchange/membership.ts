@@ -1,6 +1,6 @@
+import type { Codec } from '../half/codec.js'
 import { connectLinks, type Mode, type OpenLinks, openDataListener } from './connect-links.js'
 import { PeerLost, type Place } from './failures.js'
-import type { Codec } from './half/codec.js'
 import { joinRendezvous, type RendezvousClient, type Suspect, type Welcome } from './rendezvous/client.js'
 import type { JoinMessage } from './rendezvous/messages.js'
 

@@ -42,6 +42,7 @@ const profileSchema = z.object({
     z.object({
       id: count,
       kind: z.enum(['feature', 'feature_grad', 'param', 'param_grad', 'opt_state', 'buffer', 'workspace']),
+      name: z.string().optional(),
       bytes: count,
       dtype: z.string(),
       shape: z.array(count),

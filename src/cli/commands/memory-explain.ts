@@ -22,8 +22,8 @@ export function memoryExplainCommand({ report }: CliContext): Command {
       report.result({ tensors: rows }, () => {
         const shown = rows.filter(({ bytes }) => options.all || bytes >= plan.options.smallestBytes)
         const lines = shown.map(
-          ({ decision, bytes, kind, producer, storage, why }) =>
-            `${decision.padEnd(6)} ${formatBytes(bytes).padStart(11)}  ${kind.padEnd(12)} #${storage} of ${producer}: ${why}`,
+          ({ decision, bytes, kind, name, producer, storage, why }) =>
+            `${decision.padEnd(6)} ${formatBytes(bytes).padStart(11)}  ${kind.padEnd(12)} #${storage} of ${name ?? producer}: ${why}`,
         )
         const hidden = rows.length - shown.length
         return [...lines, ...(hidden > 0 ? [`${hidden} small tensors stay; --all shows them`] : [])].join(

@@ -30,7 +30,7 @@ export function memoryPlanCommand({ report }: CliContext): Command {
     .option('--out <file>', 'where the plan goes; - for stdout', 'memory.plan.json')
     .option(
       '--move <kinds>',
-      'also move params, grads, optimizer (comma separated; needs a host mirror)',
+      'also move params, grads, optimizer (comma separated); they get a home on the host, where the optimizer runs',
       parseMove,
     )
     .option(

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
+import type { Codec } from '../../half/codec.js'
 import { ExchangeMismatch } from '../failures.js'
-import type { Codec } from '../half/codec.js'
 import { SEGMENT_BYTES } from '../plan/layout.js'
 import { type FrameHeader, HEADER_BYTES, parseHeader } from './frame.js'
 

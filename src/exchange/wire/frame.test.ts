@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openCodec } from '../half/codec.js'
+import { openCodec } from '../../half/codec.js'
 import { type FrameHeader, findMismatch, formatHeader, HEADER_BYTES, parseHeader } from './frame.js'
 import { createFrameReader, READER_SLOTS } from './frame-reader.js'
 

@@ -8,6 +8,7 @@ import { CentralNode, type CentralOptions } from './central-node.js'
 import { readCheckpoint } from './checkpoint.js'
 import { openParameterClient } from './client.js'
 import { decodeFrame, encodeFrame } from './frame.js'
+import { layOutParameters } from './plan/parameter-layout.js'
 import { serveParameters } from './serve.js'
 
 const OPTIONS: CentralOptions = {
@@ -24,10 +25,11 @@ async function serve(t: TestContext, options: Partial<CentralOptions>) {
   const node = new CentralNode({ ...OPTIONS, ...options })
   const server = await serveParameters(node, { host: '127.0.0.1', port: 0 })
   t.after(() => server.close())
-  const connect = async (rank: number) => {
+  const connect = async (rank: number, pushType?: 'f16') => {
     const client = await openParameterClient({
       url: server.url,
       rank,
+      pushType,
       slots: TOY_SLOTS,
       values: TOY_VALUES,
       patienceMs: 3000,
@@ -55,6 +57,41 @@ test('four sync workers get what one process gets on the summed batch, bit for b
     }),
   )
   for (const values of finals) assert.deepEqual(values, trainAlone(4, 20, true))
+})
+
+test('pushes as halves come to what float32 comes to, within the rounding of one step each', async (t) => {
+  const { connect } = await serve(t, {})
+  const finals = await Promise.all(
+    [0, 1, 2, 3].map(async (rank) => {
+      const client = await connect(rank, 'f16')
+      const values = new Float32Array(client.layout.length)
+      for (let step = 0; step < 20; step++) {
+        client.mirror.read(0, values.length, values)
+        await client.push(makeGradient(values, rank, step), step)
+        await client.pull({ atLeast: step + 1 })
+      }
+      client.mirror.read(0, values.length, values)
+      return values
+    }),
+  )
+  const expected = trainAlone(4, 20, true)
+  for (const values of finals) assert.deepEqual(values, finals[0])
+  // Gradients here are below 4: 20 steps of an error of at most 2^-11 · 4, times learning rate / (1 − momentum).
+  const errors = expected.map((value, at) => Math.abs(value - finals[0]![at]!))
+  const { slots } = layOutParameters(TOY_SLOTS) // between slots is padding, which halves leave 0
+  const worst = Math.max(...slots.flatMap(({ offset, length }) => [...errors.slice(offset, offset + length)]))
+  assert.ok(worst > 0 && worst <= 20 * 2 ** -11 * 4 * 0.5, `${worst}`)
+})
+
+test('a NaN in a push of halves is refused by name too, and halves of another model by their size', async (t) => {
+  const { node, connect } = await serve(t, { workers: 1 })
+  const client = await connect(0, 'f16')
+  const gradient = makeGradient(TOY_VALUES, 0, 0)
+  gradient[1201] = Number.NaN
+  await assert.rejects(client.push(gradient, 0), /the gradient of first.weight|first.bias is not finite/)
+  const other = await node.push({ rank: 0, epoch: 0, step: 0, baseVersion: 0 }, new Float32Array(3))
+  assert.equal(other.kind === 'refuse' && other.reason, 'size')
+  assert.equal(node.version, 0)
 })
 
 test('a gradient with a NaN is refused by name and changes nothing; the rank may push again', async (t) => {

@@ -1,6 +1,7 @@
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { DscError, isDscError } from '../../failure/dsc-error.js'
 import { encodeFrame } from './frame.js'
+import { encodeHalfGradient } from './half-gradient.js'
 import { type Mirror, openMirror } from './mirror.js'
 import { layOutParameters, type ParameterLayout, type ParameterSlot } from './plan/parameter-layout.js'
 import { type PullNews, receivePull } from './receive-pull.js'
@@ -42,9 +43,11 @@ export async function openParameterClient(options: {
   readonly values: Float32Array
   readonly token?: string | undefined
   readonly patienceMs?: number | undefined
+  /** How gradients travel: float32 (default), or scaled halves, which are half the bytes and rounded to 11 bits. */
+  readonly pushType?: 'f32' | 'f16' | undefined
   readonly signal?: AbortSignal
 }): Promise<ParameterClient> {
-  const { rank, slots, values } = options
+  const { rank, slots, values, pushType = 'f32' } = options
   const layout = layOutParameters(slots)
   const mirror = openMirror(layout.length)
   const agent = new Agent({ keepAlive: true, maxSockets: 2 })
@@ -55,6 +58,11 @@ export async function openParameterClient(options: {
     receive?: (response: IncomingMessage) => Promise<void>,
   ) => callPatiently({ ...options, path, body, signal, agent, receive })
   await call('/v1/begin', encodeFrame({ rank, slots }, values), options.signal)
+  const encodePush = (header: object, gradient: Float32Array) => {
+    if (pushType === 'f32') return encodeFrame(header, gradient)
+    const { exponents, halves } = encodeHalfGradient(layout, gradient)
+    return encodeFrame({ ...header, dtype: 'f16', exponents }, halves)
+  }
   let epoch = -1
   let lastStep = -1
   /** Versions in the halves, newest first; what the inactive half has decides what it needs. */
@@ -95,7 +103,7 @@ export async function openParameterClient(options: {
     },
     async push(gradient, step, { signal } = {}) {
       const header = { rank, epoch, step, baseVersion: mirror.version }
-      const { status, bytes } = await call('/v1/push', encodeFrame(header, gradient), signal)
+      const { status, bytes } = await call('/v1/push', encodePush(header, gradient), signal)
       const body = JSON.parse(bytes.toString('utf8')) as PushBody
       if (status === 200) return { state: body.state!, version: body.version! }
       return { state: 'refused', reason: body.error!.reason, message: body.error!.message }

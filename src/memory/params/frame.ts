@@ -4,8 +4,11 @@ import { DscError } from '../../failure/dsc-error.js'
 /** Version of the messages between central node and workers. */
 export const WIRE_VERSION = 1
 
-/** One message: 4 bytes length of the header (little endian), the header as JSON, then float32 values. */
-export function encodeFrame(header: object, values: Float32Array | undefined): Buffer[] {
+/**
+ * One message: 4 bytes length of the header (little endian), the header as JSON, then values: float32, or the halves
+ * of a push whose header says `"dtype":"f16"` (whole layouts, so their bytes are a multiple of 32).
+ */
+export function encodeFrame(header: object, values: Float32Array | Uint16Array | undefined): Buffer[] {
   const payload = values ? Buffer.from(values.buffer, values.byteOffset, values.byteLength) : Buffer.alloc(0)
   const json = JSON.stringify({ ...header, v: WIRE_VERSION, crc: crc32(payload) })
   const size = Buffer.byteLength(json)
@@ -16,7 +19,7 @@ export function encodeFrame(header: object, values: Float32Array | undefined): B
   return [length, text, payload]
 }
 
-/** Takes a message apart and checks its checksum. Values share the memory of `bytes` where they are aligned. */
+/** Takes a message apart and checks its checksum; halves come as pairs in one float32 each. Values share the memory of `bytes` where they are aligned. */
 export function decodeFrame(bytes: Buffer): { header: unknown; values: Float32Array } {
   const headerLength = bytes.length >= 4 ? bytes.readUInt32LE(0) : 0
   if (headerLength === 0 || headerLength > bytes.length - 4) throw damaged('no header')

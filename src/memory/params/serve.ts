@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { DscError, isDscError } from '../../failure/dsc-error.js'
 import type { CentralNode } from './central-node.js'
 import { decodeFrame, encodeFrame } from './frame.js'
+import { decodeHalfGradient } from './half-gradient.js'
 import { formatUpdateMode } from './plan/update-mode.js'
 
 /** A pull that finds nothing new is answered after this long, so that no proxy closes the connection. */
@@ -15,7 +16,15 @@ const LARGEST_MESSAGE_BYTES = 64 * 2 ** 30
 const count = z.number().int().nonnegative()
 const slots = z.array(z.object({ name: z.string(), shape: z.array(count), layer: count })).min(1)
 const beginSchema = z.object({ rank: count, slots })
-const pushSchema = z.object({ rank: count, epoch: count, step: count, baseVersion: count })
+const pushSchema = z.object({
+  rank: count,
+  epoch: count,
+  step: count,
+  baseVersion: count,
+  dtype: z.enum(['f32', 'f16']).default('f32'),
+  /** Of f16: the power of two that each parameter's gradient was multiplied with. */
+  exponents: z.array(z.number().int().min(-120).max(120)).default([]),
+})
 
 /** A listening central node. */
 export interface ParameterServer {
@@ -89,7 +98,9 @@ async function answer(
     }
     case 'POST /v1/push': {
       const { header, values } = decodeFrame(await readBody(request))
-      const outcome = await node.push(pushSchema.parse(header), values)
+      const { dtype, exponents, ...key } = pushSchema.parse(header)
+      const gradient = dtype === 'f16' ? widen(node, exponents, values) : values
+      const outcome = await node.push(key, gradient)
       if (outcome.kind !== 'refuse') return send(200, { state: outcome.kind, version: node.version })
       const { reason, message } = outcome
       return send(reason === 'nan' ? 422 : reason === 'aborted' ? 410 : 409, {
@@ -153,6 +164,14 @@ function gather(node: CentralNode, changed: readonly number[]): Float32Array {
     at += length
   }
   return values
+}
+
+/** Halves as float32; of another size than the model's they stay as they are, and the node refuses them by size. */
+function widen(node: CentralNode, exponents: readonly number[], values: Float32Array): Float32Array {
+  const { layout } = node
+  const halves = new Uint16Array(values.buffer, values.byteOffset, 2 * values.length)
+  if (!layout || halves.length !== layout.length || exponents.length !== layout.slots.length) return values
+  return decodeHalfGradient(layout, exponents, halves)
 }
 
 function describe(node: CentralNode) {

@@ -84,7 +84,7 @@ const WHY_KIND_STAYS: Readonly<Record<TensorKind, string>> = {
   feature: '',
   feature_grad: 'a gradient between layers lives for one layer only',
   workspace: 'workspace of one layer',
-  buffer: 'a buffer of the model',
+  buffer: 'a buffer of the model or of its input, or a parameter used outside its own layer',
   param: 'a parameter, and parameters were not allowed to move (--move params)',
   param_grad: 'a parameter gradient, and gradients were not allowed to move (--move grads)',
   opt_state: 'optimizer state, and it was not allowed to move (--move optimizer)',

@@ -9,6 +9,8 @@ import { formatEvent, layOutTimeline } from './timeline.js'
 export interface Explanation {
   readonly storage: number
   readonly kind: string
+  /** The parameter's name, of parameters and gradients. */
+  readonly name: string | null
   readonly bytes: number
   /** Layer that makes it. */
   readonly producer: string
@@ -27,9 +29,9 @@ export function explainPlan(profile: MemoryProfile, plan: MemoryPlan): Explanati
   const keeps = new Map(plan.keep.map((keep) => [keep.storage, keep.why]))
   const reused = new Map(plan.reuse.map(({ gradient, map }) => [gradient, map]))
   return findLifetimes(profile, timeline, plan.options.reuse)
-    .map(({ storage, kind, bytes, uses, from }): Explanation => {
+    .map(({ storage, kind, name, bytes, uses, from }): Explanation => {
       const producer = nameOf(uses[0] ?? from)
-      const row = { storage, kind, bytes, producer }
+      const row = { storage, kind, name, bytes, producer }
       const own = moves.get(storage)
       if (own) {
         const why = own

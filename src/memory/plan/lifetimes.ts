@@ -5,6 +5,8 @@ import type { Timeline } from './timeline.js'
 export interface Lifetime {
   readonly storage: number
   readonly kind: TensorKind
+  /** The parameter's name, of parameters and their gradients in recorded profiles. */
+  readonly name: string | null
   readonly bytes: number
   /** Event that makes it; −1 for what outlives the step. */
   readonly born: number
@@ -82,6 +84,7 @@ export function findLifetimes(profile: MemoryProfile, timeline: Timeline, canReu
       return {
         storage,
         kind,
+        name: tensors.find(({ name }) => name !== undefined)?.name ?? null,
         bytes: Math.max(...tensors.map((tensor) => tensor.bytes)),
         born,
         from,

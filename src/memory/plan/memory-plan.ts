@@ -9,6 +9,8 @@ export const PLAN_VERSION = 1
 export interface PlannedMove {
   readonly storage: number
   readonly kind: TensorKind
+  /** Of a parameter or its gradient: by which an executor knows it. */
+  readonly name: string | null
   readonly bytes: number
   /** The copy out starts after this event, and must have ended before `freeBy`. */
   readonly outAfter: number
@@ -30,7 +32,8 @@ export interface PlannedMove {
   readonly unpacks: readonly number[]
   /**
    * The same times on the executor's clock, which ticks once per pack call, then once per unpack call:
-   * start the copy out, wait for it and drop the device memory, start the copy in. Null: the profile has no calls.
+   * start the copy out, wait for it and drop the device memory, start the copy in. Null: the profile has no calls,
+   * or it is no feature map; an executor moves the others by layer.
    */
   readonly ticks: { readonly out: number; readonly free: number; readonly in: number } | null
 }
@@ -86,6 +89,8 @@ export interface MemoryPlan {
   readonly refs: readonly { readonly storage: number; readonly refs: number }[]
   /** What each pack call must look like for the plan to apply: `dtype|shape|stride`. */
   readonly packSignatures: readonly string[]
+  /** Names of the profile's layers: what an executor recognises them by. */
+  readonly layerNames: readonly string[]
   /** Layer of each pack call. */
   readonly packLayers: readonly number[]
   readonly unpackCount: number

@@ -20,6 +20,7 @@ export function offloadAll(
     (candidate): PlannedMove => ({
       storage: candidate.lifetime.storage,
       kind: candidate.lifetime.kind,
+      name: candidate.lifetime.name,
       bytes: candidate.bytes,
       outAfter: candidate.outAfter,
       // Not blocking: memory is free when the copy has ended, awaited at the latest when it is needed again.

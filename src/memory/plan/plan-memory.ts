@@ -110,7 +110,7 @@ export function planMemory(profile: MemoryProfile, request: PlanRequest): PlanOu
           candidates,
         ),
       ),
-      hostBytes: host.sizeBytes,
+      hostBytes: host.sizeBytes + sumHomeBytes(lifetimes, moves),
       movedBytes: simulation.movedBytes,
     },
     moves,
@@ -119,6 +119,7 @@ export function planMemory(profile: MemoryProfile, request: PlanRequest): PlanOu
     reuse: canReuse ? findReuse(profile, timeline, lifetimes) : [],
     refs: lifetimes.filter(({ refs }) => refs > 0).map(({ storage, refs }) => ({ storage, refs })),
     packSignatures: signPacks(profile),
+    layerNames: profile.layers.map(({ name }) => name),
     packLayers: profile.packLayers ?? [],
     unpackCount: profile.unpackOrder?.length ?? 0,
   }
@@ -172,6 +173,7 @@ function toPlannedMove(
   return {
     storage: lifetime.storage,
     kind: lifetime.kind,
+    name: lifetime.name,
     bytes: move.bytes,
     outAfter: move.outAfter,
     freeBy: move.freeBy,
@@ -201,6 +203,14 @@ function layOutHost(placed: PlacedSchedule) {
         to: useAt,
       })),
   )
+}
+
+/** Where parameters or gradients move, all of them have a home on the host: the optimizer's. */
+function sumHomeBytes(lifetimes: readonly Lifetime[], moves: readonly PlannedMove[]): number {
+  if (moves.every(({ kind }) => kind === 'feature')) return 0
+  return lifetimes
+    .filter(({ kind }) => kind === 'param' || kind === 'param_grad')
+    .reduce((sum, { bytes }) => sum + bytes, 0)
 }
 
 function uniqueStorages(candidates: readonly Candidate[]): Lifetime[] {

@@ -37,6 +37,8 @@ export interface ProfiledLayer {
 export interface ProfiledTensor {
   readonly id: number
   readonly kind: TensorKind
+  /** Of a parameter that may leave the device, and of a gradient: the parameter's name in the model. */
+  readonly name?: string | undefined
   /** Size in bytes of the tensor's storage (views of one storage name the same size). */
   readonly bytes: number
   readonly dtype: string

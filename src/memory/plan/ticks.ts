@@ -18,6 +18,7 @@ export function findTicks(
   move: { readonly lifetime: Lifetime; readonly freeBy: number; readonly inAt: number },
 ): PlannedMove['ticks'] {
   const { packs, unpacks } = move.lifetime
+  if (move.lifetime.kind !== 'feature') return null
   if (clock.events.length === 0 || packs.length === 0 || unpacks.length === 0) return null
   const out = packs.at(-1)!
   const firstUse = clock.packCount + unpacks[0]!

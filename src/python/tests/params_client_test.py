@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch")
 from memory_tools import ROOT, node  # noqa: E402
 
 from dsc.params import Mirror, MirrorError, ParameterClient, ParamsError  # noqa: E402
+from dsc.params.half import encode_half  # noqa: E402
 
 
 def free_port():
@@ -73,10 +74,10 @@ def train_alone(steps, lr=0.1, momentum=0.9):
     return [p.detach() for p in model.parameters()]
 
 
-def train_rank(url, rank, steps, finals, on_step=None, made=None):
+def train_rank(url, rank, steps, finals, on_step=None, made=None, push_type="f32"):
     model, x, y = made  # in the main thread: torch has one random generator for all of them
     half = slice(4 * rank, 4 * rank + 4)
-    client = ParameterClient(model, url, rank)
+    client = ParameterClient(model, url, rank, push_type=push_type)
     while True:
         step = client.begin_step()
         if step >= steps:
@@ -109,6 +110,27 @@ def test_two_sync_workers_equal_one_process_on_the_whole_batch(serve):
     for one, other, alone in zip(finals[0], finals[1], train_alone(20)):
         assert torch.equal(one, other)
         assert torch.allclose(one, alone, rtol=1e-5, atol=1e-6)
+
+
+def test_gradients_as_halves_train_like_float32_within_their_rounding(serve):
+    server = serve("--mode", "sync", "--workers", "2", "--lr", "0.1", "--momentum", "0.9")
+    finals = {}
+    models = [model_and_batch() for _ in range(2)]
+    in_threads(*[lambda r=r: train_rank(server.url, r, 12, finals, made=models[r], push_type="f16") for r in range(2)])
+    alone = train_alone(12)
+    for one, other, expected in zip(finals[0], finals[1], alone):
+        assert torch.equal(one, other)
+        assert not torch.equal(one, expected), "nothing was rounded: these were not halves"
+        assert torch.allclose(one, expected, rtol=2e-3, atol=2e-4)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_halves_keep_what_is_not_finite_and_scale_each_parameter_by_itself(bad):
+    gradient = torch.tensor([1e-6, -3e-6, 0.0, 0.0, bad, 1.0, 0.0, 0.0])
+    exponents, halves = encode_half(gradient, [(0, 2), (4, 2), (6, 0)])
+    assert 2**14 <= halves[:2].abs().max() < 2**15
+    assert torch.allclose(halves[:2].float() * 2.0 ** -exponents[0], gradient[:2], rtol=2**-11, atol=0)
+    assert exponents[1:] == [0, 0] and not torch.isfinite(halves[4])
 
 
 def test_a_server_that_is_killed_is_waited_for_and_goes_on(serve, tmp_path):

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 ROOT = Path(__file__).resolve().parents[3]
-CODEC = ROOT / "dist/exchange/half/codec.js"
+CODEC = ROOT / "dist/half/codec.js"
 NODE = ROOT / "node_modules/.bin/node"
 
 # Reads a file of 4 or 2 byte values, converts it with dsc's WebAssembly codec, writes the other kind.

@@ -21,7 +21,7 @@ class AccountingDevice(TorchDispatchMode):
         self.peak_bytes = 0
         self.clock = 0  # moves at every birth and death
         self._sizes = {}
-        self.on_op = None  # called before each operation's results are counted
+        self.on_op = None  # called with (args, kwargs) before each operation's results are counted
         self.on_birth = None  # called with (key, bytes)
         self.on_death = None  # called with (key,)
 
@@ -52,7 +52,7 @@ class AccountingDevice(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         if self.on_op is not None:
-            self.on_op()
+            self.on_op(args, kwargs or {})
         result = func(*args, **(kwargs or {}))
         if isinstance(result, torch.Tensor):
             self._count(result)

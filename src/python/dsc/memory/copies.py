@@ -31,8 +31,14 @@ class CpuCopies:
     def wait_in(self, copy):
         copy.wait()
 
+    def wait_on_host(self, copy):
+        copy.wait()
+
     def is_done(self, copy):
         return copy.is_done()
+
+    def release(self, arena):
+        pass
 
     def close(self):
         for direction in list(self._threads):
@@ -123,6 +129,9 @@ class CudaCopies:
         torch.cuda.current_stream(self._device).wait_event(event)
 
     wait_in = wait_out
+
+    def wait_on_host(self, event):
+        event.synchronize()
 
     def is_done(self, event):
         return event.query()

@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from .copies import CpuCopies, CudaCopies
 from .host_memory import free_host_bytes
+from .host_parameters import HostParameters
 from .step import Step
 
 HOST_SHARE = 0.5  # of the free host memory that an arena may take
@@ -22,9 +23,10 @@ class PlanError(RuntimeError):
     """A plan that cannot be carried out here; says what was needed and what there is."""
 
 
-def offload(plan, report=None, device=None, host_limit_bytes=None, copies=None):
+def offload(plan, report=None, device=None, host_limit_bytes=None, copies=None, model=None):
     """The executor of a plan (a path or the plan itself). One executor, and one host arena, per plan.
 
+    model: needed where the plan moves parameters or gradients; ``host_parameters()`` is what the optimizer gets then.
     report: path that ``close()`` (or the end of the process) writes what happened to, for ``dsc memory verify``.
     host_limit_bytes: most host memory the arena may take; default: half of what is free.
     """
@@ -32,7 +34,7 @@ def offload(plan, report=None, device=None, host_limit_bytes=None, copies=None):
     key = (os.path.realpath(plan), os.stat(plan).st_mtime_ns) if is_path else id(plan)  # a new plan is a new executor
     executor = _EXECUTORS.get(key)
     if executor is None or executor.is_closed:
-        executor = Offload(plan, report, device, host_limit_bytes, copies)
+        executor = Offload(plan, report, device, host_limit_bytes, copies, model)
         _EXECUTORS[key] = executor
     return executor
 
@@ -43,37 +45,31 @@ _EXECUTORS = {}
 class Offload:
     """Carries out one plan, step after step. Enter it around the forward; call backward after it."""
 
-    def __init__(self, plan, report=None, device=None, host_limit_bytes=None, copies=None):
+    def __init__(self, plan, report=None, device=None, host_limit_bytes=None, copies=None, model=None):
         if isinstance(plan, (str, os.PathLike)):
             with open(plan, encoding="utf-8") as file:
                 plan = json.load(file)
         if plan.get("kind") != "dsc.mem.plan" or plan.get("v") != 1:
             raise PlanError("not a memory plan of version 1: make one with `dsc memory plan`")
-        stuck = [move for move in plan["moves"] if move["kind"] != "feature" or move["ticks"] is None]
-        if stuck:
-            raise PlanError(
-                f"{len(stuck)} of {len(plan['moves'])} moves are not of saved feature maps (first: storage "
-                f"{stuck[0]['storage']}, {stuck[0]['kind']}): plan without --move, from a profile of a real run"
-            )
-        if plan["options"]["reuse"]:
-            raise PlanError(
-                "the plan writes feature gradients into dead maps, which this executor cannot: plan without --reuse"
-            )
+        self.feature_moves = [move for move in plan["moves"] if move["kind"] == "feature"]
+        _refuse_what_cannot_be_done(plan, self.feature_moves, model)
         self.plan = plan
         self.report_path = report
         self.is_closed = False
         self.pack_count = len(plan["packSignatures"])
         self._signatures = plan["packSignatures"]
         self._layers = plan["packLayers"]
-        self._move_of = {seq: move for move in plan["moves"] for seq in move["packs"]}
+        self._move_of = {seq: move for move in self.feature_moves for seq in move["packs"]}
         self._actions = {}
-        for move in plan["moves"]:
+        for move in self.feature_moves:
             for name in ("out", "free"):
                 self._actions.setdefault(move["ticks"][name], []).append((name, move["storage"]))
         self._device = torch.device(device) if device is not None else None
         self._host_limit = host_limit_bytes
         self._copies = copies
         self._arena = None
+        self._model = model
+        self._homes = None
         self._step = None
         self._hooks = None
         self.counts = {
@@ -93,10 +89,21 @@ class Offload:
         """Whether the last three steps did not match: profile and plan again."""
         return self.counts["missesInARow"] >= 3
 
+    def host_parameters(self):
+        """The model's parameters on the host, for an optimizer there. Their ``.grad`` is set by ``end_step()``."""
+        if self._model is None:
+            raise PlanError("parameters on the host need the model: offload(plan, model=model)")
+        self._open_homes()
+        return self._homes.parameters
+
     def __enter__(self):
         if self.is_closed:
             raise PlanError("this executor is closed")
+        if self._homes is None and _moves_parameters(self.plan):
+            raise PlanError("the plan moves parameters to the host: give the optimizer executor.host_parameters()")
         self._prepare()
+        if self._homes is not None and self._homes.has_gradients:
+            raise PlanError("the last step's gradients were not taken: call end_step() after backward")
         self._end_step()
         now = time.perf_counter()
         if self._entered_at is not None:
@@ -113,11 +120,16 @@ class Offload:
         else:
             self._hooks = torch.autograd.graph.saved_tensors_hooks(self._step.pack, self._step.unpack)
         self._hooks.__enter__()
+        if self._homes is not None:
+            step = self._step
+            self._homes.begin_step(lambda: step.is_planned)
         return self
 
     def __exit__(self, kind, error, trace):
         self._hooks.__exit__(kind, error, trace)
         self._hooks = None
+        if self._homes is not None:
+            self._homes.end_forward()
         step = self._step
         if kind is not None:
             step.abandon()
@@ -129,8 +141,18 @@ class Offload:
             self.counts["missesInARow"] = 0
         return False
 
+    def bring_back(self):
+        """Copies every parameter to the device, as the host has it: before evaluating or saving the model."""
+        if self._homes is not None:
+            self._homes.bring_back()
+
     def end_step(self):
-        """Ends the step now (else the next ``with`` does): every count must be 0 and nothing may be held."""
+        """Ends the step now (else the next ``with`` does): every count must be 0 and nothing may be held.
+
+        With ``host_parameters()`` it must be called between backward and the optimizer: it brings the gradients.
+        """
+        if self._homes is not None:
+            self._homes.end_step()
         self._end_step()
 
     def close(self):
@@ -139,11 +161,14 @@ class Offload:
             return
         self._end_step()
         self.is_closed = True
+        arenas = [] if self._arena is None else [self._arena]
+        if self._homes is not None:
+            arenas += self._homes.close()
         if self._copies is not None:
             self._copies.close()
-            if self._arena is not None and self._copies.is_cuda:
-                self._copies.release(self._arena)
-        self._arena = None
+            for arena in arenas:
+                self._copies.release(arena)
+        self._arena = self._homes = None
         if self.report_path:
             with open(self.report_path, "w", encoding="utf-8") as file:
                 json.dump(self.report(), file, indent=2)
@@ -166,16 +191,36 @@ class Offload:
             "stepMs": round(statistics.median(self.step_ms), 3) if self.step_ms else None,
             "stallMs": round(counts["stallUs"] / 1e3, 3),
             "movedBytes": counts["movedBytes"],
-            "hostBytes": self.plan["arenas"]["host"]["bytes"],
+            "hostBytes": self.plan["arenas"]["host"]["bytes"] + (self._homes.host_bytes if self._homes else 0),
             "leftReferences": counts["leftReferences"],
             "device": str(self._device or "cpu"),
             "lateness": [{"storage": s, "lateUs": round(us, 3)} for s, us in sorted(self.late_us.items())],
         }
 
     def _prepare(self):
-        if self._arena is not None or not self.plan["moves"]:
+        """Before step 1: is there a host to carry the plan out on? Then its arena."""
+        if self._arena is not None or not self.feature_moves:
             return
-        needed = self.plan["arenas"]["host"]["bytes"]
+        self._open_copies()
+        size = self.plan["arenas"]["host"]["bytes"]
+        self._check_host(size)
+        with _disable_current_modes():
+            self._arena = self._copies.pinned(size)
+
+    def _open_homes(self):
+        if self._homes is None:
+            self._open_copies()
+            arena = 0 if self._arena is not None else self.plan["arenas"]["host"]["bytes"]
+            self._check_host(arena + HostParameters.count_bytes(self._model))
+            self._homes = HostParameters(self._model, self.plan, self._copies)
+
+    def _open_copies(self):
+        if self._device is None:
+            self._device = torch.device("cuda") if torch.cuda.is_available() else torch.device("cpu")
+        if self._copies is None:
+            self._copies = CudaCopies(self._device) if self._device.type == "cuda" else CpuCopies()
+
+    def _check_host(self, needed):
         limit = self._host_limit if self._host_limit is not None else int(HOST_SHARE * free_host_bytes())
         if needed > limit:
             raise PlanError(
@@ -183,12 +228,6 @@ class Offload:
                 f"({'given' if self._host_limit is not None else 'half of what is free'}): "
                 "plan with a larger --budget, or free host memory"
             )
-        if self._device is None:
-            self._device = torch.device("cuda") if torch.cuda.is_available() else torch.device("cpu")
-        if self._copies is None:
-            self._copies = CudaCopies(self._device) if self._device.type == "cuda" else CpuCopies()
-        with _disable_current_modes():
-            self._arena = self._copies.pinned(needed)
 
     def host_slot(self, move):
         with _disable_current_modes():  # not an accounting device's memory
@@ -202,6 +241,33 @@ class Offload:
             self.counts["leftReferences"] += sum(s.remaining for s in step.stashes.values())
         self._live_graphs.append(step.handles)
         step.close()
+        if self._homes is not None:
+            self.counts["movedBytes"] += self._homes.take_moved_bytes()
+
+
+def _moves_parameters(plan):
+    return any(move["kind"] != "feature" for move in plan["moves"])
+
+
+def _refuse_what_cannot_be_done(plan, feature_moves, model):
+    stuck = [move for move in feature_moves if move["ticks"] is None] or [
+        move
+        for move in plan["moves"]
+        if move["kind"] != "feature" and (move["kind"] == "opt_state" or move.get("name") is None)
+    ]
+    if stuck:
+        move = stuck[0]
+        raise PlanError(
+            f"{len(stuck)} of {len(plan['moves'])} moves cannot be carried out (first: storage {move['storage']}, "
+            f"{move['kind']}): plan from a profile of a real run, and without --move optimizer "
+            "(an optimizer over host_parameters() has its state on the host anyway)"
+        )
+    if plan["options"]["reuse"]:
+        raise PlanError(
+            "the plan writes feature gradients into dead maps, which this executor cannot: plan without --reuse"
+        )
+    if model is None and _moves_parameters(plan):
+        raise PlanError("the plan moves parameters or gradients: offload(plan, model=model)")
 
 
 def _close(executor):

@@ -1,6 +1,7 @@
 """One recorded training step: what is alive at the fullest instant of every event, and how saved tensors move."""
 
 import torch
+from torch.utils import _pytree as pytree
 
 from .accounting import AccountingDevice
 from .segments import Segments, current_node
@@ -30,12 +31,14 @@ class MemoryRecord:
         self.is_offloading = is_offloading
         self.held = held  # {kind: tensors alive before the step}
         self.kinds = {}  # id → kind
+        self.names = {}  # id → name, of parameters that may move and of gradients
         self.events = []
         self.births = {}  # id → (clock, bytes, event index)
         self.deaths = {}  # id → clock
         self.ids = {}  # storage key → id of its present owner
         self.saved = []  # per pack call: dict
         self.unpacked = []  # pack sequence number per unpack call
+        self.touches = {}  # id → indices of the events that read or write it
         self.reloads = {}  # id of a dropped storage → ids of its reloaded copies
 
     def run(self, step):
@@ -58,11 +61,35 @@ class MemoryRecord:
                     self._begin(Event(self.events[-1].segment - 1, True))
                 for name, parameter in self.model.named_parameters():
                     if parameter.grad is not None:
-                        self.kinds[self.ids[parameter.grad.untyped_storage()._cdata]] = "param_grad"
+                        identity = self.ids[parameter.grad.untyped_storage()._cdata]
+                        self.kinds[identity] = "param_grad"
+                        self.names[identity] = name
         finally:
             self.segments.close()
             device.on_birth = device.on_death = device.on_op = None
+        self._name_parameters()
         return self
+
+    def _name_parameters(self):
+        """Names the parameters that may leave the device: all of their storage, and used by their own layers only."""
+        owners = {}
+        for label, module in self.model.named_modules():
+            if next(module.children(), None) is None:
+                for parameter in module.parameters():
+                    owners.setdefault(parameter, set()).add(label or type(module).__name__)
+        for name, parameter in self.model.named_parameters():
+            storage = parameter.untyped_storage()
+            identity = self.ids[storage._cdata]
+            users = {
+                self.segments.names[self.events[at].segment]
+                for at in self.touches.get(identity, ())
+                if not self.events[at].is_backward
+            }
+            is_whole = storage.nbytes() == parameter.numel() * parameter.element_size()
+            if is_whole and users <= owners.get(parameter, set()):
+                self.names[identity] = name
+            else:
+                self.kinds[identity] = "buffer"
 
     def event_of_death(self, identity):
         """Index of the event in which a storage died; the number of events for one that lives on."""
@@ -87,7 +114,7 @@ class MemoryRecord:
         event.start_clock = event.peak_clock = self.device.clock
         self.events.append(event)
 
-    def _moved(self):
+    def _moved(self, args, kwargs):
         event = self.events[-1]
         if event.is_backward:
             segment = self.segments.of_node(current_node())
@@ -95,6 +122,11 @@ class MemoryRecord:
                 self._begin(Event(self.events[-1].segment - 1, True))
             event = self.events[-1]
         event.ops += 1
+        for leaf in pytree.tree_leaves((args, kwargs)):
+            if isinstance(leaf, torch.Tensor) and leaf.layout == torch.strided:
+                identity = self.ids.get(leaf.untyped_storage()._cdata)
+                if identity is not None:
+                    self.touches.setdefault(identity, set()).add(len(self.events) - 1)
 
     def _born(self, key, size):
         identity = len(self.births)

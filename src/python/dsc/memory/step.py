@@ -6,6 +6,7 @@ import weakref
 import torch
 
 from .dtypes import short_dtype
+from .home import ParameterHandle
 from .stash import Handle, Stash
 
 
@@ -15,6 +16,7 @@ class Step:
     def __init__(self, executor):
         self.executor = executor
         self.copies = executor._copies
+        self.homes = executor._homes
         self.is_planned = True
         self.is_abandoned = False
         self.has_run_backward = False
@@ -27,7 +29,7 @@ class Step:
         self.finished = []  # storages whose last unpack was in the layer that runs now
         self.layer = None
         self.in_pending = sorted(
-            (move["ticks"]["in"], move["useAt"], move["storage"]) for move in executor.plan["moves"]
+            (move["ticks"]["in"], move["useAt"], move["storage"]) for move in executor.feature_moves
         )
 
     def miss(self, why):
@@ -57,6 +59,10 @@ class Step:
         sequence = self.sequence
         self.sequence += 1
         packed = self._stash(tensor, sequence) if self.is_planned else None
+        if self.homes is not None and packed is None:
+            packed = self.homes.pack(tensor)  # also in a step that missed its plan: it must not keep it here
+            if packed is not None:
+                packed.sequence = sequence
         self._tick(sequence)
         return packed if packed is not None else (sequence, tensor.detach())
 
@@ -64,14 +70,18 @@ class Step:
         self.has_run_backward = True
         position = self.position
         self.position += 1
-        is_moved = isinstance(packed, Handle)
-        sequence = packed.sequence if is_moved else packed[0]
+        is_kept = isinstance(packed, tuple)
+        sequence = packed[0] if is_kept else packed.sequence
         layer = self.executor._layers[sequence] if sequence < self.executor.pack_count else None
         if layer != self.layer:
             self.layer = layer
             self._release_finished()
+            if self.homes is not None and layer is not None:
+                self.homes.reach_backward(layer)
         self._tick(self.executor.pack_count + position)
-        return self._restore(packed) if is_moved else packed[1]
+        if is_kept:
+            return packed[1]
+        return self.homes.unpack(packed) if isinstance(packed, ParameterHandle) else self._restore(packed)
 
     def _stash(self, tensor, sequence):
         executor = self.executor

@@ -48,17 +48,21 @@ def _views(identity, kind, size, span, context):
     alive = [places[span[0]], _end_of(places[span[1]])] if span else [birth, birth]
     if kind in ("param", "buffer", "opt_state"):
         alive = None
+    touched = None
+    if kind in ("param", "param_grad"):
+        events = sorted(plain.touches.get(identity, ()))
+        touched = [use for event in events for use in _phases_of(places[event])]
     rows = {}
     for sequence in packs_of.get(identity, []):
         saved = plain.saved[sequence]
         rows.setdefault((saved["dtype"], saved["shape"], saved["stride"], saved["offset"]), []).append(sequence)
     if not rows:
-        return [_plain_tensor(identity, kind, size, alive, [])]
+        return [_named(_plain_tensor(identity, kind, size, alive, touched or []), plain)]
     tensors = []
     for (dtype, shape, stride, offset), sequences in rows.items():
         layers = sorted({layer_of[plain.saved[s]["segment"]] for s in sequences}, reverse=True)
         uses = [{"layer": layer, "phase": p} for layer in layers for p in ("bwd_param", "bwd_feat")]
-        tensor = _plain_tensor(identity, kind, size, alive, uses)
+        tensor = _named(_plain_tensor(identity, kind, size, alive, uses if touched is None else touched), plain)
         tensor.update(
             dtype=short_dtype(dtype),
             shape=list(shape),
@@ -84,6 +88,15 @@ def _plain_tensor(storage, kind, size, alive, uses):
     if alive:
         tensor["alive"] = alive
     return tensor
+
+
+def _named(tensor, plain):
+    name = plain.names.get(tensor["storage"])
+    return tensor if name is None else {**tensor, "name": name}
+
+
+def _phases_of(place):
+    return [place] if place["phase"] == "fwd" else [place, _end_of(place)]
 
 
 def _find_spans(record, places):

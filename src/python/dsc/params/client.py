@@ -12,6 +12,7 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from .errors import ParamsError
+from .half import encode_half
 from .mirror import Mirror, encode_header, half_bytes
 from .prefetch import Prefetch
 
@@ -28,19 +29,28 @@ class ParameterClient:
 
     url: of `dsc params serve`. rank: of this worker. token: where the server has one.
     patience_seconds: how long a server that restarts is waited for.
+    parameters: where the model's parameters live, if not in it: ``executor.host_parameters()`` of a memory plan.
+    push_type: how gradients travel: "f32", or "f16": scaled halves, half the bytes, rounded to 11 bits.
     """
 
-    def __init__(self, model, url, rank, token=None, patience_seconds=30.0, free_host_bytes=None):
+    def __init__(
+        self, model, url, rank, token=None, patience_seconds=30.0, free_host_bytes=None, parameters=None,
+        push_type="f32",
+    ):
+        if push_type not in ("f32", "f16"):
+            raise ValueError(f"push_type is {push_type!r}, expected 'f32' or 'f16'")
         self.model, self.rank = model, rank
+        self._push_type = push_type
         self._url = urllib.parse.urlsplit(url)
         self._token = token
         self._patience = patience_seconds
         self._local = threading.local()
+        self._homes = None if parameters is None else dict(zip(model.parameters(), parameters, strict=True))
         self._layers = [m for m in model.modules() if any(True for _ in m.parameters(recurse=False))]
         self._places = self._lay_out()
         self.length = self._end
-        self._device = next(model.parameters()).device
-        self.mirror = Mirror(self.length, pin=self._device.type == "cuda", free_bytes=free_host_bytes)
+        pin = self._homes is None and next(model.parameters()).device.type == "cuda"
+        self.mirror = Mirror(self.length, pin=pin, free_bytes=free_host_bytes)
         self.epoch = -1
         self.last_step = -1
         self.step = 0
@@ -64,6 +74,9 @@ class ParameterClient:
         else:
             self.step = max(self.step, self.last_step + 1)
             self.pull(step=self.step)
+        if self._homes is not None:
+            self.load()  # the plan's executor copies them on, layer by layer
+            return self.step
         self._prefetch = Prefetch(self, [self._of_layer(i) for i in range(len(self._layers))])
         for index, layer in enumerate(self._layers):
             self._hooks.append(layer.register_forward_pre_hook(lambda m, x, i=index: self._prefetch.need(i)))
@@ -96,6 +109,10 @@ class ParameterClient:
             "baseVersion": self._base,
         }
         gradient = self._gather(lambda p: p.grad if p.grad is not None else torch.zeros_like(p))
+        if self._push_type == "f16":
+            with _disable_current_modes():
+                exponents, gradient = encode_half(gradient, [(at, p.numel()) for _, p, _, at in self._places])
+            header = {**header, "dtype": "f16", "exponents": exponents}
         answer = self._call("POST", "/v1/push", header, gradient)
         if "error" in answer:
             return answer["error"]["reason"]
@@ -106,7 +123,7 @@ class ParameterClient:
 
     def load(self):
         """Copies the mirror into the model at once. Returns its version."""
-        with torch.no_grad():
+        with torch.no_grad(), _disable_current_modes():
             self._base = self.mirror.read(
                 lambda half: [self.copy(p, half, at) for _, p, _, at in self._places]
             )
@@ -130,9 +147,10 @@ class ParameterClient:
                 if id(parameter) in seen:
                     continue
                 seen.add(id(parameter))
+                home = parameter if self._homes is None else self._homes[parameter]
                 if parameter.dtype != torch.float32:
                     raise ParamsError("dtype", f"{names[id(parameter)]} is {parameter.dtype}: only float32 is served")
-                places.append((names[id(parameter)], parameter, index, at))
+                places.append((names[id(parameter)], home, index, at))
                 at += -(-parameter.numel() // ALIGNMENT) * ALIGNMENT
         self._end = at
         return places
@@ -140,9 +158,10 @@ class ParameterClient:
     def _of_layer(self, index):
         return [(p, at) for _, p, layer, at in self._places if layer == index]
 
-    @staticmethod
-    def copy(parameter, half, at):
-        parameter.data.copy_(half[at : at + parameter.numel()].view(parameter.shape), non_blocking=True)
+    def copy(self, parameter, half, at):
+        # A home's version tells the executor of the change; autograd must not see a device parameter's.
+        target = parameter.data if self._homes is None else parameter
+        target.copy_(half[at : at + parameter.numel()].view(parameter.shape), non_blocking=True)
 
     def _gather(self, of):
         with torch.no_grad(), _disable_current_modes():

@@ -1,0 +1,79 @@
+import { type Codec, openCodec } from '../../half/codec.js'
+import type { ParameterLayout } from './plan/parameter-layout.js'
+
+/** Scales are 2^-120 to 2^120, so that float32 holds them and their inverses; the largest magnitude of a parameter is brought below 2^15. */
+const LARGEST_EXPONENT = 120
+const TOP_EXPONENT = 15
+/** Elements converted at a time. */
+const CHUNK = 1 << 18
+
+let codec: { readonly codec: Codec; readonly floats: number; readonly halves: number } | undefined
+
+/**
+ * A gradient as halves with one power-of-two scale per parameter: half the bytes. Each parameter's largest magnitude
+ * lands in [2^14, 2^15), so a value is off by at most 2^-11 of itself plus 2^-39 of that largest one. A parameter
+ * whose gradient is not finite has scale 1 and stays not finite.
+ */
+export function encodeHalfGradient(
+  layout: ParameterLayout,
+  gradient: Float32Array,
+): { exponents: number[]; halves: Uint16Array } {
+  const halves = new Uint16Array(layout.length)
+  const exponents = layout.slots.map(({ offset, length }) => {
+    const exponent = findExponent(gradient, offset, length)
+    convert(length, (at, count, { codec: { memory, kernels }, floats, halves: target }) => {
+      new Float32Array(memory, floats, count).set(gradient.subarray(offset + at, offset + at + count))
+      kernels.encodeHalf(floats, target, roundUp(count), 2 ** exponent)
+      halves.set(new Uint16Array(memory, target, count), offset + at)
+    })
+    return exponent
+  })
+  return { exponents, halves }
+}
+
+/** The float32 gradient again. `exponents` and `halves` are as `encodeHalfGradient` made them for this layout. */
+export function decodeHalfGradient(
+  layout: ParameterLayout,
+  exponents: readonly number[],
+  halves: Uint16Array,
+): Float32Array {
+  const gradient = new Float32Array(layout.length)
+  for (const [index, { offset, length }] of layout.slots.entries()) {
+    convert(length, (at, count, { codec: { memory, kernels }, floats, halves: source }) => {
+      new Uint16Array(memory, source, count).set(halves.subarray(offset + at, offset + at + count))
+      kernels.decodeHalf(source, floats, roundUp(count), 2 ** -exponents[index]!)
+      gradient.set(new Float32Array(memory, floats, count), offset + at)
+    })
+  }
+  return gradient
+}
+
+function convert(
+  length: number,
+  chunk: (at: number, count: number, buffers: NonNullable<typeof codec>) => void,
+): void {
+  if (!codec) {
+    const opened = openCodec(6 * CHUNK)
+    codec = { codec: opened, floats: opened.allocate(4 * CHUNK), halves: opened.allocate(2 * CHUNK) }
+  }
+  for (let at = 0; at < length; at += CHUNK) chunk(at, Math.min(CHUNK, length - at), codec)
+}
+
+/** The power of two that brings the largest magnitude into [2^14, 2^15); 0 for one that is 0 or not finite. */
+function findExponent(values: Float32Array, offset: number, length: number): number {
+  let largest = 0
+  let sum = 0
+  for (let at = offset; at < offset + length; at++) {
+    const magnitude = Math.abs(values[at]!)
+    if (magnitude > largest) largest = magnitude
+    sum += magnitude - magnitude // NaN as soon as one value is not finite
+  }
+  if (largest === 0 || sum !== 0) return 0
+  const exponent = TOP_EXPONENT - 1 - Math.floor(Math.log2(largest))
+  return Math.max(-LARGEST_EXPONENT, Math.min(LARGEST_EXPONENT, exponent))
+}
+
+/** The kernels work on eight values at a time; the buffers have room for the rest of the last eight. */
+function roundUp(count: number): number {
+  return Math.ceil(count / 8) * 8
+}

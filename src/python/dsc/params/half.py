@@ -1,0 +1,30 @@
+"""Gradients as halves with one power-of-two scale per parameter, as the central node reads them."""
+
+import math
+
+import torch
+
+LARGEST_EXPONENT = 120
+TOP_EXPONENT = 15
+
+
+def encode_half(gradient, places):
+    """Exponents (one per ``(offset, length)`` of ``places``) and the float16 values, scaled by 2 to that power.
+
+    The largest magnitude of each parameter lands in [2^14, 2^15). One that is not finite has exponent 0 and stays so.
+    """
+    halves = torch.zeros(gradient.numel(), dtype=torch.float16)
+    exponents = []
+    for offset, length in places:
+        values = gradient[offset : offset + length]
+        low, high = torch.aminmax(values) if length else (torch.zeros(()), torch.zeros(()))
+        largest = max(-low.item(), high.item())  # NaN in both if there is one
+        exponents.append(_find_exponent(largest))
+        halves[offset : offset + length] = values * 2.0 ** exponents[-1]
+    return exponents, halves
+
+
+def _find_exponent(largest):
+    if largest == 0 or not math.isfinite(largest):
+        return 0
+    return max(-LARGEST_EXPONENT, min(LARGEST_EXPONENT, TOP_EXPONENT - math.frexp(largest)[1]))
