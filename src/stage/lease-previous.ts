@@ -1,5 +1,5 @@
 import type { Cache } from './cache.js'
-import { keepTransferLeases } from './sources/peer/transfer-lease.js'
+import { keepTransferLeases } from './transfer-lease.js'
 
 /** A ready copy that stays until it is released. */
 export interface PreviousCopyLease {

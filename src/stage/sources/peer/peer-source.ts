@@ -6,11 +6,11 @@ import type { RecordStore } from '../../../records/record-store.js'
 import { throwIfStopped } from '../../retry.js'
 import type { Fetcher, ListedObject, Source, StagingPlan, StagingSource } from '../../source.js'
 import { SourceFailure } from '../../source-failure.js'
+import { keepTransferLeases } from '../../transfer-lease.js'
 import { listPeerManifest } from './fetch-manifest.js'
 import { findPeers, type PeerCopy } from './find-peers.js'
 import type { PeerAccess } from './peer-connection.js'
 import { openPeerFetcher, type Provider } from './peer-fetcher.js'
-import { keepTransferLeases } from './transfer-lease.js'
 
 export interface PeerSourceOptions {
   readonly dataset: Dataset

@@ -1,5 +1,5 @@
-import { identifyProcess } from '../../../platform/processes.js'
-import type { RecordStore } from '../../../records/record-store.js'
+import { identifyProcess } from '../platform/processes.js'
+import type { RecordStore } from '../records/record-store.js'
 
 /** A reader that has been silent for so long no longer keeps the peer's copy. */
 export const TRANSFER_LEASE_MS = 120_000
