@@ -37,7 +37,7 @@ export function testSourceContract(name: string, open: () => Promise<ContractSou
         length: sizeBytes,
         stallTimeoutMs: 5000,
         sink: (chunk) => {
-          chunks.push(chunk)
+          chunks.push(Buffer.from(chunk))
           return 0
         },
         ...rest,

@@ -30,8 +30,8 @@ export interface FetchRequest {
   /** Called once, before the first byte. */
   readonly onFacts?: (facts: ObjectFacts) => void
   /**
-   * Called for each chunk, in order; may keep the buffer. Returns how long to wait before more may come, ms.
-   * What it throws ends the fetch and is passed on.
+   * Called for each chunk, in order. A chunk is valid only during the call: its memory takes the next bytes.
+   * Returns how long to wait before more may come, ms. What it throws ends the fetch and is passed on.
    */
   readonly sink: (chunk: Uint8Array) => number
   readonly signal?: AbortSignal

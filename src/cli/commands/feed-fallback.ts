@@ -53,7 +53,7 @@ async function openSourceReader(
       const read = async () => {
         const chunks: Uint8Array[] = []
         const sink = (chunk: Uint8Array) => {
-          chunks.push(chunk)
+          chunks.push(Buffer.from(chunk))
           return 0
         }
         const { etag, versionId, sizeBytes } = object

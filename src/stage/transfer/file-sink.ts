@@ -1,20 +1,15 @@
-import { closeSync, constants, ftruncateSync, mkdirSync, openSync, rmSync, writevSync } from 'node:fs'
+import { closeSync, constants, ftruncateSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** Bytes gathered before they are written: one system call per this many (measured best at 0.25 to 1 MiB). */
-const BATCH_BYTES = 512 * 1024
-
 /**
- * Writes a range of a file in order, in large batches, without a promise per chunk. The file is opened at the
- * first byte, so that a refused request leaves nothing behind.
+ * Writes a range of a file in order, each chunk at once and without a promise: a source hands out as much as it could
+ * read. The file is opened at the first byte, so that a refused request leaves nothing behind.
  */
 export class FileSink {
   readonly #path: string
   readonly #isWhole: boolean
   #descriptor: number | undefined
   #position: number
-  #pending: Uint8Array[] = []
-  #pendingBytes = 0
 
   /** `isWhole`: the range is the file; else the file keeps its other bytes. */
   constructor(path: string, options: { readonly offset: number; readonly isWhole: boolean }) {
@@ -24,14 +19,16 @@ export class FileSink {
   }
 
   write(chunk: Uint8Array): void {
-    this.#pending.push(chunk)
-    this.#pendingBytes += chunk.length
-    if (this.#pendingBytes >= BATCH_BYTES) this.#flush()
+    const descriptor = this.#open()
+    for (let done = 0; done < chunk.length; ) {
+      const written = writeSync(descriptor, chunk, done, chunk.length - done, this.#position)
+      done += written
+      this.#position += written
+    }
   }
 
-  /** Writes what is left and closes the file, which exists from then on even when it is empty. */
+  /** Closes the file, which exists from then on even when it is empty. */
   finish(): void {
-    this.#flush()
     closeSync(this.#open())
     this.#descriptor = undefined
   }
@@ -45,17 +42,6 @@ export class FileSink {
     closeSync(this.#descriptor)
     this.#descriptor = undefined
     if (this.#isWhole) rmSync(this.#path, { force: true })
-  }
-
-  #flush(): void {
-    const descriptor = this.#open()
-    while (this.#pendingBytes > 0) {
-      const written = writevSync(descriptor, this.#pending, this.#position)
-      this.#position += written
-      this.#pendingBytes -= written
-      if (this.#pendingBytes > 0) this.#pending = dropBytes(this.#pending, written)
-    }
-    this.#pending = []
   }
 
   #open(): number {
@@ -87,17 +73,4 @@ export function preallocate(path: string, sizeBytes: number): void {
   } finally {
     closeSync(descriptor)
   }
-}
-
-function dropBytes(chunks: readonly Uint8Array[], bytes: number): Uint8Array[] {
-  const rest: Uint8Array[] = []
-  let left = bytes
-  for (const chunk of chunks) {
-    if (left >= chunk.length) left -= chunk.length
-    else {
-      rest.push(left > 0 ? chunk.subarray(left) : chunk)
-      left = 0
-    }
-  }
-  return rest
 }

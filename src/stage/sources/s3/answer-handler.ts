@@ -1,9 +1,9 @@
-import type { IncomingHttpHeaders } from 'node:http'
-import type { Dispatcher } from 'undici'
 import { SOURCE_CHECKSUMS } from '../../../model/manifest.js'
 import type { ObjectFacts, SourceChecksum } from '../../plan/object-facts.js'
 import type { FetchRequest } from '../../source.js'
 import { SourceFailure } from '../../source-failure.js'
+import type { AnswerListener, Headers } from './http-connection.js'
+import type { RequestControl } from './http-pool.js'
 import { describeAnswer, describeConnectionError } from './s3-failure.js'
 
 const MAX_ERROR_BODY_BYTES = 16_384
@@ -22,36 +22,36 @@ export interface AnswerOptions
 }
 
 /** Checks the head of an answer, hands its body to the sink and settles exactly once. */
-export class AnswerHandler implements Dispatcher.DispatchHandler {
-  #controller: Dispatcher.DispatchController | undefined
-  #headers: IncomingHttpHeaders | undefined
+export class AnswerHandler implements AnswerListener {
+  #control: RequestControl | undefined
+  #headers: Headers | undefined
   #status = 0
   #receivedBytes = 0
   #errorBody = ''
   #isSettled = false
   readonly #options: AnswerOptions
-  readonly #resolve: (headers: IncomingHttpHeaders) => void
+  readonly #resolve: (headers: Headers) => void
   readonly #reject: (error: unknown) => void
   readonly #onAbort = () => this.#fail(this.#options.signal?.reason)
 
-  constructor(
-    options: AnswerOptions,
-    resolve: (headers: IncomingHttpHeaders) => void,
-    reject: (error: unknown) => void,
-  ) {
+  constructor(options: AnswerOptions, resolve: (headers: Headers) => void, reject: (error: unknown) => void) {
     this.#options = options
     this.#resolve = resolve
     this.#reject = reject
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller
+  /** Sends the request by `send`, unless the signal has aborted. */
+  begin(send: (listener: AnswerListener) => RequestControl): void {
     const { signal } = this.#options
-    if (signal?.aborted) this.#onAbort()
-    else signal?.addEventListener('abort', this.#onAbort)
+    if (signal?.aborted) {
+      this.#onAbort()
+      return
+    }
+    signal?.addEventListener('abort', this.#onAbort)
+    this.#control = send(this)
   }
 
-  onResponseStart(_controller: unknown, status: number, headers: IncomingHttpHeaders): void {
+  onHead(status: number, headers: Headers): void {
     this.#status = status
     this.#headers = headers
     if (status < 200 || status > 299) return
@@ -60,10 +60,11 @@ export class AnswerHandler implements Dispatcher.DispatchHandler {
     else this.#options.onFacts?.(readFacts(headers, null))
   }
 
-  onResponseData(_controller: unknown, chunk: Buffer): void {
+  onData(chunk: Uint8Array): void {
     if (this.#isSettled) return
     if (this.#status < 200 || this.#status > 299) {
-      if (this.#errorBody.length < MAX_ERROR_BODY_BYTES) this.#errorBody += chunk.toString('utf8')
+      if (this.#errorBody.length < MAX_ERROR_BODY_BYTES)
+        this.#errorBody += Buffer.from(chunk).toString('utf8')
       return
     }
     this.#receivedBytes += chunk.length
@@ -85,7 +86,7 @@ export class AnswerHandler implements Dispatcher.DispatchHandler {
     }
   }
 
-  onResponseEnd(): void {
+  onEnd(): void {
     if (this.#isSettled) return
     const { what, length } = this.#options
     if (this.#status < 200 || this.#status > 299) {
@@ -116,7 +117,7 @@ export class AnswerHandler implements Dispatcher.DispatchHandler {
     }
   }
 
-  onResponseError(_controller: unknown, error: Error): void {
+  onError(error: Error): void {
     if (this.#isSettled) return
     const { what, origin, length, stallTimeoutMs } = this.#options
     const receivedBytes = this.#headers ? this.#receivedBytes : undefined
@@ -127,16 +128,16 @@ export class AnswerHandler implements Dispatcher.DispatchHandler {
 
   /** Stops reading from the socket, so that the server feels the limit; a pause is no stall. */
   #pause(pauseMs: number): void {
-    this.#controller?.pause()
+    this.#control?.pause()
     setTimeout(() => {
-      if (!this.#isSettled) this.#controller?.resume()
+      if (!this.#isSettled) this.#control?.resume()
     }, pauseMs)
   }
 
   #fail(error: unknown): void {
     if (this.#isSettled) return
     this.#settle()
-    this.#controller?.abort(error instanceof Error ? error : new Error(String(error)))
+    this.#control?.cancel()
     this.#reject(error)
   }
 
@@ -146,11 +147,7 @@ export class AnswerHandler implements Dispatcher.DispatchHandler {
   }
 }
 
-function checkHead(
-  status: number,
-  headers: IncomingHttpHeaders,
-  options: AnswerOptions,
-): SourceFailure | undefined {
+function checkHead(status: number, headers: Headers, options: AnswerOptions): SourceFailure | undefined {
   const { what, etag, isWhole, offset, length, sizeBytes } = options
   const foundEtag = headers.etag?.replace(/^W\//, '').replace(/^"|"$/g, '') ?? null
   // Some servers ignore If-Match.
@@ -171,7 +168,7 @@ function checkHead(
 }
 
 /** Reads what the head of an answer says about the object. */
-export function readFacts(headers: IncomingHttpHeaders, uploadPartBytes: number | null): ObjectFacts {
+export function readFacts(headers: Headers, uploadPartBytes: number | null): ObjectFacts {
   const encryption = headers['x-amz-server-side-encryption']
   const isEtagMd5 =
     (encryption === undefined || encryption === 'AES256') &&
@@ -179,7 +176,7 @@ export function readFacts(headers: IncomingHttpHeaders, uploadPartBytes: number 
   return { checksums: readChecksums(headers), uploadPartBytes, isEtagMd5 }
 }
 
-function readChecksums(headers: IncomingHttpHeaders): SourceChecksum[] {
+function readChecksums(headers: Headers): SourceChecksum[] {
   const checksums: SourceChecksum[] = []
   for (const algorithm of SOURCE_CHECKSUMS) {
     const value = headers[`x-amz-checksum-${algorithm}`]

@@ -105,10 +105,10 @@ const CONNECT_CODES = new Set([
   'ENETUNREACH',
   'EADDRNOTAVAIL',
   'ETIMEDOUT',
-  'UND_ERR_CONNECT_TIMEOUT',
+  'HTTP_CONNECT_TIMEOUT',
 ])
-const STALL_CODES = new Set(['UND_ERR_BODY_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT'])
-const TRUNCATION_CODES = new Set(['UND_ERR_SOCKET', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'])
+const STALL_CODES = new Set(['HTTP_STALLED'])
+const TRUNCATION_CODES = new Set(['HTTP_CLOSED'])
 
 /** Turns a failed connection into the failure a user meets. `receivedBytes` undefined = no answer began. */
 export function describeConnectionError(

@@ -1,8 +1,8 @@
-import type { IncomingHttpHeaders } from 'node:http'
-import { Pool } from 'undici'
 import { countUploadParts } from '../../plan/plan-parts.js'
 import type { Fetcher, InspectRequest } from '../../source.js'
 import { AnswerHandler, type AnswerOptions, readFacts } from './answer-handler.js'
+import type { Headers } from './http-connection.js'
+import { HttpPool } from './http-pool.js'
 import { type Credentials, createSigner, encodeKey } from './sign-request.js'
 
 /** Where the objects of a dataset lie, resolved once by the AWS SDK. Plain data, so that a worker can have it. */
@@ -18,21 +18,13 @@ export interface S3Location {
   readonly requesterPays: boolean
 }
 
-const CONNECT_TIMEOUT_MS = 10_000
-
 /** Reads objects with signed requests over a pool of keep-alive connections. Credentials undefined = anonymous. */
 export function openS3Fetcher(
   location: S3Location,
   getCredentials: () => Promise<Credentials> | Credentials | undefined,
   options: { readonly connections: number },
 ): Fetcher {
-  const pool = new Pool(location.origin, {
-    connections: options.connections,
-    pipelining: 1,
-    allowH2: false,
-    keepAliveTimeout: 30_000,
-    connect: { timeout: CONNECT_TIMEOUT_MS },
-  })
+  const pool = new HttpPool(location.origin, options.connections)
   const sign = createSigner(location.region)
 
   async function send(request: {
@@ -42,7 +34,7 @@ export function openS3Fetcher(
     readonly amzHeaders: Record<string, string>
     readonly plainHeaders: Record<string, string>
     readonly answerTo: Omit<AnswerOptions, 'what' | 'origin'>
-  }): Promise<IncomingHttpHeaders> {
+  }): Promise<Headers> {
     const path = location.basePath + encodeKey(location.prefix + request.key)
     if (location.requesterPays) request.amzHeaders['x-amz-request-payer'] = 'requester'
     const pending = getCredentials()
@@ -53,22 +45,17 @@ export function openS3Fetcher(
       : { ...request.amzHeaders, host: location.host }
     const { answerTo } = request
     return new Promise((resolve, reject) => {
-      pool.dispatch(
-        {
-          method: request.method,
-          path: request.query === '' ? path : `${path}?${request.query}`,
-          headers: { ...headers, ...request.plainHeaders },
-          headersTimeout: answerTo.stallTimeoutMs,
-          bodyTimeout: answerTo.stallTimeoutMs,
-        },
-        new AnswerHandler(
+      const what = `s3://${location.bucket}/${location.prefix}${request.key}`
+      const handler = new AnswerHandler({ ...answerTo, what, origin: location.origin }, resolve, reject)
+      handler.begin((listener) =>
+        pool.send(
           {
-            ...answerTo,
-            what: `s3://${location.bucket}/${location.prefix}${request.key}`,
-            origin: location.origin,
+            method: request.method,
+            path: request.query === '' ? path : `${path}?${request.query}`,
+            headers: { ...headers, ...request.plainHeaders },
+            stallTimeoutMs: answerTo.stallTimeoutMs,
           },
-          resolve,
-          reject,
+          listener,
         ),
       )
     })
@@ -118,7 +105,7 @@ export function openS3Fetcher(
       }
       return readFacts(headers, uploadPartBytes)
     },
-    close: () => pool.destroy(),
+    close: async () => pool.close(),
   }
 }
 

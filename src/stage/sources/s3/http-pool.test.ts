@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { test } from 'node:test'
+import { HttpPool } from './http-pool.js'
+
+const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
+
+/** A server that calls `answer` for each request; `connections` counts those it accepted. */
+async function serve(answer: (socket: Socket, request: number) => void) {
+  const sockets = new Set<Socket>()
+  let requests = 0
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    socket.on('data', () => {
+      requests += 1
+      answer(socket, requests)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    connections: () => sockets.size,
+    requests: () => requests,
+    close() {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+    },
+  }
+}
+
+function get(pool: HttpPool, stallTimeoutMs = 5000): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let body = ''
+    pool.send(
+      { method: 'GET', path: '/a', headers: { host: 'x' }, stallTimeoutMs },
+      {
+        onHead: () => {},
+        onData: (chunk) => {
+          body += Buffer.from(chunk).toString()
+        },
+        onEnd: () => resolve(body),
+        onError: reject,
+      },
+    )
+  })
+}
+
+test('requests share connections, never more than the limit', async () => {
+  const server = await serve((socket) => setTimeout(() => socket.write(OK), 5))
+  const pool = new HttpPool(server.origin, 2)
+  assert.deepEqual(new Set(await Promise.all(Array.from({ length: 20 }, () => get(pool)))), new Set(['ok']))
+  assert.equal(server.connections(), 2)
+  assert.equal(server.requests(), 20)
+  pool.close()
+  server.close()
+})
+
+test('a request is sent again when the server closes the idle connection under it', async () => {
+  const server = await serve((socket, request) => {
+    if (request === 2) socket.resetAndDestroy()
+    else socket.write(OK)
+  })
+  const pool = new HttpPool(server.origin, 1)
+  assert.equal(await get(pool), 'ok')
+  assert.equal(await get(pool), 'ok')
+  assert.equal(server.requests(), 3)
+  pool.close()
+  server.close()
+})
+
+test('a request whose answer has begun is not sent again', async () => {
+  const server = await serve((socket, request) => {
+    socket.write(request === 1 ? OK : OK.slice(0, -1), () => request === 2 && socket.destroy())
+  })
+  const pool = new HttpPool(server.origin, 1)
+  await get(pool)
+  await assert.rejects(get(pool), { code: 'HTTP_CLOSED' })
+  assert.equal(server.requests(), 2)
+  pool.close()
+  server.close()
+})
+
+test('a server that says nothing is HTTP_STALLED', async () => {
+  const server = await serve(() => {})
+  const pool = new HttpPool(server.origin, 1)
+  await assert.rejects(get(pool, 50), { code: 'HTTP_STALLED' })
+  pool.close()
+  server.close()
+})
+
+test('closing fails what runs and what waits', async () => {
+  const server = await serve(() => {})
+  const pool = new HttpPool(server.origin, 1)
+  const running = [get(pool), get(pool)]
+  pool.close()
+  for (const request of running) await assert.rejects(request, /closed/)
+  server.close()
+})
+
+test('a header with a line break is refused', () => {
+  const pool = new HttpPool('http://127.0.0.1:1', 1)
+  const listener = { onHead() {}, onData() {}, onEnd() {}, onError() {} }
+  const headers = { 'if-match': '"a"\r\nx: y' }
+  assert.throws(
+    () => pool.send({ method: 'GET', path: '/', headers, stallTimeoutMs: 1000 }, listener),
+    RangeError,
+  )
+  pool.close()
+})

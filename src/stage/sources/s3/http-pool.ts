@@ -1,0 +1,157 @@
+import { type AnswerListener, type ConnectionTarget, HttpConnection } from './http-connection.js'
+
+/** A request without body. */
+export interface HttpRequest {
+  readonly method: 'GET' | 'HEAD'
+  /** Percent-encoded, with query. */
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly stallTimeoutMs: number
+}
+
+/** What the listener of a running request may do with it. */
+export interface RequestControl {
+  pause(): void
+  resume(): void
+  /** Ends the request; its listener hears no more of it. */
+  cancel(): void
+}
+
+interface Waiting {
+  readonly request: HttpRequest
+  readonly head: string
+  readonly listener: AnswerListener
+  isCancelled: boolean
+  connection: HttpConnection | undefined
+}
+
+const CONNECT_TIMEOUT_MS = 10_000
+/** Servers and what stands between forget idle connections; those close to the usual minute are not used again. */
+const MAX_IDLE_MS = 30_000
+/** Bytes allowed in a header: no control characters, nothing beyond Latin-1. */
+const UNSAFE_HEADER = /[^\t\x20-\x7e\x80-\xff]/
+
+/** Up to `connections` keep-alive connections to one server; requests beyond that wait for one. */
+export class HttpPool {
+  readonly #target: ConnectionTarget
+  readonly #limit: number
+  readonly #open = new Set<HttpConnection>()
+  readonly #idle: HttpConnection[] = []
+  readonly #waiting: Waiting[] = []
+  #isClosed = false
+
+  /** `origin`: `https://host:port`. */
+  constructor(origin: string, connections: number) {
+    const url = new URL(origin)
+    const isTls = url.protocol === 'https:'
+    this.#target = {
+      isTls,
+      hostname: url.hostname.replace(/^\[|\]$/g, ''),
+      port: Number(url.port) || (isTls ? 443 : 80),
+      connectTimeoutMs: CONNECT_TIMEOUT_MS,
+    }
+    this.#limit = connections
+  }
+
+  send(request: HttpRequest, listener: AnswerListener): RequestControl {
+    const waiting: Waiting = {
+      request,
+      head: formatHead(request),
+      listener,
+      isCancelled: false,
+      connection: undefined,
+    }
+    this.#waiting.push(waiting)
+    this.#pump()
+    return {
+      pause: () => waiting.connection?.pause(),
+      resume: () => waiting.connection?.resume(),
+      cancel: () => {
+        waiting.isCancelled = true
+        waiting.connection?.close()
+      },
+    }
+  }
+
+  /** Ends all connections; requests that run or wait fail. */
+  close(): void {
+    this.#isClosed = true
+    for (const { listener, isCancelled } of this.#waiting.splice(0))
+      if (!isCancelled) listener.onError(new Error('the connections were closed'))
+    for (const connection of [...this.#open]) connection.abandon(new Error('the connections were closed'))
+  }
+
+  #pump(): void {
+    while (!this.#isClosed && this.#waiting.length > 0) {
+      if (this.#waiting[0]!.isCancelled) {
+        this.#waiting.shift()
+        continue
+      }
+      const connection = this.#takeIdle() ?? this.#connect()
+      if (connection === undefined) return
+      this.#sendOver(connection, this.#waiting.shift()!)
+    }
+  }
+
+  #sendOver(connection: HttpConnection, waiting: Waiting): void {
+    const { request, head, listener } = waiting
+    waiting.connection = connection
+    const isReused = connection.wasUsed
+    connection.send(head, request.method === 'HEAD', request.stallTimeoutMs, {
+      onHead: (status, headers) => listener.onHead(status, headers),
+      onData: (chunk) => listener.onData(chunk),
+      onEnd: () => {
+        waiting.connection = undefined
+        listener.onEnd()
+      },
+      onError: (error) => {
+        waiting.connection = undefined
+        // The server closed an idle connection just as the request went out. Reading twice harms nothing.
+        const isStale =
+          isReused && !connection.hasAnswer && (error as { code?: unknown }).code !== 'HTTP_STALLED'
+        if (isStale && !this.#isClosed) {
+          this.#waiting.unshift(waiting)
+          this.#pump()
+        } else listener.onError(error)
+      },
+    })
+  }
+
+  #takeIdle(): HttpConnection | undefined {
+    for (;;) {
+      const connection = this.#idle.pop()
+      if (connection === undefined) return undefined
+      if (performance.now() - connection.idleSinceMs < MAX_IDLE_MS) return connection
+      connection.close()
+    }
+  }
+
+  #connect(): HttpConnection | undefined {
+    if (this.#open.size >= this.#limit) return undefined
+    const connection = new HttpConnection(this.#target, {
+      onIdle: (idle) => {
+        this.#idle.push(idle)
+        this.#pump()
+      },
+      onClose: (closed) => {
+        this.#open.delete(closed)
+        const at = this.#idle.indexOf(closed)
+        if (at !== -1) this.#idle.splice(at, 1)
+        this.#pump()
+      },
+    })
+    this.#open.add(connection)
+    return connection
+  }
+}
+
+function formatHead({ method, path, headers }: HttpRequest): string {
+  let head = `${method} ${path} HTTP/1.1\r\n`
+  for (const name in headers) {
+    const value = headers[name]!
+    if (UNSAFE_HEADER.test(value))
+      throw new RangeError(`header ${name} has characters that HTTP does not allow`)
+    head += `${name}: ${value}\r\n`
+  }
+  return `${head}\r\n`
+}
