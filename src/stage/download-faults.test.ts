@@ -17,9 +17,12 @@ before(async () => {
 })
 after(() => bench.close())
 
-async function stage(from: BenchSource, copyDirectory: string, stallTimeoutMs = 5000) {
+async function stage(from: BenchSource, copyDirectory: string, stallTimeoutMs = 5000, threads = 0) {
   const listing = await listIntoManifest({ ...from, copyDirectory, signal })
-  return { listing, downloaded: await downloadFiles({ ...from, copyDirectory, stallTimeoutMs, signal }) }
+  return {
+    listing,
+    downloaded: await downloadFiles({ ...from, copyDirectory, stallTimeoutMs, threads, signal }),
+  }
 }
 
 /** Files proven by more than their size; by what depends on the server. */
@@ -49,20 +52,21 @@ for (const { name, fault } of [
   { name: '503 SlowDown', fault: { kind: 'status', status: 503, code: 'SlowDown', retryAfterSeconds: 1 } },
   { name: '500 InternalError', fault: { kind: 'status', status: 500, code: 'InternalError' } },
 ] satisfies { name: string; fault: Fault }[]) {
-  test(`a download survives ${name}`, async () => {
-    const body = Buffer.alloc(200_000, 'abc')
-    const from = await bench.makeSource({ a: body, b: 'beta' })
-    bench.proxy.setRules([{ match: GET_A, fault, times: 1 }])
-    const copyDirectory = bench.makePath('copy')
-    const beganMs = performance.now()
-    const { downloaded } = await stage(from, copyDirectory, 500)
-    assert.equal(countProven(downloaded), 2)
-    assert.equal(downloaded.fetchedBytes, 200_004)
-    assert.equal(downloaded.retries, 1)
-    assert.ok(readFileSync(join(copyDirectory, 'files/a')).equals(body))
-    if (name.includes('SlowDown'))
-      assert.ok(performance.now() - beganMs >= 1000, 'Retry-After was not waited for')
-  })
+  for (const threads of [0, 2])
+    test(`a download survives ${name}, with ${threads} threads`, async () => {
+      const body = Buffer.alloc(200_000, 'abc')
+      const from = await bench.makeSource({ a: body, b: 'beta' })
+      bench.proxy.setRules([{ match: GET_A, fault, times: 1 }])
+      const copyDirectory = bench.makePath('copy')
+      const beganMs = performance.now()
+      const { downloaded } = await stage(from, copyDirectory, 500, threads)
+      assert.equal(countProven(downloaded), 2)
+      assert.equal(downloaded.fetchedBytes, 200_004)
+      assert.equal(downloaded.retries, 1)
+      assert.ok(readFileSync(join(copyDirectory, 'files/a')).equals(body))
+      if (name.includes('SlowDown'))
+        assert.ok(performance.now() - beganMs >= 1000, 'Retry-After was not waited for')
+    })
 }
 
 for (const { name, match, fault, code, requests } of [
@@ -123,21 +127,22 @@ for (const { name, match, fault, code, requests } of [
     requests: 1,
   },
 ] satisfies { name: string; match: string; fault: Fault; code: string; requests: number }[]) {
-  test(`a download gives ${name} its own failure and publishes nothing`, async () => {
-    const from = await bench.makeSource({ a: 'alpha' })
-    bench.proxy.setRules([{ match, fault }])
-    const copyDirectory = bench.makePath('copy')
-    const error = await failureOf(stage(from, copyDirectory, 300))
-    assert.equal(error.code, code, error.message)
-    assert.equal(bench.proxy.count(new RegExp(match)), requests)
-    const finalDirectory = bench.makePath('final')
-    if (match === GET_A)
-      assert.equal((await failureOf(publishCopy({ copyDirectory, finalDirectory }))).code, 'COPY_DAMAGED')
-    assert.ok(!existsSync(finalDirectory))
-    bench.proxy.setRules([])
-    await stage(from, copyDirectory)
-    assert.equal(readFileSync(join(copyDirectory, 'files/a'), 'utf8'), 'alpha')
-  })
+  for (const threads of [0, 2])
+    test(`a download gives ${name} its own failure and publishes nothing, with ${threads} threads`, async () => {
+      const from = await bench.makeSource({ a: 'alpha' })
+      bench.proxy.setRules([{ match, fault }])
+      const copyDirectory = bench.makePath('copy')
+      const error = await failureOf(stage(from, copyDirectory, 300, threads))
+      assert.equal(error.code, code, error.message)
+      assert.equal(bench.proxy.count(new RegExp(match)), requests)
+      const finalDirectory = bench.makePath('final')
+      if (match === GET_A)
+        assert.equal((await failureOf(publishCopy({ copyDirectory, finalDirectory }))).code, 'COPY_DAMAGED')
+      assert.ok(!existsSync(finalDirectory))
+      bench.proxy.setRules([])
+      await stage(from, copyDirectory)
+      assert.equal(readFileSync(join(copyDirectory, 'files/a'), 'utf8'), 'alpha')
+    })
 }
 
 test('an unreachable endpoint is SOURCE_UNREACHABLE', async () => {

@@ -11,6 +11,8 @@ import { throwIfStopped } from './retry.js'
 import { reusePrevious } from './reuse-previous.js'
 import type { Source } from './source.js'
 import { openStale, staleDirectory } from './stale-staging.js'
+import { adaptConcurrency } from './transfer/adapt-concurrency.js'
+import { openEngine } from './transfer/open-engine.js'
 import { runBounded } from './transfer/run-bounded.js'
 
 /** How far a download is. */
@@ -42,12 +44,14 @@ export interface DownloadOptions {
   readonly onReused?: (() => Promise<void>) | undefined
   /** No byte for this long fails an attempt, ms. Default 60,000. */
   readonly stallTimeoutMs?: number | undefined
-  /** Requests at once, 1 to 256. Default 64. */
+  /** Most requests at once, 1 to 1,024. Default 64. */
   readonly concurrency?: number | undefined
   /** Most requests at once just now, 1 or more; asked whenever one may start. Absent = `concurrency`. */
   readonly requestLimit?: (() => number) | undefined
-  /** Most bytes per second over all requests just now; asked with every chunk. Absent = as fast as it goes. */
+  /** Most bytes per second over all requests just now; asked again and again. Absent = as fast as it goes. */
   readonly bandwidthLimit?: (() => number) | undefined
+  /** Threads that transfer, 0 = this one. Default: by cores and by what there is to fetch. */
+  readonly threads?: number | undefined
   readonly onProgress?: ((progress: DownloadProgress) => void) | undefined
   /** Names the boot, for tests; default: the system's. */
   readonly bootId?: string | undefined
@@ -96,7 +100,8 @@ export async function downloadFiles(options: DownloadOptions): Promise<Downloade
 }
 
 async function fetchPending(db: ReturnType<typeof openManifest>, options: DownloadOptions) {
-  const { concurrency = DEFAULT_CONCURRENCY, stallTimeoutMs = DEFAULT_STALL_TIMEOUT_MS } = options
+  const { concurrency = DEFAULT_CONCURRENCY, requestLimit = () => concurrency } = options
+  const readCap = () => Math.max(1, Math.min(concurrency, requestLimit()))
   const stop = new AbortController()
   const signal = AbortSignal.any([options.signal, stop.signal])
   const log = new ProgressLog(db)
@@ -114,16 +119,22 @@ async function fetchPending(db: ReturnType<typeof openManifest>, options: Downlo
       doneFiles: before.files + download.finishedFiles,
     }),
   )
-  const fetcher = await options.source.openFetcher({ connections: concurrency })
-  const download = new ObjectDownload({
-    db,
-    log,
-    fetcher,
-    ...options,
-    stallTimeoutMs,
+  const left = db
+    .prepare<[], { files: number; bytes: number }>(
+      'SELECT count(*) AS files, coalesce(sum(size_bytes), 0) AS bytes FROM object WHERE state = 0',
+    )
+    .get()!
+  const engine = await openEngine({
+    source: options.source,
+    left,
+    concurrency,
+    threads: options.threads,
+    stallTimeoutMs: options.stallTimeoutMs ?? DEFAULT_STALL_TIMEOUT_MS,
+    bandwidthLimit: options.bandwidthLimit,
     signal,
     onChange: report,
   })
+  const download = new ObjectDownload({ db, log, engine, ...options, onChange: report })
   let rows: ObjectRow[] = []
   let at = 0
   let lastId = 0
@@ -135,9 +146,17 @@ async function fetchPending(db: ReturnType<typeof openManifest>, options: Downlo
     }
     return rows[at++]
   }
+  let running = 0
+  const adaptive = adaptConcurrency({
+    engine,
+    readCap,
+    finishedTasks: () => finishedTasks,
+    runningTasks: () => running,
+  })
+  let finishedTasks = 0
   try {
     await runBounded({
-      concurrency: () => Math.min(concurrency, options.requestLimit?.() ?? concurrency),
+      concurrency: adaptive.current,
       next: () => {
         throwIfStopped(options.signal)
         const part = download.nextPart()
@@ -145,11 +164,17 @@ async function fetchPending(db: ReturnType<typeof openManifest>, options: Downlo
         const row = nextRow()
         return row && (() => download.fetchObject(row))
       },
-      run: (task) => task(),
+      run: async (task) => {
+        running += 1
+        await task()
+        running -= 1
+        finishedTasks += 1
+      },
       onFailure: (error) => stop.abort(error),
     })
   } finally {
-    await fetcher.close()
+    adaptive.stop()
+    await engine.close()
     log.flush()
   }
   options.onProgress?.({

@@ -7,22 +7,13 @@ import { filesDirectory } from './cache-layout.js'
 
 import type { ObjectRow } from './object-row.js'
 import type { ObjectFacts } from './plan/object-facts.js'
-import { type BandwidthState, takeBandwidth } from './plan/plan-bandwidth.js'
-import {
-  countUploadParts,
-  guessUploadPartBytes,
-  type Part,
-  planPartBytes,
-  planParts,
-} from './plan/plan-parts.js'
+import { type Part, planPartBytes, planParts } from './plan/plan-parts.js'
 import { type Proof, planProof } from './plan/plan-proof.js'
 import type { ProgressLog } from './progress-log.js'
-import { withRetries } from './retry.js'
-import type { Fetcher } from './source.js'
 import { preallocate } from './transfer/file-sink.js'
-import { proveByUploadParts } from './transfer/prove-by-upload-parts.js'
-import { type FinishedPart, proveParts } from './transfer/prove-parts.js'
-import { type TransferObject, transferPart, transferWhole } from './transfer/transfer.js'
+import type { FinishedPart } from './transfer/prove-parts.js'
+import type { TransferObject } from './transfer/transfer.js'
+import type { TransferEngine } from './transfer/transfer-task.js'
 
 /** A large object of which parts are on their way. */
 interface PartedObject {
@@ -39,29 +30,38 @@ interface PartedObject {
 interface ObjectDownloadOptions {
   readonly db: Database.Database
   readonly log: ProgressLog
-  readonly fetcher: Fetcher
+  readonly engine: TransferEngine
   readonly copyDirectory: string
-  readonly stallTimeoutMs: number
-  readonly signal: AbortSignal
   readonly onChange: () => void
-  readonly bandwidthLimit?: (() => number) | undefined
 }
 
 const MAX_MISMATCHES = 2
 
-/** Fetches objects one by one and remembers in the manifest what is finished. */
+/** Hands objects and their parts to the transfer engine and remembers in the manifest what is finished. */
 export class ObjectDownload {
   fetchedBytes = 0
   finishedFiles = 0
-  retries = 0
-  /** Bytes in place or arriving; an attempt that fails takes its bytes back. */
-  presentBytes = 0
+  /** Bytes of parts that an earlier attempt left, less those of objects that are fetched again. */
+  #keptBytes = 0
+  /** Objects fetched again as a whole. */
+  #mismatches = 0
   readonly #options: ObjectDownloadOptions
-  readonly #bandwidth: BandwidthState = { paidAtMs: 0 }
+  readonly #files: string
   readonly #queue: { readonly parted: PartedObject; readonly part: Part }[] = []
 
   constructor(options: ObjectDownloadOptions) {
     this.#options = options
+    this.#files = filesDirectory(options.copyDirectory)
+  }
+
+  /** Repeated attempts. */
+  get retries(): number {
+    return this.#mismatches + this.#options.engine.counts.retries
+  }
+
+  /** Bytes in place or arriving; an attempt that fails takes its bytes back. */
+  get presentBytes(): number {
+    return this.#keptBytes + this.#options.engine.counts.receivedBytes
   }
 
   /** The next part of a large object that was begun. Finishing begun ones first keeps few files half done. */
@@ -77,41 +77,19 @@ export class ObjectDownload {
       etag: row.etag,
       versionId: row.version_id,
       sizeBytes: row.size_bytes,
-      path: join(filesDirectory(this.#options.copyDirectory), row.key),
+      path: join(this.#files, row.key),
     }
     if (planPartBytes(row.size_bytes, null) < row.size_bytes) return this.#beginParts(row, object)
-    const { digest, verifiedBy } = await this.#fetchWhole(object)
+    const { digest, verifiedBy } = await this.#options.engine.run({ kind: 'whole', object })
     this.fetchedBytes += row.size_bytes
     this.#finish(row, verifiedBy, digest)
   }
 
-  async #fetchWhole(object: TransferObject) {
-    for (let mismatches = 0; ; mismatches += 1) {
-      const whole = await this.#attempt((limits) => transferWhole(this.#options.fetcher, object, limits))
-      if (whole.verifiedBy !== 'size' || countUploadParts(object.etag) < 2) return whole
-      // Uploaded in parts although it is small: the source is asked for their size, and the file read by them.
-      const facts = await this.#inspect(object)
-      try {
-        return { ...whole, verifiedBy: await proveByUploadParts(object, facts, this.#options.signal) }
-      } catch (error) {
-        if (!isDscError(error, 'CHECKSUM_MISMATCH') || mismatches === MAX_MISMATCHES) throw error
-        this.retries += 1
-        this.presentBytes -= object.sizeBytes
-      }
-    }
-  }
-
-  async #inspect(object: TransferObject): Promise<ObjectFacts> {
-    const facts = await this.#attempt((limits) => this.#options.fetcher.inspect({ ...object, ...limits }))
-    const uploadParts = countUploadParts(object.etag)
-    if (facts.uploadPartBytes !== null || uploadParts < 2) return facts
-    const uploadPartBytes = guessUploadPartBytes(object.sizeBytes, uploadParts)
-    return { ...facts, uploadPartBytes, isPartSizeGuessed: true }
-  }
-
   async #beginParts(row: ObjectRow, object: TransferObject): Promise<void> {
-    const { db, log } = this.#options
-    const facts = row.facts ? (JSON.parse(row.facts) as ObjectFacts) : await this.#inspect(object)
+    const { db, log, engine } = this.#options
+    const facts = row.facts
+      ? (JSON.parse(row.facts) as ObjectFacts)
+      : await engine.run({ kind: 'inspect', object })
     const partBytes = row.part_bytes ?? planPartBytes(row.size_bytes, facts.uploadPartBytes)
     if (row.part_bytes === null) log.planObject(row.id, partBytes, JSON.stringify(facts))
     const parts = planParts(row.size_bytes, partBytes)
@@ -123,7 +101,7 @@ export class ObjectDownload {
     preallocate(object.path, row.size_bytes)
     const proof = planProof({ sizeBytes: row.size_bytes, etag: row.etag, partBytes, facts })
     const missing = parts.filter((part) => !finished[part.number])
-    for (const part of parts) if (finished[part.number]) this.presentBytes += part.length
+    for (const part of parts) if (finished[part.number]) this.#keptBytes += part.length
     const parted: PartedObject = {
       row,
       object,
@@ -142,9 +120,8 @@ export class ObjectDownload {
     // A digest of the whole in order is made by reading again: it would be of no use per part.
     const proofAlgorithm =
       proof.kind === 'combine' || proof.kind === 'digest-of-digests' ? proof.algorithm : undefined
-    const finished = await this.#attempt((limits) =>
-      transferPart(this.#options.fetcher, parted.object, part, { ...limits, proofAlgorithm }),
-    )
+    const { object } = parted
+    const finished = await this.#options.engine.run({ kind: 'part', object, part, proofAlgorithm })
     this.fetchedBytes += part.length
     parted.finished[part.number] = finished
     this.#options.log.finishPart(parted.row.id, part.number, finished)
@@ -154,19 +131,19 @@ export class ObjectDownload {
 
   async #proveParts(parted: PartedObject): Promise<void> {
     const { row, object, parts, proof } = parted
-    const { log, signal } = this.#options
+    const { log, engine } = this.#options
     let verifiedBy: VerifiedBy
     try {
       const finished = parted.finished as FinishedPart[]
-      verifiedBy = await proveParts({ key: row.key, path: object.path, proof, parts, finished, signal })
+      verifiedBy = await engine.run({ kind: 'prove', object, proof, parts, finished })
     } catch (error) {
       // Which part is wrong cannot be told, so all of them are fetched again.
       const isMismatch = isDscError(error, 'CHECKSUM_MISMATCH')
       log.forgetParts(row.id)
       parted.mismatches += 1
       if (!isMismatch || parted.mismatches > MAX_MISMATCHES) throw error
-      this.retries += 1
-      this.presentBytes -= row.size_bytes
+      this.#mismatches += 1
+      this.#keptBytes -= row.size_bytes
       parted.finished.fill(undefined)
       parted.missing = parts.length
       for (const part of parts) this.#queue.push({ parted, part })
@@ -180,43 +157,5 @@ export class ObjectDownload {
     this.finishedFiles += 1
     this.#options.log.finishObject(row.id, verifiedBy, digest)
     this.#options.onChange()
-  }
-
-  #attempt<Value>(
-    attempt: (limits: {
-      readonly stallTimeoutMs: number
-      readonly signal: AbortSignal
-      readonly onBytes: (bytes: number) => number
-    }) => Promise<Value>,
-  ): Promise<Value> {
-    const { stallTimeoutMs, signal, onChange, bandwidthLimit } = this.#options
-    return withRetries(
-      async () => {
-        let receivedBytes = 0
-        const onBytes = (bytes: number) => {
-          receivedBytes += bytes
-          this.presentBytes += bytes
-          onChange()
-          return bandwidthLimit === undefined
-            ? 0
-            : takeBandwidth(this.#bandwidth, bytes, {
-                bytesPerSecond: bandwidthLimit(),
-                nowMs: performance.now(),
-              })
-        }
-        try {
-          return await attempt({ stallTimeoutMs, signal, onBytes })
-        } catch (error) {
-          this.presentBytes -= receivedBytes
-          throw error
-        }
-      },
-      {
-        signal,
-        onRetry: () => {
-          this.retries += 1
-        },
-      },
-    )
   }
 }

@@ -68,7 +68,18 @@ export interface Source {
   list(options: ListOptions): AsyncIterable<readonly ListedObject[]>
   /** Opens a reader with up to `connections` connections (1 to 256). */
   openFetcher(options: { readonly connections: number }): Promise<Fetcher>
+  /** What other threads need to open fetchers of their own; absent where only this thread can read. */
+  describeAccess?(): Promise<SourceAccess>
   close(): Promise<void>
+}
+
+/** How transfer threads read a source. */
+export interface SourceAccess {
+  /** Plain data that the adapter understands. */
+  readonly location: unknown
+  readonly isAnonymous: boolean
+  /** Plain data, too; asked for again when it expires. */
+  readonly getCredentials: () => Promise<unknown> | unknown
 }
 
 /** A source that takes objects from other nodes where it can, and knows what came from where. */

@@ -3,6 +3,7 @@
  * make `next` have more. After the first failure nothing new starts; rejects with it once all running ones ended.
  */
 export function runBounded<Task>(options: {
+  /** May change while tasks run. */
   readonly concurrency: () => number
   readonly next: () => Task | undefined
   readonly run: (task: Task) => Promise<void>

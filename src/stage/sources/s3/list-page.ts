@@ -1,6 +1,7 @@
-import { Pool } from 'undici'
 import { withRetries } from '../../retry.js'
 import { SourceFailure } from '../../source-failure.js'
+import type { Headers } from './http-connection.js'
+import { HttpPool } from './http-pool.js'
 import { type ListingPage, parseListing } from './parse-listing.js'
 import { describeAnswer, describeConnectionError } from './s3-failure.js'
 import type { S3Location } from './s3-fetcher.js'
@@ -28,7 +29,7 @@ export interface S3Access {
 }
 
 const STALL_TIMEOUT_MS = 60_000
-const CONNECT_TIMEOUT_MS = 10_000
+const MAX_CONNECTIONS = 64
 
 /** Lists pages with signed requests over keep-alive connections, following the bucket to its region. */
 export function openPageLister(open: (region?: string) => Promise<S3Access>): {
@@ -45,7 +46,7 @@ export function openPageLister(open: (region?: string) => Promise<S3Access>): {
     const connection = await use()
     const { location } = connection.access
     const answer = await send(connection, question, signal)
-    const region = headerText(answer.headers['x-amz-bucket-region'])
+    const region = answer.headers['x-amz-bucket-region']
     const mayBeElsewhere = answer.status === 301 || answer.status === 307 || answer.status === 400
     if (mayBeElsewhere && region !== undefined && region !== location.region) {
       if ((await use()) === connection) await use(region)
@@ -56,28 +57,20 @@ export function openPageLister(open: (region?: string) => Promise<S3Access>): {
   return {
     listPage: (question, signal) => withRetries(() => ask(question, signal), { signal }),
     close: async () => {
-      await (await opening?.catch(() => undefined))?.pool.destroy()
+      ;(await opening?.catch(() => undefined))?.pool.close()
     },
   }
 }
 
 async function connect(open: (region?: string) => Promise<S3Access>, region?: string) {
   const access = await open(region)
-  const pool = new Pool(access.location.origin, {
-    connections: 64,
-    pipelining: 1,
-    allowH2: false,
-    keepAliveTimeout: 30_000,
-    connect: { timeout: CONNECT_TIMEOUT_MS },
-    headersTimeout: STALL_TIMEOUT_MS,
-    bodyTimeout: STALL_TIMEOUT_MS,
-  })
+  const pool = new HttpPool(access.location.origin, MAX_CONNECTIONS)
   return { access, pool, sign: createSigner(access.location.region) }
 }
 
 interface Answer {
   readonly status: number
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly headers: Headers
   readonly text: string
 }
 
@@ -97,15 +90,43 @@ async function send(
   const headers = credentials
     ? sign(unsigned, credentials, Date.now())
     : { ...amzHeaders, host: location.host }
-  let receivedBytes: number | undefined
+  let hasAnswer = false
   try {
-    const answer = await pool.request({ method: 'GET', path: `${path}?${query}`, headers, signal })
-    receivedBytes = 0
-    return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() }
+    return await new Promise<Answer>((resolve, reject) => {
+      const answer: { status: number; headers: Headers; chunks: Buffer[] } = {
+        status: 0,
+        headers: {},
+        chunks: [],
+      }
+      const control = pool.send(
+        { method: 'GET', path: `${path}?${query}`, headers, stallTimeoutMs: STALL_TIMEOUT_MS },
+        {
+          onHead: (status, found) => {
+            hasAnswer = true
+            Object.assign(answer, { status, headers: found })
+          },
+          onData: (chunk) => void answer.chunks.push(Buffer.from(chunk)),
+          onEnd: () => {
+            signal.removeEventListener('abort', stop)
+            resolve({ ...answer, text: Buffer.concat(answer.chunks).toString('utf8') })
+          },
+          onError: (error) => {
+            signal.removeEventListener('abort', stop)
+            reject(error)
+          },
+        },
+      )
+      const stop = () => {
+        control.cancel()
+        reject(signal.reason)
+      }
+      signal.addEventListener('abort', stop, { once: true })
+      if (signal.aborted) stop()
+    })
   } catch (error) {
     const { origin } = location
     throw describeConnectionError(error, {
-      ...{ what: nameOf(location), origin, receivedBytes },
+      ...{ what: nameOf(location), origin, receivedBytes: hasAnswer ? 0 : undefined },
       ...{ expectedBytes: 0, stallTimeoutMs: STALL_TIMEOUT_MS },
     })
   }
@@ -156,8 +177,4 @@ function readPage({ status, headers, text }: Answer, location: S3Location): List
 
 function nameOf(location: S3Location): string {
   return `s3://${location.bucket}/${location.prefix}`
-}
-
-function headerText(value: string | string[] | undefined): string | undefined {
-  return typeof value === 'string' ? value : value?.[0]
 }

@@ -1,8 +1,9 @@
 import type { S3Client } from '@aws-sdk/client-s3'
 import { type Dataset, parseSourceUrl } from '../../../model/dataset.js'
 import type { Source } from '../../source.js'
+import { keepCredentials } from './keep-credentials.js'
 import { listObjects } from './list-objects.js'
-import { openPageLister, type S3Access } from './list-page.js'
+import { openPageLister } from './list-page.js'
 import { describeMissingCredentials } from './s3-failure.js'
 import { openS3Fetcher, type S3Location } from './s3-fetcher.js'
 import type { Credentials } from './sign-request.js'
@@ -10,7 +11,6 @@ import type { Credentials } from './sign-request.js'
 type Sdk = typeof import('@aws-sdk/client-s3')
 
 const SILENT = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
-const REFRESH_BEFORE_EXPIRY_MS = 5 * 60_000
 
 /**
  * Opens the S3 side of a dataset. The AWS SDK, loaded on first use, resolves configuration, credentials and
@@ -29,7 +29,7 @@ export function openS3Source(dataset: Dataset): Source {
     return opening
   }
 
-  async function access(newRegion?: string): Promise<S3Access> {
+  async function access(newRegion?: string) {
     const { sdk, client, region } = await open(newRegion)
     const location = await locate({ sdk, client, region, bucket, prefix, dataset }).catch(
       (error: unknown) => {
@@ -38,7 +38,10 @@ export function openS3Source(dataset: Dataset): Source {
     )
     return {
       location,
-      getCredentials: dataset.anonymous ? () => undefined : keepCredentials(client, what),
+      isAnonymous: dataset.anonymous ?? false,
+      getCredentials: dataset.anonymous
+        ? () => undefined
+        : keepCredentials(() => resolveCredentials(client, what)),
     }
   }
 
@@ -50,6 +53,7 @@ export function openS3Source(dataset: Dataset): Source {
       const { location, getCredentials } = await access()
       return openS3Fetcher(location, getCredentials, { connections })
     },
+    describeAccess: () => access(),
     async close() {
       await lister.close()
       if (opening) (await opening.catch(() => undefined))?.client.destroy()
@@ -120,25 +124,13 @@ async function locate(options: {
   }
 }
 
-/** The SDK's credentials, asked for again 5 minutes before they expire. */
-function keepCredentials(client: S3Client, what: string): () => Promise<Credentials> | Credentials {
-  let current: Credentials | undefined
-  let refreshing: Promise<Credentials> | undefined
-  return () => {
-    if (current && (current.expiresAtMs ?? Number.POSITIVE_INFINITY) - Date.now() > REFRESH_BEFORE_EXPIRY_MS)
-      return current
-    refreshing ??= client.config
-      .credentials()
-      .then((found) => {
-        current = { ...found, expiresAtMs: found.expiration?.getTime() }
-        return current
-      })
-      .catch((error: unknown) => {
-        throw describeMissingCredentials(error, what)
-      })
-      .finally(() => {
-        refreshing = undefined
-      })
-    return refreshing
+/** The SDK's credentials, which it keeps or finds again itself. */
+async function resolveCredentials(client: S3Client, what: string): Promise<Credentials> {
+  try {
+    const found = await client.config.credentials()
+    const { accessKeyId, secretAccessKey, sessionToken, expiration } = found
+    return { accessKeyId, secretAccessKey, sessionToken, expiresAtMs: expiration?.getTime() }
+  } catch (error) {
+    throw describeMissingCredentials(error, what)
   }
 }
