@@ -50,6 +50,11 @@ for (const algorithm of ['crc32', 'crc32c', 'crc64nvme'] as const) {
     )
   })
 
+  test(`${algorithm} is the naive one for more than its module takes at once`, () => {
+    const data = Buffer.from(Array.from({ length: 150_005 }, (_, index) => (index * index) % 253))
+    assert.equal(digestOf(algorithm, data), naiveCrc(algorithm, data))
+  })
+
   test(`combineCrcs makes the ${algorithm} of a whole from those of its parts`, () => {
     fc.assert(
       fc.property(fc.array(bytes, { minLength: 1, maxLength: 5 }), (chunks) => {

@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import { type Crc64, updateCrc32c, updateCrc64nvme } from './crc.js'
+import { getCrc } from './crc.js'
 
 export type CrcAlgorithm = 'crc32' | 'crc32c' | 'crc64nvme'
 export type DigestAlgorithm = CrcAlgorithm | 'sha256' | 'sha1' | 'md5'
@@ -22,11 +22,11 @@ export function isCrc(algorithm: DigestAlgorithm): algorithm is CrcAlgorithm {
 export function createDigest(algorithm: DigestAlgorithm): Digest {
   switch (algorithm) {
     case 'crc32':
-      return createNumberDigest(algorithm, crc32)
+      return createCrc32Digest()
     case 'crc32c':
-      return createNumberDigest(algorithm, updateCrc32c)
+      return createCrcDigest(algorithm, 4)
     case 'crc64nvme':
-      return createCrc64Digest()
+      return createCrcDigest(algorithm, 8)
     default:
       return createHashDigest(algorithm, createHash(algorithm))
   }
@@ -36,15 +36,12 @@ function createHashDigest(algorithm: DigestAlgorithm, hash: Hash): Digest {
   return { algorithm, update: (chunk) => void hash.update(chunk), finish: () => hash.digest() }
 }
 
-function createNumberDigest(
-  algorithm: DigestAlgorithm,
-  step: (chunk: Uint8Array, previous: number) => number,
-): Digest {
+function createCrc32Digest(): Digest {
   let value = 0
   return {
-    algorithm,
+    algorithm: 'crc32',
     update(chunk) {
-      value = step(chunk, value)
+      value = crc32(chunk, value)
     },
     finish() {
       const bytes = Buffer.alloc(4)
@@ -54,16 +51,14 @@ function createNumberDigest(
   }
 }
 
-function createCrc64Digest(): Digest {
-  const state: Crc64 = { low: 0, high: 0 }
+function createCrcDigest(algorithm: 'crc32c' | 'crc64nvme', digestBytes: number): Digest {
+  const update = getCrc(algorithm)
+  let value = 0n
   return {
-    algorithm: 'crc64nvme',
-    update: (chunk) => updateCrc64nvme(chunk, state),
-    finish() {
-      const bytes = Buffer.alloc(8)
-      bytes.writeUInt32BE(state.high, 0)
-      bytes.writeUInt32BE(state.low, 4)
-      return bytes
+    algorithm,
+    update(chunk) {
+      value = update(chunk, value)
     },
+    finish: () => Buffer.from(value.toString(16).padStart(digestBytes * 2, '0'), 'hex'),
   }
 }
