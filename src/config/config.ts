@@ -34,7 +34,7 @@ export interface Config {
     readonly forgetNodesAfterMs?: number
   }
   readonly stage: {
-    /** Most requests in flight for one download, 1–1024; absent = chosen from the CPU count. */
+    /** Most requests in flight for one download, 1–1024; absent = the default of `download-files`. */
     readonly concurrency?: number
     /** A part that brings no bytes for so long is asked for again, milliseconds. */
     readonly stallTimeoutMs: number

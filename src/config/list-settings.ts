@@ -39,7 +39,7 @@ export function listSettings(config: Config): ListedSetting[] {
     percent('cache.lowWaterPercent', policy.lowWaterPercent, 'as maxPercent'),
     row('agent.listen', formatListenAddress(agent.listen)),
     row('agent.tokenFile', agent.tokenFile, agent.tokenFile ?? 'none'),
-    row('stage.concurrency', stage.concurrency, String(stage.concurrency ?? 'by CPU count')),
+    row('stage.concurrency', stage.concurrency, String(stage.concurrency ?? 'up to 64')),
     row('stage.stallTimeout', stage.stallTimeoutMs, formatDuration(stage.stallTimeoutMs)),
     row('stage.maxRequests', stage.maxRequests, String(stage.maxRequests ?? 'no limit')),
     bytes('stage.bandwidthLimit', stage.bandwidthBytesPerSecond, 'no limit', '/s'),

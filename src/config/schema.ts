@@ -154,7 +154,7 @@ const agent = z.strictObject({
 
 const stage = z.strictObject({
   concurrency: integer(1, 1024)
-    .describe('Most requests in flight for one download. Default: chosen from the CPU count.')
+    .describe('Most requests in flight for one download. Found while it runs, up to this. Default: 64.')
     .optional(),
   stallTimeout: duration
     .describe('A part that brings no bytes for so long is asked for again (30s). Default: 30s.')

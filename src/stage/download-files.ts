@@ -1,10 +1,12 @@
 import { isDscError } from '../failure/dsc-error.js'
 import type { VerifiedBy } from '../model/manifest.js'
 import { describeDiskFailure } from './disk-failure.js'
+import { startEarlyFlush } from './early-flush.js'
 import { openManifest, writeSetting } from './manifest-db.js'
 import { ObjectDownload } from './object-download.js'
 import type { ObjectRow } from './object-row.js'
 import { ProgressLog } from './progress-log.js'
+import { MUST_SYNC_EACH } from './publish-copy.js'
 import { recheckAfterReboot } from './recheck.js'
 import { removeDirectory } from './remove-directory.js'
 import { throwIfStopped } from './retry.js'
@@ -134,7 +136,9 @@ async function fetchPending(db: ReturnType<typeof openManifest>, options: Downlo
     signal,
     onChange: report,
   })
-  const download = new ObjectDownload({ db, log, engine, ...options, onChange: report })
+  const flush = startEarlyFlush(options.copyDirectory)
+  const onWritten = flush.note
+  const download = new ObjectDownload({ db, log, engine, ...options, onChange: report, onWritten })
   let rows: ObjectRow[] = []
   let at = 0
   let lastId = 0
@@ -175,6 +179,7 @@ async function fetchPending(db: ReturnType<typeof openManifest>, options: Downlo
   } finally {
     adaptive.stop()
     await engine.close()
+    if (!(await flush.finish())) writeSetting(db, MUST_SYNC_EACH, '1')
     log.flush()
   }
   options.onProgress?.({

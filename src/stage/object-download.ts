@@ -33,6 +33,8 @@ interface ObjectDownloadOptions {
   readonly engine: TransferEngine
   readonly copyDirectory: string
   readonly onChange: () => void
+  /** Called with what is in the files. */
+  readonly onWritten: (bytes: number, files: number) => void
 }
 
 const MAX_MISMATCHES = 2
@@ -82,6 +84,7 @@ export class ObjectDownload {
     if (planPartBytes(row.size_bytes, null) < row.size_bytes) return this.#beginParts(row, object)
     const { digest, verifiedBy } = await this.#options.engine.run({ kind: 'whole', object })
     this.fetchedBytes += row.size_bytes
+    this.#options.onWritten(row.size_bytes, 1)
     this.#finish(row, verifiedBy, digest)
   }
 
@@ -123,6 +126,7 @@ export class ObjectDownload {
     const { object } = parted
     const finished = await this.#options.engine.run({ kind: 'part', object, part, proofAlgorithm })
     this.fetchedBytes += part.length
+    this.#options.onWritten(part.length, 0)
     parted.finished[part.number] = finished
     this.#options.log.finishPart(parted.row.id, part.number, finished)
     parted.missing -= 1

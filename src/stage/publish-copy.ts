@@ -1,13 +1,14 @@
-import { execFile } from 'node:child_process'
 import { chmodSync } from 'node:fs'
 import { mkdir, open, rename } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
-import { promisify } from 'node:util'
+import { dirname } from 'node:path'
 import { DscError } from '../failure/dsc-error.js'
 import { filesDirectory } from './cache-layout.js'
-import { manifestPath, openManifest } from './manifest-db.js'
+import { manifestPath, openManifest, readSetting } from './manifest-db.js'
+import { syncFileSystem } from './sync-file-system.js'
 import { walkTree } from './walk-tree.js'
 
+/** Setting of a manifest that says so: the kernel tells a failure to write once, to the flush that saw it, and no more. */
+export const MUST_SYNC_EACH = 'must_sync_each'
 /** Up to here syncing file by file is quicker than asking the whole file system. */
 const SYNC_ONE_BY_ONE_FILES = 64
 
@@ -21,8 +22,8 @@ export async function publishCopy(options: {
   readonly finalDirectory: string
 }): Promise<void> {
   const { copyDirectory, finalDirectory } = options
-  finishManifest(copyDirectory)
-  await syncTree(copyDirectory)
+  const { mustSyncEach } = finishManifest(copyDirectory)
+  await syncTree(copyDirectory, mustSyncEach)
   await mkdir(dirname(finalDirectory), { recursive: true })
   await rename(copyDirectory, finalDirectory)
   await syncPath(dirname(finalDirectory))
@@ -30,9 +31,11 @@ export async function publishCopy(options: {
 }
 
 /** Folds the journal into the manifest, so that a published copy is one file that nobody writes. */
-function finishManifest(copyDirectory: string): void {
+function finishManifest(copyDirectory: string): { readonly mustSyncEach: boolean } {
   const db = openManifest(copyDirectory)
+  let mustSyncEach = false
   try {
+    mustSyncEach = readSetting(db, MUST_SYNC_EACH) !== undefined
     const missing = db
       .prepare<[], { n: number }>('SELECT count(*) AS n FROM object WHERE state <> 1')
       .get()!.n
@@ -45,29 +48,20 @@ function finishManifest(copyDirectory: string): void {
     db.close()
   }
   chmodSync(manifestPath(copyDirectory), 0o444)
+  return { mustSyncEach }
 }
 
-async function syncTree(copyDirectory: string): Promise<void> {
+async function syncTree(copyDirectory: string, mustSyncEach: boolean): Promise<void> {
   const paths: string[] = []
   for await (const entry of walkTree(copyDirectory)) {
     if (entry.kind === 'other') continue
     paths.push(entry.path)
     if (paths.length > SYNC_ONE_BY_ONE_FILES) break
   }
-  if (paths.length > SYNC_ONE_BY_ONE_FILES && (await syncFileSystem(copyDirectory))) return
+  if (!mustSyncEach && paths.length > SYNC_ONE_BY_ONE_FILES && (await syncFileSystem(copyDirectory))) return
   for await (const entry of walkTree(copyDirectory)) if (entry.kind !== 'other') await syncPath(entry.path)
   await syncPath(filesDirectory(copyDirectory))
   await syncPath(copyDirectory)
-}
-
-/** syncfs(2) by way of coreutils: Node has no binding. False where there is no such command. */
-async function syncFileSystem(directory: string): Promise<boolean> {
-  try {
-    await promisify(execFile)('sync', ['-f', join(directory, '.')])
-    return true
-  } catch {
-    return false // every file is synced on its own then, and reports what went wrong itself
-  }
 }
 
 /** Flushes a file's or folder's contents to the disk. */
