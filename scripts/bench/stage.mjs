@@ -1,10 +1,10 @@
-// `npm run bench:stage`: dsc beside s5cmd, the AWS CLI and rclone, in turn, against versitygw on loopback.
+// `npm run bench:stage`: dsc beside s5cmd (also with a sync at the end), the AWS CLI and rclone, in turn, against versitygw on loopback.
 // Options: --rounds 5 --sets small,medium,large --scale 1 (a fraction makes a short run) --write (docs/benchmarks/stage.md)
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { cpus, loadavg, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 
@@ -66,6 +66,19 @@ const TOOLS = {
     ],
     does: 'neither',
   },
+  // What s5cmd would take if its files, too, were to survive a power cut.
+  's5cmd+sync': {
+    words: (set, target) => [
+      'sh',
+      '-c',
+      '"$0" --endpoint-url "$1" cp "$2" "$3/" && sync -f "$3"',
+      peers.s5cmd,
+      endpoint,
+      `s3://bench/${set}/*`,
+      target,
+    ],
+    does: 'no checksums, syncs the file system at the end',
+  },
   rclone: {
     words: (set, target) => [
       peers.rclone,
@@ -107,7 +120,7 @@ try {
   const results = []
   for (const set of values.sets.split(',')) {
     for (let round = 0; round < rounds; round++) {
-      for (const tool of Object.keys(TOOLS).filter((name) => name === 'dsc' || peers[name])) {
+      for (const tool of Object.keys(TOOLS).filter((name) => name === 'dsc' || peers[name.split('+')[0]])) {
         const result = { set, tool, ...measure(tool, set) }
         results.push(result)
         process.stderr.write(`${set} round ${round + 1} ${tool}: ${result.seconds.toFixed(2)} s\n`)
@@ -218,7 +231,8 @@ function versions() {
   const first = (program, ...words) =>
     `${spawnSync(program, words, { encoding: 'utf8' }).stdout}`.split('\n')[0]
   return [
-    `s5cmd ${first(peers.s5cmd, 'version')}`,
+    // Built by `go install`, it does not know its version; the file is named for it.
+    basename(peers.s5cmd).replace('-', ' '),
     ...(peers.aws ? [first(peers.aws, '--version')] : []),
     ...(peers.rclone ? [first(peers.rclone, 'version')] : []),
   ].join(', ')

@@ -17,31 +17,56 @@ export function combineCrcs(
   algorithm: CrcAlgorithm,
   parts: readonly { readonly crc: Uint8Array; readonly length: number }[],
 ): Buffer {
-  const matrices = new Map<number, Matrix>() // nearly all parts have one length
   let whole = 0n
   for (const part of parts) {
-    let matrix = matrices.get(part.length)
-    if (!matrix) {
-      matrix = appendZeros(algorithm, part.length)
-      matrices.set(part.length, matrix)
-    }
-    whole = apply(matrix, whole) ^ BigInt(`0x${Buffer.from(part.crc).toString('hex')}`)
+    whole =
+      apply(findMatrix(algorithm, part.length), whole) ^ BigInt(`0x${Buffer.from(part.crc).toString('hex')}`)
   }
   const { bits } = POLYNOMIALS[algorithm]
   return Buffer.from(whole.toString(16).padStart(bits / 4, '0'), 'hex')
 }
 
-function appendZeros(algorithm: CrcAlgorithm, bytes: number): Matrix {
+const KEPT_MATRICES = 1000
+// Making one takes tens of milliseconds, and nearly all parts of all objects have one length.
+const matrices = new Map<string, Matrix>()
+/** By algorithm: the matrices of 1, 2, 4, 8… zero bytes. */
+const powers = new Map<CrcAlgorithm, Matrix[]>()
+
+function findMatrix(algorithm: CrcAlgorithm, bytes: number): Matrix {
+  const name = `${algorithm} ${bytes}`
+  let matrix = matrices.get(name)
+  if (!matrix) {
+    matrix = appendZeros(algorithm, bytes)
+    if (matrices.size >= KEPT_MATRICES) matrices.clear()
+    matrices.set(name, matrix)
+  }
+  return matrix
+}
+
+function findPower(algorithm: CrcAlgorithm, exponent: number): Matrix {
+  let known = powers.get(algorithm)
+  if (!known) {
+    known = [appendOneByte(algorithm)]
+    powers.set(algorithm, known)
+  }
+  while (known.length <= exponent) known.push(multiply(known.at(-1)!, known.at(-1)!))
+  return known[exponent]!
+}
+
+function appendOneByte(algorithm: CrcAlgorithm): Matrix {
   const { bits, polynomial } = POLYNOMIALS[algorithm]
   const oneBit: bigint[] = [polynomial]
   for (let bit = 1; bit < bits; bit += 1) oneBit.push(1n << BigInt(bit - 1))
   let power: Matrix = oneBit
   for (let doubled = 0; doubled < 3; doubled += 1) power = multiply(power, power) // 8 bits
+  return power
+}
+
+function appendZeros(algorithm: CrcAlgorithm, bytes: number): Matrix {
+  const { bits } = POLYNOMIALS[algorithm]
   let result: Matrix = Array.from({ length: bits }, (_, bit) => 1n << BigInt(bit))
-  for (let left = bytes; left > 0; left = Math.floor(left / 2)) {
-    if (left % 2 === 1) result = multiply(power, result)
-    power = multiply(power, power)
-  }
+  for (let left = bytes, exponent = 0; left > 0; left = Math.floor(left / 2), exponent += 1)
+    if (left % 2 === 1) result = multiply(findPower(algorithm, exponent), result)
   return result
 }
 
