@@ -6,6 +6,7 @@ import { type ArenaPlan, createArenaPlan, type EvictionMode } from './plan/arena
 import { type AssignRule, type ItemPositions, planItemPositions } from './plan/assignment.js'
 import { createCarryOver, planPrefix } from './plan/carry-over.js'
 import { type MemoryPlan, planMemory, planPrefetchRoom } from './plan/memory-plan.js'
+import { countMixed, type MixPart } from './plan/mix.js'
 import type { OrderKind } from './plan/order.js'
 import { planRankSequence, type RankOptions } from './plan/rank-sequence.js'
 import type { PrefetchSettings } from './plan/request-plan.js'
@@ -21,6 +22,8 @@ export interface FeederOptions {
   readonly arenaFile: ArenaFile
   readonly seed: number
   readonly orderKind: OrderKind
+  /** The parts of the samples and how often an epoch visits them; absent: every sample once. */
+  readonly mix?: readonly MixPart[] | undefined
   /** Samples per request; 'auto' by size. */
   readonly k: number | 'auto'
   /** Bytes per request that `auto` aims for. */
@@ -98,7 +101,8 @@ export function createFeeder(options: FeederOptions): Feeder {
     },
   })
   const carry = createCarryOver(table.count)
-  const orders = createOrderBook({ sampleCount: table.count, seed, kind: orderKind, pool })
+  const positionCount = options.mix ? countMixed(options.mix) : table.count
+  const orders = createOrderBook({ positionCount, seed, kind: orderKind, mix: options.mix, pool })
   const streams = new Map<FeedStream, { leases: number; epoch: number; readonly positionOf: ItemPositions }>()
   let memory = planFor([])
   let lowestEpoch = 0
@@ -160,7 +164,7 @@ export function createFeeder(options: FeederOptions): Feeder {
     const wanted = ranks.flatMap(({ sequence, positionOf }) => {
       const samples = (function* () {
         for (let item = 0; item < sequence.itemsPerEpoch; item++)
-          yield order.sampleAt(positionOf(order, item) % table.count)
+          yield order.sampleAt(positionOf(order, item) % positionCount)
       })()
       const machines = sequence.globalBatch / (sequence.options.batchSize * ranks.length)
       return planPrefix(samples, extentBytesOf, (memory.carryBytes / ranks.length) * Math.max(1, machines))
@@ -203,7 +207,7 @@ export function createFeeder(options: FeederOptions): Feeder {
       return { current, next: carry.heldBytes() - current }
     },
     openStream({ assign = 'fixed', ...rank }, leases) {
-      const sequence = planRankSequence({ ...rank, sampleCount: table.count })
+      const sequence = planRankSequence({ ...rank, sampleCount: positionCount })
       const positionOf = planItemPositions({
         sequence,
         rule: assign,
@@ -220,6 +224,7 @@ export function createFeeder(options: FeederOptions): Feeder {
         arena,
         carry,
         carryBytes: () => memory.carryBytes,
+        isEachOnce: !options.mix?.some(({ times }) => times !== 1),
         prefetchRoomBytes,
         settings,
       })

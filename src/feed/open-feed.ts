@@ -9,7 +9,7 @@ import { indexSamples } from './samples/index-samples.js'
 export type { FeedState } from './plan/feed-state.js'
 
 /** Options of `openFeed`. */
-export interface OpenFeedOptions extends FeedSettings {
+export interface OpenFeedOptions extends Omit<FeedSettings, 'mix'> {
   /** Path of a directory of samples, such as `dsc prepare <dataset>` prints. */
   readonly dataset: string
   /** Folder inside it. */
@@ -62,7 +62,14 @@ export async function openFeed(options: OpenFeedOptions): Promise<Feed> {
     throw error
   }
   const { sequence } = stream
-  const identity = { fingerprint: table.fingerprint, n: table.count, order: orderKind, seed, last }
+  const identity = {
+    fingerprint: table.fingerprint,
+    n: table.count,
+    order: orderKind,
+    seed,
+    last,
+    mix: opened.mix,
+  }
   let epoch = 0
   let step = 0
   let isResuming = true
@@ -71,7 +78,7 @@ export async function openFeed(options: OpenFeedOptions): Promise<Feed> {
     batch.slots.map((slot, i) => {
       const data = Buffer.allocUnsafe(table.lengths[slot.sample]!)
       arenaFile.read(data, batch.offsets[i]!)
-      const isPadded = slot.position >= table.count
+      const isPadded = slot.position >= sequence.options.sampleCount
       return { id: slot.sample, name: table.nameOf(slot.sample), data, isPadded }
     })
   async function* iterate(): AsyncGenerator<readonly FeedItem[]> {
@@ -106,7 +113,6 @@ export async function openFeed(options: OpenFeedOptions): Promise<Feed> {
         epoch: isAtEnd ? epoch + 1 : epoch,
         position: isAtEnd ? 0 : step * sequence.globalBatch,
         B: sequence.globalBatch,
-        mix: null,
         skipped: [],
       }
     },

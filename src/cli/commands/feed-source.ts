@@ -11,10 +11,12 @@ import {
   parseExtensions,
   parseK,
   parseMemory,
+  parseMix,
   parseWholeNumber,
   samplesCacheFolder,
 } from './feed-arguments.js'
 import { openDatasetFolder } from './feed-dataset.js'
+import { openMixedFeeder } from './feed-mix.js'
 
 /** What `dsc feed serve` and `dsc feed bench` have in common. */
 export interface FeedOptions {
@@ -31,6 +33,7 @@ export interface FeedOptions {
   readonly evict?: EvictionMode
   readonly next: boolean
   readonly conformance?: true
+  readonly mix?: Readonly<Record<string, number>>
 }
 
 export function withFeedOptions(command: Command): Command {
@@ -52,6 +55,11 @@ export function withFeedOptions(command: Command): Command {
     .option('--k <n>', 'samples per request', parseK, 'auto')
     .option('--request <size>', 'bytes per request that k=auto aims for (default: 4MiB)', parseMemory)
     .addOption(new Option('--evict <mode>', 'how room is made').choices(EVICTION_MODES))
+    .option(
+      '--mix <name=times,…>',
+      'instead of one dataset: folders or datasets, and how often an epoch visits each sample',
+      parseMix,
+    )
     .option('--no-next', 'keep nothing for the next epoch')
     .option('--conformance', 'the two patented methods to the letter: slow, for comparison')
 }
@@ -92,8 +100,13 @@ export async function openFeedOf(
     const token = context.environment.DSC_FEED_TOKEN
     return openRemoteFeeder({ nodes: options.from, layout: options.layout, fallback, token }, settings)
   }
+  if (options.mix) {
+    if (target !== undefined)
+      throw new DscError('USAGE', `either the dataset ${target} or --mix is given, not both`)
+    return openMixedFeeder(context, options.mix, options.split, index, settings)
+  }
   if (target === undefined)
-    throw new DscError('USAGE', 'a dataset, or --from <storage nodes>, is needed', {
+    throw new DscError('USAGE', 'a dataset, --mix, or --from <storage nodes> is needed', {
       hint: 'dsc feed serve --help',
     })
   const { openLocalFeeder } = await import('../../feed/open-feeder.js')

@@ -78,7 +78,9 @@ export function serveSession(socket: Socket, host: SessionHost): void {
         offsets: batch.offsets,
         ids: batch.slots.map((slot) => slot.sample),
         lengths: batch.slots.map((slot) => table.lengths[slot.sample]!),
-        flags: batch.slots.map((slot) => (slot.position >= table.count ? 1 : 0)),
+        flags: batch.slots.map((slot) =>
+          slot.position >= rank!.stream.sequence.options.sampleCount ? 1 : 0,
+        ),
       }),
     )
   }
@@ -141,6 +143,7 @@ export function serveSession(socket: Socket, host: SessionHost): void {
       fingerprint: table.fingerprint,
       n: table.count,
       format: table.format,
+      mix: host.opened.mix,
       seed: host.opened.seed,
       order: host.opened.orderKind,
       stepsPerEpoch: sequence.stepsPerEpoch,

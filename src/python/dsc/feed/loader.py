@@ -6,7 +6,7 @@ from torch.utils.data import DataLoader, default_collate
 
 from .errors import FeedError
 
-_FIXED = ("fingerprint", "n", "order", "seed", "last")
+_FIXED = ("fingerprint", "n", "order", "seed", "last", "mix")
 
 
 class FeedLoader:
@@ -66,15 +66,15 @@ class FeedLoader:
             epoch, step = epoch + 1, 0
         return {"v": 1, "dataset": self.dataset.target, "fingerprint": info["fingerprint"], "n": info["n"],
                 "order": info["order"], "seed": info["seed"], "epoch": epoch, "position": step * info["globalBatch"],
-                "B": info["globalBatch"], "last": self.dataset.last, "mix": None, "skipped": []}
+                "B": info["globalBatch"], "last": self.dataset.last, "mix": info.get("mix"), "skipped": []}
 
     def load_state_dict(self, state, override=False):
         """Goes to where `state` was taken. Data, order or seed that differ are refused unless `override`."""
         info = self.dataset.info
         current = {**info, "last": self.dataset.last}
         for name in _FIXED:
-            if not override and state[name] != current[name]:
-                raise FeedError("FEED_STATE_MISMATCH", f"the state has {name} {state[name]!r}, this feed has {current[name]!r}",
+            if not override and state[name] != current.get(name):
+                raise FeedError("FEED_STATE_MISMATCH", f"the state has {name} {state[name]!r}, this feed has {current.get(name)!r}",
                                 "load_state_dict(state, override=True) if that is meant")
         batch, position = info["globalBatch"], state["position"]
         if position % batch != 0:
