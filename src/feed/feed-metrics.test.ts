@@ -46,7 +46,7 @@ async function readEpochs(context: TestContext, settings: FeedSettings, epochs: 
   const metrics = () => {
     const text = formatMetrics({
       feeder: opened.feeder,
-      ranks: [{ rank: 0, stream, clients: 1 }],
+      ranks: [{ rank: 0, stream, clients: 1, skipped: 0 }],
       uptimeSeconds: 1,
     })
     const values = parse(text)

@@ -6,7 +6,12 @@ import { STALL_CAUSES } from './stream-meter.js'
 
 export interface MetricsInput {
   readonly feeder: Feeder
-  readonly ranks: readonly { readonly rank: number; readonly stream: FeedStream; readonly clients: number }[]
+  readonly ranks: readonly {
+    readonly rank: number
+    readonly stream: FeedStream
+    readonly clients: number
+    readonly skipped: number
+  }[]
   readonly uptimeSeconds: number
 }
 
@@ -39,9 +44,10 @@ export function formatMetrics({ feeder, ranks, uptimeSeconds }: MetricsInput): s
   row('arena_moved_bytes_total', counts.movedBytes)
   row('arena_move_passes_total', counts.movePasses)
   row('arena_copied_bytes_total', counts.copiedBytes)
-  for (const { rank, stream, clients } of ranks) {
+  for (const { rank, stream, clients, skipped } of ranks) {
     const of = `rank="${rank}"`
     row('clients', clients, of)
+    row('skipped_total', skipped, of)
     row('samples_delivered_total', stream.meter.samplesDelivered, of)
     row('bytes_delivered_total', stream.meter.bytesDelivered, of)
     row('hits_total', stream.counts.hits, `${of},kind="arena"`)

@@ -18,6 +18,8 @@ export interface LeasedBatch {
   readonly slots: readonly Slot[]
   /** Bytes from the start of the arena file, one per sample. */
   readonly offsets: readonly number[]
+  /** Samples of the batch that no source could give; only where the reader said to skip them. */
+  readonly lost: readonly number[]
 }
 
 /** The batches of one rank. */
@@ -29,8 +31,11 @@ export interface FeedStream {
   countReadyBatches(): number
   /** Says where the next client begins, so that prefetching runs ahead of it. */
   start(epoch: number, step: number): Promise<void>
-  /** The batch at `step`; waits until all of its samples are in the arena. */
-  read(epoch: number, step: number): Promise<LeasedBatch>
+  /**
+   * The batch at `step`; waits until all of its samples are in the arena. A sample that no source could give makes
+   * it reject, or, where `isSkipping`, is left out: the batch is shorter then, and rejects only when nothing is left.
+   */
+  read(epoch: number, step: number, isSkipping?: boolean): Promise<LeasedBatch>
   release(batch: LeasedBatch): void
   /** Any samples, by id, outside of the order (map-style access). Waits until all are in the arena. */
   pick(samples: readonly number[]): Promise<LeasedBatch>
@@ -64,6 +69,18 @@ export interface FeedStreamOptions {
   readonly roomTimeoutMs: number
 }
 
+/** No source could give a sample. */
+class LostSample extends DscError {
+  readonly sample: number
+
+  constructor(sample: number, message: string) {
+    super('FEED_SAMPLE_LOST', message, {
+      hint: 'dsc verify <dataset>; if the data has changed, start the feed again',
+    })
+    this.sample = sample
+  }
+}
+
 interface Waiter {
   readonly settled: (slot: Slot) => void
   readonly failed: (error: unknown) => void
@@ -88,10 +105,9 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
     else waiter.failed(lostSample(slot, status))
   }
   const lostSample = (slot: Slot, status: SampleStatus) =>
-    new DscError(
-      'FEED_SAMPLE_LOST',
+    new LostSample(
+      slot.sample,
       `sample ${slot.sample} (${source.table.nameOf(slot.sample)}) is ${status} on ${source.nodeName(slot.node)}`,
-      { hint: 'dsc verify <dataset>; if the data has changed, start the feed again' },
     )
 
   const movedAway = () =>
@@ -168,7 +184,11 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
     })
   }
 
-  const takeAll = async (serials: readonly number[]): Promise<Slot[]> => {
+  const takeAll = async (
+    serials: readonly number[],
+    isSkipping: boolean,
+  ): Promise<{ slots: Slot[]; lost: number[] }> => {
+    const lost: number[] = []
     if (options.isStrict) {
       const slots: Slot[] = []
       for (const serial of serials) {
@@ -176,22 +196,30 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
         plan.lease(slot)
         slots.push(slot)
       }
-      return slots
+      return { slots, lost }
     }
     const demands = serials.map(demand)
     pump()
     const isWaiting = demands.some((each) => each instanceof Promise)
-    const slots = isWaiting ? await settleAll(demands) : (demands as Slot[])
+    const slots = isWaiting ? await settleAll(demands, isSkipping ? lost : undefined) : (demands as Slot[])
     if (slots.some((slot) => slot.state !== 'ready')) throw movedAway()
     for (const slot of slots) plan.lease(slot)
-    return slots
+    return { slots, lost }
   }
 
-  /** Waits for all, so that none is left over; gives back what came when one failed. */
-  const settleAll = async (demands: readonly (Promise<Slot> | Slot)[]): Promise<Slot[]> => {
+  /** Waits for all, so that none is left over; gives back what came when one failed and `lost` does not take it. */
+  const settleAll = async (
+    demands: readonly (Promise<Slot> | Slot)[],
+    lost: number[] | undefined,
+  ): Promise<Slot[]> => {
     const outcomes = await Promise.allSettled(demands)
     const slots = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
-    const failure = outcomes.find((outcome) => outcome.status === 'rejected')
+    let failure: PromiseRejectedResult | undefined
+    for (const outcome of outcomes) {
+      if (outcome.status === 'fulfilled') continue
+      if (lost && slots.length > 0 && outcome.reason instanceof LostSample) lost.push(outcome.reason.sample)
+      else failure ??= outcome
+    }
     if (!failure) return slots
     for (const slot of slots) {
       if (slot.state !== 'ready') continue
@@ -212,7 +240,7 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
       plan.reposition(epoch * sequence.itemsPerEpoch + step * batchSize)
       pump()
     },
-    async read(epoch, step) {
+    async read(epoch, step, isSkipping = false) {
       const askedAtMs = nowMs()
       const entering = options.enterEpoch(epoch)
       if (entering) await entering
@@ -220,7 +248,7 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
       const serials = Array.from({ length: countOfStep(sequence, step) }, (_, i) => first + i)
       const sinceMs = nowMs()
       const blockedBefore = blockedCount
-      const slots = await takeAll(serials)
+      const { slots, lost } = await takeAll(serials, isSkipping)
       meter.stallMs.epoch_build += sinceMs - askedAtMs
       meter.stallMs[blockedCount > blockedBefore ? 'arena_full' : 'storage'] += nowMs() - sinceMs
       meter.deliver(epoch, askedAtMs, nowMs())
@@ -228,7 +256,7 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
       for (const slot of slots) meter.bytesDelivered += source.table.lengths[slot.sample]!
       const offsets = slots.map((slot) => ARENA_BASE + arena.offsetOf(slot.extent!))
       pump()
-      return { epoch, step, slots, offsets }
+      return { epoch, step, slots, offsets, lost }
     },
     release(batch) {
       const copies: CarryCopy[] = []

@@ -22,6 +22,8 @@ export interface OpenFeedOptions extends Omit<FeedSettings, 'mix'> {
   readonly replicate?: number
   /** Default 'drop'. */
   readonly last?: LastBatchRule
+  /** What becomes of a sample that cannot be read: 'raise' (default), or 'skip' it and record it in the state. */
+  readonly onError?: 'raise' | 'skip'
   /** Where the list of samples is kept between runs. Default ~/.cache/dsc/samples. */
   readonly cacheFolder?: string
   readonly signal?: AbortSignal
@@ -73,6 +75,7 @@ export async function openFeed(options: OpenFeedOptions): Promise<Feed> {
   let epoch = 0
   let step = 0
   let isResuming = true
+  let skipped: FeedState['skipped'] = []
 
   const readItems = (batch: LeasedBatch): readonly FeedItem[] =>
     batch.slots.map((slot, i) => {
@@ -91,7 +94,8 @@ export async function openFeed(options: OpenFeedOptions): Promise<Feed> {
     const own = epoch
     while (step < sequence.batchesPerEpoch && own === epoch && !isResuming) {
       signal?.throwIfAborted()
-      const batch = await stream.read(epoch, step)
+      const batch = await stream.read(epoch, step, options.onError === 'skip')
+      skipped = [...skipped, ...batch.lost.map((sample) => [epoch, sample] as const)]
       const items = readItems(batch)
       stream.release(batch)
       step++
@@ -113,13 +117,14 @@ export async function openFeed(options: OpenFeedOptions): Promise<Feed> {
         epoch: isAtEnd ? epoch + 1 : epoch,
         position: isAtEnd ? 0 : step * sequence.globalBatch,
         B: sequence.globalBatch,
-        skipped: [],
+        skipped,
       }
     },
     seek(state) {
       const place = planResume(state, identity, sequence.globalBatch, sequence.stepsPerEpoch)
       epoch = place.epoch
       step = place.step
+      skipped = state.skipped
       isResuming = true
     },
     close: opened.close,

@@ -70,6 +70,7 @@ export async function pickSamples(options: PickOptions, samples: readonly number
     epoch: 0,
     step: 0,
     slots,
+    lost: [],
     offsets: slots.map((slot) => ARENA_BASE + arena.offsetOf(slot.extent!)),
   }
 }

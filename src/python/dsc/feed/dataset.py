@@ -44,6 +44,7 @@ class FeedDataset(IterableDataset):
     last         'drop' | 'pad' (wraps around, samples flagged) | 'uneven'
     transform    function of a Sample; without it batches are dsc.feed.batch.Batch
     copy         False: views into the shared arena, valid until the next batch; True: bytes of one's own
+    on_error     'raise' names a sample that no source can give; 'skip' leaves it out of its batch and into the state
     rank, world  default: torch.distributed, then RANK and WORLD_SIZE
     assign       'fixed' | 'local' (striped storage nodes that are the machines of the job, in the order of the ranks:
                  most samples are read where they lie; global batches stay the same as sets)
@@ -55,8 +56,9 @@ class FeedDataset(IterableDataset):
     def __init__(self, target=None, *, mix=None, split=None, only=None, batch_size, seed=0, order=None, last="drop", assign="fixed", rank=None, world=None,
                  replicate=1, transform=None, copy=False, on_error="raise", memory=None, k=None, depth=3,
                  timeout=300.0, feed_options=()):
-        if on_error != "raise":
-            raise FeedError("USAGE", f"on_error={on_error!r} is not supported; only 'raise' is")
+        if on_error not in ("raise", "skip"):
+            raise FeedError("USAGE", f"on_error is {on_error!r}, not 'raise' or 'skip'")
+        self.on_error = on_error
         if (target is None) == (mix is None):
             raise FeedError("USAGE", "give either a dataset or mix={name: times, ...}")
         self.mix = None if mix is None else ",".join(f"{_locate(name)}={times!r}" for name, times in mix.items())
@@ -88,7 +90,7 @@ class FeedDataset(IterableDataset):
     def _connect(self, worker=0, workers=1):
         return FeedClient(self.socket_path, {
             "rank": self.rank, "world": self.world, "replicate": self.replicate, "batch": self.batch_size,
-            "last": self.last, "assign": self.assign, "worker": worker, "workers": workers, "depth": self.depth, "seed": self.seed,
+            "last": self.last, "assign": self.assign, "worker": worker, "workers": workers, "depth": self.depth, "onError": self.on_error, "seed": self.seed,
             **({} if self.order is None else {"order": self.order}),
         }, self.timeout)
 
@@ -100,6 +102,16 @@ class FeedDataset(IterableDataset):
             self._info = client.info
             client.close()
         return self._info
+
+    def skipped(self):
+        """[epoch, id] of each sample that batches of this rank came without, since the feed began."""
+        if self.on_error != "skip":
+            return []
+        client = self._connect()
+        try:
+            return client.skipped()
+        finally:
+            client.close()
 
     def __len__(self):
         return self.info["batchesPerEpoch"]

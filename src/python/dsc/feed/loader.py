@@ -26,6 +26,7 @@ class FeedLoader:
         self._epoch, self._step = 0, 0
         self._is_resuming = True
         self._pass = 0
+        self._skipped = []
 
     def __len__(self):
         return self.dataset.info["batchesPerEpoch"]
@@ -61,12 +62,13 @@ class FeedLoader:
 
     def state_dict(self):
         info, step = self.dataset.info, self._step
+        skipped = sorted({tuple(pair) for pair in [*self._skipped, *self.dataset.skipped()]})
         epoch = self._epoch
         if step >= info["stepsPerEpoch"]:  # the end of an epoch is the start of the next
             epoch, step = epoch + 1, 0
         return {"v": 1, "dataset": self.dataset.target, "fingerprint": info["fingerprint"], "n": info["n"],
                 "order": info["order"], "seed": info["seed"], "epoch": epoch, "position": step * info["globalBatch"],
-                "B": info["globalBatch"], "last": self.dataset.last, "mix": info.get("mix"), "skipped": []}
+                "B": info["globalBatch"], "last": self.dataset.last, "mix": info.get("mix"), "skipped": [list(pair) for pair in skipped]}
 
     def load_state_dict(self, state, override=False):
         """Goes to where `state` was taken. Data, order or seed that differ are refused unless `override`."""
@@ -81,6 +83,7 @@ class FeedLoader:
             raise FeedError("FEED_STATE_MISMATCH", f"position {position} is no multiple of the global batch of {batch} samples",
                             f"resume with a global batch that divides {position}, such as {state['B']}")
         self._epoch, self._step = state["epoch"], position // batch
+        self._skipped = state.get("skipped", [])
         if self._step >= info["stepsPerEpoch"]:
             self._epoch, self._step = self._epoch + 1, 0
         self._is_resuming = True
