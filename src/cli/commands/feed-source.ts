@@ -17,6 +17,7 @@ import {
 } from './feed-arguments.js'
 import { openDatasetFolder } from './feed-dataset.js'
 import { openMixedFeeder } from './feed-mix.js'
+import { readStorageTls } from './feed-tls.js'
 
 /** What `dsc feed serve` and `dsc feed bench` have in common. */
 export interface FeedOptions {
@@ -33,6 +34,7 @@ export interface FeedOptions {
   readonly evict?: EvictionMode
   readonly next: boolean
   readonly conformance?: true
+  readonly tls?: true
   readonly mix?: Readonly<Record<string, number>>
 }
 
@@ -49,6 +51,7 @@ export function withFeedOptions(command: Command): Command {
       '--fallback <dataset>',
       'a folder, or a dataset whose source is read, when no storage node can give a sample',
     )
+    .option('--tls', 'storage nodes must show a certificate that agent.tls.caFile of dsc.yaml vouches for')
     .option('--seed <n>', 'seed of the order', parseWholeNumber, 0)
     .addOption(new Option('--order <kind>', 'how an epoch is ordered').choices(ORDER_KINDS))
     .option('--memory <size>', 'memory of the feed (default: 256MiB)', parseMemory)
@@ -98,7 +101,8 @@ export async function openFeedOf(
         ? undefined
         : await openFallback(context, options.fallback, options.split, index)
     const token = context.environment.DSC_FEED_TOKEN
-    return openRemoteFeeder({ nodes: options.from, layout: options.layout, fallback, token }, settings)
+    const tls = options.tls && (await readStorageTls(context))
+    return openRemoteFeeder({ nodes: options.from, layout: options.layout, fallback, token, tls }, settings)
   }
   if (options.mix) {
     if (target !== undefined)

@@ -5,11 +5,13 @@ import type { CliContext } from '../context.js'
 import { type Address, parseAddress, parseExtensions, samplesCacheFolder } from './feed-arguments.js'
 import { openDatasetFolder } from './feed-dataset.js'
 import { untilAborted } from './feed-source.js'
+import { readOwnCertificate } from './feed-tls.js'
 
 interface StorageOptions {
   readonly split?: string
   readonly only?: readonly string[]
   readonly listen: Address
+  readonly tls?: true
   readonly stripe?: { readonly index: number; readonly count: number }
 }
 
@@ -21,6 +23,7 @@ export function feedStorageCommand(context: CliContext): Command {
     .option('--only <extensions>', 'only files that end so, for example png,jpg', parseExtensions)
     .option('--listen <host:port>', 'where to listen', parseAddress, { host: '127.0.0.1', port: 0 })
     .option('--stripe <i/n>', 'answer only for samples s with s mod n = i', parseStripe)
+    .option('--tls', 'encrypt, with certFile and keyFile of agent.tls in dsc.yaml')
     .addHelpText('after', '\nBeyond loopback, DSC_FEED_TOKEN must hold a token that feeds share.')
     .action(async (target: string, options: StorageOptions) => {
       const token = context.environment.DSC_FEED_TOKEN
@@ -29,6 +32,7 @@ export function feedStorageCommand(context: CliContext): Command {
         throw new DscError('USAGE', `listening on ${host}, beyond loopback, needs a token`, {
           hint: 'DSC_FEED_TOKEN=<secret> on storage nodes and feeds',
         })
+      const tls = options.tls && (await readOwnCertificate(context))
       const dataset = await openDatasetFolder(context, target, options.split)
       const folder = await indexSamples(dataset.folder, {
         cacheFolder: samplesCacheFolder(context.environment),
@@ -37,7 +41,7 @@ export function feedStorageCommand(context: CliContext): Command {
       })
       context.report.progress(undefined)
       const { openStorageServer } = await import('../../feed/storage/storage-server.js')
-      const server = await openStorageServer({ folder, host, port, token, stripe: options.stripe })
+      const server = await openStorageServer({ folder, host, port, token, tls, stripe: options.stripe })
       context.report.result(
         { host: server.host, port: server.port, samples: folder.table.count, stripe: options.stripe ?? null },
         () => `serving ${folder.table.count} samples on ${server.host}:${server.port}`,
