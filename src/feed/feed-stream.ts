@@ -1,5 +1,6 @@
 import { DscError } from '../failure/dsc-error.js'
 import { ARENA_BASE } from './arena-file.js'
+import { LostSample } from './lost-sample.js'
 import { pickSamples } from './pick-samples.js'
 import type { ArenaPlan } from './plan/arena-plan.js'
 import type { Extent } from './plan/arena-zone.js'
@@ -69,18 +70,6 @@ export interface FeedStreamOptions {
   readonly roomTimeoutMs: number
 }
 
-/** No source could give a sample. */
-class LostSample extends DscError {
-  readonly sample: number
-
-  constructor(sample: number, message: string) {
-    super('FEED_SAMPLE_LOST', message, {
-      hint: 'dsc verify <dataset>; if the data has changed, start the feed again',
-    })
-    this.sample = sample
-  }
-}
-
 interface Waiter {
   readonly settled: (slot: Slot) => void
   readonly failed: (error: unknown) => void
@@ -102,14 +91,8 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
     waiters.delete(slot)
     if (slot.state === 'dropped') waiter.failed(movedAway())
     else if (status === 'ok') waiter.settled(slot)
-    else waiter.failed(lostSample(slot, status))
+    else waiter.failed(new LostSample(source, slot, status))
   }
-  const lostSample = (slot: Slot, status: SampleStatus) =>
-    new LostSample(
-      slot.sample,
-      `sample ${slot.sample} (${source.table.nameOf(slot.sample)}) is ${status} on ${source.nodeName(slot.node)}`,
-    )
-
   const movedAway = () =>
     new DscError('FEED_GONE', 'another client of this rank has moved to another position')
 
