@@ -130,6 +130,25 @@ test('two ranks of one machine together read each global batch, sharing memory a
   }
 })
 
+test('a rank that has stopped does not fill Cache_next with samples that it will never take', async (context) => {
+  const { opened } = await open(context, { seed: 5, memoryBytes: 120_000, k: 4 })
+  const [stopped, reading] = [0, 1].map((rank) =>
+    opened.feeder.openStream({ ...RANK, batchSize: 4, world: 2, rank }, 1),
+  )
+  stopped!.release(await stopped!.read(0, 0))
+  let before = 0
+  for (let epoch = 0; epoch < 12; epoch++) {
+    before = reading!.counts.kept
+    await readEpoch(opened, reading!, epoch)
+  }
+  assert.ok(reading!.counts.kept - before > 5, `${reading!.counts.kept - before} kept in the last epoch`)
+  const late = await stopped!.read(0, 1)
+  assert.deepEqual(
+    late.slots.map((slot) => slot.sample),
+    orderOf(0).slice(8, 12),
+  )
+})
+
 for (const settings of [
   { memoryBytes: 2 ** 20 },
   { memoryBytes: 200_000, k: 2 },

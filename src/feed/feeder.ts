@@ -179,7 +179,9 @@ export function createFeeder(options: FeederOptions): Feeder {
     const state = streams.get(stream)
     if (state && state.epoch !== epoch) {
       state.epoch = epoch
-      const lowest = Math.min(...[...streams.values()].map((each) => each.epoch))
+      // A rank that has stopped must not keep orders and samples of past epochs for ever: it reads them again.
+      const epochs = [...streams.values()].map((each) => each.epoch).filter((each) => each >= 0)
+      const lowest = Math.max(Math.min(...epochs), Math.max(...epochs) - 1)
       if (lowest > lowestEpoch) {
         lowestEpoch = lowest
         for (const unused of carry.forgetBefore(lowest)) arena.finish(unused)
