@@ -78,6 +78,7 @@ export function createFeeder(options: FeederOptions): Feeder {
   const { pool, arenaFile, seed, orderKind, isConformance } = options
   const { source, meters } = meterSource(options.source, options.nowMs)
   const { table, nodeCount, layout } = source
+  const nodeOf = (sample: number, position: number) => nodeOfSample(layout, nodeCount, sample, position)
   const extentBytesOf = (sample: number) =>
     Math.max(1, Math.ceil(table.lengths[sample]! / ALIGN_BYTES)) * ALIGN_BYTES
   const counts: FeederCounts = {
@@ -214,14 +215,14 @@ export function createFeeder(options: FeederOptions): Feeder {
         sequence,
         rule: assign,
         nodeCount,
-        holderOf: layout === 'full' ? undefined : (sample) => nodeOfSample(layout, nodeCount, sample, 0),
+        holderOf: layout === 'full' ? undefined : (sample) => nodeOf(sample, 0),
       })
       const plan = createStreamPlan({
         sequence,
         positionOf,
         orderOf: (epoch) => orders.find(epoch),
         nodeCount,
-        nodeOf: (sample, position) => nodeOfSample(layout, nodeCount, sample, position),
+        nodeOf,
         extentBytesOf,
         arena,
         carry,
@@ -241,7 +242,7 @@ export function createFeeder(options: FeederOptions): Feeder {
         reserve: (sample) =>
           arena.reserveTop(extentBytesOf(sample), sample, -1) ??
           arena.reserveBottom(extentBytesOf(sample), sample, -1, true),
-        nodeOf: (sample, position) => nodeOfSample(layout, nodeCount, sample, position),
+        nodeOf,
         async copyInArena(copies) {
           const at = (of: 'from' | 'to') =>
             Float64Array.from(copies, (copy) => ARENA_BASE + arena.offsetOf(copy[of]))

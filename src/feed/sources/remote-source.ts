@@ -202,10 +202,10 @@ export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
       isMiss: request.isMiss,
     }
     await fallback
-      .read(part, (at, status) => {
+      .read(part, (at, status, origin = fallback.origin) => {
         if (status !== 'ok') return void statuses.set(wanted[at]!, status)
         left.delete(wanted[at]!)
-        onSample(wanted[at]!, status, fallback.origin)
+        onSample(wanted[at]!, status, origin)
       })
       .catch(() => {})
     return [...left]
