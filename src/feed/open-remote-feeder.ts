@@ -1,6 +1,7 @@
 import { DscError } from '../failure/dsc-error.js'
 import { type FeedSettings, type OpenedFeeder, openFeeder } from './open-feeder.js'
 import type { SampleLayout } from './plan/sample-placement.js'
+import { findMixParts } from './samples/find-mix-parts.js'
 import type { SampleFolder } from './samples/index-samples.js'
 import type { SampleTable } from './samples/sample-table.js'
 import { createLocalSource } from './sources/local-source.js'
@@ -22,6 +23,8 @@ export interface RemoteOptions {
   readonly token: string | undefined
   /** How nodes are believed; absent: connections are not encrypted. */
   readonly tls?: StorageTls | undefined
+  /** First folder of the samples' names → how often an epoch visits them. Default: each sample once. */
+  readonly mix?: Readonly<Record<string, number>> | undefined
 }
 
 /** Opens a feed over storage nodes. Nodes that do not answer now are left to the failure ladder, if one does. */
@@ -34,7 +37,8 @@ export async function openRemoteFeeder(
   const table = folder?.table ?? (await fetchTable(options))
   await checkNodes(options, table)
   const readerFolder = folder && { root: folder.root, tableBytes: folder.table.bytes }
-  return openFeeder(table, settings, readerFolder, ({ pool, arenaFile }) =>
+  const mix = options.mix && findMixParts(table, options.mix)
+  return openFeeder(table, { ...settings, mix }, readerFolder, ({ pool, arenaFile }) =>
     createRemoteSource({
       table,
       layout,

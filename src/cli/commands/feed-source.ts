@@ -4,6 +4,7 @@ import type { FeedSettings, OpenedFeeder } from '../../feed/open-feeder.js'
 import { EVICTION_MODES, type EvictionMode } from '../../feed/plan/arena-plan.js'
 import { ORDER_KINDS, type OrderKind } from '../../feed/plan/order.js'
 import { SAMPLE_LAYOUTS, type SampleLayout } from '../../feed/plan/sample-placement.js'
+import type { SampleFolder } from '../../feed/samples/index-samples.js'
 import type { CliContext } from '../context.js'
 import {
   type Address,
@@ -16,7 +17,7 @@ import {
   samplesCacheFolder,
 } from './feed-arguments.js'
 import { openDatasetFolder } from './feed-dataset.js'
-import { openMixedFeeder } from './feed-mix.js'
+import { openJoined } from './feed-joined.js'
 import { readStorageTls } from './feed-tls.js'
 
 /** What `dsc feed serve` and `dsc feed bench` have in common. */
@@ -60,7 +61,7 @@ export function withFeedOptions(command: Command): Command {
     .addOption(new Option('--evict <mode>', 'how room is made').choices(EVICTION_MODES))
     .option(
       '--mix <name=times,…>',
-      'instead of one dataset: folders or datasets, and how often an epoch visits each sample',
+      'instead of one dataset: folders or datasets (with --from: first folders of the names), and how often an epoch visits each sample',
       parseMix,
     )
     .option('--no-next', 'keep nothing for the next epoch')
@@ -102,7 +103,8 @@ export async function openFeedOf(
         : await openFallback(context, options.fallback, options.split, index)
     const token = context.environment.DSC_FEED_TOKEN
     const tls = options.tls && (await readStorageTls(context))
-    return openRemoteFeeder({ nodes: options.from, layout: options.layout, fallback, token, tls }, settings)
+    const { from: nodes, layout, mix } = options
+    return openRemoteFeeder({ nodes, layout, fallback, token, tls, mix }, settings)
   }
   if (options.mix) {
     if (target !== undefined)
@@ -120,6 +122,28 @@ export async function openFeedOf(
     return { ...opened, close: () => opened.close().finally(dataset.release) }
   } catch (error) {
     await dataset.release()
+    throw error
+  }
+}
+
+async function openMixedFeeder(
+  context: CliContext,
+  mix: Readonly<Record<string, number>>,
+  split: string | undefined,
+  index: (folder: string) => Promise<SampleFolder>,
+  settings: FeedSettings,
+): Promise<OpenedFeeder> {
+  const [{ openLocalFeeder }, { findMixParts }] = await Promise.all([
+    import('../../feed/open-feeder.js'),
+    import('../../feed/samples/find-mix-parts.js'),
+  ])
+  const { folder, names, release } = await openJoined(context, Object.keys(mix), split, index)
+  try {
+    const times = Object.fromEntries([...names].map(([target, name]) => [name, mix[target]!]))
+    const opened = openLocalFeeder(folder, { ...settings, mix: findMixParts(folder.table, times) })
+    return { ...opened, close: () => opened.close().finally(release) }
+  } catch (error) {
+    await release()
     throw error
   }
 }

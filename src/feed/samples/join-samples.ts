@@ -1,31 +1,26 @@
 import { join } from 'node:path'
 import { DscError } from '../../failure/dsc-error.js'
-import type { MixPart } from '../plan/mix.js'
 import type { SampleFolder } from './index-samples.js'
 import { buildSampleTable, type SampleRow } from './sample-table.js'
 
-/** A folder of samples that is to be mixed with others. */
+/** A folder of samples that is to be joined with others. */
 export interface NamedSamples {
   /** Precedes the names of its samples, with a slash. */
   readonly name: string
   readonly folder: Pick<SampleFolder, 'root' | 'table'>
-  /** How often an epoch visits each of its samples. */
-  readonly times: number
 }
 
-/** Joins folders into one, whose samples follow each other in the order of `parts`. */
-export function joinSamples(
-  parts: readonly NamedSamples[],
-): Pick<SampleFolder, 'root' | 'table'> & { readonly mix: readonly MixPart[] } {
+/** Joins folders into one, whose samples follow each other in byte order of the names of `parts`. */
+export function joinSamples(parts: readonly NamedSamples[]): Pick<SampleFolder, 'root' | 'table'> {
   const format = parts[0]!.folder.table.format
   const files: string[] = []
   const rows: SampleRow[] = []
-  for (const { name, folder } of parts) {
+  for (const { name, folder } of parts.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
     const { table, root } = folder
     if (table.format !== format)
       throw new DscError(
         'USAGE',
-        `${parts[0]!.name} consists of samples of kind '${format}' and ${name} of kind '${table.format}'; a mix needs one kind`,
+        `${parts[0]!.name} consists of samples of kind '${format}' and ${name} of kind '${table.format}'; together they need one kind`,
         { hint: "pack all of them into tar shards with as many members per key, or none ('file')" },
       )
     const firstFile = files.length
@@ -39,6 +34,5 @@ export function joinSamples(
         crc32: table.crcs[sample]!,
       })
   }
-  const mix = parts.map(({ name, folder, times }) => ({ name, sampleCount: folder.table.count, times }))
-  return { root: '/', table: buildSampleTable(format, files, rows), mix }
+  return { root: '/', table: buildSampleTable(format, files, rows) }
 }

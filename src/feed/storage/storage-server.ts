@@ -15,7 +15,7 @@ import {
 } from './storage-wire.js'
 
 export interface StorageServerOptions {
-  readonly folder: SampleFolder
+  readonly folder: Pick<SampleFolder, 'root' | 'table'>
   /** Answers only for samples i with i mod count = index; absent: for all. */
   readonly stripe?: { readonly index: number; readonly count: number } | undefined
   readonly host: string

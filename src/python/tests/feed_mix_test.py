@@ -1,11 +1,14 @@
 """Several datasets in one feed, each visited as often as it should be."""
 
 import itertools
+import json
+import subprocess
 
 import pytest
 import torch
 
 import dsc
+from dsc.feed.launch import _dsc_command
 from dsc.feed.order import mixed_order
 from feed_support import COUNT, dataset, length_of, sample_bytes  # noqa: F401 (a fixture)
 
@@ -23,13 +26,13 @@ def mix(dataset, tmp_path):
 
 
 def expected(epoch):
-    return mixed_order([(COUNT, 0.5), (FEW, 2.25)], 7, epoch)
+    return mixed_order([(FEW, 2.25), (COUNT, 0.5)], 7, epoch)
 
 
 def as_id(sample):
     folder, name = sample.name.split("/")
     inner = int(name.split(".")[0])
-    assert (folder, inner) == (("samples", sample.id) if sample.id < COUNT else ("few", sample.id - COUNT))
+    assert (folder, inner) == (("few", sample.id) if sample.id < FEW else ("samples", sample.id - FEW))
     bytes_of = sample_bytes(inner, length_of(inner)) if folder == "samples" else sample_bytes(7 * inner, 300)
     assert bytes(sample.data) == bytes_of
     return sample.id
@@ -48,6 +51,22 @@ def test_epochs_of_a_mix_come_in_their_order_with_every_byte_right(mix, num_work
         steps = len(order) // BATCH
         assert len(loader) == steps
         assert torch.cat(list(loader)).tolist() == order[: steps * BATCH]
+
+
+def test_a_mix_of_what_storage_nodes_serve_is_the_same(mix):
+    command = [*_dsc_command(), "feed", "storage", *mix, "--listen", "127.0.0.1:0", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as node:
+        try:
+            text = ""
+            while not text.rstrip().endswith("}"):
+                text += node.stdout.readline()
+            address = f"127.0.0.1:{json.loads(text)['port']}"
+            loader = make_loader({"samples": 0.5, "few": 2.25}, feed_options=("--from", address))
+            for epoch in range(2):
+                order = expected(epoch)
+                assert torch.cat(list(loader)).tolist() == order[: len(order) // BATCH * BATCH]
+        finally:
+            node.kill()
 
 
 def test_a_mix_is_padded_from_the_start_of_its_own_epoch(mix):
