@@ -67,6 +67,29 @@ test('the state at the end of an epoch is the start of the next', async (context
   assert.deepEqual(feed.state(), state)
 })
 
+test('a mix of directories visits the samples of each as often as it says', async (context) => {
+  const root = makeTestFolder(context)
+  writeSamples(join(root, 'web'), 20, () => 300)
+  writeSamples(join(root, 'code'), 6, () => 200)
+  const mix = { [join(root, 'web')]: 1, [join(root, 'code')]: 3 }
+  const options = { mix, batchSize: 19, seed: 3, memoryBytes: 2 ** 20, cacheFolder: join(root, 'cache') }
+  await using feed = await openFeed(options)
+  const visits = new Map<string, number>()
+  for await (const batch of feed)
+    for (const { name, data } of batch) {
+      const id = Number(name.slice(-10, -4))
+      assert.ok(data.equals(sampleBytes(id, name.startsWith('web/') ? 300 : 200)))
+      visits.set(name, (visits.get(name) ?? 0) + 1)
+    }
+  assert.equal(visits.size, 26)
+  for (const [name, count] of visits) assert.equal(count, name.startsWith('web/') ? 1 : 3)
+  assert.deepEqual(feed.state().mix, { code: 3, web: 1 })
+  assert.throws(
+    () => feed.seek({ ...feed.state(), mix: { code: 2, web: 1 } }),
+    (error) => isDscError(error, 'FEED_STATE_MISMATCH') && /mix/.test(error.message),
+  )
+})
+
 test('lost samples are skipped where that is asked for, and stay in the state', async (context) => {
   const root = makeTestFolder(context)
   writeSamples(join(root, 'train'), 100, () => 300)
