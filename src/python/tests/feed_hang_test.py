@@ -99,7 +99,7 @@ def test_a_fork_after_use_gets_a_connection_of_its_own_and_leaves_the_parents_al
     batches = iter(feed)
     received = [next(batches)]
     assert samples.__getitems__([1]) == [1]
-    assert in_a_fork(lambda: samples.__getitems__([3, 5])) == "[3, 5]"
+    assert in_a_fork(lambda: (samples.__getitems__([3, 5]), samples._client.pid == os.getpid())) == "([3, 5], True)"
     assert "is already reading in process" in in_a_fork(lambda: next(iter(feed)))
     with within(30):
         received += batches
