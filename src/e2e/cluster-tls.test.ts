@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { makeCertificate } from '../testing/certificate.js'
 import { makeCluster } from './cluster.js'
 import { waitFor, writeTree } from './world.js'
 
@@ -11,15 +11,7 @@ test('agents with certificates serve each other encrypted, and one without the r
   const directory = await mkdtemp(join(tmpdir(), 'dsc-test-tls-'))
   context.after(() => rm(directory, { recursive: true }))
   await writeTree(join(directory, 'source'), { 'a.txt': 'alpha' })
-  const [certFile, keyFile] = [join(directory, 'cert.pem'), join(directory, 'key.pem')]
-  execFileSync(
-    'openssl',
-    [
-      ...['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '1', '-subj', '/CN=dsc'],
-      ...['-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', keyFile, '-out', certFile],
-    ],
-    { stdio: 'ignore' },
-  )
+  const { certFile, keyFile } = makeCertificate(directory)
   const cluster = await makeCluster(context, {
     nodes: ['node-a', 'node-b'],
     datasets: { flowers: { source: `file://${join(directory, 'source')}/` } },

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { appendFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { shuffleSamples } from '../feed/plan/order.js'
+import { makeCertificate } from '../testing/certificate.js'
 import { openTestFeedClient } from '../testing/feed-client.js'
 import { type S3Server, startS3Server } from '../testing/s3-server.js'
 import { sampleBytes, writeSamples } from '../testing/sample-folder.js'
@@ -40,8 +41,8 @@ async function firstJson(running: Running): Promise<Readonly<Record<string, neve
   throw new Error(`the command ended with ${code}: ${stderr}`)
 }
 
-async function startStorage(world: World) {
-  const running = world.start(['feed', 'storage', 'samples', '--listen', '127.0.0.1:0', '--json'])
+async function startStorage(world: World, ...words: readonly string[]) {
+  const running = world.start(['feed', 'storage', 'samples', '--listen', '127.0.0.1:0', '--json', ...words])
   const { port } = await firstJson(running)
   return { process: running.process, address: `127.0.0.1:${String(port)}` }
 }
@@ -120,4 +121,18 @@ test('when every storage node is gone the samples are read from S3 by ranges, in
     if (step === 7) node.process.kill('SIGKILL')
   })
   assert.ok(count('fallback_samples') > COUNT)
+})
+
+test('with --tls the certificates of the agents protect the way from the storage nodes', async (context) => {
+  const world = await makeSamplesWorld(context)
+  const { certFile, keyFile } = makeCertificate(world.directory)
+  appendFileSync(
+    join(world.directory, 'dsc.yaml'),
+    `agent: { tls: { certFile: ${certFile}, keyFile: ${keyFile}, caFile: ${certFile} } }\n`,
+  )
+  const node = await startStorage(world, '--tls')
+  const open = await world.dsc('feed', 'bench', '--from', node.address)
+  assert.match(open.stderr, /storage node .* (hung up|does not answer|cannot be reached)/)
+  const count = await readThroughFeed(world, [node.address], ['--tls'], () => {})
+  assert.equal(count('failovers'), 0)
 })

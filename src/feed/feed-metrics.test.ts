@@ -37,6 +37,7 @@ const parse = (text: string): ReadonlyMap<string, number> =>
     text
       .trimEnd()
       .split('\n')
+      .filter((line) => !line.startsWith('#'))
       .map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]),
   )
 
@@ -46,7 +47,7 @@ async function readEpochs(context: TestContext, settings: FeedSettings, epochs: 
   const metrics = () => {
     const text = formatMetrics({
       feeder: opened.feeder,
-      ranks: [{ rank: 0, stream, clients: 1 }],
+      ranks: [{ rank: 0, stream, clients: 1, skipped: 0 }],
       uptimeSeconds: 1,
     })
     const values = parse(text)
@@ -88,6 +89,28 @@ test('requests are counted per node, with their durations in classes that add up
   assert.equal(value('bytes_delivered_total{rank="0"}'), 2 * COUNT * BYTES)
   assert.ok(value('stall_seconds_total{rank="0",cause="storage"}') > 0)
   assert.ok(value('time_to_first_batch_seconds{rank="0"}') > 0)
+})
+
+test('each family of metrics stands together under its type, as Prometheus wants it', async (context) => {
+  const { opened } = await openNodes(context, { memoryBytes: 2 ** 20 })
+  const ranks = [0, 1].map((rank) => ({
+    ...{ rank, clients: 1, skipped: 0 },
+    stream: opened.feeder.openStream({ ...RANK, batchSize: 5, world: 2, rank }, 1),
+  }))
+  const text = formatMetrics({ feeder: opened.feeder, ranks, uptimeSeconds: 1 })
+  const seen = new Set<string>()
+  let family = ''
+  for (const line of text.trimEnd().split('\n')) {
+    const [, name, type] = /^# TYPE (\S+) (counter|gauge|histogram)$/.exec(line) ?? []
+    if (name === undefined) assert.match(line, new RegExp(`^${family}[{ _]`))
+    else {
+      assert.ok(!seen.has(name), `${name} comes twice`)
+      assert.equal(type === 'counter', name.endsWith('_total'))
+      seen.add(name)
+      family = name
+    }
+  }
+  assert.ok(seen.has('dsc_feed_request_seconds'))
 })
 
 test('what clients hold, what is ready and what is kept for the next epoch is shown as it is', async (context) => {

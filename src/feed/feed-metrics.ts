@@ -6,7 +6,12 @@ import { STALL_CAUSES } from './stream-meter.js'
 
 export interface MetricsInput {
   readonly feeder: Feeder
-  readonly ranks: readonly { readonly rank: number; readonly stream: FeedStream; readonly clients: number }[]
+  readonly ranks: readonly {
+    readonly rank: number
+    readonly stream: FeedStream
+    readonly clients: number
+    readonly skipped: number
+  }[]
   readonly uptimeSeconds: number
 }
 
@@ -14,9 +19,12 @@ export interface MetricsInput {
 export function formatMetrics({ feeder, ranks, uptimeSeconds }: MetricsInput): string {
   const { arena, counts, source } = feeder
   const memory = feeder.memory()
-  const lines: string[] = []
-  const row = (name: string, value: number, labels = '') =>
+  const families = new Map<string, string[]>()
+  const row = (name: string, value: number, labels = '', family = name) => {
+    const lines = families.get(family) ?? []
+    families.set(family, lines)
     lines.push(`dsc_feed_${name}${labels && `{${labels}}`} ${value}`)
+  }
   row('uptime_seconds', uptimeSeconds)
   row('samples', source.table.count)
   row('dataset_bytes', source.table.totalBytes)
@@ -39,9 +47,10 @@ export function formatMetrics({ feeder, ranks, uptimeSeconds }: MetricsInput): s
   row('arena_moved_bytes_total', counts.movedBytes)
   row('arena_move_passes_total', counts.movePasses)
   row('arena_copied_bytes_total', counts.copiedBytes)
-  for (const { rank, stream, clients } of ranks) {
+  for (const { rank, stream, clients, skipped } of ranks) {
     const of = `rank="${rank}"`
     row('clients', clients, of)
+    row('skipped_total', skipped, of)
     row('samples_delivered_total', stream.meter.samplesDelivered, of)
     row('bytes_delivered_total', stream.meter.bytesDelivered, of)
     row('hits_total', stream.counts.hits, `${of},kind="arena"`)
@@ -64,12 +73,19 @@ export function formatMetrics({ feeder, ranks, uptimeSeconds }: MetricsInput): s
     let atMost = 0
     for (const [i, boundMs] of REQUEST_CLASSES_MS.entries()) {
       atMost += meter.classes[i]!
-      row('request_seconds_bucket', atMost, `${of},le="${boundMs / 1000}"`)
+      row('request_seconds_bucket', atMost, `${of},le="${boundMs / 1000}"`, 'request_seconds')
     }
-    row('request_seconds_bucket', meter.requests, `${of},le="+Inf"`)
-    row('request_seconds_sum', meter.requestMs / 1000, of)
-    row('request_seconds_count', meter.requests, of)
+    row('request_seconds_bucket', meter.requests, `${of},le="+Inf"`, 'request_seconds')
+    row('request_seconds_sum', meter.requestMs / 1000, of, 'request_seconds')
+    row('request_seconds_count', meter.requests, of, 'request_seconds')
   }
   for (const [name, value] of Object.entries(source.counters?.() ?? {})) row(`${name}_total`, value)
-  return `${lines.join('\n')}\n`
+  return [...families]
+    .map(([family, lines]) => `# TYPE dsc_feed_${family} ${typeOf(family)}\n${lines.join('\n')}\n`)
+    .join('')
+}
+
+function typeOf(family: string): 'histogram' | 'counter' | 'gauge' {
+  if (family === 'request_seconds') return 'histogram'
+  return family.endsWith('_total') ? 'counter' : 'gauge'
 }

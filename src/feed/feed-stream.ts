@@ -1,5 +1,6 @@
 import { DscError } from '../failure/dsc-error.js'
 import { ARENA_BASE } from './arena-file.js'
+import { LostSample } from './lost-sample.js'
 import { pickSamples } from './pick-samples.js'
 import type { ArenaPlan } from './plan/arena-plan.js'
 import type { Extent } from './plan/arena-zone.js'
@@ -18,6 +19,8 @@ export interface LeasedBatch {
   readonly slots: readonly Slot[]
   /** Bytes from the start of the arena file, one per sample. */
   readonly offsets: readonly number[]
+  /** Samples of the batch that no source could give; only where the reader said to skip them. */
+  readonly lost: readonly number[]
 }
 
 /** The batches of one rank. */
@@ -29,8 +32,11 @@ export interface FeedStream {
   countReadyBatches(): number
   /** Says where the next client begins, so that prefetching runs ahead of it. */
   start(epoch: number, step: number): Promise<void>
-  /** The batch at `step`; waits until all of its samples are in the arena. */
-  read(epoch: number, step: number): Promise<LeasedBatch>
+  /**
+   * The batch at `step`; waits until all of its samples are in the arena. A sample that no source could give makes
+   * it reject, or, where `isSkipping`, is left out: the batch is shorter then, and rejects only when nothing is left.
+   */
+  read(epoch: number, step: number, isSkipping?: boolean): Promise<LeasedBatch>
   release(batch: LeasedBatch): void
   /** Any samples, by id, outside of the order (map-style access). Waits until all are in the arena. */
   pick(samples: readonly number[]): Promise<LeasedBatch>
@@ -85,15 +91,8 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
     waiters.delete(slot)
     if (slot.state === 'dropped') waiter.failed(movedAway())
     else if (status === 'ok') waiter.settled(slot)
-    else waiter.failed(lostSample(slot, status))
+    else waiter.failed(new LostSample(source, slot, status))
   }
-  const lostSample = (slot: Slot, status: SampleStatus) =>
-    new DscError(
-      'FEED_SAMPLE_LOST',
-      `sample ${slot.sample} (${source.table.nameOf(slot.sample)}) is ${status} on ${source.nodeName(slot.node)}`,
-      { hint: 'dsc verify <dataset>; if the data has changed, start the feed again' },
-    )
-
   const movedAway = () =>
     new DscError('FEED_GONE', 'another client of this rank has moved to another position')
 
@@ -168,7 +167,11 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
     })
   }
 
-  const takeAll = async (serials: readonly number[]): Promise<Slot[]> => {
+  const takeAll = async (
+    serials: readonly number[],
+    isSkipping: boolean,
+  ): Promise<{ slots: Slot[]; lost: number[] }> => {
+    const lost: number[] = []
     if (options.isStrict) {
       const slots: Slot[] = []
       for (const serial of serials) {
@@ -176,22 +179,30 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
         plan.lease(slot)
         slots.push(slot)
       }
-      return slots
+      return { slots, lost }
     }
     const demands = serials.map(demand)
     pump()
     const isWaiting = demands.some((each) => each instanceof Promise)
-    const slots = isWaiting ? await settleAll(demands) : (demands as Slot[])
+    const slots = isWaiting ? await settleAll(demands, isSkipping ? lost : undefined) : (demands as Slot[])
     if (slots.some((slot) => slot.state !== 'ready')) throw movedAway()
     for (const slot of slots) plan.lease(slot)
-    return slots
+    return { slots, lost }
   }
 
-  /** Waits for all, so that none is left over; gives back what came when one failed. */
-  const settleAll = async (demands: readonly (Promise<Slot> | Slot)[]): Promise<Slot[]> => {
+  /** Waits for all, so that none is left over; gives back what came when one failed and `lost` does not take it. */
+  const settleAll = async (
+    demands: readonly (Promise<Slot> | Slot)[],
+    lost: number[] | undefined,
+  ): Promise<Slot[]> => {
     const outcomes = await Promise.allSettled(demands)
     const slots = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
-    const failure = outcomes.find((outcome) => outcome.status === 'rejected')
+    let failure: PromiseRejectedResult | undefined
+    for (const outcome of outcomes) {
+      if (outcome.status === 'fulfilled') continue
+      if (lost && slots.length > 0 && outcome.reason instanceof LostSample) lost.push(outcome.reason.sample)
+      else failure ??= outcome
+    }
     if (!failure) return slots
     for (const slot of slots) {
       if (slot.state !== 'ready') continue
@@ -212,7 +223,7 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
       plan.reposition(epoch * sequence.itemsPerEpoch + step * batchSize)
       pump()
     },
-    async read(epoch, step) {
+    async read(epoch, step, isSkipping = false) {
       const askedAtMs = nowMs()
       const entering = options.enterEpoch(epoch)
       if (entering) await entering
@@ -220,7 +231,7 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
       const serials = Array.from({ length: countOfStep(sequence, step) }, (_, i) => first + i)
       const sinceMs = nowMs()
       const blockedBefore = blockedCount
-      const slots = await takeAll(serials)
+      const { slots, lost } = await takeAll(serials, isSkipping)
       meter.stallMs.epoch_build += sinceMs - askedAtMs
       meter.stallMs[blockedCount > blockedBefore ? 'arena_full' : 'storage'] += nowMs() - sinceMs
       meter.deliver(epoch, askedAtMs, nowMs())
@@ -228,7 +239,7 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
       for (const slot of slots) meter.bytesDelivered += source.table.lengths[slot.sample]!
       const offsets = slots.map((slot) => ARENA_BASE + arena.offsetOf(slot.extent!))
       pump()
-      return { epoch, step, slots, offsets }
+      return { epoch, step, slots, offsets, lost }
     },
     release(batch) {
       const copies: CarryCopy[] = []

@@ -130,6 +130,25 @@ test('two ranks of one machine together read each global batch, sharing memory a
   }
 })
 
+test('a rank that has stopped does not fill Cache_next with samples that it will never take', async (context) => {
+  const { opened } = await open(context, { seed: 5, memoryBytes: 120_000, k: 4 })
+  const [stopped, reading] = [0, 1].map((rank) =>
+    opened.feeder.openStream({ ...RANK, batchSize: 4, world: 2, rank }, 1),
+  )
+  stopped!.release(await stopped!.read(0, 0))
+  let before = 0
+  for (let epoch = 0; epoch < 12; epoch++) {
+    before = reading!.counts.kept
+    await readEpoch(opened, reading!, epoch)
+  }
+  assert.ok(reading!.counts.kept - before > 5, `${reading!.counts.kept - before} kept in the last epoch`)
+  const late = await stopped!.read(0, 1)
+  assert.deepEqual(
+    late.slots.map((slot) => slot.sample),
+    orderOf(0).slice(8, 12),
+  )
+})
+
 for (const settings of [
   { memoryBytes: 2 ** 20 },
   { memoryBytes: 200_000, k: 2 },
@@ -195,6 +214,36 @@ test('a damaged sample is named, never delivered', async (context) => {
     assert.match(error.message, new RegExp(`sample ${victim} .* is corrupt`))
     return true
   })
+})
+
+test('where lost samples are skipped, their batches come without them and say so', async (context) => {
+  const { opened, root } = await open(context, { seed: 5, memoryBytes: 2 ** 20 })
+  const victims = [orderOf(0)[100]!, orderOf(0)[103]!]
+  for (const victim of victims)
+    writeFileSync(join(root, `${String(victim).padStart(6, '0')}.bin`), Buffer.alloc(lengthOf(victim)))
+  const stream = opened.feeder.openStream(RANK, 2)
+  const ids: number[] = []
+  const lost: number[] = []
+  for (let step = 0; step < stream.sequence.batchesPerEpoch; step++) {
+    const batch = await stream.read(0, step, true)
+    ids.push(...batch.slots.map((slot) => slot.sample))
+    lost.push(...batch.lost)
+    stream.release(batch)
+  }
+  assert.deepEqual(lost, victims)
+  assert.deepEqual(
+    ids,
+    orderOf(0).filter((sample) => !victims.includes(sample)),
+  )
+})
+
+test('a batch of which every sample is lost is named, though lost samples are skipped', async (context) => {
+  const { opened, root } = await open(context, { seed: 5, memoryBytes: 2 ** 20 })
+  for (const victim of orderOf(0).slice(16, 32))
+    writeFileSync(join(root, `${String(victim).padStart(6, '0')}.bin`), '')
+  const stream = opened.feeder.openStream(RANK, 2)
+  stream.release(await stream.read(0, 0, true))
+  await assert.rejects(stream.read(0, 1, true), (error) => isDscError(error, 'FEED_SAMPLE_LOST'))
 })
 
 test('an arena that cannot hold one batch is refused with the size that would do', async (context) => {

@@ -6,6 +6,7 @@ import { type ArenaPlan, createArenaPlan, type EvictionMode } from './plan/arena
 import { type AssignRule, type ItemPositions, planItemPositions } from './plan/assignment.js'
 import { createCarryOver, planPrefix } from './plan/carry-over.js'
 import { type MemoryPlan, planMemory, planPrefetchRoom } from './plan/memory-plan.js'
+import { countMixed, type MixPart } from './plan/mix.js'
 import type { OrderKind } from './plan/order.js'
 import { planRankSequence, type RankOptions } from './plan/rank-sequence.js'
 import type { PrefetchSettings } from './plan/request-plan.js'
@@ -21,6 +22,8 @@ export interface FeederOptions {
   readonly arenaFile: ArenaFile
   readonly seed: number
   readonly orderKind: OrderKind
+  /** The parts of the samples and how often an epoch visits them; absent: every sample once. */
+  readonly mix?: readonly MixPart[] | undefined
   /** Samples per request; 'auto' by size. */
   readonly k: number | 'auto'
   /** Bytes per request that `auto` aims for. */
@@ -75,6 +78,7 @@ export function createFeeder(options: FeederOptions): Feeder {
   const { pool, arenaFile, seed, orderKind, isConformance } = options
   const { source, meters } = meterSource(options.source, options.nowMs)
   const { table, nodeCount, layout } = source
+  const nodeOf = (sample: number, position: number) => nodeOfSample(layout, nodeCount, sample, position)
   const extentBytesOf = (sample: number) =>
     Math.max(1, Math.ceil(table.lengths[sample]! / ALIGN_BYTES)) * ALIGN_BYTES
   const counts: FeederCounts = {
@@ -98,7 +102,8 @@ export function createFeeder(options: FeederOptions): Feeder {
     },
   })
   const carry = createCarryOver(table.count)
-  const orders = createOrderBook({ sampleCount: table.count, seed, kind: orderKind, pool })
+  const positionCount = options.mix ? countMixed(options.mix) : table.count
+  const orders = createOrderBook({ positionCount, seed, kind: orderKind, mix: options.mix, pool })
   const streams = new Map<FeedStream, { leases: number; epoch: number; readonly positionOf: ItemPositions }>()
   let memory = planFor([])
   let lowestEpoch = 0
@@ -160,7 +165,7 @@ export function createFeeder(options: FeederOptions): Feeder {
     const wanted = ranks.flatMap(({ sequence, positionOf }) => {
       const samples = (function* () {
         for (let item = 0; item < sequence.itemsPerEpoch; item++)
-          yield order.sampleAt(positionOf(order, item) % table.count)
+          yield order.sampleAt(positionOf(order, item) % positionCount)
       })()
       const machines = sequence.globalBatch / (sequence.options.batchSize * ranks.length)
       return planPrefix(samples, extentBytesOf, (memory.carryBytes / ranks.length) * Math.max(1, machines))
@@ -175,7 +180,9 @@ export function createFeeder(options: FeederOptions): Feeder {
     const state = streams.get(stream)
     if (state && state.epoch !== epoch) {
       state.epoch = epoch
-      const lowest = Math.min(...[...streams.values()].map((each) => each.epoch))
+      // A rank that has stopped must not keep orders and samples of past epochs for ever: it reads them again.
+      const epochs = [...streams.values()].map((each) => each.epoch).filter((each) => each >= 0)
+      const lowest = Math.max(Math.min(...epochs), Math.max(...epochs) - 1)
       if (lowest > lowestEpoch) {
         lowestEpoch = lowest
         for (const unused of carry.forgetBefore(lowest)) arena.finish(unused)
@@ -203,23 +210,24 @@ export function createFeeder(options: FeederOptions): Feeder {
       return { current, next: carry.heldBytes() - current }
     },
     openStream({ assign = 'fixed', ...rank }, leases) {
-      const sequence = planRankSequence({ ...rank, sampleCount: table.count })
+      const sequence = planRankSequence({ ...rank, sampleCount: positionCount })
       const positionOf = planItemPositions({
         sequence,
         rule: assign,
         nodeCount,
-        holderOf: layout === 'full' ? undefined : (sample) => nodeOfSample(layout, nodeCount, sample, 0),
+        holderOf: layout === 'full' ? undefined : (sample) => nodeOf(sample, 0),
       })
       const plan = createStreamPlan({
         sequence,
         positionOf,
         orderOf: (epoch) => orders.find(epoch),
         nodeCount,
-        nodeOf: (sample, position) => nodeOfSample(layout, nodeCount, sample, position),
+        nodeOf,
         extentBytesOf,
         arena,
         carry,
         carryBytes: () => memory.carryBytes,
+        isEachOnce: !options.mix?.some(({ times }) => times !== 1),
         prefetchRoomBytes,
         settings,
       })
@@ -234,7 +242,7 @@ export function createFeeder(options: FeederOptions): Feeder {
         reserve: (sample) =>
           arena.reserveTop(extentBytesOf(sample), sample, -1) ??
           arena.reserveBottom(extentBytesOf(sample), sample, -1, true),
-        nodeOf: (sample, position) => nodeOfSample(layout, nodeCount, sample, position),
+        nodeOf,
         async copyInArena(copies) {
           const at = (of: 'from' | 'to') =>
             Float64Array.from(copies, (copy) => ARENA_BASE + arena.offsetOf(copy[of]))

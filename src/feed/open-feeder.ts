@@ -3,6 +3,8 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { type ArenaFile, openArenaFile } from './arena-file.js'
 import { createFeeder, type Feeder } from './feeder.js'
 import type { EvictionMode } from './plan/arena-plan.js'
+import type { FeedState } from './plan/feed-state.js'
+import { countMixed, type MixPart } from './plan/mix.js'
 import { chooseOrderKind, type OrderKind } from './plan/order.js'
 import { openReaderPool, type ReaderPool } from './reader-pool.js'
 import type { SampleFolder } from './samples/index-samples.js'
@@ -16,6 +18,8 @@ export interface FeedSettings {
   readonly seed?: number
   /** Default by the number of samples. */
   readonly order?: OrderKind | undefined
+  /** The parts of the samples and how often an epoch visits them. Default: each sample once. */
+  readonly mix?: readonly MixPart[] | undefined
   /** Bytes of the arena. Default 256 MiB, or half of what its file system has free when that is less. */
   readonly memoryBytes?: number | undefined
   /** Samples per request. Default 'auto'. */
@@ -44,11 +48,15 @@ export interface OpenedFeeder {
   readonly table: SampleTable
   readonly seed: number
   readonly orderKind: OrderKind
+  readonly mix: FeedState['mix']
   close(): Promise<void>
 }
 
 /** Opens a feed over a folder of this machine. */
-export function openLocalFeeder(folder: SampleFolder, settings: FeedSettings): OpenedFeeder {
+export function openLocalFeeder(
+  folder: Pick<SampleFolder, 'root' | 'table'>,
+  settings: FeedSettings,
+): OpenedFeeder {
   const { root, table } = folder
   return openFeeder(table, settings, { root, tableBytes: table.bytes }, ({ pool }) =>
     createLocalSource(root, table, pool),
@@ -63,7 +71,7 @@ export function openFeeder(
   makeSource: (parts: { pool: ReaderPool; arenaFile: ArenaFile }) => SampleSource,
 ): OpenedFeeder {
   const seed = settings.seed ?? 0
-  const orderKind = settings.order ?? chooseOrderKind(table.count)
+  const orderKind = settings.order ?? chooseOrderKind(settings.mix ? countMixed(settings.mix) : table.count)
   const arenaFolder = settings.arenaFolder ?? (existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
   const arenaFile = openArenaFile(arenaFolder, settings.memoryBytes ?? DEFAULT_MEMORY_BYTES)
   const threads = settings.threads ?? Math.min(4, availableParallelism())
@@ -77,6 +85,7 @@ export function openFeeder(
     arenaFile,
     seed,
     orderKind,
+    mix: settings.mix,
     k: settings.k ?? 'auto',
     requestBytes: settings.requestBytes ?? DEFAULT_REQUEST_BYTES,
     eviction: settings.eviction ?? (settings.isConformance ? 'patent' : 'lazy'),
@@ -85,5 +94,6 @@ export function openFeeder(
     nowMs: () => performance.now(),
     roomTimeoutMs: settings.roomTimeoutMs,
   })
-  return { feeder, arenaFile, table, seed, orderKind, close: () => feeder.close() }
+  const mix = settings.mix ? Object.fromEntries(settings.mix.map(({ name, times }) => [name, times])) : null
+  return { feeder, arenaFile, table, seed, orderKind, mix, close: () => feeder.close() }
 }

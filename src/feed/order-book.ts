@@ -1,3 +1,4 @@
+import { type MixPart, planMixedOrder } from './plan/mix.js'
 import { type EpochOrder, holdOrder, type OrderKind, planOrder } from './plan/order.js'
 import type { ReaderPool } from './reader-pool.js'
 
@@ -11,15 +12,21 @@ export interface OrderBook {
 }
 
 export function createOrderBook(options: {
-  readonly sampleCount: number
+  /** Samples that an epoch visits, each visit counted. */
+  readonly positionCount: number
   readonly seed: number
   readonly kind: OrderKind
+  readonly mix: readonly MixPart[] | undefined
   readonly pool: ReaderPool
 }): OrderBook {
-  const { sampleCount, seed, kind, pool } = options
+  const { positionCount: sampleCount, seed, kind, mix, pool } = options
   const ready = new Map<number, EpochOrder>()
   const begun = new Map<number, Promise<EpochOrder>>()
   const make = async (epoch: number): Promise<EpochOrder> => {
+    const visits = await makeVisits(epoch)
+    return mix ? planMixedOrder(visits, mix, seed) : visits
+  }
+  const makeVisits = async (epoch: number): Promise<EpochOrder> => {
     if (kind !== 'shuffle') return planOrder({ sampleCount, seed, epoch, kind })
     const result = await pool.run({ kind: 'shuffle', sampleCount, seed, epoch })
     if (result.kind !== 'shuffle') throw new Error('a reader thread answered another question')

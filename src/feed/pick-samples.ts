@@ -1,6 +1,7 @@
 import { DscError } from '../failure/dsc-error.js'
 import { ARENA_BASE } from './arena-file.js'
 import type { FeedStreamOptions, LeasedBatch } from './feed-stream.js'
+import { LostSample } from './lost-sample.js'
 import type { Slot } from './plan/slot.js'
 import type { SampleStatus } from './sources/sample-source.js'
 
@@ -60,16 +61,14 @@ export async function pickSamples(options: PickOptions, samples: readonly number
   const first = lost[0]
   if (first) {
     giveBack()
-    throw new DscError(
-      'FEED_SAMPLE_LOST',
-      `sample ${first.slot.sample} (${source.table.nameOf(first.slot.sample)}) is ${first.status} on ${source.nodeName(first.slot.node)}`,
-    )
+    throw new LostSample(source, first.slot, first.status)
   }
   for (const slot of slots) slot.extent!.state = 'leased'
   return {
     epoch: 0,
     step: 0,
     slots,
+    lost: [],
     offsets: slots.map((slot) => ARENA_BASE + arena.offsetOf(slot.extent!)),
   }
 }

@@ -35,6 +35,22 @@ export function parseK(text: string): number | 'auto' {
   return text === 'auto' ? 'auto' : parseCount(text)
 }
 
+/** `web=1,code=2.5` → how often an epoch visits the samples of each. */
+export function parseMix(text: string): Readonly<Record<string, number>> {
+  const mix: Record<string, number> = {}
+  for (const part of text.split(',')) {
+    const at = part.lastIndexOf('=')
+    const name = part.slice(0, at).trim()
+    const times = Number(part.slice(at + 1))
+    if (at < 1 || !Number.isFinite(times) || times < 0 || mix[name] !== undefined)
+      throw new InvalidArgumentError(
+        '<dataset>=<times> is expected for each part, for example web=1,code=2.5',
+      )
+    mix[name] = times
+  }
+  return mix
+}
+
 /** A TCP address. */
 export interface Address {
   readonly host: string

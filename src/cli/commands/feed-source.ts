@@ -4,6 +4,7 @@ import type { FeedSettings, OpenedFeeder } from '../../feed/open-feeder.js'
 import { EVICTION_MODES, type EvictionMode } from '../../feed/plan/arena-plan.js'
 import { ORDER_KINDS, type OrderKind } from '../../feed/plan/order.js'
 import { SAMPLE_LAYOUTS, type SampleLayout } from '../../feed/plan/sample-placement.js'
+import type { SampleFolder } from '../../feed/samples/index-samples.js'
 import type { CliContext } from '../context.js'
 import {
   type Address,
@@ -11,10 +12,13 @@ import {
   parseExtensions,
   parseK,
   parseMemory,
+  parseMix,
   parseWholeNumber,
   samplesCacheFolder,
 } from './feed-arguments.js'
 import { openDatasetFolder } from './feed-dataset.js'
+import { openJoined } from './feed-joined.js'
+import { readStorageTls } from './feed-tls.js'
 
 /** What `dsc feed serve` and `dsc feed bench` have in common. */
 export interface FeedOptions {
@@ -31,6 +35,8 @@ export interface FeedOptions {
   readonly evict?: EvictionMode
   readonly next: boolean
   readonly conformance?: true
+  readonly tls?: true
+  readonly mix?: Readonly<Record<string, number>>
 }
 
 export function withFeedOptions(command: Command): Command {
@@ -46,12 +52,18 @@ export function withFeedOptions(command: Command): Command {
       '--fallback <dataset>',
       'a folder, or a dataset whose source is read, when no storage node can give a sample',
     )
+    .option('--tls', 'storage nodes must show a certificate that agent.tls.caFile of dsc.yaml vouches for')
     .option('--seed <n>', 'seed of the order', parseWholeNumber, 0)
     .addOption(new Option('--order <kind>', 'how an epoch is ordered').choices(ORDER_KINDS))
     .option('--memory <size>', 'memory of the feed (default: 256MiB)', parseMemory)
     .option('--k <n>', 'samples per request', parseK, 'auto')
     .option('--request <size>', 'bytes per request that k=auto aims for (default: 4MiB)', parseMemory)
     .addOption(new Option('--evict <mode>', 'how room is made').choices(EVICTION_MODES))
+    .option(
+      '--mix <name=times,…>',
+      'instead of one dataset: folders or datasets (with --from: first folders of the names), and how often an epoch visits each sample',
+      parseMix,
+    )
     .option('--no-next', 'keep nothing for the next epoch')
     .option('--conformance', 'the two patented methods to the letter: slow, for comparison')
 }
@@ -90,10 +102,17 @@ export async function openFeedOf(
         ? undefined
         : await openFallback(context, options.fallback, options.split, index)
     const token = context.environment.DSC_FEED_TOKEN
-    return openRemoteFeeder({ nodes: options.from, layout: options.layout, fallback, token }, settings)
+    const tls = options.tls && (await readStorageTls(context))
+    const { from: nodes, layout, mix } = options
+    return openRemoteFeeder({ nodes, layout, fallback, token, tls, mix }, settings)
+  }
+  if (options.mix) {
+    if (target !== undefined)
+      throw new DscError('USAGE', `either the dataset ${target} or --mix is given, not both`)
+    return openMixedFeeder(context, options.mix, options.split, index, settings)
   }
   if (target === undefined)
-    throw new DscError('USAGE', 'a dataset, or --from <storage nodes>, is needed', {
+    throw new DscError('USAGE', 'a dataset, --mix, or --from <storage nodes> is needed', {
       hint: 'dsc feed serve --help',
     })
   const { openLocalFeeder } = await import('../../feed/open-feeder.js')
@@ -103,6 +122,28 @@ export async function openFeedOf(
     return { ...opened, close: () => opened.close().finally(dataset.release) }
   } catch (error) {
     await dataset.release()
+    throw error
+  }
+}
+
+async function openMixedFeeder(
+  context: CliContext,
+  mix: Readonly<Record<string, number>>,
+  split: string | undefined,
+  index: (folder: string) => Promise<SampleFolder>,
+  settings: FeedSettings,
+): Promise<OpenedFeeder> {
+  const [{ openLocalFeeder }, { findMixParts }] = await Promise.all([
+    import('../../feed/open-feeder.js'),
+    import('../../feed/samples/find-mix-parts.js'),
+  ])
+  const { folder, names, release } = await openJoined(context, Object.keys(mix), split, index)
+  try {
+    const times = Object.fromEntries([...names].map(([target, name]) => [name, mix[target]!]))
+    const opened = openLocalFeeder(folder, { ...settings, mix: findMixParts(folder.table, times) })
+    return { ...opened, close: () => opened.close().finally(release) }
+  } catch (error) {
+    await release()
     throw error
   }
 }

@@ -22,9 +22,9 @@ export function feedStatusCommand(context: CliContext): Command {
     })
 }
 
-/** `name{labels} value` lines → an object. */
+/** `name{labels} value` lines → an object; comments are left out. */
 function parseMetrics(text: string): Readonly<Record<string, number>> {
-  const rows = text.split('\n').filter((line) => line !== '')
+  const rows = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
   return Object.fromEntries(
     rows.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ')))]),
   )

@@ -1,51 +1,72 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
-import { indexSamples } from '../../feed/samples/index-samples.js'
+import { indexSamples, type SampleFolder } from '../../feed/samples/index-samples.js'
 import type { CliContext } from '../context.js'
 import { type Address, parseAddress, parseExtensions, samplesCacheFolder } from './feed-arguments.js'
 import { openDatasetFolder } from './feed-dataset.js'
+import { type JoinedSamples, openJoined } from './feed-joined.js'
 import { untilAborted } from './feed-source.js'
+import { readOwnCertificate } from './feed-tls.js'
 
 interface StorageOptions {
   readonly split?: string
   readonly only?: readonly string[]
   readonly listen: Address
+  readonly tls?: true
   readonly stripe?: { readonly index: number; readonly count: number }
 }
 
 export function feedStorageCommand(context: CliContext): Command {
   return new Command('storage')
     .description('answer feeds of other machines with samples of this disk')
-    .argument('<dataset>', 'a directory, or the name of a prepared dataset')
+    .argument(
+      '<datasets...>',
+      'directories, or names of prepared datasets; several are served as one, for --mix',
+    )
     .option('--split <folder>', 'folder of the dataset')
     .option('--only <extensions>', 'only files that end so, for example png,jpg', parseExtensions)
     .option('--listen <host:port>', 'where to listen', parseAddress, { host: '127.0.0.1', port: 0 })
     .option('--stripe <i/n>', 'answer only for samples s with s mod n = i', parseStripe)
+    .option('--tls', 'encrypt, with certFile and keyFile of agent.tls in dsc.yaml')
     .addHelpText('after', '\nBeyond loopback, DSC_FEED_TOKEN must hold a token that feeds share.')
-    .action(async (target: string, options: StorageOptions) => {
+    .action(async (targets: readonly string[], options: StorageOptions) => {
       const token = context.environment.DSC_FEED_TOKEN
       const { host, port } = options.listen
       if (!token && !/^(127\.|::1$|localhost$)/.test(host))
         throw new DscError('USAGE', `listening on ${host}, beyond loopback, needs a token`, {
           hint: 'DSC_FEED_TOKEN=<secret> on storage nodes and feeds',
         })
-      const dataset = await openDatasetFolder(context, target, options.split)
-      const folder = await indexSamples(dataset.folder, {
-        cacheFolder: samplesCacheFolder(context.environment),
-        extensions: options.only,
-        onProgress: (done, total) => context.report.progress(`listing samples: ${done} of ${total} files`),
-      })
+      const tls = options.tls && (await readOwnCertificate(context))
+      const index = (path: string) =>
+        indexSamples(path, {
+          cacheFolder: samplesCacheFolder(context.environment),
+          extensions: options.only,
+          onProgress: (done, total) => context.report.progress(`listing samples: ${done} of ${total} files`),
+        })
+      const { folder, release } = await openServed(context, targets, options.split, index)
       context.report.progress(undefined)
       const { openStorageServer } = await import('../../feed/storage/storage-server.js')
-      const server = await openStorageServer({ folder, host, port, token, stripe: options.stripe })
+      const server = await openStorageServer({ folder, host, port, token, tls, stripe: options.stripe })
       context.report.result(
         { host: server.host, port: server.port, samples: folder.table.count, stripe: options.stripe ?? null },
         () => `serving ${folder.table.count} samples on ${server.host}:${server.port}`,
       )
       await untilAborted(context.signal)
       await server.close()
-      await dataset.release()
+      await release()
     })
+}
+
+/** One dataset as it is, several joined. */
+async function openServed(
+  context: CliContext,
+  targets: readonly string[],
+  split: string | undefined,
+  index: (folder: string) => Promise<SampleFolder>,
+): Promise<Pick<JoinedSamples, 'folder' | 'release'>> {
+  if (targets.length > 1) return openJoined(context, targets, split, index)
+  const { folder, release } = await openDatasetFolder(context, targets[0]!, split)
+  return { folder: await index(folder), release }
 }
 
 function parseStripe(text: string): { index: number; count: number } {

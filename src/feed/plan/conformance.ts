@@ -72,6 +72,7 @@ export function traceConformance(options: ConformanceOptions): string[] {
     carry,
     prefetchRoomBytes: () => Number.POSITIVE_INFINITY,
     carryBytes: () => Number.POSITIVE_INFINITY,
+    isEachOnce: true,
     settings: {
       k: options.k,
       maxRequestBytes: Number.POSITIVE_INFINITY,

@@ -20,7 +20,8 @@ export interface FeedState {
   /** Samples in a batch of all ranks. */
   readonly B: number
   readonly last: LastBatchRule
-  readonly mix: null
+  /** Name of each part of a mix → how often an epoch visits its samples; null without a mix. */
+  readonly mix: Readonly<Record<string, number>> | null
   readonly skipped: readonly (readonly [epoch: number, sample: number])[]
 }
 
@@ -31,7 +32,10 @@ export interface FeedIdentity {
   readonly order: OrderKind
   readonly seed: number
   readonly last: LastBatchRule
+  readonly mix: FeedState['mix']
 }
+
+const format = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
 /** The epoch and step that `state` means for batches of `globalBatch`; the end of an epoch is the start of the next. */
 export function planResume(
@@ -40,11 +44,11 @@ export function planResume(
   globalBatch: number,
   stepsPerEpoch: number,
 ): { epoch: number; step: number } {
-  for (const name of ['fingerprint', 'n', 'order', 'seed', 'last'] as const)
-    if (state[name] !== identity[name])
+  for (const name of ['fingerprint', 'n', 'order', 'seed', 'last', 'mix'] as const)
+    if (JSON.stringify(state[name]) !== JSON.stringify(identity[name]))
       throw new DscError(
         'FEED_STATE_MISMATCH',
-        `the state has ${name} ${state[name]}, this feed has ${identity[name]}`,
+        `the state has ${name} ${format(state[name])}, this feed has ${format(identity[name])}`,
         {
           hint: 'resume with the data and settings that the state was taken with',
         },

@@ -23,6 +23,8 @@ export interface LookAheadOptions {
   readonly nodeCount: number
   readonly nodeOf: (sample: number, position: number) => number
   readonly carry: CarryOver
+  /** Whether each epoch visits each sample once, as it does without a mix. */
+  readonly isEachOnce: boolean
   /** Samples in one request, and whether lists run on into the next epoch. */
   readonly settings: { readonly k: number; readonly isPastEnd: boolean }
   readonly place: Readonly<ReadingPlace>
@@ -38,6 +40,8 @@ export interface LookAhead {
   reach(serial: number): void
   /** Looks ahead until the list of `node` has an entry. Returns whether it has one. */
   fillList(node: number): boolean
+  /** Whether Cache_next holds the sample of this item, and for no other item that is in view. */
+  claimKept(slot: Slot): boolean
   /** Goes on from `serial`, or from where it is if that is further and `isBackward` is false. */
   moveTo(serial: number, isBackward: boolean): void
 }
@@ -47,6 +51,8 @@ export function createLookAhead(options: LookAheadOptions): LookAhead {
   const { itemsPerEpoch } = sequence
   const { sampleCount } = sequence.options
   let scanned = 0
+  /** Samples of a mix that Cache_next holds for an item in view; the epoch may visit them again. */
+  const claimed = { epoch: -1, samples: new Set<number>() }
   let leftOut: { epoch: number; samples: ReadonlySet<number> } = { epoch: -1, samples: new Set() }
 
   const makeSlotOf = (serial: number, order: EpochOrder): Slot => {
@@ -87,7 +93,19 @@ export function createLookAhead(options: LookAheadOptions): LookAhead {
     return !isComplete && canPromise(slot.epoch) && !samplesLeftOut(slot.epoch - 1).has(slot.sample)
   }
   const canPromise = (epoch: number) => isAlone && place.start <= (epoch - 1) * itemsPerEpoch
-  const isAlone = sequence.globalBatch === sequence.options.batchSize
+  const isAlone = options.isEachOnce && sequence.globalBatch === sequence.options.batchSize
+
+  const claimKept = (slot: Slot): boolean => {
+    if (!carry.holds(slot.epoch, slot.sample)) return false
+    if (options.isEachOnce) return true
+    if (claimed.epoch !== slot.epoch) {
+      claimed.epoch = slot.epoch
+      claimed.samples.clear()
+    }
+    if (claimed.samples.has(slot.sample)) return false
+    claimed.samples.add(slot.sample)
+    return true
+  }
 
   /** Brings one more item into view. Returns whether there was one. */
   const scan = (): boolean => {
@@ -103,7 +121,7 @@ export function createLookAhead(options: LookAheadOptions): LookAhead {
     if (isBeforeEnd && carry.prefixSize(epoch) > 0 && !canPromise(epoch)) return false
     const slot = makeSlotOf(scanned++, order)
     slots.set(slot.serial, slot)
-    if (carry.holds(slot.epoch, slot.sample) || isPromised(slot)) slot.state = 'expected'
+    if (claimKept(slot) || isPromised(slot)) slot.state = 'expected'
     else lists.append(slot.node, slot.serial)
     return true
   }
@@ -122,8 +140,10 @@ export function createLookAhead(options: LookAheadOptions): LookAhead {
       while (lists.waiting(node) === 0 && scanned < limit) if (!scan()) return false
       return lists.waiting(node) > 0
     },
+    claimKept,
     moveTo(serial, isBackward) {
       if (isBackward || scanned < serial) scanned = serial
+      claimed.samples.clear()
     },
   }
 }

@@ -1,5 +1,4 @@
 import type { ArenaPlan } from './arena-plan.js'
-import type { CarryOver } from './carry-over.js'
 import type { LookAhead } from './look-ahead.js'
 import type { PrefetchLists } from './prefetch-lists.js'
 import type { SampleRequest, Slot } from './slot.js'
@@ -25,7 +24,6 @@ export interface RequestPlanOptions {
   /** Bytes that a sample takes in the arena. */
   readonly extentBytesOf: (sample: number) => number
   readonly arena: ArenaPlan
-  readonly carry: CarryOver
   /** Bytes that prefetching may take now. */
   readonly prefetchRoomBytes: () => number
   readonly settings: PrefetchSettings
@@ -57,7 +55,7 @@ export interface RequestPlan {
 }
 
 export function createRequestPlan(options: RequestPlanOptions): RequestPlan {
-  const { arena, carry, settings, nodeCount, lookAhead, lists, slots, counts } = options
+  const { arena, settings, nodeCount, lookAhead, lists, slots, counts } = options
   const ahead = new Array<number>(nodeCount).fill(0)
   const inFlight = new Array<number>(nodeCount).fill(0)
   const hasAsked = new Array<boolean>(nodeCount).fill(false)
@@ -68,7 +66,7 @@ export function createRequestPlan(options: RequestPlanOptions): RequestPlan {
     let bytes = taken.reduce((sum, slot) => sum + (slot.extent?.length ?? 0), 0)
     while (taken.length < count && lookAhead.fillList(node)) {
       const slot = slots.get(lists.first(node)!)!
-      if (carry.holds(slot.epoch, slot.sample)) {
+      if (lookAhead.claimKept(slot)) {
         lists.shift(node)
         slot.state = 'expected'
         continue

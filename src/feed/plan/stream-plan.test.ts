@@ -18,9 +18,10 @@ const SETTINGS: PrefetchSettings = {
 }
 
 /** A plan over 100 samples of 10 bytes in their natural order, in an arena of `totalBytes`. */
-function makePlan(totalBytes: number, settings: Partial<PrefetchSettings> = {}) {
+function makePlan(totalBytes: number, settings: Partial<PrefetchSettings> = {}, visitsEach = 1) {
   const arena = createArenaPlan({ totalBytes, eviction: 'lazy', move: () => {} })
   arena.setLimits({ bottomBytes: totalBytes, topBytes: 0 })
+  const carry = createCarryOver(100)
   const sequence = planRankSequence({
     sampleCount: 100,
     batchSize: 10,
@@ -32,14 +33,18 @@ function makePlan(totalBytes: number, settings: Partial<PrefetchSettings> = {}) 
   const plan = createStreamPlan({
     sequence,
     positionOf: (_, item) => positionOfItem(sequence, item),
-    orderOf: (epoch) => planOrder({ sampleCount: 100, seed: 0, epoch, kind: 'sequential' }),
+    orderOf: (epoch) => {
+      const order = planOrder({ sampleCount: 100, seed: 0, epoch, kind: 'sequential' })
+      return { ...order, sampleAt: (position) => order.sampleAt(position) % (100 / visitsEach) }
+    },
     nodeCount: 1,
     nodeOf: () => 0,
     extentBytesOf: () => 10,
     arena,
-    carry: createCarryOver(100),
+    carry,
     prefetchRoomBytes: () => Number.POSITIVE_INFINITY,
     carryBytes: () => Number.POSITIVE_INFINITY,
+    isEachOnce: visitsEach === 1,
     settings: { ...SETTINGS, ...settings },
   })
   const answer = (request: SampleRequest | undefined): number[] => {
@@ -48,7 +53,7 @@ function makePlan(totalBytes: number, settings: Partial<PrefetchSettings> = {}) 
     plan.finishRequest(request)
     return request.slots.map((slot) => slot.sample)
   }
-  return { plan, answer }
+  return { plan, answer, arena, carry }
 }
 
 test('low-water requests follow the list until enough is ready', () => {
@@ -85,6 +90,18 @@ test('a miss without room is blocked until the sample needed last gives way, whi
   plan.lease(want.slot)
   plan.release(want.slot)
   assert.deepEqual(answer(plan.want(3).request), [3])
+})
+
+test('a sample that an epoch of a mix visits twice, and that was kept once, is asked for once', () => {
+  const { plan, answer, arena, carry } = makePlan(1000, { k: 10, lowWater: 90 }, 2)
+  carry.setPrefix(0, [3])
+  carry.insert(0, 3, arena.reserveTop(10, 3, 0)!)
+  const asked: number[] = []
+  for (let ids = answer(plan.nextPrefetch()); ids.length > 0; ids = answer(plan.nextPrefetch()))
+    asked.push(...ids)
+  assert.equal(asked.filter((sample) => sample === 3).length, 1)
+  assert.equal(plan.want(3).outcome, 'kept')
+  assert.equal(plan.want(53).outcome, 'hit')
 })
 
 test('after a step forward the list goes on from there', () => {

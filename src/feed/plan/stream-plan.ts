@@ -191,7 +191,7 @@ export function createStreamPlan(options: StreamPlanOptions): StreamPlan {
       if (!farthest) return false
       discard(farthest)
       counts.dropped++
-      slots.set(farthest.serial, lookAhead.makeSlot(farthest.serial))
+      slots.set(farthest.serial, { ...farthest, state: 'waiting' })
       lists.restore(farthest.node, farthest.serial)
       return true
     },

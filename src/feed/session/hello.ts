@@ -13,6 +13,8 @@ export interface Hello {
   readonly assign: AssignRule
   readonly worker: number
   readonly workers: number
+  /** Whether samples that are lost are left out of their batches instead of ending the reading. */
+  readonly isSkipping: boolean
   /** Batches that the client may hold at once. */
   readonly depth: number
   /** What the client takes for granted; a feed with another seed or order is the wrong one. */
@@ -53,6 +55,7 @@ export function parseHello(raw: Readonly<Record<string, unknown>>): Hello {
     assign,
     worker: wholeNumber(raw, 'worker', 0),
     workers: Math.max(1, wholeNumber(raw, 'workers', 1)),
+    isSkipping: raw.onError === 'skip',
     depth: Math.max(1, wholeNumber(raw, 'depth', 3)),
     seed: typeof raw.seed === 'number' ? raw.seed : undefined,
     order: typeof raw.order === 'string' ? raw.order : undefined,

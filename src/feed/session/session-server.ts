@@ -55,14 +55,19 @@ export async function openSessionServer(options: SessionServerOptions): Promise<
       { rank, world, replicate, batchSize, last, assign },
       hello.depth * hello.workers,
     )
-    const state: RankState = { key, stream, run: undefined, clients: new Set([client]) }
+    const state: RankState = { key, stream, run: undefined, clients: new Set([client]), skipped: [] }
     ranks.set(rank, state)
     return state
   }
   const statusText = () =>
     formatMetrics({
       feeder,
-      ranks: [...ranks].map(([rank, { stream, clients }]) => ({ rank, stream, clients: clients.size })),
+      ranks: [...ranks].map(([rank, { stream, clients, skipped }]) => ({
+        rank,
+        stream,
+        clients: clients.size,
+        skipped: skipped.length,
+      })),
       uptimeSeconds: (performance.now() - openedAtMs) / 1000,
     })
   const host: SessionHost = {

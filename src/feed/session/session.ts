@@ -21,6 +21,8 @@ export interface RankState {
   readonly stream: FeedStream
   run: Run | undefined
   readonly clients: Set<object>
+  /** Samples that were left out of batches: epoch and id. */
+  readonly skipped: (readonly [epoch: number, sample: number])[]
 }
 
 /** What sessions share. */
@@ -70,6 +72,7 @@ export function serveSession(socket: Socket, host: SessionHost): void {
   const sendBatch = (batch: LeasedBatch) => {
     const seq = nextSeq++
     leases.set(seq, batch)
+    for (const sample of batch.lost) rank?.skipped.push([batch.epoch, sample])
     socket.write(
       formatBatch({
         seq,
@@ -78,7 +81,9 @@ export function serveSession(socket: Socket, host: SessionHost): void {
         offsets: batch.offsets,
         ids: batch.slots.map((slot) => slot.sample),
         lengths: batch.slots.map((slot) => table.lengths[slot.sample]!),
-        flags: batch.slots.map((slot) => (slot.position >= table.count ? 1 : 0)),
+        flags: batch.slots.map((slot) =>
+          slot.position >= rank!.stream.sequence.options.sampleCount ? 1 : 0,
+        ),
       }),
     )
   }
@@ -97,10 +102,12 @@ export function serveSession(socket: Socket, host: SessionHost): void {
         credits--
         const step = nextStep
         nextStep += reading.workers
-        const batch = await rank.stream.read(reading.epoch, step).catch((error: unknown) => {
-          if (run === reading) throw error
-          return undefined // the client went elsewhere meanwhile, and took the ground from under this read
-        })
+        const batch = await rank.stream
+          .read(reading.epoch, step, hello?.isSkipping)
+          .catch((error: unknown) => {
+            if (run === reading) throw error
+            return undefined // the client went elsewhere meanwhile, and took the ground from under this read
+          })
         if (!batch) continue
         if (isClosed || run !== reading) rank.stream.release(batch)
         else if (rank.run !== reading) {
@@ -141,6 +148,7 @@ export function serveSession(socket: Socket, host: SessionHost): void {
       fingerprint: table.fingerprint,
       n: table.count,
       format: table.format,
+      mix: host.opened.mix,
       seed: host.opened.seed,
       order: host.opened.orderKind,
       stepsPerEpoch: sequence.stepsPerEpoch,
@@ -210,6 +218,9 @@ export function serveSession(socket: Socket, host: SessionHost): void {
       }
       case MESSAGE.status:
         socket.write(formatFrame(MESSAGE.status, Buffer.from(host.statusText())))
+        return
+      case MESSAGE.skipped:
+        socket.write(formatJsonFrame(MESSAGE.skipped, { skipped: rank?.skipped ?? [] }))
         return
       case MESSAGE.stop:
         host.stop()

@@ -18,6 +18,8 @@ export const MESSAGE = {
   ids: 11,
   status: 12,
   stop: 13,
+  /** Asks for, and says, the samples that this rank's batches came without. */
+  skipped: 14,
 } as const
 
 /** No control message is longer; a peer that says so speaks something else. */

@@ -2,6 +2,7 @@ import { DscError } from '../../failure/dsc-error.js'
 import { createLatencyWindow, type LatencyWindow, planDeadlineMs, planHedgeMs } from '../plan/latency.js'
 import { holdersOfSample, type SampleLayout } from '../plan/sample-placement.js'
 import type { SampleTable } from '../samples/sample-table.js'
+import type { StorageTls } from '../storage/open-socket.js'
 import { connectStorage, type StorageAddress, type StorageClient } from '../storage/storage-client.js'
 import type { OnSample, ReadRequest, SampleSource, SampleStatus } from './sample-source.js'
 
@@ -11,6 +12,7 @@ export interface RemoteSourceOptions {
   readonly addresses: readonly StorageAddress[]
   readonly arenaFd: number
   readonly token: string | undefined
+  readonly tls?: StorageTls | undefined
   /** Read when no storage node can give a sample: the last step of the ladder. */
   readonly fallback: SampleSource | undefined
   readonly nowMs: () => number
@@ -79,6 +81,7 @@ export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
     node.connecting ??= connectStorage({
       address: node.address,
       token: options.token,
+      tls: options.tls,
       table,
       arenaFd: options.arenaFd,
       connectTimeoutMs: CONNECT_TIMEOUT_MS,
@@ -199,10 +202,10 @@ export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
       isMiss: request.isMiss,
     }
     await fallback
-      .read(part, (at, status) => {
+      .read(part, (at, status, origin = fallback.origin) => {
         if (status !== 'ok') return void statuses.set(wanted[at]!, status)
         left.delete(wanted[at]!)
-        onSample(wanted[at]!, status, fallback.origin)
+        onSample(wanted[at]!, status, origin)
       })
       .catch(() => {})
     return [...left]

@@ -1,9 +1,10 @@
-import { connect, type Socket } from 'node:net'
+import type { Socket, TcpNetConnectOpts } from 'node:net'
 import { crc32 } from 'node:zlib'
 import { DscError } from '../../failure/dsc-error.js'
 import { openSampleTable, type SampleTable } from '../samples/sample-table.js'
 import type { OnSample } from '../sources/sample-source.js'
 import { writeFully } from '../write-fully.js'
+import { openStorageSocket, type StorageTls } from './open-socket.js'
 import { proveToken } from './storage-server.js'
 import {
   formatGetBatch,
@@ -24,6 +25,8 @@ export interface StorageAddress {
 export interface StorageClientOptions {
   readonly address: StorageAddress
   readonly token: string | undefined
+  /** Absent: not encrypted. */
+  readonly tls?: StorageTls | undefined
   /** The manifest both sides must have; absent while it is still to be fetched. */
   readonly table?: SampleTable | undefined
   /** Where samples are written; absent while only the manifest is fetched. */
@@ -300,7 +303,7 @@ export function connectStorage(options: StorageClientOptions): Promise<StorageCl
     }
 
     const buffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES)
-    const socket: Socket = connect({
+    const socketOptions: TcpNetConnectOpts = {
       host: address.host,
       port: address.port,
       noDelay: true,
@@ -315,7 +318,8 @@ export function connectStorage(options: StorageClientOptions): Promise<StorageCl
           return true
         },
       },
-    })
+    }
+    const socket: Socket = openStorageSocket(socketOptions, options.tls)
     socket.setTimeout(options.connectTimeoutMs ?? 2000, () => lose(gone('does not answer')))
     socket.on('error', (error) => lose(gone(`cannot be reached: ${error.message}`)))
     socket.on('close', () => lose(gone('hung up')))

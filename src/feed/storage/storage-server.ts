@@ -1,5 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
 import { Worker } from 'node:worker_threads'
 import type { SampleFolder } from '../samples/index-samples.js'
 import type { StorageReply } from './storage-thread.js'
@@ -14,7 +15,7 @@ import {
 } from './storage-wire.js'
 
 export interface StorageServerOptions {
-  readonly folder: SampleFolder
+  readonly folder: Pick<SampleFolder, 'root' | 'table'>
   /** Answers only for samples i with i mod count = index; absent: for all. */
   readonly stripe?: { readonly index: number; readonly count: number } | undefined
   readonly host: string
@@ -22,6 +23,8 @@ export interface StorageServerOptions {
   readonly port: number
   /** Clients must prove that they know it. */
   readonly token?: string | undefined
+  /** Certificate and key (PEM); absent: not encrypted. */
+  readonly tls?: { readonly cert: string; readonly key: string } | undefined
   /** Bytes asked for but not yet sent, of all clients, above which a request is put off. Default 256 MiB. */
   readonly maxPendingBytes?: number
 }
@@ -163,11 +166,14 @@ export async function openStorageServer(options: StorageServerOptions): Promise<
   }
 
   const sockets = new Set<Socket>()
-  const server = createServer((socket) => {
+  const accept = (socket: Socket) => {
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
     serve(socket)
-  })
+  }
+  const server = options.tls
+    ? createTlsServer({ ...options.tls, minVersion: 'TLSv1.3' }, accept)
+    : createServer(accept)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(options.port, options.host, resolve)

@@ -74,25 +74,37 @@ def test_a_second_loader_of_the_rank_ends_the_first_by_name(dataset):
             list(first)
 
 
-def test_a_fork_after_use_gets_a_connection_of_its_own_and_leaves_the_parents_alone(dataset):
-    feed = make_feed(dataset)
-    loader = dsc.FeedLoader(feed)
-    batches = iter(loader)
-    received = [next(batches).tolist()]
+def in_a_fork(work):
+    """What `work` returns, or the error that it raises, in a forked copy of this process."""
     read_end, write_end = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            samples = dsc.MapDataset(feed, transform=lambda sample: sample.id)
-            os.write(write_end, repr(samples.__getitems__([3, 5])).encode())
+            os.write(write_end, repr(work()).encode())
+        except BaseException as error:
+            os.write(write_end, repr(error).encode())
         finally:
             os._exit(0)
     os.close(write_end)
     with within(30):
-        assert os.read(read_end, 100) == b"[3, 5]"
+        said = os.read(read_end, 1000).decode()
         os.waitpid(child, 0)
-        received += [batch.tolist() for batch in batches]
+    os.close(read_end)
+    return said
+
+
+def test_a_fork_after_use_gets_a_connection_of_its_own_and_leaves_the_parents_alone(dataset):
+    feed = make_feed(dataset)
+    samples = dsc.MapDataset(feed, transform=lambda sample: sample.id)
+    batches = iter(feed)
+    received = [next(batches)]
+    assert samples.__getitems__([1]) == [1]
+    assert in_a_fork(lambda: (samples.__getitems__([3, 5]), samples._client.pid == os.getpid())) == "([3, 5], True)"
+    assert "is already reading in process" in in_a_fork(lambda: next(iter(feed)))
+    with within(30):
+        received += batches
     assert list(itertools.chain(*received)) == expected(0)
+    assert samples.__getitems__([2]) == [2]
 
 
 def test_a_rank_that_stops_reading_keeps_nobody_else_waiting(dataset):

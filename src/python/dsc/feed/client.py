@@ -11,7 +11,7 @@ from .batch import Batch
 from .errors import FeedError
 
 _HELLO, _WELCOME, _START, _STARTED, _NEXT, _BATCH = 1, 2, 3, 4, 5, 6
-_RELEASE, _EPOCH_END, _ERROR, _GET, _IDS, _STATUS, _STOP = 7, 8, 9, 10, 11, 12, 13
+_RELEASE, _EPOCH_END, _ERROR, _GET, _IDS, _STATUS, _STOP, _SKIPPED = 7, 8, 9, 10, 11, 12, 13, 14
 _TABLE_HEADER = 128
 PROTOCOL = 1
 
@@ -104,6 +104,11 @@ class FeedClient:
         """The ids of `count` batches from `step` on."""
         self._send_json(_IDS, {"epoch": epoch, "step": step, "count": count})
         return memoryview(self._expect(_IDS, "ids")).cast("I").tolist()
+
+    def skipped(self):
+        """[epoch, id] of each sample that the batches of this rank came without."""
+        self._send(_SKIPPED, b"")
+        return json.loads(self._expect(_SKIPPED, "what was skipped"))["skipped"]
 
     def status(self):
         self._send(_STATUS, b"")

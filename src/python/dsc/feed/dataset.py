@@ -29,14 +29,22 @@ def _rank_and_world(rank, world):
     return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
 
 
+def _locate(name):
+    """A folder by its whole path, so that processes elsewhere mean the same one; a dataset by its name."""
+    return os.path.abspath(name) if os.path.isdir(name) else str(name)
+
+
 class FeedDataset(IterableDataset):
     """An iterable of batches. `target` is a directory or the name of a dataset that `dsc prepare` has staged.
 
+    mix          instead of `target`: {"web": 1, "code": 2.5} visits each sample of `web` once an epoch and those of `code`
+                 two or three times; 0.1 visits a tenth of them, another tenth in the next epoch
     only         extensions of the files that are samples, such as 'png,jpg'; default: all files
     batch_size   samples per rank in one step
     last         'drop' | 'pad' (wraps around, samples flagged) | 'uneven'
     transform    function of a Sample; without it batches are dsc.feed.batch.Batch
     copy         False: views into the shared arena, valid until the next batch; True: bytes of one's own
+    on_error     'raise' names a sample that no source can give; 'skip' leaves it out of its batch and into the state
     rank, world  default: torch.distributed, then RANK and WORLD_SIZE
     assign       'fixed' | 'local' (striped storage nodes that are the machines of the job, in the order of the ranks:
                  most samples are read where they lie; global batches stay the same as sets)
@@ -45,16 +53,21 @@ class FeedDataset(IterableDataset):
     depth        batches on their way or in use per worker
     """
 
-    def __init__(self, target, *, split=None, only=None, batch_size, seed=0, order=None, last="drop", assign="fixed", rank=None, world=None,
+    def __init__(self, target=None, *, mix=None, split=None, only=None, batch_size, seed=0, order=None, last="drop", assign="fixed", rank=None, world=None,
                  replicate=1, transform=None, copy=False, on_error="raise", memory=None, k=None, depth=3,
                  timeout=300.0, feed_options=()):
-        if on_error != "raise":
-            raise FeedError("USAGE", f"on_error={on_error!r} is not supported; only 'raise' is")
-        self.target, self.split, self.batch_size, self.seed = str(target), split, batch_size, seed
+        if on_error not in ("raise", "skip"):
+            raise FeedError("USAGE", f"on_error is {on_error!r}, not 'raise' or 'skip'")
+        self.on_error = on_error
+        if (target is None) == (mix is None):
+            raise FeedError("USAGE", "give either a dataset or mix={name: times, ...}")
+        self.mix = None if mix is None else ",".join(f"{_locate(name)}={times!r}" for name, times in mix.items())
+        self.target, self.split, self.batch_size, self.seed = str(target if mix is None else self.mix), split, batch_size, seed
         self.order, self.last, self.assign, self.replicate = order, last, assign, replicate
         self.rank, self.world = _rank_and_world(rank, world)
         self.transform, self.copy, self.depth, self.timeout = transform, copy, depth, timeout
-        options = [] if split is None else ["--split", split]
+        options = [] if mix is None else ["--mix", self.mix]
+        options += [] if split is None else ["--split", split]
         options += [] if only is None else ["--only", only]
         options += ["--seed", str(seed)]
         for name, value in (("--order", order), ("--memory", memory), ("--k", k)):
@@ -71,13 +84,13 @@ class FeedDataset(IterableDataset):
     @property
     def socket_path(self):
         if self._socket_path is None:
-            self._socket_path = ensure_feed(self.target, self._options, self.world)
+            self._socket_path = ensure_feed(None if self.mix else self.target, self._options, self.world)
         return self._socket_path
 
     def _connect(self, worker=0, workers=1):
         return FeedClient(self.socket_path, {
             "rank": self.rank, "world": self.world, "replicate": self.replicate, "batch": self.batch_size,
-            "last": self.last, "assign": self.assign, "worker": worker, "workers": workers, "depth": self.depth, "seed": self.seed,
+            "last": self.last, "assign": self.assign, "worker": worker, "workers": workers, "depth": self.depth, "onError": self.on_error, "seed": self.seed,
             **({} if self.order is None else {"order": self.order}),
         }, self.timeout)
 
@@ -89,6 +102,16 @@ class FeedDataset(IterableDataset):
             self._info = client.info
             client.close()
         return self._info
+
+    def skipped(self):
+        """[epoch, id] of each sample that batches of this rank came without, since the feed began."""
+        if self.on_error != "skip":
+            return []
+        client = self._connect()
+        try:
+            return client.skipped()
+        finally:
+            client.close()
 
     def __len__(self):
         return self.info["batchesPerEpoch"]

@@ -37,7 +37,7 @@ def ensure_feed(target, arguments, world, start_timeout=600.0):
     given = os.environ.get("DSC_FEED_SOCKET")
     if given:
         return given
-    key = "\0".join([os.path.abspath(target) if os.path.exists(target) else target, *arguments, job_name(world)])
+    key = "\0".join([*_identity(target), *arguments, job_name(world)])
     name = hashlib.sha256(key.encode()).hexdigest()[:20]
     path = os.path.join(runtime_folder(), f"feed-{name}.sock")
     with _locked(f"{path}.lock"):
@@ -46,8 +46,14 @@ def ensure_feed(target, arguments, world, start_timeout=600.0):
     return path
 
 
+def _identity(target):
+    if target is None:
+        return []
+    return [os.path.abspath(target) if os.path.exists(target) else target]
+
+
 def _start(target, arguments, path, timeout):
-    command = [*_dsc_command(), "feed", "serve", target, "--socket", path, *arguments]
+    command = [*_dsc_command(), "feed", "serve", *([] if target is None else [target]), "--socket", path, *arguments]
     command += ["--idle-exit", str(_IDLE_EXIT_SECONDS), "--quiet"]
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
@@ -58,7 +64,7 @@ def _start(target, arguments, path, timeout):
                 said = log.read().decode(errors="replace").strip()
                 reason = f"ended with {process.returncode}" if process.returncode is not None else f"took more than {timeout:g} s"
                 process.kill()
-                raise FeedError("FEED_GONE", f"the feed of {target} {reason}: {said}", shlex.join(command))
+                raise FeedError("FEED_GONE", f"the feed of {target or 'the mix'} {reason}: {said}", shlex.join(command))
             time.sleep(0.02)
 
 

@@ -6,7 +6,7 @@ from torch.utils.data import DataLoader, default_collate
 
 from .errors import FeedError
 
-_FIXED = ("fingerprint", "n", "order", "seed", "last")
+_FIXED = ("fingerprint", "n", "order", "seed", "last", "mix")
 
 
 class FeedLoader:
@@ -26,6 +26,7 @@ class FeedLoader:
         self._epoch, self._step = 0, 0
         self._is_resuming = True
         self._pass = 0
+        self._skipped = []
 
     def __len__(self):
         return self.dataset.info["batchesPerEpoch"]
@@ -61,26 +62,28 @@ class FeedLoader:
 
     def state_dict(self):
         info, step = self.dataset.info, self._step
+        skipped = sorted({tuple(pair) for pair in [*self._skipped, *self.dataset.skipped()]})
         epoch = self._epoch
         if step >= info["stepsPerEpoch"]:  # the end of an epoch is the start of the next
             epoch, step = epoch + 1, 0
         return {"v": 1, "dataset": self.dataset.target, "fingerprint": info["fingerprint"], "n": info["n"],
                 "order": info["order"], "seed": info["seed"], "epoch": epoch, "position": step * info["globalBatch"],
-                "B": info["globalBatch"], "last": self.dataset.last, "mix": None, "skipped": []}
+                "B": info["globalBatch"], "last": self.dataset.last, "mix": info.get("mix"), "skipped": [list(pair) for pair in skipped]}
 
     def load_state_dict(self, state, override=False):
         """Goes to where `state` was taken. Data, order or seed that differ are refused unless `override`."""
         info = self.dataset.info
         current = {**info, "last": self.dataset.last}
         for name in _FIXED:
-            if not override and state[name] != current[name]:
-                raise FeedError("FEED_STATE_MISMATCH", f"the state has {name} {state[name]!r}, this feed has {current[name]!r}",
+            if not override and state[name] != current.get(name):
+                raise FeedError("FEED_STATE_MISMATCH", f"the state has {name} {state[name]!r}, this feed has {current.get(name)!r}",
                                 "load_state_dict(state, override=True) if that is meant")
         batch, position = info["globalBatch"], state["position"]
         if position % batch != 0:
             raise FeedError("FEED_STATE_MISMATCH", f"position {position} is no multiple of the global batch of {batch} samples",
                             f"resume with a global batch that divides {position}, such as {state['B']}")
         self._epoch, self._step = state["epoch"], position // batch
+        self._skipped = state.get("skipped", [])
         if self._step >= info["stepsPerEpoch"]:
             self._epoch, self._step = self._epoch + 1, 0
         self._is_resuming = True

@@ -59,6 +59,19 @@ def epoch_order(sample_count, seed, epoch, kind="shuffle"):
     return samples
 
 
+def mixed_order(parts, seed, epoch, kind="shuffle"):
+    """The order of an epoch of a mix; `parts` is [(sample count, times), ...], as src/feed/plan/mix.ts has it."""
+    visits, first = [], 0
+    for index, (count, times) in enumerate(parts):
+        whole = int(times)
+        chosen = int((times - whole) * count + 0.5)
+        visits += [first + place for _ in range(whole) for place in range(count)]
+        turns = _feistel6(count, seed, (1 << 40) + index)
+        visits += [first + turns[(epoch * chosen + place) % count] for place in range(chosen)]
+        first += count
+    return [visits[visit] for visit in epoch_order(len(visits), seed, epoch, kind)]
+
+
 def _feistel6(sample_count, seed, epoch):
     random = RandomStream(seed, epoch)
     keys = [random.next_uint32() for _ in range(6)]

@@ -1,0 +1,44 @@
+import { basename } from 'node:path'
+import { DscError } from '../../failure/dsc-error.js'
+import type { SampleFolder } from '../../feed/samples/index-samples.js'
+import { joinSamples, type NamedSamples } from '../../feed/samples/join-samples.js'
+import type { CliContext } from '../context.js'
+import { type DatasetFolder, openDatasetFolder } from './feed-dataset.js'
+
+/** Samples of several folders or datasets of this machine, leased like one. */
+export interface JoinedSamples {
+  readonly folder: Pick<SampleFolder, 'root' | 'table'>
+  /** Target → what the names of its samples begin with: the last part of the path, or the name of the dataset. */
+  readonly names: ReadonlyMap<string, string>
+  release(): Promise<void>
+}
+
+export async function openJoined(
+  context: CliContext,
+  targets: readonly string[],
+  split: string | undefined,
+  index: (folder: string) => Promise<SampleFolder>,
+): Promise<JoinedSamples> {
+  const datasets: DatasetFolder[] = []
+  const release = async () => {
+    for (const dataset of datasets) await dataset.release()
+  }
+  try {
+    const parts: NamedSamples[] = []
+    for (const target of targets) {
+      const dataset = await openDatasetFolder(context, target, split)
+      datasets.push(dataset)
+      const name = basename(target)
+      if (parts.some((part) => part.name === name))
+        throw new DscError('USAGE', `two of the datasets are named ${name}`, {
+          hint: 'folders whose last parts differ',
+        })
+      parts.push({ name, folder: await index(dataset.folder) })
+    }
+    const names = new Map(parts.map((part, i) => [targets[i]!, part.name]))
+    return { folder: joinSamples(parts), names, release }
+  } catch (error) {
+    await release()
+    throw error
+  }
+}

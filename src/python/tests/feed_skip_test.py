@@ -1,0 +1,49 @@
+"""What becomes of samples that no source can give."""
+
+import itertools
+
+import pytest
+
+import dsc
+from dsc.feed.order import epoch_order
+from feed_support import COUNT, dataset, length_of  # noqa: F401 (a fixture)
+
+BATCH = 8
+STEPS = COUNT // BATCH
+
+
+def make_loader(dataset, num_workers, **options):
+    feed = dsc.FeedDataset(dataset, batch_size=BATCH, seed=7, transform=lambda sample: sample.id, on_error="skip", **options)
+    return dsc.FeedLoader(feed, num_workers=num_workers)
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_a_lost_sample_is_left_out_of_its_batch_and_recorded_in_the_state(dataset, num_workers):
+    loader = make_loader(dataset, num_workers)
+    loader.dataset.info  # the feed has listed the samples
+    order = epoch_order(COUNT, 7, 0)[: STEPS * BATCH]
+    victim = order[30]
+    (dataset / f"{victim:06}.bin").write_bytes(bytes(length_of(victim)))
+    batches = iter(loader)
+    received = [next(batches).tolist() for _ in range(5)]
+    assert [len(batch) for batch in received] == [8, 8, 8, 7, 8]
+    state = loader.state_dict()
+    assert (state["position"], state["skipped"]) == (5 * BATCH, [[0, victim]])
+    loader.close()
+    resumed = make_loader(dataset, num_workers)
+    resumed.load_state_dict(state)
+    received += [batch.tolist() for batch in resumed]
+    assert list(itertools.chain(*received)) == [id for id in order if id != victim]
+    assert resumed.state_dict()["skipped"] == [[0, victim]]
+
+
+def test_a_lost_sample_is_raised_by_name_unless_said_otherwise(dataset):
+    feed = dsc.FeedDataset(dataset, batch_size=BATCH, seed=7)
+    feed.info
+    victim = epoch_order(COUNT, 7, 0)[30]
+    (dataset / f"{victim:06}.bin").write_bytes(bytes(length_of(victim)))
+    with pytest.raises(dsc.FeedError, match=f"sample {victim} ") as caught:
+        list(feed)
+    assert caught.value.code == "FEED_SAMPLE_LOST"
+    with pytest.raises(dsc.FeedError, match="on_error"):
+        dsc.FeedDataset(dataset, batch_size=BATCH, on_error="ignore")
