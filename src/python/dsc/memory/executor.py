@@ -160,6 +160,7 @@ class Offload:
         if self.is_closed:
             return
         self._end_step()
+        written = self.report() if self.report_path else None
         self.is_closed = True
         arenas = [] if self._arena is None else [self._arena]
         if self._homes is not None:
@@ -171,11 +172,13 @@ class Offload:
         self._arena = self._homes = None
         if self.report_path:
             with open(self.report_path, "w", encoding="utf-8") as file:
-                json.dump(self.report(), file, indent=2)
+                json.dump(written, file, indent=2)
 
     def report(self, peak_bytes=None):
         """What happened so far, in the format of `dsc memory verify`."""
         self._end_step()
+        if self._copies is not None:
+            self._copies.read_lateness(is_last=True)
         counts = self.counts
         if peak_bytes is None:
             is_cuda = self._copies is not None and self._copies.is_cuda
@@ -206,6 +209,8 @@ class Offload:
         self._check_host(size)
         with _disable_current_modes():
             self._arena = self._copies.pinned(size)
+        if self._copies.is_cuda and self.report_path:
+            torch.cuda.reset_peak_memory_stats(self._device)  # the report is of the steps under the plan
 
     def _open_homes(self):
         if self._homes is None:
@@ -229,6 +234,13 @@ class Offload:
                 "plan with a larger --budget, or free host memory"
             )
 
+    def count_stall(self, late_us):
+        self.counts["stallUs"] += late_us
+
+    def count_late(self, storage, late_us):
+        self.count_stall(late_us)
+        self.late_us[storage] = max(late_us, self.late_us.get(storage, 0.0))
+
     def host_slot(self, move):
         with _disable_current_modes():  # not an accounting device's memory
             return self._arena[move["hostOffset"] : move["hostOffset"] + move["bytes"]]
@@ -241,6 +253,8 @@ class Offload:
             self.counts["leftReferences"] += sum(s.remaining for s in step.stashes.values())
         self._live_graphs.append(step.handles)
         step.close()
+        if self._copies is not None:
+            self._copies.read_lateness()
         if self._homes is not None:
             self.counts["movedBytes"] += self._homes.take_moved_bytes()
 

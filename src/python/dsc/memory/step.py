@@ -1,6 +1,5 @@
 """One planned forward and backward: what the saved-tensor hooks do at each tick of the plan."""
 
-import time
 import weakref
 
 import torch
@@ -49,8 +48,9 @@ class Step:
     def close(self):
         """Waits for copies that run and drops device memory; keeps what a living graph may still ask for."""
         for stash in self.stashes.values():
-            if stash.copy_out is not None and not self.copies.is_done(stash.copy_out):
-                self.copies.wait_out(stash.copy_out)
+            for copy in (stash.copy_out, stash.copy_in):  # one in that nobody used writes into memory given up here
+                if copy is not None and not self.copies.is_done(copy):
+                    self.copies.wait(copy)
             if len(self.handles) == 0:
                 stash.forget()
         self.reload_arena = None
@@ -133,9 +133,7 @@ class Step:
     def _free(self, stash):
         if stash.copy_out is None or not stash.is_here:
             return
-        start = time.perf_counter()
-        self.copies.wait_out(stash.copy_out)
-        self.executor.counts["stallUs"] += 1e6 * (time.perf_counter() - start)
+        self.copies.wait(stash.copy_out, self.executor.count_stall)
         stash.device_storage = None
 
     def _start_in(self, stash):
@@ -168,21 +166,16 @@ class Step:
         else:
             if stash.copy_in is None:
                 self._start_in(stash)
-            start = time.perf_counter()
-            is_late = not self.copies.is_done(stash.copy_in)
-            self.copies.wait_in(stash.copy_in)
-            if is_late:
-                late = 1e6 * (time.perf_counter() - start)
-                self.executor.counts["stallUs"] += late
-                storage = stash.move["storage"]
-                self.executor.late_us[storage] = max(late, self.executor.late_us.get(storage, 0.0))
+            storage = stash.move["storage"]
+            self.copies.wait(stash.copy_in, lambda late_us: self.executor.count_late(storage, late_us))
             tensor = handle.view_of_bytes(stash.reload)
         stash.remaining -= 1
         if stash.remaining <= 0:
             # The view keeps the memory until its node has run; only an arena's slot must be kept from others.
             stash.reload = stash.copy_in = None
-            if stash.copy_out is not None:
-                stash.device_storage = None  # else nothing has it but us, and a kept graph may ask again
+            if stash.copy_out is not None and stash.is_here:
+                self.copies.wait(stash.copy_out)
+                stash.device_storage = None  # without a copy nothing has it but us, and a kept graph may ask again
             if stash.in_arena:
                 self.finished.append(stash.move["storage"])
             if not self.in_pending and all(s.remaining <= 0 for s in self.stashes.values()):
