@@ -45,7 +45,7 @@ export function memorySimulateCommand({ report }: CliContext): Command {
           copyFailures: (copy) => (failEvery && copy % failEvery === failEvery - 1 ? 1 : 0),
         },
       })
-      const { bytesPerEvent: _, ...summary } = result
+      const { bytesPerEvent: _bytes, startUs: _starts, copyTimes: _copies, ...summary } = result
       report.result({ capacityBytes, ...summary }, () =>
         [
           `peak ${formatBytes(result.peakBytes)} of ${formatBytes(capacityBytes)} at ${result.peakAt}`,

@@ -48,6 +48,11 @@ for (const [name, nodes] of Object.entries(NETWORKS)) {
         const run = simulatePlan(profile, made, { capacityBytes: budgetBytes })
         assert.deepEqual(run.violations, [], `${share}`)
         assert.ok(run.peakBytes <= budgetBytes, `${share}: ${run.peakBytes} of ${budgetBytes}`)
+        assert.equal(
+          Math.round(run.stallUs) / 1000,
+          made.predicted.stallMs,
+          'the plan itself does what it predicts',
+        )
         const { host, reload } = made.arenas
         assert.ok(
           host.bytes <= 1.1 * host.liveBytes,
