@@ -2,4 +2,4 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 venv="$(scripts/python-venv.sh)"
-PYTHONPATH=src/python exec "$venv/bin/python" -m pytest -q src/python/tests "$@"
+PYTHONPATH=src/python exec "$venv/bin/python" -m pytest -q -rs src/python/tests "$@"

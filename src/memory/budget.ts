@@ -18,19 +18,24 @@ export type Budget =
   | { readonly kind: 'bytes'; readonly bytes: number }
   | { readonly kind: 'share'; readonly share: number }
 
-/** Parses `24GiB`, `800MB`, `123456` or `50%` (of the peak without a plan). */
-export function parseBudget(text: string): Budget {
+/** Parses `24GiB`, `800MB`, `123456` or `50%` (of the peak without a plan). `option` is what complaints name. */
+export function parseBudget(text: string, option = '--budget'): Budget {
   const match = /^(\d+(?:\.\d+)?)\s*([A-Za-z]*|%)$/.exec(text.trim())
   const amount = Number(match?.[1])
   const unit = match?.[2]
   if (match && unit === '%' && amount > 0) return { kind: 'share', share: amount / 100 }
   const factor = unit === undefined ? undefined : UNITS[unit]
   if (factor === undefined || !(amount > 0)) {
-    throw new DscError('USAGE', `budget ${text} is neither a size nor a share`, {
-      hint: '--budget 24GiB, or --budget 50% of the peak without a plan',
+    throw new DscError('USAGE', `${option} ${text} is neither a size nor a share above 0`, {
+      hint: `${option} 24GiB, or ${option} 50% of the peak without a plan`,
     })
   }
   return { kind: 'bytes', bytes: Math.floor(amount * factor) }
+}
+
+/** Bytes of a budget, whose share is of `peakBytes`. */
+export function resolveBudget(budget: Budget, peakBytes: () => number): number {
+  return budget.kind === 'bytes' ? budget.bytes : Math.floor(budget.share * peakBytes())
 }
 
 /** Bytes in a unit that people read, for example `1.50 GiB`. */

@@ -1,7 +1,72 @@
-import { writeFile } from 'node:fs/promises'
+import { z } from 'zod'
 import { DscError } from '../failure/dsc-error.js'
+import { invalidContents, PLAN_FILE, readJsonFile, writeNamedFile } from './named-file.js'
 import type { MemoryPlan } from './plan/memory-plan.js'
-import { readJsonFile } from './profile-file.js'
+
+const count = z.number().int().nonnegative()
+const bytes = count
+const number = z.number()
+const kind = z.enum(['feature', 'feature_grad', 'param', 'param_grad', 'opt_state', 'buffer', 'workspace'])
+
+const moveSchema = z.object({
+  storage: count,
+  kind,
+  name: z.string().nullable(),
+  bytes,
+  outAfter: z.number().int().min(-1),
+  freeBy: count,
+  inAt: count,
+  useAt: count,
+  until: count,
+  hostOffset: bytes,
+  reloadOffset: bytes.nullable(),
+  outUs: number,
+  inUs: number,
+  slackUs: number,
+  refs: count,
+  packs: z.array(count),
+  unpacks: z.array(count),
+  ticks: z.object({ out: count, free: count, in: count }).nullable(),
+})
+
+const reloadSchema = z.discriminatedUnion('mode', [
+  z.object({ mode: z.literal('arena'), bytes, liveBytes: bytes, from: count, to: count }),
+  z.object({ mode: z.literal('slots'), bytes, liveBytes: bytes }),
+])
+
+const planSchema = z.object({
+  v: z.literal(1),
+  kind: z.literal('dsc.mem.plan'),
+  profile: z.string(),
+  signature: z.string(),
+  model: z.string(),
+  budgetBytes: bytes,
+  options: z.object({
+    move: z.array(z.enum(['param', 'param_grad', 'opt_state'])),
+    smallestBytes: bytes,
+    reuse: z.boolean(),
+  }),
+  predicted: z.object({
+    peakBytes: bytes,
+    peakAt: z.string(),
+    unplannedPeakBytes: bytes,
+    stepMs: number,
+    baseMs: number,
+    stallMs: number,
+    leastStallMs: number,
+    hostBytes: bytes,
+    movedBytes: bytes,
+  }),
+  moves: z.array(moveSchema),
+  keep: z.array(z.object({ storage: count, bytes, why: z.string() })),
+  arenas: z.object({ host: z.object({ bytes, liveBytes: bytes }), reload: reloadSchema }),
+  reuse: z.array(z.object({ gradient: count, map: count, layer: count, bytes })),
+  refs: z.array(z.object({ storage: count, refs: count })),
+  packSignatures: z.array(z.string()),
+  layerNames: z.array(z.string()),
+  packLayers: z.array(count),
+  unpackCount: count,
+})
 
 /** A plan as it is stored: two spaces, keys in the planner's order, a newline at the end. Same plan, same bytes. */
 export function formatPlanFile(plan: MemoryPlan): string {
@@ -10,19 +75,19 @@ export function formatPlanFile(plan: MemoryPlan): string {
 
 /** Writes a plan where the user asked for it. */
 export async function writePlan(path: string, plan: MemoryPlan): Promise<void> {
-  await writeFile(path, formatPlanFile(plan))
+  await writeNamedFile(path, 'plan', formatPlanFile(plan))
 }
 
 /** Reads a plan that `dsc memory plan` wrote; with `profileHash`, refuses one made from another profile. */
 export async function readPlan(path: string, profileHash?: string): Promise<MemoryPlan> {
-  const { value } = await readJsonFile(path, 'plan')
-  const header = value as Partial<MemoryPlan> | null
-  if (header?.kind !== 'dsc.mem.plan' || header.v !== 1) {
-    throw new DscError('MEMORY_FILE_INVALID', `${path} is not a plan of version 1`, {
-      hint: 'make one with `dsc memory plan profile.json --budget 24GiB`',
-    })
+  const { value } = await readJsonFile(path, PLAN_FILE)
+  const parsed = planSchema.safeParse(value)
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0]
+    throw invalidContents(path, PLAN_FILE, `${issue?.path.join('.') || 'top level'}: ${issue?.message}`)
   }
-  const plan = value as MemoryPlan
+  const plan: MemoryPlan = parsed.data
+  checkEvents(path, plan)
   if (profileHash !== undefined && plan.profile !== profileHash) {
     throw new DscError(
       'MEMORY_FILE_INVALID',
@@ -31,4 +96,20 @@ export async function readPlan(path: string, profileHash?: string): Promise<Memo
     )
   }
   return plan
+}
+
+/** A plan is there to be read and may have been edited: every move must be within the step, in its own order. */
+function checkEvents(path: string, plan: MemoryPlan): void {
+  const end = 3 * plan.layerNames.length
+  plan.moves.forEach(({ outAfter, freeBy, inAt, useAt }, at) => {
+    const isInOrder = outAfter < freeBy && freeBy <= inAt && inAt <= useAt && useAt <= end
+    if (!isInOrder) {
+      const found = `outAfter ${outAfter}, freeBy ${freeBy}, inAt ${inAt}, useAt ${useAt}`
+      throw invalidContents(
+        path,
+        PLAN_FILE,
+        `moves.${at}: expected these in order and up to ${end}, ${found}`,
+      )
+    }
+  })
 }

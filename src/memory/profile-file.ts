@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
-import { DscError } from '../failure/dsc-error.js'
+import { invalidContents, PROFILE_FILE, readJsonFile } from './named-file.js'
 import type { MemoryProfile } from './plan/profile.js'
 
 const count = z.number().int().nonnegative()
@@ -67,7 +66,7 @@ const profileSchema = z.object({
 
 /** Reads and checks a profile; `hash` is the sha256 of its bytes, by which a plan names it. */
 export async function readProfile(path: string): Promise<{ profile: MemoryProfile; hash: string }> {
-  const { value, bytes } = await readJsonFile(path, 'profile')
+  const { value, bytes } = await readJsonFile(path, PROFILE_FILE)
   const profile = parseProfile(value, path)
   return { profile, hash: createHash('sha256').update(bytes).digest('hex') }
 }
@@ -77,14 +76,15 @@ export function parseProfile(value: unknown, path: string): MemoryProfile {
   const parsed = profileSchema.safeParse(value)
   if (!parsed.success) {
     const issue = parsed.error.issues[0]
-    throw invalid(path, `${issue?.path.join('.') || 'top level'}: ${issue?.message}`)
+    throw invalidContents(path, PROFILE_FILE, `${issue?.path.join('.') || 'top level'}: ${issue?.message}`)
   }
   const profile = parsed.data
   const layers = new Set(profile.layers.map(({ i }) => i))
-  if (layers.size !== profile.layers.length) throw invalid(path, 'two layers have the same number')
+  if (layers.size !== profile.layers.length)
+    throw invalidContents(path, PROFILE_FILE, 'two layers have the same number')
   const order = profile.backwardOrder
   if (order && (order.length !== layers.size || order.some((layer) => !layers.has(layer))))
-    throw invalid(path, 'backwardOrder must name every layer once')
+    throw invalidContents(path, PROFILE_FILE, 'backwardOrder must name every layer once')
   const places = profile.tensors.flatMap((tensor) => [
     tensor.producer,
     ...tensor.uses,
@@ -92,29 +92,20 @@ export function parseProfile(value: unknown, path: string): MemoryProfile {
     ...(tensor.heldUntil ? [tensor.heldUntil] : []),
   ])
   const lost = places.find(({ layer }) => !layers.has(layer))
-  if (lost) throw invalid(path, `a tensor refers to layer ${lost.layer}, which is not in layers`)
+  if (lost)
+    throw invalidContents(
+      path,
+      PROFILE_FILE,
+      `a tensor refers to layer ${lost.layer}, which is not in layers`,
+    )
   const packs = profile.packLayers?.length ?? 0
   if (profile.packLayers?.some((layer) => !layers.has(layer)))
-    throw invalid(path, 'packLayers names a layer that is not in layers')
+    throw invalidContents(path, PROFILE_FILE, 'packLayers names a layer that is not in layers')
   if (profile.unpackOrder?.some((sequence) => sequence >= packs))
-    throw invalid(path, `unpackOrder names a pack call beyond the ${packs} of packLayers`)
+    throw invalidContents(
+      path,
+      PROFILE_FILE,
+      `unpackOrder names a pack call beyond the ${packs} of packLayers`,
+    )
   return profile
-}
-
-/** Reads a JSON file a user named; complaints name the file and what it was taken for. */
-export async function readJsonFile(path: string, what: string): Promise<{ value: unknown; bytes: Buffer }> {
-  const bytes = await readFile(path).catch((cause: unknown) => {
-    throw new DscError('MEMORY_FILE_INVALID', `cannot read the ${what} ${path}: ${String(cause)}`, { cause })
-  })
-  try {
-    return { value: JSON.parse(bytes.toString('utf8')), bytes }
-  } catch (cause) {
-    throw new DscError('MEMORY_FILE_INVALID', `the ${what} ${path} is not JSON: ${String(cause)}`, { cause })
-  }
-}
-
-function invalid(path: string, problem: string): DscError {
-  return new DscError('MEMORY_FILE_INVALID', `${path} is not a profile of version 1: ${problem}`, {
-    hint: 'write it anew with dsc.memory.profile(model, inputs) or `dsc memory profile -- python train.py`',
-  })
 }

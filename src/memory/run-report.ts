@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { DscError } from '../failure/dsc-error.js'
+import { invalidContents, RUN_FILE, readJsonFile } from './named-file.js'
 import type { MemoryPlan } from './plan/memory-plan.js'
-import { readJsonFile } from './profile-file.js'
 
 const reportSchema = z.object({
   v: z.literal(1),
@@ -34,15 +33,11 @@ export interface Check {
 
 /** Reads a run report an executor wrote. */
 export async function readRunReport(path: string): Promise<RunReport> {
-  const { value } = await readJsonFile(path, 'run report')
+  const { value } = await readJsonFile(path, RUN_FILE)
   const parsed = reportSchema.safeParse(value)
   if (parsed.success) return parsed.data
   const issue = parsed.error.issues[0]
-  throw new DscError(
-    'MEMORY_FILE_INVALID',
-    `${path} is not a run report of version 1: ${issue?.path.join('.')}: ${issue?.message}`,
-    { hint: 'write one with offload(plan, report="run.json")' },
-  )
+  throw invalidContents(path, RUN_FILE, `${issue?.path.join('.') || 'top level'}: ${issue?.message}`)
 }
 
 /** Compares a run with its plan. `tolerance` is the permitted relative error of the peak (0–1). */

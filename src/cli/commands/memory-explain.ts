@@ -1,6 +1,6 @@
-import { writeFile } from 'node:fs/promises'
 import { Command } from 'commander'
 import { formatBytes } from '../../memory/budget.js'
+import { writeNamedFile } from '../../memory/named-file.js'
 import { drawPlan, explainPlan } from '../../memory/plan/explain.js'
 import { readPlan } from '../../memory/plan-file.js'
 import { readProfile } from '../../memory/profile-file.js'
@@ -18,7 +18,7 @@ export function memoryExplainCommand({ report }: CliContext): Command {
       const { profile, hash } = await readProfile(options.profile)
       const plan = await readPlan(path, hash)
       const rows = explainPlan(profile, plan)
-      if (options.svg) await writeFile(options.svg, drawPlan(profile, plan))
+      if (options.svg) await writeNamedFile(options.svg, 'picture', drawPlan(profile, plan))
       report.result({ tensors: rows }, () => {
         const shown = rows.filter(({ bytes }) => options.all || bytes >= plan.options.smallestBytes)
         const lines = shown.map(

@@ -107,3 +107,59 @@ test('a run that differs from its plan is shown line by line: exit code 71', () 
     assert.match(differs.stdout, /DIFFERS/)
   }
 })
+
+test('what a user gets wrong is named: which file or option, what was expected, what was found', () => {
+  dsc('plan', PROFILE, '--budget', '55%', '--out', 'good.json', ...small)
+  const plan = JSON.parse(readFileSync(join(folder, 'good.json'), 'utf8'))
+  const write = (name: string, value: unknown) => writeFileSync(join(folder, name), JSON.stringify(value))
+  write('header.json', { v: 1, kind: 'dsc.mem.plan' })
+  write('far.json', { ...plan, moves: [{ ...plan.moves[0], inAt: 9999 }] })
+  writeFileSync(join(folder, 'torn.json'), '{"v":1')
+  const of = ['--profile', PROFILE]
+  for (const { words, status, says } of [
+    {
+      words: ['explain', 'absent.json', ...of],
+      status: 70,
+      says: /cannot read the plan absent.json: there is no/,
+    },
+    { words: ['explain', 'torn.json', ...of], status: 70, says: /the plan torn.json is not JSON/ },
+    {
+      words: ['explain', 'header.json', ...of],
+      status: 70,
+      says: /header.json is not a plan.*: profile: .*expected string/,
+    },
+    {
+      words: ['simulate', 'far.json', ...of],
+      status: 70,
+      says: /moves.0: expected .* up to \d+, .*inAt 9999/,
+    },
+    { words: ['simulate', 'good.json', ...of, '--slow-copies', '-1'], status: 2, says: /--slow-copies -1/ },
+    { words: ['simulate', 'good.json', ...of, '--capacity', '10%'], status: 71, says: /breaks \d+ promises/ },
+    {
+      words: ['simulate', 'good.json', ...of, '--capacity', 'much'],
+      status: 2,
+      says: /--capacity much is neither/,
+    },
+    {
+      words: ['verify', 'good.json', '--plan', 'good.json'],
+      status: 70,
+      says: /not a run report.*: kind: .*dsc.mem.run/,
+    },
+    {
+      words: ['explain', 'good.json', ...of, '--svg', 'no/x.svg'],
+      status: 70,
+      says: /cannot write the picture no\/x.svg/,
+    },
+    {
+      words: ['plan', PROFILE, '--budget', '50%', '--smallest', '1%'],
+      status: 2,
+      says: /--smallest 1% is not a size/,
+    },
+    { words: ['profile', '--', 'true'], status: 70, says: /true ended before it called backward/ },
+  ]) {
+    const done = dsc(...words)
+    assert.match(done.stderr, says)
+    assert.equal(done.status, status, done.stderr)
+    assert.match(done.stderr, /\n {2}try: /, 'no hint')
+  }
+})

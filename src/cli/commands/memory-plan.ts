@@ -1,8 +1,8 @@
-import { writeFile } from 'node:fs/promises'
 import { Command } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
-import { type Budget, formatBytes, parseBudget } from '../../memory/budget.js'
-import type { ExtraKind } from '../../memory/plan/candidates.js'
+import { type Budget, formatBytes, parseBudget, resolveBudget } from '../../memory/budget.js'
+import { writeNamedFile } from '../../memory/named-file.js'
+import { type ExtraKind, SMALLEST_MOVE_BYTES } from '../../memory/plan/candidates.js'
 import { drawPlan } from '../../memory/plan/explain.js'
 import type { MemoryPlan } from '../../memory/plan/memory-plan.js'
 import { planMemory } from '../../memory/plan/plan-memory.js'
@@ -25,7 +25,7 @@ export function memoryPlanCommand({ report }: CliContext): Command {
     .requiredOption(
       '--budget <size>',
       'device bytes (24GiB), or a share of the unplanned peak (50%)',
-      parseBudget,
+      (text: string) => parseBudget(text),
     )
     .option('--out <file>', 'where the plan goes; - for stdout', 'memory.plan.json')
     .option(
@@ -33,12 +33,7 @@ export function memoryPlanCommand({ report }: CliContext): Command {
       'also move params, grads, optimizer (comma separated); they get a home on the host, where the optimizer runs',
       parseMove,
     )
-    .option(
-      '--smallest <size>',
-      'leave smaller tensors where they are',
-      parseBudget,
-      parseBudget('1MiB') as Budget,
-    )
+    .option('--smallest <size>', 'leave smaller tensors where they are', parseSmallest, SMALLEST_MOVE_BYTES)
     .option(
       '--reuse',
       'count on feature gradients written into dead maps (the PyTorch executor refuses such plans)',
@@ -58,12 +53,12 @@ export function memoryPlanCommand({ report }: CliContext): Command {
       const request = {
         profileHash: hash,
         extras: options.move,
-        smallestBytes: options.smallest.kind === 'bytes' ? options.smallest.bytes : undefined,
+        smallestBytes: options.smallest,
         canReuse: options.reuse,
         isSlotted: options.reload,
         latenessUs: feedback && new Map(feedback.lateness.map(({ storage, lateUs }) => [storage, lateUs])),
       }
-      const budgetBytes = findBudgetBytes(options.budget, () => {
+      const budgetBytes = resolveBudget(options.budget, () => {
         const roomy = planMemory(profile, { ...request, budgetBytes: Number.MAX_SAFE_INTEGER })
         return roomy.kind === 'planned' ? roomy.plan.predicted.unplannedPeakBytes : 0
       })
@@ -81,7 +76,7 @@ export function memoryPlanCommand({ report }: CliContext): Command {
         return
       }
       await writePlan(options.out, plan)
-      if (options.svg) await writeFile(options.svg, drawPlan(profile, plan))
+      if (options.svg) await writeNamedFile(options.svg, 'picture', drawPlan(profile, plan))
       const { predicted, moves } = plan
       report.result(
         { plan: options.out, budgetBytes, moves: moves.length, predicted, arenas: plan.arenas },
@@ -94,28 +89,34 @@ interface PlanOptions {
   readonly budget: Budget
   readonly out: string
   readonly move?: readonly ExtraKind[]
-  readonly smallest: Budget
+  readonly smallest: number
   readonly reuse: boolean
   readonly reload: boolean
   readonly feedback?: string
   readonly svg?: string
 }
 
-function findBudgetBytes(budget: Budget, peak: () => number): number {
-  return budget.kind === 'bytes' ? budget.bytes : Math.floor(budget.share * peak())
+function parseSmallest(text: string): number {
+  const size = parseBudget(text, '--smallest')
+  if (size.kind === 'bytes') return size.bytes
+  throw new DscError('USAGE', `--smallest ${text} is not a size`, { hint: '--smallest 1MiB' })
 }
 
 function parseMove(text: string): ExtraKind[] {
   return text.split(',').map((word) => {
     const kind = MOVE_WORDS[word.trim()]
     if (kind) return kind
-    throw new DscError('USAGE', `--move ${word} is not one of ${Object.keys(MOVE_WORDS).join(', ')}`)
+    throw new DscError('USAGE', `--move ${word} is not one of ${Object.keys(MOVE_WORDS).join(', ')}`, {
+      hint: '--move params,grads',
+    })
   })
 }
 
 function parseReload(text: string): boolean {
   if (text === 'arena' || text === 'slots') return text === 'slots'
-  throw new DscError('USAGE', `--reload ${text} is neither arena nor slots`)
+  throw new DscError('USAGE', `--reload ${text} is neither arena nor slots`, {
+    hint: '--reload slots',
+  })
 }
 
 function formatSummary(plan: MemoryPlan, path: string): string {

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { rename, rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { Command } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
@@ -23,19 +25,38 @@ export function memoryProfileCommand({ report, signal, environment, commandWords
           hint: 'dsc memory profile -- python train.py',
         })
       }
-      const out = resolve(options.out)
+      const part = `${resolve(options.out)}.part` // an older profile must not pass for this script's
+      await rm(part, { force: true })
       const exitCode = await runProfiled(commandWords, {
-        out,
+        out: part,
         isStoppedAfter: !options.keepRunning,
         environment,
         signal,
       })
       if (exitCode !== 0)
-        throw new DscError('MEMORY_FILE_INVALID', `${commandWords[0]} ended with exit code ${exitCode}`)
-      const { profile } = await readProfile(out)
+        throw new DscError(
+          'MEMORY_FILE_INVALID',
+          `${commandWords.join(' ')} ended with exit code ${exitCode}`,
+          { hint: 'run it by itself first; what it printed is above' },
+        )
+      if (!existsSync(part)) {
+        throw new DscError(
+          'MEMORY_FILE_INVALID',
+          `${commandWords.join(' ')} ended before it called backward(), so there is no profile`,
+          { hint: 'name a script that trains a torch.nn.Module, with the Python that has torch' },
+        )
+      }
+      const { profile } = await readProfile(part)
+      await rename(part, resolve(options.out))
       const { layers, tensors, peak, device } = profile
       report.result(
-        { profile: out, layers: layers.length, tensors: tensors.length, peakBytes: peak.bytes, device },
+        {
+          profile: resolve(options.out),
+          layers: layers.length,
+          tensors: tensors.length,
+          peakBytes: peak.bytes,
+          device,
+        },
         () =>
           `${options.out}: ${layers.length} layers, ${tensors.length} tensors, peak ${formatBytes(peak.bytes)} at ${peak.at}; copies on ${device.name}: out ${device.d2hGBs} GB/s, in ${device.h2dGBs} GB/s`,
       )

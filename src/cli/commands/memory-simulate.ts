@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
-import { type Budget, formatBytes, parseBudget } from '../../memory/budget.js'
+import { type Budget, formatBytes, parseBudget, resolveBudget } from '../../memory/budget.js'
 import { simulatePlan } from '../../memory/plan/simulate.js'
 import { readPlan } from '../../memory/plan-file.js'
 import { readProfile } from '../../memory/profile-file.js'
@@ -12,14 +12,30 @@ export function memorySimulateCommand({ report }: CliContext): Command {
     .description('run a plan on a simulated device; exit 71 when it breaks a promise')
     .argument('<plan>', 'what `dsc memory plan` wrote')
     .requiredOption('--profile <file>', 'the profile it was planned from')
-    .option('--capacity <size>', 'device memory (default: the budget of the plan)', parseBudget)
-    .option('--slow-copies <factor>', 'every copy takes this many times longer', parseFactor, 1)
-    .option('--slow-compute <factor>', 'every layer takes this many times longer', parseFactor, 1)
-    .option('--fail-every <n>', 'every n-th copy fails once and is repeated', parseFactor)
+    .option(
+      '--capacity <size>',
+      'device memory, or a share of the unplanned peak (default: the budget of the plan)',
+      (text: string) => parseBudget(text, '--capacity'),
+    )
+    .option(
+      '--slow-copies <factor>',
+      'every copy takes this many times longer',
+      parseFactor('--slow-copies'),
+      1,
+    )
+    .option(
+      '--slow-compute <factor>',
+      'every layer takes this many times longer',
+      parseFactor('--slow-compute'),
+      1,
+    )
+    .option('--fail-every <n>', 'every n-th copy fails once and is repeated', parseFactor('--fail-every'))
     .action(async (path: string, options: SimulateOptions) => {
       const { profile, hash } = await readProfile(options.profile)
       const plan = await readPlan(path, hash)
-      const capacityBytes = options.capacity?.kind === 'bytes' ? options.capacity.bytes : plan.budgetBytes
+      const capacityBytes = options.capacity
+        ? resolveBudget(options.capacity, () => plan.predicted.unplannedPeakBytes)
+        : plan.budgetBytes
       const { failEvery } = options
       const result = simulatePlan(profile, plan, {
         capacityBytes,
@@ -29,7 +45,7 @@ export function memorySimulateCommand({ report }: CliContext): Command {
           copyFailures: (copy) => (failEvery && copy % failEvery === failEvery - 1 ? 1 : 0),
         },
       })
-      const { bytesPerEvent: _, ...summary } = result
+      const { bytesPerEvent: _bytes, startUs: _starts, copyTimes: _copies, ...summary } = result
       report.result({ capacityBytes, ...summary }, () =>
         [
           `peak ${formatBytes(result.peakBytes)} of ${formatBytes(capacityBytes)} at ${result.peakAt}`,
@@ -55,8 +71,10 @@ interface SimulateOptions {
   readonly failEvery?: number
 }
 
-function parseFactor(text: string): number {
-  const factor = Number(text)
-  if (factor > 0) return factor
-  throw new DscError('USAGE', `${text} is not a positive number`)
+function parseFactor(option: string): (text: string) => number {
+  return (text) => {
+    const factor = Number(text)
+    if (factor > 0 && Number.isFinite(factor)) return factor
+    throw new DscError('USAGE', `${option} ${text} is not a positive number`, { hint: `${option} 2` })
+  }
 }

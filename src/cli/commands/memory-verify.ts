@@ -13,7 +13,7 @@ export function memoryVerifyCommand({ report }: CliContext): Command {
     .requiredOption('--plan <file>', 'what `dsc memory plan` wrote')
     .option('--tolerance <share>', 'permitted error of the peak', '5%')
     .action(async (path: string, options: { plan: string; tolerance: string }) => {
-      const tolerance = parseBudget(options.tolerance)
+      const tolerance = parseBudget(options.tolerance, '--tolerance')
       if (tolerance.kind !== 'share')
         throw new DscError('USAGE', `--tolerance ${options.tolerance} is not a share`, {
           hint: '--tolerance 5%',

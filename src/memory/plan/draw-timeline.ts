@@ -3,16 +3,16 @@ export interface TimelineDrawing {
   readonly title: string
   readonly unplannedBytes: readonly number[]
   readonly plannedBytes: readonly number[]
-  /** Start of every event in microseconds, one more entry for the end. */
+  /** Start of every event of the planned step in microseconds, one more entry for the end. */
   readonly startUs: readonly number[]
   readonly budgetBytes: number
   /** Index of the first backward event. */
   readonly forwardCount: number
-  /** Copies, drawn as bars under the curves: by event, both included. */
+  /** Copies, drawn as bars under the curves. */
   readonly copies: readonly {
     readonly direction: 'out' | 'in'
-    readonly from: number
-    readonly to: number
+    readonly fromUs: number
+    readonly toUs: number
     readonly label: string
   }[]
 }
@@ -39,11 +39,10 @@ export function drawTimeline(drawing: TimelineDrawing): string {
     ])
     return `M${x(0)},${y(0)} L${points.join(' L')} L${x(endUs)},${y(0)} Z`
   }
-  const ticks = [0, 0.25, 0.5, 0.75, 1].map((share) => {
-    const bytes = share * topBytes
+  const ticks = roundSteps(topBytes).map((bytes) => {
     return [
       `<line x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${y(bytes)}" y2="${y(bytes)}" stroke="#ddd"/>`,
-      `<text x="${LEFT - 8}" y="${y(bytes)}" text-anchor="end" dy="4">${gibibytes(bytes)}</text>`,
+      `<text x="${LEFT - 8}" y="${y(bytes)}" text-anchor="end" dy="4">${bytes === 0 ? '0' : gibibytes(bytes)}</text>`,
     ].join('')
   })
   const turnX = x(startUs[drawing.forwardCount]!)
@@ -52,10 +51,10 @@ export function drawTimeline(drawing: TimelineDrawing): string {
     const color = direction === 'out' ? '#b45309' : '#0369a1'
     const bars = drawing.copies
       .filter((copy) => copy.direction === direction)
-      .map(({ from, to, label }) => {
-        const left = Number(x(startUs[from]!))
-        const width = Math.max(1, Number(x(startUs[Math.max(from, to)]!)) - left)
-        return `<rect x="${left}" y="${laneTop}" width="${width.toFixed(1)}" height="18" fill="${color}" fill-opacity="0.35" stroke="${color}" stroke-width="0.5"><title>${escapeXml(label)}</title></rect>`
+      .map(({ fromUs, toUs, label }) => {
+        const left = Number(x(fromUs))
+        const width = Math.max(0.5, Number(x(Math.min(toUs, endUs))) - left)
+        return `<rect x="${left}" y="${laneTop}" width="${width.toFixed(1)}" height="18" fill="${color}" fill-opacity="0.45" stroke="#fff" stroke-width="0.4"><title>${escapeXml(label)}</title></rect>`
       })
     const text = direction === 'out' ? 'to host' : 'to device'
     return `<text x="${LEFT - 8}" y="${laneTop + 13}" text-anchor="end">${text}</text>${bars.join('')}`
@@ -81,6 +80,15 @@ export function drawTimeline(drawing: TimelineDrawing): string {
     '</svg>',
     '',
   ].join('\n')
+}
+
+/** Round numbers of bytes from 0 up to `topBytes`, four to eight of them. */
+function roundSteps(topBytes: number): number[] {
+  const unit = topBytes >= 2 ** 30 ? 2 ** 30 : 2 ** 20
+  const rough = topBytes / unit / 8
+  const magnitude = 10 ** Math.floor(Math.log10(rough))
+  const step = unit * magnitude * ([1, 2, 5].find((factor) => factor * magnitude >= rough) ?? 10)
+  return Array.from({ length: Math.floor(topBytes / step) + 1 }, (_, at) => at * step)
 }
 
 function gibibytes(bytes: number): string {

@@ -60,21 +60,16 @@ export function drawPlan(profile: MemoryProfile, plan: MemoryPlan): string {
   const timeline = layOutTimeline(profile)
   const lifetimes = findLifetimes(profile, timeline, plan.options.reuse)
   const planned = simulatePlan(profile, plan, { capacityBytes: plan.budgetBytes, lifetimes })
-  const end = timeline.events.length
   return drawTimeline({
     title: `device memory over one step: ${plan.moves.length} moves, predicted stall ${plan.predicted.stallMs.toFixed(2)} ms of ${plan.predicted.stepMs.toFixed(2)} ms`,
-    unplannedBytes: sumLiveBytes(lifetimes, end, profile.nonTorchBytes),
+    unplannedBytes: sumLiveBytes(lifetimes, timeline.events.length, profile.nonTorchBytes),
     plannedBytes: planned.bytesPerEvent,
-    startUs: timeline.startUs,
+    startUs: planned.startUs,
     budgetBytes: plan.budgetBytes,
     forwardCount: timeline.forwardCount,
-    copies: plan.moves.flatMap(({ storage, bytes, outUs, inUs, ...move }) => {
-      const label = `storage ${storage}, ${(bytes / 2 ** 20).toFixed(1)} MiB`
-      const bars: { direction: 'out' | 'in'; from: number; to: number; label: string }[] = []
-      if (outUs > 0)
-        bars.push({ direction: 'out', from: move.outAfter + 1, to: Math.min(move.freeBy, end), label })
-      if (inUs > 0) bars.push({ direction: 'in', from: move.inAt, to: move.useAt, label })
-      return bars
+    copies: planned.copyTimes.map(({ direction, storage, bytes, fromUs, toUs }) => {
+      const label = `storage ${storage}, ${(bytes / 2 ** 20).toFixed(1)} MiB, ${((toUs - fromUs) / 1000).toFixed(2)} ms`
+      return { direction, fromUs, toUs, label }
     }),
   })
 }

@@ -1,10 +1,23 @@
 import type { Candidate } from './candidates.js'
+import { emptyAsPossible } from './choose-moves.js'
 import type { MemoryProfile } from './profile.js'
 import type { Timeline } from './timeline.js'
 
+/** Events looked at: those with the least room for maps that could be away, and those furthest over the budget. */
+const MOST_EVENTS = 128
+
+/** A wait that cannot be avoided before some event later than `after` and up to `until`. */
+interface Wait {
+  readonly after: number
+  readonly until: number
+  readonly us: number
+}
+
 /**
- * A stall no plan of this budget can avoid, in microseconds: what exceeds the budget at an event must have left
- * through the queue out since the first candidate existed, and come back through the queue in before the last use.
+ * A stall no plan of this budget can avoid, in microseconds. At an event, at most `room` bytes of what could be away
+ * can be on the device. So all the rest of what was made since some earlier event must have left through the queue
+ * out in between, and all the rest of what is used until some later event must come back through the queue in.
+ * Waits between different events add up.
  */
 export function findLeastStallUs(
   profile: MemoryProfile,
@@ -12,25 +25,70 @@ export function findLeastStallUs(
   live: { readonly bytes: readonly number[]; readonly budgetBytes: number },
   candidates: readonly Candidate[],
 ): number {
-  const copied = candidates.filter(({ outUs }) => outUs > 0)
-  if (copied.length === 0) return 0
-  const free = candidates.filter(({ outUs }) => outUs === 0)
-  const firstOutUs = timeline.startUs[Math.min(...copied.map(({ outAfter }) => outAfter)) + 1]!
-  const lastUseUs = timeline.startUs[Math.max(...copied.map(({ useAt }) => useAt))]!
+  const { startUs } = timeline
   const { d2hGBs, h2dGBs } = profile.device
-  const withoutFree = live.bytes.slice()
-  for (const { outAfter, useAt, bytes } of free)
-    for (let event = outAfter + 1; event < useAt; event++) withoutFree[event]! -= bytes
-  let worstUs = 0
-  withoutFree.forEach((bytes, event) => {
-    const excess = bytes - live.budgetBytes
-    if (excess <= 0) return
-    const startUs = timeline.startUs[event]!
-    const returns = copied.every(({ inUs }) => inUs > 0)
-    const outUs = excess / (d2hGBs * 1e3) - (startUs - firstOutUs)
-    const endUs = timeline.startUs[event + 1]!
-    const inUs = returns ? excess / (h2dGBs * 1e3) - (lastUseUs - endUs) : 0
-    worstUs = Math.max(worstUs, Math.max(0, outUs) + Math.max(0, inUs))
+  const floor = emptyAsPossible(live.bytes, candidates)
+  const leaving = candidates.filter(({ outUs }) => outUs > 0).sort((a, b) => b.outAfter - a.outAfter)
+  const returning = candidates.filter(({ inUs }) => inUs > 0).sort((a, b) => a.useAt - b.useAt)
+  const waits: Wait[] = []
+  for (const { event, room } of pickEvents(live, (at) => live.budgetBytes - floor.highest(at, at))) {
+    const isAway = ({ outAfter, useAt }: Candidate) => outAfter < event && event < useAt
+    collectWaits(waits, leaving.filter(isAway), room, ({ outAfter }, bytes) => {
+      const us = bytes / (d2hGBs * 1e3) - (startUs[event]! - startUs[outAfter + 1]!)
+      return { after: outAfter, until: event, us }
+    })
+    collectWaits(waits, returning.filter(isAway), room, ({ useAt }, bytes) => {
+      const us = bytes / (h2dGBs * 1e3) - (startUs[useAt]! - startUs[event + 1]!)
+      return { after: event, until: useAt, us }
+    })
+  }
+  return sumDisjoint(waits)
+}
+
+/** One wait per beginning (nearest first) that makes it longer; `room` of the bytes need no copy. */
+function collectWaits(
+  waits: Wait[],
+  nearestFirst: readonly Candidate[],
+  room: number,
+  toWait: (furthest: Candidate, copiedBytes: number) => Wait,
+): void {
+  let bytes = 0
+  let longestUs = 0
+  for (const candidate of nearestFirst) {
+    bytes += candidate.bytes
+    const wait = toWait(candidate, bytes - room)
+    if (wait.us > longestUs) {
+      longestUs = wait.us
+      waits.push(wait)
+    }
+  }
+}
+
+/** The largest sum of waits of which no two are before the same event. */
+function sumDisjoint(waits: Wait[]): number {
+  const byEnd = waits.sort((a, b) => a.until - b.until || a.after - b.after)
+  const bestUs = [0] // over the first waits by end
+  byEnd.forEach(({ after, us }, at) => {
+    let low = 0
+    let high = at
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (byEnd[middle]!.until <= after) low = middle + 1
+      else high = middle
+    }
+    bestUs.push(Math.max(bestUs[at]!, bestUs[low]! + us))
   })
-  return worstUs
+  return bestUs.at(-1)!
+}
+
+function pickEvents(
+  live: { readonly bytes: readonly number[]; readonly budgetBytes: number },
+  roomAt: (event: number) => number,
+): { event: number; room: number }[] {
+  const over = live.bytes.flatMap((bytes, event) =>
+    bytes > live.budgetBytes ? [{ event, room: roomAt(event), bytes }] : [],
+  )
+  const narrow = over.toSorted((a, b) => a.room - b.room || a.event - b.event).slice(0, MOST_EVENTS)
+  const full = over.toSorted((a, b) => b.bytes - a.bytes || a.event - b.event).slice(0, MOST_EVENTS)
+  return [...new Set([...narrow, ...full])]
 }

@@ -48,12 +48,21 @@ for (const [name, nodes] of Object.entries(NETWORKS)) {
         const run = simulatePlan(profile, made, { capacityBytes: budgetBytes })
         assert.deepEqual(run.violations, [], `${share}`)
         assert.ok(run.peakBytes <= budgetBytes, `${share}: ${run.peakBytes} of ${budgetBytes}`)
+        assert.equal(
+          Math.round(run.stallUs) / 1000,
+          made.predicted.stallMs,
+          'the plan itself does what it predicts',
+        )
         const { host, reload } = made.arenas
         assert.ok(
           host.bytes <= 1.1 * host.liveBytes,
           `${share}: host arena ${host.bytes} of ${host.liveBytes}`,
         )
         assert.ok(reload.bytes <= 1.1 * reload.liveBytes, `${share}: reload ${reload.bytes}`)
+        const { stallMs, leastStallMs, baseMs } = made.predicted
+        assert.ok(leastStallMs <= stallMs + 0.001, `${share}: ${stallMs} ms beat the bound ${leastStallMs}`)
+        if (share >= 0.3)
+          assert.ok(stallMs - leastStallMs <= 0.01 * baseMs, `${share}: ${stallMs} ms, bound ${leastStallMs}`)
         if (share === 0.5 && copyRatio <= 1)
           assert.ok(made.predicted.stallMs <= 0.02 * made.predicted.baseMs, `stall ${made.predicted.stallMs}`)
       }
@@ -182,6 +191,8 @@ test('a plan for any graph and feasible budget is sound, on slow and failing lin
         const budgetBytes = leastBytes + Math.floor(share * spare)
         const made = plan(profile, { ...request, budgetBytes })
         assert.deepEqual(plan(profile, { ...request, budgetBytes }), made)
+        const { stallMs, leastStallMs } = made.predicted
+        assert.ok(leastStallMs <= stallMs + 0.001, `a stall of ${stallMs} ms beats the bound ${leastStallMs}`)
         for (const isEager of [false, true]) {
           const run = simulatePlan(profile, made, {
             capacityBytes: budgetBytes,

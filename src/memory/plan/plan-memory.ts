@@ -62,7 +62,7 @@ export function planMemory(profile: MemoryProfile, request: PlanRequest): PlanOu
   }
   const options = { move: extras, smallestBytes, reuse: canReuse }
   const best = findBest(timeline, candidates, limits, (placed) => {
-    const moves = placed.moves.map((move) => toPlannedMove(clock, timeline, move, placed))
+    const moves = placed.moves.map((move) => toPlannedMove(clock, timeline, move, placed)).sort(compareMoves)
     const arenas = { host: layOutHost(placed), reload: placed.reload }
     return simulatePlan(
       profile,
@@ -77,7 +77,7 @@ export function planMemory(profile: MemoryProfile, request: PlanRequest): PlanOu
       ...toPlannedMove(clock, timeline, move, placed),
       hostOffset: host.offsets.get(move.lifetime.storage) ?? 0,
     }))
-    .sort((a, b) => a.outAfter - b.outAfter || a.storage - b.storage)
+    .sort(compareMoves)
   const moved = new Set(moves.map(({ storage }) => storage))
   const isDeclined = moves.length === 0
   const stays = isDeclined
@@ -160,6 +160,11 @@ function isBetter(one: Simulation, other: Simulation): boolean {
   if (one.violations.length !== other.violations.length)
     return one.violations.length < other.violations.length
   return one.stallUs < other.stallUs || (one.stallUs === other.stallUs && one.movedBytes < other.movedBytes)
+}
+
+/** The order of copies out that may start at once: as their memory is needed. Simulator and executor keep it. */
+function compareMoves(a: PlannedMove, b: PlannedMove): number {
+  return a.outAfter - b.outAfter || a.freeBy - b.freeBy || a.storage - b.storage
 }
 
 function toPlannedMove(

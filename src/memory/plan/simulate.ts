@@ -26,8 +26,19 @@ export interface Simulation {
   readonly copies: number
   /** Broken promises: over the budget, used before it arrived, counts below zero or left over. Empty = sound. */
   readonly violations: readonly string[]
-  /** Highest bytes during each event. */
+  /** Highest bytes during each event; when each began, and last when the step ended; when each copy ran. */
   readonly bytesPerEvent: readonly number[]
+  readonly startUs: readonly number[]
+  readonly copyTimes: readonly CopyTime[]
+}
+
+/** One copy of the simulated step. */
+export interface CopyTime {
+  readonly direction: 'out' | 'in'
+  readonly storage: number
+  readonly bytes: number
+  readonly fromUs: number
+  readonly toUs: number
 }
 
 /**
@@ -57,6 +68,7 @@ export function simulatePlan(
   const inDoneUs = new Map<number, number>()
   const counts = new Map(lifetimes.map(({ storage, refs }) => [storage, refs]))
   const bytesPerEvent: number[] = []
+  const startUs: number[] = []
   let pending: PlannedMove[] = []
   let nowUs = 0
   let stallUs = 0
@@ -72,7 +84,7 @@ export function simulatePlan(
   const startOut = (move: PlannedMove) => {
     if (move.kind === 'param' || move.kind === 'opt_state') outDoneUs.set(move, nowUs)
     else {
-      outDoneUs.set(move, queues.out(move.bytes, nowUs))
+      outDoneUs.set(move, queues.out(move, nowUs))
       movedBytes += move.bytes
     }
     pending.push(move)
@@ -91,7 +103,7 @@ export function simulatePlan(
     for (const move of schedule.insAt[e]!) {
       if (ledger.has(move.storage)) violations.push(`${name(move.storage)} comes back but never left`)
       ledger.put(move.storage, move.bytes, move.reloadOffset !== null)
-      inDoneUs.set(move.storage, queues.in(move.bytes, Math.max(nowUs, outDoneUs.get(move) ?? 0)))
+      inDoneUs.set(move.storage, queues.in(move, Math.max(nowUs, outDoneUs.get(move) ?? 0)))
       movedBytes += move.bytes
     }
     for (const { storage, bytes } of schedule.bornAt[e]!) {
@@ -103,6 +115,7 @@ export function simulatePlan(
     }
     const used = ledger.usedBytes
     bytesPerEvent.push(used)
+    startUs.push(nowUs)
     if (used > peakBytes) {
       peakBytes = used
       peakAt = formatEvent(profile, event)
@@ -126,9 +139,11 @@ export function simulatePlan(
     peakBytes,
     peakAt,
     movedBytes,
-    copies: queues.count(),
+    copies: queues.times.length,
     violations,
     bytesPerEvent,
+    startUs: [...startUs, nowUs],
+    copyTimes: queues.times,
   }
 
   function countUses(
@@ -166,6 +181,8 @@ function indexSchedule(eventCount: number, lifetimes: readonly Lifetime[], plan:
       schedule.isAbsentAtStart.add(move.storage)
     }
   }
+  // First needed, first copied: what executors do with copies in that may start at once.
+  for (const row of schedule.insAt) row.sort((a, b) => a.useAt - b.useAt || a.storage - b.storage)
   for (const lifetime of lifetimes) {
     schedule.bornAt[lifetime.from]!.push(lifetime)
     for (const use of lifetime.uses) schedule.usedAt[use]!.push(lifetime)
@@ -178,25 +195,26 @@ function createQueues(profile: MemoryProfile, faults: DeviceFaults) {
   const { d2hGBs, h2dGBs, bothGBs, copyLatencyUs } = profile.device
   let outFreeUs = 0
   let inFreeUs = 0
-  let copies = 0
+  const times: CopyTime[] = []
   const run = (bytes: number, startUs: number, lane: { gbs: number; isOtherBusy: boolean }) => {
     const gbs = lane.isOtherBusy ? Math.min(lane.gbs, bothGBs / 2) : lane.gbs
-    const tries = 1 + (faults.copyFailures?.(copies) ?? 0)
-    const slowdown = faults.copySlowdown?.(copies) ?? 1
-    copies++
+    const tries = 1 + (faults.copyFailures?.(times.length) ?? 0)
+    const slowdown = faults.copySlowdown?.(times.length) ?? 1
     return startUs + tries * slowdown * copyUs(bytes, gbs, copyLatencyUs)
   }
   return {
-    out(bytes: number, nowUs: number): number {
+    times,
+    out({ storage, bytes }: PlannedMove, nowUs: number): number {
       const startUs = Math.max(nowUs, outFreeUs)
       outFreeUs = run(bytes, startUs, { gbs: d2hGBs, isOtherBusy: inFreeUs > startUs })
+      times.push({ direction: 'out', storage, bytes, fromUs: startUs, toUs: outFreeUs })
       return outFreeUs
     },
-    in(bytes: number, readyUs: number): number {
+    in({ storage, bytes }: PlannedMove, readyUs: number): number {
       const startUs = Math.max(readyUs, inFreeUs)
       inFreeUs = run(bytes, startUs, { gbs: h2dGBs, isOtherBusy: outFreeUs > startUs })
+      times.push({ direction: 'in', storage, bytes, fromUs: startUs, toUs: inFreeUs })
       return inFreeUs
     },
-    count: () => copies,
   }
 }

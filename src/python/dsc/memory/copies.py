@@ -2,6 +2,8 @@
 
 import queue
 import threading
+import time
+import weakref
 
 import torch
 
@@ -25,14 +27,20 @@ class CpuCopies:
     def start_in(self, device_bytes, host, after=None):
         return self._submit("in", device_bytes, host, after)
 
-    def wait_out(self, copy):
+    def wait(self, copy, on_late=None):
+        """Makes the computation wait for a copy; ``on_late(microseconds)`` is told if that cost time."""
+        if on_late is None or copy.is_done():
+            return copy.wait()
+        start = time.perf_counter()
         copy.wait()
-
-    def wait_in(self, copy):
-        copy.wait()
+        on_late(1e6 * (time.perf_counter() - start))
 
     def wait_on_host(self, copy):
+        """Waits until a copy is done, for whoever reads or changes the host's side next."""
         copy.wait()
+
+    def read_lateness(self, is_last=False):
+        pass
 
     def is_done(self, copy):
         return copy.is_done()
@@ -93,8 +101,8 @@ class _Copy:
 class CudaCopies:
     """Copies on two side streams, ordered by events; nothing here blocks the host.
 
-    Dropping a tensor whose copy out is awaited by the compute stream is safe: its memory returns to that stream's
-    pool, and whatever takes it next runs after the copy.
+    Dropping a tensor whose copy is awaited by the compute stream is safe: its memory returns to that stream's pool,
+    and whatever takes it next runs after the copy. So no ``record_stream``, which would free it at an unknown time.
     """
 
     is_cuda = True
@@ -103,6 +111,8 @@ class CudaCopies:
         self._device = device
         self._out = torch.cuda.Stream(device)
         self._in = torch.cuda.Stream(device)
+        self._registered = {}  # address → finalizer of a pinned arena
+        self._waits = []  # (event when the computation began to wait, copy, on_late), not looked at yet
 
     def pinned(self, size):
         # torch's own pinned allocator rounds up to a power of two (1.3 to 1.7 times): pin an exact buffer instead.
@@ -110,10 +120,15 @@ class CudaCopies:
         status = torch.cuda.cudart().cudaHostRegister(arena.data_ptr(), size, 0)
         if int(status) != 0:
             raise MemoryError(f"cudaHostRegister refused {size} bytes (status {int(status)})")
+        address = arena.data_ptr()
+        # Also when nobody closes: memory that is freed while registered stays locked, and its pages unusable.
+        finalizer = weakref.finalize(arena, torch.cuda.cudart().cudaHostUnregister, address)
+        finalizer.atexit = False
+        self._registered[address] = finalizer
         return arena
 
     def release(self, arena):
-        torch.cuda.cudart().cudaHostUnregister(arena.data_ptr())
+        self._registered.pop(arena.data_ptr())()
 
     def start_out(self, host, device_bytes):
         self._out.wait_event(self._now())
@@ -125,13 +140,28 @@ class CudaCopies:
             self._in.wait_event(after)
         return self._copy(self._in, device_bytes, host)
 
-    def wait_out(self, event):
-        torch.cuda.current_stream(self._device).wait_event(event)
-
-    wait_in = wait_out
+    def wait(self, event, on_late=None):
+        stream = torch.cuda.current_stream(self._device)
+        if on_late is not None and not event.query():
+            reached = torch.cuda.Event(enable_timing=True)
+            reached.record(stream)
+            self._waits.append((reached, event, on_late))
+        stream.wait_event(event)
 
     def wait_on_host(self, event):
         event.synchronize()
+
+    def read_lateness(self, is_last=False):
+        """Tells of the waits that are over by now how long they were; of all, if ``is_last``."""
+        if is_last:
+            torch.cuda.synchronize(self._device)
+        open_waits = []
+        for reached, event, on_late in self._waits:
+            if not (reached.query() and event.query()):
+                open_waits.append((reached, event, on_late))
+            elif (late_ms := reached.elapsed_time(event)) > 0:  # else the copy was done when it was needed
+                on_late(1e3 * late_ms)
+        self._waits = open_waits
 
     def is_done(self, event):
         return event.query()
@@ -148,6 +178,6 @@ class CudaCopies:
     def _copy(self, stream, target, source):
         with torch.cuda.stream(stream), torch.no_grad():
             target.copy_(source, non_blocking=True)
-            event = torch.cuda.Event()
+            event = torch.cuda.Event(enable_timing=True)
             event.record(stream)
         return event

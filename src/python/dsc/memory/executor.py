@@ -14,27 +14,27 @@ from torch.utils._python_dispatch import _disable_current_modes
 from .copies import CpuCopies, CudaCopies
 from .host_memory import free_host_bytes
 from .host_parameters import HostParameters
+from .replanner import Replanner
+from .runnable_plan import PlanError, RunnablePlan
 from .step import Step
 
 HOST_SHARE = 0.5  # of the free host memory that an arena may take
 
 
-class PlanError(RuntimeError):
-    """A plan that cannot be carried out here; says what was needed and what there is."""
-
-
-def offload(plan, report=None, device=None, host_limit_bytes=None, copies=None, model=None):
+def offload(plan, report=None, device=None, host_limit_bytes=None, copies=None, model=None, profile=None):
     """The executor of a plan (a path or the plan itself). One executor, and one host arena, per plan.
 
     model: needed where the plan moves parameters or gradients; ``host_parameters()`` is what the optimizer gets then.
     report: path that ``close()`` (or the end of the process) writes what happened to, for ``dsc memory verify``.
+    profile: the path of what the plan was made from: it is made again, beside the training and at most every 50 steps,
+        when copies come late, so that they start earlier. Not for plans that move parameters.
     host_limit_bytes: most host memory the arena may take; default: half of what is free.
     """
     is_path = isinstance(plan, (str, os.PathLike))
     key = (os.path.realpath(plan), os.stat(plan).st_mtime_ns) if is_path else id(plan)  # a new plan is a new executor
     executor = _EXECUTORS.get(key)
     if executor is None or executor.is_closed:
-        executor = Offload(plan, report, device, host_limit_bytes, copies, model)
+        executor = Offload(plan, report, device, host_limit_bytes, copies, model, profile)
         _EXECUTORS[key] = executor
     return executor
 
@@ -45,25 +45,16 @@ _EXECUTORS = {}
 class Offload:
     """Carries out one plan, step after step. Enter it around the forward; call backward after it."""
 
-    def __init__(self, plan, report=None, device=None, host_limit_bytes=None, copies=None, model=None):
-        if isinstance(plan, (str, os.PathLike)):
-            with open(plan, encoding="utf-8") as file:
-                plan = json.load(file)
-        if plan.get("kind") != "dsc.mem.plan" or plan.get("v") != 1:
-            raise PlanError("not a memory plan of version 1: make one with `dsc memory plan`")
-        self.feature_moves = [move for move in plan["moves"] if move["kind"] == "feature"]
-        _refuse_what_cannot_be_done(plan, self.feature_moves, model)
-        self.plan = plan
+    def __init__(
+        self, plan, report=None, device=None, host_limit_bytes=None, copies=None, model=None, profile=None,
+        replan_every=50,
+    ):
+        self._plan = RunnablePlan(plan, model is not None)
+        self._replanner = None
+        if profile is not None and not self._plan.moves_parameters:
+            self._replanner = Replanner(profile, replan_every)
         self.report_path = report
         self.is_closed = False
-        self.pack_count = len(plan["packSignatures"])
-        self._signatures = plan["packSignatures"]
-        self._layers = plan["packLayers"]
-        self._move_of = {seq: move for move in self.feature_moves for seq in move["packs"]}
-        self._actions = {}
-        for move in self.feature_moves:
-            for name in ("out", "free"):
-                self._actions.setdefault(move["ticks"][name], []).append((name, move["storage"]))
         self._device = torch.device(device) if device is not None else None
         self._host_limit = host_limit_bytes
         self._copies = copies
@@ -74,7 +65,7 @@ class Offload:
         self._hooks = None
         self.counts = {
             "steps": 0, "plannedSteps": 0, "planMisses": 0, "missesInARow": 0,
-            "movedBytes": 0, "leftReferences": 0, "stallUs": 0.0, "peakBytes": 0,
+            "movedBytes": 0, "leftReferences": 0, "stallUs": 0.0, "peakBytes": 0, "replans": 0,
         }
         self.last_miss = None
         self.late_us = {}
@@ -83,6 +74,11 @@ class Offload:
         if report:
             atexit.register(_close, weakref.ref(self))
         self._live_graphs = []  # handles of earlier steps that autograd may still ask for
+
+    @property
+    def plan(self):
+        """The plan that is being carried out."""
+        return self._plan.raw
 
     @property
     def needs_profile(self):
@@ -99,23 +95,25 @@ class Offload:
     def __enter__(self):
         if self.is_closed:
             raise PlanError("this executor is closed")
-        if self._homes is None and _moves_parameters(self.plan):
+        if self._homes is None and self._plan.moves_parameters:
             raise PlanError("the plan moves parameters to the host: give the optimizer executor.host_parameters()")
         self._prepare()
         if self._homes is not None and self._homes.has_gradients:
             raise PlanError("the last step's gradients were not taken: call end_step() after backward")
         self._end_step()
+        self._live_graphs = [handles for handles in self._live_graphs if len(handles) > 0]
+        if self._replanner is not None and not self._live_graphs:
+            self._replan()
         now = time.perf_counter()
         if self._entered_at is not None:
             self.step_ms.append(1e3 * (now - self._entered_at))
         self._entered_at = now
         self._step = Step(self)
         self.counts["steps"] += 1
-        self._live_graphs = [handles for handles in self._live_graphs if len(handles) > 0]
         if self._live_graphs:
             self._step.miss("the graph of an earlier forward is still alive")
         if not self.plan["moves"]:  # a plan that declined costs nothing
-            self._step.sequence = self.pack_count
+            self._step.sequence = self._plan.pack_count
             self._hooks = contextlib.nullcontext()
         else:
             self._hooks = torch.autograd.graph.saved_tensors_hooks(self._step.pack, self._step.unpack)
@@ -134,8 +132,8 @@ class Offload:
         if kind is not None:
             step.abandon()
             return False
-        if step.sequence != self.pack_count and step.is_planned:
-            step.miss(f"{step.sequence} tensors were saved, the plan expects {self.pack_count}")
+        if step.sequence != self._plan.pack_count and step.is_planned:
+            step.miss(f"{step.sequence} tensors were saved, the plan expects {self._plan.pack_count}")
         if step.is_planned:
             self.counts["plannedSteps"] += 1
             self.counts["missesInARow"] = 0
@@ -160,10 +158,13 @@ class Offload:
         if self.is_closed:
             return
         self._end_step()
+        written = self.report() if self.report_path else None
         self.is_closed = True
         arenas = [] if self._arena is None else [self._arena]
         if self._homes is not None:
             arenas += self._homes.close()
+        if self._replanner is not None:
+            self._replanner.close()
         if self._copies is not None:
             self._copies.close()
             for arena in arenas:
@@ -171,11 +172,13 @@ class Offload:
         self._arena = self._homes = None
         if self.report_path:
             with open(self.report_path, "w", encoding="utf-8") as file:
-                json.dump(self.report(), file, indent=2)
+                json.dump(written, file, indent=2)
 
     def report(self, peak_bytes=None):
         """What happened so far, in the format of `dsc memory verify`."""
         self._end_step()
+        if self._copies is not None:
+            self._copies.read_lateness(is_last=True)
         counts = self.counts
         if peak_bytes is None:
             is_cuda = self._copies is not None and self._copies.is_cuda
@@ -191,7 +194,7 @@ class Offload:
             "stepMs": round(statistics.median(self.step_ms), 3) if self.step_ms else None,
             "stallMs": round(counts["stallUs"] / 1e3, 3),
             "movedBytes": counts["movedBytes"],
-            "hostBytes": self.plan["arenas"]["host"]["bytes"] + (self._homes.host_bytes if self._homes else 0),
+            "hostBytes": self._plan.host_bytes + (self._homes.host_bytes if self._homes else 0),
             "leftReferences": counts["leftReferences"],
             "device": str(self._device or "cpu"),
             "lateness": [{"storage": s, "lateUs": round(us, 3)} for s, us in sorted(self.late_us.items())],
@@ -199,18 +202,19 @@ class Offload:
 
     def _prepare(self):
         """Before step 1: is there a host to carry the plan out on? Then its arena."""
-        if self._arena is not None or not self.feature_moves:
+        if self._arena is not None or not self._plan.moves:
             return
         self._open_copies()
-        size = self.plan["arenas"]["host"]["bytes"]
-        self._check_host(size)
+        self._check_host(self._plan.host_bytes)
         with _disable_current_modes():
-            self._arena = self._copies.pinned(size)
+            self._arena = self._copies.pinned(self._plan.host_bytes)
+        if self._copies.is_cuda and self.report_path:
+            torch.cuda.reset_peak_memory_stats(self._device)  # the report is of the steps under the plan
 
     def _open_homes(self):
         if self._homes is None:
             self._open_copies()
-            arena = 0 if self._arena is not None else self.plan["arenas"]["host"]["bytes"]
+            arena = 0 if self._arena is not None else self._plan.host_bytes
             self._check_host(arena + HostParameters.count_bytes(self._model))
             self._homes = HostParameters(self._model, self.plan, self._copies)
 
@@ -229,6 +233,28 @@ class Offload:
                 "plan with a larger --budget, or free host memory"
             )
 
+    def count_stall(self, late_us):
+        self.counts["stallUs"] += late_us
+
+    def count_late(self, storage, late_us):
+        self.count_stall(late_us)
+        self.late_us[storage] = max(late_us, self.late_us.get(storage, 0.0))
+
+    def _replan(self):
+        """Goes on with another plan if there is one; nothing of the present one is in use."""
+        plan = self._replanner.next_plan(self)
+        if plan is None:
+            return
+        made = RunnablePlan(plan, self._model is not None)
+        if made.host_bytes > self._plan.host_bytes:
+            self._check_host(made.host_bytes)
+        if self._arena is not None:
+            self._copies.release(self._arena)
+            self._arena = None
+        self._plan = made
+        self._prepare()
+        self.counts["replans"] += 1
+
     def host_slot(self, move):
         with _disable_current_modes():  # not an accounting device's memory
             return self._arena[move["hostOffset"] : move["hostOffset"] + move["bytes"]]
@@ -241,33 +267,10 @@ class Offload:
             self.counts["leftReferences"] += sum(s.remaining for s in step.stashes.values())
         self._live_graphs.append(step.handles)
         step.close()
+        if self._copies is not None:
+            self._copies.read_lateness()
         if self._homes is not None:
             self.counts["movedBytes"] += self._homes.take_moved_bytes()
-
-
-def _moves_parameters(plan):
-    return any(move["kind"] != "feature" for move in plan["moves"])
-
-
-def _refuse_what_cannot_be_done(plan, feature_moves, model):
-    stuck = [move for move in feature_moves if move["ticks"] is None] or [
-        move
-        for move in plan["moves"]
-        if move["kind"] != "feature" and (move["kind"] == "opt_state" or move.get("name") is None)
-    ]
-    if stuck:
-        move = stuck[0]
-        raise PlanError(
-            f"{len(stuck)} of {len(plan['moves'])} moves cannot be carried out (first: storage {move['storage']}, "
-            f"{move['kind']}): plan from a profile of a real run, and without --move optimizer "
-            "(an optimizer over host_parameters() has its state on the host anyway)"
-        )
-    if plan["options"]["reuse"]:
-        raise PlanError(
-            "the plan writes feature gradients into dead maps, which this executor cannot: plan without --reuse"
-        )
-    if model is None and _moves_parameters(plan):
-        raise PlanError("the plan moves parameters or gradients: offload(plan, model=model)")
 
 
 def _close(executor):

@@ -73,6 +73,7 @@ class HostParameters:
         kept = []
         for home in self._homes.values():
             home.begin_step()
+            self._settle(home)
             if any(move["outAfter"] < 0 for move in home.moves):
                 self._drop(home)
             else:
@@ -126,6 +127,7 @@ class HostParameters:
         for home in self._homes.values():
             if home.copy_in is not None:
                 self._copies.wait_on_host(home.copy_in)  # the host's values may change from now on
+                self._settle(home)
             if home.copy_out is not None:
                 self._free_gradient(home)
                 self._copies.wait_on_host(home.copy_out)
@@ -148,7 +150,7 @@ class HostParameters:
         for home in homes:
             self._start_in(home)
         for home in homes:
-            self._copies.wait_in(home.copy_in)
+            self._copies.wait(home.copy_in)
             home.install()
             self._by_storage[home.parameter.untyped_storage()._cdata] = home
 
@@ -163,10 +165,14 @@ class HostParameters:
         if home.moves and not home.is_here:
             self._moved_bytes += home.value_bytes.numel()
 
-    def _drop(self, home):
+    def _settle(self, home):
+        """Gives up what is on its way and nobody used: an old value, once the host's may have changed."""
         if home.copy_in is not None:
-            self._copies.wait_in(home.copy_in)
+            self._copies.wait(home.copy_in)
             home.copy_in = home.arriving = None
+
+    def _drop(self, home):
+        self._settle(home)
         if home.is_here:
             self._by_storage.pop(home.parameter.untyped_storage()._cdata, None)
             home.leave()
@@ -185,7 +191,7 @@ class HostParameters:
 
     def _free_gradient(self, home):
         if home.copy_out is not None and not home.is_gradient_away:
-            self._copies.wait_out(home.copy_out)
+            self._copies.wait(home.copy_out)
             home.parameter.grad = None
             home.is_gradient_away = True
 

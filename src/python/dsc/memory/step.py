@@ -1,6 +1,5 @@
 """One planned forward and backward: what the saved-tensor hooks do at each tick of the plan."""
 
-import time
 import weakref
 
 import torch
@@ -15,6 +14,7 @@ class Step:
 
     def __init__(self, executor):
         self.executor = executor
+        self.plan = executor._plan
         self.copies = executor._copies
         self.homes = executor._homes
         self.is_planned = True
@@ -28,9 +28,7 @@ class Step:
         self.occupied = {}  # storage → (low, high) of reload slots in use
         self.finished = []  # storages whose last unpack was in the layer that runs now
         self.layer = None
-        self.in_pending = sorted(
-            (move["ticks"]["in"], move["useAt"], move["storage"]) for move in executor.feature_moves
-        )
+        self.in_pending = list(self.plan.ins)
 
     def miss(self, why):
         """The step is not what was planned: move nothing more. What is away comes back when it is asked for."""
@@ -49,8 +47,9 @@ class Step:
     def close(self):
         """Waits for copies that run and drops device memory; keeps what a living graph may still ask for."""
         for stash in self.stashes.values():
-            if stash.copy_out is not None and not self.copies.is_done(stash.copy_out):
-                self.copies.wait_out(stash.copy_out)
+            for copy in (stash.copy_out, stash.copy_in):  # one in that nobody used writes into memory given up here
+                if copy is not None and not self.copies.is_done(copy):
+                    self.copies.wait(copy)
             if len(self.handles) == 0:
                 stash.forget()
         self.reload_arena = None
@@ -72,25 +71,25 @@ class Step:
         self.position += 1
         is_kept = isinstance(packed, tuple)
         sequence = packed[0] if is_kept else packed.sequence
-        layer = self.executor._layers[sequence] if sequence < self.executor.pack_count else None
+        layer = self.plan.layers[sequence] if sequence < self.plan.pack_count else None
         if layer != self.layer:
             self.layer = layer
             self._release_finished()
             if self.homes is not None and layer is not None:
                 self.homes.reach_backward(layer)
-        self._tick(self.executor.pack_count + position)
+        self._tick(self.plan.pack_count + position)
         if is_kept:
             return packed[1]
         return self.homes.unpack(packed) if isinstance(packed, ParameterHandle) else self._restore(packed)
 
     def _stash(self, tensor, sequence):
-        executor = self.executor
-        if sequence >= executor.pack_count:
-            return self.miss(f"more than the {executor.pack_count} planned tensors are saved")
+        plan = self.plan
+        if sequence >= plan.pack_count:
+            return self.miss(f"more than the {plan.pack_count} planned tensors are saved")
         seen = _sign(tensor)
-        if seen != executor._signatures[sequence]:
-            return self.miss(f"saved tensor {sequence} is {seen}, planned {executor._signatures[sequence]}")
-        move = executor._move_of.get(sequence)
+        if seen != plan.signatures[sequence]:
+            return self.miss(f"saved tensor {sequence} is {seen}, planned {plan.signatures[sequence]}")
+        move = plan.move_of.get(sequence)
         if move is None:
             return None
         stash = self.stashes.get(move["storage"])
@@ -104,7 +103,7 @@ class Step:
 
     def _tick(self, tick):
         """Starts copies out, waits for copies out, starts copies in: what the plan says for this instant."""
-        for name, storage in self.executor._actions.get(tick, ()):
+        for name, storage in self.plan.actions.get(tick, ()):
             stash = self.stashes.get(storage)
             if stash is None:
                 continue
@@ -112,7 +111,7 @@ class Step:
                 self._start_out(stash)
             elif name == "free":
                 self._free(stash)
-        if tick < self.executor.pack_count:
+        if tick < self.plan.pack_count:
             return
         while self.in_pending and self.in_pending[0][0] <= tick:
             _, _, storage = self.in_pending.pop(0)
@@ -133,9 +132,7 @@ class Step:
     def _free(self, stash):
         if stash.copy_out is None or not stash.is_here:
             return
-        start = time.perf_counter()
-        self.copies.wait_out(stash.copy_out)
-        self.executor.counts["stallUs"] += 1e6 * (time.perf_counter() - start)
+        self.copies.wait(stash.copy_out, self.executor.count_stall)
         stash.device_storage = None
 
     def _start_in(self, stash):
@@ -149,7 +146,7 @@ class Step:
         self.executor.counts["movedBytes"] += stash.move["bytes"]
 
     def _take_slot(self, stash):
-        move, reload = stash.move, self.executor.plan["arenas"]["reload"]
+        move, reload = stash.move, self.plan.reload
         if reload["mode"] == "arena" and move["reloadOffset"] is not None and self.is_planned:
             low, high = move["reloadOffset"], move["reloadOffset"] + move["bytes"]
             if not any(start < high and low < end for start, end in self.occupied.values()):
@@ -168,21 +165,16 @@ class Step:
         else:
             if stash.copy_in is None:
                 self._start_in(stash)
-            start = time.perf_counter()
-            is_late = not self.copies.is_done(stash.copy_in)
-            self.copies.wait_in(stash.copy_in)
-            if is_late:
-                late = 1e6 * (time.perf_counter() - start)
-                self.executor.counts["stallUs"] += late
-                storage = stash.move["storage"]
-                self.executor.late_us[storage] = max(late, self.executor.late_us.get(storage, 0.0))
+            storage = stash.move["storage"]
+            self.copies.wait(stash.copy_in, lambda late_us: self.executor.count_late(storage, late_us))
             tensor = handle.view_of_bytes(stash.reload)
         stash.remaining -= 1
         if stash.remaining <= 0:
             # The view keeps the memory until its node has run; only an arena's slot must be kept from others.
             stash.reload = stash.copy_in = None
-            if stash.copy_out is not None:
-                stash.device_storage = None  # else nothing has it but us, and a kept graph may ask again
+            if stash.copy_out is not None and stash.is_here:
+                self.copies.wait(stash.copy_out)
+                stash.device_storage = None  # without a copy nothing has it but us, and a kept graph may ask again
             if stash.in_arena:
                 self.finished.append(stash.move["storage"])
             if not self.in_pending and all(s.remaining <= 0 for s in self.stashes.values()):

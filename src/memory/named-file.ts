@@ -1,0 +1,63 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { DscError } from '../failure/dsc-error.js'
+
+/** What a file that a user names is for, and how one is made: complaints say both. */
+export interface FilePurpose {
+  readonly what: string
+  readonly hint: string
+}
+
+export const PROFILE_FILE: FilePurpose = {
+  what: 'profile',
+  hint: 'make one with `dsc memory profile -- python train.py`, or dsc.memory.profile(model, inputs)',
+}
+export const PLAN_FILE: FilePurpose = {
+  what: 'plan',
+  hint: 'make one with `dsc memory plan profile.json --budget 24GiB`',
+}
+export const RUN_FILE: FilePurpose = {
+  what: 'run report',
+  hint: 'have one written with offload(plan, report="run.json")',
+}
+
+/** Reads a JSON file a user named. */
+export async function readJsonFile(
+  path: string,
+  { what, hint }: FilePurpose,
+): Promise<{ value: unknown; bytes: Buffer }> {
+  const bytes = await readFile(path).catch((cause: NodeJS.ErrnoException) => {
+    throw invalid(`cannot read the ${what} ${path}: ${reasonOf(cause)}`, hint, cause)
+  })
+  try {
+    return { value: JSON.parse(bytes.toString('utf8')), bytes }
+  } catch (cause) {
+    throw invalid(`the ${what} ${path} is not JSON: ${(cause as Error).message}`, hint, cause)
+  }
+}
+
+/** Writes what a user asked for to where they asked for it. */
+export async function writeNamedFile(path: string, what: string, text: string): Promise<void> {
+  await writeFile(path, text).catch((cause: NodeJS.ErrnoException) => {
+    throw invalid(
+      `cannot write the ${what} ${path}: ${reasonOf(cause)}`,
+      'name a file in a folder that exists and you may write to',
+      cause,
+    )
+  })
+}
+
+/** Complaint about the contents of a file: where in it, and what is wrong there. */
+export function invalidContents(path: string, { what, hint }: FilePurpose, problem: string): DscError {
+  return invalid(`${path} is not a ${what} of version 1: ${problem}`, hint)
+}
+
+function invalid(message: string, hint: string, cause?: unknown): DscError {
+  return new DscError('MEMORY_FILE_INVALID', message, { hint, ...(cause === undefined ? {} : { cause }) })
+}
+
+function reasonOf(error: NodeJS.ErrnoException): string {
+  if (error.code === 'ENOENT') return 'there is no such file or folder'
+  if (error.code === 'EACCES') return 'no permission'
+  if (error.code === 'EISDIR') return 'it is a folder'
+  return error.message
+}

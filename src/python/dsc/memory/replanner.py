@@ -1,0 +1,87 @@
+"""Plans again while a job runs, from how late its copies were."""
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+
+
+class Replanner:
+    """Every ``every`` steps in which copies came late, a new plan in which they start that much earlier.
+
+    `dsc memory plan` runs beside the training, which takes the result when there is one. A plan that stalls longer
+    than the one before it is given back, and no further one is made.
+    """
+
+    def __init__(self, profile, every=50):
+        command = os.environ.get("DSC_BIN") or shutil.which("dsc")
+        if not command:
+            raise FileNotFoundError("the program dsc is not on PATH: npm install -g dsc, or DSC_BIN='node .../dsc.js'")
+        self._command = shlex.split(command)
+        self._profile, self._every = os.fspath(profile), every
+        self._folder = tempfile.TemporaryDirectory(prefix="dsc-replan-")
+        self._late_us = {}  # storage → all lateness that plans were made for so far
+        self._process = None
+        self._begun = self._begun_stall = 0
+        self._previous = None  # (plan, microseconds it stalled per step), while the present one is on trial
+        self._is_over = False
+        self.last_error = None
+
+    def next_plan(self, executor):
+        """The path of a plan, or a plan, to go on with; None to go on as before. Never waits."""
+        if self._process is not None:
+            return self._collect(executor)
+        steps = executor.counts["plannedSteps"] - self._begun
+        if self._is_over or steps < self._every:
+            return None
+        stall_us = (executor.counts["stallUs"] - self._begun_stall) / steps
+        previous, self._previous = self._previous, None
+        if previous is not None and stall_us > previous[1]:
+            self._is_over = True
+            return previous[0]
+        late = dict(executor.late_us)
+        self._open_window(executor)
+        if late:
+            for storage, late_us in late.items():
+                self._late_us[storage] = self._late_us.get(storage, 0.0) + late_us
+            self._previous = (executor.plan, stall_us)
+            self._start(executor)
+        return None
+
+    def close(self):
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        self._folder.cleanup()
+
+    def _open_window(self, executor):
+        executor.late_us.clear()
+        self._begun, self._begun_stall = executor.counts["plannedSteps"], executor.counts["stallUs"]
+
+    def _start(self, executor):
+        plan, run = executor.plan, os.path.join(self._folder.name, "run.json")
+        lateness = [{"storage": s, "lateUs": us} for s, us in sorted(self._late_us.items())]
+        with open(run, "w", encoding="utf-8") as file:
+            json.dump({**executor.report(), "lateness": lateness}, file)
+        self._path = os.path.join(self._folder.name, f"plan-{self._begun}.json")
+        options = ["--budget", str(plan["budgetBytes"]), "--smallest", str(plan["options"]["smallestBytes"])]
+        options += ["--reload", plan["arenas"]["reload"]["mode"], "--feedback", run, "--out", self._path]
+        self._process = subprocess.Popen(
+            [*self._command, "memory", "plan", self._profile, *options],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        )
+
+    def _collect(self, executor):
+        if self._process.poll() is None:
+            return None
+        process, self._process = self._process, None
+        said = process.stderr.read().strip()
+        process.stderr.close()
+        self._open_window(executor)
+        if process.returncode != 0:
+            self.last_error = f"dsc memory plan ended with {process.returncode}: {said}"
+            self._previous, self._is_over = None, True
+            return None
+        return self._path

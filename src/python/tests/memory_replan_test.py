@@ -1,0 +1,90 @@
+"""Plans that are made again while a job runs: earlier where copies came late, the same gradients throughout."""
+
+import os
+import time
+from types import SimpleNamespace
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from memory_networks import NETWORKS, loss_of  # noqa: E402
+from memory_tools import ROOT, make_plan, node  # noqa: E402
+
+from dsc.memory import Offload, profile  # noqa: E402
+from dsc.memory.copies import CpuCopies  # noqa: E402
+from dsc.memory.replanner import Replanner  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def own_dsc(monkeypatch):
+    monkeypatch.setenv("DSC_BIN", f"{node()} {os.path.join(ROOT, 'bin', 'dsc.js')}")
+
+
+def step(executor, number):
+    make, inputs_of = NETWORKS["convnet"]
+    torch.manual_seed(0)
+    model, inputs = make(), inputs_of(8)
+    torch.manual_seed(number)
+    if executor is None:
+        loss = loss_of(model(inputs))
+    else:
+        with executor:
+            loss = loss_of(model(inputs))
+    loss.backward()
+    return [p.grad for p in model.parameters()]
+
+
+def offload(folder, delay, every=4):
+    make, inputs_of = NETWORKS["convnet"]
+    torch.manual_seed(0)
+    plan, profile_path, _ = make_plan(profile(make(), inputs_of(8), loss=loss_of), folder, "60%")
+    return plan, Offload(plan, copies=CpuCopies(delay), profile=profile_path, replan_every=every)
+
+
+def run_until(executor, is_reached, most=400):
+    for number in range(most):
+        assert all(map(torch.equal, step(None, number), step(executor, number)))
+        if is_reached():
+            return
+    pytest.fail(f"not reached in {most} steps: {executor.counts}")
+
+
+def test_copies_that_come_late_start_earlier_in_the_next_plan(tmp_path):
+    first, executor = offload(tmp_path, lambda direction: time.sleep(0.004 if direction == "in" else 0))
+    run_until(executor, lambda: executor.counts["replans"] == 1)
+    assert executor.plan["budgetBytes"] == first["budgetBytes"]
+    starts = {move["storage"]: move["inAt"] for move in first["moves"]}
+    again = {move["storage"]: move["inAt"] for move in executor.plan["moves"]}
+    both = starts.keys() & again.keys()
+    assert any(again[storage] < starts[storage] for storage in both), "nothing starts earlier"
+    executor.close()
+
+
+def test_copies_in_time_and_windows_that_are_not_over_change_nothing(tmp_path):
+    first, executor = offload(tmp_path, None, every=50)
+    for number in range(12):
+        step(executor, number)
+    assert executor.plan is first and executor.counts["replans"] == 0
+    executor.close()
+
+
+def test_a_planner_that_fails_is_named_and_the_job_goes_on(tmp_path, monkeypatch):
+    _, executor = offload(tmp_path, lambda direction: time.sleep(0.004))
+    os.unlink(tmp_path / "profile.json")
+    run_until(executor, lambda: executor._replanner.last_error is not None)
+    assert "profile.json" in executor._replanner.last_error
+    before = executor.counts["plannedSteps"]
+    run_until(executor, lambda: executor.counts["plannedSteps"] >= before + 10)
+    assert executor.counts["replans"] == 0 and executor.counts["planMisses"] == 0
+    executor.close()
+
+
+def test_a_plan_that_stalls_longer_than_the_one_before_is_given_back_for_good():
+    replanner = Replanner("profile.json", every=2)
+    replanner._previous = ("the one before", 10.0)
+    executor = SimpleNamespace(counts={"plannedSteps": 2, "stallUs": 21.0}, late_us={3: 5.0}, plan="this one")
+    assert replanner.next_plan(executor) == "the one before"
+    executor.counts["plannedSteps"] = 100
+    assert replanner.next_plan(executor) is None
+    replanner.close()
