@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { KINDS, type OperationKind } from './crash-steps.js'
-import { type CrashWorld, type Hold, type NodeName, SOURCE_NAMES } from './crash-world.js'
+import { type CrashWorld, type Hold, type NodeName, SOURCE_NAMES, type SourceName } from './crash-world.js'
 import type { Random } from './seeded-random.js'
 
 /** A command to start, and what its success or its start means for what must survive. */
@@ -14,6 +14,9 @@ export interface Operation {
   /** Runs after the round, if the command ended with 0: from then on something must survive. */
   readonly onSuccess?: () => Promise<void>
 }
+
+/** A lease that is over before the next rounds. Without a task it would be of this process, which lives on. */
+export const BRIEF = '1s'
 
 /** Those of many steps more often: each step has its turn then. */
 const WEIGHTS: Readonly<Record<OperationKind, number>> = {
@@ -30,21 +33,17 @@ export async function chooseOperation(
   node: NodeName,
 ): Promise<Operation> {
   const { holds } = crash
-  const rows = await crash.query<{ dataset: string }>(
-    `SELECT DISTINCT dataset FROM cache_record WHERE node = '${node}'`,
-  )
-  const ready = new Set(rows.map(({ dataset }) => dataset))
-  const present = SOURCE_NAMES.filter((source) => ready.has(source))
+  const useful = await findUseful(crash, node)
   const task = `task-${number}`
-  const lease = random.chance(0.3) ? ['--task', task, '--ttl', '1h'] : []
+  const isKept = random.chance(0.25)
+  const lease = ['--task', task, '--ttl', isKept ? '1h' : BRIEF]
   const drop = (isDropped: (hold: Hold) => boolean) => {
     for (const hold of holds.filter(isDropped)) holds.splice(holds.indexOf(hold), 1)
   }
-  const kind = random.pick(WEIGHTED)
-  // Preparing what is ready and evicting what is not there are over too soon.
-  const useful =
-    kind === 'prepare' || kind === 'run' ? SOURCE_NAMES.filter((name) => !ready.has(name)) : present
-  const name = random.pick(useful.length > 0 && random.chance(0.9) ? useful : SOURCE_NAMES)
+  // What finds nothing to do is over too soon to be killed.
+  const isAnything = random.chance(0.1)
+  const kind = random.pick(isAnything ? KINDS : WEIGHTED.filter((some) => useful[some].length > 0))
+  const name = random.pick(isAnything || useful[kind].length === 0 ? SOURCE_NAMES : useful[kind])
   const operation = { kind, node }
   const keep = async () => {
     const [use] = await crash.query<{ copy_id: string; dataset: string }>(
@@ -53,7 +52,7 @@ export async function chooseOperation(
     )
     holds.push({ copyId: use?.copy_id ?? 'nothing', dataset: use?.dataset ?? name, node, task })
   }
-  const kept = lease.length > 0 ? { onSuccess: keep } : {}
+  const kept = isKept ? { onSuccess: keep } : {}
   switch (kind) {
     case 'prepare':
       return { ...operation, words: ['prepare', name, ...lease], ...kept }
@@ -65,7 +64,7 @@ export async function chooseOperation(
     case 'evict-free':
       return { ...operation, words: ['evict', '--free', '1KiB', '--yes'] }
     case 'cleanup': {
-      await leaveSomething(crash, random, node, name)
+      await leaveSomething(crash, random, node, name, number)
       const resume = random.chance(0.2) ? ['--resume'] : []
       return { ...operation, words: ['cleanup', '--abandoned-after', '0s', ...resume] }
     }
@@ -103,12 +102,40 @@ export async function chooseOperation(
   }
 }
 
+/** For which datasets each kind of operation finds something to do. */
+async function findUseful(
+  { query, holds }: CrashWorld,
+  node: NodeName,
+): Promise<Readonly<Record<OperationKind, readonly SourceName[]>>> {
+  const rows = await query<{ dataset: string; uses: number; lock_state: string | null }>(
+    `SELECT dataset, lock_state, (SELECT count(*) FROM leases WHERE leases.copy_id = copies.copy_id
+        AND (expires_at_ms IS NULL OR expires_at_ms > ${Date.now()})) AS uses
+      FROM copies WHERE node = '${node}' AND state = 'ready' ORDER BY dataset, created_at_ms`,
+  )
+  const present = SOURCE_NAMES.filter((name) => rows.some(({ dataset }) => dataset === name))
+  const absent = SOURCE_NAMES.filter((name) => !present.includes(name))
+  const idle = present.filter((name) =>
+    rows.every((row) => row.dataset !== name || (row.uses === 0 && row.lock_state === null)),
+  )
+  const held = holds.filter((hold) => hold.node === node)
+  const datasetsOf = (some: readonly Hold[]) =>
+    SOURCE_NAMES.filter((name) => some.some(({ dataset }) => dataset === name))
+  return {
+    ...{ prepare: absent, run: absent, refresh: present, repair: present, lock: present },
+    ...{ evict: idle, 'evict-free': idle, cleanup: SOURCE_NAMES, adopt: SOURCE_NAMES },
+    'adopt-source': SOURCE_NAMES,
+    release: datasetsOf(held.filter(({ task }) => task !== null)),
+    unlock: datasetsOf(held.filter(({ task }) => task === null)),
+  }
+}
+
 /** Something for a cleanup to do, of each kind that it knows. */
 async function leaveSomething(
   crash: CrashWorld,
   random: Random,
   node: NodeName,
   name: string,
+  number: number,
 ): Promise<void> {
   const root = crash.rootOf(node)
   for (const stray of ['staging', 'trash']) {
@@ -118,7 +145,7 @@ async function leaveSomething(
   }
   const words = random.pick([
     ['evict', name, '--yes'],
-    ['prepare', name, '--refresh'],
+    ['prepare', name, '--refresh', '--task', `left-${number}`, '--ttl', BRIEF],
     ['adopt', crash.makeFolder(false).folder],
   ])
   const step = { evict: 'record: evicting', prepare: 'record: admitted', adopt: 'published' }[words[0]!]!

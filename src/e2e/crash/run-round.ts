@@ -5,8 +5,8 @@ import { FAILURES } from '../../failure/dsc-error.js'
 import type { Finished, Running } from '../world.js'
 import { findBroken, fingerprint } from './check-invariants.js'
 import { type CrashCoverage, type CrashPoint, STEPS } from './crash-steps.js'
-import { type CrashWorld, NODE_NAMES, type NodeName } from './crash-world.js'
-import { chooseOperation, type Operation } from './operations.js'
+import { type CrashWorld, NODE_NAMES, type NodeName, SOURCE_NAMES } from './crash-world.js'
+import { BRIEF, chooseOperation, type Operation } from './operations.js'
 import type { Random } from './seeded-random.js'
 
 /** What a round did. `inFlight`: something was killed that had begun to change record or disk. */
@@ -113,7 +113,14 @@ async function settle(crash: CrashWorld, random: Random): Promise<readonly strin
   const broken: string[] = []
   const node = random.pick(NODE_NAMES)
   if (random.chance(0.3))
-    broken.push(...(await command(crash, node, ['prepare', random.pick(['few', 'many', 'large'])], [0, 12])))
+    broken.push(
+      ...(await command(
+        crash,
+        node,
+        ['prepare', random.pick(SOURCE_NAMES), '--task', 'settling', '--ttl', BRIEF],
+        [0, 12],
+      )),
+    )
   if (random.chance(0.4)) await forgetFolders(crash)
   const outsideNow = fingerprint(outside)
   const cleanup = ['cleanup', '--abandoned-after', '0s']
