@@ -48,7 +48,11 @@ async function runWorld(seed: number): Promise<void> {
   const crash = await openCrashWorld(server, postgres, random)
   try {
     for (let number = 0; number < ROUNDS_PER_WORLD && !isDone(); number++) {
-      const { story, inFlight, broken } = await runRound(crash, random, number, coverage)
+      const { story, inFlight, broken } = await runRound(crash, random, {
+        number,
+        turn: seed * ROUNDS_PER_WORLD + number,
+        coverage,
+      })
       if (inFlight) counted += 1
       else idle += 1
       if (values.verbose)

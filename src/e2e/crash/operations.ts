@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { KINDS, type OperationKind } from './crash-steps.js'
 import { type CrashWorld, type Hold, type NodeName, SOURCE_NAMES, type SourceName } from './crash-world.js'
 import type { Random } from './seeded-random.js'
@@ -25,14 +26,19 @@ const WEIGHTS: Readonly<Record<OperationKind, number>> = {
 }
 const WEIGHTED = KINDS.flatMap((kind) => Array.from({ length: WEIGHTS[kind] }, () => kind))
 
-/** Chooses a command and sets the world up so that it has something to do. `number` names its task. */
+/**
+ * Chooses a command, of the `wanted` kind if there is one: the world is set up then so that it has something to do.
+ * `number` names its task.
+ */
 export async function chooseOperation(
   crash: CrashWorld,
   random: Random,
   number: number,
   node: NodeName,
+  wanted?: OperationKind,
 ): Promise<Operation> {
   const { holds } = crash
+  if (wanted !== undefined) await makeUseful(crash, random, number, node, wanted)
   const useful = await findUseful(crash, node)
   const task = `task-${number}`
   const isKept = random.chance(0.25)
@@ -41,18 +47,11 @@ export async function chooseOperation(
     for (const hold of holds.filter(isDropped)) holds.splice(holds.indexOf(hold), 1)
   }
   // What finds nothing to do is over too soon to be killed.
-  const isAnything = random.chance(0.1)
-  const kind = random.pick(isAnything ? KINDS : WEIGHTED.filter((some) => useful[some].length > 0))
+  const isAnything = wanted === undefined && random.chance(0.1)
+  const kind = wanted ?? random.pick(isAnything ? KINDS : WEIGHTED.filter((some) => useful[some].length > 0))
   const name = random.pick(isAnything || useful[kind].length === 0 ? SOURCE_NAMES : useful[kind])
   const operation = { kind, node }
-  const keep = async () => {
-    const [use] = await crash.query<{ copy_id: string; dataset: string }>(
-      `SELECT copies.copy_id, copies.dataset FROM leases JOIN copies ON copies.copy_id = leases.copy_id
-        WHERE leases.task = '${task}'`,
-    )
-    holds.push({ copyId: use?.copy_id ?? 'nothing', dataset: use?.dataset ?? name, node, task })
-  }
-  const kept = isKept ? { onSuccess: keep } : {}
+  const kept = isKept ? { onSuccess: () => holdLeased(crash, node, name, task) } : {}
   switch (kind) {
     case 'prepare':
       return { ...operation, words: ['prepare', name, ...lease], ...kept }
@@ -100,6 +99,33 @@ export async function chooseOperation(
     case 'run':
       return { ...operation, words: ['run', name, '--', 'true'] }
   }
+}
+
+/** Lets some kinds find what they need: something that is ready and idle, leased or locked. */
+async function makeUseful(
+  crash: CrashWorld,
+  random: Random,
+  number: number,
+  node: NodeName,
+  kind: OperationKind,
+): Promise<void> {
+  if (kind === 'run' || kind === 'cleanup' || kind.startsWith('adopt')) return
+  // Where a copy is idle already, preparing another evicts it.
+  const isThere = async () => {
+    const useful = await findUseful(crash, node)
+    return useful[kind === 'prepare' ? 'evict' : kind].length > 0
+  }
+  if (await isThere()) return
+  const [name, task] = [random.pick(SOURCE_NAMES), `ready-${number}`]
+  const isHeld = kind === 'release'
+  const words = ['prepare', name, '--task', task, '--ttl', isHeld ? '1h' : BRIEF]
+  const { code } = await crash.start(node, words).finished
+  if (code !== 0) return // no room beside what is held
+  if (kind === 'unlock') {
+    await crash.start(node, ['lock', name]).finished
+    await holdLocked(crash, node, name)
+  } else if (isHeld) await holdLeased(crash, node, name, task)
+  for (let waits = 0; waits < 40 && !(await isThere()); waits++) await sleep(50) // for the lease to end
 }
 
 /** For which datasets each kind of operation finds something to do. */
@@ -150,6 +176,11 @@ async function leaveSomething(
   ])
   const step = { evict: 'record: evicting', prepare: 'record: admitted', adopt: 'published' }[words[0]!]!
   await crash.start(node, words, { step, moment: 'after', times: 1 }).finished
+}
+
+async function holdLeased(crash: CrashWorld, node: NodeName, dataset: string, task: string): Promise<void> {
+  const [use] = await crash.query<{ copy_id: string }>(`SELECT copy_id FROM leases WHERE task = '${task}'`)
+  crash.holds.push({ copyId: use?.copy_id ?? 'nothing', dataset, node, task })
 }
 
 async function holdLocked(crash: CrashWorld, node: NodeName, dataset: string): Promise<void> {

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { FAILURES } from '../../failure/dsc-error.js'
 import type { Finished, Running } from '../world.js'
 import { findBroken, fingerprint } from './check-invariants.js'
-import { type CrashCoverage, type CrashPoint, STEPS } from './crash-steps.js'
+import { type CrashCoverage, type CrashPoint, TARGETS } from './crash-steps.js'
 import { type CrashWorld, NODE_NAMES, type NodeName, SOURCE_NAMES } from './crash-world.js'
 import { BRIEF, chooseOperation, type Operation } from './operations.js'
 import type { Random } from './seeded-random.js'
@@ -30,18 +30,20 @@ const LONGEST_OPERATION_MS = 120_000
 export async function runRound(
   crash: CrashWorld,
   random: Random,
-  number: number,
-  coverage: CrashCoverage,
+  options: { readonly number: number; readonly turn: number; readonly coverage: CrashCoverage },
 ): Promise<Round> {
+  const { number, turn, coverage } = options
   const { proxy, outside } = crash
   const home: NodeName = random.chance(0.6) ? 'node-a' : 'node-b'
+  const target = random.chance(0.75) ? TARGETS[turn % TARGETS.length] : undefined
   const operations: Operation[] = []
   for (let index = random.pick([1, 1, 2, 3]); index > 0; index--) {
     const node = operations.length === 0 || random.chance(0.5) ? home : random.pick(NODE_NAMES)
-    operations.push(await chooseOperation(crash, random, number * 10 + index, node))
+    const kind = operations.length === 0 ? target?.kind : undefined
+    operations.push(await chooseOperation(crash, random, number * 10 + index, node, kind))
   }
   const first = operations[0]!
-  const point = random.chance(0.75) ? choosePoint(random, first) : undefined
+  const point = target && choosePoint(random, target.step)
   proxy.setRules(
     random.chance(0.5) ? [{ match: '^GET .*bin', fault: { kind: 'delay', delayMs: random.below(40) } }] : [],
   )
@@ -90,14 +92,13 @@ export async function runRound(
   return { story, inFlight, broken }
 }
 
-/** A moment at a step of the operation; one that it comes to many times may be any of those. */
-function choosePoint(random: Random, operation: Operation): CrashPoint {
-  const step = random.pick(STEPS[operation.kind])
+/** A moment at the step; where an operation comes to it many times, any of those. */
+function choosePoint(random: Random, step: string): CrashPoint {
   const isFrequent = step === 'file begun' || step === 'file linked'
   return {
     step,
     moment: random.pick(['before', 'during', 'after']),
-    times: isFrequent ? random.pick([1, 1, 2, 20]) : 1,
+    times: isFrequent ? random.pick([1, 1, 1, 2, 20]) : 1,
   }
 }
 
