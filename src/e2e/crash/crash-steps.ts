@@ -29,6 +29,9 @@ export const STEPS = {
 export type OperationKind = keyof typeof STEPS
 export const KINDS = Object.keys(STEPS) as readonly OperationKind[]
 
+/** Every step of every operation. Rounds take them in turn, so that a seed says which comes when. */
+export const TARGETS = KINDS.flatMap((kind) => STEPS[kind].map((step) => ({ kind, step })))
+
 /** Where in its work a process kills itself. `during` lets what is asynchronous begin. */
 export interface CrashPoint {
   readonly step: string
@@ -69,8 +72,6 @@ export class CrashCoverage {
   }
 
   missing(): readonly string[] {
-    return KINDS.flatMap((kind) =>
-      STEPS[kind].map((step) => `${kind} / ${step}`).filter((key) => !this.#deaths.has(key)),
-    )
+    return TARGETS.map(({ kind, step }) => `${kind} / ${step}`).filter((key) => !this.#deaths.has(key))
   }
 }

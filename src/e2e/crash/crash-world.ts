@@ -96,7 +96,7 @@ export async function openCrashWorld(
   )
   const world = await makeWorld(
     { after: (ending) => void endings.push(ending as () => unknown) },
-    { server, datasets, cache: { maxDatasets: random.pick([2, 3, 4]) } },
+    { server, datasets, cache: { maxDatasets: random.pick([1, 2, 3]) } },
   )
   const [outside, given, trace] = ['outside', 'given', 'trace'].map((name) => join(world.directory, name))
   mkdirSync(join(outside!, 'canary'), { recursive: true })

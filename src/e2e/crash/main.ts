@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { startPostgresServer } from '../../testing/postgres-server.js'
 import { startS3Server } from '../../testing/s3-server.js'
@@ -16,10 +17,12 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '500' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     record: { type: 'string', default: 'sqlite' },
+    worlds: { type: 'string', default: String(Math.min(4, availableParallelism())) },
     verbose: { type: 'boolean', default: false },
   },
 })
 const wanted = Number(values.rounds)
+const worlds = Number(values.worlds)
 const firstSeed = Number(values.seed)
 process.stdout.write(
   `crash test: ${wanted} rounds with something in flight, --seed ${firstSeed} --record ${values.record}\n`,
@@ -32,12 +35,24 @@ const startedMs = Date.now()
 let counted = 0
 let idle = 0
 let failures = 0
-for (let seed = firstSeed; counted < wanted && failures < 5; seed++) {
+let nextSeed = firstSeed
+const isDone = () => counted >= wanted || failures >= 5
+
+/** One world per seed, each with ten rounds. */
+async function runWorlds(): Promise<void> {
+  while (!isDone()) await runWorld(nextSeed++)
+}
+
+async function runWorld(seed: number): Promise<void> {
   const random = seededRandom(seed)
   const crash = await openCrashWorld(server, postgres, random)
   try {
-    for (let number = 0; number < ROUNDS_PER_WORLD && counted < wanted; number++) {
-      const { story, inFlight, broken } = await runRound(crash, random, number, coverage)
+    for (let number = 0; number < ROUNDS_PER_WORLD && !isDone(); number++) {
+      const { story, inFlight, broken } = await runRound(crash, random, {
+        number,
+        turn: seed * ROUNDS_PER_WORLD + number,
+        coverage,
+      })
       if (inFlight) counted += 1
       else idle += 1
       if (values.verbose)
@@ -50,7 +65,7 @@ for (let seed = firstSeed; counted < wanted && failures < 5; seed++) {
         `FAILED seed ${seed} round ${number}: ${story}\n${broken.map((line) => `  ${line}\n`).join('')}`,
       )
       process.stdout.write(
-        `  replay: npm run test:crash -- --seed ${seed} --rounds ${ROUNDS_PER_WORLD} --record ${values.record} --verbose\n`,
+        `  replay: npm run test:crash -- --seed ${seed} --worlds 1 --rounds ${ROUNDS_PER_WORLD} --record ${values.record} --verbose\n`,
       )
       break
     }
@@ -58,6 +73,8 @@ for (let seed = firstSeed; counted < wanted && failures < 5; seed++) {
     await crash.close()
   }
 }
+
+await Promise.all(Array.from({ length: worlds }, runWorlds))
 await server.close()
 await postgres?.close()
 const seconds = Math.round((Date.now() - startedMs) / 1000)

@@ -1,7 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { KINDS, type OperationKind } from './crash-steps.js'
-import { type CrashWorld, type Hold, type NodeName, SOURCE_NAMES } from './crash-world.js'
+import { type CrashWorld, type Hold, type NodeName, SOURCE_NAMES, type SourceName } from './crash-world.js'
 import type { Random } from './seeded-random.js'
 
 /** A command to start, and what its success or its start means for what must survive. */
@@ -15,6 +16,9 @@ export interface Operation {
   readonly onSuccess?: () => Promise<void>
 }
 
+/** A lease that is over before the next rounds. Without a task it would be of this process, which lives on. */
+export const BRIEF = '1s'
+
 /** Those of many steps more often: each step has its turn then. */
 const WEIGHTS: Readonly<Record<OperationKind, number>> = {
   ...{ prepare: 4, run: 2, refresh: 4, evict: 2, 'evict-free': 2, cleanup: 4, repair: 3 },
@@ -22,38 +26,32 @@ const WEIGHTS: Readonly<Record<OperationKind, number>> = {
 }
 const WEIGHTED = KINDS.flatMap((kind) => Array.from({ length: WEIGHTS[kind] }, () => kind))
 
-/** Chooses a command and sets the world up so that it has something to do. `number` names its task. */
+/**
+ * Chooses a command, of the `wanted` kind if there is one: the world is set up then so that it has something to do.
+ * `number` names its task.
+ */
 export async function chooseOperation(
   crash: CrashWorld,
   random: Random,
   number: number,
   node: NodeName,
+  wanted?: OperationKind,
 ): Promise<Operation> {
   const { holds } = crash
-  const rows = await crash.query<{ dataset: string }>(
-    `SELECT DISTINCT dataset FROM cache_record WHERE node = '${node}'`,
-  )
-  const ready = new Set(rows.map(({ dataset }) => dataset))
-  const present = SOURCE_NAMES.filter((source) => ready.has(source))
+  if (wanted !== undefined) await makeUseful(crash, random, number, node, wanted)
+  const useful = await findUseful(crash, node)
   const task = `task-${number}`
-  const lease = random.chance(0.3) ? ['--task', task, '--ttl', '1h'] : []
+  const isKept = random.chance(0.25)
+  const lease = ['--task', task, '--ttl', isKept ? '1h' : BRIEF]
   const drop = (isDropped: (hold: Hold) => boolean) => {
     for (const hold of holds.filter(isDropped)) holds.splice(holds.indexOf(hold), 1)
   }
-  const kind = random.pick(WEIGHTED)
-  // Preparing what is ready and evicting what is not there are over too soon.
-  const useful =
-    kind === 'prepare' || kind === 'run' ? SOURCE_NAMES.filter((name) => !ready.has(name)) : present
-  const name = random.pick(useful.length > 0 && random.chance(0.9) ? useful : SOURCE_NAMES)
+  // What finds nothing to do is over too soon to be killed.
+  const isAnything = wanted === undefined && random.chance(0.1)
+  const kind = wanted ?? random.pick(isAnything ? KINDS : WEIGHTED.filter((some) => useful[some].length > 0))
+  const name = random.pick(isAnything || useful[kind].length === 0 ? SOURCE_NAMES : useful[kind])
   const operation = { kind, node }
-  const keep = async () => {
-    const [use] = await crash.query<{ copy_id: string; dataset: string }>(
-      `SELECT copies.copy_id, copies.dataset FROM leases JOIN copies ON copies.copy_id = leases.copy_id
-        WHERE leases.task = '${task}'`,
-    )
-    holds.push({ copyId: use?.copy_id ?? 'nothing', dataset: use?.dataset ?? name, node, task })
-  }
-  const kept = lease.length > 0 ? { onSuccess: keep } : {}
+  const kept = isKept ? { onSuccess: () => holdLeased(crash, node, name, task) } : {}
   switch (kind) {
     case 'prepare':
       return { ...operation, words: ['prepare', name, ...lease], ...kept }
@@ -65,7 +63,7 @@ export async function chooseOperation(
     case 'evict-free':
       return { ...operation, words: ['evict', '--free', '1KiB', '--yes'] }
     case 'cleanup': {
-      await leaveSomething(crash, random, node, name)
+      await leaveSomething(crash, random, node, name, number)
       const resume = random.chance(0.2) ? ['--resume'] : []
       return { ...operation, words: ['cleanup', '--abandoned-after', '0s', ...resume] }
     }
@@ -103,12 +101,67 @@ export async function chooseOperation(
   }
 }
 
+/** Lets some kinds find what they need: something that is ready and idle, leased or locked. */
+async function makeUseful(
+  crash: CrashWorld,
+  random: Random,
+  number: number,
+  node: NodeName,
+  kind: OperationKind,
+): Promise<void> {
+  if (kind === 'run' || kind === 'cleanup' || kind.startsWith('adopt')) return
+  // Where a copy is idle already, preparing another evicts it.
+  const isThere = async () => {
+    const useful = await findUseful(crash, node)
+    return useful[kind === 'prepare' ? 'evict' : kind].length > 0
+  }
+  if (await isThere()) return
+  const [name, task] = [random.pick(SOURCE_NAMES), `ready-${number}`]
+  const isHeld = kind === 'release'
+  const words = ['prepare', name, '--task', task, '--ttl', isHeld ? '1h' : BRIEF]
+  const { code } = await crash.start(node, words).finished
+  if (code !== 0) return // no room beside what is held
+  if (kind === 'unlock') {
+    await crash.start(node, ['lock', name]).finished
+    await holdLocked(crash, node, name)
+  } else if (isHeld) await holdLeased(crash, node, name, task)
+  for (let waits = 0; waits < 40 && !(await isThere()); waits++) await sleep(50) // for the lease to end
+}
+
+/** For which datasets each kind of operation finds something to do. */
+async function findUseful(
+  { query, holds }: CrashWorld,
+  node: NodeName,
+): Promise<Readonly<Record<OperationKind, readonly SourceName[]>>> {
+  const rows = await query<{ dataset: string; uses: number; lock_state: string | null }>(
+    `SELECT dataset, lock_state, (SELECT count(*) FROM leases WHERE leases.copy_id = copies.copy_id
+        AND (expires_at_ms IS NULL OR expires_at_ms > ${Date.now()})) AS uses
+      FROM copies WHERE node = '${node}' AND state = 'ready' ORDER BY dataset, created_at_ms`,
+  )
+  const present = SOURCE_NAMES.filter((name) => rows.some(({ dataset }) => dataset === name))
+  const absent = SOURCE_NAMES.filter((name) => !present.includes(name))
+  const idle = present.filter((name) =>
+    rows.every((row) => row.dataset !== name || (row.uses === 0 && row.lock_state === null)),
+  )
+  const held = holds.filter((hold) => hold.node === node)
+  const datasetsOf = (some: readonly Hold[]) =>
+    SOURCE_NAMES.filter((name) => some.some(({ dataset }) => dataset === name))
+  return {
+    ...{ prepare: absent, run: absent, refresh: present, repair: present, lock: present },
+    ...{ evict: idle, 'evict-free': idle, cleanup: SOURCE_NAMES, adopt: SOURCE_NAMES },
+    'adopt-source': SOURCE_NAMES,
+    release: datasetsOf(held.filter(({ task }) => task !== null)),
+    unlock: datasetsOf(held.filter(({ task }) => task === null)),
+  }
+}
+
 /** Something for a cleanup to do, of each kind that it knows. */
 async function leaveSomething(
   crash: CrashWorld,
   random: Random,
   node: NodeName,
   name: string,
+  number: number,
 ): Promise<void> {
   const root = crash.rootOf(node)
   for (const stray of ['staging', 'trash']) {
@@ -118,11 +171,16 @@ async function leaveSomething(
   }
   const words = random.pick([
     ['evict', name, '--yes'],
-    ['prepare', name, '--refresh'],
+    ['prepare', name, '--refresh', '--task', `left-${number}`, '--ttl', BRIEF],
     ['adopt', crash.makeFolder(false).folder],
   ])
   const step = { evict: 'record: evicting', prepare: 'record: admitted', adopt: 'published' }[words[0]!]!
   await crash.start(node, words, { step, moment: 'after', times: 1 }).finished
+}
+
+async function holdLeased(crash: CrashWorld, node: NodeName, dataset: string, task: string): Promise<void> {
+  const [use] = await crash.query<{ copy_id: string }>(`SELECT copy_id FROM leases WHERE task = '${task}'`)
+  crash.holds.push({ copyId: use?.copy_id ?? 'nothing', dataset, node, task })
 }
 
 async function holdLocked(crash: CrashWorld, node: NodeName, dataset: string): Promise<void> {

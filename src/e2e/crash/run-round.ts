@@ -4,9 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { FAILURES } from '../../failure/dsc-error.js'
 import type { Finished, Running } from '../world.js'
 import { findBroken, fingerprint } from './check-invariants.js'
-import { type CrashCoverage, type CrashPoint, STEPS } from './crash-steps.js'
-import { type CrashWorld, NODE_NAMES, type NodeName } from './crash-world.js'
-import { chooseOperation, type Operation } from './operations.js'
+import { type CrashCoverage, type CrashPoint, TARGETS } from './crash-steps.js'
+import { type CrashWorld, NODE_NAMES, type NodeName, SOURCE_NAMES } from './crash-world.js'
+import { BRIEF, chooseOperation, type Operation } from './operations.js'
 import type { Random } from './seeded-random.js'
 
 /** What a round did. `inFlight`: something was killed that had begun to change record or disk. */
@@ -30,18 +30,20 @@ const LONGEST_OPERATION_MS = 120_000
 export async function runRound(
   crash: CrashWorld,
   random: Random,
-  number: number,
-  coverage: CrashCoverage,
+  options: { readonly number: number; readonly turn: number; readonly coverage: CrashCoverage },
 ): Promise<Round> {
+  const { number, turn, coverage } = options
   const { proxy, outside } = crash
   const home: NodeName = random.chance(0.6) ? 'node-a' : 'node-b'
+  const target = random.chance(0.75) ? TARGETS[turn % TARGETS.length] : undefined
   const operations: Operation[] = []
   for (let index = random.pick([1, 1, 2, 3]); index > 0; index--) {
     const node = operations.length === 0 || random.chance(0.5) ? home : random.pick(NODE_NAMES)
-    operations.push(await chooseOperation(crash, random, number * 10 + index, node))
+    const kind = operations.length === 0 ? target?.kind : undefined
+    operations.push(await chooseOperation(crash, random, number * 10 + index, node, kind))
   }
   const first = operations[0]!
-  const point = random.chance(0.75) ? choosePoint(random, first) : undefined
+  const point = target && choosePoint(random, target.step)
   proxy.setRules(
     random.chance(0.5) ? [{ match: '^GET .*bin', fault: { kind: 'delay', delayMs: random.below(40) } }] : [],
   )
@@ -90,14 +92,13 @@ export async function runRound(
   return { story, inFlight, broken }
 }
 
-/** A moment at a step of the operation; one that it comes to many times may be any of those. */
-function choosePoint(random: Random, operation: Operation): CrashPoint {
-  const step = random.pick(STEPS[operation.kind])
+/** A moment at the step; where an operation comes to it many times, any of those. */
+function choosePoint(random: Random, step: string): CrashPoint {
   const isFrequent = step === 'file begun' || step === 'file linked'
   return {
     step,
     moment: random.pick(['before', 'during', 'after']),
-    times: isFrequent ? random.pick([1, 1, 2, 20]) : 1,
+    times: isFrequent ? random.pick([1, 1, 1, 2, 20]) : 1,
   }
 }
 
@@ -113,7 +114,14 @@ async function settle(crash: CrashWorld, random: Random): Promise<readonly strin
   const broken: string[] = []
   const node = random.pick(NODE_NAMES)
   if (random.chance(0.3))
-    broken.push(...(await command(crash, node, ['prepare', random.pick(['few', 'many', 'large'])], [0, 12])))
+    broken.push(
+      ...(await command(
+        crash,
+        node,
+        ['prepare', random.pick(SOURCE_NAMES), '--task', 'settling', '--ttl', BRIEF],
+        [0, 12],
+      )),
+    )
   if (random.chance(0.4)) await forgetFolders(crash)
   const outsideNow = fingerprint(outside)
   const cleanup = ['cleanup', '--abandoned-after', '0s']
