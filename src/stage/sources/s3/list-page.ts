@@ -29,6 +29,7 @@ export interface S3Access {
 
 const STALL_TIMEOUT_MS = 60_000
 const CONNECT_TIMEOUT_MS = 10_000
+const MAX_ERROR_BODY_BYTES = 16_384
 
 /** Lists pages with signed requests over keep-alive connections, following the bucket to its region. */
 export function openPageLister(open: (region?: string) => Promise<S3Access>): {
@@ -78,7 +79,7 @@ async function connect(open: (region?: string) => Promise<S3Access>, region?: st
 interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  readonly text: string
+  readonly body: Buffer
 }
 
 async function send(
@@ -101,7 +102,11 @@ async function send(
   try {
     const answer = await pool.request({ method: 'GET', path: `${path}?${query}`, headers, signal })
     receivedBytes = 0
-    return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() }
+    return {
+      status: answer.statusCode,
+      headers: answer.headers,
+      body: Buffer.from(await answer.body.arrayBuffer()),
+    }
   } catch (error) {
     const { origin } = location
     throw describeConnectionError(error, {
@@ -128,17 +133,19 @@ function formatQuery(question: PageQuestion, prefix: string): string {
     .join('&')
 }
 
-function readPage({ status, headers, text }: Answer, location: S3Location): ListingPage {
+function readPage({ status, headers, body }: Answer, location: S3Location): ListingPage {
   const what = nameOf(location)
-  if (status < 200 || status > 299)
+  if (status < 200 || status > 299) {
+    const text = body.toString('utf8', 0, MAX_ERROR_BODY_BYTES)
     throw describeAnswer({
       ...{ what, status, headers, nowMs: Date.now() },
       code: /<Code>([^<]*)<\/Code>/.exec(text)?.[1] ?? '',
       message: /<Message>([^<]*)<\/Message>/.exec(text)?.[1] ?? '',
     })
+  }
   let page: ListingPage | undefined
   try {
-    page = parseListing(text, location.prefix)
+    page = parseListing(body, location.prefix)
   } catch (error) {
     if (!(error instanceof URIError)) throw error
     throw new SourceFailure('SOURCE_UNREACHABLE', `${what}: the listing has a key that is not UTF-8`, {
