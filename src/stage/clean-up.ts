@@ -42,10 +42,9 @@ export async function planCleanUpOf(
     leases,
     dead: findDeadLeases(leases, { checkProcess, slurmJobs, nowMs }),
     stagingDirectories,
-    copyDirectories: found.map((path) => ({
-      path,
-      isComplete: !known.has(path) && readCopyManifest(path)?.isComplete === true,
-    })),
+    copyDirectories: found
+      .filter((path) => !known.has(path))
+      .map((path) => ({ path, isComplete: readCopyManifest(path)?.isComplete === true })),
     trash,
     missingCopyIds,
     publishedDirectoryOf: (copy) => publishedDirectoryOf(cache, copy),

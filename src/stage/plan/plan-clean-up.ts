@@ -16,6 +16,7 @@ export interface CleanUpInput {
   readonly leases: readonly Lease[]
   readonly dead: readonly FoundDead[]
   readonly stagingDirectories: readonly string[]
+  /** May leave out those that are the `directory` of a copy. */
   readonly copyDirectories: readonly FoundCopyDirectory[]
   readonly trash: readonly string[]
   /** Directories of ready copies that are not on disk. */
@@ -112,6 +113,7 @@ function planDirectories(
   copies: readonly CopyUse[],
   repairs: readonly string[],
 ): readonly CleanUpAction[] {
+  if (input.stagingDirectories.length === 0 && input.copyDirectories.length === 0) return []
   const known = new Set<string>()
   for (const copy of copies) {
     known.add(copy.directory)
