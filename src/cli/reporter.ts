@@ -1,4 +1,5 @@
 import { isTerminal, writeAll } from '../platform/standard-streams.js'
+import { formatJsonPieces } from './json-pieces.js'
 
 /** Where a command's words go: results to stdout, everything else to stderr. */
 export interface Reporter {
@@ -32,7 +33,12 @@ export function createReporter(options: {
     isJson: options.isJson,
     result(data, formatText) {
       clearLine()
-      const text = options.isJson ? JSON.stringify(data) : formatText()
+      if (options.isJson) {
+        for (const piece of formatJsonPieces(data)) writeAll('stdout', piece)
+        writeAll('stdout', '\n')
+        return
+      }
+      const text = formatText()
       if (text !== '') writeAll('stdout', `${text}\n`)
     },
     note(sentence) {

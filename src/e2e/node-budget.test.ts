@@ -25,7 +25,7 @@ async function arrange(
       .finished
     assert.equal(code, 0, stderr)
   }
-  return { store, prepare }
+  return { store, prepare, world }
 }
 
 test('three processes that stage on one node keep within its maxRequests together, and one alone uses all of it', async (context) => {
@@ -44,6 +44,21 @@ test('--bandwidth-limit holds, and stands above the configuration', async (conte
   const beganMs = performance.now()
   await prepare('a', '--bandwidth-limit', '4Mbit/s')
   // Bounds from the arithmetic, not from the machine: 800 kB at 0.5 MB/s, of which the last chunk need not be waited for.
+  assert.ok(performance.now() - beganMs > 1000, 'slower than the limit allows')
+  assert.equal(store.sentBytes(), 4 * bytes)
+})
+
+test('--bandwidth-limit goes along to the nodes that --nodes names', async (context) => {
+  const bytes = 200_000
+  const { store, prepare, world } = await arrange(context, {}, { files: 4, bytes })
+  await world.configure({
+    agent: { listen: '127.0.0.1:0' },
+    datasets: { a: s3Dataset('bucket', 'a/', store.endpoint) },
+  })
+  world.start(['agent'], { environment })
+  await waitFor('the agent', () => world.query('SELECT 1 FROM nodes WHERE agent IS NOT NULL').length > 0)
+  const beganMs = performance.now()
+  await prepare('a', '--nodes', 'node-a', '--bandwidth-limit', '4Mbit/s')
   assert.ok(performance.now() - beganMs > 1000, 'slower than the limit allows')
   assert.equal(store.sentBytes(), 4 * bytes)
 })

@@ -45,6 +45,7 @@ interface StartOptions {
 export interface WorldSettings {
   readonly cache?: Readonly<Record<string, unknown>>
   readonly stage?: Readonly<Record<string, unknown>>
+  readonly agent?: Readonly<Record<string, unknown>>
   readonly datasets?: Readonly<Record<string, unknown>>
 }
 
@@ -98,6 +99,7 @@ export async function makeWorld(
         node: 'node-a',
         cache: { root, ...changes.cache },
         ...(changes.stage ? { stage: changes.stage } : {}),
+        ...(changes.agent ? { agent: changes.agent } : {}),
         ...(changes.datasets ? { datasets: changes.datasets } : {}),
       }),
     )

@@ -109,14 +109,15 @@ export function findCandidates(copies: readonly CopyUse[]): readonly Victim[] {
   const reasons = ['abandoned staging', 'replaced by a newer version', 'least recently used'] as const
   return copies
     .filter(isEvictable)
-    .toSorted(
+    .map((copy) => ({ copy, rank: rank(copy) }))
+    .sort(
       (a, b) =>
-        rank(a) - rank(b) ||
-        a.lastUsedAtMs - b.lastUsedAtMs ||
-        compareText(a.dataset, b.dataset) ||
-        compareText(a.version ?? '', b.version ?? ''),
+        a.rank - b.rank ||
+        a.copy.lastUsedAtMs - b.copy.lastUsedAtMs ||
+        compareText(a.copy.dataset, b.copy.dataset) ||
+        compareText(a.copy.version ?? '', b.copy.version ?? ''),
     )
-    .map((copy) => ({ copy, reason: reasons[rank(copy)]! }))
+    .map(({ copy, rank }) => ({ copy, reason: reasons[rank]! }))
 }
 
 function compareText(a: string, b: string): number {

@@ -2,7 +2,7 @@ import type { Copy, CopyLock, CopyUse } from '../model/copy.js'
 import type { EvictionPlan, Victim } from '../policy/plan-eviction.js'
 import { writeEvent } from './event-writing.js'
 import type { CopyFilter } from './record-store.js'
-import { COPY_COLUMNS, COPY_USE_COLUMNS, copyValues, toCopy, toCopyUse } from './row-mapping.js'
+import { COPY_COLUMNS, COPY_USE_COLUMNS, copyValues, createCopyUseReader, toCopy } from './row-mapping.js'
 import type { SqlReader, SqlTransaction, SqlValue } from './sql-database.js'
 
 /** Copies that match, with their uses at `nowMs`, ordered by dataset, node, creation. */
@@ -12,11 +12,11 @@ export async function selectCopyUses(
   nowMs: number,
 ): Promise<readonly CopyUse[]> {
   const { where, parameters } = copyConditions(filter)
-  const rows = await reader.all(
+  return reader.map(
     `SELECT ${COPY_USE_COLUMNS} FROM copies ${where} ORDER BY dataset, node, created_at_ms, copy_id`,
     [nowMs, nowMs, ...parameters],
+    createCopyUseReader(),
   )
-  return rows.map(toCopyUse)
 }
 
 /** Plans inside the transaction, so what is marked is idle at this very moment. */

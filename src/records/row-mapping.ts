@@ -14,6 +14,10 @@ export const COPY_USE_COLUMNS = `copies.*,
     AND (l.expires_at_ms IS NULL OR l.expires_at_ms > ?)) AS stagers`
 
 export function toCopy(row: SqlRow): Copy {
+  return toCopyOf(row, json<Dataset | null>(row, 'source'))
+}
+
+function toCopyOf(row: SqlRow, source: Dataset | null): Copy {
   const stripe = json<Stripe | null>(row, 'stripe')
   return {
     copyId: text(row, 'copy_id'),
@@ -22,7 +26,7 @@ export function toCopy(row: SqlRow): Copy {
     version: textOrNull(row, 'version'),
     state: text(row, 'state') as CopyState,
     origin: text(row, 'origin') as CopyOrigin,
-    source: json<Dataset | null>(row, 'source'),
+    source,
     directory: text(row, 'directory'),
     path: text(row, 'path'),
     chargedBytes: number(row, 'charged_bytes'),
@@ -39,11 +43,16 @@ export function toCopy(row: SqlRow): Copy {
   }
 }
 
-export function toCopyUse(row: SqlRow): CopyUse {
-  return {
-    ...toCopy(row),
-    referenceCount: number(row, 'reference_count'),
-    isBeingStaged: number(row, 'stagers') > 0,
+/** Reads rows of many copies: those of one definition, on many nodes, share it in memory. */
+export function createCopyUseReader(): (row: SqlRow) => CopyUse {
+  const sources = new Map<SqlValue, Dataset | null>()
+  return (row) => {
+    const raw = row.source!
+    if (!sources.has(raw)) sources.set(raw, json<Dataset | null>(row, 'source'))
+    return Object.assign(toCopyOf(row, sources.get(raw)!), {
+      referenceCount: number(row, 'reference_count'),
+      isBeingStaged: number(row, 'stagers') > 0,
+    })
   }
 }
 

@@ -5,6 +5,8 @@ export type SqlRow = Readonly<Record<string, SqlValue>>
 /** Something that can be asked. Parameters are written `?` in every engine. */
 export interface SqlReader {
   all(sql: string, parameters?: readonly SqlValue[]): Promise<readonly SqlRow[]>
+  /** `all`, each row made into something smaller before the next is read, where the engine can. */
+  map<T>(sql: string, parameters: readonly SqlValue[], make: (row: SqlRow) => T): Promise<readonly T[]>
 }
 
 /** Statements inside one transaction. */

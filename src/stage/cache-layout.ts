@@ -33,7 +33,7 @@ export function copyDirectory(
   copy: { readonly dataset: string; readonly version: string; readonly copyId: string },
 ): string {
   const name = `${copy.version.slice(0, VERSION_DIGITS)}-${copy.copyId.slice(-COPY_ID_DIGITS)}`
-  return join(copiesDirectory(root), copy.dataset, name)
+  return `${copiesDirectory(root)}/${copy.dataset}/${name}`
 }
 
 /** Whether a directory is one in which a copy of this dataset and version is published. */

@@ -1,5 +1,4 @@
-import { access, readdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { existsSync, readdirSync } from 'node:fs'
 import { checkProcess } from '../platform/processes.js'
 import { adoptPublishedDirectory } from './adopt-published.js'
 import type { Cache } from './cache.js'
@@ -20,11 +19,9 @@ export async function planCleanUpOf(
 ): Promise<readonly CleanUpAction[]> {
   // Directories first: a staging is in the record before its directory is made, so what is found here and
   // not in the record afterwards belongs to nobody.
-  const stagingDirectories = [...(await listDirectories(stagingDirectory(cache.root)))]
-  const found = (
-    await Promise.all((await listDirectories(copiesDirectory(cache.root))).map(listDirectories))
-  ).flat()
-  const trash = await listDirectories(trashDirectory(cache.root))
+  const stagingDirectories = [...listDirectories(stagingDirectory(cache.root))]
+  const found = listDirectories(copiesDirectory(cache.root)).flatMap(listDirectories)
+  const trash = listDirectories(trashDirectory(cache.root))
   const leases = await cache.record.listLeases({ node: cache.node })
   const hasSlurm = leases.some(({ holder }) => holder.kind === 'slurm')
   const slurmJobs = hasSlurm ? await cache.listSlurmJobs() : undefined
@@ -33,10 +30,10 @@ export async function planCleanUpOf(
   const known = new Set(copies.map(({ directory }) => directory))
   const missingCopyIds = new Set<string>()
   for (const copy of copies.filter(({ state }) => state === 'ready')) {
-    if (!(await exists(copy.path))) missingCopyIds.add(copy.copyId)
+    if (!existsSync(copy.path)) missingCopyIds.add(copy.copyId)
     else if (copy.origin === 'local') {
       const prefix = repairPrefix(cache.root, copy)
-      const entries = await listDirectories(copy.path)
+      const entries = listDirectories(copy.path)
       stagingDirectories.push(...entries.filter((path) => path.startsWith(prefix)))
     }
   }
@@ -45,10 +42,9 @@ export async function planCleanUpOf(
     leases,
     dead: findDeadLeases(leases, { checkProcess, slurmJobs, nowMs }),
     stagingDirectories,
-    copyDirectories: found.map((path) => ({
-      path,
-      isComplete: !known.has(path) && readCopyManifest(path)?.isComplete === true,
-    })),
+    copyDirectories: found
+      .filter((path) => !known.has(path))
+      .map((path) => ({ path, isComplete: readCopyManifest(path)?.isComplete === true })),
     trash,
     missingCopyIds,
     publishedDirectoryOf: (copy) => publishedDirectoryOf(cache, copy),
@@ -148,18 +144,12 @@ async function evictIfIdle(cache: Cache, copyId: string, reason: string): Promis
   return plan.victims.length > 0
 }
 
-async function listDirectories(parent: string): Promise<readonly string[]> {
+/** Synchronous: with a folder per dataset, a promise for each would take longer and more memory than the call. */
+function listDirectories(parent: string): readonly string[] {
   try {
-    return (await readdir(parent)).map((name) => join(parent, name))
+    return readdirSync(parent).map((name) => `${parent}/${name}`)
   } catch (error) {
     if (['ENOENT', 'ENOTDIR'].includes(String((error as NodeJS.ErrnoException).code))) return []
     throw error
   }
-}
-
-async function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  )
 }

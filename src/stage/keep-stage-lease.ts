@@ -17,11 +17,11 @@ export interface KeptStageLease {
   readonly stop: () => Promise<void>
 }
 
-/** Renews the stager's lease every second, with its progress, until stopped; `onRenewed` follows each renewal. */
+/** Renews the stager's lease every second, with its progress, until stopped; `beforeRenewal` comes before each renewal, and after the time that it notes. */
 export function keepStageLease(
   cache: Cache,
   turn: { readonly copy: Copy; readonly stageLeaseId: string },
-  options: { readonly signal: AbortSignal; readonly onRenewed?: () => Promise<void> },
+  options: { readonly signal: AbortSignal; readonly beforeRenewal?: () => Promise<void> },
 ): KeptStageLease {
   const lost = new AbortController()
   let writtenBytes = turn.copy.writtenBytes
@@ -30,12 +30,12 @@ export function keepStageLease(
     const nowMs = cache.nowMs()
     const { copy, stageLeaseId } = turn
     try {
+      await options.beforeRenewal?.()
       const isKept = await cache.record.reportProgress(
         { copyId: copy.copyId, stageLeaseId, writtenBytes, expiresAtMs: nowMs + STAGE_LEASE_MS },
         nowMs,
       )
-      if (isKept) await options.onRenewed?.()
-      else lost.abort('the stage lease was lost')
+      if (!isKept) lost.abort('the stage lease was lost')
     } catch {
       // A record that cannot be reached now may be back before the lease ends; until then nobody may take over.
     }

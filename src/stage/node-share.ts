@@ -1,11 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cache } from './cache.js'
-import { findActiveStagers, haveOthersGivenWay, planNodeShare } from './plan/plan-node-share.js'
+import { findActiveStagers, type GivingWay, lookForOthers, planNodeShare } from './plan/plan-node-share.js'
 
-/** Between two renewals a stager's requests above its new share end, unless they are large. */
-const GIVE_WAY_MS = 1000
 /** A stager that is stopped or slow does not hold up the others for longer. */
-const LONGEST_WAIT_MS = 3000
+const LONGEST_WAIT_MS = 5000
 const LOOK_INTERVAL_MS = 100
 
 /** What one staging may take of its node's budget at present. */
@@ -16,7 +14,7 @@ export interface NodeShare {
   readonly bandwidthLimit?: () => number
   /** Counts the node's stagings anew. */
   readonly renew: () => Promise<void>
-  /** Resolves when the stagings that were there before have shrunk to their share, at most 3 s later. */
+  /** Resolves when the stagings that were there before have shrunk to their share, at most 5 s later. */
   readonly waitForOthers: (signal: AbortSignal) => Promise<void>
 }
 
@@ -41,11 +39,16 @@ export function openNodeShare(cache: Cache, stageLeaseId: string): NodeShare {
       await look()
     },
     async waitForOthers(signal) {
+      const sinceMs = cache.nowMs()
       const endMs = performance.now() + LONGEST_WAIT_MS
+      let noted: GivingWay = new Map()
       while (!signal.aborted && performance.now() < endMs) {
         const active = await look()
         const own = active.find(({ leaseId }) => leaseId === stageLeaseId)
-        if (own === undefined || haveOthersGivenWay(own, active, GIVE_WAY_MS)) return
+        if (own === undefined) return
+        const others = lookForOthers(own, sinceMs, active, noted)
+        if (others.haveGivenWay) return
+        noted = others.noted
         await sleep(LOOK_INTERVAL_MS, undefined, { signal }).catch(() => {})
       }
     },

@@ -64,7 +64,7 @@ export async function stageDataset(
   options: StageOptions,
 ): Promise<Staged> {
   const share = openNodeShare(cache, turn.stageLeaseId)
-  const kept = keepStageLease(cache, turn, { signal: options.signal, onRenewed: share.renew })
+  const kept = keepStageLease(cache, turn, { signal: options.signal, beforeRenewal: share.renew })
   try {
     const staged = await stage(cache, dataset, turn, { ...options, signal: kept.signal, share }, kept.report)
     await kept.stop()

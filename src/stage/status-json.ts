@@ -3,13 +3,14 @@ import type { CopyUse } from '../model/copy.js'
 import type { RecordEvent } from '../model/record-event.js'
 import type { LeaseStatus, NodeStatus, StatusSnapshot, TransferStatus } from './plan/compose-status.js'
 
-/** What `dsc status --json` prints. Scripts rely on the names: fields are only ever added. Times are ISO 8601, UTC. */
+/** What `dsc status --json` prints. Scripts rely on the names: fields are only ever added. Times are ISO 8601, UTC.
+ * The copies can be gone through once: there may be 100,000. */
 export function describeStatus(snapshot: StatusSnapshot) {
   return {
     takenAt: formatTime(snapshot.takenAtMs),
     record: snapshot.recordLocation,
     nodes: snapshot.nodes.map(describeNode),
-    copies: snapshot.copies.map(describeCopy),
+    copies: Iterator.from(snapshot.copies).map(describeCopy),
     leases: snapshot.leases.map(describeLease),
     transfers: snapshot.transfers.map(describeTransfer),
     events: snapshot.events.map(describeEvent),

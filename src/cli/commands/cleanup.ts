@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { formatByteSize } from '../../model/byte-size.js'
 import { parseDuration } from '../../model/duration.js'
+import { keepYoungGenerationSmall } from '../../platform/young-generation.js'
 import type { CleanUpAction } from '../../stage/plan/plan-clean-up.js'
 import { alignColumns } from '../align-columns.js'
 import type { CliContext } from '../context.js'
@@ -42,6 +43,7 @@ export function cleanupCommand(context: CliContext): Command {
         context.report.result({ text }, () => text.trimEnd())
         return
       }
+      keepYoungGenerationSmall()
       const cache = await context.openCache()
       const { applyCleanUp, planCleanUpOf } = await import('../../stage/clean-up.js')
       const { saveNode } = await import('../../stage/save-node.js')

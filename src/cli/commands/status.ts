@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
+import { keepYoungGenerationSmall } from '../../platform/young-generation.js'
 import { describeStatus } from '../../stage/status-json.js'
 import { readStatus, type StatusFilter } from '../../stage/status-snapshot.js'
 import type { CliContext } from '../context.js'
@@ -45,6 +46,7 @@ Examples:
         await showLive(filter, context)
         return
       }
+      keepYoungGenerationSmall()
       const record = await context.openRecord()
       const nowMs = context.nowMs()
       const snapshot = await readStatus(

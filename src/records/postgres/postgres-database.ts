@@ -64,12 +64,15 @@ export async function openPostgresDatabase(url: string, options: PostgresOptions
     throw error
   }
   const changes = listenForChanges(url)
+  const all: SqlDatabase['all'] = (sql, parameters) =>
+    repeat(patienceMs, () => tryStatement(connections, sql, parameters))
   return {
     location,
     nowMs: clock.nowMs,
     write,
     read: (work) => repeat(patienceMs, () => tryRead(connections, work)),
-    all: (sql, parameters) => repeat(patienceMs, () => tryStatement(connections, sql, parameters)),
+    all,
+    map: async (sql, parameters, make) => (await all(sql, parameters)).map((row) => make(row)),
     waitForChange: changes.wait,
     close: async () => {
       await changes.close()

@@ -5,6 +5,8 @@ import type { Connection } from './connections.js'
 export function createTransaction(connection: Connection): SqlTransaction {
   return {
     all: async (sql, parameters = []) => (await connection.query(numberParameters(sql), parameters)).rows,
+    map: async (sql, parameters, make) =>
+      (await connection.query(numberParameters(sql), parameters)).rows.map(make),
     get: async (sql, parameters = []) => (await connection.query(numberParameters(sql), parameters)).rows[0],
     run: async (sql, parameters = []) => (await connection.query(numberParameters(sql), parameters)).changes,
   }

@@ -79,6 +79,7 @@ function createDatabase(connection: Database.Database, location: string): SqlDat
       }, work),
     read,
     all: (sql, parameters) => read((snapshot) => snapshot.all(sql, parameters)),
+    map: (sql, parameters, make) => read((snapshot) => snapshot.map(sql, parameters, make)),
     nowMs: Date.now,
     close: async () => {
       await turn
@@ -118,6 +119,7 @@ function prepareStatements(connection: Database.Database): SqlTransaction {
   }
   return {
     all: async (sql, parameters = []) => prepare(sql).all(...parameters),
+    map: async (sql, parameters, make) => Array.from(prepare(sql).iterate(...parameters), make),
     get: async (sql, parameters = []) => prepare(sql).get(...parameters),
     run: async (sql, parameters = []) => {
       const statement = prepare(sql)

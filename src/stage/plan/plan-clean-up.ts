@@ -16,6 +16,7 @@ export interface CleanUpInput {
   readonly leases: readonly Lease[]
   readonly dead: readonly FoundDead[]
   readonly stagingDirectories: readonly string[]
+  /** May leave out those that are the `directory` of a copy. */
   readonly copyDirectories: readonly FoundCopyDirectory[]
   readonly trash: readonly string[]
   /** Directories of ready copies that are not on disk. */
@@ -49,7 +50,8 @@ export function planCleanUp(input: CleanUpInput): readonly CleanUpAction[] {
   const ended = findEndedLeases(input)
   const copies = withoutLeases(input, new Set(ended.map(({ lease }) => lease.leaseId)))
   const forgotten = copies.filter((copy) => input.missingCopyIds.has(copy.copyId) && copy.state === 'ready')
-  const present = copies.filter((copy) => !forgotten.includes(copy))
+  const forgottenIds = new Set(forgotten.map(({ copyId }) => copyId))
+  const present = copies.filter((copy) => !forgottenIds.has(copy.copyId))
   return [
     ...ended,
     ...present
@@ -86,11 +88,12 @@ function withoutLeases(input: CleanUpInput, ended: ReadonlySet<string>): readonl
     if (purpose === 'stage') staged.add(copyId)
     else references.set(copyId, (references.get(copyId) ?? 0) + 1)
   }
-  return input.copies.map((copy) => ({
-    ...copy,
-    referenceCount: references.get(copy.copyId) ?? 0,
-    isBeingStaged: staged.has(copy.copyId),
-  }))
+  return input.copies.map((copy) => {
+    const referenceCount = references.get(copy.copyId) ?? 0
+    const isBeingStaged = staged.has(copy.copyId)
+    const isSame = referenceCount === copy.referenceCount && isBeingStaged === copy.isBeingStaged
+    return isSame ? copy : { ...copy, referenceCount, isBeingStaged }
+  })
 }
 
 /** How the folders of repairs under way begin. Who repairs a copy has a `transfer` lease on it. */
@@ -110,9 +113,12 @@ function planDirectories(
   copies: readonly CopyUse[],
   repairs: readonly string[],
 ): readonly CleanUpAction[] {
-  const known = new Set(
-    copies.flatMap((copy) => [copy.directory, input.publishedDirectoryOf(copy) ?? copy.directory]),
-  )
+  if (input.stagingDirectories.length === 0 && input.copyDirectories.length === 0) return []
+  const known = new Set<string>()
+  for (const copy of copies) {
+    known.add(copy.directory)
+    known.add(input.publishedDirectoryOf(copy) ?? copy.directory)
+  }
   const stray = 'no copy in the record lies there'
   return [
     ...input.stagingDirectories

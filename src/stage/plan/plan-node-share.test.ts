@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { Lease } from '../../model/lease.js'
-import { findActiveStagers, haveOthersGivenWay, planNodeShare } from './plan-node-share.js'
+import { findActiveStagers, type GivingWay, lookForOthers, planNodeShare } from './plan-node-share.js'
 
 const NOW_MS = 1_000_000
 
@@ -36,22 +36,30 @@ test('a stager that was silent for 10 s takes nothing of the budget', () => {
 })
 
 const own = stageLease('own', NOW_MS, NOW_MS)
-for (const { name, others, expected } of [
+const SINCE_MS = NOW_MS + 10
+for (const { name, others, noted = {}, expected } of [
   { name: 'alone, there is nobody to wait for', others: [], expected: true },
   {
     name: 'one that has not renewed since is waited for',
-    others: [stageLease('a', 0, NOW_MS - 1)],
+    others: [stageLease('a', 0, SINCE_MS)],
     expected: false,
   },
   {
-    name: 'one that renewed just after is waited for: its requests may still run',
-    others: [stageLease('a', 0, NOW_MS + 999)],
+    name: 'one that renewed for the first time is waited for: its requests may still run',
+    others: [stageLease('a', 0, SINCE_MS + 5000)],
     expected: false,
   },
   {
-    name: 'one that renewed a second after has given way',
-    others: [stageLease('a', 0, NOW_MS + 1000)],
+    name: 'one that renewed again has given way',
+    others: [stageLease('a', 0, SINCE_MS + 5000)],
+    noted: { a: SINCE_MS + 1 },
     expected: true,
+  },
+  {
+    name: 'one that renewed again at once is still waited for',
+    others: [stageLease('a', 0, SINCE_MS + 500)],
+    noted: { a: SINCE_MS + 1 },
+    expected: false,
   },
   {
     name: 'one that came later waits for us, not we for it',
@@ -60,11 +68,22 @@ for (const { name, others, expected } of [
   },
   {
     name: 'the slowest counts',
-    others: [stageLease('a', 0, NOW_MS + 1000), stageLease('b', 0, NOW_MS)],
+    others: [stageLease('a', 0, SINCE_MS + 1000), stageLease('b', 0, SINCE_MS + 1)],
+    noted: { a: SINCE_MS + 1, b: SINCE_MS + 1 },
     expected: false,
   },
 ]) {
-  test(`haveOthersGivenWay: ${name}`, () => {
-    assert.equal(haveOthersGivenWay(own, [own, ...others], 1000), expected)
+  test(`lookForOthers: ${name}`, () => {
+    const look = lookForOthers(own, SINCE_MS, [own, ...others], new Map(Object.entries(noted)))
+    assert.equal(look.haveGivenWay, expected)
   })
 }
+
+test('lookForOthers notes the first renewal, and keeps to it', () => {
+  const look = (renewedAtMs: number, noted: GivingWay) =>
+    lookForOthers(own, SINCE_MS, [own, stageLease('a', 0, renewedAtMs)], noted).noted
+  assert.deepEqual(look(SINCE_MS, new Map()), new Map())
+  const first = look(SINCE_MS + 7, new Map())
+  assert.deepEqual(first, new Map([['a', SINCE_MS + 7]]))
+  assert.deepEqual(look(SINCE_MS + 8, first), first)
+})

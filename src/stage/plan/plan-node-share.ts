@@ -2,6 +2,8 @@ import type { Lease } from '../../model/lease.js'
 
 /** A stager renews its lease every second; one that was silent for so long takes nothing of the node's budget. */
 const SILENT_STAGER_MS = 10_000
+/** Two renewals may follow each other closely when the first was late. Requests for small objects end within this. */
+const DRAIN_MS = 500
 
 /** The part of a node's budget (requests, bytes per second) that each of its stagings takes: at least 1, so that none stands still. */
 export function planNodeShare(budget: number, stagings: number): number {
@@ -13,16 +15,30 @@ export function findActiveStagers(stageLeases: readonly Lease[], nowMs: number):
   return stageLeases.filter((lease) => nowMs - lease.renewedAtMs < SILENT_STAGER_MS)
 }
 
+/** For each older stager that has counted the stagings since, when it first did so. */
+export type GivingWay = ReadonlyMap<string, number>
+
 /**
- * Whether the others take no more than their share beside `own`: each that was there before renewed its lease at
- * least `giveWayMs` after `own` began. Renewing, a stager counts the stagings; what it has in flight above its new
- * share ends by the time of the next.
+ * Looks whether the others take no more than their share beside `own`, which the record shows since `sinceMs`. A
+ * stager counts the stagings before each renewal of its lease, so whose lease was renewed after `sinceMs` has counted
+ * `own`, too; what it had in flight above its new share has ended by its next renewal but for large parts. Who came later waits for `own`.
+ * Give `noted` back at the next look.
  */
-export function haveOthersGivenWay(own: Lease, active: readonly Lease[], giveWayMs: number): boolean {
-  return active.every(
-    (other) =>
-      other.leaseId === own.leaseId ||
-      other.createdAtMs > own.createdAtMs ||
-      other.renewedAtMs >= own.createdAtMs + giveWayMs,
+export function lookForOthers(
+  own: Lease,
+  sinceMs: number,
+  active: readonly Lease[],
+  noted: GivingWay,
+): { readonly noted: GivingWay; readonly haveGivenWay: boolean } {
+  const older = active.filter(
+    (lease) => lease.leaseId !== own.leaseId && lease.createdAtMs <= own.createdAtMs,
   )
+  const counted = older.filter(({ renewedAtMs }) => renewedAtMs > sinceMs)
+  return {
+    noted: new Map(counted.map(({ leaseId, renewedAtMs }) => [leaseId, noted.get(leaseId) ?? renewedAtMs])),
+    haveGivenWay: older.every(
+      ({ leaseId, renewedAtMs }) =>
+        renewedAtMs >= (noted.get(leaseId) ?? Number.POSITIVE_INFINITY) + DRAIN_MS,
+    ),
+  }
 }

@@ -11,6 +11,8 @@ const DEFAULT_CONCURRENCY = 16
 /** A listing that ends within these is not worth a question more. Pages. */
 const PAGES_BEFORE_PARTS = 2
 const MOST_FOLDER_LEVELS = 8
+/** Pages that wait to be taken before no more is asked for: whoever takes them is slower than the server. */
+const MOST_READY = 4
 
 /**
  * Lists a prefix in parts side by side, which are found while listing: by its folders first, then by guesses that
@@ -117,7 +119,7 @@ async function* listParts(begin: string, options: PartsOptions): AsyncGenerator<
   for (;;) {
     if (failure) throw failure.error
     ranges = ranges.filter((range) => !range.isDone || range.isBusy)
-    while (running < limit() && running + ready.length < 2 * limit()) {
+    while (running < limit() && ready.length <= MOST_READY) {
       const range =
         ranges.find(({ isBusy, isDone }) => !isBusy && !isDone) ?? (hasBorders ? split() : undefined)
       if (range === undefined) break

@@ -30,6 +30,7 @@ export interface S3Access {
 
 const STALL_TIMEOUT_MS = 60_000
 const MAX_CONNECTIONS = 64
+const MAX_ERROR_BODY_BYTES = 16_384
 
 /** Lists pages with signed requests over keep-alive connections, following the bucket to its region. */
 export function openPageLister(open: (region?: string) => Promise<S3Access>): {
@@ -71,7 +72,7 @@ async function connect(open: (region?: string) => Promise<S3Access>, region?: st
 interface Answer {
   readonly status: number
   readonly headers: Headers
-  readonly text: string
+  readonly body: Buffer
 }
 
 async function send(
@@ -108,7 +109,7 @@ async function send(
           onData: (chunk) => void answer.chunks.push(Buffer.from(chunk)),
           onEnd: () => {
             signal.removeEventListener('abort', stop)
-            resolve({ ...answer, text: Buffer.concat(answer.chunks).toString('utf8') })
+            resolve({ ...answer, body: Buffer.concat(answer.chunks) })
           },
           onError: (error) => {
             signal.removeEventListener('abort', stop)
@@ -149,17 +150,19 @@ function formatQuery(question: PageQuestion, prefix: string): string {
     .join('&')
 }
 
-function readPage({ status, headers, text }: Answer, location: S3Location): ListingPage {
+function readPage({ status, headers, body }: Answer, location: S3Location): ListingPage {
   const what = nameOf(location)
-  if (status < 200 || status > 299)
+  if (status < 200 || status > 299) {
+    const text = body.toString('utf8', 0, MAX_ERROR_BODY_BYTES)
     throw describeAnswer({
       ...{ what, status, headers, nowMs: Date.now() },
       code: /<Code>([^<]*)<\/Code>/.exec(text)?.[1] ?? '',
       message: /<Message>([^<]*)<\/Message>/.exec(text)?.[1] ?? '',
     })
+  }
   let page: ListingPage | undefined
   try {
-    page = parseListing(text, location.prefix)
+    page = parseListing(body, location.prefix)
   } catch (error) {
     if (!(error instanceof URIError)) throw error
     throw new SourceFailure('SOURCE_UNREACHABLE', `${what}: the listing has a key that is not UTF-8`, {

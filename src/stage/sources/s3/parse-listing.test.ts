@@ -45,7 +45,7 @@ test('parseListing reads what a server wrote, in either encoding', () => {
       fc.option(key),
       (objects, folders, isUrlEncoded, token) => {
         const text = format(objects, { isUrlEncoded, folders, ...(token === null ? {} : { token }) })
-        const page = parseListing(text, '')
+        const page = parseListing(Buffer.from(text), '')
         assert.deepEqual(page, {
           objects: objects.map(({ key, size }) => ({
             ...{ key, sizeBytes: size, etag: `e${size}`, versionId: null, checksum: null },
@@ -62,7 +62,7 @@ test('parseListing reads what a server wrote, in either encoding', () => {
 
 test('parseListing takes the prefix off keys and folders', () => {
   const text = format([{ key: 'data/a', size: 1 }], { isUrlEncoded: true, folders: ['data/f/'] })
-  const page = parseListing(text, 'data/')
+  const page = parseListing(Buffer.from(text), 'data/')
   assert.deepEqual(
     page?.objects.map((object) => object.key),
     ['a'],
@@ -79,12 +79,15 @@ test('parseListing does not take an answer that broke off, or that is none, for 
     { isUrlEncoded: true },
   )
   for (let length = 0; length < text.length; length += 1)
-    assert.equal(parseListing(text.slice(0, length), ''), undefined)
-  assert.equal(parseListing('<html>It works!</html>', ''), undefined)
+    assert.equal(parseListing(Buffer.from(text.slice(0, length)), ''), undefined)
+  assert.equal(parseListing(Buffer.from('<html>It works!</html>'), ''), undefined)
 })
 
 test('parseListing reads an object without etag, size and date', () => {
-  const page = parseListing('<ListBucketResult><Contents><Key>a</Key></Contents></ListBucketResult>\n', '')
+  const page = parseListing(
+    Buffer.from('<ListBucketResult><Contents><Key>a</Key></Contents></ListBucketResult>\n'),
+    '',
+  )
   assert.deepEqual(page?.objects, [
     { key: 'a', sizeBytes: 0, etag: null, versionId: null, checksum: null, modifiedAtMs: 0 },
   ])
