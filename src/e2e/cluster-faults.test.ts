@@ -58,9 +58,12 @@ for (const signal of ['SIGKILL', 'SIGSTOP'] as const) {
     const [a, b, c] = nodes
     const running = c.start('prepare', 'flowers', '--json', '--task', 'mine')
     await waitForTransfer(a, 'node-c')
-    const served = JSON.parse((await a.dsc('status', '--json')).stdout).leases
-    const lease = served.find(({ purpose }: { purpose: string }) => purpose === 'transfer')
+    const status = JSON.parse((await a.dsc('status', '--json')).stdout)
+    const lease = status.leases.find(({ purpose }: { purpose: string }) => purpose === 'transfer')
     assert.ok(lease, 'the peer that serves holds a transfer lease')
+    assert.ok(status.transfers[0].servedBy.includes(lease.node), 'the status says who serves whom')
+    const alone = (await a.dsc('status', '--node', 'node-c')).stdout
+    assert.match(alone, /node-c ← node-[ab]/, 'also where only the receiving node is asked for')
     const index = lease.node === 'node-a' ? 0 : 1
     agents[index]!.process.kill(signal)
     const finished = await running.finished

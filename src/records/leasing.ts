@@ -5,6 +5,7 @@ import {
   type LeaseHolder,
   type LeasePurpose,
   type LeaseRequest,
+  type PlacedLease,
 } from '../model/lease.js'
 import { createUniqueId } from '../platform/unique-id.js'
 import { writeEvent } from './event-writing.js'
@@ -124,8 +125,12 @@ export async function handOver(
 export async function selectLeases(
   reader: SqlReader,
   filter: LeaseFilter & ReleaseFilter,
-): Promise<readonly Lease[]> {
-  return (await selectLeaseRows(reader, filter)).map(toLease)
+): Promise<readonly PlacedLease[]> {
+  return (await selectLeaseRows(reader, filter)).map((row) => ({
+    ...toLease(row),
+    dataset: String(row.dataset),
+    node: String(row.node),
+  }))
 }
 
 /** Ends the use leases that match, each with a line in the history. */

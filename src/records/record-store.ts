@@ -1,7 +1,7 @@
 import type { FailureCode } from '../failure/dsc-error.js'
 import type { Copy, CopyLock, CopyOrigin, CopyState, CopyUse } from '../model/copy.js'
 import type { Dataset } from '../model/dataset.js'
-import type { Lease, LeaseHolder, LeasePurpose, LeaseRequest } from '../model/lease.js'
+import type { Lease, LeaseHolder, LeasePurpose, LeaseRequest, PlacedLease } from '../model/lease.js'
 import type { NodeEntry } from '../model/node.js'
 import type { RecordEvent, RecordEventKind } from '../model/record-event.js'
 import type { Admission } from '../policy/plan-admission.js'
@@ -49,7 +49,7 @@ export interface RecordStore {
 
   /** Copies with their reference counts, ordered by dataset, node, creation. */
   listCopies(filter: CopyFilter, nowMs: number): Promise<readonly CopyUse[]>
-  listLeases(filter: LeaseFilter): Promise<readonly Lease[]>
+  listLeases(filter: LeaseFilter): Promise<readonly PlacedLease[]>
 
   /**
    * Seed steps 2 and 3: uses the newest ready copy on the node if there is one. Renews the lease that the same

@@ -1,7 +1,9 @@
 import { redactUrl } from '../failure/redact.js'
 import type { CopyUse } from '../model/copy.js'
+import type { PlacedLease } from '../model/lease.js'
 import type { RecordEvent } from '../model/record-event.js'
-import type { LeaseStatus, NodeStatus, StatusSnapshot, TransferStatus } from './plan/compose-status.js'
+import type { NodeStatus, StatusSnapshot, TransferStatus } from './plan/compose-status.js'
+import { listHoldings } from './plan/list-holdings.js'
 
 /** What `dsc status --json` prints. Scripts rely on the names: fields are only ever added. Times are ISO 8601, UTC. */
 export function describeStatus(snapshot: StatusSnapshot) {
@@ -12,6 +14,7 @@ export function describeStatus(snapshot: StatusSnapshot) {
     copies: snapshot.copies.map(describeCopy),
     leases: snapshot.leases.map(describeLease),
     transfers: snapshot.transfers.map(describeTransfer),
+    holdings: listHoldings(snapshot.copies),
     events: snapshot.events.map(describeEvent),
   }
 }
@@ -40,7 +43,7 @@ export function describeCopy(copy: CopyUse) {
   }
 }
 
-export function describeLease(lease: LeaseStatus) {
+export function describeLease(lease: PlacedLease) {
   return {
     leaseId: lease.leaseId,
     dataset: lease.dataset,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CopyUse } from '../model/copy.js'
-import type { Lease } from '../model/lease.js'
+import type { PlacedLease } from '../model/lease.js'
 import type { NodeEntry } from '../model/node.js'
 import type { RecordEvent } from '../model/record-event.js'
 import type { RecordStore } from '../records/record-store.js'
@@ -63,7 +63,7 @@ export function createStatusReader(
     const moving = await record.listCopies({ ...filter, states: ['reserved', 'staging', 'evicting'] }, nowMs)
     for (const copy of before.copies) if (copy.state !== 'ready') changed.add(copy.copyId)
     const fresh = new Map<string, CopyUse>(moving.map((copy) => [copy.copyId, copy]))
-    const leases: Lease[] = []
+    const leases: PlacedLease[] = []
     for (const copyId of new Set([...changed, ...fresh.keys()])) {
       if (!fresh.has(copyId)) {
         for (const copy of await record.listCopies({ copyId }, nowMs)) fresh.set(copyId, copy)
@@ -77,6 +77,7 @@ export function createStatusReader(
       copyIds: changed,
       copies: fresh,
       leases,
+      transferLeases: await record.listLeases({ purpose: 'transfer' }),
       events,
     })
   }
