@@ -161,7 +161,10 @@ test('a peer that does not accept the token is named, with what to do', async (c
   const { copies } = JSON.parse((await nodes[0].dsc('status', '--json')).stdout)
   assert.deepEqual(
     copies.map(({ node, state, referenceCount }: Record<string, unknown>) => [node, state, referenceCount]),
-    [['node-a', 'ready', 1]],
+    [
+      ['node-a', 'ready', 1],
+      ['node-b', 'reserved', 0], // left, for the next prepare to go on with
+    ],
   )
 })
 
