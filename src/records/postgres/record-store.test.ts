@@ -102,7 +102,7 @@ test('a waiter wakes when a copy changes, long before its time is over', async (
 
 test('a schema that another dsc changes does not stop those who have the record open', async (context) => {
   const url = await server.makeDatabase()
-  const record = await openPostgresRecord(url)
+  const record = await openPostgresRecord(url, { connections: 1 })
   context.after(() => record.close())
   await record.addAdopted(exampleCopy('flowers'), NOW_MS)
   assert.equal((await record.listCopies({}, NOW_MS)).length, 1)
