@@ -1,15 +1,12 @@
-import { createReadStream } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { pipeline } from 'node:stream/promises'
 import { DscError } from '../failure/dsc-error.js'
 import { FACTS_HEADER, parseObjectQuery } from '../stage/peer-wire.js'
 import { factsOfRow } from '../stage/plan/facts-of-row.js'
 import type { ArrivingObjects, Range } from './arriving-objects.js'
 import { isOfSource, type LocalCopies, type LocalObject } from './local-copies.js'
 import type { Metrics } from './metrics.js'
+import { sendFile } from './send-file.js'
 
-/** Read from disk at once, bytes: large enough that a chunk costs nothing, small enough for many at a time. */
-const CHUNK_BYTES = 512 * 1024
 /** A request for a part that is still arriving is held for so long, ms; then the client may ask again. */
 const HOLD_MS = 8000
 
@@ -74,12 +71,7 @@ async function send(
     response.end()
     return
   }
-  const file = createReadStream(found.path, {
-    start: offset,
-    end: offset + length - 1,
-    highWaterMark: CHUNK_BYTES,
-  })
-  await pipeline(file, response)
+  await sendFile(found.path, range, response)
 }
 
 /** Reads `bytes=a-b`; the whole object without a header; undefined for what cannot be served. */

@@ -1,12 +1,10 @@
-import { createReadStream } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import { formatRemoteUrl } from '../stage/peer-wire.js'
 import type { LocalCopies } from './local-copies.js'
 import type { Metrics } from './metrics.js'
+import { sendFile } from './send-file.js'
 import { parseRange } from './serve-object.js'
-
-const CHUNK_BYTES = 512 * 1024
 
 /** Answers `GET /v1/datasets/<name>/`: the files of the newest ready copy, one JSON line each. */
 export async function serveRemoteIndex(
@@ -59,9 +57,6 @@ export async function serveRemoteFile(
     response.end()
     return
   }
-  await pipeline(
-    createReadStream(found.path, { start: offset, end: offset + length - 1, highWaterMark: CHUNK_BYTES }),
-    response,
-  )
+  await sendFile(found.path, range, response)
   metrics.add('dsc_sent_bytes_total', { dataset }, length)
 }

@@ -60,8 +60,8 @@ function isSeenAlive({ holder }: Lease): boolean {
 }
 
 /** Ends leases anywhere whose holders have been silent too long, and forgets nodes after the configured time. */
-async function sweep(
-  cache: Cache,
+export async function sweep(
+  cache: Pick<Cache, 'record' | 'node' | 'nowMs'>,
   forgetNodesAfterMs: number | undefined,
   note: (sentence: string) => void,
 ): Promise<void> {

@@ -25,21 +25,29 @@ export function createRecordSource(
     open = undefined
     await closing?.record.close()
   }
+  const find = async () => {
+    const inode = filePath === undefined ? undefined : await findInode(filePath)
+    if (filePath !== undefined && inode === undefined && isSeen) {
+      throw new DscError('RECORD_UNAVAILABLE', `gone: the record ${filePath}`, {
+        hint: 'dsc doctor',
+      })
+    }
+    if (open && open.inode !== inode) await discard()
+    if (!open) {
+      const record = await openRecord()
+      open = { record, inode: filePath === undefined ? undefined : await findInode(filePath) }
+      isSeen = true
+    }
+    return open.record
+  }
+  // Two who ask at once must not open two.
+  let finding: Promise<RecordStore> | undefined
   return {
-    async current() {
-      const inode = filePath === undefined ? undefined : await findInode(filePath)
-      if (filePath !== undefined && inode === undefined && isSeen) {
-        throw new DscError('RECORD_UNAVAILABLE', `gone: the record ${filePath}`, {
-          hint: 'dsc doctor',
-        })
-      }
-      if (open && open.inode !== inode) await discard()
-      if (!open) {
-        const record = await openRecord()
-        open = { record, inode: filePath === undefined ? undefined : await findInode(filePath) }
-        isSeen = true
-      }
-      return open.record
+    current() {
+      finding ??= find().finally(() => {
+        finding = undefined
+      })
+      return finding
     },
     discard,
   }

@@ -1,10 +1,12 @@
 import { redactUrl } from '../failure/redact.js'
 import { formatByteSize } from '../model/byte-size.js'
 import type { CopyUse } from '../model/copy.js'
-import { formatHolder, isLeaseLive } from '../model/lease.js'
-import type { LeaseStatus, NodeStatus, StatusSnapshot, TransferStatus } from '../stage/plan/compose-status.js'
+import { formatHolder, isLeaseLive, type PlacedLease } from '../model/lease.js'
+import type { NodeStatus, StatusSnapshot, TransferStatus } from '../stage/plan/compose-status.js'
+import { listHoldings } from '../stage/plan/list-holdings.js'
 import { drawKeepers, drawState } from '../tui/view/copy-rows.js'
 import { formatPercent, formatShare, formatSpan } from '../tui/view/format-cells.js'
+import { formatWay } from '../tui/view/transfer-rows.js'
 import { formatTable } from './text-table.js'
 
 /** `dsc status` without a terminal of its own: nodes, copies and downloads, one table each. */
@@ -15,6 +17,9 @@ export function formatStatus(snapshot: StatusSnapshot, totalWidth: number | unde
       ? 'No copies.'
       : formatCopies(snapshot.copies, snapshot.takenAtMs, totalWidth),
   )
+  if (snapshot.nodes.length > 1 && snapshot.copies.length > 0) {
+    tables.push(formatHoldings(snapshot.copies, totalWidth))
+  }
   if (snapshot.transfers.length > 0) tables.push(formatTransfers(snapshot.transfers, totalWidth))
   return tables.filter((table) => table !== '').join('\n\n')
 }
@@ -73,6 +78,26 @@ function formatCopies(copies: readonly CopyUse[], nowMs: number, totalWidth: num
   return formatTable(columns, rows, totalWidth)
 }
 
+/** Nodes × datasets: who holds what. `*` is in use, a share is what is there so far. */
+function formatHoldings(copies: readonly CopyUse[], totalWidth: number | undefined): string {
+  const columns = [
+    { title: 'HELD', minWidth: 12 },
+    { title: 'NODES', align: 'right' },
+    { title: 'BY', minWidth: 20 },
+  ] as const
+  const rows = listHoldings(copies).map(({ dataset, nodes }) => [
+    dataset,
+    String(nodes.filter(({ state }) => state === 'ready').length),
+    nodes
+      .map(({ node, state, fillRatio, referenceCount }) => {
+        if (state === 'ready') return `${node}${referenceCount > 0 ? '*' : ''}`
+        return `${node} (${state === 'staging' ? formatPercent(fillRatio, 1) : state})`
+      })
+      .join(', '),
+  ])
+  return formatTable(columns, rows, totalWidth)
+}
+
 function formatTransfers(transfers: readonly TransferStatus[], totalWidth: number | undefined): string {
   const columns = [
     { title: 'STAGING', minWidth: 12 },
@@ -85,7 +110,7 @@ function formatTransfers(transfers: readonly TransferStatus[], totalWidth: numbe
   ] as const
   const rows = transfers.map((transfer) => [
     transfer.dataset,
-    transfer.node,
+    formatWay(transfer),
     transfer.state === 'reserved' ? 'listing' : formatShare(transfer.writtenBytes, transfer.chargedBytes),
     transfer.state === 'reserved' ? '-' : formatPercent(transfer.writtenBytes, transfer.chargedBytes),
     transfer.stager ?? 'nobody',
@@ -96,7 +121,7 @@ function formatTransfers(transfers: readonly TransferStatus[], totalWidth: numbe
 }
 
 /** A lease, and why it counts no more. */
-export interface ShownLease extends LeaseStatus {
+export interface ShownLease extends PlacedLease {
   readonly staleReason: string | null
 }
 

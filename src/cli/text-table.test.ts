@@ -46,7 +46,9 @@ test('a status fits a terminal of 80 cells', () => {
   const text = formatStatus(exampleStatus(20), 80)
   for (const line of text.split('\n')) assert.ok(line.length <= 80, line)
   assert.match(text, /^NODE .*\ngpu-01 +11\/40 /)
-  assert.match(text, /\nSTAGING .*\nwebdata +gpu-01 +8\/20 GiB +40% +job-4800/)
+  assert.match(text, /\nSTAGING .*\nwebdata +gpu-01 ← gpu-02 +8\/20 GiB +40% +job-4800/)
+  assert.match(text, /\nHELD .*\ndataset-0001 +1 +gpu-01\*\ndataset-0002 +1 +gpu-02\n/)
+  assert.match(text, /\nwebdata +0 +gpu-01 \(40%\)/)
 })
 
 test('a status of nothing says so', () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -8,13 +8,21 @@ import { waitFor, writeTree } from './world.js'
 
 const TOKEN = 'a token that all agents of the test share'
 
+/** Far more than a connection's buffers hold. */
+const LARGE = 16 * 1024 * 1024
+
 /** One node with an agent and a dataset of a folder. */
 async function makeServing(context: TestContext) {
   const { mkdtemp } = await import('node:fs/promises')
   const { tmpdir } = await import('node:os')
   const source = await mkdtemp(join(tmpdir(), 'dsc-test-source-'))
   context.after(async () => (await import('node:fs/promises')).rm(source, { recursive: true }))
-  await writeTree(source, { 'a.txt': 'alpha', 'deep/b c.txt': 'beta', 'empty.txt': '' })
+  await writeTree(source, {
+    'a.txt': 'alpha',
+    'deep/b c.txt': 'beta',
+    'empty.txt': '',
+    'large.bin': 'x'.repeat(LARGE),
+  })
   const cluster = await makeCluster(context, {
     nodes: ['node-a', 'node-b', 'node-c'],
     datasets: { flowers: { source: `file://${source}/` } },
@@ -119,6 +127,36 @@ test('a thousand slow connections do not keep others from being served, and are 
   assert.equal((await ask('/v1/datasets/flowers/files/a.txt')).text, 'alpha')
 })
 
+test('a thousand clients that ask for much and take nothing cost little memory, and others are served', async (context) => {
+  const { node, ask, agent } = await makeServing(context)
+  const port = Number(new URL(node.url).port)
+  const sockets: Socket[] = []
+  context.after(() => {
+    for (const socket of sockets) socket.destroy()
+  })
+  for (let index = 0; index < 1000; index++) {
+    const socket = connect(port, '127.0.0.1', () =>
+      socket.write(
+        `GET /v1/datasets/flowers/files/large.bin HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${TOKEN}\r\n\r\n`,
+      ),
+    )
+    socket.on('error', () => {})
+    socket.pause()
+    sockets.push(socket)
+  }
+  await waitFor('a thousand connections', () => sockets.every((socket) => !socket.connecting))
+  for (let round = 0; round < 5; round++) {
+    assert.equal((await ask('/v1/datasets/flowers/files/a.txt')).text, 'alpha')
+  }
+  const residentBytes = await readResident(agent.process.pid!)
+  assert.ok(residentBytes < 600 * 1024 ** 2, `the agent takes ${residentBytes} bytes`)
+})
+
+async function readResident(pid: number): Promise<number> {
+  const match = /VmRSS:\s+(\d+) kB/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))
+  return Number(match?.[1]) * 1024
+}
+
 test('too large a body or head is refused', async (context) => {
   const { node, ask } = await makeServing(context)
   const answer = await fetch(`${node.url}/v1/prepare`, {
@@ -136,7 +174,7 @@ test('an agent exports metrics, and leaves the record when it is stopped', async
   assert.match(text, /^dsc_copies\{state="ready"\} 1$/m)
   assert.match(text, /^dsc_leases\{purpose="use"\} 1$/m)
   assert.match(text, /^dsc_staged_total 1$/m)
-  assert.match(text, /^dsc_staged_bytes_total\{from="store"\} 9$/m)
+  assert.match(text, new RegExp(`^dsc_staged_bytes_total\\{from="store"\\} ${9 + LARGE}$`, 'm'))
   agent.process.kill('SIGTERM')
   const finished = await agent.finished
   assert.equal(finished.code, 0, finished.stderr)

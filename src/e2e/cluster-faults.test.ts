@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { readFile, writeFile } from 'node:fs/promises'
 import { connect, createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Cluster, type ClusterNode, makeCluster } from './cluster.js'
@@ -58,9 +60,12 @@ for (const signal of ['SIGKILL', 'SIGSTOP'] as const) {
     const [a, b, c] = nodes
     const running = c.start('prepare', 'flowers', '--json', '--task', 'mine')
     await waitForTransfer(a, 'node-c')
-    const served = JSON.parse((await a.dsc('status', '--json')).stdout).leases
-    const lease = served.find(({ purpose }: { purpose: string }) => purpose === 'transfer')
+    const status = JSON.parse((await a.dsc('status', '--json')).stdout)
+    const lease = status.leases.find(({ purpose }: { purpose: string }) => purpose === 'transfer')
     assert.ok(lease, 'the peer that serves holds a transfer lease')
+    assert.ok(status.transfers[0].servedBy.includes(lease.node), 'the status says who serves whom')
+    const alone = (await a.dsc('status', '--node', 'node-c')).stdout
+    assert.match(alone, /node-c ← node-[ab]/, 'also where only the receiving node is asked for')
     const index = lease.node === 'node-a' ? 0 : 1
     agents[index]!.process.kill(signal)
     const finished = await running.finished
@@ -110,6 +115,56 @@ test('a staging survives a restart of PostgreSQL in the middle of it', async (co
   assert.deepEqual(
     copies.map(({ node, state, referenceCount }: Record<string, unknown>) => [node, state, referenceCount]),
     [['node-b', 'ready', 1]],
+  )
+})
+
+test('restarts of PostgreSQL under load lose nothing: stagings, transfers and those who wait all end right', async (context) => {
+  const { cluster, nodes } = await makeReady(context, 1)
+  const running = nodes.flatMap((node) =>
+    [1, 2, 3].map((index) => node.start('prepare', 'flowers', '--json', '--task', `${node.name} ${index}`)),
+  )
+  await Promise.all([waitForTransfer(nodes[0], 'node-b'), waitForTransfer(nodes[0], 'node-c')])
+  for (const mode of ['immediate', 'fast', 'immediate'] as const) {
+    await cluster.postgres.stop(mode)
+    await sleep(500)
+    await cluster.postgres.start()
+    await sleep(300)
+  }
+  for (const { finished } of running) {
+    const ended = await finished
+    assert.equal(ended.code, 0, ended.stderr)
+    await assertSameFiles(JSON.parse(ended.stdout).path, OBJECTS)
+  }
+  const { copies, transfers, leases } = JSON.parse((await nodes[0].dsc('status', '--json')).stdout)
+  assert.deepEqual(
+    copies.map(({ node, state, referenceCount }: Record<string, unknown>) => [node, state, referenceCount]),
+    [
+      ['node-a', 'ready', 4],
+      ['node-b', 'ready', 3],
+      ['node-c', 'ready', 3],
+    ],
+  )
+  assert.deepEqual(transfers, [])
+  assert.deepEqual([...new Set(leases.map(({ purpose }: { purpose: string }) => purpose))], ['use'])
+})
+
+test('a peer that does not accept the token is named, with what to do', async (context) => {
+  const { store, cluster, nodes } = await makeReady(context, 1)
+  await store.close()
+  const other = join(cluster.directory, 'other-token')
+  await writeFile(other, 'a token that no agent knows\n')
+  const settings = await readFile(nodes[1].configPath, 'utf8')
+  await writeFile(nodes[1].configPath, settings.replace(/tokenFile: .*/, `tokenFile: ${other}`))
+  const failed = await nodes[1].dsc('prepare', 'flowers', '--task', 'mine')
+  assert.notEqual(failed.code, 0)
+  assert.match(failed.stderr, /node node-a .*(does not accept the token|401)/)
+  const { copies } = JSON.parse((await nodes[0].dsc('status', '--json')).stdout)
+  assert.deepEqual(
+    copies.map(({ node, state, referenceCount }: Record<string, unknown>) => [node, state, referenceCount]),
+    [
+      ['node-a', 'ready', 1],
+      ['node-b', 'reserved', 0], // left, for the next prepare to go on with
+    ],
   )
 })
 

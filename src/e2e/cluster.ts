@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { stringify } from 'yaml'
+import type { TestNetwork } from '../testing/network-namespace.js'
 import { type PostgresServer, startPostgresServer } from '../testing/postgres-server.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
 import { type Finished, type Running, waitFor } from './world.js'
@@ -39,6 +40,8 @@ export interface ClusterOptions {
   readonly environments?: Readonly<Record<string, Readonly<Record<string, string>>>>
   readonly stage?: Readonly<Record<string, unknown>>
   readonly agent?: Readonly<Record<string, unknown>>
+  /** Each node on a host of its own, in the order of `nodes`. Default: all on this machine's loopback address. */
+  readonly network?: TestNetwork
   /** Agents reach each other through these instead of directly: asked with the port they listen on. */
   readonly advertise?: (node: string, port: number) => Promise<string>
 }
@@ -55,11 +58,18 @@ export async function makeCluster(
     for (const child of started) child.kill('SIGKILL')
     await postgres.close()
   })
-  const recordUrl = await postgres.makeDatabase()
+  const database = new URL(await postgres.makeDatabase())
+  const { network } = options
+  if (network) {
+    const relay = await network.relay(postgres.port)
+    database.host = `${relay.host}:${relay.port}`
+  }
+  const recordUrl = database.href
   const tokenFile = join(directory, 'token')
   await writeFile(tokenFile, 'a token that all agents of the test share\n')
   const nodes: ClusterNode[] = []
-  for (const name of options.nodes) {
+  for (const [index, name] of options.nodes.entries()) {
+    const host = network?.hosts[index] ?? { address: '127.0.0.1', enter: [] }
     const home = join(directory, name)
     await mkdir(home)
     const port = await findFreePort()
@@ -73,7 +83,7 @@ export async function makeCluster(
         node: name,
         cache: { root },
         agent: {
-          ...{ listen: `127.0.0.1:${port}`, tokenFile },
+          ...{ listen: `${host.address}:${port}`, tokenFile },
           ...(advertise === undefined ? {} : { advertise }),
           ...options.agent,
         },
@@ -83,7 +93,8 @@ export async function makeCluster(
     )
     const { SLURM_JOB_ID: _, DSC_CONFIG: __, NODE_OPTIONS: ___, ...inherited } = process.env
     const start = (...words: readonly string[]): Running => {
-      const child = spawn(process.execPath, [DSC, ...words, '--config', configPath], {
+      const [program, ...given] = [...host.enter, process.execPath, DSC, ...words, '--config', configPath]
+      const child = spawn(program!, given, {
         cwd: home,
         stdio: ['ignore', 'pipe', 'pipe'],
         env: { ...inherited, XDG_CACHE_HOME: home, ...options.environment, ...options.environments?.[name] },
@@ -105,7 +116,7 @@ export async function makeCluster(
       })
       return { process: child, finished }
     }
-    const url = `http://127.0.0.1:${port}`
+    const url = `http://${host.address}:${port}`
     nodes.push({
       ...{ name, root, url, configPath, start },
       dsc: (...words) => start(...words).finished,

@@ -34,6 +34,26 @@ export interface Lease {
   readonly expiresAtMs: number | null
 }
 
+/** A lease and where the copy lies that it keeps. */
+export interface PlacedLease extends Lease {
+  readonly dataset: string
+  readonly node: string
+}
+
+const TRANSFER_TASK = 'transfer to '
+
+/** The task of a lease under which `node` takes a dataset from the copy's own node. */
+export function formatTransferTask(node: string): string {
+  return TRANSFER_TASK + node
+}
+
+/** The node that takes a dataset under this lease; undefined for any other lease. */
+export function findReceiver({ purpose, task }: Pick<Lease, 'purpose' | 'task'>): string | undefined {
+  return purpose === 'transfer' && task.startsWith(TRANSFER_TASK)
+    ? task.slice(TRANSFER_TASK.length)
+    : undefined
+}
+
 /** What a caller supplies to be given a lease. */
 export interface LeaseRequest {
   readonly task: string

@@ -2,11 +2,8 @@ import type { RecordEvent } from '../model/record-event.js'
 import type { SqlTransaction } from './sql-database.js'
 
 /** Adds a line to the history, in the transaction of the change it tells of. */
-export async function writeEvent(
-  transaction: SqlTransaction,
-  event: Omit<RecordEvent, 'sequence'>,
-): Promise<void> {
-  await transaction.run(
+export function writeEvent(transaction: SqlTransaction, event: Omit<RecordEvent, 'sequence'>): void {
+  transaction.post(
     'INSERT INTO events (at_ms, kind, node, dataset, copy_id, task, reason, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
     [
       event.atMs,

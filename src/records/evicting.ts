@@ -5,10 +5,15 @@ import type { CopyFilter } from './record-store.js'
 import { COPY_COLUMNS, COPY_USE_COLUMNS, copyValues, createCopyUseReader, toCopy } from './row-mapping.js'
 import type { SqlReader, SqlTransaction, SqlValue } from './sql-database.js'
 
+interface SameNode {
+  /** Only copies on the node of this copy. */
+  readonly sameNodeAs?: string
+}
+
 /** Copies that match, with their uses at `nowMs`, ordered by dataset, node, creation. */
 export async function selectCopyUses(
   reader: SqlReader,
-  filter: CopyFilter,
+  filter: CopyFilter & SameNode,
   nowMs: number,
 ): Promise<readonly CopyUse[]> {
   const { where, parameters } = copyConditions(filter)
@@ -28,21 +33,21 @@ export async function beginEvicting(
   nowMs: number,
 ): Promise<EvictionPlan> {
   const plan = decide(await selectCopyUses(transaction, { node }, nowMs))
-  await markEvicting(transaction, plan.victims, task, nowMs)
+  markEvicting(transaction, plan.victims, task, nowMs)
   return plan
 }
 
 /** Takes the victims of a plan made in this transaction out of use. Their files may go from now on. */
-export async function markEvicting(
+export function markEvicting(
   transaction: SqlTransaction,
   victims: readonly Victim[],
   task: string | null,
   nowMs: number,
-): Promise<void> {
+): void {
   for (const { copy, reason } of victims) {
-    await transaction.run('DELETE FROM leases WHERE copy_id = ?', [copy.copyId])
-    await transaction.run(`UPDATE copies SET state = 'evicting' WHERE copy_id = ?`, [copy.copyId])
-    await writeEvent(transaction, {
+    transaction.post('DELETE FROM leases WHERE copy_id = ?', [copy.copyId])
+    transaction.post(`UPDATE copies SET state = 'evicting' WHERE copy_id = ?`, [copy.copyId])
+    writeEvent(transaction, {
       atMs: nowMs,
       kind: 'evicted',
       node: copy.node,
@@ -69,11 +74,11 @@ export async function changeLock(
   const copies = rows.map(toCopy).filter((copy) => copy.state !== 'evicting')
   for (const copy of copies) {
     if ((copy.lock === null) === (lock === null)) continue
-    await transaction.run('UPDATE copies SET lock_state = ? WHERE copy_id = ?', [
+    transaction.post('UPDATE copies SET lock_state = ? WHERE copy_id = ?', [
       lock && JSON.stringify(lock),
       copy.copyId,
     ])
-    await writeEvent(transaction, {
+    writeEvent(transaction, {
       atMs: nowMs,
       kind: lock ? 'locked' : 'unlocked',
       node: copy.node,
@@ -104,7 +109,7 @@ export async function insertAdopted(
     copyValues(copy),
   )
   if (added === 0) return false
-  await writeEvent(transaction, {
+  writeEvent(transaction, {
     atMs: nowMs,
     kind: 'adopted',
     node: copy.node,
@@ -129,7 +134,7 @@ export async function forgetReady(
     if (!row) continue
     const copy = toCopy(row)
     forgotten += await transaction.run('DELETE FROM copies WHERE copy_id = ?', [copyId])
-    await writeEvent(transaction, {
+    writeEvent(transaction, {
       atMs: nowMs,
       kind: 'forgotten',
       node: copy.node,
@@ -151,8 +156,8 @@ export async function forgetWholeNode(
 ): Promise<readonly Copy[]> {
   const copies = (await transaction.all('SELECT * FROM copies WHERE node = ?', [node])).map(toCopy)
   for (const copy of copies) {
-    await transaction.run('DELETE FROM copies WHERE copy_id = ?', [copy.copyId])
-    await writeEvent(transaction, {
+    transaction.post('DELETE FROM copies WHERE copy_id = ?', [copy.copyId])
+    writeEvent(transaction, {
       atMs: nowMs,
       kind: 'forgotten',
       node,
@@ -163,14 +168,16 @@ export async function forgetWholeNode(
       detail: { version: copy.version, path: copy.path },
     })
   }
-  await transaction.run('DELETE FROM nodes WHERE node = ?', [node])
+  transaction.post('DELETE FROM nodes WHERE node = ?', [node])
   return copies
 }
 
-function copyConditions(filter: CopyFilter): { where: string; parameters: readonly SqlValue[] } {
+function copyConditions(filter: CopyFilter & SameNode): { where: string; parameters: readonly SqlValue[] } {
   const given: [string, readonly SqlValue[]][] = []
   if (filter.dataset !== undefined) given.push(['dataset = ?', [filter.dataset]])
   if (filter.node !== undefined) given.push(['node = ?', [filter.node]])
+  if (filter.sameNodeAs !== undefined)
+    given.push(['node = (SELECT node FROM copies WHERE copy_id = ?)', [filter.sameNodeAs]])
   if (filter.copyId !== undefined) given.push(['copy_id = ?', [filter.copyId]])
   if (filter.states !== undefined)
     given.push([`state IN (${filter.states.map(() => '?').join(', ')})`, filter.states])

@@ -5,6 +5,7 @@ import {
   type LeaseHolder,
   type LeasePurpose,
   type LeaseRequest,
+  type PlacedLease,
 } from '../model/lease.js'
 import { createUniqueId } from '../platform/unique-id.js'
 import { writeEvent } from './event-writing.js'
@@ -23,15 +24,45 @@ export async function leaseReadyCopy(
   request: UseRequest,
   nowMs: number,
 ): Promise<Use | undefined> {
+  const { dataset, node, lease, purpose = 'use' } = request
   const row = await transaction.get(
-    `SELECT * FROM copies WHERE dataset = ? AND node = ? AND state = 'ready' ORDER BY ready_at_ms DESC LIMIT 1`,
-    [request.dataset, request.node],
+    `SELECT copies.*, (SELECT lease_id FROM leases WHERE leases.copy_id = copies.copy_id
+        AND purpose = ? AND task = ? AND holder = ?) AS own_lease_id
+      FROM copies WHERE dataset = ? AND node = ? AND state = 'ready' ORDER BY ready_at_ms DESC LIMIT 1`,
+    [purpose, lease.task, JSON.stringify(lease.holder), dataset, node],
   )
   if (row === undefined) return undefined
   const copy = toCopy(row)
   if (request.accept?.(copy) === false) return undefined
-  const leaseId = await grantLease(transaction, copy, request.purpose ?? 'use', request.lease, nowMs)
-  return { copy: { ...copy, lastTask: request.lease.task, lastUsedAtMs: nowMs }, leaseId }
+  let leaseId: string
+  if (typeof row.own_lease_id === 'string') {
+    leaseId = row.own_lease_id
+    transaction.post('UPDATE leases SET renewed_at_ms = ?, expires_at_ms = ? WHERE lease_id = ?', [
+      nowMs,
+      lease.expiresAtMs,
+      leaseId,
+    ])
+    if (purpose === 'use') stampUse(transaction, copy, lease, nowMs)
+  } else leaseId = addLease(transaction, copy, purpose, lease, nowMs)
+  return { copy: { ...copy, lastTask: lease.task, lastUsedAtMs: nowMs }, leaseId }
+}
+
+const INSERT_LEASE = `INSERT INTO leases
+  (lease_id, copy_id, purpose, task, holder, created_at_ms, renewed_at_ms, expires_at_ms)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+
+/** Gives `request` a lease on a copy of which it is known to have none for this purpose. Returns the lease's id. */
+export function addLease(
+  transaction: SqlTransaction,
+  copy: Copy,
+  purpose: LeasePurpose,
+  request: LeaseRequest,
+  nowMs: number,
+): string {
+  const values = leaseValues(copy, purpose, request, nowMs)
+  transaction.post(INSERT_LEASE, values)
+  if (purpose === 'use') stampUse(transaction, copy, request, nowMs)
+  return values[0]
 }
 
 /**
@@ -46,30 +77,27 @@ export async function grantLease(
   nowMs: number,
 ): Promise<string> {
   const rows = await transaction.all(
-    `INSERT INTO leases (lease_id, copy_id, purpose, task, holder, created_at_ms, renewed_at_ms, expires_at_ms)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-      ON CONFLICT (copy_id, purpose, task, holder)
+    `${INSERT_LEASE} ON CONFLICT (copy_id, purpose, task, holder)
       DO UPDATE SET renewed_at_ms = excluded.renewed_at_ms, expires_at_ms = excluded.expires_at_ms
-      RETURNING lease_id, created_at_ms`,
-    [
-      createUniqueId(),
-      copy.copyId,
-      purpose,
-      request.task,
-      JSON.stringify(request.holder),
-      nowMs,
-      nowMs,
-      request.expiresAtMs,
-    ],
+      RETURNING lease_id`,
+    leaseValues(copy, purpose, request, nowMs),
   )
-  if (purpose === 'use') {
-    await transaction.run('UPDATE copies SET last_task = ?, last_used_at_ms = ? WHERE copy_id = ?', [
-      request.task,
-      nowMs,
-      copy.copyId,
-    ])
-  }
+  if (purpose === 'use') stampUse(transaction, copy, request, nowMs)
   return String(rows[0]!.lease_id)
+}
+
+function leaseValues(copy: Copy, purpose: LeasePurpose, request: LeaseRequest, nowMs: number) {
+  const holder = JSON.stringify(request.holder)
+  const id = createUniqueId()
+  return [id, copy.copyId, purpose, request.task, holder, nowMs, nowMs, request.expiresAtMs] as const
+}
+
+function stampUse(transaction: SqlTransaction, copy: Copy, { task }: LeaseRequest, nowMs: number): void {
+  transaction.post('UPDATE copies SET last_task = ?, last_used_at_ms = ? WHERE copy_id = ?', [
+    task,
+    nowMs,
+    copy.copyId,
+  ])
 }
 
 /** Changes the holder of a lease. One that the new holder has already, for the same task and copy, ends in its favour. */
@@ -80,7 +108,7 @@ export async function handOver(
   nowMs: number,
 ): Promise<boolean> {
   const text = JSON.stringify(holder)
-  await transaction.run(
+  transaction.post(
     `DELETE FROM leases WHERE lease_id <> ? AND holder = ? AND EXISTS (SELECT 1 FROM leases mine
       WHERE mine.lease_id = ? AND mine.copy_id = leases.copy_id AND mine.purpose = leases.purpose
         AND mine.task = leases.task)`,
@@ -97,8 +125,12 @@ export async function handOver(
 export async function selectLeases(
   reader: SqlReader,
   filter: LeaseFilter & ReleaseFilter,
-): Promise<readonly Lease[]> {
-  return (await selectLeaseRows(reader, filter)).map(toLease)
+): Promise<readonly PlacedLease[]> {
+  return (await selectLeaseRows(reader, filter)).map((row) => ({
+    ...toLease(row),
+    dataset: String(row.dataset),
+    node: String(row.node),
+  }))
 }
 
 /** Ends the use leases that match, each with a line in the history. */
@@ -109,7 +141,7 @@ export async function releaseUseLeases(
 ): Promise<number> {
   const rows = await selectLeaseRows(transaction, filter)
   const uses = rows.filter((row) => row.purpose !== 'stage')
-  for (const row of uses) await endLease(transaction, row, 'released', `${row.task} released it`, nowMs)
+  for (const row of uses) endLease(transaction, row, 'released', `${row.task} released it`, nowMs)
   return uses.length
 }
 
@@ -129,13 +161,7 @@ export async function endDeadLeases(
   for (const [leaseId, row] of found) {
     const lease = toLease(row)
     const reason = reasons.get(leaseId) ?? `expired at ${new Date(lease.expiresAtMs!).toISOString()}`
-    await endLease(
-      transaction,
-      row,
-      'lease-expired',
-      `${lease.task} (${formatHolder(lease)}): ${reason}`,
-      nowMs,
-    )
+    endLease(transaction, row, 'lease-expired', `${lease.task} (${formatHolder(lease)}): ${reason}`, nowMs)
   }
   return [...found.values()].map(toLease)
 }
@@ -163,15 +189,15 @@ async function selectLeaseRows(
   )
 }
 
-async function endLease(
+function endLease(
   transaction: SqlTransaction,
   row: SqlRow,
   kind: 'released' | 'lease-expired',
   reason: string,
   nowMs: number,
-): Promise<void> {
-  await transaction.run('DELETE FROM leases WHERE lease_id = ?', [row.lease_id!])
-  await writeEvent(transaction, {
+): void {
+  transaction.post('DELETE FROM leases WHERE lease_id = ?', [row.lease_id!])
+  writeEvent(transaction, {
     atMs: nowMs,
     kind,
     node: String(row.node),

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { Lease } from '../model/lease.js'
 import type { NaiveRecord } from '../testing/naive-record.js'
 import { applyStep, type ModelWorld, newWorld } from './record-model-steps.contract.js'
 import { type Step, stepsArbitrary } from './record-model-steps-arbitrary.contract.js'
@@ -74,7 +73,7 @@ async function assertSame(record: RecordStore, { model, nowMs }: ModelWorld): Pr
   )
   assert.deepEqual(
     byId(await record.listLeases({}), ({ leaseId }) => leaseId),
-    byId<Lease>(model.leases, ({ leaseId }) => leaseId),
+    byId(model.placedLeases(), ({ leaseId }) => leaseId),
   )
 }
 

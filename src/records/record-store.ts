@@ -1,11 +1,12 @@
 import type { FailureCode } from '../failure/dsc-error.js'
 import type { Copy, CopyLock, CopyOrigin, CopyState, CopyUse } from '../model/copy.js'
 import type { Dataset } from '../model/dataset.js'
-import type { Lease, LeaseHolder, LeasePurpose, LeaseRequest } from '../model/lease.js'
+import type { Lease, LeaseHolder, LeasePurpose, LeaseRequest, PlacedLease } from '../model/lease.js'
 import type { NodeEntry } from '../model/node.js'
 import type { RecordEvent, RecordEventKind } from '../model/record-event.js'
 import type { Admission } from '../policy/plan-admission.js'
 import type { EvictionPlan } from '../policy/plan-eviction.js'
+import type { ChangeWait } from './sql-database.js'
 
 /**
  * The database of datasets, nodes, copies, leases, locks and their history.
@@ -26,14 +27,11 @@ export interface RecordStore {
    */
   nowMs(): number
   /**
-   * Waits until something may have changed: for a change of any copy's state, at most `atMostMs`, where the
-   * engine tells of changes; else `pollMs`. Never rejects; look again after it in any case.
+   * Waits until something may have changed: until another connection has changed a copy or a lease, at most
+   * `atMostMs`, while the engine can be heard telling of changes; else `pollMs`. Reports of nodes and of history
+   * alone are not told. Never rejects; look again after it in any case.
    */
-  waitForChange(wait: {
-    readonly pollMs: number
-    readonly atMostMs: number
-    readonly signal?: AbortSignal
-  }): Promise<void>
+  waitForChange(wait: ChangeWait): Promise<void>
 
   saveDataset(dataset: Dataset, nowMs: number): Promise<void>
   findDataset(name: string): Promise<Dataset | undefined>
@@ -51,7 +49,7 @@ export interface RecordStore {
 
   /** Copies with their reference counts, ordered by dataset, node, creation. */
   listCopies(filter: CopyFilter, nowMs: number): Promise<readonly CopyUse[]>
-  listLeases(filter: LeaseFilter): Promise<readonly Lease[]>
+  listLeases(filter: LeaseFilter): Promise<readonly PlacedLease[]>
 
   /**
    * Seed steps 2 and 3: uses the newest ready copy on the node if there is one. Renews the lease that the same

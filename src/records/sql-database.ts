@@ -14,6 +14,11 @@ export interface SqlTransaction extends SqlReader {
   get(sql: string, parameters?: readonly SqlValue[]): Promise<SqlRow | undefined>
   /** Runs a change and returns the number of rows it touched. */
   run(sql: string, parameters?: readonly SqlValue[]): Promise<number>
+  /**
+   * Makes a change whose outcome nobody waits for, in its turn; what it fails with, the next statement or the
+   * commit fails with. Where the engine is across a network, it travels with them.
+   */
+  post(sql: string, parameters?: readonly SqlValue[]): void
 }
 
 /**
@@ -34,9 +39,20 @@ export type WriteScope =
   | 'rows'
   | 'all'
 
+/** How a wait for changes ends. */
+export interface ChangeWait {
+  /** After so long while changes cannot be heard of, ms. */
+  readonly pollMs: number
+  /** After so long while they can, ms. */
+  readonly atMostMs: number
+  /** Only changes that may concern this copy. Default: any. */
+  readonly about?: { readonly node: string; readonly copyId: string }
+  readonly signal?: AbortSignal
+}
+
 /**
  * What the record needs of an engine: serializable transactions over one schema. `all` runs one statement, which
- * is a snapshot by itself, and costs one round trip where `read` costs three.
+ * is a snapshot by itself, and costs one round trip where `read` costs two.
  */
 export interface SqlDatabase extends SqlReader {
   /** Without secrets: for messages. */
@@ -54,7 +70,7 @@ export interface SqlDatabase extends SqlReader {
   read<T>(work: (transaction: SqlTransaction) => Promise<T>): Promise<T>
   /** The clock that all users of the record share, Unix epoch in ms. */
   nowMs(): number
-  /** Resolves at a change of any copy's state or after `timeoutMs`. Missing: the engine cannot tell of changes. */
-  waitForChange?(timeoutMs: number, signal?: AbortSignal): Promise<void>
+  /** See `RecordStore.waitForChange`. Missing: the engine cannot tell of changes. */
+  waitForChange?(wait: ChangeWait): Promise<void>
   close(): Promise<void>
 }

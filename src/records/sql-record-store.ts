@@ -28,9 +28,9 @@ export function createSqlRecordStore(database: SqlDatabase): RecordStore {
   return {
     location: database.location,
     nowMs: () => database.nowMs(),
-    waitForChange: async ({ pollMs, atMostMs, signal }) => {
-      if (database.waitForChange) return database.waitForChange(atMostMs, signal)
-      await sleep(pollMs, undefined, signal ? { signal } : {}).catch(() => {})
+    waitForChange: async (wait) => {
+      if (database.waitForChange) return database.waitForChange(wait)
+      await sleep(wait.pollMs, undefined, wait.signal ? { signal: wait.signal } : {}).catch(() => {})
     },
     saveDataset: (dataset, nowMs) =>
       write('durable', 'rows', async (transaction) => {
@@ -131,7 +131,7 @@ export function createSqlRecordStore(database: SqlDatabase): RecordStore {
       write('durable', { node: copy.node }, (transaction) => insertAdopted(transaction, copy, nowMs)),
     forgetCopies: (copyIds, reason, nowMs) =>
       write('durable', 'all', (transaction) => forgetReady(transaction, copyIds, reason, nowMs)),
-    addEvent: (event) => write('quick', 'rows', (transaction) => writeEvent(transaction, event)),
+    addEvent: (event) => write('quick', 'rows', async (transaction) => writeEvent(transaction, event)),
     listEvents: (filter) => selectEvents(database, filter),
     pruneEvents: (beforeMs) =>
       write('quick', 'rows', (transaction) =>

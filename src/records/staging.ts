@@ -4,7 +4,7 @@ import { createUniqueId } from '../platform/unique-id.js'
 import type { Admission } from '../policy/plan-admission.js'
 import { writeEvent } from './event-writing.js'
 import { markEvicting, selectCopyUses } from './evicting.js'
-import { grantLease, leaseReadyCopy, selectLeases } from './leasing.js'
+import { addLease, grantLease, leaseReadyCopy, selectLeases } from './leasing.js'
 import type {
   AdmitRequest,
   EndedStaging,
@@ -14,7 +14,7 @@ import type {
   RecordStore,
   StagingProgress,
 } from './record-store.js'
-import { COPY_COLUMNS, copyValues, toCopy } from './row-mapping.js'
+import { COPY_COLUMNS, copyValues, toCopy, toLease } from './row-mapping.js'
 import type { SqlTransaction } from './sql-database.js'
 
 export async function joinStaging(
@@ -22,11 +22,11 @@ export async function joinStaging(
   request: JoinRequest,
   nowMs: number,
 ): Promise<Joined> {
-  if (!request.isRefresh) {
-    const ready = await leaseReadyCopy(transaction, request, nowMs)
-    if (ready) return { outcome: 'ready', ...ready }
-  }
-  const found = await findStaging(transaction, request)
+  const [ready, found] = await Promise.all([
+    request.isRefresh ? undefined : leaseReadyCopy(transaction, request, nowMs),
+    findStaging(transaction, request),
+  ])
+  if (ready) return { outcome: 'ready', ...ready }
   if (found?.stageLease && isLeaseLive(found.stageLease, nowMs)) {
     const leaseId = await grantLease(transaction, found.copy, 'use', request.lease, nowMs)
     return { outcome: 'wait', copy: found.copy, leaseId, stageLease: found.stageLease }
@@ -36,12 +36,14 @@ export async function joinStaging(
   const isResumed = found !== undefined && found.stageLease === undefined
   if (found && !isResumed) {
     const victim = { copy: found.copy, reason: 'its stager fell silent' }
-    await markEvicting(transaction, [victim], request.lease.task, nowMs)
+    markEvicting(transaction, [victim], request.lease.task, nowMs)
   }
-  const copy = found && isResumed ? found.copy : await insertReserved(transaction, request, nowMs)
-  const leaseId = await grantLease(transaction, copy, 'use', request.lease, nowMs)
-  const stageLeaseId = await grantLease(transaction, copy, 'stage', request.stager, nowMs)
-  await writeEvent(transaction, {
+  const copy = found && isResumed ? found.copy : insertReserved(transaction, request, nowMs)
+  const leaseId = isResumed
+    ? await grantLease(transaction, copy, 'use', request.lease, nowMs)
+    : addLease(transaction, copy, 'use', request.lease, nowMs)
+  const stageLeaseId = addLease(transaction, copy, 'stage', request.stager, nowMs)
+  writeEvent(transaction, {
     ...subject(copy, request.lease.task, nowMs),
     kind: isResumed ? 'staging-taken-over' : 'staging-started',
     reason: `${request.lease.task} ${isResumed ? 'goes on with a staging that was left' : 'stages it'}`,
@@ -54,14 +56,17 @@ async function findStaging(
   transaction: SqlTransaction,
   request: JoinRequest,
 ): Promise<{ readonly copy: Copy; readonly stageLease: Lease | undefined } | undefined> {
-  const row = await transaction.get(
-    `SELECT * FROM copies WHERE dataset = ? AND node = ? AND state IN ('reserved', 'staging')`,
-    [request.dataset, request.node],
-  )
-  if (!row) return undefined
-  const copy = toCopy(row)
-  const leases = await selectLeases(transaction, { copyId: copy.copyId })
-  return { copy, stageLease: leases.find(({ purpose }) => purpose === 'stage') }
+  const of = [request.dataset, request.node]
+  const isStaging = `dataset = ? AND node = ? AND state IN ('reserved', 'staging')`
+  const [row, lease] = await Promise.all([
+    transaction.get(`SELECT * FROM copies WHERE ${isStaging}`, of),
+    transaction.get(
+      `SELECT leases.* FROM leases JOIN copies ON copies.copy_id = leases.copy_id
+        WHERE ${isStaging} AND purpose = 'stage'`,
+      of,
+    ),
+  ])
+  return row && { copy: toCopy(row), stageLease: lease && toLease(lease) }
 }
 
 export async function admitCopy(
@@ -70,17 +75,21 @@ export async function admitCopy(
   decide: (copies: readonly CopyUse[]) => Admission,
   nowMs: number,
 ): ReturnType<RecordStore['admit']> {
-  const copy = await selectStaged(transaction, request)
+  const [copy, twin, neighbours] = await Promise.all([
+    selectStaged(transaction, request),
+    transaction.get(
+      `SELECT twin.* FROM copies JOIN copies twin ON twin.dataset = copies.dataset AND twin.node = copies.node
+        WHERE copies.copy_id = ? AND twin.version = ? AND twin.state = 'ready'`,
+      [request.copyId, request.version],
+    ),
+    selectCopyUses(transaction, { sameNodeAs: request.copyId }, nowMs),
+  ])
   if (!copy) return { outcome: 'lost' }
-  const twin = await transaction.get(
-    `SELECT * FROM copies WHERE dataset = ? AND node = ? AND version = ? AND state = 'ready'`,
-    [copy.dataset, copy.node, request.version],
-  )
   if (twin) return { outcome: 'same-version', copy: await joinTwin(transaction, copy, toCopy(twin), nowMs) }
-  const admission = decide(await selectCopyUses(transaction, { node: copy.node }, nowMs))
+  const admission = decide(neighbours)
   if (admission.outcome !== 'admit') return admission
-  await markEvicting(transaction, admission.plan.victims, copy.lastTask, nowMs)
-  await transaction.run(
+  markEvicting(transaction, admission.plan.victims, copy.lastTask, nowMs)
+  transaction.post(
     `UPDATE copies SET state = 'staging', version = ?, files = ?, content_bytes = ?, charged_bytes = ?,
       charged_inodes = ? WHERE copy_id = ?`,
     [
@@ -105,7 +114,7 @@ export async function noteProgress(
     [nowMs, progress.expiresAtMs, progress.stageLeaseId, progress.copyId],
   )
   if (renewed === 0) return false
-  await transaction.run('UPDATE copies SET written_bytes = ? WHERE copy_id = ?', [
+  transaction.post('UPDATE copies SET written_bytes = ? WHERE copy_id = ?', [
     progress.writtenBytes,
     progress.copyId,
   ])
@@ -119,7 +128,7 @@ export async function publishCopy(
 ): Promise<boolean> {
   const copy = await selectStaged(transaction, published)
   if (copy?.state !== 'staging') return false
-  await transaction.run(
+  transaction.post(
     `UPDATE copies SET state = 'ready', directory = ?, path = ?, charged_bytes = ?, charged_inodes = ?,
       written_bytes = ?, last_used_at_ms = ?, ready_at_ms = ?, origin = ? WHERE copy_id = ?`,
     [
@@ -134,8 +143,8 @@ export async function publishCopy(
       copy.copyId,
     ],
   )
-  await transaction.run('DELETE FROM leases WHERE lease_id = ?', [published.stageLeaseId])
-  await writeEvent(transaction, {
+  transaction.post('DELETE FROM leases WHERE lease_id = ?', [published.stageLeaseId])
+  writeEvent(transaction, {
     ...subject(copy, copy.lastTask, nowMs),
     kind: 'staged',
     reason: published.reason,
@@ -150,24 +159,20 @@ export async function endStagingOf(
   nowMs: number,
 ): Promise<void> {
   const copy = await selectStaged(transaction, ended)
-  await transaction.run('DELETE FROM leases WHERE lease_id IN (?, ?)', [ended.useLeaseId, ended.stageLeaseId])
+  transaction.post('DELETE FROM leases WHERE lease_id IN (?, ?)', [ended.useLeaseId, ended.stageLeaseId])
   if (!copy) return
   if (ended.failure) {
-    await writeEvent(transaction, {
+    writeEvent(transaction, {
       ...subject(copy, copy.lastTask, nowMs),
       kind: ended.failure.code === 'QUOTA_EXCEEDED' ? 'refused' : 'staging-failed',
       reason: ended.failure.message,
       detail: { ...ended.failure, stageLeaseId: ended.stageLeaseId },
     })
   }
-  if (ended.isForgotten) await transaction.run('DELETE FROM copies WHERE copy_id = ?', [copy.copyId])
+  if (ended.isForgotten) transaction.post('DELETE FROM copies WHERE copy_id = ?', [copy.copyId])
 }
 
-async function insertReserved(
-  transaction: SqlTransaction,
-  request: JoinRequest,
-  nowMs: number,
-): Promise<Copy> {
+function insertReserved(transaction: SqlTransaction, request: JoinRequest, nowMs: number): Copy {
   const copyId = createUniqueId()
   const directory = request.directoryOf(copyId)
   const copy: Copy = {
@@ -192,10 +197,7 @@ async function insertReserved(
     readyAtMs: null,
   }
   const places = copyValues(copy).map(() => '?')
-  await transaction.run(
-    `INSERT INTO copies (${COPY_COLUMNS}) VALUES (${places.join(', ')})`,
-    copyValues(copy),
-  )
+  transaction.post(`INSERT INTO copies (${COPY_COLUMNS}) VALUES (${places.join(', ')})`, copyValues(copy))
   return copy
 }
 
@@ -218,11 +220,11 @@ async function joinTwin(transaction: SqlTransaction, copy: Copy, twin: Copy, now
   for (const use of uses) {
     if (use.purpose !== 'stage') await grantLease(transaction, twin, use.purpose, use, nowMs)
   }
-  await transaction.run('UPDATE copies SET source = ? WHERE copy_id = ?', [
+  transaction.post('UPDATE copies SET source = ? WHERE copy_id = ?', [
     JSON.stringify(copy.source),
     twin.copyId,
   ])
-  await transaction.run('DELETE FROM copies WHERE copy_id = ?', [copy.copyId])
+  transaction.post('DELETE FROM copies WHERE copy_id = ?', [copy.copyId])
   return { ...twin, source: copy.source, lastTask: copy.lastTask, lastUsedAtMs: nowMs }
 }
 

@@ -185,6 +185,7 @@ async function waitForStager(
     await cache.record.waitForChange({
       pollMs: waitMs,
       atMostMs: LONGEST_QUIET_WAIT_MS,
+      about: waiting.copy,
       signal: options.signal,
     })
     if (options.signal.aborted) {

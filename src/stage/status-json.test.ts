@@ -13,6 +13,7 @@ test('the JSON of a status has the fields that scripts rely on', () => {
     'copies',
     'leases',
     'transfers',
+    'holdings',
     'events',
   ])
   const { dataset, version, node, state, bytes, lastTask, locked, referenceCount, lastUsedAt } = [

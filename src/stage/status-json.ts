@@ -1,7 +1,9 @@
 import { redactUrl } from '../failure/redact.js'
 import type { CopyUse } from '../model/copy.js'
+import type { PlacedLease } from '../model/lease.js'
 import type { RecordEvent } from '../model/record-event.js'
-import type { LeaseStatus, NodeStatus, StatusSnapshot, TransferStatus } from './plan/compose-status.js'
+import type { NodeStatus, StatusSnapshot, TransferStatus } from './plan/compose-status.js'
+import { listHoldings } from './plan/list-holdings.js'
 
 /** What `dsc status --json` prints. Scripts rely on the names: fields are only ever added. Times are ISO 8601, UTC.
  * The copies can be gone through once: there may be 100,000. */
@@ -13,6 +15,7 @@ export function describeStatus(snapshot: StatusSnapshot) {
     copies: Iterator.from(snapshot.copies).map(describeCopy),
     leases: snapshot.leases.map(describeLease),
     transfers: snapshot.transfers.map(describeTransfer),
+    holdings: listHoldings(snapshot.copies),
     events: snapshot.events.map(describeEvent),
   }
 }
@@ -41,7 +44,7 @@ export function describeCopy(copy: CopyUse) {
   }
 }
 
-export function describeLease(lease: LeaseStatus) {
+export function describeLease(lease: PlacedLease) {
   return {
     leaseId: lease.leaseId,
     dataset: lease.dataset,

@@ -1,8 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { CopyUse } from '../model/copy.js'
-import type { Lease } from '../model/lease.js'
+import type { PlacedLease } from '../model/lease.js'
 import type { NodeEntry } from '../model/node.js'
 import type { RecordEvent } from '../model/record-event.js'
 import type { RecordStore } from '../records/record-store.js'
+import type { ChangeWait } from '../records/sql-database.js'
 import { STATUS_EVENTS, type StatusSnapshot } from './plan/compose-status.js'
 import { updateStatus } from './plan/update-status.js'
 import { readNodes, readStatus, type StatusFilter } from './status-snapshot.js'
@@ -11,6 +13,10 @@ import { readNodes, readStatus, type StatusFilter } from './status-snapshot.js'
 export interface StatusReader {
   /** The record as it is now. Rejects with what the record rejects with; the next call reads everything again. */
   read(): Promise<StatusSnapshot>
+  /** Time until everything will be read again, ms; undefined when the last reading left nothing out. */
+  completeInMs(): number | undefined
+  /** Waits for a change of the record as it says itself; never rejects. */
+  waitForChange(wait: Omit<ChangeWait, 'about'>): Promise<void>
 }
 
 /**
@@ -36,6 +42,7 @@ export function createStatusReader(
 ): StatusReader {
   let last: StatusSnapshot | undefined
   let nextFullReadMs = 0
+  let isComplete = false
 
   const readAll = async (record: RecordStore) => {
     const startedMs = clock.elapsedMs()
@@ -56,7 +63,7 @@ export function createStatusReader(
     const moving = await record.listCopies({ ...filter, states: ['reserved', 'staging', 'evicting'] }, nowMs)
     for (const copy of before.copies) if (copy.state !== 'ready') changed.add(copy.copyId)
     const fresh = new Map<string, CopyUse>(moving.map((copy) => [copy.copyId, copy]))
-    const leases: Lease[] = []
+    const leases: PlacedLease[] = []
     for (const copyId of new Set([...changed, ...fresh.keys()])) {
       if (!fresh.has(copyId)) {
         for (const copy of await record.listCopies({ copyId }, nowMs)) fresh.set(copyId, copy)
@@ -70,6 +77,7 @@ export function createStatusReader(
       copyIds: changed,
       copies: fresh,
       leases,
+      transferLeases: await record.listLeases({ purpose: 'transfer' }),
       events,
     })
   }
@@ -83,12 +91,20 @@ export function createStatusReader(
         before === undefined || filter.dataset !== undefined || clock.elapsedMs() >= nextFullReadMs
       const record = await supply.current()
       try {
-        last = (isFullRead ? undefined : await readChanges(record, before)) ?? (await readAll(record))
+        const changed = isFullRead ? undefined : await readChanges(record, before)
+        isComplete = changed === undefined
+        last = changed ?? (await readAll(record))
         return last
       } catch (error) {
         await supply.discard()
         throw error
       }
+    },
+    completeInMs: () => (isComplete ? undefined : Math.max(0, nextFullReadMs - clock.elapsedMs())),
+    async waitForChange(wait) {
+      const record = await supply.current().catch(() => undefined)
+      if (record) return record.waitForChange(wait)
+      await sleep(wait.pollMs, undefined, wait.signal ? { signal: wait.signal } : {}).catch(() => {})
     },
   }
 }

@@ -44,6 +44,7 @@ export async function readStatus(
     copies,
     chargedCopies: charged,
     leases,
+    transferLeases: await record.listLeases({ purpose: 'transfer' }),
     events,
   })
 }

@@ -1,5 +1,6 @@
 // A program for the terminal test: a status screen that breaks after its first reading. argv[2] says how:
 // `component`: the second reading makes a component throw; `timer`: something outside of React throws.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { showStatusScreen } from '../tui/start.js'
 import { exampleStatus } from './example-status.js'
 
@@ -24,6 +25,8 @@ await showStatusScreen({
         },
       }
     },
+    completeInMs: () => undefined,
+    waitForChange: ({ pollMs }) => sleep(pollMs),
   },
   readHistory: async () => [],
   actions: {
@@ -34,6 +37,6 @@ await showStatusScreen({
   },
   environment: process.env,
   nowMs: Date.now,
-  intervalMs: FIRST_SCREEN_MS,
+  intervals: { pollMs: FIRST_SCREEN_MS, quietMs: FIRST_SCREEN_MS, pauseMs: 0 },
   signal: new AbortController().signal,
 })

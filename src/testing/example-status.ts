@@ -1,5 +1,5 @@
 import type { CopyUse } from '../model/copy.js'
-import type { Lease } from '../model/lease.js'
+import { formatTransferTask, type PlacedLease } from '../model/lease.js'
 import { composeStatus, type StatusSnapshot } from '../stage/plan/compose-status.js'
 import { exampleCopy, NOW_MS } from './example-copies.js'
 import { exampleReady } from './example-record.js'
@@ -13,7 +13,7 @@ export function exampleStatus(
 ): StatusSnapshot {
   const nowMs = changes.nowMs ?? NOW_MS
   const nodes = ['gpu-01', 'gpu-02']
-  const leases: Lease[] = []
+  const leases: PlacedLease[] = []
   const copies = Array.from({ length: copyCount }, (_, at): CopyUse => {
     const node = nodes[at % 2]!
     const referenceCount = at % 3 === 0 ? 1 + (at % 4) : 0
@@ -21,6 +21,8 @@ export function exampleStatus(
       leases.push({
         leaseId: `lease-${at}-${holder}`,
         copyId: `copy-${at}`,
+        dataset: exampleReady(at, node, NOW_MS).dataset,
+        node,
         purpose: 'use',
         task: `job-${4700 + at + holder}`,
         holder: holder === 0 ? { kind: 'slurm', jobId: String(4700 + at) } : { kind: 'ttl' },
@@ -38,6 +40,11 @@ export function exampleStatus(
   })
   copies.push(exampleStaging('webdata', 'gpu-01', changes.writtenBytes ?? 8 * GIB))
   leases.push(stageLease('webdata'))
+  const serving: PlacedLease = {
+    ...stageLease('webdata'),
+    ...{ leaseId: 'serving', copyId: 'copy-elsewhere', node: 'gpu-02' },
+    ...{ purpose: 'transfer', task: formatTransferTask('gpu-01') },
+  }
   const event = (sequence: number, kind: 'staged' | 'evicted' | 'refused' | 'locked', reason: string) => ({
     sequence,
     atMs: NOW_MS - (10 - sequence) * 60_000,
@@ -62,6 +69,7 @@ export function exampleStatus(
     copies,
     chargedCopies: copies,
     leases,
+    transferLeases: [serving],
     events: [
       event(4, 'refused', 'needs 2.1 TiB, has 180 GiB free and 96 GiB evictable; 12 leases hold the rest'),
       event(3, 'locked', 'ops: benchmark of the week'),
@@ -89,10 +97,12 @@ function exampleStaging(dataset: string, node: string, writtenBytes: number): Co
   })
 }
 
-function stageLease(dataset: string): Lease {
+function stageLease(dataset: string): PlacedLease {
   return {
     leaseId: `stage-${dataset}`,
     copyId: `copy-${dataset}`,
+    dataset,
+    node: 'gpu-01',
     purpose: 'stage',
     task: 'job-4800',
     holder: { kind: 'process', host: 'gpu-01', pid: 4711, startTicks: '1', bootId: 'b', pidNamespace: 'n' },

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict'
 import type { Copy, CopyLock, CopyUse } from '../model/copy.js'
-import { isLeaseLive, type Lease, type LeaseHolder, type LeaseRequest } from '../model/lease.js'
+import {
+  isLeaseLive,
+  type Lease,
+  type LeaseHolder,
+  type LeaseRequest,
+  type PlacedLease,
+} from '../model/lease.js'
 import type { Admission } from '../policy/plan-admission.js'
 import type { EvictionPlan, Victim } from '../policy/plan-eviction.js'
 import type {
@@ -30,6 +36,13 @@ export interface MadeIds {
 export class NaiveRecord {
   copies: Copy[] = []
   leases: Lease[] = []
+
+  placedLeases(): readonly PlacedLease[] {
+    return this.leases.flatMap((lease) => {
+      const copy = this.copies.find(({ copyId }) => copyId === lease.copyId)
+      return copy ? [{ ...lease, dataset: copy.dataset, node: copy.node }] : []
+    })
+  }
 
   uses(filter: CopyFilter, nowMs: number): readonly CopyUse[] {
     const live = this.leases.filter((lease) => isLeaseLive(lease, nowMs))

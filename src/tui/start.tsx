@@ -1,6 +1,7 @@
 import { render } from 'ink'
 import type { RecordEvent } from '../model/record-event.js'
 import type { StatusReader } from '../stage/status-reader.js'
+import type { WatchIntervals } from '../stage/watch-status.js'
 import { StatusApp } from './components/status-app.js'
 import type { StatusActions } from './status-actions.js'
 import { chooseGlyphs } from './view/glyphs.js'
@@ -11,11 +12,13 @@ export interface StatusScreenOptions {
   readonly actions: StatusActions
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly nowMs: () => number
-  /** Time between two reads of the record. Default 500 ms. */
-  readonly intervalMs?: number
+  /** Default: every 500 ms where the record cannot tell of changes; else at changes, and every 5 s. */
+  readonly intervals?: WatchIntervals
   /** Closes the screen and gives the terminal back. */
   readonly signal: AbortSignal
 }
+
+const DEFAULT_INTERVALS: WatchIntervals = { pollMs: 500, quietMs: 5000, pauseMs: 250 }
 
 /** Takes over the terminal until the user quits or `signal` aborts; rejects if a component throws. */
 export async function showStatusScreen(options: StatusScreenOptions): Promise<void> {
@@ -24,7 +27,7 @@ export async function showStatusScreen(options: StatusScreenOptions): Promise<vo
       reader={options.reader}
       readHistory={options.readHistory}
       actions={options.actions}
-      intervalMs={options.intervalMs ?? 500}
+      intervals={options.intervals ?? DEFAULT_INTERVALS}
       nowMs={options.nowMs}
       glyphs={chooseGlyphs(options.environment)}
       isColoured={!options.environment.NO_COLOR}

@@ -8,6 +8,8 @@ export function classifyFailure(error: unknown): 'conflict' | 'lost' | 'failed' 
   const code = codeOf(error)
   if (CONFLICTS.has(code)) return 'conflict'
   if (LOST.has(code) || /^08/.test(code)) return 'lost'
+  // Another dsc has changed the schema: a new connection plans its statements anew.
+  if (code === '0A000' && error instanceof Error && /cached plan/.test(error.message)) return 'lost'
   // pg reports a connection that broke without a code.
   if (error instanceof Error && code === '' && LOST_MESSAGE.test(error.message)) return 'lost'
   return 'failed'

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { redactUrl } from '../../failure/redact.js'
 import type { Durability, SqlDatabase, SqlTransaction, WriteScope } from '../sql-database.js'
 import { listenForChanges } from './change-listener.js'
+import { tellOfChanges } from './change-teller.js'
 import { explainFailure } from './classify-failure.js'
 import { type Connections, openConnections } from './connections.js'
 import { prepareSchema } from './prepare-schema.js'
@@ -47,6 +48,7 @@ export async function openPostgresDatabase(url: string, options: PostgresOptions
   const location = redactUrl(url)
   const clock = createServerClock()
   const connections = openConnections(url, options.connections ?? 8, clock)
+  const teller = tellOfChanges(connections)
   const repeat = createRepeater(connections, location, options.onRetry ?? (() => {}))
   const patienceMs = options.patienceMs ?? DEFAULT_PATIENCE_MS
   const write = async <T>(
@@ -55,7 +57,9 @@ export async function openPostgresDatabase(url: string, options: PostgresOptions
     work: (transaction: SqlTransaction) => Promise<T>,
   ) => {
     if (Math.random() < FORGET_CHANCE) await forgetOldOutcomes(connections)
-    return repeat(patienceMs, () => tryWrite(connections, { durability, scope }, work))
+    const value = await repeat(patienceMs, () => tryWrite(connections, { durability, scope }, work))
+    teller.tell(scope)
+    return value
   }
   try {
     await repeat(Math.min(patienceMs, OPEN_PATIENCE_MS), () => prepareSchema(connections, location))
@@ -75,7 +79,7 @@ export async function openPostgresDatabase(url: string, options: PostgresOptions
     map: async (sql, parameters, make) => (await all(sql, parameters)).map((row) => make(row)),
     waitForChange: changes.wait,
     close: async () => {
-      await changes.close()
+      await Promise.all([changes.close(), teller.close()])
       await connections.close()
     },
   }

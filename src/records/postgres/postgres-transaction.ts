@@ -1,14 +1,49 @@
-import type { SqlTransaction } from '../sql-database.js'
-import type { Connection } from './connections.js'
+import type { SqlTransaction, SqlValue } from '../sql-database.js'
+import type { Connection, QueryResult } from './connections.js'
 
-/** Statements with `?` parameters on a connection that has begun a transaction. */
-export function createTransaction(connection: Connection): SqlTransaction {
+/** Statements with `?` parameters; `settle` waits for all that were sent. */
+export interface PostgresTransaction extends SqlTransaction {
+  /** Rejects with what the first statement that failed was told; those after it were only told so. */
+  settle(): Promise<void>
+}
+
+/** Statements on a connection; `begun` is what began the transaction and may not be answered yet. */
+export function createTransaction(connection: Connection, begun?: Promise<void>): PostgresTransaction {
+  const sent: Promise<unknown>[] = []
+  let settled = 0
+  const note = <Answer>(answer: Promise<Answer>): Promise<Answer> => {
+    answer.catch(() => {}) // `settle` tells of it
+    sent.push(answer)
+    return answer
+  }
+  const settle = async () => {
+    for (let index = settled; index < sent.length; index++) {
+      await sent[index]
+      settled = Math.max(settled, index + 1)
+    }
+  }
+  const send = async (sql: string, parameters: readonly SqlValue[]): Promise<QueryResult> => {
+    const answer = note(connection.query(numberParameters(sql), parameters))
+    await settle()
+    return answer
+  }
+  if (begun) note(begun)
   return {
+<<<<<<< HEAD
     all: async (sql, parameters = []) => (await connection.query(numberParameters(sql), parameters)).rows,
     map: async (sql, parameters, make) =>
       (await connection.query(numberParameters(sql), parameters)).rows.map(make),
     get: async (sql, parameters = []) => (await connection.query(numberParameters(sql), parameters)).rows[0],
     run: async (sql, parameters = []) => (await connection.query(numberParameters(sql), parameters)).changes,
+=======
+    all: async (sql, parameters = []) => (await send(sql, parameters)).rows,
+    get: async (sql, parameters = []) => (await send(sql, parameters)).rows[0],
+    run: async (sql, parameters = []) => (await send(sql, parameters)).changes,
+    post: (sql, parameters = []) => {
+      note(connection.query(numberParameters(sql), parameters))
+    },
+    settle,
+>>>>>>> faults
   }
 }
 

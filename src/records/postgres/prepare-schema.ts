@@ -7,8 +7,8 @@ import { type Attempt, attempt } from './transaction-attempt.js'
 /** Keeps two first-time users from making the schema at once; any number that nobody else uses. */
 const MIGRATION_LOCK = 7_237_251
 
-/** Sent to whoever listens when a copy changes its state, appears or goes. */
-export const CHANGE_CHANNEL = 'dsc_record'
+/** First number of the advisory locks of nodes; the second is a hash of the node's name. */
+const NODE_LOCKS = 7_237_252
 
 const MIGRATIONS = schemaMigrations({
   // Byte order, as SQLite's: the order of names must not depend on the server's locale.
@@ -21,29 +21,34 @@ const MIGRATIONS = schemaMigrations({
 const OWN_OBJECTS = `
   CREATE TABLE IF NOT EXISTS dsc_turn (turn INTEGER);
   CREATE TABLE IF NOT EXISTS dsc_outcomes (token TEXT PRIMARY KEY, left_at TIMESTAMPTZ NOT NULL DEFAULT now());
-  CREATE OR REPLACE FUNCTION dsc_tell_change() RETURNS trigger LANGUAGE plpgsql AS
-    'BEGIN PERFORM pg_notify(''${CHANGE_CHANNEL}'', ''''); RETURN NULL; END';
   DROP TRIGGER IF EXISTS dsc_copies_change ON copies;
-  CREATE TRIGGER dsc_copies_change AFTER INSERT OR DELETE OR UPDATE OF state ON copies
-    FOR EACH STATEMENT EXECUTE FUNCTION dsc_tell_change()`
+  DROP FUNCTION IF EXISTS dsc_tell_change();
+  CREATE OR REPLACE FUNCTION dsc_begin(is_whole boolean, locked_node text, outcome text) RETURNS bigint
+    LANGUAGE plpgsql AS $$ BEGIN
+      IF is_whole THEN LOCK TABLE dsc_turn IN EXCLUSIVE MODE; ELSE LOCK TABLE dsc_turn IN ROW SHARE MODE; END IF;
+      IF locked_node IS NOT NULL THEN PERFORM pg_advisory_xact_lock(${NODE_LOCKS}, hashtext(locked_node)); END IF;
+      PERFORM set_config('synchronous_commit', CASE WHEN outcome IS NULL THEN 'off' ELSE 'on' END, true);
+      IF outcome IS NOT NULL THEN INSERT INTO dsc_outcomes (token) VALUES (outcome); END IF;
+      RETURN (extract(epoch FROM clock_timestamp()) * 1000)::bigint;
+    END $$`
+
+/** Whether the schema and what PostgreSQL has besides it are the newest. */
+const IS_THERE = `SELECT CASE WHEN to_regprocedure('dsc_begin(boolean, text, text)') IS NULL THEN -1
+  ELSE (SELECT max(version) FROM dsc_schema) END AS version`
+const CLOCK = 'BEGIN; SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms'
 
 /** Brings the schema to the newest version; only reads when it is there already. */
 export async function prepareSchema(connections: Connections, location: string): Promise<Attempt<undefined>> {
   return attempt(connections, async (connection) => {
     const there = await connection.query(`SELECT to_regclass('dsc_turn') IS NOT NULL AS there`)
-    if (there.rows[0]?.there === 't') {
-      const found = await connection.query('SELECT max(version) AS version FROM dsc_schema')
-      if (found.rows[0]?.version === MIGRATIONS.length) {
-        await connection.begin('BEGIN') // for the server's clock
-        await connection.query('ROLLBACK')
-        return undefined
-      }
+    const found = there.rows[0]?.there === 't' ? await connection.query(IS_THERE) : undefined
+    if (found?.rows[0]?.version !== MIGRATIONS.length) {
+      await connection.query(`BEGIN; SELECT pg_advisory_xact_lock(${MIGRATION_LOCK})`)
+      await migrate(createTransaction(connection), MIGRATIONS, location)
+      await connection.query(OWN_OBJECTS)
+      await connection.query('COMMIT')
     }
-    await connection.query(`BEGIN; SELECT pg_advisory_xact_lock(${MIGRATION_LOCK})`)
-    await migrate(createTransaction(connection), MIGRATIONS, location)
-    await connection.query(OWN_OBJECTS)
-    await connection.query('COMMIT')
-    await connection.begin('BEGIN')
+    await connection.begin(CLOCK)
     await connection.query('ROLLBACK')
     return undefined
   })

@@ -4,6 +4,7 @@ import pg from 'pg'
 import { exampleCopy, exampleDataset, exampleLease, NOW_MS } from '../../testing/example-copies.js'
 import { type PostgresServer, startPostgresServer } from '../../testing/postgres-server.js'
 import { recordStoreContract } from '../record-store.contract.js'
+import { openPostgresDatabase } from './postgres-database.js'
 import { numberParameters } from './postgres-transaction.js'
 import { openPostgresRecord } from './record-store.js'
 
@@ -97,6 +98,34 @@ test('a waiter wakes when a copy changes, long before its time is over', async (
     await other.addAdopted(exampleCopy('flowers', { copyId: `id-${round}`, version: `v${round}` }), NOW_MS)
     await Promise.race([woken, new Promise((resolve) => setTimeout(resolve, 50))])
   }
+})
+
+test('a schema that another dsc changes does not stop those who have the record open', async (context) => {
+  const url = await server.makeDatabase()
+  const record = await openPostgresRecord(url, { connections: 1 })
+  context.after(() => record.close())
+  await record.addAdopted(exampleCopy('flowers'), NOW_MS)
+  assert.equal((await record.listCopies({}, NOW_MS)).length, 1)
+  const other = new pg.Client({ connectionString: url })
+  await other.connect()
+  await other.query('ALTER TABLE copies ADD COLUMN colour TEXT')
+  await other.end()
+  assert.equal((await record.listCopies({}, NOW_MS)).length, 1)
+})
+
+test('a posted change that fails makes the transaction fail, with its own failure', async () => {
+  const url = await server.makeDatabase()
+  const database = await openPostgresDatabase(url)
+  const insert = 'INSERT INTO datasets (name, definition, updated_at_ms) VALUES (?, ?, ?)'
+  const work = database.write('durable', 'rows', async (transaction) => {
+    transaction.post(insert, ['kept?', '{}', 1])
+    transaction.post(insert, ['broken', null, 1])
+    transaction.post(insert, ['after', '{}', 1])
+  })
+  await assert.rejects(work, /null value in column "definition"/)
+  const rows = await database.all('SELECT name FROM datasets')
+  assert.deepEqual(rows, [])
+  await database.close()
 })
 
 test('work goes on over restarts and crashes of the server, and nothing happens twice or is lost', async (context) => {

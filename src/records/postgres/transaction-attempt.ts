@@ -20,13 +20,6 @@ export type Attempt<T> =
   | { readonly outcome: 'failed'; readonly error: unknown }
 
 /**
- * The timeouts end the transaction of a process that was stopped in the middle of it, so that it holds nobody up
- * for longer.
- */
-const LIMITS = `SET LOCAL lock_timeout = '60s';
-  SET LOCAL statement_timeout = '60s'; SET LOCAL idle_in_transaction_session_timeout = '20s'`
-
-/**
  * Runs `work` in one transaction while no other writer of the same scope runs. READ COMMITTED, so that statements
  * after the lock see what those before it committed. A durable
  * one leaves a token in `dsc_outcomes`, by which `findOutcome` knows it again. (Transaction ids would not do: after
@@ -40,36 +33,35 @@ export async function tryWrite<T>(
 ): Promise<Attempt<T>> {
   const token = randomUUID()
   const isDurable = how.durability === 'durable'
-  const begin = `BEGIN ISOLATION LEVEL READ COMMITTED; ${LIMITS};
-    SET LOCAL synchronous_commit = ${isDurable ? 'on' : 'off'};
-    ${formatLock(how.scope)}
-    ${isDurable ? `; INSERT INTO dsc_outcomes (token) VALUES ('${token}')` : ''}`
   return attempt(connections, async (connection, note) => {
-    await connection.begin(begin)
-    const value = await work(createTransaction(connection))
+    const begun = connection.begin(formatBegin(how.scope, isDurable ? token : undefined))
+    const transaction = createTransaction(connection, begun)
+    const value = await work(transaction)
     if (isDurable) note({ token, value })
-    await connection.query('COMMIT')
+    transaction.post('COMMIT')
+    await transaction.settle()
     return value
   })
 }
 
-/** First number of the advisory locks of nodes; the second is a hash of the node's name. */
-const NODE_LOCKS = 7_237_252
+/**
+ * Begins a transaction by the function `dsc_begin`, which takes the locks of the scope: `all` waits for every scope
+ * and holds up every scope; nodes hold up only their own. A copy never changes its node, so that may be looked up
+ * before the lock is held.
+ */
+function formatBegin(scope: WriteScope, token: string | undefined): string {
+  const node = formatNode(scope)
+  const left = token === undefined ? 'NULL' : `'${token}'`
+  return `BEGIN ISOLATION LEVEL READ COMMITTED; SELECT dsc_begin(${scope === 'all'}, ${node}, ${left}) AS now_ms`
+}
 
-/** `all` waits for every scope and holds up every scope; nodes hold up only their own. */
-function formatLock(scope: WriteScope): string {
-  if (scope === 'all') return 'LOCK TABLE dsc_turn IN EXCLUSIVE MODE'
-  const shared = 'LOCK TABLE dsc_turn IN ROW SHARE MODE'
-  if (scope === 'rows') return shared
-  const lock = (node: string) => `${shared}; SELECT pg_advisory_xact_lock(${NODE_LOCKS}, hashtext(${node}))`
-  if ('node' in scope) return lock(pg.escapeLiteral(scope.node))
-  // A copy never changes its node, so it may be looked up before the lock is held.
-  if ('copyId' in scope) {
-    return `${lock('node')} FROM copies WHERE copy_id = ${pg.escapeLiteral(scope.copyId)}`
-  }
-  const lease = pg.escapeLiteral(scope.leaseId)
-  return `${lock('copies.node')} FROM copies JOIN leases ON leases.copy_id = copies.copy_id
-    WHERE leases.lease_id = ${lease}`
+/** An SQL expression for the node that the scope is on; NULL = none. */
+function formatNode(scope: WriteScope): string {
+  if (scope === 'rows' || scope === 'all') return 'NULL'
+  if ('node' in scope) return pg.escapeLiteral(scope.node)
+  if ('copyId' in scope) return `(SELECT node FROM copies WHERE copy_id = ${pg.escapeLiteral(scope.copyId)})`
+  return `(SELECT node FROM copies JOIN leases ON leases.copy_id = copies.copy_id
+    WHERE lease_id = ${pg.escapeLiteral(scope.leaseId)})`
 }
 
 /** Runs `work` on one snapshot. */
@@ -78,9 +70,11 @@ export async function tryRead<T>(
   work: (transaction: SqlTransaction) => Promise<T>,
 ): Promise<Attempt<T>> {
   return attempt(connections, async (connection) => {
-    await connection.query(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${LIMITS}`)
-    const value = await work(createTransaction(connection))
-    await connection.query('COMMIT')
+    const transaction = createTransaction(connection)
+    transaction.post('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
+    const value = await work(transaction)
+    transaction.post('COMMIT')
+    await transaction.settle()
     return value
   })
 }
@@ -131,7 +125,6 @@ export async function findOutcome(
   token: string,
 ): Promise<Attempt<'committed' | 'aborted'>> {
   return attempt(connections, async (connection) => {
-    await connection.query(`SET lock_timeout = '30s'`)
     const { changes } = await connection.query(
       'INSERT INTO dsc_outcomes (token) VALUES ($1) ON CONFLICT DO NOTHING',
       [token],

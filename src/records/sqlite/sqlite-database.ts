@@ -125,6 +125,9 @@ function prepareStatements(connection: Database.Database): SqlTransaction {
       const statement = prepare(sql)
       return statement.run(...parameters).changes
     },
+    post: (sql, parameters = []) => {
+      prepare(sql).run(...parameters)
+    },
   }
 }
 

@@ -1,5 +1,5 @@
 import type { CopyUse } from '../../model/copy.js'
-import type { Lease } from '../../model/lease.js'
+import { findReceiver, isLeaseLive, type Lease, type PlacedLease } from '../../model/lease.js'
 import type { NodeEntry } from '../../model/node.js'
 import type { RecordEvent } from '../../model/record-event.js'
 import { measureNodeUsage, type NodeUsage } from './node-usage.js'
@@ -10,12 +10,6 @@ export const STATUS_EVENTS = 200
 /** A node and how full it is against each limit of its policy. */
 export interface NodeStatus extends NodeEntry {
   readonly usage: NodeUsage
-}
-
-/** A lease and the copy that it keeps. */
-export interface LeaseStatus extends Lease {
-  readonly dataset: string
-  readonly node: string
 }
 
 /** A download under way, or one that was left. */
@@ -34,6 +28,8 @@ export interface TransferStatus {
   /** The task that downloads; null when nobody does (abandoned: a later prepare or cleanup takes it). */
   readonly stager: string | null
   readonly waitingTasks: readonly string[]
+  /** Nodes whose copies it reads from at present; empty: the source alone. */
+  readonly servedBy: readonly string[]
 }
 
 /** What the record says at one moment: everything that a status shows. */
@@ -43,7 +39,7 @@ export interface StatusSnapshot {
   readonly nodes: readonly NodeStatus[]
   /** Ordered by dataset, node, creation. */
   readonly copies: readonly CopyUse[]
-  readonly leases: readonly LeaseStatus[]
+  readonly leases: readonly PlacedLease[]
   readonly transfers: readonly TransferStatus[]
   /** Newest first, at most `STATUS_EVENTS`. */
   readonly events: readonly RecordEvent[]
@@ -57,15 +53,15 @@ export interface StatusParts {
   readonly copies: readonly CopyUse[]
   /** All copies of the nodes, for their usage. */
   readonly chargedCopies: readonly CopyUse[]
-  readonly leases: readonly Lease[]
+  readonly leases: readonly PlacedLease[]
+  /** Leases of all nodes under which a copy is read by another node. */
+  readonly transferLeases: readonly PlacedLease[]
   readonly events: readonly RecordEvent[]
 }
 
 /** Puts together what was read: usage per node, leases with their copies, transfers with their waiters. */
 export function composeStatus(parts: StatusParts): StatusSnapshot {
   const byNode = Map.groupBy(parts.chargedCopies, (copy) => copy.node)
-  const byId = new Map(parts.copies.map((copy) => [copy.copyId, copy]))
-  const leases = joinLeases(parts.leases, byId)
   const moving = parts.copies.filter((copy) => copy.state === 'reserved' || copy.state === 'staging')
   return {
     takenAtMs: parts.takenAtMs,
@@ -75,37 +71,35 @@ export function composeStatus(parts: StatusParts): StatusSnapshot {
       usage: measureNodeUsage(entry.policy, entry.disk, byNode.get(entry.node) ?? []),
     })),
     copies: parts.copies,
-    leases,
-    transfers: describeTransfers(moving, leases),
+    leases: parts.leases,
+    transfers: describeTransfers(moving, parts.leases, parts.transferLeases, parts.takenAtMs),
     events: parts.events,
   }
 }
 
-/** Adds to each lease what its copy is of; leases of unknown copies are left out. */
-export function joinLeases(
-  leases: readonly Lease[],
-  copies: ReadonlyMap<string, CopyUse>,
-): readonly LeaseStatus[] {
-  return leases.flatMap((lease) => {
-    const copy = copies.get(lease.copyId)
-    return copy ? [{ ...lease, dataset: copy.dataset, node: copy.node }] : []
-  })
-}
-
-/** What is known of copies under way, with their stagers and waiters. */
+/** What is known of copies under way, with their stagers, their waiters and the nodes that serve them. */
 export function describeTransfers(
   moving: readonly CopyUse[],
-  leases: readonly LeaseStatus[],
+  leases: readonly PlacedLease[],
+  transferLeases: readonly PlacedLease[],
+  nowMs: number,
 ): readonly TransferStatus[] {
   const copyIds = new Set(moving.map((copy) => copy.copyId))
   const leasesOf = Map.groupBy(
     leases.filter((lease) => copyIds.has(lease.copyId)),
     (lease) => lease.copyId,
   )
-  return moving.map((copy) => describeTransfer(copy, leasesOf.get(copy.copyId) ?? []))
+  const live = transferLeases.filter((lease) => isLeaseLive(lease, nowMs))
+  return moving.map((copy) => {
+    const serving = live.filter(
+      (lease) => lease.dataset === copy.dataset && findReceiver(lease) === copy.node,
+    )
+    const servedBy = [...new Set(serving.map(({ node }) => node))].sort()
+    return { ...describeTransfer(copy, leasesOf.get(copy.copyId) ?? []), servedBy }
+  })
 }
 
-function describeTransfer(copy: CopyUse, leases: readonly Lease[]): TransferStatus {
+function describeTransfer(copy: CopyUse, leases: readonly Lease[]): Omit<TransferStatus, 'servedBy'> {
   const stager = copy.isBeingStaged ? leases.find((lease) => lease.purpose === 'stage') : undefined
   const waiting = leases.filter((lease) => lease.purpose === 'use' && lease.task !== stager?.task)
   return {

@@ -1,7 +1,7 @@
 import type { CopyUse } from '../../model/copy.js'
+import type { PlacedLease } from '../../model/lease.js'
 import type { RecordEvent } from '../../model/record-event.js'
 import { findCandidates } from '../../policy/plan-eviction.js'
-import type { LeaseStatus } from './compose-status.js'
 import { type EvictionRank, findEvictionRank, findKeepers, type Keeper } from './explain-copy.js'
 
 /** Why one copy is where it is. */
@@ -10,7 +10,7 @@ export interface CopyExplanation {
   /** What brought it here; undefined when the history no longer says. */
   readonly origin: RecordEvent | undefined
   readonly keepers: readonly Keeper[]
-  readonly leases: readonly LeaseStatus[]
+  readonly leases: readonly PlacedLease[]
   /** Its place in the order of eviction; undefined when something keeps it. */
   readonly rank: EvictionRank | undefined
 }
@@ -45,7 +45,7 @@ export function explainDataset(
   dataset: string,
   known: {
     readonly copies: readonly CopyUse[]
-    readonly leases: readonly LeaseStatus[]
+    readonly leases: readonly PlacedLease[]
     readonly events: readonly RecordEvent[]
   },
 ): DatasetExplanation {

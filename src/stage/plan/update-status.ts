@@ -1,8 +1,8 @@
 import type { CopyUse } from '../../model/copy.js'
-import type { Lease } from '../../model/lease.js'
+import type { PlacedLease } from '../../model/lease.js'
 import type { NodeEntry } from '../../model/node.js'
 import type { RecordEvent } from '../../model/record-event.js'
-import { describeTransfers, joinLeases, type StatusSnapshot } from './compose-status.js'
+import { describeTransfers, type StatusSnapshot } from './compose-status.js'
 import { measureNodeUsage } from './node-usage.js'
 
 /** What was read again since a snapshot was made. */
@@ -14,7 +14,9 @@ export interface StatusChanges {
   /** Those of them that are left. */
   readonly copies: ReadonlyMap<string, CopyUse>
   /** Their leases. */
-  readonly leases: readonly Lease[]
+  readonly leases: readonly PlacedLease[]
+  /** Leases of all nodes under which a copy is read by another node. */
+  readonly transferLeases: readonly PlacedLease[]
   readonly events: readonly RecordEvent[]
 }
 
@@ -36,7 +38,6 @@ export function updateStatus(before: StatusSnapshot, changes: StatusChanges): St
     ofNode.get(copy.node)?.push(copy)
     if (copy.state === 'reserved' || copy.state === 'staging') moving.push(copy)
   }
-  const fresh = joinLeases(changes.leases, changes.copies)
   return {
     takenAtMs: changes.takenAtMs,
     recordLocation: before.recordLocation,
@@ -50,8 +51,8 @@ export function updateStatus(before: StatusSnapshot, changes: StatusChanges): St
     leases:
       changes.copyIds.size === 0
         ? before.leases
-        : [...before.leases.filter((lease) => !changes.copyIds.has(lease.copyId)), ...fresh],
-    transfers: describeTransfers(moving, fresh),
+        : [...before.leases.filter((lease) => !changes.copyIds.has(lease.copyId)), ...changes.leases],
+    transfers: describeTransfers(moving, changes.leases, changes.transferLeases, changes.takenAtMs),
     events: changes.events,
   }
 }

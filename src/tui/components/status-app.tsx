@@ -3,8 +3,10 @@ import { type ReactElement, useCallback, useMemo, useRef, useState } from 'react
 import { isDscError } from '../../failure/dsc-error.js'
 import type { RecordEvent } from '../../model/record-event.js'
 import type { StatusReader } from '../../stage/status-reader.js'
+import type { WatchIntervals } from '../../stage/watch-status.js'
 import { useCopyHistory } from '../hooks/use-copy-history.js'
 import { useStatus } from '../hooks/use-status.js'
+import { useTick } from '../hooks/use-tick.js'
 import type { StatusActions } from '../status-actions.js'
 import { waitForContinue } from '../stop-process.js'
 import type { Glyphs } from '../view/glyphs.js'
@@ -20,7 +22,7 @@ export interface StatusAppProps {
   readonly reader: StatusReader
   readonly readHistory: (copyId: string, dataset: string) => Promise<readonly RecordEvent[]>
   readonly actions: StatusActions
-  readonly intervalMs: number
+  readonly intervals: WatchIntervals
   readonly nowMs: () => number
   readonly glyphs: Glyphs
   readonly isColoured: boolean
@@ -31,8 +33,9 @@ export function StatusApp(props: StatusAppProps): ReactElement {
   const { exit, suspendTerminal } = useApp()
   const size = useWindowSize()
   const [isSuspended, setSuspended] = useState(false)
+  useTick(1000)
   const { snapshot, problem, history, refresh } = useStatus(props.reader, {
-    intervalMs: props.intervalMs,
+    intervals: props.intervals,
     nowMs: props.nowMs,
     isPaused: isSuspended,
   })

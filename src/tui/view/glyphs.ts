@@ -7,6 +7,8 @@ export interface Glyphs {
   readonly side: string
   readonly dot: string
   readonly ellipsis: string
+  /** Between a node and those that send to it. */
+  readonly from: string
 }
 
 export const UNICODE_GLYPHS: Glyphs = {
@@ -17,6 +19,7 @@ export const UNICODE_GLYPHS: Glyphs = {
   side: '│',
   dot: '·',
   ellipsis: '…',
+  from: '←',
 }
 
 /** For terminals whose locale is not UTF-8. */
@@ -28,6 +31,7 @@ export const ASCII_GLYPHS: Glyphs = {
   side: '|',
   dot: '-',
   ellipsis: '~',
+  from: '<-',
 }
 
 /** Chooses by the locale, in the order in which the C library looks: LC_ALL, LC_CTYPE, LANG. */

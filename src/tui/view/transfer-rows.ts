@@ -2,7 +2,7 @@ import { formatByteSize } from '../../model/byte-size.js'
 import type { StatusSnapshot, TransferStatus } from '../../stage/plan/compose-status.js'
 import type { ColumnSpec } from './column-layout.js'
 import { formatPercent, formatShare, formatSpan } from './format-cells.js'
-import { drawBar } from './glyphs.js'
+import { drawBar, type Glyphs, UNICODE_GLYPHS } from './glyphs.js'
 import { type DrawContext, type ListRows, matchesFilter, widthOf } from './list-rows.js'
 import { type Span, span } from './styled-line.js'
 import { estimateLeftMs, findRate } from './transfer-rates.js'
@@ -14,7 +14,7 @@ function planColumns(snapshot: StatusSnapshot): readonly ColumnSpec[] {
     60,
   )
   const node = widthOf(
-    snapshot.transfers.values().map((transfer) => transfer.node),
+    snapshot.transfers.values().map((transfer) => formatWay(transfer)),
     4,
     24,
   )
@@ -33,7 +33,7 @@ function planColumns(snapshot: StatusSnapshot): readonly ColumnSpec[] {
 /** The downloads that match the filter. */
 export function listTransferRows(snapshot: StatusSnapshot, filter: string): ListRows {
   const transfers = snapshot.transfers.filter((transfer) =>
-    matchesFilter(filter, [transfer.dataset, transfer.node, transfer.stager, transfer.source]),
+    matchesFilter(filter, [transfer.dataset, formatWay(transfer), transfer.stager, transfer.source]),
   )
   return {
     tab: 'transfers',
@@ -44,6 +44,14 @@ export function listTransferRows(snapshot: StatusSnapshot, filter: string): List
     drawAt: (index, widths, context) => drawTransfer(transfers[index]!, widths, context),
     emptyText: filter === '' ? 'Nothing is being staged' : 'No transfer matches the filter',
   }
+}
+
+/** The node that stages, and the nodes that serve it: `gpu-02 ← gpu-01`. */
+export function formatWay(
+  { node, servedBy }: Pick<TransferStatus, 'node' | 'servedBy'>,
+  glyphs: Pick<Glyphs, 'from'> = UNICODE_GLYPHS,
+): string {
+  return servedBy.length === 0 ? node : `${node} ${glyphs.from} ${servedBy.join(', ')}`
 }
 
 function drawTransfer(
@@ -61,7 +69,7 @@ function drawTransfer(
     : `${drawBar(chargedBytes > 0 ? writtenBytes / chargedBytes : 0, barWidth, context.glyphs)} ${formatPercent(writtenBytes, chargedBytes).padStart(4)}`
   return [
     span(transfer.dataset),
-    span(transfer.node),
+    span(formatWay(transfer, context.glyphs)),
     span(progress, { color: transfer.stager === null ? 'yellow' : 'cyan' }),
     span(isListing ? '-' : formatShare(writtenBytes, chargedBytes)),
     drawRate(transfer, rate),

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDscError } from '../../../failure/dsc-error.js'
 import type { Dataset } from '../../../model/dataset.js'
+import { formatTransferTask } from '../../../model/lease.js'
 import { isAgentAlive } from '../../../model/node.js'
 import type { RecordStore } from '../../../records/record-store.js'
 import { throwIfStopped } from '../../retry.js'
@@ -36,7 +37,7 @@ export async function openPeerSource(options: PeerSourceOptions): Promise<Stagin
   const { dataset, plan, record, node, access } = options
   const peers = await findPeers(record, node, dataset)
   const shares = peers.length > 0 ? [] : await findShares(record, node, plan.sharedWith)
-  const leases = keepTransferLeases(record, `transfer to ${node}`)
+  const leases = keepTransferLeases(record, formatTransferTask(node))
   const received = { store: 0, peers: {} as Record<string, number> }
   const problems = new Map<string, string>()
   let origin: Promise<Source> | undefined

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { openSqliteRecord } from '../records/sqlite/record-store.js'
+import { exampleCopy, NOW_MS } from '../testing/example-copies.js'
+import { temporaryDirectory } from '../testing/temporary-directory.js'
+import { sweep } from './watch-node.js'
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+
+/** This node and `lost`, which fell silent at NOW_MS while a process and a job with an end used its copy. */
+async function makeSilent(context: TestContext) {
+  const record = await openSqliteRecord(join(await temporaryDirectory(context), 'record.db'))
+  context.after(() => record.close())
+  const seen = { seenAtMs: NOW_MS, agent: { url: 'http://there:1', seenAtMs: NOW_MS } }
+  const disk = { capacityBytes: 1, freeBytes: 1, inodesTotal: 1, inodesFree: 1 }
+  for (const node of ['here', 'lost']) {
+    await record.saveNode({ node, cacheRoot: '/cache', policy: {}, disk, ...seen })
+    await record.addAdopted(exampleCopy('flowers', { node, copyId: `copy-${node}` }), NOW_MS)
+  }
+  const process = {
+    ...{ kind: 'process' as const, host: 'lost.example', pid: 1 },
+    ...{ startTicks: '1', bootId: 'b', pidNamespace: 'n' },
+  }
+  const use = { dataset: 'flowers', node: 'lost' }
+  await record.leaseReady({ ...use, lease: { task: 'run', holder: process, expiresAtMs: null } }, NOW_MS)
+  const timed = { task: 'timed', holder: { kind: 'ttl' as const }, expiresAtMs: NOW_MS + HOUR_MS }
+  await record.leaseReady({ ...use, lease: timed }, NOW_MS)
+  const notes: string[] = []
+  return {
+    notes,
+    async sweepAt(nowMs: number, forgetNodesAfterMs: number | undefined) {
+      const cache = { record, node: 'here', nowMs: () => nowMs }
+      await sweep(cache, forgetNodesAfterMs, (sentence) => notes.push(sentence))
+      return {
+        leases: (await record.listLeases({})).map(({ task }) => task),
+        nodes: (await record.listNodes()).map(({ node }) => node),
+        copies: (await record.listCopies({}, nowMs)).map(({ node }) => node),
+      }
+    },
+  }
+}
+
+test('leases of a node that is gone end at their time, those of its processes after a day of silence', async (context) => {
+  const { sweepAt } = await makeSilent(context)
+  const both = ['here', 'lost']
+  assert.deepEqual(await sweepAt(NOW_MS + HOUR_MS - 1, undefined), {
+    leases: ['run', 'timed'],
+    nodes: both,
+    copies: both,
+  })
+  assert.deepEqual((await sweepAt(NOW_MS + HOUR_MS, undefined)).leases, ['run'])
+  assert.deepEqual((await sweepAt(NOW_MS + DAY_MS, undefined)).leases, ['run'])
+  assert.deepEqual(
+    await sweepAt(NOW_MS + DAY_MS + 1, undefined),
+    { leases: [], nodes: both, copies: both },
+    'its copies stay: nobody said that it will not come back',
+  )
+  assert.deepEqual((await sweepAt(NOW_MS + 1000 * DAY_MS, undefined)).copies, both)
+})
+
+test('a silent node and its copies are forgotten after the configured time and no sooner, never the own node', async (context) => {
+  const { sweepAt, notes } = await makeSilent(context)
+  assert.deepEqual((await sweepAt(NOW_MS + 30 * DAY_MS - 1, 30 * DAY_MS)).nodes, ['here', 'lost'])
+  assert.deepEqual(await sweepAt(NOW_MS + 30 * DAY_MS, 30 * DAY_MS), {
+    leases: [],
+    nodes: ['here'],
+    copies: ['here'],
+  })
+  assert.deepEqual(notes, ['forgot node lost with 1 copies: silent for 30 days'])
+})

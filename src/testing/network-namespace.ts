@@ -1,0 +1,119 @@
+import { execFile, execFileSync } from 'node:child_process'
+import { connect, createServer, type Socket } from 'node:net'
+import type { TestContext } from 'node:test'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+
+/** A host of its own as far as the network goes, joined to the others by a bridge. */
+export interface NetworkHost {
+  readonly address: string
+  /** Words to put before a command that should run there. */
+  readonly enter: readonly string[]
+  /** Pulls its cable: nothing is refused, nothing answers, on no connection. Undone by `plug`. */
+  unplug(): Promise<void>
+  plug(): Promise<void>
+}
+
+/** A bridge in this machine's own network and hosts behind it. */
+export interface TestNetwork {
+  readonly hosts: readonly NetworkHost[]
+  /** Where the hosts reach what listens on a port of this machine's loopback address. */
+  relay(port: number): Promise<{ readonly host: string; readonly port: number }>
+  /** Makes two hosts lose each other: what they send arrives nowhere. All others still reach both. */
+  cut(one: NetworkHost, other: NetworkHost): Promise<void>
+}
+
+/** A hardware address that no link has: frames to it are dropped without a word. */
+const NOBODY = '02:00:00:00:00:01'
+
+/** Why network namespaces cannot be made here; undefined when they can. */
+export function whyNoNamespaces(): string | undefined {
+  const name = `dsc-probe-${process.pid}`
+  try {
+    execFileSync('ip', ['netns', 'add', name], { stdio: 'ignore' })
+    execFileSync('ip', ['netns', 'del', name], { stdio: 'ignore' })
+    return undefined
+  } catch {
+    return 'network namespaces need root and iproute2'
+  }
+}
+
+/** Networks that this process has made. */
+let made = 0
+
+/** Makes `count` hosts (1 to 200) in a network of their own, removed with the test. */
+export async function makeNetwork(context: Pick<TestContext, 'after'>, count: number): Promise<TestNetwork> {
+  // Names of links have 15 characters at most. A deleted link may linger, so each network has names of its own.
+  made += 1
+  const number = (process.pid + 7919 * made) & 0xffff
+  const id = `${process.pid.toString(36)}${made}`
+  const subnet = `10.${number >> 8}.${number & 255}`
+  const bridge = `dsb${id}`
+  const ip = (...words: string[]) => run('ip', words)
+  context.after(async () => {
+    for (let index = 1; index <= count; index++) await ip('netns', 'del', `dsc${id}-${index}`).catch(() => {})
+    await ip('link', 'del', bridge).catch(() => {})
+  })
+  await ip('link', 'add', bridge, 'type', 'bridge')
+  await ip('addr', 'add', `${subnet}.254/24`, 'dev', bridge)
+  await ip('link', 'set', bridge, 'up')
+  const hosts: NetworkHost[] = []
+  for (let index = 1; index <= count; index++) {
+    const [space, cable] = [`dsc${id}-${index}`, `dsv${id}-${index}`]
+    const inside = (...words: string[]) => ip('-n', space, ...words)
+    await ip('netns', 'add', space)
+    await ip('link', 'add', cable, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', space)
+    await ip('link', 'set', cable, 'master', bridge, 'up')
+    await inside('addr', 'add', `${subnet}.${index}/24`, 'dev', 'eth0')
+    await inside('link', 'set', 'eth0', 'up')
+    await inside('link', 'set', 'lo', 'up')
+    hosts.push({
+      address: `${subnet}.${index}`,
+      enter: ['ip', 'netns', 'exec', space],
+      unplug: async () => void (await ip('link', 'set', cable, 'down')),
+      plug: async () => void (await ip('link', 'set', cable, 'up')),
+    })
+  }
+  const blind = (host: NetworkHost, target: NetworkHost) =>
+    run('ip', [
+      ...['-n', host.enter.at(-1)!, 'neigh', 'replace', target.address, 'dev', 'eth0'],
+      ...['lladdr', NOBODY, 'nud', 'permanent'],
+    ])
+  return {
+    hosts,
+    relay: (port) => openRelay(context, `${subnet}.254`, port),
+    async cut(one, other) {
+      await Promise.all([blind(one, other), blind(other, one)])
+    },
+  }
+}
+
+async function openRelay(
+  context: Pick<TestContext, 'after'>,
+  host: string,
+  port: number,
+): Promise<{ readonly host: string; readonly port: number }> {
+  const sockets = new Set<Socket>()
+  const server = createServer((client) => {
+    const behind = connect(port, '127.0.0.1')
+    for (const [from, to] of [
+      [client, behind],
+      [behind, client],
+    ] as const) {
+      sockets.add(from)
+      from.pipe(to)
+      from.on('error', () => to.destroy())
+      from.on('close', () => {
+        sockets.delete(from)
+        to.destroy()
+      })
+    }
+  })
+  context.after(() => {
+    server.close()
+    for (const socket of sockets) socket.destroy()
+  })
+  await new Promise<void>((resolve) => server.listen(0, host, resolve))
+  return { host, port: (server.address() as { port: number }).port }
+}
