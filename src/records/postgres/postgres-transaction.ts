@@ -29,21 +29,14 @@ export function createTransaction(connection: Connection, begun?: Promise<void>)
   }
   if (begun) note(begun)
   return {
-<<<<<<< HEAD
-    all: async (sql, parameters = []) => (await connection.query(numberParameters(sql), parameters)).rows,
-    map: async (sql, parameters, make) =>
-      (await connection.query(numberParameters(sql), parameters)).rows.map(make),
-    get: async (sql, parameters = []) => (await connection.query(numberParameters(sql), parameters)).rows[0],
-    run: async (sql, parameters = []) => (await connection.query(numberParameters(sql), parameters)).changes,
-=======
     all: async (sql, parameters = []) => (await send(sql, parameters)).rows,
+    map: async (sql, parameters, make) => (await send(sql, parameters)).rows.map(make),
     get: async (sql, parameters = []) => (await send(sql, parameters)).rows[0],
     run: async (sql, parameters = []) => (await send(sql, parameters)).changes,
     post: (sql, parameters = []) => {
       note(connection.query(numberParameters(sql), parameters))
     },
     settle,
->>>>>>> faults
   }
 }
 
