@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline'
 import { Agent as HttpAgent, request } from 'undici'
 import { DscError, FAILURES, type FailureCode } from '../failure/dsc-error.js'
+import type { Reservation } from '../stage/reserve-dataset.js'
 import type { PrepareCall, PrepareLine } from './prepare-route.js'
 
 /** How agents are talked to. */
@@ -15,26 +16,62 @@ const SILENCE_MS = 15_000
 
 export type RemotelyPrepared = Extract<PrepareLine, { prepared: unknown }>['prepared']
 
-/** Has the agent of `node` prepare a dataset there. Rejects with what failed there, naming the node. */
-export async function prepareOnNode(options: {
+interface NodeCall {
   readonly node: string
   readonly url: string
   readonly access: AgentAccess
   readonly call: PrepareCall
   readonly onProgress: (progress: Extract<PrepareLine, { progress: unknown }>['progress']) => void
   readonly signal: AbortSignal
-}): Promise<RemotelyPrepared> {
+}
+
+/** Has the agent of `node` prepare a dataset there. Rejects with what failed there, naming the node. */
+export async function prepareOnNode(options: NodeCall): Promise<RemotelyPrepared> {
+  const line = await askAgent(options, '/v1/prepare', options.call)
+  if ('prepared' in line) return line.prepared
+  throw unexpected(options, line)
+}
+
+/** Has the agent of `node` reserve what a dataset will take there. Rejects with what failed there, naming the node. */
+export async function reserveOnNode(options: NodeCall): Promise<Reservation> {
+  const line = await askAgent(options, '/v1/reserve', options.call)
+  if ('reserved' in line) return line.reserved
+  throw unexpected(options, line)
+}
+
+/** Has the agent of `node` give up a reservation for which nothing was fetched. */
+export async function cancelOnNode(options: Omit<NodeCall, 'call' | 'onProgress'> & { copyId: string }) {
+  const line = await askAgent({ ...options, onProgress: () => {} }, '/v1/cancel', { copyId: options.copyId })
+  if (!('cancelled' in line)) throw unexpected(options, line)
+}
+
+function unexpected({ node, url }: Pick<NodeCall, 'node' | 'url'>, line: object): DscError {
+  return new DscError(
+    'AGENT_UNREACHABLE',
+    `node ${node}: its agent at ${url} answered ${JSON.stringify(line)}`,
+    {
+      hint: 'run the same version of dsc on all nodes',
+    },
+  )
+}
+
+/** Posts a call and reads the lines of the answer until the last one. */
+async function askAgent(
+  options: Omit<NodeCall, 'call'>,
+  path: string,
+  call: unknown,
+): Promise<Exclude<PrepareLine, { progress: unknown } | { error: unknown }>> {
   const { node, url, access, signal } = options
   const dispatcher = new HttpAgent({ connect: { timeout: 5000, ...(access.ca && { ca: access.ca }) } })
   try {
-    const { statusCode, body } = await request(`${url}/v1/prepare`, {
+    const { statusCode, body } = await request(`${url}${path}`, {
       dispatcher,
       method: 'POST',
       headers: {
         'content-type': 'application/json',
         ...(access.token === undefined ? {} : { authorization: `Bearer ${access.token}` }),
       },
-      body: JSON.stringify(options.call),
+      body: JSON.stringify(call),
       headersTimeout: SILENCE_MS,
       bodyTimeout: SILENCE_MS,
       signal,
@@ -50,8 +87,8 @@ export async function prepareOnNode(options: {
       if (text === '') continue
       const line = JSON.parse(text) as PrepareLine
       if ('progress' in line) options.onProgress(line.progress)
-      else if ('prepared' in line) return line.prepared
-      else throw failureOf(node, line.error)
+      else if ('error' in line) throw failureOf(node, line.error)
+      else return line
     }
     throw new Error('ended its answer in the middle')
   } catch (error) {

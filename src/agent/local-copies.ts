@@ -23,9 +23,9 @@ export interface LocalCopies {
   /** Ready copies and stagings of a dataset, newest first. */
   list(dataset: string): Promise<readonly Copy[]>
   findReady(object: WireObject): Promise<LocalObject | undefined>
-  /** An object of the newest ready copy by its key. */
+  /** An object of the newest ready whole copy by its key. */
   findKey(dataset: string, key: string): Promise<LocalObject | undefined>
-  /** The objects of the newest ready copy; undefined when there is none. */
+  /** The objects of the newest ready whole copy; undefined when there is none. */
   listFiles(dataset: string): Promise<Iterable<Pick<ObjectRow, 'key' | 'size_bytes'>> | undefined>
   close(): void
 }
@@ -44,6 +44,8 @@ export function openLocalCopies(record: RecordStore, node: string): LocalCopies 
     copies.catch(() => believed.delete(dataset))
     return copies
   }
+  const findWhole = async (dataset: string) =>
+    (await list(dataset)).find(({ state, stripe }) => state === 'ready' && !stripe)
   const open = (copy: Copy): OpenManifest => {
     let manifest = manifests.get(copy.copyId)
     if (manifest === undefined) {
@@ -70,12 +72,12 @@ export function openLocalCopies(record: RecordStore, node: string): LocalCopies 
       return undefined
     },
     async findKey(dataset, key) {
-      const copy = (await list(dataset)).find(({ state }) => state === 'ready')
+      const copy = await findWhole(dataset)
       const row = copy && open(copy).find.get(key)
       return copy && row?.state === 1 ? { copy, row, path: pathOf(copy, row) } : undefined
     },
     async listFiles(dataset) {
-      const copy = (await list(dataset)).find(({ state }) => state === 'ready')
+      const copy = await findWhole(dataset)
       if (!copy) return undefined
       const { db } = open(copy)
       return db

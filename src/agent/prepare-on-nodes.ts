@@ -53,7 +53,8 @@ export async function prepareOnNodes(options: {
   )
 }
 
-async function findAgents(
+/** The URLs of the named nodes' agents, in the order given; of every node whose agent reports, if none is named. */
+export async function findAgents(
   record: RecordStore,
   wanted: readonly string[] | undefined,
 ): Promise<ReadonlyMap<string, string>> {

@@ -1,11 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { DscError, isDscError } from '../failure/dsc-error.js'
 import { parseByteRate } from '../model/byte-rate.js'
-import type { Copy } from '../model/copy.js'
+import { type Copy, parseStripe, type Stripe } from '../model/copy.js'
 import { type Dataset, parseDatasetName, parseSourceUrl } from '../model/dataset.js'
 import type { LeaseRequest } from '../model/lease.js'
 import type { Cache } from '../stage/cache.js'
 import { type PrepareProgress, prepareDataset } from '../stage/prepare-dataset.js'
+import { cancelReservation, type Reservation, reserveDataset } from '../stage/reserve-dataset.js'
 import type { Origins } from '../stage/source.js'
 
 /** What is asked of an agent: to prepare a dataset on its node. */
@@ -17,9 +18,14 @@ export interface PrepareCall {
   readonly sharedWith: readonly string[]
   /** Stands above this node's own limit. */
   readonly bandwidthBytesPerSecond?: number
+  /** The part that this node is to have; absent = everything. */
+  readonly stripe?: Stripe
+  readonly version?: string
+  /** Lists the source again, whatever an earlier attempt listed. */
+  readonly isRelisted?: boolean
 }
 
-/** One line of the answer; the last one is `prepared` or `error`. */
+/** One line of the answer; the last one is no progress. */
 export type PrepareLine =
   | { readonly progress: PrepareProgress }
   | {
@@ -30,19 +36,58 @@ export type PrepareLine =
         readonly origins: Origins | null
       }
     }
+  | { readonly reserved: Reservation }
+  | { readonly cancelled: string }
   | { readonly error: { readonly code: string; readonly message: string; readonly hint: string | undefined } }
 
 const MOST_BODY_BYTES = 256 * 1024
 const PROGRESS_INTERVAL_MS = 500
 
+interface Answering {
+  readonly cache: Cache
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly stopping: AbortSignal
+}
+
 /** Answers `POST /v1/prepare` with lines of JSON. Who hangs up interrupts the staging, which can be resumed. */
-export async function answerPrepare(
-  cache: Cache,
-  request: IncomingMessage,
-  response: ServerResponse,
-  stopping: AbortSignal,
-): Promise<void> {
+export async function answerPrepare(answering: Answering): Promise<void> {
+  const { cache, request } = answering
   const call = parseCall(await readBody(request))
+  await answerInLines(answering, async (options) => {
+    const limited = limitBandwidth(cache, call.bandwidthBytesPerSecond)
+    const prepared = await prepareDataset(limited, { ...call, mayWait: true }, options)
+    const { copy, leaseId, isStagedHere, downloaded } = prepared
+    return { prepared: { copy, leaseId, isStagedHere, origins: downloaded?.origins ?? null } }
+  })
+}
+
+/** Answers `POST /v1/reserve`: room for a copy, without fetching it. */
+export async function answerReserve(answering: Answering): Promise<void> {
+  const { cache, request } = answering
+  const call = parseCall(await readBody(request))
+  await answerInLines(answering, async (options) => ({
+    reserved: await reserveDataset(cache, { ...call, isRelisted: call.isRelisted === true }, options),
+  }))
+}
+
+/** Answers `POST /v1/cancel`: a reservation goes again. */
+export async function answerCancel(answering: Answering): Promise<void> {
+  const raw = (await readBody(answering.request)) as { readonly copyId?: unknown } | null
+  const copyId = String(raw?.copyId)
+  await answerInLines(answering, async () => {
+    await cancelReservation(answering.cache, copyId)
+    return { cancelled: copyId }
+  })
+}
+
+async function answerInLines(
+  { response, stopping }: Answering,
+  work: (options: {
+    readonly signal: AbortSignal
+    readonly onProgress: (progress: PrepareProgress) => void
+  }) => Promise<PrepareLine>,
+): Promise<void> {
   const hungUp = new AbortController()
   response.on('close', () => hungUp.abort('the client hung up'))
   response.writeHead(200, { 'content-type': 'application/x-ndjson' })
@@ -51,20 +96,15 @@ export async function answerPrepare(
   // Silence would look like an agent that is gone.
   const pulse = setInterval(() => response.write('\n'), 2000)
   try {
-    const prepared = await prepareDataset(
-      limitBandwidth(cache, call.bandwidthBytesPerSecond),
-      { ...call, mayWait: true },
-      {
-        signal: AbortSignal.any([hungUp.signal, stopping]),
-        onProgress: (progress) => {
-          if (performance.now() - lastMs < PROGRESS_INTERVAL_MS) return
-          lastMs = performance.now()
-          write({ progress })
-        },
+    const last = await work({
+      signal: AbortSignal.any([hungUp.signal, stopping]),
+      onProgress: (progress) => {
+        if (performance.now() - lastMs < PROGRESS_INTERVAL_MS) return
+        lastMs = performance.now()
+        write({ progress })
       },
-    )
-    const { copy, leaseId, isStagedHere, downloaded } = prepared
-    write({ prepared: { copy, leaseId, isStagedHere, origins: downloaded?.origins ?? null } })
+    })
+    write(last)
   } catch (error) {
     if (!isDscError(error)) throw error
     write({ error: { code: error.code, message: error.message, hint: error.hint } })
@@ -104,11 +144,12 @@ function parseCall(raw: unknown): PrepareCall {
     if (typeof call.lease?.task !== 'string' || typeof call.lease.holder?.kind !== 'string')
       throw new RangeError('expected a lease')
     if (call.bandwidthBytesPerSecond !== undefined) parseByteRate(call.bandwidthBytesPerSecond)
+    if (call.stripe !== undefined) parseStripe(call.stripe)
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
     throw new DscError('USAGE', error.message, { cause: error })
   }
-  const { dataset, lease, bandwidthBytesPerSecond } = call as PrepareCall
+  const { dataset, lease, stripe, version, bandwidthBytesPerSecond } = call as PrepareCall
   const { include = [], exclude = [] } = dataset
   return {
     dataset: { ...dataset, include, exclude },
@@ -116,5 +157,8 @@ function parseCall(raw: unknown): PrepareCall {
     isRefresh: call.isRefresh === true,
     sharedWith: Array.isArray(call.sharedWith) ? call.sharedWith.map(String) : [],
     ...(bandwidthBytesPerSecond === undefined ? {} : { bandwidthBytesPerSecond }),
+    ...(stripe && { stripe: parseStripe(stripe) }),
+    ...(typeof version === 'string' && { version }),
+    isRelisted: call.isRelisted === true,
   }
 }

@@ -7,9 +7,11 @@ import type { Route } from './agent-server.js'
 import type { ArrivingObjects } from './arriving-objects.js'
 import type { LocalCopies } from './local-copies.js'
 import type { Metrics } from './metrics.js'
-import { answerPrepare } from './prepare-route.js'
+import { answerCancel, answerPrepare, answerReserve } from './prepare-route.js'
+import type { SampleServers } from './sample-servers.js'
 import { serveObject } from './serve-object.js'
 import { serveRemoteFile, serveRemoteIndex } from './serve-remote.js'
+import { answerSampleTable, answerServeSamples } from './serve-samples.js'
 
 /** Everything that an agent answers. Nothing in a path or query ever becomes part of a path on disk. */
 export function createRoutes(served: {
@@ -17,6 +19,7 @@ export function createRoutes(served: {
   readonly copies: LocalCopies
   readonly arriving: ArrivingObjects
   readonly metrics: Metrics
+  readonly samples: SampleServers
   readonly refreshMetrics: () => Promise<void>
   readonly stopping: AbortSignal
 }): readonly Route[] {
@@ -84,10 +87,39 @@ export function createRoutes(served: {
       },
     },
     {
+      name: 'sample-table',
+      methods: ['GET'],
+      path: /^\/v1\/copies\/([0-9a-zA-Z-]{1,64})\/samples$/,
+      answer: ({ response, parameters, query }) =>
+        answerSampleTable(cache, served.samples, parameters[0]!, query, response),
+    },
+    {
+      name: 'serve-samples',
+      methods: ['POST'],
+      path: /^\/v1\/copies\/([0-9a-zA-Z-]{1,64})\/samples\/serve$/,
+      answer: ({ request, response, parameters, query }) =>
+        answerServeSamples(cache, served.samples, parameters[0]!, query, request, response),
+    },
+    {
       name: 'prepare',
       methods: ['POST'],
       path: /^\/v1\/prepare$/,
-      answer: ({ request, response }) => answerPrepare(cache, request, response, served.stopping),
+      answer: ({ request, response }) =>
+        answerPrepare({ cache, request, response, stopping: served.stopping }),
+    },
+    {
+      name: 'reserve',
+      methods: ['POST'],
+      path: /^\/v1\/reserve$/,
+      answer: ({ request, response }) =>
+        answerReserve({ cache, request, response, stopping: served.stopping }),
+    },
+    {
+      name: 'cancel',
+      methods: ['POST'],
+      path: /^\/v1\/cancel$/,
+      answer: ({ request, response }) =>
+        answerCancel({ cache, request, response, stopping: served.stopping }),
     },
   ]
 }

@@ -1,6 +1,7 @@
 import type { ListenAddress } from '../model/listen-address.js'
 import { formatListenAddress } from '../model/listen-address.js'
 import type { Cache } from '../stage/cache.js'
+import { samplesDirectory } from '../stage/cache-layout.js'
 import { keepAgentMetrics } from './agent-metrics.js'
 import { startAgentServer } from './agent-server.js'
 import { watchArrivingObjects } from './arriving-objects.js'
@@ -8,6 +9,7 @@ import { requireProtection } from './authorize.js'
 import { openLocalCopies } from './local-copies.js'
 import { createMetrics } from './metrics.js'
 import { createRoutes } from './routes.js'
+import { openSampleServers } from './sample-servers.js'
 import { watchNode } from './watch-node.js'
 
 /** A running agent. */
@@ -36,12 +38,13 @@ export async function startAgent(options: {
   const metrics = createMetrics()
   const copies = openLocalCopies(cache.record, cache.node)
   const arriving = watchArrivingObjects()
+  const samples = openSampleServers({ host: listen.host, token, cacheFolder: samplesDirectory(cache.root) })
   const stopping = new AbortController()
   const agentMetrics = keepAgentMetrics(cache, metrics, () => server.connections())
   const server = await startAgentServer({
     ...{ listen, token, tls, metrics, node: cache.node },
     routes: createRoutes({
-      ...{ cache, copies, arriving, metrics },
+      ...{ cache, copies, arriving, metrics, samples },
       refreshMetrics: () => agentMetrics.refresh(),
       stopping: stopping.signal,
     }),
@@ -62,6 +65,7 @@ export async function startAgent(options: {
       stopping.abort('the agent stops')
       await watch.stop().catch((error: unknown) => note(String(error)))
       await server.stop(GRACE_MS)
+      await samples.close()
       arriving.close()
       copies.close()
     },

@@ -32,7 +32,7 @@ export async function serveObject(
   let found = await served.copies.findReady(object)
   if (!found) {
     const staging = (await served.copies.list(dataset)).find(
-      (copy) => copy.state === 'staging' && isOfSource(copy, object),
+      (copy) => copy.state === 'staging' && !copy.stripe && isOfSource(copy, object),
     )
     if (!staging) {
       response.writeHead(404).end()

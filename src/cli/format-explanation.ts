@@ -1,8 +1,10 @@
 import { formatByteSize } from '../model/byte-size.js'
+import { formatStripe } from '../model/copy.js'
 import { formatHolder } from '../model/lease.js'
 import type { RecordEvent } from '../model/record-event.js'
 import type { Keeper } from '../stage/plan/explain-copy.js'
 import type { CopyExplanation, DatasetExplanation } from '../stage/plan/explain-dataset.js'
+import { formatLayout } from '../stage/plan/find-layouts.js'
 import { formatCount, formatSpan } from '../tui/view/format-cells.js'
 import { formatTable } from './text-table.js'
 
@@ -13,6 +15,14 @@ export function formatExplanation(
   totalWidth: number | undefined,
 ): string {
   const blocks = explained.copies.map((copy) => explainCopy(copy, nowMs))
+  for (const layout of explained.layouts) {
+    const repair = layout.stripes.some(({ state }) => state === 'missing')
+      ? `; dsc repair ${layout.dataset}`
+      : ''
+    blocks.push(
+      `striped over ${layout.nodes.join(' ')}, version ${layout.version.slice(0, 12)}: ${formatLayout(layout)}${repair}`,
+    )
+  }
   if (explained.copies.length === 0) blocks.push(`${explained.dataset} has no copy.`)
   const past = [
     tell('last evicted', explained.lastEvicted, nowMs),
@@ -47,7 +57,7 @@ export function formatExplanation(
 function explainCopy(explained: CopyExplanation, nowMs: number): string {
   const { copy, origin, keepers, leases, rank } = explained
   const lines = [
-    `${copy.dataset} on ${copy.node}: ${copy.state}, ${formatByteSize(copy.chargedBytes)}, ${formatCount(copy.files, 'file')}, version ${copy.version?.slice(0, 12) ?? 'not known yet'}`,
+    `${copy.dataset} on ${copy.node}: ${copy.state}, ${formatByteSize(copy.chargedBytes)}, ${formatCount(copy.files, 'file')}, version ${copy.version?.slice(0, 12) ?? 'not known yet'}${copy.stripe ? `, stripe ${formatStripe(copy.stripe)}` : ''}`,
   ]
   const label = (name: string, text: string) => lines.push(`  ${name.padEnd(13)}${text}`)
   if (origin) {

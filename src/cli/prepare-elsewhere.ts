@@ -21,21 +21,31 @@ export async function prepareManyNodes(
 ): Promise<void> {
   const { prepareOnNodes } = await import('../agent/prepare-on-nodes.js')
   const { readAgentAccess } = await import('../agent/agent-access.js')
-  const steps = new Map<string, string>()
   const outcomes = await prepareOnNodes({
     ...{ dataset, lease, signal: context.signal, ...options },
     record: await context.openRecord(),
     access: await readAgentAccess(await context.config()),
-    onProgress: (node, progress) => {
-      steps.set(node, describeStep(progress))
-      const line = [...steps].map(([name, step]) => `${name} ${step}`).join(' · ')
-      context.report.progress(`${dataset.name}: ${line}`)
-    },
+    onProgress: showNodes(context, dataset.name),
   })
   context.report.progress(undefined)
   context.report.result({ dataset: dataset.name, nodes: outcomes.map(outcomeFields) }, () =>
     alignColumns(outcomes.map(outcomeColumns)),
   )
+  throwFailures(outcomes)
+}
+
+/** One line that says how each node is doing. */
+export function showNodes(context: CliContext, dataset: string) {
+  const steps = new Map<string, string>()
+  return (node: string, progress: PrepareProgress) => {
+    steps.set(node, describeStep(progress))
+    const line = [...steps].map(([name, step]) => `${name} ${step}`).join(' · ')
+    context.report.progress(`${dataset}: ${line}`)
+  }
+}
+
+/** Throws when a node failed: NODES_FAILED, or what failed where only one was asked. */
+export function throwFailures(outcomes: readonly NodeOutcome[]): void {
   const failed = outcomes.filter((outcome) => outcome.outcome === 'failed')
   if (failed.length === 0) return
   const messages = failed.map(({ error }) => error.message).join('; ')
@@ -54,7 +64,7 @@ export async function prepareRemotely(
   const { node } = await context.config()
   const record = await context.openRecord()
   const here = await record.listCopies({ dataset: dataset.name, node, states: ['ready'] }, record.nowMs())
-  if (here.length > 0) return false
+  if (here.some((copy) => !copy.stripe)) return false
   const { leaseRemoteCopy } = await import('../stage/lease-remote-copy.js')
   const used = await leaseRemoteCopy(record, node, dataset, lease)
   if (used === undefined) return false
@@ -89,7 +99,7 @@ function describeStep(progress: PrepareProgress): string {
   }
 }
 
-function outcomeFields(outcome: NodeOutcome) {
+export function outcomeFields(outcome: NodeOutcome) {
   const { node } = outcome
   if (outcome.outcome === 'failed') {
     const { code, message, hint } = outcome.error
@@ -104,7 +114,7 @@ function outcomeFields(outcome: NodeOutcome) {
   }
 }
 
-function outcomeColumns(outcome: NodeOutcome): readonly string[] {
+export function outcomeColumns(outcome: NodeOutcome): readonly string[] {
   if (outcome.outcome === 'failed') return [outcome.node, 'failed', outcome.error.message]
   const { copy, origins } = outcome.prepared
   const fromPeers = Object.values(origins?.peers ?? {}).reduce((sum, bytes) => sum + bytes, 0)

@@ -61,6 +61,11 @@ const VERBS: readonly Verb[] = [
     load: async () => (await import('./commands/verify.js')).verifyCommand,
   },
   {
+    name: 'repair',
+    summary: 'fetch again the stripes of a dataset that are missing on their nodes',
+    load: async () => (await import('./commands/repair.js')).repairCommand,
+  },
+  {
     name: 'adopt',
     summary: 'put folders that are on disk already into the record',
     load: async () => (await import('./commands/adopt.js')).adoptCommand,

@@ -1,8 +1,9 @@
 import { redactUrl } from '../failure/redact.js'
 import { formatByteSize } from '../model/byte-size.js'
-import type { CopyUse } from '../model/copy.js'
+import { type CopyUse, formatStripe } from '../model/copy.js'
 import { formatHolder, isLeaseLive, type PlacedLease } from '../model/lease.js'
 import type { NodeStatus, StatusSnapshot, TransferStatus } from '../stage/plan/compose-status.js'
+import type { StripedLayout } from '../stage/plan/find-layouts.js'
 import { listHoldings } from '../stage/plan/list-holdings.js'
 import { drawKeepers, drawState } from '../tui/view/copy-rows.js'
 import { formatPercent, formatShare, formatSpan } from '../tui/view/format-cells.js'
@@ -20,6 +21,7 @@ export function formatStatus(snapshot: StatusSnapshot, totalWidth: number | unde
   if (snapshot.nodes.length > 1 && snapshot.copies.length > 0) {
     tables.push(formatHoldings(snapshot.copies, totalWidth))
   }
+  if (snapshot.layouts.length > 0) tables.push(formatLayouts(snapshot.layouts, totalWidth))
   if (snapshot.transfers.length > 0) tables.push(formatTransfers(snapshot.transfers, totalWidth))
   return tables.filter((table) => table !== '').join('\n\n')
 }
@@ -55,10 +57,12 @@ function formatNodes(nodes: readonly NodeStatus[], nowMs: number, totalWidth: nu
 }
 
 function formatCopies(copies: readonly CopyUse[], nowMs: number, totalWidth: number | undefined): string {
+  const hasStripes = copies.some(({ stripe }) => stripe !== undefined)
   const columns = [
     { title: 'DATASET', minWidth: 12 },
     { title: 'NODE', minWidth: 7, dropOrder: 2 },
     { title: 'STATE' },
+    ...(hasStripes ? [{ title: 'STRIPE', align: 'right' } as const] : []),
     { title: 'SIZE', align: 'right' },
     { title: 'KEPT BY' },
     { title: 'USED', align: 'right' },
@@ -69,6 +73,7 @@ function formatCopies(copies: readonly CopyUse[], nowMs: number, totalWidth: num
     copy.dataset,
     copy.node,
     drawState(copy).text,
+    ...(hasStripes ? [copy.stripe ? formatStripe(copy.stripe) : '-'] : []),
     formatByteSize(copy.chargedBytes),
     drawKeepers(copy).text,
     formatSpan(nowMs - copy.lastUsedAtMs),
@@ -95,6 +100,29 @@ function formatHoldings(copies: readonly CopyUse[], totalWidth: number | undefin
       })
       .join(', '),
   ])
+  return formatTable(columns, rows, totalWidth)
+}
+
+function formatLayouts(layouts: readonly StripedLayout[], totalWidth: number | undefined): string {
+  const columns = [
+    { title: 'STRIPED', minWidth: 12 },
+    { title: 'READY', align: 'right' },
+    { title: 'NODES', minWidth: 12 },
+    { title: 'MISSING', minWidth: 10 },
+    { title: 'VERSION', minWidth: 12, dropOrder: 1 },
+  ] as const
+  const rows = layouts.map(({ dataset, stripes, nodes, version }) => {
+    const missing = stripes.filter(({ state }) => state === 'missing')
+    return [
+      dataset,
+      `${stripes.filter(({ state }) => state === 'ready').length}/${nodes.length}`,
+      nodes.join(' '),
+      missing.length === 0
+        ? '-'
+        : missing.map(({ index, node }) => `${index + 1}/${nodes.length} on ${node}`).join(', '),
+      version.slice(0, 12),
+    ]
+  })
   return formatTable(columns, rows, totalWidth)
 }
 

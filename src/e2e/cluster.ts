@@ -39,6 +39,7 @@ export interface ClusterOptions {
   /** More variables for one node. */
   readonly environments?: Readonly<Record<string, Readonly<Record<string, string>>>>
   readonly stage?: Readonly<Record<string, unknown>>
+  readonly cache?: Readonly<Record<string, unknown>>
   readonly agent?: Readonly<Record<string, unknown>>
   /** Each node on a host of its own, in the order of `nodes`. Default: all on this machine's loopback address. */
   readonly network?: TestNetwork
@@ -81,7 +82,7 @@ export async function makeCluster(
       stringify({
         record: recordUrl,
         node: name,
-        cache: { root },
+        cache: { root, ...options.cache },
         agent: {
           ...{ listen: `${host.address}:${port}`, tokenFile },
           ...(advertise === undefined ? {} : { advertise }),

@@ -77,8 +77,9 @@ const ALIGN_BYTES = 64
 export function createFeeder(options: FeederOptions): Feeder {
   const { pool, arenaFile, seed, orderKind, isConformance } = options
   const { source, meters } = meterSource(options.source, options.nowMs)
-  const { table, nodeCount, layout } = source
-  const nodeOf = (sample: number, position: number) => nodeOfSample(layout, nodeCount, sample, position)
+  const { table, nodeCount, layout, placement } = source
+  const nodeOf = (sample: number, position: number) =>
+    placement ? placement[sample]! : nodeOfSample(layout, nodeCount, sample, position)
   const extentBytesOf = (sample: number) =>
     Math.max(1, Math.ceil(table.lengths[sample]! / ALIGN_BYTES)) * ALIGN_BYTES
   const counts: FeederCounts = {

@@ -57,6 +57,26 @@ export interface Stripe {
   readonly nodes: readonly string[]
 }
 
+/** More stripes than this are a mistake. */
+const MOST_STRIPES = 1000
+
+/** Checks a stripe that came from elsewhere. Throws a RangeError that says what was expected and found. */
+export function parseStripe(raw: unknown): Stripe {
+  const { index, nodes } = (raw ?? {}) as Partial<Stripe>
+  const isList = Array.isArray(nodes) && nodes.every((node) => typeof node === 'string' && node !== '')
+  if (isList && new Set(nodes).size === nodes.length && nodes.length <= MOST_STRIPES) {
+    if (Number.isInteger(index) && index! >= 0 && index! < nodes.length) return { index: index!, nodes }
+  }
+  throw new RangeError(
+    `expected a stripe of 1 to ${MOST_STRIPES} different nodes, found ${JSON.stringify(raw).slice(0, 200)}`,
+  )
+}
+
+/** `2/3`: the second of three stripes. */
+export function formatStripe(stripe: Stripe): string {
+  return `${stripe.index + 1}/${stripe.nodes.length}`
+}
+
 /** A copy with what keeps it: how an eviction or a status sees it. */
 export interface CopyUse extends Copy {
   /** Live `use` and `transfer` leases. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { rankOwners, rankPeers, stripeOf } from './placement.js'
+import { rankOwners, rankPeers } from './placement.js'
 
 const NODES = Array.from({ length: 8 }, (_, index) => `gpu-${index}`)
 
@@ -31,11 +31,4 @@ test('when a node is gone only its own parts change their owner', () => {
     )[0]
     assert.equal(without, first === 'gpu-3' ? second : first)
   }
-})
-
-test('objects go round the stripes in the order of their keys', () => {
-  assert.deepEqual(
-    [0, 1, 2, 3, 4].map((rank) => stripeOf(rank, 3)),
-    [0, 1, 2, 0, 1],
-  )
 })

@@ -30,11 +30,6 @@ export function rankOwners(nodes: readonly string[], key: string, offset: number
     .map(({ node }) => node)
 }
 
-/** The stripe that an object belongs to: `rank` is its place in the byte order of the version's keys, from 0. */
-export function stripeOf(rank: number, stripes: number): number {
-  return rank % stripes
-}
-
 /** 32-bit FNV-1a, mixed once more, because neighbouring names differ in their last characters only. */
 function hash(text: string): number {
   let value = 0x811c9dc5

@@ -46,6 +46,14 @@ const rows: readonly {
     victims: ['replaced'],
   },
   {
+    name: 'does not take a stripe for replaced by a newer whole copy of its version',
+    input: {
+      copies: [recent, { ...recent, copyId: 'stripe', readyAtMs: 1, lastUsedAtMs: NOW_MS }, old],
+      policy: { maxDatasets: 3 },
+    },
+    victims: ['id-old'],
+  },
+  {
     name: 'never deletes what is leased, locked, adopted or being staged, and then deletes nothing at all',
     input: { copies: [leased, locked, adopted, staging, old], policy: { maxDatasets: 3 } },
     victims: [],

@@ -97,14 +97,16 @@ export function isEvictable(copy: CopyUse): boolean {
 
 /** Every copy that may be deleted, in the order of deletion. */
 export function findCandidates(copies: readonly CopyUse[]): readonly Victim[] {
-  const newestReadyMs = new Map<string, number>()
+  const newest = new Map<string, CopyUse>()
   for (const copy of copies) {
     if (copy.state !== 'ready') continue
-    newestReadyMs.set(copy.dataset, Math.max(newestReadyMs.get(copy.dataset) ?? 0, copy.readyAtMs ?? 0))
+    if ((newest.get(copy.dataset)?.readyAtMs ?? -1) < (copy.readyAtMs ?? 0)) newest.set(copy.dataset, copy)
   }
   const rank = (copy: CopyUse) => {
     if (copy.state === 'staging') return 0
-    return (copy.readyAtMs ?? 0) < (newestReadyMs.get(copy.dataset) ?? 0) ? 1 : 2
+    const last = newest.get(copy.dataset)
+    const isOlder = (copy.readyAtMs ?? 0) < (last?.readyAtMs ?? 0)
+    return isOlder && copy.version !== last?.version ? 1 : 2 // a stripe and a whole copy replace nothing
   }
   const reasons = ['abandoned staging', 'replaced by a newer version', 'least recently used'] as const
   return copies

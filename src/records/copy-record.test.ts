@@ -21,7 +21,8 @@ test('a record moves from SQLite to PostgreSQL and back without losing anything'
   await before.saveDataset(exampleDataset('flowers', { include: ['**/?.jpg'] }), NOW_MS)
   const stripe = { index: 1, nodes: ['node-a', 'node-b'] }
   await before.addAdopted(exampleCopy('flowers', { chargedBytes: 2 ** 52, stripe }), NOW_MS)
-  await before.leaseReady({ dataset: 'flowers', node: 'node-a', lease: exampleLease('job-1') }, NOW_MS)
+  const used = { dataset: 'flowers', node: 'node-a', stripe, lease: exampleLease('job-1') }
+  await before.leaseReady(used, NOW_MS)
   const rows = await copyRecord(old, middle)
   assert.deepEqual(rows, { datasets: 1, nodes: 0, copies: 1, leases: 1, events: 1 })
   await assert.rejects(copyRecord(old, middle), { code: 'RECORD_NOT_EMPTY' })

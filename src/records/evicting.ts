@@ -2,7 +2,14 @@ import type { Copy, CopyLock, CopyUse } from '../model/copy.js'
 import type { EvictionPlan, Victim } from '../policy/plan-eviction.js'
 import { writeEvent } from './event-writing.js'
 import type { CopyFilter } from './record-store.js'
-import { COPY_COLUMNS, COPY_USE_COLUMNS, copyValues, createCopyUseReader, toCopy } from './row-mapping.js'
+import {
+  COPY_COLUMNS,
+  COPY_USE_COLUMNS,
+  copyValues,
+  createCopyUseReader,
+  formatStripe,
+  toCopy,
+} from './row-mapping.js'
 import type { SqlReader, SqlTransaction, SqlValue } from './sql-database.js'
 
 interface SameNode {
@@ -99,8 +106,9 @@ export async function insertAdopted(
 ): Promise<boolean> {
   // One that is being staged will be ready under this version too, and there can only be one.
   const staged = await transaction.get(
-    `SELECT 1 AS found FROM copies WHERE dataset = ? AND node = ? AND version = ? AND state = 'staging'`,
-    [copy.dataset, copy.node, copy.version],
+    `SELECT 1 AS found FROM copies WHERE dataset = ? AND node = ? AND version = ? AND state = 'staging'
+      AND coalesce(stripe, '') = ?`,
+    [copy.dataset, copy.node, copy.version, formatStripe(copy.stripe) ?? ''],
   )
   if (staged) return false
   const places = copyValues(copy).map(() => '?')

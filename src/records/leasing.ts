@@ -10,7 +10,7 @@ import {
 import { createUniqueId } from '../platform/unique-id.js'
 import { writeEvent } from './event-writing.js'
 import type { DeadLease, LeaseFilter, ReleaseFilter, Use, UseRequest } from './record-store.js'
-import { toCopy, toLease } from './row-mapping.js'
+import { formatStripe, toCopy, toLease } from './row-mapping.js'
 import type { Durability, SqlReader, SqlRow, SqlTransaction, SqlValue } from './sql-database.js'
 
 /** A lease of a process or pod dies with the machine, so it need not survive a power loss. */
@@ -24,12 +24,17 @@ export async function leaseReadyCopy(
   request: UseRequest,
   nowMs: number,
 ): Promise<Use | undefined> {
-  const { dataset, node, lease, purpose = 'use' } = request
+  const { dataset, node, lease, purpose = 'use', version, stripe } = request
   const row = await transaction.get(
     `SELECT copies.*, (SELECT lease_id FROM leases WHERE leases.copy_id = copies.copy_id
         AND purpose = ? AND task = ? AND holder = ?) AS own_lease_id
-      FROM copies WHERE dataset = ? AND node = ? AND state = 'ready' ORDER BY ready_at_ms DESC LIMIT 1`,
-    [purpose, lease.task, JSON.stringify(lease.holder), dataset, node],
+      FROM copies WHERE dataset = ? AND node = ? AND state = 'ready' AND coalesce(stripe, '') IN ('', ?)
+        ${version === undefined ? '' : 'AND version = ?'}
+      ORDER BY ready_at_ms DESC LIMIT 1`,
+    [
+      ...[purpose, lease.task, JSON.stringify(lease.holder), dataset, node, formatStripe(stripe) ?? ''],
+      ...(version === undefined ? [] : [version]),
+    ],
   )
   if (row === undefined) return undefined
   const copy = toCopy(row)

@@ -1,5 +1,5 @@
 import type { FailureCode } from '../failure/dsc-error.js'
-import type { Copy, CopyLock, CopyOrigin, CopyState, CopyUse } from '../model/copy.js'
+import type { Copy, CopyLock, CopyOrigin, CopyState, CopyUse, Stripe } from '../model/copy.js'
 import type { Dataset } from '../model/dataset.js'
 import type { Lease, LeaseHolder, LeasePurpose, LeaseRequest, PlacedLease } from '../model/lease.js'
 import type { NodeEntry } from '../model/node.js'
@@ -66,7 +66,8 @@ export interface RecordStore {
   ): Promise<string | undefined>
 
   /**
-   * Joins the staging of a dataset on a node, or begins it. At most one staging per dataset and node exists.
+   * Joins the staging of a dataset (or of a stripe of it) on a node, or begins it. At most one staging of the same
+   * exists.
    * The use lease is added whatever the outcome, so that nothing evicts the copy between publish and use.
    */
   joinStaging(request: JoinRequest, nowMs: number): Promise<Joined>
@@ -92,7 +93,8 @@ export interface RecordStore {
 
   /**
    * Ends the caller's staging. With `forget`, the copy and its leases go (its files must be gone already);
-   * else it stays as abandoned staging, resumable and evictable. `useLeaseId` is released in both cases.
+   * else it stays as abandoned staging, resumable and, without leases, evictable. `useLeaseId` is released in both
+   * cases; null = the task goes on.
    * A failure is kept in the history: those who wait for this copy report it.
    */
   endStaging(ended: EndedStaging, nowMs: number): Promise<void>
@@ -127,6 +129,12 @@ export interface RecordStore {
   /** Forgets ready copies whose files are gone from disk. Returns how many were still ready. */
   forgetCopies(copyIds: readonly string[], reason: string, nowMs: number): Promise<number>
 
+  /**
+   * Gives the stripes of a version that lie on `from` another list of nodes: `to` takes the place of nodes that were
+   * lost. Stripes of the nodes that both lists have in the same place are changed; the rest is left. Returns them.
+   */
+  moveStripes(move: StripeMove, nowMs: number): Promise<readonly Copy[]>
+
   addEvent(event: Omit<RecordEvent, 'sequence'>): Promise<void>
   /** Newest first. */
   listEvents(filter: EventFilter): Promise<readonly RecordEvent[]>
@@ -143,6 +151,15 @@ export interface CopyFilter {
   readonly states?: readonly CopyState[]
 }
 
+/** Of one version: the nodes of its stripes as they are, and as they shall be. As many of each. */
+export interface StripeMove {
+  readonly dataset: string
+  readonly version: string
+  readonly from: readonly string[]
+  readonly to: readonly string[]
+  readonly reason: string
+}
+
 export interface LeaseFilter {
   readonly purpose?: LeasePurpose
   readonly dataset?: string
@@ -156,6 +173,10 @@ export interface UseRequest {
   readonly lease: LeaseRequest
   /** Default `use`. */
   readonly purpose?: 'use' | 'transfer'
+  /** The part that is wanted, which a whole copy has too. Absent: a whole copy. */
+  readonly stripe?: Stripe
+  /** Default: whichever version became ready last. */
+  readonly version?: string
   /** Pure; false leaves a ready copy alone, as if it were not there. Default: any copy will do. */
   readonly accept?: (copy: Copy) => boolean
 }
@@ -224,7 +245,7 @@ export interface PublishedCopy {
 export interface EndedStaging {
   readonly copyId: string
   readonly stageLeaseId: string
-  readonly useLeaseId: string
+  readonly useLeaseId: string | null
   readonly isForgotten: boolean
   readonly failure?: StagingFailure
 }

@@ -82,8 +82,13 @@ export function copyValues(copy: Copy): readonly SqlValue[] {
     copy.lastUsedAtMs,
     copy.createdAtMs,
     copy.readyAtMs,
-    copy.stripe ? JSON.stringify(copy.stripe) : null,
+    formatStripe(copy.stripe),
   ]
+}
+
+/** A stripe as the record stores and compares it; null = the whole version. */
+export function formatStripe(stripe: Stripe | undefined): string | null {
+  return stripe ? JSON.stringify({ index: stripe.index, nodes: stripe.nodes }) : null
 }
 
 export function toLease(row: SqlRow): Lease {

@@ -93,5 +93,14 @@ export function schemaMigrations(dialect: SchemaDialect): readonly (readonly str
     `ALTER TABLE nodes ADD COLUMN agent ${text}`,
     `ALTER TABLE copies ADD COLUMN stripe ${text}`,
   ]
-  return [first, cluster]
+  // A node may hold a version whole and any of its stripes at once.
+  const stripes = [
+    'DROP INDEX one_staging',
+    'DROP INDEX one_ready',
+    `CREATE UNIQUE INDEX one_staging ON copies (dataset, node, (coalesce(stripe, '')))
+      WHERE state IN ('reserved', 'staging')`,
+    `CREATE UNIQUE INDEX one_ready ON copies (dataset, node, version, (coalesce(stripe, '')))
+      WHERE state = 'ready'`,
+  ]
+  return [first, cluster, stripes]
 }

@@ -17,6 +17,7 @@ import {
   releaseUseLeases,
   selectLeases,
 } from './leasing.js'
+import { changeStripeNodes } from './moving-stripes.js'
 import type { EventFilter, RecordStore, ReleaseFilter } from './record-store.js'
 import { toCopy, toDataset, toEvent, toNode } from './row-mapping.js'
 import type { SqlDatabase, SqlReader, SqlValue, WriteScope } from './sql-database.js'
@@ -131,6 +132,8 @@ export function createSqlRecordStore(database: SqlDatabase): RecordStore {
       write('durable', { node: copy.node }, (transaction) => insertAdopted(transaction, copy, nowMs)),
     forgetCopies: (copyIds, reason, nowMs) =>
       write('durable', 'all', (transaction) => forgetReady(transaction, copyIds, reason, nowMs)),
+    moveStripes: (move, nowMs) =>
+      write('durable', 'all', (transaction) => changeStripeNodes(transaction, move, nowMs)),
     addEvent: (event) => write('quick', 'rows', async (transaction) => writeEvent(transaction, event)),
     listEvents: (filter) => selectEvents(database, filter),
     pruneEvents: (beforeMs) =>

@@ -14,7 +14,7 @@ import type {
   RecordStore,
   StagingProgress,
 } from './record-store.js'
-import { COPY_COLUMNS, copyValues, toCopy, toLease } from './row-mapping.js'
+import { COPY_COLUMNS, copyValues, formatStripe, toCopy, toLease } from './row-mapping.js'
 import type { SqlTransaction } from './sql-database.js'
 
 export async function joinStaging(
@@ -56,8 +56,8 @@ async function findStaging(
   transaction: SqlTransaction,
   request: JoinRequest,
 ): Promise<{ readonly copy: Copy; readonly stageLease: Lease | undefined } | undefined> {
-  const of = [request.dataset, request.node]
-  const isStaging = `dataset = ? AND node = ? AND state IN ('reserved', 'staging')`
+  const of = [request.dataset, request.node, formatStripe(request.stripe) ?? '']
+  const isStaging = `dataset = ? AND node = ? AND coalesce(stripe, '') = ? AND state IN ('reserved', 'staging')`
   const [row, lease] = await Promise.all([
     transaction.get(`SELECT * FROM copies WHERE ${isStaging}`, of),
     transaction.get(
@@ -79,7 +79,8 @@ export async function admitCopy(
     selectStaged(transaction, request),
     transaction.get(
       `SELECT twin.* FROM copies JOIN copies twin ON twin.dataset = copies.dataset AND twin.node = copies.node
-        WHERE copies.copy_id = ? AND twin.version = ? AND twin.state = 'ready'`,
+        WHERE copies.copy_id = ? AND twin.version = ? AND twin.state = 'ready'
+          AND coalesce(twin.stripe, '') IN ('', coalesce(copies.stripe, ''))`,
       [request.copyId, request.version],
     ),
     selectCopyUses(transaction, { sameNodeAs: request.copyId }, nowMs),
@@ -159,7 +160,10 @@ export async function endStagingOf(
   nowMs: number,
 ): Promise<void> {
   const copy = await selectStaged(transaction, ended)
-  transaction.post('DELETE FROM leases WHERE lease_id IN (?, ?)', [ended.useLeaseId, ended.stageLeaseId])
+  transaction.post('DELETE FROM leases WHERE lease_id IN (?, ?)', [
+    ended.useLeaseId ?? ended.stageLeaseId,
+    ended.stageLeaseId,
+  ])
   if (!copy) return
   if (ended.failure) {
     writeEvent(transaction, {
@@ -195,6 +199,7 @@ function insertReserved(transaction: SqlTransaction, request: JoinRequest, nowMs
     lastUsedAtMs: nowMs,
     createdAtMs: nowMs,
     readyAtMs: null,
+    ...(request.stripe && { stripe: request.stripe }),
   }
   const places = copyValues(copy).map(() => '?')
   transaction.post(`INSERT INTO copies (${COPY_COLUMNS}) VALUES (${places.join(', ')})`, copyValues(copy))

@@ -15,7 +15,7 @@ import { readCopyManifest } from './read-copy-manifest.js'
 export async function adoptPublishedDirectory(cache: Cache, directory: string): Promise<boolean> {
   const manifest = readCopyManifest(directory)
   if (!manifest?.isComplete) return false
-  const { dataset, listing } = manifest
+  const { dataset, listing, stripe } = manifest
   if (!isCopyDirectoryOf(cache.root, dataset.name, listing.version, directory)) return false
   const files = filesDirectory(directory)
   const isElsewhere = (await lstat(files)).isSymbolicLink() // an adopted folder stays where it was found
@@ -48,6 +48,7 @@ export async function adoptPublishedDirectory(cache: Cache, directory: string): 
       lastUsedAtMs: nowMs,
       createdAtMs: nowMs,
       readyAtMs: nowMs,
+      ...(stripe && { stripe }),
     },
     nowMs,
   )

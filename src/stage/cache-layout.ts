@@ -8,6 +8,7 @@ import type { Copy } from '../model/copy.js'
  *   staging/<copyId>/{manifest.db,files/}                      being downloaded
  *   staging/repair-<copyId>-<random>/                          files of a ready copy, fetched again (of an adopted
  *                                                              folder in there: .dsc-repair-<copyId>-<random>/)
+ *   samples/<digest>.samples                                   lists of samples for feeds, made again when missing
  *   trash/<random>/                                            renamed away, being unlinked
  *
  * All are on one file system: publishing and evicting are renames. No two copies ever share a directory, not even
@@ -63,6 +64,10 @@ export function stagingDirectory(root: string): string {
 
 export function stagingDirectoryOf(root: string, copyId: string): string {
   return join(stagingDirectory(root), copyId)
+}
+
+export function samplesDirectory(root: string): string {
+  return join(root, 'samples')
 }
 
 export function trashDirectory(root: string): string {

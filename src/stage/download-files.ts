@@ -86,7 +86,7 @@ export async function downloadFiles(options: DownloadOptions): Promise<Downloade
     await removeDirectory(staleDirectory(copyDirectory))
     const counts = db
       .prepare<[], { verified_by: VerifiedBy; files: number }>(
-        'SELECT verified_by, count(*) AS files FROM object GROUP BY verified_by',
+        'SELECT verified_by, count(*) AS files FROM object WHERE state = 1 GROUP BY verified_by',
       )
       .all()
     const verifiedBy = Object.fromEntries(counts.map((row) => [row.verified_by, row.files]))

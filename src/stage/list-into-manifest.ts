@@ -1,9 +1,11 @@
 import { mkdirSync } from 'node:fs'
 import type Database from 'better-sqlite3'
 import { DscError } from '../failure/dsc-error.js'
+import type { Stripe } from '../model/copy.js'
 import type { Dataset } from '../model/dataset.js'
 import { filesDirectory } from './cache-layout.js'
 import { describeDiskFailure } from './disk-failure.js'
+import { keepStripe } from './keep-stripe.js'
 import { createManifest, hasUsableManifest, openManifest, readSetting, writeSetting } from './manifest-db.js'
 import { createKeyMatcher } from './match-keys.js'
 import { keyToPath } from './plan/key-to-path.js'
@@ -14,10 +16,10 @@ import { summarizeManifest } from './summarize-manifest.js'
 
 /** What a listing found, before any content is fetched. */
 export interface Listing {
-  /** Digest of the manifest, hexadecimal: the dataset's version. */
+  /** Digest of the whole manifest, hexadecimal: the dataset's version. */
   readonly version: string
+  /** Objects to fetch, and the sum of their sizes: of a stripe, its share. */
   readonly files: number
-  /** Sum of the objects' sizes. */
   readonly contentBytes: number
   /** Upper bound of the blocks the copy takes, directories and manifest included. */
   readonly neededBytes: number
@@ -39,23 +41,31 @@ export async function listIntoManifest(options: {
   readonly source: Source
   readonly dataset: Dataset
   readonly copyDirectory: string
+  /** The part to fetch; absent = everything. The manifest names all objects in any case. */
+  readonly stripe?: Stripe | undefined
+  /** A kept listing of another version is made again; absent = any will do. */
+  readonly version?: string | undefined
+  /** Lists again what was listed before. */
+  readonly isRelisted?: boolean | undefined
   readonly onProgress?: (progress: { readonly objects: number }) => void
   /** Most requests at once just now, 1 or more. Absent = as many as the source likes. */
   readonly requestLimit?: (() => number) | undefined
   readonly signal?: AbortSignal
 }): Promise<Listing> {
-  const { copyDirectory, dataset } = options
+  const { copyDirectory, dataset, stripe } = options
   mkdirSync(filesDirectory(copyDirectory), { recursive: true })
-  const kept = readKeptListing(copyDirectory, dataset)
-  if (kept) return kept
+  const kept = options.isRelisted ? undefined : readKeptListing(copyDirectory, dataset, stripe)
+  if (kept && kept.version === (options.version ?? kept.version)) return kept
   await setAside(copyDirectory)
   mkdirSync(filesDirectory(copyDirectory))
   const db = createManifest(copyDirectory)
   try {
     const counts = await insertObjects(db, options)
     if (counts.files === 0) throw describeEmpty(options.source, dataset, counts)
-    const listing: Listing = { ...summarizeManifest(db, copyDirectory), ...counts }
-    writeSetting(db, 'dataset', describeDefinition(dataset))
+    const share = stripe ? keepStripe(db, stripe) : counts
+    const listing: Listing = { ...summarizeManifest(db, copyDirectory), ...counts, ...share }
+    writeSetting(db, 'dataset', describeDefinition(dataset, stripe))
+    if (stripe) writeSetting(db, 'stripe', JSON.stringify(stripe))
     writeSetting(db, 'definition', JSON.stringify(dataset)) // whole, so that a lost record can be made again
     writeSetting(db, 'listing', JSON.stringify(listing)) // last: its presence says the listing is complete
     return listing
@@ -66,12 +76,16 @@ export async function listIntoManifest(options: {
   }
 }
 
-function readKeptListing(copyDirectory: string, dataset: Dataset): Listing | undefined {
+function readKeptListing(
+  copyDirectory: string,
+  dataset: Dataset,
+  stripe: Stripe | undefined,
+): Listing | undefined {
   if (!hasUsableManifest(copyDirectory)) return undefined
   const db = openManifest(copyDirectory)
   try {
     const listing = readSetting(db, 'listing')
-    const isSame = readSetting(db, 'dataset') === describeDefinition(dataset)
+    const isSame = readSetting(db, 'dataset') === describeDefinition(dataset, stripe)
     if (listing === undefined || !isSame || readSetting(db, 'stale') !== undefined) return undefined
     return JSON.parse(listing) as Listing
   } finally {
@@ -175,7 +189,8 @@ function describeEmpty(source: Source, dataset: Dataset, counts: Counts): DscErr
 }
 
 /** Settings that change what is listed: another definition needs another listing. */
-function describeDefinition(dataset: Dataset): string {
+function describeDefinition(dataset: Dataset, stripe: Stripe | undefined): string {
   const { source, endpoint = null, include, exclude } = dataset
-  return JSON.stringify({ source, endpoint, include, exclude })
+  const share = stripe && { stripe: [stripe.index, stripe.nodes.length] }
+  return JSON.stringify({ source, endpoint, include, exclude, ...share })
 }

@@ -8,7 +8,7 @@ export const MANIFEST_FORMAT = 1
 
 const SCHEMA = `
 CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
--- state: 0 = to fetch, 1 = written and proven. digest: of an object in one part. part_bytes: null until planned.
+-- state: 0 = to fetch, 1 = written and proven, 2 = of another stripe, never here. digest: of an object in one part. part_bytes: null until planned.
 CREATE TABLE object (
   id INTEGER PRIMARY KEY,
   key TEXT NOT NULL UNIQUE,

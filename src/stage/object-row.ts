@@ -14,7 +14,7 @@ export interface ObjectRow {
   readonly part_bytes: number | null
   /** ObjectFacts as JSON, of an object in several parts. */
   readonly facts: string | null
-  readonly state: 0 | 1
+  readonly state: 0 | 1 | 2
   readonly verified_by: VerifiedBy | null
   /** `algorithm:base64` over the object, when it has one part. */
   readonly digest: string | null

@@ -49,7 +49,7 @@ export async function planPrepare(
   const nowMs = cache.nowMs()
   const leases = await cache.record.listLeases({ node: cache.node })
   const copies = countLiveLeases(await cache.record.listCopies({ node: cache.node }, nowMs), leases, nowMs)
-  const own = copies.filter((copy) => copy.dataset === dataset.name)
+  const own = copies.filter((copy) => copy.dataset === dataset.name && !copy.stripe)
   const ready = own
     .filter(({ state }) => state === 'ready')
     .toSorted((a, b) => b.readyAtMs! - a.readyAtMs!)[0]

@@ -1,20 +1,14 @@
-import { DscError, FAILURES, type FailureCode } from '../failure/dsc-error.js'
+import { DscError } from '../failure/dsc-error.js'
 import type { Copy } from '../model/copy.js'
-import { type Dataset, parseSourceUrl } from '../model/dataset.js'
-import { formatHolder, type Lease, type LeaseRequest } from '../model/lease.js'
-import { checkProcess, identifyProcess } from '../platform/processes.js'
-import type { Joined } from '../records/record-store.js'
+import { formatHolder } from '../model/lease.js'
 import type { Cache } from './cache.js'
-import { stagingDirectoryOf } from './cache-layout.js'
 import type { Downloaded } from './download-files.js'
-import { STAGE_LEASE_MS } from './keep-stage-lease.js'
+import { type JoinedRequest, joinStaging } from './join-staging.js'
 import type { Origins } from './source.js'
 import { interrupted, type StageOptions, type StageProgress, stageDataset } from './stage-dataset.js'
-import { isOfDefinition, takeReadyCopy } from './take-ready-copy.js'
+import { type WaitProgress, waitForStager } from './wait-for-stager.js'
 
-export interface PrepareRequest {
-  readonly dataset: Dataset
-  readonly lease: LeaseRequest
+export interface PrepareRequest extends JoinedRequest {
   /** Look for a new version even if a copy is ready. */
   readonly isRefresh: boolean
   /** False: fail with STAGING_ELSEWHERE instead of waiting for another stager. */
@@ -23,14 +17,7 @@ export interface PrepareRequest {
   readonly sharedWith?: readonly string[]
 }
 
-export type PrepareProgress =
-  | StageProgress
-  | {
-      readonly step: 'waiting'
-      readonly stager: string
-      readonly writtenBytes: number
-      readonly totalBytes: number
-    }
+export type PrepareProgress = StageProgress | WaitProgress
 
 /** A copy that stays as long as the lease does. */
 export interface Prepared {
@@ -57,7 +44,7 @@ export async function prepareDataset(
   const waitedMs = () => (hasWaited ? Math.round(performance.now() - beganMs) : 0)
   for (;;) {
     if (options.signal.aborted) throw interrupted(options.signal)
-    const joined = await join(cache, request, isRefresh)
+    const joined = await joinStaging(cache, request, isRefresh)
     switch (joined.outcome) {
       case 'ready':
         await noteUse(cache, joined.copy, lease.task, waitedMs())
@@ -68,9 +55,10 @@ export async function prepareDataset(
         const staged = await stageDataset(cache, request.dataset, joined, {
           ...options,
           isRefresh,
+          version: request.version,
           sharedWith: request.sharedWith ?? [],
         })
-        if (staged.outcome === 'lost') break
+        if (staged.outcome !== 'ready') break
         const { copy, isNew, downloaded } = staged
         const leaseId = isNew ? joined.leaseId : await leaseAgain(cache, request, copy)
         if (leaseId === undefined) break
@@ -94,7 +82,6 @@ export async function prepareDataset(
   }
 }
 
-/** `again`: what was found was of no use, look once more. */
 /** On a cluster every use leaves a line in the history, of which agents make their metrics. */
 async function noteUse(cache: Cache, copy: Copy, task: string, waitedMs: number): Promise<void> {
   if (!cache.openStagingSource) return
@@ -108,110 +95,12 @@ async function noteUse(cache: Cache, copy: Copy, task: string, waitedMs: number)
   })
 }
 
-async function join(
-  cache: Cache,
-  request: PrepareRequest,
-  isRefresh: boolean,
-): Promise<Joined | { readonly outcome: 'again' }> {
-  const { dataset, lease } = request
-  const found = isRefresh ? undefined : await takeReadyCopy(cache, dataset, lease)
-  if (found?.outcome === 'ready') return found
-  if (found?.outcome === 'gone') return { outcome: 'again' }
-  const nowMs = cache.nowMs()
-  const stager = identifyProcess(process.pid)
-  return cache.record.joinStaging(
-    {
-      dataset: dataset.name,
-      node: cache.node,
-      lease,
-      stager: { task: lease.task, holder: stager ?? { kind: 'ttl' }, expiresAtMs: nowMs + STAGE_LEASE_MS },
-      source: dataset,
-      origin: parseSourceUrl(dataset.source).scheme,
-      directoryOf: (copyId) => stagingDirectoryOf(cache.root, copyId),
-      isRefresh,
-      accept: (copy) => isOfDefinition(copy, dataset),
-    },
-    nowMs,
-  )
-}
-
 /** The refresh found nothing new: the record moved our lease to the copy that was ready, which has its own id there. */
-async function leaseAgain(cache: Cache, request: PrepareRequest, copy: Copy): Promise<string | undefined> {
+async function leaseAgain(cache: Cache, request: JoinedRequest, copy: Copy): Promise<string | undefined> {
+  const { lease, stripe } = request
   const use = await cache.record.leaseReady(
-    { dataset: copy.dataset, node: cache.node, lease: request.lease },
+    { dataset: copy.dataset, node: cache.node, lease, ...(stripe && { stripe }) },
     cache.nowMs(),
   )
   return use?.leaseId
-}
-
-/** How often the record is asked: soon at first, because many stagings are short. */
-const FIRST_WAIT_MS = 20
-const LONGEST_WAIT_MS = 500
-/** Where the record tells of changes, it is asked only for progress, and lest a message was lost. */
-const LONGEST_QUIET_WAIT_MS = 2000
-
-type Waiting = Extract<Joined, { outcome: 'wait' }>
-
-/**
- * Waits until the staging ended in any way, or was left by its stager. Rejects with the stager's own failure, so
- * that twenty callers do not fail one after the other.
- */
-async function waitForStager(
-  cache: Cache,
-  waiting: Waiting,
-  options: { readonly signal: AbortSignal; readonly onProgress?: (progress: PrepareProgress) => void },
-): Promise<'ended' | 'left'> {
-  const { copyId } = waiting.copy
-  for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(LONGEST_WAIT_MS, waitMs * 1.5)) {
-    const [copy] = await cache.record.listCopies({ copyId }, cache.nowMs())
-    const failure = await findStagersFailure(cache, copyId, waiting.stageLease)
-    if (failure) {
-      await cache.record.releaseUses({ leaseId: waiting.leaseId }, cache.nowMs())
-      throw failure
-    }
-    if (!copy || copy.state === 'ready') return 'ended'
-    if (copy.state === 'evicting' || !copy.isBeingStaged) return 'left'
-    if (isProvenDead(waiting.stageLease)) {
-      const reason = `its stager, ${formatHolder(waiting.stageLease)}, has ended`
-      await cache.record.expireLeases([{ leaseId: waiting.stageLease.leaseId, reason }], cache.nowMs())
-      return 'left'
-    }
-    options.onProgress?.({
-      step: 'waiting',
-      stager: formatHolder(waiting.stageLease),
-      writtenBytes: copy.writtenBytes,
-      totalBytes: copy.chargedBytes,
-    })
-    await cache.record.waitForChange({
-      pollMs: waitMs,
-      atMostMs: LONGEST_QUIET_WAIT_MS,
-      about: waiting.copy,
-      signal: options.signal,
-    })
-    if (options.signal.aborted) {
-      await cache.record.releaseUses({ leaseId: waiting.leaseId }, cache.nowMs())
-      throw interrupted(options.signal)
-    }
-  }
-}
-
-async function findStagersFailure(
-  cache: Cache,
-  copyId: string,
-  stageLease: Lease,
-): Promise<DscError | undefined> {
-  const kinds = ['staging-failed', 'refused'] as const
-  const [event] = await cache.record.listEvents({ copyId, kinds, limit: 1 })
-  if (event?.detail.stageLeaseId !== stageLease.leaseId) return undefined
-  const { code, hint } = event.detail
-  if (typeof code !== 'string' || !isFailureCode(code)) return undefined
-  return new DscError(code, event.reason, { hint: typeof hint === 'string' ? hint : undefined })
-}
-
-function isFailureCode(code: string): code is FailureCode {
-  return Object.hasOwn(FAILURES, code)
-}
-
-function isProvenDead(lease: Lease): boolean {
-  return lease.holder.kind === 'process' && checkProcess(lease.holder) === 'dead'
 }

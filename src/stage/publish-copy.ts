@@ -36,9 +36,7 @@ function finishManifest(copyDirectory: string): { readonly mustSyncEach: boolean
   let mustSyncEach = false
   try {
     mustSyncEach = readSetting(db, MUST_SYNC_EACH) !== undefined
-    const missing = db
-      .prepare<[], { n: number }>('SELECT count(*) AS n FROM object WHERE state <> 1')
-      .get()!.n
+    const missing = db.prepare<[], { n: number }>('SELECT count(*) AS n FROM object WHERE state = 0').get()!.n
     if (missing > 0)
       throw new DscError('COPY_DAMAGED', `${copyDirectory}: ${missing} objects are not fetched`, {
         hint: 'run the same command again: finished files are kept',

@@ -1,3 +1,4 @@
+import type { Stripe } from '../model/copy.js'
 import type { Dataset } from '../model/dataset.js'
 import type { Listing } from './list-into-manifest.js'
 import { findPublishedManifest, readSetting } from './manifest-db.js'
@@ -6,7 +7,9 @@ import { findPublishedManifest, readSetting } from './manifest-db.js'
 export interface CopyManifest {
   readonly dataset: Dataset
   readonly listing: Listing
-  /** Whether every object is there and proven. */
+  /** Absent: the copy has every object of the version. */
+  readonly stripe?: Stripe
+  /** Whether every object (of the stripe) is there and proven. */
   readonly isComplete: boolean
 }
 
@@ -18,12 +21,12 @@ export function readCopyManifest(copyDirectory: string): CopyManifest | undefine
   try {
     const [definition, listing] = [readSetting(db, 'definition'), readSetting(db, 'listing')]
     if (definition === undefined || listing === undefined) return undefined
-    const missing = db
-      .prepare<[], { n: number }>('SELECT count(*) AS n FROM object WHERE state <> 1')
-      .get()!.n
+    const missing = db.prepare<[], { n: number }>('SELECT count(*) AS n FROM object WHERE state = 0').get()!.n
+    const stripe = readSetting(db, 'stripe')
     return {
       dataset: JSON.parse(definition) as Dataset,
       listing: JSON.parse(listing) as Listing,
+      ...(stripe === undefined ? {} : { stripe: JSON.parse(stripe) as Stripe }),
       isComplete: missing === 0,
     }
   } finally {

@@ -6,7 +6,7 @@ import { prepareDataset } from './prepare-dataset.js'
 export async function resumeAbandoned(cache: Cache, signal: AbortSignal): Promise<readonly string[]> {
   const copies = await cache.record.listCopies({ node: cache.node, states: ['staging'] }, cache.nowMs())
   const finished: string[] = []
-  for (const { dataset, source, isBeingStaged } of copies) {
+  for (const { dataset, source, stripe, isBeingStaged } of copies) {
     if (isBeingStaged || source === null) continue
     const lease = {
       task: 'dsc cleanup',
@@ -15,7 +15,7 @@ export async function resumeAbandoned(cache: Cache, signal: AbortSignal): Promis
     }
     const prepared = await prepareDataset(
       cache,
-      { dataset: source, lease, isRefresh: true, mayWait: false },
+      { dataset: source, lease, isRefresh: true, mayWait: false, ...(stripe && { stripe }) },
       { signal },
     )
     await cache.record.releaseUses({ leaseId: prepared.leaseId }, cache.nowMs())

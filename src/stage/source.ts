@@ -100,4 +100,6 @@ export interface StagingPlan {
   readonly isRefresh: boolean
   /** Nodes that stage the same dataset at this time, this one among them; empty = alone. */
   readonly sharedWith: readonly string[]
+  /** The version that other nodes have and this one is to have, too: listed from one of them. */
+  readonly version?: string | undefined
 }

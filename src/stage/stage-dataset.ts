@@ -38,9 +38,15 @@ export interface StageOptions {
   readonly signal: AbortSignal
   readonly isRefresh?: boolean
   readonly sharedWith?: readonly string[]
+  /** The version that other nodes have and this one is to have, too. */
+  readonly version?: string | undefined
+  /** Lists the source again, whatever an earlier attempt listed. */
+  readonly isRelisted?: boolean | undefined
+  /** Stops once the bytes are admitted, before any is fetched. The caller's use lease keeps the reservation. */
+  readonly isReservation?: boolean | undefined
 }
 
-/** `lost`: another stager took over, look at the record again. */
+/** `lost`: another stager took over, look at the record again. `reserved`: admitted, nothing fetched. */
 export type Staged =
   | {
       readonly outcome: 'ready'
@@ -48,9 +54,10 @@ export type Staged =
       readonly isNew: boolean
       readonly downloaded?: Downloaded & { readonly origins?: Origins }
     }
+  | { readonly outcome: 'reserved'; readonly version: string }
   | { readonly outcome: 'lost' }
 
-type StageTurn = Extract<Joined, { outcome: 'stage' }>
+export type StageTurn = Extract<Joined, { outcome: 'stage' }>
 
 /**
  * Stages a dataset as its one stager: list → admit → download → publish → record says ready.
@@ -68,6 +75,11 @@ export async function stageDataset(
   try {
     const staged = await stage(cache, dataset, turn, { ...options, signal: kept.signal, share }, kept.report)
     await kept.stop()
+    if (staged.outcome === 'reserved') {
+      const { stageLeaseId, copy } = turn
+      const ended = { copyId: copy.copyId, stageLeaseId, useLeaseId: null, isForgotten: false }
+      await cache.record.endStaging(ended, cache.nowMs())
+    }
     return staged
   } catch (error) {
     await kept.stop()
@@ -100,8 +112,8 @@ async function stage(
   await saveNode(cache)
   await share.waitForOthers(signal)
   await mkdir(copy.directory, { recursive: true })
-  const { isRefresh = false, sharedWith = [] } = options
-  const staging = await cache.openStagingSource?.(dataset, { isRefresh, sharedWith })
+  const { isRefresh = false, sharedWith = [], version } = options
+  const staging = await cache.openStagingSource?.(dataset, { isRefresh, sharedWith, version })
   const source = staging ?? (await cache.openSource(dataset))
   try {
     const listing = await listIntoManifest({
@@ -109,6 +121,7 @@ async function stage(
       dataset,
       copyDirectory: copy.directory,
       requestLimit: share.requestLimit,
+      ...{ stripe: copy.stripe, version, isRelisted: options.isRelisted },
       signal,
       onProgress: ({ objects }) => onProgress?.({ step: 'listing', objects }),
     })
@@ -121,7 +134,8 @@ async function stage(
       }
       if (admitted.victims.length > 0) onProgress?.({ step: 'evicting', victims: admitted.victims })
     }
-    const previous = await leasePrevious(cache, copy.dataset)
+    if (options.isReservation) return { outcome: 'reserved', version: listing.version }
+    const previous = await leasePrevious(cache, copy.dataset, listing.version)
     const downloaded = await downloadFiles({
       source,
       copyDirectory: copy.directory,

@@ -11,6 +11,7 @@ test('the JSON of a status has the fields that scripts rely on', () => {
     'record',
     'nodes',
     'copies',
+    'layouts',
     'leases',
     'transfers',
     'holdings',

@@ -3,6 +3,7 @@ import type { CopyUse } from '../model/copy.js'
 import type { PlacedLease } from '../model/lease.js'
 import type { RecordEvent } from '../model/record-event.js'
 import type { NodeStatus, StatusSnapshot, TransferStatus } from './plan/compose-status.js'
+import type { StripedLayout } from './plan/find-layouts.js'
 import { listHoldings } from './plan/list-holdings.js'
 
 /** What `dsc status --json` prints. Scripts rely on the names: fields are only ever added. Times are ISO 8601, UTC.
@@ -13,6 +14,7 @@ export function describeStatus(snapshot: StatusSnapshot) {
     record: snapshot.recordLocation,
     nodes: snapshot.nodes.map(describeNode),
     copies: Iterator.from(snapshot.copies).map(describeCopy),
+    layouts: snapshot.layouts.map(describeLayout),
     leases: snapshot.leases.map(describeLease),
     transfers: snapshot.transfers.map(describeTransfer),
     holdings: listHoldings(snapshot.copies),
@@ -41,7 +43,17 @@ export function describeCopy(copy: CopyUse) {
     lock: copy.lock && { by: copy.lock.by, reason: copy.lock.reason, at: formatTime(copy.lock.atMs) },
     createdAt: formatTime(copy.createdAtMs),
     readyAt: copy.readyAtMs === null ? null : formatTime(copy.readyAtMs),
+    stripe: copy.stripe
+      ? { index: copy.stripe.index, count: copy.stripe.nodes.length, nodes: copy.stripe.nodes }
+      : null,
   }
+}
+
+/** A version in stripes. `complete` = every stripe is ready; `missing` names the indexes of those that are gone. */
+export function describeLayout(layout: StripedLayout) {
+  const { dataset, version, nodes, stripes, isComplete } = layout
+  const missing = stripes.filter(({ state }) => state === 'missing').map(({ index }) => index)
+  return { dataset, version, nodes, complete: isComplete, missing, stripes }
 }
 
 export function describeLease(lease: PlacedLease) {

@@ -86,9 +86,9 @@ export function createStatusReader(
     async read() {
       const before = last
       last = undefined
-      // Under a dataset filter the usage of a node needs copies that the filter leaves out.
-      const isFullRead =
-        before === undefined || filter.dataset !== undefined || clock.elapsedMs() >= nextFullReadMs
+      // The usage of a node and the layout of stripes need copies that a filter leaves out.
+      const isFiltered = filter.dataset !== undefined || filter.node !== undefined
+      const isFullRead = before === undefined || isFiltered || clock.elapsedMs() >= nextFullReadMs
       const record = await supply.current()
       try {
         const changed = isFullRead ? undefined : await readChanges(record, before)

@@ -37,12 +37,16 @@ export async function readStatus(
     filter.dataset === undefined
       ? copies
       : await record.listCopies(filter.node === undefined ? {} : { node: filter.node }, nowMs)
+  // What is missing on one node is told by the stripes on others.
+  const { node: _, ...ofDatasets } = filter
+  const striped = filter.node === undefined ? copies : await record.listCopies(ofDatasets, nowMs)
   return composeStatus({
     takenAtMs: nowMs,
     recordLocation: record.location,
     nodes: await readNodes(record, filter, ownNode),
     copies,
     chargedCopies: charged,
+    stripedCopies: striped,
     leases,
     transferLeases: await record.listLeases({ purpose: 'transfer' }),
     events,

@@ -37,6 +37,7 @@ export function summarizeManifest(
   }
   for (const row of db.prepare<[], ObjectRow>('SELECT * FROM object ORDER BY key').iterate()) {
     digest.update(formatManifestLine(toManifestObject(row)))
+    if (row.state === 2) continue
     sums.files += 1
     sums.fileBlockBytes += roundToBlocks(row.size_bytes, blockBytes)
     const partBytes = planPartBytes(row.size_bytes, null)

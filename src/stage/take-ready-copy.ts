@@ -1,5 +1,5 @@
 import { accessSync } from 'node:fs'
-import type { Copy } from '../model/copy.js'
+import type { Copy, Stripe } from '../model/copy.js'
 import type { Dataset } from '../model/dataset.js'
 import type { LeaseRequest } from '../model/lease.js'
 import type { Cache } from './cache.js'
@@ -10,16 +10,21 @@ export type ReadyCopy =
   | { readonly outcome: 'gone' | 'none' }
 
 /**
- * Seed step 3: leases the newest ready copy of the dataset on this node, whatever its source holds by now. This
+ * Seed step 3: leases the newest ready copy of the dataset (for a stripe: or of that stripe) on this node, whatever
+ * its source holds by now. This
  * is all that a warm `dsc prepare` does, so this module loads nothing else.
  */
 export async function takeReadyCopy(
   cache: Pick<Cache, 'record' | 'node' | 'nowMs'>,
   dataset: Dataset,
   lease: LeaseRequest,
+  wanted: { readonly stripe?: Stripe; readonly version?: string } = {},
 ): Promise<ReadyCopy> {
   const use = await cache.record.leaseReady(
-    { dataset: dataset.name, node: cache.node, lease, accept: (copy) => isOfDefinition(copy, dataset) },
+    {
+      ...{ dataset: dataset.name, node: cache.node, lease, ...wanted },
+      accept: (copy) => isOfDefinition(copy, dataset),
+    },
     cache.nowMs(),
   )
   if (use === undefined) return { outcome: 'none' }

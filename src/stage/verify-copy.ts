@@ -48,7 +48,9 @@ async function verifyFiles(options: Parameters<typeof verifyCopy>[0]): Promise<V
   let checkedFiles = 0
   let checkedBytes = 0
   try {
-    const page = db.prepare<[number], ObjectRow>('SELECT * FROM object WHERE id > ? ORDER BY id LIMIT 500')
+    const page = db.prepare<[number], ObjectRow>(
+      'SELECT * FROM object WHERE id > ? AND state <> 2 ORDER BY id LIMIT 500',
+    )
     for (let rows = page.all(0); rows.length > 0; rows = page.all(rows.at(-1)!.id)) {
       for (const row of rows) {
         throwIfStopped(signal)
@@ -59,7 +61,7 @@ async function verifyFiles(options: Parameters<typeof verifyCopy>[0]): Promise<V
         onProgress?.({ checkedFiles, checkedBytes })
       }
     }
-    const isKey = db.prepare<[string], unknown>('SELECT 1 FROM object WHERE key = ?')
+    const isKey = db.prepare<[string], unknown>('SELECT 1 FROM object WHERE key = ? AND state <> 2')
     for await (const entry of walkTree(files)) {
       throwIfStopped(signal)
       const path = relative(files, entry.path)

@@ -68,6 +68,7 @@ export function exampleStatus(
     })),
     copies,
     chargedCopies: copies,
+    stripedCopies: copies,
     leases,
     transferLeases: [serving],
     events: [

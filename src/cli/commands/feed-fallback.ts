@@ -24,7 +24,7 @@ export async function openFallback(
 type RemoteFolderTable = Extract<RemoteFallback, { kind: 'folder' }>['folder']['table']
 
 /** Reads parts of objects of the dataset's source. The source is listed on the first read. */
-async function openSourceReader(
+export async function openSourceReader(
   context: CliContext,
   raw: string,
   split: string | undefined,

@@ -115,6 +115,10 @@ export async function openFeedOf(
     throw new DscError('USAGE', 'a dataset, --mix, or --from <storage nodes> is needed', {
       hint: 'dsc feed serve --help',
     })
+  const { openStripedFeed } = await import('./feed-striped.js')
+  const filter = { split: options.split, extensions: options.only }
+  const striped = await openStripedFeed(context, target, filter, settings)
+  if (striped) return striped
   const { openLocalFeeder } = await import('../../feed/open-feeder.js')
   const dataset = await openDatasetFolder(context, target, options.split)
   try {

@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { DscError } from '../../failure/dsc-error.js'
 import type { Dataset } from '../../model/dataset.js'
 import { parseDuration } from '../../model/duration.js'
 import { identifyCaller } from '../../stage/identify-caller.js'
@@ -7,6 +8,7 @@ import { bandwidthLimitOption, readBandwidthLimit } from '../bandwidth-limit-opt
 import type { CliContext } from '../context.js'
 import { taskOption, ttlOption } from '../lease-options.js'
 import { argument } from '../parse-argument.js'
+import { parseNodes } from '../parse-nodes.js'
 import { reportPrepared } from '../report-prepared.js'
 import { resolveDataset } from '../resolve-dataset.js'
 import { runAsProlog, runWithinDeadline } from '../within-deadline.js'
@@ -19,6 +21,7 @@ interface PrepareOptions {
   readonly wait: boolean
   readonly nodes?: readonly string[]
   readonly all?: true
+  readonly stripe?: readonly string[]
   readonly remote?: true
   readonly prolog?: true
   readonly deadline?: number
@@ -35,7 +38,12 @@ export function prepareCommand(context: CliContext): Command {
     .option('--plan', 'show what would be fetched and evicted, and why; change nothing')
     .option('--refresh', 'look for a new version even if a copy is ready')
     .option('--no-wait', 'fail if another process is staging the dataset, instead of waiting for it')
-    .option('--nodes <nodes>', 'stage on these nodes side by side, by their agents: a,b,c', splitList)
+    .option('--nodes <nodes>', 'stage on these nodes side by side, by their agents: a,b,c', parseNodes)
+    .option(
+      '--stripe <nodes>',
+      'stage a share on each of these nodes, object i on node i mod N: a,b,c',
+      parseNodes,
+    )
     .option('--all', 'stage on every node whose agent reports')
     .option('--remote', 'where only another node has it, use it from there and print its URL')
     .option(
@@ -47,7 +55,7 @@ export function prepareCommand(context: CliContext): Command {
     .option('--prolog', 'for a Slurm prolog: exit with 0 also when staging fails')
     .addHelpText(
       'after',
-      '\nThe copy is leased to the Slurm job or pod this runs in, else to --task, else to the calling shell or\nscript for as long as it lives; nothing evicts it meanwhile.\n\nExamples:\n  DATA=$(dsc prepare flowers)\n  dsc prepare flowers --task nightly-eval --ttl 3d\n  dsc prepare s3://ml-data/flowers/ --plan\n  dsc prepare flowers --nodes gpu-01,gpu-02,gpu-03',
+      '\nThe copy is leased to the Slurm job or pod this runs in, else to --task, else to the calling shell or\nscript for as long as it lives; nothing evicts it meanwhile.\n\nExamples:\n  DATA=$(dsc prepare flowers)\n  dsc prepare flowers --task nightly-eval --ttl 3d\n  dsc prepare s3://ml-data/flowers/ --plan\n  dsc prepare flowers --nodes gpu-01,gpu-02,gpu-03\n  dsc prepare flowers --stripe gpu-01,gpu-02,gpu-03     more than one disk holds; dsc feed reads all of it',
     )
     .action(async (raw: string, options: PrepareOptions) => {
       const work = () =>
@@ -59,7 +67,12 @@ export function prepareCommand(context: CliContext): Command {
 async function prepare(context: CliContext, raw: string, options: PrepareOptions): Promise<void> {
   await context.config(readBandwidthLimit(options))
   const dataset = await resolveDataset(context, raw)
-  if (options.nodes || options.all || options.remote) {
+  if (options.stripe && (options.nodes || options.all || options.remote || options.plan)) {
+    throw new DscError('USAGE', '--stripe goes with none of --nodes, --all, --remote and --plan', {
+      hint: 'dsc prepare --help',
+    })
+  }
+  if (options.nodes || options.all || options.stripe || options.remote) {
     const isDone = await prepareElsewhere(context, dataset, options)
     if (isDone) return
   }
@@ -107,14 +120,16 @@ async function prepareElsewhere(
   const lease = chooseHolder(caller, context.nowMs())
   if (options.remote) return prepareRemotely(context, dataset, lease)
   const isRefresh = options.refresh === true
+  if (options.stripe) {
+    const { prepareStriped } = await import('../prepare-striped.js')
+    const limit = readBandwidthLimit(options)
+    await prepareStriped(context, dataset, lease, { nodes: options.stripe, isRefresh, ...limit })
+    return true
+  }
   await prepareManyNodes(context, dataset, lease, {
     nodes: options.all ? undefined : options.nodes,
     isRefresh,
     ...readBandwidthLimit(options),
   })
   return true
-}
-
-function splitList(raw: string): readonly string[] {
-  return raw.split(',').filter((word) => word !== '')
 }

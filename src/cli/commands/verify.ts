@@ -14,7 +14,7 @@ export function verifyCommand(context: CliContext): Command {
     .option('--repair', 'fetch again what is missing or damaged, and only that')
     .addHelpText(
       'after',
-      '\nExamples:\n  dsc verify flowers\n  dsc verify --repair\n  dsc verify flowers --json',
+      '\nOnly copies that are here are looked at. A stripe that is gone with its node: dsc repair.\n\nExamples:\n  dsc verify flowers\n  dsc verify --repair\n  dsc verify flowers --json',
     )
     .action(async (names: readonly string[], options: { repair?: true }) => {
       const cache = await context.openCache()

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
 import { explainDataset } from '../../stage/plan/explain-dataset.js'
-import { describeCopy, describeEvent, describeLease } from '../../stage/status-json.js'
+import { describeCopy, describeEvent, describeLayout, describeLease } from '../../stage/status-json.js'
 import { readStatus } from '../../stage/status-snapshot.js'
 import type { CliContext } from '../context.js'
 import { formatExplanation } from '../format-explanation.js'
@@ -42,7 +42,7 @@ Examples:
           hint: 'dsc dataset ls',
         })
       }
-      const explained = explainDataset(dataset, { copies: status.copies, leases: status.leases, events })
+      const explained = explainDataset(dataset, { ...status, events })
       const data = {
         dataset,
         copies: explained.copies.map(({ copy, origin, keepers, leases, rank }) => ({
@@ -52,6 +52,7 @@ Examples:
           leases: leases.map(describeLease),
           evictionRank: rank ?? null,
         })),
+        layouts: explained.layouts.map(describeLayout),
         lastEvicted: explained.lastEvicted ? describeEvent(explained.lastEvicted) : null,
         lastRefused: explained.lastRefused ? describeEvent(explained.lastRefused) : null,
         lastFailed: explained.lastFailed ? describeEvent(explained.lastFailed) : null,

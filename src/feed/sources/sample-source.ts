@@ -26,6 +26,8 @@ export interface SampleSource {
   readonly layout: SampleLayout
   readonly origin: SampleOrigin
   readonly nodeCount: number
+  /** For each sample the node that holds it, where that is not told by the layout. */
+  readonly placement?: Uint16Array
   /** For messages: `node 2 (10.0.0.7:7071)`. */
   nodeName(node: number): string
   /** Resolves when every sample has its status. Never rejects because of a sample or a node. */

@@ -34,6 +34,7 @@ export interface StorageServer {
   readonly host: string
   readonly port: number
   readonly counts: Readonly<{ requests: number; samples: number; bytes: number; busy: number }>
+  readonly connections: () => number
   close(): Promise<void>
 }
 
@@ -183,6 +184,7 @@ export async function openStorageServer(options: StorageServerOptions): Promise<
     host: address.address,
     port: address.port,
     counts,
+    connections: () => sockets.size,
     async close() {
       for (const socket of sockets) {
         socket.write(formatStorageFrame(STORAGE_MESSAGE.goAway, 0, new Uint8Array()))

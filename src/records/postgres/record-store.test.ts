@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, before, type TestContext, test } from 'node:test'
 import pg from 'pg'
 import { exampleCopy, exampleDataset, exampleLease, NOW_MS } from '../../testing/example-copies.js'
 import { type PostgresServer, startPostgresServer } from '../../testing/postgres-server.js'
 import { recordStoreContract } from '../record-store.contract.js'
+import { recordStripesContract } from '../record-stripes.contract.js'
 import { openPostgresDatabase } from './postgres-database.js'
 import { numberParameters } from './postgres-transaction.js'
 import { openPostgresRecord } from './record-store.js'
@@ -14,7 +15,7 @@ before(async () => {
 })
 after(() => server.close())
 
-recordStoreContract('PostgreSQL', async (context) => {
+const open = async (context: TestContext) => {
   const url = await server.makeDatabase()
   const opened = [await openPostgresRecord(url)]
   context.after(() => Promise.all(opened.map((record) => record.close())))
@@ -24,7 +25,9 @@ recordStoreContract('PostgreSQL', async (context) => {
     return record
   }
   return { record: opened[0]!, openAgain }
-})
+}
+recordStoreContract('PostgreSQL', open)
+recordStripesContract('PostgreSQL', open)
 
 test('the view cache_record counts the leases that are live on the server clock', async (context) => {
   const url = await server.makeDatabase()

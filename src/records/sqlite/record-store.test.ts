@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import Database from 'better-sqlite3'
 import { exampleCopy, exampleLease, NOW_MS } from '../../testing/example-copies.js'
 import { temporaryDirectory } from '../../testing/temporary-directory.js'
 import { recordStoreContract } from '../record-store.contract.js'
+import { recordStripesContract } from '../record-stripes.contract.js'
 import { openSqliteRecord } from './record-store.js'
 
-recordStoreContract('SQLite', async (context) => {
+const open = async (context: TestContext) => {
   const path = join(await temporaryDirectory(context), 'nested', 'record.db')
   const opened = [await openSqliteRecord(path)]
   context.after(() => Promise.all(opened.map((record) => record.close())))
@@ -18,7 +19,9 @@ recordStoreContract('SQLite', async (context) => {
     return record
   }
   return { record: opened[0]!, openAgain }
-})
+}
+recordStoreContract('SQLite', open)
+recordStripesContract('SQLite', open)
 
 test('the view cache_record has exactly the fields of the seed and the present reference count', async (context) => {
   const path = join(await temporaryDirectory(context), 'record.db')

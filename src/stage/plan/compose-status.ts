@@ -2,6 +2,7 @@ import type { CopyUse } from '../../model/copy.js'
 import { findReceiver, isLeaseLive, type Lease, type PlacedLease } from '../../model/lease.js'
 import type { NodeEntry } from '../../model/node.js'
 import type { RecordEvent } from '../../model/record-event.js'
+import { findLayouts, type StripedLayout } from './find-layouts.js'
 import { measureNodeUsage, type NodeUsage } from './node-usage.js'
 
 /** Events that a snapshot holds at most; `dsc history` reads further back. */
@@ -39,6 +40,8 @@ export interface StatusSnapshot {
   readonly nodes: readonly NodeStatus[]
   /** Ordered by dataset, node, creation. */
   readonly copies: readonly CopyUse[]
+  /** Versions that lie on several nodes in stripes, whole or not. */
+  readonly layouts: readonly StripedLayout[]
   readonly leases: readonly PlacedLease[]
   readonly transfers: readonly TransferStatus[]
   /** Newest first, at most `STATUS_EVENTS`. */
@@ -53,6 +56,8 @@ export interface StatusParts {
   readonly copies: readonly CopyUse[]
   /** All copies of the nodes, for their usage. */
   readonly chargedCopies: readonly CopyUse[]
+  /** All copies of the datasets, for what lies in stripes. */
+  readonly stripedCopies: readonly CopyUse[]
   readonly leases: readonly PlacedLease[]
   /** Leases of all nodes under which a copy is read by another node. */
   readonly transferLeases: readonly PlacedLease[]
@@ -71,6 +76,7 @@ export function composeStatus(parts: StatusParts): StatusSnapshot {
       usage: measureNodeUsage(entry.policy, entry.disk, byNode.get(entry.node) ?? []),
     })),
     copies: parts.copies,
+    layouts: findLayouts(parts.stripedCopies),
     leases: parts.leases,
     transfers: describeTransfers(moving, parts.leases, parts.transferLeases, parts.takenAtMs),
     events: parts.events,

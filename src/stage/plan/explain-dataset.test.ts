@@ -64,7 +64,7 @@ test('a copy is here because of the event that staged or adopted it, not of what
     event(2, 'staged', 'c'),
     event(1, 'staging-started', 'c'),
   ]
-  const explained = explainDataset('a', { copies: [copy], leases: [], events })
+  const explained = explainDataset('a', { copies: [copy], layouts: [], leases: [], events })
   assert.equal(explained.copies[0]?.origin?.sequence, 2)
 })
 
@@ -76,7 +76,7 @@ test('a dataset without a copy is explained by its last eviction, refusal and fa
     event(3, 'staging-failed'),
     event(2, 'evicted', null, 'b'),
   ]
-  const explained = explainDataset('a', { copies: [], leases: [], events })
+  const explained = explainDataset('a', { copies: [], layouts: [], leases: [], events })
   assert.deepEqual(
     [explained.lastRefused?.sequence, explained.lastEvicted?.sequence, explained.lastFailed?.sequence],
     [6, 5, 3],
@@ -92,7 +92,7 @@ test('who would go next is said for the nodes that the dataset has to do with, i
     on('node-a', 'old', { lastUsedAtMs: 8 }),
     on('node-b', 'elsewhere'),
   ]
-  const explained = explainDataset('a', { copies, leases: [], events: [] })
+  const explained = explainDataset('a', { copies, layouts: [], leases: [], events: [] })
   assert.deepEqual(
     explained.nextVictims.map((victim) => victim.dataset),
     ['old', 'recent'],

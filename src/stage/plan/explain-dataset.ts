@@ -3,6 +3,7 @@ import type { PlacedLease } from '../../model/lease.js'
 import type { RecordEvent } from '../../model/record-event.js'
 import { findCandidates } from '../../policy/plan-eviction.js'
 import { type EvictionRank, findEvictionRank, findKeepers, type Keeper } from './explain-copy.js'
+import type { StripedLayout } from './find-layouts.js'
 
 /** Why one copy is where it is. */
 export interface CopyExplanation {
@@ -29,6 +30,8 @@ export interface NextVictim {
 export interface DatasetExplanation {
   readonly dataset: string
   readonly copies: readonly CopyExplanation[]
+  /** How it lies on several nodes in stripes, if it does. */
+  readonly layouts: readonly StripedLayout[]
   /** The last of each: what took a copy away, refused one, or failed. */
   readonly lastEvicted: RecordEvent | undefined
   readonly lastRefused: RecordEvent | undefined
@@ -45,6 +48,7 @@ export function explainDataset(
   dataset: string,
   known: {
     readonly copies: readonly CopyUse[]
+    readonly layouts: readonly StripedLayout[]
     readonly leases: readonly PlacedLease[]
     readonly events: readonly RecordEvent[]
   },
@@ -64,6 +68,7 @@ export function explainDataset(
       leases: known.leases.filter((lease) => lease.copyId === copy.copyId),
       rank: findEvictionRank(copy, byNode.get(copy.node) ?? []),
     })),
+    layouts: known.layouts.filter((layout) => layout.dataset === dataset),
     lastEvicted: events.find((event) => event.kind === 'evicted' || event.kind === 'forgotten'),
     lastRefused: events.find((event) => event.kind === 'refused'),
     lastFailed: events.find((event) => event.kind === 'staging-failed'),

@@ -3,6 +3,7 @@ import type { PlacedLease } from '../../model/lease.js'
 import type { NodeEntry } from '../../model/node.js'
 import type { RecordEvent } from '../../model/record-event.js'
 import { describeTransfers, type StatusSnapshot } from './compose-status.js'
+import { findLayouts } from './find-layouts.js'
 import { measureNodeUsage } from './node-usage.js'
 
 /** What was read again since a snapshot was made. */
@@ -48,6 +49,7 @@ export function updateStatus(before: StatusSnapshot, changes: StatusChanges): St
       return { ...entry, usage: measureNodeUsage(entry.policy, entry.disk, own ?? []) }
     }),
     copies,
+    layouts: changes.copyIds.size === 0 ? before.layouts : findLayouts(copies),
     leases:
       changes.copyIds.size === 0
         ? before.leases

@@ -1,10 +1,11 @@
 import { redactUrl } from '../../failure/redact.js'
 import { formatByteSize } from '../../model/byte-size.js'
-import type { CopyUse } from '../../model/copy.js'
+import { type CopyUse, formatStripe } from '../../model/copy.js'
 import { formatHolder, isLeaseLive } from '../../model/lease.js'
 import type { RecordEvent } from '../../model/record-event.js'
 import type { StatusSnapshot } from '../../stage/plan/compose-status.js'
 import { findEvictionRank, findKeepers } from '../../stage/plan/explain-copy.js'
+import { formatLayout } from '../../stage/plan/find-layouts.js'
 import { drawState } from './copy-rows.js'
 import { formatCount, formatMoment, formatSpan } from './format-cells.js'
 import type { DrawContext } from './list-rows.js'
@@ -36,6 +37,13 @@ export function drawCopyDetail(
     )
   }
   fact('version', copy.version ?? 'not known yet')
+  if (copy.stripe) {
+    const layout = snapshot.layouts.find(({ stripes }) =>
+      stripes.some(({ copyId }) => copyId === copy.copyId),
+    )
+    const state = layout ? `; ${formatLayout(layout)}` : ''
+    fact('stripe', `${formatStripe(copy.stripe)} over ${copy.stripe.nodes.join(' ')}${state}`)
+  }
   fact('source', copy.source ? redactUrl(copy.source.source) : 'none known: it was on disk before (adopted)')
   fact('path', copy.path)
   fact(

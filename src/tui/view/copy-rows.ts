@@ -1,5 +1,5 @@
 import { formatByteSize } from '../../model/byte-size.js'
-import type { CopyUse } from '../../model/copy.js'
+import { type CopyUse, formatStripe } from '../../model/copy.js'
 import type { StatusSnapshot } from '../../stage/plan/compose-status.js'
 import { findKeepers } from '../../stage/plan/explain-copy.js'
 import type { ColumnSpec } from './column-layout.js'
@@ -13,10 +13,12 @@ export type SortOrder = (typeof SORT_ORDERS)[number]
 function planColumns(snapshot: StatusSnapshot): readonly ColumnSpec[] {
   const name = widthOf(names(snapshot.copies, 'dataset'), 7, 60)
   const node = widthOf(names(snapshot.copies, 'node'), 4, 24)
+  const hasStripes = snapshot.copies.some(({ stripe }) => stripe !== undefined)
   return [
     { title: 'DATASET', width: name, minWidth: Math.min(name, 24), grow: 1 },
     { title: 'NODE', width: node, minWidth: Math.min(node, 10), dropOrder: 2 },
     { title: 'STATE', width: 11 },
+    ...(hasStripes ? [{ title: 'STRIPE', width: 7, align: 'right' } as const] : []),
     { title: 'SIZE', width: 8, align: 'right' },
     { title: 'KEPT BY', width: 9 },
     { title: 'USED', width: 4, align: 'right' },
@@ -49,6 +51,12 @@ export function listCopyRows(snapshot: StatusSnapshot, filter: string, sort: Sor
           ]),
         )
   const copies = sortCopies(found, sort)
+  const hasStripes = snapshot.copies.some(({ stripe }) => stripe !== undefined)
+  const broken = new Set(
+    snapshot.layouts
+      .filter(({ isComplete }) => !isComplete)
+      .flatMap(({ stripes }) => stripes.map(({ copyId }) => copyId)),
+  )
   return {
     tab: 'copies',
     columns: planColumns(snapshot),
@@ -62,6 +70,7 @@ export function listCopyRows(snapshot: StatusSnapshot, filter: string, sort: Sor
         span(copy.dataset, { isBold: copy.referenceCount > 0 }),
         span(copy.node),
         drawState(copy),
+        ...(hasStripes ? [drawStripe(copy, broken)] : []),
         span(copy.state === 'reserved' ? '-' : formatByteSize(copy.chargedBytes)),
         drawKeepers(copy),
         span(formatSpan(context.nowMs - copy.lastUsedAtMs)),
@@ -90,6 +99,12 @@ export function drawState(copy: CopyUse): Span {
     case 'evicting':
       return span('evicting', { color: 'red' })
   }
+}
+
+/** `2/3`, in the colour of warnings when another stripe of it is not there. */
+function drawStripe(copy: CopyUse, broken: ReadonlySet<string | null>): Span {
+  if (!copy.stripe) return span('-', { isDim: true })
+  return span(formatStripe(copy.stripe), broken.has(copy.copyId) ? { color: 'yellow' } : {})
 }
 
 /** What keeps a copy, shortest first at sight: `2 leases`, `lock`, `lock +2`; `-` = idle, may be evicted. */

@@ -11,6 +11,7 @@ const NOTHING: StatusSnapshot = {
   recordLocation: '',
   nodes: [],
   copies: [],
+  layouts: [],
   leases: [],
   transfers: [],
   events: [],

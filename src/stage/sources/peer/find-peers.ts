@@ -15,15 +15,34 @@ export interface PeerCopy {
 /** Asked in turn; more would only delay falling back to the source. */
 const MOST_PEERS = 4
 
+/** Finds copies of this version, stripes among them: the manifest of each names all objects. */
+export async function findListers(
+  record: RecordStore,
+  node: string,
+  dataset: Dataset,
+  version: string,
+): Promise<readonly PeerCopy[]> {
+  return findHolders(record, node, dataset, (copy) => copy.version === version)
+}
+
 /** Finds whole copies that other nodes can serve, the least loaded first. */
 export async function findPeers(
   record: RecordStore,
   node: string,
   dataset: Dataset,
 ): Promise<readonly PeerCopy[]> {
+  return findHolders(record, node, dataset, (copy) => !copy.stripe)
+}
+
+async function findHolders(
+  record: RecordStore,
+  node: string,
+  dataset: Dataset,
+  isWanted: (copy: CopyUse) => boolean,
+): Promise<readonly PeerCopy[]> {
   const nowMs = record.nowMs()
   const copies = (await record.listCopies({ dataset: dataset.name, states: ['ready'] }, nowMs)).filter(
-    (copy) => copy.node !== node && !copy.stripe && copy.source && isSameDefinition(copy.source, dataset),
+    (copy) => copy.node !== node && isWanted(copy) && copy.source && isSameDefinition(copy.source, dataset),
   )
   if (copies.length === 0) return []
   const agents = new Map(

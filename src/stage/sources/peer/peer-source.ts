@@ -9,7 +9,7 @@ import type { Fetcher, ListedObject, Source, StagingPlan, StagingSource } from '
 import { SourceFailure } from '../../source-failure.js'
 import { keepTransferLeases } from '../../transfer-lease.js'
 import { listPeerManifest } from './fetch-manifest.js'
-import { findPeers, type PeerCopy } from './find-peers.js'
+import { findListers, findPeers, type PeerCopy } from './find-peers.js'
 import type { PeerAccess } from './peer-connection.js'
 import { openPeerFetcher, type Provider } from './peer-fetcher.js'
 
@@ -55,7 +55,9 @@ export async function openPeerSource(options: PeerSourceOptions): Promise<Stagin
     async *list(listOptions) {
       const { signal } = listOptions
       if (!plan.isRefresh) {
-        for (const peer of peers) {
+        const { version } = plan
+        const listers = version === undefined ? peers : await findListers(record, node, dataset, version)
+        for (const peer of listers) {
           if (!(await leases.take(peer.copy.copyId))) continue
           const listed = listPeerManifest({
             ...{ url: peer.url, copyId: peer.copy.copyId, access, scratch: options.scratch, signal },

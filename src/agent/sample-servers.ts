@@ -1,0 +1,113 @@
+import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { openSampleTable } from '../feed/samples/sample-table.js'
+import { openStorageServer, type StorageServer } from '../feed/storage/storage-server.js'
+import type { SampleIndexData, SampleIndexReply } from './sample-index-thread.js'
+
+/** A server without connections for so long is closed, ms. */
+const IDLE_MS = 600_000
+const SWEEP_MS = 60_000
+
+/** Which files of a copy are samples. */
+export interface SampleFilter {
+  readonly split: string | undefined
+  readonly extensions: readonly string[] | undefined
+}
+
+/** Lists and serves the samples of this node's copies to feeds of other machines. */
+export interface SampleServers {
+  /**
+   * The samples of a folder as a table; null when it has none. `indexing`: ask again, it takes reading every file.
+   * What it finds is kept on disk.
+   */
+  index(path: string, filter: SampleFilter): 'indexing' | Promise<Uint8Array | null>
+  /** Serves what the folder has of the samples of `table`. Resolves with the port. */
+  serve(path: string, split: string | undefined, table: Uint8Array): Promise<number>
+  close(): Promise<void>
+}
+
+interface Index {
+  readonly worker: Worker
+  readonly found: Promise<Uint8Array | null>
+  isDone: boolean
+}
+
+interface Serving {
+  readonly server: Promise<StorageServer>
+  usedAtMs: number
+}
+
+export function openSampleServers(options: {
+  readonly host: string
+  readonly token: string | undefined
+  /** Where tables of samples are kept. */
+  readonly cacheFolder: string
+}): SampleServers {
+  const { host, token, cacheFolder } = options
+  const indexes = new Map<string, Index>()
+  const servings = new Map<string, Serving>()
+  const timer = setInterval(async () => {
+    for (const [key, serving] of servings) {
+      const server = await serving.server.catch(() => undefined)
+      if (server && server.connections() > 0) serving.usedAtMs = performance.now()
+      if (server && performance.now() - serving.usedAtMs < IDLE_MS) continue
+      servings.delete(key)
+      await server?.close()
+    }
+  }, SWEEP_MS)
+  timer.unref()
+  return {
+    index(path, { split, extensions }) {
+      const folder = join(path, split ?? '')
+      const key = JSON.stringify([folder, extensions])
+      let index = indexes.get(key)
+      if (index === undefined) {
+        index = startIndex({ folder, cacheFolder, extensions })
+        indexes.set(key, index)
+      }
+      if (!index.isDone) return 'indexing'
+      indexes.delete(key)
+      return index.found
+    },
+    async serve(path, split, bytes) {
+      const table = openSampleTable(bytes)
+      const root = join(path, split ?? '')
+      const key = JSON.stringify([root, table.fingerprint])
+      let serving = servings.get(key)
+      if (serving === undefined) {
+        serving = {
+          server: openStorageServer({ folder: { root, table, isCached: false }, host, port: 0, token }),
+          usedAtMs: 0,
+        }
+        servings.set(key, serving)
+        serving.server.catch(() => servings.delete(key))
+      }
+      serving.usedAtMs = performance.now()
+      return (await serving.server).port
+    },
+    async close() {
+      clearInterval(timer)
+      for (const { worker } of indexes.values()) await worker.terminate()
+      for (const { server } of servings.values()) await (await server.catch(() => undefined))?.close()
+    },
+  }
+}
+
+/** Reading every file would hold up the agent, so a thread does it. */
+function startIndex(workerData: SampleIndexData): Index {
+  const worker = new Worker(new URL('./sample-index-thread.js', import.meta.url), { workerData })
+  const found = new Promise<Uint8Array | null>((resolve, reject) => {
+    worker.on('message', (reply: SampleIndexReply) => {
+      if ('failure' in reply) reject(new Error(reply.failure))
+      else resolve(reply.table)
+    })
+    worker.on('error', reject)
+    worker.on('exit', () => reject(new Error('the thread that lists samples ended')))
+  })
+  const index: Index = { worker, found, isDone: false }
+  const done = () => {
+    index.isDone = true
+  }
+  found.then(done, done)
+  return index
+}

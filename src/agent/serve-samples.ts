@@ -1,0 +1,108 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { DscError } from '../failure/dsc-error.js'
+import { openSampleTable } from '../feed/samples/sample-table.js'
+import type { Copy } from '../model/copy.js'
+import type { Cache } from '../stage/cache.js'
+import { openPublishedManifest } from '../stage/manifest-db.js'
+import type { SampleServers } from './sample-servers.js'
+
+/** A table of samples has about 60 bytes for each. */
+const MOST_TABLE_BYTES = 2 ** 30
+
+/**
+ * Answers `GET /v1/copies/<id>/samples?split=…&only=…`: the table of the samples that the copy has. 202: they are
+ * being listed, ask again; 204: it has none.
+ */
+export async function answerSampleTable(
+  cache: Cache,
+  samples: SampleServers,
+  copyId: string,
+  query: URLSearchParams,
+  response: ServerResponse,
+): Promise<void> {
+  const copy = await findReady(cache, copyId)
+  const only = query.get('only')
+  const answer = samples.index(copy.path, {
+    split: readSplit(query),
+    extensions: only === null ? undefined : only.split(','),
+  })
+  if (answer === 'indexing') {
+    response.writeHead(202, { 'retry-after': '1' }).end()
+    return
+  }
+  const table = await answer
+  requireAll(copy, table, readSplit(query), only?.split(','))
+  if (table === null) response.writeHead(204).end()
+  else {
+    const body = Buffer.from(table) // a copy of its own: sockets do not take shared memory
+    response
+      .writeHead(200, { 'content-length': body.length, 'content-type': 'application/octet-stream' })
+      .end(body)
+  }
+}
+
+/** Answers `POST /v1/copies/<id>/samples/serve` with the table of all nodes in its body: `{"port": …}` where samples are served. */
+export async function answerServeSamples(
+  cache: Cache,
+  samples: SampleServers,
+  copyId: string,
+  query: URLSearchParams,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const copy = await findReady(cache, copyId)
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > MOST_TABLE_BYTES)
+      throw new DscError('USAGE', `expected a table of at most ${MOST_TABLE_BYTES} bytes`)
+    chunks.push(chunk)
+  }
+  const port = await samples.serve(copy.path, readSplit(query), Buffer.concat(chunks))
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ port }))
+}
+
+/** Throws COPY_DAMAGED when files of the copy are not in the table: the order of samples would silently be another. */
+function requireAll(
+  copy: Copy,
+  table: Uint8Array | null,
+  split: string | undefined,
+  extensions: readonly string[] | undefined,
+): void {
+  const prefix = split === undefined ? '' : `${split.replace(/\/+$/, '')}/`
+  const db = openPublishedManifest(copy.directory)
+  let expected = 0
+  try {
+    const keys = db.prepare<[], { key: string }>('SELECT key FROM object WHERE state = 1').iterate()
+    for (const { key } of keys) {
+      const isSample = !extensions || extensions.some((each) => key.endsWith(`.${each}`))
+      if (isSample && key.startsWith(prefix)) expected += 1
+    }
+  } finally {
+    db.close()
+  }
+  const found = table === null ? 0 : openSampleTable(table).fileCount
+  if (found === expected) return
+  throw new DscError(
+    'COPY_DAMAGED',
+    `${copy.path} on node ${copy.node} has ${found} files with samples, expected ${expected}`,
+    { hint: `dsc verify ${copy.dataset} --repair` },
+  )
+}
+
+/** A folder of the dataset; it may not lead out of the copy. */
+function readSplit(query: URLSearchParams): string | undefined {
+  const split = query.get('split') ?? undefined
+  if (split === undefined) return undefined
+  const isInside = !split.startsWith('/') && !split.includes('\0') && !split.split('/').includes('..')
+  if (!isInside)
+    throw new DscError('USAGE', `expected a folder of the dataset, found ${JSON.stringify(split)}`)
+  return split
+}
+
+async function findReady(cache: Cache, copyId: string): Promise<Copy> {
+  const [copy] = await cache.record.listCopies({ copyId, node: cache.node, states: ['ready'] }, cache.nowMs())
+  if (copy) return copy
+  throw new DscError('COPY_NOT_FOUND', `node ${cache.node} has no ready copy ${copyId}`)
+}

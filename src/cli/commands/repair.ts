@@ -1,0 +1,75 @@
+import { Command } from 'commander'
+import { readAgentAccess } from '../../agent/agent-access.js'
+import { planRepair, repairStripes } from '../../agent/repair-stripes.js'
+import { identifyProcess } from '../../platform/processes.js'
+import { formatLayout } from '../../stage/plan/find-layouts.js'
+import type { CliContext } from '../context.js'
+import { parseNodes } from '../parse-nodes.js'
+import { showNodes, throwFailures } from '../prepare-elsewhere.js'
+import { describeStripes, formatStripes } from '../prepare-striped.js'
+
+interface RepairOptions {
+  readonly onto?: readonly string[]
+  readonly dryRun?: true
+}
+
+/** `dsc repair`: fetches the stripes of a dataset that were lost with their nodes, or evicted. */
+export function repairCommand(context: CliContext): Command {
+  return new Command('repair')
+    .description('fetch again the stripes of a dataset that are missing on their nodes')
+    .argument('<dataset>', 'a dataset that was prepared with --stripe')
+    .option(
+      '--onto <nodes>',
+      'nodes that take the missing stripes, in order (default: their own, else the one with most room)',
+      parseNodes,
+    )
+    .option('--dry-run', 'show what would be fetched where; change nothing')
+    .addHelpText(
+      'after',
+      `
+A stripe is missing when it was evicted, or when its node was forgotten (dsc record forget-node). Its place in
+the layout stays; the record then names the node that has it now. A repair that was interrupted goes on.
+Damaged files inside copies of this node are another matter: dsc verify --repair.
+
+Examples:
+  dsc repair flowers --dry-run
+  dsc repair flowers
+  dsc repair flowers --onto gpu-04`,
+    )
+    .action(async (dataset: string, options: RepairOptions) => {
+      const record = await context.openRecord()
+      const plan = await planRepair(record, dataset, options.onto ?? [])
+      const { layout, nodes, indexes } = plan
+      const planned = indexes.map((index) => ({ index, from: layout.nodes[index]!, node: nodes[index]! }))
+      const about = { dataset, version: layout.version, nodes, missing: planned }
+      if (options.dryRun || indexes.length === 0) {
+        context.report.result({ ...about, complete: indexes.length === 0, stripes: [] }, () =>
+          [
+            `${dataset}: ${formatLayout(layout)}`,
+            ...planned.map(({ index, from, node }) =>
+              from === node
+                ? `would fetch ${index + 1}/${nodes.length} on ${node}`
+                : `would fetch ${index + 1}/${nodes.length} on ${node}, in the place of ${from}`,
+            ),
+          ].join('\n'),
+        )
+        return
+      }
+      const lease = {
+        task: `dsc repair:${process.pid}`,
+        holder: identifyProcess(process.pid) ?? { kind: 'ttl' as const },
+        expiresAtMs: null,
+      }
+      const outcomes = await repairStripes(plan, {
+        ...{ record, lease, signal: context.signal, onProgress: showNodes(context, dataset) },
+        access: await readAgentAccess(await context.config()),
+      })
+      context.report.progress(undefined)
+      const isComplete = outcomes.every(({ outcome }) => outcome === 'ready')
+      context.report.result(
+        { ...about, complete: isComplete, stripes: describeStripes(outcomes, nodes) },
+        () => formatStripes(outcomes, nodes),
+      )
+      throwFailures(outcomes)
+    })
+}

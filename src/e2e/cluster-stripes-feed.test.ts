@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { shuffleSamples } from '../feed/plan/order.js'
+import { openTestFeedClient } from '../testing/feed-client.js'
+import { type ClusterNode, makeCluster } from './cluster.js'
+import { makeStore, STORE_ENVIRONMENT } from './cluster-store.js'
+import { type Running, waitFor } from './world.js'
+
+const COUNT = 240
+const BATCH = 8
+const SEED = 5
+const LAYOUT = 'node-a,node-b,node-c'
+
+function makeSamples(): Map<string, Buffer> {
+  const objects = new Map<string, Buffer>()
+  for (let index = 0; index < COUNT; index++) objects.set(`data/${index}.bin`, randomBytes(20_000 + index))
+  return objects
+}
+
+/** Four nodes with agents; the dataset lies in stripes on the first three. */
+async function makeStriped(context: TestContext) {
+  const objects = makeSamples()
+  const store = await makeStore(context, objects)
+  const cluster = await makeCluster(context, {
+    nodes: ['node-a', 'node-b', 'node-c', 'node-d'],
+    datasets: store.datasets,
+    environment: STORE_ENVIRONMENT,
+  })
+  const agents = await Promise.all(cluster.nodes.map((node) => node.startAgent()))
+  const [a, b, c, d] = cluster.nodes
+  const prepared = await a!.dsc('prepare', 'flowers', '--stripe', LAYOUT, '--task', 'mine')
+  assert.equal(prepared.code, 0, prepared.stderr)
+  const samples = [...objects].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, body]) => body)
+  return { store, cluster, agents, samples, nodes: [a!, b!, c!, d!] as const }
+}
+
+/** Starts a feed of a tenth of the dataset's memory, so that samples come while an epoch is read. */
+async function startFeed(context: TestContext, node: ClusterNode, directory: string) {
+  const socket = join(directory, `${node.name}.sock`)
+  const words = ['feed', 'serve', 'flowers', '--socket', socket, '--memory', '1MiB', '--seed', `${SEED}`]
+  const running: Running = node.start(...words, '--k', '4', '--json')
+  let ended: string | undefined
+  void running.finished.then(({ stderr }) => {
+    ended = stderr
+  })
+  await waitFor('the feed', () => {
+    if (ended !== undefined) throw new Error(ended)
+    return existsSync(socket)
+  })
+  const client = await openTestFeedClient(socket, { batch: BATCH })
+  context.after(() => client.close())
+  return { running, client }
+}
+
+/** Reads an epoch: every sample has its own bytes, in the order of one machine. */
+async function readEpoch(
+  client: Awaited<ReturnType<typeof openTestFeedClient>>,
+  samples: readonly Buffer[],
+  epoch: number,
+  atStep: (step: number) => unknown = () => {},
+) {
+  const ids: number[] = []
+  for await (const batch of client.read({ epoch, step: 0 })) {
+    await atStep(batch.step)
+    for (const [i, id] of batch.ids.entries()) {
+      assert.ok(batch.data[i]!.equals(samples[id]!), `bytes of sample ${id}`)
+      ids.push(id)
+    }
+  }
+  assert.deepEqual(ids, [...shuffleSamples({ sampleCount: COUNT, seed: SEED, epoch })])
+}
+
+test('an epoch over stripes is the one of a single machine, also when an agent dies in the middle', async (context) => {
+  const { store, cluster, agents, samples, nodes } = await makeStriped(context)
+  const [a, b, , d] = nodes
+  const { running, client } = await startFeed(context, a, cluster.directory)
+  const staged = store.sentBytes()
+  await readEpoch(client, samples, 0)
+  assert.equal(store.sentBytes(), staged, 'the nodes had everything')
+  const { leases } = JSON.parse((await a.dsc('status', '--json')).stdout)
+  const feeding = leases.filter(({ task }: { task: string }) => task !== 'mine')
+  assert.equal(feeding.length, 3, 'the feed keeps every stripe')
+  await readEpoch(client, samples, 1, (step) => step === 10 && agents[1]!.process.kill('SIGKILL'))
+  assert.ok(store.sentBytes() > staged, 'the rest of its samples came from the store')
+  running.process.kill('SIGTERM')
+  assert.equal((await running.finished).code, 0)
+  assert.equal((await a.dsc('record', 'forget-node', b.name, '--yes')).code, 0)
+  // This machine knows which samples the lost stripe had; another one does not.
+  const again = await startFeed(context, a, join(cluster.directory, a.name))
+  await readEpoch(again.client, samples, 2)
+  const unknown = await d.dsc('feed', 'serve', 'flowers', '--socket', join(cluster.directory, 'd.sock'))
+  assert.equal(unknown.code, 6, unknown.stderr)
+  assert.match(unknown.stderr, /stripe 2\/3 of flowers: it is lost[\s\S]*dsc repair flowers/)
+  const repaired = await a.dsc('repair', 'flowers')
+  assert.equal(repaired.code, 0, repaired.stderr)
+  const whole = store.sentBytes()
+  const healed = await startFeed(context, d, join(cluster.directory, d.name))
+  await readEpoch(healed.client, samples, 0)
+  assert.equal(store.sentBytes(), whole, 'after the repair the nodes have everything again')
+})
+
+test('a node that has the whole dataset stands in for a stripe, before the store does', async (context) => {
+  const { store, cluster, agents, samples, nodes } = await makeStriped(context)
+  const [a, , , d] = nodes
+  const whole = await d.dsc('prepare', 'flowers', '--task', 'whole')
+  assert.equal(whole.code, 0, whole.stderr)
+  const before = store.sentBytes()
+  const { client } = await startFeed(context, a, cluster.directory)
+  await readEpoch(client, samples, 0, (step) => step === 10 && agents[1]!.process.kill('SIGKILL'))
+  assert.equal(store.sentBytes(), before, 'nothing was read from the store')
+})

@@ -1,0 +1,33 @@
+import { type FeedSettings, type OpenedFeeder, openFeeder } from './open-feeder.js'
+import type { MergedTable } from './samples/merge-tables.js'
+import { createRangeSource, type RangeReader } from './sources/range-source.js'
+import { createRemoteSource } from './sources/remote-source.js'
+import type { StorageAddress } from './storage/storage-client.js'
+
+/** A dataset whose samples lie on several nodes, each on one of them. */
+export interface StripedOptions {
+  readonly merged: MergedTable
+  /** Storage nodes by the placement's numbers. One that lost its stripe may be any other: it says what it lacks. */
+  readonly nodes: readonly StorageAddress[]
+  /** Storage nodes that hold everything, asked when the sample's own node fails. */
+  readonly replicas: readonly StorageAddress[]
+  /** Where the dataset came from, read when no node can give a sample. */
+  readonly reader: RangeReader
+  readonly token: string | undefined
+}
+
+/** Opens a feed over stripes. The ladder for a sample is its node, then replicas, then the dataset's source. */
+export function openStripedFeeder(options: StripedOptions, settings: FeedSettings): OpenedFeeder {
+  const { nodes, replicas, reader, token } = options
+  const { table, placement } = options.merged
+  return openFeeder(table, settings, undefined, ({ arenaFile }) => {
+    const shared = { table, token, arenaFd: arenaFile.fd, nowMs: () => performance.now() }
+    const origin = createRangeSource({ table, arenaFd: arenaFile.fd, reader })
+    const fallback =
+      replicas.length === 0
+        ? origin
+        : createRemoteSource({ ...shared, layout: 'full', addresses: replicas, fallback: origin })
+    const stripes = createRemoteSource({ ...shared, layout: 'striped', addresses: nodes, fallback })
+    return { ...stripes, placement }
+  })
+}

@@ -1,0 +1,66 @@
+import { DscError } from '../../failure/dsc-error.js'
+import { buildSampleTable, type SampleRow, type SampleTable } from './sample-table.js'
+
+/** One table for all nodes of a striped dataset. */
+export interface MergedTable {
+  readonly table: SampleTable
+  /** For each sample the node whose table it came from. */
+  readonly placement: Uint16Array
+}
+
+/**
+ * Merges the tables of nodes that hold different files of one dataset: the result is the table that one machine with
+ * all files would make, so the order of an epoch is the same. Throws when the nodes would read their files
+ * differently, and when there is no sample at all.
+ */
+export function mergeTables(tables: readonly (SampleTable | undefined)[]): MergedTable {
+  const formats = new Set(tables.flatMap((table) => (table ? [table.format] : [])))
+  const [format] = formats
+  if (format === undefined) throw new DscError('SOURCE_EMPTY', 'no node holds a sample to feed')
+  if (formats.size > 1) {
+    throw new DscError(
+      'FEED_STATE_MISMATCH',
+      `the nodes hold files of different kinds: samples would be ${[...formats].join(' on one and ')} on another`,
+      { hint: 'choose one kind of file with --only' },
+    )
+  }
+  const files = tables
+    .flatMap((table, node) =>
+      Array.from({ length: table?.fileCount ?? 0 }, (_, file) => ({
+        node,
+        file,
+        name: table!.fileName(file),
+      })),
+    )
+    .sort((a, b) => (a.name < b.name ? -1 : 1)) // as indexSamples does
+  const samplesOf = tables.map((table) => groupByFile(table))
+  const rows: SampleRow[] = []
+  const nodes: number[] = []
+  for (const [at, { node, file }] of files.entries()) {
+    const table = tables[node]!
+    for (const sample of samplesOf[node]!.get(file) ?? []) {
+      rows.push({
+        name: table.nameOf(sample),
+        file: at,
+        offset: table.offsets[sample]!,
+        length: table.lengths[sample]!,
+        crc32: table.crcs[sample]!,
+      })
+      nodes.push(node)
+    }
+  }
+  const names = files.map(({ name }) => name)
+  return { table: buildSampleTable(format, names, rows), placement: Uint16Array.from(nodes) }
+}
+
+/** File → its samples, in their order. */
+function groupByFile(table: SampleTable | undefined): ReadonlyMap<number, readonly number[]> {
+  const samples = new Map<number, number[]>()
+  for (let sample = 0; sample < (table?.count ?? 0); sample++) {
+    const file = table!.files[sample]!
+    const known = samples.get(file)
+    if (known) known.push(sample)
+    else samples.set(file, [sample])
+  }
+  return samples
+}
