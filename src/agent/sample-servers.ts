@@ -76,7 +76,7 @@ export function openSampleServers(options: {
       let serving = servings.get(key)
       if (serving === undefined) {
         serving = {
-          server: openStorageServer({ folder: { root, table, isCached: false }, host, port: 0, token }),
+          server: openStorageServer({ folder: { root, table }, host, port: 0, token }),
           usedAtMs: 0,
         }
         servings.set(key, serving)
