@@ -55,8 +55,11 @@ async function runHistory(
   seen: Map<string, number>,
 ): Promise<void> {
   const world = newWorld()
+  const times = new Set<number>()
   for (const step of steps) {
     world.nowMs += step.afterMs
+    while (times.has(world.nowMs)) world.nowMs += 1 // copies are ordered by time, so no two steps share one
+    times.add(world.nowMs)
     const label = await applyStep(clients[step.client], world, step)
     seen.set(label, (seen.get(label) ?? 0) + 1)
     if (step.isCompared || step === steps.at(-1)) await assertSame(clients[1 - step.client]!, world)

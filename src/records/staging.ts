@@ -225,12 +225,16 @@ async function joinTwin(transaction: SqlTransaction, copy: Copy, twin: Copy, now
   for (const use of uses) {
     if (use.purpose !== 'stage') await grantLease(transaction, twin, use.purpose, use, nowMs)
   }
-  transaction.post('UPDATE copies SET source = ? WHERE copy_id = ?', [
+  // Granting one lease after the other leaves whichever the clock, perhaps set back, puts last.
+  const isUsed = uses.some(({ purpose }) => purpose === 'use')
+  const lastTask = isUsed ? copy.lastTask : twin.lastTask
+  transaction.post('UPDATE copies SET source = ?, last_task = ? WHERE copy_id = ?', [
     JSON.stringify(copy.source),
+    lastTask,
     twin.copyId,
   ])
   transaction.post('DELETE FROM copies WHERE copy_id = ?', [copy.copyId])
-  return { ...twin, source: copy.source, lastTask: copy.lastTask, lastUsedAtMs: nowMs }
+  return { ...twin, source: copy.source, lastTask, lastUsedAtMs: isUsed ? nowMs : twin.lastUsedAtMs }
 }
 
 function subject(copy: Copy, task: string | null, nowMs: number) {

@@ -104,11 +104,11 @@ export class NaiveRecord {
         dataset === copy.dataset && node === copy.node && version === request.version && state === 'ready',
     )
     if (twin) {
-      for (const use of this.leases.filter(
-        ({ copyId, purpose }) => copyId === copy.copyId && purpose !== 'stage',
-      ))
+      const uses = this.leases.filter(({ copyId, purpose }) => copyId === copy.copyId && purpose !== 'stage')
+      for (const use of uses)
         this.#grant(twin, use.purpose, use, nowMs, newLeaseIds.get(holderKey(use)) ?? 'not in the record')
-      this.#change(twin.copyId, { source: copy.source })
+      const isUsed = uses.some(({ purpose }) => purpose === 'use')
+      this.#change(twin.copyId, { source: copy.source, ...(isUsed ? { lastTask: copy.lastTask } : {}) })
       this.#remove(copy.copyId)
       return 'same-version'
     }

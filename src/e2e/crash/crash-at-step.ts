@@ -98,7 +98,8 @@ const client = pg.Client.prototype as unknown as Record<'query', Call>
 const { query } = client
 client.query = function (this: object, ...words) {
   const run = () => query.apply(this, words)
-  const sql = typeof words[0] === 'string' ? words[0] : ''
+  const [asked] = words as [string | { readonly text?: string }]
+  const sql = typeof asked === 'string' ? asked : (asked.text ?? '')
   if (sql.startsWith('BEGIN') || sql === 'ROLLBACK') changes.delete(this)
   if (sql === 'COMMIT') return commit(this, run)
   noteChange(this, sql)
