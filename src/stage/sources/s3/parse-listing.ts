@@ -12,9 +12,8 @@ export interface ListingPage {
 }
 
 /**
- * Reads an answer to ListObjectsV2. Looks for the few elements that matter by their tags, which takes a twentieth of
- * the time of a general parser. Never makes a string of the whole answer, which its keys would keep in memory.
- * Undefined: the answer is not whole.
+ * Reads an answer to ListObjectsV2, looking for the few elements that matter by their tags. Never makes a string of the
+ * whole answer, which its keys would keep in memory. Undefined: the answer is not whole.
  */
 export function parseListing(body: Buffer, prefix: string): ListingPage | undefined {
   if (!/<\/ListBucketResult>\s*$/.test(body.toString('utf8', Math.max(0, body.length - 64)))) return undefined
