@@ -1,4 +1,4 @@
-import { connect as connectPlain, type Socket } from 'node:net'
+import { connect as connectPlain, isIP, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls } from 'node:tls'
 import { AnswerParser } from './answer-parser.js'
 
@@ -80,7 +80,7 @@ export class HttpConnection {
     this.#socket = target.isTls
       ? connectTls({
           ...options,
-          servername: target.hostname,
+          servername: isIP(target.hostname) === 0 ? target.hostname : '',
           ALPNProtocols: ['http/1.1'],
         } as ConnectionOptions)
       : connectPlain(options)

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { FileSink, preallocate } from './file-sink.js'
+
+const directory = mkdtempSync(join(tmpdir(), 'dsc-sink-'))
+after(() => rmSync(directory, { recursive: true, force: true }))
+
+const KIB = 1024
+const BODY = Buffer.from(Array.from({ length: 900 * KIB }, (_, index) => (index * 31) >> 3))
+
+/** Hands the body out from one buffer that each chunk overwrites, as sources do. */
+function pour(sink: FileSink, chunkBytes: readonly number[], bytes: number): void {
+  const shared = Buffer.alloc(512 * KIB)
+  for (let at = 0, turn = 0; at < bytes; turn += 1) {
+    const length = Math.min(chunkBytes[turn % chunkBytes.length]!, bytes - at)
+    BODY.copy(shared, 0, at, at + length)
+    sink.write(shared.subarray(0, length))
+    shared.fill(0)
+    at += length
+  }
+  sink.finish()
+}
+
+for (const { name, chunkBytes } of [
+  { name: 'small', chunkBytes: [16 * KIB] },
+  { name: 'large', chunkBytes: [256 * KIB] },
+  { name: 'small and large', chunkBytes: [3, 100 * KIB, 16 * KIB, 1, 70 * KIB, 50 * KIB] },
+]) {
+  test(`a file is what came in ${name} chunks`, () => {
+    const path = join(directory, name, 'file')
+    pour(new FileSink(path, { offset: 0, isWhole: true }), chunkBytes, BODY.length)
+    assert.ok(readFileSync(path).equals(BODY))
+    assert.equal(statSync(path).mode & 0o777, 0o444)
+  })
+}
+
+test('a range is written where it belongs and leaves the rest', () => {
+  const path = join(directory, 'range')
+  preallocate(path, 300 * KIB)
+  pour(new FileSink(path, { offset: 100 * KIB, isWhole: false }), [16 * KIB], 150 * KIB)
+  const expected = Buffer.concat([
+    Buffer.alloc(100 * KIB),
+    BODY.subarray(0, 150 * KIB),
+    Buffer.alloc(50 * KIB),
+  ])
+  assert.ok(readFileSync(path).equals(expected))
+})
+
+test('a file without bytes exists', () => {
+  const path = join(directory, 'empty')
+  new FileSink(path, { offset: 0, isWhole: true }).finish()
+  assert.equal(statSync(path).size, 0)
+})
+
+test('what gathered for a file that failed is not found in the next', () => {
+  const failed = new FileSink(join(directory, 'failed'), { offset: 0, isWhole: true })
+  for (let chunk = 0; chunk < 3; chunk += 1) failed.write(Buffer.alloc(16 * KIB, 7))
+  failed.discard()
+  const path = join(directory, 'next')
+  pour(new FileSink(path, { offset: 0, isWhole: true }), [16 * KIB], 100 * KIB)
+  assert.ok(readFileSync(path).equals(BODY.subarray(0, 100 * KIB)))
+})
