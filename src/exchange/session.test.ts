@@ -47,7 +47,7 @@ for (const mode of ['ring', 'direct'] as const) {
 
 for (const { mode, limit } of [
   { mode: 'ring', limit: 5.5e-4 }, // its partial sums are rounded seven times
-  { mode: 'direct', limit: 3e-4 },
+  { mode: 'direct', limit: 3.2e-4 },
 ] as const) {
   test(`${mode}: 8 ranks keep layers of 1e-9 to 1e-3 within ${limit} of their means, and zero nothing`, async () => {
     const layers = [1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3]
