@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { openCodec } from '../half/codec.js'
 import { makeGradients, meanOf, planOf, runStep, withSessions } from './local-sessions.test.fixture.js'
+import { type Membership, openMembership } from './membership.js'
 import type { PlanFile } from './plan-files.js'
 import { openRendezvous } from './rendezvous/server.js'
 import { joinExchange } from './session.js'
@@ -103,6 +105,54 @@ test('ranks that were given different plans hear which two differ', async () => 
   }
   await rendezvous.close()
 })
+
+test('who asks for a rank has it, the others have what is left in the order they came', async () => {
+  const rendezvous = await openRendezvous({ host: '127.0.0.1', port: 0, nowMs: Date.now })
+  const plan = planOf(3, 'fp32', [[10]])
+  const joining = [2, undefined, undefined].map((rank) => joinExchange({ rendezvous, plan, rank }))
+  const sessions = await Promise.all(joining)
+  assert.equal(sessions[0]!.rank, 2)
+  assert.deepEqual(sessions.map(({ rank }) => rank).toSorted(), [0, 1, 2])
+  for (const session of sessions) await session.close()
+  await rendezvous.close()
+})
+
+test('when a connection breaks and nobody died, both ends name each other and the step ends', async () => {
+  const rendezvous = await openRendezvous({ host: '127.0.0.1', port: 0, nowMs: Date.now })
+  const open = (rank: number) =>
+    openMembership({
+      rendezvous,
+      join: { job: 'cut', ranks: 2, wire: 'fp32', planHash: 'x', host: '127.0.0.1', committedSteps: 0, rank },
+      mode: 'ring',
+      codec: openCodec(1 << 20),
+      progress: () => ({ step: 0, bucket: 1, phase: 'reduce', isInStep: true, waiting: undefined }),
+      onSuspect: () => {},
+      signal: undefined,
+    })
+  const members = await Promise.all([open(0), open(1)])
+  members[0]!.links.close()
+  // Each waits by itself for a step that is never whole: two that agreed would commit it.
+  const waits = [members[0]!.agree(1), failureOf(members[1]!)]
+  for (const [rank, result] of (await Promise.allSettled(waits)).entries()) {
+    assert.equal(result.status, 'rejected')
+    assert.equal(result.reason.name, 'PeerLost')
+    assert.equal(result.reason.rank, 1 - rank)
+    assert.match(
+      result.reason.message,
+      /step 0, bucket 1, reduce: .*(connection to it broke|lost its connection to it)/,
+    )
+    assert.throws(() => members[rank]!.check(), { name: 'PeerLost' })
+  }
+  for (const member of members) member.close(0)
+  await rendezvous.close()
+})
+
+async function failureOf(member: Membership): Promise<void> {
+  for (;;) {
+    member.check()
+    await sleep(20)
+  }
+}
 
 test('a rank that is one step ahead is a mismatch that names both, and gradients stay as they were', async () => {
   const plan = planOf(2, 'fp16', [[100]])

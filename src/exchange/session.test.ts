@@ -45,6 +45,44 @@ for (const mode of ['ring', 'direct'] as const) {
   }
 }
 
+for (const { mode, limit } of [
+  { mode: 'ring', limit: 5.5e-4 }, // its partial sums are rounded seven times
+  { mode: 'direct', limit: 3.2e-4 },
+] as const) {
+  test(`${mode}: 8 ranks keep layers of 1e-9 to 1e-3 within ${limit} of their means, and zero nothing`, async () => {
+    const layers = [1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3]
+    const plan = planOf(
+      8,
+      'fp16',
+      layers.map(() => [4096]),
+    )
+    await withSessions(plan, mode, async (sessions) => {
+      for (let step = 0; step < 3; step++) {
+        const gradients = makeGradients(plan, step, 2)
+        for (const rank of gradients)
+          for (const [name, values] of rank)
+            for (let at = 0; at < values.length; at++) values[at]! *= layers[Number(name.split('.')[0])]!
+        const means = new Map([...gradients[0]!.keys()].map((name) => [name, meanOf(gradients, name)]))
+        const reports = await runStep(sessions, gradients)
+        if (step === 0) continue // the first exchange is in fp32
+        assert.deepEqual(new Set(reports[0]!.buckets.map(({ wireType }) => wireType)), new Set(['fp16']))
+        for (const [name, mean] of means) {
+          const found = gradients[3]!.get(name)!
+          const error = Math.hypot(...mean.map((value, at) => found[at]! - value)) / Math.hypot(...mean)
+          assert.ok(error <= limit, `${name}: relative error ${error}`)
+          const largest = Math.max(...mean.map(Math.abs))
+          // Ranks' values may cancel to within their rounding; what is larger than that must not vanish.
+          assert.ok(
+            !mean.some((value, at) => found[at] === 0 && Math.abs(value) > 4e-3 * largest),
+            `${name}: zeroed`,
+          )
+        }
+      }
+      for (const session of sessions) assert.deepEqual(session.scales(), sessions[0]!.scales())
+    })
+  })
+}
+
 test('a spike overflows half precision: that bucket is repeated in fp32, the others are not, and its scale drops', async () => {
   const plan = planOf(2, 'fp16', [[1000, 1000], [5000]])
   await withSessions(plan, 'ring', async (sessions) => {

@@ -23,6 +23,18 @@ export interface Group {
   readonly isOver: () => boolean
 }
 
+/**
+ * Who asked for a rank has it; the others have the free ones, in the order in which they came. Where all asked, their
+ * order counts: survivors of a larger job ask for the ranks they had.
+ */
+function inRankOrder<Joined extends { readonly join: JoinMessage }>(joined: readonly Joined[]): Joined[] {
+  const unasked = joined.filter(({ join }) => join.rank === undefined)
+  if (unasked.length === 0) return joined.toSorted((a, b) => a.join.rank! - b.join.rank!)
+  const late = joined.filter(({ join }) => join.rank !== undefined && join.rank >= joined.length)
+  const free = [...unasked, ...late]
+  return joined.map((_, rank) => joined.find(({ join }) => join.rank === rank) ?? free.shift()!)
+}
+
 /** Numbers the ranks, tells everybody who is there, and watches over them. */
 export function formGroup(
   joined: readonly { readonly socket: Socket; readonly join: JoinMessage }[],
@@ -30,17 +42,15 @@ export function formGroup(
 ): Group {
   const { epoch, patience, nowMs } = options
   const nonce = randomBytes(16).toString('hex')
-  const members: Member[] = joined
-    .toSorted((a, b) => (a.join.rank ?? Infinity) - (b.join.rank ?? Infinity) || 0)
-    .map(({ socket, join }, rank) => ({
-      socket,
-      join,
-      rank,
-      lastBeatMs: nowMs(),
-      beat: { kind: 'beat', step: join.committedSteps },
-      readyStep: 0,
-      hasLeft: false,
-    }))
+  const members: Member[] = inRankOrder(joined).map(({ socket, join }, rank) => ({
+    socket,
+    join,
+    rank,
+    lastBeatMs: nowMs(),
+    beat: { kind: 'beat', step: join.committedSteps },
+    readyStep: 0,
+    hasLeft: false,
+  }))
   const peers = members.map(({ rank, join: { host, port, committedSteps } }) => ({
     rank,
     host,
