@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { makeTestFolder } from '../testing/sample-folder.js'
 import { createArenaWriter } from './arena-writer.js'
 
-test('pieces in any order and of any length end where they belong, and nothing between them is touched', (context) => {
+test('pieces in any order and of any length end where they belong, and what lies between them stays', (context) => {
   const path = join(makeTestFolder(context), 'arena')
   const fd = openSync(path, 'w+')
   context.after(() => closeSync(fd))
@@ -28,11 +28,7 @@ test('pieces in any order and of any length end where they belong, and nothing b
   }
   writer.flush()
   const written = readFileSync(path)
-  assert.ok(
-    written
-      .subarray(0, 42_058)
-      .filter((_, i) => i < 1000 || i >= 1024)
-      .equals(expected.subarray(0, 42_058).filter((_, i) => i < 1000 || i >= 1024)),
-  )
-  assert.ok(written.subarray(42_058).equals(expected.subarray(42_058, written.length)))
+  const isSame = (from: number, to: number) => written.subarray(from, to).equals(expected.subarray(from, to))
+  assert.ok(isSame(0, 1000))
+  assert.ok(isSame(1024, written.length))
 })
