@@ -68,7 +68,10 @@ def main():
     options = parser.parse_args()
     scale, runs = (4, 1) if options.short else (1, 2)
     base = pathlib.Path(options.folder or tempfile.mkdtemp(prefix="dsc-bench-"))
-    shown = " ".join(["npm run bench:feed", *(["--"] if len(sys.argv) > 1 else []), *sys.argv[1:]])
+    given = [*(["--short"] if options.short else []),
+             *(["--rows", ",".join(options.rows)] if options.rows != PEERS + FEEDS else []),
+             *(["--modes", ",".join(options.modes)] if options.modes != ["bytes", "tensor"] else [])]
+    shown = " ".join(["npm run bench:feed", *(["--", *given] if given else [])])
     lines = ["# Feed", "", f"`{shown}`, {datetime.date.today()}, {os.cpu_count()} cores, load average at the start {os.getloadavg()[0]:.1f}. "
              "Batch 64, data in the page cache, each loader in a process of its own, one after the other; the better of the epochs after the first. "
              f"The feed's memory is a third of the data, so that about a quarter of the samples stays for the next epoch. Mean of {runs} run{'s' if runs > 1 else ''}. CPU and memory count "
