@@ -36,7 +36,7 @@ def make_set(folder, count, bytes_of, formats=("tar", "mds", "lit")):
     files = sorted(raw.glob("*/*.bin"))
     random.Random(0).shuffle(files)  # a shard holds any samples, as shards should
     (folder / "tar").mkdir()
-    per_shard = max(1, 50 * 2**20 // files[0].stat().st_size)
+    per_shard = max(1, min(50 * 2**20 // files[0].stat().st_size, count // 8))  # enough shards for any number of workers here
     for shard, at in enumerate(range(0, count, per_shard)):
         with tarfile.open(folder / "tar" / f"{shard:04}.tar", "w") as tar:
             for path in files[at : at + per_shard]:
