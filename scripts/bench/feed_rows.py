@@ -6,6 +6,7 @@ import os
 import resource
 import sys
 import time
+import warnings
 
 import numpy
 import torch
@@ -26,7 +27,21 @@ class Files(torch.utils.data.Dataset):
 
 
 def collate(mode):
-    return stack_bytes if mode == "tensor" else own_bytes
+    return {"bytes": own_bytes, "tensor": stack_bytes, "jpeg": decode_batch}[mode]
+
+
+def decode_batch(items):
+    """JPEG to uint8 [samples, 3, 224, 224], the middle of each image."""
+    return torch.stack([decode(item) for item in items])
+
+
+def decode(item):
+    import io
+
+    from PIL import Image
+
+    pixels = numpy.asarray(Image.open(io.BytesIO(item)).convert("RGB").crop((16, 16, 240, 240)))
+    return torch.from_numpy(pixels.transpose(2, 0, 1).copy())
 
 
 def own_bytes(items):
@@ -84,22 +99,22 @@ def dsc_feed(root, mode, kind, options=()):
     feed = dsc.FeedDataset(folder, batch_size=BATCH, seed=1, feed_options=options)
     if kind == "remote":
         feed.target = ""
-    loader = dsc.FeedLoader(feed)
-
-    def batches():
-        for batch in loader:
-            yield torch.from_numpy(batch.stack()) if mode == "tensor" else batch.views()
-
-    def epochs():
-        while True:
-            yield batches()
-
-    return epochs(), feed
+    if mode == "tensor":
+        warnings.filterwarnings("ignore", "The given NumPy array is not writable")
+        loader = dsc.FeedLoader(feed, ahead=1, collate_fn=lambda batch: torch.from_numpy(batch.array()))
+    elif mode == "jpeg":
+        loader = dsc.FeedLoader(feed, num_workers=2, collate_fn=lambda batch: decode_batch(batch.views()))
+    else:
+        loader = dsc.FeedLoader(feed, collate_fn=lambda batch: batch.views())
+    return _epochs(loader), feed
 
 
-def touch(batch):
-    for item in batch:
-        item[0], item[-1]
+def touch(batch, mode):
+    if mode == "bytes":
+        for item in batch:
+            item[0], item[-1]
+    else:
+        batch[:, 0].sum(), batch[:, -1].sum()
     return len(batch)
 
 
@@ -116,6 +131,26 @@ def cpu_seconds(pids):
 
 def own_seconds():
     return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+
+def memory_mib(pids):
+    """Memory of the processes, in MiB; what they share counts once."""
+    kib = 0
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/smaps_rollup") as file:
+                kib += next(int(line.split()[1]) for line in file if line.startswith("Pss:"))
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return kib / 1024
+
+
+def moved_bytes(feed):
+    """Bytes that the feed has moved inside its arena to make room."""
+    if feed is None:
+        return 0
+    status = dict(line.split(" ") for line in feed._connect().status().splitlines() if line[0] != "#" and "{" not in line)
+    return float(status["dsc_feed_arena_moved_bytes_total"])
 
 
 def children():
@@ -137,17 +172,18 @@ def main():
     storage_pids = [int(pid) for pid in os.environ.get("BENCH_STORAGE_PIDS", "").split(",") if pid]
     name, _, argument = row.partition(":")
     feed = None
+    memory_before = memory_mib([os.getpid()])
     begun = time.perf_counter()
     if name == "dsc":
         epochs, feed = dsc_feed(root, mode, argument, json.loads(os.environ.get("BENCH_FEED_OPTIONS", "[]")))
     else:
         epochs = {"torch": torch_files, "stateful": stateful, "wds": webdataset, "mosaicml": mosaicml, "litdata": litdata}[name](root, mode, int(argument))
+    feed_pid = [] if feed is None else [int(feed.info["arena"]["path"].split("/")[2])]
     results, first, last_end = [], None, None
     for _ in range(rounds):
         batches, count, stalled = next(epochs), 0, 0.0
         start = time.perf_counter()
         gap = None
-        feed_pid = [] if feed is None or feed._client is None else [int(feed._client.info["arena"]["path"].split("/")[2])]
         pids = children() + feed_pid + storage_pids
         own, others = own_seconds(), cpu_seconds(set(pids))
         while True:
@@ -160,7 +196,7 @@ def main():
                 first = time.perf_counter() - begun
             if gap is None:
                 gap = time.perf_counter() - (last_end or start)
-            count += touch(batch)
+            count += touch(batch, mode)
             if compute_ms:
                 time.sleep(compute_ms / 1000)
             last_end = time.perf_counter()
@@ -168,9 +204,12 @@ def main():
         cpu = own_seconds() - own + cpu_seconds(set(pids)) - others
         results.append({"rate": count / seconds, "cpu": cpu, "gap": gap, "stall": stalled / seconds})
     results = results[1:] or results
-    rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    batches = next(epochs)  # one more epoch is begun for the memory, while workers live
+    for _ in range(8):
+        next(batches, None)
+    memory = memory_mib({os.getpid(), *children(), *feed_pid, *storage_pids}) - memory_before
     best = max(results, key=lambda result: result["rate"])
-    print("RESULT " + json.dumps({"row": row, "first": first, "rssMiB": rss, **best}), flush=True)
+    print("RESULT " + json.dumps({"row": row, "first": first, "memory": memory, "moved": moved_bytes(feed), **best}), flush=True)
     os._exit(0)
 
 

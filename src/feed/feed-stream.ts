@@ -80,6 +80,8 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
   const { batchSize } = sequence.options
   const waiters = new Map<Slot, Waiter>()
   const blocked: { retry: () => boolean; fail: (error: unknown) => void; sinceMs: number }[] = []
+  /** Copies to Cache_next that are being made, by the epoch that gave them up. */
+  const copying = new Map<Promise<void>, number>()
   let isClosed = false
   let blockedCount = 0
   const meter = createStreamMeter(nowMs())
@@ -227,6 +229,9 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
       const askedAtMs = nowMs()
       const entering = options.enterEpoch(epoch)
       if (entering) await entering
+      // What the epoch before leaves behind is this one's first samples: without it they would be read again.
+      const left = [...copying].filter(([, of]) => of < epoch)
+      if (left.length > 0) await Promise.all(left.map(([copied]) => copied))
       const first = epoch * sequence.itemsPerEpoch + step * batchSize
       const serials = Array.from({ length: countOfStep(sequence, step) }, (_, i) => first + i)
       const sinceMs = nowMs()
@@ -251,10 +256,11 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
         const copy = plan.release(slot)
         if (copy) copies.push(copy)
       }
-      if (copies.length > 0)
-        options.copyInArena(copies).then(
+      if (copies.length > 0) {
+        const copied = options.copyInArena(copies).then(
           () => {
             for (const copy of copies) plan.confirmCopy(copy)
+            copying.delete(copied)
             options.onFreed()
           },
           () => {
@@ -262,8 +268,11 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
               arena.finish(copy.from)
               arena.finish(copy.to)
             }
+            copying.delete(copied)
           },
         )
+        copying.set(copied, batch.epoch)
+      }
       options.onFreed()
     },
     pick: (samples) => pickSamples(options, samples),

@@ -190,6 +190,7 @@ export function createFeeder(options: FeederOptions): Feeder {
         orders.forgetBefore(lowest)
       } else lowestEpoch = lowest
     }
+    orders.find(epoch + (options.isCarrying ? 2 : 1)) // begun now, so that the next epoch need not wait for it
     const isReady = orders.find(epoch) && (!options.isCarrying || carry.hasPrefix(epoch + 1))
     return isReady ? undefined : enter(epoch)
   }

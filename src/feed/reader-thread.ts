@@ -1,5 +1,6 @@
 import { readSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
+import { planArenaRuns } from './plan/arena-runs.js'
 import { shuffleSamples } from './plan/order.js'
 import { isIntact, openSampleReader, type SampleReader } from './samples/read-samples.js'
 import { openSampleTable, type SampleTable } from './samples/sample-table.js'
@@ -30,15 +31,18 @@ export type ReaderResult =
   | { readonly kind: 'shuffle'; readonly samples: Uint32Array }
   | { readonly kind: 'failed'; readonly code: string; readonly message: string }
 
-/** Neighbouring samples go to the arena in one write of up to this many bytes. */
-const GATHER_BYTES = 1 << 20
+/** Neighbouring samples go to the arena in one write of up to this many bytes: half of a usual L2 cache. */
+const RUN_BYTES = 512 * 1024
+
+/** Bytes that a copy inside the arena carries at a time. */
+const COPY_BYTES = 1 << 20
 
 if (parentPort) serve(workerData as ReaderData)
 
 function serve({ arenaFd, folder }: ReaderData): void {
   const table = folder && openSampleTable(folder.tableBytes)
   const reader = folder && table && openSampleReader(folder.root, table)
-  const gather = Buffer.allocUnsafeSlow(GATHER_BYTES)
+  let gather = Buffer.allocUnsafeSlow(COPY_BYTES)
   parentPort!.on('message', ({ id, job }: { id: number; job: ReaderJob }) => {
     let result: ReaderResult
     try {
@@ -70,32 +74,41 @@ function serve({ arenaFd, folder }: ReaderData): void {
     offsets: Float64Array,
   ): Uint8Array {
     const statuses = new Uint8Array(samples.length)
-    let start = 0
-    let filled = 0
-    const flush = () => {
-      if (filled > 0) writeFully(arenaFd, gather.subarray(0, filled), start)
-      filled = 0
+    if (samples.length === 0) return statuses
+    const runs = planArenaRuns(offsets, (i) => table.lengths[samples[i]!]!, RUN_BYTES)
+    // A shard is read in its own order, which is not that of the arena, so all runs are filled before one is written.
+    const groups = table.format === 'file' ? runs.map((run) => [run]) : [runs]
+    const places = new Float64Array(samples.length)
+    for (const group of groups) {
+      let filled = 0
+      for (const run of group) {
+        for (let i = run.first; i < run.first + run.count; i++) places[i] = filled + offsets[i]! - run.start
+        filled += run.length
+      }
+      if (gather.length < filled) gather = Buffer.allocUnsafeSlow(filled)
+      const first = group[0]!.first
+      const count = group.reduce((sum, run) => sum + run.count, 0)
+      const bytesOf = (i: number) => gather.subarray(places[i]!, places[i]! + table.lengths[samples[i]!]!)
+      from.readAll(samples.subarray(first, first + count), {
+        place: (at) => bytesOf(first + at),
+        done(at, isRead) {
+          const i = first + at
+          if (!isRead) statuses[i] = 1
+          else if (!isIntact(table, samples[i]!, bytesOf(i))) statuses[i] = 2
+        },
+      })
+      let written = 0
+      for (const run of group) {
+        writeFully(arenaFd, gather.subarray(written, written + run.length), run.start)
+        written += run.length
+      }
     }
-    from.readAll(samples, (i, bytes) => {
-      if (!bytes) statuses[i] = 1
-      else if (!isIntact(table, samples[i]!, bytes)) statuses[i] = 2
-      if (!bytes || statuses[i] !== 0) return
-      const at = offsets[i]!
-      const gap = at - (start + filled)
-      if (filled > 0 && (gap < 0 || gap >= 64 || filled + gap + bytes.length > GATHER_BYTES)) flush()
-      if (bytes.length > GATHER_BYTES) return writeFully(arenaFd, bytes, at)
-      if (filled === 0) start = at
-      else filled += gap // alignment between neighbours; nobody reads it
-      gather.set(bytes, filled)
-      filled += bytes.length
-    })
-    flush()
     return statuses
   }
 
   function copyInArena(from: number, to: number, length: number): void {
-    for (let done = 0; done < length; done += GATHER_BYTES) {
-      const part = gather.subarray(0, Math.min(GATHER_BYTES, length - done))
+    for (let done = 0; done < length; done += COPY_BYTES) {
+      const part = gather.subarray(0, Math.min(COPY_BYTES, length - done))
       readSync(arenaFd, part, 0, part.length, from + done)
       writeFully(arenaFd, part, to + done)
     }

@@ -52,8 +52,10 @@ export function planMemory(options: MemoryOptions): MemoryPlan {
     options.k === 'auto'
       ? Math.max(demand + 1, Math.floor(options.requestBytes / Math.max(1, sampleBytes)))
       : options.k
-  const lowWater = Math.max(0, Math.min(2 * demand, aheadAtMost - 1))
-  const k = Math.max(1, Math.min(wanted, aheadAtMost - lowWater, options.sampleCount))
+  // One request is read while the one before is used up; where memory is short, two batches ahead come first.
+  const atLeast = Math.min(2 * demand, aheadAtMost - 1)
+  const k = Math.max(1, Math.min(wanted, aheadAtMost - atLeast, options.sampleCount))
+  const lowWater = Math.max(0, atLeast, Math.min(k, aheadAtMost - k))
   const prefetchBytes = Math.ceil((lowWater + k) * perSampleOfK + options.largestBytes)
   return {
     k,

@@ -1,22 +1,26 @@
 import { closeSync, openSync, readSync } from 'node:fs'
-import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { SampleTable } from './sample-table.js'
 
 /** Files held open between reads; shards are few and large, plain files are opened once each. */
 const OPEN_SHARDS = 64
 
-/** Reads of one shard that lie closer than this are one read, in bytes. */
-const COALESCE_GAP_BYTES = 64 * 1024
+/** Samples of one shard that lie closer than this are one read, in bytes: copying that costs what a read call does. */
+const COALESCE_GAP_BYTES = 16 * 1024
 const COALESCE_MAX_BYTES = 4 * 1024 * 1024
+
+/** Where the bytes of one sample go, and what became of them. */
+export interface SampleSink {
+  /** Room for exactly the bytes of `samples[index]`, valid until `done(index)`; undefined when it is not wanted. */
+  place(index: number): Uint8Array | undefined
+  /** `isRead` is false when the file cannot be read or is too short; the room then holds anything. */
+  done(index: number, isRead: boolean): void
+}
 
 /** Reads samples of one folder. Blocking: meant for reader threads and for servers whose disks are local. */
 export interface SampleReader {
-  /**
-   * Reads samples, in the order that suits the disk, and hands over each: `bytes` is valid during the call only.
-   * A file that cannot be read or is too short gives undefined.
-   */
-  readAll(samples: Uint32Array, take: (index: number, bytes: Uint8Array | undefined) => void): void
+  /** Reads samples in the order that suits the disk, one `place` and `done` after the other. */
+  readAll(samples: Uint32Array, sink: SampleSink): void
   close(): void
 }
 
@@ -33,7 +37,7 @@ export function openSampleReader(root: string, table: SampleTable): SampleReader
   const openFile = (file: number): number => {
     const held = open.get(file)
     if (held !== undefined) return held
-    const fd = openSync(join(root, table.fileName(file)), 'r')
+    const fd = openSync(`${root}/${table.fileName(file)}`, 'r')
     if (isSharded) {
       open.set(file, fd)
       const [oldest] = open
@@ -44,31 +48,31 @@ export function openSampleReader(root: string, table: SampleTable): SampleReader
     }
     return fd
   }
-  const readRange = (file: number, offset: number, length: number): Uint8Array | undefined => {
-    if (scratch.length < length) scratch = Buffer.allocUnsafeSlow(length)
+  const readRange = (file: number, offset: number, target: Uint8Array): boolean => {
     let fd: number | undefined
     try {
       fd = openFile(file)
-      for (let done = 0; done < length; ) {
-        const count = readSync(fd, scratch, done, length - done, offset + done)
-        if (count === 0) return undefined
+      for (let done = 0; done < target.length; ) {
+        const count = readSync(fd, target, done, target.length - done, offset + done)
+        if (count === 0) return false
         done += count
       }
-      return scratch.subarray(0, length)
+      return true
     } catch {
-      return undefined // a file that is gone or unreadable is a status of its samples, not a failure of the request
+      return false // a file that is gone or unreadable is a status of its samples, not a failure of the request
     } finally {
       if (fd !== undefined && !isSharded) closeSync(fd)
     }
   }
+  const readOne = (sample: number, index: number, sink: SampleSink): void => {
+    const target = sink.place(index)
+    if (target) sink.done(index, readRange(table.files[sample]!, table.offsets[sample]!, target))
+  }
 
   return {
-    readAll(samples, take) {
+    readAll(samples, sink) {
       if (!isSharded) {
-        for (let i = 0; i < samples.length; i++) {
-          const sample = samples[i]!
-          take(i, readRange(table.files[sample]!, 0, table.lengths[sample]!))
-        }
+        for (let i = 0; i < samples.length; i++) readOne(samples[i]!, i, sink)
         return
       }
       const indexes = Array.from(samples.keys()).sort((a, b) => {
@@ -87,11 +91,20 @@ export function openSampleReader(root: string, table: SampleTable): SampleReader
           if (sampleEnd - start > COALESCE_MAX_BYTES) break
           end = Math.max(end, sampleEnd)
         }
-        const range = readRange(file, start, end - start)
+        if (stop === at + 1) {
+          readOne(samples[indexes[at]!]!, indexes[at]!, sink)
+          at++
+          continue
+        }
+        if (scratch.length < end - start) scratch = Buffer.allocUnsafeSlow(end - start)
+        const isRead = readRange(file, start, scratch.subarray(0, end - start))
         for (; at < stop; at++) {
-          const sample = samples[indexes[at]!]!
+          const index = indexes[at]!
+          const sample = samples[index]!
           const from = table.offsets[sample]! - start
-          take(indexes[at]!, range?.subarray(from, from + table.lengths[sample]!))
+          const target = sink.place(index)
+          target?.set(scratch.subarray(from, from + table.lengths[sample]!))
+          if (target) sink.done(index, isRead)
         }
       }
     },

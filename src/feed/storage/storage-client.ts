@@ -1,21 +1,12 @@
 import type { Socket, TcpNetConnectOpts } from 'node:net'
-import { crc32 } from 'node:zlib'
 import { DscError } from '../../failure/dsc-error.js'
 import { openSampleTable, type SampleTable } from '../samples/sample-table.js'
 import type { OnSample } from '../sources/sample-source.js'
-import { writeFully } from '../write-fully.js'
+import { createFrameParser } from './frame-parser.js'
+import { createItemReceiver, type ExpectedItems } from './item-receiver.js'
 import { openStorageSocket, type StorageTls } from './open-socket.js'
 import { proveToken } from './storage-server.js'
-import {
-  formatGetBatch,
-  formatStorageFrame,
-  HEADER_BYTES,
-  ITEM_BYTES,
-  ITEM_STATUS,
-  parseHeader,
-  STORAGE_MESSAGE,
-  type StorageHeader,
-} from './storage-wire.js'
+import { formatGetBatch, formatStorageFrame, STORAGE_MESSAGE } from './storage-wire.js'
 
 export interface StorageAddress {
   readonly host: string
@@ -64,23 +55,10 @@ export interface StorageClient {
 
 interface Pending {
   readonly request: FetchRequest
-  /** Sample → where it is wanted: twice when a request runs over the end of an epoch. Taken out as items come. */
-  readonly open: Map<number, number[]>
-  readonly notSent: number[]
-  readonly abandoned: Set<number>
+  readonly expected: ExpectedItems
   resolve(notSent: readonly number[]): void
   reject(error: Error): void
-  timer: NodeJS.Timeout | undefined
-}
-
-/** The item whose bytes are arriving. */
-interface Item {
-  readonly index: number | undefined
-  readonly status: number
-  readonly length: number
-  readonly crc: number
-  received: number
-  sum: number
+  timer: NodeJS.Timeout
 }
 
 const READ_BUFFER_BYTES = 256 * 1024
@@ -91,14 +69,7 @@ export function connectStorage(options: StorageClientOptions): Promise<StorageCl
   const peer = `storage node ${address.host}:${address.port}`
   const pending = new Map<number, Pending>()
   let nextRequest = 1
-  let header: StorageHeader | undefined
-  let headerFill = 0
-  const headerBytes = Buffer.alloc(HEADER_BYTES)
-  let control: Buffer | undefined
-  let bodyDone = 0
-  let item: Item | undefined
-  let itemFill = 0
-  const itemBytes = Buffer.alloc(ITEM_BYTES)
+  const items = table && arenaFd !== undefined ? createItemReceiver(table, arenaFd) : undefined
   let welcome: { fingerprint: string; stripe: { index: number; count: number } | null } | undefined
   let manifestWaiter: ((bytes: Buffer) => void) | undefined
   let isOpen = false
@@ -146,9 +117,7 @@ export function connectStorage(options: StorageClientOptions): Promise<StorageCl
           )
           pending.set(id, {
             request,
-            open,
-            notSent: [],
-            abandoned,
+            expected: { ...request, open, notSent: [], abandoned },
             resolve: resolveDone,
             reject: rejectDone,
             timer,
@@ -199,7 +168,9 @@ export function connectStorage(options: StorageClientOptions): Promise<StorageCl
           if (!each) return
           pending.delete(request)
           clearTimeout(each.timer)
-          each.resolve([...each.notSent, ...[...each.open.values()].flat()])
+          const { notSent, open } = each.expected
+          items?.flush()
+          each.resolve([...notSent, ...[...open.values()].flat()])
           return
         }
         case STORAGE_MESSAGE.busy:
@@ -225,82 +196,14 @@ export function connectStorage(options: StorageClientOptions): Promise<StorageCl
         }
       }
     }
-    /** Takes bytes of the item at hand to the arena, or away. */
-    const takeItemBytes = (each: Pending | undefined, bytes: Buffer) => {
-      const at = item!
-      const isWritten =
-        each && at.index !== undefined && at.status === ITEM_STATUS.ok && !each.abandoned.has(at.index)
-      if (isWritten && bytes.length > 0) {
-        const expected = table!.lengths[each.request.samples[at.index!]!]!
-        if (at.received + bytes.length <= expected)
-          writeFully(arenaFd!, bytes, each.request.offsets[at.index!]! + at.received)
-      }
-      at.sum = crc32(bytes, at.sum)
-      at.received += bytes.length
-      if (at.received < at.length) return
-      item = undefined
-      if (!each || at.index === undefined || each.abandoned.has(at.index)) return
-      const sample = each.request.samples[at.index]!
-      if (at.status === ITEM_STATUS.notSent) each.notSent.push(at.index)
-      else if (at.status !== ITEM_STATUS.ok) each.request.onSample(at.index, 'missing')
-      else {
-        const isIntact = at.length === table!.lengths[sample] && at.sum === table!.crcs[sample]
-        each.request.onSample(at.index, isIntact ? 'ok' : 'corrupt')
-      }
-    }
-    const takeItems = (request: number, bytes: Buffer) => {
-      const each = pending.get(request)
-      each?.timer?.refresh() // the deadline is for silence: a slow node that goes on sending is not given up
-      for (let at = 0; at < bytes.length; ) {
-        if (!item) {
-          const count = Math.min(ITEM_BYTES - itemFill, bytes.length - at)
-          bytes.copy(itemBytes, itemFill, at, at + count)
-          itemFill += count
-          at += count
-          if (itemFill < ITEM_BYTES) return
-          itemFill = 0
-          const sample = itemBytes.readUInt32LE(0)
-          const index = each?.open.get(sample)?.shift()
-          item = {
-            index,
-            status: itemBytes[8]!,
-            length: itemBytes.readUInt32LE(9),
-            crc: itemBytes.readUInt32LE(13),
-            received: 0,
-            sum: 0,
-          }
-          if (item.length === 0) takeItemBytes(each, Buffer.alloc(0))
-          continue
-        }
-        const count = Math.min(item.length - item.received, bytes.length - at)
-        takeItemBytes(each, bytes.subarray(at, at + count))
-        at += count
-      }
-    }
-    const take = (bytes: Buffer) => {
-      for (let at = 0; at < bytes.length; ) {
-        if (!header) {
-          const count = Math.min(HEADER_BYTES - headerFill, bytes.length - at)
-          bytes.copy(headerBytes, headerFill, at, at + count)
-          headerFill += count
-          at += count
-          if (headerFill < HEADER_BYTES) return
-          headerFill = 0
-          header = parseHeader(headerBytes, peer)
-          bodyDone = 0
-          control = header.type === STORAGE_MESSAGE.items ? undefined : Buffer.allocUnsafe(header.length)
-        }
-        const count = Math.min(header.length - bodyDone, bytes.length - at)
-        if (control) bytes.copy(control, bodyDone, at, at + count)
-        else takeItems(header.request, bytes.subarray(at, at + count))
-        bodyDone += count
-        at += count
-        if (bodyDone < header.length) return
-        const { type, request } = header
-        header = undefined
-        if (control) takeControl(type, request, control)
-      }
-    }
+    const parse = createFrameParser(peer, {
+      onItems(request, bytes) {
+        const each = pending.get(request)
+        each?.timer.refresh() // the deadline is for silence: a slow node that goes on sending is not given up
+        items?.take(each?.expected, bytes)
+      },
+      onControl: takeControl,
+    })
 
     const buffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES)
     const socketOptions: TcpNetConnectOpts = {
@@ -311,7 +214,8 @@ export function connectStorage(options: StorageClientOptions): Promise<StorageCl
         buffer,
         callback: (count) => {
           try {
-            take(buffer.subarray(0, count))
+            parse(buffer.subarray(0, count))
+            items?.flush()
           } catch (error) {
             lose(error as Error)
           }

@@ -65,8 +65,9 @@ function serve({ root, tableBytes }: StorageThreadData): void {
       frame = undefined
       filled = HEADER_BYTES
     }
-    const add = (sample: number, status: number, bytes: Uint8Array) => {
-      const needed = ITEM_BYTES + bytes.length
+    /** Adds the head of an item to the frame at hand, or to a new one; its bytes follow. */
+    const addHead = (sample: number, status: number, length: number) => {
+      const needed = ITEM_BYTES + length
       if (frame && filled + needed > frame.length) flush()
       if (!frame) {
         const size = Math.max(ITEMS_FRAME_BYTES, HEADER_BYTES + needed)
@@ -76,21 +77,33 @@ function serve({ root, tableBytes }: StorageThreadData): void {
       frame.writeUInt32LE(sample, filled)
       frame.writeUInt32LE(0, filled + 4)
       frame[filled + 8] = status
-      frame.writeUInt32LE(bytes.length, filled + 9)
+      frame.writeUInt32LE(length, filled + 9)
       frame.writeUInt32LE(table.crcs[sample] ?? 0, filled + 13)
-      frame.set(bytes, filled + ITEM_BYTES)
-      filled += needed
+      filled += ITEM_BYTES
       sent++
     }
-    const none = new Uint8Array()
     const take = (samples: Uint32Array) =>
-      reader.readAll(samples, (i, bytes) => {
-        const sample = samples[i]!
-        if (!bytes) return add(sample, ITEM_STATUS.missing, none)
-        if (payloadBytes > 0 && payloadBytes + bytes.length > job.maxBytes)
-          return add(sample, ITEM_STATUS.notSent, none)
-        payloadBytes += bytes.length
-        add(sample, ITEM_STATUS.ok, bytes)
+      reader.readAll(samples, {
+        place(i) {
+          const length = table.lengths[samples[i]!]!
+          if (payloadBytes > 0 && payloadBytes + length > job.maxBytes) {
+            addHead(samples[i]!, ITEM_STATUS.notSent, 0)
+            return undefined
+          }
+          addHead(samples[i]!, ITEM_STATUS.ok, length)
+          return frame!.subarray(filled, filled + length)
+        },
+        done(i, isRead) {
+          const length = table.lengths[samples[i]!]!
+          if (isRead) {
+            filled += length
+            payloadBytes += length
+            return
+          }
+          filled -= ITEM_BYTES
+          sent--
+          addHead(samples[i]!, ITEM_STATUS.missing, 0)
+        },
       })
     take(job.samples.subarray(0, 1)) // the missed sample leaves first
     take(job.samples.subarray(1))

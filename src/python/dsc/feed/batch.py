@@ -1,5 +1,6 @@
 """What a client receives: where the samples of a batch lie in the shared arena."""
 
+_ALIGN = 64  # samples begin at multiples of it in the arena
 
 class Sample:
     """One sample. `data` is a read-only view that is valid until the next batch is asked for (see `copy=True`)."""
@@ -55,18 +56,51 @@ class Batch:
         arena = self._arena
         return [arena[at : at + length] for at, length in zip(self.offsets, self.lengths)]
 
+    def array(self):
+        """A numpy array [samples, bytes] of uint8, valid until the next batch is asked for.
+
+        Where the samples lie side by side in the arena it is a read-only view; otherwise it is a copy.
+        All lengths must be equal.
+        """
+        length, step = self._row()
+        if self._run_end(0, step) == len(self.offsets):
+            return self._rows(0, len(self.offsets), length, step)
+        return self.stack()
+
     def stack(self):
-        """A numpy array [samples, bytes] of uint8: the one copy on the way to a tensor. All lengths must be equal."""
+        """A numpy array [samples, bytes] of uint8 in memory of its own: the one copy on the way to a tensor. All lengths must be equal."""
         import numpy
 
+        length, step = self._row()
+        stacked = numpy.empty((len(self.offsets), length), dtype=numpy.uint8)
+        at = 0
+        while at < len(self.offsets):  # neighbours in the arena are copied together
+            end = self._run_end(at, step)
+            stacked[at:end] = self._rows(at, end, length, step)
+            at = end
+        return stacked
+
+    def _row(self):
+        """The length of all samples, and what neighbours in the arena are apart."""
         length = self.lengths[0]
         if self.lengths.count(length) != len(self.lengths):
             raise ValueError("samples of different lengths cannot be stacked; give FeedDataset a transform")
-        arena = numpy.frombuffer(self._arena, dtype=numpy.uint8)
-        stacked = numpy.empty((len(self.ids), length), dtype=numpy.uint8)
-        for row, at in enumerate(self.offsets):
-            stacked[row] = arena[at : at + length]
-        return stacked
+        return length, -(-length // _ALIGN) * _ALIGN
+
+    def _run_end(self, start, step):
+        """Index behind the samples from `start` on that lie `step` bytes apart."""
+        offsets = self.offsets
+        expected = offsets[start]
+        for index in range(start, len(offsets)):
+            if offsets[index] != expected:
+                return index
+            expected += step
+        return len(offsets)
+
+    def _rows(self, start, end, length, step):
+        import numpy
+
+        return numpy.ndarray((end - start, length), numpy.uint8, self._arena, self.offsets[start], (step, 1))
 
     def copy(self):
         """The same batch in memory of its own, which stays valid."""

@@ -1,11 +1,11 @@
 """One connection to a feed: sockets and mmap only, opened by the process that uses it."""
 
+import collections
 import json
 import mmap
 import os
 import socket
 import struct
-import threading
 
 from .batch import Batch
 from .errors import FeedError
@@ -21,12 +21,10 @@ class FeedClient:
 
     def __init__(self, socket_path, hello, timeout=300.0):
         self.pid = os.getpid()
-        self._thread = threading.get_ident()
         self._path = socket_path
         self._timeout = timeout
         self._buffer = bytearray()
-        self._pending_release = 0
-        self._expected = 0
+        self._held = collections.deque()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.settimeout(timeout)
         try:
@@ -69,7 +67,7 @@ class FeedClient:
 
     def start(self, epoch, step, run):
         """Moves to a place in the sequence; returns (epoch, step) as the feed understands it."""
-        self._pending_release = 0
+        self._held.clear()
         self._send_json(_START, {"epoch": epoch, "step": step, "run": run})
         while True:  # batches of the run before may still be in the pipe; the feed has given them up
             type, payload = self._receive("STARTED")
@@ -80,11 +78,13 @@ class FeedClient:
     def request(self, credits):
         self._send(_NEXT, struct.pack("<I", credits))
 
-    def next_batch(self):
-        """The next batch, or None at the end of the epoch. Gives the batch before it back."""
-        if self._pending_release:
-            self._socket_send(_frame(_RELEASE, struct.pack("<I", self._pending_release)) + _frame(_NEXT, b"\1\0\0\0"))
-            self._pending_release = 0
+    def next_batch(self, keep=0):
+        """The next batch, or None at the end of the epoch. Gives back the batches before it but for the last `keep`."""
+        given = len(self._held) - keep
+        if given > 0:
+            for _ in range(given):
+                seq = self._held.popleft()
+            self._socket_send(_frame(_RELEASE, struct.pack("<I", seq)) + _frame(_NEXT, struct.pack("<I", given)))
         type, payload = self._receive("a batch")
         if type == _EPOCH_END:
             return None
@@ -94,9 +94,9 @@ class FeedClient:
 
     def get(self, ids):
         """Any samples by id; the batch is valid until the next call."""
-        if self._pending_release:
-            self._send(_RELEASE, struct.pack("<I", self._pending_release))
-            self._pending_release = 0
+        if self._held:
+            self._send(_RELEASE, struct.pack("<I", self._held[-1]))
+            self._held.clear()
         self._send(_GET, struct.pack(f"<{len(ids)}I", *ids))
         return self._read_batch(self._expect(_BATCH, "samples"))
 
@@ -124,7 +124,7 @@ class FeedClient:
         at += 4 * count
         ids = view[at : at + 4 * count].cast("I").tolist()
         flags = bytes(view[at + 4 * count : at + 5 * count])
-        self._pending_release = seq
+        self._held.append(seq)
         return Batch(epoch, step, ids, lengths, offsets, flags, self._arena_view, self.name_of)
 
     def close(self):

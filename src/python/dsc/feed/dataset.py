@@ -78,6 +78,7 @@ class FeedDataset(IterableDataset):
         self._iterations = 0
         self._pass = None
         self._info = None
+        self.keep = 0  # batches that stay valid although later ones were asked for; FeedLoader(ahead=...) sets it
         # Where the next iteration begins. None: the feed goes on to the epoch after the last one.
         self.next_epoch, self.next_step, self.run = None, 0, None
 
@@ -90,7 +91,7 @@ class FeedDataset(IterableDataset):
     def _connect(self, worker=0, workers=1):
         return FeedClient(self.socket_path, {
             "rank": self.rank, "world": self.world, "replicate": self.replicate, "batch": self.batch_size,
-            "last": self.last, "assign": self.assign, "worker": worker, "workers": workers, "depth": self.depth, "onError": self.on_error, "seed": self.seed,
+            "last": self.last, "assign": self.assign, "worker": worker, "workers": workers, "depth": self.depth + self.keep, "onError": self.on_error, "seed": self.seed,
             **({} if self.order is None else {"order": self.order}),
         }, self.timeout)
 
@@ -137,11 +138,11 @@ class FeedDataset(IterableDataset):
             self.next_epoch, self.next_step, self.run = None, 0, None
         self._pass = this_pass = object()
         client.start(epoch, step, run)
-        client.request(self.depth)
+        client.request(self.depth + self.keep)
         while True:
             if self._pass is not this_pass:  # what comes now is for the newer pass, on the same connection
                 raise FeedError("FEED_GONE", "this pass has ended, because a newer one was begun")
-            batch = client.next_batch()
+            batch = client.next_batch(self.keep)
             if batch is None:
                 return
             yield batch.copy() if self.copy else batch

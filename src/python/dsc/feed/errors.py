@@ -12,3 +12,7 @@ class FeedError(RuntimeError):
 
     def __reduce__(self):  # so that it survives the way from a worker to the trainer
         return (FeedError, self._parts)
+
+
+def pass_has_ended():
+    return FeedError("FEED_GONE", "this pass has ended, because a newer one was begun or a state was loaded")

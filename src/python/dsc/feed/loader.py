@@ -4,7 +4,8 @@ import uuid
 
 from torch.utils.data import DataLoader, default_collate
 
-from .errors import FeedError
+from .ahead import Ahead
+from .errors import FeedError, pass_has_ended
 
 _FIXED = ("fingerprint", "n", "order", "seed", "last", "mix")
 
@@ -15,10 +16,15 @@ class FeedLoader:
     Its state is where the trainer has received batches up to, whatever workers have read ahead: about 200 bytes,
     the same on every rank, valid for other numbers of ranks, workers and storage nodes.
     With a transform, batches are collated (default: torch's default_collate).
+    ahead: so many batches are transformed and collated in a thread while the trainer works; 0: when asked for.
     """
 
-    def __init__(self, dataset, *, num_workers=0, collate_fn=None, pin_memory=False, **options):
+    def __init__(self, dataset, *, num_workers=0, collate_fn=None, pin_memory=False, ahead=0, **options):
+        if ahead and num_workers:
+            raise FeedError("USAGE", "ahead is for loaders without workers, which read ahead themselves", "num_workers=0, or prefetch_factor=")
         self.dataset = dataset
+        self._ahead, self._running = ahead, None
+        dataset.keep = ahead
         if collate_fn is None and dataset.transform is not None:
             collate_fn = default_collate
         self._loader = DataLoader(dataset, batch_size=None, num_workers=num_workers, pin_memory=pin_memory,
@@ -35,21 +41,36 @@ class FeedLoader:
         if not self._is_resuming and self._step > 0:  # a pass was left early: the next one is the next epoch
             self._epoch, self._step = self._epoch + 1, 0
         self._is_resuming = False
-        self._pass += 1
+        self._end_pass()
         dataset = self.dataset
         dataset.socket_path  # started by this process, not by each worker
         dataset.next_epoch, dataset.next_step, dataset.run = self._epoch, self._step, uuid.uuid4().hex
         return self._one_pass(self._pass, iter(self._loader))
 
+    def _end_pass(self):
+        self._pass += 1
+        if self._running is not None:
+            self._running.stop()
+            self._running = None
+
+    def _check_pass(self, this_pass):
+        if this_pass != self._pass:
+            raise pass_has_ended()
+
     def _one_pass(self, this_pass, batches):
+        self._check_pass(this_pass)
+        if self._ahead:
+            batches = self._running = Ahead(batches, self._ahead)
         try:
             for batch in batches:
-                if this_pass != self._pass:
-                    raise FeedError("FEED_GONE", "this pass has ended, because a newer one was begun or a state was loaded")
+                self._check_pass(this_pass)
                 self._step += 1
                 yield batch
         finally:
-            if this_pass == self._pass and hasattr(batches, "close"):
+            if this_pass == self._pass and self._running is not None:
+                self._running.stop()
+                self._running = None
+            elif this_pass == self._pass and hasattr(batches, "close"):
                 batches.close()
         if this_pass == self._pass:
             self._epoch, self._step = self._epoch + 1, 0
@@ -87,10 +108,11 @@ class FeedLoader:
         if self._step >= info["stepsPerEpoch"]:
             self._epoch, self._step = self._epoch + 1, 0
         self._is_resuming = True
-        self._pass += 1
+        self._end_pass()
         self._loader._iterator = None  # persistent workers would go on where they are
 
     def close(self):
+        self._end_pass()
         self._loader._iterator = None
         self.dataset.close()
 

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { planMemory } from './memory-plan.js'
+
+const base = {
+  sampleBytes: 4096,
+  largestBytes: 4096,
+  sampleCount: 100_000,
+  nodeCount: 1,
+  ranks: [{ batchSize: 64, leases: 3 }],
+  k: 'auto',
+  requestBytes: 4 * 2 ** 20,
+} as const
+
+for (const { name, memoryBytes, nodeCount, k, lowWater } of [
+  {
+    name: 'has one request on its way while the one before is used up',
+    memoryBytes: 256 * 2 ** 20,
+    nodeCount: 1,
+    k: 1024,
+    lowWater: 1024,
+  },
+  { name: 'does so for every node', memoryBytes: 256 * 2 ** 20, nodeCount: 4, k: 1024, lowWater: 1024 },
+  {
+    name: 'keeps two batches ahead where memory is short, and shrinks k',
+    memoryBytes: 3 * 2 ** 20,
+    nodeCount: 1,
+    k: 166,
+    lowWater: 128,
+  },
+]) {
+  test(`planMemory ${name}`, () => {
+    const plan = planMemory({ ...base, memoryBytes, nodeCount })
+    assert.deepEqual({ k: plan.k, lowWater: plan.lowWater }, { k, lowWater })
+    assert.ok(plan.prefetchBytes + plan.leaseBytes <= memoryBytes)
+  })
+}

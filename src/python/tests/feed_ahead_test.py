@@ -1,0 +1,117 @@
+import threading
+import time
+
+import numpy
+import pytest
+
+import dsc
+from dsc.feed.order import epoch_order
+from feed_support import COUNT, dataset, length_of, sample_bytes  # noqa: F401 (a fixture)
+
+BATCH = 8
+STEPS = COUNT // BATCH
+
+
+def expected(epoch):
+    return epoch_order(COUNT, 7, epoch)[: STEPS * BATCH]
+
+
+def make_loader(dataset, **options):
+    feed = dsc.FeedDataset(dataset, batch_size=BATCH, seed=7, transform=options.pop("transform", None))
+    return dsc.FeedLoader(feed, **options)
+
+
+@pytest.mark.parametrize("ahead", [1, 3])
+def test_views_read_ahead_stay_whole_until_the_next_batch_is_asked_for(dataset, ahead):
+    loader = make_loader(dataset, ahead=ahead, collate_fn=lambda batch: (batch.ids, batch.views()))
+    for epoch in range(3):
+        seen = []
+        for ids, views in loader:
+            time.sleep(0.002)  # the feed would use their place by now, if it had been given back
+            assert [bytes(view) for view in views] == [sample_bytes(id, length_of(id)) for id in ids]
+            seen += ids
+        assert seen == expected(epoch)
+    loader.close()
+
+
+def test_batches_are_made_in_another_thread_and_only_so_many_ahead(dataset):
+    made, threads = [], set()
+
+    def collate(batch):
+        made.append(batch.step)
+        threads.add(threading.get_ident())
+        return batch.step
+
+    loader = make_loader(dataset, ahead=2, collate_fn=collate)
+    batches = iter(loader)
+    assert next(batches) == 0
+    time.sleep(0.3)
+    assert made == [0, 1, 2]
+    assert threading.get_ident() not in threads
+    loader.close()
+
+
+def test_the_state_counts_what_the_trainer_has_received_not_what_is_ahead(dataset):
+    loader = make_loader(dataset, ahead=2, collate_fn=lambda batch: batch.ids)
+    batches = iter(loader)
+    seen = next(batches) + next(batches)
+    time.sleep(0.1)
+    state = loader.state_dict()
+    loader.load_state_dict(state)
+    with pytest.raises(dsc.FeedError, match="pass has ended"):
+        next(batches)
+    for ids in loader:
+        seen += ids
+    assert seen == expected(0)
+    loader.close()
+
+
+def test_a_pass_left_early_ends_its_thread_and_the_next_epoch_follows(dataset):
+    loader = make_loader(dataset, ahead=2, collate_fn=lambda batch: batch.ids)
+    for _ in loader:
+        break
+    assert [id for ids in loader for id in ids] == expected(1)
+    assert not [each for each in threading.enumerate() if each.name == "dsc-feed-ahead"]
+    loader.close()
+
+
+def test_what_fails_in_the_thread_is_raised_in_the_trainer(dataset):
+    def fail(sample):
+        raise ValueError(f"sample {sample.id} is odd")
+
+    loader = make_loader(dataset, ahead=1, transform=fail)
+    with pytest.raises(ValueError, match="is odd"):
+        next(iter(loader))
+    loader.close()
+
+
+def test_ahead_with_workers_is_refused(dataset):
+    with pytest.raises(dsc.FeedError, match="without workers"):
+        make_loader(dataset, ahead=1, num_workers=1)
+
+
+def test_equal_samples_become_one_array_a_view_where_they_lie_side_by_side(tmp_path, dataset):
+    folder = tmp_path / "equal"
+    folder.mkdir()
+    for id in range(64):
+        (folder / f"{id:03}.bin").write_bytes(sample_bytes(id, 128))
+    feed = dsc.FeedDataset(folder, batch_size=BATCH, seed=7)
+    kinds = set()
+    for _ in range(3):
+        for batch in feed.batches():
+            rows = numpy.array([list(sample_bytes(id, 128)) for id in batch.ids], dtype=numpy.uint8)
+            array, stacked = batch.array(), batch.stack()
+            assert (array == rows).all() and (stacked == rows).all()
+            assert stacked.flags.writeable
+            kinds.add(array.flags.writeable)
+    assert kinds == {False, True}  # side by side in the first epoch; kept ones, in another order, in later ones
+    feed.close()
+
+
+def test_samples_of_different_lengths_are_no_array(dataset):
+    feed = dsc.FeedDataset(dataset, batch_size=BATCH, seed=7)
+    batch = next(feed.batches())
+    for make in (batch.array, batch.stack):
+        with pytest.raises(ValueError, match="different lengths"):
+            make()
+    feed.close()
