@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, linkSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -62,4 +62,38 @@ test('what gathered for a file that failed is not found in the next', () => {
   const path = join(directory, 'next')
   pour(new FileSink(path, { offset: 0, isWhole: true }), [16 * KIB], 100 * KIB)
   assert.ok(readFileSync(path).equals(BODY.subarray(0, 100 * KIB)))
+})
+
+for (const { name, write } of [
+  {
+    name: 'a whole file',
+    write: (path: string) => pour(new FileSink(path, { offset: 0, isWhole: true }), [16 * KIB], 100 * KIB),
+  },
+  {
+    name: 'a file in parts',
+    write: (path: string) => {
+      preallocate(path, 100 * KIB)
+      pour(new FileSink(path, { offset: 0, isWhole: false }), [16 * KIB], 100 * KIB)
+    },
+  },
+]) {
+  test(`${name} that a killed attempt left as a link to another copy's file leaves that file alone`, () => {
+    const [other, path] = [join(directory, `other of ${name}`), join(directory, `link of ${name}`)]
+    writeFileSync(other, 'of another copy', { mode: 0o444 })
+    linkSync(other, path)
+    write(path)
+    assert.equal(readFileSync(other, 'utf8'), 'of another copy')
+    assert.equal(statSync(other).mode & 0o777, 0o444)
+    assert.ok(readFileSync(path).equals(BODY.subarray(0, 100 * KIB)))
+  })
+}
+
+test('parts of a file that a killed attempt made read-only are kept and can be written again', () => {
+  const path = join(directory, 'complete')
+  preallocate(path, 100 * KIB)
+  pour(new FileSink(path, { offset: 0, isWhole: false }), [16 * KIB], 100 * KIB)
+  chmodSync(path, 0o444)
+  preallocate(path, 100 * KIB)
+  assert.ok(readFileSync(path).equals(BODY.subarray(0, 100 * KIB)))
+  assert.equal(statSync(path).mode & 0o777, 0o644)
 })

@@ -1,4 +1,14 @@
-import { closeSync, constants, ftruncateSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  ftruncateSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
 import { dirname } from 'node:path'
 
 /**
@@ -10,7 +20,8 @@ const GATHER_BYTES = 256 * 1024
 const spareBuffers: Buffer[] = []
 
 /**
- * Writes a range of a file in order, large chunks at once and small ones gathered, without a promise for any. The file is opened at the first byte, so that a refused request leaves nothing behind.
+ * Writes a range of a file in order, large chunks at once and small ones gathered, without a promise for any. The
+ * file is opened at the first byte, so that a refused request leaves nothing behind.
  */
 export class FileSink {
   readonly #path: string
@@ -86,8 +97,8 @@ export class FileSink {
 
   #open(): number {
     if (this.#descriptor !== undefined) return this.#descriptor
-    const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW } = constants
-    const flags = O_WRONLY | O_CREAT | O_NOFOLLOW | (this.#isWhole ? O_TRUNC : 0)
+    const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
+    const flags = O_WRONLY | O_CREAT | O_NOFOLLOW | (this.#isWhole ? O_EXCL : 0)
     // A file in one part is never opened again for writing, so it is born read-only.
     const mode = this.#isWhole ? 0o444 : 0o644
     try {
@@ -95,8 +106,8 @@ export class FileSink {
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code
       if (code === 'ENOENT') mkdirSync(dirname(this.#path), { recursive: true })
-      else if (code === 'EACCES' && this.#isWhole)
-        rmSync(this.#path) // left read-only by an earlier attempt
+      else if (code === 'EEXIST')
+        rmSync(this.#path) // left by an earlier attempt; it may be a link that another copy shares
       else throw error
       this.#descriptor = openSync(this.#path, flags, mode)
     }
@@ -104,9 +115,16 @@ export class FileSink {
   }
 }
 
-/** Gives a file in several parts its size before its parts arrive. */
+/**
+ * Gives a file in several parts its size before its parts arrive, and keeps what earlier attempts wrote. An attempt
+ * that was killed may have left a link to a file of another copy, which is let go, or a file that was complete and is
+ * read-only already.
+ */
 export function preallocate(path: string, sizeBytes: number): void {
   mkdirSync(dirname(path), { recursive: true })
+  const left = lstatSync(path, { throwIfNoEntry: false })
+  if (left && left.nlink > 1) rmSync(path)
+  else if (left?.isFile()) chmodSync(path, 0o644)
   const descriptor = openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW, 0o644)
   try {
     ftruncateSync(descriptor, sizeBytes)
