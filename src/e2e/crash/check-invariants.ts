@@ -70,7 +70,12 @@ function findDisagreements(
   leases: readonly LeaseRow[],
 ): readonly string[] {
   const broken: string[] = []
+  // An operator locked what was being staged: its files stay for whoever goes on with it.
+  const kept = copies.filter(
+    ({ state, lock_state }) => (state === 'reserved' || state === 'staging') && lock_state !== null,
+  )
   for (const copy of copies) {
+    if (kept.includes(copy)) continue
     if (copy.state !== 'ready')
       broken.push(
         `${copy.dataset} ${copy.copy_id} is ${copy.state} (${copy.charged_bytes} bytes reserved), and nobody works on it`,
@@ -86,7 +91,8 @@ function findDisagreements(
   for (const node of NODE_NAMES) {
     const root = crash.rootOf(node)
     for (const name of ['staging', 'trash'])
-      for (const left of list(root, name)) broken.push(`${node}: ${name}/${left} is left`)
+      for (const left of list(root, name))
+        if (!kept.some(({ copy_id }) => copy_id === left)) broken.push(`${node}: ${name}/${left} is left`)
     const known = new Set(copies.filter((copy) => copy.node === node).map(({ directory }) => directory))
     for (const dataset of list(root, 'copies'))
       for (const version of list(root, 'copies', dataset)) {
