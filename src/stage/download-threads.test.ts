@@ -92,11 +92,14 @@ test('a download in threads stops promptly and goes on where it stopped', async 
   await listIntoManifest({ ...from, copyDirectory, signal })
   bench.proxy.forget()
   const stop = new AbortController()
-  const isHalfThere = setInterval(() => bench.proxy.sentBytes >= 70_000 && stop.abort('SIGTERM'), 20)
+  const isHalfThere = setInterval(() => {
+    if (bench.proxy.sentBytes < 70_000 + 'alpha'.length) return
+    clearInterval(isHalfThere)
+    setTimeout(() => stop.abort('SIGTERM'), 300) // time for the thread to tell that `a` is there
+  }, 20)
   await assert.rejects(downloadFiles({ ...from, copyDirectory, threads: 2, signal: stop.signal }), {
     code: 'INTERRUPTED',
   })
-  clearInterval(isHalfThere)
   assert.ok(!existsSync(join(copyDirectory, 'files/z')), 'half a small file is not left behind')
   bench.proxy.setRules([])
   bench.proxy.forget()

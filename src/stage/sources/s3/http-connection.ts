@@ -119,7 +119,7 @@ export class HttpConnection {
     this.#socket.write(head, 'latin1')
   }
 
-  /** Stops reading, so that the server feels it. A pause is no stall. */
+  /** Stops reading, so that the server feels it. A pause is no stall; an answer that ends in one is complete after it. */
   pause(): void {
     this.#isPaused = true
     this.#socket.pause()
@@ -130,6 +130,7 @@ export class HttpConnection {
     this.#isPaused = false
     this.#timer?.refresh()
     this.#socket.resume()
+    if (this.#parser?.isComplete) this.#complete(this.#parser.mayKeepAlive)
   }
 
   /** Gives up the current request, of which the listener hears no more, and the connection with it. */
@@ -158,7 +159,7 @@ export class HttpConnection {
       this.#fail(error as Error)
       return false
     }
-    if (parser.isComplete) this.#complete(parser.mayKeepAlive)
+    if (parser.isComplete && !this.#isPaused) this.#complete(parser.mayKeepAlive)
     return true
   }
 
@@ -177,7 +178,7 @@ export class HttpConnection {
 
   /** The other side sends no more. */
   #end(): void {
-    if (this.#parser?.isUntilClose) this.#complete(false)
+    if (this.#parser?.isUntilClose || this.#parser?.isComplete) this.#complete(false)
     else this.#fail(new HttpFailure('HTTP_CLOSED', 'the other side closed the connection'))
   }
 

@@ -81,6 +81,37 @@ test('a request whose answer has begun is not sent again', async () => {
   server.close()
 })
 
+test('an answer that ends in a pause is complete after it, and its connection serves the next request', async () => {
+  const server = await serve((socket) => socket.write(OK))
+  const pool = new HttpPool(server.origin, 1)
+  const heard: string[] = []
+  await new Promise<void>((resolve, reject) => {
+    const control = pool.send(
+      { method: 'GET', path: '/a', headers: { host: 'x' }, stallTimeoutMs: 5000 },
+      {
+        onHead: () => {},
+        onData: () => {
+          control.pause()
+          setTimeout(() => {
+            heard.push('resumed')
+            control.resume()
+          }, 50)
+        },
+        onEnd: () => {
+          heard.push('complete')
+          resolve()
+        },
+        onError: reject,
+      },
+    )
+  })
+  assert.deepEqual(heard, ['resumed', 'complete'])
+  assert.equal(await get(pool), 'ok')
+  assert.equal(server.connections(), 1)
+  pool.close()
+  server.close()
+})
+
 test('a server that says nothing is HTTP_STALLED', async () => {
   const server = await serve(() => {})
   const pool = new HttpPool(server.origin, 1)
