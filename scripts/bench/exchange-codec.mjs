@@ -11,11 +11,11 @@ const { kernels } = codec
 const rows = [
   ['f32 → f16', 4, () => kernels.encodeHalf(floats, halves, count, 1)],
   ['f16 → f32', 2, () => kernels.decodeHalf(halves, others, count, 1)],
-  ['f16 += f16', 2, () => kernels.addHalf(sums, halves, count)],
+  ['f16 += f32', 2, () => kernels.addHalf(sums, floats, count, 1)],
   ['f32 += f16', 2, () => kernels.accumulateHalf(others, halves, count)],
   ['f32 → bf16', 4, () => kernels.encodeBrain(floats, halves, count, 1)],
-  ['bf16 += bf16', 2, () => kernels.addBrain(sums, halves, count)],
-  ['f32 += f32', 4, () => kernels.addFloat(others, floats, count)],
+  ['bf16 += f32', 2, () => kernels.addBrain(sums, floats, count, 1)],
+  ['f32 += f32', 4, () => kernels.addFloat(others, floats, count, 1)],
   ['largest f16', 2, () => codec.maximumBits(halves, count, 2)],
 ]
 for (const [name, bytes, run] of rows) {

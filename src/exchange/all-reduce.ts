@@ -9,8 +9,9 @@ import { findMismatch } from './wire/frame.js'
 export type OnWaiting = (forRank: number | undefined, phase: string | undefined) => void
 
 /**
- * Sums a bucket's wire area over all ranks, in place, around the ring. A segment is sent on as soon as it is
- * complete here, so that all links are busy at once. Afterwards the wire area is the same on all ranks, bit by bit.
+ * Sums a bucket over all ranks, into its wire area, around the ring. Each rank adds its own gradients in fp32 to the
+ * partial sum that comes by, which is rounded once per hop. A segment is sent on as soon as it is complete here, so that
+ * all links are busy at once. Afterwards the wire area is the same on all ranks, bit by bit.
  */
 export async function ringAllReduce(
   links: Links,
@@ -27,6 +28,7 @@ export async function ringAllReduce(
     const payload = buffer.wire(wireType, chunkSent(rank, hop, ranks), segment)
     getLink(links.writers, next).send({ ...context, hop, segment: index, bytes: payload.length }, payload)
   }
+  buffer.encode(context, chunkSent(rank, 0, ranks))
   for (const [index, segment] of segments.entries()) send(0, index, segment)
   for (let hop = 0; hop < hops; hop++) {
     const phase = phaseOf(hop, ranks)
@@ -34,8 +36,8 @@ export async function ringAllReduce(
     onWaiting(previous, phase)
     for (const [index, segment] of segments.entries()) {
       const address = await receive(links, previous, context, { hop, index, segment })
-      if (phase === 'reduce') buffer.add(wireType, chunk, segment, address)
-      else buffer.replace(wireType, chunk, segment, address)
+      buffer.replace(wireType, chunk, segment, address)
+      if (phase === 'reduce') buffer.addLocal(context, chunk, segment)
       if (hop + 1 < hops) send(hop + 1, index, segment)
     }
   }
@@ -63,8 +65,9 @@ export async function directAllReduce(
       getLink(links.writers, peer).send({ ...context, hop, segment: index, bytes: payload.length }, payload)
     }
   }
+  buffer.encode(context)
   for (const peer of peers) send(peer, 0, peer)
-  buffer.startSum(wireType, rank)
+  buffer.startSum(context, rank)
   for (const peer of peers.toSorted((a, b) => a - b)) {
     onWaiting(peer, 'reduce')
     for (const [index, segment] of segments.entries()) {

@@ -23,16 +23,16 @@ export interface BucketBuffer {
   /** Local gradients: filled as backward produces them. */
   readonly local: Float32Array
   readonly segments: (wireType: WireType) => readonly Segment[]
-  /** Scales and narrows the local gradients into the wire area. */
-  readonly encode: (format: WireFormat) => void
+  /** Scales and narrows the local gradients into the wire area: all of them, or one chunk. */
+  readonly encode: (format: WireFormat, chunk?: number) => void
   /** Bytes of a segment of a chunk, as they travel. */
   readonly wire: (wireType: WireType, chunk: number, segment: Segment) => Uint8Array
-  /** wire += received, rounded once. */
-  readonly add: (wireType: WireType, chunk: number, segment: Segment, received: number) => void
+  /** wire += scaled local gradients, rounded once. */
+  readonly addLocal: (format: WireFormat, chunk: number, segment: Segment) => void
   /** wire = received. */
   readonly replace: (wireType: WireType, chunk: number, segment: Segment, received: number) => void
-  /** Starts an fp32 sum of a chunk from the wire area, adds to it, and rounds it back: for direct exchange. */
-  readonly startSum: (wireType: WireType, chunk: number) => void
+  /** Starts an fp32 sum of a chunk from the local gradients, adds to it, and rounds it to the wire: for direct exchange. */
+  readonly startSum: (format: WireFormat, chunk: number) => void
   readonly addToSum: (wireType: WireType, segment: Segment, received: number) => void
   readonly finishSum: (wireType: WireType, chunk: number) => void
   /** Largest |mean| that travelled, or undefined if it is not finite. */
@@ -60,27 +60,34 @@ export function createBucketBuffer(codec: Codec, elements: number, ranks: number
   const decode = { fp32: kernels.scaleFloat, fp16: kernels.decodeHalf, bf16: kernels.decodeBrain }
   const add = { fp32: kernels.addFloat, fp16: kernels.addHalf, bf16: kernels.addBrain }
   const accumulate = {
-    fp32: kernels.addFloat,
+    fp32: (target: number, source: number, count: number) => kernels.addFloat(target, source, count, 1),
     fp16: kernels.accumulateHalf,
     bf16: kernels.accumulateBrain,
   }
   const segments = { 2: planSegments(chunkElements, 2), 4: planSegments(chunkElements, 4) }
+  const localOf = (chunk: number, offset: number) => local + (chunk * chunkElements + offset) * 4
+  const scale = ({ exponent }: WireFormat) => 2 ** (exponent + shift)
   const unscale = ({ exponent }: WireFormat) => 2 ** -exponent * factor
   return {
     elements,
     local: new Float32Array(codec.memory, local, elements),
     segments: (wireType) => segments[bytesOf(wireType)],
-    encode: ({ wireType, exponent }) =>
-      encode[wireType](local, wire, paddedElements, 2 ** (exponent + shift)),
+    encode(format, chunk) {
+      const { wireType } = format
+      if (chunk === undefined) encode[wireType](local, wire, paddedElements, scale(format))
+      else encode[wireType](localOf(chunk, 0), addressOf(wireType, chunk, 0), chunkElements, scale(format))
+    },
     wire: (wireType, chunk, { offset, elements }) =>
       new Uint8Array(codec.memory, addressOf(wireType, chunk, offset), elements * bytesOf(wireType)),
-    add: (wireType, chunk, { offset, elements }, received) =>
-      add[wireType](addressOf(wireType, chunk, offset), received, elements),
+    addLocal(format, chunk, { offset, elements }) {
+      const target = addressOf(format.wireType, chunk, offset)
+      add[format.wireType](target, localOf(chunk, offset), elements, scale(format))
+    },
     replace(wireType, chunk, { offset, elements }, received) {
       const bytes = new Uint8Array(codec.memory, received, elements * bytesOf(wireType))
       new Uint8Array(codec.memory).set(bytes, addressOf(wireType, chunk, offset))
     },
-    startSum: (wireType, chunk) => decode[wireType](addressOf(wireType, chunk, 0), sum, chunkElements, 1),
+    startSum: (format, chunk) => kernels.scaleFloat(localOf(chunk, 0), sum, chunkElements, scale(format)),
     addToSum: (wireType, { offset, elements }, received) =>
       accumulate[wireType](sum + offset * 4, received, elements),
     finishSum: (wireType, chunk) => encode[wireType](sum, addressOf(wireType, chunk, 0), chunkElements, 1),

@@ -33,9 +33,8 @@ export async function exchangeBucket(
   const planned = planWire(scale, { elements: buffer.elements, tensors })
   const allReduce = mode === 'ring' ? ringAllReduce : directAllReduce
   const run = async (format: { wireType: WireType; exponent: number }, attempt: number) => {
-    buffer.encode(format)
-    if (links.ranks > 1)
-      await allReduce(links, buffer, { ...place, ...format, attempt, rank: links.rank }, onWaiting)
+    if (links.ranks === 1) buffer.encode(format)
+    else await allReduce(links, buffer, { ...place, ...format, attempt, rank: links.rank }, onWaiting)
     return buffer.amax(format)
   }
   const full = { wireType: 'fp32', exponent: 0 } as const

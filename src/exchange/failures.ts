@@ -21,9 +21,7 @@ export class PeerLost extends DscError {
     readonly reason: string
   }) {
     const { rank, host, place, reason } = lost
-    const bucket = place.bucket === undefined ? '' : `, bucket ${place.bucket}`
-    const phase = place.phase === undefined ? '' : `, ${place.phase}`
-    super('PEER_LOST', `rank ${rank} on ${host} is lost at step ${place.step}${bucket}${phase}: ${reason}`, {
+    super('PEER_LOST', `rank ${rank} on ${host} is lost at ${formatPlace(place)}: ${reason}`, {
       hint: 'join again with one rank less to repeat the step, or restart from a checkpoint',
     })
     this.name = 'PeerLost'
@@ -31,6 +29,34 @@ export class PeerLost extends DscError {
     this.host = host
     this.place = place
   }
+}
+
+/** The connection between two ranks broke while both live. Raised by every rank alike, those two included. */
+export class LinkLost extends DscError {
+  /** Ascending. */
+  readonly ranks: readonly [number, number]
+  readonly hosts: readonly [string, string]
+  readonly place: Place
+
+  constructor(lost: {
+    readonly ranks: readonly [number, number]
+    readonly hosts: readonly [string, string]
+    readonly place: Place
+  }) {
+    const { ranks, hosts, place } = lost
+    const ends = `link ${ranks.join('–')} between ${hosts.join(' and ')}`
+    super('PEER_LOST', `${ends} is lost at ${formatPlace(place)}: its connection broke, both ranks live`, {
+      hint: 'join again with all ranks to repeat the step; if it comes back, check the network between the two hosts',
+    })
+    this.name = 'LinkLost'
+    this.ranks = ranks
+    this.hosts = hosts
+    this.place = place
+  }
+}
+
+function formatPlace({ step, bucket, phase }: Place): string {
+  return [`step ${step}`, bucket === undefined ? [] : `bucket ${bucket}`, phase ?? []].flat().join(', ')
 }
 
 /** Two ranks are not doing the same thing. The message names both. */

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { Socket } from 'node:net'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openCodec } from '../half/codec.js'
@@ -117,34 +119,46 @@ test('who asks for a rank has it, the others have what is left in the order they
   await rendezvous.close()
 })
 
-test('when a connection breaks and nobody died, both ends name each other and the step ends', async () => {
+test('when only the link between two ranks breaks, all ranks name that link and the step ends', async () => {
   const rendezvous = await openRendezvous({ host: '127.0.0.1', port: 0, nowMs: Date.now })
+  const dialled: Socket[] = []
+  const onSocket = (message: unknown) => dialled.push((message as { socket: Socket }).socket)
+  subscribe('net.client.socket', onSocket)
   const open = (rank: number) =>
     openMembership({
       rendezvous,
-      join: { job: 'cut', ranks: 2, wire: 'fp32', planHash: 'x', host: '127.0.0.1', committedSteps: 0, rank },
+      join: { job: 'cut', ranks: 4, wire: 'fp32', planHash: 'x', host: '127.0.0.1', committedSteps: 0, rank },
       mode: 'ring',
-      codec: openCodec(1 << 20),
+      codec: openCodec(2 << 20),
       progress: () => ({ step: 0, bucket: 1, phase: 'reduce', isInStep: true, waiting: undefined }),
       onSuspect: () => {},
       signal: undefined,
     })
-  const members = await Promise.all([open(0), open(1)])
-  members[0]!.links.close()
-  // Each waits by itself for a step that is never whole: two that agreed would commit it.
-  const waits = [members[0]!.agree(1), failureOf(members[1]!)]
-  for (const [rank, result] of (await Promise.allSettled(waits)).entries()) {
-    assert.equal(result.status, 'rejected')
-    assert.equal(result.reason.name, 'PeerLost')
-    assert.equal(result.reason.rank, 1 - rank)
-    assert.match(
-      result.reason.message,
-      /step 0, bucket 1, reduce: .*(connection to it broke|lost its connection to it)/,
-    )
-    assert.throws(() => members[rank]!.check(), { name: 'PeerLost' })
+  const members = await Promise.all([0, 1, 2, 3].map(open))
+  unsubscribe('net.client.socket', onSocket)
+  // In a ring only rank 3 dials rank 2.
+  const port = members[0]!.welcome.peers[2]!.port
+  const links = dialled.filter((socket) => socket.remotePort === port)
+  assert.equal(links.length, 1)
+  links[0]!.destroy()
+  try {
+    // One waits for a step that is never whole, the others for what they hear.
+    const waits = [members[0]!.agree(1), ...members.slice(1).map(failureOf)]
+    for (const [rank, result] of (await Promise.allSettled(waits)).entries()) {
+      assert.equal(result.status, 'rejected')
+      assert.equal(result.reason.name, 'LinkLost')
+      assert.equal(result.reason.code, 'PEER_LOST')
+      assert.deepEqual(result.reason.ranks, [2, 3])
+      assert.match(
+        result.reason.message,
+        /^link 2–3 between 127.0.0.1 and 127.0.0.1 .* step 0, bucket 1, reduce:/,
+      )
+      assert.throws(() => members[rank]!.check(), { name: 'LinkLost' })
+    }
+  } finally {
+    for (const member of members) member.close(0)
+    await rendezvous.close()
   }
-  for (const member of members) member.close(0)
-  await rendezvous.close()
 })
 
 async function failureOf(member: Membership): Promise<void> {

@@ -5,8 +5,8 @@ import { joinRendezvous, type RendezvousClient, type Suspect, type Welcome } fro
 import type { JoinMessage } from './rendezvous/messages.js'
 
 const HEARTBEAT_MS = 1000
-/** How long a broken connection waits for the rendezvous to say who died, before it names its own neighbour. */
-const VERDICT_MS = 500
+/** How long a broken connection waits for the rendezvous to say what broke, before it names its own neighbour. */
+const VERDICT_MS = 5000
 
 /** Where this rank is and whose data it waits for. */
 export interface Progress extends Place {
@@ -70,12 +70,12 @@ export async function openMembership(options: {
   const onDown = (rank: number) => {
     const isExpected = () => isClosed || failure !== undefined || left.has(rank)
     if (isExpected()) return
+    client?.send({ kind: 'unreachable', rank, ...place() })
     setTimeout(() => {
       if (isExpected()) return
-      client?.send({ kind: 'unreachable', rank, ...place() })
       const host = client?.welcome.peers[rank]?.host ?? '?'
       fail(new PeerLost({ rank, host, place: place(), reason: 'the connection to it broke' }))
-    }, VERDICT_MS)
+    }, VERDICT_MS).unref()
   }
   const listener = await openDataListener(join.host)
   try {

@@ -3,7 +3,8 @@ import { assembleModule } from './assembler.js'
 import { KERNELS } from './kernels.js'
 
 type Convert = (source: number, target: number, count: number, factor: number) => void
-type Sum = (target: number, source: number, count: number) => void
+type Add = (target: number, source: number, count: number, factor: number) => void
+type Accumulate = (target: number, source: number, count: number) => void
 type Maximum = (source: number, result: number, count: number) => void
 
 interface Exports {
@@ -12,11 +13,11 @@ interface Exports {
   readonly encodeBrain: Convert
   readonly decodeBrain: Convert
   readonly scaleFloat: Convert
-  readonly addHalf: Sum
-  readonly addBrain: Sum
-  readonly addFloat: Sum
-  readonly accumulateHalf: Sum
-  readonly accumulateBrain: Sum
+  readonly addHalf: Add
+  readonly addBrain: Add
+  readonly addFloat: Add
+  readonly accumulateHalf: Accumulate
+  readonly accumulateBrain: Accumulate
   readonly maximum16: Maximum
   readonly maximum32: Maximum
 }

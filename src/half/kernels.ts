@@ -32,12 +32,12 @@ const widenHigh = (a: Code) => simd(0xaa, a)
 const max16 = (a: Code, b: Code) => simd(0x99, a, b)
 const max32 = (a: Code, b: Code) => simd(0xb9, a, b)
 
-/** The locals of one kernel: three for a conversion, one for a sum, and a constant each time one is first asked for. */
+/** The locals of one kernel: three for a conversion, one for a maximum, and a constant each time one is first asked for. */
 interface Locals {
   readonly raw: number
   readonly sign: number
   readonly magnitude: number
-  readonly sum: number
+  readonly maximum: number
   /** The same 32 bits in all lanes. Kept in a register: inside the loop the engine would build it anew each time. */
   readonly constant: (bits: number) => Code
 }
@@ -98,8 +98,8 @@ const A = 0
 const B = 1
 const COUNT = 2
 const FACTOR = 3
-/** The local `sum` of a kernel without a factor: after the counter come raw, sign and magnitude. */
-const SUM_WITHOUT_FACTOR = 7
+/** The local `maximum` of a kernel without a factor: after the counter come raw, sign and magnitude. */
+const MAXIMUM_WITHOUT_FACTOR = 7
 
 function kernel(
   name: string,
@@ -115,7 +115,7 @@ function kernel(
     constants.set(bits, local)
     return get(local)
   }
-  const body = build({ raw: first, sign: first + 1, magnitude: first + 2, sum: first + 3, constant })
+  const body = build({ raw: first, sign: first + 1, magnitude: first + 2, maximum: first + 3, constant })
   const advance = strides.flatMap((stride, address) =>
     stride === 0 ? [] : set(address, addI32(get(address), i32(stride))),
   )
@@ -151,16 +151,18 @@ function narrowKernels(suffix: string, { toFloats, fromFloats }: NarrowType): Wa
       ],
       true,
     ),
-    kernel(`add${suffix}`, [16, 16], (locals) => {
-      const sum = (widen: (a: Code) => Code) => [
-        ...set(
-          locals.sum,
-          addFloats(toFloats(widen(load(get(A))), locals), toFloats(widen(load(get(B))), locals)),
-        ),
-        ...fromFloats(get(locals.sum), locals),
-      ]
-      return store(get(A), narrow(sum(widenLow), sum(widenHigh)))
-    }),
+    kernel(
+      `add${suffix}`,
+      [16, 32],
+      (locals) => {
+        const sum = (widen: (a: Code) => Code, offset: number) => {
+          const scaled = multiplyFloats(load(get(B), offset), factor)
+          return fromFloats(addFloats(toFloats(widen(load(get(A))), locals), scaled), locals)
+        }
+        return store(get(A), narrow(sum(widenLow, 0), sum(widenHigh, 16)))
+      },
+      true,
+    ),
     kernel(`accumulate${suffix}`, [32, 16], (locals) => [
       ...store(get(A), addFloats(load(get(A)), toFloats(widenLow(load(get(B))), locals))),
       ...store(get(A), addFloats(load(get(A), 16), toFloats(widenHigh(load(get(B))), locals)), 16),
@@ -177,20 +179,33 @@ function maximum(
 ): WasmFunction {
   const loop = kernel(name, [offsets.length * 16, 0], (locals) =>
     offsets.flatMap((offset) =>
-      set(locals.sum, max(get(locals.sum), and(load(get(A), offset), locals.constant(magnitudeMask)))),
+      set(
+        locals.maximum,
+        max(get(locals.maximum), and(load(get(A), offset), locals.constant(magnitudeMask))),
+      ),
     ),
   )
-  return { ...loop, body: [...loop.body, ...store(get(B), get(SUM_WITHOUT_FACTOR))] }
+  return { ...loop, body: [...loop.body, ...store(get(B), get(MAXIMUM_WITHOUT_FACTOR))] }
 }
 
-/** Every kernel of the codec. Addresses in bytes; source first for encode, decode and scale, target first for sums. */
+/**
+ * Every kernel of the codec. Addresses in bytes; source first for encode, decode and scale, target first for sums.
+ * `add…` takes floats times a factor into a target of its own type, rounded once; `accumulate…` takes that type into floats.
+ */
 export const KERNELS: readonly WasmFunction[] = [
   ...narrowKernels('Half', HALF),
   ...narrowKernels('Brain', BRAIN),
   maximum('maximum16', 0x7fff7fff, max16, [0]),
   maximum('maximum32', 0x7fffffff, max32, [0, 16]),
-  kernel('addFloat', [32, 32], () =>
-    [0, 16].flatMap((offset) => store(get(A), addFloats(load(get(A), offset), load(get(B), offset)), offset)),
+  kernel(
+    'addFloat',
+    [32, 32],
+    () =>
+      [0, 16].flatMap((offset) => {
+        const scaled = multiplyFloats(load(get(B), offset), splatFloat(get(FACTOR)))
+        return store(get(A), addFloats(load(get(A), offset), scaled), offset)
+      }),
+    true,
   ),
   kernel(
     'scaleFloat',

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { DscError } from '../../failure/dsc-error.js'
-import { ExchangeMismatch, PeerLost, type Place } from '../failures.js'
+import { ExchangeMismatch, LinkLost, PeerLost, type Place } from '../failures.js'
 import {
   type JoinMessage,
   type RankMessage,
@@ -68,6 +68,11 @@ export async function joinRendezvous(
       case 'lost': {
         const place: Place = { step: message.step, bucket: message.bucket, phase: message.phase }
         fail(new PeerLost({ rank: message.rank, host: message.host, place, reason: message.reason }))
+        break
+      }
+      case 'linkLost': {
+        const { ranks, hosts, step, bucket, phase } = message
+        fail(new LinkLost({ ranks, hosts, place: { step, bucket, phase } }))
         break
       }
       case 'commit':

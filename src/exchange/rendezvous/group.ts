@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
+import { judgeBrokenLink } from '../plan/broken-link.js'
 import { findSuspect, type Patience, type RankHealth } from '../plan/suspect.js'
 import { type JoinMessage, type RankMessage, type RendezvousMessage, sendMessage } from './messages.js'
 
@@ -14,11 +15,23 @@ interface Member {
   hasLeft: boolean
 }
 
+/** Where a rank says it is. */
+type Place = Pick<Member['beat'], 'step' | 'bucket' | 'phase'>
+
+/** A rank's report that it lost its connection to another. */
+interface BrokenLink {
+  readonly by: Member
+  readonly other: Member
+  readonly place: Place
+  readonly reportedMs: number
+  isOtherEndHeard: boolean
+}
+
 /** The ranks of one epoch, from the moment all are there until one is lost or all have left. */
 export interface Group {
   readonly handle: (socket: Socket, message: RankMessage) => void
   readonly disconnected: (socket: Socket) => void
-  /** Warns about, or gives up on, a rank that is silent or makes no progress. */
+  /** Gives up on links that broke. Warns about, or gives up on, a rank that is silent or makes no progress. */
   readonly checkHealth: () => void
   readonly isOver: () => boolean
 }
@@ -57,20 +70,27 @@ export function formGroup(
     port,
     committedSteps,
   }))
+  const brokenLinks: BrokenLink[] = []
   const warned = new Set<number>()
   let committedStep = 0
   let isOver = false
   const broadcast = (message: RendezvousMessage, except?: Socket) => {
     for (const { socket } of members) if (socket !== except) sendMessage(socket, message)
   }
-  const lose = (member: Member, reason: string) => {
+  const lose = ({ rank, join, beat }: Member, reason: string, { step, bucket, phase }: Place = beat) => {
     if (isOver) return
     isOver = true
-    const { step, bucket, phase } = member.beat
-    broadcast(
-      { kind: 'lost', rank: member.rank, host: member.join.host, reason, step, bucket, phase },
-      member.socket,
-    )
+    broadcast({ kind: 'lost', rank, host: join.host, reason, step, bucket, phase })
+  }
+  const judge = ({ by, other, place, reportedMs, isOtherEndHeard }: BrokenLink) => {
+    if (isOver || by.hasLeft || other.hasLeft) return
+    const verdict = judgeBrokenLink({ forMs: nowMs() - reportedMs, isOtherEndHeard })
+    if (verdict === 'rank') lose(other, `rank ${by.rank} on ${by.join.host} lost its connection to it`, place)
+    if (verdict !== 'link') return
+    isOver = true
+    const [low, high] = by.rank < other.rank ? [by, other] : [other, by]
+    const hosts: [string, string] = [low.join.host, high.join.host]
+    broadcast({ kind: 'linkLost', ranks: [low.rank, high.rank], hosts, ...place })
   }
   for (const { socket, rank } of members) sendMessage(socket, { kind: 'welcome', epoch, rank, nonce, peers })
   return {
@@ -78,6 +98,7 @@ export function formGroup(
       const member = members.find((candidate) => candidate.socket === socket)
       if (!member || isOver) return
       member.lastBeatMs = nowMs()
+      for (const link of brokenLinks) link.isOtherEndHeard ||= link.other === member
       switch (message.kind) {
         case 'beat':
           member.beat = message
@@ -92,9 +113,9 @@ export function formGroup(
         case 'unreachable': {
           const other = members[message.rank]
           const { step, bucket, phase } = message
-          if (!other) break
-          other.beat = { ...other.beat, step, bucket, phase }
-          lose(other, `rank ${member.rank} on ${member.join.host} lost its connection to it`)
+          const place = { step, bucket, phase }
+          if (other)
+            brokenLinks.push({ by: member, other, place, reportedMs: nowMs(), isOtherEndHeard: false })
           break
         }
         case 'abort':
@@ -113,6 +134,7 @@ export function formGroup(
       if (member && !member.hasLeft) lose(member, 'its connection to the rendezvous closed')
     },
     checkHealth() {
+      for (const link of brokenLinks) judge(link)
       const health = members
         .filter(({ hasLeft }) => !hasLeft)
         .map(({ rank, lastBeatMs, beat }): RankHealth => {

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { z } from 'zod'
 
 /** Version of the rendezvous's messages: JSON, one per line. A change that old ranks cannot read raises it. */
-export const RENDEZVOUS_VERSION = 1
+export const RENDEZVOUS_VERSION = 2
 /** A line longer than this is not one of ours. Bytes. */
 const LONGEST_LINE = 1024 * 1024
 
@@ -64,6 +64,12 @@ export const rendezvousMessageSchema = z.discriminatedUnion('kind', [
     reason: z.string(),
   }),
   z.object({ kind: z.literal('lost'), rank: count, host: z.string(), reason: z.string(), ...place }),
+  z.object({
+    kind: z.literal('linkLost'),
+    ranks: z.tuple([count, count]),
+    hosts: z.tuple([z.string(), z.string()]),
+    ...place,
+  }),
   z.object({ kind: z.literal('aborted'), message: z.string() }),
   z.object({ kind: z.literal('left'), rank: count, host: z.string(), step: count }),
 ])
