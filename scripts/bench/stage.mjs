@@ -133,6 +133,7 @@ try {
   upload()
   const results = []
   for (const set of values.sets.split(',')) {
+    measure('s5cmd', set) // whoever reads first finds the server's files on disk instead of in memory
     for (let round = 0; round < rounds; round++) {
       for (const tool of Object.keys(TOOLS).filter((name) => name === 'dsc' || peers[name.split('+')[0]])) {
         const result = { set, tool, ...measure(tool, set) }
