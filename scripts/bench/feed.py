@@ -5,15 +5,18 @@
 """
 
 import argparse
+import contextlib
 import datetime
 import json
 import os
 import pathlib
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 
 from feed_data import make_set, noise, photo
 from feed_report import is_feed, plot, ratios, table
@@ -43,16 +46,18 @@ def measure(row, folder, mode, memory=None, rounds=2, compute_ms=0.0, options=()
             environment["BENCH_STORAGE_PIDS"] = ",".join(str(process.pid) for process in storage)
         environment["BENCH_FEED_OPTIONS"] = json.dumps(options)
         command = [sys.executable, str(HERE / "feed_rows.py"), row, str(folder), mode, str(rounds), str(compute_ms)]
+        # In a group of its own: workers that wait for the trainer they have outlived would hold the pipe open.
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True)
+        timer = threading.Timer(180, os.killpg, (process.pid, signal.SIGKILL))
+        timer.start()
         try:
-            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180)
-        except subprocess.TimeoutExpired:
-            print(f"{row}: not done after 180 s", file=sys.stderr)
-            return None
-        for line in done.stdout.splitlines():
-            if line.startswith("RESULT "):
-                return json.loads(line[7:])
-        print(f"{row}: {done.stderr.strip().splitlines()[-3:]}", file=sys.stderr)
-        return None
+            found = next((line for line in process.stdout if line.startswith("RESULT ")), None)
+            return found and json.loads(found[len("RESULT "):])
+        finally:
+            timer.cancel()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
     finally:
         for process in storage:
             process.terminate()
