@@ -6,6 +6,7 @@ import { Agent as HttpAgent, request } from 'undici'
 import { DscError } from '../failure/dsc-error.js'
 import { type MergedTable, mergeTables } from '../feed/samples/merge-tables.js'
 import { openSampleTable, type SampleTable } from '../feed/samples/sample-table.js'
+import type { StorageTls } from '../feed/storage/open-socket.js'
 import type { StorageAddress } from '../feed/storage/storage-client.js'
 import type { AgentAccess } from './agent-client.js'
 import type { SampleFilter } from './sample-servers.js'
@@ -21,6 +22,8 @@ export interface OpenedStripes {
   readonly merged: MergedTable
   readonly nodes: readonly StorageAddress[]
   readonly replicas: readonly StorageAddress[]
+  /** Undefined where agents have no certificates; all have one, or none has. */
+  readonly tls: StorageTls | undefined
 }
 
 interface OpenStripesOptions {
@@ -70,7 +73,9 @@ export async function openStripes(options: OpenStripesOptions): Promise<OpenedSt
         hint: 'dsc status shows the nodes; start dsc agent there',
       })
     }
-    return { merged, replicas, nodes: addresses.map((address) => address ?? standIn) }
+    const isEncrypted = [...holders, ...options.replicas].some((holder) => holder?.url.startsWith('https:'))
+    const tls = isEncrypted ? { ca: access.ca } : undefined
+    return { merged, replicas, tls, nodes: addresses.map((address) => address ?? standIn) }
   } finally {
     await dispatcher.destroy()
   }

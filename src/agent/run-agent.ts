@@ -38,7 +38,10 @@ export async function startAgent(options: {
   const metrics = createMetrics()
   const copies = openLocalCopies(cache.record, cache.node)
   const arriving = watchArrivingObjects()
-  const samples = openSampleServers({ host: listen.host, token, cacheFolder: samplesDirectory(cache.root) })
+  const samples = openSampleServers({
+    ...{ host: listen.host, token, tls },
+    cacheFolder: samplesDirectory(cache.root),
+  })
   const stopping = new AbortController()
   const agentMetrics = keepAgentMetrics(cache, metrics, () => server.connections())
   const server = await startAgentServer({

@@ -40,10 +40,12 @@ interface Serving {
 export function openSampleServers(options: {
   readonly host: string
   readonly token: string | undefined
+  /** Certificate and key (PEM) of the agent; undefined: samples are not encrypted either. */
+  readonly tls: { readonly cert: string; readonly key: string } | undefined
   /** Where tables of samples are kept. */
   readonly cacheFolder: string
 }): SampleServers {
-  const { host, token, cacheFolder } = options
+  const { host, token, tls, cacheFolder } = options
   const indexes = new Map<string, Index>()
   const servings = new Map<string, Serving>()
   const timer = setInterval(async () => {
@@ -76,7 +78,7 @@ export function openSampleServers(options: {
       let serving = servings.get(key)
       if (serving === undefined) {
         serving = {
-          server: openStorageServer({ folder: { root, table }, host, port: 0, token }),
+          server: openStorageServer({ folder: { root, table }, host, port: 0, token, tls }),
           usedAtMs: 0,
         }
         servings.set(key, serving)

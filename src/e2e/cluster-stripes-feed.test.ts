@@ -4,7 +4,9 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { shuffleSamples } from '../feed/plan/order.js'
+import { makeCertificate } from '../testing/certificate.js'
 import { openTestFeedClient } from '../testing/feed-client.js'
+import { temporaryDirectory } from '../testing/temporary-directory.js'
 import { type ClusterNode, makeCluster } from './cluster.js'
 import { makeStore, STORE_ENVIRONMENT } from './cluster-store.js'
 import { type Running, waitFor } from './world.js'
@@ -21,13 +23,14 @@ function makeSamples(): Map<string, Buffer> {
 }
 
 /** Four nodes with agents; the dataset lies in stripes on the first three. */
-async function makeStriped(context: TestContext) {
+async function makeStriped(context: TestContext, agent: Readonly<Record<string, unknown>> = {}) {
   const objects = makeSamples()
   const store = await makeStore(context, objects)
   const cluster = await makeCluster(context, {
     nodes: ['node-a', 'node-b', 'node-c', 'node-d'],
     datasets: store.datasets,
     environment: STORE_ENVIRONMENT,
+    agent,
   })
   const agents = await Promise.all(cluster.nodes.map((node) => node.startAgent()))
   const [a, b, c, d] = cluster.nodes
@@ -111,4 +114,15 @@ test('a node that has the whole dataset stands in for a stripe, before the store
   const { client } = await startFeed(context, a, cluster.directory)
   await readEpoch(client, samples, 0, (step) => step === 10 && agents[1]!.process.kill('SIGKILL'))
   assert.equal(store.sentBytes(), before, 'nothing was read from the store')
+})
+
+test('where agents have certificates the samples of stripes are encrypted, too', async (context) => {
+  const { certFile, keyFile } = makeCertificate(await temporaryDirectory(context))
+  const { store, cluster, samples, nodes } = await makeStriped(context, {
+    tls: { certFile, keyFile, caFile: certFile },
+  })
+  const before = store.sentBytes()
+  const { client } = await startFeed(context, nodes[3], cluster.directory)
+  await readEpoch(client, samples, 0)
+  assert.equal(store.sentBytes(), before, 'the nodes gave everything')
 })

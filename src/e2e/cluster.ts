@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdir, writeFile } from 'node:fs/promises'
+import { get as httpGet } from 'node:http'
+import { get as httpsGet } from 'node:https'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
@@ -117,7 +119,7 @@ export async function makeCluster(
       })
       return { process: child, finished }
     }
-    const url = `http://${host.address}:${port}`
+    const url = `${options.agent?.tls ? 'https' : 'http'}://${host.address}:${port}`
     nodes.push({
       ...{ name, root, url, configPath, start },
       dsc: (...words) => start(...words).finished,
@@ -129,14 +131,24 @@ export async function makeCluster(
         })
         await waitFor(`the agent of ${name}`, async () => {
           if (ended) throw new Error(`the agent of ${name} ended: ${ended.stderr}`)
-          const answer = await fetch(`${url}/healthz`).catch(() => undefined)
-          return answer?.status === 200
+          return isHealthy(url)
         })
         return running
       },
     })
   }
   return { directory, postgres, recordUrl, nodes }
+}
+
+/** Whether an agent answers there, whoever made its certificate. */
+function isHealthy(url: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const get = url.startsWith('https:') ? httpsGet : httpGet
+    get(`${url}/healthz`, { rejectUnauthorized: false, agent: false }, (answer) => {
+      answer.resume()
+      resolve(answer.statusCode === 200)
+    }).once('error', () => resolve(false))
+  })
 }
 
 async function findFreePort(): Promise<number> {

@@ -2,6 +2,7 @@ import { type FeedSettings, type OpenedFeeder, openFeeder } from './open-feeder.
 import type { MergedTable } from './samples/merge-tables.js'
 import { createRangeSource, type RangeReader } from './sources/range-source.js'
 import { createRemoteSource } from './sources/remote-source.js'
+import type { StorageTls } from './storage/open-socket.js'
 import type { StorageAddress } from './storage/storage-client.js'
 
 /** A dataset whose samples lie on several nodes, each on one of them. */
@@ -14,14 +15,16 @@ export interface StripedOptions {
   /** Where the dataset came from, read when no node can give a sample. */
   readonly reader: RangeReader
   readonly token: string | undefined
+  /** How nodes are believed; undefined: connections are not encrypted. */
+  readonly tls: StorageTls | undefined
 }
 
 /** Opens a feed over stripes. The ladder for a sample is its node, then replicas, then the dataset's source. */
 export function openStripedFeeder(options: StripedOptions, settings: FeedSettings): OpenedFeeder {
-  const { nodes, replicas, reader, token } = options
+  const { nodes, replicas, reader, token, tls } = options
   const { table, placement } = options.merged
   return openFeeder(table, settings, undefined, ({ arenaFile }) => {
-    const shared = { table, token, arenaFd: arenaFile.fd, nowMs: () => performance.now() }
+    const shared = { table, token, tls, arenaFd: arenaFile.fd, nowMs: () => performance.now() }
     const origin = createRangeSource({ table, arenaFd: arenaFile.fd, reader })
     const fallback =
       replicas.length === 0

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { isDscError } from '../failure/dsc-error.js'
+import { indexSamples } from '../feed/samples/index-samples.js'
+import { connectStorage } from '../feed/storage/storage-client.js'
+import { makeCertificate } from '../testing/certificate.js'
+import { makeTestFolder, writeSamples } from '../testing/sample-folder.js'
+import { openSampleServers } from './sample-servers.js'
+
+test('an agent with a certificate gives samples to those who believe it, and to nobody in clear', async (context) => {
+  const folder = makeTestFolder(context)
+  const { certFile, keyFile } = makeCertificate(folder)
+  const [cert, key] = [readFileSync(certFile, 'utf8'), readFileSync(keyFile, 'utf8')]
+  const root = join(folder, 'samples')
+  writeSamples(root, 20, () => 100)
+  const { table } = await indexSamples(root, { cacheFolder: join(folder, 'cache') })
+  const servers = openSampleServers({
+    host: '127.0.0.1',
+    token: 'one',
+    tls: { cert, key },
+    cacheFolder: folder,
+  })
+  context.after(() => servers.close())
+  const address = { host: '127.0.0.1', port: await servers.serve(root, undefined, table.bytes) }
+  const connect = (tls: { ca: string | undefined } | undefined) =>
+    connectStorage({ address, token: 'one', table, tls, connectTimeoutMs: 1000 })
+  const client = await connect({ ca: cert })
+  assert.equal((await client.fetchManifest()).fingerprint, table.fingerprint)
+  client.close()
+  for (const tls of [undefined, { ca: undefined }])
+    await assert.rejects(connect(tls), (error) => isDscError(error, 'FEED_GONE'))
+})
