@@ -74,6 +74,7 @@ test('with Cache_next for P samples, later epochs begin with P hits and read n â
   const { opened } = await open(context, { seed: 5, memoryBytes: 200_000, k: 8 })
   const stream = opened.feeder.openStream(RANK, 2)
   await readEpoch(opened, stream, 0)
+  const first = { ...stream.counts }
   for (let epoch = 1; epoch < 4; epoch++) {
     const before = { ...stream.counts }
     let firstRun = -1
@@ -85,8 +86,11 @@ test('with Cache_next for P samples, later epochs begin with P hits and read n â
     const kept = stream.counts.kept - before.kept
     assert.ok(kept > 50, `${kept} samples kept`)
     assert.equal(firstRun, kept, 'the hits come in one run, at the start')
-    assert.equal(stream.counts.requested - before.requested, COUNT - kept)
   }
+  // A request at the end of an epoch may hold samples of the next one.
+  const requested = stream.counts.requested - first.requested
+  const expected = 3 * COUNT - (stream.counts.kept - first.kept)
+  assert.ok(Math.abs(requested - expected) < 8, `${requested} requested, not ${expected}`)
   assert.equal(stream.counts.carryRefused, 0)
   assert.equal(opened.feeder.counts.movedBytes, 0)
 })

@@ -145,6 +145,7 @@ export function createFeeder(options: FeederOptions): Feeder {
     inFlightPerNode: isConformance ? 1 : 2,
     isPastEnd: !isConformance,
     isStaggered: !isConformance,
+    isBatched: !isConformance && options.k === 'auto',
   }
   const prefetchRoomBytes = () =>
     planPrefetchRoom({

@@ -67,11 +67,16 @@ function runOperations(eviction: EvictionMode, seed: number, operations: number)
     if (action < 40) {
       const length = Math.max(1, Math.min(4000, Math.round(300 * Math.exp(0.8 * normal()))))
       const before = listReady(arena)
-      const extent =
-        action < 34 ? arena.reserveBottom(length, i, i, action < 6) : arena.reserveTop(length, i, i)
+      const run = Array.from({ length: 1 + random.nextBelow(5) }, () => ({ length, sample: i, serial: i }))
+      const single = () =>
+        action < 34 ? arena.reserveBottom(length, i, i, action < 12) : arena.reserveTop(length, i, i)
+      const extents = action < 8 ? arena.reserveRun(run) : [single()].flatMap((extent) => extent ?? [])
       assert.deepEqual(listReady(arena), before, `operation ${i}: compaction changed the order`)
-      if (extent) live.add(extent)
-      else refused++
+      for (const [at, extent] of (extents ?? []).entries()) {
+        live.add(extent)
+        assert.equal(extent.start, extents![0]!.start + at * length, 'a run lies side by side')
+      }
+      if (!extents?.length) refused++
     } else if (action < 65) {
       const reserved = inState('reserved')
       if (reserved.length === 0) continue
@@ -139,6 +144,21 @@ test('a run of used extents is evicted as one hole, which the next samples fill 
     placed.map((extent) => extent.start),
     [20, 30, 40],
   )
+})
+
+test('a run takes the first hole that holds all of it, and leaves smaller ones to single samples', () => {
+  const arena = createArenaPlan({ totalBytes: 100, eviction: 'lazy', threshold: 1, move: () => {} })
+  arena.setLimits({ bottomBytes: 100, topBytes: 0 })
+  const extents = Array.from({ length: 10 }, (_, i) => arena.reserveBottom(10, i, i, false)!)
+  for (const extent of extents) extent.state = 'ready'
+  for (const at of [1, 4, 5, 6]) arena.finish(extents[at]!)
+  const itemsFrom = (serial: number) => [0, 1, 2].map((i) => ({ length: 10, sample: i, serial: serial + i }))
+  assert.deepEqual(
+    arena.reserveRun(itemsFrom(20))!.map(({ start }) => start),
+    [40, 50, 60],
+  )
+  assert.equal(arena.reserveRun(itemsFrom(30)), undefined)
+  assert.equal(arena.reserveBottom(10, 40, 40, false)!.start, 10)
 })
 
 test('nothing is placed over the border between prefetched and kept samples', () => {

@@ -2,6 +2,7 @@ import {
   type ArenaZone,
   createArenaZone,
   type Extent,
+  type ExtentItem,
   type MoveBytes,
   type ZoneObserver,
 } from './arena-zone.js'
@@ -36,6 +37,8 @@ export interface ArenaPlan {
   offsetOf(extent: Extent): number
   /** Room for a prefetched sample, or undefined. `isDemanded` says that a client waits for it. */
   reserveBottom(length: number, sample: number, serial: number, isDemanded: boolean): Extent | undefined
+  /** Room for prefetched samples side by side, or undefined where there is none without compaction. */
+  reserveRun(items: readonly ExtentItem[]): Extent[] | undefined
   /** Room for a sample that is delivered at once or kept, or undefined. */
   reserveTop(length: number, sample: number, serial: number): Extent | undefined
   finish(extent: Extent): void
@@ -54,38 +57,50 @@ export function createArenaPlan(options: ArenaOptions): ArenaPlan {
     zone: ArenaZone,
     other: ArenaZone,
     limitBytes: number,
-    item: readonly [number, number, number],
-  ) => {
-    const [length, sample, serial] = item
+    items: readonly ExtentItem[],
+  ): Extent[] | undefined => {
     const hardBytes = totalBytes - other.usedBytes
     const softBytes = Math.min(hardBytes, limitBytes * threshold)
-    const placed = zone.fill(length, sample, serial) ?? zone.append(length, sample, serial, softBytes)
+    const placed = zone.fill(items) ?? zone.append(items, softBytes)
     if (placed) return placed
-    if (zone.doneBytes >= Math.max(length, zone.usedBytes / 16) && zone.sweep()) {
-      const refilled = zone.fill(length, sample, serial) ?? zone.append(length, sample, serial, softBytes)
+    if (zone.doneBytes >= Math.max(items[0]!.length, zone.usedBytes / 16) && zone.sweep()) {
+      const refilled = zone.fill(items) ?? zone.append(items, softBytes)
       if (refilled) return refilled
     }
-    return zone.append(length, sample, serial, hardBytes)
+    return zone.append(items, hardBytes)
   }
-  const slideThen = (item: readonly [number, number, number], hardBytes: number) => {
+  const slideThen = (items: readonly ExtentItem[], hardBytes: number) => {
     bottom.slide(moveChunkBytes, move)
-    return bottom.append(...item, hardBytes)
+    return bottom.append(items, hardBytes)
   }
 
   /** Seed 000 to the letter: at the threshold runs of hit samples go and runs of unhit ones move up. */
-  const reserveAsPatent = (
-    item: readonly [number, number, number],
-    limitBytes: number,
-    isDemanded: boolean,
-  ) => {
+  const reserveAsPatent = (items: readonly ExtentItem[], limitBytes: number, isDemanded: boolean) => {
     const isAtThreshold = bottom.usedBytes >= threshold * limitBytes && bottom.doneBytes > 0
     if (bottom.isSliding || isAtThreshold) bottom.slide(moveChunkBytes, move)
     const placed =
-      bottom.append(...item, limitBytes) ??
-      (bottom.isSliding || bottom.doneBytes > 0 ? slideThen(item, limitBytes) : undefined)
+      bottom.append(items, limitBytes) ??
+      (bottom.isSliding || bottom.doneBytes > 0 ? slideThen(items, limitBytes) : undefined)
     if (placed || !isDemanded) return placed
     bottom.sweep() // leased samples cannot move, so what waits behind them gets the holes between them
-    return bottom.fill(...item)
+    return bottom.fill(items)
+  }
+
+  const reserveLazily = (items: readonly ExtentItem[], isDemanded: boolean): Extent[] | undefined => {
+    const hardBytes = totalBytes - top.usedBytes
+    if (bottom.isSliding) {
+      bottom.slide(moveChunkBytes, move)
+      if (bottom.isSliding) return bottom.append(items, hardBytes)
+    }
+    const placed = place(bottom, top, limits.bottomBytes, items)
+    if (placed) return placed
+    if (bottom.doneBytes > 0 && isDemanded && bottom.sweep()) {
+      const refilled = place(bottom, top, limits.bottomBytes, items)
+      if (refilled) return refilled
+    }
+    const isFragmented =
+      hardBytes - bottom.liveBytes >= Math.max(items[0]!.length, isDemanded ? 0 : hardBytes / 8)
+    return isFragmented ? slideThen(items, hardBytes) : undefined
   }
 
   return {
@@ -97,30 +112,23 @@ export function createArenaPlan(options: ArenaOptions): ArenaPlan {
       limits = next
     },
     finish: (extent) => extent.zone.finish(extent),
-    reserveTop: (length, sample, serial) => {
-      const placed = place(top, bottom, limits.topBytes, [length, sample, serial])
-      if (placed || top.doneBytes + bottom.doneBytes === 0) return placed
+    reserveTop(length, sample, serial) {
+      const items = [{ length, sample, serial }]
+      const placed = place(top, bottom, limits.topBytes, items)
+      if (placed || top.doneBytes + bottom.doneBytes === 0) return placed?.[0]
       bottom.sweep()
       top.sweep()
-      return place(top, bottom, limits.topBytes, [length, sample, serial])
+      return place(top, bottom, limits.topBytes, items)?.[0]
     },
     reserveBottom(length, sample, serial, isDemanded) {
-      const item = [length, sample, serial] as const
-      const hardBytes = totalBytes - top.usedBytes
-      if (eviction === 'patent')
-        return reserveAsPatent(item, Math.min(limits.bottomBytes, hardBytes), isDemanded)
-      if (bottom.isSliding) {
-        bottom.slide(moveChunkBytes, move)
-        if (bottom.isSliding) return bottom.append(length, sample, serial, hardBytes)
-      }
-      const placed = place(bottom, top, limits.bottomBytes, item)
-      if (placed) return placed
-      if (bottom.doneBytes > 0 && isDemanded && bottom.sweep()) {
-        const refilled = place(bottom, top, limits.bottomBytes, item)
-        if (refilled) return refilled
-      }
-      const isFragmented = hardBytes - bottom.liveBytes >= Math.max(length, isDemanded ? 0 : hardBytes / 8)
-      return isFragmented ? slideThen(item, hardBytes) : undefined
+      const items = [{ length, sample, serial }]
+      if (eviction === 'lazy') return reserveLazily(items, isDemanded)?.[0]
+      const limitBytes = Math.min(limits.bottomBytes, totalBytes - top.usedBytes)
+      return reserveAsPatent(items, limitBytes, isDemanded)?.[0]
+    },
+    reserveRun(items) {
+      if (eviction === 'patent' || bottom.isSliding) return undefined
+      return place(bottom, top, limits.bottomBytes, items)
     },
   }
 }

@@ -21,6 +21,9 @@ export interface Extent {
   next: Extent | undefined
 }
 
+/** What is to be placed. */
+export type ExtentItem = Pick<Extent, 'length' | 'sample' | 'serial'>
+
 /** Carries `length` bytes from `from` to `to` (zone offsets, to < from, may overlap). */
 export type MoveBytes = (from: number, to: number, length: number) => void
 
@@ -41,10 +44,10 @@ export interface ArenaZone {
   /** Bytes in `done` extents that a sweep would evict. */
   readonly doneBytes: number
   readonly first: Extent | undefined
-  /** Places an extent behind the last one, or undefined when it would pass `limitBytes`. */
-  append(length: number, sample: number, serial: number, limitBytes: number): Extent | undefined
-  /** Places an extent into a hole that a sweep found. */
-  fill(length: number, sample: number, serial: number): Extent | undefined
+  /** Places extents side by side behind the last one, or undefined when they would pass `limitBytes`. */
+  append(items: readonly ExtentItem[], limitBytes: number): Extent[] | undefined
+  /** Places extents side by side into a hole that a sweep found. */
+  fill(items: readonly ExtentItem[]): Extent[] | undefined
   /** Marks an extent as evictable. */
   finish(extent: Extent): void
   /** Evicts runs of `done` extents; each becomes one hole. Returns whether anything was evicted. */
@@ -66,6 +69,8 @@ interface Hole {
 
 /** How many holes a placement looks at: bounded, so that odd sizes do not make it slow. */
 const HOLES_TRIED = 8
+/** A run looks further: there are many samples to share the cost, and small holes wait for single ones. */
+const HOLES_TRIED_FOR_RUN = 64
 
 /** An empty zone. It moves no bytes itself: `slide` is told how. */
 export function createArenaZone(observer: ZoneObserver = {}): ArenaZone {
@@ -86,6 +91,27 @@ export function createArenaZone(observer: ZoneObserver = {}): ArenaZone {
     if (previous) previous.next = extent
     else first = extent
     liveBytes += extent.length
+  }
+  /** Puts `items` side by side from `start` on; `previous` is what lies before them. */
+  const insertAll = (items: readonly ExtentItem[], start: number, previous: Extent | undefined): Extent[] => {
+    let before = previous
+    let end = start
+    return items.map(({ length, sample, serial }) => {
+      const extent: Extent = {
+        start: end,
+        length,
+        state: 'reserved',
+        sample,
+        serial,
+        zone,
+        previous: undefined,
+        next: undefined,
+      }
+      insert(extent, before)
+      before = extent
+      end += length
+      return extent
+    })
   }
   const unlink = (extent: Extent) => {
     if (extent.previous) extent.previous.next = extent.next
@@ -124,46 +150,28 @@ export function createArenaZone(observer: ZoneObserver = {}): ArenaZone {
     get isSliding() {
       return pass !== undefined
     },
-    append(length, sample, serial, limitBytes) {
+    append(items, limitBytes) {
+      const length = sumLengths(items)
       if (usedBytes + length > limitBytes) return undefined
-      const extent: Extent = {
-        start: usedBytes,
-        length,
-        state: 'reserved',
-        sample,
-        serial,
-        zone,
-        previous: undefined,
-        next: undefined,
-      }
-      insert(extent, last)
+      const start = usedBytes
       usedBytes += length
-      return extent
+      return insertAll(items, start, last)
     },
-    fill(length, sample, serial) {
+    fill(items) {
       if (pass) return undefined
-      const end = Math.min(holes.length, nextHole + HOLES_TRIED)
+      const length = sumLengths(items)
+      const end = Math.min(holes.length, nextHole + (items.length > 1 ? HOLES_TRIED_FOR_RUN : HOLES_TRIED))
       for (let i = nextHole; i < end; i++) {
         const hole = holes[i]!
         if (hole.length < length) continue
-        const extent: Extent = {
-          start: hole.start,
-          length,
-          state: 'reserved',
-          sample,
-          serial,
-          zone,
-          previous: undefined,
-          next: undefined,
-        }
-        insert(extent, hole.before)
+        const extents = insertAll(items, hole.start, hole.before)
         hole.start += length
         hole.length -= length
-        hole.before = extent
+        hole.before = extents.at(-1)
         while (nextHole < holes.length && holes[nextHole]!.length === 0) nextHole++
-        return extent
+        return extents
       }
-      nextHole = end // too small for the sizes of today; the next sweep finds them again
+      if (items.length === 1) nextHole = end // too small for the sizes of today; the next sweep finds them again
       return undefined
     },
     finish(extent) {
@@ -233,4 +241,8 @@ export function createArenaZone(observer: ZoneObserver = {}): ArenaZone {
     },
   }
   return zone
+}
+
+function sumLengths(items: readonly ExtentItem[]): number {
+  return items.reduce((sum, { length }) => sum + length, 0)
 }

@@ -80,6 +80,7 @@ export function traceConformance(options: ConformanceOptions): string[] {
       inFlightPerNode: 1,
       isPastEnd: false,
       isStaggered: false,
+      isBatched: false,
     },
   })
   const answer = (request: SampleRequest) => {

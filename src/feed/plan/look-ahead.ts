@@ -38,8 +38,8 @@ export interface LookAhead {
   makeSlot(serial: number): Slot
   /** Brings every item up to `serial` into view, as far as orders are there. */
   reach(serial: number): void
-  /** Looks ahead until the list of `node` has an entry. Returns whether it has one. */
-  fillList(node: number): boolean
+  /** Looks ahead until the list of `node` has `count` entries. Returns whether it has them. */
+  fillList(node: number, count: number): boolean
   /** Whether Cache_next holds the sample of this item, and for no other item that is in view. */
   claimKept(slot: Slot): boolean
   /** Goes on from `serial`, or from where it is if that is further and `isBackward` is false. */
@@ -135,10 +135,10 @@ export function createLookAhead(options: LookAheadOptions): LookAhead {
     reach(serial) {
       while (scanned <= serial && scan()) {}
     },
-    fillList(node) {
+    fillList(node, count) {
       const limit = scanned + 4 * nodeCount * (settings.k + 16) // a skewed layout must not scan an epoch
-      while (lists.waiting(node) === 0 && scanned < limit) if (!scan()) return false
-      return lists.waiting(node) > 0
+      while (lists.waiting(node) < count && scanned < limit) if (!scan()) break
+      return lists.waiting(node) >= count
     },
     claimKept,
     moveTo(serial, isBackward) {

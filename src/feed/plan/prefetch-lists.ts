@@ -7,8 +7,8 @@ export interface PrefetchLists {
   append(node: number, serial: number): void
   /** Serials waiting on `node`. */
   waiting(node: number): number
-  /** The first waiting serial of `node`. */
-  first(node: number): number | undefined
+  /** The waiting serial of `node` at `index`, 0 being the first. */
+  at(node: number, index: number): number | undefined
   /** Removes and returns the first serial of `node`. */
   shift(node: number): number | undefined
   /** Takes `serial` out of the list of `node`, wherever it stands. Returns whether it was there. */
@@ -45,7 +45,7 @@ export function createPrefetchLists(nodeCount: number): PrefetchLists {
   return {
     append: (node, serial) => void lists[node]!.push(serial),
     waiting: (node) => lists[node]!.length - heads[node]!,
-    first: (node) => lists[node]![heads[node]!],
+    at: (node, index) => lists[node]![heads[node]! + index],
     shift(node) {
       const serial = lists[node]![heads[node]!]
       if (serial === undefined) return undefined

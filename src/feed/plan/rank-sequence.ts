@@ -80,3 +80,10 @@ export function countOfStep(sequence: RankSequence, step: number): number {
   const { batchSize } = sequence.options
   return Math.min(batchSize, Math.max(0, sequence.itemsPerEpoch - step * batchSize))
 }
+
+/** Which of the rank's batches, counted through all epochs, has the item `serial` (epoch · itemsPerEpoch + item). */
+export function batchOfSerial(sequence: RankSequence, serial: number): number {
+  const epoch = Math.floor(serial / sequence.itemsPerEpoch)
+  const item = serial - epoch * sequence.itemsPerEpoch
+  return epoch * sequence.batchesPerEpoch + Math.floor(item / sequence.options.batchSize)
+}

@@ -1,6 +1,7 @@
 import type { ArenaPlan } from './arena-plan.js'
 import type { LookAhead } from './look-ahead.js'
 import type { PrefetchLists } from './prefetch-lists.js'
+import { batchOfSerial, type RankSequence } from './rank-sequence.js'
 import type { SampleRequest, Slot } from './slot.js'
 
 /** When samples are asked for, and how many at a time. */
@@ -13,6 +14,8 @@ export interface PrefetchSettings {
   readonly lowWater: number
   /** Low-water requests on their way to one node at most. A miss is never held back. */
   readonly inFlightPerNode: number
+  /** Whether the samples of a batch lie side by side, and a request ends with a batch rather than inside its second. */
+  readonly isBatched: boolean
   /** Whether lists run on into the next epoch. */
   readonly isPastEnd: boolean
   /** Whether the first requests differ in length, so that the lists do not all run out together. */
@@ -20,6 +23,7 @@ export interface PrefetchSettings {
 }
 
 export interface RequestPlanOptions {
+  readonly sequence: RankSequence
   readonly nodeCount: number
   /** Bytes that a sample takes in the arena. */
   readonly extentBytesOf: (sample: number) => number
@@ -55,34 +59,63 @@ export interface RequestPlan {
 }
 
 export function createRequestPlan(options: RequestPlanOptions): RequestPlan {
-  const { arena, settings, nodeCount, lookAhead, lists, slots, counts } = options
+  const { sequence, arena, settings, nodeCount, lookAhead, lists, slots, counts } = options
   const ahead = new Array<number>(nodeCount).fill(0)
   const inFlight = new Array<number>(nodeCount).fill(0)
   const hasAsked = new Array<boolean>(nodeCount).fill(false)
   let nextNode = 0
 
-  /** Adds following samples of the list to a request while there is room. */
-  const takeFollowing = (node: number, taken: Slot[], count: number): void => {
-    let bytes = taken.reduce((sum, slot) => sum + (slot.extent?.length ?? 0), 0)
-    while (taken.length < count && lookAhead.fillList(node)) {
-      const slot = slots.get(lists.first(node)!)!
+  /** The next of the list that belong to one batch, as many as fit; `isWhole`: all that wait of that batch. */
+  const nextOfBatch = (node: number, countLeft: number, bytesLeft: number) => {
+    const group: Slot[] = []
+    const batchOf = (slot: Slot) => batchOfSerial(sequence, slot.serial)
+    const isOther = (slot: Slot) => group.length > 0 && batchOf(slot) !== batchOf(group[0]!)
+    let bytes = 0
+    while (group.length < countLeft) {
+      if (!lookAhead.fillList(node, group.length + 1)) return { group, isWhole: true }
+      const slot = slots.get(lists.at(node, group.length)!)!
       if (lookAhead.claimKept(slot)) {
-        lists.shift(node)
+        lists.remove(node, slot.serial)
         slot.state = 'expected'
         continue
       }
-      const length = options.extentBytesOf(slot.sample)
-      if (taken.length > 0 && bytes + length > settings.maxRequestBytes) return
-      if (length > options.prefetchRoomBytes()) return
-      const extent = arena.reserveBottom(length, slot.sample, slot.serial, false)
-      if (!extent) return
-      lists.shift(node)
-      slot.extent = extent
-      slot.state = 'inflight'
-      slot.isAhead = true
-      ahead[node]!++
-      bytes += length
-      taken.push(slot)
+      if (isOther(slot)) return { group, isWhole: true }
+      bytes += options.extentBytesOf(slot.sample)
+      if (bytes > bytesLeft) return { group, isWhole: false }
+      group.push(slot)
+    }
+    const isEnd = !settings.isBatched || !lookAhead.fillList(node, group.length + 1)
+    return { group, isWhole: isEnd || isOther(slots.get(lists.at(node, group.length)!)!) }
+  }
+
+  /** Adds following samples of the list to a request while there is room, those of a batch side by side. */
+  const takeFollowing = (node: number, taken: Slot[], count: number): void => {
+    let bytes = taken.reduce((sum, slot) => sum + (slot.extent?.length ?? 0), 0)
+    while (taken.length < count) {
+      // The first sample of a request goes however long it is.
+      const requestBytesLeft =
+        taken.length === 0 ? Number.POSITIVE_INFINITY : settings.maxRequestBytes - bytes
+      const bytesLeft = Math.min(requestBytesLeft, options.prefetchRoomBytes())
+      const { group, isWhole } = nextOfBatch(node, count - taken.length, bytesLeft)
+      if (group.length === 0 || (!isWhole && taken.length > 0 && settings.isBatched)) return
+      const items = group.map(({ sample, serial }) => ({
+        length: options.extentBytesOf(sample),
+        sample,
+        serial,
+      }))
+      const run = settings.isBatched ? arena.reserveRun(items) : undefined
+      for (const [i, slot] of group.entries()) {
+        const { length, sample, serial } = items[i]!
+        const extent = run ? run[i]! : arena.reserveBottom(length, sample, serial, false)
+        if (!extent) return
+        lists.shift(node)
+        slot.extent = extent
+        slot.state = 'inflight'
+        slot.isAhead = true
+        ahead[node]!++
+        bytes += length
+        taken.push(slot)
+      }
     }
   }
 
@@ -114,7 +147,7 @@ export function createRequestPlan(options: RequestPlanOptions): RequestPlan {
         const node = nextNode
         nextNode = (nextNode + 1) % nodeCount
         if (inFlight[node]! >= settings.inFlightPerNode || ahead[node]! > settings.lowWater) continue
-        if (!lookAhead.fillList(node)) continue
+        if (!lookAhead.fillList(node, 1)) continue
         const isFirst = settings.isStaggered && !hasAsked[node]
         const count = isFirst ? 1 + Math.floor(((settings.k - 1) * (node + 1)) / nodeCount) : settings.k
         const taken: Slot[] = []

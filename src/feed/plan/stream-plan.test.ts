@@ -15,6 +15,7 @@ const SETTINGS: PrefetchSettings = {
   inFlightPerNode: 2,
   isPastEnd: true,
   isStaggered: false,
+  isBatched: false,
 }
 
 /** A plan over 100 samples of 10 bytes in their natural order, in an arena of `totalBytes`. */
@@ -129,4 +130,32 @@ test('bytes that arrive for a sample nobody wants any more are given back', () =
   assert.equal(plan.nextPrefetch(), undefined) // the arena is full of what is still coming
   answer(request)
   assert.deepEqual(answer(plan.nextPrefetch()), [50, 51, 52, 53])
+})
+
+test('requests end with batches, whose samples lie side by side although the room for them is in holes', () => {
+  const { plan, answer, arena } = makePlan(600, { isBatched: true, k: 25, lowWater: 30 })
+  const placesOf = (request: SampleRequest) => request.slots.map(({ extent }) => arena.offsetOf(extent!))
+  const request = plan.nextPrefetch()!
+  assert.deepEqual(
+    request.slots.map(({ sample }) => sample),
+    Array.from({ length: 20 }, (_, i) => i),
+    'of 25 samples two batches of 10 go',
+  )
+  answer(request)
+  answer(plan.nextPrefetch())
+  for (let batch = 0; batch < 9; batch++) {
+    const taken = Array.from({ length: 10 }, (_, i) => plan.want(10 * batch + i).slot)
+    const first = arena.offsetOf(taken[0]!.extent!)
+    assert.deepEqual(
+      taken.map(({ extent }) => arena.offsetOf(extent!)),
+      Array.from({ length: 10 }, (_, i) => first + 10 * i),
+      `batch ${batch}`,
+    )
+    for (const slot of taken) plan.lease(slot)
+    for (const slot of taken) plan.release(slot)
+    for (let next = plan.nextPrefetch(); next; next = plan.nextPrefetch()) {
+      assert.ok(placesOf(next).every((at) => at < 600))
+      answer(next)
+    }
+  }
 })
