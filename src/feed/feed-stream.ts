@@ -99,11 +99,12 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
     new DscError('FEED_GONE', 'another client of this rank has moved to another position')
 
   const issue = (request: SampleRequest) => {
-    const unsettled = new Set(request.slots)
+    const isSettled = new Uint8Array(request.slots.length)
     const samples = Uint32Array.from(request.slots, (slot) => slot.sample)
     const offsets = Float64Array.from(request.slots, (slot) => ARENA_BASE + arena.offsetOf(slot.extent!))
     const finish = (error?: unknown) => {
-      for (const slot of unsettled) {
+      for (const [i, slot] of request.slots.entries()) {
+        if (isSettled[i]) continue
         const waiter = waiters.get(slot)
         if (error && waiter) {
           waiters.delete(slot)
@@ -116,8 +117,8 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
     }
     source
       .read({ node: request.node, samples, offsets, isMiss: request.isMiss }, (i, status) => {
-        const slot = request.slots[i]!
-        if (unsettled.delete(slot)) settle(slot, status)
+        if (!isSettled[i]) settle(request.slots[i]!, status)
+        isSettled[i] = 1
       })
       .then(() => finish(), finish)
   }
@@ -257,19 +258,14 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
         if (copy) copies.push(copy)
       }
       if (copies.length > 0) {
+        const settle = (isMade: boolean) => {
+          for (const copy of copies) plan.settleCopy(copy, isMade)
+          copying.delete(copied)
+          options.onFreed()
+        }
         const copied = options.copyInArena(copies).then(
-          () => {
-            for (const copy of copies) plan.confirmCopy(copy)
-            copying.delete(copied)
-            options.onFreed()
-          },
-          () => {
-            for (const copy of copies) {
-              arena.finish(copy.from)
-              arena.finish(copy.to)
-            }
-            copying.delete(copied)
-          },
+          () => settle(true),
+          () => settle(false),
         )
         copying.set(copied, batch.epoch)
       }

@@ -74,6 +74,9 @@ export interface Feeder {
 /** Bytes that extents begin at multiples of: a cache line, which every tensor type is content with. */
 const ALIGN_BYTES = 64
 
+/** Copying less than this costs no more than waking a thread to do it. */
+const COPY_HERE_BYTES = 128 * 1024
+
 export function createFeeder(options: FeederOptions): Feeder {
   const { pool, arenaFile, seed, orderKind, isConformance } = options
   const { source, meters } = meterSource(options.source, options.nowMs)
@@ -94,7 +97,7 @@ export function createFeeder(options: FeederOptions): Feeder {
     eviction: options.eviction,
     move: (from, to, length) => arenaFile.move(ARENA_BASE + from, ARENA_BASE + to, length),
     observer: {
-      moved: (_run, bytes) => {
+      moved: (_, bytes) => {
         counts.movedBytes += bytes
         counts.movePasses++
       },
@@ -247,11 +250,14 @@ export function createFeeder(options: FeederOptions): Feeder {
           arena.reserveBottom(extentBytesOf(sample), sample, -1, true),
         nodeOf,
         async copyInArena(copies) {
-          const at = (of: 'from' | 'to') =>
-            Float64Array.from(copies, (copy) => ARENA_BASE + arena.offsetOf(copy[of]))
+          const placesOf = (end: 'from' | 'to') =>
+            Float64Array.from(copies, (copy) => ARENA_BASE + arena.offsetOf(copy[end]))
+          const [from, to] = [placesOf('from'), placesOf('to')]
           const lengths = Float64Array.from(copies, (copy) => table.lengths[copy.slot.sample]!)
-          counts.copiedBytes += lengths.reduce((sum, length) => sum + length, 0)
-          await pool.run({ kind: 'copy', from: at('from'), to: at('to'), lengths })
+          const bytes = lengths.reduce((sum, length) => sum + length, 0)
+          counts.copiedBytes += bytes
+          if (bytes > COPY_HERE_BYTES) await pool.run({ kind: 'copy', from, to, lengths })
+          else for (const [i, length] of lengths.entries()) arenaFile.move(from[i]!, to[i]!, length)
         },
         onFreed: wakeAll,
         nowMs: options.nowMs,

@@ -101,7 +101,7 @@ export function traceConformance(options: ConformanceOptions): string[] {
       trace.push(`${want.outcome} ${want.slot.sample}`)
       plan.lease(want.slot)
       const copy = plan.release(want.slot)
-      if (copy) plan.confirmCopy(copy)
+      if (copy) plan.settleCopy(copy, true)
       if (options.prefixCount > 0) trace.push(`cur ${carry.size(epoch)} nex ${carry.size(epoch + 1)}`)
     }
   }

@@ -11,7 +11,7 @@ export interface ReadingPlace {
   start: number
   /** Behind the last item that a client has taken. */
   frontier: number
-  /** Items that clients hold, and items that are being copied into Cache_next. */
+  /** Items that clients wait for or hold, and items that are being copied into Cache_next. */
   unreleased: number
 }
 

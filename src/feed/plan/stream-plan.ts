@@ -44,9 +44,9 @@ export interface StreamPlan {
   finishRequest(request: SampleRequest): void
   /** Hands a ready slot to a client. */
   lease(slot: Slot): void
-  /** A client is done with a slot: it is evicted or kept. A copy, when returned, must be made and confirmed. */
+  /** A client is done with a slot: it is evicted or kept. A copy, when returned, must be tried and settled. */
   release(slot: Slot): CarryCopy | undefined
-  confirmCopy(copy: CarryCopy): void
+  settleCopy(copy: CarryCopy, isMade: boolean): void
   /** Gives up the ready sample that is needed last, so that a miss finds room. Returns whether there was one. */
   dropFarthest(): boolean
   /** The next item a client takes is `serial`; keeps what is still useful. */
@@ -79,6 +79,7 @@ export function createStreamPlan(options: StreamPlanOptions): StreamPlan {
   /** Gives the slot's bytes back, if any, and takes it out of the count of its list. */
   const discard = (slot: Slot) => {
     requests.leaveAhead(slot)
+    if (slot.isWanted) place.unreleased--
     if (slot.state === 'ready' && slot.extent) {
       arena.finish(slot.extent)
       slot.extent = undefined
@@ -107,6 +108,7 @@ export function createStreamPlan(options: StreamPlanOptions): StreamPlan {
         slots.set(serial, slot)
       }
       slot.isWanted = true
+      place.unreleased++
       if (slot.state !== 'expected' && slot.state !== 'waiting') {
         counts.hits++
         return { slot, outcome: 'hit' }
@@ -122,6 +124,7 @@ export function createStreamPlan(options: StreamPlanOptions): StreamPlan {
       const request = requests.planMissed(slot)
       if (!request) {
         slot.isWanted = false
+        place.unreleased--
         return { slot, outcome: 'blocked' }
       }
       counts.misses++
@@ -139,12 +142,12 @@ export function createStreamPlan(options: StreamPlanOptions): StreamPlan {
       slot.extent = undefined
       if (slot.state === 'dropped') return
       requests.leaveAhead(slot)
+      if (slot.isWanted) place.unreleased--
       slot.state = 'failed'
     },
     finishRequest: requests.finish,
     lease(slot) {
       slot.state = 'leased'
-      place.unreleased++
       slot.extent!.state = 'leased'
       requests.leaveAhead(slot)
     },
@@ -177,11 +180,12 @@ export function createStreamPlan(options: StreamPlanOptions): StreamPlan {
       arena.finish(extent)
       return undefined
     },
-    confirmCopy({ from, to, slot }) {
+    settleCopy({ from, to, slot }, isMade) {
       place.unreleased--
+      arena.finish(from)
+      if (!isMade) return arena.finish(to)
       counts.carried++
       carry.insert(slot.epoch + 1, slot.sample, to)
-      arena.finish(from)
     },
     dropFarthest() {
       let farthest: Slot | undefined
