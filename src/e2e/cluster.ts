@@ -2,11 +2,11 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { get as httpGet } from 'node:http'
 import { get as httpsGet } from 'node:https'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { stringify } from 'yaml'
+import { findFreePort } from '../testing/free-port.js'
 import type { TestNetwork } from '../testing/network-namespace.js'
 import { type PostgresServer, startPostgresServer } from '../testing/postgres-server.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
@@ -149,12 +149,4 @@ function isHealthy(url: string): Promise<boolean> {
       resolve(answer.statusCode === 200)
     }).once('error', () => resolve(false))
   })
-}
-
-async function findFreePort(): Promise<number> {
-  const probe = createServer()
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
-  const { port } = probe.address() as { port: number }
-  await new Promise((resolve) => probe.close(resolve))
-  return port
 }
