@@ -8,7 +8,8 @@ import { type TestContext, test } from 'node:test'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
 import { type ClusterNode, makeCluster } from './cluster.js'
 import { makeObjects, makeStore, STORE_ENVIRONMENT } from './cluster-store.js'
-import { type Running, waitFor } from './world.js'
+import type { Running } from './dsc-processes.js'
+import { waitFor } from './world.js'
 
 const NODES = ['node-a', 'node-b', 'node-c', 'node-d']
 const LAYOUT = 'node-a,node-b,node-c'
