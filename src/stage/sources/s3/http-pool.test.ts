@@ -1,25 +1,30 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
+import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
+import { makeCertificate } from '../../../testing/certificate.js'
+import { temporaryDirectory } from '../../../testing/temporary-directory.js'
 import { HttpPool } from './http-pool.js'
 
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 
 /** A server that calls `answer` for each request; `connections` counts those it accepted. */
-async function serve(answer: (socket: Socket, request: number) => void) {
+async function serve(answer: (socket: Socket, request: number) => void, tls?: TlsOptions) {
   const sockets = new Set<Socket>()
   let requests = 0
-  const server = createServer((socket) => {
+  const take = (socket: Socket) => {
     sockets.add(socket)
     socket.on('error', () => {})
     socket.on('data', () => {
       requests += 1
       answer(socket, requests)
     })
-  })
+  }
+  const server = tls ? createTlsServer(tls, take) : createServer(take)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    origin: `${tls ? 'https' : 'http'}://127.0.0.1:${(server.address() as AddressInfo).port}`,
     connections: () => sockets.size,
     requests: () => requests,
     close() {
@@ -137,5 +142,39 @@ test('a header with a line break is refused', () => {
     () => pool.send({ method: 'GET', path: '/', headers, stallTimeoutMs: 1000 }, listener),
     RangeError,
   )
+  pool.close()
+})
+
+/** A server with a certificate for 127.0.0.1 that vouches for itself. */
+async function serveTls(context: Parameters<typeof temporaryDirectory>[0]) {
+  const { certFile, keyFile } = makeCertificate(await temporaryDirectory(context))
+  const [cert, key] = [readFileSync(certFile, 'utf8'), readFileSync(keyFile, 'utf8')]
+  const server = await serve((socket) => socket.write(OK), { cert, key })
+  context.after(() => server.close())
+  return { server, cert }
+}
+
+test('a server is believed whose certificate the given authority signed, and its connections are kept', async (context) => {
+  const { server, cert } = await serveTls(context)
+  const pool = new HttpPool(server.origin, 1, cert)
+  assert.equal(await get(pool), 'ok')
+  assert.equal(await get(pool), 'ok')
+  assert.equal(server.connections(), 1)
+  pool.close()
+})
+
+test('a certificate that vouches for itself is not believed, and no request is sent', async (context) => {
+  const { server } = await serveTls(context)
+  const pool = new HttpPool(server.origin, 1)
+  await assert.rejects(get(pool), { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
+  assert.equal(server.requests(), 0)
+  pool.close()
+})
+
+test('a certificate for another host name is not believed, and no request is sent', async (context) => {
+  const { server, cert } = await serveTls(context)
+  const pool = new HttpPool(server.origin.replace('127.0.0.1', 'localhost'), 1, cert)
+  await assert.rejects(get(pool), { code: 'ERR_TLS_CERT_ALTNAME_INVALID' })
+  assert.equal(server.requests(), 0)
   pool.close()
 })

@@ -1,3 +1,4 @@
+import { createSecureContext } from 'node:tls'
 import { type AnswerListener, type ConnectionTarget, HttpConnection } from './http-connection.js'
 
 /** A request without body. */
@@ -40,12 +41,15 @@ export class HttpPool {
   readonly #waiting: Waiting[] = []
   #isClosed = false
 
-  /** `origin`: `https://host:port`. */
-  constructor(origin: string, connections: number) {
+  /**
+   * `origin`: `https://host:port`. `ca`: certificates (PEM) that the server's own must be signed by; undefined = those
+   * that Node.js trusts, NODE_EXTRA_CA_CERTS among them.
+   */
+  constructor(origin: string, connections: number, ca?: string) {
     const url = new URL(origin)
     const isTls = url.protocol === 'https:'
     this.#target = {
-      isTls,
+      tls: isTls ? (ca === undefined ? {} : { secureContext: createSecureContext({ ca }) }) : undefined,
       hostname: url.hostname.replace(/^\[|\]$/g, ''),
       port: Number(url.port) || (isTls ? 443 : 80),
       connectTimeoutMs: CONNECT_TIMEOUT_MS,

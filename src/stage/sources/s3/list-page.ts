@@ -65,7 +65,7 @@ export function openPageLister(open: (region?: string) => Promise<S3Access>): {
 
 async function connect(open: (region?: string) => Promise<S3Access>, region?: string) {
   const access = await open(region)
-  const pool = new HttpPool(access.location.origin, MAX_CONNECTIONS)
+  const pool = new HttpPool(access.location.origin, MAX_CONNECTIONS, access.location.ca)
   return { access, pool, sign: createSigner(access.location.region) }
 }
 

@@ -10,6 +10,8 @@ export interface S3Location {
   /** `https://host:port`. */
   readonly origin: string
   readonly host: string
+  /** Certificates that the server's own must be signed by, PEM; undefined = those that Node.js trusts. */
+  readonly ca: string | undefined
   /** Path before the key, percent-encoded, ends in `/`. */
   readonly basePath: string
   readonly region: string
@@ -24,7 +26,7 @@ export function openS3Fetcher(
   getCredentials: () => Promise<Credentials> | Credentials | undefined,
   options: { readonly connections: number },
 ): Fetcher {
-  const pool = new HttpPool(location.origin, options.connections)
+  const pool = new HttpPool(location.origin, options.connections, location.ca)
   const sign = createSigner(location.region)
 
   async function send(request: {
