@@ -2,9 +2,9 @@
 // Each server gets a folder and a port of its own and is stopped afterwards. Further arguments: test files.
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { globSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { findFreePort } from '../dist/testing/free-port.js'
 
 const ACCESS_KEY = 'dsc-test'
 const SECRET_KEY = 'dsc-test-secret'
@@ -85,14 +85,6 @@ for (const [name, path] of servers) {
   }
 }
 process.exitCode = failures === 0 ? 0 : 1
-
-async function findFreePort() {
-  const probe = createServer()
-  await new Promise((resolve) => probe.listen(0, '127.0.0.1', resolve))
-  const { port } = probe.address()
-  await new Promise((resolve) => probe.close(resolve))
-  return port
-}
 
 async function waitFor(endpoint, server, words) {
   for (let tries = 0; tries < 100; tries += 1) {

@@ -1,6 +1,8 @@
+import type { IncomingMessage } from 'node:http'
 import { createInterface } from 'node:readline'
-import { Agent as HttpAgent, request } from 'undici'
+import { text } from 'node:stream/consumers'
 import { DscError, FAILURES, type FailureCode } from '../failure/dsc-error.js'
+import { askOnce } from '../stage/http/ask-once.js'
 import type { Reservation } from '../stage/reserve-dataset.js'
 import type { PrepareCall, PrepareLine } from './prepare-route.js'
 
@@ -62,30 +64,22 @@ async function askAgent(
   call: unknown,
 ): Promise<Exclude<PrepareLine, { progress: unknown } | { error: unknown }>> {
   const { node, url, access, signal } = options
-  const dispatcher = new HttpAgent({ connect: { timeout: 5000, ...(access.ca && { ca: access.ca }) } })
+  let answer: IncomingMessage | undefined
   try {
-    const { statusCode, body } = await request(`${url}${path}`, {
-      dispatcher,
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        ...(access.token === undefined ? {} : { authorization: `Bearer ${access.token}` }),
-      },
-      body: JSON.stringify(call),
-      headersTimeout: SILENCE_MS,
-      bodyTimeout: SILENCE_MS,
-      signal,
+    answer = await askOnce(`${url}${path}`, {
+      ...{ ...access, method: 'POST', headers: { 'content-type': 'application/json' } },
+      ...{ body: JSON.stringify(call), connectTimeoutMs: 5000, silenceMs: SILENCE_MS, signal },
     })
+    const { statusCode } = answer
     if (statusCode === 401) {
-      await body.dump()
       throw new DscError('AGENT_REFUSED', `node ${node}: its agent at ${url} does not accept the token`, {
         hint: 'agent.tokenFile must hold the same token on all nodes',
       })
     }
-    if (statusCode !== 200) throw new Error(`answered ${statusCode}: ${(await body.text()).slice(0, 500)}`)
-    for await (const text of createInterface({ input: body, crlfDelay: Number.POSITIVE_INFINITY })) {
-      if (text === '') continue
-      const line = JSON.parse(text) as PrepareLine
+    if (statusCode !== 200) throw new Error(`answered ${statusCode}: ${(await text(answer)).slice(0, 500)}`)
+    for await (const raw of createInterface({ input: answer, crlfDelay: Number.POSITIVE_INFINITY })) {
+      if (raw === '') continue
+      const line = JSON.parse(raw) as PrepareLine
       if ('progress' in line) options.onProgress(line.progress)
       else if ('error' in line) throw failureOf(node, line.error)
       else return line
@@ -104,7 +98,7 @@ async function askAgent(
       cause: error,
     })
   } finally {
-    await dispatcher.destroy()
+    answer?.destroy()
   }
 }
 

@@ -1,13 +1,15 @@
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import type { IncomingMessage } from 'node:http'
 import { dirname, join } from 'node:path'
+import { buffer, text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Agent as HttpAgent, request } from 'undici'
 import { DscError } from '../failure/dsc-error.js'
 import { type MergedTable, mergeTables } from '../feed/samples/merge-tables.js'
 import { openSampleTable, type SampleTable } from '../feed/samples/sample-table.js'
 import type { StorageTls } from '../feed/storage/open-socket.js'
 import type { StorageAddress } from '../feed/storage/storage-client.js'
+import { askOnce, type Question } from '../stage/http/ask-once.js'
 import type { AgentAccess } from './agent-client.js'
 import type { SampleFilter } from './sample-servers.js'
 
@@ -50,41 +52,34 @@ const TIMEOUT_MS = 30_000
  */
 export async function openStripes(options: OpenStripesOptions): Promise<OpenedStripes> {
   const { holders, access } = options
-  const dispatcher = new HttpAgent({ connect: { timeout: 5000, ...(access.ca && { ca: access.ca }) } })
-  try {
-    let listed = 0
-    const tables = await Promise.all(
-      holders.map(async (holder, index) => {
-        const table = await findTable(options, dispatcher, holder, index)
-        listed += 1
-        options.onProgress(listed)
-        return table
-      }),
-    )
-    const merged = mergeTables(tables)
-    const serve = (holder: StripeHolder | undefined) =>
-      holder && serveStripe(options, dispatcher, holder, merged.table)
-    const addresses = await Promise.all(holders.map(serve))
-    const replicas = (await Promise.all(options.replicas.map(serve))).filter((each) => each !== undefined)
-    // A node that is asked for samples which it lacks says so at once, and they come from elsewhere.
-    const standIn = replicas[0] ?? addresses.find((each) => each !== undefined)
-    if (standIn === undefined) {
-      throw new DscError('AGENT_UNREACHABLE', `no agent serves a stripe of ${options.dataset}`, {
-        hint: 'dsc status shows the nodes; start dsc agent there',
-      })
-    }
-    const isEncrypted = [...holders, ...options.replicas].some((holder) => holder?.url.startsWith('https:'))
-    const tls = isEncrypted ? { ca: access.ca } : undefined
-    return { merged, replicas, tls, nodes: addresses.map((address) => address ?? standIn) }
-  } finally {
-    await dispatcher.destroy()
+  let listed = 0
+  const tables = await Promise.all(
+    holders.map(async (holder, index) => {
+      const table = await findTable(options, holder, index)
+      listed += 1
+      options.onProgress(listed)
+      return table
+    }),
+  )
+  const merged = mergeTables(tables)
+  const serve = (holder: StripeHolder | undefined) => holder && serveStripe(options, holder, merged.table)
+  const addresses = await Promise.all(holders.map(serve))
+  const replicas = (await Promise.all(options.replicas.map(serve))).filter((each) => each !== undefined)
+  // A node that is asked for samples which it lacks says so at once, and they come from elsewhere.
+  const standIn = replicas[0] ?? addresses.find((each) => each !== undefined)
+  if (standIn === undefined) {
+    throw new DscError('AGENT_UNREACHABLE', `no agent serves a stripe of ${options.dataset}`, {
+      hint: 'dsc status shows the nodes; start dsc agent there',
+    })
   }
+  const isEncrypted = [...holders, ...options.replicas].some((holder) => holder?.url.startsWith('https:'))
+  const tls = isEncrypted ? { ca: access.ca } : undefined
+  return { merged, replicas, tls, nodes: addresses.map((address) => address ?? standIn) }
 }
 
 /** The samples of one stripe, by its agent, else as they are known from an earlier time. */
 async function findTable(
   options: OpenStripesOptions,
-  dispatcher: HttpAgent,
   holder: StripeHolder | undefined,
   index: number,
 ): Promise<SampleTable | undefined> {
@@ -100,7 +95,7 @@ async function findTable(
   let problem = 'it is lost'
   if (holder) {
     try {
-      const bytes = await fetchTable(options, dispatcher, holder)
+      const bytes = await fetchTable(options, holder)
       await mkdir(dirname(kept), { recursive: true })
       await writeFile(`${kept}.${process.pid}`, bytes)
       await rename(`${kept}.${process.pid}`, kept)
@@ -122,26 +117,19 @@ async function findTable(
 }
 
 /** Empty: the stripe has no samples. */
-async function fetchTable(
-  options: OpenStripesOptions,
-  dispatcher: HttpAgent,
-  { url, copyId }: StripeHolder,
-): Promise<Uint8Array> {
+async function fetchTable(options: OpenStripesOptions, { url, copyId }: StripeHolder): Promise<Uint8Array> {
   const { filter, signal } = options
   const query = new URLSearchParams({
     ...(filter.split !== undefined && { split: filter.split }),
     ...(filter.extensions && { only: filter.extensions.join(',') }),
   })
   for (;;) {
-    const { statusCode, body } = await request(`${url}/v1/copies/${copyId}/samples?${query}`, {
-      ...{ dispatcher, signal, headers: authorize(options.access) },
-      ...{ headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS },
-    })
-    if (statusCode === 200) return new Uint8Array(await body.arrayBuffer())
-    if (statusCode === 204) return new Uint8Array()
-    const text = await body.text()
+    const answer = await ask(options, `${url}/v1/copies/${copyId}/samples?${query}`)
+    const { statusCode } = answer
+    const bytes = await buffer(answer)
+    if (statusCode === 200 || statusCode === 204) return bytes
     if (statusCode !== 202)
-      throw new Error(`its agent at ${url} answered ${statusCode}: ${text.slice(0, 300)}`)
+      throw new Error(`its agent at ${url} answered ${statusCode}: ${bytes.toString('utf8', 0, 300)}`)
     await sleep(ASK_AGAIN_MS, undefined, { signal })
   }
 }
@@ -149,21 +137,17 @@ async function fetchTable(
 /** Undefined when the agent does not: its samples come from elsewhere then. */
 async function serveStripe(
   options: OpenStripesOptions,
-  dispatcher: HttpAgent,
   { url, copyId }: StripeHolder,
   table: SampleTable,
 ): Promise<StorageAddress | undefined> {
   const { filter, signal } = options
   const query = new URLSearchParams(filter.split === undefined ? {} : { split: filter.split })
   try {
-    const { statusCode, body } = await request(`${url}/v1/copies/${copyId}/samples/serve?${query}`, {
-      ...{ dispatcher, signal, method: 'POST', headers: authorize(options.access) },
-      ...{ headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS },
-      body: Buffer.from(table.bytes),
-    })
-    const text = await body.text()
-    if (statusCode !== 200) return undefined
-    const { port } = JSON.parse(text) as { port: number }
+    const path = `${url}/v1/copies/${copyId}/samples/serve?${query}`
+    const answer = await ask(options, path, { method: 'POST', body: table.bytes })
+    const told = await text(answer)
+    if (answer.statusCode !== 200) return undefined
+    const { port } = JSON.parse(told) as { port: number }
     return { host: new URL(url).hostname.replace(/^\[|\]$/g, ''), port }
   } catch (error) {
     if (signal.aborted) throw error
@@ -171,6 +155,10 @@ async function serveStripe(
   }
 }
 
-function authorize({ token }: AgentAccess): Record<string, string> {
-  return token === undefined ? {} : { authorization: `Bearer ${token}` }
+function ask(
+  { access, signal }: OpenStripesOptions,
+  url: string,
+  what: Pick<Question, 'method' | 'body'> = {},
+): Promise<IncomingMessage> {
+  return askOnce(url, { ...access, ...what, signal, connectTimeoutMs: 5000, silenceMs: TIMEOUT_MS })
 }

@@ -34,7 +34,7 @@ async function makeSilent(context: TestContext) {
       const cache = { record, node: 'here', nowMs: () => nowMs }
       await sweep(cache, forgetNodesAfterMs, (sentence) => notes.push(sentence))
       return {
-        leases: (await record.listLeases({})).map(({ task }) => task),
+        leases: (await record.listLeases({})).map(({ task }) => task).sort(),
         nodes: (await record.listNodes()).map(({ node }) => node),
         copies: (await record.listCopies({}, nowMs)).map(({ node }) => node),
       }

@@ -2,9 +2,9 @@ import { formatByteSize } from '../model/byte-size.js'
 import { formatStripe } from '../model/copy.js'
 import { formatHolder } from '../model/lease.js'
 import type { RecordEvent } from '../model/record-event.js'
-import type { Keeper } from '../stage/plan/explain-copy.js'
 import type { CopyExplanation, DatasetExplanation } from '../stage/plan/explain-dataset.js'
 import { formatLayout } from '../stage/plan/find-layouts.js'
+import { describeKeeping } from '../tui/view/describe-keeping.js'
 import { formatCount, formatSpan } from '../tui/view/format-cells.js'
 import { formatTable } from './text-table.js'
 
@@ -64,37 +64,14 @@ function explainCopy(explained: CopyExplanation, nowMs: number): string {
     const by = origin.task === null ? '' : ` by ${origin.task}`
     label('here because', `${origin.kind} ${formatSpan(nowMs - origin.atMs)} ago${by}: ${origin.reason}`)
   } else label('here because', 'the history no longer says')
-  for (const keeper of keepers) {
-    label('kept by', describeKeeper(keeper, explained, nowMs))
+  for (const fact of describeKeeping(copy, keepers, rank, nowMs)) {
+    label(fact.label, fact.text)
     for (const lease of leases) {
-      if (keeper !== (lease.purpose === 'stage' ? 'stager' : 'leases')) continue
+      if (fact.keeper !== (lease.purpose === 'stage' ? 'stager' : 'leases')) continue
       label('', `  ${lease.task}, ${formatHolder(lease)}, since ${formatSpan(nowMs - lease.createdAtMs)}`)
     }
   }
-  if (keepers.length === 0) label('kept by', 'nothing: it is idle and may be evicted when room is needed')
-  if (rank) {
-    label('next to go', `number ${rank.rank} of ${rank.candidates} evictable on ${copy.node}: ${rank.reason}`)
-  }
   return lines.map((line) => line.trimEnd()).join('\n')
-}
-
-function describeKeeper(keeper: Keeper, { copy }: CopyExplanation, nowMs: number): string {
-  switch (keeper) {
-    case 'leases':
-      return formatCount(copy.referenceCount, 'lease')
-    case 'lock':
-      return copy.lock
-        ? `a lock by ${copy.lock.by}, ${formatSpan(nowMs - copy.lock.atMs)} ago: ${copy.lock.reason}`
-        : 'a lock'
-    case 'stager':
-      return 'its stager, which is at work'
-    case 'no source':
-      return 'having no remote source: it could not be fetched again'
-    case 'being evicted':
-      return 'nothing any more: it is being deleted'
-    case 'not admitted yet':
-      return 'not being admitted yet: its source is being listed'
-  }
 }
 
 function tell(what: string, event: RecordEvent | undefined, nowMs: number): string | undefined {

@@ -9,7 +9,8 @@ import { openTestFeedClient } from '../testing/feed-client.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
 import { type ClusterNode, makeCluster } from './cluster.js'
 import { makeStore, STORE_ENVIRONMENT } from './cluster-store.js'
-import { type Running, waitFor } from './world.js'
+import type { Running } from './dsc-processes.js'
+import { waitFor } from './world.js'
 
 const COUNT = 240
 const BATCH = 8

@@ -8,10 +8,13 @@ import { type TestContext, test } from 'node:test'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
 import { type ClusterNode, makeCluster } from './cluster.js'
 import { makeObjects, makeStore, STORE_ENVIRONMENT } from './cluster-store.js'
-import { type Running, waitFor } from './world.js'
+import type { Running } from './dsc-processes.js'
+import { waitFor } from './world.js'
 
 const NODES = ['node-a', 'node-b', 'node-c', 'node-d']
 const LAYOUT = 'node-a,node-b,node-c'
+/** Of `makeObjects(10, 3)`, an object of the second stripe that is fetched in parts: held back, the stripe cannot be finished. */
+const IN_SECOND_STRIPE = 'data/l1.bin'
 
 interface Layout {
   readonly complete: boolean
@@ -142,8 +145,9 @@ test('a dataset that no disk may hold is staged in stripes, and when one node ha
 
 test('an agent that is killed while it stages a stripe is named, and the same command finishes it', async (context) => {
   const objects = makeObjects(10, 3)
-  const { store, nodes, agents } = await makeReady(context, objects, { stage: { bandwidthLimit: '12MB' } })
+  const { store, nodes, agents } = await makeReady(context, objects)
   const [a, b] = nodes
+  const goOn = store.holdBack(IN_SECOND_STRIPE)
   const running = a.start('prepare', 'flowers', '--stripe', LAYOUT, '--task', 'mine')
   await waitFor('bytes of a stripe on node-b', async () => {
     const { copies } = await readStatus(a)
@@ -153,6 +157,7 @@ test('an agent that is killed while it stages a stripe is named, and the same co
     )
   })
   agents.get('node-b')!.process.kill('SIGKILL')
+  goOn()
   const failed = await running.finished
   assert.equal(failed.code, 64, failed.stderr)
   assert.match(failed.stderr, /1 of 3 nodes failed: node node-b/)
@@ -170,7 +175,7 @@ test('an agent that is killed while it stages a stripe is named, and the same co
 
 test('a lost node leaves the layout incomplete until a repair, which may be killed and repeated', async (context) => {
   const objects = makeObjects(10, 3)
-  const { nodes, agents } = await makeReady(context, objects, { stage: { bandwidthLimit: '20MB' } })
+  const { store, nodes, agents } = await makeReady(context, objects)
   const [a, , , d] = nodes
   const prepared = await a.dsc('prepare', 'flowers', '--stripe', LAYOUT, '--task', 'mine')
   assert.equal(prepared.code, 0, prepared.stderr)
@@ -186,6 +191,7 @@ test('a lost node leaves the layout incomplete until a repair, which may be kill
   const dry = await a.dsc('repair', 'flowers', '--dry-run')
   assert.match(dry.stdout, /would fetch 2\/3 on node-d, in the place of node-b/)
   assert.deepEqual(await readLayouts(a), [broken], 'nothing was changed')
+  const goOn = store.holdBack(IN_SECOND_STRIPE)
   const running = a.start('repair', 'flowers')
   await waitFor('bytes of the stripe on node-d', async () => {
     const { copies } = await readStatus(a)
@@ -198,6 +204,7 @@ test('a lost node leaves the layout incomplete until a repair, which may be kill
   agents.get('node-d')!.process.kill('SIGKILL')
   await running.finished
   await agents.get('node-d')!.finished
+  goOn()
   await d.startAgent()
   const repaired = await a.dsc('repair', 'flowers', '--json')
   assert.equal(repaired.code, 0, repaired.stderr)

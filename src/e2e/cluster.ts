@@ -1,18 +1,15 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { get as httpGet } from 'node:http'
 import { get as httpsGet } from 'node:https'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { stringify } from 'yaml'
+import { findFreePort } from '../testing/free-port.js'
 import type { TestNetwork } from '../testing/network-namespace.js'
 import { type PostgresServer, startPostgresServer } from '../testing/postgres-server.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
-import { type Finished, type Running, waitFor } from './world.js'
-
-const DSC = fileURLToPath(new URL('../../bin/dsc.js', import.meta.url))
+import { DSC, type Finished, killWithTest, type Running } from './dsc-processes.js'
+import { waitFor } from './world.js'
 
 /** Several nodes on this machine: each with a cache root, a configuration and an agent of its own, one record. */
 export interface Cluster {
@@ -56,11 +53,8 @@ export async function makeCluster(
 ): Promise<Cluster> {
   const directory = await temporaryDirectory(context)
   const postgres = await startPostgresServer()
-  const started = new Set<ChildProcess>()
-  context.after(async () => {
-    for (const child of started) child.kill('SIGKILL')
-    await postgres.close()
-  })
+  const startProcess = killWithTest(context)
+  context.after(() => postgres.close())
   const database = new URL(await postgres.makeDatabase())
   const { network } = options
   if (network) {
@@ -94,31 +88,11 @@ export async function makeCluster(
         datasets: options.datasets,
       }),
     )
-    const { SLURM_JOB_ID: _, DSC_CONFIG: __, NODE_OPTIONS: ___, ...inherited } = process.env
-    const start = (...words: readonly string[]): Running => {
-      const [program, ...given] = [...host.enter, process.execPath, DSC, ...words, '--config', configPath]
-      const child = spawn(program!, given, {
+    const start = (...words: readonly string[]): Running =>
+      startProcess([...host.enter, ...DSC, ...words, '--config', configPath], {
         cwd: home,
-        stdio: ['ignore', 'pipe', 'pipe'],
-        env: { ...inherited, XDG_CACHE_HOME: home, ...options.environment, ...options.environments?.[name] },
+        environment: { XDG_CACHE_HOME: home, ...options.environment, ...options.environments?.[name] },
       })
-      started.add(child)
-      const texts = { stdout: '', stderr: '' }
-      child.stdout.setEncoding('utf8').on('data', (text: string) => {
-        texts.stdout += text
-      })
-      child.stderr.setEncoding('utf8').on('data', (text: string) => {
-        texts.stderr += text
-      })
-      const finished = new Promise<Finished>((resolve, reject) => {
-        child.once('error', reject)
-        child.once('close', (code, signal) => {
-          started.delete(child)
-          resolve({ code, signal, ...texts })
-        })
-      })
-      return { process: child, finished }
-    }
     const url = `${options.agent?.tls ? 'https' : 'http'}://${host.address}:${port}`
     nodes.push({
       ...{ name, root, url, configPath, start },
@@ -149,12 +123,4 @@ function isHealthy(url: string): Promise<boolean> {
       resolve(answer.statusCode === 200)
     }).once('error', () => resolve(false))
   })
-}
-
-async function findFreePort(): Promise<number> {
-  const probe = createServer()
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
-  const { port } = probe.address() as { port: number }
-  await new Promise((resolve) => probe.close(resolve))
-  return port
 }

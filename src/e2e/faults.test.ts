@@ -2,30 +2,22 @@ import assert from 'node:assert/strict'
 import { chmod, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { type FaultProxy, type FaultRule, startFaultProxy } from '../testing/fault-proxy.js'
-import { type S3Server, startS3Server } from '../testing/s3-server.js'
+import type { FaultRule } from '../testing/fault-proxy.js'
+import { startFaultyStore } from '../testing/faulty-store.js'
 import { makeWorld, s3Dataset } from './world.js'
 
 const LARGE_BYTES = 40 * 1024 * 1024 // several parts
 
-let server: S3Server
-let proxy: FaultProxy
-let bucket: string
+const { server, proxy, bucket, close } = await startFaultyStore()
 let large: Buffer
 
 before(async () => {
-  server = await startS3Server()
-  proxy = await startFaultProxy(server.endpoint)
-  bucket = await server.makeBucket()
   large = Buffer.alloc(LARGE_BYTES, 'shuffled samples ')
   await server.putObject(bucket, 'data/large.bin', large)
   await server.putObject(bucket, 'data/1.txt', 'one')
   await server.putObject(bucket, 'data/2.txt', 'two')
 })
-after(async () => {
-  await proxy.close()
-  await server.close()
-})
+after(close)
 
 const OBJECT = 'GET .*/data/'
 const stage = { stallTimeout: '1s' }

@@ -8,7 +8,8 @@ import { makeCertificate } from '../testing/certificate.js'
 import { openTestFeedClient } from '../testing/feed-client.js'
 import { type S3Server, startS3Server } from '../testing/s3-server.js'
 import { sampleBytes, writeSamples } from '../testing/sample-folder.js'
-import { makeWorld, type Running, type World } from './world.js'
+import type { Running } from './dsc-processes.js'
+import { makeWorld, type World } from './world.js'
 
 const COUNT = 300
 const BATCH = 10

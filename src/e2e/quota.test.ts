@@ -3,8 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { readdir, rm, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { type FaultProxy, startFaultProxy } from '../testing/fault-proxy.js'
-import { type S3Server, startS3Server } from '../testing/s3-server.js'
+import { startFaultyStore } from '../testing/faulty-store.js'
 import { mountSmallDisk, whyNoSmallDisk } from '../testing/small-disk.js'
 import { makeWorld, s3Dataset, type World, waitFor } from './world.js'
 
@@ -12,24 +11,16 @@ const MIB = 1024 * 1024
 const DATASETS = 20
 const DATASET_BYTES = 6 * MIB
 
-let server: S3Server
-let proxy: FaultProxy
-let bucket: string
+const { server, proxy, bucket, close } = await startFaultyStore()
 
 before(async () => {
-  server = await startS3Server()
-  proxy = await startFaultProxy(server.endpoint)
-  bucket = await server.makeBucket()
   for (let number = 0; number < DATASETS; number++) {
     for (let file = 0; file < 3; file++) {
       await server.putObject(bucket, `d${number}/${file}.bin`, randomBytes(DATASET_BYTES / 3))
     }
   }
 })
-after(async () => {
-  await proxy.close()
-  await server.close()
-})
+after(close)
 
 const names = Array.from({ length: DATASETS }, (_, number) => `d${number}`)
 const datasets = () =>

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { findProcess } from '../platform/processes.js'
 import { type S3Server, startS3Server } from '../testing/s3-server.js'
 import { makeWorld, s3Dataset, type World, waitFor } from './world.js'
 
@@ -29,7 +30,7 @@ for (const victims of [['dsc'], ['command'], ['dsc', 'command']] as const) {
     const { code, signal } = await running.finished
     if (victims.length === 1 && victims[0] === 'command') assert.equal(code, 137)
     else assert.equal(signal, 'SIGKILL')
-    await waitFor('the end of the command', () => !isAlive(command))
+    await waitFor('the end of the command', () => findProcess(command) === undefined)
     const cleaned = await world.dsc('cleanup')
     assert.equal(cleaned.code, 0, cleaned.stderr)
     assert.deepEqual(world.query('SELECT task FROM leases'), [{ task: 'another' }])
@@ -82,13 +83,4 @@ function commandOf(world: World, dscPid: number): number | undefined {
   const holders = world.query<{ holder: string }>(`SELECT holder FROM leases WHERE task <> 'another'`)
   const pids = holders.map(({ holder }) => Number(JSON.parse(holder).pid))
   return pids.find((pid) => pid !== dscPid)
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
 }

@@ -3,22 +3,17 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import Database from 'better-sqlite3'
-import { type FaultProxy, startFaultProxy } from '../testing/fault-proxy.js'
-import { type S3Server, startS3Server } from '../testing/s3-server.js'
+import type { FaultProxy } from '../testing/fault-proxy.js'
+import { startFaultyStore } from '../testing/faulty-store.js'
 import { makeWorld, s3Dataset, type World, waitFor } from './world.js'
 
 const SMALL_FILES = 30
 const LARGE_BYTES = 70 * 1024 * 1024 // several parts
 
-let server: S3Server
-let proxy: FaultProxy
-let bucket: string
+const { server, proxy, bucket, close } = await startFaultyStore()
 let large: Buffer
 
 before(async () => {
-  server = await startS3Server()
-  proxy = await startFaultProxy(server.endpoint)
-  bucket = await server.makeBucket()
   for (let file = 0; file < SMALL_FILES; file++) {
     await server.putObject(bucket, `many/${file}.txt`, `content of ${file}`)
   }
@@ -28,10 +23,7 @@ before(async () => {
   await server.putObject(bucket, 'large/model.bin', large)
   for (let file = 0; file < 8; file++) await server.putObject(bucket, `large/${file}.txt`, `small ${file}`)
 })
-after(async () => {
-  await proxy.close()
-  await server.close()
-})
+after(close)
 
 test('twenty prepares of one dataset at once: one listing, one download, twenty leases, one path', async (context) => {
   const world = await makeWorld(context, {

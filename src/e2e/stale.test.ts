@@ -4,27 +4,19 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import Database from 'better-sqlite3'
-import { type FaultProxy, startFaultProxy } from '../testing/fault-proxy.js'
-import { type S3Server, startS3Server } from '../testing/s3-server.js'
+import { startFaultyStore } from '../testing/faulty-store.js'
 import { mountSmallDisk, whyNoSmallDisk } from '../testing/small-disk.js'
 import { type CrashPoint, crashEnvironment } from './crash/crash-steps.js'
-import { makeWorld, type Running, s3Dataset, type World, waitFor, writeTree } from './world.js'
+import type { Running } from './dsc-processes.js'
+import { makeWorld, s3Dataset, type World, waitFor, writeTree } from './world.js'
 
 const MIB = 1024 * 1024
-let server: S3Server
-let proxy: FaultProxy
-let bucket: string
+const { server, proxy, bucket, close } = await startFaultyStore()
 
 before(async () => {
-  server = await startS3Server()
-  proxy = await startFaultProxy(server.endpoint)
-  bucket = await server.makeBucket()
   for (const key of ['a.txt', 'b.txt']) await server.putObject(bucket, `slow/${key}`, key)
 })
-after(async () => {
-  await proxy.close()
-  await server.close()
-})
+after(close)
 
 /** A world in which the first prepare of `slow` hangs in its download. */
 async function makeSlowWorld(context: Parameters<typeof makeWorld>[0]) {

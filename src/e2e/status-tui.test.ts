@@ -95,6 +95,39 @@ test('status moves through 1,000 copies, filters them, and keeps its place while
   await terminal.waitFor(/▶ dataset-0001/)
 })
 
+test('status says which task and process of which host holds which copy since when', {
+  skip,
+}, async (context) => {
+  const { terminal, record } = await openStatus(context, 5)
+  const boot = { startTicks: '1', bootId: 'b', pidNamespace: 'n' }
+  const holder = { kind: 'process', host: 'gpu-login-01', pid: 4711, ...boot } as const
+  const lease = { task: 'researcher@gpu-login-01:4711', holder, expiresAtMs: null }
+  await record.leaseReady({ dataset: 'dataset-0003', node: 'gpu-01', lease }, Date.now() - 2 * 3_600_000)
+  await terminal.press('2')
+  await terminal.waitFor(/TASK +DATASET +NODE .*SINCE .*HOLDER\n/)
+  await terminal.press('/')
+  await terminal.press('-l', ':4711')
+  await terminal.waitFor(/▶ researcher@gpu-l\S* +dataset-0003 +gpu-01 .*2h .* gpu-login-01:4711/)
+  await terminal.press('Enter')
+  await terminal.press('Enter')
+  await terminal.waitFor(/researcher@gpu-login-01:4711 · process 4711 on gpu-login-01 · since 2h/)
+})
+
+test('status with 1,000 copies can be used at 40x10, and looks inside at 200x60', {
+  skip,
+}, async (context) => {
+  const { terminal } = await openStatus(context, 1000, 40, 10)
+  const small = await terminal.waitFor(/1 Copies 1,001 +2 +3 +4 +5\n.*DATASET +STATE +KEPT BY\n/)
+  assert.equal(small.length, 10)
+  assert.match(small.at(-1)!, /\? help +q quit/)
+  await terminal.press('End')
+  await terminal.waitFor(/▶ webdata-1 +staging/)
+  await terminal.press('2')
+  await terminal.waitFor(/2 Leases [\d,]+[\s\S]*▶ job-\d+ +dataset-\d+/)
+  await terminal.resize(200, 60)
+  await terminal.waitFor(/HOLDER[\s\S]*▶ job-\d+ [\s\S]*LEASES/)
+})
+
 test('status shows the progress of a download with its rate and the time that is left', {
   skip,
 }, async (context) => {

@@ -1,28 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { stringify } from 'yaml'
 import type { S3Server } from '../testing/s3-server.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
-
-const DSC = fileURLToPath(new URL('../../bin/dsc.js', import.meta.url))
-
-export interface Finished {
-  readonly code: number | null
-  readonly signal: NodeJS.Signals | null
-  readonly stdout: string
-  readonly stderr: string
-}
-
-/** A dsc process that was started and goes on. */
-export interface Running {
-  readonly process: ChildProcess
-  readonly finished: Promise<Finished>
-}
+import { DSC, type Finished, killWithTest, type Running } from './dsc-processes.js'
 
 /** One machine with a cache, a record and a configuration of its own, driven through the real binary. */
 export interface World {
@@ -57,40 +41,17 @@ export async function makeWorld(
   const directory = await temporaryDirectory(context)
   const root = settings.root ?? join(directory, 'cache')
   const recordPath = join(directory, 'record.db')
-  const { AWS_PROFILE: _, SLURM_JOB_ID: __, DSC_CONFIG: ___, ...inherited } = process.env
-  const started = new Set<ChildProcess>()
-  context.after(() => {
-    for (const child of started) child.kill('SIGKILL')
-  })
-  const start = (words: readonly string[], options: StartOptions = {}): Running => {
-    const child = spawn(process.execPath, [DSC, ...words], {
+  const startProcess = killWithTest(context)
+  const start = (words: readonly string[], options: StartOptions = {}): Running =>
+    startProcess([...DSC, ...words], {
       cwd: directory,
-      stdio: ['ignore', 'pipe', 'pipe'],
       detached: options.detached ?? false,
-      env: {
-        ...inherited,
+      environment: {
         ...settings.server?.environment,
         XDG_CACHE_HOME: join(directory, 'xdg'),
         ...options.environment,
       },
     })
-    started.add(child)
-    const texts = { stdout: '', stderr: '' }
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      texts.stdout += text
-    })
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      texts.stderr += text
-    })
-    const finished = new Promise<Finished>((resolve, reject) => {
-      child.once('error', reject)
-      child.once('close', (code, signal) => {
-        started.delete(child)
-        resolve({ code, signal, ...texts })
-      })
-    })
-    return { process: child, finished }
-  }
   const configure = (changes: WorldSettings) =>
     writeFile(
       join(directory, 'dsc.yaml'),

@@ -1,31 +1,16 @@
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
 import type { Stripe } from '../model/copy.js'
-import { exampleCopy, exampleDataset, exampleLease, NOW_MS } from '../testing/example-copies.js'
-import type { JoinRequest, RecordStore } from './record-store.js'
+import { exampleCopy, exampleLease, NOW_MS } from '../testing/example-copies.js'
+import { joinRequest } from '../testing/example-staging.js'
+import { contractTest, type OpenRecord } from './contract-test.contract.js'
+import type { RecordStore } from './record-store.js'
 
 const NODES = ['node-a', 'node-b', 'node-c']
 const FIRST: Stripe = { index: 0, nodes: NODES }
 
 /** What every record adapter must do with stripes: copies beside a whole one, told apart by place and nodes. */
-export function recordStripesContract(
-  engine: string,
-  open: (context: TestContext) => Promise<{ record: RecordStore }>,
-): void {
-  const contract = (title: string, body: (record: RecordStore) => Promise<void>) =>
-    test(`${engine} record ${title}`, async (context) => body((await open(context)).record))
-
-  const join = (task: string, changes: Partial<JoinRequest> = {}): JoinRequest => ({
-    dataset: 'flowers',
-    node: 'node-a',
-    lease: exampleLease(task),
-    stager: { ...exampleLease(task), expiresAtMs: NOW_MS + 60_000 },
-    source: exampleDataset('flowers'),
-    origin: 's3',
-    directoryOf: (copyId) => `/cache/staging/${copyId}`,
-    isRefresh: false,
-    ...changes,
-  })
+export function recordStripesContract(engine: string, open: OpenRecord): void {
+  const contract = contractTest(engine, open)
   const add = (record: RecordStore, copyId: string, stripe?: Stripe, version = 'v1', node = 'node-a') =>
     record.addAdopted(
       exampleCopy('flowers', { copyId, node, version, readyAtMs: NOW_MS, ...(stripe && { stripe }) }),
@@ -55,13 +40,16 @@ export function recordStripesContract(
       undefined,
     )
     assert.equal(await takes(record, { stripe: FIRST, version: 'v2' }), undefined)
-    assert.equal((await record.joinStaging(join('job', { version: 'v1' }), NOW_MS)).outcome, 'stage')
+    assert.equal(
+      (await record.joinStaging(joinRequest('flowers', 'job', { version: 'v1' }), NOW_MS)).outcome,
+      'stage',
+    )
   })
 
   contract('lets a whole copy serve as a stripe', async (record) => {
     await add(record, 'whole')
     assert.equal(await takes(record, { stripe: FIRST }), 'whole')
-    const joined = await record.joinStaging(join('job', { stripe: FIRST }), NOW_MS)
+    const joined = await record.joinStaging(joinRequest('flowers', 'job', { stripe: FIRST }), NOW_MS)
     assert.deepEqual([joined.outcome, joined.copy.copyId], ['ready', 'whole'])
   })
 
@@ -76,9 +64,9 @@ export function recordStripesContract(
   })
 
   contract('stages a stripe beside the whole, and joins only the staging of the same', async (record) => {
-    const whole = await record.joinStaging(join('one'), NOW_MS)
-    const stripe = await record.joinStaging(join('two', { stripe: FIRST }), NOW_MS)
-    const same = await record.joinStaging(join('three', { stripe: FIRST }), NOW_MS)
+    const whole = await record.joinStaging(joinRequest('flowers', 'one'), NOW_MS)
+    const stripe = await record.joinStaging(joinRequest('flowers', 'two', { stripe: FIRST }), NOW_MS)
+    const same = await record.joinStaging(joinRequest('flowers', 'three', { stripe: FIRST }), NOW_MS)
     assert.deepEqual([whole.outcome, stripe.outcome, same.outcome], ['stage', 'stage', 'wait'])
     assert.deepEqual(stripe.copy.stripe, FIRST)
     assert.equal(whole.copy.stripe, undefined)
@@ -86,8 +74,8 @@ export function recordStripesContract(
   })
 
   contract('finds at admission that the same stripe, or the whole, is ready already', async (record) => {
-    const stripe = await record.joinStaging(join('one', { stripe: FIRST }), NOW_MS)
-    const whole = await record.joinStaging(join('two'), NOW_MS)
+    const stripe = await record.joinStaging(joinRequest('flowers', 'one', { stripe: FIRST }), NOW_MS)
+    const whole = await record.joinStaging(joinRequest('flowers', 'two'), NOW_MS)
     assert.ok(stripe.outcome === 'stage' && whole.outcome === 'stage')
     await add(record, 'ready', FIRST)
     // What was listed is of another stripe's copy only: the whole goes on.
@@ -98,7 +86,7 @@ export function recordStripesContract(
   })
 
   contract('keeps a reservation by its use lease, without a stager', async (record) => {
-    const joined = await record.joinStaging(join('one', { stripe: FIRST }), NOW_MS)
+    const joined = await record.joinStaging(joinRequest('flowers', 'one', { stripe: FIRST }), NOW_MS)
     assert.ok(joined.outcome === 'stage')
     const { copyId } = joined.copy
     await admit(record, copyId, joined.stageLeaseId)
@@ -106,7 +94,10 @@ export function recordStripesContract(
     await record.endStaging(ended, NOW_MS)
     const [copy] = await record.listCopies({ copyId }, NOW_MS)
     assert.deepEqual([copy?.state, copy?.referenceCount, copy?.isBeingStaged], ['staging', 1, false])
-    const resumed = await record.joinStaging(join('one', { stripe: FIRST, version: 'v1' }), NOW_MS)
+    const resumed = await record.joinStaging(
+      joinRequest('flowers', 'one', { stripe: FIRST, version: 'v1' }),
+      NOW_MS,
+    )
     assert.ok(resumed.outcome === 'stage')
     assert.deepEqual([resumed.isResumed, resumed.copy.copyId], [true, copyId])
     assert.equal(resumed.leaseId, joined.leaseId)

@@ -107,9 +107,6 @@ async function fetchPending(db: ReturnType<typeof openManifest>, options: Downlo
   const stop = new AbortController()
   const signal = AbortSignal.any([options.signal, stop.signal])
   const log = new ProgressLog(db)
-  const pending = db.prepare<[number], ObjectRow>(
-    'SELECT * FROM object WHERE id > ? AND state = 0 ORDER BY id LIMIT 1000',
-  )
   const before = db
     .prepare<[], { files: number; bytes: number }>(
       'SELECT count(*) AS files, coalesce(sum(size_bytes), 0) AS bytes FROM object WHERE state = 1',
@@ -139,25 +136,14 @@ async function fetchPending(db: ReturnType<typeof openManifest>, options: Downlo
   const flush = startEarlyFlush(options.copyDirectory)
   const onWritten = flush.note
   const download = new ObjectDownload({ db, log, engine, ...options, onChange: report, onWritten })
-  let rows: ObjectRow[] = []
-  let at = 0
-  let lastId = 0
-  const nextRow = (): ObjectRow | undefined => {
-    if (at === rows.length) {
-      rows = pending.all(lastId)
-      at = 0
-      lastId = rows.at(-1)?.id ?? lastId
-    }
-    return rows[at++]
-  }
-  let running = 0
+  const pending = readPending(db)
+  const tasks = { running: 0, finished: 0 }
   const adaptive = adaptConcurrency({
     engine,
     readCap,
-    finishedTasks: () => finishedTasks,
-    runningTasks: () => running,
+    finishedTasks: () => tasks.finished,
+    runningTasks: () => tasks.running,
   })
-  let finishedTasks = 0
   try {
     await runBounded({
       concurrency: adaptive.current,
@@ -165,14 +151,14 @@ async function fetchPending(db: ReturnType<typeof openManifest>, options: Downlo
         throwIfStopped(options.signal)
         const part = download.nextPart()
         if (part) return part
-        const row = nextRow()
+        const { value: row } = pending.next()
         return row && (() => download.fetchObject(row))
       },
       run: async (task) => {
-        running += 1
+        tasks.running += 1
         await task()
-        running -= 1
-        finishedTasks += 1
+        tasks.running -= 1
+        tasks.finished += 1
       },
       onFailure: (error) => stop.abort(error),
     })
@@ -190,6 +176,19 @@ async function fetchPending(db: ReturnType<typeof openManifest>, options: Downlo
     fetchedBytes: download.fetchedBytes,
     fetchedFiles: download.finishedFiles,
     retries: download.retries,
+  }
+}
+
+/** The objects that are not in place, a page at a time: what is fetched meanwhile is behind the page. */
+function* readPending(db: ReturnType<typeof openManifest>): Generator<ObjectRow, undefined> {
+  const page = db.prepare<[number], ObjectRow>(
+    'SELECT * FROM object WHERE id > ? AND state = 0 ORDER BY id LIMIT 1000',
+  )
+  for (let lastId = 0; ; ) {
+    const rows = page.all(lastId)
+    if (rows.length === 0) return
+    yield* rows
+    lastId = rows.at(-1)!.id
   }
 }
 

@@ -10,6 +10,8 @@ export interface CountingStore {
   requests(): number
   /** Most requests that were being answered at once. */
   mostInFlight(): number
+  /** Keeps requests for the last byte of `key` waiting until the returned function is called. */
+  holdBack(key: string): () => void
   /** Answers nothing any more: connections are refused. */
   close(): Promise<void>
 }
@@ -23,6 +25,7 @@ export async function startCountingStore(
   let requests = 0
   let inFlight = 0
   let mostInFlight = 0
+  const held = new Map<string, Promise<void>>()
   const etags = new Map(
     [...objects].map(([key, body]) => [key, createHash('md5').update(body).digest('hex')] as const),
   )
@@ -59,6 +62,8 @@ export async function startCountingStore(
     }
     const match = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '')
     const [first, last] = match ? [Number(match[1]), Number(match[2])] : [0, body.length - 1]
+    if (request.method === 'GET' && last === body.length - 1) await held.get(key)
+    if (response.destroyed) return
     const part = body.subarray(first, last + 1)
     response.writeHead(match ? 206 : 200, {
       etag: `"${etags.get(key)}"`,
@@ -85,6 +90,14 @@ export async function startCountingStore(
     sentBytes: () => sentBytes,
     requests: () => requests,
     mostInFlight: () => mostInFlight,
+    holdBack(key) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      held.set(key, promise)
+      return () => {
+        held.delete(key)
+        resolve()
+      }
+    },
     async close() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))

@@ -1,12 +1,5 @@
-import assert from 'node:assert/strict'
 import type { Copy, CopyLock, CopyUse } from '../model/copy.js'
-import {
-  isLeaseLive,
-  type Lease,
-  type LeaseHolder,
-  type LeaseRequest,
-  type PlacedLease,
-} from '../model/lease.js'
+import { isLeaseLive, type Lease, type LeaseHolder, type LeaseRequest } from '../model/lease.js'
 import type { Admission } from '../policy/plan-admission.js'
 import type { EvictionPlan, Victim } from '../policy/plan-eviction.js'
 import type {
@@ -21,6 +14,7 @@ import type {
   StagingProgress,
   UseRequest,
 } from '../records/record-store.js'
+import { holderKey, isMatch, isSameHolder, isUnderWay, NaiveRows } from './naive-rows.js'
 
 /** Ids that the real record made up; the naive one takes them over. */
 export interface MadeIds {
@@ -30,31 +24,10 @@ export interface MadeIds {
 }
 
 /**
- * What the port of the record means, in two arrays and loops: no indexes, no transactions, no SQL. The real
+ * What the port of the record means, in loops over two arrays: no indexes, no transactions, no SQL. The real
  * adapters are compared with it step by step.
  */
-export class NaiveRecord {
-  copies: Copy[] = []
-  leases: Lease[] = []
-
-  placedLeases(): readonly PlacedLease[] {
-    return this.leases.flatMap((lease) => {
-      const copy = this.copies.find(({ copyId }) => copyId === lease.copyId)
-      return copy ? [{ ...lease, dataset: copy.dataset, node: copy.node }] : []
-    })
-  }
-
-  uses(filter: CopyFilter, nowMs: number): readonly CopyUse[] {
-    const live = this.leases.filter((lease) => isLeaseLive(lease, nowMs))
-    return this.copies
-      .filter((copy) => isMatch(copy, filter))
-      .map((copy) => {
-        const own = live.filter(({ copyId }) => copyId === copy.copyId)
-        const stagers = own.filter(({ purpose }) => purpose === 'stage').length
-        return { ...copy, referenceCount: own.length - stagers, isBeingStaged: stagers > 0 }
-      })
-  }
-
+export class NaiveRecord extends NaiveRows {
   leaseReady(request: UseRequest, nowMs: number, newId: string) {
     const ready = this.copies
       .filter(
@@ -67,7 +40,7 @@ export class NaiveRecord {
 
   leaseCopy(copyId: string, purpose: Lease['purpose'], request: LeaseRequest, nowMs: number, newId: string) {
     const copy = this.copies.find((candidate) => candidate.copyId === copyId && candidate.state === 'ready')
-    return copy && this.#grant(copy, purpose, request, nowMs, newId)
+    return copy && this.grant(copy, purpose, request, nowMs, newId)
   }
 
   join(request: JoinRequest, nowMs: number, made: MadeIds): Joined['outcome'] {
@@ -80,14 +53,14 @@ export class NaiveRecord {
       ({ copyId, purpose }) => copyId === found?.copyId && purpose === 'stage',
     )
     if (found && stageLease && isLeaseLive(stageLease, nowMs)) {
-      this.#grant(found, 'use', lease, nowMs, made.leaseId)
+      this.grant(found, 'use', lease, nowMs, made.leaseId)
       return 'wait'
     }
-    if (found && stageLease) this.#evict(found.copyId)
+    if (found && stageLease) this.evict(found.copyId)
     const copy: Copy = found && !stageLease ? found : newCopy(request, made.copyId, nowMs)
     if (copy !== found) this.copies.push(copy)
-    this.#grant(copy, 'use', lease, nowMs, made.leaseId)
-    this.#grant(copy, 'stage', request.stager, nowMs, made.stageLeaseId)
+    this.grant(copy, 'use', lease, nowMs, made.leaseId)
+    this.grant(copy, 'stage', request.stager, nowMs, made.stageLeaseId)
     return 'stage'
   }
 
@@ -97,7 +70,7 @@ export class NaiveRecord {
     nowMs: number,
     newLeaseIds: ReadonlyMap<string, string>,
   ): Admission['outcome'] | 'lost' | 'same-version' {
-    const copy = this.#staged(request)
+    const copy = this.staged(request)
     if (!copy) return 'lost'
     const twin = this.copies.find(
       ({ dataset, node, version, state }) =>
@@ -106,17 +79,17 @@ export class NaiveRecord {
     if (twin) {
       const uses = this.leases.filter(({ copyId, purpose }) => copyId === copy.copyId && purpose !== 'stage')
       for (const use of uses)
-        this.#grant(twin, use.purpose, use, nowMs, newLeaseIds.get(holderKey(use)) ?? 'not in the record')
+        this.grant(twin, use.purpose, use, nowMs, newLeaseIds.get(holderKey(use)) ?? 'not in the record')
       const isUsed = uses.some(({ purpose }) => purpose === 'use')
-      this.#change(twin.copyId, { source: copy.source, ...(isUsed ? { lastTask: copy.lastTask } : {}) })
-      this.#remove(copy.copyId)
+      this.change(twin.copyId, { source: copy.source, ...(isUsed ? { lastTask: copy.lastTask } : {}) })
+      this.remove(copy.copyId)
       return 'same-version'
     }
     const admission = decide(this.uses({ node: copy.node }, nowMs))
     if (admission.outcome !== 'admit') return admission.outcome
-    for (const { copy: victim } of admission.plan.victims) this.#evict(victim.copyId)
+    for (const { copy: victim } of admission.plan.victims) this.evict(victim.copyId)
     const { version, files, contentBytes, chargedBytes, chargedInodes } = request
-    this.#change(copy.copyId, { state: 'staging', version, files, contentBytes, chargedBytes, chargedInodes })
+    this.change(copy.copyId, { state: 'staging', version, files, contentBytes, chargedBytes, chargedInodes })
     return 'admit'
   }
 
@@ -126,26 +99,26 @@ export class NaiveRecord {
     )
     if (!lease) return false
     this.renew(lease.leaseId, progress.expiresAtMs, nowMs)
-    this.#change(progress.copyId, { writtenBytes: progress.writtenBytes })
+    this.change(progress.copyId, { writtenBytes: progress.writtenBytes })
     return true
   }
 
   markReady(published: PublishedCopy, nowMs: number): boolean {
-    const copy = this.#staged(published)
+    const copy = this.staged(published)
     if (copy?.state !== 'staging') return false
     const { directory, path, chargedBytes, chargedInodes } = published
-    this.#change(copy.copyId, {
+    this.change(copy.copyId, {
       ...{ state: 'ready', directory, path, chargedBytes, chargedInodes, writtenBytes: chargedBytes },
       ...{ lastUsedAtMs: nowMs, readyAtMs: nowMs },
     })
-    this.#endLeases(({ leaseId }) => leaseId === published.stageLeaseId)
+    this.endLeases(({ leaseId }) => leaseId === published.stageLeaseId)
     return true
   }
 
   endStaging(ended: EndedStaging): void {
-    const copy = this.#staged(ended)
-    this.#endLeases(({ leaseId }) => leaseId === ended.useLeaseId || leaseId === ended.stageLeaseId)
-    if (copy && ended.isForgotten) this.#remove(copy.copyId)
+    const copy = this.staged(ended)
+    this.endLeases(({ leaseId }) => leaseId === ended.useLeaseId || leaseId === ended.stageLeaseId)
+    if (copy && ended.isForgotten) this.remove(copy.copyId)
   }
 
   beginEviction(
@@ -154,19 +127,19 @@ export class NaiveRecord {
     nowMs: number,
   ): readonly Victim[] {
     const { victims } = decide(this.uses({ node }, nowMs))
-    for (const { copy } of victims) this.#evict(copy.copyId)
+    for (const { copy } of victims) this.evict(copy.copyId)
     return victims
   }
 
   finishEviction(copyId: string): boolean {
     const isEvicting = this.copies.some((copy) => copy.copyId === copyId && copy.state === 'evicting')
-    if (isEvicting) this.#remove(copyId)
+    if (isEvicting) this.remove(copyId)
     return isEvicting
   }
 
   release(filter: ReleaseFilter): number {
-    return this.#endLeases((lease) => {
-      const copy = this.#copy(lease.copyId)
+    return this.endLeases((lease) => {
+      const copy = this.copy(lease.copyId)
       return (
         lease.purpose !== 'stage' &&
         [filter.task ?? lease.task, filter.leaseId ?? lease.leaseId].join() ===
@@ -176,31 +149,23 @@ export class NaiveRecord {
     })
   }
 
-  renew(leaseId: string, expiresAtMs: number | null, nowMs: number): boolean {
-    const isThere = this.leases.some((lease) => lease.leaseId === leaseId)
-    this.leases = this.leases.map((lease) =>
-      lease.leaseId === leaseId ? { ...lease, expiresAtMs, renewedAtMs: nowMs } : lease,
-    )
-    return isThere
-  }
-
   handOver(leaseId: string, holder: LeaseHolder, nowMs: number): boolean {
     const lease = this.leases.find((candidate) => candidate.leaseId === leaseId)
     if (!lease) return false
     const handed = { ...lease, holder, renewedAtMs: nowMs }
-    this.leases = this.leases.filter((other) => other === lease || sameHolder(other, handed) === false)
+    this.leases = this.leases.filter((other) => other === lease || !isSameHolder(other, handed))
     this.leases = this.leases.map((other) => (other === lease ? handed : other))
     return true
   }
 
   expire(dead: readonly DeadLease[], nowMs: number): number {
     const ids = new Set(dead.map(({ leaseId }) => leaseId))
-    return this.#endLeases((lease) => ids.has(lease.leaseId) || !isLeaseLive(lease, nowMs))
+    return this.endLeases((lease) => ids.has(lease.leaseId) || !isLeaseLive(lease, nowMs))
   }
 
   setLock(filter: CopyFilter, lock: CopyLock | null): number {
     const found = this.copies.filter((copy) => isMatch(copy, filter) && copy.state !== 'evicting')
-    for (const copy of found) this.#change(copy.copyId, { lock: lock && (copy.lock ?? lock) })
+    for (const copy of found) this.change(copy.copyId, { lock: lock && (copy.lock ?? lock) })
     return found.length
   }
 
@@ -215,77 +180,9 @@ export class NaiveRecord {
 
   forget(copyIds: readonly string[]): number {
     const found = this.copies.filter(({ copyId, state }) => copyIds.includes(copyId) && state === 'ready')
-    for (const { copyId } of found) this.#remove(copyId)
+    for (const { copyId } of found) this.remove(copyId)
     return found.length
   }
-
-  #copy(copyId: string): Copy {
-    const copy = this.copies.find((candidate) => candidate.copyId === copyId)
-    assert.ok(copy, `a lease names copy ${copyId}, which does not exist`)
-    return copy
-  }
-
-  #staged(stage: { readonly copyId: string; readonly stageLeaseId: string }): Copy | undefined {
-    const isHeld = this.leases.some(
-      ({ leaseId, copyId }) => leaseId === stage.stageLeaseId && copyId === stage.copyId,
-    )
-    return this.copies.find((copy) => copy.copyId === stage.copyId && isUnderWay(copy) && isHeld)
-  }
-
-  #grant(copy: Copy, purpose: Lease['purpose'], request: LeaseRequest, nowMs: number, newId: string): string {
-    const { task, holder, expiresAtMs } = request
-    const wanted = { copyId: copy.copyId, purpose, task, holder }
-    const known = this.leases.find((lease) => sameHolder(lease, wanted))
-    if (known) this.renew(known.leaseId, expiresAtMs, nowMs)
-    else this.leases.push({ ...wanted, leaseId: newId, createdAtMs: nowMs, renewedAtMs: nowMs, expiresAtMs })
-    if (purpose === 'use') this.#change(copy.copyId, { lastTask: task, lastUsedAtMs: nowMs })
-    return known?.leaseId ?? newId
-  }
-
-  #evict(copyId: string): void {
-    this.#change(copyId, { state: 'evicting' })
-    this.#endLeases((lease) => lease.copyId === copyId)
-  }
-
-  #remove(copyId: string): void {
-    this.copies = this.copies.filter((copy) => copy.copyId !== copyId)
-    this.#endLeases((lease) => lease.copyId === copyId)
-  }
-
-  #change(copyId: string, changes: Partial<Copy>): void {
-    this.copies = this.copies.map((copy) => (copy.copyId === copyId ? { ...copy, ...changes } : copy))
-  }
-
-  #endLeases(isEnding: (lease: Lease) => boolean): number {
-    const before = this.leases.length
-    this.leases = this.leases.filter((lease) => !isEnding(lease))
-    return before - this.leases.length
-  }
-}
-
-/** Tells the leases of one copy apart: no two of them are equal in this. */
-export function holderKey(lease: Pick<Lease, 'purpose' | 'task' | 'holder'>): string {
-  return JSON.stringify([lease.purpose, lease.task, lease.holder])
-}
-
-function sameHolder(
-  a: Pick<Lease, 'copyId' | 'purpose' | 'task' | 'holder'>,
-  b: Pick<Lease, 'copyId' | 'purpose' | 'task' | 'holder'>,
-): boolean {
-  return a.copyId === b.copyId && holderKey(a) === holderKey(b)
-}
-
-function isUnderWay(copy: Copy): boolean {
-  return copy.state === 'reserved' || copy.state === 'staging'
-}
-
-function isMatch(copy: Copy, filter: CopyFilter): boolean {
-  return (
-    (filter.dataset ?? copy.dataset) === copy.dataset &&
-    (filter.node ?? copy.node) === copy.node &&
-    (filter.copyId ?? copy.copyId) === copy.copyId &&
-    (filter.states ?? [copy.state]).includes(copy.state)
-  )
 }
 
 function newCopy(request: JoinRequest, copyId: string, nowMs: number): Copy {

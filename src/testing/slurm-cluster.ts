@@ -1,13 +1,13 @@
 import { execFile, spawn } from 'node:child_process'
 import { accessSync } from 'node:fs'
 import { chmod, copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { findFreePort } from './free-port.js'
 
 const SCRIPTS = fileURLToPath(new URL('../../scripts/slurm/', import.meta.url))
 const DAEMONS = ['/usr/sbin/munged', '/usr/sbin/slurmctld', '/usr/sbin/slurmd']
@@ -164,12 +164,4 @@ PartitionName=main Nodes=${host} Default=YES MaxTime=INFINITE State=UP
       }
     },
   }
-}
-
-async function findFreePort(): Promise<number> {
-  const probe = createServer()
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
-  const { port } = probe.address() as { port: number }
-  await new Promise((resolve) => probe.close(resolve))
-  return port
 }

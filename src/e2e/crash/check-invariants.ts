@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import Database from 'better-sqlite3'
+import { findProcess } from '../../platform/processes.js'
 import { type CrashWorld, NODE_NAMES } from './crash-world.js'
 
 interface CopyRow {
@@ -106,7 +107,7 @@ function findDisagreements(
     if (left.includes('.dsc-')) broken.push(`given/${left} is left`)
   for (const { task, holder } of leases) {
     const { kind, pid } = JSON.parse(holder) as { kind: string; pid?: number }
-    if (kind === 'process' && pid !== undefined && !isAlive(pid))
+    if (kind === 'process' && pid !== undefined && findProcess(pid) === undefined)
       broken.push(`the lease of ${task} is held by process ${pid}, which is gone`)
   }
   return broken
@@ -175,13 +176,4 @@ export function fingerprint(directory: string): ReadonlyMap<string, string> {
       return [relative(directory, path), `${stats.mode} ${entry.isFile() ? stats.mtimeMs : ''} ${content}`]
     }),
   )
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
 }

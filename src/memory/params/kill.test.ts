@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { findFreePort } from '../../testing/free-port.js'
 import { trainAlone } from '../../testing/toy-model.js'
 
 const DSC = fileURLToPath(new URL('../../../bin/dsc.js', import.meta.url))
@@ -129,14 +129,6 @@ async function readStatus(url: string): Promise<{ version: number; lastSteps: nu
 
 function pause(milliseconds: number): Promise<void> {
   return new Promise((settle) => setTimeout(settle, milliseconds))
-}
-
-async function findFreePort(): Promise<number> {
-  const probe = createServer()
-  await new Promise<void>((settle) => probe.listen(0, '127.0.0.1', settle))
-  const address = probe.address()
-  await new Promise((settle) => probe.close(settle))
-  return typeof address === 'object' && address ? address.port : assert.fail()
 }
 
 function mulberry32(seed: number): () => number {

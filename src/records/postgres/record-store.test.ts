@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { after, before, type TestContext, test } from 'node:test'
+import { after, before, test } from 'node:test'
 import pg from 'pg'
 import { exampleCopy, exampleDataset, exampleLease, NOW_MS } from '../../testing/example-copies.js'
 import { type PostgresServer, startPostgresServer } from '../../testing/postgres-server.js'
+import { openClients } from '../contract-test.contract.js'
 import { recordStoreContract } from '../record-store.contract.js'
-import { recordStripesContract } from '../record-stripes.contract.js'
 import { openPostgresDatabase } from './postgres-database.js'
 import { numberParameters } from './postgres-transaction.js'
 import { openPostgresRecord } from './record-store.js'
@@ -15,42 +15,21 @@ before(async () => {
 })
 after(() => server.close())
 
-const open = async (context: TestContext) => {
+recordStoreContract('PostgreSQL', async (context) => {
   const url = await server.makeDatabase()
-  const opened = [await openPostgresRecord(url)]
-  context.after(() => Promise.all(opened.map((record) => record.close())))
-  const openAgain = async () => {
-    const record = await openPostgresRecord(url)
-    opened.push(record)
-    return record
+  const clients = await openClients(context, () => openPostgresRecord(url))
+  const readView = async () => {
+    const raw = new pg.Client({ connectionString: url })
+    await raw.connect()
+    try {
+      const { rows } = await raw.query('SELECT * FROM cache_record')
+      // Counts are bigint, which the driver gives as text.
+      return rows.map((row) => ({ ...row, reference_count: Number(row.reference_count) }))
+    } finally {
+      await raw.end()
+    }
   }
-  return { record: opened[0]!, openAgain }
-}
-recordStoreContract('PostgreSQL', open)
-recordStripesContract('PostgreSQL', open)
-
-test('the view cache_record counts the leases that are live on the server clock', async (context) => {
-  const url = await server.makeDatabase()
-  const record = await openPostgresRecord(url)
-  context.after(() => record.close())
-  const nowMs = record.nowMs()
-  await record.addAdopted(
-    exampleCopy('flowers', { lock: { by: 'ops', reason: 'keep', atMs: NOW_MS } }),
-    NOW_MS,
-  )
-  const request = { dataset: 'flowers', node: 'node-a' }
-  await record.leaseReady(
-    { ...request, lease: exampleLease('job-1', { expiresAtMs: nowMs + 60_000 }) },
-    nowMs,
-  )
-  await record.leaseReady({ ...request, lease: exampleLease('job-2', { expiresAtMs: nowMs - 1 }) }, nowMs)
-  const raw = new pg.Client({ connectionString: url })
-  await raw.connect()
-  const { rows } = await raw.query('SELECT * FROM cache_record')
-  await raw.end()
-  assert.deepEqual(rows, [
-    { dataset: 'flowers', node: 'node-a', last_task: 'job-2', lock_state: 'locked', reference_count: '1' },
-  ])
+  return { ...clients, readView }
 })
 
 test('many processes that open an empty database at once make one schema', async () => {

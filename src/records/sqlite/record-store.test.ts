@@ -1,48 +1,25 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import Database from 'better-sqlite3'
-import { exampleCopy, exampleLease, NOW_MS } from '../../testing/example-copies.js'
 import { temporaryDirectory } from '../../testing/temporary-directory.js'
+import { openClients } from '../contract-test.contract.js'
 import { recordStoreContract } from '../record-store.contract.js'
-import { recordStripesContract } from '../record-stripes.contract.js'
 import { openSqliteRecord } from './record-store.js'
 
-const open = async (context: TestContext) => {
+recordStoreContract('SQLite', async (context) => {
   const path = join(await temporaryDirectory(context), 'nested', 'record.db')
-  const opened = [await openSqliteRecord(path)]
-  context.after(() => Promise.all(opened.map((record) => record.close())))
-  const openAgain = async () => {
-    const record = await openSqliteRecord(path)
-    opened.push(record)
-    return record
+  const clients = await openClients(context, () => openSqliteRecord(path))
+  const readView = async () => {
+    const raw = new Database(path, { readonly: true })
+    try {
+      return raw.prepare('SELECT * FROM cache_record').all()
+    } finally {
+      raw.close()
+    }
   }
-  return { record: opened[0]!, openAgain }
-}
-recordStoreContract('SQLite', open)
-recordStripesContract('SQLite', open)
-
-test('the view cache_record has exactly the fields of the seed and the present reference count', async (context) => {
-  const path = join(await temporaryDirectory(context), 'record.db')
-  const record = await openSqliteRecord(path)
-  context.after(() => record.close())
-  const nowMs = Date.now()
-  await record.addAdopted(
-    exampleCopy('flowers', { lock: { by: 'ops', reason: 'keep', atMs: NOW_MS } }),
-    NOW_MS,
-  )
-  const request = { dataset: 'flowers', node: 'node-a' }
-  await record.leaseReady(
-    { ...request, lease: exampleLease('job-1', { expiresAtMs: nowMs + 60_000 }) },
-    nowMs,
-  )
-  await record.leaseReady({ ...request, lease: exampleLease('job-2', { expiresAtMs: nowMs - 1 }) }, nowMs)
-  const raw = new Database(path, { readonly: true })
-  context.after(() => raw.close())
-  assert.deepEqual(raw.prepare('SELECT * FROM cache_record').all(), [
-    { dataset: 'flowers', node: 'node-a', last_task: 'job-2', lock_state: 'locked', reference_count: 1 },
-  ])
+  return { ...clients, readView }
 })
 
 test('a record that a newer dsc wrote is refused and left alone', async (context) => {

@@ -59,3 +59,22 @@ export function layoutColumns(
   }
   return kept.map(({ index, width }) => ({ index, width }))
 }
+
+/**
+ * Takes cells from the widest columns until all fit into `totalWidth`, below their least if need be: on a screen,
+ * cells that are cut say more than columns that are cut off.
+ */
+export function squeezeColumns(
+  columns: readonly PlacedColumn[],
+  totalWidth: number,
+  gap: number,
+): readonly PlacedColumn[] {
+  const squeezed = columns.map((column) => ({ ...column }))
+  let excess = squeezed.reduce((sum, { width }) => sum + width, gap * (squeezed.length - 1)) - totalWidth
+  for (; excess > 0; excess -= 1) {
+    const widest = squeezed.reduce((a, b) => (b.width > a.width ? b : a))
+    if (widest.width <= 1) break
+    widest.width -= 1
+  }
+  return squeezed
+}

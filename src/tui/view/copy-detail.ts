@@ -7,6 +7,7 @@ import type { StatusSnapshot } from '../../stage/plan/compose-status.js'
 import { findEvictionRank, findKeepers } from '../../stage/plan/explain-copy.js'
 import { formatLayout } from '../../stage/plan/find-layouts.js'
 import { drawState } from './copy-rows.js'
+import { describeKeeping } from './describe-keeping.js'
 import { formatCount, formatMoment, formatSpan } from './format-cells.js'
 import type { DrawContext } from './list-rows.js'
 import { fitLine, type Line, type Span, span } from './styled-line.js'
@@ -55,8 +56,10 @@ export function drawCopyDetail(
     `${formatSpan(context.nowMs - (copy.readyAtMs ?? copy.createdAtMs))} ago from ${copy.origin}`,
   )
   lines.push([])
-  for (const sentence of explainKeeping(copy, snapshot, context.nowMs)) {
-    fact(sentence.label, span(sentence.text, sentence.label === 'kept by' ? { color: 'green' } : {}))
+  const onNode = snapshot.copies.filter(({ node }) => node === copy.node)
+  const rank = findEvictionRank(copy, onNode)
+  for (const { label, text } of describeKeeping(copy, findKeepers(copy), rank, context.nowMs)) {
+    fact(label, span(text, label === 'kept by' ? { color: 'green' } : {}))
   }
   lines.push([], [span('LEASES', { isDim: true })])
   const leases = snapshot.leases.filter((lease) => lease.copyId === copy.copyId)
@@ -88,48 +91,4 @@ export function drawCopyDetail(
     for (const text of wrapText(event.reason, width - 2)) lines.push([span(`  ${text}`, { isDim: true })])
   }
   return lines.map((line) => fitLine(line, width))
-}
-
-/** What keeps the copy, and where it stands in the order of eviction. */
-export function explainKeeping(
-  copy: CopyUse,
-  snapshot: StatusSnapshot,
-  nowMs: number,
-): readonly { readonly label: 'kept by' | 'next to go'; readonly text: string }[] {
-  const sentences: { label: 'kept by' | 'next to go'; text: string }[] = []
-  for (const keeper of findKeepers(copy)) {
-    sentences.push({ label: 'kept by', text: describeKeeper(keeper) })
-  }
-  if (sentences.length > 0) return sentences
-  const rank = findEvictionRank(
-    copy,
-    snapshot.copies.filter((other) => other.node === copy.node),
-  )
-  sentences.push({ label: 'kept by', text: 'nothing: idle and unlocked, it may go when room is needed' })
-  if (rank) {
-    sentences.push({
-      label: 'next to go',
-      text: `number ${rank.rank} of ${rank.candidates} evictable on ${copy.node}: ${rank.reason}`,
-    })
-  }
-  return sentences
-
-  function describeKeeper(keeper: ReturnType<typeof findKeepers>[number]): string {
-    switch (keeper) {
-      case 'leases':
-        return formatCount(copy.referenceCount, 'lease')
-      case 'lock':
-        return copy.lock
-          ? `a lock of ${copy.lock.by}, ${formatSpan(nowMs - copy.lock.atMs)} ago: ${copy.lock.reason}`
-          : 'a lock'
-      case 'stager':
-        return 'its stager, which is at work'
-      case 'no source':
-        return 'having no remote source: it could not be fetched again'
-      case 'being evicted':
-        return 'nothing: it is being deleted'
-      case 'not admitted yet':
-        return 'not being admitted yet: its source is being listed'
-    }
-  }
 }

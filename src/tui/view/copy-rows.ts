@@ -16,13 +16,13 @@ function planColumns(snapshot: StatusSnapshot): readonly ColumnSpec[] {
   const hasStripes = snapshot.copies.some(({ stripe }) => stripe !== undefined)
   return [
     { title: 'DATASET', width: name, minWidth: Math.min(name, 24), grow: 1 },
-    { title: 'NODE', width: node, minWidth: Math.min(node, 10), dropOrder: 2 },
+    { title: 'NODE', width: node, minWidth: Math.min(node, 10), dropOrder: 3 },
     { title: 'STATE', width: 11 },
     ...(hasStripes ? [{ title: 'STRIPE', width: 7, align: 'right' } as const] : []),
-    { title: 'SIZE', width: 8, align: 'right' },
+    { title: 'SIZE', width: 8, align: 'right', dropOrder: 1 },
     { title: 'KEPT BY', width: 9 },
-    { title: 'USED', width: 4, align: 'right' },
-    { title: 'LAST TASK', width: 16, minWidth: 8, grow: 1, dropOrder: 3 },
+    { title: 'USED', width: 4, align: 'right', dropOrder: 2 },
+    { title: 'LAST TASK', width: 16, minWidth: 8, grow: 1, dropOrder: 4 },
     { title: 'FILES', width: 11, align: 'right', dropOrder: 6 },
     { title: 'VERSION', width: 12, dropOrder: 5 },
   ]

@@ -1,4 +1,4 @@
-import { layoutColumns } from './column-layout.js'
+import { layoutColumns, squeezeColumns } from './column-layout.js'
 import type { DrawContext, ListRows } from './list-rows.js'
 import { type Line, type Span, span } from './styled-line.js'
 import { fitText } from './text-cells.js'
@@ -13,7 +13,8 @@ export function drawList(
   width: number,
   context: DrawContext,
 ): readonly Line[] {
-  const placed = layoutColumns(rows.columns, width - MARGIN, GAP)
+  const room = width - MARGIN
+  const placed = squeezeColumns(layoutColumns(rows.columns, room, GAP), room, GAP)
   const widths: number[] = []
   for (const column of placed) widths[column.index] = column.width
   const heading: Span = span(

@@ -1,12 +1,11 @@
-import { formatHolder, isLeaseLive } from '../../model/lease.js'
+import { formatHolder, isLeaseLive, type PlacedLease } from '../../model/lease.js'
 import type { StatusSnapshot } from '../../stage/plan/compose-status.js'
 import type { ColumnSpec } from './column-layout.js'
 import { formatSpan } from './format-cells.js'
 import { type ListRows, matchesFilter, widthOf } from './list-rows.js'
 import { span } from './styled-line.js'
 
-function planColumns(snapshot: StatusSnapshot): readonly ColumnSpec[] {
-  const { leases } = snapshot
+function planColumns({ leases }: StatusSnapshot): readonly ColumnSpec[] {
   const task = widthOf(
     leases.values().map((lease) => lease.task),
     4,
@@ -22,15 +21,29 @@ function planColumns(snapshot: StatusSnapshot): readonly ColumnSpec[] {
     4,
     24,
   )
+  const purpose = widthOf(
+    leases.values().map((lease) => lease.purpose),
+    3,
+    8,
+  )
+  const holder = widthOf(leases.values().map(formatWho), 6, 28)
+  // Who holds what since when stays longest.
   return [
     { title: 'TASK', width: task, minWidth: Math.min(task, 20), grow: 1 },
     { title: 'DATASET', width: name, minWidth: Math.min(name, 20), grow: 1 },
     { title: 'NODE', width: node, minWidth: Math.min(node, 10), dropOrder: 2 },
-    { title: 'FOR', width: 8 },
+    { title: 'FOR', width: purpose, dropOrder: 4 },
     { title: 'SINCE', width: 5, align: 'right' },
-    { title: 'ENDS IN', width: 7, align: 'right' },
-    { title: 'HOLDER', width: 28, minWidth: 10, grow: 1, dropOrder: 3 },
+    { title: 'ENDS IN', width: 7, align: 'right', dropOrder: 3 },
+    { title: 'HOLDER', width: holder, minWidth: Math.min(holder, 12), grow: 1, dropOrder: 1 },
   ]
+}
+
+/** The holder in few cells: `gpu-07:4711` is a process. */
+function formatWho(lease: PlacedLease): string {
+  const { holder } = lease
+  if (holder.kind === 'process') return `${holder.host}:${holder.pid}`
+  return holder.kind === 'ttl' ? 'ttl' : formatHolder(lease)
 }
 
 /** The leases that match the filter, as the record orders them. */
@@ -39,7 +52,14 @@ export function listLeaseRows(snapshot: StatusSnapshot, filter: string): ListRow
     filter === ''
       ? snapshot.leases
       : snapshot.leases.filter((lease) =>
-          matchesFilter(filter, [lease.task, lease.dataset, lease.node, lease.purpose, formatHolder(lease)]),
+          matchesFilter(filter, [
+            lease.task,
+            lease.dataset,
+            lease.node,
+            lease.purpose,
+            formatHolder(lease),
+            formatWho(lease),
+          ]),
         )
   return {
     tab: 'leases',
@@ -59,7 +79,7 @@ export function listLeaseRows(snapshot: StatusSnapshot, filter: string): ListRow
         span(lease.purpose, lease.purpose === 'use' ? {} : { color: 'cyan' }),
         span(formatSpan(nowMs - lease.createdAtMs)),
         span(ends, isLive ? {} : { color: 'red' }),
-        span(lease.holder.kind === 'ttl' ? 'ttl' : formatHolder(lease), { isDim: true }),
+        span(formatWho(lease), { isDim: true }),
       ]
     },
     emptyText: filter === '' ? 'No leases: nobody uses a dataset' : 'No lease matches the filter',

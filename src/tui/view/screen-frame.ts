@@ -55,16 +55,21 @@ export function drawTabs(
     nodes: snapshot.nodes.length,
   }
   const isCut = (tab: Tab) => tab === 'events' && counts.events >= STATUS_EVENTS
-  const draw = (isShort: boolean): Span[] =>
-    TABS.flatMap((tab, at) => {
-      const name = isShort ? NAMES[tab].slice(0, 5) : NAMES[tab]
-      const text = ` ${at + 1} ${name} ${counts[tab].toLocaleString('en-US')}${isCut(tab) ? '+' : ''} `
-      return [tab === state.tab ? span(text, { isInverse: true, isBold: true }) : span(text)]
+  const name = (tab: Tab, cells?: number) =>
+    ` ${NAMES[tab].slice(0, cells)} ${counts[tab].toLocaleString('en-US')}${isCut(tab) ? '+' : ''}`
+  const draw = (nameOf: (tab: Tab) => string): Span[] =>
+    TABS.map((tab, at) => {
+      const text = ` ${at + 1}${nameOf(tab)} `
+      return tab === state.tab ? span(text, { isInverse: true, isBold: true }) : span(text)
     })
   const right = drawFilter(state, rows, context)
   const room = width - cellWidth(lineText(right))
-  const left = draw(false)
-  return spreadLine(cellWidth(lineText(left)) <= room ? left : draw(true), right, width)
+  const forms = [
+    draw((tab) => name(tab)),
+    draw((tab) => name(tab, 5)),
+    draw((tab) => (tab === state.tab ? name(tab) : '')),
+  ]
+  return spreadLine(forms.find((form) => cellWidth(lineText(form)) <= room) ?? forms.at(-1)!, right, width)
 }
 
 function drawFilter(state: ScreenState, rows: ListRows, context: DrawContext): Line {

@@ -66,6 +66,31 @@ for (const tab of ['leases', 'transfers', 'events', 'nodes'] as const) {
   })
 }
 
+/** Leases of processes under the names that tasks have where nobody gives one. */
+function withProcesses(status: StatusSnapshot): StatusSnapshot {
+  const leases = status.leases.map((lease, at) => {
+    const [host, pid] = ['gpu-login-01', 4711 + at]
+    const boot = { startTicks: '1', bootId: 'b', pidNamespace: 'n' }
+    const holder = { kind: 'process', host, pid, ...boot } as const
+    return { ...lease, task: `researcher@${host}:${pid}`, holder, expiresAtMs: null }
+  })
+  return { ...status, leases }
+}
+
+test('which process of which host holds which copy since when is told in 80 columns', () => {
+  const snapshot = withProcesses(exampleStatus(60))
+  const lines = draw(80, 24, { snapshot, state: { ...FIRST_SCREEN, tab: 'leases' } })
+  const row = lines.find((line) => line.startsWith('▶'))!
+  assert.match(row, /researcher@gpu-logi\S* +dataset-0001 +gpu-01 +.*1h .* gpu-login-01:4711/)
+})
+
+for (const tab of ['copies', 'leases'] as const) {
+  test(`the ${tab} at 40x10`, () => {
+    const snapshot = withProcesses(exampleStatus(1000))
+    compareGolden(`${tab}-40x10`, draw(40, 10, { snapshot, state: { ...FIRST_SCREEN, tab } }))
+  })
+}
+
 test('the help at 80x24', () => {
   compareGolden('help-80x24', draw(80, 24, { state: { ...FIRST_SCREEN, mode: { kind: 'help', scroll: 0 } } }))
 })

@@ -1,9 +1,8 @@
 import { createWriteStream } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { type Dispatcher, Agent as HttpAgent, request } from 'undici'
+import { askOnce } from '../../http/ask-once.js'
 import { openPublishedManifest } from '../../manifest-db.js'
 import { type ObjectRow, toManifestObject } from '../../object-row.js'
 import { formatManifestUrl } from '../../peer-wire.js'
@@ -49,29 +48,14 @@ export async function* listPeerManifest(options: {
 }
 
 async function download(options: Parameters<typeof listPeerManifest>[0], path: string): Promise<void> {
-  const { access, signal } = options
-  const dispatcher: Dispatcher = new HttpAgent({
-    connect: { timeout: 3000, ...(access.ca && { ca: access.ca }) },
+  const answer = await askOnce(`${options.url}${formatManifestUrl(options.copyId)}`, {
+    ...{ ...options.access, connectTimeoutMs: 3000, silenceMs: STALL_TIMEOUT_MS, signal: options.signal },
   })
-  try {
-    const { statusCode, headers, body } = await request(
-      `${options.url}${formatManifestUrl(options.copyId)}`,
-      {
-        dispatcher,
-        headers: access.token === undefined ? {} : { authorization: `Bearer ${access.token}` },
-        headersTimeout: STALL_TIMEOUT_MS,
-        bodyTimeout: STALL_TIMEOUT_MS,
-        ...(signal ? { signal } : {}),
-      },
-    )
-    if (statusCode !== 200) {
-      await body.dump()
-      throw new Error(`answered ${statusCode}`)
-    }
-    const file = createWriteStream(path)
-    await pipeline(Readable.from(body), file)
-    if (file.bytesWritten !== Number(headers['content-length'])) throw new Error('sent half a manifest')
-  } finally {
-    await dispatcher.destroy()
+  if (answer.statusCode !== 200) {
+    answer.destroy()
+    throw new Error(`answered ${answer.statusCode}`)
   }
+  const file = createWriteStream(path)
+  await pipeline(answer, file)
+  if (file.bytesWritten !== Number(answer.headers['content-length'])) throw new Error('sent half a manifest')
 }

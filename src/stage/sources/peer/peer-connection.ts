@@ -1,9 +1,9 @@
-import { Pool } from 'undici'
-import { parseFacts } from '../../peer-wire.js'
+import { HttpPool } from '../../http/http-pool.js'
+import { FACTS_HEADER, parseFacts } from '../../peer-wire.js'
 import type { ObjectFacts } from '../../plan/object-facts.js'
 
 /** Above the time that an agent holds a request for a part that is still arriving. */
-const HEAD_TIMEOUT_MS = 12_000
+const SILENCE_MS = 12_000
 const CONNECT_TIMEOUT_MS = 3000
 
 export interface PeerAccess {
@@ -25,8 +25,6 @@ export interface PeerConnection {
     readonly path: string
     readonly offset: number
     readonly length: number
-    /** No byte for so long ends the attempt, ms. */
-    readonly stallTimeoutMs: number
     readonly onFacts: (facts: ObjectFacts) => void
     readonly sink: (chunk: Uint8Array) => number
     readonly signal: AbortSignal | undefined
@@ -36,69 +34,77 @@ export interface PeerConnection {
 
 /** Opens up to `connections` connections to the agent at `url`. */
 export function openPeerConnection(url: string, access: PeerAccess, connections: number): PeerConnection {
-  const pool = new Pool(url, {
-    connections,
-    pipelining: 1,
-    keepAliveTimeout: 20_000,
-    connect: { timeout: CONNECT_TIMEOUT_MS, ...(access.ca === undefined ? {} : { ca: access.ca }) },
-  })
-  const headers: Record<string, string> =
-    access.token === undefined ? {} : { authorization: `Bearer ${access.token}` }
-  return {
-    async get({ path, offset, length, stallTimeoutMs, onFacts, sink, signal }) {
-      // What the sink throws (a full disk) is the caller's own failure, not the peer's.
-      let sinkFailure: { readonly error: unknown } | undefined
-      try {
-        const answer = await pool.request({
-          method: length === 0 ? 'HEAD' : 'GET',
-          path,
-          headers: length === 0 ? headers : { ...headers, range: `bytes=${offset}-${offset + length - 1}` },
-          headersTimeout: HEAD_TIMEOUT_MS,
-          bodyTimeout: Math.min(stallTimeoutMs, HEAD_TIMEOUT_MS),
-          ...(signal ? { signal } : {}),
-        })
-        const { statusCode, body } = answer
-        if (statusCode !== 206 && statusCode !== 200) {
-          await body.dump()
-          if (statusCode === 404) return { outcome: 'missing' }
-          if (statusCode === 425) return { outcome: 'early' }
-          return { outcome: 'failed', problem: describeStatus(statusCode) }
-        }
-        const facts = parseFacts(answer.headers['x-dsc-facts'])
-        if (facts) onFacts(facts)
-        if (length === 0) {
-          await body.dump()
-          return { outcome: 'ok' }
-        }
-        let received = 0
-        await new Promise<void>((resolve, reject) => {
-          body.on('data', (chunk: Buffer) => {
-            received += chunk.length
-            try {
-              if (received > length) throw new Error(`sent more than ${length} bytes`)
-              const pauseMs = sink(chunk)
-              if (pauseMs > 0) {
-                body.pause()
-                setTimeout(() => body.resume(), pauseMs)
-              }
-            } catch (error) {
-              if (received <= length) sinkFailure = { error }
-              body.destroy(error as Error)
-            }
-          })
-          body.on('end', resolve)
-          body.on('error', reject)
-        })
-        return received === length
-          ? { outcome: 'ok' }
-          : { outcome: 'failed', problem: `sent ${received} of ${length} bytes` }
-      } catch (error) {
-        if (sinkFailure) throw sinkFailure.error
-        return { outcome: 'failed', problem: describeProblem(error) }
-      }
-    },
-    close: () => pool.destroy(),
+  const pool = new HttpPool(url, { connections, ca: access.ca, connectTimeoutMs: CONNECT_TIMEOUT_MS })
+  const own: Record<string, string> = {
+    host: new URL(url).host,
+    ...(access.token === undefined ? {} : { authorization: `Bearer ${access.token}` }),
   }
+  return {
+    get: ({ path, offset, length, onFacts, sink, signal }) =>
+      new Promise((resolve, reject) => {
+        const isHead = length === 0
+        const headers = isHead ? own : { ...own, range: `bytes=${offset}-${offset + length - 1}` }
+        let status = 0
+        let received = 0
+        const settle = (answer: PeerAnswer) => {
+          signal?.removeEventListener('abort', stop)
+          resolve(answer)
+        }
+        const control = pool.send(
+          { method: isHead ? 'HEAD' : 'GET', path, headers, stallTimeoutMs: SILENCE_MS },
+          {
+            onHead(code, answered) {
+              status = code
+              const facts = isOk(code) ? parseFacts(answered[FACTS_HEADER]) : undefined
+              if (facts) onFacts(facts)
+            },
+            onData(chunk) {
+              if (!isOk(status)) return
+              received += chunk.length
+              if (received > length) {
+                control.cancel()
+                settle({ outcome: 'failed', problem: `sent more than ${length} bytes` })
+                return
+              }
+              try {
+                const pauseMs = sink(chunk)
+                if (pauseMs > 0) {
+                  control.pause()
+                  setTimeout(control.resume, pauseMs)
+                }
+              } catch (error) {
+                // What the sink throws (a full disk) is the caller's own failure, not the peer's.
+                control.cancel()
+                signal?.removeEventListener('abort', stop)
+                reject(error)
+              }
+            },
+            onEnd: () => settle(judge(status, received, length)),
+            onError: (error) => settle({ outcome: 'failed', problem: describeProblem(error) }),
+          },
+        )
+        const stop = () => {
+          control.cancel()
+          settle({ outcome: 'failed', problem: 'stopped' })
+        }
+        signal?.addEventListener('abort', stop)
+        if (signal?.aborted) stop()
+      }),
+    close: async () => pool.close(),
+  }
+}
+
+function isOk(status: number): boolean {
+  return status === 200 || status === 206
+}
+
+function judge(status: number, received: number, length: number): PeerAnswer {
+  if (status === 404) return { outcome: 'missing' }
+  if (status === 425) return { outcome: 'early' }
+  if (!isOk(status)) return { outcome: 'failed', problem: describeStatus(status) }
+  return received === length
+    ? { outcome: 'ok' }
+    : { outcome: 'failed', problem: `sent ${received} of ${length} bytes` }
 }
 
 function describeStatus(status: number): string {

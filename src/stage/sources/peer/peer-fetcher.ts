@@ -94,7 +94,7 @@ export async function openPeerFetcher(options: PeerFetcherOptions): Promise<Fetc
 
   const ask = async (
     provider: Provider,
-    request: Pick<FetchRequest, 'key' | 'sizeBytes' | 'etag' | 'versionId' | 'stallTimeoutMs' | 'signal'>,
+    request: Pick<FetchRequest, 'key' | 'sizeBytes' | 'etag' | 'versionId' | 'signal'>,
     range: { offset: number; length: number },
     onFacts: (facts: ObjectFacts) => void,
     sink: (chunk: Uint8Array) => number,
@@ -108,7 +108,7 @@ export async function openPeerFetcher(options: PeerFetcherOptions): Promise<Fetc
       for (;;) {
         throwIfStopped(request.signal)
         const answer = await peer.connection.get({
-          ...{ path, ...range, stallTimeoutMs: request.stallTimeoutMs, onFacts, signal: request.signal },
+          ...{ path, ...range, onFacts, signal: request.signal },
           sink: (chunk) => {
             range.offset += chunk.length
             range.length -= chunk.length

@@ -1,9 +1,9 @@
 import { SOURCE_CHECKSUMS } from '../../../model/manifest.js'
+import type { AnswerListener, Headers } from '../../http/http-connection.js'
+import type { RequestControl } from '../../http/http-pool.js'
 import type { ObjectFacts, SourceChecksum } from '../../plan/object-facts.js'
 import type { FetchRequest } from '../../source.js'
 import { SourceFailure } from '../../source-failure.js'
-import type { AnswerListener, Headers } from './http-connection.js'
-import type { RequestControl } from './http-pool.js'
 import { describeAnswer, describeConnectionError } from './s3-failure.js'
 
 const MAX_ERROR_BODY_BYTES = 16_384

@@ -1,7 +1,7 @@
+import type { Headers } from '../../http/http-connection.js'
+import { HttpPool } from '../../http/http-pool.js'
 import { withRetries } from '../../retry.js'
 import { SourceFailure } from '../../source-failure.js'
-import type { Headers } from './http-connection.js'
-import { HttpPool } from './http-pool.js'
 import { type ListingPage, parseListing } from './parse-listing.js'
 import { describeAnswer, describeConnectionError } from './s3-failure.js'
 import type { S3Location } from './s3-fetcher.js'
@@ -65,7 +65,7 @@ export function openPageLister(open: (region?: string) => Promise<S3Access>): {
 
 async function connect(open: (region?: string) => Promise<S3Access>, region?: string) {
   const access = await open(region)
-  const pool = new HttpPool(access.location.origin, MAX_CONNECTIONS)
+  const pool = new HttpPool(access.location.origin, { connections: MAX_CONNECTIONS, ca: access.location.ca })
   return { access, pool, sign: createSigner(access.location.region) }
 }
 

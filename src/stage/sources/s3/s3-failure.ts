@@ -140,6 +140,13 @@ export function describeConnectionError(
       `${what}: expected ${options.expectedBytes} bytes, received ${receivedBytes} before ${origin} closed the connection`,
       { isTransient: true, cause: error, hint: 'try again: finished parts are kept' },
     )
+  const trust = explainTrust(code)
+  if (trust !== undefined)
+    return new SourceFailure('SOURCE_UNREACHABLE', `${what}: ${origin} ${trust.problem} (${cause})`, {
+      isTransient: false,
+      cause: error,
+      hint: trust.hint,
+    })
   const isName = code === 'ENOTFOUND' || code === 'EAI_AGAIN'
   return new SourceFailure(
     'SOURCE_UNREACHABLE',
@@ -151,9 +158,40 @@ export function describeConnectionError(
       cause: error,
       hint: isName
         ? 'check the host name in the endpoint'
-        : 'check that the endpoint is up and reachable from this node',
+        : code === 'EPROTO'
+          ? 'check the port of the endpoint; if the server does not speak TLS, write it as http://'
+          : 'check that the endpoint is up and reachable from this node',
     },
   )
+}
+
+/** What is wrong when a server does not prove who it is; undefined for any other failure. */
+function explainTrust(code: string): { readonly problem: string; readonly hint: string } | undefined {
+  switch (code) {
+    case 'DEPTH_ZERO_SELF_SIGNED_CERT':
+    case 'SELF_SIGNED_CERT_IN_CHAIN':
+    case 'UNABLE_TO_GET_ISSUER_CERT':
+    case 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY':
+    case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
+    case 'CERT_UNTRUSTED':
+      return {
+        problem: 'shows a certificate of an authority that this node does not trust',
+        hint: 'set AWS_CA_BUNDLE, or ca_bundle of the AWS profile, to a PEM file with that authority’s certificate',
+      }
+    case 'ERR_TLS_CERT_ALTNAME_INVALID':
+      return {
+        problem: 'shows a certificate for another host name',
+        hint: 'write the endpoint with a name that the certificate has',
+      }
+    case 'CERT_HAS_EXPIRED':
+    case 'CERT_NOT_YET_VALID':
+      return {
+        problem: 'shows a certificate that is not valid at present',
+        hint: 'renew the server’s certificate; if it is valid, set this machine’s clock',
+      }
+    default:
+      return undefined
+  }
 }
 
 /** Turns the failure of a credential chain that found nothing into SOURCE_DENIED; anything else comes back as it is. */

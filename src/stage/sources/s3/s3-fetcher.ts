@@ -1,8 +1,8 @@
+import type { Headers } from '../../http/http-connection.js'
+import { HttpPool } from '../../http/http-pool.js'
 import { countUploadParts } from '../../plan/plan-parts.js'
 import type { Fetcher, InspectRequest } from '../../source.js'
 import { AnswerHandler, type AnswerOptions, readFacts } from './answer-handler.js'
-import type { Headers } from './http-connection.js'
-import { HttpPool } from './http-pool.js'
 import { type Credentials, createSigner, encodeKey } from './sign-request.js'
 
 /** Where the objects of a dataset lie, resolved once by the AWS SDK. Plain data, so that a worker can have it. */
@@ -10,6 +10,8 @@ export interface S3Location {
   /** `https://host:port`. */
   readonly origin: string
   readonly host: string
+  /** Certificates that the server's own must be signed by, PEM; undefined = those that Node.js trusts. */
+  readonly ca: string | undefined
   /** Path before the key, percent-encoded, ends in `/`. */
   readonly basePath: string
   readonly region: string
@@ -24,7 +26,7 @@ export function openS3Fetcher(
   getCredentials: () => Promise<Credentials> | Credentials | undefined,
   options: { readonly connections: number },
 ): Fetcher {
-  const pool = new HttpPool(location.origin, options.connections)
+  const pool = new HttpPool(location.origin, { ...options, ca: location.ca })
   const sign = createSigner(location.region)
 
   async function send(request: {

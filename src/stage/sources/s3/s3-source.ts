@@ -4,11 +4,19 @@ import type { Source } from '../../source.js'
 import { keepCredentials } from './keep-credentials.js'
 import { listObjects } from './list-objects.js'
 import { openPageLister } from './list-page.js'
+import { readAuthorities } from './read-authorities.js'
 import { describeMissingCredentials } from './s3-failure.js'
 import { openS3Fetcher, type S3Location } from './s3-fetcher.js'
 import type { Credentials } from './sign-request.js'
 
 type Sdk = typeof import('@aws-sdk/client-s3')
+
+interface Opened {
+  readonly sdk: Sdk
+  readonly client: S3Client
+  readonly region: string
+  readonly ca: string | undefined
+}
 
 const SILENT = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
 
@@ -21,27 +29,25 @@ export function openS3Source(dataset: Dataset): Source {
   if (url.scheme !== 's3') throw new RangeError(`expected an s3:// source, found ${dataset.source}`)
   const { bucket, prefix } = url
   const what = `s3://${bucket}/${prefix}`
-  let opening: Promise<{ sdk: Sdk; client: S3Client; region: string }> | undefined
+  let opening: Promise<Opened> | undefined
 
   /** `region` replaces the configured one once the bucket has told where it lives. */
-  function open(region?: string): Promise<{ sdk: Sdk; client: S3Client; region: string }> {
+  function open(region?: string): Promise<Opened> {
     if (opening === undefined || region !== undefined) opening = openClient(dataset, region)
     return opening
   }
 
   async function access(newRegion?: string) {
-    const { sdk, client, region } = await open(newRegion)
-    const location = await locate({ sdk, client, region, bucket, prefix, dataset }).catch(
-      (error: unknown) => {
-        throw describeMissingCredentials(error, what)
-      },
-    )
+    const opened = await open(newRegion)
+    const location = await locate({ ...opened, bucket, prefix, dataset }).catch((error: unknown) => {
+      throw describeMissingCredentials(error, what)
+    })
     return {
       location,
       isAnonymous: dataset.anonymous ?? false,
       getCredentials: dataset.anonymous
         ? () => undefined
-        : keepCredentials(() => resolveCredentials(client, what)),
+        : keepCredentials(() => resolveCredentials(opened.client, what)),
     }
   }
 
@@ -62,8 +68,9 @@ export function openS3Source(dataset: Dataset): Source {
   }
 }
 
-async function openClient(dataset: Dataset, bucketRegion: string | undefined) {
+async function openClient(dataset: Dataset, bucketRegion: string | undefined): Promise<Opened> {
   const sdk = await import('@aws-sdk/client-s3')
+  const ca = await readAuthorities(dataset.profile)
   const region = bucketRegion ?? dataset.region
   const make = (fallbackRegion?: string) =>
     new sdk.S3Client({
@@ -75,29 +82,24 @@ async function openClient(dataset: Dataset, bucketRegion: string | undefined) {
       ...(dataset.anonymous ? { signer: { sign: async (request) => request } } : {}),
       logger: SILENT, // it would write to the console
       maxAttempts: 1, // withRetries decides, the same for listing and reading
-      requestHandler: { connectionTimeout: 10_000 },
+      requestHandler: { connectionTimeout: 10_000, ...(ca === undefined ? {} : { httpsAgent: { ca } }) },
     })
   let client = make()
   try {
-    return { sdk, client, region: await client.config.region() }
+    return { sdk, client, region: await client.config.region(), ca }
   } catch {
     // No region anywhere: servers other than AWS do not care, and AWS tells the right one in its refusal.
     client.destroy()
     client = make('us-east-1')
-    return { sdk, client, region: 'us-east-1' }
+    return { sdk, client, region: 'us-east-1', ca }
   }
 }
 
 /** Lets the SDK build a request and looks where it would go: path style, FIPS, dual stack, access points and all. */
-async function locate(options: {
-  sdk: Sdk
-  client: S3Client
-  region: string
-  bucket: string
-  prefix: string
-  dataset: Dataset
-}): Promise<S3Location> {
-  const { sdk, client, region, bucket, prefix, dataset } = options
+async function locate(
+  options: Opened & { readonly bucket: string; readonly prefix: string; readonly dataset: Dataset },
+): Promise<S3Location> {
+  const { sdk, client, region, ca, bucket, prefix, dataset } = options
   const probe = 'dsc-probe'
   const command = new sdk.GetObjectCommand({ Bucket: bucket, Key: probe })
   const seen: { protocol: string; hostname: string; port?: number; path: string }[] = []
@@ -116,6 +118,7 @@ async function locate(options: {
   return {
     origin: `${target.protocol}//${host}`,
     host,
+    ca,
     basePath: target.path.slice(0, -probe.length),
     region,
     bucket,

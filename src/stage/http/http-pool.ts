@@ -1,3 +1,4 @@
+import { createSecureContext } from 'node:tls'
 import { type AnswerListener, type ConnectionTarget, HttpConnection } from './http-connection.js'
 
 /** A request without body. */
@@ -17,6 +18,15 @@ export interface RequestControl {
   cancel(): void
 }
 
+export interface PoolOptions {
+  /** Most connections. */
+  readonly connections: number
+  /** Certificates (PEM) that the server's own must be signed by; undefined = those that Node.js trusts. */
+  readonly ca?: string | undefined
+  /** Default 10,000. */
+  readonly connectTimeoutMs?: number
+}
+
 interface Waiting {
   readonly request: HttpRequest
   readonly head: string
@@ -31,7 +41,7 @@ const MAX_IDLE_MS = 30_000
 /** Bytes allowed in a header: no control characters, nothing beyond Latin-1. */
 const UNSAFE_HEADER = /[^\t\x20-\x7e\x80-\xff]/
 
-/** Up to `connections` keep-alive connections to one server; requests beyond that wait for one. */
+/** Keep-alive connections to the server at `origin` (`https://host:port`); requests beyond their limit wait for one. */
 export class HttpPool {
   readonly #target: ConnectionTarget
   readonly #limit: number
@@ -40,15 +50,15 @@ export class HttpPool {
   readonly #waiting: Waiting[] = []
   #isClosed = false
 
-  /** `origin`: `https://host:port`. */
-  constructor(origin: string, connections: number) {
+  constructor(origin: string, options: PoolOptions) {
+    const { connections, ca, connectTimeoutMs = CONNECT_TIMEOUT_MS } = options
     const url = new URL(origin)
     const isTls = url.protocol === 'https:'
     this.#target = {
-      isTls,
+      tls: isTls ? (ca === undefined ? {} : { secureContext: createSecureContext({ ca }) }) : undefined,
       hostname: url.hostname.replace(/^\[|\]$/g, ''),
       port: Number(url.port) || (isTls ? 443 : 80),
-      connectTimeoutMs: CONNECT_TIMEOUT_MS,
+      connectTimeoutMs,
     }
     this.#limit = connections
   }

@@ -1,5 +1,5 @@
 import { connect as connectPlain, isIP, type Socket } from 'node:net'
-import { type ConnectionOptions, connect as connectTls } from 'node:tls'
+import { type ConnectionOptions, connect as connectTls, type SecureContext } from 'node:tls'
 import { AnswerParser } from './answer-parser.js'
 
 /** Takes what comes in answer to one request. Exactly one of `onEnd` and `onError` is called, last. */
@@ -27,7 +27,8 @@ export class HttpFailure extends Error {
 }
 
 export interface ConnectionTarget {
-  readonly isTls: boolean
+  /** Undefined: no encryption. */
+  readonly tls: { readonly secureContext?: SecureContext } | undefined
   readonly hostname: string
   readonly port: number
   readonly connectTimeoutMs: number
@@ -77,9 +78,10 @@ export class HttpConnection {
         callback: (bytes: number, buffer: Uint8Array) => this.#read(buffer.subarray(0, bytes)),
       },
     }
-    this.#socket = target.isTls
+    this.#socket = target.tls
       ? connectTls({
           ...options,
+          ...target.tls,
           servername: isIP(target.hostname) === 0 ? target.hostname : '',
           ALPNProtocols: ['http/1.1'],
         } as ConnectionOptions)
@@ -90,7 +92,7 @@ export class HttpConnection {
         new HttpFailure('HTTP_CONNECT_TIMEOUT', `no connection to ${where} in ${target.connectTimeoutMs} ms`),
       )
     }, target.connectTimeoutMs)
-    this.#socket.once(target.isTls ? 'secureConnect' : 'connect', () => clearTimeout(connectTimer))
+    this.#socket.once(target.tls ? 'secureConnect' : 'connect', () => clearTimeout(connectTimer))
     this.#socket.on('error', (error) => this.#fail(error))
     this.#socket.on('end', () => this.#end())
     this.#socket.on('close', () => {

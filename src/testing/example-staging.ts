@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { planAdmission } from '../policy/plan-admission.js'
+import { planEviction } from '../policy/plan-eviction.js'
+import type { AdmitRequest, JoinRequest, RecordStore } from '../records/record-store.js'
+import { DISK, exampleDataset, exampleLease, NOW_MS } from './example-copies.js'
+
+/** The node of all that is staged here. */
+export const NODE = 'node-a'
+
+/** Asks to stage `dataset` for `task`; the stager's lease runs for a minute. */
+export function joinRequest(dataset: string, task: string, changes: Partial<JoinRequest> = {}): JoinRequest {
+  return {
+    dataset,
+    node: NODE,
+    lease: exampleLease(task),
+    stager: { ...exampleLease(task), expiresAtMs: NOW_MS + 60_000 },
+    source: exampleDataset(dataset),
+    origin: 's3',
+    directoryOf: (copyId) => `/cache/staging/${copyId}`,
+    isRefresh: false,
+    ...changes,
+  }
+}
+
+/** What the listing of a staging found. */
+export function admitRequest(
+  copyId: string,
+  stageLeaseId: string,
+  version = 'v1',
+  chargedBytes = 100,
+): AdmitRequest {
+  return {
+    ...{ copyId, stageLeaseId, version },
+    ...{ files: 3, contentBytes: chargedBytes, chargedBytes, chargedInodes: 5 },
+  }
+}
+
+/** Decides on an admission under a policy that gives copies half of the disk. */
+export function decideFor(copyId: string, chargedBytes = 100): Parameters<RecordStore['admit']>[1] {
+  return (copies) =>
+    planAdmission({
+      policy: { maxPercent: 50 },
+      disk: DISK,
+      copies,
+      request: { datasets: 1, bytes: chargedBytes, inodes: 5 },
+      requestCopyId: copyId,
+    })
+}
+
+/** Takes a new copy of `dataset` through all states to ready. */
+export async function stageCopy(
+  record: RecordStore,
+  dataset: string,
+  task: string,
+  version = 'v1',
+  chargedBytes = 100,
+) {
+  const joined = await record.joinStaging(joinRequest(dataset, task, { isRefresh: true }), NOW_MS)
+  assert.equal(joined.outcome, 'stage')
+  const { stageLeaseId } = joined
+  const { copyId } = joined.copy
+  const request = admitRequest(copyId, stageLeaseId, version, chargedBytes)
+  const admitted = await record.admit(request, decideFor(copyId, chargedBytes), NOW_MS)
+  assert.equal(admitted.outcome, 'admit')
+  const directory = `/cache/copies/${dataset}/${version}`
+  const isReady = await record.markReady(
+    {
+      ...{ copyId, stageLeaseId, directory, path: `${directory}/files` },
+      ...{ chargedBytes, chargedInodes: 5, reason: 'staged', detail: {} },
+    },
+    NOW_MS,
+  )
+  assert.equal(isReady, true)
+  return joined
+}
+
+/** Evicts from the node all that may be. */
+export function evictIdle(record: RecordStore) {
+  return record.beginEviction(
+    NODE,
+    (copies) =>
+      planEviction({
+        policy: { maxDatasets: 0 },
+        disk: DISK,
+        copies,
+        request: { datasets: 0, bytes: 0, inodes: 0 },
+        accept: 'part',
+      }),
+    null,
+    NOW_MS,
+  )
+}

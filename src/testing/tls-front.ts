@@ -1,0 +1,36 @@
+import { readFileSync } from 'node:fs'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { createServer } from 'node:tls'
+
+/** Takes TLS on a free port of loopback and passes what is inside on to `target`, `http://host:port`. */
+export async function startTlsFront(
+  target: string,
+  certificate: { readonly certFile: string; readonly keyFile: string },
+): Promise<{ readonly port: number; close(): void }> {
+  const { hostname, port } = new URL(target)
+  const sockets = new Set<Socket>()
+  const server = createServer(
+    { cert: readFileSync(certificate.certFile), key: readFileSync(certificate.keyFile) },
+    (outside) => {
+      const inside = connect(Number(port), hostname)
+      for (const socket of [outside, inside]) {
+        sockets.add(socket)
+        socket.on('error', () => {})
+        socket.on('close', () => {
+          sockets.delete(socket)
+          outside.destroy()
+          inside.destroy()
+        })
+      }
+      outside.pipe(inside).pipe(outside)
+    },
+  )
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    port: (server.address() as AddressInfo).port,
+    close() {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+    },
+  }
+}

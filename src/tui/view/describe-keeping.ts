@@ -1,0 +1,50 @@
+import type { CopyUse } from '../../model/copy.js'
+import type { EvictionRank, Keeper } from '../../stage/plan/explain-copy.js'
+import { formatCount, formatSpan } from './format-cells.js'
+
+/** A fact about what keeps a copy, to stand behind its label. */
+export interface KeepingFact {
+  readonly label: 'kept by' | 'next to go'
+  readonly text: string
+  /** What the fact is about; undefined: about being kept by nothing. */
+  readonly keeper?: Keeper
+}
+
+/** Says for people what keeps a copy or, where nothing does, when it goes. */
+export function describeKeeping(
+  copy: CopyUse,
+  keepers: readonly Keeper[],
+  rank: EvictionRank | undefined,
+  nowMs: number,
+): readonly KeepingFact[] {
+  if (keepers.length > 0) {
+    return keepers.map((keeper) => ({ label: 'kept by', text: describeKeeper(keeper, copy, nowMs), keeper }))
+  }
+  const facts: KeepingFact[] = [
+    { label: 'kept by', text: 'nothing: it is idle and may be evicted when room is needed' },
+  ]
+  if (rank) {
+    const text = `number ${rank.rank} of ${rank.candidates} evictable on ${copy.node}: ${rank.reason}`
+    facts.push({ label: 'next to go', text })
+  }
+  return facts
+}
+
+function describeKeeper(keeper: Keeper, copy: CopyUse, nowMs: number): string {
+  switch (keeper) {
+    case 'leases':
+      return formatCount(copy.referenceCount, 'lease')
+    case 'lock':
+      return copy.lock
+        ? `a lock by ${copy.lock.by}, ${formatSpan(nowMs - copy.lock.atMs)} ago: ${copy.lock.reason}`
+        : 'a lock'
+    case 'stager':
+      return 'its stager, which is at work'
+    case 'no source':
+      return 'having no remote source: it could not be fetched again'
+    case 'being evicted':
+      return 'nothing any more: it is being deleted'
+    case 'not admitted yet':
+      return 'not being admitted yet: its source is being listed'
+  }
+}
