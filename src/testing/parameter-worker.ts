@@ -49,7 +49,7 @@ async function pushMaybeTwice(step: number): Promise<string> {
   const { state } = await client.push(gradient, step)
   if (step % 3 === 0) {
     const again = await client.push(gradient, step)
-    say({ kind: 'again', step, state: again.state })
+    say({ kind: 'again', step, first: state, state: again.state })
   }
   say({ kind: 'push', step, state, epoch: client.epoch })
   return state

@@ -135,6 +135,20 @@ test('ssp:1 lets a fast rank run one step ahead and then makes it wait for the s
   assert.equal((await fast.push(gradient, 1)).state, 'applied')
 })
 
+test('ssp:1 refuses a push that is too far ahead, and takes the very same one when the slowest has moved on', async (t) => {
+  const { connect } = await serve(t, { workers: 2, mode: { kind: 'ssp', bound: 1 } })
+  const [fast, slow] = [await connect(0), await connect(1)]
+  const gradient = new Float32Array(TOY_VALUES.length).fill(1)
+  await fast.pull()
+  for (const step of [0, 1]) assert.equal((await fast.push(gradient, step)).state, 'applied')
+  await fast.pull()
+  assert.equal((await fast.push(gradient, 2)).state, 'refused')
+  await slow.pull()
+  await slow.push(gradient, 0)
+  assert.equal((await fast.push(gradient, 2)).state, 'applied')
+  assert.equal((await fast.push(gradient, 2)).state, 'duplicate')
+})
+
 test('a sync step without one rank stops the job by its name, or goes on with a quorum', async (t) => {
   const stopped = await serve(t, { workers: 2, lostAfterMs: 50 })
   const lonely = await stopped.connect(0)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,6 +19,7 @@ interface WorkerEvent {
   readonly kind: 'push' | 'again' | 'version' | 'done'
   readonly version?: number
   readonly state?: string
+  readonly first?: string
   readonly values?: number[]
 }
 
@@ -50,8 +52,11 @@ async function runWithKills(
   const port = await findFreePort()
   const url = `http://127.0.0.1:${port}`
   const children = new Set<ChildProcess>()
+  let isOver = false
   t.after(async () => {
-    for (const child of children) child.kill('SIGKILL')
+    isOver = true
+    // A server that is not gone yet may be writing its checkpoint into the folder.
+    await Promise.all([...children].map((child) => killAndWait(child)))
     await rm(folder, { recursive: true })
   })
   const start = (args: readonly string[]) => {
@@ -86,15 +91,14 @@ async function runWithKills(
       }
     })
     child.once('close', () => {
-      if (!finals.has(rank) && !t.signal.aborted) work(rank)
+      if (!finals.has(rank) && !isOver && !t.signal.aborted) work(rank)
     })
   }
   for (let rank = 0; rank < WORKERS; rank++) work(rank)
   while (finals.size < WORKERS && kills < most && !t.signal.aborted) {
     await pause(250 + 500 * random())
     if (random() < 0.3) {
-      server.kill('SIGKILL')
-      await new Promise((settle) => server.once('close', settle))
+      await killAndWait(server)
       server = serve()
     } else workers.get(Math.floor(random() * WORKERS))!.kill('SIGKILL')
     kills++
@@ -109,9 +113,11 @@ async function runWithKills(
     }, 0)
   }
   const again = events.filter(({ kind }) => kind === 'again')
-  assert.ok(again.length > 0)
+  // One refused as too far ahead of the slowest rank is applied when that rank has moved on meanwhile.
+  const known = again.filter(({ first }) => first !== 'refused')
+  assert.ok(known.length > 0)
   assert.deepEqual(
-    again.filter(({ state }) => state !== 'duplicate' && state !== 'refused'),
+    known.filter(({ state }) => state !== 'duplicate' && state !== 'refused'),
     [],
     'a push that was applied is not applied again',
   )
@@ -125,6 +131,12 @@ async function readStatus(url: string): Promise<{ version: number; lastSteps: nu
     if (response?.ok) return (await response.json()) as { version: number; lastSteps: number[] }
     await pause(50)
   }
+}
+
+async function killAndWait(child: ChildProcess): Promise<void> {
+  const closed = once(child, 'close')
+  child.kill('SIGKILL')
+  await closed
 }
 
 function pause(milliseconds: number): Promise<void> {

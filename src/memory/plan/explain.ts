@@ -2,6 +2,7 @@ import { drawTimeline } from './draw-timeline.js'
 import { findLifetimes, sumLiveBytes } from './lifetimes.js'
 import type { MemoryPlan } from './memory-plan.js'
 import type { MemoryProfile } from './profile.js'
+import { layOutStep } from './profiled-step.js'
 import { simulatePlan } from './simulate.js'
 import { formatEvent, layOutTimeline } from './timeline.js'
 
@@ -57,9 +58,9 @@ export function explainPlan(profile: MemoryProfile, plan: MemoryPlan): Explanati
 
 /** The picture of one step: memory without a plan, with it, the budget, and the copies. */
 export function drawPlan(profile: MemoryProfile, plan: MemoryPlan): string {
-  const timeline = layOutTimeline(profile)
-  const lifetimes = findLifetimes(profile, timeline, plan.options.reuse)
-  const planned = simulatePlan(profile, plan, { capacityBytes: plan.budgetBytes, lifetimes })
+  const step = layOutStep(profile, plan.options.reuse)
+  const { timeline, lifetimes } = step
+  const planned = simulatePlan(profile, plan, { capacityBytes: plan.budgetBytes, step })
   return drawTimeline({
     title: `device memory over one step: ${plan.moves.length} moves, predicted stall ${plan.predicted.stallMs.toFixed(2)} ms of ${plan.predicted.stepMs.toFixed(2)} ms`,
     unplannedBytes: sumLiveBytes(lifetimes, timeline.events.length, profile.nonTorchBytes),

@@ -43,6 +43,13 @@ test('a wait before one event is no longer than a plan’s, and with room for ev
   assert.equal(leastStallMs(withWideMiddle(16), 64 * MIB).bound, 0)
 })
 
+test('room for a part of a storage is room for nothing', () => {
+  const none = leastStallMs(withWideMiddle(16), 0)
+  const part = leastStallMs(withWideMiddle(16), 2 * MIB)
+  assert.equal(part.bound, none.bound)
+  assert.ok(part.bound <= part.stall && leastStallMs(withWideMiddle(16), 4 * MIB).bound < none.bound)
+})
+
 test('waits around two narrow places add up', () => {
   const once = leastStallMs(withWideMiddle(16), 0).bound
   const rest = withWideMiddle(16).map((node, at) => ({

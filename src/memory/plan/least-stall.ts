@@ -15,9 +15,9 @@ interface Wait {
 
 /**
  * A stall no plan of this budget can avoid, in microseconds. At an event, at most `room` bytes of what could be away
- * can be on the device. So all the rest of what was made since some earlier event must have left through the queue
- * out in between, and all the rest of what is used until some later event must come back through the queue in.
- * Waits between different events add up.
+ * can be on the device, in whole storages. So all the rest of what was made since some earlier event must have left
+ * through the queue out in between, and all the rest of what is used until some later event must come back through
+ * the queue in. Waits between different events add up.
  */
 export function findLeastStallUs(
   profile: MemoryProfile,
@@ -45,7 +45,7 @@ export function findLeastStallUs(
   return sumDisjoint(waits)
 }
 
-/** One wait per beginning (nearest first) that makes it longer; `room` of the bytes need no copy. */
+/** One wait per beginning (nearest first) that makes it longer; what `room` can hold of them needs no copy. */
 function collectWaits(
   waits: Wait[],
   nearestFirst: readonly Candidate[],
@@ -54,13 +54,43 @@ function collectWaits(
 ): void {
   let bytes = 0
   let longestUs = 0
+  const staying = new MostStaying(room)
   for (const candidate of nearestFirst) {
     bytes += candidate.bytes
-    const wait = toWait(candidate, bytes - room)
+    staying.add(candidate.bytes)
+    const wait = toWait(candidate, bytes - staying.mostBytes)
     if (wait.us > longestUs) {
       longestUs = wait.us
       waits.push(wait)
     }
+  }
+}
+
+/** Above this many different sums the room is so much larger than what goes in that it may count as filled. */
+const MOST_SUMS = 64
+
+/** Most bytes of whole storages that fit into `room`, or a little more: a storage stays as a whole or not at all. */
+class MostStaying {
+  readonly #room: number
+  readonly #sums = new Set([0])
+  #most = 0
+
+  constructor(room: number) {
+    this.#room = room
+  }
+
+  get mostBytes(): number {
+    return this.#most
+  }
+
+  add(bytes: number): void {
+    if (bytes > this.#room || this.#most === this.#room) return
+    for (const sum of [...this.#sums]) {
+      if (sum + bytes > this.#room) continue
+      this.#sums.add(sum + bytes)
+      this.#most = Math.max(this.#most, sum + bytes)
+    }
+    if (this.#sums.size > MOST_SUMS) this.#most = this.#room
   }
 }
 

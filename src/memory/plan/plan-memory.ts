@@ -2,14 +2,15 @@ import { layOutArena } from './arena.js'
 import { type Candidate, type ExtraKind, findCandidates, SMALLEST_MOVE_BYTES } from './candidates.js'
 import { chooseMoves, emptyAsPossible, type Ranking, rankCandidates } from './choose-moves.js'
 import { findLeastStallUs } from './least-stall.js'
-import { findLifetimes, type Lifetime, sumLiveBytes } from './lifetimes.js'
+import { type Lifetime, sumLiveBytes } from './lifetimes.js'
 import { type MemoryPlan, PLAN_VERSION, type PlannedMove } from './memory-plan.js'
 import type { MemoryProfile } from './profile.js'
+import { layOutStep } from './profiled-step.js'
 import { isReloaded, type PlacedSchedule, scheduleAndPlace } from './reload-space.js'
 import { findReuse } from './reuse.js'
 import { type Simulation, simulatePlan } from './simulate.js'
 import { findTicks, layOutTicks, signPacks, type TickClock } from './ticks.js'
-import { formatEvent, layOutTimeline, type Timeline } from './timeline.js'
+import { formatEvent, type Timeline } from './timeline.js'
 
 /** What to plan for. */
 export interface PlanRequest {
@@ -44,9 +45,9 @@ export function planMemory(profile: MemoryProfile, request: PlanRequest): PlanOu
   const extras = request.extras ?? []
   const smallestBytes = request.smallestBytes ?? SMALLEST_MOVE_BYTES
   const canReuse = request.canReuse ?? false
-  const timeline = layOutTimeline(profile)
+  const step = layOutStep(profile, canReuse)
+  const { timeline, lifetimes } = step
   const clock = layOutTicks(profile, timeline)
-  const lifetimes = findLifetimes(profile, timeline, canReuse)
   const liveBytes = sumLiveBytes(lifetimes, timeline.events.length, profile.nonTorchBytes)
   const { candidates, keeps } = findCandidates(profile, timeline, lifetimes, { extras, smallestBytes })
   const floor = emptyAsPossible(liveBytes, candidates)
@@ -61,13 +62,12 @@ export function planMemory(profile: MemoryProfile, request: PlanRequest): PlanOu
     isSlotted: request.isSlotted,
   }
   const options = { move: extras, smallestBytes, reuse: canReuse }
-  const best = findBest(timeline, candidates, limits, (placed) => {
+  const best = findBest(timeline, candidates, limits, (placed, mostStallUs) => {
     const moves = placed.moves.map((move) => toPlannedMove(clock, timeline, move, placed)).sort(compareMoves)
-    const arenas = { host: layOutHost(placed), reload: placed.reload }
     return simulatePlan(
       profile,
-      { moves, arenas: { host: { bytes: 0, liveBytes: 0 }, reload: arenas.reload }, options },
-      { capacityBytes: request.budgetBytes, lifetimes },
+      { moves, arenas: { host: { bytes: 0, liveBytes: 0 }, reload: placed.reload }, options },
+      { capacityBytes: request.budgetBytes, step, mostStallUs },
     )
   })
   const { placed, simulation } = best
@@ -134,7 +134,7 @@ function findBest(
   timeline: Timeline,
   candidates: readonly Candidate[],
   limits: Parameters<typeof scheduleAndPlace>[2],
-  simulate: (placed: PlacedSchedule) => Simulation,
+  simulate: (placed: PlacedSchedule, mostStallUs: number | undefined) => Simulation,
 ): { placed: PlacedSchedule; simulation: Simulation } {
   let best: { placed: PlacedSchedule; simulation: Simulation } | undefined
   let triesLeft = Math.max(3, Math.floor(EFFORT / Math.max(1, candidates.length)))
@@ -146,7 +146,8 @@ function findBest(
       const picks = chooseMoves(limits.liveBytes, ranked, aim * limits.budgetBytes)
       if (!picks) continue
       for (const placed of scheduleAndPlace(timeline, picks, limits)) {
-        const simulation = simulate(placed)
+        const isSound = best?.simulation.violations.length === 0
+        const simulation = simulate(placed, isSound ? best?.simulation.stallUs : undefined)
         if (!best || isBetter(simulation, best.simulation)) best = { placed, simulation }
         if (best.simulation.stallUs <= goodUs) break
       }

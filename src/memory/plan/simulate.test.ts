@@ -45,6 +45,16 @@ for (const { name, plan, complaint } of [
     complaint: /bytes of/,
   },
   {
+    name: 'a reference count that the step does not use up',
+    plan: broken((move) => ({ refs: move.refs + 1 })),
+    complaint: /has count 1, not 0/,
+  },
+  {
+    name: 'a reference count that is too low',
+    plan: broken((move) => ({ refs: move.refs - 1 })),
+    complaint: /below 0/,
+  },
+  {
     name: 'a reload arena that is given back while something is in it',
     plan: { ...planned(), arenas: { ...planned().arenas, reload: earlyEnd(planned()) } },
     complaint: /still in the reload arena/,

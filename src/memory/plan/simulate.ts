@@ -1,9 +1,10 @@
 import { copyUs } from './candidates.js'
 import { DeviceLedger } from './device-ledger.js'
-import { findLifetimes, type Lifetime } from './lifetimes.js'
+import type { Lifetime } from './lifetimes.js'
 import type { MemoryPlan, PlannedMove } from './memory-plan.js'
 import type { MemoryProfile } from './profile.js'
-import { formatEvent, layOutTimeline, type StepEvent } from './timeline.js'
+import { layOutStep, type ProfiledStep } from './profiled-step.js'
+import { formatEvent, type StepEvent } from './timeline.js'
 
 /** What goes wrong on purpose. Every function gets a number that is unique per copy or event of the step. */
 export interface DeviceFaults {
@@ -53,27 +54,29 @@ export function simulatePlan(
     readonly capacityBytes: number
     readonly faults?: DeviceFaults
     readonly isEager?: boolean
-    /** Lifetimes already found for this profile and `plan.options.reuse`; found here when absent. */
-    readonly lifetimes?: readonly Lifetime[]
+    /** Gives up, with a violation, when the stall exceeds this: whoever compares plans needs no more of a bad one. */
+    readonly mostStallUs?: number | undefined
+    /** The step of this profile and `plan.options.reuse`; laid out here when absent. */
+    readonly step?: ProfiledStep
   },
 ): Simulation {
-  const timeline = layOutTimeline(profile)
-  const lifetimes = options.lifetimes ?? findLifetimes(profile, timeline, plan.options.reuse)
+  const step = options.step ?? layOutStep(profile, plan.options.reuse)
+  const { timeline } = step
   const queues = createQueues(profile, options.faults ?? {})
   const ledger = new DeviceLedger(profile.nonTorchBytes, options.capacityBytes)
-  const schedule = indexSchedule(timeline.events.length, lifetimes, plan)
+  const schedule = indexMoves(plan.moves)
   const reload = plan.arenas.reload
   const violations: string[] = []
   const outDoneUs = new Map<PlannedMove, number>()
   const inDoneUs = new Map<number, number>()
-  const counts = new Map(lifetimes.map(({ storage, refs }) => [storage, refs]))
+  const counts = new Map(plan.moves.map(({ storage, refs }) => [storage, refs]))
   const bytesPerEvent: number[] = []
   const startUs: number[] = []
-  let pending: PlannedMove[] = []
+  let copyingOut: PlannedMove[] = [] // looked through only where memory is free before the planned wait
   let nowUs = 0
   let stallUs = 0
   let computeUs = 0
-  let peakAt = ''
+  let peakEvent: StepEvent | undefined
   let peakBytes = 0
   let movedBytes = 0
   const waitFor = (timeUs: number) => {
@@ -81,35 +84,45 @@ export function simulatePlan(
     stallUs += timeUs - nowUs
     nowUs = timeUs
   }
+  const mostStallUs = options.mostStallUs ?? Number.POSITIVE_INFINITY
   const startOut = (move: PlannedMove) => {
     if (move.kind === 'param' || move.kind === 'opt_state') outDoneUs.set(move, nowUs)
     else {
       outDoneUs.set(move, queues.out(move, nowUs))
       movedBytes += move.bytes
     }
-    pending.push(move)
+    if (options.isEager) copyingOut.push(move)
   }
   for (const move of schedule.absentAtStart) ledger.drop(move.storage)
   for (const event of timeline.events) {
     const e = event.index
-    const name = (storage: number) => `${formatEvent(profile, event)}: storage ${storage}`
-    for (const move of pending) {
-      const doneUs = outDoneUs.get(move)!
-      if (move.freeBy === e) waitFor(doneUs)
-      if (move.freeBy === e || (options.isEager && doneUs <= nowUs)) ledger.drop(move.storage)
+    if (stallUs > mostStallUs) {
+      violations.push(`${formatEvent(profile, event)}: given up after a stall of ${stallUs} microseconds`)
+      break
     }
-    pending = pending.filter(({ storage }) => ledger.has(storage))
+    const name = (storage: number) => `${formatEvent(profile, event)}: storage ${storage}`
+    for (const move of schedule.freesAt.get(e) ?? []) {
+      const doneUs = outDoneUs.get(move)
+      if (doneUs === undefined) continue
+      waitFor(doneUs)
+      ledger.drop(move.storage)
+    }
+    copyingOut = copyingOut.filter((move) => {
+      const isDone = outDoneUs.get(move)! <= nowUs
+      if (isDone) ledger.drop(move.storage)
+      return !isDone && ledger.has(move.storage)
+    })
     if (reload.mode === 'arena' && reload.from === e) ledger.takeArena(reload.bytes)
-    for (const move of schedule.insAt[e]!) {
+    for (const move of schedule.insAt.get(e) ?? []) {
       if (ledger.has(move.storage)) violations.push(`${name(move.storage)} comes back but never left`)
       ledger.put(move.storage, move.bytes, move.reloadOffset !== null)
       inDoneUs.set(move.storage, queues.in(move, Math.max(nowUs, outDoneUs.get(move) ?? 0)))
       movedBytes += move.bytes
     }
-    for (const { storage, bytes } of schedule.bornAt[e]!) {
+    for (const { storage, bytes } of step.bornAt[e]!) {
       if (!ledger.has(storage) && !schedule.isAbsentAtStart.has(storage)) ledger.put(storage, bytes, false)
     }
-    for (const { storage } of schedule.usedAt[e]!) {
+    for (const { storage } of step.usedAt[e]!) {
       waitFor(inDoneUs.get(storage) ?? 0)
       if (!ledger.has(storage)) violations.push(`${name(storage)} is used but not on the device`)
     }
@@ -118,16 +131,16 @@ export function simulatePlan(
     startUs.push(nowUs)
     if (used > peakBytes) {
       peakBytes = used
-      peakAt = formatEvent(profile, event)
+      peakEvent = event
     }
     if (used > options.capacityBytes)
       violations.push(`${formatEvent(profile, event)}: ${used} bytes of ${options.capacityBytes}`)
     const durationUs = event.durationUs * (options.faults?.computeSlowdown?.(e) ?? 1)
     nowUs += durationUs
     computeUs += durationUs
-    countUses(event, schedule.usedAt[e]!, counts, violations)
-    for (const { storage } of schedule.diesAt[e]!) ledger.drop(storage)
-    for (const move of schedule.outsAfter[e]!) startOut(move)
+    countUses(event, step.usedAt[e]!, counts, violations)
+    for (const { storage } of step.diesAt[e]!) ledger.drop(storage)
+    for (const move of schedule.outsAfter.get(e) ?? []) startOut(move)
     if (reload.mode === 'arena' && reload.to === e) violations.push(...ledger.returnArena())
   }
   for (const [storage, count] of counts)
@@ -137,7 +150,7 @@ export function simulatePlan(
     computeUs,
     stallUs,
     peakBytes,
-    peakAt,
+    peakAt: peakEvent ? formatEvent(profile, peakEvent) : '',
     movedBytes,
     copies: queues.times.length,
     violations,
@@ -154,41 +167,27 @@ export function simulatePlan(
   ): void {
     if (event.index < timeline.forwardCount) return
     for (const { storage, born } of used) {
-      if (born === event.index) continue
-      const count = remaining.get(storage)! - 1
+      const before = remaining.get(storage)
+      if (before === undefined || born === event.index) continue
+      const count = before - 1
       if (count < 0) problems.push(`${formatEvent(profile, event)}: count of storage ${storage} below 0`)
       remaining.set(storage, count)
     }
   }
 }
 
-function indexSchedule(eventCount: number, lifetimes: readonly Lifetime[], plan: Pick<MemoryPlan, 'moves'>) {
-  const rows = <Item>() => Array.from({ length: eventCount + 1 }, (): Item[] => [])
-  const schedule = {
-    bornAt: rows<Lifetime>(),
-    usedAt: rows<Lifetime>(),
-    diesAt: rows<Lifetime>(),
-    insAt: rows<PlannedMove>(),
-    outsAfter: rows<PlannedMove>(),
-    absentAtStart: [] as PlannedMove[],
-    isAbsentAtStart: new Set<number>(),
-  }
-  for (const move of plan.moves) {
-    schedule.insAt[move.inAt]!.push(move)
-    if (move.outAfter >= 0) schedule.outsAfter[move.outAfter]!.push(move)
-    else {
-      schedule.absentAtStart.push(move)
-      schedule.isAbsentAtStart.add(move.storage)
-    }
-  }
+/** The moves by the event at which something happens to them. */
+function indexMoves(moves: readonly PlannedMove[]) {
   // First needed, first copied: what executors do with copies in that may start at once.
-  for (const row of schedule.insAt) row.sort((a, b) => a.useAt - b.useAt || a.storage - b.storage)
-  for (const lifetime of lifetimes) {
-    schedule.bornAt[lifetime.from]!.push(lifetime)
-    for (const use of lifetime.uses) schedule.usedAt[use]!.push(lifetime)
-    schedule.diesAt[lifetime.to]!.push(lifetime)
+  const byUse = moves.toSorted((a, b) => a.useAt - b.useAt || a.storage - b.storage)
+  const absentAtStart = moves.filter(({ outAfter }) => outAfter < 0)
+  return {
+    absentAtStart,
+    isAbsentAtStart: new Set(absentAtStart.map(({ storage }) => storage)),
+    outsAfter: Map.groupBy(moves, ({ outAfter }) => outAfter),
+    freesAt: Map.groupBy(moves, ({ freeBy }) => freeBy),
+    insAt: Map.groupBy(byUse, ({ inAt }) => inAt),
   }
-  return schedule
 }
 
 function createQueues(profile: MemoryProfile, faults: DeviceFaults) {

@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from memory_networks import GPT, loss_of  # noqa: E402
-from memory_tools import make_plan, run_dsc  # noqa: E402
+from memory_tools import make_plan, run_dsc, under  # noqa: E402
 
 from dsc.memory import Offload, profile  # noqa: E402
 
@@ -32,11 +32,8 @@ def train(steps, executor=None, host=False):
     torch.cuda.reset_peak_memory_stats()
     for step in range(steps):
         torch.manual_seed(step)
-        if executor is None:
+        with under(executor):
             loss = loss_of(model(inputs))
-        else:
-            with executor:
-                loss = loss_of(model(inputs))
         loss.backward()
         if host:
             executor.end_step()

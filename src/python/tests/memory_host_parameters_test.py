@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from memory_networks import GPT, loss_of  # noqa: E402
-from memory_tools import make_plan, run_dsc  # noqa: E402
+from memory_tools import make_plan, run_dsc, under  # noqa: E402
 from params_client_test import Server, in_threads  # noqa: E402
 from torch import nn  # noqa: E402
 
@@ -77,11 +77,8 @@ def train(name, steps, plan=None, report=None):
             torch.manual_seed(step)
             if step == 1:
                 device.reset_peak()
-            if executor is None:
+            with under(executor):
                 loss = loss_of(model(inputs))
-            else:
-                with executor:
-                    loss = loss_of(model(inputs))
             loss.backward()
             del loss
             if executor is not None:

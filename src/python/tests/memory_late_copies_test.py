@@ -9,31 +9,25 @@ torch = pytest.importorskip("torch")
 
 from memory_host_parameters_test import plan_for as plan_of_parameters  # noqa: E402
 from memory_networks import NETWORKS, loss_of  # noqa: E402
-from memory_tools import make_plan  # noqa: E402
+from memory_tools import make_plan, under  # noqa: E402
 
 from dsc.memory import Offload, profile  # noqa: E402
+from dsc.memory.copies import CpuCopies  # noqa: E402
 
 
-class LateCopies:
+class LateCopies(CpuCopies):
     """Runs a copy only when somebody waits for it, and does not keep the memory it touches alive, as streams do.
 
     ``given_away`` counts the device memory that was freed while a copy still had it to read or to write.
     """
 
-    is_cuda = False
-
     def __init__(self):
+        super().__init__()
         self.given_away = []
         self.count = 0
 
     def pinned(self, size):
         return torch.full((size,), 255, dtype=torch.uint8)
-
-    def release(self, arena):
-        pass
-
-    def close(self):
-        pass
 
     def start_out(self, host, device_bytes):
         return self._start("out", host, device_bytes, None)
@@ -41,16 +35,13 @@ class LateCopies:
     def start_in(self, device_bytes, host, after=None):
         return self._start("in", host, device_bytes, after)
 
-    def wait(self, copy, on_late=None):
+    def wait(self, copy, on_late=None, stream=None):
         copy()
 
     wait_on_host = wait
 
     def is_done(self, copy):
         return copy.is_done
-
-    def read_lateness(self, is_last=False):
-        pass
 
     def _start(self, direction, host, device_bytes, after):
         self.count += 1
@@ -92,11 +83,8 @@ def gradients(name, executor=None, batch=8, break_at=None):
         parameters = list(model.parameters())
         parameters[break_at].register_hook(explode)
     torch.manual_seed(1)
-    if executor is None:
+    with under(executor):
         loss = loss_of(model(inputs))
-    else:
-        with executor:
-            loss = loss_of(model(inputs))
     loss.backward()
     return [p.grad for p in model.parameters()]
 
@@ -140,16 +128,17 @@ def test_the_latest_copies_give_the_same_gradients_and_touch_no_memory_given_awa
     assert copies.given_away == []
 
 
-def test_the_latest_copies_of_parameters_and_gradients_do_no_harm(tmp_path):
+@pytest.mark.parametrize("name,budget", [("wide", "40%"), ("channels_last", "75%")])
+def test_the_latest_copies_of_parameters_and_gradients_do_no_harm(name, budget, tmp_path):
     from memory_host_parameters_test import fresh
 
-    plan, _, _ = plan_of_parameters("wide", tmp_path, "40%")
+    plan, _, _ = plan_of_parameters(name, tmp_path, budget)
     copies = LateCopies()
-    model, inputs = fresh("wide")
+    model, inputs = fresh(name)
     executor = Offload(plan, model=model, copies=copies)
     host = executor.host_parameters()
     optimizer = torch.optim.SGD(host, lr=0.01)
-    plain, _ = fresh("wide")
+    plain, _ = fresh(name)
     alone = torch.optim.SGD(plain.parameters(), lr=0.01)
     for step in range(6):
         with executor:
@@ -169,3 +158,25 @@ def test_the_latest_copies_of_parameters_and_gradients_do_no_harm(tmp_path):
     executor.close()
     assert copies.given_away == []
     assert all(map(torch.equal, model.parameters(), plain.parameters()))
+
+
+@pytest.mark.filterwarnings("ignore:grad and param do not obey")
+def test_a_gradient_that_lies_otherwise_than_its_parameter_is_held_until_its_copy_has_run(tmp_path):
+    from memory_host_parameters_test import fresh
+
+    plan, _, _ = plan_of_parameters("wide", tmp_path, "40%")
+    copies = LateCopies()
+    model, inputs = fresh("wide")
+    executor = Offload(plan, model=model, copies=copies)
+    host = executor.host_parameters()
+    with executor:
+        loss = loss_of(model(inputs))
+    for parameter in model.parameters():
+        if parameter.dim() == 2:
+            parameter.grad = torch.zeros(128, 128).t()
+    loss.backward()
+    executor.end_step()
+    plain, _ = fresh("wide")
+    loss_of(plain(inputs)).backward()
+    assert all(torch.equal(a.grad, b.grad) for a, b in zip(host, plain.parameters()))
+    assert copies.given_away == []

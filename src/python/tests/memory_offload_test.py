@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from memory_networks import GPT, NETWORKS, loss_of  # noqa: E402
-from memory_tools import make_plan, run_dsc  # noqa: E402
+from memory_tools import make_plan, run_dsc, under  # noqa: E402
 
 from dsc.memory import AccountingDevice, Offload, PlanError, profile  # noqa: E402
 from dsc.memory.copies import CpuCopies  # noqa: E402
@@ -39,11 +39,8 @@ def train(name, steps, executor=None, batch=8, on_step=None):
         device.reset_peak()
         for step in range(steps):
             torch.manual_seed(step)
-            if executor is None:
+            with under(executor):
                 loss = loss_of(model(inputs))
-            else:
-                with executor:
-                    loss = loss_of(model(inputs))
             loss.backward()
             del loss
             with device.uncounted():
@@ -117,10 +114,7 @@ def test_a_branch_that_appears_mid_way_is_a_miss_with_the_right_gradients(tmp_pa
         model = GPT()
         torch.manual_seed(1)
         model.blocks[3].act = torch.nn.Sequential(torch.nn.GELU(), torch.nn.Tanh())
-        if use:
-            with executor:
-                loss = loss_of(model(inputs))
-        else:
+        with under(executor if use else None):
             loss = loss_of(model(inputs))
         loss.backward()
         return [p.grad for p in model.parameters()]
@@ -198,11 +192,8 @@ def test_checkpointed_blocks_stay_out_of_the_plan_and_the_rest_moves(tmp_path):
     def gradients(executor=None):
         model, inputs = make()
         torch.manual_seed(5)
-        if executor is None:
+        with under(executor):
             loss = loss_of(model(inputs))
-        else:
-            with executor:
-                loss = loss_of(model(inputs))
         loss.backward()
         return [p.grad for p in model.parameters()]
 

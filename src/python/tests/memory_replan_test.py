@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from memory_networks import NETWORKS, loss_of  # noqa: E402
-from memory_tools import ROOT, make_plan, node  # noqa: E402
+from memory_tools import ROOT, make_plan, node, under  # noqa: E402
 
 from dsc.memory import Offload, profile  # noqa: E402
 from dsc.memory.copies import CpuCopies  # noqa: E402
@@ -26,11 +26,8 @@ def step(executor, number):
     torch.manual_seed(0)
     model, inputs = make(), inputs_of(8)
     torch.manual_seed(number)
-    if executor is None:
+    with under(executor):
         loss = loss_of(model(inputs))
-    else:
-        with executor:
-            loss = loss_of(model(inputs))
     loss.backward()
     return [p.grad for p in model.parameters()]
 

@@ -1,11 +1,17 @@
-"""Runs the real planner for tests: the CLI of this checkout."""
+"""What memory tests share: the real planner (the CLI of this checkout), and steps with or without a plan."""
 
+import contextlib
 import json
 import os
 import shutil
 import subprocess
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
+
+
+def under(executor):
+    """The plan's context, or none at all: for code that runs with and without a plan."""
+    return contextlib.nullcontext() if executor is None else executor
 
 
 def node():

@@ -1,5 +1,7 @@
 """Copies between device and host, on their own queues: a thread each on CPU, a stream each on CUDA."""
 
+import contextlib
+import mmap
 import queue
 import threading
 import time
@@ -21,14 +23,22 @@ class CpuCopies:
     def pinned(self, size):
         return torch.empty(size, dtype=torch.uint8)
 
+    def stream(self):
+        """The queue that computation is put on now."""
+        return None
+
+    def on(self, stream):
+        """A context in which memory is taken for that queue, and copies in follow what is on it."""
+        return contextlib.nullcontext()
+
     def start_out(self, host, device_bytes):
         return self._submit("out", host, device_bytes)
 
     def start_in(self, device_bytes, host, after=None):
         return self._submit("in", device_bytes, host, after)
 
-    def wait(self, copy, on_late=None):
-        """Makes the computation wait for a copy; ``on_late(microseconds)`` is told if that cost time."""
+    def wait(self, copy, on_late=None, stream=None):
+        """Makes the computation (of ``stream``) wait for a copy; ``on_late(microseconds)`` is told if that cost time."""
         if on_late is None or copy.is_done():
             return copy.wait()
         start = time.perf_counter()
@@ -101,8 +111,9 @@ class _Copy:
 class CudaCopies:
     """Copies on two side streams, ordered by events; nothing here blocks the host.
 
-    Dropping a tensor whose copy is awaited by the compute stream is safe: its memory returns to that stream's pool,
-    and whatever takes it next runs after the copy. So no ``record_stream``, which would free it at an unknown time.
+    Dropping a tensor whose copy is awaited by the stream it was made on is safe: its memory returns to that stream's
+    pool, and whatever takes it next runs after the copy. So no ``record_stream``, which would free it at an unknown
+    time; but until that wait somebody must hold the tensor.
     """
 
     is_cuda = True
@@ -115,20 +126,28 @@ class CudaCopies:
         self._waits = []  # (event when the computation began to wait, copy, on_late), not looked at yet
 
     def pinned(self, size):
-        # torch's own pinned allocator rounds up to a power of two (1.3 to 1.7 times): pin an exact buffer instead.
-        arena = torch.empty(size, dtype=torch.uint8)
-        status = torch.cuda.cudart().cudaHostRegister(arena.data_ptr(), size, 0)
+        # torch's own pinned allocator rounds up to a power of two (1.3 to 1.7 times): pin an exact buffer instead,
+        # of whole pages, because two registered ranges must not share one.
+        arena, start, length = whole_pages(size)
+        address = arena.data_ptr() + start
+        status = torch.cuda.cudart().cudaHostRegister(address, length, 0)
         if int(status) != 0:
-            raise MemoryError(f"cudaHostRegister refused {size} bytes (status {int(status)})")
-        address = arena.data_ptr()
+            raise MemoryError(f"cudaHostRegister refused {length} bytes (status {int(status)})")
         # Also when nobody closes: memory that is freed while registered stays locked, and its pages unusable.
-        finalizer = weakref.finalize(arena, torch.cuda.cudart().cudaHostUnregister, address)
+        # A storage's Python object lives as long as the storage itself, also when only views of it are left.
+        finalizer = weakref.finalize(arena.untyped_storage(), torch.cuda.cudart().cudaHostUnregister, address)
         finalizer.atexit = False
         self._registered[address] = finalizer
-        return arena
+        return arena[start : start + size]
 
     def release(self, arena):
         self._registered.pop(arena.data_ptr())()
+
+    def stream(self):
+        return torch.cuda.current_stream(self._device)
+
+    def on(self, stream):
+        return torch.cuda.stream(stream)
 
     def start_out(self, host, device_bytes):
         self._out.wait_event(self._now())
@@ -140,8 +159,8 @@ class CudaCopies:
             self._in.wait_event(after)
         return self._copy(self._in, device_bytes, host)
 
-    def wait(self, event, on_late=None):
-        stream = torch.cuda.current_stream(self._device)
+    def wait(self, event, on_late=None, stream=None):
+        stream = stream or self.stream()
         if on_late is not None and not event.query():
             reached = torch.cuda.Event(enable_timing=True)
             reached.record(stream)
@@ -172,7 +191,7 @@ class CudaCopies:
 
     def _now(self):
         event = torch.cuda.Event()
-        event.record(torch.cuda.current_stream(self._device))
+        event.record(self.stream())
         return event
 
     def _copy(self, stream, target, source):
@@ -181,3 +200,10 @@ class CudaCopies:
             event = torch.cuda.Event(enable_timing=True)
             event.record(stream)
         return event
+
+
+def whole_pages(size):
+    """A buffer with room for ``size`` bytes in pages of their own: (buffer, offset of the first page, their length)."""
+    length = max(1, -(-size // mmap.PAGESIZE)) * mmap.PAGESIZE
+    buffer = torch.empty(length + mmap.PAGESIZE, dtype=torch.uint8)
+    return buffer, -buffer.data_ptr() % mmap.PAGESIZE, length

@@ -21,7 +21,7 @@ from .step import Step
 HOST_SHARE = 0.5  # of the free host memory that an arena may take
 
 
-def offload(plan, report=None, device=None, host_limit_bytes=None, copies=None, model=None, profile=None):
+def offload(plan, report=None, host_limit_bytes=None, copies=None, model=None, profile=None):
     """The executor of a plan (a path or the plan itself). One executor, and one host arena, per plan.
 
     model: needed where the plan moves parameters or gradients; ``host_parameters()`` is what the optimizer gets then.
@@ -32,10 +32,10 @@ def offload(plan, report=None, device=None, host_limit_bytes=None, copies=None, 
     """
     is_path = isinstance(plan, (str, os.PathLike))
     key = (os.path.realpath(plan), os.stat(plan).st_mtime_ns) if is_path else id(plan)  # a new plan is a new executor
-    executor = _EXECUTORS.get(key)
+    executor, _ = _EXECUTORS.get(key, (None, None))
     if executor is None or executor.is_closed:
-        executor = Offload(plan, report, device, host_limit_bytes, copies, model, profile)
-        _EXECUTORS[key] = executor
+        executor = Offload(plan, report, host_limit_bytes, copies, model, profile)
+        _EXECUTORS[key] = (executor, plan)  # the plan too: no other may get its id
     return executor
 
 
@@ -46,8 +46,7 @@ class Offload:
     """Carries out one plan, step after step. Enter it around the forward; call backward after it."""
 
     def __init__(
-        self, plan, report=None, device=None, host_limit_bytes=None, copies=None, model=None, profile=None,
-        replan_every=50,
+        self, plan, report=None, host_limit_bytes=None, copies=None, model=None, profile=None, replan_every=50,
     ):
         self._plan = RunnablePlan(plan, model is not None)
         self._replanner = None
@@ -55,7 +54,7 @@ class Offload:
             self._replanner = Replanner(profile, replan_every)
         self.report_path = report
         self.is_closed = False
-        self._device = torch.device(device) if device is not None else None
+        self.device = None  # that of the first tensor that moves
         self._host_limit = host_limit_bytes
         self._copies = copies
         self._arena = None
@@ -95,9 +94,12 @@ class Offload:
     def __enter__(self):
         if self.is_closed:
             raise PlanError("this executor is closed")
+        if self._hooks is not None:
+            raise PlanError("this executor is in a forward already: one per thread, each with a plan of its own")
         if self._homes is None and self._plan.moves_parameters:
             raise PlanError("the plan moves parameters to the host: give the optimizer executor.host_parameters()")
-        self._prepare()
+        if self._arena is None and self._plan.moves:
+            self._check_host(self._plan.host_bytes)
         if self._homes is not None and self._homes.has_gradients:
             raise PlanError("the last step's gradients were not taken: call end_step() after backward")
         self._end_step()
@@ -182,7 +184,7 @@ class Offload:
         counts = self.counts
         if peak_bytes is None:
             is_cuda = self._copies is not None and self._copies.is_cuda
-            peak_bytes = torch.cuda.max_memory_allocated(self._device) if is_cuda else counts["peakBytes"]
+            peak_bytes = torch.cuda.max_memory_allocated(self.device) if is_cuda else counts["peakBytes"]
         return {
             "v": 1,
             "kind": "dsc.mem.run",
@@ -196,33 +198,39 @@ class Offload:
             "movedBytes": counts["movedBytes"],
             "hostBytes": self._plan.host_bytes + (self._homes.host_bytes if self._homes else 0),
             "leftReferences": counts["leftReferences"],
-            "device": str(self._device or "cpu"),
+            "device": str(self.device or "cpu"),
             "lateness": [{"storage": s, "lateUs": round(us, 3)} for s, us in sorted(self.late_us.items())],
         }
 
-    def _prepare(self):
-        """Before step 1: is there a host to carry the plan out on? Then its arena."""
-        if self._arena is not None or not self._plan.moves:
+    def open_arena(self, device):
+        """What the first tensor that moves needs: queues on its device, and the host arena."""
+        if self._arena is not None:
             return
-        self._open_copies()
-        self._check_host(self._plan.host_bytes)
+        self._open_copies(device)
         with _disable_current_modes():
             self._arena = self._copies.pinned(self._plan.host_bytes)
         if self._copies.is_cuda and self.report_path:
-            torch.cuda.reset_peak_memory_stats(self._device)  # the report is of the steps under the plan
+            torch.cuda.reset_peak_memory_stats(self.device)  # the report is of the steps under the plan
 
     def _open_homes(self):
         if self._homes is None:
-            self._open_copies()
+            devices = {parameter.device for parameter in self._model.parameters()}
+            if len(devices) != 1:
+                raise PlanError(f"parameters on the host are for a model on one device, not on {sorted(map(str, devices))}")
+            self._open_copies(devices.pop())
             arena = 0 if self._arena is not None else self._plan.host_bytes
             self._check_host(arena + HostParameters.count_bytes(self._model))
             self._homes = HostParameters(self._model, self.plan, self._copies)
 
-    def _open_copies(self):
-        if self._device is None:
-            self._device = torch.device("cuda") if torch.cuda.is_available() else torch.device("cpu")
+    @property
+    def copies(self):
+        return self._copies
+
+    def _open_copies(self, device):
+        if self.device is None:
+            self.device = device
         if self._copies is None:
-            self._copies = CudaCopies(self._device) if self._device.type == "cuda" else CpuCopies()
+            self._copies = CudaCopies(device) if device.type == "cuda" else CpuCopies()
 
     def _check_host(self, needed):
         limit = self._host_limit if self._host_limit is not None else int(HOST_SHARE * free_host_bytes())
@@ -252,7 +260,6 @@ class Offload:
             self._copies.release(self._arena)
             self._arena = None
         self._plan = made
-        self._prepare()
         self.counts["replans"] += 1
 
     def host_slot(self, move):

@@ -19,6 +19,7 @@ class Home:
         self.is_here = True  # on the device
         self._is_fresh = True  # as the host had it when this step began
         self.arriving = self.copy_in = self.copy_out = None
+        self.leaving = None  # the gradient's bytes while their copy out runs
         self.is_gradient_away = False
         self._earlier = None  # gradient of earlier backwards, which this one's is added to
         self._seen = self.host._version

@@ -187,12 +187,13 @@ class HostParameters:
         self._moved_bytes += home.gradient_bytes.numel()
 
     def _start_gradient(self, home):
-        home.copy_out = self._copies.start_out(home.gradient_bytes, home.dense_gradient())
+        home.leaving = home.dense_gradient()  # perhaps a copy that nobody else holds
+        home.copy_out = self._copies.start_out(home.gradient_bytes, home.leaving)
 
     def _free_gradient(self, home):
         if home.copy_out is not None and not home.is_gradient_away:
             self._copies.wait(home.copy_out)
-            home.parameter.grad = None
+            home.parameter.grad = home.leaving = None
             home.is_gradient_away = True
 
 

@@ -5,6 +5,7 @@ from torch.utils import _pytree as pytree
 
 from .accounting import AccountingDevice
 from .segments import Segments, current_node
+from .stash import is_plain
 
 
 class Event:
@@ -158,7 +159,7 @@ class MemoryRecord:
                 "nbytes": storage.nbytes(),
             }
         )
-        if not self.is_offloading or storage._cdata in self.keep_keys or tensor.layout != torch.strided:
+        if not self.is_offloading or storage._cdata in self.keep_keys or not is_plain(tensor):
             return sequence, tensor.detach(), None
         with self.device.uncounted():
             copy = tensor.detach().clone(memory_format=torch.preserve_format)

@@ -17,7 +17,8 @@ class Stash:
         self.remaining = len(move["unpacks"])
         self.late_us = 0.0
         self.is_host_valid = True
-        self.version = None
+        self._witness = None  # shares the saved tensor's version, not its memory
+        self._version = None
 
     @property
     def is_here(self):
@@ -29,10 +30,15 @@ class Stash:
         if self.device_storage is None and self.copy_out is None:
             self.device_storage = storage
             self.device = tensor.device
-            self.version = tensor._version
+            self._witness = tensor.detach()
+            self._witness.data = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+            self._version = tensor._version
             return storage.nbytes() == self.move["bytes"]
         same = self.device_storage is not None and self.device_storage._cdata == storage._cdata
-        return same and tensor._version == self.version
+        return same and tensor._version == self._version
+
+    def check_untouched(self):
+        check_version(self._witness, self._version)
 
     def device_bytes(self):
         return flat_bytes(self.device_storage, self.device)
@@ -65,6 +71,21 @@ class Handle:
         typed = flat.view(self.dtype)
         base = flat.storage_offset() // typed.element_size()
         return typed.as_strided(self.shape, self.stride, base + self.offset)
+
+
+def is_plain(tensor):
+    """Whether its bytes, type, shape and strides say all there is to say of a tensor."""
+    is_strided = type(tensor) is torch.Tensor and tensor.layout == torch.strided
+    return is_strided and not (tensor.is_conj() or tensor.is_neg() or tensor.is_nested)
+
+
+def check_version(tensor, version):
+    """Autograd checks this itself, but not of tensors that hooks replace."""
+    if tensor._version != version:
+        raise RuntimeError(
+            "one of the variables needed for gradient computation has been modified by an inplace operation: it was "
+            f"saved at version {version} and is at version {tensor._version}"
+        )
 
 
 def flat_bytes(storage, device):

@@ -1,12 +1,13 @@
 """One planned forward and backward: what the saved-tensor hooks do at each tick of the plan."""
 
+import threading
 import weakref
 
 import torch
 
 from .dtypes import short_dtype
 from .home import ParameterHandle
-from .stash import Handle, Stash
+from .stash import Handle, Stash, check_version, is_plain
 
 
 class Step:
@@ -15,8 +16,9 @@ class Step:
     def __init__(self, executor):
         self.executor = executor
         self.plan = executor._plan
-        self.copies = executor._copies
         self.homes = executor._homes
+        self.stream = None  # that of the first tensor that moves, once there is one
+        self._lock = threading.Lock()  # autograd has a thread per device, and one for what is on the CPU
         self.is_planned = True
         self.is_abandoned = False
         self.has_run_backward = False
@@ -29,6 +31,10 @@ class Step:
         self.finished = []  # storages whose last unpack was in the layer that runs now
         self.layer = None
         self.in_pending = list(self.plan.ins)
+
+    @property
+    def copies(self):
+        return self.executor.copies
 
     def miss(self, why):
         """The step is not what was planned: move nothing more. What is away comes back when it is asked for."""
@@ -49,7 +55,7 @@ class Step:
         for stash in self.stashes.values():
             for copy in (stash.copy_out, stash.copy_in):  # one in that nobody used writes into memory given up here
                 if copy is not None and not self.copies.is_done(copy):
-                    self.copies.wait(copy)
+                    self.copies.wait(copy, stream=self.stream)
             if len(self.handles) == 0:
                 stash.forget()
         self.reload_arena = None
@@ -63,9 +69,13 @@ class Step:
             if packed is not None:
                 packed.sequence = sequence
         self._tick(sequence)
-        return packed if packed is not None else (sequence, tensor.detach())
+        return packed if packed is not None else (sequence, tensor.detach(), tensor._version)
 
     def unpack(self, packed):
+        with self._lock:
+            return self._unpack(packed)
+
+    def _unpack(self, packed):
         self.has_run_backward = True
         position = self.position
         self.position += 1
@@ -79,6 +89,7 @@ class Step:
                 self.homes.reach_backward(layer)
         self._tick(self.plan.pack_count + position)
         if is_kept:
+            check_version(*packed[1:])
             return packed[1]
         return self.homes.unpack(packed) if isinstance(packed, ParameterHandle) else self._restore(packed)
 
@@ -92,6 +103,9 @@ class Step:
         move = plan.move_of.get(sequence)
         if move is None:
             return None
+        why = self._find_obstacle(tensor)
+        if why is not None:
+            return self.miss(f"saved tensor {sequence} {why}")
         stash = self.stashes.get(move["storage"])
         if stash is None:
             stash = self.stashes[move["storage"]] = Stash(move)
@@ -100,6 +114,18 @@ class Step:
         handle = Handle(stash, sequence, tensor)
         self.handles.add(handle)
         return handle
+
+    def _find_obstacle(self, tensor):
+        """Why a tensor that looks as planned cannot move here; None where it can."""
+        if not is_plain(tensor):
+            return "is more than its bytes: a subclass, or conjugated or negated lazily"
+        self.executor.open_arena(tensor.device)
+        if tensor.device != self.executor.device:
+            return f"is on {tensor.device}, others that move are on {self.executor.device}"
+        stream = self.copies.stream()
+        if not self.stashes:
+            self.stream = stream
+        return None if stream == self.stream else "is computed on a second stream: memory changes hands on one only"
 
     def _tick(self, tick):
         """Starts copies out, waits for copies out, starts copies in: what the plan says for this instant."""
@@ -117,7 +143,8 @@ class Step:
             _, _, storage = self.in_pending.pop(0)
             stash = self.stashes.get(storage)
             if stash is not None and stash.copy_in is None and not stash.is_here and stash.remaining > 0:
-                self._start_in(stash)
+                with self.copies.on(self.stream):
+                    self._start_in(stash)
 
     def _start_out(self, stash):
         slot = self.executor.host_slot(stash.move)
@@ -132,7 +159,7 @@ class Step:
     def _free(self, stash):
         if stash.copy_out is None or not stash.is_here:
             return
-        self.copies.wait(stash.copy_out, self.executor.count_stall)
+        self.copies.wait(stash.copy_out, self.executor.count_stall, self.stream)
         stash.device_storage = None
 
     def _start_in(self, stash):
@@ -160,6 +187,7 @@ class Step:
 
     def _restore(self, handle):
         stash = handle.stash
+        stash.check_untouched()
         if stash.is_here:
             tensor = handle.view(stash.device_storage, stash.device)
         else:
@@ -173,7 +201,7 @@ class Step:
             # The view keeps the memory until its node has run; only an arena's slot must be kept from others.
             stash.reload = stash.copy_in = None
             if stash.copy_out is not None and stash.is_here:
-                self.copies.wait(stash.copy_out)
+                self.copies.wait(stash.copy_out, stream=self.stream)
                 stash.device_storage = None  # without a copy nothing has it but us, and a kept graph may ask again
             if stash.in_arena:
                 self.finished.append(stash.move["storage"])

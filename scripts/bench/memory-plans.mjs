@@ -1,0 +1,166 @@
+// Measures plans on the simulated device and how long they take to make: for memory.mjs.
+import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { drawPlan } from '../../dist/memory/plan/explain.js'
+import { findLifetimes, sumLiveBytes } from '../../dist/memory/plan/lifetimes.js'
+import { offloadAll } from '../../dist/memory/plan/offload-all.js'
+import { planMemory } from '../../dist/memory/plan/plan-memory.js'
+import { simulatePlan } from '../../dist/memory/plan/simulate.js'
+import { layOutTimeline } from '../../dist/memory/plan/timeline.js'
+import { buildProfile } from '../../dist/memory/synthetic/build-profile.js'
+import { gpt, resnet50, unet } from '../../dist/memory/synthetic/networks.js'
+import { sumPersistentBytes } from '../../dist/memory/synthetic/persistent-bytes.js'
+
+const DEVICE = {
+  name: 'simulated',
+  bytes: 80 * 2 ** 30,
+  flopsPerSecond: 60e12,
+  bytesPerSecond: 2e12,
+  copyLatencyUs: 10,
+}
+const NETWORKS = {
+  'ResNet-50, batch 64': resnet50(64),
+  'GPT, 24 × 1024, batch 8 × 1024': gpt({
+    batch: 8,
+    context: 1024,
+    width: 1024,
+    blocks: 24,
+    vocabulary: 50257,
+  }),
+  'U-Net, batch 8, 256²': unet(8, 256),
+}
+const SHARES = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2]
+const RATIOS = [0.5, 1, 1.5, 2, 3]
+
+if (process.argv[2] === '--plan') {
+  const { blocks, copyRatio, share, times } = JSON.parse(process.argv[3])
+  process.stdout.write(JSON.stringify(timePlans(blocks, copyRatio, share, times)))
+}
+
+export function median(values) {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]
+}
+
+/** Stall of plans for three networks, over budgets and bandwidths. */
+export function planQuality(say) {
+  say('## Plan quality on the simulated device')
+  say()
+  say(
+    'The simulated device runs the plan by itself; its profiles are arithmetic (60 TFLOP/s, 2 TB/s), not recordings.',
+  )
+  say()
+  say(
+    'Stall in percent of the step without stalls. x = time to copy all feature maps out, in forward passes. The budget is',
+  )
+  say(
+    "a share of the activations' peak. In brackets: a bound that no plan can beat. *All, waiting* and *all, on demand* move",
+  )
+  say(
+    'every map and fetch it when asked for (what tools without a plan do); they take no budget, their peak is given.',
+  )
+  say()
+  let broken = 0
+  let plans = 0
+  for (const [name, nodes] of Object.entries(NETWORKS)) {
+    say(`### ${name}`)
+    say()
+    say(
+      `| x | ${SHARES.map((share) => `${100 * share} %`).join(' | ')} | all, waiting (peak) | all, on demand (peak) |`,
+    )
+    say(`|---|${SHARES.map(() => '---|').join('')}---|---|`)
+    for (const copyRatio of RATIOS) {
+      const profile = buildProfile(name, nodes, { ...DEVICE, copyRatio })
+      const fixed = sumPersistentBytes(profile)
+      const roomy = planMemory(profile, { budgetBytes: Number.MAX_SAFE_INTEGER, profileHash: 'bench' }).plan
+      const natural = roomy.predicted.unplannedPeakBytes - fixed
+      const cells = SHARES.map((share) => {
+        const budgetBytes = Math.floor(fixed + share * natural)
+        const outcome = planMemory(profile, { budgetBytes, profileHash: 'bench' })
+        if (outcome.kind === 'infeasible')
+          return `needs ${Math.ceil((100 * (outcome.leastBytes - fixed)) / natural)} %`
+        plans++
+        const run = simulatePlan(profile, outcome.plan, { capacityBytes: budgetBytes })
+        broken += run.violations.length
+        const { leastStallMs, baseMs } = outcome.plan.predicted
+        return `${percent(run.stallUs / run.computeUs)} (${percent(leastStallMs / baseMs)})`
+      })
+      const blind = [true, false].map((isBlocking) => {
+        const run = simulatePlan(profile, offloadAll(profile, isBlocking), {
+          capacityBytes: Number.MAX_SAFE_INTEGER,
+          isEager: true,
+        })
+        return `${percent(run.stallUs / run.computeUs)} (${Math.round((100 * (run.peakBytes - fixed)) / natural)} %)`
+      })
+      say(`| ${copyRatio} | ${cells.join(' | ')} | ${blind.join(' | ')} |`)
+    }
+    say()
+  }
+  say(`${plans} plans; promises broken on the simulated device: ${broken}.`)
+  say()
+}
+
+/** The picture of one step. */
+export function timeline(say) {
+  const profile = buildProfile(
+    'GPT',
+    gpt({ batch: 8, context: 1024, width: 1024, blocks: 12, vocabulary: 50257 }),
+    {
+      ...DEVICE,
+      copyRatio: 1,
+    },
+  )
+  const fixed = sumPersistentBytes(profile)
+  const roomy = planMemory(profile, { budgetBytes: Number.MAX_SAFE_INTEGER, profileHash: 'bench' }).plan
+  const budgetBytes = Math.floor(fixed + 0.5 * (roomy.predicted.unplannedPeakBytes - fixed))
+  const { plan } = planMemory(profile, { budgetBytes, profileHash: 'bench' })
+  writeFileSync('docs/benchmarks/memory-timeline.svg', drawPlan(profile, plan))
+  say('## One step of a GPT at half its activations')
+  say()
+  say('![memory over one step, planned and unplanned](memory-timeline.svg)')
+  say()
+}
+
+/** Time of planMemory: the first call of a fresh process, and the median of the calls after it. */
+export function plannerTime(say, isShort) {
+  say('## Planner time')
+  say()
+  say('First call in a fresh process / median of the calls after it.')
+  say()
+  say('| tensors | x | 90 % | 50 % | 30 % |')
+  say('|---|---|---|---|---|')
+  for (const blocks of [24, 263]) {
+    for (const copyRatio of [0.5, 1, 2, 3]) {
+      let tensors = 0
+      const cells = [0.9, 0.5, 0.3].map((share) => {
+        const job = JSON.stringify({ blocks, copyRatio, share, times: isShort ? 4 : 8 })
+        const child = spawnSync(process.execPath, [import.meta.filename, '--plan', job], { encoding: 'utf8' })
+        if (child.status !== 0) throw new Error(`planning ended with ${child.status}: ${child.stderr}`)
+        const { count, firstMs, nextMs } = JSON.parse(child.stdout)
+        tensors = count
+        return `${firstMs.toFixed(0)} / ${nextMs.toFixed(0)} ms`
+      })
+      say(`| ${tensors} | ${copyRatio} | ${cells.join(' | ')} |`)
+    }
+  }
+  say()
+}
+
+function timePlans(blocks, copyRatio, share, times) {
+  const nodes = gpt({ batch: 8, context: 1024, width: 1024, vocabulary: 50257, blocks })
+  const profile = buildProfile('GPT', nodes, { ...DEVICE, copyRatio })
+  const fixed = sumPersistentBytes(profile)
+  // The peak without a plan, found without planning: the first call below must be the process's first.
+  const timeline = layOutTimeline(profile)
+  const lifetimes = findLifetimes(profile, timeline, false)
+  const natural = Math.max(...sumLiveBytes(lifetimes, timeline.events.length, 0)) - fixed
+  const [firstMs, ...nextMs] = Array.from({ length: times }, () => {
+    const start = performance.now()
+    planMemory(profile, { budgetBytes: Math.floor(fixed + share * natural), profileHash: 'bench' })
+    return performance.now() - start
+  })
+  return { count: profile.tensors.length, firstMs, nextMs: median(nextMs) }
+}
+
+function percent(share) {
+  return `${(100 * share).toFixed(1)} %`
+}

@@ -1,0 +1,28 @@
+import { findLifetimes, type Lifetime } from './lifetimes.js'
+import type { MemoryProfile } from './profile.js'
+import { layOutTimeline, type Timeline } from './timeline.js'
+
+/** One step of a profile when nothing moves: its events, and what each of them makes, touches and ends. */
+export interface ProfiledStep {
+  readonly timeline: Timeline
+  /** One per storage, ascending. */
+  readonly lifetimes: readonly Lifetime[]
+  /** Per event: the storages whose memory begins with it, that it touches, and whose memory ends with it. */
+  readonly bornAt: readonly (readonly Lifetime[])[]
+  readonly usedAt: readonly (readonly Lifetime[])[]
+  readonly diesAt: readonly (readonly Lifetime[])[]
+}
+
+/** Lays a profile out; `canReuse` as for `findLifetimes`. Plans are tried many times on one such step. */
+export function layOutStep(profile: MemoryProfile, canReuse: boolean): ProfiledStep {
+  const timeline = layOutTimeline(profile)
+  const lifetimes = findLifetimes(profile, timeline, canReuse)
+  const rows = () => timeline.events.map((): Lifetime[] => [])
+  const step = { timeline, lifetimes, bornAt: rows(), usedAt: rows(), diesAt: rows() }
+  for (const lifetime of lifetimes) {
+    step.bornAt[lifetime.from]!.push(lifetime)
+    for (const use of lifetime.uses) step.usedAt[use]!.push(lifetime)
+    step.diesAt[lifetime.to]!.push(lifetime)
+  }
+  return step
+}
