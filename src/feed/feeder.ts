@@ -85,13 +85,7 @@ export function createFeeder(options: FeederOptions): Feeder {
     placement ? placement[sample]! : nodeOfSample(layout, nodeCount, sample, position)
   const extentBytesOf = (sample: number) =>
     Math.max(1, Math.ceil(table.lengths[sample]! / ALIGN_BYTES)) * ALIGN_BYTES
-  const counts: FeederCounts = {
-    movedBytes: 0,
-    movePasses: 0,
-    compactions: 0,
-    evictedRuns: 0,
-    copiedBytes: 0,
-  }
+  const counts = { movedBytes: 0, movePasses: 0, compactions: 0, evictedRuns: 0, copiedBytes: 0 }
   const arena = createArenaPlan({
     totalBytes: arenaFile.bytes,
     eviction: options.eviction,
