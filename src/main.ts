@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import { homedir } from 'node:os'
 import type { CliContext } from './cli/context.js'
 import { readGlobalOptions, runProgram } from './cli/program.js'
 import { createReporter } from './cli/reporter.js'
@@ -8,6 +7,7 @@ import type { Config, RecordLocation } from './config/config.js'
 import type { Overrides } from './config/resolve-settings.js'
 import { type Dataset, parseSourceUrl } from './model/dataset.js'
 import { writeAll } from './platform/standard-streams.js'
+import { findHomeDirectory } from './platform/this-user.js'
 import type { RecordStore } from './records/record-store.js'
 import type { SqlDatabase } from './records/sql-database.js'
 import type { Cache } from './stage/cache.js'
@@ -28,7 +28,7 @@ export async function main(): Promise<void> {
       explicitPath: globals.configPath,
       environment: process.env,
       workingDirectory: process.cwd(),
-      homeDirectory: homedir(),
+      homeDirectory: findHomeDirectory(),
       version: readVersion(),
       overrides,
     })
@@ -52,7 +52,7 @@ export async function main(): Promise<void> {
     openSource,
     openDatabase: async (raw) => {
       const { resolveRecord } = await import('./config/resolve-path.js')
-      const base = { folder: process.cwd(), homeDirectory: homedir() }
+      const base = { folder: process.cwd(), homeDirectory: findHomeDirectory() }
       return openDatabaseAt(resolveRecord(raw, base, 'argument'))
     },
   }

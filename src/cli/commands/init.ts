@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { mkdir, rename, writeFile } from 'node:fs/promises'
-import { homedir, hostname } from 'node:os'
+import { hostname } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { Command } from 'commander'
 import { formatConfigFile, type NewSettings } from '../../config/format-config-file.js'
@@ -8,6 +8,7 @@ import { type SuggestedRoot, suggestCacheRoot, suggestMinFree } from '../../conf
 import { DscError } from '../../failure/dsc-error.js'
 import { formatByteSize, parseByteSize } from '../../model/byte-size.js'
 import { listMounts } from '../../platform/list-mounts.js'
+import { findHomeDirectory } from '../../platform/this-user.js'
 import { type Ask, canAsk, withQuestions } from '../ask.js'
 import type { CliContext } from '../context.js'
 import { argument, parseCount, parsePercent } from '../parse-argument.js'
@@ -80,7 +81,7 @@ async function chooseSettings(
   options: InitOptions,
   ask: Ask | undefined,
 ): Promise<NewSettings> {
-  const homeCache = join(environment.XDG_CACHE_HOME || join(homedir(), '.cache'), 'dsc')
+  const homeCache = join(environment.XDG_CACHE_HOME || join(findHomeDirectory(), '.cache'), 'dsc')
   const suggested = suggestCacheRoot(await listMounts(), homeCache)
   if (options.cacheRoot === undefined && suggested !== undefined) report.note(describe(suggested))
   const choose = async <Value>(
