@@ -204,6 +204,14 @@ test('run sets the paths, returns the exit code of the command and releases', as
   assert.match(missing.stderr, /cannot run no-such-command-here/)
 })
 
+test('run returns the exit code of the command also when the record cannot be used any more', async (context) => {
+  const world = await makeWorld(context, { server, datasets: datasets() })
+  const spoil = `new (require('node:sqlite').DatabaseSync)('${world.recordPath}').exec('DROP TABLE leases'); process.exit(7)`
+  const { code, stderr } = await world.dsc('run', 'flowers', '--', process.execPath, '-e', spoil)
+  assert.equal(code, 7, stderr)
+  assert.match(stderr, /dsc: no such table/)
+})
+
 test('adopt puts folders into the record where they lie, locked until a source is known', async (context) => {
   const world = await makeWorld(context, { server, datasets: {} })
   const old = join(world.directory, 'old')
