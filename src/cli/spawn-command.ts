@@ -3,6 +3,7 @@ import { accessSync, constants, statSync } from 'node:fs'
 import { constants as osConstants } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { DscError } from '../failure/dsc-error.js'
+import { restoreUmask } from '../platform/shared-folder.js'
 
 /** Signals that are meant for the command when they reach dsc. */
 const PASSED_ON = [
@@ -48,6 +49,7 @@ export function spawnCommand(
   const [file, args] = guard
     ? [guard, ['--pdeathsig', 'TERM', '--', executable, ...words]]
     : [executable, [...words]]
+  restoreUmask()
   const child = spawn(file, args, { stdio: 'inherit', env: { ...environment } })
   const forward = (signal: NodeJS.Signals) => {
     // A terminal sends its signals to the whole foreground group: the command has this one already.

@@ -40,6 +40,8 @@ export interface World {
 interface StartOptions {
   readonly environment?: Readonly<Record<string, string>>
   readonly detached?: boolean
+  /** Whom the process belongs to, where the test may choose (as root). */
+  readonly owner?: { readonly uid: number; readonly gid: number }
 }
 
 export interface WorldSettings {
@@ -67,6 +69,7 @@ export async function makeWorld(
       cwd: directory,
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: options.detached ?? false,
+      ...options.owner,
       env: {
         ...inherited,
         ...settings.server?.environment,
