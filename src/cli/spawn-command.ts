@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { accessSync, constants, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { constants as osConstants } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { DscError } from '../failure/dsc-error.js'
@@ -33,7 +33,10 @@ export function findExecutable(
     : (environment.PATH ?? '').split(delimiter).map((folder) => join(folder || '.', name))
   const found = candidates.find(isExecutable)
   if (found !== undefined) return found
-  throw new DscError('USAGE', `cannot run ${name}: no such command`, { hint: 'check the word after --' })
+  const problem = candidates.some((path) => existsSync(path))
+    ? 'it is not an executable file'
+    : 'no such command'
+  throw new DscError('USAGE', `cannot run ${name}: ${problem}`, { hint: 'check the word after --' })
 }
 
 /**

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { type S3Server, startS3Server } from '../testing/s3-server.js'
 import { makeWorld, s3Dataset, writeTree } from './world.js'
 
@@ -204,6 +204,18 @@ test('run sets the paths, returns the exit code of the command and releases', as
   assert.match(missing.stderr, /cannot run no-such-command-here/)
 })
 
+test('run tells a file that cannot be run from a command that is not there', async (context) => {
+  const world = await makeWorld(context, { server, datasets: datasets() })
+  for (const { command, message } of [
+    { command: join(world.directory, 'dsc.yaml'), message: /it is not an executable file/ },
+    { command: 'no-such-command', message: /no such command/ },
+  ]) {
+    const { code, stderr } = await world.dsc('run', 'flowers', '--', command)
+    assert.equal(code, 2)
+    assert.match(stderr, message)
+  }
+})
+
 test('run returns the exit code of the command also when the record cannot be used any more', async (context) => {
   const world = await makeWorld(context, { server, datasets: datasets() })
   const spoil = `new (require('node:sqlite').DatabaseSync)('${world.recordPath}').exec('DROP TABLE leases'); process.exit(7)`
@@ -273,6 +285,30 @@ test('cleanup brings a copy back into a record that was lost, and forgets a copy
   assert.deepEqual((await world.dsc('cleanup')).stdout, 'nothing to clean up\n')
 })
 
+test('dsc without a verb shows its help and says what is missing', async (context) => {
+  const world = await makeWorld(context, { server })
+  const { code, stdout, stderr } = await world.dsc()
+  assert.deepEqual([code, stdout], [2, ''])
+  assert.match(stderr, /^Usage: dsc/)
+  assert.match(stderr, /dsc: expected a command after dsc, found none\n/)
+})
+
+test('a result that cannot be written is told without a stack trace', async (context) => {
+  const world = await makeWorld(context, { server, datasets: datasets() })
+  await world.dsc('prepare', 'flowers', '--task', 'a')
+  const dsc = `"${process.execPath}" "${fileURLToPath(new URL('../../bin/dsc.js', import.meta.url))}"`
+  const { code, stdout } = await world.dsc(
+    'run',
+    'flowers',
+    '--',
+    'sh',
+    '-c',
+    `${dsc} status 2>&1 >/dev/full`,
+  )
+  assert.equal(code, 13, stdout)
+  assert.match(stdout, /^dsc: cannot write to stdout \(ENOSPC\)\n$/)
+})
+
 test('a cache root whose disk is not mounted is refused instead of filled anew', async (context) => {
   const world = await makeWorld(context, { server, datasets: datasets() })
   await world.dsc('prepare', 'flowers', '--task', 'a')
@@ -295,6 +331,10 @@ for (const { words, code, message } of [
   { words: ['evict', 'flowers', '--yes'], code: 6, message: /flowers has no copy on node node-a/ },
   { words: ['release'], code: 2, message: /nothing to release/ },
   { words: ['dataset', 'add', '../evil', 's3://b/'], code: 2, message: /expected/ },
+  { words: ['dataset', 'add', 'x'], code: 2, message: /try: dsc dataset add --help/ },
+  { words: ['dataset', 'add', 'x', 's3://bucket/', '--endpoint', '127.0.0.1:9'], code: 2, message: /a URL/ },
+  { words: ['prepare', './photos'], code: 5, message: /try: dsc prepare file:\/\/\/.*\/photos\/ / },
+  { words: ['record', 'migrate', 'nowhere.db', 'new.db'], code: 7, message: /there is no record at/ },
   { words: ['frobnicate'], code: 2, message: /unknown command/ },
   { words: ['run', 'flowers'], code: 2, message: /no command/ },
 ]) {

@@ -12,7 +12,7 @@ const DEFAULT_ABANDONED_AFTER_MS = 3_600_000
 
 interface CleanUpOptions {
   readonly dryRun?: true
-  readonly abandonedAfter: number
+  readonly abandonedAfter?: number
   readonly resume?: true
   readonly printCron?: true
   readonly printSystemd?: true
@@ -27,7 +27,6 @@ export function cleanupCommand(context: CliContext): Command {
       '--abandoned-after <duration>',
       'remove a staging that nobody works on after this time (default: 1h)',
       argument(parseDuration),
-      DEFAULT_ABANDONED_AFTER_MS,
     )
     .option('--resume', 'finish abandoned stagings instead of leaving or removing them')
     .option('--print-cron', 'print a crontab line to install')
@@ -54,7 +53,9 @@ export function cleanupCommand(context: CliContext): Command {
           context.report.note(`finished the staging of ${dataset}`)
         }
       }
-      const plan = await planCleanUpOf(cache, { abandonedAfterMs: options.abandonedAfter })
+      const plan = await planCleanUpOf(cache, {
+        abandonedAfterMs: options.abandonedAfter ?? DEFAULT_ABANDONED_AFTER_MS,
+      })
       const actions = options.dryRun ? plan : await applyCleanUp(cache, plan)
       const fields = { dryRun: options.dryRun === true, actions: actions.map(actionFields) }
       context.report.result(fields, () => formatActions(actions, options.dryRun === true))

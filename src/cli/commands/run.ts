@@ -27,7 +27,9 @@ export function runCommand(context: CliContext): Command {
     .description('prepare datasets, run a command with their paths, release them when it ends')
     .usage('<dataset>... -- <command> [arguments...]')
     .argument('<datasets...>', 'datasets to prepare; the command follows after --')
-    .addOption(taskOption())
+    .addOption(
+      taskOption('name of the task in the record (default: the Slurm job, the pod, or this process)'),
+    )
     .addOption(bandwidthLimitOption())
     .option('--refresh', 'look for new versions even if copies are ready')
     .addHelpText(

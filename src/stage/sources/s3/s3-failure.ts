@@ -150,7 +150,7 @@ export function describeConnectionError(
       isTransient: !isName || code === 'EAI_AGAIN',
       cause: error,
       hint: isName
-        ? 'check the host name in the endpoint'
+        ? 'check the host name; a server other than AWS needs `endpoint:` in dsc.yaml (or AWS_ENDPOINT_URL)'
         : 'check that the endpoint is up and reachable from this node',
     },
   )
