@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { formatByteSize } from '../../model/byte-size.js'
 import { parseDuration } from '../../model/duration.js'
+import { findUserName } from '../../platform/this-user.js'
 import { keepYoungGenerationSmall } from '../../platform/young-generation.js'
 import type { CleanUpAction } from '../../stage/plan/plan-clean-up.js'
 import { alignColumns } from '../align-columns.js'
@@ -38,7 +39,9 @@ export function cleanupCommand(context: CliContext): Command {
     .action(async (options: CleanUpOptions) => {
       if (options.printCron || options.printSystemd) {
         const { formatCron, formatSystemd } = await import('../cleanup-units.js')
-        const text = options.printCron ? formatCron(process.argv[1]!) : formatSystemd(process.argv[1]!)
+        const { filePath } = await context.config()
+        const call = { dsc: process.argv[1]!, config: filePath, user: findUserName(context.environment) }
+        const text = options.printCron ? formatCron(call) : formatSystemd(call)
         context.report.result({ text }, () => text.trimEnd())
         return
       }

@@ -158,10 +158,16 @@ function explainFailure(location: string, error: unknown): unknown {
     'RECORD_UNAVAILABLE',
     `cannot use the record ${location}: ${(error as Error).message} (${code})`,
     {
-      hint: /^(SQLITE_READONLY|SQLITE_CANTOPEN|EACCES|EROFS)/.test(code)
-        ? 'this user needs write access to the record and its folder: docs/configuration.md, "Several users"'
-        : 'dsc doctor',
+      hint: hintFor(code),
       cause: error,
     },
   )
+}
+
+function hintFor(code: string): string {
+  if (/^(SQLITE_READONLY|SQLITE_CANTOPEN|EACCES|EROFS)/.test(code))
+    return 'this user needs write access to the record and its folder: docs/configuration.md, "Several users"'
+  if (/^SQLITE_(NOTADB|CORRUPT)/.test(code))
+    return 'move the file away and run dsc cleanup: it makes a new record of the copies on disk; locks and leases are lost'
+  return 'dsc doctor'
 }
