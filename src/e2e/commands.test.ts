@@ -335,16 +335,32 @@ for (const { words, code, message } of [
   { words: ['dataset', 'add', 'x', 's3://bucket/', '--endpoint', '127.0.0.1:9'], code: 2, message: /a URL/ },
   { words: ['prepare', './photos'], code: 5, message: /try: dsc prepare file:\/\/\/.*\/photos\/ / },
   { words: ['record', 'migrate', 'nowhere.db', 'new.db'], code: 7, message: /there is no record at/ },
+  {
+    words: ['params', 'serve', '--mode', 'async', '--workers', '1', '--checkpoint', '/dev/null/x'],
+    code: 2,
+    message: /cannot use the folder \/dev\/null\/x \(ENOTDIR\)/,
+  },
+  {
+    words: ['params', 'serve', '--mode', 'async', '--workers', '1', '--token-file', 'no'],
+    code: 2,
+    message: /no/,
+  },
+  {
+    words: ['exchange', 'serve', '--listen', '127.0.0.1:PORT'],
+    code: 2,
+    message: /cannot listen on .* \(EADDRINUSE\)/,
+  },
   { words: ['frobnicate'], code: 2, message: /unknown command/ },
   { words: ['run', 'flowers'], code: 2, message: /no command/ },
 ]) {
   test(`dsc ${words.join(' ')} fails with exit code ${code}, a hint and no stack trace`, async (context) => {
     const world = await makeWorld(context, { server, datasets: datasets() })
-    const failed = await world.dsc(...words)
+    const asked = words.map((word) => word.replace('PORT', new URL(server.endpoint).port)) // which is taken
+    const failed = await world.dsc(...asked)
     assert.equal(failed.code, code, failed.stderr)
     assert.match(failed.stderr, message)
     assert.doesNotMatch(failed.stderr, /\n\s+at /)
-    const json = await world.dsc(...words, '--json')
+    const json = await world.dsc(...asked, '--json')
     const { error } = JSON.parse(json.stderr)
     assert.equal(error.exitCode, code)
   })
