@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { chmod, chown, mkdir, readFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { type S3Server, startS3Server } from '../testing/s3-server.js'
@@ -98,4 +98,26 @@ test('who may not write into the cache is told so, with what to do', {
   if (refused.stderr.includes('EACCES') && !refused.stderr.includes('dsc:')) return context.skip()
   assert.equal(refused.code, 7, refused.stderr)
   assert.match(refused.stderr, /write access to the record and its folder: docs\/configuration\.md/)
+})
+
+test('a copy that a user may not look at is not gone: neither prepare nor cleanup forgets it', {
+  skip: process.getuid?.() !== 0 && 'only root can run as several users',
+}, async (context) => {
+  const world = await makeWorld(context, { server })
+  await chmod(world.directory, 0o755)
+  const root = join(world.directory, 'shared')
+  await mkdir(root)
+  await chmod(root, 0o777)
+  const environment = { DSC_RECORD: join(root, 'record.db'), DSC_CACHE_ROOT: root }
+  const home = join(world.directory, 'home')
+  await mkdir(join(home, 'photos'), { recursive: true })
+  await writeFile(join(home, 'photos', '1.jpg'), 'a photo')
+  await chmod(home, 0o700)
+  assert.equal((await world.start(['adopt', join(home, 'photos')], { environment }).finished).code, 0)
+  for (const words of [['prepare', 'photos', '--task', 'bob'], ['cleanup']]) {
+    const { stdout, stderr } = await world.start(words, { owner: BOB, environment }).finished
+    const status = await world.start(['status', '--json'], { environment }).finished
+    const { copies } = JSON.parse(status.stdout)
+    assert.deepEqual([copies.length, copies[0]?.state], [1, 'ready'], `${words}: ${stdout}${stderr}`)
+  }
 })
