@@ -45,7 +45,7 @@ export function initCommand(context: CliContext): Command {
     .option('--yes', 'ask nothing, and replace a file that exists')
     .addHelpText(
       'after',
-      '\nWrites ./dsc.yaml, or the file that --config names.\n\nExamples:\n  dsc init --dry-run\n  dsc init --cache-root /nvme/dsc --max-percent 80\n  sudo dsc init --config /etc/dsc/dsc.yaml --record sqlite:///var/lib/dsc/record.db --yes',
+      '\nWrites ./dsc.yaml, or the file that --config names.\n\nExamples:\n  dsc init --dry-run\n  dsc init --cache-root /nvme/dsc --max-percent 80\n  sudo dsc init --config /etc/dsc/dsc.yaml --cache-root /nvme/dsc --yes',
     )
     .action(async (options: InitOptions) => {
       const path = resolve(options.config ?? 'dsc.yaml')
@@ -64,7 +64,17 @@ export function initCommand(context: CliContext): Command {
       context.report.result({ path, isWritten: !options.dryRun, settings: written, text }, () =>
         options.dryRun ? text.trimEnd() : path,
       )
-      if (!options.dryRun) context.report.note('Now run `dsc doctor`, then add a dataset under datasets:')
+      if (options.dryRun) return
+      const left = join(
+        context.environment.XDG_STATE_HOME || join(findHomeDirectory(), '.local', 'state'),
+        'dsc/record.db',
+      )
+      if (settings.record === undefined && existsSync(left)) {
+        context.report.note(
+          `What dsc did for you without a dsc.yaml is in another record; to go on with it:\n  dsc record migrate ${left} ${join(settings.cacheRoot, 'record.db')}`,
+        )
+      }
+      context.report.note('Now run `dsc doctor`, then add a dataset under datasets:')
     })
 }
 
