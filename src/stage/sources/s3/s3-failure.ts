@@ -140,6 +140,12 @@ export function describeConnectionError(
       `${what}: expected ${options.expectedBytes} bytes, received ${receivedBytes} before ${origin} closed the connection`,
       { isTransient: true, cause: error, hint: 'try again: finished parts are kept' },
     )
+  if (code === 'EPROTO' && cause.includes('wrong version number'))
+    return new SourceFailure('SOURCE_UNREACHABLE', `${what}: ${origin} does not speak TLS`, {
+      isTransient: false,
+      cause: error,
+      hint: 'begin the endpoint with http:// if it is meant to be unencrypted',
+    })
   const isName = code === 'ENOTFOUND' || code === 'EAI_AGAIN'
   return new SourceFailure(
     'SOURCE_UNREACHABLE',
