@@ -5,7 +5,7 @@ const [major, minor] = process.versions.node.split('.').map(Number)
 if (major < 22 || (major === 22 && minor < 12)) {
   process.stderr.write(
     `dsc needs Node 22.12 or newer, but ${process.execPath} is ${process.versions.node}.\n` +
-      'Install a newer Node, or run dsc through npm (npx dsc), which brings its own.\n',
+      'Put a newer Node first on PATH. A checkout of dsc has one: node_modules/node/bin\n',
   )
   process.exit(2)
 }

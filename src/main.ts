@@ -1,13 +1,14 @@
-import { readFileSync } from 'node:fs'
-import { homedir } from 'node:os'
+import { existsSync, readFileSync } from 'node:fs'
 import type { CliContext } from './cli/context.js'
 import { readGlobalOptions, runProgram } from './cli/program.js'
 import { createReporter } from './cli/reporter.js'
 import { showFailure } from './cli/show-failure.js'
 import type { Config, RecordLocation } from './config/config.js'
 import type { Overrides } from './config/resolve-settings.js'
+import { DscError } from './failure/dsc-error.js'
 import { type Dataset, parseSourceUrl } from './model/dataset.js'
 import { writeAll } from './platform/standard-streams.js'
+import { findHomeDirectory } from './platform/this-user.js'
 import type { RecordStore } from './records/record-store.js'
 import type { SqlDatabase } from './records/sql-database.js'
 import type { Cache } from './stage/cache.js'
@@ -28,7 +29,7 @@ export async function main(): Promise<void> {
       explicitPath: globals.configPath,
       environment: process.env,
       workingDirectory: process.cwd(),
-      homeDirectory: homedir(),
+      homeDirectory: findHomeDirectory(),
       version: readVersion(),
       overrides,
     })
@@ -50,10 +51,16 @@ export async function main(): Promise<void> {
     reopenRecord: async () => openRecordAt((await config()).record),
     openCache: once(async () => openCache(await config(), await openRecord())),
     openSource,
-    openDatabase: async (raw) => {
+    openDatabase: async (raw, { mustExist }) => {
       const { resolveRecord } = await import('./config/resolve-path.js')
-      const base = { folder: process.cwd(), homeDirectory: homedir() }
-      return openDatabaseAt(resolveRecord(raw, base, 'argument'))
+      const base = { folder: process.cwd(), homeDirectory: findHomeDirectory() }
+      const location = resolveRecord(raw, base, 'argument')
+      if (mustExist && location.kind === 'sqlite' && !existsSync(location.path)) {
+        throw new DscError('RECORD_UNAVAILABLE', `there is no record at ${location.path}`, {
+          hint: 'dsc config shows where the record is',
+        })
+      }
+      return openDatabaseAt(location)
     },
   }
   try {

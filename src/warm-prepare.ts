@@ -1,9 +1,9 @@
-import { homedir } from 'node:os'
 import { parseArgs } from 'node:util'
 import { reportPrepared } from './cli/report-prepared.js'
 import { createReporter } from './cli/reporter.js'
 import { loadConfig } from './config/load-config.js'
 import { parseDuration } from './model/duration.js'
+import { findHomeDirectory } from './platform/this-user.js'
 import { openExistingSqliteRecord } from './records/sqlite/record-store.js'
 import { identifyCaller } from './stage/identify-caller.js'
 import { chooseHolder } from './stage/plan/choose-holder.js'
@@ -46,7 +46,7 @@ async function takeAndReport(argv: readonly string[], version: string): Promise<
     explicitPath: values.config,
     environment: process.env,
     workingDirectory: process.cwd(),
-    homeDirectory: homedir(),
+    homeDirectory: findHomeDirectory(),
     version,
   })
   const declared = datasets.find((dataset) => dataset.name === name)

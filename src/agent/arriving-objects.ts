@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3'
 import type { Copy } from '../model/copy.js'
-import { hasUsableManifest, openPublishedManifest } from '../stage/manifest-db.js'
+import { findPublishedManifest } from '../stage/manifest-db.js'
 import type { ObjectRow } from '../stage/object-row.js'
 import type { WireObject } from '../stage/peer-wire.js'
 import { isSameObject, type LocalObject, pathOf } from './local-copies.js'
@@ -71,12 +71,12 @@ export function watchArrivingObjects(): ArrivingObjects {
 function lookAt(copy: Copy, waiters: Set<Waiter>): void {
   let db: Database.Database | undefined
   try {
+    db = findPublishedManifest(copy.directory)
     // Published or given up: whoever waits asks again and is served from there, or elsewhere.
-    if (!hasUsableManifest(copy.directory)) {
+    if (db === undefined) {
       for (const waiter of [...waiters]) waiter.settle(undefined)
       return
     }
-    db = openPublishedManifest(copy.directory)
     const find = db.prepare<[string], ObjectRow>('SELECT * FROM object WHERE key = ?')
     const count = db.prepare<[number, number, number], { n: number }>(
       'SELECT count(*) AS n FROM part WHERE object_id = ? AND number BETWEEN ? AND ?',

@@ -1,6 +1,8 @@
+import { quoteForSystemd } from './cleanup-units.js'
+
 /** A systemd service for the agent. `dsc` is the path of bin/dsc.js, `config` that of dsc.yaml. */
 export function formatAgentUnit(dsc: string, config: string | undefined): string {
-  const given = config === undefined ? '' : ` --config ${config}`
+  const words = [process.execPath, dsc, 'agent', ...(config === undefined ? [] : ['--config', config])]
   return `# /etc/systemd/system/dsc-agent.service
 # then: systemctl daemon-reload && systemctl enable --now dsc-agent.service
 [Unit]
@@ -9,7 +11,7 @@ After=local-fs.target network-online.target
 Wants=network-online.target
 
 [Service]
-ExecStart=${process.execPath} ${dsc} agent${given}
+ExecStart=${words.map(quoteForSystemd).join(' ')}
 Restart=always
 RestartSec=2
 TimeoutStopSec=20

@@ -1,10 +1,24 @@
-/** A line for /etc/cron.d: every ten minutes, as root, one at a time, silent unless something fails. */
-export function formatCron(dsc: string): string {
-  return `# /etc/cron.d/dsc: keeps the dataset cache of this node in order\n*/10 * * * * root ${process.execPath} ${dsc} cleanup --quiet > /dev/null\n`
+/** What a timer runs: this installation's `dsc cleanup`, on the cache that `dsc cleanup` would clean up here and now. */
+export interface CleanupCall {
+  /** Path of the dsc program. */
+  readonly dsc: string
+  /** The dsc.yaml that counts here; without one the cache is that of the user. */
+  readonly config: string | undefined
+  readonly user: string
+}
+
+/** A line for /etc/cron.d: every ten minutes, one at a time, silent unless something fails. */
+export function formatCron(call: CleanupCall): string {
+  const command = wordsOf(call)
+    .map((word) => (/[^\w@:,./+=-]/.test(word) ? `'${word.replaceAll("'", `'\\''`)}'` : word))
+    .join(' ')
+    .replaceAll('%', '\\%') // to cron a bare % ends the line
+  return `# /etc/cron.d/dsc: keeps the dataset cache of this node in order\n*/10 * * * * ${userOf(call)} ${command} > /dev/null\n`
 }
 
 /** A service and a timer for systemd, in the order of the two files they are to be put into. */
-export function formatSystemd(dsc: string): string {
+export function formatSystemd(call: CleanupCall): string {
+  const user = userOf(call)
   return `# /etc/systemd/system/dsc-cleanup.service
 [Unit]
 Description=Keep the dsc dataset cache of this node in order
@@ -12,7 +26,7 @@ After=local-fs.target network-online.target
 
 [Service]
 Type=oneshot
-ExecStart=${process.execPath} ${dsc} cleanup --quiet
+${user === 'root' ? '' : `User=${user}\n`}ExecStart=${wordsOf(call).map(quoteForSystemd).join(' ')}
 Nice=10
 IOSchedulingClass=idle
 
@@ -29,4 +43,20 @@ RandomizedDelaySec=1min
 [Install]
 WantedBy=timers.target
 `
+}
+
+/** A word of ExecStart=, which knows quotes and takes `%` for its own. */
+export function quoteForSystemd(word: string): string {
+  const text = word.replaceAll('%', '%%').replaceAll('$', '$$$$')
+  return /[^\w@:,./+=%$-]/.test(text) ? `"${text.replaceAll(/["\\]/g, '\\$&')}"` : text
+}
+
+function wordsOf({ dsc, config }: CleanupCall): readonly string[] {
+  const given = config === undefined ? [] : ['--config', config]
+  return [process.execPath, dsc, 'cleanup', '--quiet', ...given]
+}
+
+/** A cache of all users is root's to clean up. */
+function userOf({ config, user }: CleanupCall): string {
+  return config === undefined ? user : 'root'
 }

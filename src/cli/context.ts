@@ -30,6 +30,9 @@ export interface CliContext {
   readonly openCache: () => Promise<Cache>
   /** Opens the source of a dataset; the caller closes it. */
   readonly openSource: (dataset: Dataset) => Promise<Source>
-  /** Opens the engine of the record that `raw` names, as in `record:`; the caller closes it. */
-  readonly openDatabase: (raw: string) => Promise<SqlDatabase>
+  /**
+   * Opens the engine of the record that `raw` names, as in `record:`; the caller closes it. A file that is not there is
+   * made, or RECORD_UNAVAILABLE where it `mustExist`.
+   */
+  readonly openDatabase: (raw: string, options: { readonly mustExist: boolean }) => Promise<SqlDatabase>
 }

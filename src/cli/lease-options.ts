@@ -3,8 +3,8 @@ import { parseDuration } from '../model/duration.js'
 import { argument } from './parse-argument.js'
 
 /** `--task`: who holds the lease, instead of the calling process, Slurm job or pod. */
-export function taskOption(): Option {
-  return new Option('--task <name>', 'hold the lease for this task until --ttl or dsc release')
+export function taskOption(description = 'hold the lease for this task until --ttl or dsc release'): Option {
+  return new Option('--task <name>', description)
 }
 
 /** `--ttl`: how long a lease that nobody renews lives. */

@@ -27,3 +27,9 @@ export function parseCount(raw: string): number {
   if (count >= 1 && Number.isSafeInteger(count)) return count
   throw new RangeError(`expected a whole number of 1 or more, found ${JSON.stringify(raw)}`)
 }
+
+/** Checks an `http://` or `https://` URL and returns it as it is. */
+export function parseEndpoint(raw: string): string {
+  if (/^https?:\/\//.test(raw) && URL.canParse(raw)) return raw
+  throw new RangeError(`expected a URL such as http://127.0.0.1:9000, found ${JSON.stringify(raw)}`)
+}

@@ -185,10 +185,26 @@ export async function runProgram(
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
     if (error.exitCode === 0) return
-    throw new DscError('USAGE', error.message.replace(/^error: /, ''), {
-      hint: `dsc ${asked ? `${asked} ` : ''}--help`,
-    })
+    const path = describePath(program, argv)
+    const isNothingAsked = error.code === 'commander.help'
+    const message = isNothingAsked
+      ? `expected a command after ${path}, found none`
+      : error.message.replace(/^error: /, '')
+    throw new DscError('USAGE', message, { hint: `${path} --help` })
   }
+}
+
+/** `dsc dataset add` of its words: as far as they name commands. */
+function describePath(program: Command, argv: readonly string[]): string {
+  let command = program
+  const path = [program.name()]
+  for (const word of argv) {
+    const child = command.commands.find((candidate) => candidate.name() === word)
+    if (child === undefined) continue
+    command = child
+    path.push(word)
+  }
+  return path.join(' ')
 }
 
 /** The whole tree with every verb's own options, which takes its time: for completion only. */

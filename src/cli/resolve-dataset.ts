@@ -1,5 +1,8 @@
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { DscError } from '../failure/dsc-error.js'
 import { type Dataset, deriveDatasetName, parseSourceUrl } from '../model/dataset.js'
+import { findClosest } from '../model/find-closest.js'
 import type { CliContext } from './context.js'
 import { parseWord } from './parse-word.js'
 
@@ -27,8 +30,14 @@ export async function resolveDataset(context: CliContext, raw: string): Promise<
   const added = await record.findDataset(raw)
   if (added) return added
   const names = [...datasets, ...(await record.listDatasets())].map(({ name }) => name)
-  const near = names.find((name) => name.toLowerCase().startsWith(raw.toLowerCase().slice(0, 3)))
+  const near = findClosest(raw, names)
   throw new DscError('DATASET_UNKNOWN', `no dataset is called ${raw}`, {
-    hint: near ? `dsc prepare ${near}` : `dsc dataset add ${raw} s3://bucket/prefix/`,
+    hint: near ? `dsc prepare ${near}` : describeMissing(raw),
   })
+}
+
+function describeMissing(raw: string): string {
+  return raw.includes('/')
+    ? `dsc prepare ${pathToFileURL(`${resolve(raw)}/`).href} (a folder is named by its URL)`
+    : `dsc dataset add ${raw} s3://bucket/prefix/`
 }

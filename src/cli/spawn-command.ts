@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process'
-import { accessSync, constants, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { constants as osConstants } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { DscError } from '../failure/dsc-error.js'
+import { restoreUmask } from '../platform/shared-folder.js'
 
 /** Signals that are meant for the command when they reach dsc. */
 const PASSED_ON = [
@@ -32,7 +33,10 @@ export function findExecutable(
     : (environment.PATH ?? '').split(delimiter).map((folder) => join(folder || '.', name))
   const found = candidates.find(isExecutable)
   if (found !== undefined) return found
-  throw new DscError('USAGE', `cannot run ${name}: no such command`, { hint: 'check the word after --' })
+  const problem = candidates.some((path) => existsSync(path))
+    ? 'it is not an executable file'
+    : 'no such command'
+  throw new DscError('USAGE', `cannot run ${name}: ${problem}`, { hint: 'check the word after --' })
 }
 
 /**
@@ -48,6 +52,7 @@ export function spawnCommand(
   const [file, args] = guard
     ? [guard, ['--pdeathsig', 'TERM', '--', executable, ...words]]
     : [executable, [...words]]
+  restoreUmask()
   const child = spawn(file, args, { stdio: 'inherit', env: { ...environment } })
   const forward = (signal: NodeJS.Signals) => {
     // A terminal sends its signals to the whole foreground group: the command has this one already.

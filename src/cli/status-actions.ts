@@ -1,7 +1,8 @@
-import { hostname, userInfo } from 'node:os'
+import { hostname } from 'node:os'
 import { DscError } from '../failure/dsc-error.js'
 import type { CopyUse } from '../model/copy.js'
 import { identifyProcess } from '../platform/processes.js'
+import { findUserName } from '../platform/this-user.js'
 import type { RecordStore } from '../records/record-store.js'
 import type { Cache } from '../stage/cache.js'
 import type { StatusActions } from '../tui/status-actions.js'
@@ -24,7 +25,7 @@ export function createStatusActions(
     work.then(forget, forget)
     return work
   }
-  const user = context.environment.USER || userInfo().username
+  const user = findUserName(context.environment)
   const openCache = async (): Promise<Cache> => ({
     ...(await context.openCache()),
     record: await openRecord(),

@@ -1,5 +1,6 @@
 import { type Document, isMap, isNode, isScalar, type LineCounter } from 'yaml'
 import type { z } from 'zod'
+import { findClosest } from '../model/find-closest.js'
 
 type Path = readonly PropertyKey[]
 
@@ -63,13 +64,13 @@ export function explainMistakes(
           where +
           (issue.code === 'custom'
             ? issue.message
-            : `expected ${issue.message}, found ${found === undefined ? 'nothing' : JSON.stringify(found)}`),
+            : `expected ${expected(issue)}, found ${found === undefined ? 'nothing' : JSON.stringify(found)}`),
       },
     ]
   })
   return mistakes
     .toSorted((a, b) => a.line - b.line || a.column - b.column)
-    .map(({ line, column, text }) => `${fileName}:${line}:${column}: ${text}`)
+    .map(({ line, column, text }) => `${fileName}:${line}:${column}: ${shorten(text)}`)
 }
 
 function findKey(document: Document, lines: LineCounter, path: Path): { line: number; column: number } {
@@ -87,24 +88,14 @@ function formatPath(path: Path): string {
   return path.length === 0 ? '' : `${path.map(String).join('.')}: `
 }
 
-/** The known key that is at most a third of the letters away from `key`, or undefined. */
-export function findClosest(key: string, known: readonly string[]): string | undefined {
-  const [best] = known
-    .map((candidate) => ({ candidate, distance: editDistance(key.toLowerCase(), candidate.toLowerCase()) }))
-    .toSorted((a, b) => a.distance - b.distance)
-  return best && best.distance <= Math.max(1, Math.ceil(key.length / 3)) ? best.candidate : undefined
+/** What the schema says of itself; a group of keys has no words of its own. */
+function expected(issue: z.core.$ZodIssue): string {
+  return issue.code === 'invalid_type' && issue.expected === 'object' && /^Invalid input/.test(issue.message)
+    ? 'keys with values'
+    : issue.message
 }
 
-/** Levenshtein distance: how many letters must be added, removed or replaced. */
-function editDistance(a: string, b: string): number {
-  let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
-  for (let i = 1; i <= a.length; i += 1) {
-    const row = [i]
-    for (let j = 1; j <= b.length; j += 1) {
-      const replaced = previous[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
-      row.push(Math.min(replaced, previous[j]! + 1, row[j - 1]! + 1))
-    }
-    previous = row
-  }
-  return previous[b.length]!
+/** What was found may be a whole file that is no dsc.yaml. */
+function shorten(text: string): string {
+  return text.length <= 300 ? text : `${text.slice(0, 300)}…`
 }

@@ -207,6 +207,16 @@ for (const { name, yaml, says } of [
     says: ':2:12: cache.minFree: expected a byte size such as 50GiB, 10GB or 4096, found "lots"',
   },
   {
+    name: 'a list where keys belong',
+    yaml: 'cache: [1]\n',
+    says: ':1:8: cache: expected keys with values, found [1]',
+  },
+  {
+    name: 'a long text where it does not belong',
+    yaml: `cache:\n  minFree: ${'x'.repeat(500)}\n`,
+    says: `:2:12: cache.minFree: expected a byte size such as 50GiB, 10GB or 4096, found "${'x'.repeat(228)}…`,
+  },
+  {
     name: 'a percentage out of range',
     yaml: 'cache:\n  maxPercent: 120\n',
     says: ':2:15: cache.maxPercent: expected a percentage above 0 and up to 100, such as 80, found 120',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { type S3Server, startS3Server } from '../testing/s3-server.js'
 import { makeWorld, s3Dataset, writeTree } from './world.js'
 
@@ -204,6 +204,26 @@ test('run sets the paths, returns the exit code of the command and releases', as
   assert.match(missing.stderr, /cannot run no-such-command-here/)
 })
 
+test('run tells a file that cannot be run from a command that is not there', async (context) => {
+  const world = await makeWorld(context, { server, datasets: datasets() })
+  for (const { command, message } of [
+    { command: join(world.directory, 'dsc.yaml'), message: /it is not an executable file/ },
+    { command: 'no-such-command', message: /no such command/ },
+  ]) {
+    const { code, stderr } = await world.dsc('run', 'flowers', '--', command)
+    assert.equal(code, 2)
+    assert.match(stderr, message)
+  }
+})
+
+test('run returns the exit code of the command also when the record cannot be used any more', async (context) => {
+  const world = await makeWorld(context, { server, datasets: datasets() })
+  const spoil = `new (require('node:sqlite').DatabaseSync)('${world.recordPath}').exec('DROP TABLE leases'); process.exit(7)`
+  const { code, stderr } = await world.dsc('run', 'flowers', '--', process.execPath, '-e', spoil)
+  assert.equal(code, 7, stderr)
+  assert.match(stderr, /dsc: no such table/)
+})
+
 test('adopt puts folders into the record where they lie, locked until a source is known', async (context) => {
   const world = await makeWorld(context, { server, datasets: {} })
   const old = join(world.directory, 'old')
@@ -265,6 +285,30 @@ test('cleanup brings a copy back into a record that was lost, and forgets a copy
   assert.deepEqual((await world.dsc('cleanup')).stdout, 'nothing to clean up\n')
 })
 
+test('dsc without a verb shows its help and says what is missing', async (context) => {
+  const world = await makeWorld(context, { server })
+  const { code, stdout, stderr } = await world.dsc()
+  assert.deepEqual([code, stdout], [2, ''])
+  assert.match(stderr, /^Usage: dsc/)
+  assert.match(stderr, /dsc: expected a command after dsc, found none\n/)
+})
+
+test('a result that cannot be written is told without a stack trace', async (context) => {
+  const world = await makeWorld(context, { server, datasets: datasets() })
+  await world.dsc('prepare', 'flowers', '--task', 'a')
+  const dsc = `"${process.execPath}" "${fileURLToPath(new URL('../../bin/dsc.js', import.meta.url))}"`
+  const { code, stdout } = await world.dsc(
+    'run',
+    'flowers',
+    '--',
+    'sh',
+    '-c',
+    `${dsc} status 2>&1 >/dev/full`,
+  )
+  assert.equal(code, 13, stdout)
+  assert.match(stdout, /^dsc: cannot write to stdout \(ENOSPC\)\n$/)
+})
+
 test('a cache root whose disk is not mounted is refused instead of filled anew', async (context) => {
   const world = await makeWorld(context, { server, datasets: datasets() })
   await world.dsc('prepare', 'flowers', '--task', 'a')
@@ -287,16 +331,36 @@ for (const { words, code, message } of [
   { words: ['evict', 'flowers', '--yes'], code: 6, message: /flowers has no copy on node node-a/ },
   { words: ['release'], code: 2, message: /nothing to release/ },
   { words: ['dataset', 'add', '../evil', 's3://b/'], code: 2, message: /expected/ },
+  { words: ['dataset', 'add', 'x'], code: 2, message: /try: dsc dataset add --help/ },
+  { words: ['dataset', 'add', 'x', 's3://bucket/', '--endpoint', '127.0.0.1:9'], code: 2, message: /a URL/ },
+  { words: ['prepare', './photos'], code: 5, message: /try: dsc prepare file:\/\/\/.*\/photos\/ / },
+  { words: ['record', 'migrate', 'nowhere.db', 'new.db'], code: 7, message: /there is no record at/ },
+  {
+    words: ['params', 'serve', '--mode', 'async', '--workers', '1', '--checkpoint', '/dev/null/x'],
+    code: 2,
+    message: /cannot use the folder \/dev\/null\/x \(ENOTDIR\)/,
+  },
+  {
+    words: ['params', 'serve', '--mode', 'async', '--workers', '1', '--token-file', 'no'],
+    code: 2,
+    message: /no/,
+  },
+  {
+    words: ['exchange', 'serve', '--listen', '127.0.0.1:PORT'],
+    code: 2,
+    message: /cannot listen on .* \(EADDRINUSE\)/,
+  },
   { words: ['frobnicate'], code: 2, message: /unknown command/ },
   { words: ['run', 'flowers'], code: 2, message: /no command/ },
 ]) {
   test(`dsc ${words.join(' ')} fails with exit code ${code}, a hint and no stack trace`, async (context) => {
     const world = await makeWorld(context, { server, datasets: datasets() })
-    const failed = await world.dsc(...words)
+    const asked = words.map((word) => word.replace('PORT', new URL(server.endpoint).port)) // which is taken
+    const failed = await world.dsc(...asked)
     assert.equal(failed.code, code, failed.stderr)
     assert.match(failed.stderr, message)
     assert.doesNotMatch(failed.stderr, /\n\s+at /)
-    const json = await world.dsc(...words, '--json')
+    const json = await world.dsc(...asked, '--json')
     const { error } = JSON.parse(json.stderr)
     assert.equal(error.exitCode, code)
   })

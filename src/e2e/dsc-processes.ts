@@ -28,6 +28,8 @@ export type StartProcess = (
     /** Beside those of this process that do not change what dsc does. */
     readonly environment: Readonly<Record<string, string>>
     readonly detached?: boolean
+    /** Another user than that of the tests. */
+    readonly owner?: { readonly uid: number; readonly gid: number } | undefined
   },
 ) => Running
 
@@ -41,9 +43,9 @@ export function killWithTest(context: Pick<TestContext, 'after'>): StartProcess 
   context.after(() => {
     for (const child of started) child.kill('SIGKILL')
   })
-  return ([program, ...words], { cwd, environment, detached = false }) => {
+  return ([program, ...words], { cwd, environment, detached = false, owner }) => {
     const child = spawn(program!, words, {
-      ...{ cwd, detached, stdio: ['ignore', 'pipe', 'pipe'] },
+      ...{ cwd, detached, ...owner, stdio: ['ignore', 'pipe', 'pipe'] },
       env: { ...inherited, ...environment },
     })
     started.add(child)

@@ -85,7 +85,7 @@ for (const { name, environment, endpoint, exitCode, says } of [
     environment: {},
     endpoint: server.endpoint.replace('http:', 'https:'),
     exitCode: 15,
-    says: /try: .*if the server does not speak TLS, write it as http:/,
+    says: /does not speak TLS[\s\S]*begin the endpoint with http:/,
   },
   {
     name: 'an AWS_CA_BUNDLE that is not there',

@@ -24,6 +24,8 @@ export interface World {
 interface StartOptions {
   readonly environment?: Readonly<Record<string, string>>
   readonly detached?: boolean
+  /** Whom the process belongs to, where the test may choose (as root). */
+  readonly owner?: { readonly uid: number; readonly gid: number }
 }
 
 export interface WorldSettings {
@@ -46,6 +48,7 @@ export async function makeWorld(
     startProcess([...DSC, ...words], {
       cwd: directory,
       detached: options.detached ?? false,
+      owner: options.owner,
       environment: {
         ...settings.server?.environment,
         XDG_CACHE_HOME: join(directory, 'xdg'),

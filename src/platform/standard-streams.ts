@@ -1,5 +1,6 @@
 import { writeSync } from 'node:fs'
 import { isatty } from 'node:tty'
+import { DscError } from '../failure/dsc-error.js'
 
 const STREAMS = { stdout: 1, stderr: 2 } as const
 
@@ -20,6 +21,8 @@ export function writeAll(stream: keyof typeof STREAMS, text: string): void {
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       if (code === 'EPIPE') return
+      if (code === 'ENOSPC' || code === 'EDQUOT')
+        throw new DscError('DISK_FULL', `cannot write to ${stream} (${code})`, { cause: error })
       if (code !== 'EAGAIN') throw error
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1) // a full pipe that does not block: 1 ms
     }

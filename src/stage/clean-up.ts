@@ -1,4 +1,5 @@
-import { existsSync, readdirSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
+import { isGone } from '../platform/is-gone.js'
 import { checkProcess } from '../platform/processes.js'
 import { adoptPublishedDirectory } from './adopt-published.js'
 import type { Cache } from './cache.js'
@@ -30,7 +31,7 @@ export async function planCleanUpOf(
   const known = new Set(copies.map(({ directory }) => directory))
   const missingCopyIds = new Set<string>()
   for (const copy of copies.filter(({ state }) => state === 'ready')) {
-    if (!existsSync(copy.path)) missingCopyIds.add(copy.copyId)
+    if (isGone(copy.path)) missingCopyIds.add(copy.copyId)
     else if (copy.origin === 'local') {
       const prefix = repairPrefix(cache.root, copy)
       const entries = listDirectories(copy.path)

@@ -12,3 +12,19 @@ export function describeDiskFailure(error: unknown, path: string): unknown {
     hint: 'dsc evict --free 10GiB, or free space otherwise; then run the same command again',
   })
 }
+
+/** Whether the file system refused because the file or folder is another user's, or read-only. */
+export function isRefused(error: unknown): boolean {
+  const code = (error as { code?: unknown } | null)?.code
+  return code === 'EACCES' || code === 'EPERM' || code === 'EROFS'
+}
+
+/** Turns a refused change of the cache into CACHE_ROOT_INVALID; anything else comes back as it is. */
+export function describeRefusal(error: unknown, path: string): unknown {
+  if (!isRefused(error)) return error
+  const { code } = error as NodeJS.ErrnoException
+  return new DscError('CACHE_ROOT_INVALID', `${path}: this user may not change what is there (${code})`, {
+    cause: error,
+    hint: 'set the cache up for all its users (docs/configuration.md, "Several users"), or ask its owner or root',
+  })
+}

@@ -4,6 +4,7 @@ import { join, sep } from 'node:path'
 import type { Copy } from '../model/copy.js'
 import type { Cache } from './cache.js'
 import { copyDirectory, trashDirectory } from './cache-layout.js'
+import { describeRefusal } from './disk-failure.js'
 import { removeDirectory } from './remove-directory.js'
 
 /**
@@ -64,6 +65,6 @@ async function renameIfThere(from: string, to: string): Promise<void> {
   try {
     await rename(from, to)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw describeRefusal(error, from)
   }
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { userInfo } from 'node:os'
 import { findProcess, identifyProcess, type ProcessEntry } from '../platform/processes.js'
+import { findUserName } from '../platform/this-user.js'
 import type { Caller } from './plan/choose-holder.js'
 
 /** Until when a lease of `--task` or of a pod lives unless it is renewed: a day. */
@@ -22,7 +22,7 @@ export function identifyCaller(options: {
     ttlMs: options.ttlMs ?? DEFAULT_TTL_MS,
     slurmJobId: environment.SLURM_JOB_ID || undefined,
     podUid: findPodUid(environment),
-    user: environment.USER || userInfo().username,
+    user: findUserName(environment),
     process: identifyProcess(options.isOwnProcess ? process.pid : findCallerPid(process.ppid, findProcess)),
   }
 }

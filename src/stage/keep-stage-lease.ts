@@ -25,7 +25,7 @@ export function keepStageLease(
 ): KeptStageLease {
   const lost = new AbortController()
   let writtenBytes = turn.copy.writtenBytes
-  let running: Promise<void> = Promise.resolve()
+  let running: Promise<void> | undefined
   const renew = async () => {
     const nowMs = cache.nowMs()
     const { copy, stageLeaseId } = turn
@@ -40,8 +40,11 @@ export function keepStageLease(
       // A record that cannot be reached now may be back before the lease ends; until then nobody may take over.
     }
   }
+  // One at a time: while the record is away each takes a minute to give up, and stopping waits for the last.
   const timer = setInterval(() => {
-    running = running.then(renew)
+    running ??= renew().finally(() => {
+      running = undefined
+    })
   }, RENEW_INTERVAL_MS)
   return {
     signal: AbortSignal.any([options.signal, lost.signal]),

@@ -1,7 +1,8 @@
-import { existsSync, rmSync } from 'node:fs'
+import { accessSync, constants, existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { DscError } from '../failure/dsc-error.js'
+import { isRefused } from './disk-failure.js'
 
 /** Version of the format of `manifest.db`; raise it with every change of the schema. */
 export const MANIFEST_FORMAT = 1
@@ -72,14 +73,18 @@ export function findPublishedManifest(copyDirectory: string): Database.Database 
   }
 }
 
-/** Whether a directory has a manifest of this format that opens; anything else is to be thrown away. */
+/**
+ * Whether a directory has a manifest of this format that opens and that this user may go on filling; anything else
+ * is to be thrown away.
+ */
 export function hasUsableManifest(copyDirectory: string): boolean {
   if (!existsSync(manifestPath(copyDirectory))) return false
   try {
+    accessSync(manifestPath(copyDirectory), constants.W_OK)
     openManifest(copyDirectory).close()
     return true
   } catch (error) {
-    if (error instanceof Database.SqliteError || error instanceof DscError) return false
+    if (isRefused(error) || error instanceof Database.SqliteError || error instanceof DscError) return false
     throw error
   }
 }

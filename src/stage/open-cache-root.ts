@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { DscError } from '../failure/dsc-error.js'
+import { makeFolder, shareLikeFolder } from '../platform/shared-folder.js'
 import {
   copiesDirectory,
   identityFile,
@@ -12,7 +13,8 @@ import {
 /**
  * Makes the cache root's folders where they are missing and checks that it is ours and of this layout. Its
  * identity file also tells an empty mount point from the disk that should be mounted there: where the
- * record has copies, a root without identity is a disk that went missing.
+ * record has copies, a root without identity is a disk that went missing. What this process makes from here on is as
+ * open for others as the root is.
  */
 export async function openCacheRoot(
   root: string,
@@ -20,7 +22,7 @@ export async function openCacheRoot(
 ): Promise<void> {
   const identity = await readIdentity(root)
   if (identity !== undefined) {
-    if (identity.layout === LAYOUT_VERSION) return
+    if (identity.layout === LAYOUT_VERSION) return shareLikeFolder(root)
     throw new DscError(
       'CACHE_ROOT_INVALID',
       `${root} has cache layout ${String(identity.layout)}, this dsc knows layout ${LAYOUT_VERSION}`,
@@ -37,8 +39,10 @@ export async function openCacheRoot(
     )
   }
   try {
+    makeFolder(root)
+    shareLikeFolder(root)
     for (const directory of [copiesDirectory(root), stagingDirectory(root), trashDirectory(root)]) {
-      await mkdir(directory, { recursive: true })
+      makeFolder(directory)
     }
     const text = JSON.stringify({ layout: LAYOUT_VERSION, id: randomUUID() })
     await writeFile(identityFile(root), `${text}\n`, { flag: 'wx' })

@@ -8,7 +8,7 @@ import type { Joined } from '../records/record-store.js'
 import { admitListing } from './admit-listing.js'
 import type { Cache } from './cache.js'
 import { copyDirectory, filesDirectory } from './cache-layout.js'
-import { describeDiskFailure } from './disk-failure.js'
+import { describeDiskFailure, describeRefusal } from './disk-failure.js'
 import { type Downloaded, downloadFiles } from './download-files.js'
 import { discardDirectory, publishedDirectoryOf } from './finish-evictions.js'
 import { keepStageLease } from './keep-stage-lease.js'
@@ -84,7 +84,7 @@ export async function stageDataset(
   } catch (error) {
     await kept.stop()
     if (kept.isLost()) return { outcome: 'lost' }
-    const failure = describeDiskFailure(error, turn.copy.directory)
+    const failure = describeRefusal(describeDiskFailure(error, turn.copy.directory), turn.copy.directory)
     await endFailedStaging(cache, turn, failure, options.signal.aborted)
     throw failure
   }

@@ -1,7 +1,7 @@
-import { accessSync } from 'node:fs'
 import type { Copy, Stripe } from '../model/copy.js'
 import type { Dataset } from '../model/dataset.js'
 import type { LeaseRequest } from '../model/lease.js'
+import { isGone } from '../platform/is-gone.js'
 import type { Cache } from './cache.js'
 
 /** `gone`: the record had one whose files are not there, and forgot it. `none`: nothing of use is ready here. */
@@ -11,8 +11,7 @@ export type ReadyCopy =
 
 /**
  * Seed step 3: leases the newest ready copy of the dataset (for a stripe: or of that stripe) on this node, whatever
- * its source holds by now. This
- * is all that a warm `dsc prepare` does, so this module loads nothing else.
+ * its source holds by now. This is all that a warm `dsc prepare` does, so this module loads nothing else.
  */
 export async function takeReadyCopy(
   cache: Pick<Cache, 'record' | 'node' | 'nowMs'>,
@@ -28,7 +27,7 @@ export async function takeReadyCopy(
     cache.nowMs(),
   )
   if (use === undefined) return { outcome: 'none' }
-  if (isThere(use.copy.path)) return { outcome: 'ready', ...use }
+  if (!isGone(use.copy.path)) return { outcome: 'ready', ...use }
   const reason = `${use.copy.path} is gone from disk`
   await cache.record.forgetCopies([use.copy.copyId], reason, cache.nowMs())
   return { outcome: 'gone' }
@@ -39,13 +38,4 @@ export function isOfDefinition(copy: Copy, dataset: Dataset): boolean {
   if (copy.source === null) return true
   const content = ({ source, include, exclude }: Dataset) => JSON.stringify([source, include, exclude])
   return content(copy.source) === content(dataset)
-}
-
-function isThere(path: string): boolean {
-  try {
-    accessSync(path)
-    return true
-  } catch {
-    return false
-  }
 }

@@ -5,6 +5,7 @@ import type { Copy } from '../../model/copy.js'
 import { type Dataset, parseDatasetName, parseSourceUrl } from '../../model/dataset.js'
 import { alignColumns } from '../align-columns.js'
 import type { CliContext } from '../context.js'
+import { argument, parseEndpoint } from '../parse-argument.js'
 import { parseWord } from '../parse-word.js'
 
 interface AdoptOptions {
@@ -22,7 +23,7 @@ export function adoptCommand(context: CliContext): Command {
     .argument('<folders...>', "folders, or quoted globs that name some: '/nvme/old/*'")
     .option('--name <dataset>', "name of the dataset (default: the folder's)")
     .option('--source <url>', 'where the same files can be had again; they are compared with it')
-    .option('--endpoint <url>', 'S3 endpoint of --source, where it is not AWS')
+    .option('--endpoint <url>', 'S3 endpoint of --source, where it is not AWS', argument(parseEndpoint))
     .option('--path-style', 'the bucket stands in the path of --endpoint')
     .option('--dry-run', 'list the folders that would be adopted')
     .addHelpText(

@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { formatByteSize } from '../../model/byte-size.js'
 import { parseDuration } from '../../model/duration.js'
+import { findUserName } from '../../platform/this-user.js'
 import { keepYoungGenerationSmall } from '../../platform/young-generation.js'
 import type { CleanUpAction } from '../../stage/plan/plan-clean-up.js'
 import { alignColumns } from '../align-columns.js'
@@ -12,7 +13,7 @@ const DEFAULT_ABANDONED_AFTER_MS = 3_600_000
 
 interface CleanUpOptions {
   readonly dryRun?: true
-  readonly abandonedAfter: number
+  readonly abandonedAfter?: number
   readonly resume?: true
   readonly printCron?: true
   readonly printSystemd?: true
@@ -27,7 +28,6 @@ export function cleanupCommand(context: CliContext): Command {
       '--abandoned-after <duration>',
       'remove a staging that nobody works on after this time (default: 1h)',
       argument(parseDuration),
-      DEFAULT_ABANDONED_AFTER_MS,
     )
     .option('--resume', 'finish abandoned stagings instead of leaving or removing them')
     .option('--print-cron', 'print a crontab line to install')
@@ -39,7 +39,9 @@ export function cleanupCommand(context: CliContext): Command {
     .action(async (options: CleanUpOptions) => {
       if (options.printCron || options.printSystemd) {
         const { formatCron, formatSystemd } = await import('../cleanup-units.js')
-        const text = options.printCron ? formatCron(process.argv[1]!) : formatSystemd(process.argv[1]!)
+        const { filePath } = await context.config()
+        const call = { dsc: process.argv[1]!, config: filePath, user: findUserName(context.environment) }
+        const text = options.printCron ? formatCron(call) : formatSystemd(call)
         context.report.result({ text }, () => text.trimEnd())
         return
       }
@@ -54,7 +56,9 @@ export function cleanupCommand(context: CliContext): Command {
           context.report.note(`finished the staging of ${dataset}`)
         }
       }
-      const plan = await planCleanUpOf(cache, { abandonedAfterMs: options.abandonedAfter })
+      const plan = await planCleanUpOf(cache, {
+        abandonedAfterMs: options.abandonedAfter ?? DEFAULT_ABANDONED_AFTER_MS,
+      })
       const actions = options.dryRun ? plan : await applyCleanUp(cache, plan)
       const fields = { dryRun: options.dryRun === true, actions: actions.map(actionFields) }
       context.report.result(fields, () => formatActions(actions, options.dryRun === true))

@@ -4,6 +4,7 @@ import { formatByteSize } from '../../model/byte-size.js'
 import { type Dataset, parseDatasetName, parseSourceUrl } from '../../model/dataset.js'
 import { alignColumns } from '../align-columns.js'
 import type { CliContext } from '../context.js'
+import { argument, parseEndpoint } from '../parse-argument.js'
 import { parseWord } from '../parse-word.js'
 import { resolveDataset } from '../resolve-dataset.js'
 
@@ -33,7 +34,7 @@ function addCommand(context: CliContext): Command {
     .description('add a dataset to the record, or change one that is there')
     .argument('<name>', 'letters, digits, dot, dash and underscore')
     .argument('<source>', 's3://bucket/prefix/ or file:///folder/')
-    .option('--endpoint <url>', 'S3 endpoint, where it is not AWS')
+    .option('--endpoint <url>', 'S3 endpoint, where it is not AWS', argument(parseEndpoint))
     .option('--region <name>', 'S3 region')
     .option('--profile <name>', 'profile of the AWS configuration files')
     .option('--path-style', 'the bucket stands in the path, not in the host name')
@@ -97,10 +98,9 @@ function showCommand(context: CliContext): Command {
       const copies = await record.listCopies({ dataset: dataset.name }, context.nowMs())
       context.report.result({ ...dataset, copies }, () =>
         alignColumns([
-          ...Object.entries(dataset).map(([key, value]) => [
-            key,
-            Array.isArray(value) ? value.join(' ') : String(value),
-          ]),
+          ...Object.entries(dataset)
+            .map(([key, value]) => [key, Array.isArray(value) ? value.join(' ') : String(value)])
+            .filter(([, text]) => text !== ''),
           ...copies.map((copy) => [
             'copy',
             `${copy.node} ${copy.state} ${copy.version?.slice(0, 16) ?? '-'} ${copy.files} files ${formatByteSize(copy.chargedBytes)} ${copy.path}`,
@@ -129,9 +129,13 @@ function removeCommand(context: CliContext): Command {
         ? await record.listCopies({ dataset: name }, context.nowMs())
         : await record.removeDataset(name)
       if (copies.length > 0) {
-        throw new DscError('DATASET_IN_USE', `${name} still has ${copies.length} copies`, {
-          hint: `dsc evict ${name}`,
-        })
+        throw new DscError(
+          'DATASET_IN_USE',
+          `${name} still has ${copies.length === 1 ? '1 copy' : `${copies.length} copies`}`,
+          {
+            hint: `dsc evict ${name}`,
+          },
+        )
       }
       const isRemoved = options.dryRun === undefined
       context.report.result({ dataset: name, removed: isRemoved }, () =>

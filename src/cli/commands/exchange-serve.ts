@@ -3,6 +3,7 @@ import { Command } from 'commander'
 import { openRendezvous } from '../../exchange/rendezvous/server.js'
 import { DscError } from '../../failure/dsc-error.js'
 import type { CliContext } from '../context.js'
+import { cannotListen, explainRefusal } from '../explain-refusal.js'
 import { DEFAULT_PORT, type HostPort, parseHostPort, parseNumber } from './exchange-arguments.js'
 
 interface ServeOptions {
@@ -42,7 +43,9 @@ Examples:
         )
       }
       const patience = { suspectAfterMs: suspectAfter * 1000, lostAfterMs: lostAfter * 1000 }
-      const rendezvous = await openRendezvous({ ...listen, token, patience, nowMs })
+      const rendezvous = await explainRefusal(cannotListen(listen.host, listen.port), () =>
+        openRendezvous({ ...listen, token, patience, nowMs }),
+      )
       const { host, port } = rendezvous
       report.result({ host, port }, () => `rendezvous at ${host}:${port}`)
       await new Promise<void>((resolve) => {

@@ -1,6 +1,6 @@
-import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { InvalidArgumentError } from 'commander'
+import { findHomeDirectory } from '../../platform/this-user.js'
 
 const UNITS: Readonly<Record<string, number>> = {
   '': 1,
@@ -71,7 +71,7 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 /** Where tables of samples are kept between runs. */
 export function samplesCacheFolder(environment: Environment): string {
-  return join(environment.XDG_CACHE_HOME || join(homedir(), '.cache'), 'dsc', 'samples')
+  return join(environment.XDG_CACHE_HOME || join(findHomeDirectory(), '.cache'), 'dsc', 'samples')
 }
 
 /** Where a feed listens unless told otherwise. */

@@ -20,6 +20,10 @@ export function feedBenchCommand(context: CliContext): Command {
     .description('read whole epochs inside this process and report the rate')
     .option('--batch <n>', 'samples in a batch', parseCount, 64)
     .option('--epochs <n>', 'epochs to read', parseCount, 2)
+    .addHelpText(
+      'after',
+      '\nExamples:\n  dsc feed bench flowers --epochs 3\n  dsc feed bench /data/flowers --epochs 2 --json',
+    )
     .action(async (target: string | undefined, options: BenchOptions) => {
       const opened = await openFeedOf(target, options, context)
       try {

@@ -29,6 +29,10 @@ export function feedPlanCommand(context: CliContext): Command {
     .option('--memory <size>', 'memory of the feed (default: 256MiB)', parseMemory)
     .option('--k <n>', 'samples per request', parseK, 'auto')
     .option('--refresh', 'list the samples again')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  dsc feed plan flowers --batch 256 --ranks 8\n  dsc feed plan /data/flowers --batch 64 --json',
+    )
     .action(async (target: string, options: PlanOptions) => {
       const dataset = await openDatasetFolder(context, target, options.split)
       const { table, root, isCached } = await indexSamples(dataset.folder, {

@@ -13,6 +13,10 @@ export function feedServeCommand(context: CliContext): Command {
     .description('feed training processes of this machine until stopped')
     .option('--socket <path>', 'where clients connect')
     .option('--idle-exit <seconds>', 'end when no client has been connected for so long', parseWholeNumber)
+    .addHelpText(
+      'after',
+      '\nExamples:\n  dsc feed serve flowers --seed 42 --memory 2GiB\n  dsc feed serve --mix web=1,code=2.5\n  dsc feed serve --from 10.0.0.7:7071,10.0.0.8:7071 --layout striped --fallback flowers',
+    )
     .action(async (target: string | undefined, options: ServeOptions) => {
       const opened = await openFeedOf(target, options, context)
       const { openSessionServer } = await import('../../feed/session/session-server.js')

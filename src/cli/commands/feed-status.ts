@@ -14,6 +14,7 @@ export function feedStatusCommand(context: CliContext): Command {
     .description('show what a running feed does (Prometheus text)')
     .option('--socket <path>', 'where the feed listens')
     .option('--stop', 'end the feed')
+    .addHelpText('after', '\nExamples:\n  dsc feed status\n  dsc feed status --stop')
     .action(async (options: StatusOptions) => {
       const path = options.socket ?? defaultSocketPath(context.environment)
       const text = await askFeed(path, MESSAGE.status)

@@ -2,6 +2,7 @@ import { Command, InvalidArgumentError } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
 import { indexSamples, type SampleFolder } from '../../feed/samples/index-samples.js'
 import type { CliContext } from '../context.js'
+import { cannotListen, explainRefusal } from '../explain-refusal.js'
 import { type Address, parseAddress, parseExtensions, samplesCacheFolder } from './feed-arguments.js'
 import { openDatasetFolder } from './feed-dataset.js'
 import { type JoinedSamples, openJoined } from './feed-joined.js'
@@ -28,7 +29,10 @@ export function feedStorageCommand(context: CliContext): Command {
     .option('--listen <host:port>', 'where to listen', parseAddress, { host: '127.0.0.1', port: 0 })
     .option('--stripe <i/n>', 'answer only for samples s with s mod n = i', parseStripe)
     .option('--tls', 'encrypt, with certFile and keyFile of agent.tls in dsc.yaml')
-    .addHelpText('after', '\nBeyond loopback, DSC_FEED_TOKEN must hold a token that feeds share.')
+    .addHelpText(
+      'after',
+      '\nBeyond loopback, DSC_FEED_TOKEN must hold a token that feeds share.\n\nExamples:\n  dsc feed storage flowers --stripe 0/2 --listen 10.0.0.7:7071\n  dsc feed storage web code books',
+    )
     .action(async (targets: readonly string[], options: StorageOptions) => {
       const token = context.environment.DSC_FEED_TOKEN
       const { host, port } = options.listen
@@ -46,7 +50,9 @@ export function feedStorageCommand(context: CliContext): Command {
       const { folder, release } = await openServed(context, targets, options.split, index)
       context.report.progress(undefined)
       const { openStorageServer } = await import('../../feed/storage/storage-server.js')
-      const server = await openStorageServer({ folder, host, port, token, tls, stripe: options.stripe })
+      const server = await explainRefusal(cannotListen(host, port), () =>
+        openStorageServer({ folder, host, port, token, tls, stripe: options.stripe }),
+      )
       context.report.result(
         { host: server.host, port: server.port, samples: folder.table.count, stripe: options.stripe ?? null },
         () => `serving ${folder.table.count} samples on ${server.host}:${server.port}`,

@@ -78,3 +78,16 @@ test('dsc init refuses values that dsc would not accept', () => {
   assert.equal(dsc(folder, 'init', '--max-percent', '50', '--low-water-percent', '60').status, 4)
   assert.deepEqual(readdirSync(folder), [])
 })
+
+test('dsc init says how to go on with the record that was used without a dsc.yaml', () => {
+  const folder = mkdtempSync(join(root, 'e-'))
+  const environment = { PATH: process.env.PATH, HOME: folder }
+  const run = (...args: string[]) =>
+    spawnSync(process.execPath, [DSC, ...args], { cwd: folder, env: environment, encoding: 'utf8' })
+  assert.equal(run('dataset', 'add', 'flowers', 's3://bucket/flowers/').status, 0)
+  const init = run('init', '--cache-root', 'cache')
+  const told = /dsc (record migrate \S+ \S+)\n/.exec(init.stderr)?.[1]
+  assert.ok(told, init.stderr)
+  assert.equal(run(...told.split(' ')).status, 0)
+  assert.match(run('dataset', 'ls').stdout, /^flowers /m)
+})

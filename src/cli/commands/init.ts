@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { mkdir, rename, writeFile } from 'node:fs/promises'
-import { homedir, hostname } from 'node:os'
+import { hostname } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { Command } from 'commander'
 import { formatConfigFile, type NewSettings } from '../../config/format-config-file.js'
@@ -8,6 +8,7 @@ import { type SuggestedRoot, suggestCacheRoot, suggestMinFree } from '../../conf
 import { DscError } from '../../failure/dsc-error.js'
 import { formatByteSize, parseByteSize } from '../../model/byte-size.js'
 import { listMounts } from '../../platform/list-mounts.js'
+import { findHomeDirectory } from '../../platform/this-user.js'
 import { type Ask, canAsk, withQuestions } from '../ask.js'
 import type { CliContext } from '../context.js'
 import { argument, parseCount, parsePercent } from '../parse-argument.js'
@@ -44,7 +45,7 @@ export function initCommand(context: CliContext): Command {
     .option('--yes', 'ask nothing, and replace a file that exists')
     .addHelpText(
       'after',
-      '\nWrites ./dsc.yaml, or the file that --config names.\n\nExamples:\n  dsc init --dry-run\n  dsc init --cache-root /nvme/dsc --max-percent 80\n  sudo dsc init --config /etc/dsc/dsc.yaml --record sqlite:///var/lib/dsc/record.db --yes',
+      '\nWrites ./dsc.yaml, or the file that --config names.\n\nExamples:\n  dsc init --dry-run\n  dsc init --cache-root /nvme/dsc --max-percent 80\n  sudo dsc init --config /etc/dsc/dsc.yaml --cache-root /nvme/dsc --yes',
     )
     .action(async (options: InitOptions) => {
       const path = resolve(options.config ?? 'dsc.yaml')
@@ -63,7 +64,17 @@ export function initCommand(context: CliContext): Command {
       context.report.result({ path, isWritten: !options.dryRun, settings: written, text }, () =>
         options.dryRun ? text.trimEnd() : path,
       )
-      if (!options.dryRun) context.report.note('Now run `dsc doctor`, then add a dataset under datasets:')
+      if (options.dryRun) return
+      const left = join(
+        context.environment.XDG_STATE_HOME || join(findHomeDirectory(), '.local', 'state'),
+        'dsc/record.db',
+      )
+      if (settings.record === undefined && existsSync(left)) {
+        context.report.note(
+          `What dsc did for you without a dsc.yaml is in another record; to go on with it:\n  dsc record migrate ${left} ${join(settings.cacheRoot, 'record.db')}`,
+        )
+      }
+      context.report.note('Now run `dsc doctor`, then add a dataset under datasets:')
     })
 }
 
@@ -80,7 +91,7 @@ async function chooseSettings(
   options: InitOptions,
   ask: Ask | undefined,
 ): Promise<NewSettings> {
-  const homeCache = join(environment.XDG_CACHE_HOME || join(homedir(), '.cache'), 'dsc')
+  const homeCache = join(environment.XDG_CACHE_HOME || join(findHomeDirectory(), '.cache'), 'dsc')
   const suggested = suggestCacheRoot(await listMounts(), homeCache)
   if (options.cacheRoot === undefined && suggested !== undefined) report.note(describe(suggested))
   const choose = async <Value>(

@@ -1,7 +1,7 @@
-import { userInfo } from 'node:os'
 import { Command } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
 import type { Copy, CopyLock } from '../../model/copy.js'
+import { findUserName } from '../../platform/this-user.js'
 import type { CliContext } from '../context.js'
 
 /** `dsc lock`: no policy and no operator's evict deletes the dataset's copies on this node. */
@@ -15,7 +15,7 @@ export function lockCommand(context: CliContext): Command {
       "\nExamples:\n  dsc lock flowers\n  dsc lock flowers --reason 'paper deadline, ask Ada'",
     )
     .action(async (dataset: string, options: { reason: string }) => {
-      const by = context.environment.USER || userInfo().username
+      const by = findUserName(context.environment)
       const copies = await setLock(context, dataset, { by, reason: options.reason, atMs: context.nowMs() })
       context.report.result(lockFields(copies), () => `locked ${dataset} (${countCopies(copies)})`)
     })

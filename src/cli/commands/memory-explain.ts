@@ -14,6 +14,7 @@ export function memoryExplainCommand({ report }: CliContext): Command {
     .requiredOption('--profile <file>', 'the profile it was planned from')
     .option('--all', 'small tensors too', false)
     .option('--svg <file>', 'draw memory over the step, planned and unplanned')
+    .addHelpText('after', '\nExamples:\n  dsc memory explain gpt.plan.json --profile gpt.profile.json')
     .action(async (path: string, options: { profile: string; all: boolean; svg?: string }) => {
       const { profile, hash } = await readProfile(options.profile)
       const plan = await readPlan(path, hash)

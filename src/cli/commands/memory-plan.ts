@@ -47,6 +47,10 @@ export function memoryPlanCommand({ report }: CliContext): Command {
     )
     .option('--feedback <run>', 'a run report: copies that came late start earlier')
     .option('--svg <file>', 'draw memory over the step, planned and unplanned')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  dsc memory plan gpt.profile.json --budget 24GiB --out gpt.plan.json --svg step.svg\n  dsc memory plan gpt.profile.json --budget 40% --move params,grads --out gpt.plan.json',
+    )
     .action(async (path: string, options: PlanOptions) => {
       const { profile, hash } = await readProfile(path)
       const feedback = options.feedback ? await readRunReport(options.feedback) : undefined

@@ -30,6 +30,10 @@ export function memorySimulateCommand({ report }: CliContext): Command {
       1,
     )
     .option('--fail-every <n>', 'every n-th copy fails once and is repeated', parseFactor('--fail-every'))
+    .addHelpText(
+      'after',
+      '\nExamples:\n  dsc memory simulate gpt.plan.json --profile gpt.profile.json --slow-copies 2 --fail-every 10',
+    )
     .action(async (path: string, options: SimulateOptions) => {
       const { profile, hash } = await readProfile(options.profile)
       const plan = await readPlan(path, hash)

@@ -12,6 +12,7 @@ export function memoryVerifyCommand({ report }: CliContext): Command {
     .argument('<run>', 'the report that offload(plan, report="run.json") wrote')
     .requiredOption('--plan <file>', 'what `dsc memory plan` wrote')
     .option('--tolerance <share>', 'permitted error of the peak', '5%')
+    .addHelpText('after', '\nExamples:\n  dsc memory verify run.json --plan gpt.plan.json')
     .action(async (path: string, options: { plan: string; tolerance: string }) => {
       const tolerance = parseBudget(options.tolerance, '--tolerance')
       if (tolerance.kind !== 'share')

@@ -1,5 +1,4 @@
-import { readFile } from 'node:fs/promises'
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
 import { CentralNode } from '../../memory/params/central-node.js'
 import { readCheckpoint } from '../../memory/params/checkpoint.js'
@@ -12,6 +11,8 @@ import {
 } from '../../memory/params/plan/update-mode.js'
 import { serveParameters } from '../../memory/params/serve.js'
 import type { CliContext } from '../context.js'
+import { cannotListen, explainRefusal } from '../explain-refusal.js'
+import { readToken } from './exchange-serve.js'
 
 /** `dsc params serve`: runs the central node until it is stopped. */
 export function paramsServeCommand({ report, signal }: CliContext): Command {
@@ -24,17 +25,31 @@ export function paramsServeCommand({ report, signal }: CliContext): Command {
     .option('--lr <rate>', 'learning rate', parseRate, 0.01)
     .option('--momentum <share>', 'momentum, kept here', parseRate, 0)
     .option('--weight-decay <rate>', 'weight decay', parseRate, 0)
-    .option('--reduce <how>', 'mean or sum over ranks', parseReduce, true)
-    .option('--on-lost <policy>', 'sync step without all ranks: abort, or quorum:<ranks>', parseLostPolicy, {
-      kind: 'abort',
-    } as LostPolicy)
+    .addOption(
+      new Option('--reduce <how>', 'mean or sum over ranks').argParser(parseReduce).default(true, 'mean'),
+    )
+    .addOption(
+      new Option('--on-lost <policy>', 'sync step without all ranks: abort, or quorum:<ranks>')
+        .argParser(parseLostPolicy)
+        .default({ kind: 'abort' } satisfies LostPolicy, 'abort'),
+    )
     .option('--lost-after <seconds>', 'how long a sync step waits for its last rank', parseRate, 60)
     .option('--checkpoint <folder>', 'keep parameters here over restarts')
     .option('--checkpoint-every <versions>', 'a checkpoint every so many versions', parseCount, 1)
+    .addHelpText(
+      'after',
+      '\nExamples:\n  dsc params serve --mode sync --workers 4 --lr 0.1 --momentum 0.9 --checkpoint /scratch/job7\n  dsc params serve --mode ssp:3 --workers 8 --listen 0.0.0.0:7171 --token-file job.token',
+    )
     .action(async (options: ServeOptions) => {
       const { host, port } = parseListen(options.listen)
-      const token = options.tokenFile ? (await readFile(options.tokenFile, 'utf8')).trim() : undefined
-      const checkpoint = options.checkpoint ? await readCheckpoint(options.checkpoint) : undefined
+      const token = await readToken(options.tokenFile)
+      const folder = options.checkpoint
+      const unusable = {
+        message: `cannot use the folder ${folder}`,
+        hint: 'give --checkpoint another folder',
+      }
+      const checkpoint =
+        folder === undefined ? undefined : await explainRefusal(unusable, () => readCheckpoint(folder))
       const node = new CentralNode(
         {
           mode: options.mode,
@@ -48,8 +63,10 @@ export function paramsServeCommand({ report, signal }: CliContext): Command {
         },
         checkpoint,
       )
-      await node.save() // the new epoch must be on disk before anybody hears of it
-      const server = await serveParameters(node, { host, port, token })
+      await explainRefusal(unusable, () => node.save()) // the new epoch must be on disk before anybody hears of it
+      const server = await explainRefusal(cannotListen(host, port), () =>
+        serveParameters(node, { host, port, token }),
+      )
       const { epoch, version } = node
       report.result({ url: server.url, mode: formatUpdateMode(options.mode), epoch, version }, () =>
         [

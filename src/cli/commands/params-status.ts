@@ -9,6 +9,7 @@ export function paramsStatusCommand({ report, signal }: CliContext): Command {
     .description('show version, steps per rank and who is waited for')
     .option('--server <url>', 'where the central node listens', 'http://127.0.0.1:7171')
     .option('--token-file <file>', 'the token the server was started with')
+    .addHelpText('after', '\nExamples:\n  dsc params status --server http://127.0.0.1:7171')
     .action(async (options: { server: string; tokenFile?: string }) => {
       const token = options.tokenFile ? (await readFile(options.tokenFile, 'utf8')).trim() : undefined
       const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` }

@@ -17,9 +17,9 @@ export function recordCommand(context: CliContext): Command {
     )
     .action(async (rawFrom: string, rawTo: string) => {
       const { copyRecord } = await import('../../records/copy-record.js')
-      const from = await context.openDatabase(rawFrom)
+      const from = await context.openDatabase(rawFrom, { mustExist: true })
       try {
-        const to = await context.openDatabase(rawTo)
+        const to = await context.openDatabase(rawTo, { mustExist: false })
         try {
           const rows = await copyRecord(from, to)
           context.report.result({ from: from.location, to: to.location, rows }, () =>

@@ -17,7 +17,7 @@ export function releaseCommand(context: CliContext): Command {
   return new Command('release')
     .description('end the lease of a task, so that the copy may be evicted when space is needed')
     .argument('[dataset]', 'the dataset; with --all, every dataset of the task')
-    .addOption(taskOption())
+    .addOption(taskOption('the task that holds the lease (default: as dsc prepare chooses it)'))
     .option('--lease <id>', 'end this lease, as listed by dsc leases')
     .option('--all', 'end every lease of the task on this node')
     .option('--any-node', 'also on other nodes')

@@ -27,7 +27,9 @@ export function runCommand(context: CliContext): Command {
     .description('prepare datasets, run a command with their paths, release them when it ends')
     .usage('<dataset>... -- <command> [arguments...]')
     .argument('<datasets...>', 'datasets to prepare; the command follows after --')
-    .addOption(taskOption())
+    .addOption(
+      taskOption('name of the task in the record (default: the Slurm job, the pod, or this process)'),
+    )
     .addOption(bandwidthLimitOption())
     .option('--refresh', 'look for new versions even if copies are ready')
     .addHelpText(
@@ -79,19 +81,33 @@ export function runCommand(context: CliContext): Command {
         const child = spawnCommand(executable, words, { ...context.environment, ...variables })
         // The leases follow the command: if dsc itself is killed, what the command reads stays until it ends.
         const holder = child.pid === undefined ? undefined : identifyProcess(child.pid)
-        if (holder) await handOver(leaseIds, holder)
-        const renewal = setInterval(() => void renew(leaseIds), RENEW_INTERVAL_MS)
+        const handedOver = holder && inPassing(() => handOver(leaseIds, holder))
+        const renewal = setInterval(() => void inPassing(() => renew(leaseIds)), RENEW_INTERVAL_MS)
         process.exitCode = await child.exitCode.finally(() => clearInterval(renewal))
+        await handedOver
       } finally {
-        for (const leaseId of leaseIds) await cache.record.releaseUses({ leaseId }, context.nowMs())
+        await inPassing(() => release(leaseIds))
       }
 
       async function handOver(ids: readonly string[], holder: ProcessHolder): Promise<void> {
         for (const leaseId of ids) await cache.record.handOverLease(leaseId, holder, context.nowMs())
       }
 
+      async function release(ids: readonly string[]): Promise<void> {
+        for (const leaseId of ids) await cache.record.releaseUses({ leaseId }, context.nowMs())
+      }
+
       async function renew(ids: readonly string[]): Promise<void> {
         for (const leaseId of ids) await cache.record.renewLease(leaseId, null, context.nowMs())
+      }
+
+      /** What becomes of the record neither ends the command nor hides its exit code: leases end with their process. */
+      async function inPassing(work: () => Promise<void>): Promise<void> {
+        try {
+          await work()
+        } catch (error) {
+          context.report.note(`dsc: ${error instanceof Error ? error.message : String(error)}`)
+        }
       }
     })
 }

@@ -17,7 +17,8 @@ export async function checkSources(
   open: OpenSource,
   signal: AbortSignal,
 ): Promise<Check[]> {
-  if (datasets.length === 0) return [skipped('sources', 'no dataset is declared in dsc.yaml')]
+  if (datasets.length === 0)
+    return [skipped('sources', 'no dataset is declared in dsc.yaml or was added to the record')]
   return Promise.all(datasets.map((dataset) => checkSource(dataset, open, signal)))
 }
 

@@ -1,5 +1,6 @@
 import type { Config } from '../../config/config.js'
 import { isDscError } from '../../failure/dsc-error.js'
+import type { Dataset } from '../../model/dataset.js'
 import type { CliContext } from '../context.js'
 import { type Check, failed, ok, skipped } from './check.js'
 import { checkCacheRoot } from './check-cache-root.js'
@@ -23,7 +24,19 @@ export async function runChecks(context: CliContext): Promise<Check[]> {
   checks.push(...(await checkCacheRoot(config)))
   const { checkRecord } = await import('./check-record.js')
   checks.push(...(await checkRecord(config.record, context.openRecord)))
-  checks.push(...(await checkClocks(config.datasets, context)))
-  checks.push(...(await checkSources(config.datasets, context.openSource, context.signal)))
+  const datasets = [...config.datasets, ...(await findAddedDatasets(context, config))]
+  checks.push(...(await checkClocks(datasets, context)))
+  checks.push(...(await checkSources(datasets, context.openSource, context.signal)))
   return checks
+}
+
+/** Those of `dsc dataset add`. A record that does not open has its own check. */
+async function findAddedDatasets(context: CliContext, config: Config): Promise<readonly Dataset[]> {
+  try {
+    const added = await (await context.openRecord()).listDatasets()
+    return added.filter(({ name }) => !config.datasets.some((declared) => declared.name === name))
+  } catch (error) {
+    if (!isDscError(error)) throw error
+    return []
+  }
 }

@@ -47,7 +47,7 @@ export function explainFailure(error: unknown, location: string): unknown {
       cause: error,
     })
   }
-  const isAccess = /^(28|3D|42501)/.test(code) || code === 'ENOTFOUND'
+  const isAccess = /^(28|3D|42501)/.test(code)
   if (!isAccess && classifyFailure(error) === 'failed' && !/^(5|25|XX)/.test(code) && isServers) return error
   if (
     !isServers &&
@@ -61,7 +61,9 @@ export function explainFailure(error: unknown, location: string): unknown {
   return new DscError('RECORD_UNAVAILABLE', `cannot use the record ${location}: ${message} (${code})`, {
     hint: isAccess
       ? 'check user, password and database in `record:` of dsc.yaml (or PGUSER, PGPASSWORD)'
-      : 'is the database server up, and reachable from this node? dsc doctor',
+      : code === 'ENOTFOUND'
+        ? 'check the host name in `record:` of dsc.yaml (or PGHOST)'
+        : 'is the database server up, and reachable from this node? dsc doctor',
     cause: error,
   })
 }

@@ -1,7 +1,7 @@
-import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { DscError } from '../../failure/dsc-error.js'
 import { readFileSystemKind } from '../../platform/file-system-kind.js'
+import { makeFolder } from '../../platform/shared-folder.js'
 
 /**
  * Refuses a SQLite record on a file system that other machines may mount too: WAL needs shared memory and
@@ -10,7 +10,7 @@ import { readFileSystemKind } from '../../platform/file-system-kind.js'
 export async function requireLocalFileSystem(recordPath: string): Promise<void> {
   const directory = dirname(recordPath)
   try {
-    await mkdir(directory, { recursive: true })
+    makeFolder(directory)
   } catch (error) {
     throw new DscError(
       'RECORD_UNAVAILABLE',

@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import { DscError } from '../../failure/dsc-error.js'
+import { createSharedFile, makeFolder } from '../../platform/shared-folder.js'
 import { migrate } from '../migrate.js'
 import { schemaMigrations } from '../schema.js'
 import type { Durability, SqlDatabase, SqlRow, SqlTransaction } from '../sql-database.js'
@@ -89,7 +90,8 @@ function createDatabase(connection: Database.Database, location: string): SqlDat
 }
 
 function connect(path: string): Database.Database {
-  mkdirSync(dirname(path), { recursive: true })
+  makeFolder(dirname(path))
+  createSharedFile(path) // SQLite would make it 0644; its journals take after it
   const connection = new Database(path, { timeout: BUSY_TIMEOUT_MS })
   // Changing to WAL needs the file for itself; once it is WAL, asking again would only wait for the others.
   if (connection.pragma('journal_mode', { simple: true }) !== 'wal') connection.pragma('journal_mode = WAL')
@@ -155,6 +157,17 @@ function explainFailure(location: string, error: unknown): unknown {
   return new DscError(
     'RECORD_UNAVAILABLE',
     `cannot use the record ${location}: ${(error as Error).message} (${code})`,
-    { hint: 'dsc doctor', cause: error },
+    {
+      hint: hintFor(code),
+      cause: error,
+    },
   )
+}
+
+function hintFor(code: string): string {
+  if (/^(SQLITE_READONLY|SQLITE_CANTOPEN|EACCES|EROFS)/.test(code))
+    return 'this user needs write access to the record and its folder: docs/configuration.md, "Several users"'
+  if (/^SQLITE_(NOTADB|CORRUPT)/.test(code))
+    return 'move the file away and run dsc cleanup: it makes a new record of the copies on disk; locks and leases are lost'
+  return 'dsc doctor'
 }

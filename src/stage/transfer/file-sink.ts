@@ -117,18 +117,28 @@ export class FileSink {
 
 /**
  * Gives a file in several parts its size before its parts arrive, and keeps what earlier attempts wrote. An attempt
- * that was killed may have left a link to a file of another copy, which is let go, or a file that was complete and is
- * read-only already.
+ * that was killed may have left a link to a file of another copy or a file of another user, which are let go, or a
+ * file that was complete and is read-only already.
  */
 export function preallocate(path: string, sizeBytes: number): void {
   mkdirSync(dirname(path), { recursive: true })
   const left = lstatSync(path, { throwIfNoEntry: false })
   if (left && left.nlink > 1) rmSync(path)
-  else if (left?.isFile()) chmodSync(path, 0o644)
+  else if (left?.isFile()) makeWritable(path)
   const descriptor = openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW, 0o644)
   try {
     ftruncateSync(descriptor, sizeBytes)
   } finally {
     closeSync(descriptor)
+  }
+}
+
+/** What another user staged can be replaced in a shared folder, but not written into. */
+function makeWritable(path: string): void {
+  try {
+    chmodSync(path, 0o644)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EPERM') throw error
+    rmSync(path)
   }
 }

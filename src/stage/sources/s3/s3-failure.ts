@@ -147,6 +147,12 @@ export function describeConnectionError(
       cause: error,
       hint: trust.hint,
     })
+  if (code === 'EPROTO' && cause.includes('wrong version number'))
+    return new SourceFailure('SOURCE_UNREACHABLE', `${what}: ${origin} does not speak TLS`, {
+      isTransient: false,
+      cause: error,
+      hint: 'begin the endpoint with http:// if it is meant to be unencrypted',
+    })
   const isName = code === 'ENOTFOUND' || code === 'EAI_AGAIN'
   return new SourceFailure(
     'SOURCE_UNREACHABLE',
@@ -157,10 +163,8 @@ export function describeConnectionError(
       isTransient: !isName || code === 'EAI_AGAIN',
       cause: error,
       hint: isName
-        ? 'check the host name in the endpoint'
-        : code === 'EPROTO'
-          ? 'check the port of the endpoint; if the server does not speak TLS, write it as http://'
-          : 'check that the endpoint is up and reachable from this node',
+        ? 'check the host name; a server other than AWS needs `endpoint:` in dsc.yaml (or AWS_ENDPOINT_URL)'
+        : 'check that the endpoint is up and reachable from this node',
     },
   )
 }

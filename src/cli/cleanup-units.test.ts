@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { formatCron, formatSystemd } from './cleanup-units.js'
+
+const node = process.execPath
+const call = { dsc: '/usr/bin/dsc', config: '/etc/dsc/dsc.yaml', user: 'ada' }
+
+test('formatCron cleans up the cache of the configuration that counts, as root', () => {
+  assert.match(
+    formatCron(call),
+    new RegExp(` root ${node} /usr/bin/dsc cleanup --quiet --config /etc/dsc/dsc\\.yaml > `),
+  )
+})
+
+test('formatCron without a configuration cleans up the cache of the user', () => {
+  assert.match(formatCron({ ...call, config: undefined }), / ada .* cleanup --quiet > /)
+  assert.match(formatSystemd({ ...call, config: undefined }), /\nUser=ada\nExecStart=/)
+})
+
+test('formatCron and formatSystemd quote what their readers would take apart', () => {
+  const config = `/a b/50%/it's/dsc.yaml`
+  assert.ok(formatCron({ ...call, config }).includes(`--config '/a b/50\\%/it'\\''s/dsc.yaml' >`))
+  assert.ok(formatSystemd({ ...call, config }).includes(`--config "/a b/50%%/it's/dsc.yaml"\n`))
+})

@@ -1,0 +1,62 @@
+import { closeSync, constants, existsSync, mkdirSync, openSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+
+const GROUP_AND_OTHERS = 0o077
+const WRITE_OF_GROUP_AND_OTHERS = 0o022
+const STICKY = 0o1000
+
+let umaskAtStart: number | undefined
+
+/**
+ * Makes what this process creates from now on as open for the group and for others as `folder` is: in a folder that
+ * a group shares (mode 2775), one member can then finish, evict and repair what another member staged, whatever
+ * their umask. In a folder with the sticky bit, such as /tmp, everybody keeps what is theirs.
+ */
+export function shareLikeFolder(folder: string): void {
+  umaskAtStart ??= process.umask()
+  process.umask(umaskAtStart & ~grantedBy(folder))
+}
+
+/** Undoes `shareLikeFolder`, for programs that this process starts. */
+export function restoreUmask(): void {
+  if (umaskAtStart !== undefined) process.umask(umaskAtStart)
+}
+
+/** Creates an empty file that whoever may write into its folder may write, unless it exists. */
+export function createSharedFile(path: string): void {
+  if (existsSync(path)) return
+  const mode = 0o644 | (grantedBy(dirname(path)) & WRITE_OF_GROUP_AND_OTHERS)
+  const umask = process.umask(0)
+  try {
+    closeSync(openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL, mode))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  } finally {
+    process.umask(umask)
+  }
+}
+
+/**
+ * Makes a folder and its missing parents. Node's own recursive mkdir tries for ever where a parent exists and still
+ * answers ENOENT (/proc, automounter maps), and says ENOENT of a read-only file system.
+ */
+export function makeFolder(path: string): void {
+  try {
+    mkdirSync(path)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT' && !isFolder(dirname(path))) {
+      makeFolder(dirname(path))
+      makeFolder(path)
+    } else if (!isFolder(path)) throw error
+  }
+}
+
+function grantedBy(folder: string): number {
+  const { mode } = statSync(folder)
+  return mode & (mode & STICKY ? GROUP_AND_OTHERS & ~WRITE_OF_GROUP_AND_OTHERS : GROUP_AND_OTHERS)
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+}

@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { describeConnectionError } from './s3-failure.js'
+
+const about = {
+  what: 's3://bucket/flowers/',
+  receivedBytes: undefined,
+  expectedBytes: 0,
+  stallTimeoutMs: 1000,
+}
+
+test('https to a server without TLS is told at once, without the words of OpenSSL', () => {
+  const error = Object.assign(
+    new Error('write EPROTO 40F7:error:0A00010B:SSL routines:wrong version number:\n'),
+    {
+      code: 'EPROTO',
+    },
+  )
+  const failure = describeConnectionError(error, { ...about, origin: 'https://127.0.0.1:9000' })
+  assert.equal(failure.message, 's3://bucket/flowers/: https://127.0.0.1:9000 does not speak TLS')
+  assert.match(failure.hint ?? '', /http:\/\//)
+  assert.equal(failure.isTransient, false)
+})
+
+test('a name that is not known asks for the endpoint of a server other than AWS', () => {
+  const error = Object.assign(new Error('getaddrinfo ENOTFOUND x'), { code: 'ENOTFOUND' })
+  const failure = describeConnectionError(error, { ...about, origin: 'https://x.s3.amazonaws.com' })
+  assert.match(failure.hint ?? '', /`endpoint:` in dsc\.yaml/)
+  assert.equal(failure.isTransient, false)
+})
