@@ -117,7 +117,7 @@ export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
     try {
       const client = await connectNode(node)
       const asked = isFirstAbandoned ? wanted.slice(1) : wanted
-      if (asked.length === 0) return []
+      if (asked.length === 0 || request.signal?.aborted) return [...left]
       const fetch = client.fetch({
         samples: Uint32Array.from(asked, (i) => request.samples[i]!),
         offsets: Float64Array.from(asked, (i) => request.offsets[i]!),
@@ -134,9 +134,14 @@ export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
           }
         },
       })
-      if (asked[0] === 0) abandonFirst = () => fetch.abandon(0)
-      await fetch.done
-      node.latency.add(nowMs() - startMs)
+      if (asked[0] === 0)
+        abandonFirst = () => {
+          fetch.abandon(0)
+          if (left.size === 0) fetch.cancel() // it was asked for nothing else that is still to come
+        }
+      request.signal?.addEventListener('abort', fetch.cancel)
+      await fetch.done.finally(() => request.signal?.removeEventListener('abort', fetch.cancel))
+      if (!request.signal?.aborted) node.latency.add(nowMs() - startMs)
       return [...left]
     } catch (cause) {
       throw new NodeFailure([...left], nowMs() - startMs >= Math.min(deadlineMs, CONNECT_TIMEOUT_MS), cause)
@@ -165,6 +170,7 @@ export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
       } catch (error) {
         if (!(error instanceof NodeFailure)) throw error
         left = error.left
+        if (request.signal?.aborted) return left
         if (node.isBroken || (error.isSilence && hasOthers)) break
         if (attempt === 0) counters.retries++
       }
@@ -192,7 +198,7 @@ export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
     onSample: OnSample,
     statuses: Map<number, SampleStatus>,
   ) => {
-    if (!fallback || wanted.length === 0) return wanted
+    if (!fallback || wanted.length === 0 || request.signal?.aborted) return wanted
     const left = new Set(wanted)
     counters.fallback_samples += wanted.length
     const part: ReadRequest = {
@@ -200,6 +206,7 @@ export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
       samples: Uint32Array.from(wanted, (i) => request.samples[i]!),
       offsets: Float64Array.from(wanted, (i) => request.offsets[i]!),
       isMiss: request.isMiss,
+      signal: request.signal,
     }
     await fallback
       .read(part, (at, status, origin = fallback.origin) => {
@@ -229,7 +236,7 @@ export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
       const elsewhere = async (wanted: readonly number[]) => {
         let left = wanted
         for (const other of others) {
-          if (left.length === 0) break
+          if (left.length === 0 || request.signal?.aborted) break
           left = await tryNode(nodes[other]!, request, left, onSample, statuses)
         }
         return tryFallback(request, left, onSample, statuses)
@@ -248,7 +255,7 @@ export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
             }
           : undefined
       let left = await tryNode(nodes[request.node]!, request, all, onSample, statuses, hedge)
-      if (left.length > 0) {
+      if (left.length > 0 && !request.signal?.aborted) {
         counters.failovers++
         left = await elsewhere(left)
       }
