@@ -197,6 +197,35 @@ test('what a client that goes elsewhere in the epoch no longer needs is cancelle
   assert.equal(opened.feeder.source.counters!().failovers, 0)
 })
 
+test('requests to a far node grow to what its answers are measured to cost, and the order stays', async (context) => {
+  const folder = makeTestFolder(context)
+  writeSamples(join(folder, 'samples'), COUNT, () => 40_000)
+  const samples = await indexSamples(join(folder, 'samples'), { cacheFolder: join(folder, 'cache') })
+  const far = await relay(context, await serve(context, samples), (chunk) => chunk, 30)
+  const opened = await openRemoteFeeder(
+    { nodes: [far], layout: 'full', fallback: undefined, token: undefined },
+    { seed: 9, memoryBytes: 2 ** 25, threads: 1, isCarrying: false },
+  )
+  context.after(() => opened.close())
+  const { feeder } = opened
+  const rank = { batchSize: 10, world: 1, rank: 0, replicate: 1, last: 'drop' } as const
+  const stream = feeder.openStream(rank, 2)
+  const before = feeder.memory().k
+  const kFrom = () => feeder.sizing.from
+  assert.equal(kFrom(), 'size')
+  for (let epoch = 0; epoch < 4 || kFrom() !== 'measured'; epoch++) {
+    const ids: number[] = []
+    for (let step = 0; step < 30; step++) {
+      const batch = await stream.read(epoch, step)
+      ids.push(...batch.slots.map((slot) => slot.sample))
+      stream.release(batch)
+    }
+    assert.deepEqual(ids, [...shuffleSamples({ sampleCount: COUNT, seed: 9, epoch })])
+  }
+  assert.ok(feeder.sizing.cost()!.fixedMs >= 25)
+  assert.ok(feeder.memory().k > before, `k = ${feeder.memory().k}, it was ${before}`)
+})
+
 test('a node that was too slow with a missed sample is told to leave it when nothing else was asked for', async (context) => {
   const folder = await makeFolder(context)
   const [good, late] = [await serve(context, folder), await serve(context, folder)]

@@ -96,7 +96,7 @@ test('a request that is cancelled is neither read nor sent to its end, and the c
 
 test('what a client does not take is not read ahead, and it is cut off', async (context) => {
   const { server } = await serve(context, { idleTimeoutMs: 300 })
-  const socket = await askAndTakeNothing(context, server)
+  await askAndTakeNothing(context, server)
   await until(() => server.pendingBytes() > 0)
   await until(() => server.pendingBytes() === 0)
   assert.ok(server.counts.bytes + server.counts.unwantedBytes < (COUNT * BYTES) / 2)

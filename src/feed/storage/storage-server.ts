@@ -76,7 +76,8 @@ export async function openStorageServer(options: StorageServerOptions): Promise<
     workerData: { root, tableBytes: table.bytes },
   })
   worker.unref()
-  const order = (each: StorageOrder, transfer: readonly ArrayBuffer[] = []) => worker.postMessage(each, transfer)
+  const order = (each: StorageOrder, transfer: readonly ArrayBuffer[] = []) =>
+    worker.postMessage(each, transfer)
   worker.on('message', (reply: StorageReply) => {
     const connection = connections.get(reply.owner)
     const isWanted = connection?.pending.has(reply.request)

@@ -30,7 +30,12 @@ export interface StorageJob {
 /** What a storage thread is told. A recycled frame has been sent, or is no longer wanted. */
 export type StorageOrder =
   | ({ readonly kind: 'job' } & StorageJob)
-  | { readonly kind: 'recycled'; readonly owner: number; readonly frame: ArrayBuffer; readonly length: number }
+  | {
+      readonly kind: 'recycled'
+      readonly owner: number
+      readonly frame: ArrayBuffer
+      readonly length: number
+    }
   /** Without `request`: all jobs of `owner`. */
   | { readonly kind: 'cancel'; readonly owner: number; readonly request?: number }
 
