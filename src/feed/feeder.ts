@@ -38,14 +38,10 @@ export interface StreamShape extends Omit<RankOptions, 'sampleCount'> {
   readonly assign?: AssignRule
 }
 
+const NOTHING_COUNTED = { movedBytes: 0, movePasses: 0, compactions: 0, evictedRuns: 0, copiedBytes: 0 }
+
 /** Counters of the whole feed. */
-export interface FeederCounts {
-  movedBytes: number
-  movePasses: number
-  compactions: number
-  evictedRuns: number
-  copiedBytes: number
-}
+export type FeederCounts = typeof NOTHING_COUNTED
 
 /** The one owner of the memory of a training node: streams of batches, one per rank, over one arena. */
 export interface Feeder {
@@ -88,7 +84,7 @@ export function createFeeder(options: FeederOptions): Feeder {
     placement ? placement[sample]! : nodeOfSample(layout, nodeCount, sample, position)
   const extentBytesOf = (sample: number) =>
     Math.max(1, Math.ceil(table.lengths[sample]! / ALIGN_BYTES)) * ALIGN_BYTES
-  const counts = { movedBytes: 0, movePasses: 0, compactions: 0, evictedRuns: 0, copiedBytes: 0 }
+  const counts = { ...NOTHING_COUNTED }
   const arena = createArenaPlan({
     totalBytes: arenaFile.bytes,
     eviction: options.eviction,

@@ -31,8 +31,8 @@ for (const { name, change, stallShare, cause } of [
     cause: 'rate',
   },
   {
-    name: 'twice as many nodes send twice as much',
-    change: { stepMs: 1.6, nodeCount: 2 },
+    name: 'four nodes send four times as much',
+    change: { stepMs: 1.6, nodeCount: 4 },
     stallShare: 0,
     cause: 'none',
   },
@@ -44,7 +44,7 @@ for (const { name, change, stallShare, cause } of [
   },
   {
     name: 'what Cache_next gives need not be sent',
-    change: { stepMs: 1.6, carryShare: 0.5 },
+    change: { stepMs: 1.6, carryShare: 0.75 },
     stallShare: 0,
     cause: 'none',
   },

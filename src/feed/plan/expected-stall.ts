@@ -30,38 +30,30 @@ export interface ExpectedStall {
 }
 
 /**
- * Rate: with two requests of k samples on their way a node sends min(B, 2ks / (t0 + ks/B)); what training takes
- * beyond the sum of these it waits for.
- * Latency: a request leaves when `lowWater` samples of its list are left, which last ⌊lowWater / (b/N)⌋ steps, as a
- * batch is taken at once. What the answer, t0 + ks/B, takes longer is waited for once in k / (b/N) steps.
- * On a miss only: 1 − (1 − 1/k)^b of the batches have one and wait t0 + ks/B.
+ * A request of k samples is answered after a = t0 + ks/B, and used up in u = k / (b/N) steps. c = 1 + lowWater/k
+ * requests of a list are in that round at a time, a low-water mark counted in whole batches, for a batch is taken at
+ * once; two at most are on their way. So k samples take the longest of u, (a + u)/c, a/2 and ks/B, and what is beyond
+ * u is waiting. On a miss only, 1 − (1 − 1/k)^b of the batches wait for an answer.
  */
 export function planStall(options: StallOptions): ExpectedStall {
   const { stepMs, batchSize, ranks, nodeCount, k, lowWater, sampleBytes, carryShare, cost } = options
-  const requestBytes = k * sampleBytes
-  const { fixedMs } = cost
-  const nodeBytesPerMs = Math.min(
-    cost.bytesPerMs,
-    (2 * requestBytes) / (fixedMs + requestBytes / cost.bytesPerMs),
-  )
-  const supplyBytesPerMs = nodeCount * nodeBytesPerMs
   const readPerStep = batchSize * (1 - carryShare)
-  const stepBytes = ranks * readPerStep * sampleBytes
-  const rateStallMs = Math.max(0, stepBytes / supplyBytesPerMs - stepMs)
+  const listPerStep = Math.max(readPerStep / nodeCount, Number.MIN_VALUE)
+  const sendMs = (ranks * k * sampleBytes) / cost.bytesPerMs
+  const answerMs = cost.fixedMs + sendMs
+  const useMs = (k / listPerStep) * stepMs
+  const rounds = 1 + (Math.floor(lowWater / listPerStep) * listPerStep) / k
+  const rateMs = Math.max(sendMs, answerMs / 2)
+  const latencyMs = (answerMs + useMs) / rounds
+  const cycleMs = Math.max(useMs, rateMs, latencyMs)
 
-  const answerMs = fixedMs + (ranks * requestBytes) / cost.bytesPerMs
-  const listPerStep = readPerStep / nodeCount
-  const aheadMs = listPerStep > 0 ? Math.floor(lowWater / listPerStep) * stepMs : Number.POSITIVE_INFINITY
-  const latencyStallMs = (Math.max(0, answerMs - aheadMs) * listPerStep) / k
-
-  const stallMs = Math.max(rateStallMs, latencyStallMs)
-  const missStallMs = (1 - (1 - 1 / k) ** readPerStep) * answerMs
-  const shareOf = (ms: number) => ms / (stepMs + ms)
+  const stallShare = 1 - useMs / cycleMs
+  const missMs = (1 - (1 - 1 / k) ** readPerStep) * answerMs
   return {
-    demandBytesPerSecond: (1000 * stepBytes) / stepMs,
-    supplyBytesPerSecond: 1000 * supplyBytesPerMs,
-    stallShare: shareOf(stallMs),
-    missTriggerStallShare: shareOf(Math.max(rateStallMs, missStallMs)),
-    cause: stallMs === 0 ? 'none' : rateStallMs >= latencyStallMs ? 'rate' : 'latency',
+    demandBytesPerSecond: (1000 * ranks * readPerStep * sampleBytes) / stepMs,
+    supplyBytesPerSecond: (1000 * nodeCount * ranks * k * sampleBytes) / rateMs,
+    stallShare,
+    missTriggerStallShare: Math.max(1 - useMs / Math.max(useMs, rateMs), missMs / (stepMs + missMs)),
+    cause: stallShare === 0 ? 'none' : rateMs >= latencyMs ? 'rate' : 'latency',
   }
 }

@@ -6,20 +6,31 @@ import type { StorageTls } from '../storage/open-socket.js'
 import { connectStorage, type StorageAddress, type StorageClient } from '../storage/storage-client.js'
 import type { OnSample, ReadRequest, SampleSource, SampleStatus } from './sample-source.js'
 
+/** Where a storage node listens. */
+export interface StorageNodePlace {
+  /** Undefined: nowhere as yet. */
+  readonly address: StorageAddress | undefined
+  /** Asks where it listens now, for it may have been started anew; absent: at its address or not at all. */
+  readonly find?: () => Promise<StorageAddress | undefined>
+}
+
 export interface RemoteSourceOptions {
   readonly table: SampleTable
   readonly layout: SampleLayout
-  readonly addresses: readonly StorageAddress[]
+  readonly nodes: readonly StorageNodePlace[]
   readonly arenaFd: number
   readonly token: string | undefined
   readonly tls?: StorageTls | undefined
   /** Read when no storage node can give a sample: the last step of the ladder. */
   readonly fallback: SampleSource | undefined
   readonly nowMs: () => number
+  /** How long after its failure, and after each probe that failed, a node is tried again. Default 5 s. */
+  readonly breakerMs?: number
 }
 
 interface Node {
-  readonly address: StorageAddress
+  readonly find: StorageNodePlace['find']
+  address: StorageAddress | undefined
   readonly latency: LatencyWindow
   client: StorageClient | undefined
   connecting: Promise<StorageClient> | undefined
@@ -46,8 +57,6 @@ class NodeFailure extends Error {
   }
 }
 
-/** How long after its failure, and after each probe that failed, a node is tried again. */
-const BREAKER_MS = 5000
 const CONNECT_TIMEOUT_MS = 2000
 
 /**
@@ -55,7 +64,7 @@ const CONNECT_TIMEOUT_MS = 2000
  * of its samples, then in the fallback; the samples come from elsewhere, their order stays.
  */
 export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
-  const { table, layout, addresses, fallback, nowMs } = options
+  const { table, layout, fallback, nowMs, breakerMs = 5000 } = options
   const counters = {
     retries: 0,
     hedges: 0,
@@ -64,8 +73,9 @@ export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
     fallback_samples: 0,
     breakers_opened: 0,
   }
-  const nodes: Node[] = addresses.map((address) => ({
+  const nodes: Node[] = options.nodes.map(({ address, find }) => ({
     address,
+    find,
     latency: createLatencyWindow(),
     client: undefined,
     connecting: undefined,
@@ -73,11 +83,12 @@ export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
   }))
 
   let isClosed = false
-  const hasOthers = fallback !== undefined || (layout === 'full' && addresses.length > 1)
+  const hasOthers = fallback !== undefined || (layout === 'full' && nodes.length > 1)
   /** The connection of a node; callers that come while it is being made share it. */
   const connectNode = async (node: Node): Promise<StorageClient> => {
     if (isClosed) throw new DscError('FEED_GONE', 'the feed is closing')
     if (node.client?.isOpen) return node.client
+    if (!node.address) throw new DscError('FEED_GONE', 'the storage node listens nowhere')
     node.connecting ??= connectStorage({
       address: node.address,
       token: options.token,
@@ -182,14 +193,24 @@ export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
     if (node.isBroken || isClosed) return
     node.isBroken = true
     counters.breakers_opened++
-    const probe = () =>
+    const probe = async () => {
+      node.isBroken = !(await canConnect(node))
+      if (node.isBroken && !isClosed) setTimeout(probe, breakerMs).unref()
+    }
+    setTimeout(probe, breakerMs).unref()
+  }
+  /** Whether the node answers where it listened, else where it listens now. */
+  const canConnect = async (node: Node): Promise<boolean> => {
+    const connect = () =>
       connectNode(node).then(
-        () => {
-          node.isBroken = false
-        },
-        () => !isClosed && setTimeout(probe, BREAKER_MS).unref(),
+        () => true,
+        () => false,
       )
-    setTimeout(probe, BREAKER_MS).unref()
+    if (await connect()) return true
+    const address = await node.find?.().catch(() => undefined)
+    if (!address || isClosed) return false
+    node.address = address
+    return connect()
   }
 
   const tryFallback = async (
@@ -218,12 +239,16 @@ export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
     return [...left]
   }
 
+  for (const node of nodes) if (!node.address) breakNode(node)
   return {
     table,
     layout,
     origin: 'peer',
     nodeCount: nodes.length,
-    nodeName: (node) => `storage node ${node} (${addresses[node]?.host}:${addresses[node]?.port})`,
+    nodeName: (node) => {
+      const address = nodes[node]?.address
+      return `storage node ${node} (${address ? `${address.host}:${address.port}` : 'not there'})`
+    },
     counters: () => counters,
     async read(request, onSample) {
       const statuses = new Map<number, SampleStatus>()
