@@ -1,7 +1,6 @@
 import { type ExpectedStall, planStall } from './expected-stall.js'
 import { planMemory } from './memory-plan.js'
-import { planRequestBytes, type RequestCost } from './request-cost.js'
-import { DEFAULT_REQUEST_BYTES } from './request-sizing.js'
+import { DEFAULT_REQUEST_BYTES, planRequestBytes, type RequestCost } from './request-cost.js'
 
 export interface ExpectationOptions {
   readonly sampleCount: number

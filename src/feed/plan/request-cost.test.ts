@@ -63,8 +63,8 @@ test('requests whose bytes come all at once say nothing about the rate', () => {
 })
 
 for (const { name, fixedMs, bytesPerMs, bytes } of [
-  { name: 'are 9 t0 B: 10 GbE with 0.3 ms', fixedMs: 0.3, bytesPerMs: 1.25e6, bytes: 3_375_000 },
-  { name: 'are at least 1 MiB', fixedMs: 0, bytesPerMs: 1e6, bytes: MIB },
+  { name: 'are 9 t0 B: 10 GbE with 0.5 ms', fixedMs: 0.5, bytesPerMs: 1.25e6, bytes: 5_625_000 },
+  { name: 'are at least 4 MiB', fixedMs: 0, bytesPerMs: 1e6, bytes: 4 * MIB },
   { name: 'are at most 16 MiB', fixedMs: 50, bytesPerMs: 1e6, bytes: 16 * MIB },
 ]) {
   test(`bytes per request ${name}`, () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { RequestTiming } from './request-cost.js'
-import { createRequestSizing, DEFAULT_REQUEST_BYTES } from './request-sizing.js'
+import { DEFAULT_REQUEST_BYTES, type RequestTiming } from './request-cost.js'
+import { createRequestSizing } from './request-sizing.js'
 
 const base = { k: 'auto', requestBytes: undefined, isConformance: false } as const
 /** t0 = 10 ms and 1 MB a ms: 16 MiB and more are wanted. */
@@ -9,7 +9,7 @@ const far: RequestTiming = {
   ...{ askedAtMs: 0, silentSinceMs: 0, firstAtMs: 10.25, lastAtMs: 14.25 },
   ...{ firstBytes: 250_000, bytes: 4_250_000 },
 }
-/** t0 = 0.1 ms: 1 MiB is enough. */
+/** t0 = 0.1 ms: less than 4 MiB would be enough. */
 const near = { ...far, firstAtMs: 0.35, lastAtMs: 4.35 }
 
 test('requests take 4 MiB until their cost is known, then what it asks for, once an epoch at most', () => {
@@ -23,7 +23,7 @@ test('requests take 4 MiB until their cost is known, then what it asks for, once
   for (let i = 0; i < 32; i++) sizing.add(near)
   assert.equal(sizing.fit(0), false)
   assert.equal(sizing.fit(1), true)
-  assert.equal(sizing.bytes, 2 ** 20)
+  assert.equal(sizing.bytes, DEFAULT_REQUEST_BYTES)
   assert.equal(sizing.fit(2), false, 'the same again is no change')
 })
 

@@ -1,5 +1,6 @@
 import {
   createRequestCostMeter,
+  DEFAULT_REQUEST_BYTES,
   planRequestBytes,
   type RequestCost,
   type RequestTiming,
@@ -35,9 +36,6 @@ export interface RequestSizingOptions {
   /** The seeds to the letter: asks on a miss only, one request at a time, one sample after the other. */
   readonly isConformance: boolean
 }
-
-/** Bytes per request, as long as nothing is measured. */
-export const DEFAULT_REQUEST_BYTES = 4 * 2 ** 20
 
 /** Requests change in size when another one is better by this factor. */
 const WORTH_CHANGING = 1.25
