@@ -62,8 +62,8 @@ function median(values: readonly number[]): number {
 
 /**
  * Bytes per request as long as nothing is measured, and at least. A near node would do with less, but a trainer that
- * takes all it gets then misses more often than lists are filled: over loopback, requests of 1 MiB bring 0.6 times
- * as many samples of 4 KiB as those of 4 MiB (`dsc feed bench --from … --request 1MiB`).
+ * takes all it gets then misses more often than lists are filled: over loopback, requests of 1 MiB bring about half
+ * as many samples of 4 KiB as those of 4 MiB (`dsc feed bench --from … --batch 64`, two nodes).
  */
 export const DEFAULT_REQUEST_BYTES = 4 * 2 ** 20
 const MOST_REQUEST_BYTES = 16 * 2 ** 20
