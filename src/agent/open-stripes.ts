@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { DscError } from '../failure/dsc-error.js'
 import { type MergedTable, mergeTables } from '../feed/samples/merge-tables.js'
 import { openSampleTable, type SampleTable } from '../feed/samples/sample-table.js'
+import type { StorageNodePlace } from '../feed/sources/remote-source.js'
 import type { StorageTls } from '../feed/storage/open-socket.js'
 import type { StorageAddress } from '../feed/storage/storage-client.js'
 import { askOnce, type Question } from '../stage/http/ask-once.js'
@@ -22,8 +23,8 @@ export interface StripeHolder {
 /** Everything that a feed needs to read a striped dataset. */
 export interface OpenedStripes {
   readonly merged: MergedTable
-  readonly nodes: readonly StorageAddress[]
-  readonly replicas: readonly StorageAddress[]
+  readonly nodes: readonly StorageNodePlace[]
+  readonly replicas: readonly StorageNodePlace[]
   /** Undefined where agents have no certificates; all have one, or none has. */
   readonly tls: StorageTls | undefined
 }
@@ -48,7 +49,8 @@ const TIMEOUT_MS = 30_000
 
 /**
  * Has the agents list the samples of their stripes, merges the lists, and has each serve its own under the one that
- * all share. A stripe that is gone is read elsewhere, if this machine knows its samples from an earlier time.
+ * all share. A stripe that is gone is read elsewhere, if this machine knows its samples from an earlier time. An agent
+ * that is started anew serves nothing until it is asked again, which the places of the nodes do.
  */
 export async function openStripes(options: OpenStripesOptions): Promise<OpenedStripes> {
   const { holders, access } = options
@@ -62,19 +64,21 @@ export async function openStripes(options: OpenStripesOptions): Promise<OpenedSt
     }),
   )
   const merged = mergeTables(tables)
-  const serve = (holder: StripeHolder | undefined) => holder && serveStripe(options, holder, merged.table)
-  const addresses = await Promise.all(holders.map(serve))
-  const replicas = (await Promise.all(options.replicas.map(serve))).filter((each) => each !== undefined)
-  // A node that is asked for samples which it lacks says so at once, and they come from elsewhere.
-  const standIn = replicas[0] ?? addresses.find((each) => each !== undefined)
-  if (standIn === undefined) {
+  const place = async (holder: StripeHolder | undefined): Promise<StorageNodePlace> => {
+    if (!holder) return { address: undefined }
+    const find = () => serveStripe(options, holder, merged.table)
+    return { address: await find(), find }
+  }
+  const nodes = await Promise.all(holders.map(place))
+  const replicas = await Promise.all(options.replicas.map(place))
+  if ([...nodes, ...replicas].every(({ address }) => address === undefined)) {
     throw new DscError('AGENT_UNREACHABLE', `no agent serves a stripe of ${options.dataset}`, {
       hint: 'dsc status shows the nodes; start dsc agent there',
     })
   }
   const isEncrypted = [...holders, ...options.replicas].some((holder) => holder?.url.startsWith('https:'))
   const tls = isEncrypted ? { ca: access.ca } : undefined
-  return { merged, replicas, tls, nodes: addresses.map((address) => address ?? standIn) }
+  return { merged, replicas, tls, nodes }
 }
 
 /** The samples of one stripe, by its agent, else as they are known from an earlier time. */

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { shuffleSamples } from '../feed/plan/order.js'
 import { makeCertificate } from '../testing/certificate.js'
 import { openTestFeedClient } from '../testing/feed-client.js'
@@ -126,4 +127,23 @@ test('where agents have certificates the samples of stripes are encrypted, too',
   const { client } = await startFeed(context, nodes[3], cluster.directory)
   await readEpoch(client, samples, 0)
   assert.equal(store.sentBytes(), before, 'the nodes gave everything')
+})
+
+test('an agent that is started anew in the middle of an epoch serves its samples again', async (context) => {
+  const { store, cluster, agents, samples, nodes } = await makeStriped(context)
+  const [a, b] = nodes
+  const { client } = await startFeed(context, a, cluster.directory)
+  const staged = store.sentBytes()
+  await readEpoch(client, samples, 0, (step) => step === 10 && agents[1]!.process.kill('SIGKILL'))
+  const without = store.sentBytes()
+  assert.ok(without > staged, 'the samples of the dead agent came from the store')
+  await b.startAgent()
+  let sent = without
+  for (let epoch = 1; ; epoch++) {
+    await readEpoch(client, samples, epoch)
+    if (store.sentBytes() === sent) break
+    sent = store.sentBytes()
+    assert.ok(epoch < 400, 'the feed has not noticed it')
+    await sleep(50)
+  }
 })

@@ -89,6 +89,9 @@ test('requests are counted per node, with their durations in classes that add up
   assert.equal(value('bytes_delivered_total{rank="0"}'), 2 * COUNT * BYTES)
   assert.ok(value('stall_seconds_total{rank="0",cause="storage"}') > 0)
   assert.ok(value('time_to_first_batch_seconds{rank="0"}') > 0)
+  const origins = ['given', 'request', 'size', 'measured'].map((from) => value(`k_from{from="${from}"}`))
+  assert.deepEqual(origins, [0, 0, 1, 0])
+  assert.equal(value('request_bytes'), 4 * 2 ** 20)
 })
 
 test('each family of metrics stands together under its type, as Prometheus wants it', async (context) => {

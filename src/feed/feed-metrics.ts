@@ -1,6 +1,7 @@
 import type { FeedStream } from './feed-stream.js'
 import type { Feeder } from './feeder.js'
 import { countArenaUse } from './plan/arena-use.js'
+import { K_ORIGINS } from './plan/request-sizing.js'
 import { REQUEST_CLASSES_MS } from './sources/node-meter.js'
 import { STALL_CAUSES } from './stream-meter.js'
 
@@ -30,6 +31,14 @@ export function formatMetrics({ feeder, ranks, uptimeSeconds }: MetricsInput): s
   row('dataset_bytes', source.table.totalBytes)
   row('nodes', source.nodeCount)
   row('k', memory.k)
+  const { sizing } = feeder
+  for (const from of K_ORIGINS) row('k_from', from === sizing.from ? 1 : 0, `from="${from}"`)
+  row('request_bytes', sizing.bytes)
+  const cost = sizing.cost()
+  if (cost) {
+    row('request_fixed_seconds', cost.fixedMs / 1000)
+    row('request_bytes_per_second', cost.bytesPerMs * 1000)
+  }
   row('low_water', memory.lowWater)
   row('arena_bytes', arena.totalBytes)
   row('arena_live_bytes', arena.bottom.liveBytes, 'end="prefetch"')

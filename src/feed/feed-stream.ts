@@ -82,6 +82,8 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
   const blocked: { retry: () => boolean; fail: (error: unknown) => void; sinceMs: number }[] = []
   /** Copies to Cache_next that are being made, by the epoch that gave them up. */
   const copying = new Map<Promise<void>, number>()
+  /** Requests that are not over, and how to give each up. */
+  const running = new Map<SampleRequest, AbortController>()
   let isClosed = false
   let blockedCount = 0
   const meter = createStreamMeter(nowMs())
@@ -102,7 +104,10 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
     const isSettled = new Uint8Array(request.slots.length)
     const samples = Uint32Array.from(request.slots, (slot) => slot.sample)
     const offsets = Float64Array.from(request.slots, (slot) => ARENA_BASE + arena.offsetOf(slot.extent!))
+    const giveUp = new AbortController()
+    running.set(request, giveUp)
     const finish = (error?: unknown) => {
+      running.delete(request)
       for (const [i, slot] of request.slots.entries()) {
         if (isSettled[i]) continue
         const waiter = waiters.get(slot)
@@ -115,12 +120,19 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
       plan.finishRequest(request)
       pump()
     }
+    const { node, isMiss } = request
     source
-      .read({ node: request.node, samples, offsets, isMiss: request.isMiss }, (i, status) => {
+      .read({ node, samples, offsets, isMiss, signal: giveUp.signal }, (i, status) => {
         if (!isSettled[i]) settle(request.slots[i]!, status)
         isSettled[i] = 1
       })
       .then(() => finish(), finish)
+  }
+
+  /** Gives up requests of which nothing is wanted any more. */
+  const cancelUnwanted = () => {
+    for (const [request, giveUp] of running)
+      if (!request.slots.some(({ state }) => state === 'inflight')) giveUp.abort()
   }
 
   const pump = () => {
@@ -224,6 +236,7 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
       meter.begin(nowMs())
       await options.enterEpoch(epoch)
       plan.reposition(epoch * sequence.itemsPerEpoch + step * batchSize)
+      cancelUnwanted()
       pump()
     },
     async read(epoch, step, isSkipping = false) {
@@ -285,6 +298,7 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
       isClosed = true
       clearInterval(giveUpBlocked)
       plan.close()
+      cancelUnwanted()
       for (const each of blocked.splice(0)) each.fail(new DscError('FEED_GONE', 'the feed is closing'))
     },
   }

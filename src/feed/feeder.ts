@@ -10,13 +10,14 @@ import { countMixed, type MixPart } from './plan/mix.js'
 import type { OrderKind } from './plan/order.js'
 import { planRankSequence, type RankOptions } from './plan/rank-sequence.js'
 import type { PrefetchSettings } from './plan/request-plan.js'
+import { createRequestSizing, type RequestSizing, type RequestSizingOptions } from './plan/request-sizing.js'
 import { nodeOfSample } from './plan/sample-placement.js'
 import { createStreamPlan } from './plan/stream-plan.js'
 import type { ReaderPool } from './reader-pool.js'
 import { meterSource, type NodeMeter } from './sources/node-meter.js'
 import type { SampleSource } from './sources/sample-source.js'
 
-export interface FeederOptions {
+export interface FeederOptions extends RequestSizingOptions {
   readonly source: SampleSource
   readonly pool: ReaderPool
   readonly arenaFile: ArenaFile
@@ -24,15 +25,9 @@ export interface FeederOptions {
   readonly orderKind: OrderKind
   /** The parts of the samples and how often an epoch visits them; absent: every sample once. */
   readonly mix?: readonly MixPart[] | undefined
-  /** Samples per request; 'auto' by size. */
-  readonly k: number | 'auto'
-  /** Bytes per request that `auto` aims for. */
-  readonly requestBytes: number
   readonly eviction: EvictionMode
   /** Whether samples are kept for the next epoch (seed 001). */
   readonly isCarrying: boolean
-  /** The seeds to the letter: asks on a miss only, one request at a time, one sample after the other. */
-  readonly isConformance: boolean
   readonly nowMs: () => number
   /** A sample without room fails after this long. Default 10 s. */
   readonly roomTimeoutMs?: number | undefined
@@ -43,14 +38,10 @@ export interface StreamShape extends Omit<RankOptions, 'sampleCount'> {
   readonly assign?: AssignRule
 }
 
+const NOTHING_COUNTED = { movedBytes: 0, movePasses: 0, compactions: 0, evictedRuns: 0, copiedBytes: 0 }
+
 /** Counters of the whole feed. */
-export interface FeederCounts {
-  movedBytes: number
-  movePasses: number
-  compactions: number
-  evictedRuns: number
-  copiedBytes: number
-}
+export type FeederCounts = typeof NOTHING_COUNTED
 
 /** The one owner of the memory of a training node: streams of batches, one per rank, over one arena. */
 export interface Feeder {
@@ -59,6 +50,7 @@ export interface Feeder {
   readonly counts: Readonly<FeederCounts>
   readonly streams: ReadonlySet<FeedStream>
   readonly memory: () => MemoryPlan
+  readonly sizing: RequestSizing
   /** One per storage node. */
   readonly nodeMeters: readonly NodeMeter[]
   /** Bytes of Cache_next: kept for the running epoch, and for the one after it. */
@@ -79,13 +71,20 @@ const COPY_HERE_BYTES = 128 * 1024
 
 export function createFeeder(options: FeederOptions): Feeder {
   const { pool, arenaFile, seed, orderKind, isConformance } = options
-  const { source, meters } = meterSource(options.source, options.nowMs)
+  const sizing = createRequestSizing(options)
+  const { source, meters } = meterSource(options.source, options.nowMs, (timing) => {
+    sizing.add(timing)
+    if (!sizing.fit(lowestEpoch)) return
+    const { carryBytes } = memory
+    replan()
+    if (memory.carryBytes < carryBytes) setPrefixes() // more room counts from the next epoch on
+  })
   const { table, nodeCount, layout, placement } = source
   const nodeOf = (sample: number, position: number) =>
     placement ? placement[sample]! : nodeOfSample(layout, nodeCount, sample, position)
   const extentBytesOf = (sample: number) =>
     Math.max(1, Math.ceil(table.lengths[sample]! / ALIGN_BYTES)) * ALIGN_BYTES
-  const counts = { movedBytes: 0, movePasses: 0, compactions: 0, evictedRuns: 0, copiedBytes: 0 }
+  const counts = { ...NOTHING_COUNTED }
   const arena = createArenaPlan({
     totalBytes: arenaFile.bytes,
     eviction: options.eviction,
@@ -115,7 +114,7 @@ export function createFeeder(options: FeederOptions): Feeder {
       nodeCount,
       ranks,
       k: options.k,
-      requestBytes: options.requestBytes,
+      requestBytes: sizing.bytes,
     })
   }
   const replan = () => {
@@ -134,7 +133,7 @@ export function createFeeder(options: FeederOptions): Feeder {
       return memory.k
     },
     get maxRequestBytes() {
-      return isConformance ? Number.POSITIVE_INFINITY : Math.max(options.requestBytes, table.largestBytes)
+      return isConformance ? Number.POSITIVE_INFINITY : Math.max(sizing.bytes, table.largestBytes)
     },
     get lowWater() {
       return isConformance ? -1 : memory.lowWater
@@ -171,6 +170,10 @@ export function createFeeder(options: FeederOptions): Feeder {
     })
     carry.setPrefix(epoch, wanted)
   }
+  const setPrefixes = () => {
+    for (const { epoch } of options.isCarrying ? streams.values() : [])
+      if (carry.hasPrefix(epoch + 1)) setPrefix(epoch + 1)
+  }
   const enter = async (epoch: number): Promise<void> => {
     await Promise.all([orders.get(epoch), ...(options.isCarrying ? [orders.get(epoch + 1)] : [])])
     if (options.isCarrying && !carry.hasPrefix(epoch + 1)) setPrefix(epoch + 1)
@@ -204,6 +207,7 @@ export function createFeeder(options: FeederOptions): Feeder {
       return new Set(streams.keys())
     },
     memory: () => memory,
+    sizing,
     nodeMeters: meters,
     carryBytesHeld: () => {
       const current = carry.bytes(lowestEpoch)
@@ -269,8 +273,7 @@ export function createFeeder(options: FeederOptions): Feeder {
           { hint: `dsc feed serve --memory ${Math.ceil((4 * memory.leastBytes) / 2 ** 20)}MiB` },
         )
       }
-      if (options.isCarrying)
-        for (const { epoch } of streams.values()) if (carry.hasPrefix(epoch + 1)) setPrefix(epoch + 1)
+      setPrefixes()
       return stream
     },
     allowLeases(stream, leases) {

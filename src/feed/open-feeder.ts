@@ -24,7 +24,7 @@ export interface FeedSettings {
   readonly memoryBytes?: number | undefined
   /** Samples per request. Default 'auto'. */
   readonly k?: number | 'auto' | undefined
-  /** Bytes per request that `auto` aims for, 1 to 16 MiB. Default 4 MiB. */
+  /** Bytes per request that `auto` aims for. Default: by what requests are measured to cost, 4 MiB until they are. */
   readonly requestBytes?: number | undefined
   readonly eviction?: EvictionMode | undefined
   /** Keeps samples for the next epoch. Default true. */
@@ -39,7 +39,6 @@ export interface FeedSettings {
 }
 
 export const DEFAULT_MEMORY_BYTES = 256 * 2 ** 20
-export const DEFAULT_REQUEST_BYTES = 4 * 2 ** 20
 
 /** A feed without clients: its arena, and the source that a maker builds with its threads. */
 export interface OpenedFeeder {
@@ -87,7 +86,7 @@ export function openFeeder(
     orderKind,
     mix: settings.mix,
     k: settings.k ?? 'auto',
-    requestBytes: settings.requestBytes ?? DEFAULT_REQUEST_BYTES,
+    requestBytes: settings.requestBytes,
     eviction: settings.eviction ?? (settings.isConformance ? 'patent' : 'lazy'),
     isCarrying: settings.isCarrying ?? true,
     isConformance: settings.isConformance ?? false,

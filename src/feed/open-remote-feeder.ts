@@ -42,7 +42,7 @@ export async function openRemoteFeeder(
     createRemoteSource({
       table,
       layout,
-      addresses: nodes,
+      nodes: nodes.map((address) => ({ address })),
       arenaFd: arenaFile.fd,
       token,
       tls,

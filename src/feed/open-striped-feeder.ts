@@ -1,17 +1,16 @@
 import { type FeedSettings, type OpenedFeeder, openFeeder } from './open-feeder.js'
 import type { MergedTable } from './samples/merge-tables.js'
 import { createRangeSource, type RangeReader } from './sources/range-source.js'
-import { createRemoteSource } from './sources/remote-source.js'
+import { createRemoteSource, type StorageNodePlace } from './sources/remote-source.js'
 import type { StorageTls } from './storage/open-socket.js'
-import type { StorageAddress } from './storage/storage-client.js'
 
 /** A dataset whose samples lie on several nodes, each on one of them. */
 export interface StripedOptions {
   readonly merged: MergedTable
-  /** Storage nodes by the placement's numbers. One that lost its stripe may be any other: it says what it lacks. */
-  readonly nodes: readonly StorageAddress[]
+  /** Storage nodes by the placement's numbers; one without its stripe has no address. */
+  readonly nodes: readonly StorageNodePlace[]
   /** Storage nodes that hold everything, asked when the sample's own node fails. */
-  readonly replicas: readonly StorageAddress[]
+  readonly replicas: readonly StorageNodePlace[]
   /** Where the dataset came from, read when no node can give a sample. */
   readonly reader: RangeReader
   readonly token: string | undefined
@@ -29,8 +28,8 @@ export function openStripedFeeder(options: StripedOptions, settings: FeedSetting
     const fallback =
       replicas.length === 0
         ? origin
-        : createRemoteSource({ ...shared, layout: 'full', addresses: replicas, fallback: origin })
-    const stripes = createRemoteSource({ ...shared, layout: 'striped', addresses: nodes, fallback })
+        : createRemoteSource({ ...shared, layout: 'full', nodes: replicas, fallback: origin })
+    const stripes = createRemoteSource({ ...shared, layout: 'striped', nodes, fallback })
     return { ...stripes, placement }
   })
 }

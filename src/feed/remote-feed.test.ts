@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { isDscError } from '../failure/dsc-error.js'
 import { makeCertificate } from '../testing/certificate.js'
 import { makeTestFolder, sampleBytes, writeSamples } from '../testing/sample-folder.js'
@@ -170,6 +171,78 @@ test('a node that is a hundred times slower than its replica is asked on, its mi
   })
   assert.ok(counters.hedges! > 0)
   assert.deepEqual([counters.failovers, counters.breakers_opened, counters.corrupt], [0, 0, 0])
+})
+
+test('what a client that goes elsewhere in the epoch no longer needs is cancelled on its way', async (context) => {
+  const folder = await makeFolder(context)
+  const node = await serve(context, folder)
+  const far = await relay(context, node, (chunk) => chunk, 100)
+  const opened = await openRemoteFeeder(
+    { nodes: [far], layout: 'full', fallback: undefined, token: undefined },
+    { seed: 9, memoryBytes: 2 ** 20, k: 16, threads: 1, isCarrying: false },
+  )
+  context.after(() => opened.close())
+  const rank = { batchSize: 10, world: 1, rank: 0, replicate: 1, last: 'drop' } as const
+  const stream = opened.feeder.openStream(rank, 2)
+  await stream.start(0, 0)
+  while (node.counts.requests === 0) await sleep(2)
+  await stream.start(0, 25)
+  const batch = await stream.read(0, 25)
+  assert.equal(node.counts.cancelled, 2)
+  const order = shuffleSamples({ sampleCount: COUNT, seed: 9, epoch: 0 })
+  assert.deepEqual(
+    batch.slots.map((slot) => slot.sample),
+    [...order.subarray(250, 260)],
+  )
+  assert.equal(opened.feeder.source.counters!().failovers, 0)
+})
+
+test('requests to a far node grow to what its answers are measured to cost, and the order stays', async (context) => {
+  const folder = makeTestFolder(context)
+  writeSamples(join(folder, 'samples'), COUNT, () => 40_000)
+  const samples = await indexSamples(join(folder, 'samples'), { cacheFolder: join(folder, 'cache') })
+  const far = await relay(context, await serve(context, samples), (chunk) => chunk, 30)
+  const opened = await openRemoteFeeder(
+    { nodes: [far], layout: 'full', fallback: undefined, token: undefined },
+    { seed: 9, memoryBytes: 2 ** 25, threads: 1, isCarrying: false },
+  )
+  context.after(() => opened.close())
+  const { feeder } = opened
+  const rank = { batchSize: 10, world: 1, rank: 0, replicate: 1, last: 'drop' } as const
+  const stream = feeder.openStream(rank, 2)
+  const before = feeder.memory().k
+  const kFrom = () => feeder.sizing.from
+  assert.equal(kFrom(), 'size')
+  for (let epoch = 0; epoch < 4 || kFrom() !== 'measured'; epoch++) {
+    const ids: number[] = []
+    for (let step = 0; step < 30; step++) {
+      const batch = await stream.read(epoch, step)
+      ids.push(...batch.slots.map((slot) => slot.sample))
+      stream.release(batch)
+    }
+    assert.deepEqual(ids, [...shuffleSamples({ sampleCount: COUNT, seed: 9, epoch })])
+  }
+  assert.ok(feeder.sizing.cost()!.fixedMs >= 25)
+  assert.ok(feeder.memory().k > before, `k = ${feeder.memory().k}, it was ${before}`)
+})
+
+test('a node that was too slow with a missed sample is told to leave it when nothing else was asked for', async (context) => {
+  const folder = await makeFolder(context)
+  const [good, late] = [await serve(context, folder), await serve(context, folder)]
+  const slow = await relay(context, late, (chunk) => chunk, 150)
+  const opened = await openRemoteFeeder(
+    { nodes: [slow, good], layout: 'full', fallback: undefined, token: undefined },
+    { seed: 9, memoryBytes: 2 ** 20, k: 1, threads: 1, isConformance: true, isCarrying: false },
+  )
+  context.after(() => opened.close())
+  const rank = { batchSize: 10, world: 1, rank: 0, replicate: 1, last: 'drop' } as const
+  const stream = opened.feeder.openStream(rank, 2)
+  await stream.start(0, 0)
+  stream.release(await stream.read(0, 0))
+  const { hedges, failovers } = opened.feeder.source.counters!()
+  assert.ok(hedges! > 0)
+  assert.equal(failovers, 0)
+  while (late.counts.cancelled === 0) await sleep(2)
 })
 
 /** A certificate for 127.0.0.1 that vouches for itself. */

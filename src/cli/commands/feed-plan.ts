@@ -1,12 +1,13 @@
 import { Command } from 'commander'
-import { DEFAULT_MEMORY_BYTES, DEFAULT_REQUEST_BYTES } from '../../feed/open-feeder.js'
+import { DEFAULT_MEMORY_BYTES } from '../../feed/open-feeder.js'
 import { type Expectation, planExpectation } from '../../feed/plan/expectation.js'
 import { indexSamples } from '../../feed/samples/index-samples.js'
 import type { CliContext } from '../context.js'
 import { parseCount, parseExtensions, parseK, parseMemory, samplesCacheFolder } from './feed-arguments.js'
 import { openDatasetFolder } from './feed-dataset.js'
+import { readRequestCost, type StallArguments, withStallOptions } from './feed-plan-stall.js'
 
-interface PlanOptions {
+interface PlanOptions extends StallArguments {
   readonly split?: string
   readonly only?: readonly string[]
   readonly batch: number
@@ -18,8 +19,8 @@ interface PlanOptions {
 }
 
 export function feedPlanCommand(context: CliContext): Command {
-  return new Command('plan')
-    .description('say what a feed will do, before it runs: requests, memory, hits, reads')
+  return withStallOptions(new Command('plan'))
+    .description('say what a feed will do, before it runs: requests, memory, hits, reads, waiting')
     .argument('<dataset>', 'a directory, or the name of a prepared dataset')
     .option('--split <folder>', 'folder of the dataset to feed')
     .option('--only <extensions>', 'only files that end so, for example png,jpg', parseExtensions)
@@ -34,6 +35,8 @@ export function feedPlanCommand(context: CliContext): Command {
       '\nExamples:\n  dsc feed plan flowers --batch 256 --ranks 8\n  dsc feed plan /data/flowers --batch 64 --json',
     )
     .action(async (target: string, options: PlanOptions) => {
+      const cost = await readRequestCost(options)
+      const { batch, ranks, rate } = options
       const dataset = await openDatasetFolder(context, target, options.split)
       const { table, root, isCached } = await indexSamples(dataset.folder, {
         cacheFolder: samplesCacheFolder(context.environment),
@@ -48,10 +51,11 @@ export function feedPlanCommand(context: CliContext): Command {
         largestBytes: table.largestBytes,
         memoryBytes: options.memory ?? DEFAULT_MEMORY_BYTES,
         nodeCount: options.nodes,
-        batchSize: options.batch,
-        ranks: options.ranks,
+        batchSize: batch,
+        ranks,
         k: options.k,
-        requestBytes: DEFAULT_REQUEST_BYTES,
+        cost,
+        stepMs: rate === undefined ? options.stepMs : (1000 * batch * ranks) / rate,
       })
       const { count: samples, totalBytes: bytes, format, fingerprint } = table
       const result = {
@@ -67,6 +71,12 @@ export function feedPlanCommand(context: CliContext): Command {
     })
 }
 
+const STALL_REASONS = {
+  none: '',
+  rate: ', for the nodes send too slowly',
+  latency: ', for too little is asked for ahead (a larger --memory)',
+} as const
+
 function formatPlan(path: string, samples: number, bytes: number, plan: Expectation): string {
   const mib = (size: number) => `${(size / 2 ** 20).toFixed(1)} MiB`
   const percent = (share: number) => `${(100 * share).toFixed(2)} %`
@@ -80,6 +90,18 @@ function formatPlan(path: string, samples: number, bytes: number, plan: Expectat
     `kept for the next epoch  ${percent(plan.carryShare)} of the samples: so many fewer reads from the second epoch on`,
     `hit rate                 ${percent(plan.hitRate)} by the miss trigger alone; low-water requests come before the misses`,
   ]
+  const rate = (bytesPerSecond: number) => `${mib(bytesPerSecond)}/s`
+  const { cost, stall } = plan
+  if (cost)
+    lines.push(
+      `a request costs          ${cost.fixedMs.toFixed(2)} ms (t0), then ${rate(1000 * cost.bytesPerMs)} from each node`,
+    )
+  if (stall) {
+    lines.push(
+      `training asks for        ${rate(stall.demandBytesPerSecond)} in later epochs; the nodes send up to ${rate(stall.supplyBytesPerSecond)}`,
+      `expected stall           ${percent(stall.stallShare)} of the time${STALL_REASONS[stall.cause]}; ${percent(stall.missTriggerStallShare)} by the miss trigger alone`,
+    )
+  }
   if (!plan.isFeasible) lines.push(`too small                one batch needs ${mib(plan.leastBytes)}`)
   return lines.join('\n')
 }

@@ -24,7 +24,7 @@ export function feedStatusCommand(context: CliContext): Command {
 }
 
 /** `name{labels} value` lines → an object; comments are left out. */
-function parseMetrics(text: string): Readonly<Record<string, number>> {
+export function parseMetrics(text: string): Readonly<Record<string, number>> {
   const rows = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
   return Object.fromEntries(
     rows.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ')))]),

@@ -1,4 +1,6 @@
+import { type ExpectedStall, planStall } from './expected-stall.js'
 import { planMemory } from './memory-plan.js'
+import { DEFAULT_REQUEST_BYTES, planRequestBytes, type RequestCost } from './request-cost.js'
 
 export interface ExpectationOptions {
   readonly sampleCount: number
@@ -10,7 +12,10 @@ export interface ExpectationOptions {
   /** Ranks on this machine; the machine is taken to be the whole job. */
   readonly ranks: number
   readonly k: number | 'auto'
-  readonly requestBytes: number
+  /** What a request to a node costs; undefined: not known, requests aim for 4 MiB. */
+  readonly cost: RequestCost | undefined
+  /** What training takes for a batch, ms; undefined: nothing is said about waiting. */
+  readonly stepMs: number | undefined
 }
 
 /** What theory says a feed will do. Shares are 0–1, sizes bytes. */
@@ -32,11 +37,14 @@ export interface Expectation {
   readonly carryShare: number
   /** 1 − (1 − carryShare) / k. */
   readonly hitRate: number
+  readonly cost: RequestCost | null
+  /** In an epoch after the first. */
+  readonly stall: ExpectedStall | null
 }
 
 /** Applies the laws of both seeds to a dataset and a budget. */
 export function planExpectation(options: ExpectationOptions): Expectation {
-  const { sampleCount, nodeCount, memoryBytes } = options
+  const { sampleCount, nodeCount, memoryBytes, cost, stepMs, batchSize, ranks } = options
   const sampleBytes = Math.max(1, options.totalBytes / sampleCount)
   const memory = planMemory({
     memoryBytes,
@@ -44,9 +52,9 @@ export function planExpectation(options: ExpectationOptions): Expectation {
     largestBytes: options.largestBytes,
     sampleCount,
     nodeCount,
-    ranks: Array.from({ length: options.ranks }, () => ({ batchSize: options.batchSize, leases: 3 })),
+    ranks: Array.from({ length: ranks }, () => ({ batchSize, leases: 3 })),
     k: options.k,
-    requestBytes: options.requestBytes,
+    requestBytes: cost ? planRequestBytes(cost) : DEFAULT_REQUEST_BYTES,
   })
   const carryShare = Math.min(1, memory.carryBytes / options.totalBytes)
   const requests = (samples: number) => {
@@ -57,8 +65,13 @@ export function planExpectation(options: ExpectationOptions): Expectation {
       (nodeCount - withOneMore) * Math.ceil(perNode / memory.k)
     )
   }
+  const { k, lowWater } = memory
+  const stall =
+    cost && stepMs !== undefined
+      ? planStall({ stepMs, batchSize, ranks, nodeCount, k, lowWater, sampleBytes, carryShare, cost })
+      : null
   return {
-    stepsPerEpoch: Math.floor(sampleCount / (options.batchSize * options.ranks)),
+    stepsPerEpoch: Math.floor(sampleCount / (batchSize * ranks)),
     k: memory.k,
     lowWater: memory.lowWater,
     requestsPerEpoch: requests(sampleCount),
@@ -72,5 +85,7 @@ export function planExpectation(options: ExpectationOptions): Expectation {
     isFeasible: memory.isFeasible,
     carryShare,
     hitRate: 1 - (1 - carryShare) / memory.k,
+    cost: cost ?? null,
+    stall,
   }
 }

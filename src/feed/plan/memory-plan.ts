@@ -11,7 +11,7 @@ export interface MemoryOptions {
   readonly ranks: readonly { readonly batchSize: number; readonly leases: number }[]
   /** Samples per request, or 'auto'. */
   readonly k: number | 'auto'
-  /** Bytes per request that `auto` aims for. Default 4 MiB, 1 to 16 MiB. */
+  /** Bytes per request that `auto` aims for. */
   readonly requestBytes: number
 }
 

@@ -19,6 +19,8 @@ export interface SampleSink {
 
 /** Reads samples of one folder. Blocking: meant for reader threads and for servers whose disks are local. */
 export interface SampleReader {
+  /** `samples` in the order that suits the disk, for a caller that reads them in parts. */
+  inReadOrder(samples: Uint32Array): Uint32Array
   /** Reads samples in the order that suits the disk, one `place` and `done` after the other. */
   readAll(samples: Uint32Array, sink: SampleSink): void
   close(): void
@@ -69,16 +71,17 @@ export function openSampleReader(root: string, table: SampleTable): SampleReader
     if (target) sink.done(index, readRange(table.files[sample]!, table.offsets[sample]!, target))
   }
 
+  const compare = (x: number, y: number) =>
+    table.files[x]! - table.files[y]! || table.offsets[x]! - table.offsets[y]!
+
   return {
+    inReadOrder: (samples) => (isSharded ? samples.toSorted(compare) : samples),
     readAll(samples, sink) {
       if (!isSharded) {
         for (let i = 0; i < samples.length; i++) readOne(samples[i]!, i, sink)
         return
       }
-      const indexes = Array.from(samples.keys()).sort((a, b) => {
-        const [x, y] = [samples[a]!, samples[b]!]
-        return table.files[x]! - table.files[y]! || table.offsets[x]! - table.offsets[y]!
-      })
+      const indexes = Array.from(samples.keys()).sort((a, b) => compare(samples[a]!, samples[b]!))
       for (let at = 0; at < indexes.length; ) {
         const file = table.files[samples[indexes[at]!]!]!
         const start = table.offsets[samples[indexes[at]!]!]!

@@ -1,3 +1,4 @@
+import type { RequestTiming } from '../plan/request-cost.js'
 import type { SampleOrigin, SampleSource } from './sample-source.js'
 
 /** Upper bounds of the classes that requests are counted in, in milliseconds. */
@@ -11,29 +12,55 @@ export interface NodeMeter {
   readonly classes: number[]
   /** Bytes of samples in its share, by where they came from in the end. */
   readonly bytes: Map<SampleOrigin, number>
+  /** When the newest samples of the node came, ms of the same clock. */
+  sentAtMs: number
 }
 
-/** `source`, with one meter per node that counts what goes through it. */
+/** `source`, with one meter per node that counts what goes through it. `onTimed`: a node alone has answered in full. */
 export function meterSource(
   source: SampleSource,
   nowMs: () => number,
+  onTimed: (timing: RequestTiming) => void,
 ): { readonly source: SampleSource; readonly meters: readonly NodeMeter[] } {
   const meters = Array.from({ length: source.nodeCount }, (): NodeMeter => {
     const classes = REQUEST_CLASSES_MS.map(() => 0)
-    return { requests: 0, requestMs: 0, classes, bytes: new Map() }
+    return { requests: 0, requestMs: 0, classes, bytes: new Map(), sentAtMs: Number.NEGATIVE_INFINITY }
   })
   const { lengths } = source.table
   const metered: SampleSource = {
     ...source,
     async read(request, onSample) {
       const meter = meters[request.node]!
-      const startMs = nowMs()
+      const askedAtMs = nowMs()
+      let silentSinceMs = askedAtMs
+      let bytes = 0
+      let first: { readonly atMs: number; readonly bytes: number } | undefined
+      let hasCome = false
+      let isPlain = meter.requests > 0 // the first one also made the connection
       await source.read(request, (i, status, origin = source.origin) => {
-        if (status === 'ok')
-          meter.bytes.set(origin, (meter.bytes.get(origin) ?? 0) + lengths[request.samples[i]!]!)
+        if (status === 'ok') {
+          const length = lengths[request.samples[i]!]!
+          bytes += length
+          meter.bytes.set(origin, (meter.bytes.get(origin) ?? 0) + length)
+        }
+        if (status !== 'ok' || origin !== source.origin) isPlain = false
+        if (!hasCome) {
+          hasCome = true
+          silentSinceMs = meter.sentAtMs
+          // Samples that come together are told one after the other; the first arrival is all of them.
+          queueMicrotask(() => {
+            first = { atMs: nowMs(), bytes }
+          })
+        }
         onSample(i, status, origin)
       })
-      const tookMs = nowMs() - startMs
+      const lastAtMs = nowMs()
+      const tookMs = lastAtMs - askedAtMs
+      if (isPlain && first) {
+        const { atMs: firstAtMs, bytes: firstBytes } = first
+        onTimed({ askedAtMs, silentSinceMs, firstAtMs, lastAtMs, firstBytes, bytes })
+      }
+      meter.sentAtMs = lastAtMs
       meter.requests++
       meter.requestMs += tookMs
       const at = REQUEST_CLASSES_MS.findIndex((bound) => tookMs <= bound)

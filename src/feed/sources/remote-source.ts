@@ -6,20 +6,31 @@ import type { StorageTls } from '../storage/open-socket.js'
 import { connectStorage, type StorageAddress, type StorageClient } from '../storage/storage-client.js'
 import type { OnSample, ReadRequest, SampleSource, SampleStatus } from './sample-source.js'
 
+/** Where a storage node listens. */
+export interface StorageNodePlace {
+  /** Undefined: nowhere as yet. */
+  readonly address: StorageAddress | undefined
+  /** Asks where it listens now, for it may have been started anew; absent: at its address or not at all. */
+  readonly find?: () => Promise<StorageAddress | undefined>
+}
+
 export interface RemoteSourceOptions {
   readonly table: SampleTable
   readonly layout: SampleLayout
-  readonly addresses: readonly StorageAddress[]
+  readonly nodes: readonly StorageNodePlace[]
   readonly arenaFd: number
   readonly token: string | undefined
   readonly tls?: StorageTls | undefined
   /** Read when no storage node can give a sample: the last step of the ladder. */
   readonly fallback: SampleSource | undefined
   readonly nowMs: () => number
+  /** How long after its failure, and after each probe that failed, a node is tried again. Default 5 s. */
+  readonly breakerMs?: number
 }
 
 interface Node {
-  readonly address: StorageAddress
+  readonly find: StorageNodePlace['find']
+  address: StorageAddress | undefined
   readonly latency: LatencyWindow
   client: StorageClient | undefined
   connecting: Promise<StorageClient> | undefined
@@ -46,8 +57,6 @@ class NodeFailure extends Error {
   }
 }
 
-/** How long after its failure, and after each probe that failed, a node is tried again. */
-const BREAKER_MS = 5000
 const CONNECT_TIMEOUT_MS = 2000
 
 /**
@@ -55,7 +64,7 @@ const CONNECT_TIMEOUT_MS = 2000
  * of its samples, then in the fallback; the samples come from elsewhere, their order stays.
  */
 export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
-  const { table, layout, addresses, fallback, nowMs } = options
+  const { table, layout, fallback, nowMs, breakerMs = 5000 } = options
   const counters = {
     retries: 0,
     hedges: 0,
@@ -64,8 +73,9 @@ export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
     fallback_samples: 0,
     breakers_opened: 0,
   }
-  const nodes: Node[] = addresses.map((address) => ({
+  const nodes: Node[] = options.nodes.map(({ address, find }) => ({
     address,
+    find,
     latency: createLatencyWindow(),
     client: undefined,
     connecting: undefined,
@@ -73,11 +83,12 @@ export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
   }))
 
   let isClosed = false
-  const hasOthers = fallback !== undefined || (layout === 'full' && addresses.length > 1)
+  const hasOthers = fallback !== undefined || (layout === 'full' && nodes.length > 1)
   /** The connection of a node; callers that come while it is being made share it. */
   const connectNode = async (node: Node): Promise<StorageClient> => {
     if (isClosed) throw new DscError('FEED_GONE', 'the feed is closing')
     if (node.client?.isOpen) return node.client
+    if (!node.address) throw new DscError('FEED_GONE', 'the storage node listens nowhere')
     node.connecting ??= connectStorage({
       address: node.address,
       token: options.token,
@@ -117,7 +128,7 @@ export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
     try {
       const client = await connectNode(node)
       const asked = isFirstAbandoned ? wanted.slice(1) : wanted
-      if (asked.length === 0) return []
+      if (asked.length === 0 || request.signal?.aborted) return [...left]
       const fetch = client.fetch({
         samples: Uint32Array.from(asked, (i) => request.samples[i]!),
         offsets: Float64Array.from(asked, (i) => request.offsets[i]!),
@@ -134,9 +145,14 @@ export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
           }
         },
       })
-      if (asked[0] === 0) abandonFirst = () => fetch.abandon(0)
-      await fetch.done
-      node.latency.add(nowMs() - startMs)
+      if (asked[0] === 0)
+        abandonFirst = () => {
+          fetch.abandon(0)
+          if (left.size === 0) fetch.cancel() // it was asked for nothing else that is still to come
+        }
+      request.signal?.addEventListener('abort', fetch.cancel)
+      await fetch.done.finally(() => request.signal?.removeEventListener('abort', fetch.cancel))
+      if (!request.signal?.aborted) node.latency.add(nowMs() - startMs)
       return [...left]
     } catch (cause) {
       throw new NodeFailure([...left], nowMs() - startMs >= Math.min(deadlineMs, CONNECT_TIMEOUT_MS), cause)
@@ -165,6 +181,7 @@ export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
       } catch (error) {
         if (!(error instanceof NodeFailure)) throw error
         left = error.left
+        if (request.signal?.aborted) return left
         if (node.isBroken || (error.isSilence && hasOthers)) break
         if (attempt === 0) counters.retries++
       }
@@ -176,14 +193,24 @@ export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
     if (node.isBroken || isClosed) return
     node.isBroken = true
     counters.breakers_opened++
-    const probe = () =>
+    const probe = async () => {
+      node.isBroken = !(await canConnect(node))
+      if (node.isBroken && !isClosed) setTimeout(probe, breakerMs).unref()
+    }
+    setTimeout(probe, breakerMs).unref()
+  }
+  /** Whether the node answers where it listened, else where it listens now. */
+  const canConnect = async (node: Node): Promise<boolean> => {
+    const connect = () =>
       connectNode(node).then(
-        () => {
-          node.isBroken = false
-        },
-        () => !isClosed && setTimeout(probe, BREAKER_MS).unref(),
+        () => true,
+        () => false,
       )
-    setTimeout(probe, BREAKER_MS).unref()
+    if (await connect()) return true
+    const address = await node.find?.().catch(() => undefined)
+    if (!address || isClosed) return false
+    node.address = address
+    return connect()
   }
 
   const tryFallback = async (
@@ -192,7 +219,7 @@ export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
     onSample: OnSample,
     statuses: Map<number, SampleStatus>,
   ) => {
-    if (!fallback || wanted.length === 0) return wanted
+    if (!fallback || wanted.length === 0 || request.signal?.aborted) return wanted
     const left = new Set(wanted)
     counters.fallback_samples += wanted.length
     const part: ReadRequest = {
@@ -200,6 +227,7 @@ export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
       samples: Uint32Array.from(wanted, (i) => request.samples[i]!),
       offsets: Float64Array.from(wanted, (i) => request.offsets[i]!),
       isMiss: request.isMiss,
+      signal: request.signal,
     }
     await fallback
       .read(part, (at, status, origin = fallback.origin) => {
@@ -211,12 +239,16 @@ export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
     return [...left]
   }
 
+  for (const node of nodes) if (!node.address) breakNode(node)
   return {
     table,
     layout,
     origin: 'peer',
     nodeCount: nodes.length,
-    nodeName: (node) => `storage node ${node} (${addresses[node]?.host}:${addresses[node]?.port})`,
+    nodeName: (node) => {
+      const address = nodes[node]?.address
+      return `storage node ${node} (${address ? `${address.host}:${address.port}` : 'not there'})`
+    },
     counters: () => counters,
     async read(request, onSample) {
       const statuses = new Map<number, SampleStatus>()
@@ -229,7 +261,7 @@ export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
       const elsewhere = async (wanted: readonly number[]) => {
         let left = wanted
         for (const other of others) {
-          if (left.length === 0) break
+          if (left.length === 0 || request.signal?.aborted) break
           left = await tryNode(nodes[other]!, request, left, onSample, statuses)
         }
         return tryFallback(request, left, onSample, statuses)
@@ -248,7 +280,7 @@ export function createRemoteSource(options: RemoteSourceOptions): SampleSource {
             }
           : undefined
       let left = await tryNode(nodes[request.node]!, request, all, onSample, statuses, hedge)
-      if (left.length > 0) {
+      if (left.length > 0 && !request.signal?.aborted) {
         counters.failovers++
         left = await elsewhere(left)
       }

@@ -12,6 +12,8 @@ export interface ReadRequest {
   /** Where each goes, in bytes of the arena. */
   readonly offsets: Float64Array
   readonly isMiss: boolean
+  /** Nobody wants what has not come yet. A source that can stops, says 'unreachable' of it, and never writes it. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /** Where a sample was read: this machine's disk, a storage node, or the store that the dataset came from. */

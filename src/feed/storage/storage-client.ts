@@ -41,6 +41,8 @@ export interface Fetch {
   readonly done: Promise<readonly number[]>
   /** From now on bytes of this sample are thrown away: someone else writes its place. */
   abandon(index: number): void
+  /** Tells the server to stop, and throws away what still comes. `done` resolves now, with what had not come. */
+  cancel(): void
 }
 
 /** One connection to a storage node. */
@@ -59,6 +61,8 @@ interface Pending {
   resolve(notSent: readonly number[]): void
   reject(error: Error): void
   timer: NodeJS.Timeout
+  /** The server has answered that it is busy, and nothing else yet. */
+  isPutOff: boolean
 }
 
 const READ_BUFFER_BYTES = 256 * 1024
@@ -111,20 +115,24 @@ export function connectStorage(options: StorageClientOptions): Promise<StorageCl
         const abandoned = new Set<number>()
         const done = new Promise<readonly number[]>((resolveDone, rejectDone) => {
           if (!isOpen) return rejectDone(failure ?? gone('is not connected'))
-          const timer = setTimeout(
-            () => lose(gone(`has not answered within ${request.deadlineMs} ms`)),
-            request.deadlineMs,
-          )
+          const expire = () => {
+            const each = pending.get(id)
+            if (!each?.isPutOff) return lose(gone(`has not answered within ${request.deadlineMs} ms`))
+            rejectDone(gone(`has been busy for ${request.deadlineMs} ms`)) // it answers other requests meanwhile
+            cancel(id)
+          }
+          const timer = setTimeout(expire, request.deadlineMs)
           pending.set(id, {
             request,
             expected: { ...request, open, notSent: [], abandoned },
             resolve: resolveDone,
             reject: rejectDone,
             timer,
+            isPutOff: false,
           })
           send(id)
         })
-        return { done, abandon: (index) => void abandoned.add(index) }
+        return { done, abandon: (index) => void abandoned.add(index), cancel: () => cancel(id) }
       },
       async fetchManifest() {
         const bytes = await new Promise<Buffer>((resolveBytes, rejectBytes) => {
@@ -137,6 +145,15 @@ export function connectStorage(options: StorageClientOptions): Promise<StorageCl
       close() {
         lose(gone('was closed'))
       },
+    }
+    const openIndexes = ({ notSent, open }: ExpectedItems) => [...notSent, ...[...open.values()].flat()]
+    const cancel = (id: number) => {
+      const each = pending.get(id)
+      if (!each) return
+      pending.delete(id)
+      clearTimeout(each.timer)
+      socket.write(formatStorageFrame(STORAGE_MESSAGE.cancel, id, new Uint8Array()))
+      each.resolve(openIndexes(each.expected))
     }
     const send = (id: number) => {
       const each = pending.get(id)
@@ -168,14 +185,16 @@ export function connectStorage(options: StorageClientOptions): Promise<StorageCl
           if (!each) return
           pending.delete(request)
           clearTimeout(each.timer)
-          const { notSent, open } = each.expected
           items?.flush()
-          each.resolve([...notSent, ...[...open.values()].flat()])
+          each.resolve(openIndexes(each.expected))
           return
         }
-        case STORAGE_MESSAGE.busy:
+        case STORAGE_MESSAGE.busy: {
+          const each = pending.get(request)
+          if (each) each.isPutOff = true
           setTimeout(() => send(request), payload.readUInt32LE(0))
           return
+        }
         case STORAGE_MESSAGE.goAway:
           lose(gone('is shutting down'))
           return
@@ -200,6 +219,7 @@ export function connectStorage(options: StorageClientOptions): Promise<StorageCl
       onItems(request, bytes) {
         const each = pending.get(request)
         each?.timer.refresh() // the deadline is for silence: a slow node that goes on sending is not given up
+        if (each) each.isPutOff = false
         items?.take(each?.expected, bytes)
       },
       onControl: takeControl,

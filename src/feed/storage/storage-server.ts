@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { Worker } from 'node:worker_threads'
 import type { SampleFolder } from '../samples/index-samples.js'
-import type { StorageReply } from './storage-thread.js'
+import type { StorageOrder, StorageReply } from './storage-thread.js'
 import {
   formatStorageFrame,
   HEADER_BYTES,
@@ -27,16 +27,32 @@ export interface StorageServerOptions {
   readonly tls?: { readonly cert: string; readonly key: string } | undefined
   /** Bytes asked for but not yet sent, of all clients, above which a request is put off. Default 256 MiB. */
   readonly maxPendingBytes?: number
+  /** A client that has asked and takes nothing for so long is cut off. Default 60 s. */
+  readonly idleTimeoutMs?: number
 }
 
 /** A storage node: answers requests for batches of samples. */
 export interface StorageServer {
   readonly host: string
   readonly port: number
-  readonly counts: Readonly<{ requests: number; samples: number; bytes: number; busy: number }>
+  readonly counts: Readonly<{
+    requests: number
+    samples: number
+    bytes: number
+    /** Read, but by then no longer wanted. */
+    unwantedBytes: number
+    busy: number
+    /** Requests that clients gave up. */
+    cancelled: number
+  }>
+  /** Bytes asked for but not yet sent. */
+  readonly pendingBytes: () => number
   readonly connections: () => number
   close(): Promise<void>
 }
+
+/** Clients that do not take the GOAWAY within this time are cut off, ms. */
+const GO_AWAY_MS = 1000
 
 /** What a client computes from the token and the server's challenge. */
 export function proveToken(token: string, challenge: string): string {
@@ -45,14 +61,14 @@ export function proveToken(token: string, challenge: string): string {
 
 interface Connection {
   readonly socket: Socket
-  /** Request → bytes that count as pending. */
+  /** Request → bytes that count as pending until its END has left. */
   readonly pending: Map<number, number>
 }
 
 export async function openStorageServer(options: StorageServerOptions): Promise<StorageServer> {
-  const { folder, stripe, token, maxPendingBytes = 256 * 2 ** 20 } = options
+  const { folder, stripe, token, maxPendingBytes = 256 * 2 ** 20, idleTimeoutMs = 60_000 } = options
   const { table, root } = folder
-  const counts = { requests: 0, samples: 0, bytes: 0, busy: 0 }
+  const counts = { requests: 0, samples: 0, bytes: 0, unwantedBytes: 0, busy: 0, cancelled: 0 }
   const connections = new Map<number, Connection>()
   let nextOwner = 0
   let pendingBytes = 0
@@ -60,22 +76,27 @@ export async function openStorageServer(options: StorageServerOptions): Promise<
     workerData: { root, tableBytes: table.bytes },
   })
   worker.unref()
+  const order = (each: StorageOrder, transfer: readonly ArrayBuffer[] = []) =>
+    worker.postMessage(each, transfer)
   worker.on('message', (reply: StorageReply) => {
     const connection = connections.get(reply.owner)
     const isWanted = connection?.pending.has(reply.request)
     if (reply.kind === 'end') {
       if (!connection || !isWanted) return
-      pendingBytes -= connection.pending.get(reply.request)!
-      connection.pending.delete(reply.request)
       const sent = Buffer.alloc(4)
       sent.writeUInt32LE(reply.sent, 0)
-      connection.socket.write(formatStorageFrame(STORAGE_MESSAGE.end, reply.request, sent))
+      const end = formatStorageFrame(STORAGE_MESSAGE.end, reply.request, sent)
+      connection.socket.write(end, () => dropPending(connection, reply.request))
       return
     }
-    const recycle = () => worker.postMessage({ recycled: reply.frame }, [reply.frame])
-    counts.bytes += reply.length
-    if (connection && isWanted) connection.socket.write(Buffer.from(reply.frame, 0, reply.length), recycle)
-    else recycle()
+    const { owner, frame, length } = reply
+    const recycle = () => order({ kind: 'recycled', owner, frame, length }, [frame])
+    if (!connection || !isWanted) {
+      counts.unwantedBytes += length
+      return recycle()
+    }
+    counts.bytes += length
+    connection.socket.write(Buffer.from(frame, 0, length), recycle)
   })
 
   const welcome = () => ({
@@ -98,17 +119,24 @@ export async function openStorageServer(options: StorageServerOptions): Promise<
       connection.socket.write(formatStorageFrame(STORAGE_MESSAGE.busy, request, retryMs))
       return
     }
+    if (connection.pending.has(request)) throw new Error(`request ${request} is on its way already`)
     counts.requests++
     counts.samples += here.length
     pendingBytes += bytes
     connection.pending.set(request, bytes)
     const absent = samples.filter((sample) => !isHere(sample))
     if (absent.length > 0) connection.socket.write(formatMissing(request, absent))
-    worker.postMessage({ owner, request, samples: here, maxBytes })
+    order({ kind: 'job', owner, request, samples: here, maxBytes })
   }
   const dropPending = (connection: Connection, request: number) => {
     pendingBytes -= connection.pending.get(request) ?? 0
     connection.pending.delete(request)
+  }
+  const cancel = (owner: number, connection: Connection, request: number) => {
+    counts.cancelled++
+    if (!connection.pending.has(request)) return // all of it has been sent
+    dropPending(connection, request)
+    order({ kind: 'cancel', owner, request })
   }
 
   const serve = (socket: Socket) => {
@@ -135,7 +163,7 @@ export async function openStorageServer(options: StorageServerOptions): Promise<
       if (type === STORAGE_MESSAGE.hello) return hello(payload)
       if (!isKnown) return refuse('FEED_PROTOCOL', 'HELLO comes first')
       if (type === STORAGE_MESSAGE.getBatch) getBatch(owner, connection, request, payload)
-      else if (type === STORAGE_MESSAGE.cancel) dropPending(connection, request)
+      else if (type === STORAGE_MESSAGE.cancel) cancel(owner, connection, request)
       else if (type === STORAGE_MESSAGE.ping)
         socket.write(formatStorageFrame(STORAGE_MESSAGE.pong, request, new Uint8Array()))
       else if (type === STORAGE_MESSAGE.getManifest)
@@ -143,6 +171,7 @@ export async function openStorageServer(options: StorageServerOptions): Promise<
       else refuse('FEED_PROTOCOL', `message type ${type} is unknown`)
     }
     socket.setNoDelay(true)
+    socket.setTimeout(idleTimeoutMs, () => connection.pending.size > 0 && socket.destroy())
     socket.write(formatStorageFrame(STORAGE_MESSAGE.challenge, 0, Buffer.from(JSON.stringify({ challenge }))))
     socket.on('data', (chunk: Buffer) => {
       rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
@@ -163,6 +192,7 @@ export async function openStorageServer(options: StorageServerOptions): Promise<
     socket.on('close', () => {
       for (const request of [...connection.pending.keys()]) dropPending(connection, request)
       connections.delete(owner)
+      order({ kind: 'cancel', owner })
     })
   }
 
@@ -185,12 +215,15 @@ export async function openStorageServer(options: StorageServerOptions): Promise<
     port: address.port,
     counts,
     connections: () => sockets.size,
+    pendingBytes: () => pendingBytes,
     async close() {
       for (const socket of sockets) {
         socket.write(formatStorageFrame(STORAGE_MESSAGE.goAway, 0, new Uint8Array()))
         socket.destroySoon()
       }
+      const cutOff = setTimeout(() => sockets.forEach((socket) => void socket.destroy()), GO_AWAY_MS)
       await new Promise((resolve) => server.close(resolve))
+      clearTimeout(cutOff)
       await worker.terminate()
     },
   }

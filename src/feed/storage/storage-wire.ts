@@ -1,5 +1,5 @@
-import { crc32 } from 'node:zlib'
 import { DscError } from '../../failure/dsc-error.js'
+import { crc32c } from './header-crc.js'
 
 /** Version of DSCB, the frames between a feed and a storage node. Another version is refused by name. */
 export const STORAGE_PROTOCOL = 1
@@ -14,18 +14,21 @@ export const STORAGE_MESSAGE = {
   /** Whole items, some of those asked for. */
   items: 7,
   end: 8,
+  /** Whoever sent the request wants no more of it: what is not yet on its way is neither read nor sent. */
   cancel: 9,
+  /** u32 ms after which to ask again: too many bytes are waiting to be sent. */
   busy: 10,
   error: 11,
   ping: 12,
   pong: 13,
+  /** The server ends; requests that it has not answered are to be made elsewhere. */
   goAway: 14,
 } as const
 
-/** u32 'DSCB', u8 version, u8 type, u16 flags, u32 request, u32 length, u32 deadline in ms, u64 tag, u32 CRC-32 of these. */
+/** u32 'DSCB', u8 version, u8 type, u16 flags, u32 request, u32 length, u32 deadline in ms, u64 tag, u32 CRC-32C of these. */
 export const HEADER_BYTES = 32
 
-/** u64 id, u8 status (0 ok, 1 missing, 2 corrupt, 3 not sent), u32 length, u32 CRC-32; then the bytes. */
+/** u64 id, u8 status (0 ok, 1 missing, 2 corrupt, 3 not sent), u32 length, u32 CRC-32 (as in the table of samples); then the bytes. */
 export const ITEM_BYTES = 17
 
 export const ITEM_STATUS = { ok: 0, missing: 1, corrupt: 2, notSent: 3 } as const
@@ -55,16 +58,23 @@ export function writeHeader(
   target.writeUInt32LE(header.length, 12)
   target.writeUInt32LE(header.deadlineMs ?? 0, 16)
   target.fill(0, 20, 28)
-  target.writeUInt32LE(crc32(target.subarray(0, 28)), 28)
+  target.writeUInt32LE(crc32c(target.subarray(0, 28)), 28)
 }
 
 export function parseHeader(bytes: Buffer, peer: string): StorageHeader {
-  if (bytes.readUInt32LE(0) !== MAGIC || bytes.readUInt32LE(28) !== crc32(bytes.subarray(0, 28)))
+  if (bytes.readUInt32LE(0) !== MAGIC)
     throw new DscError('FEED_PROTOCOL', `${peer} does not speak DSCB`, { hint: 'is it a dsc storage node?' })
   if (bytes[4] !== STORAGE_PROTOCOL)
     throw new DscError('FEED_PROTOCOL', `${peer} speaks DSCB ${bytes[4]}, this is DSCB ${STORAGE_PROTOCOL}`, {
       hint: 'install the same version of dsc on all nodes',
     })
+  const [found, expected] = [bytes.readUInt32LE(28), crc32c(bytes.subarray(0, HEADER_BYTES - 4))]
+  if (found !== expected)
+    throw new DscError(
+      'FEED_PROTOCOL',
+      `${peer} sent a damaged header: its CRC-32C is ${found}, expected ${expected}`,
+      { hint: 'the same version of dsc on all nodes; if it has, the network damages bytes' },
+    )
   return {
     type: bytes[5]!,
     request: bytes.readUInt32LE(8),

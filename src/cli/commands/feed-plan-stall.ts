@@ -1,0 +1,67 @@
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { DscError } from '../../failure/dsc-error.js'
+import type { RequestCost } from '../../feed/plan/request-cost.js'
+import { askFeed } from '../../feed/session/ask-feed.js'
+import { MESSAGE } from '../../feed/session/wire.js'
+import { parseByteRate } from '../../model/byte-rate.js'
+import { argument } from '../parse-argument.js'
+import { parseNumber } from './exchange-arguments.js'
+import { parseMetrics } from './feed-status.js'
+
+/** What `dsc feed plan` is told about time: without any of it, it says nothing about waiting. */
+export interface StallArguments {
+  readonly stepMs?: number
+  readonly rate?: number
+  readonly fixedMs?: number
+  readonly bandwidth?: number
+  readonly measured?: string
+}
+
+export function withStallOptions(command: Command): Command {
+  return command
+    .option('--step-ms <ms>', 'what training takes for a batch, to say how long it will wait', parsePositive)
+    .addOption(
+      new Option('--rate <n>', 'instead of --step-ms: samples that all ranks here take in a second')
+        .argParser(parsePositive)
+        .conflicts('stepMs'),
+    )
+    .option(
+      '--fixed-ms <ms>',
+      'what a request to a storage node takes however small it is (t0)',
+      parseNumber(0),
+    )
+    .option('--bandwidth <rate>', 'what a storage node sends, for example 1.2GiB/s', argument(parseByteRate))
+    .addOption(
+      new Option(
+        '--measured <socket>',
+        'instead of both: as the feed that listens there has measured them',
+      ).conflicts(['fixedMs', 'bandwidth']),
+    )
+}
+
+function parsePositive(text: string): number {
+  const value = parseNumber(0)(text)
+  if (value === 0) throw new InvalidArgumentError('more than 0 is expected')
+  return value
+}
+
+/** Undefined when nothing was said about time. */
+export async function readRequestCost(options: StallArguments): Promise<RequestCost | undefined> {
+  const { stepMs, rate, fixedMs, bandwidth, measured } = options
+  if (measured !== undefined) return readMeasured(measured)
+  if (fixedMs !== undefined && bandwidth !== undefined) return { fixedMs, bytesPerMs: bandwidth / 1000 }
+  if ([stepMs, rate, fixedMs, bandwidth].every((each) => each === undefined)) return undefined
+  throw new DscError('USAGE', 'how long training will wait depends on what a request costs', {
+    hint: '--measured <socket of a running feed>, or --fixed-ms and --bandwidth',
+  })
+}
+
+async function readMeasured(socket: string): Promise<RequestCost> {
+  const metrics = parseMetrics(await askFeed(socket, MESSAGE.status))
+  const fixed = metrics.dsc_feed_request_fixed_seconds
+  const rate = metrics.dsc_feed_request_bytes_per_second
+  if (fixed !== undefined && rate !== undefined) return { fixedMs: fixed * 1000, bytesPerMs: rate / 1000 }
+  throw new DscError('USAGE', `the feed on ${socket} has not measured yet what a request costs`, {
+    hint: 'let it feed for a while, or give --fixed-ms and --bandwidth',
+  })
+}

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { openLocalFeeder } from '../../feed/open-feeder.js'
+import { indexSamples } from '../../feed/samples/index-samples.js'
+import { openSessionServer } from '../../feed/session/session-server.js'
+import { makeTestFolder, writeSamples } from '../../testing/sample-folder.js'
+
+const DSC = fileURLToPath(new URL('../../../bin/dsc.js', import.meta.url))
+
+/** A folder of 1,000 samples of 10,000 bytes, and `dsc feed plan` of it. */
+function makeDataset(context: TestContext) {
+  const directory = makeTestFolder(context)
+  const folder = join(directory, 'samples')
+  writeSamples(folder, 1000, () => 10_000)
+  const plan = async (...words: string[]) => {
+    const child = spawn(process.execPath, [DSC, 'feed', 'plan', folder, '--memory', '8MiB', ...words], {
+      env: { ...process.env, XDG_CACHE_HOME: join(directory, 'cache') },
+    })
+    const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+    return { status: child.exitCode, stdout, stderr }
+  }
+  return { directory, folder, plan }
+}
+
+test('a plan says how long training will wait, in words and in JSON', async (context) => {
+  const { plan } = makeDataset(context)
+  const time = ['--step-ms', '0.2', '--fixed-ms', '1', '--bandwidth', '320MB/s']
+  const { stall, cost, k } = JSON.parse((await plan(...time, '--json')).stdout)
+  assert.deepEqual(cost, { fixedMs: 1, bytesPerMs: 320_000 })
+  assert.ok(k > 64)
+  assert.equal(stall.supplyBytesPerSecond, 320e6)
+  assert.ok(stall.demandBytesPerSecond < 3200e6, 'some comes from Cache_next')
+  const expected = 1 - stall.supplyBytesPerSecond / stall.demandBytesPerSecond
+  assert.ok(Math.abs(stall.stallShare - expected) < 1e-9)
+  const asRate = JSON.parse((await plan('--rate', '320000', ...time.slice(2), '--json')).stdout)
+  assert.deepEqual(asRate.stall, stall)
+  assert.match(
+    (await plan(...time)).stdout,
+    /expected stall +\d+\.\d\d % of the time, for the nodes send too slowly/,
+  )
+})
+
+test('how long training waits is not guessed: what a request costs must be given or have been measured', async (context) => {
+  const { plan, folder, directory } = makeDataset(context)
+  const without = await plan('--step-ms', '4')
+  assert.equal(without.status, 2)
+  assert.match(without.stderr, /--measured/)
+  const opened = openLocalFeeder(await indexSamples(folder, { cacheFolder: join(directory, 'cache') }), {
+    memoryBytes: 2 ** 23,
+  })
+  context.after(() => opened.close())
+  const server = await openSessionServer({ opened, socketPath: join(directory, 's') })
+  context.after(() => server.close())
+  const early = await plan('--step-ms', '4', '--measured', server.socketPath)
+  assert.match(early.stderr, /has not measured yet/)
+  for (let i = 0; i < 4; i++)
+    opened.feeder.sizing.add({
+      ...{ askedAtMs: 0, silentSinceMs: 0, firstAtMs: 2, lastAtMs: 12 },
+      ...{ firstBytes: 100_000, bytes: 1_100_000 },
+    })
+  const { cost } = JSON.parse(
+    (await plan('--step-ms', '4', '--measured', server.socketPath, '--json')).stdout,
+  )
+  assert.deepEqual([cost.fixedMs, cost.bytesPerMs].map(Math.round), [1, 100_000])
+})

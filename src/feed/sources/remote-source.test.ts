@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import { closeSync, openSync, readSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { makeSampleFolder } from '../../testing/memory-samples.js'
+import { makeTestFolder, sampleBytes } from '../../testing/sample-folder.js'
+import type { StorageAddress } from '../storage/storage-client.js'
+import { openStorageServer } from '../storage/storage-server.js'
+import { createRemoteSource } from './remote-source.js'
+
+const BYTES = 1000
+
+/** A node that may move, and a source of it that reads sample 3. */
+async function makeMovingNode(context: TestContext, isThere: boolean) {
+  const directory = makeTestFolder(context)
+  const folder = await makeSampleFolder(directory, 8, () => BYTES)
+  const open = async () => {
+    const server = await openStorageServer({ folder, host: '127.0.0.1', port: 0 })
+    context.after(() => server.close())
+    return server
+  }
+  const first = await open()
+  const place: { now: StorageAddress | undefined; asked: number } = { now: undefined, asked: 0 }
+  const arenaFd = openSync(join(directory, 'arena'), 'w+')
+  const find = async () => {
+    place.asked++
+    return place.now
+  }
+  const source = createRemoteSource({
+    ...{ table: folder.table, layout: 'full', arenaFd, token: undefined, fallback: undefined },
+    ...{
+      nodes: [{ address: isThere ? first : undefined, find }],
+      nowMs: () => performance.now(),
+      breakerMs: 10,
+    },
+  })
+  context.after(async () => {
+    await source.close()
+    closeSync(arenaFd)
+  })
+  const read = async () => {
+    const statuses: string[] = []
+    const request = { node: 0, samples: Uint32Array.of(3), offsets: Float64Array.of(0), isMiss: true }
+    await source.read(request, (_, status) => void statuses.push(status))
+    return statuses[0]
+  }
+  const readUntilThere = async () => {
+    while ((await read()) !== 'ok') await sleep(5)
+    const bytes = Buffer.alloc(BYTES)
+    readSync(arenaFd, bytes, 0, BYTES, 0)
+    assert.ok(bytes.equals(sampleBytes(3, BYTES)))
+  }
+  return { first, open, place, source, read, readUntilThere }
+}
+
+test('a node that was started anew elsewhere is looked for, and asked again', async (context) => {
+  const { first, open, place, source, read, readUntilThere } = await makeMovingNode(context, true)
+  assert.equal(await read(), 'ok')
+  await first.close()
+  assert.equal(await read(), 'unreachable')
+  while (place.asked < 2) await sleep(5) // it is not there yet, and is looked for again
+  place.now = await open()
+  await readUntilThere()
+  assert.equal(source.nodeName(0), `storage node 0 (127.0.0.1:${place.now.port})`)
+  assert.equal(source.counters!().breakers_opened, 1)
+})
+
+test('a node that listens nowhere at first is asked as soon as it does', async (context) => {
+  const { first, place, source, read, readUntilThere } = await makeMovingNode(context, false)
+  assert.match(source.nodeName(0), /not there/)
+  assert.equal(await read(), 'unreachable')
+  place.now = first
+  await readUntilThere()
+})
