@@ -150,10 +150,18 @@ def test_views_are_read_only_and_copies_stay(dataset):
         view[0] = 1
 
 
-def test_batches_survive_the_way_from_a_worker(dataset):
-    feed = dsc.FeedDataset(dataset, batch_size=BATCH, seed=7)
-    loader = dsc.FeedLoader(feed, num_workers=2)
-    assert [as_id(sample) for batch in loader for sample in batch] == expected(0)
+@pytest.mark.parametrize("as_item", [None, lambda sample: sample])
+def test_batches_survive_the_way_from_a_worker_that_asks_for_the_next_ones_meanwhile(dataset, monkeypatch, as_item):
+    monkeypatch.setenv("DSC_FEED_DEBUG", "poison")  # whatever is read after it was given back is seen to be wrong
+    feed = dsc.FeedDataset(dataset, batch_size=BATCH, seed=7, memory="128KiB", depth=2, transform=as_item)
+    collate = None if as_item is None else lambda samples: [(sample.id, torch.frombuffer(sample.data, dtype=torch.uint8)) for sample in samples]
+    loader = dsc.FeedLoader(feed, num_workers=2, prefetch_factor=4, collate_fn=collate)
+    for epoch in range(4):
+        items = [item for batch in loader for item in batch]
+        received = items if as_item else [(sample.id, sample.data) for sample in items]
+        assert [id for id, _ in received] == expected(epoch)
+        for id, data in received:
+            assert bytes(data) == sample_bytes(id, length_of(id))
 
 
 def test_map_style_access_with_the_feeds_order(dataset):

@@ -104,18 +104,20 @@ class Batch:
 
     def copy(self):
         """The same batch in memory of its own, which stays valid."""
-        return _rebuild(*self.__reduce__()[1])
+        return _own(self.epoch, self.step, self.ids, self.lengths, self.flags, b"".join(self.views()), self._name_of)
 
     def __reduce__(self):
-        blob = b"".join(self.views())
-        names = [self._name_of(id) for id in self.ids]
-        return (_rebuild, (self.epoch, self.step, self.ids, self.lengths, self.flags, blob, names))
+        names = {id: self._name_of(id) for id in self.ids}
+        return (_rebuild, (self.epoch, self.step, self.ids, self.lengths, self.flags, b"".join(self.views()), names))
 
 
 def _rebuild(epoch, step, ids, lengths, flags, blob, names):
+    return _own(epoch, step, ids, lengths, flags, blob, names.__getitem__)
+
+
+def _own(epoch, step, ids, lengths, flags, blob, name_of):
     offsets, at = [], 0
     for length in lengths:
         offsets.append(at)
         at += length
-    by_id = dict(zip(ids, names))
-    return Batch(epoch, step, ids, lengths, offsets, flags, memoryview(blob), by_id.__getitem__)
+    return Batch(epoch, step, ids, lengths, offsets, flags, memoryview(blob), name_of)

@@ -145,7 +145,8 @@ class FeedDataset(IterableDataset):
             batch = client.next_batch(self.keep)
             if batch is None:
                 return
-            yield batch.copy() if self.copy else batch
+            # torch pickles what a worker yields in a thread, while the worker already asks for its next batch.
+            yield batch.copy() if self.copy or worker is not None else batch
 
     def __iter__(self):
         transform = self.transform

@@ -2,7 +2,7 @@
 
 import os
 
-from .dataset import FeedDataset
+from .dataset import FeedDataset, get_worker_info
 from .errors import FeedError
 
 try:
@@ -26,9 +26,9 @@ class MapDataset(Dataset):
         if self._client is None or self._client.pid != os.getpid():
             self._client = self.feed._connect()
         batch = self._client.get(ids)
-        if self.transform is not None:
-            return [self.transform(sample) for sample in batch]
-        return list(batch.copy())
+        if self.transform is None or get_worker_info() is not None:  # it outlives the next request
+            batch = batch.copy()
+        return list(batch) if self.transform is None else [self.transform(sample) for sample in batch]
 
     def __getitem__(self, id):
         return self.__getitems__([id])[0]
