@@ -1,6 +1,13 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { connect } from 'node:net'
-import { createFrameReader, type Frame, formatFrame, formatJsonFrame, MESSAGE } from '../feed/session/wire.js'
+import {
+  createFrameReader,
+  type Frame,
+  formatFrame,
+  formatJsonFrame,
+  MESSAGE,
+  SESSION_PROTOCOL,
+} from '../feed/session/wire.js'
 
 /** Who a test's client says it is, as in HELLO. */
 export interface TestClientHello {
@@ -66,7 +73,7 @@ export async function openTestFeedClient(
     payload.writeUInt32LE(value)
     socket.write(formatFrame(type, payload))
   }
-  socket.write(formatJsonFrame(MESSAGE.hello, { proto: 1, pid: process.pid, ...hello }))
+  socket.write(formatJsonFrame(MESSAGE.hello, { proto: SESSION_PROTOCOL, pid: process.pid, ...hello }))
   const welcome = JSON.parse((await receive()).payload.toString()) as { arena: { path: string } }
   const arena = openSync(welcome.arena.path, 'r')
   return {

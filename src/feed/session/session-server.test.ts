@@ -10,7 +10,15 @@ import { openLocalFeeder } from '../open-feeder.js'
 import { shuffleSamples } from '../plan/order.js'
 import { indexSamples } from '../samples/index-samples.js'
 import { openSessionServer } from './session-server.js'
-import { createFrameReader, type Frame, formatBatch, formatFrame, formatJsonFrame, MESSAGE } from './wire.js'
+import {
+  createFrameReader,
+  type Frame,
+  formatBatch,
+  formatFrame,
+  formatJsonFrame,
+  MESSAGE,
+  SESSION_PROTOCOL,
+} from './wire.js'
 
 const COUNT = 50
 
@@ -66,7 +74,7 @@ function dial(context: TestContext, path: string) {
   }
 }
 
-const HELLO = { proto: 1, rank: 0, world: 1, batch: 10, pid: 1 }
+const HELLO = { proto: SESSION_PROTOCOL, rank: 0, world: 1, batch: 10, pid: 1 }
 
 test('a client gets an epoch by credits, reads it from the mapped arena and learns of the end', async (context) => {
   const server = await serve(context)
@@ -109,7 +117,7 @@ test('a client of another protocol, seed or shape is told so before it gets anyt
   holder.send(MESSAGE.hello, HELLO)
   await holder.receive()
   for (const [change, pattern] of [
-    [{ proto: 2 }, /version 2/],
+    [{ proto: 1 }, /version 1/],
     [{ seed: 3 }, /seed 2.*expects 3/],
     [{ batch: 5 }, /batches of 10/],
     [{ rank: 1 }, /rank 1 is not one of the 1/],
@@ -191,10 +199,11 @@ test('the bytes of a batch message are pinned: a change needs another SESSION_PR
     offsets: [4096, 2 ** 33],
     lengths: [7, 8],
     flags: [0, 1],
+    lost: [9],
   }
   assert.equal(
     formatBatch(message).toString('hex'),
-    '330000000601000000020000000300000002000000001000000000000000000000020000000700000008000000050000000600000000' +
-      '01',
+    '370000000601000000020000000300000002000000001000000000000000000000020000000700000008000000050000000600000000' +
+      '0109000000',
   )
 })

@@ -55,18 +55,18 @@ export async function openSessionServer(options: SessionServerOptions): Promise<
       { rank, world, replicate, batchSize, last, assign },
       hello.depth * hello.workers,
     )
-    const state: RankState = { key, stream, run: undefined, clients: new Set([client]), skipped: [] }
+    const state: RankState = { key, stream, run: undefined, clients: new Set([client]), skippedCount: 0 }
     ranks.set(rank, state)
     return state
   }
   const statusText = () =>
     formatMetrics({
       feeder,
-      ranks: [...ranks].map(([rank, { stream, clients, skipped }]) => ({
+      ranks: [...ranks].map(([rank, { stream, clients, skippedCount }]) => ({
         rank,
         stream,
         clients: clients.size,
-        skipped: skipped.length,
+        skipped: skippedCount,
       })),
       uptimeSeconds: (performance.now() - openedAtMs) / 1000,
     })

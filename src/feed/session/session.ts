@@ -13,6 +13,7 @@ import {
   formatJsonFrame,
   MESSAGE,
   parseJsonPayload,
+  SESSION_PROTOCOL,
 } from './wire.js'
 
 /** The stream of a rank and the clients that read it. */
@@ -21,8 +22,8 @@ export interface RankState {
   readonly stream: FeedStream
   run: Run | undefined
   readonly clients: Set<object>
-  /** Samples that were left out of batches: epoch and id. */
-  readonly skipped: (readonly [epoch: number, sample: number])[]
+  /** Samples that were left out of batches. */
+  skippedCount: number
 }
 
 /** What sessions share. */
@@ -72,7 +73,7 @@ export function serveSession(socket: Socket, host: SessionHost): void {
   const sendBatch = (batch: LeasedBatch) => {
     const seq = nextSeq++
     leases.set(seq, batch)
-    for (const sample of batch.lost) rank?.skipped.push([batch.epoch, sample])
+    rank!.skippedCount += batch.lost.length
     socket.write(
       formatBatch({
         seq,
@@ -84,6 +85,7 @@ export function serveSession(socket: Socket, host: SessionHost): void {
         flags: batch.slots.map((slot) =>
           slot.position >= rank!.stream.sequence.options.sampleCount ? 1 : 0,
         ),
+        lost: batch.lost,
       }),
     )
   }
@@ -142,7 +144,7 @@ export function serveSession(socket: Socket, host: SessionHost): void {
   const welcome = () => {
     const { sequence } = rank!.stream
     return {
-      proto: 1,
+      proto: SESSION_PROTOCOL,
       arena: { path: arenaFile.path, bytes: arenaFile.bytes + 4096, nonce: arenaFile.nonce },
       table: { path: host.tablePath, bytes: table.bytes.length },
       fingerprint: table.fingerprint,
@@ -218,9 +220,6 @@ export function serveSession(socket: Socket, host: SessionHost): void {
       }
       case MESSAGE.status:
         socket.write(formatFrame(MESSAGE.status, Buffer.from(host.statusText())))
-        return
-      case MESSAGE.skipped:
-        socket.write(formatJsonFrame(MESSAGE.skipped, { skipped: rank?.skipped ?? [] }))
         return
       case MESSAGE.stop:
         host.stop()

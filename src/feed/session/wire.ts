@@ -1,7 +1,7 @@
 import { DscError } from '../../failure/dsc-error.js'
 
 /** Version of the messages between a feed and its clients. A client of another version is refused. */
-export const SESSION_PROTOCOL = 1
+export const SESSION_PROTOCOL = 2
 
 /** Message types. A frame is u32 length of the rest, u8 type, payload; all numbers are little endian. */
 export const MESSAGE = {
@@ -18,8 +18,6 @@ export const MESSAGE = {
   ids: 11,
   status: 12,
   stop: 13,
-  /** Asks for, and says, the samples that this rank's batches came without. */
-  skipped: 14,
 } as const
 
 /** No control message is longer; a peer that says so speaks something else. */
@@ -72,12 +70,14 @@ export interface BatchMessage {
   readonly lengths: readonly number[]
   /** 1 where a sample pads the last batch. */
   readonly flags: readonly number[]
+  /** Samples that no source could give and that the batch came without. */
+  readonly lost: readonly number[]
 }
 
-/** u32 seq, epoch, step, count; then the columns u64 offsets, u32 lengths, u32 ids, u8 flags. */
+/** u32 seq, epoch, step, count; then the columns u64 offsets, u32 lengths, u32 ids, u8 flags; then u32 lost. */
 export function formatBatch(batch: BatchMessage): Buffer {
   const count = batch.ids.length
-  const frame = Buffer.allocUnsafe(5 + 16 + count * 17)
+  const frame = Buffer.allocUnsafe(5 + 16 + count * 17 + 4 * batch.lost.length)
   frame.writeUInt32LE(frame.length - 4, 0)
   frame[4] = MESSAGE.batch
   let at = 5
@@ -89,6 +89,7 @@ export function formatBatch(batch: BatchMessage): Buffer {
   for (const length of batch.lengths) at = frame.writeUInt32LE(length, at)
   for (const id of batch.ids) at = frame.writeUInt32LE(id, at)
   for (const flag of batch.flags) frame[at++] = flag
+  for (const id of batch.lost) at = frame.writeUInt32LE(id, at)
   return frame
 }
 

@@ -9,6 +9,7 @@ _LAZY = {
     "FeedDataset": "dsc.feed.dataset",
     "FeedLoader": "dsc.feed.loader",
     "FeedError": "dsc.feed.errors",
+    "FeedGone": "dsc.feed.errors",
     "MapDataset": "dsc.feed.map_style",
     "FeedBatchSampler": "dsc.feed.map_style",
     "memory": "dsc.memory",

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import signal
 import uuid
 
 import pytest
@@ -34,6 +35,28 @@ def dataset(tmp_path, monkeypatch):
         (folder / f"{id:06}.bin").write_bytes(sample_bytes(id, length_of(id)))
     yield folder
     _stop_feeds(pathlib.Path(os.environ["XDG_RUNTIME_DIR"]) / "dsc")
+
+
+def feeds(dataset):
+    """Process ids of the feeds of this test."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                words = open(f"/proc/{entry}/cmdline", "rb").read().split(b"\0")
+            except OSError:
+                continue
+            if b"serve" in words and str(dataset).encode() in words:
+                found.append(int(entry))
+    return found
+
+
+def kill_feeds(dataset):
+    """SIGKILL for the feeds of this test; returns their process ids."""
+    killed = feeds(dataset)
+    for feed in killed:
+        os.kill(feed, signal.SIGKILL)
+    return killed
 
 
 def _stop_feeds(folder):

@@ -13,7 +13,7 @@ import pytest
 import dsc
 from dsc.feed.launch import _dsc_command
 from dsc.feed.order import epoch_order
-from feed_support import COUNT, dataset, length_of, sample_bytes  # noqa: F401 (a fixture)
+from feed_support import COUNT, dataset, kill_feeds, length_of, sample_bytes  # noqa: F401 (a fixture)
 
 GLOBAL_BATCH = 8
 STEPS = COUNT // GLOBAL_BATCH
@@ -102,20 +102,6 @@ def storage(dataset):
         process.wait()
 
 
-def feeds(dataset):
-    """Process ids of the feeds of this test."""
-    found = []
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            try:
-                words = open(f"/proc/{entry}/cmdline", "rb").read().split(b"\0")
-            except OSError:
-                continue
-            if b"serve" in words and str(dataset).encode() in words:
-                found.append(int(entry))
-    return found
-
-
 def test_lives_that_end_by_sigkill_make_one_uninterrupted_sequence(dataset, storage):
     seed = int(os.environ.get("DSC_TEST_SEED", 11))
     print(f"DSC_TEST_SEED={seed}")
@@ -142,8 +128,7 @@ def test_lives_that_end_by_sigkill_make_one_uninterrupted_sequence(dataset, stor
             rank.step()
         time.sleep(chance.random() * 0.02)
         if chance.random() < 0.3:
-            for feed in feeds(dataset):
-                os.kill(feed, signal.SIGKILL)
+            kill_feeds(dataset)
         for rank in ranks:
             rank.kill()
     epochs = len(received) // (STEPS * GLOBAL_BATCH) + 1

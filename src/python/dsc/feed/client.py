@@ -8,12 +8,12 @@ import socket
 import struct
 
 from .batch import Batch
-from .errors import FeedError
+from .errors import FeedError, FeedGone
 
 _HELLO, _WELCOME, _START, _STARTED, _NEXT, _BATCH = 1, 2, 3, 4, 5, 6
-_RELEASE, _EPOCH_END, _ERROR, _GET, _IDS, _STATUS, _STOP, _SKIPPED = 7, 8, 9, 10, 11, 12, 13, 14
+_RELEASE, _EPOCH_END, _ERROR, _GET, _IDS, _STATUS, _STOP = 7, 8, 9, 10, 11, 12, 13
 _TABLE_HEADER = 128
-PROTOCOL = 1
+PROTOCOL = 2
 
 
 class FeedClient:
@@ -21,6 +21,7 @@ class FeedClient:
 
     def __init__(self, socket_path, hello, timeout=300.0):
         self.pid = os.getpid()
+        self.lost = []  # ids that the last batch came without
         self._path = socket_path
         self._timeout = timeout
         self._buffer = bytearray()
@@ -30,7 +31,7 @@ class FeedClient:
         try:
             self._socket.connect(socket_path)
         except OSError as error:
-            raise FeedError("FEED_GONE", f"no feed answers on {socket_path}: {error}", "dsc feed serve <dataset>") from None
+            raise FeedGone(f"no feed answers on {socket_path}: {error}", "dsc feed serve <dataset>") from None
         self._send_json(_HELLO, {"proto": PROTOCOL, "pid": os.getpid(), **hello})
         self.info = json.loads(self._expect(_WELCOME, "WELCOME"))
         self._arena, self._arena_view = self._map(self.info["arena"]["path"], self.info["arena"]["bytes"])
@@ -45,7 +46,7 @@ class FeedClient:
         try:
             fd = os.open(path, os.O_RDONLY)
         except OSError as error:
-            raise FeedError("FEED_GONE", f"the memory of the feed cannot be opened: {error}",
+            raise FeedGone(f"the memory of the feed cannot be opened: {error}",
                             "run trainer and feed as one user in one process namespace") from None
         try:
             mapping = mmap.mmap(fd, size, prot=mmap.PROT_READ)
@@ -105,11 +106,6 @@ class FeedClient:
         self._send_json(_IDS, {"epoch": epoch, "step": step, "count": count})
         return memoryview(self._expect(_IDS, "ids")).cast("I").tolist()
 
-    def skipped(self):
-        """[epoch, id] of each sample that the batches of this rank came without."""
-        self._send(_SKIPPED, b"")
-        return json.loads(self._expect(_SKIPPED, "what was skipped"))["skipped"]
-
     def status(self):
         self._send(_STATUS, b"")
         return bytes(self._expect(_STATUS, "the status")).decode()
@@ -124,6 +120,7 @@ class FeedClient:
         at += 4 * count
         ids = view[at : at + 4 * count].cast("I").tolist()
         flags = bytes(view[at + 4 * count : at + 5 * count])
+        self.lost = view[at + 5 * count :].cast("I").tolist()
         self._held.append(seq)
         return Batch(epoch, step, ids, lengths, offsets, flags, self._arena_view, self.name_of)
 
@@ -165,12 +162,12 @@ class FeedClient:
             try:
                 chunk = self._socket.recv(1 << 18)
             except socket.timeout:
-                raise FeedError("FEED_GONE", f"the feed on {self._path} has not sent {name} within {self._timeout:g} s",
+                raise FeedGone(f"the feed on {self._path} has not sent {name} within {self._timeout:g} s",
                                 "dsc feed status; a longer timeout=") from None
             except OSError as error:
-                raise FeedError("FEED_GONE", f"the feed on {self._path} is gone: {error}", "start it again and resume from state_dict()") from None
+                raise FeedGone(f"the feed on {self._path} is gone: {error}", "start it again") from None
             if not chunk:
-                raise FeedError("FEED_GONE", f"the feed on {self._path} has ended", "start it again and resume from state_dict()")
+                raise FeedGone(f"the feed on {self._path} has ended", "start it again")
             self._buffer += chunk
 
     def _raise_pending(self, error):

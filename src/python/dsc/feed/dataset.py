@@ -3,8 +3,9 @@
 import os
 
 from .client import FeedClient
-from .errors import FeedError
+from .errors import FeedError, FeedGone
 from .launch import ensure_feed
+from .state import make_state
 
 try:
     from torch.utils.data import IterableDataset, get_worker_info
@@ -78,6 +79,7 @@ class FeedDataset(IterableDataset):
         self._iterations = 0
         self._pass = None
         self._info = None
+        self.skipped = []  # [epoch, id] of samples that the batches of this process came without
         self.keep = 0  # batches that stay valid although later ones were asked for; FeedLoader(ahead=...) sets it
         # Where the next iteration begins. None: the feed goes on to the epoch after the last one.
         self.next_epoch, self.next_step, self.run = None, 0, None
@@ -104,16 +106,6 @@ class FeedDataset(IterableDataset):
             client.close()
         return self._info
 
-    def skipped(self):
-        """[epoch, id] of each sample that batches of this rank came without, since the feed began."""
-        if self.on_error != "skip":
-            return []
-        client = self._connect()
-        try:
-            return client.skipped()
-        finally:
-            client.close()
-
     def __len__(self):
         return self.info["batchesPerEpoch"]
 
@@ -123,6 +115,7 @@ class FeedDataset(IterableDataset):
         if self._client is None or self._client.pid != os.getpid():
             self._client = self._connect(worker.id, worker.num_workers) if worker else self._connect()
             self._iterations = 0
+            self._info = self._client.info
         return self._client
 
     def batches(self):
@@ -137,14 +130,21 @@ class FeedDataset(IterableDataset):
         if worker is None:
             self.next_epoch, self.next_step, self.run = None, 0, None
         self._pass = this_pass = object()
-        client.start(epoch, step, run)
+        epoch, step = client.start(epoch, step, run)
         client.request(self.depth + self.keep)
         while True:
             if self._pass is not this_pass:  # what comes now is for the newer pass, on the same connection
                 raise FeedError("FEED_GONE", "this pass has ended, because a newer one was begun")
-            batch = client.next_batch(self.keep)
+            try:
+                batch = client.next_batch(self.keep)
+            except FeedGone as gone:
+                if worker is not None:  # the loader knows what the trainer has received
+                    raise
+                raise gone.after(make_state(self, epoch, step, self.skipped)) from None
             if batch is None:
                 return
+            self.skipped += ([batch.epoch, id] for id in client.lost)
+            step = batch.step + 1
             # torch pickles what a worker yields in a thread, while the worker already asks for its next batch.
             yield batch.copy() if self.copy or worker is not None else batch
 
@@ -157,6 +157,8 @@ class FeedDataset(IterableDataset):
         return {**self.__dict__, "_client": None, "_pass": None, "_socket_path": self.socket_path}
 
     def close(self):
+        """Ends the connection. Used again, it finds the feed again, or starts it."""
+        self._socket_path = None
         if self._client is not None and self._client.pid == os.getpid():
             self._client.close()
         self._client = None

@@ -7,11 +7,31 @@ class FeedError(RuntimeError):
     def __init__(self, code, message, hint=None):
         super().__init__(f"{message}\n  try: {hint}" if hint else message)
         self.code = code
+        self.message = message
         self.hint = hint
-        self._parts = (code, message, hint)
 
     def __reduce__(self):  # so that it survives the way from a worker to the trainer
-        return (FeedError, self._parts)
+        return (type(self), (self.code, self.message, self.hint))
+
+
+class FeedGone(FeedError):
+    """The feed is dead or silent. `state` is where the trainer was, as `FeedLoader.state_dict()` gives it.
+
+    It is None where nothing was received that one could go on after.
+    """
+
+    def __init__(self, message, hint=None, state=None):
+        super().__init__("FEED_GONE", message, hint)
+        self.state = state
+
+    def __reduce__(self):
+        return (FeedGone, (self.message, self.hint, self.state))
+
+    def after(self, state):
+        """The same failure, of a trainer that has received everything before `state`."""
+        return FeedGone(f"{self.message}; {state['position']} samples of epoch {state['epoch']} were received",
+                        "FeedLoader.load_state_dict(error.state) goes on with the next one; it starts the feed again, unless DSC_FEED_SOCKET is set",
+                        state)
 
 
 def pass_has_ended():

@@ -14,6 +14,7 @@ import time
 from .errors import FeedError
 
 _IDLE_EXIT_SECONDS = 10
+_STATUS_REQUEST = b"\1\0\0\0\x0c"
 
 
 def runtime_folder():
@@ -80,10 +81,15 @@ def _dsc_command():
 
 
 def _answers(path):
+    """Whether a feed lives there. The socket of one that is being killed takes connections to its last moment."""
     with contextlib.closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as probe:
+        probe.settimeout(60)
         try:
             probe.connect(path)
-            return True
+            probe.sendall(_STATUS_REQUEST)
+            return probe.recv(1) != b""
+        except socket.timeout:
+            return True  # it is busy, not dead
         except OSError:
             return False
 

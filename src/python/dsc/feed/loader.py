@@ -1,13 +1,49 @@
 """FeedLoader: a DataLoader over a FeedDataset that knows where it is."""
 
+import typing
 import uuid
 
-from torch.utils.data import DataLoader, default_collate
+from torch.utils.data import DataLoader, IterableDataset, default_collate
 
 from .ahead import Ahead
-from .errors import FeedError, pass_has_ended
+from .errors import FeedError, FeedGone, pass_has_ended
+from .state import make_state
 
 _FIXED = ("fingerprint", "n", "order", "seed", "last", "mix")
+
+
+class _Parcel(typing.NamedTuple):
+    """What comes from a dataset, in the trainer's process or from a worker: torch turns the errors of workers into text."""
+
+    batch: object
+    skipped: list  # [epoch, id] of samples that the batch came without
+    error: object
+
+
+class _Parcels(IterableDataset):
+    def __init__(self, dataset):
+        self._dataset = dataset
+
+    def __iter__(self):
+        skipped, batches = self._dataset.skipped, iter(self._dataset)
+        while True:
+            known = len(skipped)
+            try:
+                batch = next(batches)
+            except StopIteration:
+                return
+            except FeedError as error:
+                yield _Parcel(None, [], error)
+                return
+            yield _Parcel(batch, skipped[known:], None)
+
+
+class _CollateParcel:
+    def __init__(self, collate):
+        self._collate = collate
+
+    def __call__(self, parcel):
+        return parcel if parcel.error else parcel._replace(batch=self._collate(parcel.batch))
 
 
 class FeedLoader:
@@ -27,8 +63,8 @@ class FeedLoader:
         dataset.keep = ahead
         if collate_fn is None and dataset.transform is not None:
             collate_fn = default_collate
-        self._loader = DataLoader(dataset, batch_size=None, num_workers=num_workers, pin_memory=pin_memory,
-                                  collate_fn=collate_fn or _as_is, **options)
+        self._loader = DataLoader(_Parcels(dataset), batch_size=None, num_workers=num_workers, pin_memory=pin_memory,
+                                  collate_fn=_CollateParcel(collate_fn or _as_is), **options)
         self._epoch, self._step = 0, 0
         self._is_resuming = True
         self._pass = 0
@@ -43,7 +79,7 @@ class FeedLoader:
         self._is_resuming = False
         self._end_pass()
         dataset = self.dataset
-        dataset.socket_path  # started by this process, not by each worker
+        dataset.info  # the feed is started by this process, not by each worker
         dataset.next_epoch, dataset.next_step, dataset.run = self._epoch, self._step, uuid.uuid4().hex
         return self._one_pass(self._pass, iter(self._loader))
 
@@ -52,6 +88,14 @@ class FeedLoader:
         if self._running is not None:
             self._running.stop()
             self._running = None
+
+    def _at_this_place(self, error):
+        """The error as the trainer gets it. A feed that is gone is forgotten, so that the next pass finds or starts one."""
+        if not isinstance(error, FeedGone):
+            return error
+        self.dataset.close()
+        self._loader._iterator = None  # persistent workers know the old feed only
+        return error.after(self.state_dict())
 
     def _check_pass(self, this_pass):
         if this_pass != self._pass:
@@ -62,9 +106,12 @@ class FeedLoader:
         if self._ahead:
             batches = self._running = Ahead(batches, self._ahead)
         try:
-            for batch in batches:
+            for batch, skipped, error in batches:
                 self._check_pass(this_pass)
+                if error is not None:
+                    raise self._at_this_place(error)
                 self._step += 1
+                self._skipped += skipped
                 yield batch
         finally:
             if this_pass == self._pass and self._running is not None:
@@ -82,14 +129,7 @@ class FeedLoader:
         self._epoch = epoch
 
     def state_dict(self):
-        info, step = self.dataset.info, self._step
-        skipped = sorted({tuple(pair) for pair in [*self._skipped, *self.dataset.skipped()]})
-        epoch = self._epoch
-        if step >= info["stepsPerEpoch"]:  # the end of an epoch is the start of the next
-            epoch, step = epoch + 1, 0
-        return {"v": 1, "dataset": self.dataset.target, "fingerprint": info["fingerprint"], "n": info["n"],
-                "order": info["order"], "seed": info["seed"], "epoch": epoch, "position": step * info["globalBatch"],
-                "B": info["globalBatch"], "last": self.dataset.last, "mix": info.get("mix"), "skipped": [list(pair) for pair in skipped]}
+        return make_state(self.dataset, self._epoch, self._step, self._skipped)
 
     def load_state_dict(self, state, override=False):
         """Goes to where `state` was taken. Data, order or seed that differ are refused unless `override`."""
@@ -104,7 +144,7 @@ class FeedLoader:
             raise FeedError("FEED_STATE_MISMATCH", f"position {position} is no multiple of the global batch of {batch} samples",
                             f"resume with a global batch that divides {position}, such as {state['B']}")
         self._epoch, self._step = state["epoch"], position // batch
-        self._skipped = state.get("skipped", [])
+        self._skipped = list(state.get("skipped", []))
         if self._step >= info["stepsPerEpoch"]:
             self._epoch, self._step = self._epoch + 1, 0
         self._is_resuming = True

@@ -3,7 +3,7 @@
 import os
 
 from .dataset import FeedDataset, get_worker_info
-from .errors import FeedError
+from .errors import FeedError, FeedGone
 
 try:
     from torch.utils.data import Dataset, Sampler
@@ -56,7 +56,11 @@ class FeedBatchSampler(Sampler):
         while self._step < total:
             step = self._step
             if (step - first) % 64 == 0:
-                ids = self._client.ids(self._epoch, step, 64)
+                try:
+                    ids = self._client.ids(self._epoch, step, 64)
+                except FeedGone as gone:
+                    gone.state = self.state_dict()
+                    raise
                 base = step
             self._step += 1
             yield ids[(step - base) * size : (step - base + 1) * size]
