@@ -1,5 +1,6 @@
 // Keeps the direction of imports: a folder of src/ may import only what its row lists, and pure folders
-// touch neither clock, randomness, process nor IO. Tests, src/testing, src/e2e and main.ts are exempt.
+// touch neither clock, randomness, process nor IO. Tests, src/testing, src/e2e and what lies in src/ itself
+// (compose.ts and the entries) are exempt.
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize, sep } from 'node:path'
 
@@ -23,8 +24,9 @@ const MAY_IMPORT = {
   memory: [...DOMAIN, 'half'],
   stage: [...DOMAIN, ...SYSTEMS],
   agent: [...DOMAIN, ...SYSTEMS, 'stage'],
+  library: [...DOMAIN, ...SYSTEMS, 'stage', 'agent'],
   tui: [...DOMAIN, ...SYSTEMS, 'stage', 'agent'],
-  cli: [...DOMAIN, ...SYSTEMS, 'stage', 'agent', 'tui'],
+  cli: [...DOMAIN, ...SYSTEMS, 'stage', 'agent', 'library', 'tui'],
 }
 const PURE = /^(model|policy)\/|\/(plan|view)\//
 const ADAPTERS = /(^|\/)(records\/(sqlite|postgres)|stage\/sources)\//
@@ -62,7 +64,7 @@ for (const file of globSync('src/**/*.{ts,tsx}')) {
     else if (targetFolder !== folder && !allowed.includes(targetFolder))
       problems.push(`src/${path}: ${folder}/ may not import ${targetFolder}/`)
     if (ADAPTERS.test(target) && dirname(target) !== dirname(path))
-      problems.push(`src/${path}: only main.ts names the adapter ${target}`)
+      problems.push(`src/${path}: only compose.ts names the adapter ${target}`)
     if (isPure && !PURE.test(`${target}`) && !['failure'].includes(targetFolder))
       problems.push(`src/${path}: pure, but imports ${target}`)
   }

@@ -1,20 +1,11 @@
-import { existsSync, readFileSync } from 'node:fs'
 import type { CliContext } from './cli/context.js'
 import { readGlobalOptions, runProgram } from './cli/program.js'
 import { createReporter } from './cli/reporter.js'
 import { showFailure } from './cli/show-failure.js'
-import type { Config, RecordLocation } from './config/config.js'
-import type { Overrides } from './config/resolve-settings.js'
-import { DscError } from './failure/dsc-error.js'
-import { type Dataset, parseSourceUrl } from './model/dataset.js'
+import { compose, readVersion } from './compose.js'
 import { writeAll } from './platform/standard-streams.js'
-import { findHomeDirectory } from './platform/this-user.js'
-import type { RecordStore } from './records/record-store.js'
-import type { SqlDatabase } from './records/sql-database.js'
-import type { Cache } from './stage/cache.js'
-import type { Source, StagingPlan } from './stage/source.js'
 
-/** Runs `dsc` with this process's arguments and sets its exit code. The only place that names concrete adapters. */
+/** Runs `dsc` with this process's arguments and sets its exit code. */
 export async function main(): Promise<void> {
   const all = process.argv.slice(2)
   const separator = all.includes('--') ? all.indexOf('--') : all.length
@@ -22,46 +13,13 @@ export async function main(): Promise<void> {
   const globals = readGlobalOptions(argv)
   const stop = new AbortController()
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => stop.abort(name))
-  const opened: RecordStore[] = []
-  const config = once(async (overrides: Overrides = {}) => {
-    const { loadConfig } = await import('./config/load-config.js')
-    return loadConfig({
-      explicitPath: globals.configPath,
-      environment: process.env,
-      workingDirectory: process.cwd(),
-      homeDirectory: findHomeDirectory(),
-      version: readVersion(),
-      overrides,
-    })
-  })
-  const openRecord = once(async () => {
-    const record = await openRecordAt((await config()).record)
-    opened.push(record)
-    return record
-  })
+  const composed = compose(globals.configPath)
   const context: CliContext = {
+    ...composed,
     report: createReporter({ ...globals, nowMs: Date.now }),
     signal: stop.signal,
     commandWords: all.slice(separator + 1),
     environment: process.env,
-    // Once the record is open its clock counts: on a cluster all nodes share it.
-    nowMs: () => opened[0]?.nowMs() ?? Date.now(),
-    config,
-    openRecord,
-    reopenRecord: async () => openRecordAt((await config()).record),
-    openCache: once(async () => openCache(await config(), await openRecord())),
-    openSource,
-    openDatabase: async (raw, { mustExist }) => {
-      const { resolveRecord } = await import('./config/resolve-path.js')
-      const base = { folder: process.cwd(), homeDirectory: findHomeDirectory() }
-      const location = resolveRecord(raw, base, 'argument')
-      if (mustExist && location.kind === 'sqlite' && !existsSync(location.path)) {
-        throw new DscError('RECORD_UNAVAILABLE', `there is no record at ${location.path}`, {
-          hint: 'dsc config shows where the record is',
-        })
-      }
-      return openDatabaseAt(location)
-    },
   }
   try {
     await runProgram(argv, context, readVersion())
@@ -71,97 +29,6 @@ export async function main(): Promise<void> {
     writeAll('stderr', `${failure.text}\n`)
     process.exitCode = failure.exitCode
   } finally {
-    for (const record of opened) await record.close()
+    await composed.close()
   }
-}
-
-async function openRecordAt(location: RecordLocation): Promise<RecordStore> {
-  if (location.kind === 'postgres') {
-    const { openPostgresRecord } = await import('./records/postgres/record-store.js')
-    return openPostgresRecord(location.url)
-  }
-  const [{ openSqliteRecord }, { requireLocalFileSystem }] = await Promise.all([
-    import('./records/sqlite/record-store.js'),
-    import('./records/sqlite/require-local-file-system.js'),
-  ])
-  await requireLocalFileSystem(location.path)
-  return openSqliteRecord(location.path)
-}
-
-/** The engine under a record, for moving whole records. */
-async function openDatabaseAt(location: RecordLocation): Promise<SqlDatabase> {
-  if (location.kind === 'postgres') {
-    return (await import('./records/postgres/postgres-database.js')).openPostgresDatabase(location.url)
-  }
-  const { requireLocalFileSystem } = await import('./records/sqlite/require-local-file-system.js')
-  await requireLocalFileSystem(location.path)
-  return (await import('./records/sqlite/sqlite-database.js')).openSqliteDatabase(location.path)
-}
-
-async function openCache(config: Config, record: RecordStore): Promise<Cache> {
-  const { root, policy } = config.cache
-  const { openCacheRoot } = await import('./stage/open-cache-root.js')
-  await openCacheRoot(root, { hasCopies: () => hasReadyCopies(record, config.node) })
-  const { concurrency, stallTimeoutMs, maxRequests, bandwidthBytesPerSecond } = config.stage
-  return {
-    record,
-    node: config.node,
-    root,
-    policy,
-    nowMs: () => record.nowMs(),
-    openSource,
-    ...(config.record.kind === 'postgres'
-      ? { openStagingSource: (dataset, plan) => openStagingSource(config, record, dataset, plan) }
-      : {}),
-    measureDisk: async () => (await import('./platform/disk-usage.js')).readDiskUsage(root),
-    listSlurmJobs: async () => (await import('./stage/slurm-queue.js')).listSlurmJobs(),
-    transfer: {
-      stallTimeoutMs,
-      ...(concurrency === undefined ? {} : { concurrency }),
-    },
-    nodeBudget: {
-      ...(maxRequests === undefined ? {} : { maxRequests }),
-      ...(bandwidthBytesPerSecond === undefined ? {} : { bandwidthBytesPerSecond }),
-    },
-  }
-}
-
-async function hasReadyCopies(record: RecordStore, node: string): Promise<boolean> {
-  return (await record.listCopies({ node, states: ['ready'] }, record.nowMs())).length > 0
-}
-
-async function openSource(dataset: Dataset): Promise<Source> {
-  if (parseSourceUrl(dataset.source).scheme === 'file') {
-    return (await import('./stage/sources/file/file-source.js')).openFileSource(dataset)
-  }
-  return (await import('./stage/sources/s3/s3-source.js')).openS3Source(dataset)
-}
-
-/** On a cluster a dataset is staged from other nodes where they have it. */
-async function openStagingSource(config: Config, record: RecordStore, dataset: Dataset, plan: StagingPlan) {
-  const { openPeerSource } = await import('./stage/sources/peer/peer-source.js')
-  const { trashDirectory } = await import('./stage/cache-layout.js')
-  const { readAgentAccess } = await import('./agent/agent-access.js')
-  return openPeerSource({
-    ...{ dataset, plan, record, node: config.node },
-    access: await readAgentAccess(config),
-    scratch: trashDirectory(config.cache.root),
-    openOrigin: () => openSource(dataset),
-  })
-}
-
-/** Remembers the first promise: every part of a command sees the same thing. */
-function once<Arguments extends unknown[], Value>(
-  make: (...given: Arguments) => Promise<Value>,
-): (...given: Arguments) => Promise<Value> {
-  let made: Promise<Value> | undefined
-  return (...given) => {
-    made ??= make(...given)
-    return made
-  }
-}
-
-function readVersion(): string {
-  const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
-  return String((manifest as { version: unknown }).version)
 }

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
 import { DscError } from '../failure/dsc-error.js'
+import { resolveDataset } from '../library/resolve-dataset.js'
 import type { CopyUse } from '../model/copy.js'
 import { identifyProcess } from '../platform/processes.js'
 import { findUserName } from '../platform/this-user.js'
@@ -7,7 +8,6 @@ import type { RecordStore } from '../records/record-store.js'
 import type { Cache } from '../stage/cache.js'
 import type { StatusActions } from '../tui/status-actions.js'
 import type { CliContext } from './context.js'
-import { resolveDataset } from './resolve-dataset.js'
 
 /**
  * What the keys of `dsc status` do, by the same use cases as the commands. `openRecord` gives the record that

@@ -6,6 +6,7 @@ import {
   formatFrame,
   formatJsonFrame,
   MESSAGE,
+  parseBatch,
   SESSION_PROTOCOL,
 } from '../feed/session/wire.js'
 
@@ -85,23 +86,15 @@ export async function openTestFeedClient(
       for (;;) {
         const { type, payload } = await receive()
         if (type === MESSAGE.epochEnd) return
-        const [seq, epoch, step, count] = [0, 4, 8, 12].map((at) => payload.readUInt32LE(at)) as [
-          number,
-          number,
-          number,
-          number,
-        ]
-        const at = (i: number) => Number(payload.readBigUInt64LE(16 + 8 * i))
-        const data = Array.from({ length: count }, (_, i) => {
-          const bytes = Buffer.alloc(payload.readUInt32LE(16 + 8 * count + 4 * i))
-          readSync(arena, bytes, 0, bytes.length, at(i))
+        const { seq, epoch, step, ids, offsets, lengths, flags } = parseBatch(payload)
+        const data = offsets.map((at, i) => {
+          const bytes = Buffer.alloc(lengths[i]!)
+          readSync(arena, bytes, 0, bytes.length, at)
           return bytes
         })
         sendNumber(MESSAGE.release, seq)
         sendNumber(MESSAGE.next, 1)
-        const ids = Array.from({ length: count }, (_, i) => payload.readUInt32LE(16 + 12 * count + 4 * i))
-        const isPadded = Array.from({ length: count }, (_, i) => payload[16 + 16 * count + i] === 1)
-        yield { epoch, step, ids, isPadded, data }
+        yield { epoch, step, ids, isPadded: flags.map((flag) => flag === 1), data }
       }
     },
     close() {

@@ -1,12 +1,12 @@
 import { Command } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
+import { parseWord } from '../../failure/parse-word.js'
+import { resolveDataset } from '../../library/resolve-dataset.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import { type Dataset, parseDatasetName, parseSourceUrl } from '../../model/dataset.js'
 import { alignColumns } from '../align-columns.js'
 import type { CliContext } from '../context.js'
 import { argument, parseEndpoint } from '../parse-argument.js'
-import { parseWord } from '../parse-word.js'
-import { resolveDataset } from '../resolve-dataset.js'
 
 interface AddOptions {
   readonly endpoint?: string

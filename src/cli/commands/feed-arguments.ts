@@ -1,6 +1,5 @@
 import { join } from 'node:path'
 import { InvalidArgumentError } from 'commander'
-import { findHomeDirectory } from '../../platform/this-user.js'
 
 const UNITS: Readonly<Record<string, number>> = {
   '': 1,
@@ -68,11 +67,6 @@ export function parseAddresses(text: string): readonly Address[] {
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
-
-/** Where tables of samples are kept between runs. */
-export function samplesCacheFolder(environment: Environment): string {
-  return join(environment.XDG_CACHE_HOME || join(findHomeDirectory(), '.cache'), 'dsc', 'samples')
-}
 
 /** Where a feed listens unless told otherwise. */
 export function defaultSocketPath(environment: Environment): string {

@@ -2,9 +2,10 @@ import { Command } from 'commander'
 import { DEFAULT_MEMORY_BYTES } from '../../feed/open-feeder.js'
 import { type Expectation, planExpectation } from '../../feed/plan/expectation.js'
 import { indexSamples } from '../../feed/samples/index-samples.js'
+import { openDatasetFolder } from '../../library/open-dataset-folder.js'
+import { samplesCacheFolder } from '../../library/samples-folder.js'
 import type { CliContext } from '../context.js'
-import { parseCount, parseExtensions, parseK, parseMemory, samplesCacheFolder } from './feed-arguments.js'
-import { openDatasetFolder } from './feed-dataset.js'
+import { parseCount, parseExtensions, parseK, parseMemory } from './feed-arguments.js'
 import { readRequestCost, type StallArguments, withStallOptions } from './feed-plan-stall.js'
 
 interface PlanOptions extends StallArguments {

@@ -1,10 +1,10 @@
 import { type Command, Option } from 'commander'
-import { DscError } from '../../failure/dsc-error.js'
-import type { FeedSettings, OpenedFeeder } from '../../feed/open-feeder.js'
+import type { OpenedFeeder } from '../../feed/open-feeder.js'
 import { EVICTION_MODES, type EvictionMode } from '../../feed/plan/arena-plan.js'
 import { ORDER_KINDS, type OrderKind } from '../../feed/plan/order.js'
 import { SAMPLE_LAYOUTS, type SampleLayout } from '../../feed/plan/sample-placement.js'
-import type { SampleFolder } from '../../feed/samples/index-samples.js'
+import { openNamedFeeder } from '../../library/open-named-feeder.js'
+import { samplesCacheFolder } from '../../library/samples-folder.js'
 import type { CliContext } from '../context.js'
 import {
   type Address,
@@ -14,11 +14,7 @@ import {
   parseMemory,
   parseMix,
   parseWholeNumber,
-  samplesCacheFolder,
 } from './feed-arguments.js'
-import { openDatasetFolder } from './feed-dataset.js'
-import { openJoined } from './feed-joined.js'
-import { readStorageTls } from './feed-tls.js'
 
 /** What `dsc feed serve` and `dsc feed bench` have in common. */
 export interface FeedOptions {
@@ -68,88 +64,33 @@ export function withFeedOptions(command: Command): Command {
     .option('--conformance', 'the two patented methods to the letter: slow, for comparison')
 }
 
-/** Opens the feed over a folder of this machine or over storage nodes. */
-export async function openFeedOf(
+/** Opens the feed that `dsc feed serve` and `dsc feed bench` were asked for. */
+export function openFeedOf(
   target: string | undefined,
   options: FeedOptions,
   context: CliContext,
 ): Promise<OpenedFeeder> {
-  const settings: FeedSettings = {
-    seed: options.seed,
-    order: options.order,
-    memoryBytes: options.memory,
-    k: options.k,
-    requestBytes: options.request,
-    eviction: options.evict,
-    isCarrying: options.next,
-    isConformance: options.conformance ?? false,
-  }
-  const { indexSamples } = await import('../../feed/samples/index-samples.js')
-  const index = async (folder: string) => {
-    const listed = await indexSamples(folder, {
-      cacheFolder: samplesCacheFolder(context.environment),
+  const { split, from, layout, fallback, mix } = options
+  return openNamedFeeder(
+    context,
+    {
+      ...{ target, split, from, layout, fallback, mix },
       extensions: options.only,
-      onProgress: (done, total) => context.report.progress(`listing samples: ${done} of ${total} files`),
-    })
-    context.report.progress(undefined)
-    return listed
-  }
-  if (options.from) {
-    const { openRemoteFeeder } = await import('../../feed/open-remote-feeder.js')
-    const { openFallback } = await import('./feed-fallback.js')
-    const fallback =
-      options.fallback === undefined
-        ? undefined
-        : await openFallback(context, options.fallback, options.split, index)
-    const token = context.environment.DSC_FEED_TOKEN
-    const tls = options.tls && (await readStorageTls(context))
-    const { from: nodes, layout, mix } = options
-    return openRemoteFeeder({ nodes, layout, fallback, token, tls, mix }, settings)
-  }
-  if (options.mix) {
-    if (target !== undefined)
-      throw new DscError('USAGE', `either the dataset ${target} or --mix is given, not both`)
-    return openMixedFeeder(context, options.mix, options.split, index, settings)
-  }
-  if (target === undefined)
-    throw new DscError('USAGE', 'a dataset, --mix, or --from <storage nodes> is needed', {
-      hint: 'dsc feed serve --help',
-    })
-  const { openStripedFeed } = await import('./feed-striped.js')
-  const filter = { split: options.split, extensions: options.only }
-  const striped = await openStripedFeed(context, target, filter, settings)
-  if (striped) return striped
-  const { openLocalFeeder } = await import('../../feed/open-feeder.js')
-  const dataset = await openDatasetFolder(context, target, options.split)
-  try {
-    const opened = openLocalFeeder(await index(dataset.folder), settings)
-    return { ...opened, close: () => opened.close().finally(dataset.release) }
-  } catch (error) {
-    await dataset.release()
-    throw error
-  }
-}
-
-async function openMixedFeeder(
-  context: CliContext,
-  mix: Readonly<Record<string, number>>,
-  split: string | undefined,
-  index: (folder: string) => Promise<SampleFolder>,
-  settings: FeedSettings,
-): Promise<OpenedFeeder> {
-  const [{ openLocalFeeder }, { findMixParts }] = await Promise.all([
-    import('../../feed/open-feeder.js'),
-    import('../../feed/samples/find-mix-parts.js'),
-  ])
-  const { folder, names, release } = await openJoined(context, Object.keys(mix), split, index)
-  try {
-    const times = Object.fromEntries([...names].map(([target, name]) => [name, mix[target]!]))
-    const opened = openLocalFeeder(folder, { ...settings, mix: findMixParts(folder.table, times) })
-    return { ...opened, close: () => opened.close().finally(release) }
-  } catch (error) {
-    await release()
-    throw error
-  }
+      isEncrypted: options.tls ?? false,
+      token: context.environment.DSC_FEED_TOKEN,
+      cacheFolder: samplesCacheFolder(context.environment),
+    },
+    {
+      seed: options.seed,
+      order: options.order,
+      memoryBytes: options.memory,
+      k: options.k,
+      requestBytes: options.request,
+      eviction: options.evict,
+      isCarrying: options.next,
+      isConformance: options.conformance ?? false,
+    },
+  )
 }
 
 export function untilAborted(signal: AbortSignal): Promise<void> {

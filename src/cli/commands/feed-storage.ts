@@ -1,13 +1,14 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
 import { indexSamples, type SampleFolder } from '../../feed/samples/index-samples.js'
+import { openDatasetFolder } from '../../library/open-dataset-folder.js'
+import { type JoinedSamples, openJoined } from '../../library/open-joined.js'
+import { samplesCacheFolder } from '../../library/samples-folder.js'
+import { readOwnCertificate } from '../../library/storage-tls.js'
 import type { CliContext } from '../context.js'
 import { cannotListen, explainRefusal } from '../explain-refusal.js'
-import { type Address, parseAddress, parseExtensions, samplesCacheFolder } from './feed-arguments.js'
-import { openDatasetFolder } from './feed-dataset.js'
-import { type JoinedSamples, openJoined } from './feed-joined.js'
+import { type Address, parseAddress, parseExtensions } from './feed-arguments.js'
 import { untilAborted } from './feed-source.js'
-import { readOwnCertificate } from './feed-tls.js'
 
 interface StorageOptions {
   readonly split?: string

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
+import { resolveDataset } from '../../library/resolve-dataset.js'
 import { rankHints } from '../../policy/rank-hints.js'
 import type { CliContext } from '../context.js'
-import { resolveDataset } from '../resolve-dataset.js'
 
 /** `dsc hint`: where a job would find its datasets. */
 export function hintCommand(context: CliContext): Command {

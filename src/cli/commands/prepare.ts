@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
+import { resolveDataset } from '../../library/resolve-dataset.js'
 import type { Dataset } from '../../model/dataset.js'
 import { parseDuration } from '../../model/duration.js'
 import { identifyCaller } from '../../stage/identify-caller.js'
@@ -10,7 +11,6 @@ import { taskOption, ttlOption } from '../lease-options.js'
 import { argument } from '../parse-argument.js'
 import { parseNodes } from '../parse-nodes.js'
 import { reportPrepared } from '../report-prepared.js'
-import { resolveDataset } from '../resolve-dataset.js'
 import { runAsProlog, runWithinDeadline } from '../within-deadline.js'
 
 interface PrepareOptions {
@@ -94,7 +94,7 @@ async function prepare(context: CliContext, raw: string, options: PrepareOptions
   })
   const lease = chooseHolder(caller, context.nowMs())
   const { prepareDataset } = await import('../../stage/prepare-dataset.js')
-  const { reportProgress } = await import('../describe-progress.js')
+  const { reportProgress } = await import('../../library/report-progress.js')
   const prepared = await prepareDataset(
     cache,
     { dataset, lease, isRefresh: options.refresh === true, mayWait: options.wait },

@@ -1,5 +1,7 @@
 import { Command } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
+import { reportProgress } from '../../library/report-progress.js'
+import { resolveDataset } from '../../library/resolve-dataset.js'
 import type { ProcessHolder } from '../../model/lease.js'
 import { identifyProcess } from '../../platform/processes.js'
 import { identifyCaller } from '../../stage/identify-caller.js'
@@ -7,9 +9,7 @@ import { chooseHolder } from '../../stage/plan/choose-holder.js'
 import { prepareDataset } from '../../stage/prepare-dataset.js'
 import { bandwidthLimitOption, readBandwidthLimit } from '../bandwidth-limit-option.js'
 import type { CliContext } from '../context.js'
-import { reportProgress } from '../describe-progress.js'
 import { taskOption } from '../lease-options.js'
-import { resolveDataset } from '../resolve-dataset.js'
 import { findExecutable, spawnCommand } from '../spawn-command.js'
 
 /** A lease whose process cannot be seen from where cleanup runs is kept alive by being renewed. */

@@ -17,6 +17,7 @@ import {
   formatFrame,
   formatJsonFrame,
   MESSAGE,
+  parseBatch,
   SESSION_PROTOCOL,
 } from './wire.js'
 
@@ -206,4 +207,5 @@ test('the bytes of a batch message are pinned: a change needs another SESSION_PR
     '370000000601000000020000000300000002000000001000000000000000000000020000000700000008000000050000000600000000' +
       '0109000000',
   )
+  assert.deepEqual(parseBatch(formatBatch(message).subarray(5)), message)
 })

@@ -93,6 +93,28 @@ export function formatBatch(batch: BatchMessage): Buffer {
   return frame
 }
 
+/** The inverse of `formatBatch`, of the payload alone. */
+export function parseBatch(payload: Buffer): BatchMessage {
+  const [seq, epoch, step, count] = [0, 4, 8, 12].map((at) => payload.readUInt32LE(at)) as [
+    number,
+    number,
+    number,
+    number,
+  ]
+  const column = (at: number, length: number) =>
+    Array.from({ length }, (_, i) => payload.readUInt32LE(at + 4 * i))
+  const flagsAt = 16 + 16 * count
+  const lostAt = flagsAt + count
+  return {
+    ...{ seq, epoch, step },
+    offsets: Array.from({ length: count }, (_, i) => Number(payload.readBigUInt64LE(16 + 8 * i))),
+    lengths: column(16 + 8 * count, count),
+    ids: column(16 + 12 * count, count),
+    flags: [...payload.subarray(flagsAt, lostAt)],
+    lost: column(lostAt, (payload.length - lostAt) / 4),
+  }
+}
+
 /** Parses the payload of a JSON message; throws FEED_PROTOCOL on anything else. */
 export function parseJsonPayload(payload: Buffer): Readonly<Record<string, unknown>> {
   try {

@@ -1,16 +1,15 @@
 import { statSync } from 'node:fs'
-import type { StripeHolder } from '../../agent/open-stripes.js'
-import type { FeedSettings, OpenedFeeder } from '../../feed/open-feeder.js'
-import type { CopyUse } from '../../model/copy.js'
-import type { Dataset } from '../../model/dataset.js'
-import { isSameDefinition } from '../../model/dataset.js'
-import { isAgentAlive } from '../../model/node.js'
-import { identifyProcess } from '../../platform/processes.js'
-import type { RecordStore } from '../../records/record-store.js'
-import { findLayouts, formatLayout, type StripedLayout } from '../../stage/plan/find-layouts.js'
-import type { CliContext } from '../context.js'
-import { samplesCacheFolder } from './feed-arguments.js'
-import { openSourceReader } from './feed-fallback.js'
+import type { StripeHolder } from '../agent/open-stripes.js'
+import type { FeedSettings, OpenedFeeder } from '../feed/open-feeder.js'
+import type { CopyUse } from '../model/copy.js'
+import type { Dataset } from '../model/dataset.js'
+import { isSameDefinition } from '../model/dataset.js'
+import { isAgentAlive } from '../model/node.js'
+import { identifyProcess } from '../platform/processes.js'
+import type { RecordStore } from '../records/record-store.js'
+import { findLayouts, formatLayout, type StripedLayout } from '../stage/plan/find-layouts.js'
+import { openSourceReader } from './open-fallback.js'
+import type { Surroundings } from './surroundings.js'
 
 interface Found {
   readonly record: RecordStore
@@ -24,9 +23,10 @@ interface Found {
  * in stripes, or when this node has the whole of it.
  */
 export async function openStripedFeed(
-  context: CliContext,
+  context: Surroundings,
   target: string,
   filter: { readonly split: string | undefined; readonly extensions: readonly string[] | undefined },
+  cacheFolder: string,
   settings: FeedSettings,
 ): Promise<OpenedFeeder | undefined> {
   const found = await findStripes(context, target)
@@ -53,14 +53,14 @@ export async function openStripedFeed(
   const release = await leaseAll(context, record, [...holders, ...replicas])
   try {
     const [{ openStripes }, { openStripedFeeder }, { readAgentAccess }] = await Promise.all([
-      import('../../agent/open-stripes.js'),
-      import('../../feed/open-striped-feeder.js'),
-      import('../../agent/agent-access.js'),
+      import('../agent/open-stripes.js'),
+      import('../feed/open-striped-feeder.js'),
+      import('../agent/agent-access.js'),
     ])
     const access = await readAgentAccess(config)
     const stripes = await openStripes({
       ...{ dataset: dataset.name, version: layout.version, holders, replicas, filter, access },
-      cacheFolder: samplesCacheFolder(context.environment),
+      cacheFolder,
       onProgress: (listed) =>
         context.report.progress(`listing samples: ${listed} of ${holders.length} nodes`),
       signal: context.signal,
@@ -77,11 +77,11 @@ export async function openStripedFeed(
 }
 
 /** The latest complete layout of the dataset, else the latest one. */
-async function findStripes(context: CliContext, target: string): Promise<Found | undefined> {
+async function findStripes(context: Surroundings, target: string): Promise<Found | undefined> {
   if (/^[./]/.test(target) || statSync(target, { throwIfNoEntry: false })?.isDirectory()) return undefined
   const config = await context.config()
   if (config.record.kind !== 'postgres') return undefined
-  const { resolveDataset } = await import('../resolve-dataset.js')
+  const { resolveDataset } = await import('./resolve-dataset.js')
   const dataset = await resolveDataset(context, target)
   const record = await context.openRecord()
   const all = await record.listCopies({ dataset: dataset.name }, record.nowMs())
@@ -96,13 +96,13 @@ async function findStripes(context: CliContext, target: string): Promise<Found |
 
 /** Keeps the copies from being evicted for as long as this process feeds from them. */
 async function leaseAll(
-  context: CliContext,
+  context: Surroundings,
   record: RecordStore,
   holders: readonly (StripeHolder | undefined)[],
 ): Promise<() => Promise<void>> {
   const [{ identifyCaller }, { chooseHolder }] = await Promise.all([
-    import('../../stage/identify-caller.js'),
-    import('../../stage/plan/choose-holder.js'),
+    import('../stage/identify-caller.js'),
+    import('../stage/plan/choose-holder.js'),
   ])
   const caller = identifyCaller({ environment: context.environment, task: undefined, isOwnProcess: true })
   const { task } = chooseHolder(caller, context.nowMs())

@@ -1,15 +1,15 @@
 import { statSync } from 'node:fs'
-import type { RemoteFallback } from '../../feed/open-remote-feeder.js'
-import type { RangeReader } from '../../feed/sources/range-source.js'
-import type { ListedObject } from '../../stage/source.js'
-import type { CliContext } from '../context.js'
+import type { RemoteFallback } from '../feed/open-remote-feeder.js'
+import type { RangeReader } from '../feed/sources/range-source.js'
+import type { ListedObject } from '../stage/source.js'
+import type { Surroundings } from './surroundings.js'
 
 /** A reader without answer for so long is asked again, in milliseconds. */
 const STALL_TIMEOUT_MS = 10_000
 
 /** What a feed reads when no storage node can give a sample: a folder, or where the dataset came from. */
 export async function openFallback(
-  context: CliContext,
+  context: Surroundings,
   target: string,
   split: string | undefined,
   index: (folder: string) => Promise<{ root: string; table: RemoteFolderTable }>,
@@ -25,14 +25,14 @@ type RemoteFolderTable = Extract<RemoteFallback, { kind: 'folder' }>['folder']['
 
 /** Reads parts of objects of the dataset's source. The source is listed on the first read. */
 export async function openSourceReader(
-  context: CliContext,
+  context: Surroundings,
   raw: string,
   split: string | undefined,
 ): Promise<RangeReader> {
   const [{ resolveDataset }, { withRetries }, { pathToKey }] = await Promise.all([
-    import('../resolve-dataset.js'),
-    import('../../stage/retry.js'),
-    import('../../stage/plan/key-to-path.js'),
+    import('./resolve-dataset.js'),
+    import('../stage/retry.js'),
+    import('../stage/plan/key-to-path.js'),
   ])
   const source = await context.openSource(await resolveDataset(context, raw))
   const fetcher = await source.openFetcher({ connections: 8 })

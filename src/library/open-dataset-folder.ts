@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { DscError } from '../../failure/dsc-error.js'
-import { identifyProcess } from '../../platform/processes.js'
-import type { CliContext } from '../context.js'
+import { DscError } from '../failure/dsc-error.js'
+import { identifyProcess } from '../platform/processes.js'
+import type { Surroundings } from './surroundings.js'
 
 /** A folder of samples, leased to this process if it is a copy of a dataset. */
 export interface DatasetFolder {
@@ -16,7 +16,7 @@ export interface DatasetFolder {
  * on this node, which is staged first if need be. This is the one place where a name becomes a path.
  */
 export async function openDatasetFolder(
-  context: CliContext,
+  context: Surroundings,
   target: string,
   split: string | undefined,
 ): Promise<DatasetFolder> {
@@ -27,11 +27,11 @@ export async function openDatasetFolder(
   if (own === undefined) throw new DscError('USAGE', 'cannot read /proc: a feed needs Linux')
   const [{ prepareDataset }, { identifyCaller }, { chooseHolder }, { resolveDataset }, { reportProgress }] =
     await Promise.all([
-      import('../../stage/prepare-dataset.js'),
-      import('../../stage/identify-caller.js'),
-      import('../../stage/plan/choose-holder.js'),
-      import('../resolve-dataset.js'),
-      import('../describe-progress.js'),
+      import('../stage/prepare-dataset.js'),
+      import('../stage/identify-caller.js'),
+      import('../stage/plan/choose-holder.js'),
+      import('./resolve-dataset.js'),
+      import('./report-progress.js'),
     ])
   const dataset = await resolveDataset(context, target)
   const cache = await context.openCache()

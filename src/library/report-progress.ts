@@ -1,14 +1,14 @@
 import { formatByteSize } from '../model/byte-size.js'
 import { formatDuration } from '../model/duration.js'
 import type { PrepareProgress } from '../stage/prepare-dataset.js'
-import type { Reporter } from './reporter.js'
+import type { Narrator } from './surroundings.js'
 
 /** Rate over this span, so that it follows changes without jumping. */
 const RATE_SPAN_MS = 5000
 
 /** Makes a listener that shows a staging's progress: bytes, rate and time left, one line that replaces itself. */
 export function reportProgress(
-  report: Reporter,
+  report: Narrator,
   dataset: string,
   nowMs: () => number,
 ): (progress: PrepareProgress) => void {

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { isDscError } from '../failure/dsc-error.js'
-import { makeTestFolder, sampleBytes, writeSamples } from '../testing/sample-folder.js'
+import { isDscError } from './failure/dsc-error.js'
+import { shuffleSamples } from './feed/plan/order.js'
 import { type Feed, openFeed } from './open-feed.js'
-import { shuffleSamples } from './plan/order.js'
+import { makeTestFolder, sampleBytes, writeSamples } from './testing/sample-folder.js'
 
 async function open(context: TestContext, batchSize = 16): Promise<Feed> {
   const root = makeTestFolder(context)

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises'
-import { DscError } from '../../failure/dsc-error.js'
-import type { StorageTls } from '../../feed/storage/open-socket.js'
-import type { CliContext } from '../context.js'
+import { DscError } from '../failure/dsc-error.js'
+import type { StorageTls } from '../feed/storage/open-socket.js'
+import type { Surroundings } from './surroundings.js'
 
 /** What a storage node shows to feeds: the certificate that this node's agent shows to others. */
-export async function readOwnCertificate(context: CliContext): Promise<{ cert: string; key: string }> {
+export async function readOwnCertificate(context: Surroundings): Promise<{ cert: string; key: string }> {
   const { tls } = (await context.config()).agent
   if (!tls)
     throw new DscError('CONFIG_INVALID', '--tls needs a certificate, but dsc.yaml has no agent.tls', {
@@ -14,7 +14,7 @@ export async function readOwnCertificate(context: CliContext): Promise<{ cert: s
 }
 
 /** What a feed believes storage nodes by: the authority that agents believe each other by, or the system's. */
-export async function readStorageTls(context: CliContext): Promise<StorageTls> {
+export async function readStorageTls(context: Surroundings): Promise<StorageTls> {
   const { tls } = (await context.config()).agent
   return { ca: tls?.caFile === undefined ? undefined : await readPem(tls.caFile) }
 }

@@ -1,16 +1,16 @@
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { DscError } from '../failure/dsc-error.js'
+import { parseWord } from '../failure/parse-word.js'
 import { type Dataset, deriveDatasetName, parseSourceUrl } from '../model/dataset.js'
 import { findClosest } from '../model/find-closest.js'
-import type { CliContext } from './context.js'
-import { parseWord } from './parse-word.js'
+import type { Surroundings } from './surroundings.js'
 
 /**
  * Finds the dataset that a user names: one of dsc.yaml, one added to the record, or a source URL used as it is
  * (which is then added to the record under a name derived from it). Rejects with DATASET_UNKNOWN.
  */
-export async function resolveDataset(context: CliContext, raw: string): Promise<Dataset> {
+export async function resolveDataset(context: Surroundings, raw: string): Promise<Dataset> {
   const { datasets } = await context.config()
   if (raw.includes('://')) {
     const declared = datasets.find(({ source }) => source === raw)

@@ -1,9 +1,9 @@
 import { basename } from 'node:path'
-import { DscError } from '../../failure/dsc-error.js'
-import type { SampleFolder } from '../../feed/samples/index-samples.js'
-import { joinSamples, type NamedSamples } from '../../feed/samples/join-samples.js'
-import type { CliContext } from '../context.js'
-import { type DatasetFolder, openDatasetFolder } from './feed-dataset.js'
+import { DscError } from '../failure/dsc-error.js'
+import type { SampleFolder } from '../feed/samples/index-samples.js'
+import { joinSamples, type NamedSamples } from '../feed/samples/join-samples.js'
+import { type DatasetFolder, openDatasetFolder } from './open-dataset-folder.js'
+import type { Surroundings } from './surroundings.js'
 
 /** Samples of several folders or datasets of this machine, leased like one. */
 export interface JoinedSamples {
@@ -14,7 +14,7 @@ export interface JoinedSamples {
 }
 
 export async function openJoined(
-  context: CliContext,
+  context: Surroundings,
   targets: readonly string[],
   split: string | undefined,
   index: (folder: string) => Promise<SampleFolder>,

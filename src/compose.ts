@@ -1,0 +1,158 @@
+import { existsSync, readFileSync } from 'node:fs'
+import type { Config, RecordLocation } from './config/config.js'
+import type { Overrides } from './config/resolve-settings.js'
+import { DscError } from './failure/dsc-error.js'
+import type { Surroundings } from './library/surroundings.js'
+import { type Dataset, parseSourceUrl } from './model/dataset.js'
+import { findHomeDirectory } from './platform/this-user.js'
+import type { RecordStore } from './records/record-store.js'
+import type { SqlDatabase } from './records/sql-database.js'
+import type { Cache } from './stage/cache.js'
+import type { Source, StagingPlan } from './stage/source.js'
+
+/** Everything that the configuration decides. `close` closes what was opened once. */
+export interface Composed extends Omit<Surroundings, 'report' | 'signal' | 'environment'> {
+  readonly config: (overrides?: Overrides) => Promise<Config>
+  readonly reopenRecord: () => Promise<RecordStore>
+  readonly openDatabase: (raw: string, options: { readonly mustExist: boolean }) => Promise<SqlDatabase>
+  close(): Promise<void>
+}
+
+/**
+ * Puts dsc together for this process: the configuration that counts here, and the record, cache and sources that it
+ * names. The only place that names concrete adapters; loads them when they are asked for.
+ */
+export function compose(configPath: string | undefined): Composed {
+  const opened: RecordStore[] = []
+  const config = once(async (overrides: Overrides = {}) => {
+    const { loadConfig } = await import('./config/load-config.js')
+    return loadConfig({
+      explicitPath: configPath,
+      environment: process.env,
+      workingDirectory: process.cwd(),
+      homeDirectory: findHomeDirectory(),
+      version: readVersion(),
+      overrides,
+    })
+  })
+  const openRecord = once(async () => {
+    const record = await openRecordAt((await config()).record)
+    opened.push(record)
+    return record
+  })
+  return {
+    // Once the record is open its clock counts: on a cluster all nodes share it.
+    nowMs: () => opened[0]?.nowMs() ?? Date.now(),
+    config,
+    openRecord,
+    reopenRecord: async () => openRecordAt((await config()).record),
+    openCache: once(async () => openCache(await config(), await openRecord())),
+    openSource,
+    openDatabase: async (raw, { mustExist }) => {
+      const { resolveRecord } = await import('./config/resolve-path.js')
+      const base = { folder: process.cwd(), homeDirectory: findHomeDirectory() }
+      const location = resolveRecord(raw, base, 'argument')
+      if (mustExist && location.kind === 'sqlite' && !existsSync(location.path)) {
+        throw new DscError('RECORD_UNAVAILABLE', `there is no record at ${location.path}`, {
+          hint: 'dsc config shows where the record is',
+        })
+      }
+      return openDatabaseAt(location)
+    },
+    async close() {
+      for (const record of opened.splice(0)) await record.close()
+    },
+  }
+}
+
+async function openRecordAt(location: RecordLocation): Promise<RecordStore> {
+  if (location.kind === 'postgres') {
+    const { openPostgresRecord } = await import('./records/postgres/record-store.js')
+    return openPostgresRecord(location.url)
+  }
+  const [{ openSqliteRecord }, { requireLocalFileSystem }] = await Promise.all([
+    import('./records/sqlite/record-store.js'),
+    import('./records/sqlite/require-local-file-system.js'),
+  ])
+  await requireLocalFileSystem(location.path)
+  return openSqliteRecord(location.path)
+}
+
+/** The engine under a record, for moving whole records. */
+async function openDatabaseAt(location: RecordLocation): Promise<SqlDatabase> {
+  if (location.kind === 'postgres') {
+    return (await import('./records/postgres/postgres-database.js')).openPostgresDatabase(location.url)
+  }
+  const { requireLocalFileSystem } = await import('./records/sqlite/require-local-file-system.js')
+  await requireLocalFileSystem(location.path)
+  return (await import('./records/sqlite/sqlite-database.js')).openSqliteDatabase(location.path)
+}
+
+async function openCache(config: Config, record: RecordStore): Promise<Cache> {
+  const { root, policy } = config.cache
+  const { openCacheRoot } = await import('./stage/open-cache-root.js')
+  await openCacheRoot(root, { hasCopies: () => hasReadyCopies(record, config.node) })
+  const { concurrency, stallTimeoutMs, maxRequests, bandwidthBytesPerSecond } = config.stage
+  return {
+    record,
+    node: config.node,
+    root,
+    policy,
+    nowMs: () => record.nowMs(),
+    openSource,
+    ...(config.record.kind === 'postgres'
+      ? { openStagingSource: (dataset, plan) => openStagingSource(config, record, dataset, plan) }
+      : {}),
+    measureDisk: async () => (await import('./platform/disk-usage.js')).readDiskUsage(root),
+    listSlurmJobs: async () => (await import('./stage/slurm-queue.js')).listSlurmJobs(),
+    transfer: {
+      stallTimeoutMs,
+      ...(concurrency === undefined ? {} : { concurrency }),
+    },
+    nodeBudget: {
+      ...(maxRequests === undefined ? {} : { maxRequests }),
+      ...(bandwidthBytesPerSecond === undefined ? {} : { bandwidthBytesPerSecond }),
+    },
+  }
+}
+
+async function hasReadyCopies(record: RecordStore, node: string): Promise<boolean> {
+  return (await record.listCopies({ node, states: ['ready'] }, record.nowMs())).length > 0
+}
+
+async function openSource(dataset: Dataset): Promise<Source> {
+  if (parseSourceUrl(dataset.source).scheme === 'file') {
+    return (await import('./stage/sources/file/file-source.js')).openFileSource(dataset)
+  }
+  return (await import('./stage/sources/s3/s3-source.js')).openS3Source(dataset)
+}
+
+/** On a cluster a dataset is staged from other nodes where they have it. */
+async function openStagingSource(config: Config, record: RecordStore, dataset: Dataset, plan: StagingPlan) {
+  const { openPeerSource } = await import('./stage/sources/peer/peer-source.js')
+  const { trashDirectory } = await import('./stage/cache-layout.js')
+  const { readAgentAccess } = await import('./agent/agent-access.js')
+  return openPeerSource({
+    ...{ dataset, plan, record, node: config.node },
+    access: await readAgentAccess(config),
+    scratch: trashDirectory(config.cache.root),
+    openOrigin: () => openSource(dataset),
+  })
+}
+
+/** Remembers the first promise: every part of a command sees the same thing. */
+function once<Arguments extends unknown[], Value>(
+  make: (...given: Arguments) => Promise<Value>,
+): (...given: Arguments) => Promise<Value> {
+  let made: Promise<Value> | undefined
+  return (...given) => {
+    made ??= make(...given)
+    return made
+  }
+}
+
+/** This version of dsc, as in package.json. */
+export function readVersion(): string {
+  const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+  return String((manifest as { version: unknown }).version)
+}

@@ -1,0 +1,111 @@
+import { compose } from './compose.js'
+import { DscError } from './failure/dsc-error.js'
+import { createFeed, type Feed } from './feed/create-feed.js'
+import { openLocalBatches } from './feed/local-batches.js'
+import type { FeedSettings } from './feed/open-feeder.js'
+import type { AssignRule } from './feed/plan/assignment.js'
+import type { LastBatchRule } from './feed/plan/rank-sequence.js'
+import type { SampleLayout } from './feed/plan/sample-placement.js'
+import { openSessionBatches } from './feed/session/session-batches.js'
+import type { StorageAddress } from './feed/storage/storage-client.js'
+import { openNamedFeeder } from './library/open-named-feeder.js'
+import { samplesCacheFolder } from './library/samples-folder.js'
+
+export type { FeedItem } from './feed/batch-reader.js'
+export type { Feed } from './feed/create-feed.js'
+export type { FeedGone } from './feed/feed-gone.js'
+export type { FeedState } from './feed/plan/feed-state.js'
+
+/** Where the samples come from, as for `dsc feed serve`, and how they are read. One of `dataset`, `mix`, `from` and `socket`. */
+export interface OpenFeedOptions extends Omit<FeedSettings, 'mix'> {
+  /** A directory, the name of a dataset (staged first if need be, whole or in stripes), or the URL of its source. */
+  readonly dataset?: string
+  /** Datasets (with `from`: first folders of the samples' names) → how often an epoch visits each of their samples. */
+  readonly mix?: Readonly<Record<string, number>>
+  /** Storage nodes (`dsc feed storage`) to read from; with layout `striped` in the order of their stripes. */
+  readonly from?: readonly StorageAddress[]
+  /** How samples lie on the storage nodes. Default 'full': each has all of them. */
+  readonly layout?: SampleLayout
+  /** A directory, or a dataset whose source is read, when no storage node can give a sample. */
+  readonly fallback?: string
+  /** Whether storage nodes must show a certificate that `agent.tls.caFile` of dsc.yaml vouches for. Default false. */
+  readonly tls?: boolean
+  /** What storage nodes are shown. Default: DSC_FEED_TOKEN of the environment. */
+  readonly token?: string
+  /** Socket of a running `dsc feed serve`, shared with other processes; its memory, k and the like are its own. */
+  readonly socket?: string
+  /** A feed on `socket` that is silent for so long while it is waited for counts as gone. Default 300 s. */
+  readonly timeoutMs?: number
+  /** Folder inside each dataset. */
+  readonly split?: string
+  /** Extensions of the files that are samples, for example ['png', 'jpg']. Default: all files. */
+  readonly only?: readonly string[]
+  /** Samples in a batch of this rank. */
+  readonly batchSize: number
+  /** Default 0 of 1. */
+  readonly rank?: number
+  readonly world?: number
+  readonly replicate?: number
+  /** Default 'drop'. */
+  readonly last?: LastBatchRule
+  /** Default 'fixed'. */
+  readonly assign?: AssignRule
+  /** What becomes of a sample that cannot be read: 'raise' (default), or 'skip' it and record it in the state. */
+  readonly onError?: 'raise' | 'skip'
+  /** Where lists of samples are kept between runs. Default ~/.cache/dsc/samples. */
+  readonly cacheFolder?: string
+  /** Default: DSC_CONFIG, else the dsc.yaml beside or above the working directory. Read only where a name needs it. */
+  readonly configPath?: string
+  /** Ends opening and iterating. */
+  readonly signal?: AbortSignal
+}
+
+/** Opens a feed in this process, or on the feed that listens on `socket`. Leases are held until it is closed. */
+export async function openFeed(options: OpenFeedOptions): Promise<Feed> {
+  const { dataset, mix, from, socket, signal, rank = 0, world = 1, replicate = 1, last = 'drop' } = options
+  const { batchSize, assign = 'fixed' } = options
+  const shape = { batchSize, rank, world, replicate, last, assign }
+  const isSkipping = options.onError === 'skip'
+  if (socket !== undefined) {
+    if (dataset !== undefined || mix || from)
+      throw new DscError('USAGE', 'openFeed needs either a socket or what is to be fed, not both')
+    const { seed, order, timeoutMs = 300_000 } = options
+    const reader = await openSessionBatches({
+      ...{ socketPath: socket, timeoutMs, signal, shape, isSkipping, seed, order },
+    })
+    return createFeed(reader, { dataset: socket, signal })
+  }
+  const composed = compose(options.configPath)
+  const surroundings = {
+    ...composed,
+    report: { note: () => {}, progress: () => {} },
+    signal: signal ?? new AbortController().signal,
+    environment: process.env,
+  }
+  try {
+    const opened = await openNamedFeeder(
+      surroundings,
+      {
+        ...{ target: dataset, mix, from, layout: options.layout ?? 'full', fallback: options.fallback },
+        ...{ split: options.split, extensions: options.only },
+        isEncrypted: options.tls ?? false,
+        token: options.token ?? process.env.DSC_FEED_TOKEN,
+        cacheFolder: options.cacheFolder ?? samplesCacheFolder(process.env),
+      },
+      { ...options, mix: undefined },
+    )
+    const close = () => opened.close().finally(composed.close)
+    const reader = await openLocalBatches({ ...opened, close }, shape, isSkipping)
+    return createFeed(reader, { dataset: nameOf(options), signal })
+  } catch (error) {
+    await composed.close()
+    throw error
+  }
+}
+
+/** What states say was fed. */
+function nameOf({ dataset, mix, from }: OpenFeedOptions): string {
+  if (dataset !== undefined) return dataset
+  if (mix) return Object.keys(mix).join(',')
+  return from!.map(({ host, port }) => `${host}:${port}`).join(',')
+}
