@@ -25,7 +25,7 @@ export function feedServeCommand(context: CliContext): Command {
       const onClients = (count: number) => {
         clearTimeout(idle)
         if (count === 0 && options.idleExit !== undefined)
-          idle = setTimeout(() => stop.abort(), options.idleExit * 1000)
+          idle = setTimeout(() => stop.abort(), options.idleExit * 1000).unref() // a feed that was told to stop has no clients either
       }
       try {
         const server = await openSessionServer({
