@@ -54,15 +54,32 @@ def metrics_of(feed):
     return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1]) for line in lines if not line.startswith("#")}
 
 
-@pytest.mark.parametrize("num_workers", [0, 2])
-def test_iterating_again_in_the_middle_of_a_pass_ends_it_and_begins_the_next_epoch(dataset, num_workers):
-    loader = dsc.FeedLoader(make_feed(dataset), num_workers=num_workers)
+EVERY_KIND = pytest.mark.parametrize("kind", [{}, {"ahead": 1}, {"num_workers": 2}, {"num_workers": 2, "persistent_workers": True}])
+
+
+@EVERY_KIND
+def test_leaving_a_pass_early_again_and_again_keeps_nobody_waiting(dataset, kind):
+    loader = dsc.FeedLoader(make_feed(dataset), **kind)
+    with within(30):
+        for epoch in range(3):
+            for batch in loader:
+                assert batch.tolist() == expected(epoch)[:BATCH]
+                break
+        assert ids_of(loader) == expected(3)
+        loader.close()
+
+
+@EVERY_KIND
+def test_iterating_again_in_the_middle_of_a_pass_ends_it_and_begins_the_next_epoch(dataset, kind):
+    loader = dsc.FeedLoader(make_feed(dataset), **kind)
     with within(30):
         first = iter(loader)
         next(first)
-        assert ids_of(loader) == expected(1)
-        with pytest.raises(dsc.FeedError):
-            list(first)
+        second = iter(loader)
+        received = [next(second)]
+        with pytest.raises(dsc.FeedError, match="this pass has ended"):
+            next(first)
+        assert ids_of([*received, *second]) == expected(1)
 
 
 def test_a_second_loader_of_the_rank_ends_the_first_by_name(dataset):
@@ -72,6 +89,25 @@ def test_a_second_loader_of_the_rank_ends_the_first_by_name(dataset):
         assert ids_of(dsc.FeedLoader(make_feed(dataset))) == expected(0)
         with pytest.raises(dsc.FeedError, match="another loader of this rank"):
             list(first)
+
+
+@EVERY_KIND
+def test_a_rank_that_another_process_reads_is_refused_by_name(dataset, kind):
+    """The other one, which has no run of its own to be told apart by, reads on."""
+    reading = iter(make_feed(dataset))
+    first = next(reading)
+    with within(30):
+        duplicate = make_feed(dataset)
+        if not kind:
+            with pytest.raises(dsc.FeedError, match="is already reading in process"):
+                next(iter(duplicate))
+        else:
+            loader = dsc.FeedLoader(duplicate, **kind)
+            assert ids_of(loader) == expected(0)
+            with pytest.raises(dsc.FeedError, match="another loader of this rank"):
+                list(reading)
+            return
+        assert first + list(itertools.chain(*reading)) == expected(0)
 
 
 def in_a_fork(work):

@@ -1,17 +1,11 @@
 import itertools
-import os
-import signal
-import subprocess
-import sys
-import textwrap
-import time
 
 import pytest
 import torch
 
 import dsc
 from dsc.feed.order import epoch_order
-from feed_support import COUNT, ROOT, dataset, length_of, sample_bytes  # noqa: F401 (a fixture)
+from feed_support import COUNT, dataset, length_of, sample_bytes  # noqa: F401 (a fixture)
 
 BATCH = 8
 STEPS = COUNT // BATCH
@@ -171,28 +165,3 @@ def test_map_style_access_with_the_feeds_order(dataset):
     loader = torch.utils.data.DataLoader(samples, batch_sampler=sampler, num_workers=2)
     for epoch in range(2):
         assert ids_of(loader) == expected(epoch)
-
-
-def _pid_of_feed(feed):
-    path = feed._client.info["arena"]["path"]
-    return int(path.split("/")[2])
-
-
-def test_nothing_is_left_after_sigkill_of_trainer_and_feed(dataset):
-    code = f"""
-        import sys, dsc
-        feed = dsc.FeedDataset({str(dataset)!r}, batch_size=8, seed=7)
-        next(iter(feed)); print(feed._client.info["arena"]["path"].split("/")[2], flush=True)
-        sys.stdin.read()
-    """
-    trainer = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE, cwd=ROOT / "src" / "python", text=True)
-    feed_pid = int(trainer.stdout.readline())
-    trainer.kill()
-    os.kill(feed_pid, signal.SIGKILL)
-    trainer.wait()
-    deadline = time.monotonic() + 10
-    while os.path.exists(f"/proc/{feed_pid}/fd") and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not [name for name in os.listdir("/dev/shm") if name.startswith(f"dsc-feed-{feed_pid}-")]
-    assert ids_of(make_loader(dataset)) == expected(0)  # and the next run starts without cleaning up

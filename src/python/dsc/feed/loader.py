@@ -9,6 +9,7 @@ from .ahead import Ahead
 from .errors import FeedError, FeedGone, pass_has_ended
 from .state import make_state
 
+_END = object()
 _FIXED = ("fingerprint", "n", "order", "seed", "last", "mix")
 
 
@@ -106,10 +107,11 @@ class FeedLoader:
         if self._ahead:
             batches = self._running = Ahead(batches, self._ahead)
         try:
-            for batch, skipped, error in batches:
-                self._check_pass(this_pass)
+            while True:
+                self._check_pass(this_pass)  # before a batch is taken: persistent workers have one iterator for all passes
+                batch, skipped, error = next(batches, (None, None, _END))
                 if error is not None:
-                    raise self._at_this_place(error)
+                    break
                 self._step += 1
                 self._skipped += skipped
                 yield batch
@@ -119,8 +121,10 @@ class FeedLoader:
                 self._running = None
             elif this_pass == self._pass and hasattr(batches, "close"):
                 batches.close()
-        if this_pass == self._pass:
-            self._epoch, self._step = self._epoch + 1, 0
+        if error is not _END:
+            del batches  # its workers end now; kept alive by a traceback they would be waited for when that is freed
+            raise self._at_this_place(error)
+        self._epoch, self._step = self._epoch + 1, 0
 
     def set_epoch(self, epoch):
         """For trainers that insist: the feed advances epochs itself. Refused in the middle of one."""

@@ -1,0 +1,109 @@
+"""Whoever of worker, trainer and feed is killed: nothing is left, and the next run starts without cleaning up."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+import dsc
+from dsc.feed.launch import _dsc_command
+from dsc.feed.order import epoch_order
+from feed_support import COUNT, ROOT, dataset  # noqa: F401 (a fixture)
+
+BATCH = 8
+TRAINER = """
+    import json, multiprocessing, time
+    import dsc
+    data = dsc.FeedDataset("flowers", batch_size=8, seed=7, memory="64MiB", transform=lambda sample: sample.id)
+    loader = dsc.FeedLoader(data, num_workers=2)
+    batches = iter(loader)
+    next(batches)
+    workers = [worker.pid for worker in multiprocessing.active_children()]
+    print(json.dumps({"feed": data.info["arena"]["path"].split("/")[2], "workers": workers}), flush=True)
+    for batch in batches:
+        time.sleep(0.3)
+"""
+
+
+@pytest.fixture
+def flowers(dataset, tmp_path, monkeypatch):
+    """The samples as a dataset of a record, which feeds stage and lease."""
+    config = {"record": f"sqlite://{tmp_path}/record.db", "node": "node-a", "cache": {"root": f"{tmp_path}/cache-root"},
+              "datasets": {"flowers": {"source": f"file://{dataset}/"}}}
+    (tmp_path / "dsc.yaml").write_text(json.dumps(config))
+    monkeypatch.setenv("DSC_CONFIG", str(tmp_path / "dsc.yaml"))
+
+
+def run_dsc(*words):
+    done = subprocess.run([*_dsc_command(), *words, "--json"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def wait_for(what, is_true, seconds):
+    deadline = time.monotonic() + seconds
+    while not is_true():
+        assert time.monotonic() < deadline, f"waited {seconds} s in vain for {what}"
+        time.sleep(0.02)
+
+
+def is_alive(pid):
+    try:
+        return open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def holders_of_arenas(feed):
+    """Processes that keep the arena of `feed` from being freed."""
+    mark, held = f"dsc-feed-{feed}-", []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            links = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+            if any(mark in link for link in [*links, open(f"/proc/{pid}/maps").read()]):
+                held.append(pid)
+        except OSError:
+            continue
+    return held
+
+
+def names_in_shared_memory(*pids):
+    """Of a feed (dsc-feed-<pid>-…) or of torch (torch_<pid>_…)."""
+    return [name for name in os.listdir("/dev/shm") if any(f"{mark}{pid}{mark}" in name for pid in pids for mark in "-_")]
+
+
+@pytest.mark.parametrize("victims", [["worker"], ["trainer"], ["feed"], ["worker", "trainer", "feed"]], ids="+".join)
+def test_sigkill_leaves_nothing_and_the_next_run_starts_as_if_nothing_had_been(flowers, victims):
+    trainer = subprocess.Popen([sys.executable, "-c", textwrap.dedent(TRAINER)], cwd=ROOT / "src" / "python",
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    said = json.loads(trainer.stdout.readline() or trainer.stderr.read())
+    feed, workers = int(said["feed"]), said["workers"]
+    assert len(workers) == 2 and holders_of_arenas(feed)
+    assert len(run_dsc("leases")) == 1
+    killed = {"worker": workers, "trainer": [trainer.pid], "feed": [feed]}
+    for victim in victims:
+        for pid in killed[victim]:
+            os.kill(pid, signal.SIGKILL)
+    if victims == ["worker"]:  # the trainer is told, and ends
+        assert "DataLoader worker (pid" in trainer.communicate(timeout=10)[1]
+    elif victims == ["feed"]:
+        assert "FeedGone" in trainer.communicate(timeout=10)[1]
+    else:
+        trainer.communicate(timeout=10)
+    wait_for("the end of the workers", lambda: not any(map(is_alive, workers)), 10)
+    if "feed" in victims:
+        wait_for("the memory", lambda: not holders_of_arenas(feed), 1)
+    else:  # it lives on for whoever comes next, and the dead hold nothing of it
+        wait_for("what the dead held", lambda: holders_of_arenas(feed) == [str(feed)], 1)
+    assert not names_in_shared_memory(feed, trainer.pid, *workers)
+    again = dsc.FeedDataset("flowers", batch_size=BATCH, seed=7, memory="64MiB")
+    assert [sample.id for batch in dsc.FeedLoader(again) for sample in batch] == epoch_order(COUNT, 7, 0)[: COUNT // BATCH * BATCH]
+    next_feed = int(again.info["arena"]["path"].split("/")[2])
+    os.kill(next_feed, signal.SIGTERM)
+    wait_for("the end of the next feed", lambda: not is_alive(next_feed), 10)
+    run_dsc("evict", "flowers", "--yes")  # no lease of the dead is in the way
