@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { shuffleSamples } from '../feed/plan/order.js'
+import { openFeed } from '../open-feed.js'
 import { makeCertificate } from '../testing/certificate.js'
 import { openTestFeedClient } from '../testing/feed-client.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
@@ -105,6 +106,38 @@ test('an epoch over stripes is the one of a single machine, also when an agent d
   const healed = await startFeed(context, d, join(cluster.directory, d.name))
   await readEpoch(healed.client, samples, 0)
   assert.equal(store.sentBytes(), whole, 'after the repair the nodes have everything again')
+})
+
+test('a program that opens the dataset by its name reads the stripes itself, also when an agent dies', async (context) => {
+  const { store, cluster, agents, samples, nodes } = await makeStriped(context)
+  const staged = store.sentBytes()
+  Object.assign(process.env, STORE_ENVIRONMENT)
+  const feed = await openFeed({
+    ...{ dataset: 'flowers', batchSize: BATCH, seed: SEED, memoryBytes: 2 ** 20, k: 4 },
+    ...{ configPath: nodes[3].configPath, cacheFolder: join(cluster.directory, 'tables') },
+  })
+  context.after(() => feed.close())
+  const { leases } = JSON.parse((await nodes[0].dsc('status', '--json')).stdout)
+  const feeding = leases.filter(({ task }: { task: string }) => task !== 'mine')
+  assert.equal(feeding.length, 3, 'it keeps every stripe')
+  for (let epoch = 0; epoch < 2; epoch++) {
+    const ids: number[] = []
+    for await (const batch of feed) {
+      for (const { id, data } of batch) {
+        assert.ok(data.equals(samples[id]!), `bytes of sample ${id}`)
+        ids.push(id)
+      }
+      if (epoch === 1 && ids.length === 10 * BATCH) agents[1]!.process.kill('SIGKILL')
+    }
+    assert.deepEqual(ids, [...shuffleSamples({ sampleCount: COUNT, seed: SEED, epoch })])
+    if (epoch === 0) assert.equal(store.sentBytes(), staged, 'the nodes had everything')
+  }
+  await feed.close()
+  const after = JSON.parse((await nodes[0].dsc('status', '--json')).stdout)
+  assert.deepEqual(
+    after.leases.filter(({ task }: { task: string }) => task !== 'mine'),
+    [],
+  )
 })
 
 test('a node that has the whole dataset stands in for a stripe, before the store does', async (context) => {
