@@ -75,6 +75,10 @@ export async function openFeed(options: OpenFeedOptions): Promise<Feed> {
     })
     return createFeed(reader, { dataset: socket, signal })
   }
+  if (dataset !== undefined && from)
+    throw new DscError('USAGE', 'openFeed needs either a dataset or storage nodes, not both', {
+      hint: 'fallback: what is read when no storage node can give a sample',
+    })
   const composed = compose(options.configPath)
   const surroundings = {
     ...composed,

@@ -94,9 +94,12 @@ async function startStorage(world: World, ...words: readonly string[]) {
   let text = ''
   for await (const chunk of running.process.stdout!) {
     text += chunk
-    if (text.trimEnd().endsWith('}')) break
+    try {
+      const { port } = JSON.parse(text)
+      return { running, address: { host: '127.0.0.1', port: Number(port) } }
+    } catch {} // it has not said all yet
   }
-  return { running, address: { host: '127.0.0.1', port: Number(JSON.parse(text).port) } }
+  throw new Error((await running.finished).stderr)
 }
 
 test('storage nodes with a stripe each are read as one, and the source when one of them is killed', async (context) => {

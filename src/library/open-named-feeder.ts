@@ -9,7 +9,7 @@ import { openJoined } from './open-joined.js'
 import { readStorageTls } from './storage-tls.js'
 import type { Surroundings } from './surroundings.js'
 
-/** Where the samples of a feed come from: exactly one of `target`, `mix` and `from`, or `from` with a `mix`. */
+/** Where the samples of a feed come from: `target` or `mix`, or, whatever `target` is, `from`, also with a `mix`. */
 export interface FeedRequest {
   /** A directory, the name of a dataset, or the URL of its source. */
   readonly target: string | undefined
@@ -80,10 +80,6 @@ async function openFeederOverNodes(
   settings: FeedSettings,
 ): Promise<OpenedFeeder> {
   const { from: nodes, layout, token, mix } = request
-  if (request.target !== undefined)
-    throw new DscError('USAGE', `either the dataset ${request.target} or storage nodes are given, not both`, {
-      hint: `--fallback ${request.target}: read when no storage node can give a sample`,
-    })
   const { openRemoteFeeder } = await import('../feed/open-remote-feeder.js')
   const tls = request.isEncrypted ? await readStorageTls(context) : undefined
   const fallback =

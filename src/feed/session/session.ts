@@ -39,6 +39,9 @@ export interface SessionHost {
   stop(): void
 }
 
+/** Whether it has not been evicted: then another sample may be arriving in its place. */
+const isInPlace = (extent: Extent) => (extent.previous ? extent.previous.next : extent.zone.first) === extent
+
 /** Serves one connection until it closes. Whatever it holds is given back then. */
 export function serveSession(socket: Socket, host: SessionHost): void {
   const { arenaFile, table } = host.opened
@@ -136,10 +139,10 @@ export function serveSession(socket: Socket, host: SessionHost): void {
       if (host.isPoisoning) poison(batch, held)
     }
   }
-  /** Overwrites what was evicted; a view that outlives its batch then shows it. */
+  /** Overwrites what may be evicted; a view that outlives its batch then shows it. */
   const poison = (batch: LeasedBatch, held: readonly Extent[]) => {
     for (const [i, extent] of held.entries())
-      if (extent.state === 'done') arenaFile.poison(batch.offsets[i]!, extent.length)
+      if (extent.state === 'done' && isInPlace(extent)) arenaFile.poison(batch.offsets[i]!, extent.length)
   }
   const welcome = () => {
     const { sequence } = rank!.stream
