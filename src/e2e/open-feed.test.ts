@@ -8,7 +8,8 @@ import { shuffleSamples } from '../feed/plan/order.js'
 import { type Feed, type FeedState, type OpenFeedOptions, openFeed } from '../open-feed.js'
 import { type S3Server, startS3Server } from '../testing/s3-server.js'
 import { sampleBytes, writeSamples } from '../testing/sample-folder.js'
-import { makeWorld, type Running, s3Dataset, type World } from './world.js'
+import type { Running } from './dsc-processes.js'
+import { makeWorld, s3Dataset, type World } from './world.js'
 
 const COUNT = 300
 const BATCH = 10
