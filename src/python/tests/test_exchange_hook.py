@@ -54,13 +54,13 @@ def _accuracy(rank, ranks):
     return errors, wires
 
 
-# gloo adds halves to halves, which rounds once per rank and once per sum.
-@pytest.mark.parametrize("ranks, limit", [(2, 5e-4), (3, 5e-4), (4, 5e-4), (8, 6e-4)])
-def test_layers_of_any_size_keep_their_relative_precision_and_nothing_is_zeroed(ranks, limit):
+# Halves are summed in fp32: what each rank rounds averages out, whatever their number. gloo's own sums reach 5.6e-4 with 8.
+@pytest.mark.parametrize("ranks", [2, 3, 4, 8])
+def test_layers_of_any_size_keep_their_relative_precision_and_nothing_is_zeroed(ranks):
     results = run_ranks(ranks, _accuracy, ranks)
     for errors, wires in results:
         assert max(errors[:2]) < 1e-6  # fp32
-        assert 1e-5 < max(errors[2:]) <= limit  # half precision, and really so
+        assert 1e-5 < max(errors[2:]) <= 3.5e-4  # half precision, and really so
         assert wires == results[0][1] and len(wires) >= 2
 
 
@@ -206,8 +206,8 @@ def test_four_ranks_train_as_in_fp32_and_hold_the_same_weights_and_scales():
 def _disagree(rank):
     stds = [1e-3] * len(SHAPES)
     ddp, state = wrap(Products(SHAPES), agree_every=4)
-    for step in range(4):
-        if step == 3 and rank == 1:
+    for step in range(5):
+        if step == 4 and rank == 1:
             state.redone += 1
         try:
             run_products(ddp, rank, step, stds)
