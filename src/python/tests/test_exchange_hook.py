@@ -1,4 +1,5 @@
 import pickle
+from dataclasses import replace
 
 import pytest
 import torch
@@ -93,6 +94,49 @@ def test_an_overflow_repeats_that_bucket_in_fp32_and_the_step_is_not_lost():
         assert others <= 5e-4
         assert sorted(drop for key, drop in dropped.items() if 0 in key) == [10]
         assert all(drop <= 1 for key, drop in dropped.items() if 0 not in key)
+
+
+def _overflow_among(rank, ranks):
+    """Several buckets overflow at once, of different ranks; each is repeated by all in the same order."""
+    stds = [1e-3] * len(SHAPES)
+    ddp, state = wrap(Products(SHAPES))
+    for step in range(3):
+        run_products(ddp, rank, step, stds)
+
+    def spike(given):
+        given[rank % len(SHAPES)].view(-1)[7] = 1e6
+
+    found = run_products(ddp, rank, 3, stds, spike)
+    drawn = [draw(other, 3, stds) for other in range(ranks)]
+    for other, given in enumerate(drawn):
+        given[other % len(SHAPES)].view(-1)[7] = 1e6
+    expected = [sum(values) / ranks for values in zip(*drawn)]
+    errors = [((f - e).norm() / e.norm()).item() for f, e in zip(found, expected)]
+    return errors, state.redone, state.state_dict(), [value.double().sum().item() for value in found]
+
+
+@pytest.mark.parametrize("ranks", [3, 5])
+def test_several_overflows_in_one_step_are_all_repeated(ranks):
+    results = run_ranks(ranks, _overflow_among, ranks)
+    for errors, redone, state, sums in results:
+        assert max(errors[:ranks]) < 1e-6 and max(errors) <= 3.5e-4 and redone >= 2
+        assert state == results[0][2] and sums == results[0][3]
+
+
+def _bf16(rank, ranks):
+    stds = [1e-3] * len(SHAPES)
+    ddp, state = wrap(Products(SHAPES))
+    for step in range(3):
+        run_products(ddp, rank, step, stds)
+    state._groups = {key: replace(scale, half_type="bf16") for key, scale in state._groups.items()}
+    found, expected = run_products(ddp, rank, 3, stds), mean_of(ranks, 3, stds)
+    return max(((f - e).norm() / e.norm()).item() for f, e in zip(found, expected))
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_buckets_whose_size_jumps_travel_as_bf16(ranks):
+    for error in run_ranks(ranks, _bf16, ranks):
+        assert 1e-3 < error < 4e-3
 
 
 def _nan(rank):

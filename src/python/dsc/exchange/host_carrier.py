@@ -3,12 +3,21 @@
 gloo's own sum of halves rounds at every rank and takes longer than the link. The same bytes travel as in its all-reduce.
 """
 
+import math
+import threading
+from functools import partial
+
 import torch
 import torch.distributed as dist
 
 from .buffers import Buffers
 from .in_order import InOrder
 from .scale import plan_averaging
+
+
+# Values of a run that two ranks swap at a time. Before gloo sends, it waits for word that the other end is ready: with large
+# pieces the link stands still meanwhile (28 MiB of halves over 1 Gb/s: 259 ms at 1 Mi values, 246 ms at 256 Ki).
+_PIECE = 1 << 18
 
 
 class _Gather:
@@ -29,6 +38,7 @@ class HostCarrier:
         self._rank = dist.get_rank(process_group)
         self._shift, self._factor = plan_averaging(self._ranks)
         self._buffers = Buffers()
+        self._lock = threading.Lock()
         # Collectives of one group must start in the same order on all ranks. Gathers start whenever a sum is complete,
         # anywhere between the calls of the hook: so they have a group of their own, and an order of their own.
         self._gather_group = _open_group(process_group) if self._ranks > 2 else None
@@ -61,20 +71,33 @@ class HostCarrier:
         _then(work, arrived, accept)
 
     def _swap(self, run, arrived):
-        """Two ranks show each other all they have, and both add it up: one message each way."""
-        own = self._encode(run, run.values.numel())
-        other = self._buffers.take(own.numel(), own.dtype)
-        splits = [0, 0]
-        splits[1 - self._rank] = own.numel()
-        work = dist.all_to_all_single(other, own, splits, splits, group=self._group, async_op=True)
+        """Two ranks show each other all they have, and both add it up: one message each way per piece."""
+        count = run.values.numel()
+        own = self._encode(run, count)
+        other = self._buffers.take(count, own.dtype)
+        total = self._buffers.take(count, torch.float32)
+        starts = range(0, count, _PIECE)
+        left = list(starts)
+        bounds = []
 
-        def add():
-            total = self._buffers.take(own.numel(), torch.float32)
-            total.copy_(own).add_(other)
-            self._accept(run, total, arrived)
+        def add(start):
+            part = slice(start, start + _PIECE)
+            low, high = torch.aminmax(total[part].copy_(own[part]).add_(other[part]))
+            with self._lock:
+                bounds.append((float(low), float(high)))
+                left.remove(start)
+                if left:
+                    return
+            run.accept(total, *_merge(bounds), self._factor)
             self._buffers.give(own, other, total)
+            arrived(None)
 
-        _then(work, arrived, add)
+        for start in starts:
+            sent, received = own[start : start + _PIECE], other[start : start + _PIECE]
+            splits = [0, 0]
+            splits[1 - self._rank] = sent.numel()
+            work = dist.all_to_all_single(received, sent, splits, splits, group=self._group, async_op=True)
+            _then(work, arrived, partial(add, start))
 
     def _scatter(self, run, arrived):
         """Every rank gets one chunk from all others, sums it, and gives the sum to all."""
@@ -127,6 +150,12 @@ class HostCarrier:
         low, high = torch.aminmax(total)
         run.accept(total, float(low), float(high), self._factor)
         arrived(None)
+
+
+def _merge(bounds):
+    """The bounds of all parts; NaN if there is one in any: Python's own min and max may lose it."""
+    lows, highs = zip(*bounds)
+    return (math.nan, math.nan) if any(map(math.isnan, lows)) else (min(lows), max(highs))
 
 
 def _then(work, arrived, go_on):
