@@ -104,12 +104,12 @@ def _overflow_among(rank, ranks):
         run_products(ddp, rank, step, stds)
 
     def spike(given):
-        given[rank % len(SHAPES)].view(-1)[7] = 1e6
+        given[2 * rank % len(SHAPES)].view(-1)[7] = 1e6
 
     found = run_products(ddp, rank, 3, stds, spike)
     drawn = [draw(other, 3, stds) for other in range(ranks)]
     for other, given in enumerate(drawn):
-        given[other % len(SHAPES)].view(-1)[7] = 1e6
+        given[2 * other % len(SHAPES)].view(-1)[7] = 1e6
     expected = [sum(values) / ranks for values in zip(*drawn)]
     errors = [((f - e).norm() / e.norm()).item() for f, e in zip(found, expected)]
     return errors, state.redone, state.state_dict(), [value.double().sum().item() for value in found]
@@ -119,7 +119,7 @@ def _overflow_among(rank, ranks):
 def test_several_overflows_in_one_step_are_all_repeated(ranks):
     results = run_ranks(ranks, _overflow_among, ranks)
     for errors, redone, state, sums in results:
-        assert max(errors[:ranks]) < 1e-6 and max(errors) <= 3.5e-4 and redone >= 2
+        assert max(errors) < 1e-6 and redone == 2
         assert state == results[0][2] and sums == results[0][3]
 
 
