@@ -3,12 +3,14 @@ from dataclasses import replace
 
 import pytest
 import torch
+import torch.distributed as dist
 from exchange_models import Products, TinyGpt, text_batch
 from exchange_workers import run_ranks
 from torch.nn.functional import cross_entropy
 from torch.nn.parallel import DistributedDataParallel
 
 from dsc.exchange import ScaledHalf, scaled_half_hook
+from dsc.exchange.device_carrier import DeviceCarrier
 
 SHAPES = [(300, 20), (50, 50), (256,), (2000,), (64, 64)]
 CAP_MB = 0.02  # several buckets
@@ -96,10 +98,13 @@ def test_an_overflow_repeats_that_bucket_in_fp32_and_the_step_is_not_lost():
         assert all(drop <= 1 for key, drop in dropped.items() if 0 not in key)
 
 
-def _overflow_among(rank, ranks):
+def _overflow_among(rank, ranks, is_device, has_group):
     """Several buckets overflow at once, of different ranks; each is repeated by all in the same order."""
     stds = [1e-3] * len(SHAPES)
-    ddp, state = wrap(Products(SHAPES))
+    group = dist.new_group(list(range(ranks))) if has_group else None
+    ddp, state = wrap(Products(SHAPES), process_group=group)
+    if is_device:
+        state._carrier = DeviceCarrier(None)  # nothing in it needs a GPU
     for step in range(3):
         run_products(ddp, rank, step, stds)
 
@@ -115,9 +120,9 @@ def _overflow_among(rank, ranks):
     return errors, state.redone, state.state_dict(), [value.double().sum().item() for value in found]
 
 
-@pytest.mark.parametrize("ranks", [3, 5])
-def test_several_overflows_in_one_step_are_all_repeated(ranks):
-    results = run_ranks(ranks, _overflow_among, ranks)
+@pytest.mark.parametrize("ranks, is_device, has_group", [(3, False, False), (5, False, True), (3, True, False)])
+def test_several_overflows_in_one_step_are_all_repeated(ranks, is_device, has_group):
+    results = run_ranks(ranks, _overflow_among, ranks, is_device, has_group)
     for errors, redone, state, sums in results:
         assert max(errors) < 1e-6 and redone == 2
         assert state == results[0][2] and sums == results[0][3]
