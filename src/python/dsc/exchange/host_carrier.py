@@ -1,6 +1,7 @@
 """Carries runs on the CPU: gloo only moves the bytes, halves are summed here in fp32.
 
-gloo's own sum of halves rounds at every rank and takes longer than the link. The same bytes travel as in its all-reduce.
+gloo's own sum of halves is rounded at every rank, so its error grows with their number. The same bytes travel as in its
+all-reduce.
 """
 
 import math
