@@ -4,6 +4,8 @@ import math
 
 import torch
 
+# Values handled at a time on a CPU: what is between two passes stays in the cache.
+_BLOCK = 1 << 16
 TYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 
 
@@ -39,8 +41,7 @@ class Run:
         if math.isfinite(peak):
             self.amax = peak * unscale
         if math.isfinite(peak) or self.wire_type == "fp32":
-            if total.dtype == self.values.dtype:
-                torch.mul(total, unscale, out=self.values)
-            else:
-                self.values.copy_(total).mul_(unscale)
+            block = self.values.numel() if self.values.is_cuda else _BLOCK
+            for start in range(0, self.values.numel(), block):
+                self.values[start : start + block].copy_(total[start : start + block]).mul_(unscale)
         self.is_here = True
