@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { DscError } from '../failure/dsc-error.js'
+import type { WireChoice } from './plan/choose-wire.js'
 import type { Link } from './plan/cost-model.js'
 import { type Gradient, gradientsOfModel } from './plan/gradient.js'
 import type { ExchangePlan } from './plan/plan-exchange.js'
@@ -37,6 +38,7 @@ const linkSchema = z.object({
   format: z.literal('dsc.exchange.link/1'),
   alphaMicroseconds: z.number().nonnegative(),
   bandwidthBytesPerSecond: positive,
+  halfValuesPerSecond: positive.optional(),
 })
 const planSchema = z.object({
   format: z.literal('dsc.exchange.plan/1'),
@@ -84,10 +86,16 @@ export async function readModel(path: string, backwardSeconds: number): Promise<
   return { model, backwardSeconds, gradientBytes: 4, gradients: gradientsOfModel(layers, backwardSeconds) }
 }
 
-/** Reads what `dsc exchange probe` wrote. */
-export async function readLink(path: string): Promise<Link> {
-  const { alphaMicroseconds, bandwidthBytesPerSecond } = await readJson(path, linkSchema)
-  return { alphaSeconds: alphaMicroseconds / 1e6, bandwidthBytesPerSecond }
+/** A link, and what converting to half precision and back costs the ranks at its ends. */
+export interface MeasuredLink extends Link {
+  /** Values that one rank narrows, widens and checks per second, > 0; undefined if it was not measured. */
+  readonly halfValuesPerSecond?: number | undefined
+}
+
+/** Reads what `dsc exchange probe` or `dsc.exchange.probe_link` wrote. */
+export async function readLink(path: string): Promise<MeasuredLink> {
+  const { alphaMicroseconds, ...rest } = await readJson(path, linkSchema)
+  return { alphaSeconds: alphaMicroseconds / 1e6, ...rest }
 }
 
 /** Reads what `dsc exchange plan` wrote. */
@@ -99,18 +107,25 @@ export async function readPlan(path: string): Promise<PlanFile> {
 export function describePlan(
   profile: Profile,
   plan: ExchangePlan,
-  options: { readonly ranks: number; readonly wire: 'fp16' | 'fp32'; readonly link: Link },
+  options: {
+    readonly ranks: number
+    readonly wire: 'fp16' | 'fp32'
+    /** Undefined where the user chose. */
+    readonly choice?: WireChoice | undefined
+    readonly link: Link
+  },
 ) {
   const buckets = plan.buckets.map(({ from, to }) => ({
     tensors: profile.gradients.slice(from, to).map(({ name, elements }) => ({ name, elements })),
   }))
-  const { ranks, wire, link } = options
+  const { ranks, wire, choice, link } = options
   return {
     format: 'dsc.exchange.plan/1' as const,
     hash: createHash('sha256').update(JSON.stringify({ ranks, wire, buckets })).digest('hex').slice(0, 16),
     model: profile.model,
     ranks,
     wire,
+    wireExplanation: choice?.explanation ?? `${wire}, as asked.`,
     link: {
       alphaMicroseconds: link.alphaSeconds * 1e6,
       bandwidthBytesPerSecond: link.bandwidthBytesPerSecond,

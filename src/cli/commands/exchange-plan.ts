@@ -1,8 +1,15 @@
 import { writeFile } from 'node:fs/promises'
 import { Command, Option } from 'commander'
-import type { Link } from '../../exchange/plan/cost-model.js'
+import { chooseWire } from '../../exchange/plan/choose-wire.js'
 import { planExchange } from '../../exchange/plan/plan-exchange.js'
-import { describePlan, type Profile, readLink, readModel, readProfile } from '../../exchange/plan-files.js'
+import {
+  describePlan,
+  type MeasuredLink,
+  type Profile,
+  readLink,
+  readModel,
+  readProfile,
+} from '../../exchange/plan-files.js'
 import { DscError } from '../../failure/dsc-error.js'
 import type { CliContext } from '../context.js'
 import { parseNumber } from './exchange-arguments.js'
@@ -15,7 +22,7 @@ interface PlanOptions {
   readonly alphaUs?: number
   readonly gigabits?: number
   readonly ranks: number
-  readonly wire: 'fp16' | 'fp32'
+  readonly wire: 'auto' | 'fp16' | 'fp32'
   readonly optimum?: true
   readonly out?: string
 }
@@ -31,7 +38,11 @@ export function exchangePlanCommand({ report }: CliContext): Command {
     .option('--link <file>', 'what `dsc exchange probe` wrote')
     .option('--alpha-us <us>', 'instead of --link: latency of one message, in microseconds', parseNumber(0))
     .option('--gigabits <rate>', 'instead of --link: bandwidth in Gb/s', parseNumber(0))
-    .addOption(new Option('--wire <type>', 'type on the wire').choices(['fp16', 'fp32']).default('fp16'))
+    .addOption(
+      new Option('--wire <type>', 'type on the wire; auto is the one that is predicted to be faster')
+        .choices(['auto', 'fp16', 'fp32'])
+        .default('auto'),
+    )
     .option('--optimum', 'use the buckets of the exact optimum; only as good as the profile')
     .option('--out <file>', 'write the plan here')
     .addHelpText(
@@ -44,17 +55,13 @@ Examples:
     .action(async (options: PlanOptions) => {
       const profile = await openProfile(options)
       const link = await openLink(options)
-      const { ranks, wire } = options
-      const plan = planExchange({
-        gradients: profile.gradients,
-        backwardSeconds: profile.backwardSeconds,
-        ranks,
-        link,
-        wireBytes: wire === 'fp16' ? 2 : 4,
-        gradientBytes: profile.gradientBytes,
-        useOptimum: options.optimum === true,
-      })
-      const description = describePlan(profile, plan, { ranks, wire, link })
+      const { ranks } = options
+      const job = { ...profile, ranks, link }
+      const choice = options.wire === 'auto' ? chooseWire(job, link.halfValuesPerSecond) : undefined
+      const wire = choice?.wire ?? (options.wire === 'fp32' ? 'fp32' : 'fp16')
+      const wireBytes = wire === 'fp16' ? 2 : 4
+      const plan = planExchange({ ...job, wireBytes, useOptimum: options.optimum === true })
+      const description = describePlan(profile, plan, { ranks, wire, choice, link })
       if (options.out) await writeFile(options.out, `${JSON.stringify(description, undefined, 1)}\n`)
       report.result(description, () => formatPlan(description))
     })
@@ -72,7 +79,7 @@ async function openProfile(options: PlanOptions): Promise<Profile> {
   )
 }
 
-async function openLink({ link, alphaUs, gigabits }: PlanOptions): Promise<Link> {
+async function openLink({ link, alphaUs, gigabits }: PlanOptions): Promise<MeasuredLink> {
   if (link) return await readLink(link)
   if (alphaUs !== undefined && gigabits) {
     return { alphaSeconds: alphaUs / 1e6, bandwidthBytesPerSecond: (gigabits * 1e9) / 8 }
@@ -102,6 +109,7 @@ function formatPlan(plan: ReturnType<typeof describePlan>): string {
       : `threshold ${mib(threshold.wireBytes)} MiB on the wire (${threshold.layers.toFixed(1)} layers)`
   return [
     `${plan.model}, ${plan.ranks} ranks, ${plan.wire} on the wire, α ${link.alphaMicroseconds.toFixed(0)} µs, ${gigabits} Gb/s`,
+    plan.wireExplanation,
     asked,
     threshold.explanation,
     '',

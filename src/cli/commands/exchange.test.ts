@@ -37,6 +37,23 @@ test('exchange plan prints the same data as text and as JSON, and writes it to a
   await rm(folder, { recursive: true })
 })
 
+test('exchange plan advises against compression where converting costs more than the link', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'dsc-exchange-'))
+  const path = join(folder, 'link.json')
+  const link = { format: 'dsc.exchange.link/1', alphaMicroseconds: 200, bandwidthBytesPerSecond: 1.25e9 }
+  await writeFile(path, JSON.stringify({ ...link, halfValuesPerSecond: 0.8e9 }))
+  const words = ['plan', '--model', RESNET, '--backward-ms', '500', '--link', path, '--ranks', '2']
+  const { stdout } = await dsc(...words, '--json')
+  const plan = JSON.parse(stdout)
+  assert.equal(plan.wire, 'fp32')
+  assert.match(plan.wireExplanation, /no compression: at 10\.0 Gb\/s converting costs/)
+  const text = await dsc(...words)
+  assert.match(text.stdout, /2 ranks, fp32 on the wire/)
+  assert.ok(text.stdout.includes(plan.wireExplanation))
+  assert.match((await dsc(...words, '--wire', 'fp16')).stdout, /^fp16, as asked\.$/m)
+  await rm(folder, { recursive: true })
+})
+
 for (const { name, words, message } of [
   { name: 'a model without its time', words: ['plan', '--model', RESNET, ...LINK], message: /--backward-ms/ },
   {

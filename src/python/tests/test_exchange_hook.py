@@ -1,13 +1,16 @@
 import pickle
+from dataclasses import replace
 
 import pytest
 import torch
+import torch.distributed as dist
 from exchange_models import Products, TinyGpt, text_batch
 from exchange_workers import run_ranks
 from torch.nn.functional import cross_entropy
 from torch.nn.parallel import DistributedDataParallel
 
 from dsc.exchange import ScaledHalf, scaled_half_hook
+from dsc.exchange.device_carrier import DeviceCarrier
 
 SHAPES = [(300, 20), (50, 50), (256,), (2000,), (64, 64)]
 CAP_MB = 0.02  # several buckets
@@ -54,13 +57,13 @@ def _accuracy(rank, ranks):
     return errors, wires
 
 
-# gloo adds halves to halves, which rounds once per rank and once per sum.
-@pytest.mark.parametrize("ranks, limit", [(2, 5e-4), (3, 5e-4), (4, 5e-4), (8, 6e-4)])
-def test_layers_of_any_size_keep_their_relative_precision_and_nothing_is_zeroed(ranks, limit):
+# Halves are summed in fp32: what each rank rounds averages out, whatever their number. gloo's own sums reach 5.6e-4 with 8.
+@pytest.mark.parametrize("ranks", [2, 3, 4, 8])
+def test_layers_of_any_size_keep_their_relative_precision_and_nothing_is_zeroed(ranks):
     results = run_ranks(ranks, _accuracy, ranks)
     for errors, wires in results:
         assert max(errors[:2]) < 1e-6  # fp32
-        assert 1e-5 < max(errors[2:]) <= limit  # half precision, and really so
+        assert 1e-5 < max(errors[2:]) <= 3.5e-4  # half precision, and really so
         assert wires == results[0][1] and len(wires) >= 2
 
 
@@ -93,6 +96,52 @@ def test_an_overflow_repeats_that_bucket_in_fp32_and_the_step_is_not_lost():
         assert others <= 5e-4
         assert sorted(drop for key, drop in dropped.items() if 0 in key) == [10]
         assert all(drop <= 1 for key, drop in dropped.items() if 0 not in key)
+
+
+def _overflow_among(rank, ranks, is_device, has_group):
+    """Several buckets overflow at once, of different ranks; each is repeated by all in the same order."""
+    stds = [1e-3] * len(SHAPES)
+    group = dist.new_group(list(range(ranks))) if has_group else None
+    ddp, state = wrap(Products(SHAPES), process_group=group)
+    if is_device:
+        state._carrier = DeviceCarrier(None)  # nothing in it needs a GPU
+    for step in range(3):
+        run_products(ddp, rank, step, stds)
+
+    def spike(given):
+        given[2 * rank % len(SHAPES)].view(-1)[7] = 1e6
+
+    found = run_products(ddp, rank, 3, stds, spike)
+    drawn = [draw(other, 3, stds) for other in range(ranks)]
+    for other, given in enumerate(drawn):
+        given[2 * other % len(SHAPES)].view(-1)[7] = 1e6
+    expected = [sum(values) / ranks for values in zip(*drawn)]
+    errors = [((f - e).norm() / e.norm()).item() for f, e in zip(found, expected)]
+    return errors, state.redone, state.state_dict(), [value.double().sum().item() for value in found]
+
+
+@pytest.mark.parametrize("ranks, is_device, has_group", [(3, False, False), (5, False, True), (3, True, False)])
+def test_several_overflows_in_one_step_are_all_repeated(ranks, is_device, has_group):
+    results = run_ranks(ranks, _overflow_among, ranks, is_device, has_group)
+    for errors, redone, state, sums in results:
+        assert max(errors) < 1e-6 and redone == 2
+        assert state == results[0][2] and sums == results[0][3]
+
+
+def _bf16(rank, ranks):
+    stds = [1e-3] * len(SHAPES)
+    ddp, state = wrap(Products(SHAPES))
+    for step in range(3):
+        run_products(ddp, rank, step, stds)
+    state._groups = {key: replace(scale, half_type="bf16") for key, scale in state._groups.items()}
+    found, expected = run_products(ddp, rank, 3, stds), mean_of(ranks, 3, stds)
+    return max(((f - e).norm() / e.norm()).item() for f, e in zip(found, expected))
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_buckets_whose_size_jumps_travel_as_bf16(ranks):
+    for error in run_ranks(ranks, _bf16, ranks):
+        assert 1e-3 < error < 4e-3
 
 
 def _nan(rank):
@@ -206,8 +255,8 @@ def test_four_ranks_train_as_in_fp32_and_hold_the_same_weights_and_scales():
 def _disagree(rank):
     stds = [1e-3] * len(SHAPES)
     ddp, state = wrap(Products(SHAPES), agree_every=4)
-    for step in range(4):
-        if step == 3 and rank == 1:
+    for step in range(5):
+        if step == 4 and rank == 1:
             state.redone += 1
         try:
             run_products(ddp, rank, step, stds)

@@ -100,3 +100,28 @@ def test_ddp_really_makes_the_buckets_that_the_plan_lists(tmp_path, extra):
     planned, real = run_ranks(2, _real_buckets, str(tmp_path), words)[0]
     assert len(planned) > 2
     assert real == planned
+
+
+def _advised(rank, folder):
+    from torch.nn.parallel import DistributedDataParallel
+
+    from dsc.exchange import probe_link, register_planned_hook
+
+    link = probe_link(repeats=2)
+    found = []
+    for wire in ("fp16", "fp32"):
+        path = f"{folder}/{rank}-{wire}.json"
+        Path(path).write_text(json.dumps({"format": "dsc.exchange.plan/1", "wire": wire, "ddp": {}}))
+        model = torch.nn.Linear(100, 100)
+        ddp = DistributedDataParallel(model)
+        state = register_planned_hook(ddp, path)
+        for _ in range(3):
+            ddp(torch.ones(1, 100)).sum().backward()
+        found.append(None if state is None else state.step)
+    return link["halfValuesPerSecond"], found
+
+
+def test_the_hook_is_registered_only_if_the_plan_wants_half_precision(tmp_path):
+    for values_per_second, found in run_ranks(2, _advised, str(tmp_path)):
+        assert 1e6 < values_per_second < 1e12
+        assert found == [3, None]

@@ -1,10 +1,9 @@
 """Gradient exchange for PyTorch: dsc's bucket plan, scaled half precision and same-host all-reduce for stock DDP.
 
-    from dsc.exchange import ScaledHalf, ddp_kwargs, scaled_half_hook
+    from dsc.exchange import ddp_kwargs, register_planned_hook
 
     ddp = DistributedDataParallel(model, **ddp_kwargs("exchange.plan.json"))
-    state = ScaledHalf(model.parameters())
-    ddp.register_comm_hook(state, scaled_half_hook)
+    state = register_planned_hook(ddp, "exchange.plan.json")
 
 Names are loaded when first used, so that importing this package does not import torch.
 """
@@ -19,6 +18,7 @@ _HOMES = {
     "SharedMemory": "shared_memory",
     "ddp_kwargs": "plan",
     "probe_link": "probe",
+    "register_planned_hook": "plan",
     "scaled_half_hook": "hook",
     "shared_memory_hook": "shared_memory",
 }

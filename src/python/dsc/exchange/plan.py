@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import logging
 
 PLAN_FORMAT = "dsc.exchange.plan/1"
 
@@ -28,3 +29,19 @@ def ddp_kwargs(path):
         known = inspect.signature(DistributedDataParallel.__init__).parameters
         arguments.pop("bucket_cap_mb" if "bucket_cap_mb_list" in known else "bucket_cap_mb_list", None)
     return arguments
+
+
+def register_planned_hook(ddp, path):
+    """Gives `ddp` the hook that the plan in file `path` asks for. Returns its state, for the checkpoint.
+
+    None if the plan says fp32: where the link is fast, DDP without a hook is faster, and `wireExplanation` says why.
+    """
+    plan = read_plan(path)
+    if plan["wire"] == "fp32":
+        logging.getLogger(__name__).info("no hook is registered: %s", plan.get("wireExplanation", "the plan says fp32"))
+        return None
+    from .hook import ScaledHalf, scaled_half_hook
+
+    state = ScaledHalf(ddp.module.parameters(), ddp.process_group)
+    ddp.register_comm_hook(state, scaled_half_hook)
+    return state

@@ -1,4 +1,7 @@
-"""Measures what an all-reduce of the process group itself costs: network, back end and Python, as DDP will pay it."""
+"""Measures what an all-reduce of the process group itself costs: network, back end and Python, as DDP will pay it.
+
+Also what half precision costs: to narrow, widen and check the values, which on a fast link is more than it saves.
+"""
 
 import json
 import statistics
@@ -13,6 +16,7 @@ LARGE_SIZES = (1 << 20, 4 << 20, 8 << 20)
 # A first few warm up the path; small messages are cheap and noisy, so they are repeated more often.
 _WARM_UP = 3
 _SMALL_REPEATS = 10  # times `repeats`
+_CONVERTED_VALUES = 8 << 20  # beyond the caches, as gradients are
 
 
 def probe_link(path=None, process_group=None, device="cpu", repeats=15):
@@ -53,6 +57,7 @@ def probe_link(path=None, process_group=None, device="cpu", repeats=15):
         "alphaMicroseconds": call / messages * 1e6,
         "bandwidthBytesPerSecond": messages / ranks / per_byte,
         "ranks": ranks,
+        "halfValuesPerSecond": _measure_conversion(process_group, device),
         "sizes": [{"bytes": size, "medianMicroseconds": seconds * 1e6} for size, seconds in medians.items()],
     }
     if path is not None and dist.get_rank(process_group) == 0:
@@ -60,3 +65,23 @@ def probe_link(path=None, process_group=None, device="cpu", repeats=15):
             json.dump(link, file, indent=1)
             file.write("\n")
     return link
+
+
+def _measure_conversion(process_group, device):
+    """Values per second that the slowest rank takes through what `scaled_half_hook` does to them, all ranks at once."""
+    values = torch.ones(_CONVERTED_VALUES, device=device)
+    scaled, wire = torch.empty_like(values), torch.empty_like(values, dtype=torch.float16)
+    seconds = []
+    for _ in range(_WARM_UP + 5):
+        dist.barrier(group=process_group)
+        start = time.perf_counter()
+        wire.copy_(torch.mul(values, 2.0, out=scaled))
+        scaled.copy_(wire)
+        float(torch.aminmax(scaled).max)
+        torch.mul(scaled, 0.5, out=values)
+        if values.is_cuda:
+            torch.cuda.synchronize(values.device)
+        seconds.append(time.perf_counter() - start)
+    longest = torch.tensor(statistics.median(seconds[_WARM_UP:]), dtype=torch.float64, device=device)
+    dist.all_reduce(longest, op=dist.ReduceOp.MAX, group=process_group)
+    return _CONVERTED_VALUES / longest.item()
