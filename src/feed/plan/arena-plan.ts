@@ -100,7 +100,9 @@ export function createArenaPlan(options: ArenaOptions): ArenaPlan {
     }
     const isFragmented =
       hardBytes - bottom.liveBytes >= Math.max(items[0]!.length, isDemanded ? 0 : hardBytes / 8)
-    return isFragmented ? slideThen(items, hardBytes) : undefined
+    if (!isFragmented) return undefined
+    bottom.sweep() // finds holes again that were too small for other samples: filling one moves nothing
+    return bottom.fill(items) ?? slideThen(items, hardBytes)
   }
 
   return {

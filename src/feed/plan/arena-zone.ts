@@ -68,9 +68,7 @@ interface Hole {
 }
 
 /** How many holes a placement looks at: bounded, so that odd sizes do not make it slow. */
-const HOLES_TRIED = 8
-/** A run looks further: there are many samples to share the cost, and small holes wait for single ones. */
-const HOLES_TRIED_FOR_RUN = 64
+const HOLES_TRIED = 64
 
 /** An empty zone. It moves no bytes itself: `slide` is told how. */
 export function createArenaZone(observer: ZoneObserver = {}): ArenaZone {
@@ -160,7 +158,7 @@ export function createArenaZone(observer: ZoneObserver = {}): ArenaZone {
     fill(items) {
       if (pass) return undefined
       const length = sumLengths(items)
-      const end = Math.min(holes.length, nextHole + (items.length > 1 ? HOLES_TRIED_FOR_RUN : HOLES_TRIED))
+      const end = Math.min(holes.length, nextHole + HOLES_TRIED)
       for (let i = nextHole; i < end; i++) {
         const hole = holes[i]!
         if (hole.length < length) continue
@@ -171,7 +169,8 @@ export function createArenaZone(observer: ZoneObserver = {}): ArenaZone {
         while (nextHole < holes.length && holes[nextHole]!.length === 0) nextHole++
         return extents
       }
-      if (items.length === 1) nextHole = end // too small for the sizes of today; the next sweep finds them again
+      // Too small for the sizes of today: the next sweep finds them again. What a run leaves is for single samples.
+      if (items.length === 1) nextHole = end
       return undefined
     },
     finish(extent) {
