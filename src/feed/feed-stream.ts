@@ -11,6 +11,7 @@ import type { CarryCopy, SampleRequest, Slot, Want } from './plan/slot.js'
 import type { StreamCounts, StreamPlan } from './plan/stream-plan.js'
 import type { SampleSource, SampleStatus } from './sources/sample-source.js'
 import { createStreamMeter, type StreamMeter } from './stream-meter.js'
+import { createWaitingRoom } from './waiting-room.js'
 
 /** Samples of one batch, readable in the arena until the batch is released. */
 export interface LeasedBatch {
@@ -79,13 +80,15 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
   const { sequence, plan, arena, source, nowMs } = options
   const { batchSize } = sequence.options
   const waiters = new Map<Slot, Waiter>()
-  const blocked: { retry: () => boolean; fail: (error: unknown) => void; sinceMs: number }[] = []
+  const room = createWaitingRoom({
+    ...{ arena, nowMs, timeoutMs: options.roomTimeoutMs },
+    makeRoom: () => plan.dropFarthest(),
+  })
   /** Copies to Cache_next that are being made, by the epoch that gave them up. */
   const copying = new Map<Promise<void>, number>()
   /** Requests that are not over, and how to give each up. */
   const running = new Map<SampleRequest, AbortController>()
   let isClosed = false
-  let blockedCount = 0
   const meter = createStreamMeter(nowMs())
 
   const settle = (slot: Slot, status: SampleStatus) => {
@@ -137,28 +140,9 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
 
   const pump = () => {
     if (isClosed) return
-    retryBlocked()
+    room.retryAll()
     for (let request = plan.nextPrefetch(); request; request = plan.nextPrefetch()) issue(request)
   }
-
-  /** Misses without room: a release may have made some; otherwise the sample needed last gives way. */
-  const retryBlocked = () => {
-    while (blocked.length > 0) {
-      const first = blocked[0]!
-      if (first.retry()) blocked.shift()
-      else if (!plan.dropFarthest()) return
-    }
-  }
-  const giveUpBlocked = setInterval(() => {
-    for (const [i, each] of blocked.entries()) {
-      if (nowMs() - each.sinceMs < options.roomTimeoutMs) continue
-      blocked.splice(i, 1)
-      const message = `a sample has no room: clients hold ${arena.top.liveBytes + arena.bottom.liveBytes} of ${arena.totalBytes} bytes of the feed`
-      each.fail(new DscError('FEED_MEMORY', message, { hint: 'a larger --memory, or smaller batches' }))
-      return
-    }
-  }, options.roomTimeoutMs / 8)
-  giveUpBlocked.unref()
 
   /** Announces an item and waits until it is ready; resolves at once on a hit. */
   const demand = (serial: number): Promise<Slot> | Slot => {
@@ -176,9 +160,7 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
         Promise.resolve(accept(again)).then(resolve, reject)
         return true
       }
-      blockedCount++
-      blocked.push({ retry, fail: reject, sinceMs: nowMs() })
-      retryBlocked()
+      room.enter(retry, reject)
     })
   }
 
@@ -249,10 +231,10 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
       const first = epoch * sequence.itemsPerEpoch + step * batchSize
       const serials = Array.from({ length: countOfStep(sequence, step) }, (_, i) => first + i)
       const sinceMs = nowMs()
-      const blockedBefore = blockedCount
+      const enteredBefore = room.entered
       const { slots, lost } = await takeAll(serials, isSkipping)
       meter.stallMs.epoch_build += sinceMs - askedAtMs
-      meter.stallMs[blockedCount > blockedBefore ? 'arena_full' : 'storage'] += nowMs() - sinceMs
+      meter.stallMs[room.entered > enteredBefore ? 'arena_full' : 'storage'] += nowMs() - sinceMs
       meter.deliver(epoch, askedAtMs, nowMs())
       meter.samplesDelivered += slots.length
       for (const slot of slots) meter.bytesDelivered += source.table.lengths[slot.sample]!
@@ -296,10 +278,9 @@ export function createFeedStream(options: FeedStreamOptions): FeedStream {
     wake: pump,
     close() {
       isClosed = true
-      clearInterval(giveUpBlocked)
       plan.close()
       cancelUnwanted()
-      for (const each of blocked.splice(0)) each.fail(new DscError('FEED_GONE', 'the feed is closing'))
+      room.close(new DscError('FEED_GONE', 'the feed is closing'))
     },
   }
 }
