@@ -1,21 +1,14 @@
 import { join } from 'node:path'
 import { InvalidArgumentError } from 'commander'
-
-const UNITS: Readonly<Record<string, number>> = {
-  '': 1,
-  B: 1,
-  KIB: 2 ** 10,
-  MIB: 2 ** 20,
-  GIB: 2 ** 30,
-  TIB: 2 ** 40,
-}
+import { parseByteSize } from '../../model/byte-size.js'
 
 /** `256MiB` → bytes. */
 export function parseMemory(text: string): number {
-  const match = /^(\d+(?:\.\d+)?)\s*([KMGT]iB|B)?$/i.exec(text)
-  const unit = UNITS[(match?.[2] ?? '').toUpperCase()]
-  if (!match || !unit) throw new InvalidArgumentError('a size such as 256MiB or 4GiB is expected')
-  return Math.floor(Number(match[1]) * unit)
+  try {
+    return parseByteSize(text)
+  } catch (error) {
+    throw new InvalidArgumentError((error as Error).message)
+  }
 }
 
 export function parseWholeNumber(text: string): number {

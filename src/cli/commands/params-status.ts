@@ -15,8 +15,9 @@ export function paramsStatusCommand({ report, signal }: CliContext): Command {
       const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` }
       const answer = await fetch(new URL('/v1/status', options.server), { headers, signal }).catch(
         (cause: unknown) => {
-          throw new DscError('PARAMS_UNREACHABLE', `${options.server} does not answer: ${String(cause)}`, {
-            hint: 'dsc params serve',
+          const reason = (cause as { cause?: { code?: string } }).cause?.code ?? String(cause)
+          throw new DscError('PARAMS_UNREACHABLE', `${options.server} does not answer (${reason})`, {
+            hint: 'start one with `dsc params serve`, or name it with --server',
             cause,
           })
         },

@@ -23,10 +23,28 @@ export async function checkRecord(
   const url = redactUrl(location.url)
   try {
     const { length } = await (await open()).listDatasets()
-    return [...checks, ok('record', `${url} opens, with ${length} dataset${length === 1 ? '' : 's'}`)]
+    const opened = ok('record', `${url} opens, with ${length} dataset${length === 1 ? '' : 's'}`)
+    return [...checks, opened, ...(location.kind === 'sqlite' ? [checkPages(location.path)] : [])]
   } catch (error) {
     if (!isDscError(error)) throw error
     return [...checks, failed('record', error.message, error.hint)]
+  }
+}
+
+/** Reads every page: damage where no command happens to look is found before one does. */
+function checkPages(path: string): Check {
+  const name = 'record integrity'
+  const hint =
+    'move the file away and run dsc cleanup: it makes a new record of the copies on disk; locks and leases are lost'
+  let database: Database.Database | undefined
+  try {
+    database = new Database(path, { readonly: true, timeout: 10_000 })
+    const found = database.pragma('quick_check(1)', { simple: true })
+    return found === 'ok' ? ok(name, 'ok') : failed(name, `${path}: ${String(found)}`, hint)
+  } catch (error) {
+    return failed(name, `${path} cannot be read: ${errorCodeOf(error)}`, hint)
+  } finally {
+    database?.close()
   }
 }
 

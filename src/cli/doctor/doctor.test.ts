@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -91,12 +91,27 @@ test('a SQLite record on a local disk passes, with WAL tried beside it', async (
   )
   assert.deepEqual(
     checks.map(({ name, status }) => `${name} ${status}`),
-    ['record file system ok', 'record WAL ok', 'record ok'],
+    ['record file system ok', 'record WAL ok', 'record ok', 'record integrity ok'],
   )
   assert.deepEqual(
     readdirSync(folder).filter((name) => name.startsWith('.dsc')),
     [],
   )
+})
+
+test('a SQLite record with a damaged page fails, although it opens', async () => {
+  const path = join(root, 'damaged.db')
+  const record = await openSqliteRecord(path)
+  for (let i = 0; i < 2000; i++) await record.saveDataset({ ...flowers, name: `flowers-${i}` }, 0)
+  await record.close()
+  const pages = readFileSync(path)
+  pages.fill(0xab, pages.length - 3 * 4096, pages.length - 2 * 4096)
+  writeFileSync(path, pages)
+  const fine = { listDatasets: async () => [flowers] }
+  const checks = await checkRecord({ kind: 'sqlite', url: `sqlite://${path}`, path }, async () => fine)
+  const found = checks.find(({ name }) => name === 'record integrity')
+  assert.equal(found?.status, 'failed')
+  assert.match(found?.hint ?? '', /dsc cleanup/)
 })
 
 test('a SQLite record on a network file system fails, and is not opened', async () => {
