@@ -69,16 +69,17 @@ def main():
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--rows", type=lambda text: text.split(","), default=PEERS + FEEDS, help="loaders to compare")
     parser.add_argument("--modes", type=lambda text: text.split(","), default=["bytes", "tensor"])
-    parser.add_argument("--folder", help="where the data goes (default: a temporary folder)")
+    parser.add_argument("--folder", help="where the data goes, and stays (default: a temporary folder); below /dev/shm it is in memory for certain")
     options = parser.parse_args()
     scale, runs = (4, 1) if options.short else (1, 2)
     base = pathlib.Path(options.folder or tempfile.mkdtemp(prefix="dsc-bench-"))
     given = [*(["--short"] if options.short else []),
              *(["--rows", ",".join(options.rows)] if options.rows != PEERS + FEEDS else []),
-             *(["--modes", ",".join(options.modes)] if options.modes != ["bytes", "tensor"] else [])]
+             *(["--modes", ",".join(options.modes)] if options.modes != ["bytes", "tensor"] else []),
+             *(["--folder", options.folder] if options.folder else [])]
     shown = " ".join(["npm run bench:feed", *(["--", *given] if given else [])])
     lines = ["# Feed", "", f"`{shown}`, {datetime.date.today()}, {os.cpu_count()} cores, load average at the start {os.getloadavg()[0]:.1f}. "
-             "Batch 64, data in the page cache, each loader in a process of its own, one after the other; the better of the epochs after the first. "
+             "Batch 64, data in memory (page cache or tmpfs), each loader in a process of its own, one after the other; the better of the epochs after the first. "
              f"The feed's memory is a third of the data, so that about a quarter of the samples stays for the next epoch. Mean of {runs} run{'s' if runs > 1 else ''}. CPU and memory count "
              "loader, workers, feed and storage nodes; memory is what came on top of the process before it made the loader, shared memory once. "
              "WebDataset shuffles a buffer of 1,000, LitData and MosaicML in blocks; torch and dsc shuffle globally. "
