@@ -69,6 +69,7 @@ def main():
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--rows", type=lambda text: text.split(","), default=PEERS + FEEDS, help="loaders to compare")
     parser.add_argument("--modes", type=lambda text: text.split(","), default=["bytes", "tensor"])
+    parser.add_argument("--epochs", type=int, default=2, help="of each run; the first does not count (default: 2)")
     parser.add_argument("--folder", help="where the data goes, and stays (default: a temporary folder); below /dev/shm it is in memory for certain")
     options = parser.parse_args()
     scale, runs = (4, 1) if options.short else (1, 2)
@@ -76,6 +77,7 @@ def main():
     given = [*(["--short"] if options.short else []),
              *(["--rows", ",".join(options.rows)] if options.rows != PEERS + FEEDS else []),
              *(["--modes", ",".join(options.modes)] if options.modes != ["bytes", "tensor"] else []),
+             *(["--epochs", str(options.epochs)] if options.epochs != 2 else []),
              *(["--folder", options.folder] if options.folder else [])]
     shown = " ".join(["npm run bench:feed", *(["--", *given] if given else [])])
     lines = ["# Feed", "", f"`{shown}`, {datetime.date.today()}, {os.cpu_count()} cores, load average at the start {os.getloadavg()[0]:.1f}. "
@@ -87,7 +89,7 @@ def main():
     try:
         for count, size in [(8000 // scale, 100 * 1024), (100_000 // scale, 4096)]:
             folder = prepared(base / f"{count}-{size}", count, noise(size))
-            results = collect(folder, count * size, options.rows, options.modes, runs)
+            results = collect(folder, count * size, options.rows, options.modes, runs, options.epochs)
             lines += section(f"{count:,} x {size // 1024} KiB", f"feed-{size // 1024}kib", options.rows, options.modes, results)
             lines += stalls(folder, count * size, options.rows, results)
             if size == 4096 and "dsc:remote" in options.rows:
@@ -97,7 +99,7 @@ def main():
         if rows:
             count = 2000 // scale
             folder = prepared(base / f"{count}-jpeg", count, photo, formats=("tar",))
-            results = collect(folder, count * 20_000, rows, ["jpeg"], runs)
+            results = collect(folder, count * 20_000, rows, ["jpeg"], runs, options.epochs)
             lines += section(f"{count:,} JPEGs of 256 x 256 pixels, decoded to tensors", "feed-jpeg", rows, ["jpeg"], results)
         lines += laws()
     finally:
@@ -118,13 +120,13 @@ def feed_memory_mib(data_bytes):
     return max(32, data_bytes * 32 // 100 // 2**20)  # Cache_next holds about a quarter of the samples
 
 
-def collect(folder, data_bytes, rows, modes, runs):
+def collect(folder, data_bytes, rows, modes, runs, epochs):
     """Row and mode -> the mean of the runs, each loader once per run."""
     collected = {}
     for _ in range(runs):
         for row in rows:
             for mode in modes:
-                result = measure(row, folder, mode, feed_memory_mib(data_bytes))
+                result = measure(row, folder, mode, feed_memory_mib(data_bytes), rounds=epochs)
                 print(folder.name, row, mode, result and f"{result['rate']:,.0f}/s", file=sys.stderr, flush=True)
                 if result:
                     collected.setdefault((row, mode), []).append(result)
