@@ -52,11 +52,11 @@ async function startFeed(context: TestContext, node: ClusterNode, directory: str
   void running.finished.then(({ stderr }) => {
     ended = stderr
   })
-  await waitFor('the feed', () => {
+  // Its socket is there a moment before it listens.
+  const client = await waitFor('the feed', () => {
     if (ended !== undefined) throw new Error(ended)
-    return existsSync(socket)
+    return existsSync(socket) && openTestFeedClient(socket, { batch: BATCH }).catch(() => undefined)
   })
-  const client = await openTestFeedClient(socket, { batch: BATCH })
   context.after(() => client.close())
   return { running, client }
 }
