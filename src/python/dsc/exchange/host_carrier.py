@@ -9,11 +9,8 @@ import torch.distributed as dist
 
 from .buffers import Buffers
 from .in_order import InOrder
+from .run import BLOCK
 from .scale import plan_averaging
-
-
-# Values scaled at a time: what is between two passes stays in the cache.
-_BLOCK = 1 << 16
 
 
 class _Gather:
@@ -102,12 +99,12 @@ class HostCarrier:
         factor = 2.0 ** (run.exponent + self._shift)
         values = run.values
         wire = self._buffers.take(count, run.dtype)
-        product = self._buffers.take(_BLOCK, torch.float32)
-        for start in range(0, values.numel(), _BLOCK):
-            part = values[start : start + _BLOCK]
+        product = self._buffers.take(BLOCK, torch.float32)
+        for start in range(0, values.numel(), BLOCK):
+            part = values[start : start + BLOCK]
             wire[start : start + part.numel()].copy_(torch.mul(part, factor, out=product[: part.numel()]))
-        wire[values.numel() :].zero_()
         self._buffers.give(product)
+        wire[values.numel() :].zero_()
         return wire
 
     def _accept(self, run, total, arrived):

@@ -4,8 +4,9 @@ import math
 
 import torch
 
-# Values handled at a time on a CPU: what is between two passes stays in the cache.
-_BLOCK = 1 << 16
+# Values handled at a time on a CPU: few enough that what is between two passes stays in the cache, and enough that calls
+# of PyTorch do not count.
+BLOCK = 1 << 18
 TYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 
 
@@ -41,7 +42,7 @@ class Run:
         if math.isfinite(peak):
             self.amax = peak * unscale
         if math.isfinite(peak) or self.wire_type == "fp32":
-            block = self.values.numel() if self.values.is_cuda else _BLOCK
+            block = self.values.numel() if self.values.is_cuda else BLOCK
             for start in range(0, self.values.numel(), block):
                 self.values[start : start + block].copy_(total[start : start + block]).mul_(unscale)
         self.is_here = True
