@@ -89,6 +89,10 @@ async function openLink({ link, alphaUs, gigabits }: PlanOptions): Promise<Measu
   })
 }
 
+function formatPython(value: number | readonly number[] | true): string {
+  return value === true ? 'True' : JSON.stringify(value)
+}
+
 function formatPlan(plan: ReturnType<typeof describePlan>): string {
   const { threshold, alternatives, buckets, ddp, link } = plan
   const mib = (bytes: number) => (bytes / 1024 / 1024).toFixed(2)
@@ -101,7 +105,7 @@ function formatPlan(plan: ReturnType<typeof describePlan>): string {
     ({ name, calls, exposedMs }) =>
       `  ${name.padEnd(26)}${String(calls).padStart(6)}${exposedMs.toFixed(1).padStart(14)}`,
   )
-  const args = Object.entries(ddp).map(([name, value]) => `, ${name}=${JSON.stringify(value)}`)
+  const args = Object.entries(ddp).map(([name, value]) => `, ${name}=${formatPython(value)}`)
   const gigabits = ((link.bandwidthBytesPerSecond * 8) / 1e9).toFixed(2)
   const asked =
     plan.ranks === 1

@@ -27,11 +27,14 @@ test('exchange plan prints the same data as text and as JSON, and writes it to a
   const words = ['plan', '--model', RESNET, '--backward-ms', '200', ...LINK]
   const text = await dsc(...words)
   assert.match(text.stdout, /threshold 26\.31 MiB on the wire/)
-  assert.match(text.stdout, /DistributedDataParallel\(model, bucket_cap_mb=52\.612\)/)
+  assert.match(
+    text.stdout,
+    /DistributedDataParallel\(model, bucket_cap_mb=52\.612, gradient_as_bucket_view=True\)/,
+  )
   const { stdout } = await dsc(...words, '--json', '--out', out)
   const plan = JSON.parse(stdout)
   assert.equal(await readFile(out, 'utf8').then((raw) => JSON.parse(raw).hash), plan.hash)
-  assert.deepEqual(plan.ddp, { bucket_cap_mb: 52.612 })
+  assert.deepEqual(plan.ddp, { bucket_cap_mb: 52.612, gradient_as_bucket_view: true })
   assert.equal(plan.buckets.flatMap(({ tensors }: { tensors: unknown[] }) => tensors).length, 467)
   for (const { name, calls } of plan.alternatives) assert.match(text.stdout, new RegExp(`${name} +${calls} `))
   await rm(folder, { recursive: true })

@@ -29,6 +29,8 @@ export interface ExchangeInput {
 export interface DdpArguments {
   readonly bucket_cap_mb?: number
   readonly bucket_cap_mb_list?: readonly number[]
+  /** Gradients stay in the buckets: DDP does not copy them out again, and the memory is needed once. */
+  readonly gradient_as_bucket_view?: true
 }
 
 /** How gradients will be fused, and what that is predicted to cost. */
@@ -69,6 +71,13 @@ export function planExchange(input: ExchangeInput): ExchangePlan {
       wireBytes,
       gradientBytes,
     }),
-    ddp: ranks === 1 ? {} : { bucket_cap_mb: Math.round(thresholdMib * 1000) / 1000, ...listed },
+    ddp:
+      ranks === 1
+        ? {}
+        : {
+            bucket_cap_mb: Math.round(thresholdMib * 1000) / 1000,
+            ...listed,
+            gradient_as_bucket_view: true,
+          },
   }
 }

@@ -57,7 +57,7 @@ def test_dsc_exchange_plan_reads_the_profile(tmp_path):
     assert planned == [gradient["name"] for gradient in profiler.result["gradients"]]
     from dsc.exchange import ddp_kwargs
 
-    assert set(ddp_kwargs(plan)) == {"bucket_cap_mb"}
+    assert set(ddp_kwargs(plan)) == {"bucket_cap_mb", "gradient_as_bucket_view"}
 
 
 def _real_buckets(rank, folder, words):
