@@ -37,11 +37,16 @@ def run_dsc(*words):
 
 
 def steps(arguments, folder):
-    """Median milliseconds of backward with the exchange in it, every way in turn within one run."""
-    torch.manual_seed(0)
-    batch = torch.randn(arguments.batch, arguments.width)
-    rank = dist.get_rank()
+    """Backward with the exchange in it, for every size of batch: how much there is to compute beside the same bytes."""
     link = probe_link(f"{folder}/link.json")
+    return {"link": link, "loads": [steps_of(arguments, folder, int(size)) for size in arguments.batches.split(",")]}
+
+
+def steps_of(arguments, folder, batch_size):
+    """Median milliseconds of backward, every way in turn within one run."""
+    torch.manual_seed(0)
+    batch = torch.randn(batch_size, arguments.width)
+    rank = dist.get_rank()
     model = layers(arguments.width, arguments.layers)
     profiler = Profiler(model, f"{folder}/profile.json", iterations=5, skip=2, name="linear")
     for _ in range(8):
@@ -74,23 +79,25 @@ def steps(arguments, folder):
             ddp.register_comm_hook(None, default_hooks.fp16_compress_hook)
         if hook == "scaled":
             ddp.register_comm_hook(ScaledHalf(model.parameters()), scaled_half_hook)
-        ways[name] = (ddp, [])
+        ways[name] = (ddp, [], [])
     for round_ in range(arguments.rounds + 3):
-        for ddp, seconds in ways.values():
+        for ddp, seconds, busy_seconds in ways.values():
             ddp.zero_grad()
             loss = ddp(batch).square().mean()
             dist.barrier()
-            start = time.perf_counter()
+            start, busy_start = time.perf_counter(), time.process_time()
             loss.backward()
             if round_ >= 3:
                 seconds.append(time.perf_counter() - start)
+                busy_seconds.append(time.process_time() - busy_start)
     rows = []
-    for name, (_, seconds) in ways.items():
-        slowest = torch.tensor(seconds, dtype=torch.float64)
+    for name, (_, *measured) in ways.items():
+        slowest = torch.tensor(measured, dtype=torch.float64)
         dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
-        rows.append({"name": name, "ms": statistics.median(slowest.tolist()) * 1000})
+        ms, busy_ms = (statistics.median(row) * 1000 for row in slowest.tolist())
+        rows.append({"name": name, "ms": ms, "busyMs": busy_ms})
     gradient_mib = sum(p.numel() for p in model.parameters()) * 4 / MIB
-    return {"link": link, "backwardMs": compute_ms, "gradientMib": gradient_mib, "plans": plans, "rows": rows}
+    return {"batch": batch_size, "backwardMs": compute_ms, "gradientMib": gradient_mib, "plans": plans, "rows": rows}
 
 
 def plain(arguments, folder):
@@ -204,7 +211,7 @@ def main():
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--width", type=int, default=1024)
     parser.add_argument("--layers", type=int, default=14)
-    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--batches", default="256,128")
     parser.add_argument("--gpt-steps", type=int, default=300)
     arguments = parser.parse_args()
     torch.set_num_threads(1)

@@ -44,27 +44,17 @@ def busy_warning(machine):
 
 
 def link_section(link, found):
-    steps = found["steps"]
-    by_name = {row["name"]: row["ms"] for row in steps["rows"]}
-    fitted = steps["link"]
+    fitted = found["steps"]["link"]
     lines = [
         f"## {link}",
         "",
-        f"`loss.backward()` with DDP, {steps['gradientMib']:.0f} MiB of fp32 gradients, backward alone {steps['backwardMs']:.0f} ms."
-        f" All-reduce measured by `dsc.exchange.probe_link`: α {fitted['alphaMicroseconds']:.0f} µs,"
+        f"All-reduce measured by `dsc.exchange.probe_link`: α {fitted['alphaMicroseconds']:.0f} µs,"
         f" {fitted['bandwidthBytesPerSecond'] * 8 / 1e9:.2f} Gb/s.",
         "",
-        "| way | ms | DDP's default ÷ this | fp16 hook ÷ this |",
-        "|---|---|---|---|",
     ]
-    for name, ms in by_name.items():
-        mark = "**" if name == OURS else ""
-        lines.append(f"| {mark}{name}{mark} | {ms:.1f} | {by_name[BASE] / ms:.2f} | {by_name[FAIR] / ms:.2f} |")
-    if steps["plans"]:
-        threshold = steps["plans"]["fp16"]["threshold"]
-        lines += ["", f"Threshold for fp16: {threshold['wireBytes'] / 2**20:.2f} MiB on the wire. {threshold['explanation']}"]
+    for load in found["steps"]["loads"]:
+        lines += load_section(load)
     lines += [
-        "",
         "dsc's own TypeScript ring, beside gloo's all-reduce of one tensor (its step includes filling the buffer and the commit):",
         "",
         "| MiB fp32 | gloo fp32, ms | gloo fp16 | ring fp16 | ring fp32 | direct fp16 | gloo fp32 ÷ ring fp16 |",
@@ -76,6 +66,27 @@ def link_section(link, found):
             f"| {row['mib']} | {row['gloo fp32']:.1f} | {row['gloo fp16']:.1f} | {ring['ring fp16']:.1f} |"
             f" {ring['ring fp32']:.1f} | {ring['direct fp16']:.1f} | {row['gloo fp32'] / ring['ring fp16']:.2f} |"
         )
+    return [*lines, ""]
+
+
+def load_section(load):
+    by_name = {row["name"]: row["ms"] for row in load["rows"]}
+    lines = [
+        f"`loss.backward()` with DDP, {load['gradientMib']:.0f} MiB of fp32 gradients, batch {load['batch']}: backward alone"
+        f" {load['backwardMs']:.0f} ms.",
+        "",
+        "| way | ms | processor, ms | DDP's default ÷ this | fp16 hook ÷ this |",
+        "|---|---|---|---|---|",
+    ]
+    for row in load["rows"]:
+        name, ms = row["name"], row["ms"]
+        mark = "**" if name == OURS else ""
+        lines.append(
+            f"| {mark}{name}{mark} | {ms:.1f} | {row['busyMs']:.0f} | {by_name[BASE] / ms:.2f} | {by_name[FAIR] / ms:.2f} |"
+        )
+    if load["plans"]:
+        threshold = load["plans"]["fp16"]["threshold"]
+        lines += ["", f"Threshold for fp16: {threshold['wireBytes'] / 2**20:.2f} MiB on the wire. {threshold['explanation']}"]
     return [*lines, ""]
 
 
@@ -120,13 +131,15 @@ def convergence_section(found):
 
 
 def plot(links):
-    """Horizontal bars, one group per link."""
+    """Horizontal bars, one group per link and load."""
     colours = {BASE: "#9aa5b1", FAIR: "#6b8fb3", OURS: "#d9622b"}
     top, rows = 20, []
-    for link, found in links.items():
-        bars = found["steps"]["rows"]
+    loads = [(link, load) for link, found in links.items() for load in found["steps"]["loads"]]
+    for link, load in loads:
+        bars = load["rows"]
         most = max(row["ms"] for row in bars)
-        rows.append(f'<text x="10" y="{top + 12}" font-weight="bold">{link}</text>')
+        title = f"{link}, backward alone {load['backwardMs']:.0f} ms"
+        rows.append(f'<text x="10" y="{top + 12}" font-weight="bold">{title}</text>')
         for row in bars:
             top += 20
             width = 420 * row["ms"] / most
