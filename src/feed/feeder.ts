@@ -159,16 +159,16 @@ export function createFeeder(options: FeederOptions): Feeder {
   const setPrefix = (epoch: number) => {
     const order = orders.find(epoch)
     if (!order) return
-    const ranks = [...streams].map(([{ sequence }, { positionOf }]) => ({ sequence, positionOf }))
-    const wanted = ranks.flatMap(({ sequence, positionOf }) => {
-      const samples = (function* () {
-        for (let item = 0; item < sequence.itemsPerEpoch; item++)
-          yield order.sampleAt(positionOf(order, item) % positionCount)
-      })()
-      const machines = sequence.globalBatch / (sequence.options.batchSize * ranks.length)
-      return planPrefix(samples, extentBytesOf, (memory.carryBytes / ranks.length) * Math.max(1, machines))
+    const wanted = [...streams].map(([{ sequence }, { positionOf }]) => {
+      const machines = sequence.globalBatch / (sequence.options.batchSize * streams.size)
+      return planPrefix({
+        count: sequence.itemsPerEpoch,
+        sampleAt: (item) => order.sampleAt(positionOf(order, item) % positionCount),
+        lengthOf: extentBytesOf,
+        budgetBytes: (memory.carryBytes / streams.size) * Math.max(1, machines),
+      })
     })
-    carry.setPrefix(epoch, wanted)
+    carry.setPrefix(epoch, wanted.flat())
   }
   const setPrefixes = () => {
     for (const { epoch } of options.isCarrying ? streams.values() : [])

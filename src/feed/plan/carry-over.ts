@@ -78,15 +78,18 @@ export function createCarryOver(sampleCount: number): CarryOver {
   }
 }
 
-/** The longest prefix of `samples` whose extents fit into `budgetBytes`. */
-export function planPrefix(
-  samples: Iterable<number>,
-  lengthOf: (sample: number) => number,
-  budgetBytes: number,
-): number[] {
+/** The longest prefix of `count` items, of which `sampleAt` names the samples, whose extents fit into `budgetBytes`. */
+export function planPrefix(options: {
+  readonly count: number
+  readonly sampleAt: (item: number) => number
+  readonly lengthOf: (sample: number) => number
+  readonly budgetBytes: number
+}): number[] {
+  const { count, sampleAt, lengthOf, budgetBytes } = options
   const prefix: number[] = []
   let bytes = 0
-  for (const sample of samples) {
+  for (let item = 0; item < count; item++) {
+    const sample = sampleAt(item)
     bytes += lengthOf(sample)
     if (bytes > budgetBytes) break
     prefix.push(sample)

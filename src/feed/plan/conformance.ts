@@ -1,5 +1,5 @@
 import { createArenaPlan } from './arena-plan.js'
-import { createCarryOver, planPrefix } from './carry-over.js'
+import { createCarryOver } from './carry-over.js'
 import { planOrder } from './order.js'
 import { planRankSequence, positionOfItem } from './rank-sequence.js'
 import { nodeOfSample } from './sample-placement.js'
@@ -93,7 +93,7 @@ export function traceConformance(options: ConformanceOptions): string[] {
     const samples = Array.from({ length: options.prefixCount }, (_, i) =>
       next.sampleAt(positionOfItem(sequence, i)),
     )
-    carry.setPrefix(epoch + 1, planPrefix(samples, lengthOf, Number.POSITIVE_INFINITY))
+    carry.setPrefix(epoch + 1, samples)
     for (const unused of carry.forgetBefore(epoch)) arena.finish(unused)
     for (let item = 0; item < sequence.itemsPerEpoch; item++) {
       const want = plan.want(epoch * sequence.itemsPerEpoch + item)

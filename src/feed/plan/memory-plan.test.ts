@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { planMemory } from './memory-plan.js'
+import { planDepth, planMemory } from './memory-plan.js'
 
 const base = {
   sampleBytes: 4096,
@@ -33,5 +33,29 @@ for (const { name, memoryBytes, nodeCount, k, lowWater } of [
     const plan = planMemory({ ...base, memoryBytes, nodeCount })
     assert.deepEqual({ k: plan.k, lowWater: plan.lowWater }, { k, lowWater })
     assert.ok(plan.prefetchBytes + plan.leaseBytes <= memoryBytes)
+  })
+}
+
+for (const { name, batchBytes, memoryBytes, workers, depth } of [
+  {
+    name: 'three batches where they are large',
+    batchBytes: 6 * 2 ** 20,
+    memoryBytes: 2 ** 30,
+    workers: 1,
+    depth: 3,
+  },
+  { name: 'sixteen where they are small', batchBytes: 2 ** 18, memoryBytes: 2 ** 30, workers: 1, depth: 16 },
+  { name: 'what four MiB hold in between', batchBytes: 2 ** 19, memoryBytes: 2 ** 30, workers: 2, depth: 8 },
+  {
+    name: 'no more than a share of the memory',
+    batchBytes: 2 ** 18,
+    memoryBytes: 2 ** 25,
+    workers: 1,
+    depth: 8,
+  },
+  { name: 'a share each to workers', batchBytes: 2 ** 18, memoryBytes: 2 ** 25, workers: 2, depth: 4 },
+]) {
+  test(`planDepth gives a client ${name}`, () => {
+    assert.equal(planDepth({ batchBytes, memoryBytes, workers }), depth)
   })
 }

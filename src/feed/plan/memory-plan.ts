@@ -68,6 +68,23 @@ export function planMemory(options: MemoryOptions): MemoryPlan {
   }
 }
 
+/** Batches that a client may have on their way or in use at least and at most, and what they may come to. */
+const DEPTH = { least: 3, most: 16, bytes: 4 * 2 ** 20, shareOfMemory: 1 / 16 }
+
+/**
+ * Batches that a client has on their way or in use where it does not say: three, and more where they are small, so
+ * that a hiccup of a few milliseconds (a thread that waits for a processor) does not reach the trainer.
+ */
+export function planDepth(options: {
+  readonly batchBytes: number
+  readonly memoryBytes: number
+  readonly workers: number
+}): number {
+  const { batchBytes, memoryBytes, workers } = options
+  const bytes = Math.min(DEPTH.bytes, (memoryBytes * DEPTH.shareOfMemory) / workers)
+  return Math.min(DEPTH.most, Math.max(DEPTH.least, Math.floor(bytes / batchBytes)))
+}
+
 /** What the arena holds at a moment, in bytes. */
 export interface ArenaUse {
   readonly totalBytes: number

@@ -15,8 +15,10 @@ export interface Hello {
   readonly workers: number
   /** Whether samples that are lost are left out of their batches instead of ending the reading. */
   readonly isSkipping: boolean
-  /** Batches that the client may hold at once. */
-  readonly depth: number
+  /** Batches that the client may hold at once, beside those it keeps; undefined: the feed chooses. */
+  readonly depth: number | undefined
+  /** Batches that the client keeps while it asks for others. */
+  readonly keep: number
   /** What the client takes for granted; a feed with another seed or order is the wrong one. */
   readonly seed: number | undefined
   readonly order: string | undefined
@@ -56,7 +58,8 @@ export function parseHello(raw: Readonly<Record<string, unknown>>): Hello {
     worker: wholeNumber(raw, 'worker', 0),
     workers: Math.max(1, wholeNumber(raw, 'workers', 1)),
     isSkipping: raw.onError === 'skip',
-    depth: Math.max(1, wholeNumber(raw, 'depth', 3)),
+    depth: raw.depth === undefined ? undefined : Math.max(1, wholeNumber(raw, 'depth', undefined)),
+    keep: wholeNumber(raw, 'keep', 0),
     seed: typeof raw.seed === 'number' ? raw.seed : undefined,
     order: typeof raw.order === 'string' ? raw.order : undefined,
     fingerprint: typeof raw.fingerprint === 'string' ? raw.fingerprint : undefined,

@@ -9,9 +9,6 @@ import { openSampleTable, type SampleTable } from '../samples/sample-table.js'
 import { type ConnectionOptions, dialFeed, type FeedConnection } from './feed-connection.js'
 import { MESSAGE, parseBatch, SESSION_PROTOCOL } from './wire.js'
 
-/** Batches on their way while one is used. */
-const DEPTH = 3
-
 export interface SessionBatchesOptions extends ConnectionOptions {
   readonly shape: StreamShape
   readonly isSkipping: boolean
@@ -32,6 +29,8 @@ interface Welcome {
   readonly stepsPerEpoch: number
   readonly batchesPerEpoch: number
   readonly globalBatch: number
+  /** Batches that this client may have on their way or in use. */
+  readonly depth: number
 }
 
 /** A session: the connection, and the memory that the feed shares. */
@@ -76,7 +75,7 @@ export async function openSessionBatches(options: SessionBatchesOptions): Promis
       connection.sendJson(MESSAGE.start, { epoch, step, run: randomUUID() })
       // Batches of the pass before may still be on their way; the feed has given them up.
       while ((await connection.receive()).type !== MESSAGE.started) {}
-      connection.sendNumber(MESSAGE.next, DEPTH)
+      connection.sendNumber(MESSAGE.next, session.welcome.depth)
     },
     async read(): Promise<ReadBatch> {
       const { connection, arenaFd } = session
@@ -107,7 +106,7 @@ export async function openSessionBatches(options: SessionBatchesOptions): Promis
       const { rank, world, replicate, batchSize, last, assign } = shape
       const { seed, order, fingerprint } = expected
       connection.sendJson(MESSAGE.hello, {
-        ...{ proto: SESSION_PROTOCOL, pid: process.pid, depth: DEPTH },
+        ...{ proto: SESSION_PROTOCOL, pid: process.pid },
         ...{ rank, world, replicate, batch: batchSize, last, assign },
         onError: isSkipping ? 'skip' : 'raise',
         ...{ seed, order, fingerprint },

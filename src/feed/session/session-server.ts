@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { DscError } from '../../failure/dsc-error.js'
 import { formatMetrics } from '../feed-metrics.js'
 import type { OpenedFeeder } from '../open-feeder.js'
+import { planDepth } from '../plan/memory-plan.js'
 import type { Hello } from './hello.js'
 import { type RankState, type SessionHost, serveSession } from './session.js'
 
@@ -34,13 +35,17 @@ export async function openSessionServer(options: SessionServerOptions): Promise<
   const openedAtMs = performance.now()
   let clients = 0
 
+  const depthOf = ({ depth, keep, batchSize, workers }: Hello): number => {
+    const batchBytes = (table.totalBytes / table.count) * batchSize
+    return (depth ?? planDepth({ batchBytes, memoryBytes: opened.arenaFile.bytes, workers })) + keep
+  }
   const joinRank = (hello: Hello, client: object): RankState => {
     const { rank, world, replicate, batchSize, last, assign } = hello
     const key = JSON.stringify([world, replicate, batchSize, last, assign])
     const held = ranks.get(rank)
     if (held && held.key === key) {
       held.clients.add(client)
-      feeder.allowLeases(held.stream, hello.depth * hello.workers)
+      feeder.allowLeases(held.stream, depthOf(hello) * hello.workers)
       return held
     }
     if (held && held.clients.size > 0)
@@ -53,7 +58,7 @@ export async function openSessionServer(options: SessionServerOptions): Promise<
     ranks.delete(rank)
     const stream = feeder.openStream(
       { rank, world, replicate, batchSize, last, assign },
-      hello.depth * hello.workers,
+      depthOf(hello) * hello.workers,
     )
     const state: RankState = { key, stream, run: undefined, clients: new Set([client]), skippedCount: 0 }
     ranks.set(rank, state)
@@ -75,6 +80,7 @@ export async function openSessionServer(options: SessionServerOptions): Promise<
     tablePath: `/proc/${process.pid}/fd/${tableFd}`,
     isPoisoning: options.isPoisoning ?? false,
     joinRank,
+    depthOf,
     leaveRank: (rank, client) => void rank.clients.delete(client),
     statusText,
     stop: () => options.onStop?.(),

@@ -34,6 +34,8 @@ export interface SessionHost {
   readonly isPoisoning: boolean
   /** Finds the rank's stream or opens it; throws when the rank is served in another shape. */
   joinRank(hello: Hello, client: object): RankState
+  /** Batches that the client of `hello` may hold at once. */
+  depthOf(hello: Hello): number
   leaveRank(rank: RankState, client: object): void
   statusText(): string
   stop(): void
@@ -159,6 +161,7 @@ export function serveSession(socket: Socket, host: SessionHost): void {
       stepsPerEpoch: sequence.stepsPerEpoch,
       batchesPerEpoch: sequence.batchesPerEpoch,
       globalBatch: sequence.globalBatch,
+      depth: host.depthOf(hello!),
     }
   }
   const checkExpectation = (expected: Hello) => {

@@ -51,11 +51,11 @@ class FeedDataset(IterableDataset):
                  most samples are read where they lie; global batches stay the same as sets)
     replicate    so many consecutive ranks get the same samples
     memory, k    of the feed, if this process starts it ('256MiB', 'auto')
-    depth        batches on their way or in use per worker
+    depth        batches on their way or in use per worker; default: 3, up to 16 where they are small
     """
 
     def __init__(self, target=None, *, mix=None, split=None, only=None, batch_size, seed=0, order=None, last="drop", assign="fixed", rank=None, world=None,
-                 replicate=1, transform=None, copy=False, on_error="raise", memory=None, k=None, depth=3,
+                 replicate=1, transform=None, copy=False, on_error="raise", memory=None, k=None, depth=None,
                  timeout=300.0, feed_options=()):
         if on_error not in ("raise", "skip"):
             raise FeedError("USAGE", f"on_error is {on_error!r}, not 'raise' or 'skip'")
@@ -93,7 +93,8 @@ class FeedDataset(IterableDataset):
     def _connect(self, worker=0, workers=1):
         return FeedClient(self.socket_path, {
             "rank": self.rank, "world": self.world, "replicate": self.replicate, "batch": self.batch_size,
-            "last": self.last, "assign": self.assign, "worker": worker, "workers": workers, "depth": self.depth + self.keep, "onError": self.on_error, "seed": self.seed,
+            "last": self.last, "assign": self.assign, "worker": worker, "workers": workers, "keep": self.keep, "onError": self.on_error, "seed": self.seed,
+            **({} if self.depth is None else {"depth": self.depth}),
             **({} if self.order is None else {"order": self.order}),
         }, self.timeout)
 
@@ -131,7 +132,7 @@ class FeedDataset(IterableDataset):
             self.next_epoch, self.next_step, self.run = None, 0, None
         self._pass = this_pass = object()
         epoch, step = client.start(epoch, step, run)
-        client.request(self.depth + self.keep)
+        client.request(client.info["depth"])
         while True:
             if self._pass is not this_pass:  # what comes now is for the newer pass, on the same connection
                 raise FeedError("FEED_GONE", "this pass has ended, because a newer one was begun")
