@@ -43,7 +43,7 @@ export async function watchNode(options: {
 }
 
 /** Renews the leases on this node whose holders can be seen to live; ends those whose holders are dead. */
-export async function renewLeases(cache: Cache): Promise<void> {
+async function renewLeases(cache: Cache): Promise<void> {
   await expireDeadLeases(cache, { asksSlurm: true })
   const nowMs = cache.nowMs()
   for (const lease of await cache.record.listLeases({ node: cache.node })) {

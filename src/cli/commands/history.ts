@@ -64,7 +64,7 @@ function formatHistory(events: readonly RecordEvent[], dataset: string | undefin
 }
 
 /** `2026-11-21 09:03:44` in the user's zone. */
-export function formatLocalTime(atMs: number): string {
+function formatLocalTime(atMs: number): string {
   const local = new Date(atMs - new Date(atMs).getTimezoneOffset() * 60_000).toISOString()
   return `${local.slice(0, 10)} ${local.slice(11, 19)}`
 }
