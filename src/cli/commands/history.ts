@@ -1,4 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander'
+import { requireKnownDataset } from '../../library/known-dataset.js'
+import { requireKnownNode } from '../../library/known-node.js'
 import { parseDuration } from '../../model/duration.js'
 import type { RecordEvent } from '../../model/record-event.js'
 import { describeEvent } from '../../stage/status-json.js'
@@ -28,6 +30,8 @@ Examples:
   dsc history --json --limit 1000 | jq '.[] | select(.kind == "evicted")'`,
     )
     .action(async (dataset: string | undefined, options: HistoryOptions) => {
+      if (dataset !== undefined) await requireKnownDataset(context, dataset, 'dsc history')
+      if (options.node !== undefined) await requireKnownNode(context, options.node, 'dsc history')
       const record = await context.openRecord()
       const nowMs = context.nowMs()
       const events = await record.listEvents({
