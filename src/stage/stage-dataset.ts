@@ -2,7 +2,8 @@ import { access, mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { DscError, isDscError } from '../failure/dsc-error.js'
 import type { Copy } from '../model/copy.js'
-import type { Dataset } from '../model/dataset.js'
+import { type Dataset, deriveDatasetName } from '../model/dataset.js'
+import { formatCount } from '../model/format-count.js'
 import type { Victim } from '../policy/plan-eviction.js'
 import type { Joined } from '../records/record-store.js'
 import { admitListing } from './admit-listing.js'
@@ -129,6 +130,7 @@ async function stage(
       const admitted = await admitListing(cache, turn, listing)
       if (admitted.outcome === 'lost') return admitted
       if (admitted.outcome === 'same-version') {
+    await rememberSource(cache, dataset)
         await discardDirectory(cache, copy.directory)
         return { outcome: 'ready', copy: admitted.copy, isNew: false }
       }
@@ -171,6 +173,16 @@ async function stage(
 async function publish(cache: Cache, copy: Copy, listing: Listing): Promise<string> {
   const finalDirectory = copyDirectory(cache.root, { ...copy, version: listing.version })
   await mkdir(dirname(finalDirectory), { recursive: true })
+/**
+ * A source that was asked for by its URL is known to the record under its derived name from here on. Not earlier: a
+ * URL under which nothing is listed leaves no dataset.
+ */
+async function rememberSource(cache: Cache, dataset: Dataset): Promise<void> {
+  if (dataset.name !== deriveDatasetName(dataset.source)) return
+  if (await cache.record.findDataset(dataset.name)) return
+  await cache.record.saveDataset(dataset, cache.nowMs())
+}
+
   if (await exists(finalDirectory)) await discardDirectory(cache, finalDirectory)
   await publishCopy({ copyDirectory: copy.directory, finalDirectory })
   return finalDirectory
@@ -246,7 +258,7 @@ function describeDownload(downloaded: Downloaded): string {
   const verified = Object.entries(downloaded.verifiedBy)
     .map(([method, files]) => `${files} by ${method}`)
     .join(', ')
-  return `fetched ${downloaded.fetchedFiles} files, ${downloaded.fetchedBytes} bytes; reused ${downloaded.reusedBytes} bytes; verified ${verified || 'nothing'}`
+  return `fetched ${formatCount(downloaded.fetchedFiles, 'file')}, ${downloaded.fetchedBytes} bytes; reused ${downloaded.reusedBytes} bytes; verified ${verified || 'nothing'}`
 }
 
 /** A stager was killed after the rename and before the record: only the published directory is there. */
