@@ -24,6 +24,8 @@ import type { Origins } from './source.js'
 /** What a staging is doing, for those who watch. */
 export type StageProgress =
   | { readonly step: 'listing'; readonly objects: number }
+  /** The source could not be listed: `problem` says why; it is asked at most `attemptsLeft` times more. */
+  | { readonly step: 'retrying'; readonly problem: string; readonly attemptsLeft: number }
   | { readonly step: 'evicting'; readonly victims: readonly Victim[] }
   | {
       readonly step: 'downloading'
@@ -125,12 +127,14 @@ async function stage(
       ...{ stripe: copy.stripe, version, isRelisted: options.isRelisted },
       signal,
       onProgress: ({ objects }) => onProgress?.({ step: 'listing', objects }),
+      onRetry: ({ message }, attemptsLeft) =>
+        onProgress?.({ step: 'retrying', problem: message, attemptsLeft }),
     })
+    await rememberSource(cache, dataset)
     if (copy.state !== 'staging' || copy.version !== listing.version) {
       const admitted = await admitListing(cache, turn, listing)
       if (admitted.outcome === 'lost') return admitted
       if (admitted.outcome === 'same-version') {
-    await rememberSource(cache, dataset)
         await discardDirectory(cache, copy.directory)
         return { outcome: 'ready', copy: admitted.copy, isNew: false }
       }
@@ -169,10 +173,6 @@ async function stage(
   }
 }
 
-/** Gives the copy its final name, which no other copy has; what an earlier attempt left there goes first. */
-async function publish(cache: Cache, copy: Copy, listing: Listing): Promise<string> {
-  const finalDirectory = copyDirectory(cache.root, { ...copy, version: listing.version })
-  await mkdir(dirname(finalDirectory), { recursive: true })
 /**
  * A source that was asked for by its URL is known to the record under its derived name from here on. Not earlier: a
  * URL under which nothing is listed leaves no dataset.
@@ -183,6 +183,10 @@ async function rememberSource(cache: Cache, dataset: Dataset): Promise<void> {
   await cache.record.saveDataset(dataset, cache.nowMs())
 }
 
+/** Gives the copy its final name, which no other copy has; what an earlier attempt left there goes first. */
+async function publish(cache: Cache, copy: Copy, listing: Listing): Promise<string> {
+  const finalDirectory = copyDirectory(cache.root, { ...copy, version: listing.version })
+  await mkdir(dirname(finalDirectory), { recursive: true })
   if (await exists(finalDirectory)) await discardDirectory(cache, finalDirectory)
   await publishCopy({ copyDirectory: copy.directory, finalDirectory })
   return finalDirectory
