@@ -12,7 +12,7 @@ export interface Metrics {
 export type Labels = Readonly<Record<string, string>>
 
 /** Every series that an agent exports, with its type and meaning. */
-export const METRICS = {
+const METRICS = {
   dsc_sent_bytes_total: ['counter', 'bytes sent to other nodes, by dataset'],
   dsc_requests_total: ['counter', 'requests, by route and status'],
   dsc_staged_bytes_total: ['counter', 'bytes staged on this node, by where they came from'],

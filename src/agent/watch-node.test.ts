@@ -68,5 +68,5 @@ test('a silent node and its copies are forgotten after the configured time and n
     nodes: ['here'],
     copies: ['here'],
   })
-  assert.deepEqual(notes, ['forgot node lost with 1 copies: silent for 30 days'])
+  assert.deepEqual(notes, ['forgot node lost with 1 copy: silent for 30 days'])
 })

@@ -1,3 +1,4 @@
+import { formatCount } from '../model/format-count.js'
 import type { Lease } from '../model/lease.js'
 import { checkProcess } from '../platform/processes.js'
 import type { Cache } from '../stage/cache.js'
@@ -43,7 +44,7 @@ export async function watchNode(options: {
 }
 
 /** Renews the leases on this node whose holders can be seen to live; ends those whose holders are dead. */
-export async function renewLeases(cache: Cache): Promise<void> {
+async function renewLeases(cache: Cache): Promise<void> {
   await expireDeadLeases(cache, { asksSlurm: true })
   const nowMs = cache.nowMs()
   for (const lease of await cache.record.listLeases({ node: cache.node })) {
@@ -74,8 +75,14 @@ export async function sweep(
     const silentMs = nowMs - Math.max(entry.seenAtMs, entry.agent?.seenAtMs ?? 0)
     if (entry.node === cache.node || silentMs < forgetNodesAfterMs) continue
     const days = Math.floor(silentMs / 86_400_000)
-    const copies = await record.forgetNode(entry.node, `node ${entry.node} silent for ${days} days`, nowMs)
-    note(`forgot node ${entry.node} with ${copies.length} copies: silent for ${days} days`)
+    const copies = await record.forgetNode(
+      entry.node,
+      `node ${entry.node} silent for ${formatCount(days, 'day')}`,
+      nowMs,
+    )
+    note(
+      `forgot node ${entry.node} with ${formatCount(copies.length, 'copy', 'copies')}: silent for ${formatCount(days, 'day')}`,
+    )
   }
 }
 

@@ -1,11 +1,12 @@
 import { formatByteSize } from '../model/byte-size.js'
 import { formatStripe } from '../model/copy.js'
+import { formatCount } from '../model/format-count.js'
 import { formatHolder } from '../model/lease.js'
 import type { RecordEvent } from '../model/record-event.js'
 import type { CopyExplanation, DatasetExplanation } from '../stage/plan/explain-dataset.js'
 import { formatLayout } from '../stage/plan/find-layouts.js'
 import { describeKeeping } from '../tui/view/describe-keeping.js'
-import { formatCount, formatSpan } from '../tui/view/format-cells.js'
+import { formatSpan } from '../tui/view/format-cells.js'
 import { formatTable } from './text-table.js'
 
 /** Says for people why a dataset is here, is gone, or never came. */

@@ -1,9 +1,10 @@
 import { formatByteSize } from '../model/byte-size.js'
+import { formatCount } from '../model/format-count.js'
 import type { PreparePlan } from '../stage/plan-prepare.js'
 
 /** Writes a plan for people, most important line first. */
 export function formatPreparePlan(plan: PreparePlan): string {
-  const what = `${plan.dataset}: ${plan.files} files, ${formatByteSize(plan.bytes)} (at most ${formatByteSize(plan.diskBytes)} on disk)`
+  const what = `${plan.dataset}: ${formatCount(plan.files, 'file')}, ${formatByteSize(plan.bytes)} (at most ${formatByteSize(plan.diskBytes)} on disk)`
   switch (plan.outcome) {
     case 'ready':
       return `${plan.dataset} is ready at ${plan.path}: nothing to fetch, nothing to evict`

@@ -2,6 +2,7 @@ import type { NodeOutcome } from '../agent/prepare-on-nodes.js'
 import { DscError } from '../failure/dsc-error.js'
 import { formatByteSize } from '../model/byte-size.js'
 import type { Dataset } from '../model/dataset.js'
+import { formatCount } from '../model/format-count.js'
 import type { LeaseRequest } from '../model/lease.js'
 import type { PrepareProgress } from '../stage/prepare-dataset.js'
 import { alignColumns } from './align-columns.js'
@@ -50,9 +51,13 @@ export function throwFailures(outcomes: readonly NodeOutcome[]): void {
   if (failed.length === 0) return
   const messages = failed.map(({ error }) => error.message).join('; ')
   if (failed.length === 1 && outcomes.length === 1) throw failed[0]!.error
-  throw new DscError('NODES_FAILED', `${failed.length} of ${outcomes.length} nodes failed: ${messages}`, {
-    hint: failed[0]!.error.hint,
-  })
+  throw new DscError(
+    'NODES_FAILED',
+    `${failed.length} of ${formatCount(outcomes.length, 'node')} failed: ${messages}`,
+    {
+      hint: failed[0]!.error.hint,
+    },
+  )
 }
 
 /** `dsc prepare --remote`: true when the dataset is used where it lies, on another node. */
@@ -87,6 +92,8 @@ function describeStep(progress: PrepareProgress): string {
   switch (progress.step) {
     case 'listing':
       return `lists (${progress.objects})`
+    case 'retrying':
+      return 'tries again'
     case 'evicting':
       return 'evicts'
     case 'publishing':

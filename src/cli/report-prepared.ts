@@ -1,3 +1,4 @@
+import { formatCount } from '../model/format-count.js'
 import type { LeaseRequest } from '../model/lease.js'
 import type { Prepared } from '../stage/prepare-dataset.js'
 import type { Reporter } from './reporter.js'
@@ -8,9 +9,11 @@ export function reportPrepared(report: Reporter, prepared: Prepared, lease: Leas
   if (downloaded) {
     const verified = Object.entries(downloaded.verifiedBy)
       .filter(([, files]) => files > 0)
-      .map(([method, files]) => `${files} by ${method}`)
+      .map(([method, files]) => `${files.toLocaleString('en-US')} by ${method}`)
       .join(', ')
-    report.note(`${copy.dataset}: ${copy.files} files staged; verified ${verified || 'nothing new'}`)
+    report.note(
+      `${copy.dataset}: ${formatCount(copy.files, 'file')} staged; verified ${verified || 'nothing new'}`,
+    )
   }
   if (lease.holder.kind === 'process') {
     report.note(`${copy.dataset}: leased to process ${lease.holder.pid} for as long as it lives`)

@@ -227,7 +227,7 @@ test('a node that is gone for good is named, skipped by transfers, and forgotten
     )
   assert.deepEqual(await held(), [1], 'its copy and lease stay until somebody says otherwise')
   const refused = await c.dsc('record', 'forget-node', 'node-a')
-  assert.match(refused.stderr, /node-a with 1 copies and 1 live leases/)
+  assert.match(refused.stderr, /node-a with 1 copy and 1 live lease\?/)
   assert.deepEqual(await held(), [1])
   assert.equal((await c.dsc('record', 'forget-node', 'node-a', '--yes')).code, 0)
   assert.deepEqual(await held(), [])

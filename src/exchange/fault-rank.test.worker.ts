@@ -31,7 +31,7 @@ export type FaultReport =
 const SIZES = [200_000, 1000, 70_000, 30_000]
 
 /** The plan of the suite: three buckets, the first two of several segments. */
-export function faultPlan(ranks: number): PlanFile {
+function faultPlan(ranks: number): PlanFile {
   const tensors = SIZES.map((elements, index) => ({ name: `tensor${index}`, elements }))
   return {
     hash: 'faults',

@@ -28,7 +28,7 @@ for (const pauseMs of [0, 30]) {
         assert.equal(result.status, 'rejected')
         assert.equal(result.reason.name, 'PeerLost')
         assert.equal(result.reason.rank, 1)
-        assert.match(result.reason.message, /left after 1 steps/)
+        assert.match(result.reason.message, /left after 1 step\b/)
       }
     })
   })

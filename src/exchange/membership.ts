@@ -1,4 +1,5 @@
 import type { Codec } from '../half/codec.js'
+import { formatCount } from '../model/format-count.js'
 import { connectLinks, type Mode, type OpenLinks, openDataListener } from './connect-links.js'
 import { PeerLost, type Place } from './failures.js'
 import { joinRendezvous, type RendezvousClient, type Suspect, type Welcome } from './rendezvous/client.js'
@@ -64,7 +65,7 @@ export async function openMembership(options: {
     for (const [rank, { host, step }] of left) {
       if (step > progress().step) continue
       const last = { step, bucket: undefined, phase: undefined }
-      fail(new PeerLost({ rank, host, reason: `it left after ${step} steps`, place: last }))
+      fail(new PeerLost({ rank, host, reason: `it left after ${formatCount(step, 'step')}`, place: last }))
     }
   }
   const onDown = (rank: number) => {

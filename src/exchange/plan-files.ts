@@ -147,18 +147,20 @@ export function describePlan(
   }
 }
 
+const HINT = 'dsc exchange plan --help shows which command writes which file'
+
 async function readJson<T>(path: string, schema: z.ZodType<T>): Promise<T> {
   let raw: unknown
   try {
     raw = JSON.parse(await readFile(path, 'utf8'))
   } catch (cause) {
     const reason = cause instanceof SyntaxError ? 'is not JSON' : 'cannot be read'
-    throw new DscError('USAGE', `${path} ${reason}: ${(cause as Error).message}`, { cause })
+    throw new DscError('USAGE', `${path} ${reason}: ${(cause as Error).message}`, { cause, hint: HINT })
   }
   const parsed = schema.safeParse(raw)
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
   throw new DscError('USAGE', `${path}: ${issue?.path.join('.') || 'file'}: ${issue?.message}`, {
-    hint: 'dsc exchange plan --help shows which command writes which file',
+    hint: HINT,
   })
 }

@@ -7,7 +7,7 @@ import { PROBE_HEADER_BYTES } from './rendezvous/probe-echo.js'
 const KIB = 1024
 const MIB = 1024 * KIB
 /** Message sizes that are measured, bytes. */
-export const PROBE_SIZES: readonly number[] = [1, KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB]
+const PROBE_SIZES: readonly number[] = [1, KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB]
 
 /** Repetitions of every size, as far as its time allows. */
 const LEAST_REPEATS = 5

@@ -1,4 +1,5 @@
 import { DscError } from '../failure/dsc-error.js'
+import { formatCount } from '../model/format-count.js'
 import { ARENA_BASE, type ArenaFile } from './arena-file.js'
 import { createFeedStream, type FeedStream } from './feed-stream.js'
 import { createOrderBook } from './order-book.js'
@@ -269,7 +270,7 @@ export function createFeeder(options: FeederOptions): Feeder {
         replan()
         throw new DscError(
           'FEED_MEMORY',
-          `the feed has ${arenaFile.bytes} bytes, but one batch of ${rank.batchSize} samples needs ${memory.leastBytes}`,
+          `the feed has ${arenaFile.bytes} bytes, but one batch of ${formatCount(rank.batchSize, 'sample')} needs ${memory.leastBytes}`,
           { hint: `dsc feed serve --memory ${Math.ceil((4 * memory.leastBytes) / 2 ** 20)}MiB` },
         )
       }

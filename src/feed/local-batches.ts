@@ -35,14 +35,17 @@ export async function openLocalBatches(
     start: (epoch, step) => stream.start(epoch, step),
     async read(epoch, step) {
       const batch = await stream.read(epoch, step, isSkipping)
-      const items = batch.slots.map((slot, i) => {
-        const data = Buffer.allocUnsafe(table.lengths[slot.sample]!)
-        arenaFile.read(data, batch.offsets[i]!)
-        const isPadded = slot.position >= sequence.options.sampleCount
-        return { id: slot.sample, name: table.nameOf(slot.sample), data, isPadded }
-      })
-      stream.release(batch)
-      return { items, lost: batch.lost }
+      try {
+        const items = batch.slots.map((slot, i) => {
+          const data = Buffer.allocUnsafe(table.lengths[slot.sample]!)
+          arenaFile.read(data, batch.offsets[i]!)
+          const isPadded = slot.position >= sequence.options.sampleCount
+          return { id: slot.sample, name: table.nameOf(slot.sample), data, isPadded }
+        })
+        return { items, lost: batch.lost }
+      } finally {
+        stream.release(batch)
+      }
     },
     close: opened.close,
   }

@@ -1,4 +1,5 @@
 import { DscError } from '../failure/dsc-error.js'
+import { formatCount } from '../model/format-count.js'
 import { ARENA_BASE } from './arena-file.js'
 import type { FeedStreamOptions, LeasedBatch } from './feed-stream.js'
 import { LostSample } from './lost-sample.js'
@@ -24,9 +25,13 @@ export async function pickSamples(options: PickOptions, samples: readonly number
           'USAGE',
           `sample ${sample} is not one of the ${source.table.count} of this dataset`,
         )
-      throw new DscError('FEED_MEMORY', `${samples.length} samples at once do not fit into the feed`, {
-        hint: 'a larger --memory, or smaller batches',
-      })
+      throw new DscError(
+        'FEED_MEMORY',
+        `${formatCount(samples.length, 'sample')} at once do not fit into the feed`,
+        {
+          hint: 'a larger --memory, or smaller batches',
+        },
+      )
     }
     const node = options.nodeOf(sample, position)
     slots.push({

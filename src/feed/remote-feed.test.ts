@@ -1,65 +1,12 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
-import { connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isDscError } from '../failure/dsc-error.js'
-import { makeCertificate } from '../testing/certificate.js'
-import { makeTestFolder, sampleBytes, writeSamples } from '../testing/sample-folder.js'
-import { openRemoteFeeder, type RemoteOptions } from './open-remote-feeder.js'
+import { makeTestFolder, writeSamples } from '../testing/sample-folder.js'
+import { COUNT, makeFolder, readAll, relay, serve } from '../testing/storage-node.js'
+import { openRemoteFeeder } from './open-remote-feeder.js'
 import { shuffleSamples } from './plan/order.js'
-import { indexSamples, type SampleFolder } from './samples/index-samples.js'
-import { openStorageServer, type StorageServer } from './storage/storage-server.js'
-
-const COUNT = 300
-const lengthOf = (id: number) => 2000 + ((id * 91) % 3000)
-
-async function makeFolder(context: TestContext): Promise<SampleFolder> {
-  const folder = makeTestFolder(context)
-  writeSamples(join(folder, 'samples'), COUNT, lengthOf)
-  return indexSamples(join(folder, 'samples'), { cacheFolder: join(folder, 'cache') })
-}
-
-async function serve(context: TestContext, folder: SampleFolder, extra: object = {}): Promise<StorageServer> {
-  const server = await openStorageServer({ folder, host: '127.0.0.1', port: 0, ...extra })
-  context.after(() => server.close().catch(() => {}))
-  return server
-}
-
-/** Reads two epochs and compares every byte; calls `atStep` before each step. */
-async function readAll(
-  context: TestContext,
-  options: RemoteOptions,
-  atStep: (step: number) => unknown = () => {},
-) {
-  const opened = await openRemoteFeeder(options, {
-    seed: 9,
-    memoryBytes: 2 ** 20,
-    k: 16,
-    threads: 1,
-    isCarrying: false,
-  })
-  context.after(() => opened.close())
-  const rank = { batchSize: 10, world: 1, rank: 0, replicate: 1, last: 'drop' } as const
-  const stream = opened.feeder.openStream(rank, 2)
-  for (let epoch = 0; epoch < 2; epoch++) {
-    const ids: number[] = []
-    for (let step = 0; step < 30; step++) {
-      await atStep(30 * epoch + step)
-      const batch = await stream.read(epoch, step)
-      for (const [i, slot] of batch.slots.entries()) {
-        const bytes = Buffer.alloc(lengthOf(slot.sample))
-        opened.arenaFile.read(bytes, batch.offsets[i]!)
-        assert.ok(bytes.equals(sampleBytes(slot.sample, bytes.length)), `bytes of sample ${slot.sample}`)
-        ids.push(slot.sample)
-      }
-      stream.release(batch)
-    }
-    assert.deepEqual(ids, [...shuffleSamples({ sampleCount: COUNT, seed: 9, epoch })])
-  }
-  return opened.feeder.source.counters!()
-}
+import { indexSamples } from './samples/index-samples.js'
 
 test('a feed over two stripes delivers the order of one machine', async (context) => {
   const folder = await makeFolder(context)
@@ -96,36 +43,6 @@ test('when all nodes are gone the fallback takes over without a change of order'
   )
   assert.ok(counters.fallback_samples! > 0)
 })
-
-/** A relay in front of `target` whose answers `change` may alter, and which come `delayMs` late. */
-function relay(
-  context: TestContext,
-  target: StorageServer,
-  change: (chunk: Buffer) => Buffer | undefined,
-  delayMs = 0,
-) {
-  const sockets = new Set<Socket>()
-  const server: Server = createServer((near) => {
-    const far = connect(target.port, target.host)
-    sockets.add(near).add(far)
-    near.on('error', () => far.destroy()).pipe(far)
-    far.on('error', () => near.destroy()).on('close', () => near.destroy())
-    far.on('data', (chunk) => {
-      const changed = change(chunk)
-      if (changed && delayMs > 0) setTimeout(() => near.destroyed || near.write(changed), delayMs)
-      else if (changed) near.write(changed)
-    })
-  })
-  context.after(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  return new Promise<{ host: string; port: number }>((resolve) =>
-    server.listen(0, '127.0.0.1', () =>
-      resolve({ host: '127.0.0.1', port: (server.address() as { port: number }).port }),
-    ),
-  )
-}
 
 test('a node that sends damaged bytes is found out by the checksum, and the samples come from its replica', async (context) => {
   const folder = await makeFolder(context)
@@ -244,71 +161,3 @@ test('a node that was too slow with a missed sample is told to leave it when not
   assert.equal(failovers, 0)
   while (late.counts.cancelled === 0) await sleep(2)
 })
-
-/** A certificate for 127.0.0.1 that vouches for itself. */
-function readCertificate(context: TestContext): { cert: string; key: string } {
-  const { certFile, keyFile } = makeCertificate(makeTestFolder(context))
-  return { cert: readFileSync(certFile, 'utf8'), key: readFileSync(keyFile, 'utf8') }
-}
-
-test('a feed reads from storage nodes with TLS, of which nothing can be read on the way', async (context) => {
-  const folder = await makeFolder(context)
-  const tls = readCertificate(context)
-  const node = await serve(context, folder, { tls, token: 'secret' })
-  const seen: Buffer[] = []
-  const between = await relay(context, node, (chunk) => {
-    seen.push(Buffer.from(chunk))
-    return chunk
-  })
-  await readAll(context, {
-    ...{ nodes: [between], layout: 'full', fallback: undefined, token: 'secret' },
-    tls: { ca: tls.cert },
-  })
-  const bytes = Buffer.concat(seen)
-  assert.ok(bytes.length > folder.table.totalBytes)
-  assert.equal(bytes.indexOf('DSCB'), -1)
-  assert.equal(bytes.indexOf(sampleBytes(5, lengthOf(5)).subarray(0, 64)), -1)
-})
-
-for (const { name, ca, isNodeEncrypted } of [
-  { name: 'whose certificate nobody vouches for', ca: undefined, isNodeEncrypted: true },
-  { name: 'whose certificate another authority made', ca: 'another', isNodeEncrypted: true },
-  { name: 'that does not encrypt', ca: 'another', isNodeEncrypted: false },
-]) {
-  test(`a feed that wants TLS refuses a storage node ${name}`, async (context) => {
-    const folder = await makeFolder(context)
-    const node = await serve(context, folder, { tls: isNodeEncrypted ? readCertificate(context) : undefined })
-    const tls = { ca: ca && readCertificate(context).cert }
-    await assert.rejects(
-      openRemoteFeeder(
-        { nodes: [node], layout: 'full', fallback: undefined, token: undefined, tls },
-        { memoryBytes: 2 ** 20 },
-      ),
-      (error) => isDscError(error, 'FEED_GONE'),
-    )
-  })
-}
-
-for (const { name, change } of [
-  { name: 'of another version of the data', change: 'fingerprint' },
-  { name: 'with another token', change: 'token' },
-  { name: 'that hold another stripe than their place says', change: 'stripe' },
-] as const) {
-  test(`storage nodes ${name} are refused before anything is read`, async (context) => {
-    const folder = await makeFolder(context)
-    const stripe = change === 'stripe' ? { index: 1, count: 2 } : undefined
-    const node = await serve(context, folder, { token: 'right', stripe })
-    const other = await makeFolder(context)
-    if (change === 'fingerprint') other.table.bytes[50]! ^= 1
-    const { openSampleTable } = await import('./samples/sample-table.js')
-    const fallback = {
-      kind: 'folder',
-      folder: { ...other, table: openSampleTable(other.table.bytes) },
-    } as const
-    const token = change === 'token' ? 'wrong' : 'right'
-    await assert.rejects(
-      openRemoteFeeder({ nodes: [node], layout: 'striped', fallback, token }, { memoryBytes: 2 ** 20 }),
-      (error) => isDscError(error, 'FEED_STATE_MISMATCH', 'FEED_PROTOCOL'),
-    )
-  })
-}

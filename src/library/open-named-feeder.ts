@@ -3,6 +3,7 @@ import type { FeedSettings, OpenedFeeder } from '../feed/open-feeder.js'
 import type { SampleLayout } from '../feed/plan/sample-placement.js'
 import type { SampleFolder } from '../feed/samples/index-samples.js'
 import type { StorageAddress } from '../feed/storage/storage-client.js'
+import { formatCount } from '../model/format-count.js'
 import { openDatasetFolder } from './open-dataset-folder.js'
 import { openFallback } from './open-fallback.js'
 import { openJoined } from './open-joined.js'
@@ -44,7 +45,8 @@ export async function openNamedFeeder(
     const listed = await indexSamples(folder, {
       cacheFolder,
       extensions,
-      onProgress: (done, total) => context.report.progress(`listing samples: ${done} of ${total} files`),
+      onProgress: (done, total) =>
+        context.report.progress(`listing samples: ${done} of ${formatCount(total, 'file')}`),
     })
     context.report.progress(undefined)
     return listed

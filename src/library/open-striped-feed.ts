@@ -4,6 +4,7 @@ import type { FeedSettings, OpenedFeeder } from '../feed/open-feeder.js'
 import type { CopyUse } from '../model/copy.js'
 import type { Dataset } from '../model/dataset.js'
 import { isSameDefinition } from '../model/dataset.js'
+import { formatCount } from '../model/format-count.js'
 import { isAgentAlive } from '../model/node.js'
 import { identifyProcess } from '../platform/processes.js'
 import type { RecordStore } from '../records/record-store.js'
@@ -62,7 +63,7 @@ export async function openStripedFeed(
       ...{ dataset: dataset.name, version: layout.version, holders, replicas, filter, access },
       cacheFolder,
       onProgress: (listed) =>
-        context.report.progress(`listing samples: ${listed} of ${holders.length} nodes`),
+        context.report.progress(`listing samples: ${listed} of ${formatCount(holders.length, 'node')}`),
       signal: context.signal,
     })
     context.report.progress(undefined)

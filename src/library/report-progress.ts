@@ -1,5 +1,6 @@
 import { formatByteSize } from '../model/byte-size.js'
 import { formatDuration } from '../model/duration.js'
+import { formatCount } from '../model/format-count.js'
 import type { PrepareProgress } from '../stage/prepare-dataset.js'
 import type { Narrator } from './surroundings.js'
 
@@ -13,10 +14,19 @@ export function reportProgress(
   nowMs: () => number,
 ): (progress: PrepareProgress) => void {
   const samples: { atMs: number; bytes: number }[] = []
+  let hasToldOfRetry = false
   return (progress) => {
     switch (progress.step) {
       case 'listing':
-        report.progress(`${dataset}: listing, ${progress.objects} objects`)
+        report.progress(`${dataset}: listing, ${formatCount(progress.objects, 'object')}`)
+        break
+      case 'retrying':
+        // Once: the pauses grow, and each attempt says the same.
+        if (hasToldOfRetry) break
+        hasToldOfRetry = true
+        report.note(
+          `${dataset}: ${progress.problem}; trying again, up to ${formatCount(progress.attemptsLeft, 'more time')}`,
+        )
         break
       case 'evicting':
         for (const { copy, reason } of progress.victims) {
@@ -37,7 +47,7 @@ export function reportProgress(
         const leftMs = rate > 0 ? ((progress.totalBytes - progress.writtenBytes) / rate) * 1000 : undefined
         report.progress(
           `${dataset}: ${formatByteSize(progress.writtenBytes)} of ${formatByteSize(progress.totalBytes)}, ` +
-            `${progress.doneFiles}/${progress.totalFiles} files, ${formatByteSize(Math.round(rate))}/s` +
+            `${progress.doneFiles.toLocaleString('en-US')}/${formatCount(progress.totalFiles, 'file')}, ${formatByteSize(Math.round(rate))}/s` +
             (leftMs === undefined ? '' : `, ${formatDuration(Math.round(leftMs / 1000) * 1000)} left`),
         )
         break

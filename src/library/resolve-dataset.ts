@@ -1,14 +1,13 @@
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { DscError } from '../failure/dsc-error.js'
 import { parseWord } from '../failure/parse-word.js'
 import { type Dataset, deriveDatasetName, parseSourceUrl } from '../model/dataset.js'
-import { findClosest } from '../model/find-closest.js'
+import { unknownDataset } from './known-dataset.js'
 import type { Surroundings } from './surroundings.js'
 
 /**
- * Finds the dataset that a user names: one of dsc.yaml, one added to the record, or a source URL used as it is
- * (which is then added to the record under a name derived from it). Rejects with DATASET_UNKNOWN.
+ * Finds the dataset that a user names: one of dsc.yaml, one added to the record, or a source URL used as it is,
+ * under a name derived from it (which the record learns once the source is listed). Rejects with DATASET_UNKNOWN.
  */
 export async function resolveDataset(context: Surroundings, raw: string): Promise<Dataset> {
   const { datasets } = await context.config()
@@ -19,21 +18,18 @@ export async function resolveDataset(context: Surroundings, raw: string): Promis
     const record = await context.openRecord()
     const name = deriveDatasetName(raw)
     const known = await record.findDataset(name)
-    if (known?.source === raw) return known
-    const dataset: Dataset = { name, source: raw, include: [], exclude: [] }
-    await record.saveDataset(dataset, context.nowMs())
-    return dataset
+    return known?.source === raw ? known : { name, source: raw, include: [], exclude: [] }
   }
   const declared = datasets.find(({ name }) => name === raw)
   if (declared) return declared
   const record = await context.openRecord()
   const added = await record.findDataset(raw)
   if (added) return added
-  const names = [...datasets, ...(await record.listDatasets())].map(({ name }) => name)
-  const near = findClosest(raw, names)
-  throw new DscError('DATASET_UNKNOWN', `no dataset is called ${raw}`, {
-    hint: near ? `dsc prepare ${near}` : describeMissing(raw),
-  })
+  // What was asked for by its URL and is not listed yet, or what a record that was made again has only copies of.
+  const copies = await record.listCopies({ dataset: raw }, context.nowMs())
+  const copied = copies.findLast(({ source }) => source !== null)?.source
+  if (copied) return copied
+  throw await unknownDataset(context, raw, { command: 'dsc prepare', otherwise: describeMissing(raw) })
 }
 
 function describeMissing(raw: string): string {

@@ -72,7 +72,7 @@ export async function readProfile(path: string): Promise<{ profile: MemoryProfil
 }
 
 /** Turns unknown JSON into a profile whose references all resolve, or says what is wrong with it. */
-export function parseProfile(value: unknown, path: string): MemoryProfile {
+function parseProfile(value: unknown, path: string): MemoryProfile {
   const parsed = profileSchema.safeParse(value)
   if (!parsed.success) {
     const issue = parsed.error.issues[0]

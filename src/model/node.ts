@@ -21,7 +21,7 @@ export interface NodeAgent {
 }
 
 /** An agent that has not reported for so long is not asked for anything. Agents report every 10 s. */
-export const AGENT_SILENCE_MS = 45_000
+const AGENT_SILENCE_MS = 45_000
 
 export function isAgentAlive(
   node: NodeEntry,

@@ -39,7 +39,7 @@ export function readBootId(): string {
 }
 
 /** The pid namespace of this process, for example `pid:[4026531836]`. */
-export function readPidNamespace(): string {
+function readPidNamespace(): string {
   try {
     return readlinkSync('/proc/self/ns/pid')
   } catch {

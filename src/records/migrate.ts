@@ -2,7 +2,7 @@ import { DscError } from '../failure/dsc-error.js'
 import type { SqlTransaction } from './sql-database.js'
 
 /** Which version the open record has: 0 for a new one. */
-export async function readSchemaVersion(transaction: SqlTransaction): Promise<number> {
+async function readSchemaVersion(transaction: SqlTransaction): Promise<number> {
   await transaction.run('CREATE TABLE IF NOT EXISTS dsc_schema (version INTEGER NOT NULL)')
   const row = await transaction.get('SELECT max(version) AS version FROM dsc_schema')
   return Number(row?.version ?? 0)

@@ -1,11 +1,13 @@
 import { DscError } from '../failure/dsc-error.js'
 import { formatByteSize } from '../model/byte-size.js'
 import type { CopyUse } from '../model/copy.js'
+import { formatCount } from '../model/format-count.js'
 import { type EvictionPlan, findCandidates, planEviction } from '../policy/plan-eviction.js'
 import type { Cache } from './cache.js'
 import { expireDeadLeases } from './expire-leases.js'
 import { describeHeld } from './explain-refusal.js'
 import { finishEvictions } from './finish-evictions.js'
+import { missingCopy } from './missing-copy.js'
 
 /** What to evict: named datasets, single copies, or the least recently used until so many bytes are free. */
 export type EvictionSelection =
@@ -28,9 +30,13 @@ export async function planEvictionOf(cache: Cache, selection: EvictionSelection)
   const named = copies.filter((copy) => copy.state !== 'evicting' && isNamed(copy, selection))
   if (selection.kind === 'datasets') {
     for (const name of selection.names) {
-      if (!named.some((copy) => copy.dataset === name)) throw notHere(name, cache.node)
+      if (named.some((copy) => copy.dataset === name)) continue
+      const asked = { dataset: name, node: cache.node }
+      throw await missingCopy(cache.record, asked, { command: 'dsc evict', otherwise: `dsc why ${name}` })
     }
-  } else if (named.length === 0) throw notHere(selection.copyId, cache.node)
+  } else if (named.length === 0) {
+    throw new DscError('COPY_NOT_FOUND', 'the copy is gone', { hint: 'dsc status' })
+  }
   const victims = new Set(plan.victims.map(({ copy }) => copy.copyId))
   const held = named.find((copy) => !victims.has(copy.copyId))
   if (held) {
@@ -94,14 +100,10 @@ function isNamed(
   return selection.kind === 'copy' ? copy.copyId === selection.copyId : selection.names.includes(copy.dataset)
 }
 
-function notHere(name: string, node: string): DscError {
-  return new DscError('COPY_NOT_FOUND', `${name} has no copy on node ${node}`, { hint: 'dsc status' })
-}
-
 function notEnough(node: string, bytes: number, plan: EvictionPlan): DscError {
   return new DscError(
     'QUOTA_EXCEEDED',
-    `cannot free ${formatByteSize(bytes)} on node ${node}: ${formatByteSize(plan.evictableBytes)} are evictable in ${plan.evictableCopies} copies; nothing was deleted`,
+    `cannot free ${formatByteSize(bytes)} on node ${node}: ${formatByteSize(plan.evictableBytes)} are evictable in ${formatCount(plan.evictableCopies, 'copy', 'copies')}; nothing was deleted`,
     { hint: 'dsc status shows what is leased or locked' },
   )
 }

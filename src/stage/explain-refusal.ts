@@ -1,6 +1,7 @@
 import { DscError } from '../failure/dsc-error.js'
 import { formatByteSize } from '../model/byte-size.js'
 import type { CopyUse } from '../model/copy.js'
+import { formatCount } from '../model/format-count.js'
 import { formatHolder, isLeaseLive, type Lease } from '../model/lease.js'
 import type { EvictionPlan } from '../policy/plan-eviction.js'
 import type { Shortfall, SpaceRequest } from '../policy/quota.js'
@@ -22,7 +23,7 @@ export function explainRefusal(refused: {
   const lines = [
     `no room for ${refused.dataset} on node ${refused.node}: it needs ${formatByteSize(refused.request.bytes)}; ` +
       plan.shortfalls.map(describeShortfall).join('; '),
-    `  evictable: ${plan.evictableCopies === 0 ? 'nothing' : `${formatByteSize(plan.evictableBytes)} in ${count(plan.evictableCopies, 'idle copy', 'idle copies')}, which would not be enough`}`,
+    `  evictable: ${plan.evictableCopies === 0 ? 'nothing' : `${formatByteSize(plan.evictableBytes)} in ${formatCount(plan.evictableCopies, 'idle copy', 'idle copies')}, which would not be enough`}`,
     ...holders
       .slice(0, NAMED_HOLDERS)
       .map((copy) => `  held: ${describeHeld(copy, refused.leases, refused.nowMs)}`),
@@ -42,7 +43,7 @@ export function describeHeld(copy: CopyUse, leases: readonly Lease[], nowMs: num
   )
   const reasons = [
     ...uses.slice(0, 2).map((lease) => `leased by ${lease.task} (${formatHolder(lease)})`),
-    ...(uses.length > 2 ? [`and ${uses.length - 2} more leases`] : []),
+    ...(uses.length > 2 ? [`and ${formatCount(uses.length - 2, 'more lease')}`] : []),
     ...(copy.isBeingStaged ? ['being staged'] : []),
     ...(copy.lock ? [`locked by ${copy.lock.by}: ${copy.lock.reason}`] : []),
     ...(copy.source === null ? ['no remote source is known'] : []),
@@ -56,7 +57,7 @@ function describeShortfall(shortfall: Shortfall): string {
     return `maxDatasets allows ${shortfall.allowed} and ${shortfall.taken} are taken`
   }
   if (limit === 'inodes') {
-    return `it needs ${shortfall.needed} inodes and ${shortfall.allowed} are free, ${shortfall.taken} of them promised`
+    return `it needs ${formatCount(shortfall.needed, 'inode')} and ${shortfall.allowed} are free, ${shortfall.taken} of them promised`
   }
   const [allowed, taken, missing] = [shortfall.allowed, shortfall.taken, shortfall.missing].map(
     formatByteSize,
@@ -77,8 +78,4 @@ function chooseHint(shortfalls: readonly Shortfall[], holders: readonly CopyUse[
   return limit === 'maxDatasets' || limit === 'maxPercent'
     ? `raise cache.${limit} in dsc.yaml`
     : 'free space on the file system of the cache'
-}
-
-function count(amount: number, one: string, many: string): string {
-  return `${amount} ${amount === 1 ? one : many}`
 }

@@ -4,7 +4,7 @@ import { findUserName } from '../platform/this-user.js'
 import type { Caller } from './plan/choose-holder.js'
 
 /** Until when a lease of `--task` or of a pod lives unless it is renewed: a day. */
-export const DEFAULT_TTL_MS = 24 * 3_600_000
+const DEFAULT_TTL_MS = 24 * 3_600_000
 
 /**
  * Finds out who called: the environment of Slurm and Kubernetes, else the process that started this one.

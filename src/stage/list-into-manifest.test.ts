@@ -72,11 +72,11 @@ test('listing of nothing says why there is nothing', async (context) => {
   await assert.rejects((await list(context, {})).work, { code: 'SOURCE_EMPTY', message: /no objects/ })
   await assert.rejects((await list(context, { 'a/': '' })).work, {
     code: 'SOURCE_EMPTY',
-    message: /1 folder markers/,
+    message: /1 folder marker$/,
   })
   await assert.rejects((await list(context, { a: '1' }, { include: ['b'] })).work, {
     code: 'SOURCE_EMPTY',
-    message: /none of 1 objects passes/,
+    message: /1 object listed, none of which passes/,
   })
 })
 

@@ -3,13 +3,14 @@ import type Database from 'better-sqlite3'
 import { DscError } from '../failure/dsc-error.js'
 import type { Stripe } from '../model/copy.js'
 import type { Dataset } from '../model/dataset.js'
+import { formatCount } from '../model/format-count.js'
 import { filesDirectory } from './cache-layout.js'
 import { describeDiskFailure } from './disk-failure.js'
 import { keepStripe } from './keep-stripe.js'
 import { createManifest, hasUsableManifest, openManifest, readSetting, writeSetting } from './manifest-db.js'
 import { createKeyMatcher } from './match-keys.js'
 import { keyToPath } from './plan/key-to-path.js'
-import { throwIfStopped } from './retry.js'
+import { type OnRetry, throwIfStopped } from './retry.js'
 import { type ListedObject, ListingDisorder, type Source } from './source.js'
 import { setAside } from './stale-staging.js'
 import { summarizeManifest } from './summarize-manifest.js'
@@ -50,6 +51,7 @@ export async function listIntoManifest(options: {
   readonly onProgress?: (progress: { readonly objects: number }) => void
   /** Most requests at once just now, 1 or more. Absent = as many as the source likes. */
   readonly requestLimit?: (() => number) | undefined
+  readonly onRetry?: OnRetry
   readonly signal?: AbortSignal
 }): Promise<Listing> {
   const { copyDirectory, dataset, stripe } = options
@@ -104,8 +106,8 @@ async function insertObjects(
   db: Database.Database,
   options: Parameters<typeof listIntoManifest>[0],
 ): Promise<Counts> {
-  const { source, signal, requestLimit } = options
-  const listOptions = { ...(signal && { signal }), ...(requestLimit && { requestLimit }) }
+  const { source, signal, requestLimit, onRetry } = options
+  const listOptions = { onRetry, ...(signal && { signal }), ...(requestLimit && { requestLimit }) }
   try {
     return await insertPages(db, options, source.list(listOptions))
   } catch (error) {
@@ -177,12 +179,13 @@ function describeEmpty(source: Source, dataset: Dataset, counts: Counts): DscErr
   if (filteredObjects > 0)
     return new DscError(
       'SOURCE_EMPTY',
-      `${source.url}: none of ${filteredObjects} objects passes include and exclude`,
+      `${source.url}: ${formatCount(filteredObjects, 'object')} listed, none of which passes include and exclude`,
       {
         hint: `check include: ${JSON.stringify(dataset.include)} and exclude: ${JSON.stringify(dataset.exclude)}`,
       },
     )
-  const markers = skippedFolderMarkers > 0 ? `, only ${skippedFolderMarkers} folder markers` : ''
+  const markers =
+    skippedFolderMarkers > 0 ? `, only ${formatCount(skippedFolderMarkers, 'folder marker')}` : ''
   return new DscError('SOURCE_EMPTY', `${source.url}: no objects under this prefix${markers}`, {
     hint: 'check the prefix; it names a folder, so `data` means `data/`',
   })

@@ -5,7 +5,7 @@ import { DscError } from '../failure/dsc-error.js'
 import { isRefused } from './disk-failure.js'
 
 /** Version of the format of `manifest.db`; raise it with every change of the schema. */
-export const MANIFEST_FORMAT = 1
+const MANIFEST_FORMAT = 1
 
 const SCHEMA = `
 CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;

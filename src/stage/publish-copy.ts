@@ -2,6 +2,7 @@ import { chmodSync } from 'node:fs'
 import { mkdir, open, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { DscError } from '../failure/dsc-error.js'
+import { formatCount } from '../model/format-count.js'
 import { filesDirectory } from './cache-layout.js'
 import { manifestPath, openManifest, readSetting } from './manifest-db.js'
 import { syncFileSystem } from './sync-file-system.js'
@@ -38,9 +39,13 @@ function finishManifest(copyDirectory: string): { readonly mustSyncEach: boolean
     mustSyncEach = readSetting(db, MUST_SYNC_EACH) !== undefined
     const missing = db.prepare<[], { n: number }>('SELECT count(*) AS n FROM object WHERE state = 0').get()!.n
     if (missing > 0)
-      throw new DscError('COPY_DAMAGED', `${copyDirectory}: ${missing} objects are not fetched`, {
-        hint: 'run the same command again: finished files are kept',
-      })
+      throw new DscError(
+        'COPY_DAMAGED',
+        `${copyDirectory}: ${formatCount(missing, 'object is', 'objects are')} not fetched`,
+        {
+          hint: 'run the same command again: finished files are kept',
+        },
+      )
     db.pragma('journal_mode = DELETE')
   } finally {
     db.close()

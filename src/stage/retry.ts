@@ -1,14 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DscError } from '../failure/dsc-error.js'
-import { planRetry } from './plan/plan-retry.js'
+import { countAttempts, planRetry } from './plan/plan-retry.js'
 import { SourceFailure } from './source-failure.js'
+
+/** Hears of each failure before it is tried again, at most `attemptsLeft` times more. */
+export type OnRetry = (failure: SourceFailure, attemptsLeft: number) => void
 
 /** Repeats `attempt` while its failure is transient and the retry plan allows; then throws the last failure. */
 export async function withRetries<Value>(
   attempt: () => Promise<Value>,
   options: {
     readonly signal?: AbortSignal | undefined
-    readonly onRetry?: (failure: SourceFailure, delayMs: number) => void
+    readonly onRetry?: OnRetry | undefined
   } = {},
 ): Promise<Value> {
   const beganMs = performance.now()
@@ -28,7 +31,7 @@ export async function withRetries<Value>(
         random: Math.random(),
       })
       if (delayMs === undefined) throw error
-      options.onRetry?.(error, delayMs)
+      options.onRetry?.(error, countAttempts(error.code) - attempts)
       await sleep(delayMs, undefined, options.signal ? { signal: options.signal } : {}).catch(() => {})
     }
   }

@@ -1,5 +1,6 @@
 import type { ObjectChecksum } from '../model/manifest.js'
 import type { ObjectFacts } from './plan/object-facts.js'
+import type { OnRetry } from './retry.js'
 
 /** An object as the source lists it. */
 export interface ListedObject {
@@ -54,6 +55,7 @@ export interface ListOptions {
   readonly requestLimit?: () => number
   /** One page after the other, in whatever order the source keeps: never ends in ListingDisorder. */
   readonly isSequential?: boolean
+  readonly onRetry?: OnRetry | undefined
   readonly signal?: AbortSignal
 }
 

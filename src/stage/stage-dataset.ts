@@ -2,7 +2,8 @@ import { access, mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { DscError, isDscError } from '../failure/dsc-error.js'
 import type { Copy } from '../model/copy.js'
-import type { Dataset } from '../model/dataset.js'
+import { type Dataset, deriveDatasetName } from '../model/dataset.js'
+import { formatCount } from '../model/format-count.js'
 import type { Victim } from '../policy/plan-eviction.js'
 import type { Joined } from '../records/record-store.js'
 import { admitListing } from './admit-listing.js'
@@ -23,6 +24,8 @@ import type { Origins } from './source.js'
 /** What a staging is doing, for those who watch. */
 export type StageProgress =
   | { readonly step: 'listing'; readonly objects: number }
+  /** The source could not be listed: `problem` says why; it is asked at most `attemptsLeft` times more. */
+  | { readonly step: 'retrying'; readonly problem: string; readonly attemptsLeft: number }
   | { readonly step: 'evicting'; readonly victims: readonly Victim[] }
   | {
       readonly step: 'downloading'
@@ -124,7 +127,10 @@ async function stage(
       ...{ stripe: copy.stripe, version, isRelisted: options.isRelisted },
       signal,
       onProgress: ({ objects }) => onProgress?.({ step: 'listing', objects }),
+      onRetry: ({ message }, attemptsLeft) =>
+        onProgress?.({ step: 'retrying', problem: message, attemptsLeft }),
     })
+    await rememberSource(cache, dataset)
     if (copy.state !== 'staging' || copy.version !== listing.version) {
       const admitted = await admitListing(cache, turn, listing)
       if (admitted.outcome === 'lost') return admitted
@@ -165,6 +171,16 @@ async function stage(
   } finally {
     await source.close()
   }
+}
+
+/**
+ * A source that was asked for by its URL is known to the record under its derived name from here on. Not earlier: a
+ * URL under which nothing is listed leaves no dataset.
+ */
+async function rememberSource(cache: Cache, dataset: Dataset): Promise<void> {
+  if (dataset.name !== deriveDatasetName(dataset.source)) return
+  if (await cache.record.findDataset(dataset.name)) return
+  await cache.record.saveDataset(dataset, cache.nowMs())
 }
 
 /** Gives the copy its final name, which no other copy has; what an earlier attempt left there goes first. */
@@ -246,7 +262,7 @@ function describeDownload(downloaded: Downloaded): string {
   const verified = Object.entries(downloaded.verifiedBy)
     .map(([method, files]) => `${files} by ${method}`)
     .join(', ')
-  return `fetched ${downloaded.fetchedFiles} files, ${downloaded.fetchedBytes} bytes; reused ${downloaded.reusedBytes} bytes; verified ${verified || 'nothing'}`
+  return `fetched ${formatCount(downloaded.fetchedFiles, 'file')}, ${downloaded.fetchedBytes} bytes; reused ${downloaded.reusedBytes} bytes; verified ${verified || 'nothing'}`
 }
 
 /** A stager was killed after the rename and before the record: only the published directory is there. */

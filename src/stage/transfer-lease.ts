@@ -2,7 +2,7 @@ import { identifyProcess } from '../platform/processes.js'
 import type { RecordStore } from '../records/record-store.js'
 
 /** A reader that has been silent for so long no longer keeps the peer's copy. */
-export const TRANSFER_LEASE_MS = 120_000
+const TRANSFER_LEASE_MS = 120_000
 const RENEW_INTERVAL_MS = 20_000
 
 /** Leases on peers' copies while they are read; they count as references there. */

@@ -1,8 +1,10 @@
 import { DscError, isDscError } from '../failure/dsc-error.js'
 import type { Copy } from '../model/copy.js'
+import { formatCount } from '../model/format-count.js'
 import { identifyProcess } from '../platform/processes.js'
 import type { Cache } from './cache.js'
 import { repairPrefix } from './cache-layout.js'
+import { missingCopy } from './missing-copy.js'
 import { type Repair, repairCopy, type ToldFailure, tellFailure } from './repair-copy.js'
 import { type Damage, verifyCopy } from './verify-copy.js'
 
@@ -37,11 +39,11 @@ export async function verifyDataset(
 ): Promise<readonly VerifiedDataset[]> {
   const ready = await cache.record.listCopies({ node: cache.node, states: ['ready'] }, cache.nowMs())
   for (const name of names) {
-    if (!ready.some(({ dataset }) => dataset === name)) {
-      throw new DscError('COPY_NOT_FOUND', `${name} has no copy on node ${cache.node}`, {
-        hint: `dsc prepare ${name}`,
-      })
-    }
+    if (ready.some(({ dataset }) => dataset === name)) continue
+    const asked = { dataset: name, node: cache.node }
+    throw await missingCopy(cache.record, asked, {
+      ...{ command: 'dsc verify', otherwise: `dsc prepare ${name}` },
+    })
   }
   const verified: VerifiedDataset[] = []
   for (const copy of ready) {
@@ -94,7 +96,7 @@ async function verifyAndRepair(
   await cache.record.addEvent({
     ...event,
     kind: 'damaged',
-    reason: `${damages.length} files differ from the manifest, first ${damages[0]!.path} (${damages[0]!.problem})`,
+    reason: `${formatCount(damages.length, 'file differs', 'files differ')} from the manifest, first ${damages[0]!.path} (${damages[0]!.problem})`,
     detail: { damages: damages.slice(0, 100) },
   })
   if (!options.isRepair) return found
@@ -106,7 +108,7 @@ async function verifyAndRepair(
   await cache.record.addEvent({
     ...event,
     kind: 'repaired',
-    reason: `fetched ${repaired.fetchedBytes} bytes for ${repaired.repairedFiles} files, removed ${repaired.removedFiles}`,
+    reason: `fetched ${repaired.fetchedBytes} bytes for ${formatCount(repaired.repairedFiles, 'file')}, removed ${repaired.removedFiles}`,
     detail: { ...repaired, failures: repaired.failures.slice(0, 100) },
   })
   return { ...found, repaired, failure: summarize(repaired.failures) }
@@ -117,7 +119,11 @@ function summarize(failures: Repair['failures']): ToldFailure | null {
   const [first, ...more] = failures
   if (first === undefined) return null
   const { code, message, hint } = first
-  return { code, message: more.length === 0 ? message : `${message} (and ${more.length} more files)`, hint }
+  return {
+    code,
+    message: more.length === 0 ? message : `${message} (and ${formatCount(more.length, 'more file')})`,
+    hint,
+  }
 }
 
 async function repairOne(

@@ -4,6 +4,7 @@ import { parseWord } from '../../failure/parse-word.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import type { Copy } from '../../model/copy.js'
 import { type Dataset, parseDatasetName, parseSourceUrl } from '../../model/dataset.js'
+import { formatCount } from '../../model/format-count.js'
 import { alignColumns } from '../align-columns.js'
 import type { CliContext } from '../context.js'
 import { argument, parseEndpoint } from '../parse-argument.js'
@@ -59,7 +60,7 @@ export function adoptCommand(context: CliContext): Command {
           name,
           source: await sourceOf(context, name, options),
           signal: context.signal,
-          onProgress: (files) => context.report.progress(`${name}: ${files} files read`),
+          onProgress: (files) => context.report.progress(`${name}: ${formatCount(files, 'file')} read`),
         })
         context.report.progress(undefined)
         if (copy) adopted.push(copy)
@@ -71,7 +72,7 @@ export function adoptCommand(context: CliContext): Command {
           : alignColumns(
               adopted.map((copy) => [
                 `adopted ${copy.dataset}`,
-                `${copy.files} files`,
+                formatCount(copy.files, 'file'),
                 formatByteSize(copy.chargedBytes),
                 copy.path,
                 copy.lock ? 'locked' : '',

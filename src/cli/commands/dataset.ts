@@ -1,9 +1,11 @@
 import { Command } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
 import { parseWord } from '../../failure/parse-word.js'
+import { unknownDataset } from '../../library/known-dataset.js'
 import { resolveDataset } from '../../library/resolve-dataset.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import { type Dataset, parseDatasetName, parseSourceUrl } from '../../model/dataset.js'
+import { formatCount } from '../../model/format-count.js'
 import { alignColumns } from '../align-columns.js'
 import type { CliContext } from '../context.js'
 import { argument, parseEndpoint } from '../parse-argument.js'
@@ -103,7 +105,7 @@ function showCommand(context: CliContext): Command {
             .filter(([, text]) => text !== ''),
           ...copies.map((copy) => [
             'copy',
-            `${copy.node} ${copy.state} ${copy.version?.slice(0, 16) ?? '-'} ${copy.files} files ${formatByteSize(copy.chargedBytes)} ${copy.path}`,
+            `${copy.node} ${copy.state} ${copy.version?.slice(0, 16) ?? '-'} ${formatCount(copy.files, 'file')} ${formatByteSize(copy.chargedBytes)} ${copy.path}`,
           ]),
         ]),
       )
@@ -123,7 +125,7 @@ function removeCommand(context: CliContext): Command {
       }
       const record = await context.openRecord()
       if ((await record.findDataset(name)) === undefined) {
-        throw new DscError('DATASET_UNKNOWN', `no dataset is called ${name}`, { hint: 'dsc dataset ls' })
+        throw await unknownDataset(context, name, { command: 'dsc dataset rm', otherwise: 'dsc dataset ls' })
       }
       const copies = options.dryRun
         ? await record.listCopies({ dataset: name }, context.nowMs())
@@ -131,7 +133,7 @@ function removeCommand(context: CliContext): Command {
       if (copies.length > 0) {
         throw new DscError(
           'DATASET_IN_USE',
-          `${name} still has ${copies.length === 1 ? '1 copy' : `${copies.length} copies`}`,
+          `${name} still has ${formatCount(copies.length, 'copy', 'copies')}`,
           {
             hint: `dsc evict ${name}`,
           },

@@ -1,6 +1,8 @@
 import { Command } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
+import { requireKnownDataset } from '../../library/known-dataset.js'
 import { formatByteSize, parseByteSize } from '../../model/byte-size.js'
+import { formatCount } from '../../model/format-count.js'
 import type { EvictionPlan } from '../../policy/plan-eviction.js'
 import { alignColumns } from '../align-columns.js'
 import { confirm } from '../confirm.js'
@@ -37,6 +39,7 @@ export function evictCommand(context: CliContext): Command {
         options.free === undefined
           ? { kind: 'datasets' as const, names }
           : { kind: 'free' as const, bytes: options.free }
+      for (const name of names) await requireKnownDataset(context, name, 'dsc evict')
       const cache = await context.openCache()
       const { evictCopies, planEvictionOf } = await import('../../stage/evict-copies.js')
       const plan = await planEvictionOf(cache, selection)
@@ -49,7 +52,7 @@ export function evictCommand(context: CliContext): Command {
       }
       if (plan.victims.length > 0) {
         const isAgreed = await confirm(
-          `Delete ${plan.victims.length} ${plan.victims.length === 1 ? 'copy' : 'copies'} (${formatByteSize(plan.freedBytes)}) from node ${cache.node}?`,
+          `Delete ${formatCount(plan.victims.length, 'copy', 'copies')} (${formatByteSize(plan.freedBytes)}) from node ${cache.node}?`,
           { isYes: options.yes === true },
         )
         if (!isAgreed)

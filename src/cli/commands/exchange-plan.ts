@@ -11,6 +11,7 @@ import {
   readProfile,
 } from '../../exchange/plan-files.js'
 import { DscError } from '../../failure/dsc-error.js'
+import { formatCount } from '../../model/format-count.js'
 import type { CliContext } from '../context.js'
 import { parseNumber } from './exchange-arguments.js'
 
@@ -112,7 +113,7 @@ function formatPlan(plan: ReturnType<typeof describePlan>): string {
       ? 'no threshold'
       : `threshold ${mib(threshold.wireBytes)} MiB on the wire (${threshold.layers.toFixed(1)} layers)`
   return [
-    `${plan.model}, ${plan.ranks} ranks, ${plan.wire} on the wire, α ${link.alphaMicroseconds.toFixed(0)} µs, ${gigabits} Gb/s`,
+    `${plan.model}, ${formatCount(plan.ranks, 'rank')}, ${plan.wire} on the wire, α ${link.alphaMicroseconds.toFixed(0)} µs, ${gigabits} Gb/s`,
     plan.wireExplanation,
     asked,
     threshold.explanation,

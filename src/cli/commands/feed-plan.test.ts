@@ -68,3 +68,14 @@ test('how long training waits is not guessed: what a request costs must be given
   )
   assert.deepEqual([cost.fixedMs, cost.bytesPerMs].map(Math.round), [1, 100_000])
 })
+
+test('a batch larger than the dataset is warned of, with what to do', async (context) => {
+  const { plan } = makeDataset(context)
+  const { status, stdout, stderr } = await plan('--batch', '300', '--ranks', '4')
+  assert.equal(status, 0)
+  assert.match(stdout, /steps per epoch +0\n/)
+  assert.match(stderr, /a global batch of 1,200 samples.*\n {2}try: --batch 250 or less, or .*last='pad'\n/)
+  const few = await plan('--batch', '1', '--ranks', '2000')
+  assert.match(few.stderr, /try: fewer --ranks, or/)
+  assert.equal((await plan('--batch', '250', '--ranks', '4')).stderr, '')
+})

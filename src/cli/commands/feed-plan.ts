@@ -4,6 +4,7 @@ import { type Expectation, planExpectation } from '../../feed/plan/expectation.j
 import { indexSamples } from '../../feed/samples/index-samples.js'
 import { openDatasetFolder } from '../../library/open-dataset-folder.js'
 import { samplesCacheFolder } from '../../library/samples-folder.js'
+import { formatCount } from '../../model/format-count.js'
 import type { CliContext } from '../context.js'
 import { parseCount, parseExtensions, parseK, parseMemory } from './feed-arguments.js'
 import { readRequestCost, type StallArguments, withStallOptions } from './feed-plan-stall.js'
@@ -43,7 +44,8 @@ export function feedPlanCommand(context: CliContext): Command {
         cacheFolder: samplesCacheFolder(context.environment),
         isRefreshed: options.refresh ?? false,
         extensions: options.only,
-        onProgress: (done, total) => context.report.progress(`listing samples: ${done} of ${total} files`),
+        onProgress: (done, total) =>
+          context.report.progress(`listing samples: ${done} of ${formatCount(total, 'file')}`),
       }).finally(dataset.release)
       context.report.progress(undefined)
       const expectation = planExpectation({
@@ -69,6 +71,12 @@ export function feedPlanCommand(context: CliContext): Command {
         ...expectation,
       }
       context.report.result(result, () => formatPlan(root, samples, bytes, expectation))
+      if (expectation.stepsPerEpoch === 0) {
+        context.report.note(
+          `dsc: the dataset has less than a global batch of ${formatCount(batch * ranks, 'sample')}, so with last='drop' an epoch has no step\n` +
+            `  try: ${samples < ranks ? 'fewer --ranks' : `--batch ${Math.floor(samples / ranks)} or less`}, or open the feed with last='pad'`,
+        )
+      }
     })
 }
 
@@ -82,12 +90,12 @@ function formatPlan(path: string, samples: number, bytes: number, plan: Expectat
   const mib = (size: number) => `${(size / 2 ** 20).toFixed(1)} MiB`
   const percent = (share: number) => `${(100 * share).toFixed(2)} %`
   const lines = [
-    `${path}: ${samples} samples, ${mib(bytes)}`,
+    `${path}: ${formatCount(samples, 'sample')}, ${mib(bytes)}`,
     `steps per epoch          ${plan.stepsPerEpoch}`,
     `samples per request (k)  ${plan.k}`,
     `requests per epoch       ${plan.requestsPerEpoch} in the first, ${plan.requestsPerLaterEpoch} in a later one`,
     `memory                   ${mib(plan.memoryBytes)}: prefetch ${mib(plan.prefetchBytes)}, clients ${mib(plan.leaseBytes)}, next epoch ${mib(plan.carryBytes)}`,
-    `prefetch window (W)      ${plan.windowSamples} samples`,
+    `prefetch window (W)      ${formatCount(plan.windowSamples, 'sample')}`,
     `kept for the next epoch  ${percent(plan.carryShare)} of the samples: so many fewer reads from the second epoch on`,
     `hit rate                 ${percent(plan.hitRate)} by the miss trigger alone; low-water requests come before the misses`,
   ]

@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { formatCount } from '../../model/format-count.js'
 import type { CliContext } from '../context.js'
 import { defaultSocketPath, parseWholeNumber } from './feed-arguments.js'
 import { type FeedOptions, openFeedOf, untilAborted, withFeedOptions } from './feed-source.js'
@@ -48,7 +49,8 @@ export function feedServeCommand(context: CliContext): Command {
         }
         context.report.result(
           result,
-          () => `feeding ${table.count} samples (${table.totalBytes} bytes) on ${server.socketPath}`,
+          () =>
+            `feeding ${formatCount(table.count, 'sample')} (${table.totalBytes} bytes) on ${server.socketPath}`,
         )
         await untilAborted(AbortSignal.any([context.signal, stop.signal]))
         await server.close()

@@ -5,6 +5,7 @@ import { openDatasetFolder } from '../../library/open-dataset-folder.js'
 import { type JoinedSamples, openJoined } from '../../library/open-joined.js'
 import { samplesCacheFolder } from '../../library/samples-folder.js'
 import { readOwnCertificate } from '../../library/storage-tls.js'
+import { formatCount } from '../../model/format-count.js'
 import type { CliContext } from '../context.js'
 import { cannotListen, explainRefusal } from '../explain-refusal.js'
 import { type Address, parseAddress, parseExtensions } from './feed-arguments.js'
@@ -46,7 +47,8 @@ export function feedStorageCommand(context: CliContext): Command {
         indexSamples(path, {
           cacheFolder: samplesCacheFolder(context.environment),
           extensions: options.only,
-          onProgress: (done, total) => context.report.progress(`listing samples: ${done} of ${total} files`),
+          onProgress: (done, total) =>
+            context.report.progress(`listing samples: ${done} of ${formatCount(total, 'file')}`),
         })
       const { folder, release } = await openServed(context, targets, options.split, index)
       context.report.progress(undefined)
@@ -56,7 +58,7 @@ export function feedStorageCommand(context: CliContext): Command {
       )
       context.report.result(
         { host: server.host, port: server.port, samples: folder.table.count, stripe: options.stripe ?? null },
-        () => `serving ${folder.table.count} samples on ${server.host}:${server.port}`,
+        () => `serving ${formatCount(folder.table.count, 'sample')} on ${server.host}:${server.port}`,
       )
       await untilAborted(context.signal)
       await server.close()

@@ -1,4 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander'
+import { requireKnownDataset } from '../../library/known-dataset.js'
+import { requireKnownNode } from '../../library/known-node.js'
 import { parseDuration } from '../../model/duration.js'
 import type { RecordEvent } from '../../model/record-event.js'
 import { describeEvent } from '../../stage/status-json.js'
@@ -28,6 +30,8 @@ Examples:
   dsc history --json --limit 1000 | jq '.[] | select(.kind == "evicted")'`,
     )
     .action(async (dataset: string | undefined, options: HistoryOptions) => {
+      if (dataset !== undefined) await requireKnownDataset(context, dataset, 'dsc history')
+      if (options.node !== undefined) await requireKnownNode(context, options.node, 'dsc history')
       const record = await context.openRecord()
       const nowMs = context.nowMs()
       const events = await record.listEvents({
@@ -64,7 +68,7 @@ function formatHistory(events: readonly RecordEvent[], dataset: string | undefin
 }
 
 /** `2026-11-21 09:03:44` in the user's zone. */
-export function formatLocalTime(atMs: number): string {
+function formatLocalTime(atMs: number): string {
   const local = new Date(atMs - new Date(atMs).getTimezoneOffset() * 60_000).toISOString()
   return `${local.slice(0, 10)} ${local.slice(11, 19)}`
 }

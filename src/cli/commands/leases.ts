@@ -1,4 +1,6 @@
 import { Command } from 'commander'
+import { requireKnownDataset } from '../../library/known-dataset.js'
+import { requireKnownNode } from '../../library/known-node.js'
 import { isLeaseLive } from '../../model/lease.js'
 import { checkProcess } from '../../platform/processes.js'
 import { findDeadLeases } from '../../stage/plan/find-dead-leases.js'
@@ -32,6 +34,9 @@ Examples:
   dsc leases --stale --json | jq length`,
     )
     .action(async (options: LeasesOptions) => {
+      if (options.dataset !== undefined)
+        await requireKnownDataset(context, options.dataset, 'dsc leases --dataset')
+      if (options.node !== undefined) await requireKnownNode(context, options.node, 'dsc leases')
       const record = await context.openRecord()
       const nowMs = context.nowMs()
       const { leases } = await readStatus(

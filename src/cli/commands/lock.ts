@@ -1,7 +1,9 @@
 import { Command } from 'commander'
-import { DscError } from '../../failure/dsc-error.js'
+import { requireKnownDataset } from '../../library/known-dataset.js'
 import type { Copy, CopyLock } from '../../model/copy.js'
+import { formatCount } from '../../model/format-count.js'
 import { findUserName } from '../../platform/this-user.js'
+import { missingCopy } from '../../stage/missing-copy.js'
 import type { CliContext } from '../context.js'
 
 /** `dsc lock`: no policy and no operator's evict deletes the dataset's copies on this node. */
@@ -28,8 +30,14 @@ export function unlockCommand(context: CliContext): Command {
     .argument('<dataset>')
     .addHelpText('after', '\nExamples:\n  dsc unlock flowers\n  dsc unlock flowers --json')
     .action(async (dataset: string) => {
+      const record = await context.openRecord()
+      const { node } = await context.config()
+      const before = await record.listCopies({ dataset, node }, context.nowMs())
+      const locked = before.filter(({ lock }) => lock !== null)
       const copies = await setLock(context, dataset, null)
-      context.report.result(lockFields(copies), () => `unlocked ${dataset} (${countCopies(copies)})`)
+      context.report.result(lockFields(copies), () =>
+        locked.length === 0 ? `${dataset} was not locked` : `unlocked ${dataset} (${countCopies(locked)})`,
+      )
       if (copies.some((copy) => copy.source === null)) {
         context.report.note(
           `${dataset} stays all the same: no remote source is known, so it could not be fetched again.\n` +
@@ -44,13 +52,14 @@ async function setLock(
   dataset: string,
   lock: CopyLock | null,
 ): Promise<readonly Copy[]> {
+  const verb = lock ? 'dsc lock' : 'dsc unlock'
+  await requireKnownDataset(context, dataset, verb)
   const { node } = await context.config()
   const record = await context.openRecord()
   const copies = await record.setLock({ dataset, node }, lock, context.nowMs())
   if (copies.length > 0) return copies
-  throw new DscError('COPY_NOT_FOUND', `${dataset} has no copy on node ${node}`, {
-    hint: `dsc prepare ${dataset}`,
-  })
+  const otherwise = lock ? `dsc prepare ${dataset}` : `dsc why ${dataset}`
+  throw await missingCopy(record, { dataset, node }, { command: verb, otherwise })
 }
 
 function lockFields(copies: readonly Copy[]) {
@@ -64,5 +73,5 @@ function lockFields(copies: readonly Copy[]) {
 }
 
 function countCopies(copies: readonly Copy[]): string {
-  return copies.length === 1 ? '1 copy' : `${copies.length} copies`
+  return formatCount(copies.length, 'copy', 'copies')
 }

@@ -163,3 +163,9 @@ test('what a user gets wrong is named: which file or option, what was expected, 
     assert.match(done.stderr, /\n {2}try: /, 'no hint')
   }
 })
+
+test('a command to profile that is not there is refused by name, with what to look at', () => {
+  const { status, stderr } = dsc('profile', '--', 'nosuchcommand')
+  assert.equal(status, 2)
+  assert.equal(stderr, 'dsc: cannot run nosuchcommand: no such command\n  try: check the word after --\n')
+})

@@ -6,7 +6,9 @@ import { DscError } from '../../failure/dsc-error.js'
 import { formatBytes } from '../../memory/budget.js'
 import { readProfile } from '../../memory/profile-file.js'
 import { runProfiled } from '../../memory/run-profiled.js'
+import { formatCount } from '../../model/format-count.js'
 import type { CliContext } from '../context.js'
+import { findExecutable } from '../spawn-command.js'
 
 /** `dsc memory profile`: runs a training script and records its first iterations. */
 export function memoryProfileCommand({ report, signal, environment, commandWords }: CliContext): Command {
@@ -25,6 +27,7 @@ export function memoryProfileCommand({ report, signal, environment, commandWords
           hint: 'dsc memory profile -- python train.py',
         })
       }
+      findExecutable(commandWords[0]!, environment)
       const part = `${resolve(options.out)}.part` // an older profile must not pass for this script's
       await rm(part, { force: true })
       const exitCode = await runProfiled(commandWords, {
@@ -58,7 +61,7 @@ export function memoryProfileCommand({ report, signal, environment, commandWords
           device,
         },
         () =>
-          `${options.out}: ${layers.length} layers, ${tensors.length} tensors, peak ${formatBytes(peak.bytes)} at ${peak.at}; copies on ${device.name}: out ${device.d2hGBs} GB/s, in ${device.h2dGBs} GB/s`,
+          `${options.out}: ${formatCount(layers.length, 'layer')}, ${formatCount(tensors.length, 'tensor')}, peak ${formatBytes(peak.bytes)} at ${peak.at}; copies on ${device.name}: out ${device.d2hGBs} GB/s, in ${device.h2dGBs} GB/s`,
       )
     })
 }

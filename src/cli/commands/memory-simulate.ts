@@ -4,6 +4,7 @@ import { type Budget, formatBytes, parseBudget, resolveBudget } from '../../memo
 import { simulatePlan } from '../../memory/plan/simulate.js'
 import { readPlan } from '../../memory/plan-file.js'
 import { readProfile } from '../../memory/profile-file.js'
+import { formatCount } from '../../model/format-count.js'
 import type { CliContext } from '../context.js'
 
 /** `dsc memory simulate`: runs a plan on a simulated device, with faults if asked. */
@@ -53,7 +54,7 @@ export function memorySimulateCommand({ report }: CliContext): Command {
       report.result({ capacityBytes, ...summary }, () =>
         [
           `peak ${formatBytes(result.peakBytes)} of ${formatBytes(capacityBytes)} at ${result.peakAt}`,
-          `step ${(result.stepUs / 1000).toFixed(3)} ms, of which ${(result.stallUs / 1000).toFixed(3)} ms stall; ${result.copies} copies, ${formatBytes(result.movedBytes)}`,
+          `step ${(result.stepUs / 1000).toFixed(3)} ms, of which ${(result.stallUs / 1000).toFixed(3)} ms stall; ${formatCount(result.copies, 'copy', 'copies')}, ${formatBytes(result.movedBytes)}`,
           ...result.violations.map((violation) => `broken: ${violation}`),
         ].join('\n'),
       )

@@ -3,6 +3,7 @@ import { DscError } from '../../failure/dsc-error.js'
 import { formatBytes, parseBudget } from '../../memory/budget.js'
 import { readPlan } from '../../memory/plan-file.js'
 import { checkRun, readRunReport } from '../../memory/run-report.js'
+import { formatCount } from '../../model/format-count.js'
 import type { CliContext } from '../context.js'
 
 /** `dsc memory verify`: compares what a run did with what its plan predicted. */
@@ -24,7 +25,7 @@ export function memoryVerifyCommand({ report }: CliContext): Command {
       const checks = checkRun(plan, run, tolerance.share)
       report.result({ device: run.device, steps: run.steps, stepMs: run.stepMs, checks }, () =>
         [
-          `${run.steps} steps on ${run.device}, ${run.plannedSteps} of them by the plan`,
+          `${formatCount(run.steps, 'step')} on ${run.device}, ${run.plannedSteps} of them by the plan`,
           ...checks.map(({ name, predicted, measured, isFine }) => {
             const show = name.includes('bytes') || name.includes('budget') ? formatBytes : String
             return `${isFine ? 'ok    ' : 'DIFFERS'} ${name}: predicted ${show(predicted)}, measured ${show(measured)}`

@@ -10,6 +10,7 @@ import {
   type UpdateMode,
 } from '../../memory/params/plan/update-mode.js'
 import { serveParameters } from '../../memory/params/serve.js'
+import { formatCount } from '../../model/format-count.js'
 import type { CliContext } from '../context.js'
 import { cannotListen, explainRefusal } from '../explain-refusal.js'
 import { readToken } from './exchange-serve.js'
@@ -70,7 +71,7 @@ export function paramsServeCommand({ report, signal }: CliContext): Command {
       const { epoch, version } = node
       report.result({ url: server.url, mode: formatUpdateMode(options.mode), epoch, version }, () =>
         [
-          `serving parameters on ${server.url}: ${formatUpdateMode(options.mode)}, ${options.workers} workers`,
+          `serving parameters on ${server.url}: ${formatUpdateMode(options.mode)}, ${formatCount(options.workers, 'worker')}`,
           checkpoint ? `  from the checkpoint of version ${version}; epoch ${epoch}` : '  no checkpoint yet',
         ].join('\n'),
       )

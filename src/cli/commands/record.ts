@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
+import { formatCount } from '../../model/format-count.js'
 import { confirm } from '../confirm.js'
 import type { CliContext } from '../context.js'
 
@@ -24,7 +25,7 @@ export function recordCommand(context: CliContext): Command {
           const rows = await copyRecord(from, to)
           context.report.result({ from: from.location, to: to.location, rows }, () =>
             [
-              `copied ${rows.copies} copies, ${rows.leases} leases, ${rows.datasets} datasets, ${rows.nodes} nodes and ${rows.events} events`,
+              `copied ${formatCount(rows.copies, 'copy', 'copies')}, ${formatCount(rows.leases, 'lease')}, ${formatCount(rows.datasets, 'dataset')}, ${formatCount(rows.nodes, 'node')} and ${formatCount(rows.events, 'event')}`,
               `from ${from.location}`,
               `to   ${to.location}`,
             ].join('\n'),
@@ -54,12 +55,12 @@ export function recordCommand(context: CliContext): Command {
         throw new DscError('USAGE', `the record knows no node ${node}`, { hint: 'dsc status' })
       }
       const used = copies.reduce((sum, copy) => sum + copy.referenceCount, 0)
-      const question = `Forget node ${node} with ${copies.length} copies and ${used} live leases?`
+      const question = `Forget node ${node} with ${formatCount(copies.length, 'copy', 'copies')} and ${formatCount(used, 'live lease')}?`
       if (!(await confirm(question, { isYes: options.yes === true }))) return
       const forgotten = await store.forgetNode(node, `dsc record forget-node ${node}`, store.nowMs())
       context.report.result(
         { node, copies: forgotten.map(({ dataset, version }) => ({ dataset, version })) },
-        () => `forgot node ${node} with ${forgotten.length} copies`,
+        () => `forgot node ${node} with ${formatCount(forgotten.length, 'copy', 'copies')}`,
       )
     })
   return record

@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
+import { formatCount } from '../../model/format-count.js'
 import { identifyCaller } from '../../stage/identify-caller.js'
 import { chooseHolder } from '../../stage/plan/choose-holder.js'
 import type { CliContext } from '../context.js'
@@ -52,7 +53,7 @@ export function releaseCommand(context: CliContext): Command {
       context.report.result({ released, task, dataset: dataset ?? null }, () =>
         released === 0
           ? `task ${task} holds nothing${dataset ? ` of ${dataset}` : ''}`
-          : `released ${released === 1 ? '1 lease' : `${released} leases`} of task ${task}`,
+          : `released ${formatCount(released, 'lease')} of task ${task}`,
       )
     })
 }

@@ -1,5 +1,7 @@
 import { Command } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
+import { requireKnownDataset } from '../../library/known-dataset.js'
+import { requireKnownNode } from '../../library/known-node.js'
 import { keepYoungGenerationSmall } from '../../platform/young-generation.js'
 import { describeStatus } from '../../stage/status-json.js'
 import { readStatus, type StatusFilter } from '../../stage/status-snapshot.js'
@@ -36,6 +38,9 @@ Examples:
         ...(options.node === undefined ? {} : { node: options.node }),
         ...(options.dataset === undefined ? {} : { dataset: options.dataset }),
       }
+      if (options.node !== undefined) await requireKnownNode(context, options.node, 'dsc status')
+      if (options.dataset !== undefined)
+        await requireKnownDataset(context, options.dataset, 'dsc status --dataset')
       const isLive =
         !options.plain &&
         !context.report.isJson &&

@@ -1,6 +1,8 @@
 import { Command } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
+import { requireKnownDataset } from '../../library/known-dataset.js'
 import { formatByteSize } from '../../model/byte-size.js'
+import { formatCount } from '../../model/format-count.js'
 import type { Repair, ToldFailure } from '../../stage/repair-copy.js'
 import { verifyDataset } from '../../stage/verify-dataset.js'
 import { alignColumns } from '../align-columns.js'
@@ -17,12 +19,15 @@ export function verifyCommand(context: CliContext): Command {
       '\nOnly copies that are here are looked at. A stripe that is gone with its node: dsc repair.\n\nExamples:\n  dsc verify flowers\n  dsc verify --repair\n  dsc verify flowers --json',
     )
     .action(async (names: readonly string[], options: { repair?: true }) => {
+      for (const name of names) await requireKnownDataset(context, name, 'dsc verify')
       const cache = await context.openCache()
       const results = await verifyDataset(cache, names, {
         isRepair: options.repair === true,
         signal: context.signal,
         onProgress: (dataset, checkedFiles, checkedBytes) =>
-          context.report.progress(`${dataset}: ${checkedFiles} files, ${formatByteSize(checkedBytes)} read`),
+          context.report.progress(
+            `${dataset}: ${formatCount(checkedFiles, 'file')}, ${formatByteSize(checkedBytes)} read`,
+          ),
       })
       context.report.progress(undefined)
       context.report.result(results, () =>
@@ -31,7 +36,7 @@ export function verifyCommand(context: CliContext): Command {
           : results
               .map(({ dataset, checkedFiles, checkedBytes, damages, repaired, failure }) =>
                 [
-                  `${dataset}: ${checkedFiles} files, ${formatByteSize(checkedBytes)} read, ${describe(damages.length, repaired, failure)}`,
+                  `${dataset}: ${formatCount(checkedFiles, 'file')}, ${formatByteSize(checkedBytes)} read, ${describe(damages.length, repaired, failure)}`,
                   ...(damages.length === 0
                     ? []
                     : [

@@ -1,5 +1,6 @@
 import { Command } from 'commander'
-import { DscError } from '../../failure/dsc-error.js'
+import { requireKnownDataset } from '../../library/known-dataset.js'
+import { requireKnownNode } from '../../library/known-node.js'
 import { explainDataset } from '../../stage/plan/explain-dataset.js'
 import { describeCopy, describeEvent, describeLayout, describeLease } from '../../stage/status-json.js'
 import { readStatus } from '../../stage/status-snapshot.js'
@@ -27,21 +28,13 @@ Examples:
   dsc why flowers --json | jq '.copies[].keptBy'`,
     )
     .action(async (dataset: string, options: { node?: string }) => {
+      await requireKnownDataset(context, dataset, 'dsc why')
+      if (options.node !== undefined) await requireKnownNode(context, options.node, `dsc why ${dataset}`)
       const record = await context.openRecord()
       const nowMs = context.nowMs()
       const onNode = options.node === undefined ? {} : { node: options.node }
       const status = await readStatus(record, onNode, nowMs)
       const events = await record.listEvents({ dataset, ...onNode, limit: EVENTS })
-      const isKnown =
-        events.length > 0 ||
-        status.copies.some((copy) => copy.dataset === dataset) ||
-        (await record.findDataset(dataset)) !== undefined ||
-        (await context.config()).datasets.some((declared) => declared.name === dataset)
-      if (!isKnown) {
-        throw new DscError('DATASET_UNKNOWN', `the record knows no dataset ${JSON.stringify(dataset)}`, {
-          hint: 'dsc dataset ls',
-        })
-      }
       const explained = explainDataset(dataset, { ...status, events })
       const data = {
         dataset,

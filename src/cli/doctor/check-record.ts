@@ -4,6 +4,7 @@ import Database from 'better-sqlite3'
 import type { RecordLocation } from '../../config/config.js'
 import { isDscError } from '../../failure/dsc-error.js'
 import { redactUrl } from '../../failure/redact.js'
+import { formatCount } from '../../model/format-count.js'
 import { type FileSystemKind, readFileSystemKind } from '../../platform/file-system-kind.js'
 import { findNearestExisting } from '../../platform/nearest-folder.js'
 import type { RecordStore } from '../../records/record-store.js'
@@ -23,7 +24,7 @@ export async function checkRecord(
   const url = redactUrl(location.url)
   try {
     const { length } = await (await open()).listDatasets()
-    const opened = ok('record', `${url} opens, with ${length} dataset${length === 1 ? '' : 's'}`)
+    const opened = ok('record', `${url} opens, with ${formatCount(length, 'dataset')}`)
     return [...checks, opened, ...(location.kind === 'sqlite' ? [checkPages(location.path)] : [])]
   } catch (error) {
     if (!isDscError(error)) throw error

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 /** A probe's header: how many bytes follow, big-endian. */
 export const PROBE_HEADER_BYTES = 4
 /** What comes back when all have arrived. */
-export const PROBE_ANSWER = Uint8Array.of(1)
+const PROBE_ANSWER = Uint8Array.of(1)
 
 /** Answers every probe message on `socket` with one byte, as soon as its last byte is here. `first` came before. */
 export function answerProbes(socket: Socket, first: Buffer): void {

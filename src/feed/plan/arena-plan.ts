@@ -12,7 +12,7 @@ export const EVICTION_MODES = ['lazy', 'patent'] as const
 export type EvictionMode = (typeof EVICTION_MODES)[number]
 
 /** Bytes moved in one go before other work gets its turn: 4 MiB take about 1 ms on tmpfs. */
-export const MOVE_CHUNK_BYTES = 4 * 1024 * 1024
+const MOVE_CHUNK_BYTES = 4 * 1024 * 1024
 
 export interface ArenaOptions {
   readonly totalBytes: number

@@ -1,4 +1,5 @@
 import { DscError } from '../../failure/dsc-error.js'
+import { formatCount } from '../../model/format-count.js'
 import type { OrderKind } from './order.js'
 import type { LastBatchRule } from './rank-sequence.js'
 
@@ -56,7 +57,7 @@ export function planResume(
   if (state.position % globalBatch !== 0)
     throw new DscError(
       'FEED_STATE_MISMATCH',
-      `position ${state.position} is no multiple of the global batch of ${globalBatch} samples`,
+      `position ${state.position} is no multiple of the global batch of ${formatCount(globalBatch, 'sample')}`,
       { hint: `resume with a global batch that divides ${state.position}, such as ${state.B}` },
     )
   const step = state.position / globalBatch

@@ -5,7 +5,7 @@ export const ORDER_KINDS = ['shuffle', 'feistel6', 'sequential'] as const
 export type OrderKind = (typeof ORDER_KINDS)[number]
 
 /** Above this many samples the sequence is computed instead of held: 2^26 samples would take 256 MiB per epoch. */
-export const LARGEST_HELD_ORDER = 2 ** 26
+const LARGEST_HELD_ORDER = 2 ** 26
 
 /** Which samples an order is over, and which permutation of them. It knows no ranks, nodes, memory or failures. */
 export interface OrderOptions {

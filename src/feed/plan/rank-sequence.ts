@@ -1,4 +1,5 @@
 import { DscError } from '../../failure/dsc-error.js'
+import { formatCount } from '../../model/format-count.js'
 
 /** What becomes of the samples that do not fill a last global batch. */
 export const LAST_BATCH_RULES = ['drop', 'pad', 'uneven'] as const
@@ -40,9 +41,15 @@ export function planRankSequence(options: RankOptions): RankSequence {
     if (!Number.isSafeInteger(value) || value < 1)
       throw new DscError('USAGE', `${name} must be a whole number of at least 1, not ${value}`)
   if (world % replicate !== 0)
-    throw new DscError('USAGE', `replicate ${replicate} does not divide the ${world} ranks of the job`)
+    throw new DscError(
+      'USAGE',
+      `replicate ${replicate} does not divide the ${formatCount(world, 'rank')} of the job`,
+    )
   if (!Number.isSafeInteger(rank) || rank < 0 || rank >= world)
-    throw new DscError('USAGE', `rank ${rank} is not one of the ${world} ranks 0 to ${world - 1}`)
+    throw new DscError(
+      'USAGE',
+      `rank ${rank} is not one of the ${formatCount(world, 'rank')} 0 to ${world - 1}`,
+    )
   const globalBatch = (batchSize * world) / replicate
   const fullSteps = Math.floor(sampleCount / globalBatch)
   const rest = sampleCount - fullSteps * globalBatch
@@ -50,7 +57,7 @@ export function planRankSequence(options: RankOptions): RankSequence {
     if (fullSteps === 0)
       throw new DscError(
         'USAGE',
-        `the dataset has ${sampleCount} samples, fewer than one global batch of ${globalBatch}, so last 'drop' leaves none`,
+        `the dataset has ${formatCount(sampleCount, 'sample')}, fewer than one global batch of ${globalBatch}, so last 'drop' leaves none`,
         { hint: "a smaller batch size, or last 'pad'" },
       )
     const itemsPerEpoch = fullSteps * batchSize

@@ -5,7 +5,7 @@ import { DscError } from '../../failure/dsc-error.js'
  * What the bytes of a sample are: `file` a whole file, `member` the contents of one tar member,
  * `tar` a slice of a tar shard with all members of one key, headers included (WebDataset).
  */
-export const SAMPLE_FORMATS = ['file', 'member', 'tar'] as const
+const SAMPLE_FORMATS = ['file', 'member', 'tar'] as const
 export type SampleFormat = (typeof SAMPLE_FORMATS)[number]
 
 /** One sample while the table is made. */

@@ -5,7 +5,7 @@ import { decodeFrame, encodeFrame } from './frame.js'
 import type { ParameterSlot } from './plan/parameter-layout.js'
 
 /** Format version of checkpoint files. */
-export const CHECKPOINT_VERSION = 1
+const CHECKPOINT_VERSION = 1
 
 /** Everything a central node needs to go on after a restart. */
 export interface Checkpoint {

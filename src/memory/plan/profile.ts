@@ -1,5 +1,5 @@
 /** Format version of profile files. Bump it when a reader of the old format would misread the new one. */
-export const PROFILE_VERSION = 1
+const PROFILE_VERSION = 1
 
 /** Where in a training step something happens. `bwd_param` = gradient of the layer's parameters. */
 export type Phase = 'fwd' | 'bwd_param' | 'bwd_feat'

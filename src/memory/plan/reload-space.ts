@@ -70,7 +70,7 @@ export function isReloaded(
 }
 
 /** Bytes per event of everything but reloads: what moved is gone from `freeBy` on. */
-export function sumRestBytes(liveBytes: readonly number[], moves: readonly ScheduledMove[]): number[] {
+function sumRestBytes(liveBytes: readonly number[], moves: readonly ScheduledMove[]): number[] {
   const change = new Array<number>(liveBytes.length + 2).fill(0)
   for (const { freeBy, inAt, lifetime, bytes } of moves) {
     const goneTo = lifetime.kind === 'feature' ? lifetime.to : inAt - 1
@@ -81,27 +81,6 @@ export function sumRestBytes(liveBytes: readonly number[], moves: readonly Sched
   return liveBytes.map((bytes, event) => {
     gone += change[event]!
     return bytes + gone
-  })
-}
-
-/** Bytes per event under a schedule, reloads included: the planned curve. */
-export function sumPlannedBytes(liveBytes: readonly number[], placed: PlacedSchedule): number[] {
-  const rest = sumRestBytes(liveBytes, placed.moves)
-  const { reload } = placed
-  if (reload.mode === 'arena')
-    return rest.map((bytes, event) =>
-      reload.from <= event && event <= reload.to ? bytes + reload.bytes : bytes,
-    )
-  const change = new Array<number>(rest.length + 2).fill(0)
-  for (const { lifetime, inAt, useAt, bytes } of placed.moves) {
-    if (lifetime.kind !== 'feature' || useAt >= rest.length || inAt > lifetime.to) continue
-    change[inAt]! += bytes
-    change[lifetime.to + 1]! -= bytes
-  }
-  let back = 0
-  return rest.map((bytes, event) => {
-    back += change[event]!
-    return bytes + back
   })
 }
 

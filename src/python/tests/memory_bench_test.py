@@ -7,20 +7,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from memory_tools import ROOT  # noqa: E402
+from memory_tools import ROOT, one_thread  # noqa: E402, F401
 
 sys.path.insert(0, str(Path(ROOT) / "scripts/bench"))
 from memory_device import CountedPlace, measure  # noqa: E402
 from memory_device_models import NETWORKS  # noqa: E402
 from memory_device_report import format_section, judge  # noqa: E402
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize("network", list(NETWORKS["cpu"]))

@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from memory_networks import GPT, loss_of  # noqa: E402
-from memory_tools import make_plan, run_dsc, under  # noqa: E402
+from memory_tools import make_plan, one_thread, run_dsc, under  # noqa: E402, F401
 from params_client_test import Server, in_threads  # noqa: E402
 from torch import nn  # noqa: E402
 
@@ -15,14 +15,6 @@ from dsc.memory import AccountingDevice, Offload, PlanError, profile  # noqa: E4
 from dsc.params import ParameterClient  # noqa: E402
 
 MOVE = ("--move", "params,grads")
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def wide():

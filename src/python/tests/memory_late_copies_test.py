@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 
 from memory_host_parameters_test import plan_for as plan_of_parameters  # noqa: E402
 from memory_networks import NETWORKS, loss_of  # noqa: E402
-from memory_tools import make_plan, under  # noqa: E402
+from memory_tools import make_plan, one_thread, under  # noqa: E402, F401
 
 from dsc.memory import Offload, profile  # noqa: E402
 from dsc.memory.copies import CpuCopies  # noqa: E402
@@ -91,14 +91,6 @@ def gradients(name, executor=None, batch=8, break_at=None):
 
 def explode(gradient):
     raise ValueError("no")
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize("name", ["gpt", "convnet"])

@@ -9,18 +9,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from memory_networks import GPT, NETWORKS, loss_of  # noqa: E402
-from memory_tools import make_plan, run_dsc, under  # noqa: E402
+from memory_tools import make_plan, one_thread, run_dsc, under  # noqa: E402, F401
 
 from dsc.memory import AccountingDevice, Offload, PlanError, profile  # noqa: E402
 from dsc.memory.copies import CpuCopies  # noqa: E402
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def fresh(name, batch=8):

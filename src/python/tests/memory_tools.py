@@ -6,7 +6,20 @@ import os
 import shutil
 import subprocess
 
+import pytest
+
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Imported by a test file, it keeps PyTorch to one thread in each of its tests."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def under(executor):

@@ -13,11 +13,6 @@ export interface Digest {
   finish(): Buffer
 }
 
-/** Whether digests of consecutive parts combine to that of the whole. */
-export function isCrc(algorithm: DigestAlgorithm): algorithm is CrcAlgorithm {
-  return algorithm.startsWith('crc')
-}
-
 /** Starts a digest. */
 export function createDigest(algorithm: DigestAlgorithm): Digest {
   switch (algorithm) {

@@ -16,7 +16,7 @@ type Framing =
   | { readonly kind: 'until-close' }
 
 /** An answer that is no HTTP/1.1. */
-export class MalformedAnswer extends Error {
+class MalformedAnswer extends Error {
   readonly code = 'HTTP_MALFORMED'
 }
 

@@ -17,7 +17,7 @@ export type Headers = Readonly<Record<string, string>>
 export type HttpFailureCode = 'HTTP_STALLED' | 'HTTP_CLOSED' | 'HTTP_MALFORMED' | 'HTTP_CONNECT_TIMEOUT'
 
 /** A connection that failed in a way the operating system has no code for. */
-export class HttpFailure extends Error {
+class HttpFailure extends Error {
   readonly code: HttpFailureCode
 
   constructor(code: HttpFailureCode, message: string) {

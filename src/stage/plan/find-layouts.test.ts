@@ -59,7 +59,7 @@ for (const { name, copies, expected } of [
       stripe(0, { createdAtMs: NOW_MS }, ['b']),
       stripe(0, { copyId: 'old', version: 'v0', createdAtMs: 0 }, ['a']),
     ],
-    expected: ['b: 1 of 1 stripes', 'a: 1 of 1 stripes', 'a: 1 of 1 stripes'],
+    expected: ['b: 1 of 1 stripe', 'a: 1 of 1 stripe', 'a: 1 of 1 stripe'],
   },
 ] as const) {
   test(`findLayouts ${name}`, () => {

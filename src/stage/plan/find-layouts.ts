@@ -1,4 +1,5 @@
 import type { CopyUse } from '../../model/copy.js'
+import { formatCount } from '../../model/format-count.js'
 
 /** Where one stripe of a version is to be, and whether it is there. */
 export interface StripePlace {
@@ -67,7 +68,7 @@ export function formatLayout({ stripes, nodes }: StripedLayout): string {
       ({ index, node, state }) =>
         `, ${index + 1}/${nodes.length} on ${node} is ${state === 'staging' ? 'being staged' : 'missing'}`,
     )
-  return `${ready} of ${nodes.length} stripes${others.join('')}`
+  return `${ready} of ${formatCount(nodes.length, 'stripe')}${others.join('')}`
 }
 
 function compareText(a: string, b: string): number {

@@ -27,12 +27,17 @@ const ATTEMPTS: Partial<Record<FailureCode, number>> = {
   SOURCE_THROTTLED: 12,
 }
 
+/** How often a failure of this kind is tried before giving up, 2 or more; the first attempt counts. */
+export function countAttempts(code: FailureCode): number {
+  return ATTEMPTS[code] ?? DEFAULT_ATTEMPTS
+}
+
 /**
  * The pause before the next attempt in ms, or undefined to give up. Full-jitter exponential backoff from 100 ms
  * to 10 s; a Retry-After of the source is waited out in full, plus jitter.
  */
 export function planRetry(failed: FailedAttempt): number | undefined {
-  if (!failed.isTransient || failed.attempts >= (ATTEMPTS[failed.code] ?? DEFAULT_ATTEMPTS)) return undefined
+  if (!failed.isTransient || failed.attempts >= countAttempts(failed.code)) return undefined
   const ceilingMs = Math.min(MAX_DELAY_MS, BASE_DELAY_MS * 2 ** (failed.attempts - 1))
   const delayMs = (failed.retryAfterMs ?? 0) + failed.random * ceilingMs
   return failed.elapsedMs + delayMs > MAX_TOTAL_MS ? undefined : delayMs

@@ -1,9 +1,10 @@
 import { formatByteSize } from '../../model/byte-size.js'
 import { type CopyUse, formatStripe } from '../../model/copy.js'
+import { formatCount } from '../../model/format-count.js'
 import type { StatusSnapshot } from '../../stage/plan/compose-status.js'
 import { findKeepers } from '../../stage/plan/explain-copy.js'
 import type { ColumnSpec } from './column-layout.js'
-import { formatCount, formatPercent, formatSpan } from './format-cells.js'
+import { formatPercent, formatSpan } from './format-cells.js'
 import { type ListRows, matchesFilter, widthOf } from './list-rows.js'
 import { type Span, span } from './styled-line.js'
 

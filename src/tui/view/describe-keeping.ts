@@ -1,6 +1,7 @@
 import type { CopyUse } from '../../model/copy.js'
+import { formatCount } from '../../model/format-count.js'
 import type { EvictionRank, Keeper } from '../../stage/plan/explain-copy.js'
-import { formatCount, formatSpan } from './format-cells.js'
+import { formatSpan } from './format-cells.js'
 
 /** A fact about what keeps a copy, to stand behind its label. */
 export interface KeepingFact {

@@ -39,11 +39,6 @@ export function formatPercent(part: number, whole: number): string {
   return `${part >= whole ? 100 : Math.min(99, Math.floor((100 * part) / whole))}%`
 }
 
-/** `1 lease`, `2 leases`. */
-export function formatCount(count: number, noun: string, plural = `${noun}s`): string {
-  return `${count.toLocaleString('en-US')} ${count === 1 ? noun : plural}`
-}
-
 function shift(atMs: number, utcOffsetMinutes: number): string {
   return new Date(atMs + utcOffsetMinutes * 60_000).toISOString()
 }

@@ -38,7 +38,7 @@ export function listNodeRows(snapshot: StatusSnapshot, filter: string, isByPress
 }
 
 /** How near the node is to its nearest limit, 0 (empty) to 1 (nothing fits any more). */
-export function findPressure(usage: NodeUsage): number {
+function findPressure(usage: NodeUsage): number {
   const shares = [usage.datasets, usage.bytes].map(({ used, allowed }) =>
     allowed === null || allowed === 0 ? 0 : used / allowed,
   )

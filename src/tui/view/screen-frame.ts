@@ -1,5 +1,6 @@
+import { formatCount } from '../../model/format-count.js'
 import { STATUS_EVENTS, type StatusSnapshot } from '../../stage/plan/compose-status.js'
-import { formatClock, formatCount, formatSpan } from './format-cells.js'
+import { formatClock, formatSpan } from './format-cells.js'
 import type { DrawContext, ListRows, Tab } from './list-rows.js'
 import { TABS } from './list-rows.js'
 import type { ScreenState } from './screen-state.js'

@@ -1,3 +1,4 @@
+import { formatCount } from '../../../model/format-count.js'
 import type { UpdateMode } from './update-mode.js'
 
 /** Names one push for good: the same three numbers are the same gradient, however often they arrive. */
@@ -47,7 +48,7 @@ export type PushDecision =
 export function decidePush(state: CentralState, push: PushKey): PushDecision {
   const { mode, workers, epoch, version, lastSteps } = state
   if (push.rank >= workers || push.rank < 0)
-    return refuse('rank', `rank ${push.rank} of a job of ${workers} workers`)
+    return refuse('rank', `rank ${push.rank} of a job of ${formatCount(workers, 'worker')}`)
   if (push.epoch !== epoch)
     return refuse('epoch', `rank ${push.rank} pushes for epoch ${push.epoch}, the server is in ${epoch}`)
   if (push.step <= lastSteps[push.rank]!) return { kind: 'duplicate' }

@@ -24,7 +24,8 @@ export async function* listObjects(
 ): AsyncGenerator<readonly ListedObject[]> {
   const stop = new AbortController()
   const signal = options.signal ? AbortSignal.any([options.signal, stop.signal]) : stop.signal
-  const { listPage, url } = options
+  const { url, onRetry } = options
+  const listPage: ListPage = (question, signal) => options.listPage(question, signal, onRetry)
   const greatest: number[] = []
   let firstKey: string | undefined
   let after: string | undefined
@@ -43,7 +44,7 @@ export async function* listObjects(
       continuation = page.continuation
       if (isInOrder && pages >= PAGES_BEFORE_PARTS && after !== undefined) break
     }
-    yield* listParts(after, { ...options, signal, firstKey: firstKey!, greatest })
+    yield* listParts(after, { ...options, listPage, signal, firstKey: firstKey!, greatest })
   } finally {
     stop.abort('the listing ended')
   }

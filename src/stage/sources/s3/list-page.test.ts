@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type TestContext, test } from 'node:test'
+import type { OnRetry } from '../../retry.js'
 import { openS3Source } from './s3-source.js'
 
 const PAGE =
@@ -10,6 +11,7 @@ const PAGE =
 async function listFrom(
   context: TestContext,
   answer: (request: IncomingMessage, response: ServerResponse) => void,
+  onRetry?: OnRetry,
 ): Promise<readonly string[]> {
   const server = createServer(answer)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -25,7 +27,7 @@ async function listFrom(
   })
   try {
     const keys: string[] = []
-    for await (const page of source.list({})) keys.push(...page.map(({ key }) => key))
+    for await (const page of source.list({ onRetry })) keys.push(...page.map(({ key }) => key))
     return keys
   } finally {
     await source.close()
@@ -55,13 +57,19 @@ test('a bucket that is never at home is SOURCE_UNREACHABLE, naming its region', 
   assert.equal(requests, 2)
 })
 
-test('a listing that breaks off in the middle is asked for again', async (context) => {
+test('a listing that breaks off in the middle is asked for again, and whoever waits hears of it', async (context) => {
   let requests = 0
-  const keys = await listFrom(context, (_, response) => {
-    requests += 1
-    response.end(requests === 1 ? PAGE.slice(0, 80) : PAGE)
-  })
+  const heard: unknown[] = []
+  const keys = await listFrom(
+    context,
+    (_, response) => {
+      requests += 1
+      response.end(requests === 1 ? PAGE.slice(0, 80) : PAGE)
+    },
+    ({ code }, attemptsLeft) => heard.push([code, attemptsLeft]),
+  )
   assert.deepEqual(keys, ['a'])
+  assert.deepEqual(heard, [['SOURCE_TRUNCATED', 4]])
   assert.equal(requests, 2)
 })
 

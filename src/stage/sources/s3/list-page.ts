@@ -1,6 +1,6 @@
 import type { Headers } from '../../http/http-connection.js'
 import { HttpPool } from '../../http/http-pool.js'
-import { withRetries } from '../../retry.js'
+import { type OnRetry, withRetries } from '../../retry.js'
 import { SourceFailure } from '../../source-failure.js'
 import { type ListingPage, parseListing } from './parse-listing.js'
 import { describeAnswer, describeConnectionError } from './s3-failure.js'
@@ -20,7 +20,11 @@ export interface PageQuestion {
 }
 
 /** Asks for one page (up to 1,000 keys), with retries. */
-export type ListPage = (question: PageQuestion, signal: AbortSignal) => Promise<ListingPage>
+export type ListPage = (
+  question: PageQuestion,
+  signal: AbortSignal,
+  onRetry?: OnRetry,
+) => Promise<ListingPage>
 
 /** How a bucket is reached. */
 export interface S3Access {
@@ -56,7 +60,7 @@ export function openPageLister(open: (region?: string) => Promise<S3Access>): {
     return readPage(answer, location)
   }
   return {
-    listPage: (question, signal) => withRetries(() => ask(question, signal), { signal }),
+    listPage: (question, signal, onRetry) => withRetries(() => ask(question, signal), { signal, onRetry }),
     close: async () => {
       ;(await opening?.catch(() => undefined))?.pool.close()
     },

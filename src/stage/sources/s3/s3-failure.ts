@@ -209,7 +209,7 @@ export function describeMissingCredentials(error: unknown, what: string): unknow
 }
 
 /** Finds the error code of a failed connection, also inside the causes and aggregates that clients wrap around it. */
-export function findCode(error: unknown): string {
+function findCode(error: unknown): string {
   let current = error
   for (let depth = 0; depth < 5 && typeof current === 'object' && current !== null; depth += 1) {
     const { code, cause, errors } = current as { code?: unknown; cause?: unknown; errors?: unknown }

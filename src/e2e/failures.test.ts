@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { startFlowerStore } from './flower-store.js'
+import { makeWorld, s3Dataset } from './world.js'
+
+const { server, bucket, datasets } = await startFlowerStore()
+after(() => server.close())
+
+test('dsc without a verb shows its help and says what is missing', async (context) => {
+  const world = await makeWorld(context, { server })
+  const { code, stdout, stderr } = await world.dsc()
+  assert.deepEqual([code, stdout], [2, ''])
+  assert.match(stderr, /^Usage: dsc/)
+  assert.match(stderr, /dsc: expected a command after dsc, found none\n/)
+})
+
+test('a result that cannot be written is told without a stack trace', async (context) => {
+  const world = await makeWorld(context, { server, datasets: datasets() })
+  await world.dsc('prepare', 'flowers', '--task', 'a')
+  const dsc = `"${process.execPath}" "${fileURLToPath(new URL('../../bin/dsc.js', import.meta.url))}"`
+  const { code, stdout } = await world.dsc(
+    'run',
+    'flowers',
+    '--',
+    'sh',
+    '-c',
+    `${dsc} status 2>&1 >/dev/full`,
+  )
+  assert.equal(code, 13, stdout)
+  assert.match(stdout, /^dsc: cannot write to stdout \(ENOSPC\)\n$/)
+})
+
+test('a cache root whose disk is not mounted is refused instead of filled anew', async (context) => {
+  const world = await makeWorld(context, { server, datasets: datasets() })
+  await world.dsc('prepare', 'flowers', '--task', 'a')
+  await rm(world.root, { recursive: true })
+  const refused = await world.dsc('prepare', 'birds', '--task', 'a')
+  assert.equal(refused.code, 25)
+  assert.match(refused.stderr, /Is its disk mounted\?/)
+})
+
+for (const { words, code, message } of [
+  {
+    words: ['prepare', 'flowrs'],
+    code: 5,
+    message: /no dataset is called flowrs\n {2}try: dsc prepare flowers/,
+  },
+  { words: ['prepare', 'ftp://x/y'], code: 2, message: /expected/ },
+  { words: ['prepare'], code: 2, message: /missing required argument/ },
+  { words: ['prepare', 'flowers', '--ttl', 'soon'], code: 2, message: /soon/ },
+  ...['evict', 'lock', 'unlock', 'verify', 'history', 'why', 'leases --dataset', 'status --dataset'].map(
+    (verb) => ({
+      words: [...verb.split(' '), 'flowrs'],
+      code: 5,
+      message: new RegExp(`no dataset is called flowrs\n  try: dsc ${verb} flowers\n`),
+    }),
+  ),
+  { words: ['lock', 'wholly-other'], code: 5, message: /called wholly-other\n {2}try: dsc dataset ls\n/ },
+  {
+    words: ['dataset', 'rm', 'wholly-other'],
+    code: 5,
+    message: /called wholly-other\n {2}try: dsc dataset ls\n/,
+  },
+  ...['status', 'history', 'leases', 'why flowers'].map((verb) => ({
+    words: [...verb.split(' '), '--node', 'node-x'],
+    code: 2,
+    message: new RegExp(
+      `the record knows no node node-x; it knows node-a\n  try: dsc ${verb} --node node-a\n`,
+    ),
+  })),
+  {
+    words: ['lock', 'flowers'],
+    code: 6,
+    message:
+      /flowers has no copy on node node-a, and no other node has a ready one\n {2}try: dsc prepare flowers\n/,
+  },
+  {
+    words: ['unlock', 'flowers'],
+    code: 6,
+    message: /no other node has a ready one\n {2}try: dsc why flowers\n/,
+  },
+  {
+    words: ['verify', 'flowers'],
+    code: 6,
+    message: /no other node has a ready one\n {2}try: dsc prepare flowers\n/,
+  },
+  {
+    words: [
+      'exchange',
+      'plan',
+      '--profile',
+      'missing.json',
+      '--ranks',
+      '2',
+      '--alpha-us',
+      '1',
+      '--gigabits',
+      '1',
+    ],
+    code: 2,
+    message: /missing\.json cannot be read: .*\n {2}try: dsc exchange plan --help/,
+  },
+  { words: ['evict'], code: 2, message: /expected either datasets or --free/ },
+  { words: ['evict', 'flowers', '--yes'], code: 6, message: /flowers has no copy on node node-a/ },
+  { words: ['release'], code: 2, message: /nothing to release/ },
+  { words: ['dataset', 'add', '../evil', 's3://b/'], code: 2, message: /expected/ },
+  { words: ['dataset', 'add', 'x'], code: 2, message: /try: dsc dataset add --help/ },
+  { words: ['dataset', 'add', 'x', 's3://bucket/', '--endpoint', '127.0.0.1:9'], code: 2, message: /a URL/ },
+  { words: ['prepare', './photos'], code: 5, message: /try: dsc prepare file:\/\/\/.*\/photos\/ / },
+  { words: ['record', 'migrate', 'nowhere.db', 'new.db'], code: 7, message: /there is no record at/ },
+  {
+    words: ['params', 'serve', '--mode', 'async', '--workers', '1', '--checkpoint', '/dev/null/x'],
+    code: 2,
+    message: /cannot use the folder \/dev\/null\/x \(ENOTDIR\)/,
+  },
+  {
+    words: ['params', 'serve', '--mode', 'async', '--workers', '1', '--token-file', 'no'],
+    code: 2,
+    message: /no/,
+  },
+  {
+    words: ['exchange', 'serve', '--listen', '127.0.0.1:PORT'],
+    code: 2,
+    message: /cannot listen on .* \(EADDRINUSE\)/,
+  },
+  { words: ['frobnicate'], code: 2, message: /unknown command/ },
+  { words: ['run', 'flowers'], code: 2, message: /no command/ },
+]) {
+  test(`dsc ${words.join(' ')} fails with exit code ${code}, a hint and no stack trace`, async (context) => {
+    const world = await makeWorld(context, { server, datasets: datasets() })
+    const asked = words.map((word) => word.replace('PORT', new URL(server.endpoint).port)) // which is taken
+    const failed = await world.dsc(...asked)
+    assert.equal(failed.code, code, failed.stderr)
+    assert.match(failed.stderr, message)
+    assert.doesNotMatch(failed.stderr, /\n\s+at /)
+    const json = await world.dsc(...asked, '--json')
+    const { error } = JSON.parse(json.stderr)
+    assert.equal(error.exitCode, code)
+  })
+}
+
+test('prepare says that an endpoint does not answer while it still tries, and not into --json', async (context) => {
+  const world = await makeWorld(context, {
+    server,
+    datasets: { flowers: s3Dataset('bucket', 'flowers/', 'http://127.0.0.1:1') },
+  })
+  const prepare = async (...more: string[]) =>
+    (await world.dsc('prepare', 'flowers', '--deadline', '8s', ...more)).stderr.split('\n')
+  const [first, second] = await prepare()
+  assert.match(
+    first!,
+    /^flowers: .*http:\/\/127\.0\.0\.1:1.*ECONNREFUSED.*; trying again, up to 7 more times$/,
+  )
+  assert.match(second!, /^dsc: /)
+  assert.match((await prepare('--json'))[0]!, /^{"error"/)
+})
+
+test('a URL under which there is nothing leaves no dataset in the record', async (context) => {
+  const world = await makeWorld(context, { server })
+  await mkdir(join(world.directory, 'empty'))
+  const environment = { AWS_ENDPOINT_URL: server.endpoint, AWS_REGION: 'us-east-1' }
+  for (const [url, expected] of [
+    [`${pathToFileURL(world.directory)}/missing/`, 10],
+    [`${pathToFileURL(world.directory)}/empty/`, 17],
+    [`s3://${bucket}/typo/`, 17],
+    ['s3://no-such-bucket/', 10],
+  ] as const) {
+    for (const more of [['--plan'], []]) {
+      const { code, stderr } = await world.start(['prepare', url, ...more], { environment }).finished
+      assert.equal(code, expected, stderr)
+    }
+  }
+  assert.deepEqual(world.query('SELECT name FROM datasets'), [])
+})
+
+test('a mistake in dsc.yaml is shown with its line', async (context) => {
+  const world = await makeWorld(context, { server, datasets: datasets() })
+  await writeFile(join(world.directory, 'dsc.yaml'), 'node: a\ncache:\n  maxPercent: 180\n')
+  const failed = await world.dsc('prepare', 'flowers')
+  assert.equal(failed.code, 4)
+  assert.match(failed.stderr, /dsc\.yaml:3/)
+})

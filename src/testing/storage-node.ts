@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { openRemoteFeeder, type RemoteOptions } from '../feed/open-remote-feeder.js'
+import { shuffleSamples } from '../feed/plan/order.js'
+import { indexSamples, type SampleFolder } from '../feed/samples/index-samples.js'
+import { openStorageServer, type StorageServer } from '../feed/storage/storage-server.js'
+import { makeTestFolder, sampleBytes, writeSamples } from './sample-folder.js'
+
+export const COUNT = 300
+export const lengthOf = (id: number) => 2000 + ((id * 91) % 3000)
+
+/** A folder of `COUNT` samples of `lengthOf` bytes each, indexed. */
+export async function makeFolder(context: TestContext): Promise<SampleFolder> {
+  const folder = makeTestFolder(context)
+  writeSamples(join(folder, 'samples'), COUNT, lengthOf)
+  return indexSamples(join(folder, 'samples'), { cacheFolder: join(folder, 'cache') })
+}
+
+/** A storage node of this process that serves the folder until the test ends. */
+export async function serve(
+  context: TestContext,
+  folder: SampleFolder,
+  extra: object = {},
+): Promise<StorageServer> {
+  const server = await openStorageServer({ folder, host: '127.0.0.1', port: 0, ...extra })
+  context.after(() => server.close().catch(() => {}))
+  return server
+}
+
+/** Reads two epochs and compares every byte; calls `atStep` before each step. */
+export async function readAll(
+  context: TestContext,
+  options: RemoteOptions,
+  atStep: (step: number) => unknown = () => {},
+) {
+  const opened = await openRemoteFeeder(options, {
+    seed: 9,
+    memoryBytes: 2 ** 20,
+    k: 16,
+    threads: 1,
+    isCarrying: false,
+  })
+  context.after(() => opened.close())
+  const rank = { batchSize: 10, world: 1, rank: 0, replicate: 1, last: 'drop' } as const
+  const stream = opened.feeder.openStream(rank, 2)
+  for (let epoch = 0; epoch < 2; epoch++) {
+    const ids: number[] = []
+    for (let step = 0; step < 30; step++) {
+      await atStep(30 * epoch + step)
+      const batch = await stream.read(epoch, step)
+      for (const [i, slot] of batch.slots.entries()) {
+        const bytes = Buffer.alloc(lengthOf(slot.sample))
+        opened.arenaFile.read(bytes, batch.offsets[i]!)
+        assert.ok(bytes.equals(sampleBytes(slot.sample, bytes.length)), `bytes of sample ${slot.sample}`)
+        ids.push(slot.sample)
+      }
+      stream.release(batch)
+    }
+    assert.deepEqual(ids, [...shuffleSamples({ sampleCount: COUNT, seed: 9, epoch })])
+  }
+  return opened.feeder.source.counters!()
+}
+
+/** A relay in front of `target` whose answers `change` may alter, and which come `delayMs` late. */
+export function relay(
+  context: TestContext,
+  target: StorageServer,
+  change: (chunk: Buffer) => Buffer | undefined,
+  delayMs = 0,
+) {
+  const sockets = new Set<Socket>()
+  const server: Server = createServer((near) => {
+    const far = connect(target.port, target.host)
+    sockets.add(near).add(far)
+    near.on('error', () => far.destroy()).pipe(far)
+    far.on('error', () => near.destroy()).on('close', () => near.destroy())
+    far.on('data', (chunk) => {
+      const changed = change(chunk)
+      if (changed && delayMs > 0) setTimeout(() => near.destroyed || near.write(changed), delayMs)
+      else if (changed) near.write(changed)
+    })
+  })
+  context.after(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return new Promise<{ host: string; port: number }>((resolve) =>
+    server.listen(0, '127.0.0.1', () =>
+      resolve({ host: '127.0.0.1', port: (server.address() as { port: number }).port }),
+    ),
+  )
+}
