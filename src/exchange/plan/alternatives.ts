@@ -1,6 +1,7 @@
 import { bucketPerLayer, fillBuckets } from './buckets.js'
 import type { CallCost } from './cost-model.js'
 import { countElements, type Gradient } from './gradient.js'
+import { openEarly } from './opening.js'
 import { planOptimum } from './optimum.js'
 import { type SimulatedStep, simulateBuckets, simulateCycles } from './simulate.js'
 
@@ -18,11 +19,13 @@ export interface Alternative extends SimulatedStep {
 export function simulateAlternatives(input: {
   readonly gradients: readonly Gradient[]
   readonly cost: CallCost
+  /** With α overstated, as the planner takes it. */
+  readonly safeCost: CallCost
   readonly thresholdBytes: number
   readonly wireBytes: 2 | 4
   readonly gradientBytes: number
 }): Alternative[] {
-  const { gradients, cost, thresholdBytes, wireBytes, gradientBytes } = input
+  const { gradients, cost, safeCost, thresholdBytes, wireBytes, gradientBytes } = input
   const run = (name: string, buckets: ReturnType<typeof fillBuckets>) => ({
     name,
     ...simulateBuckets(gradients, buckets, wireBytes, cost),
@@ -39,6 +42,7 @@ export function simulateAlternatives(input: {
     cycles('Horovod 64 MiB, 5 ms', 5e-3, 64 * MIB),
     cycles('Horovod 128 MiB, 1 ms', 1e-3, 128 * MIB),
     run('threshold', fillBuckets(gradients, thresholdBytes / wireBytes)),
+    run('threshold, first early', openEarly(gradients, thresholdBytes / wireBytes, wireBytes, safeCost)),
     run('optimum', planOptimum(gradients, wireBytes, cost)),
   ]
 }

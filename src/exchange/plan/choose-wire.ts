@@ -1,7 +1,7 @@
-import { fillBuckets } from './buckets.js'
 import { ringCallCost } from './cost-model.js'
 import { ALPHA_SAFETY } from './fit-link.js'
 import { countElements, countLayers, type Gradient } from './gradient.js'
+import { openEarly } from './opening.js'
 import type { ExchangeInput } from './plan-exchange.js'
 import { simulateBuckets } from './simulate.js'
 import { planThreshold } from './threshold.js'
@@ -66,14 +66,15 @@ function predictSeconds(
   gradients: readonly Gradient[],
   wireBytes: 2 | 4,
 ): number {
+  const safeCost = ringCallCost({ ...link, alphaSeconds: link.alphaSeconds * ALPHA_SAFETY }, ranks)
   const threshold = planThreshold({
     ranks,
     layers: countLayers(gradients),
     backwardSeconds,
     wireBytes: countElements(gradients) * wireBytes,
-    cost: ringCallCost({ ...link, alphaSeconds: link.alphaSeconds * ALPHA_SAFETY }, ranks),
+    cost: safeCost,
   })
-  const buckets = fillBuckets(gradients, threshold.bytes / wireBytes)
+  const buckets = openEarly(gradients, threshold.bytes / wireBytes, wireBytes, safeCost)
   return simulateBuckets(gradients, buckets, wireBytes, ringCallCost(link, ranks)).finishSeconds
 }
 

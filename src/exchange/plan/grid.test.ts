@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { fillBuckets } from './buckets.js'
 import { ringCallCost } from './cost-model.js'
 import { countElements, countLayers, gradientsOfModel, type ModelLayer } from './gradient.js'
+import { openEarly } from './opening.js'
 import { planOptimum } from './optimum.js'
 import { simulateBuckets, simulateCycles } from './simulate.js'
 import { planThreshold } from './threshold.js'
@@ -29,6 +30,7 @@ for (const { model, limit, worst } of [
     const { layers } = JSON.parse(readFileSync(file, 'utf8')) as { layers: ModelLayer[] }
     const ratios: number[] = []
     const overstated: number[] = []
+    const early: number[] = []
     const totals = { threshold: 0, ddp: 0, horovod: 0 }
     for (const { ranks, alphaSeconds, backwardSeconds, gigabits, bytesPerElement } of grid()) {
       const gradients = gradientsOfModel(layers, backwardSeconds)
@@ -45,6 +47,7 @@ for (const { model, limit, worst } of [
         simulateBuckets(gradients, buckets, bytesPerElement, cost).finishSeconds
       const best = run(planOptimum(gradients, bytesPerElement, cost))
       const chosen = run(fillBuckets(gradients, threshold(1)))
+      early.push(run(openEarly(gradients, threshold(1), bytesPerElement, cost)) / best)
       totals.threshold += chosen
       totals.ddp += run(fillBuckets(gradients, (25 * MIB) / 4, MIB / 4))
       totals.horovod += simulateCycles(gradients, {
@@ -60,6 +63,11 @@ for (const { model, limit, worst } of [
     const average = mean(ratios)
     assert.equal(ratios.length, 960)
     assert.ok(average <= limit, `mean ${average}`)
+    assert.ok(
+      early.every((ratio, index) => ratio <= ratios[index]!),
+      'an early first bucket never costs',
+    )
+    assert.ok(mean(early) <= 1 + (limit - 1) / 2, `mean ${mean(early)} where the first bucket leaves early`)
     assert.ok(Math.max(...ratios) <= worst, `worst ${Math.max(...ratios)}`)
     assert.ok(mean(overstated) <= average * 1.05, `with twice the latency: mean ${mean(overstated)}`)
     assert.ok(totals.threshold < totals.ddp, `${totals.threshold} s against DDP's ${totals.ddp} s`)

@@ -1,8 +1,9 @@
 import { type Alternative, simulateAlternatives } from './alternatives.js'
-import { type Bucket, fillBuckets } from './buckets.js'
+import type { Bucket } from './buckets.js'
 import { type Link, ringCallCost } from './cost-model.js'
 import { ALPHA_SAFETY } from './fit-link.js'
 import { countElements, countLayers, type Gradient } from './gradient.js'
+import { openEarly } from './opening.js'
 import { planOptimum } from './optimum.js'
 import { planThreshold, type Threshold } from './threshold.js'
 
@@ -45,28 +46,33 @@ export interface ExchangePlan {
 /** Plans the exchange of one step. Pure: the same input gives the same plan on every rank. */
 export function planExchange(input: ExchangeInput): ExchangePlan {
   const { gradients, backwardSeconds, ranks, link, wireBytes, gradientBytes } = input
-  const safeLink = { ...link, alphaSeconds: link.alphaSeconds * ALPHA_SAFETY }
+  const safeCost = ringCallCost({ ...link, alphaSeconds: link.alphaSeconds * ALPHA_SAFETY }, ranks)
   const threshold = planThreshold({
     ranks,
     layers: countLayers(gradients),
     backwardSeconds,
     wireBytes: countElements(gradients) * wireBytes,
-    cost: ringCallCost(safeLink, ranks),
+    cost: safeCost,
   })
-  const cost = ringCallCost(link, ranks)
+  const capElements = threshold.bytes / wireBytes
   const buckets = input.useOptimum
-    ? planOptimum(gradients, wireBytes, ringCallCost(safeLink, ranks))
-    : fillBuckets(gradients, threshold.bytes / wireBytes)
-  const thresholdMib = (threshold.bytes / wireBytes) * (gradientBytes / MIB)
+    ? planOptimum(gradients, wireBytes, safeCost)
+    : openEarly(gradients, capElements, wireBytes, safeCost)
+  const capMib = Math.round(((capElements * gradientBytes) / MIB) * 1000) / 1000
+  const sizesMib = buckets.map(({ elements }) => (elements * gradientBytes) / MIB)
+  // DDP applies the last cap to all further buckets.
   const listed = input.useOptimum
-    ? { bucket_cap_mb_list: buckets.map(({ elements }) => (elements * gradientBytes) / MIB) }
-    : {}
+    ? { bucket_cap_mb_list: sizesMib }
+    : buckets[0]!.elements < capElements && buckets.length > 1
+      ? { bucket_cap_mb_list: [sizesMib[0]!, capMib] }
+      : {}
   return {
     threshold,
     buckets,
     alternatives: simulateAlternatives({
       gradients,
-      cost,
+      cost: ringCallCost(link, ranks),
+      safeCost,
       thresholdBytes: threshold.bytes,
       wireBytes,
       gradientBytes,
@@ -75,7 +81,7 @@ export function planExchange(input: ExchangeInput): ExchangePlan {
       ranks === 1
         ? {}
         : {
-            bucket_cap_mb: Math.round(thresholdMib * 1000) / 1000,
+            bucket_cap_mb: capMib,
             ...listed,
             gradient_as_bucket_view: true,
           },

@@ -36,26 +36,15 @@ for (const { name, memoryBytes, nodeCount, k, lowWater } of [
   })
 }
 
-for (const { name, batchBytes, memoryBytes, workers, depth } of [
-  {
-    name: 'three batches where they are large',
-    batchBytes: 6 * 2 ** 20,
-    memoryBytes: 2 ** 30,
-    workers: 1,
-    depth: 3,
-  },
-  { name: 'sixteen where they are small', batchBytes: 2 ** 18, memoryBytes: 2 ** 30, workers: 1, depth: 16 },
-  { name: 'what four MiB hold in between', batchBytes: 2 ** 19, memoryBytes: 2 ** 30, workers: 2, depth: 8 },
-  {
-    name: 'no more than a share of the memory',
-    batchBytes: 2 ** 18,
-    memoryBytes: 2 ** 25,
-    workers: 1,
-    depth: 8,
-  },
-  { name: 'a share each to workers', batchBytes: 2 ** 18, memoryBytes: 2 ** 25, workers: 2, depth: 4 },
+for (const { name, batchMib, memoryMib, workers, depth } of [
+  { name: 'three batches where they are large', batchMib: 6, memoryMib: 1024, workers: 1, depth: 3 },
+  { name: 'thirty-two where they are small', batchMib: 1 / 8, memoryMib: 1024, workers: 1, depth: 32 },
+  { name: 'what eight MiB hold in between', batchMib: 1 / 2, memoryMib: 1024, workers: 2, depth: 16 },
+  { name: 'no more than a share of the memory', batchMib: 1 / 4, memoryMib: 32, workers: 1, depth: 8 },
+  { name: 'a share each to workers', batchMib: 1 / 4, memoryMib: 32, workers: 2, depth: 4 },
 ]) {
   test(`planDepth gives a client ${name}`, () => {
-    assert.equal(planDepth({ batchBytes, memoryBytes, workers }), depth)
+    const options = { batchBytes: batchMib * 2 ** 20, memoryBytes: memoryMib * 2 ** 20, workers }
+    assert.equal(planDepth(options), depth)
   })
 }

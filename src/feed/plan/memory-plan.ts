@@ -69,7 +69,7 @@ export function planMemory(options: MemoryOptions): MemoryPlan {
 }
 
 /** Batches that a client may have on their way or in use at least and at most, and what they may come to. */
-const DEPTH = { least: 3, most: 16, bytes: 4 * 2 ** 20, shareOfMemory: 1 / 16 }
+const DEPTH = { least: 3, most: 32, bytes: 8 * 2 ** 20, shareOfMemory: 1 / 16 }
 
 /**
  * Batches that a client has on their way or in use where it does not say: three, and more where they are small, so

@@ -51,7 +51,7 @@ class FeedDataset(IterableDataset):
                  most samples are read where they lie; global batches stay the same as sets)
     replicate    so many consecutive ranks get the same samples
     memory, k    of the feed, if this process starts it ('256MiB', 'auto')
-    depth        batches on their way or in use per worker; default: 3, up to 16 where they are small
+    depth        batches on their way or in use per worker; default: 3, up to 32 where they are small
     """
 
     def __init__(self, target=None, *, mix=None, split=None, only=None, batch_size, seed=0, order=None, last="drop", assign="fixed", rank=None, world=None,
