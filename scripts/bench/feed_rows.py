@@ -12,6 +12,7 @@ import numpy
 import torch
 
 BATCH = 64
+ENOUGH_SECONDS = 15  # no further epoch is begun after that, once two are there
 
 
 class Files(torch.utils.data.Dataset):
@@ -181,6 +182,8 @@ def main():
     feed_pid = [] if feed is None else [int(feed.info["arena"]["path"].split("/")[2])]
     results, first, last_end = [], None, None
     for _ in range(rounds):
+        if len(results) >= 2 and time.perf_counter() - begun > ENOUGH_SECONDS:
+            break
         batches, count, stalled = next(epochs), 0, 0.0
         start = time.perf_counter()
         gap = None
