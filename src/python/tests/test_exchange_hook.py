@@ -1,4 +1,6 @@
+import os
 import pickle
+import signal
 from dataclasses import replace
 
 import pytest
@@ -268,3 +270,24 @@ def _disagree(rank):
 def test_scales_that_drift_apart_are_fatal_and_named():
     for message in run_ranks(2, _disagree):
         assert "scales of ranks [1] differ" in message
+
+
+def _lose_a_rank(rank, ranks):
+    """The last rank is killed in the middle of a backward pass."""
+    stds = [1e-3] * len(SHAPES)
+    ddp, _ = wrap(Products(SHAPES))
+    for step in range(3):
+        run_products(ddp, rank, step, stds)
+    if rank == ranks - 1:
+        next(ddp.parameters()).register_hook(lambda gradient: os.kill(os.getpid(), signal.SIGKILL))
+    try:
+        run_products(ddp, rank, 3, stds)
+    except RuntimeError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_when_a_rank_dies_backward_raises_on_all_others(ranks):
+    for message in run_ranks(ranks, _lose_a_rank, ranks, killed=[ranks - 1])[:-1]:
+        assert message and ("closed by peer" in message or "reset by peer" in message)
