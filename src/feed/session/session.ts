@@ -64,7 +64,8 @@ export function serveSession(socket: Socket, host: SessionHost): void {
       return hello?.pid ?? 0
     },
     get isReading() {
-      return !isClosed && !hasEnded
+      // Until it has given back what it was sent in advance, beside what it keeps.
+      return !isClosed && (!hasEnded || leases.size > (hello?.keep ?? 0))
     },
   }
 

@@ -22,7 +22,8 @@ def expected(epoch, count=STEPS * BATCH):
 
 
 def make_feed(dataset, **options):
-    return dsc.FeedDataset(dataset, **{"batch_size": BATCH, "seed": 7, "transform": lambda sample: sample.id, **options})
+    """Three batches in advance: with more, a trainer would have its whole epoch before anything can happen to it."""
+    return dsc.FeedDataset(dataset, **{"batch_size": BATCH, "depth": 3, "seed": 7, "transform": lambda sample: sample.id, **options})
 
 
 def ids_of(batches):
