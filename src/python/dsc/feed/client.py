@@ -13,7 +13,7 @@ from .errors import FeedError, FeedGone
 _HELLO, _WELCOME, _START, _STARTED, _NEXT, _BATCH = 1, 2, 3, 4, 5, 6
 _RELEASE, _EPOCH_END, _ERROR, _GET, _IDS, _STATUS, _STOP = 7, 8, 9, 10, 11, 12, 13
 _TABLE_HEADER = 128
-PROTOCOL = 2
+PROTOCOL = 3
 
 
 class FeedClient:
