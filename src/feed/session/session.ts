@@ -64,8 +64,8 @@ export function serveSession(socket: Socket, host: SessionHost): void {
       return hello?.pid ?? 0
     },
     get isReading() {
-      // Until it has given back what it was sent in advance, beside what it keeps.
-      return !isClosed && (!hasEnded || leases.size > (hello?.keep ?? 0))
+      // The end of an epoch is sent in advance, too: a client reads on until its last batch is the one in use.
+      return !isClosed && (!hasEnded || leases.size > 1 + (hello?.keep ?? 0))
     },
   }
 
