@@ -36,15 +36,15 @@ for (const { name, memoryBytes, nodeCount, k, lowWater } of [
   })
 }
 
-for (const { name, batchMib, memoryMib, workers, depth } of [
-  { name: 'three batches where they are large', batchMib: 6, memoryMib: 1024, workers: 1, depth: 3 },
-  { name: 'thirty-two where they are small', batchMib: 1 / 8, memoryMib: 1024, workers: 1, depth: 32 },
-  { name: 'what eight MiB hold in between', batchMib: 1 / 2, memoryMib: 1024, workers: 2, depth: 16 },
-  { name: 'no more than a share of the memory', batchMib: 1 / 4, memoryMib: 32, workers: 1, depth: 8 },
-  { name: 'a share each to workers', batchMib: 1 / 4, memoryMib: 32, workers: 2, depth: 4 },
+for (const { name, batchMib, memoryMib, clients, depth } of [
+  { name: 'three batches where they are large', batchMib: 6, memoryMib: 1024, clients: 1, depth: 3 },
+  { name: 'thirty-two where they are small', batchMib: 1 / 8, memoryMib: 1024, clients: 1, depth: 32 },
+  { name: 'what eight MiB hold in between', batchMib: 1 / 2, memoryMib: 1024, clients: 2, depth: 16 },
+  { name: 'no more than a share of the memory', batchMib: 1 / 4, memoryMib: 16, clients: 1, depth: 8 },
+  { name: 'its part of that share beside others', batchMib: 1 / 4, memoryMib: 16, clients: 2, depth: 4 },
 ]) {
   test(`planDepth gives a client ${name}`, () => {
-    const options = { batchBytes: batchMib * 2 ** 20, memoryBytes: memoryMib * 2 ** 20, workers }
+    const options = { batchBytes: batchMib * 2 ** 20, memoryBytes: memoryMib * 2 ** 20, clients }
     assert.equal(planDepth(options), depth)
   })
 }

@@ -69,7 +69,7 @@ export function planMemory(options: MemoryOptions): MemoryPlan {
 }
 
 /** Batches that a client may have on their way or in use at least and at most, and what they may come to. */
-const DEPTH = { least: 3, most: 32, bytes: 8 * 2 ** 20, shareOfMemory: 1 / 16 }
+const DEPTH = { least: 3, most: 32, bytes: 8 * 2 ** 20, shareOfMemory: 1 / 8 }
 
 /**
  * Batches that a client has on their way or in use where it does not say: three, and more where they are small, so
@@ -78,10 +78,11 @@ const DEPTH = { least: 3, most: 32, bytes: 8 * 2 ** 20, shareOfMemory: 1 / 16 }
 export function planDepth(options: {
   readonly batchBytes: number
   readonly memoryBytes: number
-  readonly workers: number
+  /** Clients that may share the memory: the workers of all ranks. */
+  readonly clients: number
 }): number {
-  const { batchBytes, memoryBytes, workers } = options
-  const bytes = Math.min(DEPTH.bytes, (memoryBytes * DEPTH.shareOfMemory) / workers)
+  const { batchBytes, memoryBytes, clients } = options
+  const bytes = Math.min(DEPTH.bytes, (memoryBytes * DEPTH.shareOfMemory) / clients)
   return Math.min(DEPTH.most, Math.max(DEPTH.least, Math.floor(bytes / batchBytes)))
 }
 

@@ -35,9 +35,10 @@ export async function openSessionServer(options: SessionServerOptions): Promise<
   const openedAtMs = performance.now()
   let clients = 0
 
-  const depthOf = ({ depth, keep, batchSize, workers }: Hello): number => {
+  const depthOf = ({ depth, keep, batchSize, workers, world }: Hello): number => {
     const batchBytes = (table.totalBytes / table.count) * batchSize
-    return (depth ?? planDepth({ batchBytes, memoryBytes: opened.arenaFile.bytes, workers })) + keep
+    const memoryBytes = opened.arenaFile.bytes
+    return (depth ?? planDepth({ batchBytes, memoryBytes, clients: workers * world })) + keep
   }
   const joinRank = (hello: Hello, client: object): RankState => {
     const { rank, world, replicate, batchSize, last, assign } = hello
