@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { isDscError } from '../failure/dsc-error.js'
-import { makeTestFolder, sampleBytes, writeSamples } from '../testing/sample-folder.js'
+import { makeTestFolder, verifiedIds, writeSamples } from '../testing/sample-folder.js'
 import type { FeedStream, LeasedBatch } from './feed-stream.js'
 import { type FeedSettings, type OpenedFeeder, openLocalFeeder } from './open-feeder.js'
 import { shuffleSamples } from './plan/order.js'
@@ -38,12 +38,7 @@ async function readEpoch(
   const leases: LeasedBatch[] = []
   for (let step = 0; step < stream.sequence.batchesPerEpoch; step++) {
     const batch = await stream.read(epoch, step)
-    for (const [i, slot] of batch.slots.entries()) {
-      const bytes = Buffer.alloc(lengthOf(slot.sample))
-      opened.arenaFile.read(bytes, batch.offsets[i]!)
-      assert.ok(bytes.equals(sampleBytes(slot.sample, bytes.length)), `bytes of sample ${slot.sample}`)
-      ids.push(slot.sample)
-    }
+    ids.push(...verifiedIds(opened, batch, lengthOf))
     leases.push(batch)
     if (leases.length > held) stream.release(leases.shift()!)
   }

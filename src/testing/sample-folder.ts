@@ -1,7 +1,10 @@
+import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
+import type { LeasedBatch } from '../feed/feed-stream.js'
+import type { OpenedFeeder } from '../feed/open-feeder.js'
 
 /** A folder for one test, removed after it. */
 export function makeTestFolder(context: TestContext): string {
@@ -24,4 +27,18 @@ export function writeSamples(root: string, count: number, lengthOf: (id: number)
     mkdirSync(dirname(path), { recursive: true })
     writeFileSync(path, sampleBytes(id, lengthOf(id)))
   }
+}
+
+/** The ids of a batch, every byte of whose samples has been compared with `sampleBytes`. */
+export function verifiedIds(
+  opened: OpenedFeeder,
+  batch: LeasedBatch,
+  lengthOf: (id: number) => number,
+): number[] {
+  return batch.slots.map(({ sample }, i) => {
+    const bytes = Buffer.alloc(lengthOf(sample))
+    opened.arenaFile.read(bytes, batch.offsets[i]!)
+    assert.ok(bytes.equals(sampleBytes(sample, bytes.length)), `bytes of sample ${sample}`)
+    return sample
+  })
 }

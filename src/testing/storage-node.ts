@@ -6,7 +6,7 @@ import { openRemoteFeeder, type RemoteOptions } from '../feed/open-remote-feeder
 import { shuffleSamples } from '../feed/plan/order.js'
 import { indexSamples, type SampleFolder } from '../feed/samples/index-samples.js'
 import { openStorageServer, type StorageServer } from '../feed/storage/storage-server.js'
-import { makeTestFolder, sampleBytes, writeSamples } from './sample-folder.js'
+import { makeTestFolder, verifiedIds, writeSamples } from './sample-folder.js'
 
 export const COUNT = 300
 export const lengthOf = (id: number) => 2000 + ((id * 91) % 3000)
@@ -50,12 +50,7 @@ export async function readAll(
     for (let step = 0; step < 30; step++) {
       await atStep(30 * epoch + step)
       const batch = await stream.read(epoch, step)
-      for (const [i, slot] of batch.slots.entries()) {
-        const bytes = Buffer.alloc(lengthOf(slot.sample))
-        opened.arenaFile.read(bytes, batch.offsets[i]!)
-        assert.ok(bytes.equals(sampleBytes(slot.sample, bytes.length)), `bytes of sample ${slot.sample}`)
-        ids.push(slot.sample)
-      }
+      ids.push(...verifiedIds(opened, batch, lengthOf))
       stream.release(batch)
     }
     assert.deepEqual(ids, [...shuffleSamples({ sampleCount: COUNT, seed: 9, epoch })])
