@@ -44,27 +44,16 @@ test('adopt puts folders into the record where they lie, locked until a source i
   assert.equal((await world.dsc('evict', 'cats', '--yes')).code, 19, 'no source: nobody could fetch it again')
   assert.equal(await readFile(join(old, 'cats/1.txt'), 'utf8'), 'meow')
   assert.equal((await world.dsc('verify', 'dogs')).code, 0)
-  const wrong = await world.dsc(
-    'adopt',
-    join(old, 'flowers'),
-    '--source',
-    `s3://${bucket}/flowers/`,
-    '--endpoint',
-    server.endpoint,
-    '--path-style',
-  )
+  const adoptFlowers = () =>
+    world.dsc(
+      ...['adopt', join(old, 'flowers'), '--source', `s3://${bucket}/flowers/`],
+      ...['--endpoint', server.endpoint, '--path-style'],
+    )
+  const wrong = await adoptFlowers()
   assert.equal(wrong.code, 20)
   assert.match(wrong.stderr, /is not what its source holds: rose\/1.jpg is missing/)
   await writeTree(old, { 'flowers/rose/1.jpg': 'a rose', 'flowers/rose/2.jpg': 'another rose' })
-  const right = await world.dsc(
-    'adopt',
-    join(old, 'flowers'),
-    '--source',
-    `s3://${bucket}/flowers/`,
-    '--endpoint',
-    server.endpoint,
-    '--path-style',
-  )
+  const right = await adoptFlowers()
   assert.equal(right.code, 0, right.stderr)
   const prepared = JSON.parse((await world.dsc('prepare', 'flowers', '--task', 'a', '--json')).stdout)
   assert.deepEqual([prepared.path, prepared.origin], [join(old, 'flowers'), 'local'])
