@@ -28,6 +28,44 @@ def layers(width, count):
     return nn.Sequential(*[nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(count)], nn.Linear(width, 10))
 
 
+class Waiting(torch.autograd.Function):
+    """A layer whose gradients a device computes: for `seconds` the host only waits for them."""
+
+    @staticmethod
+    def forward(ctx, values, weight, bias, seconds, gradients):
+        ctx.seconds, ctx.gradients = seconds, gradients
+        return values.clone()
+
+    @staticmethod
+    def backward(ctx, upstream):
+        time.sleep(ctx.seconds)
+        return upstream, *ctx.gradients, None, None
+
+
+class WaitingLayer(nn.Linear):
+    def __init__(self, width, seconds):
+        super().__init__(width, width)
+        self.seconds = seconds
+        self.gradients = [torch.randn_like(value) for value in self.parameters()]
+
+    def forward(self, values):
+        return Waiting.apply(values, self.weight, self.bias, self.seconds, self.gradients)
+
+
+def build_load(arguments, load):
+    """A model and its input for `batch:N`, layers that the processor computes, or `wait:MS`, those of a device."""
+    kind, amount = load.split(":")
+    if kind == "batch":
+        return lambda: layers(arguments.width, arguments.layers), torch.randn(int(amount), arguments.width)
+    seconds = float(amount) / 1000 / arguments.layers
+
+    def waiting():
+        return nn.Sequential(*[WaitingLayer(arguments.width, seconds) for _ in range(arguments.layers)])
+
+    # A gradient for the first layer's input: without one its backward is not called.
+    return waiting, torch.randn(1, arguments.width, requires_grad=True)
+
+
 def run_dsc(*words):
     node = ROOT / "node_modules/.bin/node"
     done = subprocess.run([node, ROOT / "bin/dsc.js", *map(str, words), "--json"], capture_output=True, text=True)
@@ -37,31 +75,31 @@ def run_dsc(*words):
 
 
 def steps(arguments, folder):
-    """Backward with the exchange in it, for every size of batch: how much there is to compute beside the same bytes."""
+    """Backward with the exchange in it, beside several loads: who computes the same gradients, and for how long."""
     link = probe_link(f"{folder}/link.json")
-    return {"link": link, "loads": [steps_of(arguments, folder, int(size)) for size in arguments.batches.split(",")]}
+    return {"link": link, "loads": [steps_of(arguments, folder, load) for load in arguments.loads.split(",")]}
 
 
-def steps_of(arguments, folder, batch_size):
+def steps_of(arguments, folder, load):
     """Median milliseconds of backward, every way in turn within one run."""
     torch.manual_seed(0)
-    batch = torch.randn(batch_size, arguments.width)
+    build, batch = build_load(arguments, load)
     rank = dist.get_rank()
-    model = layers(arguments.width, arguments.layers)
+    model = build()
     profiler = Profiler(model, f"{folder}/profile.json", iterations=5, skip=2, name="linear")
     for _ in range(8):
         dist.barrier()
         model(batch).square().mean().backward()
     compute_ms = profiler.finish()["backwardMs"]
     plans = {}
-    for wire in ("fp32", "fp16"):
+    for wire in ("fp32", "fp16", "auto"):
         path = f"{folder}/{wire}.plan.json"
         if rank == 0:
             plan = run_dsc(
                 "exchange", "plan", "--profile", f"{folder}/profile.json", "--link", f"{folder}/link.json",
                 "--ranks", 2, "--wire", wire, "--out", path,
             )
-            plans[wire] = {key: plan[key] for key in ("threshold", "alternatives", "ddp")}
+            plans[wire] = {key: plan[key] for key in ("wire", "wireExplanation", "threshold", "alternatives", "ddp") if key in plan}
         dist.barrier()
     # fp32 accumulates no state; the fp16 hook keeps none; the scaled hook keeps one per DDP object.
     ways = {}
@@ -73,7 +111,7 @@ def steps_of(arguments, folder, batch_size):
         ("dsc scaled fp16, DDP's buckets", None, "scaled"),
         ("dsc scaled fp16, threshold", "fp16", "scaled"),
     ]:
-        model = layers(arguments.width, arguments.layers)
+        model = build()
         ddp = DistributedDataParallel(model, **(ddp_kwargs(f"{folder}/{wire}.plan.json") if wire else {}))
         if hook == "fp16":
             ddp.register_comm_hook(None, default_hooks.fp16_compress_hook)
@@ -97,7 +135,7 @@ def steps_of(arguments, folder, batch_size):
         ms, busy_ms = (statistics.median(row) * 1000 for row in slowest.tolist())
         rows.append({"name": name, "ms": ms, "busyMs": busy_ms})
     gradient_mib = sum(p.numel() for p in model.parameters()) * 4 / MIB
-    return {"batch": batch_size, "backwardMs": compute_ms, "gradientMib": gradient_mib, "plans": plans, "rows": rows}
+    return {"load": load, "backwardMs": compute_ms, "gradientMib": gradient_mib, "plans": plans, "rows": rows}
 
 
 def plain(arguments, folder):
@@ -211,7 +249,7 @@ def main():
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--width", type=int, default=1024)
     parser.add_argument("--layers", type=int, default=14)
-    parser.add_argument("--batches", default="256,128")
+    parser.add_argument("--loads", default="batch:256,batch:128,wait:200,wait:100")
     parser.add_argument("--gpt-steps", type=int, default=300)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
