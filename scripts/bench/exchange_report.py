@@ -22,7 +22,8 @@ def write_report(results, out):
         "device would compute, which is what a rank with a GPU does. Bold is what `dsc exchange plan` chooses by itself.",
         "",
         *busy_warning(machine),
-        "Both ranks share the cores with the kernel that shapes their link: only ratios mean anything elsewhere.",
+        "Both ranks share the cores with the kernel that shapes their link: only ratios mean anything elsewhere, and where the",
+        "processor's milliseconds come near all milliseconds, the cores are the limit and not the link.",
         "",
     ]
     for link, found in results["links"].items():
@@ -56,7 +57,7 @@ def link_section(link, found):
         "",
     ]
     for load in found["steps"]["loads"]:
-        lines += load_section(load)
+        lines += load_section(load, fitted["bandwidthBytesPerSecond"])
     lines += [
         "dsc's own TypeScript ring, beside gloo's all-reduce of one tensor (its step includes filling the buffer and the commit):",
         "",
@@ -72,10 +73,14 @@ def link_section(link, found):
     return [*lines, ""]
 
 
-def load_section(load):
+def load_section(load, bandwidth):
     by_name = {row["name"]: row["ms"] for row in load["rows"]}
     plans = load["plans"]
-    planned = PLANNED[plans["auto"]["wire"]]
+    wire = plans["auto"]["wire"]
+    planned = PLANNED[wire]
+    # Two ranks send every byte once, whatever the way: nothing ends before them, or before backward.
+    bytes_ms = load["gradientMib"] * 2**20 / (2 if wire == "fp16" else 1) / bandwidth * 1000
+    bound_ms = max(bytes_ms, load["backwardMs"])
     lines = [
         f"`loss.backward()` with DDP, {load['gradientMib']:.0f} MiB of fp32 gradients, {describe(load)}:",
         "",
@@ -92,7 +97,9 @@ def load_section(load):
     return [
         *lines,
         "",
-        f"The plan says (in bold) {plans['auto']['wireExplanation']}",
+        f"The plan says (in bold) {plans['auto']['wireExplanation']} The bytes alone take {bytes_ms:.0f} ms and backward"
+        f" {load['backwardMs']:.0f} ms: no way of sending {wire} reaches more than {by_name[BASE] / bound_ms:.2f} × DDP's"
+        f" default and {by_name[FAIR] / bound_ms:.2f} × the fp16 hook.",
         "",
         f"Threshold for fp16: {threshold['wireBytes'] / 2**20:.2f} MiB on the wire. {threshold['explanation']}",
         "",
