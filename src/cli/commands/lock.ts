@@ -11,15 +11,29 @@ export function lockCommand(context: CliContext): Command {
   return new Command('lock')
     .description('never evict the copies of a dataset on this node')
     .argument('<dataset>')
-    .option('--reason <text>', 'shown wherever the lock stands in the way', 'locked by hand')
+    .option('--reason <text>', 'shown wherever the lock stands in the way (default: locked by hand)')
     .addHelpText(
       'after',
       "\nExamples:\n  dsc lock flowers\n  dsc lock flowers --reason 'paper deadline, ask Ada'",
     )
-    .action(async (dataset: string, options: { reason: string }) => {
+    .action(async (dataset: string, options: { reason?: string }) => {
+      const earlier = await listLocked(context, dataset)
       const by = findUserName(context.environment)
-      const copies = await setLock(context, dataset, { by, reason: options.reason, atMs: context.nowMs() })
-      context.report.result(lockFields(copies), () => `locked ${dataset} (${countCopies(copies)})`)
+      const copies = await setLock(context, dataset, {
+        by,
+        reason: options.reason ?? 'locked by hand',
+        atMs: context.nowMs(),
+      })
+      const locked = copies.filter(({ copyId }) => !earlier.some((copy) => copy.copyId === copyId))
+      const [kept] = earlier
+      context.report.result(lockFields(copies), () =>
+        locked.length === 0 && kept?.lock
+          ? `${dataset} is locked already, by ${kept.lock.by}: ${kept.lock.reason}`
+          : `locked ${dataset} (${countCopies(locked)})`,
+      )
+      if (locked.length === 0 && options.reason !== undefined && options.reason !== kept?.lock?.reason) {
+        context.report.note(`the reason stays as it is; for another one: dsc unlock ${dataset} first`)
+      }
     })
 }
 
@@ -30,10 +44,7 @@ export function unlockCommand(context: CliContext): Command {
     .argument('<dataset>')
     .addHelpText('after', '\nExamples:\n  dsc unlock flowers\n  dsc unlock flowers --json')
     .action(async (dataset: string) => {
-      const record = await context.openRecord()
-      const { node } = await context.config()
-      const before = await record.listCopies({ dataset, node }, context.nowMs())
-      const locked = before.filter(({ lock }) => lock !== null)
+      const locked = await listLocked(context, dataset)
       const copies = await setLock(context, dataset, null)
       context.report.result(lockFields(copies), () =>
         locked.length === 0 ? `${dataset} was not locked` : `unlocked ${dataset} (${countCopies(locked)})`,
@@ -45,6 +56,13 @@ export function unlockCommand(context: CliContext): Command {
         )
       }
     })
+}
+
+async function listLocked(context: CliContext, dataset: string): Promise<readonly Copy[]> {
+  const { node } = await context.config()
+  const record = await context.openRecord()
+  const copies = await record.listCopies({ dataset, node }, context.nowMs())
+  return copies.filter(({ lock }) => lock !== null)
 }
 
 async function setLock(
