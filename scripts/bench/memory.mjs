@@ -18,7 +18,10 @@ say()
 say(
   `Made by \`npm run bench:memory${isShort ? ' -- --short' : ''}\` on ${cpus().length} × ${cpus()[0].model}, Node ${process.version},`,
 )
-say(`load average ${loadavg()[0].toFixed(1)} at the start: the times below were taken on a shared machine.`)
+const load = loadavg()[0]
+say(
+  `load average ${load.toFixed(1)} at the start${load > 1 ? ': the times below were taken beside other work' : ''}.`,
+)
 say()
 trainingSteps()
 mkdirSync('docs/benchmarks', { recursive: true })
