@@ -9,7 +9,7 @@ import { waitFor } from './world.js'
 const skip = whyNoNamespaces() ?? false
 const OBJECTS = makeObjects(20, 1)
 
-/** Three nodes on hosts of their own, at 12 MB/s so that a transfer takes some four seconds; node-a has the dataset. */
+/** Three nodes on hosts of their own, at 8 MB/s so that a transfer takes some six seconds; node-a has the dataset. */
 async function makeHosts(context: TestContext): Promise<{
   readonly network: TestNetwork
   readonly nodes: readonly [ClusterNode, ClusterNode, ClusterNode]
@@ -22,7 +22,7 @@ async function makeHosts(context: TestContext): Promise<{
     nodes: ['node-a', 'node-b', 'node-c'],
     datasets: { flowers: { ...(store.datasets.flowers as object), endpoint } },
     environment: STORE_ENVIRONMENT,
-    stage: { bandwidthLimit: '12MB' },
+    stage: { bandwidthLimit: '8MB' },
     network,
   })
   await Promise.all(cluster.nodes.map((node) => node.startAgent()))

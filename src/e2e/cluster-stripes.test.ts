@@ -219,7 +219,8 @@ test('a lost node leaves the layout incomplete until a repair, which may be kill
   assert.deepEqual(
     status.leases
       .filter(({ task }: { task: string }) => !task.startsWith('dsc repair')) // of the one that was killed
-      .map(({ node, task }: { node: string; task: string }) => [node, task]),
+      .map(({ node, task }: { node: string; task: string }) => [node, task])
+      .toSorted(),
     [
       ['node-a', 'mine'],
       ['node-c', 'mine'],
