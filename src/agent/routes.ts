@@ -21,6 +21,8 @@ export function createRoutes(served: {
   readonly metrics: Metrics
   readonly samples: SampleServers
   readonly refreshMetrics: () => Promise<void>
+  /** Whether other nodes can find this agent: it has reported itself to the record. */
+  readonly isKnown: () => boolean
   readonly stopping: AbortSignal
 }): readonly Route[] {
   const { cache, copies, metrics } = served
@@ -34,8 +36,9 @@ export function createRoutes(served: {
       answer: async ({ response }) => {
         // The record is asked, so that an agent that cannot do its work does not look healthy.
         await cache.record.listNodes()
-        const body = JSON.stringify({ status: 'ok', node: cache.node })
-        response.writeHead(200, { 'content-type': 'application/json' }).end(`${body}\n`)
+        const [code, status] = served.isKnown() ? [200, 'ok'] : [503, 'starting']
+        const body = JSON.stringify({ status, node: cache.node })
+        response.writeHead(code, { 'content-type': 'application/json' }).end(`${body}\n`)
       },
     },
     {

@@ -43,12 +43,14 @@ export async function startAgent(options: {
     cacheFolder: samplesDirectory(cache.root),
   })
   const stopping = new AbortController()
+  let isKnown = false
   const agentMetrics = keepAgentMetrics(cache, metrics, () => server.connections())
   const server = await startAgentServer({
     ...{ listen, token, tls, metrics, node: cache.node },
     routes: createRoutes({
       ...{ cache, copies, arriving, metrics, samples },
       refreshMetrics: () => agentMetrics.refresh(),
+      isKnown: () => isKnown,
       stopping: stopping.signal,
     }),
   })
@@ -61,6 +63,7 @@ export async function startAgent(options: {
       throw error
     },
   )
+  isKnown = true
   await agentMetrics.refresh()
   return {
     url,

@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import pg from 'pg'
 import { makeCluster } from './cluster.js'
 import { waitFor, writeTree } from './world.js'
 
@@ -181,6 +182,29 @@ test('an agent exports metrics, and leaves the record when it is stopped', async
   const asked = await node.dsc('prepare', 'flowers', '--nodes', 'node-a', '--task', 'two')
   assert.notEqual(asked.code, 0)
   assert.match(asked.stderr, /no agent reports from node-a/)
+})
+
+test('an agent is healthy once other nodes can find it, and not before', async (context) => {
+  const { nodes, recordUrl } = await makeCluster(context, { nodes: ['node-a'], datasets: {} })
+  const [node] = nodes
+  assert.equal((await node!.dsc('status')).code, 0) // makes the tables
+  const database = new pg.Client(recordUrl)
+  database.on('error', () => {}) // the server ends with the test
+  await database.connect()
+  await database.query('BEGIN')
+  await database.query('LOCK TABLE nodes IN EXCLUSIVE MODE') // can be read, not written
+  const health = () =>
+    fetch(`${node!.url}/healthz`).then(
+      async (answer) => [answer.status, JSON.parse(await answer.text()).status],
+      () => undefined,
+    )
+  const agent = node!.start('agent')
+  await waitFor('an answer of the agent', async () => (await health()) !== undefined)
+  assert.deepEqual(await health(), [503, 'starting'])
+  await database.end() // and with it the lock
+  await waitFor('the report of the agent', async () => (await health())?.[0] === 200)
+  agent.process.kill('SIGTERM')
+  assert.equal((await agent.finished).code, 0)
 })
 
 test('an agent refuses to be open to other machines without a token', async (context) => {
