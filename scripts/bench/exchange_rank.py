@@ -99,7 +99,7 @@ def steps_of(arguments, folder, load):
                 "exchange", "plan", "--profile", f"{folder}/profile.json", "--link", f"{folder}/link.json",
                 "--ranks", 2, "--wire", wire, "--out", path,
             )
-            plans[wire] = {key: plan[key] for key in ("wire", "wireExplanation", "threshold", "alternatives", "ddp") if key in plan}
+            plans[wire] = {key: plan[key] for key in ("wire", "wireExplanation", "threshold", "ddp") if key in plan}
         dist.barrier()
     # fp32 accumulates no state; the fp16 hook keeps none; the scaled hook keeps one per DDP object.
     ways = {}
