@@ -1,7 +1,6 @@
-import { bucketPerLayer, fillBuckets } from './buckets.js'
+import { type Bucket, bucketPerLayer, fillBuckets } from './buckets.js'
 import type { CallCost } from './cost-model.js'
 import { countElements, type Gradient } from './gradient.js'
-import { openEarly } from './opening.js'
 import { planOptimum } from './optimum.js'
 import { type SimulatedStep, simulateBuckets, simulateCycles } from './simulate.js'
 
@@ -19,14 +18,15 @@ export interface Alternative extends SimulatedStep {
 export function simulateAlternatives(input: {
   readonly gradients: readonly Gradient[]
   readonly cost: CallCost
-  /** With α overstated, as the planner takes it. */
-  readonly safeCost: CallCost
-  readonly thresholdBytes: number
+  /** The threshold. */
+  readonly capElements: number
+  /** Of the threshold's size, but for the first. */
+  readonly earlyBuckets: readonly Bucket[]
   readonly wireBytes: 2 | 4
   readonly gradientBytes: number
 }): Alternative[] {
-  const { gradients, cost, safeCost, thresholdBytes, wireBytes, gradientBytes } = input
-  const run = (name: string, buckets: ReturnType<typeof fillBuckets>) => ({
+  const { gradients, cost, capElements, earlyBuckets, wireBytes, gradientBytes } = input
+  const run = (name: string, buckets: readonly Bucket[]) => ({
     name,
     ...simulateBuckets(gradients, buckets, wireBytes, cost),
   })
@@ -41,8 +41,8 @@ export function simulateAlternatives(input: {
     run('DDP 25 MiB, first 1 MiB', fillBuckets(gradients, (25 * MIB) / gradientBytes, MIB / gradientBytes)),
     cycles('Horovod 64 MiB, 5 ms', 5e-3, 64 * MIB),
     cycles('Horovod 128 MiB, 1 ms', 1e-3, 128 * MIB),
-    run('threshold', fillBuckets(gradients, thresholdBytes / wireBytes)),
-    run('threshold, first early', openEarly(gradients, thresholdBytes / wireBytes, wireBytes, safeCost)),
+    run('threshold', fillBuckets(gradients, capElements)),
+    run('threshold, first early', earlyBuckets),
     run('optimum', planOptimum(gradients, wireBytes, cost)),
   ]
 }

@@ -1,10 +1,7 @@
 import { ringCallCost } from './cost-model.js'
-import { ALPHA_SAFETY } from './fit-link.js'
-import { countElements, countLayers, type Gradient } from './gradient.js'
-import { openEarly } from './opening.js'
-import type { ExchangeInput } from './plan-exchange.js'
+import type { Gradient } from './gradient.js'
+import { type ExchangeInput, planBuckets } from './plan-exchange.js'
 import { simulateBuckets } from './simulate.js'
-import { planThreshold } from './threshold.js'
 
 /** Which type travels, and why. */
 export interface WireChoice {
@@ -62,20 +59,12 @@ export function chooseWire(
 }
 
 function predictSeconds(
-  { ranks, link, backwardSeconds }: Pick<ExchangeInput, 'ranks' | 'link' | 'backwardSeconds'>,
+  input: Pick<ExchangeInput, 'ranks' | 'link' | 'backwardSeconds'>,
   gradients: readonly Gradient[],
   wireBytes: 2 | 4,
 ): number {
-  const safeCost = ringCallCost({ ...link, alphaSeconds: link.alphaSeconds * ALPHA_SAFETY }, ranks)
-  const threshold = planThreshold({
-    ranks,
-    layers: countLayers(gradients),
-    backwardSeconds,
-    wireBytes: countElements(gradients) * wireBytes,
-    cost: safeCost,
-  })
-  const buckets = openEarly(gradients, threshold.bytes / wireBytes, wireBytes, safeCost)
-  return simulateBuckets(gradients, buckets, wireBytes, ringCallCost(link, ranks)).finishSeconds
+  const { buckets } = planBuckets({ ...input, gradients, wireBytes })
+  return simulateBuckets(gradients, buckets, wireBytes, ringCallCost(input.link, input.ranks)).finishSeconds
 }
 
 function formatMs(seconds: number): string {

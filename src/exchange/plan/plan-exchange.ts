@@ -43,9 +43,14 @@ export interface ExchangePlan {
   readonly ddp: DdpArguments
 }
 
-/** Plans the exchange of one step. Pure: the same input gives the same plan on every rank. */
-export function planExchange(input: ExchangeInput): ExchangePlan {
-  const { gradients, backwardSeconds, ranks, link, wireBytes, gradientBytes } = input
+/** The threshold, and buckets of its size but for the first. α is overstated: too large a bucket costs less. */
+export function planBuckets({
+  gradients,
+  backwardSeconds,
+  ranks,
+  link,
+  wireBytes,
+}: Omit<ExchangeInput, 'gradientBytes' | 'useOptimum'>) {
   const safeCost = ringCallCost({ ...link, alphaSeconds: link.alphaSeconds * ALPHA_SAFETY }, ranks)
   const threshold = planThreshold({
     ranks,
@@ -55,9 +60,19 @@ export function planExchange(input: ExchangeInput): ExchangePlan {
     cost: safeCost,
   })
   const capElements = threshold.bytes / wireBytes
-  const buckets = input.useOptimum
-    ? planOptimum(gradients, wireBytes, safeCost)
-    : openEarly(gradients, capElements, wireBytes, safeCost)
+  return {
+    safeCost,
+    threshold,
+    capElements,
+    buckets: openEarly(gradients, capElements, wireBytes, safeCost),
+  }
+}
+
+/** Plans the exchange of one step. Pure: the same input gives the same plan on every rank. */
+export function planExchange(input: ExchangeInput): ExchangePlan {
+  const { gradients, ranks, link, wireBytes, gradientBytes } = input
+  const { safeCost, threshold, capElements, buckets: earlyBuckets } = planBuckets(input)
+  const buckets = input.useOptimum ? planOptimum(gradients, wireBytes, safeCost) : earlyBuckets
   const capMib = Math.round(((capElements * gradientBytes) / MIB) * 1000) / 1000
   const sizesMib = buckets.map(({ elements }) => (elements * gradientBytes) / MIB)
   // DDP applies the last cap to all further buckets.
@@ -72,8 +87,8 @@ export function planExchange(input: ExchangeInput): ExchangePlan {
     alternatives: simulateAlternatives({
       gradients,
       cost: ringCallCost(link, ranks),
-      safeCost,
-      thresholdBytes: threshold.bytes,
+      capElements,
+      earlyBuckets,
       wireBytes,
       gradientBytes,
     }),
