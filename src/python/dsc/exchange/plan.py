@@ -20,7 +20,8 @@ def read_plan(path):
 def ddp_kwargs(path):
     """Returns the keyword arguments that give DistributedDataParallel the plan's buckets.
 
-    A plan made with --optimum has one cap per bucket, which only newer PyTorch takes; older ones get the threshold.
+    A plan whose first bucket leaves early has a cap for it, one made with --optimum a cap for every bucket. Only newer
+    PyTorch takes such a list; older ones get the threshold.
     """
     from torch.nn.parallel import DistributedDataParallel
 
