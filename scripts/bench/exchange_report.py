@@ -109,7 +109,7 @@ def load_section(load, bandwidth):
 def describe(load):
     kind, amount = load["load"].split(":")
     ms = f"{load['backwardMs']:.0f} ms"
-    return f"computed by the processors in {ms} (batch {amount})" if kind == "batch" else f"waited for as for a device's, {ms}"
+    return f"computed by the processors in {ms} (batch {amount})" if kind == "batch" else f"as if a device computed them in {ms}"
 
 
 def shared_section(rows):
