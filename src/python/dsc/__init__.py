@@ -1,31 +1,39 @@
 """Thin Python client of dsc. Importing it needs the standard library only; torch is loaded by the parts that use it."""
 
-import importlib as _importlib
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .lazy import lazy_names
+
+if TYPE_CHECKING:
+    from . import exchange as exchange
+    from . import feed as feed
+    from . import memory as memory
+    from . import params as params
+    from .feed.dataset import FeedDataset as FeedDataset
+    from .feed.errors import FeedError as FeedError
+    from .feed.errors import FeedGone as FeedGone
+    from .feed.loader import FeedLoader as FeedLoader
+    from .feed.map_style import FeedBatchSampler as FeedBatchSampler
+    from .feed.map_style import MapDataset as MapDataset
+    from .memory.executor import offload as offload
 
 __version__ = "0.1.0"
 
-# Name -> module that defines it; loaded on first use.
-_LAZY = {
-    "FeedDataset": "dsc.feed.dataset",
-    "FeedLoader": "dsc.feed.loader",
-    "FeedError": "dsc.feed.errors",
-    "FeedGone": "dsc.feed.errors",
-    "MapDataset": "dsc.feed.map_style",
-    "FeedBatchSampler": "dsc.feed.map_style",
-    "memory": "dsc.memory",
-    "offload": "dsc.memory.executor",
-    "params": "dsc.params",
-}
-
-
-def __getattr__(name):
-    module = _LAZY.get(name)
-    if module is None:
-        raise AttributeError(f"module 'dsc' has no attribute {name!r}")
-    value = getattr(_importlib.import_module(module), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__():
-    return sorted([*globals(), *_LAZY])
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "FeedBatchSampler": "feed.map_style",
+        "FeedDataset": "feed.dataset",
+        "FeedError": "feed.errors",
+        "FeedGone": "feed.errors",
+        "FeedLoader": "feed.loader",
+        "MapDataset": "feed.map_style",
+        "exchange": "exchange",
+        "feed": "feed",
+        "memory": "memory",
+        "offload": "memory.executor",
+        "params": "params",
+    },
+)

@@ -23,10 +23,13 @@ class TinyGpt(nn.Module):
         self.token = nn.Embedding(tokens, width)
         self.position = nn.Parameter(torch.zeros(context, width))
         layer = nn.TransformerEncoderLayer(width, 4, 4 * width, dropout=0.0, batch_first=True, norm_first=True)
-        self.blocks = nn.ModuleList([layer] + [
-            nn.TransformerEncoderLayer(width, 4, 4 * width, dropout=0.0, batch_first=True, norm_first=True)
-            for _ in range(blocks - 1)
-        ])
+        self.blocks = nn.ModuleList(
+            [layer]
+            + [
+                nn.TransformerEncoderLayer(width, 4, 4 * width, dropout=0.0, batch_first=True, norm_first=True)
+                for _ in range(blocks - 1)
+            ]
+        )
         self.head = nn.Linear(width, tokens)
         self.register_buffer("mask", torch.triu(torch.full((context, context), float("-inf")), 1))
 

@@ -51,7 +51,9 @@ def run_ranks(ranks, function, *arguments, killed=()):
                     rank, result, failure = queue.get()
                     answers[rank] = (result, failure)
     failures = [failure for _, failure in answers.values() if failure]
-    failures += [f"rank {rank} ended without an answer" for rank in range(ranks) if rank not in answers and rank not in killed]
+    failures += [
+        f"rank {rank} ended without an answer" for rank in range(ranks) if rank not in answers and rank not in killed
+    ]
     if failures:
         raise AssertionError(failures[0])
     return [answers.get(rank, (None, None))[0] for rank in range(ranks)]

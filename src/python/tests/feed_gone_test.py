@@ -5,14 +5,15 @@ import pickle
 
 import pytest
 import torch
+from feed_support import COUNT, kill_feeds, length_of
 
 import dsc
 from dsc.feed.order import epoch_order
-from feed_support import COUNT, dataset, kill_feeds, length_of  # noqa: F401 (a fixture)
 
 BATCH = 4
 STEPS = COUNT // BATCH
 BEFORE = 5  # batches that the trainer has when the feed is killed
+DEPTH = 4  # of 25 batches per worker: small ones would all be on their way before the feed is killed
 
 
 def expected(epoch):
@@ -20,7 +21,9 @@ def expected(epoch):
 
 
 def make_feed(dataset, **options):
-    return dsc.FeedDataset(dataset, **{"batch_size": BATCH, "seed": 7, "transform": lambda sample: sample.id, **options})
+    return dsc.FeedDataset(
+        dataset, **{"batch_size": BATCH, "seed": 7, "depth": DEPTH, "transform": lambda sample: sample.id, **options}
+    )
 
 
 def read_until_gone(loader, dataset, epoch=0):
@@ -35,14 +38,18 @@ def read_until_gone(loader, dataset, epoch=0):
     return received, caught.value
 
 
-@pytest.mark.parametrize("options", [{}, {"ahead": 2}, {"num_workers": 2}, {"num_workers": 2, "persistent_workers": True}])
+@pytest.mark.parametrize(
+    "options", [{}, {"ahead": 2}, {"num_workers": 2}, {"num_workers": 2, "persistent_workers": True}]
+)
 def test_a_killed_feed_is_an_error_with_the_state_from_which_another_feed_goes_on(dataset, options):
     loader = dsc.FeedLoader(make_feed(dataset), **options)
     received, error = read_until_gone(loader, dataset)
     assert error.code == "FEED_GONE"
     assert error.state == loader.state_dict()
     assert (error.state["epoch"], error.state["position"]) == (0, len(received))
-    assert f"{len(received)} samples of epoch 0 were received" in str(error) and "load_state_dict(error.state)" in str(error)
+    assert f"{len(received)} samples of epoch 0 were received" in str(error) and "load_state_dict(error.state)" in str(
+        error
+    )
     other = dsc.FeedLoader(make_feed(dataset), **options)
     other.load_state_dict(error.state)
     assert received + torch.cat(list(other)).tolist() == expected(0)
@@ -70,7 +77,7 @@ def test_a_dataset_without_a_loader_says_where_it_was_too(dataset):
 
 def test_the_state_of_the_error_has_the_samples_that_were_skipped_though_the_feed_cannot_be_asked(dataset):
     feed = make_feed(dataset, on_error="skip")
-    feed.info  # the feed has listed the samples
+    assert feed.info  # the feed has listed the samples
     victim = expected(0)[2 * BATCH]
     (dataset / f"{victim:06}.bin").write_bytes(bytes(length_of(victim)))
     received, error = read_until_gone(dsc.FeedLoader(feed, num_workers=2), dataset)

@@ -2,10 +2,10 @@ import itertools
 
 import pytest
 import torch
+from feed_support import COUNT, length_of, sample_bytes
 
 import dsc
 from dsc.feed.order import epoch_order
-from feed_support import COUNT, dataset, length_of, sample_bytes  # noqa: F401 (a fixture)
 
 BATCH = 8
 STEPS = COUNT // BATCH
@@ -22,8 +22,13 @@ def as_id(sample):
 
 
 def make_loader(dataset, num_workers=0, **options):
-    feed = dsc.FeedDataset(dataset, batch_size=options.pop("batch_size", BATCH), seed=7, transform=as_id,
-                           **{name: options.pop(name) for name in list(options) if name in ("rank", "world", "last", "memory", "depth")})
+    feed = dsc.FeedDataset(
+        dataset,
+        batch_size=options.pop("batch_size", BATCH),
+        seed=7,
+        transform=as_id,
+        **{name: options.pop(name) for name in list(options) if name in ("rank", "world", "last", "memory", "depth")},
+    )
     return dsc.FeedLoader(feed, num_workers=num_workers, **options)
 
 
@@ -91,7 +96,9 @@ def test_the_state_at_the_end_of_an_epoch_is_the_start_of_the_next(dataset):
     loader = make_loader(dataset)
     for _ in loader:
         state = loader.state_dict()
-    assert (state["epoch"], state["position"]) == (1, 0) == (loader.state_dict()["epoch"], loader.state_dict()["position"])
+    assert (
+        (state["epoch"], state["position"]) == (1, 0) == (loader.state_dict()["epoch"], loader.state_dict()["position"])
+    )
     other = make_loader(dataset)
     other.load_state_dict(state)
     assert ids_of(other) == expected(1)
@@ -123,15 +130,6 @@ def test_padding_is_flagged_and_wraps_around(dataset):
     assert samples == [(id, False) for id in order] + [(id, True) for id in order[:padding]]
 
 
-def test_a_second_loader_of_the_same_rank_is_refused_by_name(dataset):
-    feed = dsc.FeedDataset(dataset, batch_size=BATCH, seed=7)
-    first = iter(feed)
-    next(first)
-    second = dsc.FeedDataset(dataset, batch_size=BATCH, seed=7)
-    with pytest.raises(dsc.FeedError, match="already reading"):
-        next(iter(second))
-
-
 def test_views_are_read_only_and_copies_stay(dataset):
     feed = dsc.FeedDataset(dataset, batch_size=BATCH, seed=7, copy=True)
     batches = list(feed)
@@ -148,7 +146,11 @@ def test_views_are_read_only_and_copies_stay(dataset):
 def test_batches_survive_the_way_from_a_worker_that_asks_for_the_next_ones_meanwhile(dataset, monkeypatch, as_item):
     monkeypatch.setenv("DSC_FEED_DEBUG", "poison")  # whatever is read after it was given back is seen to be wrong
     feed = dsc.FeedDataset(dataset, batch_size=BATCH, seed=7, memory="128KiB", depth=2, transform=as_item)
-    collate = None if as_item is None else lambda samples: [(sample.id, torch.frombuffer(sample.data, dtype=torch.uint8)) for sample in samples]
+    collate = (
+        None
+        if as_item is None
+        else lambda samples: [(sample.id, torch.frombuffer(sample.data, dtype=torch.uint8)) for sample in samples]
+    )
     loader = dsc.FeedLoader(feed, num_workers=2, prefetch_factor=4, collate_fn=collate)
     for epoch in range(4):
         items = [item for batch in loader for item in batch]

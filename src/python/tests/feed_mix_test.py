@@ -6,11 +6,11 @@ import subprocess
 
 import pytest
 import torch
+from feed_support import COUNT, length_of, sample_bytes
 
 import dsc
-from dsc.feed.launch import _dsc_command
+from dsc.feed.launch import dsc_command
 from dsc.feed.order import mixed_order
-from feed_support import COUNT, dataset, length_of, sample_bytes  # noqa: F401 (a fixture)
 
 BATCH = 8
 FEW = 40
@@ -54,7 +54,7 @@ def test_epochs_of_a_mix_come_in_their_order_with_every_byte_right(mix, num_work
 
 
 def test_a_mix_of_what_storage_nodes_serve_is_the_same(mix):
-    command = [*_dsc_command(), "feed", "storage", *mix, "--listen", "127.0.0.1:0", "--json"]
+    command = [*dsc_command(), "feed", "storage", *mix, "--listen", "127.0.0.1:0", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as node:
         try:
             text = ""

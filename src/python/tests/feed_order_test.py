@@ -2,8 +2,9 @@ import hashlib
 import json
 import struct
 
-from dsc.feed.order import epoch_order, mixed_order
 from feed_support import ROOT
+
+from dsc.feed.order import epoch_order, mixed_order
 
 
 def test_the_order_equals_the_vectors_shared_with_typescript():

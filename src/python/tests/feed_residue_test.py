@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -9,11 +10,11 @@ import textwrap
 import time
 
 import pytest
+from feed_support import COUNT, ROOT
 
 import dsc
-from dsc.feed.launch import _dsc_command
+from dsc.feed.launch import dsc_command
 from dsc.feed.order import epoch_order
-from feed_support import COUNT, ROOT, dataset  # noqa: F401 (a fixture)
 
 BATCH = 8
 TRAINER = """
@@ -33,14 +34,18 @@ TRAINER = """
 @pytest.fixture
 def flowers(dataset, tmp_path, monkeypatch):
     """The samples as a dataset of a record, which feeds stage and lease."""
-    config = {"record": f"sqlite://{tmp_path}/record.db", "node": "node-a", "cache": {"root": f"{tmp_path}/cache-root"},
-              "datasets": {"flowers": {"source": f"file://{dataset}/"}}}
+    config = {
+        "record": f"sqlite://{tmp_path}/record.db",
+        "node": "node-a",
+        "cache": {"root": f"{tmp_path}/cache-root"},
+        "datasets": {"flowers": {"source": f"file://{dataset}/"}},
+    }
     (tmp_path / "dsc.yaml").write_text(json.dumps(config))
     monkeypatch.setenv("DSC_CONFIG", str(tmp_path / "dsc.yaml"))
 
 
 def run_dsc(*words):
-    done = subprocess.run([*_dsc_command(), *words, "--json"], capture_output=True, text=True)
+    done = subprocess.run([*dsc_command(), *words, "--json"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -65,7 +70,7 @@ def holders_of_arenas(feed):
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             links = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
-            if any(mark in link for link in [*links, open(f"/proc/{pid}/maps").read()]):
+            if any(mark in link for link in [*links, pathlib.Path(f"/proc/{pid}/maps").read_text()]):
                 held.append(pid)
         except OSError:
             continue
@@ -74,13 +79,20 @@ def holders_of_arenas(feed):
 
 def names_in_shared_memory(*pids):
     """Of a feed (dsc-feed-<pid>-…) or of torch (torch_<pid>_…)."""
-    return [name for name in os.listdir("/dev/shm") if any(f"{mark}{pid}{mark}" in name for pid in pids for mark in "-_")]
+    return [
+        name for name in os.listdir("/dev/shm") if any(f"{mark}{pid}{mark}" in name for pid in pids for mark in "-_")
+    ]
 
 
 @pytest.mark.parametrize("victims", [["worker"], ["trainer"], ["feed"], ["worker", "trainer", "feed"]], ids="+".join)
 def test_sigkill_leaves_nothing_and_the_next_run_starts_as_if_nothing_had_been(flowers, victims):
-    trainer = subprocess.Popen([sys.executable, "-c", textwrap.dedent(TRAINER)], cwd=ROOT / "src" / "python",
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    trainer = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(TRAINER)],
+        cwd=ROOT / "src" / "python",
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     said = json.loads(trainer.stdout.readline() or trainer.stderr.read())
     feed, workers = int(said["feed"]), said["workers"]
     assert len(workers) == 2 and holders_of_arenas(feed)
@@ -102,7 +114,9 @@ def test_sigkill_leaves_nothing_and_the_next_run_starts_as_if_nothing_had_been(f
         wait_for("what the dead held", lambda: holders_of_arenas(feed) == [str(feed)], 1)
     assert not names_in_shared_memory(feed, trainer.pid, *workers)
     again = dsc.FeedDataset("flowers", batch_size=BATCH, seed=7, memory="64MiB")
-    assert [sample.id for batch in dsc.FeedLoader(again) for sample in batch] == epoch_order(COUNT, 7, 0)[: COUNT // BATCH * BATCH]
+    assert [sample.id for batch in dsc.FeedLoader(again) for sample in batch] == epoch_order(COUNT, 7, 0)[
+        : COUNT // BATCH * BATCH
+    ]
     next_feed = int(again.info["arena"]["path"].split("/")[2])
     os.kill(next_feed, signal.SIGTERM)
     wait_for("the end of the next feed", lambda: not is_alive(next_feed), 10)

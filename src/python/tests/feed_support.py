@@ -7,6 +7,8 @@ import uuid
 
 import pytest
 
+from dsc.feed.wire import Message, format_frame
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 COUNT = 203
 
@@ -25,7 +27,8 @@ def dataset(tmp_path, monkeypatch):
     node = ROOT / "node_modules" / ".bin" / "node"
     monkeypatch.setenv("DSC_BIN", f"{node} {ROOT / 'bin' / 'dsc.js'}")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("XDG_RUNTIME_DIR", f"/tmp/dsc-test-{uuid.uuid4().hex[:8]}")
+    runtime = f"/tmp/dsc-test-{uuid.uuid4().hex[:8]}"
+    monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
     monkeypatch.setenv("DSC_FEED_JOB", tmp_path.name)
     for name in ("RANK", "WORLD_SIZE", "DSC_FEED_SOCKET"):
         monkeypatch.delenv(name, raising=False)
@@ -34,7 +37,7 @@ def dataset(tmp_path, monkeypatch):
     for id in range(COUNT):
         (folder / f"{id:06}.bin").write_bytes(sample_bytes(id, length_of(id)))
     yield folder
-    _stop_feeds(pathlib.Path(os.environ["XDG_RUNTIME_DIR"]) / "dsc")
+    _stop_feeds(pathlib.Path(runtime) / "dsc")
 
 
 def feeds(dataset):
@@ -43,7 +46,7 @@ def feeds(dataset):
     for entry in os.listdir("/proc"):
         if entry.isdigit():
             try:
-                words = open(f"/proc/{entry}/cmdline", "rb").read().split(b"\0")
+                words = pathlib.Path(f"/proc/{entry}/cmdline").read_bytes().split(b"\0")
             except OSError:
                 continue
             if b"serve" in words and str(dataset).encode() in words:
@@ -59,6 +62,24 @@ def kill_feeds(dataset):
     return killed
 
 
+def in_a_fork(work):
+    """What `work` returns, or the error that it raises, in a forked copy of this process."""
+    read_end, write_end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(write_end, repr(work()).encode())
+        except BaseException as error:
+            os.write(write_end, repr(error).encode())
+        finally:
+            os._exit(0)
+    os.close(write_end)
+    said = os.read(read_end, 1000).decode()
+    os.waitpid(child, 0)
+    os.close(read_end)
+    return said
+
+
 def _stop_feeds(folder):
     import shutil
     import socket
@@ -67,7 +88,7 @@ def _stop_feeds(folder):
         with socket.socket(socket.AF_UNIX) as client:
             try:
                 client.connect(str(path))
-                client.sendall(b"\1\0\0\0\x0d")
+                client.sendall(format_frame(Message.STOP))
                 client.recv(1)
             except OSError:
                 pass

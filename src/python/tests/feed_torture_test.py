@@ -9,11 +9,11 @@ import subprocess
 import time
 
 import pytest
+from feed_support import COUNT, kill_feeds, length_of, sample_bytes
 
 import dsc
-from dsc.feed.launch import _dsc_command
+from dsc.feed.launch import dsc_command
 from dsc.feed.order import epoch_order
-from feed_support import COUNT, dataset, kill_feeds, length_of, sample_bytes  # noqa: F401 (a fixture)
 
 GLOBAL_BATCH = 8
 STEPS = COUNT // GLOBAL_BATCH
@@ -45,7 +45,9 @@ class Rank:
         os.close(said_write)
 
     def _train(self, dataset, state, workers, options, go, said):
-        loader = dsc.FeedLoader(dsc.FeedDataset(dataset, seed=7, transform=as_id, timeout=60, **options), num_workers=workers)
+        loader = dsc.FeedLoader(
+            dsc.FeedDataset(dataset, seed=7, transform=as_id, timeout=60, **options), num_workers=workers
+        )
         if state is not None:
             loader.load_state_dict(state)
         batches = itertools.chain.from_iterable(itertools.repeat(loader))
@@ -84,7 +86,7 @@ def storage(dataset):
     started = []
 
     def start(*words):
-        command = [*_dsc_command(), "feed", "storage", str(dataset), "--listen", "127.0.0.1:0", "--json", *words]
+        command = [*dsc_command(), "feed", "storage", str(dataset), "--listen", "127.0.0.1:0", "--json", *words]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         started.append(process)
         text = ""
@@ -96,7 +98,11 @@ def storage(dataset):
                 continue
         raise AssertionError("the storage node has ended")
 
-    yield {0: (), 1: ("--from", start()), 3: ("--from", ",".join(start("--stripe", f"{i}/3") for i in range(3)), "--layout", "striped")}
+    yield {
+        0: (),
+        1: ("--from", start()),
+        3: ("--from", ",".join(start("--stripe", f"{i}/3") for i in range(3)), "--layout", "striped"),
+    }
     for process in started:
         process.kill()
         process.wait()
@@ -109,8 +115,13 @@ def test_lives_that_end_by_sigkill_make_one_uninterrupted_sequence(dataset, stor
     received, state, shapes = [], None, []
     for life in range(LIVES):
         world = chance.choice([1, 2, 4])
-        shape = {"world": world, "workers": chance.choice([0, 0, 2]), "k": chance.choice(["auto", 1, 5]),
-                 "memory": chance.choice(["192KiB", "1MiB"]), "nodes": chance.choice([0, 1, 3])}
+        shape = {
+            "world": world,
+            "workers": chance.choice([0, 0, 2]),
+            "k": chance.choice(["auto", 1, 5]),
+            "memory": chance.choice(["192KiB", "1MiB"]),
+            "nodes": chance.choice([0, 1, 3]),
+        }
         shapes.append(shape)
         options = {**shape, "feed_options": storage[shape["nodes"]], "batch_size": GLOBAL_BATCH // world}
         del options["nodes"]

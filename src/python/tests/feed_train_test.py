@@ -10,8 +10,7 @@ import time
 import zlib
 
 import pytest
-
-from feed_support import ROOT, dataset  # noqa: F401 (a fixture)
+from feed_support import ROOT
 
 EXAMPLE = ROOT / "scripts" / "examples" / "train-digits.py"
 
@@ -40,13 +39,37 @@ def images(tmp_path):
 
 
 def launch(images, out, port, **extra):
-    arguments = [str(images), "--epochs", "3", "--batch", "16", "--checkpoint", str(out / "run.pt"), "--log", str(out / "ids")]
+    arguments = [
+        str(images),
+        "--epochs",
+        "3",
+        "--batch",
+        "16",
+        "--checkpoint",
+        str(out / "run.pt"),
+        "--log",
+        str(out / "ids"),
+    ]
     processes = []
     for rank in range(2):
-        environment = {**os.environ, "RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1",
-                       "MASTER_PORT": str(port), "PYTHONPATH": str(ROOT / "src" / "python"), **extra}
-        processes.append(subprocess.Popen([sys.executable, str(EXAMPLE), *arguments], env=environment,
-                                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+        environment = {
+            **os.environ,
+            "RANK": str(rank),
+            "WORLD_SIZE": "2",
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(port),
+            "PYTHONPATH": str(ROOT / "src" / "python"),
+            **extra,
+        }
+        processes.append(
+            subprocess.Popen(
+                [sys.executable, str(EXAMPLE), *arguments],
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+        )
     return processes
 
 

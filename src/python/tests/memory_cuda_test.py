@@ -82,7 +82,7 @@ def test_an_executor_that_nobody_closes_gives_its_pinned_memory_back(tmp_path):
         with executor:
             loss = loss_of(model(inputs))
         loss.backward()
-        copies, address = executor._copies, executor._arena.data_ptr()
+        copies, address = executor.host.copies, executor.host.arena.data_ptr()
         del executor, loss
         gc.collect()
         assert not copies._registered[address].alive

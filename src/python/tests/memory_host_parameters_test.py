@@ -180,22 +180,19 @@ def test_misuse_is_named_before_it_trains_on_wrong_values(tmp_path):
     with pytest.raises(PlanError, match=r"needs \d+ bytes of host memory, 1000 are permitted"):
         Offload(plan, model=model, host_limit_bytes=1000).host_parameters()
     executor = Offload(plan, model=model)
-    with pytest.raises(PlanError, match="host_parameters"):
-        with executor:
-            pytest.fail("the step began")
+    with pytest.raises(PlanError, match="host_parameters"), executor:
+        pytest.fail("the step began")
     executor.host_parameters()
     with executor:
         loss = loss_of(model(inputs))
     loss.backward()
-    with pytest.raises(PlanError, match="end_step"):
-        with executor:
-            pytest.fail("the step began")
+    with pytest.raises(PlanError, match="end_step"), executor:
+        pytest.fail("the step began")
     executor.end_step()
     with torch.no_grad():
         model[0].bias.add_(1)
-    with pytest.raises(RuntimeError, match="0.bias was changed on the device"):
-        with executor:
-            pytest.fail("the step began")
+    with pytest.raises(RuntimeError, match="0.bias was changed on the device"), executor:
+        pytest.fail("the step began")
 
 
 def test_a_graph_whose_parameters_were_updated_meanwhile_raises(tmp_path):
@@ -257,3 +254,46 @@ def test_explain_says_what_moves_and_of_which_parameter(tmp_path):
     for move in plan["moves"]:
         assert rows[move["storage"]]["decision"] == "moves"
         assert move["kind"] == "feature" or rows[move["storage"]]["name"] == move["name"]
+
+
+def test_a_state_dict_taken_while_parameters_are_away_has_their_values(tmp_path):
+    plan, _, _ = plan_for("wide", tmp_path, "40%")
+    model, inputs = fresh("wide")
+    expected = {name: value.clone() for name, value in model.state_dict().items()}
+    executor = Offload(plan, model=model)
+    executor.host_parameters()
+    for is_of_a_part in (False, True):
+        with executor:
+            loss = loss_of(model(inputs))
+        loss.backward()
+        executor.end_step()
+        away = [name for name, parameter in model.named_parameters() if parameter.isnan().any()]
+        assert away, "some are away, else nothing is proved"
+        part = away[0].rpartition(".")[0] if is_of_a_part else ""
+        state = model.get_submodule(part).state_dict(prefix=f"{part}." if part else "")
+        assert away[0] in state
+        assert all(torch.equal(expected[name], value) for name, value in state.items())
+    executor.close()
+
+
+def test_one_plan_for_two_models_has_an_executor_for_each(tmp_path):
+    import dsc
+
+    _, _, path = plan_for("wide", tmp_path, "40%")
+    (one, inputs), (other, _) = fresh("wide"), fresh("wide")
+    for model in (one, other):
+        executor = dsc.offload(path, model=model)
+        before = [parameter.clone() for parameter in model.parameters()]
+        optimizer = torch.optim.SGD(executor.host_parameters(), lr=0.1)
+        with dsc.offload(path, model=model) as same_one:
+            loss = loss_of(model(inputs))
+        assert same_one is executor
+        loss.backward()
+        executor.end_step()
+        optimizer.step()
+        executor.bring_back()
+        assert not any(torch.equal(a, b) for a, b in zip(before, model.parameters()))
+    with pytest.raises(PlanError, match="several models"):
+        dsc.offload(path)
+    for model in (one, other):
+        dsc.offload(path, model=model).close()

@@ -1,4 +1,4 @@
-"""What a plan did not foresee, and what must never train on wrong values: raised as autograd does, or a counted miss."""
+"""What a plan did not foresee, and what must never train on wrong values: it raises, or is a counted miss."""
 
 import threading
 
@@ -138,7 +138,7 @@ def test_waits_and_memory_of_a_step_are_its_streams_wherever_autograd_calls_from
 
 def test_a_tensor_on_another_device_makes_the_step_a_miss(tmp_path):
     executor = Offload(plan_of_gpt(tmp_path))
-    executor.device = torch.device("cuda:1")  # as if the first tensors that moved had been there
+    executor.host.device = torch.device("cuda:1")  # as if the first tensors that moved had been there
     inputs = lambda: NETWORKS["gpt"][1](8)  # noqa: E731
     assert all(map(torch.equal, gradients(GPT, inputs), gradients(GPT, inputs, executor)))
     assert "is on cpu, others that move are on cuda:1" in executor.last_miss
@@ -146,10 +146,8 @@ def test_a_tensor_on_another_device_makes_the_step_a_miss(tmp_path):
 
 def test_a_forward_within_a_forward_is_refused(tmp_path):
     executor = Offload(plan_of_gpt(tmp_path))
-    with executor:
-        with pytest.raises(PlanError, match="one per thread"):
-            with executor:
-                pytest.fail("the second forward began")
+    with executor, pytest.raises(PlanError, match="one per thread"), executor:
+        pytest.fail("the second forward began")
     inputs = lambda: NETWORKS["gpt"][1](8)  # noqa: E731
     assert all(map(torch.equal, gradients(GPT, inputs), gradients(GPT, inputs, executor)))
 
@@ -180,6 +178,44 @@ def test_the_unpacks_of_two_threads_do_not_mix(tmp_path):
         thread.join()
     assert most[0] == 1
     assert executor._step.position == len(handles)
+    executor.end_step()
+    del loss
+
+
+def test_a_slot_is_kept_until_the_thread_that_read_it_goes_on_to_another_layer(tmp_path):
+    """Between its unpack and its kernel a thread reads the slot, whatever another thread has got to meanwhile."""
+    executor = Offload(plan_of_gpt(tmp_path), copies=CpuCopies())
+    model, inputs = fresh(GPT, lambda: NETWORKS["gpt"][1](8))
+    with executor:
+        loss = loss_of(model(inputs))
+    step = executor._step
+    layers = step.plan.layers
+    handles = sorted(step.handles, key=lambda handle: -handle.sequence)
+
+    def take_slot(stash):
+        stash.in_arena = True
+        step.occupied[stash.move["storage"]] = 0, stash.move["bytes"]
+        return torch.empty(stash.move["bytes"], dtype=torch.uint8)
+
+    step._take_slot = take_slot  # every reload in the arena, whatever the plan of this run's times is
+
+    def is_last_in_arena(handle):
+        step.unpack(handle)
+        return handle.stash.in_arena and handle.stash.remaining == 0
+
+    def unpack_on_a_thread(handle):
+        thread = threading.Thread(target=lambda: step.unpack(handle))
+        thread.start()
+        thread.join()
+
+    read = next(at for at, handle in enumerate(handles) if is_last_in_arena(handle))
+    storage = handles[read].stash.move["storage"]
+    others = [handle for handle in handles[read + 1 :] if layers[handle.sequence] != layers[handles[read].sequence]]
+    assert storage in step.occupied
+    unpack_on_a_thread(others[0])
+    assert storage in step.occupied, "another thread went on: our kernel may not be queued yet"
+    step.unpack(others[1])
+    assert storage not in step.occupied
     executor.end_step()
     del loss
 

@@ -1,5 +1,6 @@
 """The PyTorch client of the central node: sync equals one process, prefetch per layer, restarts, refusals."""
 
+import copy
 import os
 import signal
 import socket
@@ -226,3 +227,23 @@ def test_reads_during_pulls_are_never_torn():
     stop.set()
     writer.join()
     assert len(versions) > 50
+
+
+@pytest.mark.parametrize("is_loading", [True, False])
+def test_a_step_that_a_pull_overtook_can_be_given_up(serve, is_loading):
+    server = serve("--mode", "async", "--workers", "2")
+    model, x, y = model_and_batch()
+    client, other = (ParameterClient(make, server.url, rank) for rank, make in enumerate((model, copy.deepcopy(model))))
+    client.begin_step()
+    other.begin_step()
+    loss_of(other.model, x, y).backward()
+    assert other.push() == "applied"
+    assert client.pull(at_least=1) == 1
+    if is_loading:
+        assert client.load() == 1
+        other.pull(at_least=1)
+        other.load()
+        assert all(map(torch.equal, model.parameters(), other.model.parameters()))
+    client.close()
+    other.close()
+    assert not [thread for thread in threading.enumerate() if thread.name == "dsc-prefetch"]

@@ -1,33 +1,41 @@
 """Gradient exchange for PyTorch: dsc's bucket plan, scaled half precision and same-host all-reduce for stock DDP.
 
-    from dsc.exchange import ddp_kwargs, register_planned_hook
+from dsc.exchange import ddp_kwargs, register_planned_hook
 
-    ddp = DistributedDataParallel(model, **ddp_kwargs("exchange.plan.json"))
-    state = register_planned_hook(ddp, "exchange.plan.json")
-
-Names are loaded when first used, so that importing this package does not import torch.
+ddp = DistributedDataParallel(model, **ddp_kwargs("exchange.plan.json"))
+state = register_planned_hook(ddp, "exchange.plan.json")
 """
 
-import importlib
+from __future__ import annotations
 
-_HOMES = {
-    "ExchangeMismatch": "errors",
-    "PeerLost": "errors",
-    "Profiler": "profile",
-    "ScaledHalf": "hook",
-    "SharedMemory": "shared_memory",
-    "ddp_kwargs": "plan",
-    "probe_link": "probe",
-    "register_planned_hook": "plan",
-    "scaled_half_hook": "hook",
-    "shared_memory_hook": "shared_memory",
-}
+from typing import TYPE_CHECKING
 
-__all__ = sorted(_HOMES)
+from ..lazy import lazy_names
 
+if TYPE_CHECKING:
+    from .errors import ExchangeMismatch as ExchangeMismatch
+    from .errors import PeerLost as PeerLost
+    from .hook import ScaledHalf as ScaledHalf
+    from .hook import scaled_half_hook as scaled_half_hook
+    from .plan import ddp_kwargs as ddp_kwargs
+    from .plan import register_planned_hook as register_planned_hook
+    from .probe import probe_link as probe_link
+    from .profile import Profiler as Profiler
+    from .shared_memory import SharedMemory as SharedMemory
+    from .shared_memory import shared_memory_hook as shared_memory_hook
 
-def __getattr__(name):
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{home}"), name)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "ExchangeMismatch": "errors",
+        "PeerLost": "errors",
+        "Profiler": "profile",
+        "ScaledHalf": "hook",
+        "SharedMemory": "shared_memory",
+        "ddp_kwargs": "plan",
+        "probe_link": "probe",
+        "register_planned_hook": "plan",
+        "scaled_half_hook": "hook",
+        "shared_memory_hook": "shared_memory",
+    },
+)

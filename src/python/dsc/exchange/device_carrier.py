@@ -1,23 +1,32 @@
 """Carries runs on a GPU: the back end sums them, and the host looks at the results once per step."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import torch
 import torch.distributed as dist
 
+from .carrier import Arrived
+from .run import Run
 from .scale import plan_averaging
 
 
 class DeviceCarrier:
-    def __init__(self, process_group):
+    """A `Carrier` on the GPU."""
+
+    def __init__(self, process_group: dist.ProcessGroup | None) -> None:
         self._group = process_group
         self._shift, self._factor = plan_averaging(dist.get_world_size(process_group))
-        self._pending = []
+        self._pending: list[tuple[Run, torch.Tensor, torch.futures.Future[Any], Arrived]] = []
 
-    def send(self, run, arrived):
+    def send(self, run: Run, arrived: Arrived) -> None:
+        """See `Carrier`."""
         wire = (run.values * 2.0 ** (run.exponent + self._shift)).to(run.dtype)
         work = dist.all_reduce(wire, group=self._group, async_op=True)
         self._pending.append((run, wire, work.get_future(), arrived))
 
-    def flush(self):
+    def flush(self) -> None:
         """Waits for everything sent, also for what arrivals make the caller send again."""
         while self._pending:
             pending, self._pending = self._pending, []
@@ -29,5 +38,6 @@ class DeviceCarrier:
                 run.accept(wire, low, high, self._factor)
                 arrived(None)
 
-    def end_step(self):
+    def end_step(self) -> None:
+        """See `Carrier`; nothing is kept here."""
         pass

@@ -1,13 +1,18 @@
 """A communication hook for DistributedDataParallel: scaled half precision that never loses a step."""
 
+# Without `annotations` from the future: DDP compares those of a hook, and text would be refused.
 import json
 import zlib
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from typing import Any
 
 import torch
 import torch.distributed as dist
 
+from ..torch_private import GradBucket
 from . import scale as scales
+from .carrier import Carrier
 from .device_carrier import DeviceCarrier
 from .errors import ExchangeMismatch
 from .host_carrier import HostCarrier
@@ -20,38 +25,45 @@ STATE_FORMAT = "dsc.exchange.scaled-half/1"
 class ScaledHalf:
     """State of `scaled_half_hook`: one scale per bucket, and what is under way in this backward pass.
 
-    parameters: those of the model, always in the same order (`model.parameters()`).
-    process_group: that of DDP; None is the default group.
-    agree_every: every so many steps all ranks compare their scales; 0 is never.
+    Args:
+        parameters: those of the model, always in the same order (`model.parameters()`).
+        process_group: that of DDP; None is the default group.
+        agree_every: every so many steps all ranks compare their scales; 0 is never.
     """
 
-    def __init__(self, parameters, process_group=None, agree_every=256):
+    def __init__(
+        self,
+        parameters: Iterable[torch.nn.Parameter],
+        process_group: dist.ProcessGroup | None = None,
+        *,
+        agree_every: int = 256,
+    ) -> None:
         self.process_group = process_group
         self.agree_every = agree_every
         self.step = 0
         self.redone = 0  # buckets repeated in fp32 so far
-        self._groups = {}  # indices of a bucket's parameters → Scale
+        self._groups: dict[tuple[int, ...], scales.Scale] = {}  # indices of a bucket's parameters → Scale
         self._has_resumed = False
         self.bind(parameters)
 
-    def bind(self, parameters):
+    def bind(self, parameters: Iterable[torch.nn.Parameter]) -> None:
         """Names the parameters again: after unpickling, or for a new model of the same shape."""
         parameters = list(parameters)
         self._index = {id(parameter): index for index, parameter in enumerate(parameters)}
         self._sizes = [parameter.numel() for parameter in parameters]
         self._reset()
 
-    def _reset(self):
+    def _reset(self) -> None:
         self._steps_seen = 0
-        self._carrier = None
-        self._under_way = None
+        self._carrier: Carrier | None = None
+        self._under_way: Step | None = None
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """What a checkpoint needs. The same on all ranks."""
         groups = [{"parameters": list(key), "scale": asdict(value)} for key, value in self._groups.items()]
         return {"format": STATE_FORMAT, "step": self.step, "redone": self.redone, "groups": groups}
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         """Goes on from `state_dict()`: the first step already travels with the saved scales."""
         if state.get("format") != STATE_FORMAT:
             raise ValueError(f"expected a state of format {STATE_FORMAT}, found {state.get('format')}")
@@ -61,35 +73,55 @@ class ScaledHalf:
         self._has_resumed = bool(self._groups)
         self._reset()
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         return {"state": self.state_dict(), "agree_every": self.agree_every}
 
-    def __setstate__(self, pickled):
+    def __setstate__(self, pickled: dict[str, Any]) -> None:
         self.process_group = None
         self.agree_every = pickled["agree_every"]
         self._index, self._sizes = {}, []
         self.load_state_dict(pickled["state"])
 
-    def exchange(self, bucket):
-        """Sends one bucket on its way. Its future ends when its mean is there, the last bucket's when the step is over."""
+    def exchange(self, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
+        """Sends one bucket on its way.
+
+        Args:
+            bucket: gradients of one bucket of DDP, flat.
+
+        Returns:
+            A future that ends when its mean is there, the last bucket's when the step is over.
+        """
         values = bucket.buffer()
-        if bucket.index() == 0:
-            self._begin_step(values)
-        result = self._under_way.send(values, self._plan_runs(bucket, values), bucket.is_last())
+        if values.layout != torch.strided:
+            raise ExchangeMismatch(self._name_sparse(bucket.parameters()[0]))
+        carrier, step = self._begin_step(values) if bucket.index() == 0 else self._present()
+        result = step.send(values, self._plan_runs(bucket, values), bucket.is_last())
         if bucket.is_last():
-            self._carrier.flush()
+            carrier.flush()
         return result
 
-    def _begin_step(self, values):
+    def _name_sparse(self, parameter: torch.Tensor) -> str:
+        shape = " x ".join(map(str, parameter.shape))
+        return (
+            f"the gradient of parameter {self._index.get(id(parameter), '?')} ({shape}) is sparse, and halves of "
+            "sparse gradients are not exchanged: make the layer with sparse=False, or train it without this hook"
+        )
+
+    def _present(self) -> tuple[Carrier, Step]:
+        assert self._carrier is not None and self._under_way is not None  # DDP hands over bucket 0 first
+        return self._carrier, self._under_way
+
+    def _begin_step(self, values: torch.Tensor) -> tuple[Carrier, Step]:
         if self._carrier is None:
             self._carrier = (DeviceCarrier if values.is_cuda else HostCarrier)(self.process_group)
         if self.agree_every and self._steps_seen > 0 and self.step % self.agree_every == 0:
             self._check_agreement(values.device)
         self._under_way = Step(self._carrier, self._end_step)
+        return self._present()
 
-    def _end_step(self, runs):
+    def _end_step(self, runs: list[Run]) -> None:
         """Every rank gets here with the same results, so all go on with the same scales."""
-        groups = {}
+        groups: dict[tuple[int, ...], list[Run]] = {}
         for run in runs:
             groups.setdefault(run.group, []).append(run)
         for group, members in groups.items():
@@ -102,7 +134,7 @@ class ScaledHalf:
         self.step += 1
         self._steps_seen += 1
 
-    def _plan_runs(self, bucket, values):
+    def _plan_runs(self, bucket: GradBucket, values: torch.Tensor) -> list[Run]:
         parameters = bucket.parameters()
         try:
             indices = tuple(self._index[id(parameter)] for parameter in parameters)
@@ -114,18 +146,21 @@ class ScaledHalf:
         wire_type, exponent = scales.plan_wire(known or scales.Scale(), values.numel(), len(indices))
         return [Run(indices, values, wire_type, exponent)]
 
-    def _plan_resumed_runs(self, indices, parameters, values):
+    def _plan_resumed_runs(
+        self, indices: tuple[int, ...], parameters: Sequence[torch.Tensor], values: torch.Tensor
+    ) -> list[Run]:
         """DDP's first buckets differ from those it builds after one step, which the saved scales belong to."""
         home = {index: key for key in self._groups for index in key}
         sizes = {key: sum(self._sizes[index] for index in key) for key in self._groups}
         runs, start = [], 0
-        pieces = []
+        pieces: list[tuple[tuple[int, ...], int, int]] = []  # group, first value, values
         for index, parameter in zip(indices, parameters):
             key = home.get(index, (index,))
             if pieces and pieces[-1][0] == key:
-                pieces[-1][2] += parameter.numel()
+                _, begin, count = pieces.pop()
+                pieces.append((key, begin, count + parameter.numel()))
             else:
-                pieces.append([key, start, parameter.numel()])
+                pieces.append((key, start, parameter.numel()))
             start += parameter.numel()
         for key, begin, count in pieces:
             known = self._groups.get(key, scales.Scale())
@@ -133,7 +168,7 @@ class ScaledHalf:
             runs.append(Run(key, values[begin : begin + count], wire_type, exponent))
         return runs
 
-    def _advance(self, group, kind, amax):
+    def _advance(self, group: tuple[int, ...], kind: str, amax: float) -> None:
         # Step 0 is not remembered: DDP builds its final buckets after it.
         if group in self._groups:
             self._groups[group] = scales.advance(self._groups[group], kind, amax)
@@ -142,7 +177,7 @@ class ScaledHalf:
             self._groups = {key: value for key, value in self._groups.items() if members.isdisjoint(key)}
             self._groups[group] = scales.advance(scales.Scale(), kind, amax)
 
-    def _check_agreement(self, device):
+    def _check_agreement(self, device: torch.device) -> None:
         own = zlib.crc32(json.dumps(self.state_dict(), sort_keys=True).encode())
         mine = torch.tensor([own], dtype=torch.int64, device=device)
         everyone = [torch.empty_like(mine) for _ in range(dist.get_world_size(self.process_group))]
@@ -153,6 +188,6 @@ class ScaledHalf:
             raise ExchangeMismatch(f"after step {self.step} the scales of ranks {odd} differ from those of rank 0")
 
 
-def scaled_half_hook(state, bucket):
+def scaled_half_hook(state: ScaledHalf, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
     """For `ddp.register_comm_hook(ScaledHalf(model.parameters()), scaled_half_hook)`."""
     return state.exchange(bucket)

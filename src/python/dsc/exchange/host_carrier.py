@@ -4,28 +4,34 @@ gloo's own sum of halves is rounded at every rank, so its error grows with their
 all-reduce, which two ranks use: theirs is one rounding, and over 1 Gb/s it is faster than swapping halves.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
 import torch
 import torch.distributed as dist
 
 from .buffers import Buffers
+from .carrier import Arrived
 from .in_order import InOrder
-from .run import BLOCK
+from .run import BLOCK, Run
 from .scale import plan_averaging
 
 
 class _Gather:
     """A run whose sum is to be shared, once this rank's share of it is complete."""
 
-    def __init__(self, run, arrived):
+    def __init__(self, run: Run, arrived: Arrived) -> None:
         self.run = run
         self.arrived = arrived
-        self.share = None
+        self.share: torch.Tensor | None = None
 
 
 class HostCarrier:
     """Everything but `send` happens in the back end's threads, while backward goes on."""
 
-    def __init__(self, process_group):
+    def __init__(self, process_group: dist.ProcessGroup | None) -> None:
         self._group = process_group
         self._ranks = dist.get_world_size(process_group)
         self._rank = dist.get_rank(process_group)
@@ -36,31 +42,32 @@ class HostCarrier:
         self._gather_group = _open_group(process_group) if self._ranks > 2 else None
         self._gathers = InOrder(self._start_gather)
 
-    def send(self, run, arrived):
-        """Sends a run on its way; `arrived(error)` is called when its mean is written, or did not fit half precision."""
+    def send(self, run: Run, arrived: Arrived) -> None:
+        """See `Carrier`."""
         if run.wire_type == "fp32" or self._ranks <= 2:
             self._reduce(run, arrived)
         else:
             self._scatter(run, arrived)
 
-    def flush(self):
+    def flush(self) -> None:
         """Nothing is held back here."""
 
-    def end_step(self):
+    def end_step(self) -> None:
+        """See `Carrier`."""
         self._buffers.trim()
         self._gathers = InOrder(self._start_gather)
 
-    def _reduce(self, run, arrived):
+    def _reduce(self, run: Run, arrived: Arrived) -> None:
         wire = self._encode(run, run.values.numel())
         work = dist.all_reduce(wire, group=self._group, async_op=True)
 
-        def accept():
+        def accept() -> None:
             self._accept(run, wire, arrived)
             self._buffers.give(wire)
 
         _then(work, arrived, accept)
 
-    def _scatter(self, run, arrived):
+    def _scatter(self, run: Run, arrived: Arrived) -> None:
         """Every rank gets one chunk from all others, sums it, and gives the sum to all."""
         chunk = -(-run.values.numel() // self._ranks)
         own = self._encode(run, chunk * self._ranks)
@@ -69,7 +76,7 @@ class HostCarrier:
         gather = _Gather(run, arrived)
         self._gathers.announce(gather)
 
-        def add():
+        def add() -> None:
             rows = shown.view(self._ranks, chunk)
             total = self._buffers.take(chunk, torch.float32)
             total.copy_(rows[0])
@@ -81,21 +88,21 @@ class HostCarrier:
 
         _then(work, arrived, add)
 
-    def _start_gather(self, gather):
+    def _start_gather(self, gather: _Gather) -> bool:
         if gather.share is None:
             return False
         run, share, arrived = gather.run, gather.share, gather.arrived
         whole = self._buffers.take(share.numel() * self._ranks, share.dtype)
         work = dist.all_gather_into_tensor(whole, share, group=self._gather_group, async_op=True)
 
-        def accept():
+        def accept() -> None:
             self._accept(run, whole[: run.values.numel()], arrived)
             self._buffers.give(share, whole)
 
         _then(work, arrived, accept)
         return True
 
-    def _encode(self, run, count):
+    def _encode(self, run: Run, count: int) -> torch.Tensor:
         factor = 2.0 ** (run.exponent + self._shift)
         values = run.values
         wire = self._buffers.take(count, run.dtype)
@@ -107,25 +114,27 @@ class HostCarrier:
         wire[values.numel() :].zero_()
         return wire
 
-    def _accept(self, run, total, arrived):
+    def _accept(self, run: Run, total: torch.Tensor, arrived: Arrived) -> None:
         low, high = torch.aminmax(total)
         run.accept(total, float(low), float(high), self._factor)
         arrived(None)
 
 
-def _then(work, arrived, go_on):
+def _then(work: dist.Work | None, arrived: Arrived, go_on: Callable[[], None]) -> None:
     """Calls `go_on()` in the back end's thread when `work` is done; a failure of either goes to `arrived`."""
 
-    def done(future):
+    def done(future: torch.futures.Future[Any]) -> None:
         try:
             future.value()
             go_on()
         except Exception as error:  # nobody looks at what a callback of a future raises
             arrived(error)
 
+    assert work is not None  # None is for ranks outside the group
     work.get_future().then(done)
 
 
-def _open_group(process_group):
+def _open_group(process_group: dist.ProcessGroup | None) -> dist.ProcessGroup:
     ranks = None if process_group is None else dist.get_process_group_ranks(process_group)
-    return dist.new_group(ranks, backend="gloo", use_local_synchronization=ranks is not None)
+    group = dist.new_group(ranks, backend="gloo", use_local_synchronization=ranks is not None)
+    return cast(dist.ProcessGroup, group)  # every rank here is one of it

@@ -1,27 +1,48 @@
 """Reads what `dsc exchange plan --out` wrote."""
 
+from __future__ import annotations
+
 import inspect
 import json
 import logging
+import os
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from torch.nn.parallel import DistributedDataParallel
+
+    from .hook import ScaledHalf
 
 PLAN_FORMAT = "dsc.exchange.plan/1"
 
 
-def read_plan(path):
-    """Returns the plan in file `path` as a dictionary; ValueError if it is something else."""
+def read_plan(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Returns the plan in file `path`.
+
+    Raises:
+        ValueError: the file is something else.
+    """
     with open(path, encoding="utf-8") as file:
         plan = json.load(file)
     if not isinstance(plan, dict) or plan.get("format") != PLAN_FORMAT:
         found = plan.get("format") if isinstance(plan, dict) else type(plan).__name__
-        raise ValueError(f"{path}: expected format {PLAN_FORMAT}, found {found}; write it with `dsc exchange plan --out`")
-    return plan
+        raise ValueError(
+            f"{path}: expected format {PLAN_FORMAT}, found {found}; write it with `dsc exchange plan --out`"
+        )
+    return cast(dict[str, Any], plan)
 
 
-def ddp_kwargs(path):
+def ddp_kwargs(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Returns the keyword arguments that give DistributedDataParallel the plan's buckets.
 
     A plan whose first bucket leaves early has a cap for it, one made with --optimum a cap for every bucket. Only newer
     PyTorch takes such a list; older ones get the threshold.
+
+    Args:
+        path: what `dsc exchange plan --out` wrote.
+
+    Returns:
+        Keyword arguments of `DistributedDataParallel`.
     """
     from torch.nn.parallel import DistributedDataParallel
 
@@ -32,10 +53,16 @@ def ddp_kwargs(path):
     return arguments
 
 
-def register_planned_hook(ddp, path):
-    """Gives `ddp` the hook that the plan in file `path` asks for. Returns its state, for the checkpoint.
+def register_planned_hook(ddp: DistributedDataParallel, path: str | os.PathLike[str]) -> ScaledHalf | None:
+    """Gives `ddp` the hook that the plan in file `path` asks for.
 
-    None if the plan says fp32: where the link is fast, DDP without a hook is faster, and `wireExplanation` says why.
+    Args:
+        ddp: made with `ddp_kwargs(path)`.
+        path: what `dsc exchange plan --out` wrote.
+
+    Returns:
+        The hook's state, for the checkpoint. None if the plan says fp32: where the link is fast, DDP without a hook is
+        faster, and the plan's `wireExplanation` says why.
     """
     plan = read_plan(path)
     if plan["wire"] == "fp32":

@@ -3,9 +3,13 @@
 Also what half precision costs: to narrow, widen and check the values, which on a fast link is more than it saves.
 """
 
+from __future__ import annotations
+
 import json
+import os
 import statistics
 import time
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -19,11 +23,29 @@ _SMALL_REPEATS = 10  # times `repeats`
 _CONVERTED_VALUES = 8 << 20  # beyond the caches, as gradients are
 
 
-def probe_link(path=None, process_group=None, device="cpu", repeats=15):
-    """Returns (and on rank 0 writes to `path`) the link that `dsc exchange plan --link` reads.
+def probe_link(
+    path: str | os.PathLike[str] | None = None,
+    *,
+    process_group: dist.ProcessGroup | None = None,
+    device: str | torch.device = "cpu",
+    repeats: int = 15,
+) -> dict[str, Any]:
+    """Measures the link that `dsc exchange plan --link` reads. Every rank must call it.
 
-    Fits T(n) = 2(P-1)α + 2(P-1)/P · n/B to all-reduces of fp32 tensors, medians of `repeats`. Every rank must call it.
-    What a call takes is what it takes the rank that joins it last: the others' time holds their wait for that rank.
+    Fits T(n) = 2(P-1)α + 2(P-1)/P · n/B to all-reduces of fp32 tensors. What a call takes is what it takes the rank
+    that joins it last: the others' time holds their wait for that rank.
+
+    Args:
+        path: where rank 0 writes the link; None writes nothing.
+        process_group: the ranks; None is the default group.
+        device: where the tensors lie.
+        repeats: calls per size, of which the median counts.
+
+    Returns:
+        The link: α in microseconds, B in bytes per second, and the calls' medians.
+
+    Raises:
+        ValueError: there is one rank only.
     """
     ranks = dist.get_world_size(process_group)
     if ranks < 2:
@@ -44,9 +66,7 @@ def probe_link(path=None, process_group=None, device="cpu", repeats=15):
         shortest = torch.tensor(seconds[_WARM_UP:], dtype=torch.float64, device=device)
         dist.all_reduce(shortest, op=dist.ReduceOp.MIN, group=process_group)
         medians[size] = statistics.median(shortest.tolist())
-    slopes = [
-        (medians[b] - medians[a]) / (b - a) for at, a in enumerate(LARGE_SIZES) for b in LARGE_SIZES[at + 1 :]
-    ]
+    slopes = [(medians[b] - medians[a]) / (b - a) for at, a in enumerate(LARGE_SIZES) for b in LARGE_SIZES[at + 1 :]]
     per_byte = statistics.median(slopes)
     if per_byte <= 0:
         per_byte = medians[LARGE_SIZES[-1]] / LARGE_SIZES[-1]
@@ -67,7 +87,7 @@ def probe_link(path=None, process_group=None, device="cpu", repeats=15):
     return link
 
 
-def _measure_conversion(process_group, device):
+def _measure_conversion(process_group: dist.ProcessGroup | None, device: str | torch.device) -> float:
     """Values per second that the slowest rank takes through what `scaled_half_hook` does to them, all ranks at once."""
     values = torch.ones(_CONVERTED_VALUES, device=device)
     scaled, wire = torch.empty_like(values), torch.empty_like(values, dtype=torch.float16)

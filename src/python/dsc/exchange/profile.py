@@ -1,8 +1,15 @@
 """Measures what `dsc exchange plan --profile` needs, in the first iterations of a real run."""
 
+from __future__ import annotations
+
 import json
+import os
 import statistics
 import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
 
 PROFILE_FORMAT = "dsc.exchange.profile/1"
 
@@ -14,45 +21,56 @@ class Profiler:
         ...                                # train; after `skip + iterations` backward passes the file is there
         profiler.done                      # True from then on; the hooks are gone
 
-    model: the bare module; it may be wrapped in DDP afterwards. Under DDP the times are those of a backward pass that
-    shares the machine with the exchange, as the plan's will.
-    path: where rank 0 writes; None writes nothing, `result` holds the profile.
-    iterations, skip: backward passes that count, after so many that do not (allocation, tuning; DDP's first buckets).
+    Args:
+        model: the bare module; it may be wrapped in DDP afterwards. Under DDP the times are those of a backward pass
+            that shares the machine with the exchange, as the plan's will.
+        path: where rank 0 writes; None writes nothing, `result` holds the profile. With `{rank}` in it every rank
+            writes its own: for `dsc exchange plan --profile` with one of each kind, where ranks are unlike.
+        iterations: backward passes that count.
+        skip: backward passes before those, which do not (allocation, tuning; DDP's first buckets).
+        name: of the model in the profile; default: its class.
     """
 
-    def __init__(self, model, path=None, iterations=5, skip=2, name=None):
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        iterations: int = 5,
+        skip: int = 2,
+        name: str | None = None,
+    ) -> None:
         self.path = path
-        self.result = None
+        self.result: dict[str, Any] | None = None
         self.done = False
         self._name = name or type(model).__name__
         self._left = iterations
         self._skip = skip
         self._parameters = [(key, value) for key, value in model.named_parameters() if value.requires_grad]
         self._clock = _CudaClock() if any(p.is_cuda for _, p in self._parameters) else _HostClock()
-        self._start = None
-        self._marks = {}
-        self._passes = []
+        self._start: Any = None
+        self._marks: dict[str, Any] = {}
+        self._passes: list[dict[str, float]] = []
         self._handles = [model.register_forward_hook(self._after_forward)]
         for key, parameter in self._parameters:
-            hook = lambda _, key=key: self._ready(key)  # noqa: E731
-            self._handles.append(parameter.register_post_accumulate_grad_hook(hook))
+            self._handles.append(parameter.register_post_accumulate_grad_hook(lambda _, key=key: self._ready(key)))
 
-    def _after_forward(self, module, inputs, output):
+    def _after_forward(self, module: torch.nn.Module, inputs: Any, output: Any) -> None:
         # The gradient of the output is the first thing that backward makes: its clock starts there.
         self._close_pass()
         tensors = [value for value in _tensors(output) if value.requires_grad]
         if tensors and not self.done:
             tensors[0].register_hook(self._begin)
 
-    def _begin(self, _):
+    def _begin(self, _: torch.Tensor) -> None:
         if self._start is None:
             self._start = self._clock.mark()
 
-    def _ready(self, key):
+    def _ready(self, key: str) -> None:
         if self._start is not None:
             self._marks[key] = self._clock.mark()
 
-    def _close_pass(self):
+    def _close_pass(self) -> None:
         """A pass is complete when the next forward begins, since several backward calls may belong to one step."""
         start, marks = self._start, self._marks
         self._start, self._marks = None, {}
@@ -66,9 +84,16 @@ class Profiler:
         if self._left == 0:
             self.finish()
 
-    def finish(self):
-        """Ends the measurement with the passes seen so far, and writes the file."""
-        if self.done:
+    def finish(self) -> dict[str, Any]:
+        """Ends the measurement with the passes seen so far, and writes the file.
+
+        Returns:
+            The profile; times in milliseconds.
+
+        Raises:
+            RuntimeError: no backward pass was seen.
+        """
+        if self.result is not None:
             return self.result
         if self._start is not None and self._passes == [] and self._skip <= 0:
             self._left = 2
@@ -82,9 +107,9 @@ class Profiler:
             key: statistics.median([seen[key] for seen in self._passes if key in seen])
             for key in {key for seen in self._passes for key in seen}
         }
-        layers = {}
-        gradients = []
-        sizes = {key: parameter for key, parameter in self._parameters}
+        layers: dict[str, int] = {}
+        gradients: list[dict[str, Any]] = []
+        sizes = dict(self._parameters)
         for key in sorted(medians, key=lambda key: (medians[key], key)):
             layer = layers.setdefault(key.rpartition(".")[0], len(layers))
             gradients.append(
@@ -97,37 +122,39 @@ class Profiler:
             "gradientBytes": max(parameter.element_size() for parameter in sizes.values()),
             "gradients": gradients,
         }
-        if self.path is not None and _rank() == 0:
-            with open(self.path, "w", encoding="utf-8") as file:
+        if self.path is not None and (_rank() == 0 or "{rank}" in str(self.path)):
+            with open(str(self.path).replace("{rank}", str(_rank())), "w", encoding="utf-8") as file:
                 json.dump(self.result, file, indent=1)
                 file.write("\n")
         return self.result
 
 
 class _HostClock:
-    def mark(self):
+    """The host's own clock."""
+
+    def mark(self) -> float:
         return time.perf_counter()
 
-    def milliseconds(self, start, end):
+    def milliseconds(self, start: float, end: float) -> float:
         return (end - start) * 1000
 
 
 class _CudaClock:
     """Events on the stream: the host runs ahead of a GPU, so its own clock says nothing."""
 
-    def mark(self):
+    def mark(self) -> torch.cuda.Event:
         import torch
 
         event = torch.cuda.Event(enable_timing=True)
         event.record()
         return event
 
-    def milliseconds(self, start, end):
+    def milliseconds(self, start: torch.cuda.Event, end: torch.cuda.Event) -> float:
         end.synchronize()
-        return max(0.0, start.elapsed_time(end))
+        return max(0.0, float(start.elapsed_time(end)))
 
 
-def _tensors(value):
+def _tensors(value: Any) -> list[torch.Tensor]:
     import torch
 
     if isinstance(value, torch.Tensor):
@@ -139,7 +166,7 @@ def _tensors(value):
     return _tensors(list(vars(value).values())) if hasattr(value, "__dict__") else []
 
 
-def _rank():
+def _rank() -> int:
     import torch.distributed as dist
 
     return dist.get_rank() if dist.is_available() and dist.is_initialized() else 0

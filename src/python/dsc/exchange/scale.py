@@ -1,15 +1,16 @@
-"""The scale of one bucket, exactly as in the TypeScript engine: fixtures/exchange/scale-vectors.json is checked by both.
+"""The scale of one bucket, as in the TypeScript engine: fixtures/exchange/scale-vectors.json is checked by both.
 
 Values are multiplied by 2**exponent before they become half precision. The scale advances only from results that all
 ranks hold bit by bit, so all ranks agree on it without a message.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
-from typing import Optional
 
 TARGET_EXPONENT = 11  # the largest reduced value lands below 2**11: 2**5 is left for growth and ranks above the mean
-EXPONENT_LIMIT = 60
+EXPONENT_LIMIT = 117  # the largest float is just below 2**128: it, too, lands at the target
 GROWTH_INTERVAL = 16
 OVERFLOW_DROP = 10
 JUMP_FACTOR = 32.0
@@ -21,7 +22,7 @@ SMALL_BYTES = 4096
 class Scale:
     """State of one bucket. `exponent` is None until a first exchange in fp32 has shown the size of the values."""
 
-    exponent: Optional[int] = None
+    exponent: int | None = None
     last_amax: float = 0.0
     since_growth: int = 0
     jumps: int = 0
@@ -29,14 +30,14 @@ class Scale:
     half_type: str = "fp16"
 
 
-def target_exponent(amax):
-    """Largest e with amax * 2**e <= 2**11, within ±60. `amax` > 0, finite."""
+def target_exponent(amax: float) -> int:
+    """Largest e with amax * 2**e <= 2**11, within ±117. `amax` > 0, finite."""
     mantissa, exponent = math.frexp(amax)  # amax = mantissa * 2**exponent, 0.5 <= mantissa < 1
     target = TARGET_EXPONENT - exponent + (1 if mantissa == 0.5 else 0)
     return max(-EXPONENT_LIMIT, min(EXPONENT_LIMIT, target))
 
 
-def plan_wire(scale, elements, tensors):
+def plan_wire(scale: Scale, elements: int, tensors: int) -> tuple[str, int]:
     """Returns (wire type, exponent) for a bucket in this step."""
     is_small = tensors == 1 and elements * 4 < SMALL_BYTES
     if scale.exponent is None or is_small:
@@ -46,7 +47,7 @@ def plan_wire(scale, elements, tensors):
     return "fp16", scale.exponent
 
 
-def advance(scale, kind, amax=0.0):
+def advance(scale: Scale, kind: str, amax: float = 0.0) -> Scale:
     """Returns the state after an exchange that ended `clean`, `redone` (in fp32, after an overflow) or `not finite`."""
     if kind == "not finite":
         return scale
@@ -79,7 +80,7 @@ def advance(scale, kind, amax=0.0):
     return after
 
 
-def plan_averaging(ranks):
+def plan_averaging(ranks: int) -> tuple[int, float]:
     """Returns (shift, factor): values are multiplied by 2**shift before they are summed and by factor afterwards."""
     bits = (ranks - 1).bit_length()
     return -bits, 2**bits / ranks

@@ -1,14 +1,17 @@
 """All-reduce between ranks of one host through shared memory: nothing goes through the kernel's network stack."""
 
+# Without `annotations` from the future: DDP compares those of a hook, and text would be refused.
 import mmap
 import os
 import platform
 import socket
 import time
+from typing import Any
 
 import torch
 import torch.distributed as dist
 
+from ..torch_private import GradBucket
 from .errors import ExchangeMismatch, PeerLost
 
 _FLAG_BYTES = 64  # one cache line per rank, so that ranks do not slow each other down
@@ -20,12 +23,20 @@ _CHECK_SECONDS = 0.1
 class SharedMemory:
     """A same-host all-reduce that takes means of fp32 tensors on the CPU.
 
-    process_group: ranks of one host; None is the default group. It is used once, to agree on a file.
-    piece_bytes: how much is exchanged at a time. Small pieces stay in the cache.
-    timeout: seconds without progress after which a rank that is alive but stuck is given up. A dead one is named at once.
+    Args:
+        process_group: ranks of one host; None is the default group. It is used once, to agree on a file.
+        piece_bytes: how much is exchanged at a time. Small pieces stay in the cache.
+        timeout: seconds without progress after which a rank that is alive but stuck is given up. A dead one is named
+            at once.
+
+    Raises:
+        ExchangeMismatch: the ranks are not on one host.
+        RuntimeError: the processor does not order stores as x86-64 does.
     """
 
-    def __init__(self, process_group=None, piece_bytes=4 << 20, timeout=30.0):
+    def __init__(
+        self, process_group: dist.ProcessGroup | None = None, *, piece_bytes: int = 4 << 20, timeout: float = 30.0
+    ) -> None:
         if platform.machine() not in ("x86_64", "AMD64"):
             # Flags and data are plain stores: on x86 they become visible in order, elsewhere nobody promises it.
             raise RuntimeError(f"SharedMemory works on x86-64 only, this is {platform.machine()}")
@@ -37,7 +48,7 @@ class SharedMemory:
         flags = (_FLAG_BYTES * self.ranks + _PAGE - 1) // _PAGE * _PAGE
         size = flags + (self.ranks + 1) * self._piece * 4
         own = {"host": socket.gethostname(), "boot": _boot_id(), "pid": os.getpid(), "started": _started(os.getpid())}
-        everyone = [None] * self.ranks
+        everyone: list[Any] = [None] * self.ranks
         dist.all_gather_object(everyone, own, group=process_group)
         for rank, other in enumerate(everyone):
             if (other["host"], other["boot"]) != (own["host"], own["boot"]):
@@ -52,9 +63,9 @@ class SharedMemory:
         self._slots = [areas[rank] for rank in range(self.ranks)]
         self._result = areas[self.ranks]
 
-    def _open(self, process_group, size):
+    def _open(self, process_group: dist.ProcessGroup | None, size: int) -> None:
         """Maps memory of rank 0 that has no name in any file system: nothing is left behind, whatever happens."""
-        path = [None]
+        path: list[Any] = [None]  # filled by rank 0
         if self.rank == 0:
             descriptor = os.memfd_create("dsc-exchange")
             os.posix_fallocate(descriptor, 0, size)  # fails here, in words, rather than by SIGBUS later
@@ -72,8 +83,19 @@ class SharedMemory:
         dist.barrier(group=process_group)
         os.close(descriptor)
 
-    def all_reduce(self, tensor):
-        """Replaces `tensor` (contiguous, fp32, on the CPU) by its mean over all ranks, bit-equal on all of them."""
+    def all_reduce(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Takes the mean over all ranks, bit-equal on all of them.
+
+        Args:
+            tensor: contiguous, fp32, on the CPU, of any shape; the mean is written over it.
+
+        Returns:
+            The same tensor.
+
+        Raises:
+            PeerLost: a rank is gone or stands still.
+            TypeError: another kind of tensor.
+        """
         if tensor.dtype != torch.float32 or tensor.is_cuda or not tensor.is_contiguous():
             raise TypeError("SharedMemory exchanges contiguous fp32 tensors on the CPU")
         values = tensor.view(-1)
@@ -81,7 +103,7 @@ class SharedMemory:
             self._exchange(values[start : start + self._piece])
         return tensor
 
-    def _exchange(self, values):
+    def _exchange(self, values: torch.Tensor) -> None:
         """Hands every rank its share, sums the own one, and takes the others' sums. Two barriers."""
         count = values.numel()
         share = -(-count // self.ranks)
@@ -103,7 +125,7 @@ class SharedMemory:
         self._barrier()
         values.copy_(self._result[:count])
 
-    def _barrier(self):
+    def _barrier(self) -> None:
         self._turn += 1
         flags, turn = self._flags, self._turn
         flags[self.rank * (_FLAG_BYTES // 8)] = turn
@@ -115,7 +137,7 @@ class SharedMemory:
                 if spins == _SPINS:
                     self._wait(rank, at, turn)
 
-    def _wait(self, rank, at, turn):
+    def _wait(self, rank: int, at: int, turn: int) -> None:
         """Gives the core away between looks, and looks after the other rank."""
         start = checked = time.monotonic()
         while self._flags[at] < turn:
@@ -132,19 +154,19 @@ class SharedMemory:
                     raise PeerLost(rank, f"its process {pid} made no progress for {self.timeout:g} s")
 
 
-def shared_memory_hook(state, bucket):
+def shared_memory_hook(state: SharedMemory, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
     """For `ddp.register_comm_hook(SharedMemory(), shared_memory_hook)`: all ranks on one host, gradients on the CPU."""
-    future = torch.futures.Future()
+    future: torch.futures.Future[torch.Tensor] = torch.futures.Future()
     future.set_result(state.all_reduce(bucket.buffer()))
     return future
 
 
-def _boot_id():
+def _boot_id() -> str:
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
         return file.read().strip()
 
 
-def _started(pid):
+def _started(pid: int) -> str | None:
     """When process `pid` started, in clock ticks; None if it is gone or a zombie. Tells a reused number apart."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:

@@ -1,36 +1,82 @@
 """What a client receives: where the samples of a batch lie in the shared arena."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    import numpy
+
+    Bytes: TypeAlias = numpy.ndarray[Any, numpy.dtype[numpy.uint8]]
+
 _ALIGN = 64  # samples begin at multiples of it in the arena
 
+
 class Sample:
-    """One sample. `data` is a read-only view that is valid until the next batch is asked for (see `copy=True`)."""
+    """One sample.
+
+    Attributes:
+        id: its number in the dataset.
+        data: its bytes, a read-only view that is valid until the next batch is asked for (see `copy=True`).
+        is_padded: whether it only fills up the last batch.
+    """
 
     __slots__ = ("id", "data", "is_padded", "_name_of")
 
-    def __init__(self, id, data, is_padded, name_of):
+    def __init__(self, id: int, data: memoryview, is_padded: bool, name_of: Callable[[int], str]) -> None:
         self.id = id
         self.data = data
         self.is_padded = is_padded
         self._name_of = name_of
 
     @property
-    def name(self):
+    def name(self) -> str:
         """Path of the sample inside the dataset (for tar shards: name of the member, or the key of its group)."""
         return self._name_of(self.id)
 
-    def fields(self):
-        """Members of a sample of a tar shard, by extension: {'jpg': view, 'cls': view}."""
-        from .tar import split_members
+    def fields(self) -> dict[str, memoryview]:
+        """The members of a sample of a tar shard.
+
+        Returns:
+            Extension → contents: {'jpg': view, 'cls': view}.
+
+        Raises:
+            tarfile.TarError: the sample is no slice of a tar file.
+        """
+        from .members import split_members
 
         return split_members(self.data)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_rebuild_sample, (self.id, bytes(self.data), self.is_padded, self.name))
+
 
 class Batch:
-    """A batch: `ids`, and a view of each sample's bytes. Iterating gives samples."""
+    """A batch. Iterating gives samples.
+
+    Attributes:
+        epoch: that it belongs to.
+        step: its place in the epoch, from 0.
+        ids: of the samples.
+        lengths: of the samples, in bytes.
+        offsets: where they begin in the arena, in bytes.
+        flags: per sample, 1 where it only fills up.
+    """
 
     __slots__ = ("epoch", "step", "ids", "lengths", "offsets", "flags", "_arena", "_name_of")
 
-    def __init__(self, epoch, step, ids, lengths, offsets, flags, arena, name_of):
+    def __init__(
+        self,
+        epoch: int,
+        step: int,
+        ids: list[int],
+        lengths: list[int],
+        offsets: list[int],
+        flags: bytes,
+        arena: memoryview,
+        name_of: Callable[[int], str],
+    ) -> None:
         self.epoch = epoch
         self.step = step
         self.ids = ids
@@ -40,39 +86,49 @@ class Batch:
         self._arena = arena
         self._name_of = name_of
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.ids)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: int) -> Sample:
         at = self.offsets[index]
         view = self._arena[at : at + self.lengths[index]]
         return Sample(self.ids[index], view, bool(self.flags[index]), self._name_of)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Sample]:
         return (self[index] for index in range(len(self.ids)))
 
-    def views(self):
+    def views(self) -> list[memoryview]:
         """One read-only memoryview per sample."""
         arena = self._arena
         return [arena[at : at + length] for at, length in zip(self.offsets, self.lengths)]
 
-    def array(self):
-        """A numpy array [samples, bytes] of uint8, valid until the next batch is asked for.
+    def array(self) -> Bytes:
+        """The samples as one array, valid until the next batch is asked for.
 
-        Where the samples lie side by side in the arena it is a read-only view; otherwise it is a copy.
-        All lengths must be equal.
+        Returns:
+            uint8 [samples, bytes]: a read-only view where they lie side by side in the arena, otherwise a copy.
+
+        Raises:
+            ValueError: the samples differ in length.
         """
         length, step = self._row()
         if self._run_end(0, step) == len(self.offsets):
             return self._rows(0, len(self.offsets), length, step)
         return self.stack()
 
-    def stack(self):
-        """A numpy array [samples, bytes] of uint8 in memory of its own: the one copy on the way to a tensor. All lengths must be equal."""
+    def stack(self) -> Bytes:
+        """The samples in memory of their own: the one copy on the way to a tensor.
+
+        Returns:
+            uint8 [samples, bytes].
+
+        Raises:
+            ValueError: the samples differ in length.
+        """
         import numpy
 
         length, step = self._row()
-        stacked = numpy.empty((len(self.offsets), length), dtype=numpy.uint8)
+        stacked: Bytes = numpy.empty((len(self.offsets), length), dtype=numpy.uint8)
         at = 0
         while at < len(self.offsets):  # neighbours in the arena are copied together
             end = self._run_end(at, step)
@@ -80,14 +136,14 @@ class Batch:
             at = end
         return stacked
 
-    def _row(self):
+    def _row(self) -> tuple[int, int]:
         """The length of all samples, and what neighbours in the arena are apart."""
         length = self.lengths[0]
         if self.lengths.count(length) != len(self.lengths):
             raise ValueError("samples of different lengths cannot be stacked; give FeedDataset a transform")
         return length, -(-length // _ALIGN) * _ALIGN
 
-    def _run_end(self, start, step):
+    def _run_end(self, start: int, step: int) -> int:
         """Index behind the samples from `start` on that lie `step` bytes apart."""
         offsets = self.offsets
         expected = offsets[start]
@@ -97,26 +153,35 @@ class Batch:
             expected += step
         return len(offsets)
 
-    def _rows(self, start, end, length, step):
+    def _rows(self, start: int, end: int, length: int, step: int) -> Bytes:
         import numpy
 
         return numpy.ndarray((end - start, length), numpy.uint8, self._arena, self.offsets[start], (step, 1))
 
-    def copy(self):
+    def copy(self) -> Batch:
         """The same batch in memory of its own, which stays valid."""
         return _own(self.epoch, self.step, self.ids, self.lengths, self.flags, b"".join(self.views()), self._name_of)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         names = {id: self._name_of(id) for id in self.ids}
         return (_rebuild, (self.epoch, self.step, self.ids, self.lengths, self.flags, b"".join(self.views()), names))
 
 
-def _rebuild(epoch, step, ids, lengths, flags, blob, names):
+def _rebuild_sample(id: int, data: bytes, is_padded: bool, name: str) -> Sample:
+    return Sample(id, memoryview(data), is_padded, lambda _: name)
+
+
+def _rebuild(
+    epoch: int, step: int, ids: list[int], lengths: list[int], flags: bytes, blob: bytes, names: dict[int, str]
+) -> Batch:
     return _own(epoch, step, ids, lengths, flags, blob, names.__getitem__)
 
 
-def _own(epoch, step, ids, lengths, flags, blob, name_of):
-    offsets, at = [], 0
+def _own(
+    epoch: int, step: int, ids: list[int], lengths: list[int], flags: bytes, blob: bytes, name_of: Callable[[int], str]
+) -> Batch:
+    offsets: list[int] = []
+    at = 0
     for length in lengths:
         offsets.append(at)
         at += length

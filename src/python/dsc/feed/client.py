@@ -1,116 +1,139 @@
 """One connection to a feed: sockets and mmap only, opened by the process that uses it."""
 
+from __future__ import annotations
+
 import collections
 import json
 import mmap
 import os
-import socket
+import select
 import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from .batch import Batch
 from .errors import FeedError, FeedGone
-
-_HELLO, _WELCOME, _START, _STARTED, _NEXT, _BATCH = 1, 2, 3, 4, 5, 6
-_RELEASE, _EPOCH_END, _ERROR, _GET, _IDS, _STATUS, _STOP = 7, 8, 9, 10, 11, 12, 13
-_TABLE_HEADER = 128
-PROTOCOL = 3
+from .socket_folder import connect_to_feed
+from .wire import PROTOCOL, TABLE_HEADER_BYTES, Message, format_frame, take_frame
 
 
 class FeedClient:
     """Speaks the session protocol. Not for more than one thread or process."""
 
-    def __init__(self, socket_path, hello, timeout=300.0):
+    def __init__(self, socket_path: str, hello: Mapping[str, Any], timeout: float = 300.0) -> None:
         self.pid = os.getpid()
-        self.lost = []  # ids that the last batch came without
+        self.lost: list[int] = []  # ids that the last batch came without
         self._path = socket_path
         self._timeout = timeout
         self._buffer = bytearray()
-        self._held = collections.deque()
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.settimeout(timeout)
+        self._held: collections.deque[int] = collections.deque()
         try:
-            self._socket.connect(socket_path)
+            self._socket = connect_to_feed(socket_path, timeout)
         except OSError as error:
             raise FeedGone(f"no feed answers on {socket_path}: {error}", "dsc feed serve <dataset>") from None
-        self._send_json(_HELLO, {"proto": PROTOCOL, "pid": os.getpid(), **hello})
-        self.info = json.loads(self._expect(_WELCOME, "WELCOME"))
+        self._send_json(Message.HELLO, {"proto": PROTOCOL, "pid": os.getpid(), **hello})
+        self.info: dict[str, Any] = json.loads(self._expect(Message.WELCOME, "WELCOME"))
         self._arena, self._arena_view = self._map(self.info["arena"]["path"], self.info["arena"]["bytes"])
         nonce = bytes(self._arena_view[:32]).decode("latin1")
         if nonce != self.info["arena"]["nonce"]:
-            raise FeedError("FEED_PROTOCOL", f"{self.info['arena']['path']} is not the arena of the feed on {socket_path}",
-                            "run the trainer in the process namespace of the feed")
+            raise FeedError(
+                "FEED_PROTOCOL",
+                f"{self.info['arena']['path']} is not the arena of the feed on {socket_path}",
+                "run the trainer in the process namespace of the feed",
+            )
         self._table, table = self._map(self.info["table"]["path"], self.info["table"]["bytes"])
         self._open_names(table)
 
-    def _map(self, path, size):
+    def _map(self, path: str, size: int) -> tuple[mmap.mmap, memoryview]:
         try:
             fd = os.open(path, os.O_RDONLY)
         except OSError as error:
-            raise FeedGone(f"the memory of the feed cannot be opened: {error}",
-                            "run trainer and feed as one user in one process namespace") from None
+            raise FeedGone(
+                f"the memory of the feed cannot be opened: {error}",
+                "run trainer and feed as one user in one process namespace",
+            ) from None
         try:
             mapping = mmap.mmap(fd, size, prot=mmap.PROT_READ)
         finally:
             os.close(fd)
         return mapping, memoryview(mapping)
 
-    def _open_names(self, table):
+    def _open_names(self, table: memoryview) -> None:
         count, files, name_bytes, _ = struct.unpack_from("<dddd", table, 16)
         count, files, name_bytes = int(count), int(files), int(name_bytes)
-        at = _TABLE_HEADER + 8 * count
+        at = TABLE_HEADER_BYTES + 8 * count
         self._name_ends = table[at : at + 8 * count].cast("d")
         at += 8 * count + 8 * files + 12 * count
         self._names = table[at : at + name_bytes]
 
-    def name_of(self, id):
+    def name_of(self, id: int) -> str:
+        """The path of a sample inside the dataset."""
         start = int(self._name_ends[id - 1]) if id else 0
-        return bytes(self._names[start : int(self._name_ends[id])]).decode()
+        return bytes(self._names[start : int(self._name_ends[id])]).decode(errors="replace")
 
-    def start(self, epoch, step, run):
-        """Moves to a place in the sequence; returns (epoch, step) as the feed understands it."""
+    def is_alive(self) -> bool:
+        """Whether the feed has not hung up."""
+        readable, _, _ = select.select([self._socket], [], [], 0)
+        return not readable  # nothing was asked for, so there can only be the end
+
+    def check_process(self) -> None:
+        """Refuses a forked copy of this connection: its messages would be missing in the other process."""
+        if os.getpid() != self.pid:
+            raise FeedError(
+                "USAGE",
+                f"this pass was begun by process {self.pid}, of which process {os.getpid()} is a forked copy",
+                "begin a pass in the process that reads: iter(loader)",
+            )
+
+    def start(self, epoch: int, step: int, run: str) -> None:
+        """Moves to a place in the sequence; `run` names the pass, which a rank's workers share."""
         self._held.clear()
-        self._send_json(_START, {"epoch": epoch, "step": step, "run": run})
+        self._send_json(Message.START, {"epoch": epoch, "step": step, "run": run})
         while True:  # batches of the run before may still be in the pipe; the feed has given them up
-            type, payload = self._receive("STARTED")
-            if type == _STARTED:
-                answer = json.loads(bytes(payload))
-                return answer["epoch"], answer["step"]
+            kind, payload = self._receive("STARTED")
+            if kind == Message.STARTED:
+                return
 
-    def request(self, credits):
-        self._send(_NEXT, struct.pack("<I", credits))
+    def request(self, credits: int) -> None:
+        """Lets the feed send so many batches more."""
+        self._send(Message.NEXT, struct.pack("<I", credits))
 
-    def next_batch(self, keep=0):
+    def next_batch(self, keep: int = 0) -> Batch | None:
         """The next batch, or None at the end of the epoch. Gives back the batches before it but for the last `keep`."""
         given = len(self._held) - keep
         if given > 0:
             for _ in range(given):
                 seq = self._held.popleft()
-            self._socket_send(_frame(_RELEASE, struct.pack("<I", seq)) + _frame(_NEXT, struct.pack("<I", given)))
-        type, payload = self._receive("a batch")
-        if type == _EPOCH_END:
+            self._socket_send(
+                format_frame(Message.RELEASE, struct.pack("<I", seq))
+                + format_frame(Message.NEXT, struct.pack("<I", given))
+            )
+        kind, payload = self._receive("a batch")
+        if kind == Message.EPOCH_END:
             return None
-        if type != _BATCH:
-            raise FeedError("FEED_PROTOCOL", f"the feed sent message type {type} instead of a batch")
+        if kind != Message.BATCH:
+            raise FeedError("FEED_PROTOCOL", f"the feed sent message {kind} instead of a batch")
         return self._read_batch(payload)
 
-    def get(self, ids):
+    def get(self, ids: Sequence[int]) -> Batch:
         """Any samples by id; the batch is valid until the next call."""
         if self._held:
-            self._send(_RELEASE, struct.pack("<I", self._held[-1]))
+            self._send(Message.RELEASE, struct.pack("<I", self._held[-1]))
             self._held.clear()
-        self._send(_GET, struct.pack(f"<{len(ids)}I", *ids))
-        return self._read_batch(self._expect(_BATCH, "samples"))
+        self._send(Message.GET, struct.pack(f"<{len(ids)}I", *ids))
+        return self._read_batch(self._expect(Message.BATCH, "samples"))
 
-    def ids(self, epoch, step, count):
+    def ids(self, epoch: int, step: int, count: int) -> list[int]:
         """The ids of `count` batches from `step` on."""
-        self._send_json(_IDS, {"epoch": epoch, "step": step, "count": count})
-        return memoryview(self._expect(_IDS, "ids")).cast("I").tolist()
+        self._send_json(Message.IDS, {"epoch": epoch, "step": step, "count": count})
+        return memoryview(self._expect(Message.IDS, "ids")).cast("I").tolist()
 
-    def status(self):
-        self._send(_STATUS, b"")
-        return bytes(self._expect(_STATUS, "the status")).decode()
+    def status(self) -> str:
+        """What the feed says of itself: JSON text."""
+        self._send(Message.STATUS)
+        return bytes(self._expect(Message.STATUS, "the status")).decode()
 
-    def _read_batch(self, payload):
+    def _read_batch(self, payload: bytes) -> Batch:
         seq, epoch, step, count = struct.unpack_from("<IIII", payload)
         view = memoryview(payload)
         at = 16
@@ -124,56 +147,52 @@ class FeedClient:
         self._held.append(seq)
         return Batch(epoch, step, ids, lengths, offsets, flags, self._arena_view, self.name_of)
 
-    def close(self):
+    def close(self) -> None:
+        """Hangs up."""
         self._socket.close()
 
     # Frames
 
-    def _send_json(self, type, value):
-        self._send(type, json.dumps(value).encode())
+    def _send_json(self, kind: Message, value: Mapping[str, Any]) -> None:
+        self._send(kind, json.dumps(value).encode())
 
-    def _send(self, type, payload):
-        self._socket_send(_frame(type, payload))
+    def _send(self, kind: Message, payload: bytes = b"") -> None:
+        self._socket_send(format_frame(kind, payload))
 
-    def _socket_send(self, data):
+    def _socket_send(self, data: bytes) -> None:
         try:
             self._socket.sendall(data)
         except OSError as error:
             self._raise_pending(error)
 
-    def _expect(self, wanted, name):
+    def _expect(self, kind: Message, name: str) -> bytes:
         while True:
-            type, payload = self._receive(name)
-            if type == wanted:
+            found, payload = self._receive(name)
+            if found == kind:
                 return payload
 
-    def _receive(self, name):
+    def _receive(self, name: str) -> tuple[int, bytes]:
         while True:
-            if len(self._buffer) >= 4:
-                (length,) = struct.unpack_from("<I", self._buffer)
-                if len(self._buffer) >= 4 + length:
-                    type = self._buffer[4]
-                    payload = bytes(memoryview(self._buffer)[5 : 4 + length])
-                    del self._buffer[: 4 + length]
-                    if type == _ERROR:
-                        error = json.loads(payload)
-                        raise FeedError(error.get("code"), error.get("message"), error.get("hint"))
-                    return type, payload
+            frame = take_frame(self._buffer)
+            if frame is not None:
+                kind, payload = frame
+                if kind == Message.ERROR:
+                    error = json.loads(payload)
+                    raise FeedError(error["code"], error["message"], error.get("hint"))
+                return kind, payload
             try:
                 chunk = self._socket.recv(1 << 18)
-            except socket.timeout:
-                raise FeedGone(f"the feed on {self._path} has not sent {name} within {self._timeout:g} s",
-                                "dsc feed status; a longer timeout=") from None
+            except TimeoutError:
+                raise FeedGone(
+                    f"the feed on {self._path} has not sent {name} within {self._timeout:g} s",
+                    "dsc feed status; a longer timeout=",
+                ) from None
             except OSError as error:
                 raise FeedGone(f"the feed on {self._path} is gone: {error}", "start it again") from None
             if not chunk:
                 raise FeedGone(f"the feed on {self._path} has ended", "start it again")
             self._buffer += chunk
 
-    def _raise_pending(self, error):
+    def _raise_pending(self, error: OSError) -> None:
         """The feed hangs up after it has said why: its last words first."""
-        self._expect(_ERROR, f"an answer ({error})")
-
-
-def _frame(type, payload):
-    return struct.pack("<IB", 1 + len(payload), type) + payload
+        self._expect(Message.ERROR, f"an answer ({error})")

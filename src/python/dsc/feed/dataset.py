@@ -1,165 +1,292 @@
-"""FeedDataset: batches of this rank, in the order that (seed, epoch) determines."""
+"""FeedDataset: samples of this rank, in the order that (seed, epoch) determines."""
 
+from __future__ import annotations
+
+import dataclasses
 import os
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
+from .accelerate_guard import refuse_to_be_divided_again
+from .batch import Batch, Sample
 from .client import FeedClient
-from .errors import FeedError, FeedGone
-from .launch import ensure_feed
-from .state import make_state
-
-try:
-    from torch.utils.data import IterableDataset, get_worker_info
-except ImportError:  # without torch it is a plain iterable
-    IterableDataset = object
-
-    def get_worker_info():
-        return None
+from .errors import FeedGone, pass_has_ended
+from .launch import JobFeed
+from .options import ReadOptions, rank_and_world, serve_options
+from .position import Begun, Position
+from .state import find_place, make_state
+from .torch_data import IterableDataset, get_worker_info
 
 
-def _rank_and_world(rank, world):
-    """Arguments beat torch.distributed, which beats the environment."""
-    if rank is not None or world is not None:
-        return rank or 0, world or 1
-    try:
-        import torch.distributed as distributed
+class FeedDataset(IterableDataset[Any]):
+    """An iterable of batches, or of samples. Each iteration is the next epoch, whatever process or workers iterate.
 
-        if distributed.is_available() and distributed.is_initialized():
-            return distributed.get_rank(), distributed.get_world_size()
-    except ImportError:
-        pass
-    return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+    Args:
+        target: a directory or the name of a dataset that `dsc prepare` has staged.
+        mix: instead of `target`: {"web": 1, "code": 2.5} visits each sample of `web` once an epoch and those of `code`
+            two or three times; 0.1 visits a tenth of them, another tenth in the next epoch.
+        split: the split of a dataset that has several.
+        only: extensions of the files that are samples, such as 'png,jpg'; default: all files.
+        as_: 'files' | 'shards': what a folder holds, whatever it looks like.
+        start: 'arriving' (default): a dataset that is not here is fed while it comes; 'staged': once it is here.
+        batch_size: samples per rank in one step; None: iterating gives single samples, for a DataLoader that makes
+            batches itself.
+        seed: of the order.
+        order: 'shuffle' | 'feistel6' | 'sequential'; default: the feed's.
+        last: 'drop' | 'pad' (wraps around, samples flagged) | 'uneven'.
+        assign: 'fixed' | 'local' (striped storage nodes that are the machines of the job, in the order of the ranks:
+            most samples are read where they lie; global batches stay the same as sets).
+        rank: default: torch.distributed, then RANK.
+        world: default: torch.distributed, then WORLD_SIZE.
+        replicate: so many consecutive ranks get the same samples.
+        transform: function of a Sample; without it batches are dsc.feed.batch.Batch.
+        copy: False: views into the shared arena, valid until the next batch; True: bytes of one's own, as single
+            samples and what comes from workers always are.
+        on_error: 'raise' names a sample that no source can give, or a damaged shard; 'skip' leaves the sample out of
+            its batch and into the state, and feeds what comes before the damage.
+        memory: of the feed, if this process starts it ('256MiB', 'auto').
+        k: of the feed, if this process starts it.
+        depth: batches on their way or in use per worker; default: 3, up to 32 where they are small.
+        timeout: seconds without a word after which a feed is given up.
+        feed_options: further options of `dsc feed serve`.
 
-
-def _locate(name):
-    """A folder by its whole path, so that processes elsewhere mean the same one; a dataset by its name."""
-    return os.path.abspath(name) if os.path.isdir(name) else str(name)
-
-
-class FeedDataset(IterableDataset):
-    """An iterable of batches. `target` is a directory or the name of a dataset that `dsc prepare` has staged.
-
-    mix          instead of `target`: {"web": 1, "code": 2.5} visits each sample of `web` once an epoch and those of `code`
-                 two or three times; 0.1 visits a tenth of them, another tenth in the next epoch
-    only         extensions of the files that are samples, such as 'png,jpg'; default: all files
-    batch_size   samples per rank in one step
-    last         'drop' | 'pad' (wraps around, samples flagged) | 'uneven'
-    transform    function of a Sample; without it batches are dsc.feed.batch.Batch
-    copy         False: views into the shared arena, valid until the next batch; True: bytes of one's own
-    on_error     'raise' names a sample that no source can give; 'skip' leaves it out of its batch and into the state
-    rank, world  default: torch.distributed, then RANK and WORLD_SIZE
-    assign       'fixed' | 'local' (striped storage nodes that are the machines of the job, in the order of the ranks:
-                 most samples are read where they lie; global batches stay the same as sets)
-    replicate    so many consecutive ranks get the same samples
-    memory, k    of the feed, if this process starts it ('256MiB', 'auto')
-    depth        batches on their way or in use per worker; default: 3, up to 32 where they are small
+    Raises:
+        TypeError: an argument of another type.
+        ValueError: an argument that has no such value.
+        FeedError: on first use: the feed cannot be started, or refuses.
     """
 
-    def __init__(self, target=None, *, mix=None, split=None, only=None, batch_size, seed=0, order=None, last="drop", assign="fixed", rank=None, world=None,
-                 replicate=1, transform=None, copy=False, on_error="raise", memory=None, k=None, depth=None,
-                 timeout=300.0, feed_options=()):
-        if on_error not in ("raise", "skip"):
-            raise FeedError("USAGE", f"on_error is {on_error!r}, not 'raise' or 'skip'")
-        self.on_error = on_error
-        if (target is None) == (mix is None):
-            raise FeedError("USAGE", "give either a dataset or mix={name: times, ...}")
-        self.mix = None if mix is None else ",".join(f"{_locate(name)}={times!r}" for name, times in mix.items())
-        self.target, self.split, self.batch_size, self.seed = str(target if mix is None else self.mix), split, batch_size, seed
-        self.order, self.last, self.assign, self.replicate = order, last, assign, replicate
-        self.rank, self.world = _rank_and_world(rank, world)
-        self.transform, self.copy, self.depth, self.timeout = transform, copy, depth, timeout
-        options = [] if mix is None else ["--mix", self.mix]
-        options += [] if split is None else ["--split", split]
-        options += [] if only is None else ["--only", only]
-        options += ["--seed", str(seed)]
-        for name, value in (("--order", order), ("--memory", memory), ("--k", k)):
-            options += [] if value is None else [name, str(value)]
-        self._options = [*options, *feed_options]
-        self._socket_path = None
-        self._client = None
-        self._iterations = 0
-        self._pass = None
-        self._info = None
-        self.skipped = []  # [epoch, id] of samples that the batches of this process came without
+    def __init__(
+        self,
+        target: str | os.PathLike[str] | None = None,
+        *,
+        batch_size: int | None,
+        mix: Mapping[str, float] | None = None,
+        split: str | None = None,
+        only: str | None = None,
+        as_: str | None = None,
+        start: str | None = None,
+        seed: int = 0,
+        order: str | None = None,
+        last: str = "drop",
+        assign: str = "fixed",
+        rank: int | None = None,
+        world: int | None = None,
+        replicate: int = 1,
+        transform: Callable[[Sample], Any] | None = None,
+        copy: bool = False,
+        on_error: str = "raise",
+        memory: str | None = None,
+        k: int | str | None = None,
+        depth: int | None = None,
+        timeout: float = 300.0,
+        feed_options: Sequence[str] = (),
+    ) -> None:
+        if transform is not None and not callable(transform):
+            raise TypeError(f"transform is {transform!r}, expected a function")
+        if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
+            raise TypeError(f"timeout is {timeout!r}, expected seconds")
+        if not timeout > 0:
+            raise ValueError(f"timeout is {timeout}, expected more than 0 seconds")
+        own_rank, own_world = rank_and_world(rank, world)
+        self.reading = ReadOptions(
+            batch_size, own_rank, own_world, replicate, last, assign, on_error, seed, order, depth
+        )
+        self.serving = serve_options(
+            target,
+            mix,
+            feed_options=feed_options,
+            split=split,
+            only=only,
+            as_=as_,
+            on_error=None if on_error == "raise" else on_error,
+            start=start,
+            seed=seed,
+            order=order,
+            memory=memory,
+            k=k,
+        )
+        self.transform = transform
+        self.copy = copy
+        self.skipped: list[list[int]] = []  # [epoch, id] of samples that the batches of this process came without
         self.keep = 0  # batches that stay valid although later ones were asked for; FeedLoader(ahead=...) sets it
-        # Where the next iteration begins. None: the feed goes on to the epoch after the last one.
-        self.next_epoch, self.next_step, self.run = None, 0, None
+        self.position = Position()
+        self._feed = JobFeed(self.serving, own_world, timeout)
+        self._reader = uuid.uuid4().hex  # tells this object's place from others' of the same rank
+        self._home_pid = os.getpid()
+        self._client: FeedClient | None = None
+        self._holder: FeedClient | None = None  # a connection that keeps the feed from ending between passes
+        self.appointed: Begun | None = None  # where FeedLoader wants this process's pass, or a new worker's first one
+        self._passes = 0  # of this process
+        self._pass: object = None
+        self._place: _Place | None = None  # of the pass that runs
+        self._loaded: _Place | None = None  # where the next pass goes on
+        self._info: dict[str, Any] | None = None
+
+    def connect(self, worker: int = 0, workers: int = 1) -> FeedClient:
+        """Opens another connection, as one of a rank's workers."""
+        hello = self.reading.hello(reader=self._reader, worker=worker, workers=workers, keep=self.keep)
+        return self._feed.connect(hello)
 
     @property
-    def socket_path(self):
-        if self._socket_path is None:
-            self._socket_path = ensure_feed(None if self.mix else self.target, self._options, self.world)
-        return self._socket_path
-
-    def _connect(self, worker=0, workers=1):
-        return FeedClient(self.socket_path, {
-            "rank": self.rank, "world": self.world, "replicate": self.replicate, "batch": self.batch_size,
-            "last": self.last, "assign": self.assign, "worker": worker, "workers": workers, "keep": self.keep, "onError": self.on_error, "seed": self.seed,
-            **({} if self.depth is None else {"depth": self.depth}),
-            **({} if self.order is None else {"order": self.order}),
-        }, self.timeout)
-
-    @property
-    def info(self):
+    def info(self) -> dict[str, Any]:
         """What the feed says about the dataset: n, fingerprint, stepsPerEpoch, globalBatch, ..."""
         if self._info is None:
-            client = self._connect()
-            self._info = client.info
-            client.close()
+            self.hold()
+        assert self._info is not None
         return self._info
 
-    def __len__(self):
-        return self.info["batchesPerEpoch"]
+    def hold(self) -> None:
+        """Starts the feed if need be, and keeps it from ending for want of readers as long as this object is used."""
+        if self._holder is not None and self._holder.pid == os.getpid() and self._holder.is_alive():
+            return
+        self._holder = self.connect()
+        self._info = self._holder.info
 
-    def _own_client(self):
-        """This process's connection; a forked copy of another process's is left alone."""
-        worker = get_worker_info()
-        if self._client is None or self._client.pid != os.getpid():
-            self._client = self._connect(worker.id, worker.num_workers) if worker else self._connect()
-            self._iterations = 0
-            self._info = self._client.info
-        return self._client
+    def __len__(self) -> int:
+        return int(self.info["batchesPerEpoch"])
 
-    def batches(self):
+    def set_epoch(self, epoch: int) -> None:
+        """Makes the next iteration that epoch's; without it, it is the one after the last."""
+        self.position.set_epoch(epoch)
+
+    def batches(self) -> Iterator[Batch]:
         """The batches of one pass, before `transform`."""
-        client = self._own_client()
-        is_first = self._iterations == 0
-        self._iterations += 1
+        self._passes += 1
+        return self._batches(self._passes)
+
+    def _batches(self, number: int) -> Iterator[Batch]:
         worker = get_worker_info()
-        # A persistent worker has a stale copy of these; from its second pass on, the feed counts the epochs.
-        is_stale = worker is not None and not is_first
-        epoch, step, run = (None, 0, None) if is_stale else (self.next_epoch, self.next_step, self.run)
-        if worker is None:
-            self.next_epoch, self.next_step, self.run = None, 0, None
-        self._pass = this_pass = object()
-        epoch, step = client.start(epoch, step, run)
+        client, place = self._begin_pass(number)
+        this_pass = self._pass
+        self._place = place
         client.request(client.info["depth"])
+        skipped = place.given if worker is not None else 0  # this worker's, before the state that it goes on from
         while True:
+            client.check_process()
             if self._pass is not this_pass:  # what comes now is for the newer pass, on the same connection
-                raise FeedError("FEED_GONE", "this pass has ended, because a newer one was begun")
+                raise pass_has_ended()
             try:
                 batch = client.next_batch(self.keep)
             except FeedGone as gone:
                 if worker is not None:  # the loader knows what the trainer has received
                     raise
-                raise gone.after(make_state(self, epoch, step, self.skipped)) from None
+                raise gone.after(self._state_at(place)) from None
             if batch is None:
+                self._place = _Place(place.epoch + 1, 0, 0)
                 return
+            if skipped > 0:
+                skipped -= 1
+                continue
             self.skipped += ([batch.epoch, id] for id in client.lost)
-            step = batch.step + 1
+            place.given += 1
             # torch pickles what a worker yields in a thread, while the worker already asks for its next batch.
             yield batch.copy() if self.copy or worker is not None else batch
 
-    def __iter__(self):
+    def _begin_pass(self, number: int) -> tuple[FeedClient, _Place]:
+        """Begins the next pass, with a feed that is started anew if the last one has ended."""
+        worker = get_worker_info()
+        if worker is None and os.getpid() != self._home_pid:  # a copy of its own, not a worker of the pass
+            self.position, self._home_pid = Position(*self.position.next()), os.getpid()
+            self._reader = uuid.uuid4().hex
+        self._pass = object()
+        loaded, self._loaded = self._loaded, None
+        epoch, step, run = self._next_place(number, None if loaded is None else (loaded.epoch, loaded.step))
+        client = self._own_client()
+        try:
+            client.start(epoch, step, run)
+        except FeedGone:
+            if not self._feed.can_be_started_again:
+                raise
+            self._client = None
+            client = self._own_client()
+            client.start(epoch, step, run)
+        return client, _Place(epoch, step, 0 if loaded is None else loaded.given)
+
+    def _next_place(self, number: int, at: tuple[int, int] | None) -> Begun:
+        appointed, self.appointed = self.appointed, None
+        worker = get_worker_info()
+        if worker is None:
+            return appointed or self.position.begin(uuid.uuid4().hex, at=at)
+        if appointed is not None and number == 1:
+            return appointed
+        return self.position.begin(f"{worker.seed - worker.id}:{number}", worker.id, number=number, at=at)
+
+    def _own_client(self) -> FeedClient:
+        """This process's connection; a forked copy of another process's is left alone."""
+        worker = get_worker_info()
+        if self._client is None or self._client.pid != os.getpid():
+            self._client = self.connect(worker.id, worker.num_workers) if worker else self.connect()
+            self._info = self._client.info
+        return self._client
+
+    def __iter__(self) -> Iterator[Any]:
+        refuse_to_be_divided_again(self.reading.world)
+        batches = self.batches()
+        return self._samples(batches) if self.reading.batch_size is None else self._transformed(batches)
+
+    def _transformed(self, batches: Iterator[Batch]) -> Iterator[Any]:
         transform = self.transform
-        for batch in self.batches():
+        for batch in batches:
             yield batch if transform is None else [transform(sample) for sample in batch]
 
-    def __getstate__(self):
-        return {**self.__dict__, "_client": None, "_pass": None, "_socket_path": self.socket_path}
+    def _samples(self, batches: Iterator[Batch]) -> Iterator[Any]:
+        for batch in batches:
+            for sample in batch.copy():  # whoever makes batches of them keeps them longer than the arena does
+                yield sample if self.transform is None else self.transform(sample)
 
-    def close(self):
-        """Ends the connection. Used again, it finds the feed again, or starts it."""
-        self._socket_path = None
-        if self._client is not None and self._client.pid == os.getpid():
-            self._client.close()
-        self._client = None
+    def state_dict(self) -> dict[str, Any]:
+        """Where this process is, for torchdata's StatefulDataLoader; in a worker, where that worker is.
+
+        Returns:
+            What `FeedLoader.state_dict()` gives, and what a worker has given of its part since then.
+        """
+        place = self._loaded or self._place or _Place(*self.position.next(), 0)
+        if get_worker_info() is None:
+            return self._state_at(place)
+        return {**make_state(self, place.epoch, place.step, self.skipped), "given": place.given}
+
+    def load_state_dict(self, state: dict[str, Any], override: bool = False) -> None:
+        """Makes the next iteration go on where `state` was taken, with as many workers.
+
+        A worker reads the samples since the beginning of its pass once more, without transforming them.
+
+        Args:
+            state: of `state_dict()`.
+            override: takes a state of other data, another order or seed, too.
+
+        Raises:
+            FeedError: the state does not fit; the message says what differs.
+        """
+        epoch, step = find_place(self, state, override=override)
+        self._loaded = _Place(epoch, step, state.get("given", 0))
+        self.skipped = [list(pair) for pair in state.get("skipped", [])]
+        if get_worker_info() is None:
+            self.position.set(epoch, step)
+        self._pass = None
+
+    def _state_at(self, place: _Place) -> dict[str, Any]:
+        return make_state(self, place.epoch, place.step + place.given, self.skipped)
+
+    def __getstate__(self) -> dict[str, Any]:
+        refuse_to_be_divided_again(self.reading.world)
+        self.hold()  # so that it does not end before the other process is there
+        nothing = {"_client": None, "_holder": None, "_pass": None, "_place": None}
+        return {**self.__dict__, **nothing}
+
+    def close(self) -> None:
+        """Ends the connections. Used again, it finds the feed again, or starts it."""
+        for client in (self._client, self._holder):
+            if client is not None and client.pid == os.getpid():
+                client.close()
+        self._client = self._holder = None
+
+
+@dataclasses.dataclass
+class _Place:
+    """Where a pass began, and how many batches this process has given since; of a worker: of its own."""
+
+    epoch: int
+    step: int
+    given: int

@@ -1,30 +1,42 @@
 """Finds the feed of this job on this machine, or starts it."""
 
+from __future__ import annotations
+
 import contextlib
 import fcntl
 import hashlib
 import os
 import shlex
-import shutil
-import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from .errors import FeedError
+from ..program import find_program
+from .client import FeedClient
+from .errors import FeedError, FeedGone
+from .options import ServeOptions
+from .socket_folder import connect_to_feed, open_own_folder
+from .wire import Message, format_frame
 
 _IDLE_EXIT_SECONDS = 10
-_STATUS_REQUEST = b"\1\0\0\0\x0c"
 
 
-def runtime_folder():
+def runtime_folder() -> str:
+    """The user's own folder for sockets of feeds.
+
+    Raises:
+        FeedError: another user has made it, or may write in it.
+    """
     base = os.environ.get("XDG_RUNTIME_DIR")
     folder = os.path.join(base, "dsc") if base else f"/tmp/dsc-{os.getuid()}"
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    return folder
+    with open_own_folder(folder):
+        return folder
 
 
-def job_name(world):
+def job_name(world: int) -> str:
     """What the processes of one job on one machine have in common, and other jobs have not."""
     for name in ("DSC_FEED_JOB", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "MASTER_PORT"):
         value = os.environ.get(name)
@@ -33,28 +45,81 @@ def job_name(world):
     return f"pid={os.getpid() if world == 1 else os.getppid()}"
 
 
-def ensure_feed(target, arguments, world, start_timeout=600.0):
-    """The socket of a running feed over `target`; `arguments` are options of `dsc feed serve`."""
-    given = os.environ.get("DSC_FEED_SOCKET")
-    if given:
-        return given
-    key = "\0".join([*_identity(target), *arguments, job_name(world)])
-    name = hashlib.sha256(key.encode()).hexdigest()[:20]
-    path = os.path.join(runtime_folder(), f"feed-{name}.sock")
+class JobFeed:
+    """The feed of one dataset that the processes of this job on this machine share, found or started when needed.
+
+    Args:
+        serving: which data, and how.
+        world: ranks of the job.
+        timeout: seconds without a word after which a feed is given up.
+    """
+
+    def __init__(self, serving: ServeOptions, world: int, timeout: float) -> None:
+        self._serving = serving
+        self._timeout = timeout
+        # Found out here: a worker's own process says nothing of the job, and may have another environment.
+        self._given = os.environ.get("DSC_FEED_SOCKET")
+        self._path = socket_path(serving.target, serving.arguments, job_name(world))
+
+    @property
+    def can_be_started_again(self) -> bool:
+        """Whether the feed is this job's own, not one that somebody else has started."""
+        return self._given is None
+
+    def path(self) -> str:
+        """The socket of the feed, which is started if there is none."""
+        return self._given or ensure_feed(self._serving.target, self._serving.arguments, self._path)
+
+    def connect(self, hello: Mapping[str, Any]) -> FeedClient:
+        """Opens a connection.
+
+        Raises:
+            FeedGone: no feed answers.
+            FeedError: the feed cannot be started, or refuses.
+        """
+        try:
+            return FeedClient(self.path(), hello, self._timeout)
+        except FeedGone:  # it was ending when it was asked
+            if not self.can_be_started_again:
+                raise
+            return FeedClient(self.path(), hello, self._timeout)
+
+
+def socket_path(target: str | None, arguments: Sequence[str], job: str) -> str:
+    """Where the feed of a job over this data listens."""
+    key = "\0".join([*_identity(target), *arguments, job])
+    return os.path.join(runtime_folder(), f"feed-{hashlib.sha256(key.encode()).hexdigest()[:20]}.sock")
+
+
+def ensure_feed(target: str | None, arguments: Sequence[str], path: str, start_timeout: float = 600.0) -> str:
+    """Finds the feed of this job, or starts it.
+
+    Args:
+        target: a directory or the name of a dataset; None where `arguments` name a mix.
+        arguments: options of `dsc feed serve`.
+        path: of its socket.
+        start_timeout: seconds that the feed may take to list the samples.
+
+    Returns:
+        The same path, on which a feed answers.
+
+    Raises:
+        FeedError: the feed cannot be started.
+    """
     with _locked(f"{path}.lock"):
         if not _answers(path):
             _start(target, arguments, path, start_timeout)
     return path
 
 
-def _identity(target):
+def _identity(target: str | None) -> list[str]:
     if target is None:
         return []
     return [os.path.abspath(target) if os.path.exists(target) else target]
 
 
-def _start(target, arguments, path, timeout):
-    command = [*_dsc_command(), "feed", "serve", *([] if target is None else [target]), "--socket", path, *arguments]
+def _start(target: str | None, arguments: Sequence[str], path: str, timeout: float) -> None:
+    command = [*dsc_command(), "feed", "serve", *([] if target is None else [target]), "--socket", path, *arguments]
     command += ["--idle-exit", str(_IDLE_EXIT_SECONDS), "--quiet"]
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
@@ -63,39 +128,42 @@ def _start(target, arguments, path, timeout):
             if process.poll() is not None or time.monotonic() > deadline:
                 log.seek(0)
                 said = log.read().decode(errors="replace").strip()
-                reason = f"ended with {process.returncode}" if process.returncode is not None else f"took more than {timeout:g} s"
+                reason = (
+                    f"ended with {process.returncode}"
+                    if process.returncode is not None
+                    else f"took more than {timeout:g} s"
+                )
                 process.kill()
                 raise FeedError("FEED_GONE", f"the feed of {target or 'the mix'} {reason}: {said}", shlex.join(command))
             time.sleep(0.02)
 
 
-def _dsc_command():
-    given = os.environ.get("DSC_BIN")
-    if given:
-        return shlex.split(given)
-    found = shutil.which("dsc")
+def dsc_command() -> list[str]:
+    """The words that run dsc here."""
+    found = find_program()
     if not found:
-        raise FeedError("FEED_GONE", "the program dsc is not on PATH, so no feed can be started",
-                        "npm install -g dsc, or DSC_BIN='node /path/to/bin/dsc.js'")
-    return [found]
+        raise FeedError(
+            "FEED_GONE",
+            "the program dsc is not installed here, so no feed can be started",
+            "pip install dsc-data, npm install -g dsc, or DSC_BIN='node /path/to/bin/dsc.js'",
+        )
+    return found
 
 
-def _answers(path):
+def _answers(path: str) -> bool:
     """Whether a feed lives there. The socket of one that is being killed takes connections to its last moment."""
-    with contextlib.closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as probe:
-        probe.settimeout(60)
-        try:
-            probe.connect(path)
-            probe.sendall(_STATUS_REQUEST)
+    try:
+        with connect_to_feed(path, timeout=60) as probe:
+            probe.sendall(format_frame(Message.STATUS))
             return probe.recv(1) != b""
-        except socket.timeout:
-            return True  # it is busy, not dead
-        except OSError:
-            return False
+    except TimeoutError:
+        return True  # it is busy, not dead
+    except OSError:
+        return False
 
 
 @contextlib.contextmanager
-def _locked(path):
+def _locked(path: str) -> Iterator[None]:
     with open(path, "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -1,32 +1,40 @@
 """FeedLoader: a DataLoader over a FeedDataset that knows where it is."""
 
-import typing
+from __future__ import annotations
+
+import os
 import uuid
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, cast
 
-from torch.utils.data import DataLoader, IterableDataset, default_collate
+from torch.utils.data import DataLoader, default_collate
 
+from ..torch_private import end_workers
 from .ahead import Ahead
+from .dataset import FeedDataset
 from .errors import FeedError, FeedGone, pass_has_ended
-from .state import make_state
-
-_END = object()
-_FIXED = ("fingerprint", "n", "order", "seed", "last", "mix")
-
-
-class _Parcel(typing.NamedTuple):
-    """What comes from a dataset, in the trainer's process or from a worker: torch turns the errors of workers into text."""
-
-    batch: object
-    skipped: list  # [epoch, id] of samples that the batch came without
-    error: object
+from .position import Begun
+from .state import find_place, make_state
+from .torch_data import IterableDataset
 
 
-class _Parcels(IterableDataset):
-    def __init__(self, dataset):
+class _Parcel(NamedTuple):
+    """What comes from a dataset, of the trainer's process or a worker: torch turns the errors of workers into text."""
+
+    batch: Any
+    skipped: list[list[int]]  # [epoch, id] of samples that the batch came without
+    error: FeedError | None
+
+
+class _Parcels(IterableDataset[_Parcel]):
+    def __init__(self, dataset: FeedDataset) -> None:
         self._dataset = dataset
 
-    def __iter__(self):
-        skipped, batches = self._dataset.skipped, iter(self._dataset)
+    def __iter__(self) -> Iterator[_Parcel]:
+        return self._parcels(iter(self._dataset))
+
+    def _parcels(self, batches: Iterator[Any]) -> Iterator[_Parcel]:
+        skipped = self._dataset.skipped
         while True:
             known = len(skipped)
             try:
@@ -40,10 +48,10 @@ class _Parcels(IterableDataset):
 
 
 class _CollateParcel:
-    def __init__(self, collate):
+    def __init__(self, collate: Callable[[Any], Any]) -> None:
         self._collate = collate
 
-    def __call__(self, parcel):
+    def __call__(self, parcel: _Parcel) -> _Parcel:
         return parcel if parcel.error else parcel._replace(batch=self._collate(parcel.batch))
 
 
@@ -52,114 +60,164 @@ class FeedLoader:
 
     Its state is where the trainer has received batches up to, whatever workers have read ahead: about 200 bytes,
     the same on every rank, valid for other numbers of ranks, workers and storage nodes.
-    With a transform, batches are collated (default: torch's default_collate).
-    ahead: so many batches are transformed and collated in a thread while the trainer works; 0: when asked for.
+
+    Args:
+        dataset: what is read.
+        num_workers: processes that transform and collate.
+        collate_fn: of a batch; default, with a transform: torch's default_collate.
+        pin_memory: as DataLoader has it.
+        ahead: so many batches are transformed and collated in a thread while the trainer works; 0: when asked for.
+        **options: of DataLoader.
+
+    Raises:
+        ValueError: `ahead` with workers, which read ahead themselves; a dataset of single samples.
     """
 
-    def __init__(self, dataset, *, num_workers=0, collate_fn=None, pin_memory=False, ahead=0, **options):
+    def __init__(
+        self,
+        dataset: FeedDataset,
+        *,
+        num_workers: int = 0,
+        collate_fn: Callable[[Any], Any] | None = None,
+        pin_memory: bool = False,
+        ahead: int = 0,
+        **options: Any,
+    ) -> None:
+        if dataset.reading.batch_size is None:
+            raise ValueError("FeedLoader reads batches: give FeedDataset a batch_size")
         if ahead and num_workers:
-            raise FeedError("USAGE", "ahead is for loaders without workers, which read ahead themselves", "num_workers=0, or prefetch_factor=")
+            raise ValueError(
+                "ahead is for loaders without workers, which read ahead themselves: num_workers=0, or prefetch_factor="
+            )
         self.dataset = dataset
-        self._ahead, self._running = ahead, None
+        self._ahead = ahead
+        self._running: Ahead[_Parcel] | None = None
         dataset.keep = ahead
         if collate_fn is None and dataset.transform is not None:
             collate_fn = default_collate
-        self._loader = DataLoader(_Parcels(dataset), batch_size=None, num_workers=num_workers, pin_memory=pin_memory,
-                                  collate_fn=_CollateParcel(collate_fn or _as_is), **options)
+        self._loader: DataLoader[_Parcel] = DataLoader(
+            _Parcels(dataset),
+            batch_size=None,
+            num_workers=num_workers,
+            pin_memory=pin_memory,
+            collate_fn=cast(Callable[[Any], Any], _CollateParcel(collate_fn or _as_is)),
+            **options,
+        )
         self._epoch, self._step = 0, 0
+        self._wanted_epoch: int | None = None
         self._is_resuming = True
         self._pass = 0
-        self._skipped = []
+        self._worker_passes = 0  # of the present persistent workers
+        self._pid = 0  # of the process that the pass belongs to
+        self._skipped: list[list[int]] = []
 
-    def __len__(self):
-        return self.dataset.info["batchesPerEpoch"]
+    def __len__(self) -> int:
+        return len(self.dataset)
 
-    def __iter__(self):
-        if not self._is_resuming and self._step > 0:  # a pass was left early: the next one is the next epoch
+    def __iter__(self) -> Iterator[Any]:
+        wanted, self._wanted_epoch = self._wanted_epoch, None
+        if wanted is not None and not (self._is_resuming and wanted == self._epoch):
+            self._epoch, self._step = wanted, 0
+        elif not self._is_resuming and self._step > 0:  # a pass was left early: the next one is the next epoch
             self._epoch, self._step = self._epoch + 1, 0
         self._is_resuming = False
         self._end_pass()
-        dataset = self.dataset
-        dataset.info  # the feed is started by this process, not by each worker
-        dataset.next_epoch, dataset.next_step, dataset.run = self._epoch, self._step, uuid.uuid4().hex
+        self._pid = os.getpid()
+        self.dataset.hold()
+        self._worker_passes += 1
+        self.dataset.position.set(
+            self._epoch, self._step, self._worker_passes if self._loader.persistent_workers else 0
+        )
+        self.dataset.appointed = Begun(self._epoch, self._step, uuid.uuid4().hex)
         return self._one_pass(self._pass, iter(self._loader))
 
-    def _end_pass(self):
+    def _end_workers(self) -> None:
+        end_workers(self._loader)
+        self._worker_passes = 0
+
+    def _end_pass(self) -> None:
         self._pass += 1
         if self._running is not None:
             self._running.stop()
             self._running = None
 
-    def _at_this_place(self, error):
-        """The error as the trainer gets it. A feed that is gone is forgotten, so that the next pass finds or starts one."""
+    def _at_this_place(self, error: FeedError) -> FeedError:
+        """The error as the trainer gets it. A feed that is gone is forgotten: the next pass finds or starts one."""
         if not isinstance(error, FeedGone):
             return error
         self.dataset.close()
-        self._loader._iterator = None  # persistent workers know the old feed only
+        self._end_workers()  # persistent workers know the old feed only
         return error.after(self.state_dict())
 
-    def _check_pass(self, this_pass):
+    def _check_pass(self, this_pass: int) -> None:
+        if os.getpid() != self._pid:
+            raise FeedError(
+                "USAGE",
+                f"this pass was begun by process {self._pid}, of which process {os.getpid()} is a forked copy",
+                "begin a pass in the process that reads: iter(loader)",
+            )
         if this_pass != self._pass:
             raise pass_has_ended()
 
-    def _one_pass(self, this_pass, batches):
+    def _one_pass(self, this_pass: int, batches: Iterator[_Parcel]) -> Iterator[Any]:
         self._check_pass(this_pass)
         if self._ahead:
             batches = self._running = Ahead(batches, self._ahead)
         try:
             while True:
-                self._check_pass(this_pass)  # before a batch is taken: persistent workers have one iterator for all passes
-                batch, skipped, error = next(batches, (None, None, _END))
-                if error is not None:
+                # Before a batch is taken: persistent workers have one iterator for all passes.
+                self._check_pass(this_pass)
+                parcel = next(batches, None)
+                if parcel is None or parcel.error is not None:
                     break
                 self._step += 1
-                self._skipped += skipped
-                yield batch
+                self._skipped += parcel.skipped
+                yield parcel.batch
         finally:
             if this_pass == self._pass and self._running is not None:
                 self._running.stop()
                 self._running = None
             elif this_pass == self._pass and hasattr(batches, "close"):
                 batches.close()
-        if error is not _END:
+        if parcel is not None and parcel.error is not None:
             del batches  # its workers end now; kept alive by a traceback they would be waited for when that is freed
-            raise self._at_this_place(error)
+            raise self._at_this_place(parcel.error)
         self._epoch, self._step = self._epoch + 1, 0
 
-    def set_epoch(self, epoch):
-        """For trainers that insist: the feed advances epochs itself. Refused in the middle of one."""
-        if self._step != 0 and epoch != self._epoch:
-            raise FeedError("FEED_STATE_MISMATCH", f"set_epoch({epoch}) in the middle of epoch {self._epoch}")
-        self._epoch = epoch
+    def set_epoch(self, epoch: int) -> None:
+        """Makes the next iteration that epoch's; a place inside of it that a state was loaded for stays.
 
-    def state_dict(self):
+        Nobody has to call it: without it, each iteration is the epoch after the last one.
+        """
+        self._wanted_epoch = epoch
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the trainer is: what it needs to go on with the very next batch."""
         return make_state(self.dataset, self._epoch, self._step, self._skipped)
 
-    def load_state_dict(self, state, override=False):
-        """Goes to where `state` was taken. Data, order or seed that differ are refused unless `override`."""
-        info = self.dataset.info
-        current = {**info, "last": self.dataset.last}
-        for name in _FIXED:
-            if not override and state[name] != current.get(name):
-                raise FeedError("FEED_STATE_MISMATCH", f"the state has {name} {state[name]!r}, this feed has {current.get(name)!r}",
-                                "load_state_dict(state, override=True) if that is meant")
-        batch, position = info["globalBatch"], state["position"]
-        if position % batch != 0:
-            raise FeedError("FEED_STATE_MISMATCH", f"position {position} is no multiple of the global batch of {batch} samples",
-                            f"resume with a global batch that divides {position}, such as {state['B']}")
-        self._epoch, self._step = state["epoch"], position // batch
+    def load_state_dict(self, state: dict[str, Any], override: bool = False) -> None:
+        """Goes to where `state` was taken.
+
+        Args:
+            state: of `state_dict()`, or the `state` of a FeedGone.
+            override: takes a state of other data, another order or seed, too.
+
+        Raises:
+            FeedError: the state does not fit; the message says what differs.
+        """
+        self._epoch, self._step = find_place(self.dataset, state, override=override)
+        self._wanted_epoch = None
         self._skipped = list(state.get("skipped", []))
-        if self._step >= info["stepsPerEpoch"]:
-            self._epoch, self._step = self._epoch + 1, 0
         self._is_resuming = True
         self._end_pass()
-        self._loader._iterator = None  # persistent workers would go on where they are
+        self._end_workers()  # persistent workers would go on where they are
 
-    def close(self):
+    def close(self) -> None:
+        """Ends the pass and the connection."""
         self._end_pass()
-        self._loader._iterator = None
+        self._end_workers()
         self.dataset.close()
 
 
-def _as_is(batch):
+def _as_is(batch: Any) -> Any:
     return batch

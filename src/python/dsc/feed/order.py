@@ -1,11 +1,15 @@
 """The order of samples, as src/feed/plan/{random,order}.ts compute it. For checks; a running feed sends the ids."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
 _MASK64 = (1 << 64) - 1
 _MASK32 = (1 << 32) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 
 
-def _mix(word):
+def _mix(word: int) -> int:
     z = word & _MASK64
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK64
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK64
@@ -15,7 +19,7 @@ def _mix(word):
 class RandomStream:
     """xoshiro128** for one epoch of one seed."""
 
-    def __init__(self, seed, epoch):
+    def __init__(self, seed: int, epoch: int) -> None:
         start = _mix(seed + _GOLDEN)
         first = _mix(start + _GOLDEN * (2 * epoch + 1))
         second = _mix(start + _GOLDEN * (2 * epoch + 2))
@@ -23,7 +27,8 @@ class RandomStream:
         if not any(self._state):
             self._state[0] = 1
 
-    def next_uint32(self):
+    def next_uint32(self) -> int:
+        """The next number, below 2**32."""
         a, b, c, d = self._state
         scaled = (b * 5) & _MASK32
         result = ((((scaled << 7) | (scaled >> 25)) & _MASK32) * 9) & _MASK32
@@ -37,7 +42,8 @@ class RandomStream:
         self._state = [a, b, c, d]
         return result
 
-    def next_below(self, bound):
+    def next_below(self, bound: int) -> int:
+        """The next number below `bound`, all alike."""
         limit = (1 << 32) - ((1 << 32) % bound)
         word = self.next_uint32()
         while word >= limit:
@@ -45,7 +51,7 @@ class RandomStream:
         return word % bound
 
 
-def epoch_order(sample_count, seed, epoch, kind="shuffle"):
+def epoch_order(sample_count: int, seed: int, epoch: int, kind: str = "shuffle") -> list[int]:
     """The ids 0 ... sample_count - 1 in the order in which the epoch visits them."""
     if kind == "sequential":
         return list(range(sample_count))
@@ -59,9 +65,10 @@ def epoch_order(sample_count, seed, epoch, kind="shuffle"):
     return samples
 
 
-def mixed_order(parts, seed, epoch, kind="shuffle"):
+def mixed_order(parts: Sequence[tuple[int, float]], seed: int, epoch: int, kind: str = "shuffle") -> list[int]:
     """The order of an epoch of a mix; `parts` is [(sample count, times), ...], as src/feed/plan/mix.ts has it."""
-    visits, first = [], 0
+    visits: list[int] = []
+    first = 0
     for index, (count, times) in enumerate(parts):
         whole = int(times)
         chosen = int((times - whole) * count + 0.5)
@@ -72,7 +79,7 @@ def mixed_order(parts, seed, epoch, kind="shuffle"):
     return [visits[visit] for visit in epoch_order(len(visits), seed, epoch, kind)]
 
 
-def _feistel6(sample_count, seed, epoch):
+def _feistel6(sample_count: int, seed: int, epoch: int) -> list[int]:
     random = RandomStream(seed, epoch)
     keys = [random.next_uint32() for _ in range(6)]
     half_bits = 1
@@ -80,7 +87,7 @@ def _feistel6(sample_count, seed, epoch):
         half_bits += 1
     base = 1 << half_bits
 
-    def at(position):
+    def at(position: int) -> int:
         value = position
         while True:
             left, right = divmod(value, base)

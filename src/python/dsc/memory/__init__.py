@@ -1,22 +1,27 @@
 """Memory plans for eager PyTorch: profile iteration 1, run under a plan, count device bytes on CPU."""
 
-import importlib
-import sys
+from __future__ import annotations
 
-_LAZY = {
-    "profile": "dsc.memory.profiler",
-    "AutoProfiler": "dsc.memory.auto",
-    "offload": "dsc.memory.executor",
-    "Offload": "dsc.memory.executor",
-    "AccountingDevice": "dsc.memory.accounting",
-    "PlanError": "dsc.memory.executor",
-}
+from typing import TYPE_CHECKING
 
-__all__ = list(_LAZY)
-memory = sys.modules[__name__]  # what `dsc.memory` loads lazily
+from ..lazy import lazy_names
 
+if TYPE_CHECKING:
+    from .accounting import AccountingDevice as AccountingDevice
+    from .auto import AutoProfiler as AutoProfiler
+    from .executor import Offload as Offload
+    from .executor import offload as offload
+    from .profiler import profile as profile
+    from .runnable_plan import PlanError as PlanError
 
-def __getattr__(name):
-    if name not in _LAZY:
-        raise AttributeError(f"module 'dsc.memory' has no attribute {name!r}")
-    return getattr(importlib.import_module(_LAZY[name]), name)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "AccountingDevice": "accounting",
+        "AutoProfiler": "auto",
+        "Offload": "executor",
+        "PlanError": "runnable_plan",
+        "offload": "executor",
+        "profile": "profiler",
+    },
+)

@@ -1,10 +1,15 @@
 """Counts the bytes of every tensor storage that is alive: on CPU it stands in for a GPU's memory."""
 
+from __future__ import annotations
+
 import weakref
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
-from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+
+from ..torch_private import TorchDispatchMode, storage_key, tree_leaves, without_modes
 
 
 class AccountingDevice(TorchDispatchMode):
@@ -15,22 +20,24 @@ class AccountingDevice(TorchDispatchMode):
     ``device.hold(model, batch)``. Host arenas are made under ``device.uncounted()`` and cost nothing.
     """
 
-    def __init__(self):
-        super().__init__()
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
         self.live_bytes = 0
         self.peak_bytes = 0
         self.clock = 0  # moves at every birth and death
-        self._sizes = {}
-        self.on_op = None  # called with (args, kwargs) before each operation's results are counted
-        self.on_birth = None  # called with (key, bytes)
-        self.on_death = None  # called with (key,)
+        self._sizes: dict[int, int] = {}
+        self.on_op: Callable[[tuple[Any, ...], dict[str, Any]], None] | None = (
+            None  # called with (args, kwargs) before each operation's results are counted
+        )
+        self.on_birth: Callable[[int, int], None] | None = None  # called with (key, bytes)
+        self.on_death: Callable[[int], None] | None = None  # called with (key,)
 
     @staticmethod
-    def uncounted():
+    def uncounted() -> AbstractContextManager[Any]:
         """A context in which tensors are made on the host, not on this device."""
-        return _disable_current_modes()
+        return without_modes()
 
-    def hold(self, *things):
+    def hold(self, *things: Any) -> None:
         """Counts what exists already: tensors, modules, optimizers, and nests of them."""
         for thing in things:
             if isinstance(thing, torch.nn.Module):
@@ -39,32 +46,35 @@ class AccountingDevice(TorchDispatchMode):
             elif isinstance(thing, torch.optim.Optimizer):
                 self.hold(list(thing.state.values()))
             else:
-                for leaf in pytree.tree_leaves(thing):
+                for leaf in tree_leaves(thing):
                     if isinstance(leaf, torch.Tensor):
                         self._count(leaf)
 
-    def reset_peak(self):
+    def reset_peak(self) -> None:
         """Starts a new peak at what is alive now."""
         self.peak_bytes = self.live_bytes
 
-    def is_alive(self, key):
+    def is_alive(self, key: int) -> bool:
+        """Whether the storage with this key (see `storage_key`) is counted."""
         return key in self._sizes
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    def __torch_dispatch__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
         if self.on_op is not None:
             self.on_op(args, kwargs or {})
         result = func(*args, **(kwargs or {}))
         if isinstance(result, torch.Tensor):
             self._count(result)
         elif isinstance(result, (tuple, list)):
-            for leaf in pytree.tree_leaves(result):
+            for leaf in tree_leaves(result):
                 if isinstance(leaf, torch.Tensor):
                     self._count(leaf)
         return result
 
-    def _count(self, tensor):
+    def _count(self, tensor: torch.Tensor) -> None:
         storage = tensor.untyped_storage()
-        key = storage._cdata
+        key = storage_key(storage)
         if key in self._sizes:
             return
         size = storage.nbytes()
@@ -77,7 +87,7 @@ class AccountingDevice(TorchDispatchMode):
         # A storage's Python object lives as long as the storage itself (PyObject preservation).
         weakref.finalize(storage, self._forget, key).atexit = False
 
-    def _forget(self, key):
+    def _forget(self, key: int) -> None:
         size = self._sizes.pop(key, None)
         if size is None:
             return

@@ -1,13 +1,60 @@
 """Copies between device and host, on their own queues: a thread each on CPU, a stream each on CUDA."""
 
+from __future__ import annotations
+
 import contextlib
 import mmap
 import queue
 import threading
 import time
 import weakref
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
 import torch
+
+CopyHandle = Any  # a copy that was begun: only the `Copies` that began it knows what it is
+OnLate = Callable[[float], None]  # told the microseconds that computation waited
+
+
+class Copies(Protocol):
+    """Copies between device and host, each direction in its own order."""
+
+    is_cuda: bool
+
+    def pinned(self, size: int) -> torch.Tensor:
+        """Host memory for copies: uint8 [size]."""
+
+    def release(self, arena: torch.Tensor) -> None:
+        """Takes back what `pinned` gave."""
+
+    def stream(self) -> Any:
+        """The queue that computation is put on now."""
+
+    def on(self, stream: Any) -> AbstractContextManager[Any]:
+        """A context in which memory is taken for that queue, and copies in follow what is on it."""
+
+    def start_out(self, host: torch.Tensor, device_bytes: torch.Tensor) -> CopyHandle:
+        """Begins to copy `device_bytes` to `host`, after what computation was given so far."""
+
+    def start_in(self, device_bytes: torch.Tensor, host: torch.Tensor, after: CopyHandle = None) -> CopyHandle:
+        """Begins to copy `host` to `device_bytes`, after the copy `after` where there is one."""
+
+    def wait(self, copy: CopyHandle, on_late: OnLate | None = None, stream: Any = None) -> None:
+        """Makes the computation (of `stream`) wait for a copy; `on_late(microseconds)` is told if that cost time."""
+
+    def wait_on_host(self, copy: CopyHandle) -> None:
+        """Waits until a copy is done, for whoever reads or changes the host's side next."""
+
+    def read_lateness(self, is_last: bool = False) -> None:
+        """Tells of the waits that are over by now how long they were; of all, if `is_last`."""
+
+    def is_done(self, copy: CopyHandle) -> bool:
+        """Whether a copy has ended."""
+
+    def close(self) -> None:
+        """Ends the queues, after the copies that were begun."""
 
 
 class CpuCopies:
@@ -15,55 +62,65 @@ class CpuCopies:
 
     is_cuda = False
 
-    def __init__(self, delay=None):
+    def __init__(self, delay: Callable[[str], None] | None = None) -> None:
         self._delay = delay  # for tests: called with ("out" | "in") before each copy
-        self._queues = {"out": queue.SimpleQueue(), "in": queue.SimpleQueue()}
-        self._threads = {}
+        self._queues: dict[str, queue.SimpleQueue[_Copy | None]] = {
+            "out": queue.SimpleQueue(),
+            "in": queue.SimpleQueue(),
+        }
+        self._threads: dict[str, threading.Thread] = {}
 
-    def pinned(self, size):
+    def pinned(self, size: int) -> torch.Tensor:
+        """See `Copies`."""
         return torch.empty(size, dtype=torch.uint8)
 
-    def stream(self):
-        """The queue that computation is put on now."""
-        return None
+    def stream(self) -> None:
+        """See `Copies`; there is one queue here."""
 
-    def on(self, stream):
-        """A context in which memory is taken for that queue, and copies in follow what is on it."""
+    def on(self, stream: Any) -> AbstractContextManager[Any]:
+        """See `Copies`."""
         return contextlib.nullcontext()
 
-    def start_out(self, host, device_bytes):
+    def start_out(self, host: torch.Tensor, device_bytes: torch.Tensor) -> CopyHandle:
+        """See `Copies`."""
         return self._submit("out", host, device_bytes)
 
-    def start_in(self, device_bytes, host, after=None):
+    def start_in(self, device_bytes: torch.Tensor, host: torch.Tensor, after: CopyHandle = None) -> CopyHandle:
+        """See `Copies`."""
         return self._submit("in", device_bytes, host, after)
 
-    def wait(self, copy, on_late=None, stream=None):
-        """Makes the computation (of ``stream``) wait for a copy; ``on_late(microseconds)`` is told if that cost time."""
+    def wait(self, copy: CopyHandle, on_late: OnLate | None = None, stream: Any = None) -> None:
+        """See `Copies`."""
         if on_late is None or copy.is_done():
-            return copy.wait()
+            copy.wait()
+            return
         start = time.perf_counter()
         copy.wait()
         on_late(1e6 * (time.perf_counter() - start))
 
-    def wait_on_host(self, copy):
-        """Waits until a copy is done, for whoever reads or changes the host's side next."""
+    def wait_on_host(self, copy: CopyHandle) -> None:
+        """See `Copies`."""
         copy.wait()
 
-    def read_lateness(self, is_last=False):
+    def read_lateness(self, is_last: bool = False) -> None:
+        """See `Copies`; here `wait` has told already."""
         pass
 
-    def is_done(self, copy):
-        return copy.is_done()
+    def is_done(self, copy: CopyHandle) -> bool:
+        """See `Copies`."""
+        return bool(copy.is_done())
 
-    def release(self, arena):
+    def release(self, arena: torch.Tensor) -> None:
+        """See `Copies`."""
         pass
 
-    def close(self):
+    def close(self) -> None:
+        """Ends the threads, after the copies that were begun."""
         for direction in list(self._threads):
             self._queues[direction].put(None)
             self._threads.pop(direction).join()
 
-    def _submit(self, direction, target, source, after=None):
+    def _submit(self, direction: str, target: torch.Tensor, source: torch.Tensor, after: CopyHandle = None) -> _Copy:
         if direction not in self._threads:
             thread = threading.Thread(target=self._work, args=(direction,), daemon=True, name=f"dsc-{direction}")
             self._threads[direction] = thread
@@ -72,7 +129,7 @@ class CpuCopies:
         self._queues[direction].put(copy)
         return copy
 
-    def _work(self, direction):
+    def _work(self, direction: str) -> None:
         while (copy := self._queues[direction].get()) is not None:
             if self._delay is not None:
                 self._delay(direction)
@@ -83,26 +140,29 @@ class CpuCopies:
 class _Copy:
     """One copy; drops both tensors as soon as it is done."""
 
-    def __init__(self, target, source, after):
-        self._target, self._source, self._after = target, source, after
+    def __init__(self, target: torch.Tensor, source: torch.Tensor, after: _Copy | None) -> None:
+        self._work: tuple[torch.Tensor, torch.Tensor, _Copy | None] | None = (target, source, after)
         self._done = threading.Event()
-        self._error = None
+        self._error: BaseException | None = None
 
-    def run(self):
+    def run(self) -> None:
         try:
-            if self._after is not None:
-                self._after.wait()
+            assert self._work is not None
+            target, source, after = self._work
+            if after is not None:
+                after.wait()
             with torch.no_grad():
-                self._target.copy_(self._source)
+                target.copy_(source)
+            del target, source
         except BaseException as error:  # handed to whoever waits
             self._error = error
-        self._target = self._source = self._after = None
+        self._work = None
         self._done.set()
 
-    def is_done(self):
+    def is_done(self) -> bool:
         return self._done.is_set()
 
-    def wait(self):
+    def wait(self) -> None:
         self._done.wait()
         if self._error is not None:
             raise self._error
@@ -118,14 +178,19 @@ class CudaCopies:
 
     is_cuda = True
 
-    def __init__(self, device):
+    def __init__(self, device: torch.device) -> None:
         self._device = device
         self._out = torch.cuda.Stream(device)
         self._in = torch.cuda.Stream(device)
-        self._registered = {}  # address → finalizer of a pinned arena
-        self._waits = []  # (event when the computation began to wait, copy, on_late), not looked at yet
+        self._registered: dict[
+            int, weakref.finalize[[int], torch.UntypedStorage]
+        ] = {}  # address → finalizer of a pinned arena
+        self._waits: list[
+            tuple[torch.cuda.Event, torch.cuda.Event, OnLate]
+        ] = []  # (event when the computation began to wait, copy, on_late), not looked at yet
 
-    def pinned(self, size):
+    def pinned(self, size: int) -> torch.Tensor:
+        """See `Copies`."""
         # torch's own pinned allocator rounds up to a power of two (1.3 to 1.7 times): pin an exact buffer instead,
         # of whole pages, because two registered ranges must not share one.
         arena, start, length = whole_pages(size)
@@ -140,38 +205,45 @@ class CudaCopies:
         self._registered[address] = finalizer
         return arena[start : start + size]
 
-    def release(self, arena):
+    def release(self, arena: torch.Tensor) -> None:
+        """See `Copies`."""
         self._registered.pop(arena.data_ptr())()
 
-    def stream(self):
+    def stream(self) -> torch.cuda.Stream:
+        """See `Copies`."""
         return torch.cuda.current_stream(self._device)
 
-    def on(self, stream):
+    def on(self, stream: Any) -> AbstractContextManager[Any]:
+        """See `Copies`."""
         return torch.cuda.stream(stream)
 
-    def start_out(self, host, device_bytes):
+    def start_out(self, host: torch.Tensor, device_bytes: torch.Tensor) -> CopyHandle:
+        """See `Copies`."""
         self._out.wait_event(self._now())
         return self._copy(self._out, host, device_bytes)
 
-    def start_in(self, device_bytes, host, after=None):
+    def start_in(self, device_bytes: torch.Tensor, host: torch.Tensor, after: CopyHandle = None) -> CopyHandle:
+        """See `Copies`."""
         self._in.wait_event(self._now())  # the slot's last reader has been queued before this instant
         if after is not None:
             self._in.wait_event(after)
         return self._copy(self._in, device_bytes, host)
 
-    def wait(self, event, on_late=None, stream=None):
+    def wait(self, copy: CopyHandle, on_late: OnLate | None = None, stream: Any = None) -> None:
+        """See `Copies`."""
         stream = stream or self.stream()
-        if on_late is not None and not event.query():
+        if on_late is not None and not copy.query():
             reached = torch.cuda.Event(enable_timing=True)
             reached.record(stream)
-            self._waits.append((reached, event, on_late))
-        stream.wait_event(event)
+            self._waits.append((reached, copy, on_late))
+        stream.wait_event(copy)
 
-    def wait_on_host(self, event):
-        event.synchronize()
+    def wait_on_host(self, copy: CopyHandle) -> None:
+        """See `Copies`."""
+        copy.synchronize()
 
-    def read_lateness(self, is_last=False):
-        """Tells of the waits that are over by now how long they were; of all, if ``is_last``."""
+    def read_lateness(self, is_last: bool = False) -> None:
+        """See `Copies`."""
         if is_last:
             torch.cuda.synchronize(self._device)
         open_waits = []
@@ -182,19 +254,21 @@ class CudaCopies:
                 on_late(1e3 * late_ms)
         self._waits = open_waits
 
-    def is_done(self, event):
-        return event.query()
+    def is_done(self, copy: CopyHandle) -> bool:
+        """See `Copies`."""
+        return bool(copy.query())
 
-    def close(self):
+    def close(self) -> None:
+        """Waits for the copies that were begun."""
         self._out.synchronize()
         self._in.synchronize()
 
-    def _now(self):
+    def _now(self) -> torch.cuda.Event:
         event = torch.cuda.Event()
         event.record(self.stream())
         return event
 
-    def _copy(self, stream, target, source):
+    def _copy(self, stream: torch.cuda.Stream, target: torch.Tensor, source: torch.Tensor) -> torch.cuda.Event:
         with torch.cuda.stream(stream), torch.no_grad():
             target.copy_(source, non_blocking=True)
             event = torch.cuda.Event(enable_timing=True)
@@ -202,7 +276,7 @@ class CudaCopies:
         return event
 
 
-def whole_pages(size):
+def whole_pages(size: int) -> tuple[torch.Tensor, int, int]:
     """A buffer with room for ``size`` bytes in pages of their own: (buffer, offset of the first page, their length)."""
     length = max(1, -(-size // mmap.PAGESIZE)) * mmap.PAGESIZE
     buffer = torch.empty(length + mmap.PAGESIZE, dtype=torch.uint8)

@@ -1,9 +1,12 @@
 """How much host memory there is: the smaller of the machine's and the control group's."""
 
+from __future__ import annotations
+
 import os
 
 
-def free_host_bytes():
+def free_host_bytes() -> int:
+    """Bytes of host memory that are free for this process."""
     limit = _cgroup("memory.max", "memory/memory.limit_in_bytes")
     used = _cgroup("memory.current", "memory/memory.usage_in_bytes")
     free = _meminfo("MemAvailable")
@@ -12,13 +15,14 @@ def free_host_bytes():
     return free
 
 
-def total_host_bytes():
+def total_host_bytes() -> int:
+    """Bytes of host memory that this process can have at most."""
     limit = _cgroup("memory.max", "memory/memory.limit_in_bytes")
     total = _meminfo("MemTotal")
     return total if limit is None else min(total, limit)
 
 
-def _meminfo(name):
+def _meminfo(name: str) -> int:
     try:
         with open("/proc/meminfo", encoding="ascii") as file:
             for line in file:
@@ -29,7 +33,7 @@ def _meminfo(name):
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def _cgroup(*names):
+def _cgroup(*names: str) -> int | None:
     for name in names:
         try:
             with open(os.path.join("/sys/fs/cgroup", name), encoding="ascii") as file:

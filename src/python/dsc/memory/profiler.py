@@ -1,27 +1,53 @@
 """``dsc.memory.profile``: writes what the planner needs to know about one training step."""
 
+from __future__ import annotations
+
 import hashlib
 import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
 
+from ..torch_private import tree_leaves
 from .dtypes import short_dtype
+from .measured import Measured
+from .observer import Idle, Observer, PeakMemory, run_observed
 from .record import MemoryRecord
 from .tensors import list_tensors
-from .timing import measure_copies, time_gradients, time_step
+from .timing import StepTimes, TimedGradients, TimedStep, measure_copies
 
-def profile(model, inputs, out=None, loss=None, optimizer=None, device=None):
+
+def profile(
+    model: torch.nn.Module,
+    inputs: Any,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    loss: Callable[[Any], torch.Tensor] | None = None,
+    optimizer: torch.optim.Optimizer | None = None,
+    device: torch.device | None = None,
+) -> dict[str, Any]:
     """Profiles training steps of ``model`` on ``inputs`` and returns the profile (a dict of JSON values).
 
-    inputs: one tensor, a tuple of positional or a dict of keyword arguments of the model.
-    loss: from the model's output to a scalar; default: the sum of the first tensor in it.
-    out: a path to write the profile to. The model's gradients, buffers and random numbers are as before.
+    Args:
+        model: on the device that it will be trained on. Its gradients, buffers and random numbers are as before.
+        inputs: one tensor, a tuple of positional or a dict of keyword arguments of the model.
+        out: a path to write the profile to.
+        loss: from the model's output to a scalar; default: the sum of the first tensor in it.
+        optimizer: whose state is counted.
+        device: default: that of the first parameter.
+
+    Returns:
+        Times in microseconds, sizes in bytes, per layer and per tensor.
+
+    Raises:
+        RuntimeError: the model saves other tensors in every iteration.
     """
     loss = loss or sum_of_first
     device = device or next(model.parameters()).device
 
-    def step():
+    def step() -> torch.Tensor:
         if isinstance(inputs, dict):
             return loss(model(**inputs))
         return loss(model(*(inputs if isinstance(inputs, (tuple, list)) else (inputs,))))
@@ -29,15 +55,35 @@ def profile(model, inputs, out=None, loss=None, optimizer=None, device=None):
     return profile_step(model, step, held=[inputs], optimizer=optimizer, device=device, out=out)
 
 
-def profile_step(model, step, held=(), optimizer=None, device=None, out=None):
-    """Like ``profile`` for any ``step`` that returns the loss; ``held`` are the tensors it is given."""
+def profile_step(
+    model: torch.nn.Module,
+    step: Callable[[], torch.Tensor],
+    *,
+    held: Sequence[Any] = (),
+    optimizer: torch.optim.Optimizer | None = None,
+    device: torch.device | None = None,
+    out: str | os.PathLike[str] | None = None,
+) -> dict[str, Any]:
+    """Like ``profile``, for any way to a loss.
+
+    Args:
+        model: whose layers are measured.
+        step: runs a forward and returns the loss.
+        held: the tensors that the step is given.
+        optimizer: whose state is counted.
+        device: default: that of the first parameter.
+        out: a path to write the profile to.
+
+    Returns:
+        See ``profile``.
+    """
     device = device or next(model.parameters()).device
     grads = {name: p.grad for name, p in model.named_parameters()}
     buffers = {name: b.detach().clone() for name, b in model.named_buffers()}
     rng = torch.get_rng_state()
     cuda_rng = torch.cuda.get_rng_state(device) if device.type == "cuda" else None
 
-    def fresh():
+    def fresh() -> None:
         for parameter in model.parameters():
             parameter.grad = None
         with torch.no_grad():
@@ -47,66 +93,105 @@ def profile_step(model, step, held=(), optimizer=None, device=None, out=None):
         if cuda_rng is not None:
             torch.cuda.set_rng_state(cuda_rng, device)
 
+    state = optimizer.state_dict() if optimizer else ()
+    profiling = Profiling(model, device, lambda: {"opt_state": tensors_in(state), "buffer": tensors_in(held)})
     try:
-        fresh()
-        step().backward()  # iteration 0: lazy layers, kernels to be chosen
-        times = []
-        for _ in range(3):
+        while (observer := profiling.next_observer()) is not None:
             fresh()
-            times.append(time_step(model, step, device))
-        fresh()
-        shares = time_gradients(model, step, device)
-        kinds = {
-            "param": list(model.parameters()),
-            "opt_state": _tensors_in(optimizer.state_dict() if optimizer else ()),
-            "buffer": [*model.buffers(), *_tensors_in(held)],  # a batch is not the planner's to move either
-        }
-        fresh()
-        plain = MemoryRecord(model, kinds).run(step)
-        fresh()
-        moved = MemoryRecord(model, kinds, is_offloading=True).run(step)
-        non_torch = 0
-        if device.type == "cuda":
-            fresh()
-            torch.cuda.reset_peak_memory_stats(device)
-            step().backward()
-            non_torch = max(0, torch.cuda.max_memory_allocated(device) - plain.device.peak_bytes)
+            with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+                run_observed(observer, step)
     finally:
         fresh()
         for name, parameter in model.named_parameters():
             parameter.grad = grads[name]
-    built = _build(model, optimizer, device, _Measured(times, shares, plain, moved, non_torch))
-    if out is not None:
-        with open(out, "w", encoding="utf-8") as file:
-            json.dump(built, file, separators=(",", ":"))
-    return built
+    return profiling.write(out)
 
 
-class _Measured:
-    def __init__(self, times, shares, plain, moved, non_torch):
-        self.times, self.shares, self.plain, self.moved, self.non_torch = times, shares, plain, moved, non_torch
+class Profiling:
+    """The steps that a profile is made from, whoever runs them, one observer after the other.
+
+    Args:
+        model: whose layers are measured.
+        device: that runs it.
+        list_held: what is alive before a step besides the model, by kind.
+    """
+
+    def __init__(
+        self, model: torch.nn.Module, device: torch.device, list_held: Callable[[], dict[str, list[torch.Tensor]]]
+    ) -> None:
+        self._model, self._device, self._list_held = model, device, list_held
+        self._times = [TimedStep(model, device) for _ in range(3)]
+        self._gradients = TimedGradients(model, device)
+        self._plain = MemoryRecord(model, self._held)
+        self._moved = MemoryRecord(model, self._held, is_offloading=True)
+        self._reusing = MemoryRecord(model, self._held, is_reusing=True)
+        self._peak = PeakMemory(device)
+        self._left: list[Observer] = [Idle(), *self._times, self._gradients, self._plain, self._moved, self._reusing]
+        if device.type == "cuda":
+            self._left.append(self._peak)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every observer has been asked for."""
+        return not self._left
+
+    def next_observer(self) -> Observer | None:
+        """Who watches the next step; None after the last."""
+        return self._left.pop(0) if self._left else None
+
+    def write(self, out: str | os.PathLike[str] | None) -> dict[str, Any]:
+        """The profile, once every observer has seen its step; written to ``out`` where that is a path."""
+        plain, reusing = self._plain, self._reusing
+        is_alike = _packs(reusing) == _packs(plain) and reusing.unpacked == plain.unpacked
+        measured = Measured(
+            [step.times for step in self._times],
+            self._gradients.shares,
+            plain,
+            self._moved,
+            reusing if is_alike and reusing.reused else None,
+            max(0, self._peak.bytes - plain.device.peak_bytes) if self._device.type == "cuda" else 0,
+        )
+        built = _build(self._model, self._device, measured)
+        if out is not None:
+            with open(out, "w", encoding="utf-8") as file:
+                json.dump(built, file, separators=(",", ":"))
+        return built
+
+    def _held(self) -> dict[str, list[torch.Tensor]]:
+        held = self._list_held()
+        # A batch is not the planner's to move either, nor a gradient that earlier backwards left.
+        left = [p.grad for p in self._model.parameters() if p.grad is not None]
+        return {
+            "param": list(self._model.parameters()),
+            "opt_state": held["opt_state"],
+            "buffer": [*self._model.buffers(), *held["buffer"], *left],
+        }
 
 
-def _build(model, optimizer, device, measured):
+def _packs(record: MemoryRecord) -> list[Any]:
+    return [(s["segment"], s["dtype"], s["shape"], s["stride"]) for s in record.saved]
+
+
+def _build(model: torch.nn.Module, device: torch.device, measured: Measured) -> dict[str, Any]:
     plain, moved = measured.plain, measured.moved
     if [s["segment"] for s in plain.saved] != [s["segment"] for s in moved.saved]:
         raise RuntimeError("the model saves other tensors in every iteration: it cannot be planned")
     count = plain.segments.current + 1
-    used = sorted(
-        {e.segment for e in plain.events if e.ops > 0} | {s["segment"] for s in plain.saved} | {0}
-    )
-    layer_of = {}
+    used = sorted({e.segment for e in plain.events if e.ops > 0} | {s["segment"] for s in plain.saved} | {0})
+    layer_of: dict[int, int] = {}
     for segment in range(count):  # an empty gap belongs to the layer before it
         layer_of[segment] = used.index(segment) if segment in used else layer_of[segment - 1]
     layers = _list_layers(plain.segments.names, used, layer_of, measured)
-    tensors = list_tensors(layer_of, measured)
+    tensors = list_tensors(layer_of, plain, moved)
     packs = [layer_of[s["segment"]] for s in plain.saved]
     highest = max(plain.events, key=lambda e: e.peak_bytes)
     host = _host_bytes()
-    signature = [
-        [short_dtype(s["dtype"]), list(s["shape"]), list(s["stride"])] for s in plain.saved
-    ]
+    signature = [[short_dtype(s["dtype"]), list(s["shape"]), list(s["stride"])] for s in plain.saved]
     names = [[n, list(p.shape), short_dtype(p.dtype)] for n, p in model.named_parameters()]
+    reuse = measured.reusing and {
+        "packs": sorted(measured.reusing.reused),
+        "tensors": list_tensors(layer_of, measured.reusing, moved),
+    }
     return {
         "v": 1,
         "kind": "dsc.mem.profile",
@@ -120,13 +205,16 @@ def _build(model, optimizer, device, measured):
             "bytes": highest.peak_bytes,
             "at": f"{plain.segments.names[highest.segment]} {'bwd' if highest.is_backward else 'fwd'}",
         },
-        "nonTorchBytes": measured.non_torch,
+        "nonTorchBytes": measured.non_torch_bytes,
         "packLayers": packs,
         "unpackOrder": plain.unpacked,
+        **({"reuse": reuse} if reuse else {}),
     }
 
 
-def _list_layers(names, used, layer_of, measured):
+def _list_layers(
+    names: Sequence[str], used: list[int], layer_of: Mapping[int, int], measured: Measured
+) -> list[dict[str, Any]]:
     forward, backward = [0.0] * len(used), [0.0] * len(used)
     for (segment, phase), row in _medians(measured.times).items():
         (forward if phase == "fwd" else backward)[layer_of[segment]] += row
@@ -150,16 +238,18 @@ def _list_layers(names, used, layer_of, measured):
     return layers
 
 
-def _medians(times):
+def _medians(times: Sequence[StepTimes]) -> StepTimes:
     keys = [key for key in times[0] if isinstance(key[0], int)]
     return {key: sorted(t.get(key, 0.0) for t in times)[len(times) // 2] for key in keys}
 
 
-def _tensors_in(nest):
-    return [leaf for leaf in pytree.tree_leaves(nest) if isinstance(leaf, torch.Tensor)]
+def tensors_in(nest: Any) -> list[torch.Tensor]:
+    """The tensors in nested lists, tuples and dicts."""
+    return [leaf for leaf in tree_leaves(nest) if isinstance(leaf, torch.Tensor)]
 
 
-def sum_of_first(output):
+def sum_of_first(output: Any) -> torch.Tensor:
+    """A loss from any output of a model: its own, or the sum of the first tensor in it."""
     if isinstance(output, torch.Tensor):
         return output.float().sum() if not output.is_floating_point() else output.sum()
     if isinstance(output, dict):
@@ -167,21 +257,21 @@ def sum_of_first(output):
     return output.loss if hasattr(output, "loss") and output.loss is not None else sum_of_first(output[0])
 
 
-def _sha256(value):
+def _sha256(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, separators=(",", ":")).encode()).hexdigest()
 
 
-def _device_name(device):
+def _device_name(device: torch.device) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu (accounting)"
 
 
-def _device_bytes(device):
+def _device_bytes(device: torch.device) -> int:
     if device.type == "cuda":
         return torch.cuda.get_device_properties(device).total_memory
     return _host_bytes()["bytes"]
 
 
-def _host_bytes():
+def _host_bytes() -> dict[str, int]:
     from .host_memory import free_host_bytes, total_host_bytes
 
     free = free_host_bytes()

@@ -1,10 +1,18 @@
 """One recorded training step: what is alive at the fullest instant of every event, and how saved tensors move."""
 
-import torch
-from torch.utils import _pytree as pytree
+from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypedDict
+
+import torch
+
+from ..torch_private import current_node, storage_key, tree_leaves
 from .accounting import AccountingDevice
-from .segments import Segments, current_node
+from .dead_maps import space_of_last
+from .segments import Segments
+from .split_gradients import SplitGradients
 from .stash import is_plain
 
 
@@ -13,7 +21,7 @@ class Event:
 
     __slots__ = ("segment", "is_backward", "start_clock", "peak_bytes", "peak_clock", "ops")
 
-    def __init__(self, segment, is_backward):
+    def __init__(self, segment: int, is_backward: bool) -> None:
         self.segment = segment
         self.is_backward = is_backward
         self.start_clock = 0
@@ -22,65 +30,115 @@ class Event:
         self.ops = 0
 
 
-class MemoryRecord:
-    """Records one step under an accounting device. ``is_offloading`` also drops every saved feature map."""
+class Saved(TypedDict):
+    """One tensor that autograd saved: a view of storage `id`, in elements."""
 
-    def __init__(self, model, held, is_offloading=False):
+    id: int
+    segment: int
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    offset: int
+    nbytes: int
+
+
+_Packed = tuple[int, torch.Tensor | None, torch.Tensor | None]  # sequence number, the tensor or its copy on the host
+
+
+class MemoryRecord:
+    """Records one step under an accounting device.
+
+    Args:
+        model: whose layers the step runs.
+        list_held: the tensors that are alive before the step, by kind; asked when it begins.
+        is_offloading: whether every saved feature map is dropped, and made again when it is asked for.
+        is_reusing: whether feature gradients are written into maps that nobody reads any more.
+    """
+
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        list_held: Callable[[], Mapping[str, Sequence[torch.Tensor]]],
+        *,
+        is_offloading: bool = False,
+        is_reusing: bool = False,
+    ) -> None:
         self.device = AccountingDevice()
         self.model = model
-        self.keep_keys = set()  # storages of parameters, buffers and the like: never dropped
+        self.keep_keys: set[int] = set()  # storages of parameters, buffers and the like: never dropped
         self.is_offloading = is_offloading
-        self.held = held  # {kind: tensors alive before the step}
-        self.kinds = {}  # id → kind
-        self.names = {}  # id → name, of parameters that may move and of gradients
-        self.events = []
-        self.births = {}  # id → (clock, bytes, event index)
-        self.deaths = {}  # id → clock
-        self.ids = {}  # storage key → id of its present owner
-        self.saved = []  # per pack call: dict
-        self.unpacked = []  # pack sequence number per unpack call
-        self.touches = {}  # id → indices of the events that read or write it
-        self.reloads = {}  # id of a dropped storage → ids of its reloaded copies
+        self.is_reusing = is_reusing
+        self.reused: list[int] = []  # sequence numbers of the saved maps that a gradient was written into
+        self._unpacked_last: dict[int, int] = {}  # storage key → sequence number of its last unpack call
+        self._list_held = list_held
+        self.kinds: dict[int, str] = {}  # id → kind
+        self.names: dict[int, str] = {}  # id → name, of parameters that may move and of gradients
+        self.events: list[Event] = []
+        self.births: dict[int, tuple[int, int, int]] = {}  # id → (clock, bytes, event index)
+        self.deaths: dict[int, int] = {}  # id → clock
+        self.ids: dict[int, int] = {}  # storage key → id of its present owner
+        self.saved: list[Saved] = []  # per pack call: dict
+        self.unpacked: list[int] = []  # pack sequence number per unpack call
+        self.touches: dict[int, set[int]] = {}  # id → indices of the events that read or write it
+        self._whole = contextlib.ExitStack()  # what is on for the step, and for its forward
+        self._forward = contextlib.ExitStack()
+        self.reloads: dict[int, list[int]] = {}  # id of a dropped storage → ids of its reloaded copies
 
-    def run(self, step):
-        """Runs ``step()`` (forward, then backward of what it returns) and keeps what happened."""
+    def begin(self) -> None:
+        """See `Observer`."""
         device = self.device
         device.on_birth, device.on_death, device.on_op = self._born, self._died, self._moved
         self.segments = Segments(self.model, self._enter)
-        hooks = torch.autograd.graph.saved_tensors_hooks(self._pack, self._unpack)
         self._begin(Event(0, False))
-        try:
-            with device:
-                self._hold()
-                with hooks:
-                    loss = step()
-                self._backward_from = self.segments.current
-                self._begin(Event(self.segments.current, True))
-                loss.backward()
-                del loss
-                while self.events[-1].segment > 0:
-                    self._begin(Event(self.events[-1].segment - 1, True))
-                for name, parameter in self.model.named_parameters():
-                    if parameter.grad is not None:
-                        identity = self.ids[parameter.grad.untyped_storage()._cdata]
+        self._whole.callback(self._let_go)
+        self._whole.enter_context(device)
+        self._hold()
+        self._forward.enter_context(torch.autograd.graph.saved_tensors_hooks(self._pack, self._unpack))
+        if self.is_reusing:
+            self._forward.enter_context(SplitGradients(self))
+
+    def turn(self) -> None:
+        """See `Observer`."""
+        self._forward.close()
+        self._begin(Event(self.segments.current, True))
+
+    def end(self) -> None:
+        """See `Observer`."""
+        with self._whole, self._forward:
+            while self.events[-1].segment > 0:
+                self._begin(Event(self.events[-1].segment - 1, True))
+            for name, parameter in self.model.named_parameters():
+                if parameter.grad is not None:
+                    identity = self.ids[storage_key(parameter.grad)]
+                    if identity not in self.kinds:
                         self.kinds[identity] = "param_grad"
                         self.names[identity] = name
-        finally:
-            self.segments.close()
-            device.on_birth = device.on_death = device.on_op = None
         self._name_parameters()
-        return self
 
-    def _name_parameters(self):
+    def _let_go(self) -> None:
+        self.segments.close()
+        self.device.on_birth = self.device.on_death = self.device.on_op = None
+
+    def space_of(self, saved: torch.Tensor) -> torch.Tensor | None:
+        """See `DeadMaps`: wherever only autograd has the map, and asks for it the last time."""
+        sequence = self._unpacked_last.get(storage_key(saved))
+        if sequence is None or storage_key(saved) in self.keep_keys:
+            return None
+        space = space_of_last(saved, holders=1)  # what `_pack` returned
+        if space is not None:
+            self.reused.append(sequence)
+        return space
+
+    def _name_parameters(self) -> None:
         """Names the parameters that may leave the device: all of their storage, and used by their own layers only."""
-        owners = {}
+        owners: dict[torch.nn.Parameter, set[str]] = {}
         for label, module in self.model.named_modules():
             if next(module.children(), None) is None:
                 for parameter in module.parameters():
                     owners.setdefault(parameter, set()).add(label or type(module).__name__)
         for name, parameter in self.model.named_parameters():
             storage = parameter.untyped_storage()
-            identity = self.ids[storage._cdata]
+            identity = self.ids[storage_key(storage)]
             users = {
                 self.segments.names[self.events[at].segment]
                 for at in self.touches.get(identity, ())
@@ -92,30 +150,30 @@ class MemoryRecord:
             else:
                 self.kinds[identity] = "buffer"
 
-    def event_of_death(self, identity):
+    def event_of_death(self, identity: int) -> int:
         """Index of the event in which a storage died; the number of events for one that lives on."""
         death = self.deaths.get(identity)
         if death is None:
             return len(self.events)
         return max((i for i, e in enumerate(self.events) if e.start_clock < death), default=0)
 
-    def _hold(self):
-        for kind, tensors in self.held.items():
+    def _hold(self) -> None:
+        for kind, tensors in self._list_held().items():
             for tensor in tensors:
-                key = tensor.untyped_storage()._cdata
+                key = storage_key(tensor)
                 self.device.hold(tensor)
                 self.kinds.setdefault(self.ids[key], kind)
                 self.keep_keys.add(key)
 
-    def _enter(self, segment):
+    def _enter(self, segment: int) -> None:
         self._begin(Event(segment, False))
 
-    def _begin(self, event):
+    def _begin(self, event: Event) -> None:
         event.peak_bytes = self.device.live_bytes
         event.start_clock = event.peak_clock = self.device.clock
         self.events.append(event)
 
-    def _moved(self, args, kwargs):
+    def _moved(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         event = self.events[-1]
         if event.is_backward:
             segment = self.segments.of_node(current_node())
@@ -123,13 +181,13 @@ class MemoryRecord:
                 self._begin(Event(self.events[-1].segment - 1, True))
             event = self.events[-1]
         event.ops += 1
-        for leaf in pytree.tree_leaves((args, kwargs)):
+        for leaf in tree_leaves((args, kwargs)):
             if isinstance(leaf, torch.Tensor) and leaf.layout == torch.strided:
-                identity = self.ids.get(leaf.untyped_storage()._cdata)
+                identity = self.ids.get(storage_key(leaf))
                 if identity is not None:
                     self.touches.setdefault(identity, set()).add(len(self.events) - 1)
 
-    def _born(self, key, size):
+    def _born(self, key: int, size: int) -> None:
         identity = len(self.births)
         self.ids[key] = identity
         event = self.events[-1]
@@ -138,15 +196,15 @@ class MemoryRecord:
             event.peak_bytes = self.device.live_bytes
             event.peak_clock = self.device.clock
 
-    def _died(self, key):
+    def _died(self, key: int) -> None:
         self.deaths[self.ids.pop(key)] = self.device.clock
 
-    def _pack(self, tensor):
+    def _pack(self, tensor: torch.Tensor) -> _Packed:
         storage = tensor.untyped_storage()
-        identity = self.ids.get(storage._cdata)
+        identity = self.ids.get(storage_key(storage))
         if identity is None:  # made outside, for example by a data loader
-            self.device._count(tensor)
-            identity = self.ids[storage._cdata]
+            self.device.hold(tensor)
+            identity = self.ids[storage_key(storage)]
         sequence = len(self.saved)
         self.saved.append(
             {
@@ -155,24 +213,24 @@ class MemoryRecord:
                 "dtype": tensor.dtype,
                 "shape": tuple(tensor.shape),
                 "stride": tuple(tensor.stride()) if tensor.layout == torch.strided else (),
-                "offset": tensor.storage_offset() if tensor.layout == torch.strided else 0,
+                "offset": int(tensor.storage_offset()) if tensor.layout == torch.strided else 0,
                 "nbytes": storage.nbytes(),
             }
         )
-        if not self.is_offloading or storage._cdata in self.keep_keys or not is_plain(tensor):
+        if not self.is_offloading or storage_key(storage) in self.keep_keys or not is_plain(tensor):
             return sequence, tensor.detach(), None
         with self.device.uncounted():
             copy = tensor.detach().clone(memory_format=torch.preserve_format)
         return sequence, None, copy
 
-    def _unpack(self, packed):
+    def _unpack(self, packed: _Packed) -> torch.Tensor:
         sequence, tensor, copy = packed
         self.unpacked.append(sequence)
         if tensor is not None:
+            self._unpacked_last[storage_key(tensor)] = sequence
             return tensor
+        assert copy is not None
         back = torch.empty_strided(copy.shape, copy.stride(), dtype=copy.dtype, device=copy.device)
         back.copy_(copy)
-        self.reloads.setdefault(self.saved[sequence]["id"], []).append(
-            self.ids[back.untyped_storage()._cdata]
-        )
+        self.reloads.setdefault(self.saved[sequence]["id"], []).append(self.ids[storage_key(back)])
         return back

@@ -1,11 +1,19 @@
 """Plans again while a job runs, from how late its copies were."""
 
+from __future__ import annotations
+
 import json
 import os
-import shlex
-import shutil
 import subprocess
 import tempfile
+from typing import TYPE_CHECKING
+
+from ..program import find_program
+
+if TYPE_CHECKING:
+    from .executor import Offload
+    from .plan_format import Plan
+    from .runnable_plan import PlanSource
 
 
 class Replanner:
@@ -15,24 +23,29 @@ class Replanner:
     than the one before it is given back, and no further one is made.
     """
 
-    def __init__(self, profile, every=50):
-        command = os.environ.get("DSC_BIN") or shutil.which("dsc")
+    def __init__(self, profile: str | os.PathLike[str], every: int = 50) -> None:
+        command = find_program()
         if not command:
-            raise FileNotFoundError("the program dsc is not on PATH: npm install -g dsc, or DSC_BIN='node .../dsc.js'")
-        self._command = shlex.split(command)
+            raise FileNotFoundError(
+                "the program dsc is not installed here: pip install dsc-data, or DSC_BIN='node .../dsc.js'"
+            )
+        self._command = command
         self._profile, self._every = os.fspath(profile), every
         self._folder = tempfile.TemporaryDirectory(prefix="dsc-replan-")
-        self._late_us = {}  # storage → all lateness that plans were made for so far
-        self._process = None
-        self._begun = self._begun_stall = 0
-        self._previous = None  # (plan, microseconds it stalled per step), while the present one is on trial
+        self._late_us: dict[int, float] = {}  # storage → all lateness that plans were made for so far
+        self._process: subprocess.Popen[str] | None = None
+        self._begun = 0  # planned steps before this window
+        self._begun_stall = 0.0
+        self._previous: tuple[Plan, float] | None = (
+            None  # (plan, microseconds it stalled per step), while the present one is on trial
+        )
         self._is_over = False
-        self.last_error = None
+        self.last_error: str | None = None
 
-    def next_plan(self, executor):
+    def next_plan(self, executor: Offload) -> PlanSource | None:
         """The path of a plan, or a plan, to go on with; None to go on as before. Never waits."""
         if self._process is not None:
-            return self._collect(executor)
+            return self._collect(executor, self._process)
         steps = executor.counts["plannedSteps"] - self._begun
         if self._is_over or steps < self._every:
             return None
@@ -41,7 +54,7 @@ class Replanner:
         if previous is not None and stall_us > previous[1]:
             self._is_over = True
             return previous[0]
-        late = dict(executor.late_us)
+        late = dict(executor.run.late_us)
         self._open_window(executor)
         if late:
             for storage, late_us in late.items():
@@ -50,35 +63,39 @@ class Replanner:
             self._start(executor)
         return None
 
-    def close(self):
+    def close(self) -> None:
+        """Ends a planner that runs, and deletes its files."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
         self._folder.cleanup()
 
-    def _open_window(self, executor):
-        executor.late_us.clear()
+    def _open_window(self, executor: Offload) -> None:
+        executor.run.late_us.clear()
         self._begun, self._begun_stall = executor.counts["plannedSteps"], executor.counts["stallUs"]
 
-    def _start(self, executor):
+    def _start(self, executor: Offload) -> None:
         plan, run = executor.plan, os.path.join(self._folder.name, "run.json")
         lateness = [{"storage": s, "lateUs": us} for s, us in sorted(self._late_us.items())]
         with open(run, "w", encoding="utf-8") as file:
             json.dump({**executor.report(), "lateness": lateness}, file)
         self._path = os.path.join(self._folder.name, f"plan-{self._begun}.json")
         options = ["--budget", str(plan["budgetBytes"]), "--smallest", str(plan["options"]["smallestBytes"])]
+        options += ["--reuse"] if plan["options"]["reuse"] else []
         options += ["--reload", plan["arenas"]["reload"]["mode"], "--feedback", run, "--out", self._path]
         self._process = subprocess.Popen(
             [*self._command, "memory", "plan", self._profile, *options],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
         )
 
-    def _collect(self, executor):
-        if self._process.poll() is None:
+    def _collect(self, executor: Offload, process: subprocess.Popen[str]) -> str | None:
+        if process.poll() is None:
             return None
-        process, self._process = self._process, None
-        said = process.stderr.read().strip()
-        process.stderr.close()
+        self._process = None
+        said = process.communicate()[1].strip()
         self._open_window(executor)
         if process.returncode != 0:
             self.last_error = f"dsc memory plan ended with {process.returncode}: {said}"

@@ -1,7 +1,14 @@
 """A plan as the executor asks for it: by pack call, by tick."""
 
+from __future__ import annotations
+
 import json
 import os
+from typing import TypeAlias, cast
+
+from .plan_format import Plan
+
+PlanSource: TypeAlias = "str | os.PathLike[str] | Plan"  # a path, or the plan itself
 
 
 class PlanError(RuntimeError):
@@ -11,29 +18,31 @@ class PlanError(RuntimeError):
 class RunnablePlan:
     """What a plan file says, indexed. Refuses what this executor cannot do before step 1."""
 
-    def __init__(self, plan, has_model):
+    def __init__(self, plan: PlanSource, *, has_model: bool) -> None:
         if isinstance(plan, (str, os.PathLike)):
             with open(plan, encoding="utf-8") as file:
-                plan = json.load(file)
+                plan = cast(Plan, json.load(file))
         if plan.get("kind") != "dsc.mem.plan" or plan.get("v") != 1:
             raise PlanError("not a memory plan of version 1: make one with `dsc memory plan`")
-        self.raw = plan
+        self.raw: Plan = plan
         self.moves = [move for move in plan["moves"] if move["kind"] == "feature"]
         self.moves_parameters = len(self.moves) < len(plan["moves"])
         self._refuse_what_cannot_be_done(has_model)
         self.signatures = plan["packSignatures"]
+        self.reused = {reuse["pack"] for reuse in plan["reuse"]}
         self.pack_count = len(self.signatures)
         self.layers = plan["packLayers"]
         self.host_bytes = plan["arenas"]["host"]["bytes"]
         self.reload = plan["arenas"]["reload"]
         self.move_of = {sequence: move for move in self.moves for sequence in move["packs"]}
-        self.actions = {}
-        for move in self.moves:
-            for name in ("out", "free"):
-                self.actions.setdefault(move["ticks"][name], []).append((name, move["storage"]))
-        self.ins = sorted((move["ticks"]["in"], move["useAt"], move["storage"]) for move in self.moves)
+        self.actions: dict[int, list[tuple[str, int]]] = {}
+        planned = [(move, move["ticks"]) for move in self.moves if move["ticks"] is not None]
+        for move, ticks in planned:
+            self.actions.setdefault(ticks["out"], []).append(("out", move["storage"]))
+            self.actions.setdefault(ticks["free"], []).append(("free", move["storage"]))
+        self.ins = sorted((ticks["in"], move["useAt"], move["storage"]) for move, ticks in planned)
 
-    def _refuse_what_cannot_be_done(self, has_model):
+    def _refuse_what_cannot_be_done(self, has_model: bool) -> None:
         plan = self.raw
         stuck = [move for move in self.moves if move["ticks"] is None] or [
             move
@@ -45,10 +54,6 @@ class RunnablePlan:
                 f"{len(stuck)} of {len(plan['moves'])} moves cannot be carried out (first: storage "
                 f"{stuck[0]['storage']}, {stuck[0]['kind']}): plan from a profile of a real run, and without "
                 "--move optimizer (an optimizer over host_parameters() has its state on the host anyway)"
-            )
-        if plan["options"]["reuse"]:
-            raise PlanError(
-                "the plan writes feature gradients into dead maps, which this executor cannot: plan without --reuse"
             )
         if not has_model and self.moves_parameters:
             raise PlanError("the plan moves parameters or gradients: offload(plan, model=model)")

@@ -1,19 +1,22 @@
 """Cuts a training step into layers: leaf modules and the operations between them, in order of execution."""
 
+from __future__ import annotations
+
 import bisect
+from collections.abc import Callable
+from typing import Any
 
 import torch
-from torch.autograd import _get_sequence_nr
 
-ACCUMULATE = 1 << 62  # AccumulateGrad nodes carry the largest sequence number of all
+from ..torch_private import current_node, next_sequence_number, sequence_number_of
 
 
 class Segments:
     """Follows one forward pass. Segment 2k+1 is the k-th call of a leaf module, 2k what runs before it."""
 
-    def __init__(self, model, on_segment=None):
+    def __init__(self, model: torch.nn.Module, on_segment: Callable[[int], None] | None = None) -> None:
         self.names = ["before the first layer"]
-        self.starts = [_get_sequence_nr()]
+        self.starts = [next_sequence_number()]
         self.on_segment = on_segment or (lambda index: None)
         self._handles = []
         for name, module in model.named_modules():
@@ -23,42 +26,39 @@ class Segments:
                 self._handles.append(module.register_forward_hook(self._leave(label)))
 
     @property
-    def current(self):
+    def current(self) -> int:
+        """The segment that runs now."""
         return len(self.names) - 1
 
-    def close(self):
+    def close(self) -> None:
+        """Takes the hooks off the model."""
         for handle in self._handles:
             handle.remove()
 
-    def of_node(self, node):
+    def of_node(self, node: torch.autograd.graph.Node | None) -> int | None:
         """Segment whose forward made an autograd node; None for nodes that belong to none."""
         if node is None:
             return None
-        number = node._sequence_nr()
-        if number >= ACCUMULATE or number < self.starts[0]:
+        number = sequence_number_of(node)
+        if number is None or number < self.starts[0]:
             return None
         return bisect.bisect_right(self.starts, number) - 1
 
-    def _start(self, name):
+    def _start(self, name: str) -> None:
         if current_node() is not None:
             return  # activation checkpointing runs a forward again inside backward
         self.names.append(name)
-        self.starts.append(_get_sequence_nr())
+        self.starts.append(next_sequence_number())
         self.on_segment(self.current)
 
-    def _enter(self, label):
-        def hook(module, inputs):
+    def _enter(self, label: str) -> Callable[..., None]:
+        def hook(module: torch.nn.Module, inputs: Any) -> None:
             self._start(label)
 
         return hook
 
-    def _leave(self, label):
-        def hook(module, inputs, output):
+    def _leave(self, label: str) -> Callable[..., None]:
+        def hook(module: torch.nn.Module, inputs: Any, output: Any) -> None:
             self._start(f"after {label}")
 
         return hook
-
-
-def current_node():
-    """The autograd node that is running, inside a dispatch mode in backward; None in forward."""
-    return torch._C._current_autograd_node()

@@ -1,56 +1,71 @@
 """One planned forward and backward: what the saved-tensor hooks do at each tick of the plan."""
 
+from __future__ import annotations
+
 import threading
 import weakref
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 
+from ..torch_private import storage_key, version_of
+from .copies import Copies
+from .dead_maps import space_of_last
 from .dtypes import short_dtype
 from .home import ParameterHandle
 from .stash import Handle, Stash, check_version, is_plain
+
+if TYPE_CHECKING:
+    from .executor import Offload
+
+
+# What autograd keeps: a tensor with its sequence number and version, or what stands for one that moves.
+_Packed: TypeAlias = tuple[int, torch.Tensor, int] | Handle | ParameterHandle
 
 
 class Step:
     """One forward and backward. Its clock ticks with every pack, then with every unpack."""
 
-    def __init__(self, executor):
+    def __init__(self, executor: Offload) -> None:
         self.executor = executor
-        self.plan = executor._plan
-        self.homes = executor._homes
-        self.stream = None  # that of the first tensor that moves, once there is one
+        self.plan = executor.runnable
+        self.homes = executor.host.homes
+        self.stream: Any = None  # that of the first tensor that moves, once there is one
         self._lock = threading.Lock()  # autograd has a thread per device, and one for what is on the CPU
         self.is_planned = True
         self.is_abandoned = False
         self.has_run_backward = False
         self.sequence = 0
         self.position = 0
-        self.stashes = {}
-        self.handles = weakref.WeakSet()
-        self.reload_arena = None
-        self.occupied = {}  # storage → (low, high) of reload slots in use
-        self.finished = []  # storages whose last unpack was in the layer that runs now
-        self.layer = None
+        self.stashes: dict[int, Stash] = {}
+        self.handles: weakref.WeakSet[Handle] = weakref.WeakSet()
+        self.reload_arena: torch.Tensor | None = None
+        self.occupied: dict[int, tuple[int, int]] = {}  # storage → (low, high) of reload slots in use
+        self.finished: list[tuple[int, int]] = []  # (storage, thread) of last unpacks whose kernel may not be queued
+        self.layer: int | None = None
+        self._layer_of_thread: dict[int, int | None] = {}
         self.in_pending = list(self.plan.ins)
+        self._readers: dict[int, tuple[int, int]] = {}  # storage key → (pack call it was last read for, other holders)
+        self._written: set[int] = set()  # pack calls whose map holds a gradient now
 
     @property
-    def copies(self):
-        return self.executor.copies
+    def copies(self) -> Copies:
+        """The queues of the device."""
+        return self.executor.host.copies
 
-    def miss(self, why):
+    def miss(self, why: str) -> None:
         """The step is not what was planned: move nothing more. What is away comes back when it is asked for."""
         if not self.is_planned:
             return
         self.is_planned = False
-        self.executor.counts["planMisses"] += 1
-        self.executor.counts["missesInARow"] += 1
-        self.executor.last_miss = why
+        self.executor.run.miss(why)
 
-    def abandon(self):
+    def abandon(self) -> None:
         """The forward raised: nothing of this step will be asked for again, unless a graph was kept."""
         self.is_abandoned = True
         self.close()
 
-    def close(self):
+    def close(self) -> None:
         """Waits for copies that run and drops device memory; keeps what a living graph may still ask for."""
         for stash in self.stashes.values():
             for copy in (stash.copy_out, stash.copy_in):  # one in that nobody used writes into memory given up here
@@ -60,74 +75,104 @@ class Step:
                 stash.forget()
         self.reload_arena = None
 
-    def pack(self, tensor):
+    def pack(self, tensor: torch.Tensor) -> _Packed:
+        """What autograd keeps in place of a tensor that it saves."""
         sequence = self.sequence
         self.sequence += 1
-        packed = self._stash(tensor, sequence) if self.is_planned else None
+        packed: Handle | ParameterHandle | None = self._stash(tensor, sequence) if self.is_planned else None
         if self.homes is not None and packed is None:
             packed = self.homes.pack(tensor)  # also in a step that missed its plan: it must not keep it here
             if packed is not None:
                 packed.sequence = sequence
         self._tick(sequence)
-        return packed if packed is not None else (sequence, tensor.detach(), tensor._version)
+        return packed if packed is not None else (sequence, tensor.detach(), version_of(tensor))
 
-    def unpack(self, packed):
+    def unpack(self, packed: _Packed) -> torch.Tensor:
+        """The tensor that autograd saved."""
         with self._lock:
-            return self._unpack(packed)
+            tensor = self._unpack(packed)
+            sequence = packed[0] if isinstance(packed, tuple) else packed.sequence
+            if sequence in self.plan.reused and self.is_planned:
+                self._readers[storage_key(tensor)] = (sequence, 1 if isinstance(packed, tuple) else 0)
+            return tensor
 
-    def _unpack(self, packed):
+    def space_of(self, saved: torch.Tensor) -> torch.Tensor | None:
+        """See `DeadMaps`: where the plan says so, and nobody else has the map."""
+        with self._lock:
+            sequence, holders = self._readers.pop(storage_key(saved), (-1, 0))
+            space = space_of_last(saved, holders) if sequence >= 0 else None
+            if space is not None:
+                self._written.add(sequence)
+                self.executor.counts["reusedMaps"] += 1
+            return space
+
+    def _unpack(self, packed: _Packed) -> torch.Tensor:
         self.has_run_backward = True
         position = self.position
         self.position += 1
-        is_kept = isinstance(packed, tuple)
-        sequence = packed[0] if is_kept else packed.sequence
+        sequence = packed[0] if isinstance(packed, tuple) else packed.sequence
+        if sequence in self._written:
+            raise RuntimeError(
+                f"saved tensor {sequence} is needed again after a gradient was written into it: retain_graph is not "
+                "possible under this plan; plan without --reuse"
+            )
         layer = self.plan.layers[sequence] if sequence < self.plan.pack_count else None
         if layer != self.layer:
             self.layer = layer
-            self._release_finished()
             if self.homes is not None and layer is not None:
                 self.homes.reach_backward(layer)
+        thread = threading.get_ident()
+        if self._layer_of_thread.get(thread) != layer:
+            self._layer_of_thread[thread] = layer
+            self._release_finished(thread)
         self._tick(self.plan.pack_count + position)
-        if is_kept:
-            check_version(*packed[1:])
+        if isinstance(packed, tuple):
+            check_version(packed[1], packed[2])
             return packed[1]
-        return self.homes.unpack(packed) if isinstance(packed, ParameterHandle) else self._restore(packed)
+        if isinstance(packed, Handle):
+            return self._restore(packed)
+        assert self.homes is not None
+        return self.homes.unpack(packed)
 
-    def _stash(self, tensor, sequence):
+    def _stash(self, tensor: torch.Tensor, sequence: int) -> Handle | None:
         plan = self.plan
         if sequence >= plan.pack_count:
-            return self.miss(f"more than the {plan.pack_count} planned tensors are saved")
+            self.miss(f"more than the {plan.pack_count} planned tensors are saved")
+            return None
         seen = _sign(tensor)
         if seen != plan.signatures[sequence]:
-            return self.miss(f"saved tensor {sequence} is {seen}, planned {plan.signatures[sequence]}")
+            self.miss(f"saved tensor {sequence} is {seen}, planned {plan.signatures[sequence]}")
+            return None
         move = plan.move_of.get(sequence)
         if move is None:
             return None
         why = self._find_obstacle(tensor)
         if why is not None:
-            return self.miss(f"saved tensor {sequence} {why}")
+            self.miss(f"saved tensor {sequence} {why}")
+            return None
         stash = self.stashes.get(move["storage"])
         if stash is None:
             stash = self.stashes[move["storage"]] = Stash(move)
         if not stash.hold(tensor):
-            return self.miss(f"saved tensor {sequence} does not share the storage it shared in the profile")
+            self.miss(f"saved tensor {sequence} does not share the storage it shared in the profile")
+            return None
         handle = Handle(stash, sequence, tensor)
         self.handles.add(handle)
         return handle
 
-    def _find_obstacle(self, tensor):
+    def _find_obstacle(self, tensor: torch.Tensor) -> str | None:
         """Why a tensor that looks as planned cannot move here; None where it can."""
         if not is_plain(tensor):
             return "is more than its bytes: a subclass, or conjugated or negated lazily"
         self.executor.open_arena(tensor.device)
-        if tensor.device != self.executor.device:
-            return f"is on {tensor.device}, others that move are on {self.executor.device}"
+        if tensor.device != self.executor.host.device:
+            return f"is on {tensor.device}, others that move are on {self.executor.host.device}"
         stream = self.copies.stream()
         if not self.stashes:
             self.stream = stream
         return None if stream == self.stream else "is computed on a second stream: memory changes hands on one only"
 
-    def _tick(self, tick):
+    def _tick(self, tick: int) -> None:
         """Starts copies out, waits for copies out, starts copies in: what the plan says for this instant."""
         for name, storage in self.plan.actions.get(tick, ()):
             stash = self.stashes.get(storage)
@@ -146,8 +191,8 @@ class Step:
                 with self.copies.on(self.stream):
                     self._start_in(stash)
 
-    def _start_out(self, stash):
-        slot = self.executor.host_slot(stash.move)
+    def _start_out(self, stash: Stash) -> None:
+        slot = self.executor.host.slot(stash.move)
         stash.copy_out = self.copies.start_out(slot, stash.device_bytes())
         self.executor.counts["movedBytes"] += stash.move["bytes"]
         low, high = stash.move["hostOffset"], stash.move["hostOffset"] + stash.move["bytes"]
@@ -156,23 +201,23 @@ class Step:
             if other is not stash and other.copy_out is not None and start < high and low < start + other.move["bytes"]:
                 other.is_host_valid = False
 
-    def _free(self, stash):
+    def _free(self, stash: Stash) -> None:
         if stash.copy_out is None or not stash.is_here:
             return
-        self.copies.wait(stash.copy_out, self.executor.count_stall, self.stream)
+        self.copies.wait(stash.copy_out, self.executor.run.stall, self.stream)
         stash.device_storage = None
 
-    def _start_in(self, stash):
+    def _start_in(self, stash: Stash) -> None:
         if not stash.is_host_valid:
             raise RuntimeError(
                 f"storage {stash.move['storage']} is needed again after its host space was given away: "
                 "retain_graph is not possible under this plan"
             )
         stash.reload = self._take_slot(stash)
-        stash.copy_in = self.copies.start_in(stash.reload, self.executor.host_slot(stash.move), stash.copy_out)
+        stash.copy_in = self.copies.start_in(stash.reload, self.executor.host.slot(stash.move), stash.copy_out)
         self.executor.counts["movedBytes"] += stash.move["bytes"]
 
-    def _take_slot(self, stash):
+    def _take_slot(self, stash: Stash) -> torch.Tensor:
         move, reload = stash.move, self.plan.reload
         if reload["mode"] == "arena" and move["reloadOffset"] is not None and self.is_planned:
             low, high = move["reloadOffset"], move["reloadOffset"] + move["bytes"]
@@ -185,16 +230,17 @@ class Step:
         stash.in_arena = False
         return torch.empty(move["bytes"], dtype=torch.uint8, device=stash.device)
 
-    def _restore(self, handle):
+    def _restore(self, handle: Handle) -> torch.Tensor:
         stash = handle.stash
         stash.check_untouched()
-        if stash.is_here:
+        if stash.device_storage is not None and stash.device is not None:
             tensor = handle.view(stash.device_storage, stash.device)
         else:
             if stash.copy_in is None:
                 self._start_in(stash)
             storage = stash.move["storage"]
-            self.copies.wait(stash.copy_in, lambda late_us: self.executor.count_late(storage, late_us))
+            self.copies.wait(stash.copy_in, lambda late_us: self.executor.run.late(storage, late_us))
+            assert stash.reload is not None
             tensor = handle.view_of_bytes(stash.reload)
         stash.remaining -= 1
         if stash.remaining <= 0:
@@ -204,19 +250,23 @@ class Step:
                 self.copies.wait(stash.copy_out, stream=self.stream)
                 stash.device_storage = None  # without a copy nothing has it but us, and a kept graph may ask again
             if stash.in_arena:
-                self.finished.append(stash.move["storage"])
+                self.finished.append((stash.move["storage"], threading.get_ident()))
             if not self.in_pending and all(s.remaining <= 0 for s in self.stashes.values()):
                 self.reload_arena = None
         return tensor
 
-    def _release_finished(self):
-        """Gives away the slots that the layer before this one used last: its kernels are queued by now."""
-        for storage in self.finished:
-            self.occupied.pop(storage, None)
-        self.finished.clear()
+    def _release_finished(self, thread: int) -> None:
+        """Gives away the slots that a thread's layer before this one used last: its kernels are queued by now.
+
+        Not those of another thread, which may be between its unpack and its kernel.
+        """
+        for storage, user in self.finished:
+            if user == thread:
+                self.occupied.pop(storage, None)
+        self.finished = [(storage, user) for storage, user in self.finished if user != thread]
 
 
-def _sign(tensor):
+def _sign(tensor: torch.Tensor) -> str:
     if tensor.layout != torch.strided:
         return f"{short_dtype(tensor.dtype)}|{','.join(map(str, tensor.shape))}|"
     shape, stride = ",".join(map(str, tensor.shape)), ",".join(map(str, tensor.stride()))

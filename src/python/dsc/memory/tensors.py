@@ -1,21 +1,46 @@
 """From two recorded steps to the tensors of a profile."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeAlias
+
 from .dtypes import short_dtype
+from .record import Event, MemoryRecord
+
+_Place: TypeAlias = dict[str, Any]  # {"layer": index, "phase": "fwd" | "bwd_param" | "bwd_feat"}
+_Tensor: TypeAlias = dict[str, Any]  # as a profile lists it
 
 
-def list_tensors(layer_of, measured):
-    """One tensor per view that was saved, and per storage that lives through more than one event."""
-    plain, moved = measured.plain, measured.moved
+class _Context(NamedTuple):
+    places: list[_Place]
+    packs_of: dict[int, list[int]]
+    unpacks_of: dict[int, list[int]]
+    plain: MemoryRecord
+    held: dict[int, _Place | None]
+    layer_of: Mapping[int, int]
+
+
+def list_tensors(layer_of: Mapping[int, int], plain: MemoryRecord, moved: MemoryRecord) -> list[_Tensor]:
+    """One tensor per view that was saved, and per storage that lives through more than one event.
+
+    Args:
+        layer_of: layer of a segment.
+        plain: the step.
+        moved: the same step without its saved feature maps.
+    """
     places = [_place(event, layer_of) for event in plain.events]
     spans = _find_spans(plain, places)
-    packs_of = {}
+    packs_of: dict[int, list[int]] = {}
     for sequence, saved in enumerate(plain.saved):
         packs_of.setdefault(saved["id"], []).append(sequence)
-    unpacks_of = {}
+    unpacks_of: dict[int, list[int]] = {}
     for position, sequence in enumerate(plain.unpacked):
         unpacks_of.setdefault(sequence, []).append(position)
     held = _find_held(plain, moved, layer_of)
-    tensors, workspace = [], {}
+    context = _Context(places, packs_of, unpacks_of, plain, held, layer_of)
+    tensors: list[_Tensor] = []
+    workspace: dict[int, int] = {}
     for identity, (_, size, _) in plain.births.items():
         if identity not in spans and identity not in packs_of:
             continue
@@ -24,7 +49,7 @@ def list_tensors(layer_of, measured):
         if kind is None:
             if identity in packs_of:
                 kind = "feature" if held.get(identity) is not None else "buffer"
-            elif span[0] == span[1]:
+            elif span is not None and span[0] == span[1]:
                 workspace[span[0]] = workspace.get(span[0], 0) + size
                 continue
             else:
@@ -32,7 +57,7 @@ def list_tensors(layer_of, measured):
                 kind = "feature_grad" if is_born_backward else "workspace"
         if size == 0:
             continue
-        tensors += _views(identity, kind, size, span, (places, packs_of, unpacks_of, plain, held, layer_of))
+        tensors += _views(identity, kind, size, span, context)
     storage = max((t["storage"] for t in tensors), default=0)
     for offset, (event, size) in enumerate(sorted(workspace.items()), 1):
         tensors.append(_plain_tensor(storage + offset, "workspace", size, [places[event], places[event]], []))
@@ -41,18 +66,18 @@ def list_tensors(layer_of, measured):
     return tensors
 
 
-def _views(identity, kind, size, span, context):
+def _views(identity: int, kind: str, size: int, span: tuple[int, int] | None, context: _Context) -> list[_Tensor]:
     places, packs_of, unpacks_of, plain, held, layer_of = context
     birth = places[plain.births[identity][2]]
     # A backward event covers both phases of its layer: eager kernels compute them in one.
-    alive = [places[span[0]], _end_of(places[span[1]])] if span else [birth, birth]
+    alive: list[_Place] | None = [places[span[0]], _end_of(places[span[1]])] if span else [birth, birth]
     if kind in ("param", "buffer", "opt_state"):
         alive = None
     touched = None
     if kind in ("param", "param_grad"):
         events = sorted(plain.touches.get(identity, ()))
         touched = [use for event in events for use in _phases_of(places[event])]
-    rows = {}
+    rows: dict[tuple[Any, ...], list[int]] = {}
     for sequence in packs_of.get(identity, []):
         saved = plain.saved[sequence]
         rows.setdefault((saved["dtype"], saved["shape"], saved["stride"], saved["offset"]), []).append(sequence)
@@ -79,27 +104,37 @@ def _views(identity, kind, size, span, context):
     return tensors
 
 
-def _plain_tensor(storage, kind, size, alive, uses):
+def _plain_tensor(storage: int, kind: str, size: int, alive: list[_Place] | None, uses: list[_Place]) -> _Tensor:
     tensor = {
-        "id": 0, "kind": kind, "bytes": size, "dtype": "u8", "shape": [size], "storage": storage, "offset": 0,
-        "stride": [1], "producer": alive[0] if alive else {"layer": 0, "phase": "fwd"}, "uses": uses,
-        "pack": [], "unpack": [], "refs": 0,
+        "id": 0,
+        "kind": kind,
+        "bytes": size,
+        "dtype": "u8",
+        "shape": [size],
+        "storage": storage,
+        "offset": 0,
+        "stride": [1],
+        "producer": alive[0] if alive else {"layer": 0, "phase": "fwd"},
+        "uses": uses,
+        "pack": [],
+        "unpack": [],
+        "refs": 0,
     }
     if alive:
         tensor["alive"] = alive
     return tensor
 
 
-def _named(tensor, plain):
+def _named(tensor: _Tensor, plain: MemoryRecord) -> _Tensor:
     name = plain.names.get(tensor["storage"])
     return tensor if name is None else {**tensor, "name": name}
 
 
-def _phases_of(place):
+def _phases_of(place: _Place) -> list[_Place]:
     return [place] if place["phase"] == "fwd" else [place, _end_of(place)]
 
 
-def _find_spans(record, places):
+def _find_spans(record: MemoryRecord, places: list[_Place]) -> dict[int, tuple[int, int]]:
     """First and last event at whose fullest instant each storage was alive."""
     spans = {}
     for identity, (born, _, _) in record.births.items():
@@ -110,13 +145,13 @@ def _find_spans(record, places):
     return spans
 
 
-def _find_held(plain, moved, layer_of):
+def _find_held(plain: MemoryRecord, moved: MemoryRecord, layer_of: Mapping[int, int]) -> dict[int, _Place | None]:
     """Per saved storage the last forward place that holds it besides autograd; None: it cannot be moved.
 
     Known from the run that drops every saved map: what stays alive then is held by something else. A reloaded copy
     that outlives its node has become part of a gradient; such a storage must not lie in a shared arena.
     """
-    held = {}
+    held: dict[int, _Place | None] = {}
     turn = next(i for i, e in enumerate(moved.events) if e.is_backward)
     for sequence, saved in enumerate(moved.saved):
         identity = plain.saved[sequence]["id"]
@@ -126,14 +161,14 @@ def _find_held(plain, moved, layer_of):
         )
         if death >= turn or is_aliased:
             held[identity] = None
-        elif held.get(identity, ()) is not None:
+        elif identity not in held or held[identity] is not None:
             held[identity] = {"layer": layer_of[moved.events[death].segment], "phase": "fwd"}
     return held
 
 
-def _place(event, layer_of):
+def _place(event: Event, layer_of: Mapping[int, int]) -> _Place:
     return {"layer": layer_of[event.segment], "phase": "bwd_param" if event.is_backward else "fwd"}
 
 
-def _end_of(place):
+def _end_of(place: _Place) -> _Place:
     return {**place, "phase": "bwd_feat"} if place["phase"] == "bwd_param" else place

@@ -1,22 +1,32 @@
 """Times: layers in forward and backward, the split between parameter and feature gradient, copies."""
 
+from __future__ import annotations
+
+import contextlib
 import copy
 import statistics
 import time
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import torch
+from torch.utils.hooks import RemovableHandle
 
+from ..torch_private import clear_forward_hooks
 from .segments import Segments
+
+StepTimes: TypeAlias = dict[tuple[Any, str], float]  # (segment, "fwd" | "bwd") → microseconds
 
 
 class StepClock:
     """Marks instants on the device that runs the model; reads them when the step is over, in microseconds."""
 
-    def __init__(self, device):
+    def __init__(self, device: torch.device) -> None:
         self.is_cuda = device.type == "cuda"
-        self.marks = []
+        self.marks: list[tuple[Any, Any]] = []
 
-    def mark(self, what):
+    def mark(self, what: Any) -> None:
+        """Takes down the present instant, and what begins with it."""
         if self.is_cuda:
             event = torch.cuda.Event(enable_timing=True)
             event.record()
@@ -24,7 +34,7 @@ class StepClock:
         else:
             self.marks.append((what, time.perf_counter()))
 
-    def read(self):
+    def read(self) -> list[tuple[Any, float]]:
         """Pairs of (what, microseconds until the next mark)."""
         if self.is_cuda:
             torch.cuda.synchronize()
@@ -34,71 +44,98 @@ class StepClock:
         return [(what, 1e6 * (later - now)) for (what, now), (_, later) in pairs]
 
 
-def time_step(model, step, device):
-    """Runs one step; returns {(segment, 'fwd' | 'bwd'): microseconds}."""
-    clock = StepClock(device)
-    segments = Segments(model, lambda index: clock.mark((index, "fwd")))
-    at = {"segment": None}
+class TimedStep:
+    """Times one step by segment; ``times`` are those it took, at the end.
 
-    def pack(tensor):
-        return segments.current, tensor.detach()
+    Args:
+        model: whose layers are timed.
+        device: that runs it.
+    """
 
-    def unpack(packed):
+    def __init__(self, model: torch.nn.Module, device: torch.device) -> None:
+        self.times: StepTimes = {}
+        self._model = model
+        self._clock = StepClock(device)
+        self._reached: list[int] = []  # segments whose backward has begun
+        self._hooks = contextlib.ExitStack()
+
+    def begin(self) -> None:
+        """See `Observer`."""
+        self._segments = Segments(self._model, lambda index: self._clock.mark((index, "fwd")))
+        self._clock.mark((0, "fwd"))
+        self._hooks.callback(self._segments.close)
+        self._hooks.enter_context(torch.autograd.graph.saved_tensors_hooks(self._pack, self._unpack))
+
+    def turn(self) -> None:
+        """See `Observer`."""
+        self._hooks.close()
+        self._clock.mark((self._segments.current, "bwd"))
+
+    def end(self) -> None:
+        """See `Observer`."""
+        self._hooks.close()
+        self._clock.mark(("end", ""))
+        for what, microseconds in self._clock.read():
+            self.times[what] = self.times.get(what, 0.0) + microseconds
+
+    def _pack(self, tensor: torch.Tensor) -> tuple[int, torch.Tensor]:
+        return self._segments.current, tensor.detach()
+
+    def _unpack(self, packed: tuple[int, torch.Tensor]) -> torch.Tensor:
         segment, tensor = packed
-        if at["segment"] is None or segment < at["segment"]:
-            at["segment"] = segment
-            clock.mark((segment, "bwd"))
+        if not self._reached or segment < self._reached[-1]:
+            self._reached.append(segment)
+            self._clock.mark((segment, "bwd"))
         return tensor
 
-    try:
-        clock.mark((0, "fwd"))
-        with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
-            loss = step()
-        clock.mark((segments.current, "bwd"))
-        loss.backward()
-        clock.mark(("end", ""))
-    finally:
-        segments.close()
-    times = {}
-    for what, microseconds in clock.read():
-        times[what] = times.get(what, 0.0) + microseconds
-    return times
 
-
-def time_gradients(model, step, device):
+class TimedGradients:
     """Shares of backward spent on the parameter gradient, per call of a leaf module, in order.
 
     Each leaf is run alone on a copy of itself and of its input, so that neither its state (batch-norm statistics)
-    nor random numbers change. None where a leaf has no parameters or cannot be run alone.
+    nor random numbers change.
+
+    Args:
+        model: whose leaves are timed, while its forward runs.
+        device: that runs it.
     """
-    shares = []
-    handles = []
 
-    def hook(module, inputs, output):
-        shares.append(_share_of_parameters(module, inputs, device))
+    def __init__(self, model: torch.nn.Module, device: torch.device) -> None:
+        self.shares: list[float] = []
+        self._model, self._device = model, device
+        self._handles: list[RemovableHandle] = []
 
-    for module in model.modules():
-        if next(module.children(), None) is None:
-            handles.append(module.register_forward_hook(hook))
-    try:
-        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            step()
-    finally:
-        for handle in handles:
-            handle.remove()
-    return shares
+    def begin(self) -> None:
+        """See `Observer`."""
+        for module in self._model.modules():
+            if next(module.children(), None) is None:
+                # No method of our own: whoever copies a leaf copies what its hooks are bound to, here the whole model.
+                self._handles.append(module.register_forward_hook(lambda m, inputs, output: self._see(m, inputs)))
+
+    def turn(self) -> None:
+        """See `Observer`."""
+        while self._handles:
+            self._handles.pop().remove()
+
+    def end(self) -> None:
+        """See `Observer`."""
+        self.turn()
+
+    def _see(self, module: torch.nn.Module, inputs: tuple[Any, ...]) -> None:
+        self.shares.append(_share_of_parameters(module, inputs, self._device))
 
 
-def _share_of_parameters(module, inputs, device):
+def _share_of_parameters(module: torch.nn.Module, inputs: tuple[Any, ...], device: torch.device) -> float:
     if next(module.parameters(), None) is None:
         return 0.0
     if not any(isinstance(x, torch.Tensor) and x.is_floating_point() for x in inputs):
         return 1.0  # an embedding: its indices have no gradient
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []), torch.enable_grad():
+    # Hooks of its own: what a copy saves is not for those of a checkpointed block around the leaf.
+    apart = torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor, lambda tensor: tensor)
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []), torch.enable_grad(), apart:
         try:
             alone = copy.deepcopy(module)
-            for hooks in (alone._forward_hooks, alone._forward_pre_hooks):
-                hooks.clear()
+            clear_forward_hooks(alone)
             own = [
                 x.detach().clone().requires_grad_(x.is_floating_point()) if isinstance(x, torch.Tensor) else x
                 for x in inputs
@@ -124,49 +161,55 @@ def _share_of_parameters(module, inputs, device):
 SIZES = (1 << 20, 16 << 20, 128 << 20)
 
 
-def measure_copies(device):
+def measure_copies(device: torch.device) -> dict[str, float]:
     """Measured link: GB/s out, in, and both at once (sum), and the latency of one copy in microseconds."""
     if device.type == "cuda":
         return _measure_cuda_copies(device)
-    rows = []
-    for size in SIZES[:2]:  # a CPU stands in: 128 MiB would only measure its caches' absence once more
-        one = torch.ones(size, dtype=torch.uint8)
-        other = torch.empty(size, dtype=torch.uint8)
-        rows.append((size, _median_seconds(lambda: other.copy_(one))))
-    gbs, latency = _fit(rows)
+    # A CPU stands in: 128 MiB would only measure its caches' absence once more.
+    gbs, latency = _fit([(size, _time_host_copy(size)) for size in SIZES[:2]])
     return {"d2hGBs": gbs, "h2dGBs": gbs, "bothGBs": gbs, "copyLatencyUs": latency}
 
 
-def _measure_cuda_copies(device):
-    out_stream, in_stream = torch.cuda.Stream(device), torch.cuda.Stream(device)
-    rows = {"out": [], "in": [], "both": []}
-    for size in SIZES:
-        host = [torch.empty(size, dtype=torch.uint8, pin_memory=True) for _ in range(2)]
-        there = [torch.empty(size, dtype=torch.uint8, device=device) for _ in range(2)]
+def _time_host_copy(size: int) -> float:
+    one, other = torch.ones(size, dtype=torch.uint8), torch.empty(size, dtype=torch.uint8)
+    return _median_seconds(lambda: other.copy_(one))
 
-        def go(directions):
-            if "out" in directions:
-                with torch.cuda.stream(out_stream):
-                    host[0].copy_(there[0], non_blocking=True)
-            if "in" in directions:
-                with torch.cuda.stream(in_stream):
-                    there[1].copy_(host[1], non_blocking=True)
-            torch.cuda.synchronize(device)
 
-        rows["out"].append((size, _median_seconds(lambda: go(["out"]))))
-        rows["in"].append((size, _median_seconds(lambda: go(["in"]))))
-        rows["both"].append((2 * size, _median_seconds(lambda: go(["out", "in"]))))
-    out_gbs, out_latency = _fit(rows["out"])
-    in_gbs, in_latency = _fit(rows["in"])
+def _measure_cuda_copies(device: torch.device) -> dict[str, float]:
+    streams = {"out": torch.cuda.Stream(device), "in": torch.cuda.Stream(device)}
+    timed = [_time_cuda_copies(device, size, streams) for size in SIZES]
+    out_gbs, out_latency = _fit([(size, seconds["out"]) for size, seconds in zip(SIZES, timed)])
+    in_gbs, in_latency = _fit([(size, seconds["in"]) for size, seconds in zip(SIZES, timed)])
     return {
         "d2hGBs": out_gbs,
         "h2dGBs": in_gbs,
-        "bothGBs": _fit(rows["both"])[0],
+        "bothGBs": _fit([(2 * size, seconds["both"]) for size, seconds in zip(SIZES, timed)])[0],
         "copyLatencyUs": max(out_latency, in_latency),
     }
 
 
-def _median_seconds(copy_once, repeats=7):
+def _time_cuda_copies(device: torch.device, size: int, streams: dict[str, torch.cuda.Stream]) -> dict[str, float]:
+    """Median seconds of a copy of ``size`` bytes out, in, and of both at once."""
+    host = [torch.empty(size, dtype=torch.uint8, pin_memory=True) for _ in range(2)]
+    there = [torch.empty(size, dtype=torch.uint8, device=device) for _ in range(2)]
+
+    def go(directions: Sequence[str]) -> None:
+        if "out" in directions:
+            with torch.cuda.stream(streams["out"]):
+                host[0].copy_(there[0], non_blocking=True)
+        if "in" in directions:
+            with torch.cuda.stream(streams["in"]):
+                there[1].copy_(host[1], non_blocking=True)
+        torch.cuda.synchronize(device)
+
+    return {
+        "out": _median_seconds(lambda: go(["out"])),
+        "in": _median_seconds(lambda: go(["in"])),
+        "both": _median_seconds(lambda: go(["out", "in"])),
+    }
+
+
+def _median_seconds(copy_once: Callable[[], object], repeats: int = 7) -> float:
     copy_once()
     seconds = []
     for _ in range(repeats):
@@ -176,7 +219,7 @@ def _median_seconds(copy_once, repeats=7):
     return statistics.median(seconds)
 
 
-def _fit(rows):
+def _fit(rows: Sequence[tuple[int, float]]) -> tuple[float, float]:
     """Bandwidth from the largest size, latency from what the smallest takes longer than that."""
     largest, seconds = rows[-1]
     gbs = largest / seconds / 1e9

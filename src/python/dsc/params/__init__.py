@@ -1,16 +1,25 @@
 """Parameters from a central node (`dsc params serve`): push gradients, pull into a mirror, prefetch per layer."""
 
-import sys
+from __future__ import annotations
 
-from .client import ParameterClient
-from .errors import ParamsError
-from .mirror import Mirror, MirrorError
+from typing import TYPE_CHECKING
 
-params = sys.modules[__name__]  # what `dsc.params` loads lazily
+from ..lazy import lazy_names
 
-__all__ = ["Mirror", "MirrorError", "ParameterClient", "ParamsError", "connect"]
+if TYPE_CHECKING:
+    from .client import ParameterClient as ParameterClient
+    from .client import connect as connect
+    from .errors import ParamsError as ParamsError
+    from .mirror import Mirror as Mirror
+    from .mirror import MirrorError as MirrorError
 
-
-def connect(model, url, rank, **options):
-    """A worker's client for the parameters of ``model``. See ``ParameterClient``."""
-    return ParameterClient(model, url, rank, **options)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "Mirror": "mirror",
+        "MirrorError": "mirror",
+        "ParameterClient": "client",
+        "ParamsError": "errors",
+        "connect": "client",
+    },
+)

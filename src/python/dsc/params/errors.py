@@ -1,9 +1,11 @@
 """What a central node can refuse."""
 
+from __future__ import annotations
+
 
 class ParamsError(RuntimeError):
     """The central node refuses for good, or does not answer. ``reason`` is its word for it."""
 
-    def __init__(self, reason, message):
+    def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
         self.reason = reason

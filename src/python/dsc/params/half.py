@@ -1,6 +1,9 @@
 """Gradients as halves with one power-of-two scale per parameter, as the central node reads them."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Iterable
 
 import torch
 
@@ -8,7 +11,7 @@ LARGEST_EXPONENT = 120
 TOP_EXPONENT = 15
 
 
-def encode_half(gradient, places):
+def encode_half(gradient: torch.Tensor, places: Iterable[tuple[int, int]]) -> tuple[list[int], torch.Tensor]:
     """Exponents (one per ``(offset, length)`` of ``places``) and the float16 values, scaled by 2 to that power.
 
     The largest magnitude of each parameter lands in [2^14, 2^15). One that is not finite has exponent 0 and stays so.
@@ -24,7 +27,7 @@ def encode_half(gradient, places):
     return exponents, halves
 
 
-def _find_exponent(largest):
+def _find_exponent(largest: float) -> int:
     if largest == 0 or not math.isfinite(largest):
         return 0
     return max(-LARGEST_EXPONENT, min(LARGEST_EXPONENT, TOP_EXPONENT - math.frexp(largest)[1]))

@@ -1,12 +1,16 @@
 """A worker's copy of the parameters in host memory: two halves and a version word, so that reads are never torn."""
 
+from __future__ import annotations
+
 import json
 import struct
 import threading
+from collections.abc import Callable, Mapping
+from typing import Any, cast
 
 import torch
 
-from dsc.memory.host_memory import free_host_bytes
+from ..memory.host_memory import free_host_bytes
 
 HOST_SHARE = 0.5
 
@@ -18,7 +22,7 @@ class MirrorError(RuntimeError):
 class Mirror:
     """``length`` float32 values, twice. A pull writes the half nobody reads, then flips."""
 
-    def __init__(self, length, pin=False, free_bytes=None):
+    def __init__(self, length: int, *, pin: bool = False, free_bytes: int | None = None) -> None:
         needed = 8 * length
         limit = int(HOST_SHARE * free_host_bytes()) if free_bytes is None else free_bytes
         if needed > limit:
@@ -38,10 +42,11 @@ class Mirror:
         self._lock = threading.Lock()  # of writers only
 
     @property
-    def version(self):
+    def version(self) -> int:
+        """The version that `read` would see now."""
         return self._versions[(self.word >> 1) & 1]
 
-    def update(self, version, fill):
+    def update(self, version: int, fill: Callable[[torch.Tensor], object]) -> None:
         """Lets ``fill(inactive_half)`` write, then shows it as ``version``; if it raises, nothing changes."""
         with self._lock:
             word = self.word
@@ -55,7 +60,7 @@ class Mirror:
             self._versions[inactive] = version
             self.word = word + 2
 
-    def read(self, copy):
+    def read(self, copy: Callable[[torch.Tensor], object]) -> int:
         """Calls ``copy(half)`` until no pull can have disturbed it; returns the version it saw."""
         while True:
             flips = self.word >> 1
@@ -66,12 +71,13 @@ class Mirror:
                 return version
 
 
-def half_bytes(half):
+def half_bytes(half: torch.Tensor) -> memoryview:
     """A writable memoryview of a half, for sockets to receive into."""
-    return memoryview(half.numpy()).cast("B")
+    return memoryview(cast(Any, half.numpy())).cast("B")
 
 
-def encode_header(header):
+def encode_header(header: Mapping[str, Any]) -> bytes:
+    """A message's header as the central node reads it: length, then JSON."""
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-(4 + len(text)) % 8)  # values begin at a multiple of 8
     return struct.pack("<I", len(text)) + text

@@ -104,7 +104,9 @@ def _real_buckets(rank, folder, words):
 
 
 # Over the slow link waiting for a full bucket costs more than a call, so the first one leaves early: two caps.
-@pytest.mark.parametrize("extra, caps", [([], None), (["--optimum"], None), (["--alpha-us", "300", "--gigabits", "0.05"], 2)])
+@pytest.mark.parametrize(
+    "extra, caps", [([], None), (["--optimum"], None), (["--alpha-us", "300", "--gigabits", "0.05"], 2)]
+)
 def test_ddp_really_makes_the_buckets_that_the_plan_lists(tmp_path, extra, caps):
     if not (ROOT / "dist/main.js").exists():
         pytest.skip("dsc is not built here")

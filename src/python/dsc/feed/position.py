@@ -1,0 +1,107 @@
+"""Where the next pass over a dataset begins, shared by the process that made it and its DataLoader workers."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import uuid
+import weakref
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from .errors import pass_has_ended
+from .launch import runtime_folder
+
+
+class Begun(NamedTuple):
+    """A pass that has begun: where, and the name by which the feed knows it."""
+
+    epoch: int
+    step: int
+    run: str
+
+
+class Position:
+    """The place of one dataset object in the sequence, in a file that goes when the object does.
+
+    torch forks or spawns workers anew in every pass and tells them nothing of the passes before, so what they must
+    agree on lies outside of all of them.
+    """
+
+    def __init__(self, epoch: int = 0, step: int = 0) -> None:
+        self._path = os.path.join(runtime_folder(), f"position-{uuid.uuid4().hex}")
+        weakref.finalize(self, _remove, self._path, os.getpid())
+        self.set(epoch, step)
+
+    def set(self, epoch: int, step: int, number: int = 0) -> None:
+        """Makes the next pass begin there: of persistent workers, the one that is the `number`-th of each."""
+        with self._locked() as file:
+            _write(file, {"next": [epoch, step], "number": number})
+
+    def set_epoch(self, epoch: int) -> None:
+        """Makes the next pass that epoch's; a place inside of it that a state was loaded for stays."""
+        with self._locked() as file:
+            state = _read(file)
+            if state["next"][0] != epoch:
+                _write(file, {"next": [epoch, 0]})
+
+    def next(self) -> tuple[int, int]:
+        """Epoch and step that the next pass begins at."""
+        with self._locked() as file:
+            epoch, step = _read(file)["next"]
+            return int(epoch), int(step)
+
+    def begin(self, token: str, worker: int = 0, *, number: int = 1, at: tuple[int, int] | None = None) -> Begun:
+        """Begins a pass, or joins the one that other workers have begun.
+
+        Args:
+            token: the same for all workers of a pass.
+            worker: a worker that joins a second time begins the next pass, whatever its token.
+            number: of the pass among those of this process.
+            at: where a pass begins that goes on from a state.
+
+        Returns:
+            The same for all workers of the pass.
+
+        Raises:
+            FeedError: a later pass has been begun meanwhile.
+        """
+        with self._locked() as file:
+            state = _read(file)
+            if number < state.get("number", 0):
+                raise pass_has_ended()
+            begun = state.get("pass")
+            if begun is None or begun["token"] != token or worker in begun["workers"]:
+                epoch, step = at or state["next"]
+                begun = {"token": token, "workers": [], "begun": [epoch, step, uuid.uuid4().hex]}
+            begun["workers"].append(worker)
+            _write(file, {**state, "next": [begun["begun"][0] + 1, 0], "pass": begun})
+            return Begun(*begun["begun"])
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[int]:
+        file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield file
+        finally:
+            os.close(file)
+
+
+def _read(file: int) -> dict[str, Any]:
+    text = os.pread(file, 1 << 20, 0)
+    state: dict[str, Any] = json.loads(text) if text else {"next": [0, 0]}
+    return state
+
+
+def _write(file: int, state: dict[str, Any]) -> None:
+    os.ftruncate(file, 0)
+    os.pwrite(file, json.dumps(state).encode(), 0)
+
+
+def _remove(path: str, owner: int) -> None:
+    if os.getpid() == owner:  # a forked copy leaves it to the process that made it
+        with contextlib.suppress(OSError):
+            os.unlink(path)

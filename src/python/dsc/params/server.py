@@ -1,0 +1,137 @@
+"""Messages to and from a central node, over HTTP."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+import time
+import urllib.parse
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import torch
+
+from ..torch_private import without_modes
+from .errors import ParamsError
+from .mirror import encode_header, half_bytes
+
+WIRE_VERSION = 1
+_PAUSE_SECONDS = 0.1
+_TRY_AGAIN = ("stale", "ahead", "epoch")  # refusals that a worker answers itself
+
+
+class Server:
+    """A central node, as one worker sees it. Any thread may call; each has a connection of its own.
+
+    Args:
+        url: of `dsc params serve`.
+        token: where the server has one.
+        job: as the server was told.
+        patience_seconds: how long a server that restarts is waited for.
+    """
+
+    def __init__(self, url: str, *, token: str | None, job: str, patience_seconds: float) -> None:
+        self._url = urllib.parse.urlsplit(url)
+        self._token = token
+        self._job = job
+        self._patience_seconds = patience_seconds
+        self._local = threading.local()
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        header: Mapping[str, Any] | None = None,
+        values: torch.Tensor | None = None,
+        *,
+        receive: Callable[[http.client.HTTPResponse], Any] | None = None,
+    ) -> Any:
+        """Sends a request, again if need be, and returns what is answered.
+
+        Args:
+            method: GET or POST.
+            path: with its query.
+            header: JSON values that go before `values`.
+            values: the body.
+            receive: reads an answer that is not JSON.
+
+        Returns:
+            What `receive` made of the answer, or its JSON values; None where there is nothing new.
+
+        Raises:
+            ParamsError: the server refuses for good, or does not answer.
+        """
+        with without_modes():  # messages and mirror are the host's memory, whatever device is counted
+            return self._call_patiently(lambda: self._call_once(method, path, header, values, receive))
+
+    def close(self) -> None:
+        """Ends this thread's connection."""
+        connection = getattr(self._local, "connection", None)
+        if connection is not None:
+            connection.close()
+
+    def _call_patiently(self, call_once: Callable[[], tuple[int, Any]]) -> Any:
+        deadline = time.monotonic() + self._patience_seconds
+        while True:
+            try:
+                status, answer = call_once()
+                if status == 200:
+                    return answer
+                if status == 202:
+                    return None
+                error = answer["error"]
+                if error["reason"] in _TRY_AGAIN:
+                    return answer
+                if error["message"] != "the server is stopping":
+                    raise ParamsError(error["reason"], error["message"])
+            except (OSError, http.client.HTTPException) as error:
+                self._local.connection = None
+                if time.monotonic() > deadline:
+                    raise ParamsError("unreachable", f"{self._url.geturl()} does not answer: {error}") from error
+            time.sleep(_PAUSE_SECONDS)
+
+    def _call_once(
+        self,
+        method: str,
+        path: str,
+        header: Mapping[str, Any] | None,
+        values: torch.Tensor | None,
+        receive: Callable[[http.client.HTTPResponse], Any] | None,
+    ) -> tuple[int, Any]:
+        connection = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = http.client.HTTPConnection(self._url.hostname or "", self._url.port, timeout=60)
+            self._local.connection = connection
+        headers = {"x-dsc-job": self._job}
+        if self._token:
+            headers["authorization"] = f"Bearer {self._token}"
+        if values is not None:
+            payload = half_bytes(values)
+            start = encode_header({**(header or {}), "v": WIRE_VERSION, "crc": zlib.crc32(payload)})
+            headers["content-length"] = str(len(start) + len(payload))
+            connection.request(method, path, body=_parts(start, payload), headers=headers)
+        else:
+            connection.request(method, path, headers=headers)
+        response = connection.getresponse()
+        if response.status == 200 and receive is not None:
+            return 200, receive(response)
+        return response.status, json.loads(response.read())
+
+
+def read_exactly(response: http.client.HTTPResponse, target: bytearray | memoryview) -> bytearray | memoryview:
+    """Fills `target` from an answer, or raises ConnectionError."""
+    view, at = memoryview(target), 0
+    while at < len(view):
+        count = response.readinto(view[at:])
+        if not count:
+            raise ConnectionError(f"the answer was cut off after {at} of {len(view)} bytes")
+        at += count
+    return target
+
+
+def _parts(start: bytes, payload: memoryview) -> Iterator[bytes | memoryview]:
+    yield start
+    for at in range(0, len(payload), 1 << 20):
+        yield payload[at : at + (1 << 20)]

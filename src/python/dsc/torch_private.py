@@ -1,0 +1,77 @@
+"""What we use of PyTorch beyond its documented interface: all of it is here, tried with torch 2.15.0.
+
+A newer PyTorch that moves one of these breaks this file only.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.autograd import _get_sequence_nr  # type: ignore[attr-defined]
+from torch.utils import _pytree
+from torch.utils._python_dispatch import TorchDispatchMode as TorchDispatchMode
+from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils.data import DataLoader
+
+if TYPE_CHECKING:  # its annotations do not say that torch.distributed has it
+    from torch._C._distributed_c10d import GradBucket as GradBucket
+else:
+    from torch.distributed import GradBucket  # noqa: F401 (for others)
+
+_ACCUMULATE = 1 << 62  # AccumulateGrad nodes carry the largest sequence number of all
+
+
+def storage_key(of: torch.Tensor | torch.UntypedStorage) -> int:
+    """A number that a storage has for itself as long as it lives."""
+    storage = of.untyped_storage() if isinstance(of, torch.Tensor) else of
+    return int(storage._cdata)
+
+
+def storage_uses(tensor: torch.Tensor) -> int:
+    """How many tensors share a tensor's storage, itself among them. Tensors that Python cannot see count, too."""
+    storage = tensor.untyped_storage()  # one more use while it is here
+    return int(torch._C._storage_Use_Count(storage._cdata)) - 1
+
+
+def version_of(tensor: torch.Tensor) -> int:
+    """How often a tensor, or a view of it, was changed in place."""
+    return int(tensor._version)
+
+
+def without_modes() -> AbstractContextManager[Any]:
+    """A context in which no dispatch mode, such as an accounting device, sees operations."""
+    return _disable_current_modes()
+
+
+def tree_leaves(nest: Any) -> list[Any]:
+    """The leaves of nested lists, tuples and dicts, in order."""
+    return list(_pytree.tree_leaves(nest))
+
+
+def current_node() -> torch.autograd.graph.Node | None:
+    """The autograd node that is running, inside a dispatch mode in backward; None in forward."""
+    return torch._C._current_autograd_node()
+
+
+def next_sequence_number() -> int:
+    """The number that the next autograd node of this thread will carry."""
+    return int(_get_sequence_nr())
+
+
+def sequence_number_of(node: torch.autograd.graph.Node) -> int | None:
+    """The number of a node; None for one that accumulates a gradient and belongs to no forward."""
+    number = int(node._sequence_nr())
+    return None if number >= _ACCUMULATE else number
+
+
+def clear_forward_hooks(module: torch.nn.Module) -> None:
+    """Takes every forward hook off a module."""
+    module._forward_hooks.clear()
+    module._forward_pre_hooks.clear()
+
+
+def end_workers(loader: DataLoader[Any]) -> None:
+    """Makes a loader forget its persistent workers: its next pass starts others."""
+    loader._iterator = None

@@ -1,0 +1,3 @@
+"""Fixtures of all tests."""
+
+from feed_support import dataset  # noqa: F401
