@@ -1,10 +1,12 @@
 #!/usr/bin/env node
 'use strict'
-// The version is checked before anything is loaded: better-sqlite3 13 crashes the process on Node 20.
+// The version is checked before anything is loaded: on older ones better-sqlite3 13 crashes the process.
+const oldest = /\d+\.\d+/.exec(require('../package.json').engines.node)[0]
 const [major, minor] = process.versions.node.split('.').map(Number)
-if (major < 22 || (major === 22 && minor < 12)) {
+const [oldestMajor, oldestMinor] = oldest.split('.').map(Number)
+if (major < oldestMajor || (major === oldestMajor && minor < oldestMinor)) {
   process.stderr.write(
-    `dsc needs Node 22.12 or newer, but ${process.execPath} is ${process.versions.node}.\n` +
+    `dsc needs Node ${oldest} or newer, but ${process.execPath} is ${process.versions.node}.\n` +
       'Put a newer Node first on PATH. A checkout of dsc has one: node_modules/node/bin\n',
   )
   process.exit(2)

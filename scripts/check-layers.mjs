@@ -1,74 +1,80 @@
-// Keeps the direction of imports: a folder of src/ may import only what its row lists, and pure folders
-// touch neither clock, randomness, process nor IO. Tests, src/testing, src/e2e and what lies in src/ itself
-// (compose.ts and the entries) are exempt.
-import { globSync, readFileSync } from 'node:fs'
-import { dirname, join, normalize, sep } from 'node:path'
+// Keeps the direction of imports: the table of scripts/source/layers.mjs holds exactly the edges that are used, and pure
+// files touch neither clock, randomness, process nor IO. Tests, src/testing, src/e2e and what lies in src/ itself
+// (compose.ts and what is started) may import what they like.
+import { existsSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { EDGES, NOT_PURE, PURE, PURE_PACKAGES, SPLIT } from './source/layers.mjs'
+import { isTest, readSource } from './source/read-source.mjs'
 
-const FOUNDATION = ['model', 'failure']
-const INFRASTRUCTURE = [...FOUNDATION, 'policy', 'platform']
-const DOMAIN = [...INFRASTRUCTURE, 'config', 'records', 'logging']
-const SYSTEMS = ['feed', 'exchange', 'memory']
-
-/** Folder of src/ → the folders it may import, besides itself. */
-const MAY_IMPORT = {
-  model: [],
-  failure: [],
-  policy: FOUNDATION,
-  platform: FOUNDATION,
-  config: INFRASTRUCTURE,
-  records: INFRASTRUCTURE,
-  logging: INFRASTRUCTURE,
-  feed: DOMAIN,
-  half: [],
-  exchange: [...DOMAIN, 'half'],
-  memory: [...DOMAIN, 'half'],
-  stage: [...DOMAIN, ...SYSTEMS],
-  agent: [...DOMAIN, ...SYSTEMS, 'stage'],
-  library: [...DOMAIN, ...SYSTEMS, 'stage', 'agent'],
-  tui: [...DOMAIN, ...SYSTEMS, 'stage', 'agent'],
-  cli: [...DOMAIN, ...SYSTEMS, 'stage', 'agent', 'library', 'tui'],
-}
-const PURE = /^(model|policy)\/|\/(plan|view)\//
-const ADAPTERS = /(^|\/)(records\/(sqlite|postgres)|stage\/sources)\//
+const ADAPTERS = /(^|\/)(records\/(sqlite|postgres)|cache\/sources\/[^/]+)\//
 const IMPURE =
   /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(|\bprocess\.|\bperformance\.now\(|\bawait\b|\bsetTimeout\(|\bglobalThis\.crypto/
-const IMPORT =
-  /(?:import|export)\s[^'"]*?from\s*['"]([^'"]+)['"]|import\(\s*['"]([^'"]+)['"]\s*\)|^import\s*['"]([^'"]+)['"]/gm
+const TABLE = 'scripts/source/layers.mjs'
+
+const allowed = new Map(
+  EDGES.flatMap(({ to, from }) => from.split(' ').map((room) => [`${room} → ${to}`, false])),
+)
+const isPure = (path) => PURE.some((rule) => rule.test(path)) && !NOT_PURE.some((rule) => rule.test(path))
+const topOf = (path) => (path.includes('/') ? path.split('/')[0] : '(src)')
+const innerOf = (path) =>
+  path
+    .split('/')
+    .slice(0, path.split('/').length > 2 ? 2 : 1)
+    .join('/')
 
 const problems = []
-for (const file of globSync('src/**/*.{ts,tsx}')) {
-  const path = file.split(sep).join('/').slice('src/'.length)
-  const folder = path.split('/')[0]
-  if (/\.(test|contract)\.tsx?$/.test(path) || ['testing', 'e2e'].includes(folder)) continue
-  if (!path.includes('/')) continue // composition root and package entry
-  const allowed = MAY_IMPORT[folder]
-  if (!allowed) {
-    problems.push(`src/${path}: folder ${folder}/ is not in the table of scripts/check-layers.mjs`)
-    continue
+const files = [...readSource().values()].filter(({ path }) => !isTest(path) && path.includes('/'))
+for (const { path, imports, text, comments } of files) {
+  for (const { specifier, target } of imports) {
+    if (target !== undefined && !isTest(target)) checkEdge(path, target)
+    if (isPure(path)) checkPureImport(path, specifier, target)
   }
-  const text = readFileSync(file, 'utf8')
-  const code = text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/\/\/.*$/gm, '')
-  const isPure = PURE.test(path)
-  if (isPure && IMPURE.test(code)) problems.push(`src/${path}: pure, but uses ${code.match(IMPURE)[0]}`)
-  for (const match of text.matchAll(IMPORT)) {
-    const specifier = match[1] ?? match[2] ?? match[3]
-    if (!specifier.startsWith('.')) {
-      if (isPure) problems.push(`src/${path}: pure, but imports ${specifier}`)
-      continue
-    }
-    const target = normalize(join(dirname(path), specifier))
-      .split(sep)
-      .join('/')
-    const targetFolder = target.split('/')[0]
-    if (!target.includes('/')) problems.push(`src/${path}: imports the composition root ${target}`)
-    else if (targetFolder !== folder && !allowed.includes(targetFolder))
-      problems.push(`src/${path}: ${folder}/ may not import ${targetFolder}/`)
-    if (ADAPTERS.test(target) && dirname(target) !== dirname(path))
-      problems.push(`src/${path}: only compose.ts names the adapter ${target}`)
-    if (isPure && !PURE.test(`${target}`) && !['failure'].includes(targetFolder))
-      problems.push(`src/${path}: pure, but imports ${target}`)
+  if (isPure(path)) {
+    const used = withoutComments(text, comments).match(IMPURE)
+    if (used) problems.push(`src/${path}: decides only (by its name), but uses ${used[0]}`)
   }
+}
+for (const [edge, isUsed] of allowed) {
+  if (!isUsed) problems.push(`${TABLE}: ${edge}: nobody uses it any more, take it out`)
+}
+for (const room of new Set(EDGES.flatMap(({ to, from }) => [to, ...from.split(' ')]))) {
+  if (room !== '(src)' && !existsSync(`src/${room}`)) problems.push(`${TABLE}: there is no src/${room}/`)
 }
 for (const problem of problems) process.stderr.write(`${problem}\n`)
 if (problems.length > 0) process.exit(1)
-process.stdout.write('layers: every import goes the right way\n')
+process.stdout.write(`layers: ${allowed.size} edges, each used and allowed\n`)
+
+function checkEdge(path, target) {
+  const [from, to] =
+    topOf(path) === topOf(target) && SPLIT.includes(topOf(path))
+      ? [innerOf(path), innerOf(target)]
+      : [topOf(path), topOf(target)]
+  if (from !== to) {
+    const edge = `${from} → ${to}`
+    if (allowed.has(edge)) allowed.set(edge, true)
+    else {
+      problems.push(
+        `src/${path}: imports ${target}, but ${edge} is not in ${TABLE}: add "${from}" to the row of "${to}" whose reason it has, or a row with its reason, or move what it needs to a room that both may use`,
+      )
+    }
+  }
+  if (ADAPTERS.test(target) && dirname(target) !== dirname(path)) {
+    problems.push(`src/${path}: only compose.ts names the adapter ${target}; others use the port`)
+  }
+}
+
+function checkPureImport(path, specifier, target) {
+  const isFine =
+    target === undefined ? PURE_PACKAGES.includes(specifier) : isPure(target) || topOf(target) === 'failure'
+  if (!isFine) problems.push(`src/${path}: decides only (by its name), but imports ${target ?? specifier}`)
+}
+
+function withoutComments(text, comments) {
+  let kept = ''
+  let at = 0
+  for (const { start, end } of comments) {
+    kept += text.slice(at, start)
+    at = end
+  }
+  return kept + text.slice(at)
+}

@@ -1,8 +1,9 @@
 // The five-minute tour as a program: starts an S3 server, fills it with a real dataset, and runs dsc on it. Every
-// dsc command is printed before it runs, so that a newcomer learns the tool by watching.
+// dsc command is printed before it runs, so that a newcomer learns the tool by watching. With --keep the server and the
+// cache stay afterwards, for playing.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -11,10 +12,13 @@ import { CreateBucketCommand, PutObjectCommand, S3Client } from '@aws-sdk/client
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const DIGITS = join(ROOT, 'fixtures/datasets/digits')
 const KEYS = { accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' }
+const isKept = process.argv.includes('--keep')
 const isColored = process.stdout.isTTY && process.env.NO_COLOR === undefined
 
 const workspace = mkdtempSync(join(tmpdir(), 'dsc-quickstart-'))
 const { server, endpoint } = await startS3Server()
+let isLeft = false
+if (isKept) for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, end)
 try {
   say('An S3 server is running and holds the UCI handwritten digits: 1,797 PNG files in ten class folders.')
   await fill(endpoint)
@@ -63,10 +67,51 @@ cache:
   dsc('evict', 'labels', '--yes')
   dsc('cleanup')
   dsc('status')
-  say('That was dsc. Next: dsc init writes a dsc.yaml for this machine; see the README.')
+  say('That was dsc. Next: dsc init writes a dsc.yaml for this machine; see docs/getting-started.md.')
+  if (isKept) leaveForPlaying()
+  isLeft = isKept
 } finally {
+  if (!isLeft) end()
+}
+
+function end(signal) {
   server.kill()
   rmSync(workspace, { recursive: true, force: true })
+  if (signal) process.exit(1)
+}
+
+/** Writes what a shell needs to go on with the server and the cache, and how to end them. */
+function leaveForPlaying() {
+  const quote = (text) => `'${text.replaceAll("'", "'\\''")}'`
+  mkdirSync(join(workspace, 'bin'))
+  writeFileSync(
+    join(workspace, 'bin/dsc'),
+    `#!/bin/sh\nexec ${quote(process.execPath)} ${quote(join(ROOT, 'bin/dsc.js'))} "$@"\n`,
+    { mode: 0o755 },
+  )
+  const variables = { ...environment(), PATH: `${join(workspace, 'bin')}:` }
+  writeFileSync(
+    join(workspace, 'env.sh'),
+    Object.entries(variables)
+      .map(([name, value]) => `export ${name}=${quote(value)}${name === 'PATH' ? '"$PATH"' : ''}\n`)
+      .join(''),
+  )
+  writeFileSync(join(workspace, 'stop.sh'), `kill ${server.pid}\nrm -rf ${quote(workspace)}\n`)
+  say(
+    `Kept: the server at ${endpoint} and the cache.\n\n${indent(
+      `. ${workspace}/env.sh       # then: dsc prepare digits, dsc status, …\nsh ${workspace}/stop.sh     # ends the server and deletes all of it`,
+    )}`,
+  )
+}
+
+/** What dsc finds in its environment. */
+function environment() {
+  return {
+    DSC_CONFIG: join(workspace, 'dsc.yaml'),
+    AWS_ACCESS_KEY_ID: KEYS.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: KEYS.secretAccessKey,
+    AWS_REGION: 'us-east-1',
+  }
 }
 
 /** Runs s3rver on a free port. */
@@ -75,13 +120,20 @@ async function startS3Server() {
     const S3rver = require('@20minutes/s3rver')
     const server = new S3rver({ port: 0, address: '127.0.0.1', silent: true, allowMismatchedSignatures: true, directory: process.argv[1] })
     server.run().then(({ port }) => console.log(port))
-    process.stdin.resume().on('end', () => process.exit())`
+    if (process.argv[2] !== 'keep') process.stdin.resume().on('end', () => process.exit())`
   // s3rver encrypts the tokens of its listings with DES, which OpenSSL 3 has only as legacy.
-  const child = spawn(process.execPath, ['--openssl-legacy-provider', '-e', script, join(workspace, 's3')], {
-    cwd: ROOT,
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
+  const child = spawn(
+    process.execPath,
+    ['--openssl-legacy-provider', '-e', script, join(workspace, 's3'), isKept ? 'keep' : ''],
+    {
+      cwd: ROOT,
+      detached: isKept, // Ctrl-C during the tour is for the tour; the server of a kept one is ended by stop.sh
+      stdio: [isKept ? 'ignore' : 'pipe', 'pipe', isKept ? 'ignore' : 'inherit'],
+    },
+  )
   const [port] = await once(child.stdout, 'data')
+  child.stdout.destroy()
+  child.unref()
   return { server: child, endpoint: `http://127.0.0.1:${String(port).trim()}` }
 }
 
@@ -128,13 +180,7 @@ function dscFails(exitCode, ...words) {
     cwd: workspace,
     encoding: 'utf8',
     stdio: ['inherit', 'pipe', 'inherit'],
-    env: {
-      ...process.env,
-      DSC_CONFIG: join(workspace, 'dsc.yaml'),
-      AWS_ACCESS_KEY_ID: KEYS.accessKeyId,
-      AWS_SECRET_ACCESS_KEY: KEYS.secretAccessKey,
-      AWS_REGION: 'us-east-1',
-    },
+    env: { ...process.env, ...environment() },
   })
   process.stdout.write(stdout)
   if (status !== exitCode) {

@@ -38,7 +38,11 @@ const named = process.argv.slice(2)
 const files =
   named.length > 0
     ? named
-    : globSync(['dist/stage/*.test.js', 'dist/stage/sources/s3/*.test.js', 'dist/e2e/!(cluster-*).test.js'])
+    : globSync([
+        'dist/cache/{prepare,download,upkeep,leases,status}/*.test.js',
+        'dist/cache/sources/s3/*.test.js',
+        'dist/e2e/!(cluster-*).test.js',
+      ])
 let failures = 0
 for (const [name, path] of servers) {
   const folder = mkdtempSync(join(tmpdir(), `dsc-${name}-`))

@@ -1,7 +1,7 @@
 // Three real agents, a real PostgreSQL and a store in memory, all on this machine; for cluster.mjs.
 import { randomBytes } from 'node:crypto'
-import { makeCluster } from '../../dist/e2e/cluster.js'
-import { STORE_ENVIRONMENT } from '../../dist/e2e/cluster-store.js'
+import { makeCluster } from '../../dist/testing/cluster.js'
+import { STORE_ENVIRONMENT } from '../../dist/testing/cluster-store.js'
 import { startCountingStore } from '../../dist/testing/counting-store.js'
 
 const MEBIBYTE = 1024 ** 2

@@ -1,5 +1,5 @@
 // Counts what the feed's plan does for a grid of k, N and alpha, beside what theory says. Prints a table.
-import { traceConformance } from '../../dist/feed/plan/conformance.js'
+import { traceConformance } from '../../dist/testing/feed-conformance.js'
 
 const sampleCount = 12_000
 const epochs = 3

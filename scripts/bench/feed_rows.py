@@ -150,7 +150,7 @@ def moved_bytes(feed):
     """Bytes that the feed has moved inside its arena to make room."""
     if feed is None:
         return 0
-    status = dict(line.split(" ") for line in feed._connect().status().splitlines() if line[0] != "#" and "{" not in line)
+    status = dict(line.split(" ") for line in feed.connect().status().splitlines() if line[0] != "#" and "{" not in line)
     return float(status["dsc_feed_arena_moved_bytes_total"])
 
 

@@ -2,10 +2,10 @@
 import { spawn } from 'node:child_process'
 import { Worker } from 'node:worker_threads'
 import { CentralNode } from '../../dist/memory/params/central-node.js'
-import { openParameterClient } from '../../dist/memory/params/client.js'
 import { Mirror } from '../../dist/memory/params/mirror.js'
+import { openParameterClient } from '../../dist/memory/params/parameter-client.js'
 import { stepSgd } from '../../dist/memory/params/plan/momentum-sgd.js'
-import { serveParameters } from '../../dist/memory/params/serve.js'
+import { serveParameters } from '../../dist/memory/params/serve-parameters.js'
 import { median } from './memory-plans.mjs'
 
 if (process.argv[2] === '--workers') {
@@ -53,7 +53,7 @@ export async function mirrorThroughput(say, isShort) {
   await worker.terminate()
   const velocity = new Float32Array(elements)
   const sgd = { learningRate: 0.1, momentum: 0.9, weightDecay: 0 }
-  const update = await gbs(() => stepSgd(target, velocity, fresh, sgd))
+  const update = await gbs(() => stepSgd({ parameters: target, velocity }, fresh, sgd))
   say('## Mirror')
   say()
   say('| 64 MiB of parameters | GB/s |')

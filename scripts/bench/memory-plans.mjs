@@ -3,13 +3,13 @@ import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { drawPlan } from '../../dist/memory/plan/explain.js'
 import { findLifetimes, sumLiveBytes } from '../../dist/memory/plan/lifetimes.js'
-import { offloadAll } from '../../dist/memory/plan/offload-all.js'
 import { planMemory } from '../../dist/memory/plan/plan-memory.js'
-import { simulatePlan } from '../../dist/memory/plan/simulate.js'
+import { simulatePlan } from '../../dist/memory/plan/simulate-plan.js'
 import { layOutTimeline } from '../../dist/memory/plan/timeline.js'
-import { buildProfile } from '../../dist/memory/synthetic/build-profile.js'
-import { gpt, resnet50, unet } from '../../dist/memory/synthetic/networks.js'
-import { sumPersistentBytes } from '../../dist/memory/synthetic/persistent-bytes.js'
+import { offloadAll } from '../../dist/testing/offload-all.js'
+import { sumPersistentBytes } from '../../dist/testing/persistent-bytes.js'
+import { gpt, resnet50, unet } from '../../dist/testing/synthetic-networks.js'
+import { buildProfile } from '../../dist/testing/synthetic-profile.js'
 
 const DEVICE = {
   name: 'simulated',
@@ -85,7 +85,7 @@ export function planQuality(say) {
         return `${percent(run.stallUs / run.computeUs)} (${percent(leastStallMs / baseMs)})`
       })
       const blind = [true, false].map((isBlocking) => {
-        const run = simulatePlan(profile, offloadAll(profile, isBlocking), {
+        const run = simulatePlan(profile, offloadAll(profile, { isBlocking }), {
           capacityBytes: Number.MAX_SAFE_INTEGER,
           isEager: true,
         })
@@ -151,7 +151,7 @@ function timePlans(blocks, copyRatio, share, times) {
   const fixed = sumPersistentBytes(profile)
   // The peak without a plan, found without planning: the first call below must be the process's first.
   const timeline = layOutTimeline(profile)
-  const lifetimes = findLifetimes(profile, timeline, false)
+  const lifetimes = findLifetimes(profile, timeline, { canReuse: false })
   const natural = Math.max(...sumLiveBytes(lifetimes, timeline.events.length, 0)) - fixed
   const [firstMs, ...nextMs] = Array.from({ length: times }, () => {
     const start = performance.now()

@@ -115,7 +115,7 @@ class Planner:
         command = [str(node) if node.exists() else "node", str(ROOT / "bin/dsc.js"), *words, "--out", path]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode == INFEASIBLE:
-            return self.plan(re.search(r"--budget (\d+)", done.stderr)[1])
+            return self.plan(re.search(r" needs (\d+) ", done.stderr)[1])
         if done.returncode != 0:
             raise RuntimeError(f"dsc memory plan ended with {done.returncode}: {done.stderr}")
         return path

@@ -1,4 +1,5 @@
 // What a warm `dsc prepare` costs as a whole process, beside `node -e 0`, in turn. Usage: npm run bench:warm
+// With DSC_BIN=<file>, of the executable file that `npm run package` makes.
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
@@ -6,7 +7,9 @@ import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const RUNS = Number(process.argv[2] ?? 20)
-const DSC = fileURLToPath(new URL('../../bin/dsc.js', import.meta.url))
+const DSC = process.env.DSC_BIN
+  ? [process.env.DSC_BIN]
+  : [process.execPath, fileURLToPath(new URL('../../bin/dsc.js', import.meta.url))]
 const workspace = mkdtempSync(join(tmpdir(), 'dsc-bench-'))
 
 try {
@@ -21,8 +24,8 @@ try {
   // A dsc.yaml that changed within the last two seconds is parsed anew: it could change again in the same tick.
   await new Promise((resolve) => setTimeout(resolve, 2500))
   const commands = {
-    'node -e 0': ['-e', '0'],
-    'dsc prepare, warm': [DSC, 'prepare', 'data', '--task', 'bench'],
+    'node -e 0': [process.execPath, '-e', '0'],
+    'dsc prepare, warm': [...DSC, 'prepare', 'data', '--task', 'bench'],
   }
   for (const words of Object.values(commands)) for (let warmUp = 0; warmUp < 3; warmUp++) run(words)
   const times = Object.fromEntries(Object.keys(commands).map((name) => [name, []]))
@@ -43,9 +46,9 @@ try {
   rmSync(workspace, { recursive: true, force: true })
 }
 
-function run(words) {
+function run([program, ...words]) {
   const start = performance.now()
-  const { status, stderr } = spawnSync(process.execPath, words, { cwd: workspace, encoding: 'utf8' })
+  const { status, stderr } = spawnSync(program, words, { cwd: workspace, encoding: 'utf8' })
   const wallMs = performance.now() - start
   if (status !== 0) throw new Error(`${words.join(' ')} ended with ${status}: ${stderr}`)
   return wallMs

@@ -4,8 +4,8 @@
 //   node scripts/examples/exchange-data-parallel.mjs [--ranks 3] [--wire fp16|fp32] [--mode ring|direct] [--steps 200]
 import { fork } from 'node:child_process'
 import { parseArgs } from 'node:util'
-import { openRendezvous } from '../../dist/exchange/rendezvous/server.js'
-import { joinExchange } from '../../dist/exchange/session.js'
+import { joinExchange } from '../../dist/exchange/join-exchange.js'
+import { openRendezvous } from '../../dist/exchange/rendezvous/open-rendezvous.js'
 
 const { values: options } = parseArgs({
   options: {

@@ -2,7 +2,7 @@
 //   node scripts/examples/read-feed.mjs <dataset or folder> [<state file>] [<socket of dsc feed serve>]
 // In a program that has dsc installed: import { openFeed } from 'dsc'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { openFeed } from '../../dist/open-feed.js'
+import { openFeed } from '../../dist/exports/index.js'
 
 const [dataset, stateFile = 'feed-state.json', socket] = process.argv.slice(2)
 if (!dataset) throw new Error('usage: read-feed.mjs <dataset or folder> [<state file>] [<socket>]')

@@ -1,7 +1,7 @@
 // Writes fixtures/exchange/scale-vectors.json: what the TypeScript scale does with a list of outcomes.
 // The Python client must do exactly the same, or ranks of one job could disagree.
 import { writeFileSync } from 'node:fs'
-import { advanceScale, FIRST_SCALE, planWire } from '../../dist/exchange/plan/scale.js'
+import { advanceScale, FIRST_SCALE, planWire } from '../dist/exchange/plan/scale.js'
 
 let state = 20240101
 const random = () => {

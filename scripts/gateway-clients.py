@@ -1,0 +1,130 @@
+"""Reads a bucket through a gateway with S3 clients that people use, each as it is, and compares every byte.
+
+Usage: gateway-clients.py CLIENT ENDPOINT BUCKET FOLDER SCRATCH. FOLDER holds what the bucket has; SCRATCH is empty.
+Exit status 0: equal. 77: the client is not installed.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+client, endpoint, bucket, folder, scratch = sys.argv[1:]
+expected = {
+    str(path.relative_to(folder)): path.read_bytes() for path in pathlib.Path(folder).rglob("*") if path.is_file()
+}
+os.environ.pop("AWS_CA_BUNDLE", None)  # rclone cannot read it
+os.environ.update(
+    AWS_ENDPOINT_URL=endpoint,
+    AWS_ACCESS_KEY_ID="any",
+    AWS_SECRET_ACCESS_KEY="any",
+    AWS_REGION="us-east-1",
+    AWS_DEFAULT_REGION="us-east-1",
+    AWS_CONFIG_FILE="/dev/null",
+    AWS_SHARED_CREDENTIALS_FILE="/dev/null",
+)
+
+
+def command(name: str) -> str:
+    """The program of a name, beside this Python or on PATH; ends the test where there is none."""
+    beside = pathlib.Path(sys.executable).with_name(name)
+    found = str(beside) if beside.exists() else shutil.which(name)
+    if found is None:
+        sys.exit(77)
+    return found
+
+
+def run(*words: str) -> None:
+    subprocess.run([command(words[0]), *words[1:]], check=True, stdout=subprocess.DEVNULL, timeout=120)
+
+
+def fetched() -> dict[str, bytes]:
+    return {str(path.relative_to(scratch)): path.read_bytes() for path in pathlib.Path(scratch).rglob("*") if path.is_file()}
+
+
+def boto3() -> dict[str, bytes]:
+    import boto3
+
+    s3 = boto3.client("s3")
+    pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, PaginationConfig={"PageSize": 7})
+    keys = [item["Key"] for page in pages for item in page.get("Contents", [])]
+    for key in keys:  # the transfer manager: parts side by side, and a HEAD before
+        path = pathlib.Path(scratch, key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        s3.download_file(bucket, key, str(path))
+    return fetched()
+
+
+def aws() -> dict[str, bytes]:
+    run("aws", "s3", "cp", "--recursive", "--quiet", f"s3://{bucket}/", scratch)
+    before = {path: path.stat().st_mtime_ns for path in pathlib.Path(scratch).rglob("*")}
+    run("aws", "s3", "sync", "--quiet", f"s3://{bucket}/", scratch)
+    assert before == {path: path.stat().st_mtime_ns for path in pathlib.Path(scratch).rglob("*")}, "sync copied again"
+    return fetched()
+
+
+def s5cmd() -> dict[str, bytes]:
+    run("s5cmd", "--endpoint-url", endpoint, "cp", f"s3://{bucket}/*", f"{scratch}/")
+    return fetched()
+
+
+def rclone() -> dict[str, bytes]:
+    remote = f":s3,provider=Other,env_auth,endpoint='{endpoint}':{bucket}"
+    run("rclone", "copy", "--config", "/dev/null", remote, scratch)
+    run("rclone", "check", "--config", "/dev/null", "--download", remote, folder)
+    return fetched()
+
+
+def parquet(read):  # noqa: ANN001, ANN201
+    import pyarrow.parquet
+
+    for key, body in expected.items():
+        if not key.endswith(".parquet"):
+            continue
+        want = pyarrow.parquet.read_table(pathlib.Path(folder, key)).to_pydict()
+        assert read(key) == want, key
+    return expected
+
+
+def pyarrow() -> dict[str, bytes]:
+    import pyarrow.fs
+    import pyarrow.parquet
+
+    host = endpoint.removeprefix("http://")
+    files = pyarrow.fs.S3FileSystem(endpoint_override=host, scheme="http", access_key="any", secret_key="any")
+    return parquet(lambda key: pyarrow.parquet.read_table(f"{bucket}/{key}", filesystem=files).to_pydict())
+
+
+def duckdb() -> dict[str, bytes]:
+    import duckdb
+
+    connection = duckdb.connect()
+    try:
+        connection.execute("LOAD httpfs")
+    except duckdb.Error:
+        sys.exit(77)  # the extension comes from the network
+    host = endpoint.removeprefix("http://")
+    connection.execute(
+        f"CREATE SECRET (TYPE s3, KEY_ID 'any', SECRET 'any', ENDPOINT '{host}', URL_STYLE 'path', USE_SSL false)"
+    )
+    return parquet(
+        lambda key: connection.sql(f"SELECT * FROM read_parquet('s3://{bucket}/{key}')").to_arrow_table().to_pydict()
+    )
+
+
+if client == "make-parquet":
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.table({"id": list(range(50_000)), "text": [f"row {i}" for i in range(50_000)]})
+    pq.write_table(table, folder, row_group_size=10_000)
+    sys.exit(0)
+read_all = globals()[client]
+try:
+    actual = read_all()
+except ImportError:
+    sys.exit(77)
+assert sorted(actual) == sorted(expected), f"expected {sorted(expected)}, found {sorted(actual)}"
+for key, body in expected.items():
+    assert actual[key] == body, key

@@ -1,0 +1,45 @@
+// Makes what people install, below dist-packages/ (or --output). Needs pip for the wheels, and Go's nfpm for deb and rpm.
+//   npm run package                        all of it
+//   npm run package -- executable wheel    some of it; what carries the executable makes it first
+import { execFileSync } from 'node:child_process'
+import { mkdirSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { makeExecutable } from './executable.mjs'
+import { writeChecksums, writeSbom } from './inventory.mjs'
+import { makeLinuxPackages } from './linux-packages.mjs'
+import { makeNpmTarball } from './npm-tarball.mjs'
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    target: { type: 'string', default: `linux-${process.arch}` },
+    output: { type: 'string', default: 'dist-packages' },
+  },
+})
+/** Node's binary needs glibc 2.28. */
+const MANYLINUX = { 'linux-x64': 'manylinux_2_28_x86_64', 'linux-arm64': 'manylinux_2_28_aarch64' }
+
+const { target } = values
+const output = resolve(values.output)
+mkdirSync(output, { recursive: true })
+const executable = await makeExecutable(target, output)
+process.stdout.write(`${executable}\n`)
+
+const MAKERS = {
+  executable: () => {},
+  wheel: () =>
+    run('python3', resolve(import.meta.dirname, 'wheel.py'), output, executable, MANYLINUX[target]),
+  npm: () => makeNpmTarball(output),
+  linux: () => makeLinuxPackages(target, output, executable),
+}
+for (const kind of positionals.length > 0 ? positionals : Object.keys(MAKERS)) {
+  const make = MAKERS[kind]
+  if (!make) throw new Error(`there is no package called ${kind}: ${Object.keys(MAKERS).join(', ')}`)
+  await make()
+}
+process.stdout.write(`${writeSbom(output)}\n${writeChecksums(output)}\n`)
+
+function run(program, ...words) {
+  execFileSync(program, words, { stdio: ['ignore', 'inherit', 'inherit'] })
+}

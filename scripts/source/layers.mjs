@@ -1,0 +1,147 @@
+// Who may import whom in src/, and why: for rooms at the top, and among the rooms inside cache/ and feed/ (`cache` there
+// are the files directly in it). scripts/check-layers.mjs holds the source to it, and it to the source: an edge that is
+// not here fails, and so does one that nobody uses any more. src/README.md has the rooms in the order of the data.
+
+/** `to`: the room that is imported; `from`: the rooms that import it; `why`: what for. */
+export const EDGES = [
+  // What everything stands on.
+  {
+    to: 'model',
+    why: 'the words of the project, and their forms in text',
+    from: 'policy platform config records feed exchange memory cache agent open tui cli',
+  },
+  {
+    to: 'failure',
+    why: 'every failure that a user can meet is in its table',
+    from: 'log http platform config records feed exchange memory cache agent open exports tui cli',
+  },
+  {
+    to: 'platform',
+    why: 'processes, disks and files of this machine',
+    from: 'log records feed exchange memory cache agent open executable cli',
+  },
+  {
+    to: 'policy',
+    why: 'quota, admission, eviction and placement are decided there',
+    from: 'records cache agent cli',
+  },
+  { to: 'log', why: 'what --verbose and --debug show', from: 'http records cache cli' },
+  { to: 'config', why: 'what dsc.yaml and the environment say, as one object', from: 'cache agent cli' },
+  { to: 'records', why: 'the record, behind its port', from: 'cache agent open cli' },
+  { to: 'http', why: 'bytes of stores and of other nodes', from: 'cache agent' },
+  { to: 'wasm', why: 'WebAssembly by hand: checksums, half precision', from: 'half cache' },
+  { to: 'half', why: 'numbers in half precision', from: 'exchange memory' },
+  // The systems, and who opens them to users.
+  { to: 'cache', why: 'datasets on this node', from: 'agent open exports tui cli' },
+  { to: 'feed', why: 'samples in memory', from: 'agent open exports cli' },
+  { to: 'exchange', why: 'gradients between ranks', from: 'exports cli' },
+  { to: 'memory', why: 'plans for devices, and the central node', from: 'exports cli' },
+  {
+    to: 'agent',
+    why: 'a feed over stripes asks the agents of other nodes; a command runs this one',
+    from: 'open cli',
+  },
+  { to: 'open', why: 'what a user names becomes what a feed reads', from: 'exports cli' },
+  { to: 'tui', why: 'the live screen is a command', from: 'cli' },
+  { to: '(src)', why: 'the composition root; the file that transfer threads run', from: 'exports cache' },
+  // Inside cache/.
+  {
+    to: 'cache',
+    why: 'the cache of a node: where its files lie, what opens it',
+    from: 'cache/arrivals cache/download cache/eviction cache/leases cache/names cache/prepare cache/upkeep',
+  },
+  {
+    to: 'cache/sources',
+    why: 'the port behind which a store, a folder or other nodes stand',
+    from: 'cache cache/download cache/prepare cache/upkeep',
+  },
+  {
+    to: 'cache/proof',
+    why: 'digests, and what they prove',
+    from: 'cache/manifest cache/sources cache/download cache/upkeep',
+  },
+  {
+    to: 'cache/manifest',
+    why: 'the one owner of what is known of each file of a copy',
+    from: 'cache/arrivals cache/sources cache/download cache/prepare cache/upkeep',
+  },
+  {
+    to: 'cache/arrivals',
+    why: 'what readers of an arriving copy need is fetched first',
+    from: 'cache/download',
+  },
+  {
+    to: 'cache/leases',
+    why: 'who keeps a copy; a copy that is read from must be kept',
+    from: 'cache/eviction cache/prepare cache/upkeep',
+  },
+  {
+    to: 'cache/names',
+    why: 'a refusal names a dataset as users call it',
+    from: 'cache/eviction cache/prepare cache/upkeep',
+  },
+  {
+    to: 'cache/download',
+    why: 'list, fetch, publish: for the first time, or to repair',
+    from: 'cache/prepare cache/upkeep',
+  },
+  {
+    to: 'cache/eviction',
+    why: 'room is made for what is staged, or for the policy',
+    from: 'cache/prepare cache/upkeep',
+  },
+  { to: 'cache/upkeep', why: 'what an earlier stager left is cleaned up first', from: 'cache/prepare' },
+  // Inside feed/.
+  {
+    to: 'feed/plan',
+    why: 'order, ranks, requests: the same everywhere, and pure',
+    from: 'feed/arena feed/samples feed/threads feed/sources feed/stream feed/epochs feed/engine feed/batches feed/session',
+  },
+  {
+    to: 'feed/samples',
+    why: 'which samples there are, and where their bytes lie',
+    from: 'feed/arena feed/threads feed/sources feed/storage feed/engine feed/session feed/stream',
+  },
+  {
+    to: 'feed/arena',
+    why: 'the one memory that samples lie in',
+    from: 'feed/threads feed/sources feed/storage feed/stream feed/epochs feed/engine feed/session',
+  },
+  {
+    to: 'feed/threads',
+    why: 'files are read beside the main thread',
+    from: 'feed/sources feed/epochs feed/engine',
+  },
+  {
+    to: 'feed/sources',
+    why: 'a request becomes bytes: from disk, nodes or a store',
+    from: 'feed/engine',
+  },
+  { to: 'feed/storage', why: 'the wire to and from storage nodes', from: 'feed/sources' },
+  {
+    to: 'feed/stream',
+    why: 'samples in order, one epoch after the other',
+    from: 'feed/engine feed/batches feed/session',
+  },
+  { to: 'feed/epochs', why: 'what an epoch keeps for the next', from: 'feed/stream feed/engine' },
+  { to: 'feed/engine', why: 'one feed put together', from: 'feed/batches feed/session' },
+  { to: 'feed/batches', why: 'a rank takes batches, here or over a socket', from: 'feed/session' },
+]
+
+/** Rooms whose inner rooms are held to the table, too. */
+export const SPLIT = ['cache', 'feed']
+
+/** Files that decide and do nothing else: no clock, randomness, process, waiting or packages, and nothing impure imported. */
+export const PURE = [
+  /^(model|policy)\//,
+  /\/(plan|view)\//,
+  /\/plan-[^/]*$/,
+  /^agent\/gateway\/s3-request\.ts$/,
+  /^cache\/.*\/(compose-status|update-status|explain-copy|explain-dataset|explain-refusal|find-layouts|find-dead-leases|choose-caller|choose-holder|key-to-path|object-facts|facts-of-row|list-holdings|node-usage)\.ts$/,
+]
+
+/** Named like what decides, but they carry out what was planned with them. */
+export const NOT_PURE = [/\/plan-prepare\.ts$/, /\/plan-files?\.ts$/]
+
+/** Packages that only compute. */
+export const PURE_PACKAGES = ['cli-truncate', 'string-width', 'wrap-ansi']

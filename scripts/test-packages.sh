@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# Makes the packages and tries each where a newcomer would: the executable and the deb in a bare Debian 12 that
+# debootstrap makes (no Node, npm or Python), the wheel in a fresh virtual environment without Node on PATH, the npm
+# tarball in an empty folder without network. Needs root for the bare Debian, pip and Go. With --e2e the end-to-end tests
+# run against the executable, too.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export PATH="$PWD/node_modules/.bin:$PATH:/usr/sbin:/sbin"
+packages="$PWD/dist-packages"
+npm run --silent build
+rm -rf "$packages"
+node scripts/package/package.mjs --output "$packages"
+version="$(node -p 'require("./package.json").version')"
+architecture="$(node -p process.arch)"
+program="$packages/dsc-linux-$architecture"
+
+work="$(mktemp -d)"
+trap 'umount "$work/root/proc" 2>/dev/null; chmod -R u+w "$work"; rm -rf --one-file-system "$work"' EXIT
+say() { printf '== %s\n' "$*"; }
+
+say "checksums, what is inside, and its licences"
+(cd "$packages" && sha256sum --check --quiet SHA256SUMS && [ "$(grep -c . SHA256SUMS)" = 7 ])
+node -e '
+  const { components } = JSON.parse(require("node:fs").readFileSync(process.argv[1], "utf8"))
+  const names = components.map(({ name }) => name)
+  for (const name of ["node", ...Object.keys(require("./package.json").dependencies)])
+    if (!names.includes(name)) throw new Error(`${name} is not in the SBOM`)
+' "$packages/dsc-$version.cdx.json"
+for name in Node.js better-sqlite3 react; do
+  grep -q "^$name [0-9]" "$packages/.work/linux-$architecture/program/THIRD-PARTY-LICENSES.txt"
+done
+
+say "the executable, made once more elsewhere, has the same bytes"
+node scripts/package/package.mjs executable --output "$work/again/below" >/dev/null
+cmp "$program" "$work/again/below/dsc-linux-$architecture"
+rm -r "$work/again"
+
+compressed="$(xz -T0 -3 -c "$program" | wc -c)"
+say "compressed, the executable has $compressed bytes"
+[ "$compressed" -le 60000000 ]
+
+# What dsc is for, in a few lines, for any shell: stage, look, refuse, clean up.
+cat >"$work/tour.sh" <<'TOUR'
+set -eu
+mkdir -p /tmp/tour/data && cd /tmp/tour && echo sample >data/1.txt
+path="$(dsc prepare file:///tmp/tour/data/ --task tour)"
+grep -q sample "$path/1.txt"
+[ "$(dsc prepare file:///tmp/tour/data/ --task tour)" = "$path" ]
+dsc status | grep -q 'KEPT BY'
+dsc doctor >/dev/null
+dsc feed plan "$path" --batch 1 >/dev/null
+if dsc prepare flower 2>error; then exit 1; else [ $? = 5 ]; fi
+dsc release --all --task tour && dsc evict data --yes >/dev/null 2>&1 || dsc cleanup
+rm -rf /tmp/tour
+TOUR
+
+if [ "$(id -u)" = 0 ] && command -v debootstrap >/dev/null; then
+  root="$work/root"
+  debootstrap --variant=minbase bookworm "$root" >"$work/debootstrap.log"
+  inside() { chroot "$root" env -i PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin HOME="${home:-/root}" "$@"; }
+  if inside sh -c 'command -v node || command -v npm || command -v python3'; then exit 1; fi
+
+  say "the executable in a bare Debian"
+  install -m 755 "$program" "$root/usr/local/bin/dsc"
+  cp "$work/tour.sh" "$root/tour.sh"
+  inside sh /tour.sh
+
+  say "64 first starts at once, then a home that cannot be written"
+  mkdir "$root/many"
+  home=/many inside sh -c 'for i in $(seq 64); do dsc --version >/many/$i & done; wait; [ "$(sort -u /many/[0-9]* | wc -l)" = 1 ]'
+  [ "$(ls "$root/many/.cache/dsc-program" | wc -l)" = 1 ]
+  mkdir "$root/frozen" && mount -t tmpfs -o ro tmpfs "$root/frozen"
+  home=/frozen inside dsc --version
+  umount "$root/frozen"
+  rm -rf "$root/usr/local/bin/dsc" "$root/many" "$root/root/.cache"
+
+  say "the deb: in, upgraded, out"
+  cp "$packages/dsc_${version}_"*.deb "$root/dsc.deb"
+  inside dpkg --install /dsc.deb >/dev/null
+  mount -t proc proc "$root/proc" # the package's cache is shared by a group, and dsc wants /proc for that
+  inside sh /tour.sh
+  umount "$root/proc"
+  inside sh -c 'getent passwd dsc && test -w /var/lib/dsc/cache && test -e /usr/lib/systemd/system/dsc-agent.service' >/dev/null
+  [ ! -e "$root/root/.cache/dsc-program" ] # it is there already, for every user
+  echo '# ours' >>"$root/etc/dsc/dsc.yaml"
+  inside dpkg --install /dsc.deb >/dev/null
+  grep -q '# ours' "$root/etc/dsc/dsc.yaml"
+  inside dpkg --remove dsc >/dev/null
+  [ ! -e "$root/usr/bin/dsc" ] && [ ! -e "$root/usr/lib/dsc" ] && [ -e "$root/etc/dsc/dsc.yaml" ]
+  inside dpkg --purge dsc >/dev/null
+  [ ! -e "$root/etc/dsc/dsc.yaml" ]
+else
+  say "not tried: a bare Debian, which needs root and debootstrap"
+fi
+
+say "the wheel without Node"
+python3 -m venv "$work/venv"
+alone() { env -i PATH=/usr/bin:/bin HOME="$work/home" "$@"; }
+alone "$work/venv/bin/pip" install --quiet --disable-pip-version-check --no-index "$packages"/dsc_data-*manylinux*.whl
+[ "$(alone "$work/venv/bin/dsc" --version)" = "$version" ]
+alone "$work/venv/bin/python" -c '
+import subprocess, sys
+import dsc
+from dsc.program import find_program
+program, = find_program()
+assert program.startswith(sys.prefix), program
+assert subprocess.run([program, "--version"], check=True, capture_output=True, text=True).stdout.strip()
+'
+
+say "the npm tarball without network"
+npm install --silent --offline --cache "$work/no-cache" --prefix "$work/npm" "$packages/dsc-$version.tgz"
+[ "$("$work/npm/node_modules/.bin/dsc" --version)" = "$version" ]
+
+if [ "${1:-}" = --e2e ]; then
+  say "the end-to-end tests against the executable"
+  DSC_BIN="$program" npm run --silent test:e2e
+fi
+say "all packages work"
