@@ -1,14 +1,16 @@
 import { existsSync, readFileSync } from 'node:fs'
+import type { Cache } from './cache/cache.js'
+import type { Source, StagingPlan } from './cache/sources/source.js'
+import type { Surroundings } from './cache/surroundings.js'
 import type { Config, RecordLocation } from './config/config.js'
 import type { Overrides } from './config/resolve-settings.js'
 import { DscError } from './failure/dsc-error.js'
-import type { Surroundings } from './library/surroundings.js'
+import { logPhase } from './log/log.js'
 import { type Dataset, parseSourceUrl } from './model/dataset.js'
+import { readMachine } from './platform/machine-identity.js'
 import { findHomeDirectory } from './platform/this-user.js'
 import type { RecordStore } from './records/record-store.js'
 import type { SqlDatabase } from './records/sql-database.js'
-import type { Cache } from './stage/cache.js'
-import type { Source, StagingPlan } from './stage/source.js'
 
 /** Everything that the configuration decides. `close` closes what was opened once. */
 export interface Composed extends Omit<Surroundings, 'report' | 'signal' | 'environment'> {
@@ -36,7 +38,8 @@ export function compose(configPath: string | undefined): Composed {
     })
   })
   const openRecord = once(async () => {
-    const record = await openRecordAt((await config()).record)
+    const { record: location } = await config()
+    const record = await logPhase('opening the record', () => openRecordAt(location))
     opened.push(record)
     return record
   })
@@ -90,21 +93,30 @@ async function openDatabaseAt(location: RecordLocation): Promise<SqlDatabase> {
 
 async function openCache(config: Config, record: RecordStore): Promise<Cache> {
   const { root, policy } = config.cache
-  const { openCacheRoot } = await import('./stage/open-cache-root.js')
-  await openCacheRoot(root, { hasCopies: () => hasReadyCopies(record, config.node) })
+  const { openCacheRoot } = await import('./cache/open-cache-root.js')
+  const { requireFreeNode, requireOwnNode } = await import('./cache/claim-node.js')
+  const { node } = config
+  const machine = readMachine()
+  const cacheId = await openCacheRoot(root, {
+    hasCopies: async () => {
+      await requireFreeNode(record, { node, cacheRoot: root, machine })
+      return hasReadyCopies(record, node)
+    },
+  })
+  const identity = { cacheId, machine }
+  await requireOwnNode(record, { node, cacheRoot: root, identity })
   const { concurrency, stallTimeoutMs, maxRequests, bandwidthBytesPerSecond } = config.stage
   return {
     record,
-    node: config.node,
+    node,
     root,
+    identity,
     policy,
     nowMs: () => record.nowMs(),
     openSource,
-    ...(config.record.kind === 'postgres'
-      ? { openStagingSource: (dataset, plan) => openStagingSource(config, record, dataset, plan) }
-      : {}),
+    ...(config.record.kind === 'postgres' ? { openStagingSource: createStagingSource(config, record) } : {}),
     measureDisk: async () => (await import('./platform/disk-usage.js')).readDiskUsage(root),
-    listSlurmJobs: async () => (await import('./stage/slurm-queue.js')).listSlurmJobs(),
+    listSlurmJobs: async () => (await import('./cache/leases/slurm-queue.js')).listSlurmJobs(),
     transfer: {
       stallTimeoutMs,
       ...(concurrency === undefined ? {} : { concurrency }),
@@ -122,31 +134,42 @@ async function hasReadyCopies(record: RecordStore, node: string): Promise<boolea
 
 async function openSource(dataset: Dataset): Promise<Source> {
   if (parseSourceUrl(dataset.source).scheme === 'file') {
-    return (await import('./stage/sources/file/file-source.js')).openFileSource(dataset)
+    return (await import('./cache/sources/file/file-source.js')).openFileSource(dataset)
   }
-  return (await import('./stage/sources/s3/s3-source.js')).openS3Source(dataset)
+  return (await import('./cache/sources/s3/s3-source.js')).openS3Source(dataset)
 }
 
 /** On a cluster a dataset is staged from other nodes where they have it. */
-async function openStagingSource(config: Config, record: RecordStore, dataset: Dataset, plan: StagingPlan) {
-  const { openPeerSource } = await import('./stage/sources/peer/peer-source.js')
-  const { trashDirectory } = await import('./stage/cache-layout.js')
-  const { readAgentAccess } = await import('./agent/agent-access.js')
-  return openPeerSource({
-    ...{ dataset, plan, record, node: config.node },
-    access: await readAgentAccess(config),
-    scratch: trashDirectory(config.cache.root),
-    openOrigin: () => openSource(dataset),
-  })
+function createStagingSource(config: Config, record: RecordStore) {
+  return async (dataset: Dataset, plan: StagingPlan) => {
+    const { openPeerSource } = await import('./cache/sources/peer/peer-source.js')
+    const { TransferLeases } = await import('./cache/leases/transfer-lease.js')
+    const { formatTransferTask } = await import('./model/lease.js')
+    const { trashDirectory } = await import('./cache/cache-layout.js')
+    const { readAgentAccess } = await import('./agent/agent-access.js')
+    return openPeerSource({
+      dataset,
+      plan,
+      record,
+      node: config.node,
+      access: await readAgentAccess(config),
+      openKeeper: () => new TransferLeases(record, formatTransferTask(config.node)),
+      scratch: trashDirectory(config.cache.root),
+      openOrigin: () => openSource(dataset),
+    })
+  }
 }
 
-/** Remembers the first promise: every part of a command sees the same thing. */
+/** Remembers the first promise that is kept: every part of a command sees the same thing. */
 function once<Arguments extends unknown[], Value>(
   make: (...given: Arguments) => Promise<Value>,
 ): (...given: Arguments) => Promise<Value> {
   let made: Promise<Value> | undefined
   return (...given) => {
-    made ??= make(...given)
+    made ??= make(...given).catch((error: unknown) => {
+      made = undefined
+      throw error
+    })
     return made
   }
 }

@@ -1,34 +1,80 @@
+import { constants } from 'node:os'
 import type { CliContext } from './cli/context.js'
+import { createReporter } from './cli/output/reporter.js'
+import { showFailure } from './cli/output/show-failure.js'
 import { readGlobalOptions, runProgram } from './cli/program.js'
-import { createReporter } from './cli/reporter.js'
-import { showFailure } from './cli/show-failure.js'
 import { compose, readVersion } from './compose.js'
+import { isLoggedToFile, log, startLog } from './log/log.js'
+import { readLogSettings } from './log/read-log-settings.js'
 import { writeAll } from './platform/standard-streams.js'
 
-/** Runs `dsc` with this process's arguments and sets its exit code. */
+const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+type StopSignal = (typeof STOP_SIGNALS)[number]
+
+/** Runs `dsc` with this process's arguments; sets its exit code, or ends it by the signal that stopped it. */
 export async function main(): Promise<void> {
   const all = process.argv.slice(2)
   const separator = all.includes('--') ? all.indexOf('--') : all.length
   const argv = all.slice(0, separator)
   const globals = readGlobalOptions(argv)
   const stop = new AbortController()
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => stop.abort(name))
+  let stopSignal: StopSignal | undefined
+  for (const name of STOP_SIGNALS) {
+    process.on(name, () => {
+      stopSignal ??= name
+      stop.abort(name)
+    })
+  }
   const composed = compose(globals.configPath)
   const context: CliContext = {
     ...composed,
     report: createReporter({ ...globals, nowMs: Date.now }),
     signal: stop.signal,
+    version: readVersion(),
+    configPath: globals.configPath,
     commandWords: all.slice(separator + 1),
     environment: process.env,
   }
+  let hasFailed = false
   try {
-    await runProgram(argv, context, readVersion())
+    const logging = readLogSettings(
+      { level: globals.logLevel, filePath: globals.logPath },
+      process.env.DSC_LOG,
+    )
+    if (logging) startLog(logging)
+    log('verbose', `dsc ${context.version} ${argv.join(' ')}`)
+    await runProgram(argv, context)
   } catch (error) {
+    hasFailed = true
     context.report.progress(undefined)
-    const failure = showFailure(error, globals.isJson)
+    const failure = showFailure(error, globals)
     writeAll('stderr', `${failure.text}\n`)
+    if (isLoggedToFile()) log('verbose', failure.text)
     process.exitCode = failure.exitCode
   } finally {
     await composed.close()
+    log('verbose', `ended with exit code ${process.exitCode ?? 0} after ${process.uptime().toFixed(2)} s`)
   }
+  if (stopSignal !== undefined && isCutShortBy(stopSignal, { hasFailed })) endBy(stopSignal)
+}
+
+/**
+ * Whether the command did not end as it would have without the signal. A server that SIGTERM stops has done its work;
+ * Ctrl-C is meant for the loop of a shell around it, too.
+ */
+function isCutShortBy(signal: StopSignal, { hasFailed }: { readonly hasFailed: boolean }): boolean {
+  const exitCode = process.exitCode ?? 0
+  return hasFailed || exitCode === codeOf(signal) || (signal === 'SIGINT' && exitCode === 0)
+}
+
+/** Ends the process by the signal, so that its parent sees one: a shell leaves the loop that dsc ran in. */
+function endBy(signal: StopSignal): void {
+  process.exitCode = codeOf(signal) // the first process of a container outlives its own signals
+  process.removeAllListeners(signal)
+  process.kill(process.pid, signal)
+}
+
+/** The exit code by which shells tell of a signal. */
+function codeOf(signal: StopSignal): number {
+  return 128 + constants.signals[signal]
 }

@@ -1,13 +1,14 @@
 import { parseArgs } from 'node:util'
-import { reportPrepared } from './cli/report-prepared.js'
-import { createReporter } from './cli/reporter.js'
+import { addUse } from './cache/leases/add-use.js'
+import { chooseHolder } from './cache/leases/choose-holder.js'
+import { identifyCaller } from './cache/leases/identify-caller.js'
+import { takeReadyCopy } from './cache/leases/take-ready-copy.js'
+import { reportPrepared } from './cli/output/report-prepared.js'
+import { createReporter } from './cli/output/reporter.js'
 import { loadConfig } from './config/load-config.js'
-import { parseDuration } from './model/duration.js'
+import { parseLeaseTime } from './model/lease.js'
 import { findHomeDirectory } from './platform/this-user.js'
 import { openExistingSqliteRecord } from './records/sqlite/record-store.js'
-import { identifyCaller } from './stage/identify-caller.js'
-import { chooseHolder } from './stage/plan/choose-holder.js'
-import { takeReadyCopy } from './stage/take-ready-copy.js'
 
 /**
  * The path that every job takes every time: `dsc prepare <declared dataset>` whose copy is ready. It is bundled
@@ -24,6 +25,7 @@ export async function prepareIfReady(argv: readonly string[], version: string): 
 }
 
 async function takeAndReport(argv: readonly string[], version: string): Promise<boolean> {
+  if (process.env.DSC_LOG) return false // there would be nothing of it in the log
   // Throws at any other option.
   const { values, positionals } = parseArgs({
     args: [...argv],
@@ -42,6 +44,7 @@ async function takeAndReport(argv: readonly string[], version: string): Promise<
     datasets,
     record: location,
     node,
+    cache,
   } = await loadConfig({
     explicitPath: values.config,
     environment: process.env,
@@ -59,11 +62,17 @@ async function takeAndReport(argv: readonly string[], version: string): Promise<
     const caller = identifyCaller({
       environment: process.env,
       task: values.task,
-      ttlMs: values.ttl === undefined ? undefined : parseDuration(values.ttl),
+      ttlMs: values.ttl === undefined ? undefined : parseLeaseTime(values.ttl),
     })
     const lease = chooseHolder(caller, Date.now())
-    const ready = await takeReadyCopy({ record, node, nowMs: Date.now }, dataset, lease)
+    // Another cache root under this node's name: the whole program says so.
+    const known = (await record.listNodes()).find((entry) => entry.node === node)
+    if (known?.cacheRoot !== cache.root) return false
+    const ready = await takeReadyCopy({ record, node, nowMs: Date.now }, { dataset, lease })
     if (ready.outcome !== 'ready') return false
+    // The agent makes its metrics of the history; where there is none, nobody would read this line.
+    if (known.agent)
+      await addUse({ record, nowMs: Date.now }, { copy: ready.copy, task: lease.task, waitedMs: 0 })
     const report = createReporter({ isJson: values.json, isQuiet: values.quiet, nowMs: Date.now })
     reportPrepared(report, { ...ready, isStagedHere: false }, lease)
     return true

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
+import type { Reservation } from '../cache/prepare/reserve-dataset.js'
 import { DscError, FAILURES, type FailureCode } from '../failure/dsc-error.js'
-import { askOnce } from '../stage/http/ask-once.js'
-import type { Reservation } from '../stage/reserve-dataset.js'
+import { askOnce } from '../http/ask-once.js'
 import type { PrepareCall, PrepareLine } from './prepare-route.js'
 
 /** How agents are talked to. */
@@ -67,14 +67,28 @@ async function askAgent(
   let answer: IncomingMessage | undefined
   try {
     answer = await askOnce(`${url}${path}`, {
-      ...{ ...access, method: 'POST', headers: { 'content-type': 'application/json' } },
-      ...{ body: JSON.stringify(call), connectTimeoutMs: 5000, silenceMs: SILENCE_MS, signal },
+      ...access,
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(call),
+      connectTimeoutMs: 5000,
+      silenceMs: SILENCE_MS,
+      signal,
     })
     const { statusCode } = answer
     if (statusCode === 401) {
       throw new DscError('AGENT_REFUSED', `node ${node}: its agent at ${url} does not accept the token`, {
         hint: 'agent.tokenFile must hold the same token on all nodes',
       })
+    }
+    if (statusCode === 403) {
+      throw new DscError(
+        'AGENT_REFUSED',
+        `node ${node}: its agent at ${url} lets the token of this machine only read`,
+        {
+          hint: 'agent.tokenFile here must begin with a token that may have datasets prepared (a line without `read`)',
+        },
+      )
     }
     if (statusCode !== 200) throw new Error(`answered ${statusCode}: ${(await text(answer)).slice(0, 500)}`)
     for await (const raw of createInterface({ input: answer, crlfDelay: Number.POSITIVE_INFINITY })) {

@@ -1,5 +1,6 @@
+import { describeArrivals } from '../cache/arrivals/describe-arrivals.js'
+import type { Cache } from '../cache/cache.js'
 import { quotaBytes } from '../policy/quota.js'
-import type { Cache } from '../stage/cache.js'
 import type { Metrics } from './metrics.js'
 
 /** Keeps an agent's metrics: counters from the history of its node, gauges from the record as it is. */
@@ -8,7 +9,7 @@ export interface AgentMetrics {
   refresh(): Promise<void>
 }
 
-const MOST_EVENTS = 10_000
+const MAX_EVENTS = 10_000
 
 /** Counts from now on: history from before this process began is not told again. */
 export function keepAgentMetrics(cache: Cache, metrics: Metrics, connections: () => number): AgentMetrics {
@@ -16,7 +17,7 @@ export function keepAgentMetrics(cache: Cache, metrics: Metrics, connections: ()
   let lastSequence: number | undefined
   let sent = { atMs: performance.now(), bytes: 0 }
   const countEvents = async () => {
-    const limit = lastSequence === undefined ? 1 : MOST_EVENTS
+    const limit = lastSequence === undefined ? 1 : MAX_EVENTS
     const events = await record.listEvents({ node, limit })
     const fresh = events.filter(({ sequence }) => sequence > (lastSequence ?? sequence))
     lastSequence = Math.max(lastSequence ?? 0, ...events.map(({ sequence }) => sequence))
@@ -52,9 +53,21 @@ export function keepAgentMetrics(cache: Cache, metrics: Metrics, connections: ()
     const copies = await record.listCopies({ node }, nowMs)
     const leases = await record.listLeases({ node })
     const disk = await cache.measureDisk()
-    for (const gauge of ['dsc_copies', 'dsc_leases'] as const) metrics.clear(gauge)
+    const gauges = ['dsc_copies', 'dsc_leases', 'dsc_arriving_readers', 'dsc_arriving_waits'] as const
+    for (const gauge of gauges) metrics.clear(gauge)
     for (const [state, found] of Map.groupBy(copies, (copy) => copy.state)) {
       metrics.set('dsc_copies', { state }, found.length)
+    }
+    const staged = copies.filter((copy) => copy.isBeingStaged)
+    const readers = await describeArrivals(cache.root, staged)
+    for (const { copyId, dataset } of staged) {
+      const found = readers.get(copyId) ?? []
+      metrics.set('dsc_arriving_readers', { dataset }, found.length)
+      metrics.set(
+        'dsc_arriving_waits',
+        { dataset },
+        found.reduce((sum, { waits }) => sum + waits, 0),
+      )
     }
     const live = leases.filter(({ expiresAtMs }) => expiresAtMs === null || expiresAtMs > nowMs)
     for (const [purpose, found] of Map.groupBy(live, (lease) => lease.purpose)) {

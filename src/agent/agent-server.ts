@@ -7,10 +7,10 @@ import {
 } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
+import { NODE_HEADER } from '../cache/sources/peer-wire.js'
 import { FAILURES, isDscError } from '../failure/dsc-error.js'
-import type { ListenAddress } from '../model/listen-address.js'
-import { NODE_HEADER } from '../stage/peer-wire.js'
-import { isAuthorized } from './authorize.js'
+import type { HostPort } from '../model/host-port.js'
+import { judgeToken, type Token } from './authorize.js'
 import type { Metrics } from './metrics.js'
 
 /** What a route gets. `parameters` are the named pieces of the path, decoded. */
@@ -34,14 +34,14 @@ export interface Route {
 
 export interface AgentServer {
   /** Where it listens in the end: port 0 was the kernel's choice. */
-  readonly address: ListenAddress
+  readonly address: HostPort
   readonly connections: () => number
   /** Takes no new requests, waits at most `graceMs` for those under way, then ends them. */
   stop(graceMs: number): Promise<void>
 }
 
-const MOST_CONNECTIONS = 4096
-const MOST_HEADER_BYTES = 16 * 1024
+const MAX_CONNECTIONS = 4096
+const MAX_HEADER_BYTES = 16 * 1024
 /** A client must have sent its request's head within this time, ms; then slow ones are cut off. */
 const HEAD_TIMEOUT_MS = 5000
 const REQUEST_TIMEOUT_MS = 20_000
@@ -50,14 +50,15 @@ const IDLE_TIMEOUT_MS = 60_000
 
 /** Starts the agent's HTTP server. Failures of routes become answers here and nowhere else. */
 export async function startAgentServer(options: {
-  readonly listen: ListenAddress
+  readonly listen: HostPort
   readonly node: string
-  readonly token: string | undefined
+  /** Undefined: whoever reaches it may do all. */
+  readonly tokens: readonly Token[] | undefined
   readonly tls: { readonly cert: string; readonly key: string } | undefined
   readonly routes: readonly Route[]
   readonly metrics: Metrics
 }): Promise<AgentServer> {
-  const { node, token, routes, metrics, tls, listen } = options
+  const { node, tokens, routes, metrics, tls, listen } = options
   const listener: RequestListener = (request, response) => {
     response.setHeader(NODE_HEADER, node)
     void answer(request, response)
@@ -67,14 +68,20 @@ export async function startAgentServer(options: {
     let name = 'none'
     try {
       const found = findRoute(routes, path)
-      const isAllowed = isAuthorized(request.headers.authorization, token)
-      if (!isAllowed && found?.route.isOpen !== true) refuse(response, 401, 'the token is missing or wrong')
+      const may = judgeToken(request.headers.authorization, tokens)
+      const isReading = request.method === 'GET' || request.method === 'HEAD'
+      if (may === 'nothing' && found?.route.isOpen !== true)
+        refuse(response, 401, 'the token is missing or wrong')
+      else if (may === 'read' && !isReading) refuse(response, 403, 'this token may only read')
       else if (!found) refuse(response, 404, 'there is no such path')
       else if (!found.route.methods.includes(request.method ?? '')) refuse(response, 405, 'method')
       else {
         name = found.route.name
         await found.route.answer({
-          ...{ request, response, parameters: found.parameters, query: new URLSearchParams(query) },
+          request,
+          response,
+          parameters: found.parameters,
+          query: new URLSearchParams(query),
         })
       }
     } catch (error) {
@@ -83,14 +90,14 @@ export async function startAgentServer(options: {
       metrics.add('dsc_requests_total', { route: name, status: String(response.statusCode) })
     }
   }
-  const limits = { maxHeaderSize: MOST_HEADER_BYTES, connectionsCheckingInterval: 1000 }
+  const limits = { maxHeaderSize: MAX_HEADER_BYTES, connectionsCheckingInterval: 1000 }
   const server: Server = tls
     ? createTlsServer({ ...limits, ...tls }, listener)
     : createServer(limits, listener)
   server.headersTimeout = HEAD_TIMEOUT_MS
   server.requestTimeout = REQUEST_TIMEOUT_MS
   server.keepAliveTimeout = 30_000
-  server.maxConnections = MOST_CONNECTIONS
+  server.maxConnections = MAX_CONNECTIONS
   server.timeout = IDLE_TIMEOUT_MS
   const sockets = new Set<Socket>()
   server.on('connection', (socket: Socket) => {

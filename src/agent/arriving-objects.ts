@@ -1,23 +1,20 @@
-import type Database from 'better-sqlite3'
+import { Manifest } from '../cache/manifest/manifest.js'
+import type { ManifestEntry } from '../cache/manifest/manifest-entry.js'
+import type { WireObject } from '../cache/sources/peer-wire.js'
 import type { Copy } from '../model/copy.js'
-import { findPublishedManifest } from '../stage/manifest-db.js'
-import type { ObjectRow } from '../stage/object-row.js'
-import type { WireObject } from '../stage/peer-wire.js'
-import { isSameObject, type LocalObject, pathOf } from './local-copies.js'
+import { isSameObject, type LocalObject, pathOf, type Range } from './local-copies.js'
 
 /** How often a staging is looked at while somebody waits for a part of it, ms. */
 const LOOK_INTERVAL_MS = 50
 
-/** A range of an object, bytes. */
-export interface Range {
-  readonly offset: number
-  readonly length: number
-}
-
 /** Hands out parts of copies that are still being staged, as soon as they are written and proven. */
 export interface ArrivingObjects {
   /** Resolves with the object once the range is there; undefined after `limitMs` or when the staging is over. */
-  wait(copy: Copy, object: WireObject, range: Range, limitMs: number): Promise<LocalObject | undefined>
+  wait(
+    copy: Copy,
+    asked: { readonly object: WireObject; readonly range: Range },
+    limitMs: number,
+  ): Promise<LocalObject | undefined>
   close(): void
 }
 
@@ -45,7 +42,7 @@ export function watchArrivingObjects(): ArrivingObjects {
     timer = undefined
   }
   return {
-    wait: (copy, object, range, limitMs) =>
+    wait: (copy, { object, range }, limitMs) =>
       new Promise((resolve) => {
         const staging = stagings.get(copy.directory) ?? { copy, waiters: new Set<Waiter>() }
         stagings.set(copy.directory, staging)
@@ -69,23 +66,20 @@ export function watchArrivingObjects(): ArrivingObjects {
 }
 
 function lookAt(copy: Copy, waiters: Set<Waiter>): void {
-  let db: Database.Database | undefined
+  let manifest: Manifest | undefined
   try {
-    db = findPublishedManifest(copy.directory)
+    manifest = Manifest.findPublished(copy.directory)
     // Published or given up: whoever waits asks again and is served from there, or elsewhere.
-    if (db === undefined) {
+    if (manifest === undefined) {
       for (const waiter of [...waiters]) waiter.settle(undefined)
       return
     }
-    const find = db.prepare<[string], ObjectRow>('SELECT * FROM object WHERE key = ?')
-    const count = db.prepare<[number, number, number], { n: number }>(
-      'SELECT count(*) AS n FROM part WHERE object_id = ? AND number BETWEEN ? AND ?',
-    )
     const nowMs = performance.now()
     for (const waiter of [...waiters]) {
-      const row = find.get(waiter.object.key)
-      if (row && isSameObject(row, waiter.object) && isThere(row, waiter.range, count)) {
-        waiter.settle({ copy, row, path: pathOf(copy, row) })
+      const entry = manifest.find(waiter.object.key)
+      if (entry && isSameObject(entry, waiter.object) && isThere(manifest, entry, waiter.range)) {
+        const part = manifest.findPart(entry, waiter.range)
+        waiter.settle({ copy, entry, part, path: pathOf(copy, entry) })
       } else if (nowMs > waiter.endMs) waiter.settle(undefined)
     }
   } catch {
@@ -93,18 +87,14 @@ function lookAt(copy: Copy, waiters: Set<Waiter>): void {
     const nowMs = performance.now()
     for (const waiter of [...waiters]) if (nowMs > waiter.endMs) waiter.settle(undefined)
   } finally {
-    db?.close()
+    manifest?.close()
   }
 }
 
-function isThere(
-  row: ObjectRow,
-  range: Range,
-  count: Database.Statement<[number, number, number], { n: number }>,
-): boolean {
-  if (row.state === 1) return true
-  if (row.part_bytes === null || range.length === 0) return false
-  const first = Math.floor(range.offset / row.part_bytes)
-  const last = Math.floor((range.offset + range.length - 1) / row.part_bytes)
-  return count.get(row.id, first, last)!.n === last - first + 1
+function isThere(manifest: Manifest, entry: ManifestEntry, range: Range): boolean {
+  if (entry.state === 'present') return true
+  if (entry.partBytes === null || range.length === 0) return false
+  const first = Math.floor(range.offset / entry.partBytes)
+  const last = Math.floor((range.offset + range.length - 1) / entry.partBytes)
+  return manifest.hasParts(entry.id, first, last)
 }

@@ -1,18 +1,34 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { isIP } from 'node:net'
 import { DscError } from '../failure/dsc-error.js'
-import { formatListenAddress, type ListenAddress } from '../model/listen-address.js'
+import { formatHostPort, type HostPort, isLoopback } from '../model/host-port.js'
 
 /** Fewer characters can be guessed. */
-const LEAST_TOKEN_CHARACTERS = 16
+const MIN_TOKEN_CHARACTERS = 16
 
-/** Reads the token shared by all agents. Rejects with CONFIG_INVALID when it is missing or too short to be one. */
-export async function readToken(tokenFile: string): Promise<string> {
+/** A token, and whether its holder may only read. */
+export interface Token {
+  readonly text: string
+  readonly mayOnlyRead: boolean
+}
+
+/** What a token file holds. */
+export interface AgentTokens {
+  /** The first one: what this machine shows to others. */
+  readonly own: string
+  /** All that an agent here accepts, so that tokens can be changed one machine after the other. */
+  readonly accepted: readonly Token[]
+}
+
+/**
+ * Reads a token file: a token per line, the machine's own first; `read <token>` is for those who may take copies but
+ * not have anything prepared. Rejects with CONFIG_INVALID when there is none, or one is too short.
+ */
+export async function readTokens(tokenFile: string): Promise<AgentTokens> {
   const hint = `umask 077; head -c 32 /dev/urandom | base64 > ${tokenFile}`
-  let token: string
+  let lines: readonly string[]
   try {
-    token = (await readFile(tokenFile, 'utf8')).trim()
+    lines = (await readFile(tokenFile, 'utf8')).split('\n').map((line) => line.trim())
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     throw new DscError('CONFIG_INVALID', `agent.tokenFile: cannot read ${tokenFile} (${code})`, {
@@ -20,32 +36,42 @@ export async function readToken(tokenFile: string): Promise<string> {
       cause: error,
     })
   }
-  if (token.length >= LEAST_TOKEN_CHARACTERS) return token
+  const accepted = lines.filter((line) => line !== '').map(parseToken)
+  const shortest = Math.min(...accepted.map(({ text }) => text.length))
+  if (accepted[0] !== undefined && shortest >= MIN_TOKEN_CHARACTERS)
+    return { own: accepted[0].text, accepted }
+  const found = accepted.length === 0 ? 'nothing' : `a token of ${shortest} characters`
   throw new DscError(
     'CONFIG_INVALID',
-    `agent.tokenFile: ${tokenFile} holds ${token.length} characters, expected at least ${LEAST_TOKEN_CHARACTERS}`,
+    `agent.tokenFile: ${tokenFile} holds ${found}, expected at least ${MIN_TOKEN_CHARACTERS} characters`,
     { hint },
   )
 }
 
+function parseToken(line: string): Token {
+  const text = /^read\s+(\S.*)$/.exec(line)?.[1]
+  return text === undefined ? { text: line, mayOnlyRead: false } : { text, mayOnlyRead: true }
+}
+
 /** Refuses to listen where other machines could read datasets without a token. */
-export function requireProtection(listen: ListenAddress, token: string | undefined): void {
-  if (token !== undefined || isLoopback(listen.host)) return
+export function requireProtection(listen: HostPort, tokens: AgentTokens | undefined): void {
+  if (tokens !== undefined || isLoopback(listen.host)) return
   throw new DscError(
     'AGENT_UNSAFE',
-    `agent.listen is ${formatListenAddress(listen)}, which other machines reach, and there is no token`,
+    `agent.listen is ${formatHostPort(listen)}, which other machines reach, and there is no token`,
     { hint: 'set agent.tokenFile in dsc.yaml to a file with a secret that all agents share' },
   )
 }
 
-function isLoopback(host: string): boolean {
-  if (host === 'localhost' || host === '::1') return true
-  return isIP(host) === 4 && host.startsWith('127.')
-}
-
-/** Whether an `Authorization` header carries the token. Takes as long for a nearly right one as for any other. */
-export function isAuthorized(header: string | undefined, token: string | undefined): boolean {
-  if (token === undefined) return true
+/** What a request may do that carries this `Authorization` header. Takes as long for a nearly right token as for any. */
+export function judgeToken(
+  header: string | undefined,
+  tokens: readonly Token[] | undefined,
+): 'all' | 'read' | 'nothing' {
+  if (tokens === undefined) return 'all'
   const digest = (text: string) => createHash('sha256').update(text).digest()
-  return timingSafeEqual(digest(header ?? ''), digest(`Bearer ${token}`))
+  const shown = digest(header ?? '')
+  const right = tokens.filter(({ text }) => timingSafeEqual(shown, digest(`Bearer ${text}`)))
+  if (right.length === 0) return 'nothing'
+  return right.every(({ mayOnlyRead }) => mayOnlyRead) ? 'read' : 'all'
 }

@@ -1,19 +1,35 @@
-import type Database from 'better-sqlite3'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { filesDirectory } from '../cache/cache-layout.js'
+import { Manifest } from '../cache/manifest/manifest.js'
+import type { ManifestEntry } from '../cache/manifest/manifest-entry.js'
+import { findDamagedCopies } from '../cache/sources/damaged-copies.js'
+import type { PartDigest, WireObject } from '../cache/sources/peer-wire.js'
 import type { Copy } from '../model/copy.js'
 import type { RecordStore } from '../records/record-store.js'
-import { filesDirectory } from '../stage/cache-layout.js'
-import { openPublishedManifest } from '../stage/manifest-db.js'
-import type { ObjectRow } from '../stage/object-row.js'
-import type { WireObject } from '../stage/peer-wire.js'
+
+/** A range of an object, bytes. */
+export interface Range {
+  readonly offset: number
+  readonly length: number
+}
 
 /** How long what the record said of this node's copies is believed, ms: far below the life of any lease. */
 const BELIEVED_MS = 500
-const MOST_OPEN_MANIFESTS = 64
+/** A record that takes longer than this to answer is not waited for where something is known, ms. */
+const PATIENCE_MS = 500
+/**
+ * How long copies are served of which only an earlier answer of the record is known, ms. Nothing evicts them
+ * meanwhile: that needs the record, too.
+ */
+const KNOWN_MS = 24 * 3_600_000
+const MAX_OPEN_MANIFESTS = 64
 
 /** An object that this node has whole. */
 export interface LocalObject {
   readonly copy: Copy
-  readonly row: ObjectRow
+  readonly entry: ManifestEntry
+  /** The part that was asked for, where it was one. */
+  readonly part: PartDigest | undefined
   /** Absolute path, made of the copy's directory and the manifest's key. */
   readonly path: string
 }
@@ -22,93 +38,109 @@ export interface LocalObject {
 export interface LocalCopies {
   /** Ready copies and stagings of a dataset, newest first. */
   list(dataset: string): Promise<readonly Copy[]>
-  findReady(object: WireObject): Promise<LocalObject | undefined>
+  findReady(object: WireObject, range: Range): Promise<LocalObject | undefined>
   /** An object of the newest ready whole copy by its key. */
   findKey(dataset: string, key: string): Promise<LocalObject | undefined>
   /** The objects of the newest ready whole copy; undefined when there is none. */
-  listFiles(dataset: string): Promise<Iterable<Pick<ObjectRow, 'key' | 'size_bytes'>> | undefined>
+  listFiles(dataset: string): Promise<readonly Pick<ManifestEntry, 'key' | 'sizeBytes'>[] | undefined>
   close(): void
 }
 
 /** Looks up objects in the manifests of this node's copies, which it keeps open. */
 export function openLocalCopies(record: RecordStore, node: string): LocalCopies {
   const believed = new Map<string, { readonly untilMs: number; readonly copies: Promise<readonly Copy[]> }>()
-  const manifests = new Map<string, OpenManifest>()
+  const known = new Map<string, { readonly atMs: number; readonly copies: readonly Copy[] }>()
+  const manifests = new Map<string, Manifest>()
   const list = (dataset: string) => {
-    const known = believed.get(dataset)
-    if (known && known.untilMs > performance.now()) return known.copies
-    const copies = record
-      .listCopies({ dataset, node, states: ['ready', 'staging'] }, record.nowMs())
-      .then((found) => [...found].sort((a, b) => b.createdAtMs - a.createdAtMs))
+    const last = believed.get(dataset)
+    if (last && last.untilMs > performance.now()) return last.copies
+    const asked = listSound(record, node, dataset).then((copies) => {
+      known.set(dataset, { atMs: performance.now(), copies })
+      return copies
+    })
+    const copies = answerInTime(asked, known.get(dataset))
     believed.set(dataset, { untilMs: performance.now() + BELIEVED_MS, copies })
     copies.catch(() => believed.delete(dataset))
     return copies
   }
   const findWhole = async (dataset: string) =>
     (await list(dataset)).find(({ state, stripe }) => state === 'ready' && !stripe)
-  const open = (copy: Copy): OpenManifest => {
+  const open = (copy: Copy): Manifest => {
     let manifest = manifests.get(copy.copyId)
     if (manifest === undefined) {
-      const db = openPublishedManifest(copy.directory)
-      manifest = { db, find: db.prepare<[string], ObjectRow>('SELECT * FROM object WHERE key = ?') }
+      manifest = Manifest.openPublished(copy.directory)
     }
     manifests.delete(copy.copyId)
     manifests.set(copy.copyId, manifest) // the last one used is the last one closed
-    for (const [copyId, { db }] of manifests) {
-      if (manifests.size <= MOST_OPEN_MANIFESTS) break
+    for (const [copyId, oldest] of manifests) {
+      if (manifests.size <= MAX_OPEN_MANIFESTS) break
       manifests.delete(copyId)
-      db.close()
+      oldest.close()
     }
     return manifest
   }
   return {
     list,
-    async findReady(object) {
+    async findReady(object, range) {
       for (const copy of await list(object.dataset)) {
         if (copy.state !== 'ready' || !isOfSource(copy, object)) continue
-        const row = open(copy).find.get(object.key)
-        if (row && row.state === 1 && isSameObject(row, object)) return { copy, row, path: pathOf(copy, row) }
+        const manifest = open(copy)
+        const entry = manifest.find(object.key)
+        if (entry?.state !== 'present' || !isSameObject(entry, object)) continue
+        return { copy, entry, part: manifest.findPart(entry, range), path: pathOf(copy, entry) }
       }
       return undefined
     },
     async findKey(dataset, key) {
       const copy = await findWhole(dataset)
-      const row = copy && open(copy).find.get(key)
-      return copy && row?.state === 1 ? { copy, row, path: pathOf(copy, row) } : undefined
+      const entry = copy && open(copy).find(key)
+      return copy && entry?.state === 'present'
+        ? { copy, entry, part: undefined, path: pathOf(copy, entry) }
+        : undefined
     },
     async listFiles(dataset) {
       const copy = await findWhole(dataset)
-      if (!copy) return undefined
-      const { db } = open(copy)
-      return db
-        .prepare<[], Pick<ObjectRow, 'key' | 'size_bytes'>>(
-          'SELECT key, size_bytes FROM object WHERE state = 1 ORDER BY id',
-        )
-        .all()
+      return copy && Array.from(open(copy).entries('present'), ({ key, sizeBytes }) => ({ key, sizeBytes }))
     },
     close() {
-      for (const { db } of manifests.values()) db.close()
+      for (const manifest of manifests.values()) manifest.close()
       manifests.clear()
     },
   }
 }
 
-interface OpenManifest {
-  readonly db: Database.Database
-  readonly find: Database.Statement<[string], ObjectRow>
+/** What the record answers; what it said before where it takes too long or is away. */
+async function answerInTime(
+  asked: Promise<readonly Copy[]>,
+  known: { readonly atMs: number; readonly copies: readonly Copy[] } | undefined,
+): Promise<readonly Copy[]> {
+  if (!known || performance.now() - known.atMs > KNOWN_MS) return asked
+  const late = sleep(PATIENCE_MS, known.copies, { ref: false })
+  return Promise.race([asked.catch(() => known.copies), late])
+}
+
+/** Ready copies and stagings, newest first, without those that were found damaged. */
+async function listSound(record: RecordStore, node: string, dataset: string): Promise<readonly Copy[]> {
+  const [copies, damaged] = await Promise.all([
+    record.listCopies({ dataset, node, states: ['ready', 'staging'] }, record.nowMs()),
+    findDamagedCopies(record, dataset),
+  ])
+  return copies.filter(({ copyId }) => !damaged.has(copyId)).sort((a, b) => b.createdAtMs - a.createdAtMs)
 }
 
 /** Keys were checked before they entered the manifest: they cannot leave the directory. */
-export function pathOf(copy: Pick<Copy, 'directory'>, row: Pick<ObjectRow, 'key'>): string {
-  return `${filesDirectory(copy.directory)}/${row.key}`
+export function pathOf(copy: Pick<Copy, 'directory'>, entry: Pick<ManifestEntry, 'key'>): string {
+  return `${filesDirectory(copy.directory)}/${entry.key}`
 }
 
+/** Whether a copy is of the source that a node asks about. */
 export function isOfSource(copy: Copy, object: Pick<WireObject, 'source'>): boolean {
   return copy.source?.source === object.source
 }
 
-export function isSameObject(row: ObjectRow, object: WireObject): boolean {
+/** Whether what is here is the object that a node asks for: same size, etag and version. */
+export function isSameObject(entry: ManifestEntry, object: WireObject): boolean {
   return (
-    row.size_bytes === object.sizeBytes && row.etag === object.etag && row.version_id === object.versionId
+    entry.sizeBytes === object.sizeBytes && entry.etag === object.etag && entry.versionId === object.versionId
   )
 }

@@ -1,3 +1,5 @@
+import { formatLabels, formatPrometheus, type Labels } from '../model/prometheus-text.js'
+
 /** Counters and gauges in Prometheus' text format. */
 export interface Metrics {
   add(name: string, labels: Labels, value?: number): void
@@ -9,11 +11,14 @@ export interface Metrics {
   format(): string
 }
 
-export type Labels = Readonly<Record<string, string>>
-
 /** Every series that an agent exports, with its type and meaning. */
-const METRICS = {
+export const AGENT_METRICS = {
   dsc_sent_bytes_total: ['counter', 'bytes sent to other nodes, by dataset'],
+  dsc_gateway_requests_total: ['counter', 'requests of S3 clients, by operation and status'],
+  dsc_gateway_sent_bytes_total: [
+    'counter',
+    'bytes sent to S3 clients: from ready or arriving copies, or passed from the origin',
+  ],
   dsc_requests_total: ['counter', 'requests, by route and status'],
   dsc_staged_bytes_total: ['counter', 'bytes staged on this node, by where they came from'],
   dsc_staged_total: ['counter', 'datasets staged on this node'],
@@ -23,55 +28,66 @@ const METRICS = {
   dsc_refusals_total: ['counter', 'stagings that the policy refused'],
   dsc_leases: ['gauge', 'live leases, by purpose'],
   dsc_copies: ['gauge', 'copies, by state'],
+  dsc_arriving_readers: ['gauge', 'readers of copies that are being staged, by dataset'],
+  dsc_arriving_waits: ['gauge', 'objects that those readers wait for, by dataset'],
   dsc_charged_bytes: ['gauge', 'bytes charged to the policy'],
   dsc_quota_bytes: ['gauge', 'bytes that the policy allows'],
   dsc_disk_bytes: ['gauge', 'the file system of the cache: capacity and free bytes'],
+  dsc_certificate_expiry_timestamp_seconds: [
+    'gauge',
+    'when the certificate of agent.tls ends, seconds since 1970',
+  ],
   dsc_connections: ['gauge', 'open connections'],
   dsc_sent_bytes_per_second: ['gauge', 'bytes sent per second, since the metrics were last asked for'],
 } as const satisfies Record<string, readonly ['counter' | 'gauge', string]>
 
 /** Series per metric; more would be a label with too many values. */
-const MOST_SERIES = 1000
+const MAX_SERIES = 1000
+/** Where those beyond are counted. */
+const OTHER = 'other'
 
+interface Series {
+  readonly labels: Labels
+  value: number
+}
+
+/** Begins with no series. */
 export function createMetrics(): Metrics {
-  const values = new Map<string, Map<string, number>>()
+  const metrics = new Map<string, Map<string, Series>>()
   const seriesOf = (name: string) => {
-    const found = values.get(name) ?? new Map<string, number>()
-    values.set(name, found)
+    const found = metrics.get(name) ?? new Map<string, Series>()
+    metrics.set(name, found)
     return found
   }
-  const keyOf = (series: Map<string, number>, labels: Labels) => {
+  const find = (name: string, labels: Labels): Series => {
+    const all = seriesOf(name)
     const key = formatLabels(labels)
-    return series.has(key) || series.size < MOST_SERIES
-      ? key
-      : formatLabels(Object.fromEntries(Object.keys(labels).map((label) => [label, 'other'])))
+    const known = all.get(key)
+    if (known) return known
+    if (all.size >= MAX_SERIES && Object.values(labels).some((value) => value !== OTHER)) {
+      return find(name, Object.fromEntries(Object.keys(labels).map((label) => [label, OTHER])))
+    }
+    const made = { labels, value: 0 }
+    all.set(key, made)
+    return made
   }
   return {
     add(name, labels, value = 1) {
-      const series = seriesOf(name)
-      const key = keyOf(series, labels)
-      series.set(key, (series.get(key) ?? 0) + value)
+      find(name, labels).value += value
     },
     set(name, labels, value) {
-      const series = seriesOf(name)
-      series.set(keyOf(series, labels), value)
+      find(name, labels).value = value
     },
     clear: (name) => seriesOf(name).clear(),
-    total: (name) => [...seriesOf(name).values()].reduce((sum, value) => sum + value, 0),
-    format() {
-      const lines: string[] = []
-      for (const [name, [type, help]] of Object.entries(METRICS)) {
-        lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`)
-        for (const [labels, value] of values.get(name) ?? []) lines.push(`${name}${labels} ${value}`)
-      }
-      return `${lines.join('\n')}\n`
-    },
+    total: (name) => [...seriesOf(name).values()].reduce((sum, { value }) => sum + value, 0),
+    format: () =>
+      formatPrometheus(
+        Object.entries(AGENT_METRICS).map(([name, [type, help]]) => ({
+          name,
+          type,
+          help,
+          rows: [...(metrics.get(name)?.values() ?? [])],
+        })),
+      ),
   }
-}
-
-function formatLabels(labels: Labels): string {
-  const entries = Object.entries(labels)
-  if (entries.length === 0) return ''
-  const quote = (text: string) => text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
-  return `{${entries.map(([label, value]) => `${label}="${quote(value)}"`).join(',')}}`
 }

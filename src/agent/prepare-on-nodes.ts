@@ -1,9 +1,9 @@
+import type { PrepareProgress } from '../cache/prepare/prepare-dataset.js'
 import { DscError } from '../failure/dsc-error.js'
 import type { Dataset } from '../model/dataset.js'
 import type { LeaseRequest } from '../model/lease.js'
-import { isAgentAlive } from '../model/node.js'
+import { agentUrls } from '../model/node.js'
 import type { RecordStore } from '../records/record-store.js'
-import type { PrepareProgress } from '../stage/prepare-dataset.js'
 import { type AgentAccess, prepareOnNode, type RemotelyPrepared } from './agent-client.js'
 import type { PrepareCall } from './prepare-route.js'
 
@@ -33,14 +33,20 @@ export async function prepareOnNodes(options: {
   const urls = await findAgents(options.record, options.nodes)
   const { dataset, lease, isRefresh, bandwidthBytesPerSecond } = options
   const call: PrepareCall = {
-    ...{ dataset, lease, isRefresh, sharedWith: [...urls.keys()] },
+    dataset,
+    lease,
+    isRefresh,
+    sharedWith: [...urls.keys()],
     ...(bandwidthBytesPerSecond === undefined ? {} : { bandwidthBytesPerSecond }),
   }
   return Promise.all(
     [...urls].map(async ([node, url]): Promise<NodeOutcome> => {
       try {
         const prepared = await prepareOnNode({
-          ...{ node, url, access: options.access, signal: options.signal },
+          node,
+          url,
+          access: options.access,
+          signal: options.signal,
           call,
           onProgress: (progress) => options.onProgress(node, progress),
         })
@@ -60,9 +66,7 @@ export async function findAgents(
 ): Promise<ReadonlyMap<string, string>> {
   const nowMs = record.nowMs()
   const entries = await record.listNodes()
-  const alive = new Map(
-    entries.filter((entry) => isAgentAlive(entry, nowMs)).map((entry) => [entry.node, entry.agent!.url]),
-  )
+  const alive = agentUrls(entries, nowMs)
   const missing = (wanted ?? []).filter((node) => !alive.has(node))
   if (missing.length > 0 || alive.size === 0) {
     const described = missing.map((node) => {

@@ -1,13 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Cache } from '../cache/cache.js'
+import { type PrepareProgress, prepareDataset } from '../cache/prepare/prepare-dataset.js'
+import { cancelReservation, type Reservation, reserveDataset } from '../cache/prepare/reserve-dataset.js'
+import type { Origins } from '../cache/sources/source.js'
 import { DscError, isDscError } from '../failure/dsc-error.js'
 import { parseByteRate } from '../model/byte-rate.js'
 import { type Copy, parseStripe, type Stripe } from '../model/copy.js'
 import { type Dataset, parseDatasetName, parseSourceUrl } from '../model/dataset.js'
 import type { LeaseRequest } from '../model/lease.js'
-import type { Cache } from '../stage/cache.js'
-import { type PrepareProgress, prepareDataset } from '../stage/prepare-dataset.js'
-import { cancelReservation, type Reservation, reserveDataset } from '../stage/reserve-dataset.js'
-import type { Origins } from '../stage/source.js'
+import { parseLeaseRequest } from './parse-lease-request.js'
 
 /** What is asked of an agent: to prepare a dataset on its node. */
 export interface PrepareCall {
@@ -40,7 +41,7 @@ export type PrepareLine =
   | { readonly cancelled: string }
   | { readonly error: { readonly code: string; readonly message: string; readonly hint: string | undefined } }
 
-const MOST_BODY_BYTES = 256 * 1024
+const MAX_BODY_BYTES = 256 * 1024
 const PROGRESS_INTERVAL_MS = 500
 
 interface Answering {
@@ -53,7 +54,7 @@ interface Answering {
 /** Answers `POST /v1/prepare` with lines of JSON. Who hangs up interrupts the staging, which can be resumed. */
 export async function answerPrepare(answering: Answering): Promise<void> {
   const { cache, request } = answering
-  const call = parseCall(await readBody(request))
+  const call = parseCall(await readBody(request), cache.nowMs())
   await answerInLines(answering, async (options) => {
     const limited = limitBandwidth(cache, call.bandwidthBytesPerSecond)
     const prepared = await prepareDataset(limited, { ...call, mayWait: true }, options)
@@ -65,7 +66,7 @@ export async function answerPrepare(answering: Answering): Promise<void> {
 /** Answers `POST /v1/reserve`: room for a copy, without fetching it. */
 export async function answerReserve(answering: Answering): Promise<void> {
   const { cache, request } = answering
-  const call = parseCall(await readBody(request))
+  const call = parseCall(await readBody(request), cache.nowMs())
   await answerInLines(answering, async (options) => ({
     reserved: await reserveDataset(cache, { ...call, isRelisted: call.isRelisted === true }, options),
   }))
@@ -124,7 +125,7 @@ async function readBody(request: IncomingMessage): Promise<unknown> {
   let bytes = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {
     bytes += chunk.length
-    if (bytes > MOST_BODY_BYTES) throw new DscError('USAGE', `expected at most ${MOST_BODY_BYTES} bytes`)
+    if (bytes > MAX_BODY_BYTES) throw new DscError('USAGE', `expected at most ${MAX_BODY_BYTES} bytes`)
     chunks.push(chunk)
   }
   try {
@@ -134,26 +135,26 @@ async function readBody(request: IncomingMessage): Promise<unknown> {
   }
 }
 
-/** Checks what decides where files go; the rest only who holds the lease. */
-function parseCall(raw: unknown): PrepareCall {
+/** Checks what decides where files go, and who keeps them for how long. */
+function parseCall(raw: unknown, nowMs: number): PrepareCall {
   const call = raw as Partial<PrepareCall> | null
+  let lease: LeaseRequest
   try {
     if (typeof call?.dataset !== 'object' || call.dataset === null) throw new RangeError('expected a dataset')
     parseDatasetName(String(call.dataset.name))
     parseSourceUrl(String(call.dataset.source))
-    if (typeof call.lease?.task !== 'string' || typeof call.lease.holder?.kind !== 'string')
-      throw new RangeError('expected a lease')
+    lease = parseLeaseRequest(call.lease, nowMs)
     if (call.bandwidthBytesPerSecond !== undefined) parseByteRate(call.bandwidthBytesPerSecond)
     if (call.stripe !== undefined) parseStripe(call.stripe)
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
     throw new DscError('USAGE', error.message, { cause: error })
   }
-  const { dataset, lease, stripe, version, bandwidthBytesPerSecond } = call as PrepareCall
+  const { dataset, stripe, version, bandwidthBytesPerSecond } = call as PrepareCall
   const { include = [], exclude = [] } = dataset
   return {
     dataset: { ...dataset, include, exclude },
-    lease: { task: lease.task, holder: lease.holder, expiresAtMs: lease.expiresAtMs ?? null },
+    lease,
     isRefresh: call.isRefresh === true,
     sharedWith: Array.isArray(call.sharedWith) ? call.sharedWith.map(String) : [],
     ...(bandwidthBytesPerSecond === undefined ? {} : { bandwidthBytesPerSecond }),

@@ -1,9 +1,11 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
+import type { ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
-import type { Cache } from '../stage/cache.js'
-import { manifestPath } from '../stage/manifest-db.js'
-import type { Route } from './agent-server.js'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Cache } from '../cache/cache.js'
+import { manifestPath } from '../cache/manifest/manifest-file.js'
+import type { Route, RouteCall } from './agent-server.js'
 import type { ArrivingObjects } from './arriving-objects.js'
 import type { LocalCopies } from './local-copies.js'
 import type { Metrics } from './metrics.js'
@@ -13,116 +15,141 @@ import { serveObject } from './serve-object.js'
 import { serveRemoteFile, serveRemoteIndex } from './serve-remote.js'
 import { answerSampleTable, answerServeSamples } from './serve-samples.js'
 
-/** Everything that an agent answers. Nothing in a path or query ever becomes part of a path on disk. */
-export function createRoutes(served: {
+/** What an agent serves, and what it needs for that. */
+export interface Served {
   readonly cache: Cache
   readonly copies: LocalCopies
   readonly arriving: ArrivingObjects
   readonly metrics: Metrics
   readonly samples: SampleServers
   readonly refreshMetrics: () => Promise<void>
-  /** Whether other nodes can find this agent: it has reported itself to the record. */
-  readonly isKnown: () => boolean
+  /** Whether other nodes can find this agent: the record has taken its last report. */
+  readonly isReported: () => boolean
   readonly stopping: AbortSignal
-}): readonly Route[] {
-  const { cache, copies, metrics } = served
-  const read = ['GET', 'HEAD']
+}
+
+const READ = ['GET', 'HEAD']
+/** A record that takes longer leaves the metrics as they were, ms. */
+const METRICS_PATIENCE_MS = 800
+
+/** Everything that an agent answers. Nothing in a path or query ever becomes part of a path on disk. */
+export function createRoutes(served: Served): readonly Route[] {
+  return [...stateRoutes(served), ...copyRoutes(served), ...sampleRoutes(served), ...prepareRoutes(served)]
+}
+
+function stateRoutes({ cache, metrics, refreshMetrics, isReported }: Served): readonly Route[] {
   return [
     {
       name: 'healthz',
-      methods: read,
+      methods: READ,
       path: /^\/healthz$/,
       isOpen: true,
-      answer: async ({ response }) => {
-        // The record is asked, so that an agent that cannot do its work does not look healthy.
-        await cache.record.listNodes()
-        const [code, status] = served.isKnown() ? [200, 'ok'] : [503, 'starting']
-        const body = JSON.stringify({ status, node: cache.node })
-        response.writeHead(code, { 'content-type': 'application/json' }).end(`${body}\n`)
-      },
+      answer: async ({ response }) => answerState(response, 200, { status: 'ok', node: cache.node }),
+    },
+    {
+      name: 'readyz',
+      methods: READ,
+      path: /^\/readyz$/,
+      isOpen: true,
+      answer: async ({ response }) =>
+        isReported()
+          ? answerState(response, 200, { status: 'ok', node: cache.node })
+          : answerState(response, 503, { status: 'the record does not answer', node: cache.node }),
     },
     {
       name: 'metrics',
-      methods: read,
+      methods: READ,
       path: /^\/metrics$/,
       answer: async ({ response }) => {
-        await served.refreshMetrics()
+        await Promise.race([refreshMetrics(), sleep(METRICS_PATIENCE_MS, undefined, { ref: false })])
         response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4' }).end(metrics.format())
       },
     },
+  ]
+}
+
+function answerState(response: ServerResponse, code: number, state: object): void {
+  response.writeHead(code, { 'content-type': 'application/json' }).end(`${JSON.stringify(state)}\n`)
+}
+
+function copyRoutes(served: Served): readonly Route[] {
+  return [
     {
       name: 'object',
-      methods: read,
+      methods: READ,
       path: /^\/v1\/datasets\/([^/]+)\/object$/,
-      answer: ({ request, response, parameters, query }) =>
-        serveObject(served, parameters[0]!, query, request, response),
+      answer: (call) => serveObject(served, call),
     },
     {
       name: 'remote-index',
-      methods: read,
+      methods: READ,
       path: /^\/v1\/datasets\/([^/]+)\/$/,
-      answer: ({ response, parameters }) => serveRemoteIndex(copies, parameters[0]!, response),
+      answer: (call) => serveRemoteIndex(served.copies, call),
     },
     {
       name: 'remote-file',
-      methods: read,
+      methods: READ,
       path: /^\/v1\/datasets\/([^/]+)\/files\/(.+)$/,
-      answer: ({ request, response, parameters }) =>
-        serveRemoteFile(copies, metrics, parameters[0]!, parameters[1]!, request, response),
+      answer: (call) => serveRemoteFile(served, call),
     },
     {
       name: 'manifest',
-      methods: read,
+      methods: READ,
       path: /^\/v1\/copies\/([0-9a-zA-Z-]{1,64})\/manifest$/,
-      answer: async ({ response, parameters }) => {
-        const [copy] = await cache.record.listCopies(
-          { copyId: parameters[0]!, node: cache.node, states: ['ready'] },
-          cache.nowMs(),
-        )
-        if (!copy) {
-          response.writeHead(404).end()
-          return
-        }
-        const path = manifestPath(copy.directory)
-        const { size } = await stat(path)
-        response.writeHead(200, { 'content-length': size, 'content-type': 'application/vnd.sqlite3' })
-        await pipeline(createReadStream(path), response)
-      },
+      answer: (call) => serveManifest(served.cache, call),
     },
+  ]
+}
+
+function sampleRoutes(served: Served): readonly Route[] {
+  return [
     {
       name: 'sample-table',
       methods: ['GET'],
       path: /^\/v1\/copies\/([0-9a-zA-Z-]{1,64})\/samples$/,
-      answer: ({ response, parameters, query }) =>
-        answerSampleTable(cache, served.samples, parameters[0]!, query, response),
+      answer: (call) => answerSampleTable(served, call),
     },
     {
       name: 'serve-samples',
       methods: ['POST'],
       path: /^\/v1\/copies\/([0-9a-zA-Z-]{1,64})\/samples\/serve$/,
-      answer: ({ request, response, parameters, query }) =>
-        answerServeSamples(cache, served.samples, parameters[0]!, query, request, response),
+      answer: (call) => answerServeSamples(served, call),
     },
+  ]
+}
+
+function prepareRoutes({ cache, stopping }: Served): readonly Route[] {
+  return [
     {
       name: 'prepare',
       methods: ['POST'],
       path: /^\/v1\/prepare$/,
-      answer: ({ request, response }) =>
-        answerPrepare({ cache, request, response, stopping: served.stopping }),
+      answer: ({ request, response }) => answerPrepare({ cache, request, response, stopping }),
     },
     {
       name: 'reserve',
       methods: ['POST'],
       path: /^\/v1\/reserve$/,
-      answer: ({ request, response }) =>
-        answerReserve({ cache, request, response, stopping: served.stopping }),
+      answer: ({ request, response }) => answerReserve({ cache, request, response, stopping }),
     },
     {
       name: 'cancel',
       methods: ['POST'],
       path: /^\/v1\/cancel$/,
-      answer: ({ request, response }) =>
-        answerCancel({ cache, request, response, stopping: served.stopping }),
+      answer: ({ request, response }) => answerCancel({ cache, request, response, stopping }),
     },
   ]
+}
+
+async function serveManifest(cache: Cache, { response, parameters }: RouteCall): Promise<void> {
+  const filter = { copyId: parameters[0]!, node: cache.node, states: ['ready'] } as const
+  const [copy] = await cache.record.listCopies(filter, cache.nowMs())
+  if (!copy) {
+    response.writeHead(404).end()
+    return
+  }
+  const path = manifestPath(copy.directory)
+  const { size } = await stat(path)
+  response.writeHead(200, { 'content-length': size, 'content-type': 'application/vnd.sqlite3' })
+  await pipeline(createReadStream(path), response)
 }

@@ -1,79 +1,121 @@
-import type { ListenAddress } from '../model/listen-address.js'
-import { formatListenAddress } from '../model/listen-address.js'
-import type { Cache } from '../stage/cache.js'
-import { samplesDirectory } from '../stage/cache-layout.js'
+import type { Cache } from '../cache/cache.js'
+import { samplesDirectory } from '../cache/cache-layout.js'
+import type { HostPort } from '../model/host-port.js'
+import { formatHostPort } from '../model/host-port.js'
 import { keepAgentMetrics } from './agent-metrics.js'
 import { startAgentServer } from './agent-server.js'
 import { watchArrivingObjects } from './arriving-objects.js'
-import { requireProtection } from './authorize.js'
+import { type AgentTokens, requireProtection } from './authorize.js'
+import { describeExpiry, readExpiryMs } from './certificate-expiry.js'
+import { Gateway, type GatewayOptions } from './gateway/gateway.js'
 import { openLocalCopies } from './local-copies.js'
-import { createMetrics } from './metrics.js'
+import { createMetrics, type Metrics } from './metrics.js'
 import { createRoutes } from './routes.js'
 import { openSampleServers } from './sample-servers.js'
-import { watchNode } from './watch-node.js'
+import { type NodeWatch, watchNode } from './watch-node.js'
 
 /** A running agent. */
 export interface Agent {
   /** URL that other nodes reach it at. */
   readonly url: string
+  /** URL that S3 clients of this machine set as their endpoint; undefined: it has no gateway. */
+  readonly gatewayUrl: string | undefined
   /** Takes no new requests, lets those under way end within 10 s, and leaves the record. */
   stop(): Promise<void>
 }
 
+export type GatewaySettings = Pick<GatewayOptions, 'listen' | 'declared' | 'keepMs' | 'users'>
+
 const GRACE_MS = 10_000
+const CERTIFICATE_MS = 24 * 3_600_000
 
 /** Starts the agent of a node. Rejects with AGENT_UNSAFE when it would be open to other machines without a token. */
 export async function startAgent(options: {
   readonly cache: Cache
-  readonly listen: ListenAddress
+  readonly listen: HostPort
   readonly advertise: string | undefined
   readonly hostName: string
-  readonly token: string | undefined
+  readonly tokens: AgentTokens | undefined
   readonly tls: { readonly cert: string; readonly key: string } | undefined
   readonly forgetNodesAfterMs: number | undefined
+  readonly gateway: GatewaySettings | undefined
   readonly note: (sentence: string) => void
 }): Promise<Agent> {
-  const { cache, listen, token, tls, note } = options
-  requireProtection(listen, token)
+  const { cache, listen, tokens, tls, note } = options
+  requireProtection(listen, tokens)
   const metrics = createMetrics()
+  const stopCertificate = tls && watchCertificate(tls.cert, metrics, note)
   const copies = openLocalCopies(cache.record, cache.node)
   const arriving = watchArrivingObjects()
   const samples = openSampleServers({
-    ...{ host: listen.host, token, tls },
+    host: listen.host,
+    token: tokens?.own,
+    tls,
     cacheFolder: samplesDirectory(cache.root),
   })
   const stopping = new AbortController()
-  let isKnown = false
+  let watch: NodeWatch | undefined
   const agentMetrics = keepAgentMetrics(cache, metrics, () => server.connections())
   const server = await startAgentServer({
-    ...{ listen, token, tls, metrics, node: cache.node },
+    listen,
+    tokens: tokens?.accepted,
+    tls,
+    metrics,
+    node: cache.node,
     routes: createRoutes({
-      ...{ cache, copies, arriving, metrics, samples },
+      cache,
+      copies,
+      arriving,
+      metrics,
+      samples,
       refreshMetrics: () => agentMetrics.refresh(),
-      isKnown: () => isKnown,
+      isReported: () => watch?.isReported() === true,
       stopping: stopping.signal,
     }),
   })
   const isEverywhere = listen.host === '0.0.0.0' || listen.host === '::'
   const reached = { host: isEverywhere ? options.hostName : listen.host, port: server.address.port }
-  const url = options.advertise ?? `${tls ? 'https' : 'http'}://${formatListenAddress(reached)}`
-  const watch = await watchNode({ cache, url, forgetNodesAfterMs: options.forgetNodesAfterMs, note }).catch(
-    async (error: unknown) => {
-      await server.stop(0)
-      throw error
-    },
-  )
-  isKnown = true
+  const url = options.advertise ?? `${tls ? 'https' : 'http'}://${formatHostPort(reached)}`
+  const watching = await watchNode({
+    cache,
+    url,
+    forgetNodesAfterMs: options.forgetNodesAfterMs,
+    note,
+  }).catch(async (error: unknown) => {
+    stopCertificate?.()
+    await server.stop(0)
+    throw error
+  })
+  watch = watching
   await agentMetrics.refresh()
+  const gateway =
+    options.gateway && (await Gateway.open({ ...options.gateway, cache, tokens, metrics, note }))
   return {
     url,
+    gatewayUrl: gateway?.url,
     async stop() {
       stopping.abort('the agent stops')
-      await watch.stop().catch((error: unknown) => note(String(error)))
+      stopCertificate?.()
+      await gateway?.stop(GRACE_MS)
+      await watching.stop().catch((error: unknown) => note(String(error)))
       await server.stop(GRACE_MS)
       await samples.close()
       arriving.close()
       copies.close()
     },
   }
+}
+
+/** Tells every day that the certificate is about to end, and exports when; returns what ends it. */
+function watchCertificate(pem: string, metrics: Metrics, note: (sentence: string) => void): () => void {
+  const expiresAtMs = readExpiryMs(pem)
+  metrics.set('dsc_certificate_expiry_timestamp_seconds', {}, Math.floor(expiresAtMs / 1000))
+  const tell = () => {
+    const said = describeExpiry(expiresAtMs, Date.now())
+    if (said !== undefined) note(`agent.tls: ${said}; renew it, then start the agent anew`)
+  }
+  tell()
+  const timer = setInterval(tell, CERTIFICATE_MS)
+  timer.unref()
+  return () => clearInterval(timer)
 }

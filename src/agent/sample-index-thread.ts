@@ -14,7 +14,8 @@ export type SampleIndexReply = { readonly table: Uint8Array | null } | { readonl
 
 if (parentPort) {
   const { folder, ...options } = workerData as SampleIndexData
-  indexSamples(folder, options).then(
+  // A node serves what was staged, never what a link in it may lead to.
+  indexSamples(folder, { ...options, links: 'inside' }).then(
     ({ table }) => reply({ table: table.bytes }),
     (error: unknown) => reply(isEmpty(error) ? { table: null } : { failure: String(error) }),
   )

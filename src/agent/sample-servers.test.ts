@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { isDscError } from '../failure/dsc-error.js'
 import { indexSamples } from '../feed/samples/index-samples.js'
-import { connectStorage } from '../feed/storage/storage-client.js'
+import { StorageClient } from '../feed/storage/storage-client.js'
 import { makeCertificate } from '../testing/certificate.js'
 import { makeTestFolder, writeSamples } from '../testing/sample-folder.js'
 import { openSampleServers } from './sample-servers.js'
@@ -25,7 +25,7 @@ test('an agent with a certificate gives samples to those who believe it, and to 
   context.after(() => servers.close())
   const address = { host: '127.0.0.1', port: await servers.serve(root, undefined, table.bytes) }
   const connect = (tls: { ca: string | undefined } | undefined) =>
-    connectStorage({ address, token: 'one', table, tls, connectTimeoutMs: 1000 })
+    StorageClient.connect({ address, token: 'one', table, tls, connectTimeoutMs: 1000 })
   const client = await connect({ ca: cert })
   assert.equal((await client.fetchManifest()).fingerprint, table.fingerprint)
   client.close()

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
-import { Worker } from 'node:worker_threads'
 import { openSampleTable } from '../feed/samples/sample-table.js'
-import { openStorageServer, type StorageServer } from '../feed/storage/storage-server.js'
+import { StorageServer } from '../feed/storage/storage-server.js'
+import { BackgroundThread } from '../platform/background-thread.js'
 import type { SampleIndexData, SampleIndexReply } from './sample-index-thread.js'
 
 /** A server without connections for so long is closed, ms. */
@@ -27,7 +27,7 @@ export interface SampleServers {
 }
 
 interface Index {
-  readonly worker: Worker
+  readonly thread: BackgroundThread<never, SampleIndexReply>
   readonly found: Promise<Uint8Array | null>
   isDone: boolean
 }
@@ -37,6 +37,7 @@ interface Serving {
   usedAtMs: number
 }
 
+/** Opens nothing yet: the storage server of a copy starts when the first feed asks for its samples. */
 export function openSampleServers(options: {
   readonly host: string
   readonly token: string | undefined
@@ -51,7 +52,7 @@ export function openSampleServers(options: {
   const timer = setInterval(async () => {
     for (const [key, serving] of servings) {
       const server = await serving.server.catch(() => undefined)
-      if (server && server.connections() > 0) serving.usedAtMs = performance.now()
+      if (server && server.connectionCount > 0) serving.usedAtMs = performance.now()
       if (server && performance.now() - serving.usedAtMs < IDLE_MS) continue
       servings.delete(key)
       await server?.close()
@@ -78,7 +79,7 @@ export function openSampleServers(options: {
       let serving = servings.get(key)
       if (serving === undefined) {
         serving = {
-          server: openStorageServer({ folder: { root, table }, host, port: 0, token, tls }),
+          server: StorageServer.open({ folder: { root, table }, host, port: 0, token, tls }),
           usedAtMs: 0,
         }
         servings.set(key, serving)
@@ -89,24 +90,24 @@ export function openSampleServers(options: {
     },
     async close() {
       clearInterval(timer)
-      for (const { worker } of indexes.values()) await worker.terminate()
+      for (const { thread } of indexes.values()) await thread.stop()
       for (const { server } of servings.values()) await (await server.catch(() => undefined))?.close()
     },
   }
 }
 
 /** Reading every file would hold up the agent, so a thread does it. */
-function startIndex(workerData: SampleIndexData): Index {
-  const worker = new Worker(new URL('./sample-index-thread.js', import.meta.url), { workerData })
-  const found = new Promise<Uint8Array | null>((resolve, reject) => {
-    worker.on('message', (reply: SampleIndexReply) => {
-      if ('failure' in reply) reject(new Error(reply.failure))
-      else resolve(reply.table)
-    })
-    worker.on('error', reject)
-    worker.on('exit', () => reject(new Error('the thread that lists samples ended')))
-  })
-  const index: Index = { worker, found, isDone: false }
+function startIndex(data: SampleIndexData): Index {
+  const { promise: found, resolve, reject } = Promise.withResolvers<Uint8Array | null>()
+  const thread = new BackgroundThread<never, SampleIndexReply>(
+    new URL('./sample-index-thread.js', import.meta.url),
+    {
+      data,
+      onReply: (reply) => ('failure' in reply ? reject(new Error(reply.failure)) : resolve(reply.table)),
+      onFailure: reject,
+    },
+  )
+  const index: Index = { thread, found, isDone: false }
   const done = () => {
     index.isDone = true
   }

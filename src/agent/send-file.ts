@@ -1,22 +1,35 @@
-import { open } from 'node:fs/promises'
+import { type FileHandle, open } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
-import type { Range } from './arriving-objects.js'
+import type { Range } from './local-copies.js'
 
 /** Read from disk and written to the connection at once, bytes: so large that a chunk costs nothing. */
-const MOST_CHUNK_BYTES = 512 * 1024
-const LEAST_CHUNK_BYTES = 64 * 1024
+const MAX_CHUNK_BYTES = 512 * 1024
+const MIN_CHUNK_BYTES = 64 * 1024
 /** Shared by the files being sent, bytes: thousands of clients that take nothing must not fill the memory. */
 const CHUNKS_BYTES = 64 * 1024 * 1024
 
 /** Files being sent by this process. */
 let sending = 0
 
-/** Sends a range of a file and ends the answer; one buffer per file, which the connection has taken before it is filled again. */
+/** Sends a range of a file and ends the answer. */
 export async function sendFile(path: string, range: Range, response: ServerResponse): Promise<void> {
   const file = await open(path)
+  try {
+    await sendOpenFile({ file, path }, range, response)
+  } finally {
+    await file.close()
+  }
+}
+
+/** As `sendFile`, of a file that is open; one buffer per file, which the connection has taken before it is filled again. */
+export async function sendOpenFile(
+  { file, path }: { readonly file: FileHandle; readonly path: string },
+  range: Range,
+  response: ServerResponse,
+): Promise<void> {
   sending += 1
   try {
-    const share = Math.max(LEAST_CHUNK_BYTES, Math.min(MOST_CHUNK_BYTES, Math.floor(CHUNKS_BYTES / sending)))
+    const share = Math.max(MIN_CHUNK_BYTES, Math.min(MAX_CHUNK_BYTES, Math.floor(CHUNKS_BYTES / sending)))
     const buffer = Buffer.allocUnsafeSlow(Math.min(range.length, share))
     for (let sent = 0; sent < range.length; ) {
       const wanted = Math.min(buffer.length, range.length - sent)
@@ -28,7 +41,6 @@ export async function sendFile(path: string, range: Range, response: ServerRespo
     response.end()
   } finally {
     sending -= 1
-    await file.close()
   }
 }
 

@@ -1,8 +1,14 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { factsOfEntry } from '../cache/manifest/facts-of-entry.js'
+import {
+  DIGEST_HEADER,
+  FACTS_HEADER,
+  formatPartDigest,
+  parseObjectQuery,
+} from '../cache/sources/peer-wire.js'
 import { DscError } from '../failure/dsc-error.js'
-import { FACTS_HEADER, parseObjectQuery } from '../stage/peer-wire.js'
-import { factsOfRow } from '../stage/plan/facts-of-row.js'
-import type { ArrivingObjects, Range } from './arriving-objects.js'
+import type { RouteCall } from './agent-server.js'
+import type { ArrivingObjects } from './arriving-objects.js'
+import type { Range } from './local-copies.js'
 import { isOfSource, type LocalCopies, type LocalObject } from './local-copies.js'
 import type { Metrics } from './metrics.js'
 import { sendFile } from './send-file.js'
@@ -17,11 +23,10 @@ export async function serveObject(
     readonly arriving: ArrivingObjects
     readonly metrics: Metrics
   },
-  dataset: string,
-  query: URLSearchParams,
-  request: IncomingMessage,
-  response: ServerResponse,
+  call: RouteCall,
 ): Promise<void> {
+  const { request, response, query } = call
+  const dataset = call.parameters[0]!
   const object = parseObjectQuery(dataset, query)
   if (!object) throw new DscError('USAGE', 'expected source, key and size in the query')
   const range = parseRange(request.headers.range, object.sizeBytes)
@@ -29,7 +34,7 @@ export async function serveObject(
     response.writeHead(416, { 'content-range': `bytes */${object.sizeBytes}` }).end()
     return
   }
-  let found = await served.copies.findReady(object)
+  let found = await served.copies.findReady(object, range)
   if (!found) {
     const staging = (await served.copies.list(dataset)).find(
       (copy) => copy.state === 'staging' && !copy.stripe && isOfSource(copy, object),
@@ -38,33 +43,29 @@ export async function serveObject(
       response.writeHead(404).end()
       return
     }
-    found = await served.arriving.wait(staging, object, range, request.method === 'HEAD' ? 0 : HOLD_MS)
+    const limitMs = request.method === 'HEAD' ? 0 : HOLD_MS
+    found = await served.arriving.wait(staging, { object, range }, limitMs)
     if (!found) {
       response.writeHead(425, { 'retry-after': '0' }).end()
       return
     }
   }
-  await send(found, object.sizeBytes, range, request, response)
+  await send(found, range, call)
   served.metrics.add('dsc_sent_bytes_total', { dataset }, range.length)
 }
 
-async function send(
-  found: LocalObject,
-  sizeBytes: number,
-  range: Range,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
+async function send(found: LocalObject, range: Range, { request, response }: RouteCall): Promise<void> {
   const { offset, length } = range
   const head = {
     'content-length': length,
     'content-type': 'application/octet-stream',
-    [FACTS_HEADER]: JSON.stringify(factsOfRow(found.row)),
+    [FACTS_HEADER]: JSON.stringify(factsOfEntry(found.entry)),
+    ...(found.part ? { [DIGEST_HEADER]: formatPartDigest(found.part) } : {}),
   }
   if (request.headers.range !== undefined) {
     response.writeHead(206, {
       ...head,
-      'content-range': `bytes ${offset}-${offset + length - 1}/${sizeBytes}`,
+      'content-range': `bytes ${offset}-${offset + length - 1}/${found.entry.sizeBytes}`,
     })
   } else response.writeHead(200, head)
   if (request.method === 'HEAD' || length === 0) {

@@ -1,6 +1,6 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
-import { formatRemoteUrl } from '../stage/peer-wire.js'
+import { formatRemoteUrl } from '../cache/sources/peer-wire.js'
+import type { RouteCall } from './agent-server.js'
 import type { LocalCopies } from './local-copies.js'
 import type { Metrics } from './metrics.js'
 import { sendFile } from './send-file.js'
@@ -9,9 +9,9 @@ import { parseRange } from './serve-object.js'
 /** Answers `GET /v1/datasets/<name>/`: the files of the newest ready copy, one JSON line each. */
 export async function serveRemoteIndex(
   copies: LocalCopies,
-  dataset: string,
-  response: ServerResponse,
+  { parameters, response }: RouteCall,
 ): Promise<void> {
+  const dataset = parameters[0]!
   const found = await copies.listFiles(dataset)
   if (!found) {
     response.writeHead(404).end()
@@ -19,28 +19,25 @@ export async function serveRemoteIndex(
   }
   response.writeHead(200, { 'content-type': 'application/x-ndjson' })
   await pipeline(function* () {
-    for (const { key, size_bytes } of found) {
+    for (const { key, sizeBytes } of found) {
       const path = `files/${key.split('/').map(encodeURIComponent).join('/')}`
-      yield `${JSON.stringify({ key, bytes: size_bytes, url: formatRemoteUrl(dataset) + path })}\n`
+      yield `${JSON.stringify({ key, bytes: sizeBytes, url: formatRemoteUrl(dataset) + path })}\n`
     }
   }, response)
 }
 
 /** Answers `GET /v1/datasets/<name>/files/<key>`: the key is looked up in the manifest, which knows the path. */
 export async function serveRemoteFile(
-  copies: LocalCopies,
-  metrics: Metrics,
-  dataset: string,
-  key: string,
-  request: IncomingMessage,
-  response: ServerResponse,
+  { copies, metrics }: { readonly copies: LocalCopies; readonly metrics: Metrics },
+  { request, response, parameters }: RouteCall,
 ): Promise<void> {
+  const [dataset = '', key = ''] = parameters
   const found = await copies.findKey(dataset, key)
   if (!found) {
     response.writeHead(404).end()
     return
   }
-  const sizeBytes = found.row.size_bytes
+  const sizeBytes = found.entry.sizeBytes
   const range = parseRange(request.headers.range, sizeBytes)
   if (range === undefined) {
     response.writeHead(416, { 'content-range': `bytes */${sizeBytes}` }).end()

@@ -1,37 +1,38 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Cache } from '../cache/cache.js'
+import { Manifest } from '../cache/manifest/manifest.js'
 import { DscError } from '../failure/dsc-error.js'
+import { type FolderFile, planSampleFiles } from '../feed/plan/sample-files.js'
 import { openSampleTable } from '../feed/samples/sample-table.js'
 import type { Copy } from '../model/copy.js'
-import type { Cache } from '../stage/cache.js'
-import { openPublishedManifest } from '../stage/manifest-db.js'
-import type { SampleServers } from './sample-servers.js'
+import type { RouteCall } from './agent-server.js'
+import type { SampleFilter, SampleServers } from './sample-servers.js'
 
 /** A table of samples has about 60 bytes for each. */
-const MOST_TABLE_BYTES = 2 ** 30
+const MAX_TABLE_BYTES = 2 ** 30
+
+interface Serving {
+  readonly cache: Cache
+  readonly samples: SampleServers
+}
 
 /**
  * Answers `GET /v1/copies/<id>/samples?split=…&only=…`: the table of the samples that the copy has. 202: they are
  * being listed, ask again; 204: it has none.
  */
 export async function answerSampleTable(
-  cache: Cache,
-  samples: SampleServers,
-  copyId: string,
-  query: URLSearchParams,
-  response: ServerResponse,
+  { cache, samples }: Serving,
+  { parameters, query, response }: RouteCall,
 ): Promise<void> {
-  const copy = await findReady(cache, copyId)
+  const copy = await findReady(cache, parameters[0]!)
   const only = query.get('only')
-  const answer = samples.index(copy.path, {
-    split: readSplit(query),
-    extensions: only === null ? undefined : only.split(','),
-  })
+  const filter = { split: readSplit(query), extensions: only === null ? undefined : only.split(',') }
+  const answer = samples.index(copy.path, filter)
   if (answer === 'indexing') {
     response.writeHead(202, { 'retry-after': '1' }).end()
     return
   }
   const table = await answer
-  requireAll(copy, table, readSplit(query), only?.split(','))
+  requireAll(copy, table, filter)
   if (table === null) response.writeHead(204).end()
   else {
     const body = Buffer.from(table) // a copy of its own: sockets do not take shared memory
@@ -43,20 +44,16 @@ export async function answerSampleTable(
 
 /** Answers `POST /v1/copies/<id>/samples/serve` with the table of all nodes in its body: `{"port": …}` where samples are served. */
 export async function answerServeSamples(
-  cache: Cache,
-  samples: SampleServers,
-  copyId: string,
-  query: URLSearchParams,
-  request: IncomingMessage,
-  response: ServerResponse,
+  { cache, samples }: Serving,
+  { parameters, query, request, response }: RouteCall,
 ): Promise<void> {
-  const copy = await findReady(cache, copyId)
+  const copy = await findReady(cache, parameters[0]!)
   const chunks: Buffer[] = []
   let bytes = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {
     bytes += chunk.length
-    if (bytes > MOST_TABLE_BYTES)
-      throw new DscError('USAGE', `expected a table of at most ${MOST_TABLE_BYTES} bytes`)
+    if (bytes > MAX_TABLE_BYTES)
+      throw new DscError('USAGE', `expected a table of at most ${MAX_TABLE_BYTES} bytes`)
     chunks.push(chunk)
   }
   const port = await samples.serve(copy.path, readSplit(query), Buffer.concat(chunks))
@@ -64,24 +61,19 @@ export async function answerServeSamples(
 }
 
 /** Throws COPY_DAMAGED when files of the copy are not in the table: the order of samples would silently be another. */
-function requireAll(
-  copy: Copy,
-  table: Uint8Array | null,
-  split: string | undefined,
-  extensions: readonly string[] | undefined,
-): void {
+function requireAll(copy: Copy, table: Uint8Array | null, { split, extensions }: SampleFilter): void {
   const prefix = split === undefined ? '' : `${split.replace(/\/+$/, '')}/`
-  const db = openPublishedManifest(copy.directory)
-  let expected = 0
+  const manifest = Manifest.openPublished(copy.directory)
+  const files: FolderFile[] = []
   try {
-    const keys = db.prepare<[], { key: string }>('SELECT key FROM object WHERE state = 1').iterate()
-    for (const { key } of keys) {
+    for (const { key, sizeBytes } of manifest.entries('present')) {
       const isSample = !extensions || extensions.some((each) => key.endsWith(`.${each}`))
-      if (isSample && key.startsWith(prefix)) expected += 1
+      if (isSample && key.startsWith(prefix)) files.push({ path: key.slice(prefix.length), size: sizeBytes })
     }
   } finally {
-    db.close()
+    manifest.close()
   }
+  const expected = planSampleFiles(files, { folder: copy.path }).files.length
   const found = table === null ? 0 : openSampleTable(table).fileCount
   if (found === expected) return
   throw new DscError(

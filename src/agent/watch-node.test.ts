@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { openSqliteRecord } from '../records/sqlite/record-store.js'
-import { exampleCopy, NOW_MS } from '../testing/example-copies.js'
+import { EXAMPLE_PROCESS, exampleCopy, NOW_MS } from '../testing/example-copies.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
 import { sweep } from './watch-node.js'
 
@@ -19,10 +19,7 @@ async function makeSilent(context: TestContext) {
     await record.saveNode({ node, cacheRoot: '/cache', policy: {}, disk, ...seen })
     await record.addAdopted(exampleCopy('flowers', { node, copyId: `copy-${node}` }), NOW_MS)
   }
-  const process = {
-    ...{ kind: 'process' as const, host: 'lost.example', pid: 1 },
-    ...{ startTicks: '1', bootId: 'b', pidNamespace: 'n' },
-  }
+  const process = { ...EXAMPLE_PROCESS, host: 'lost.example' }
   const use = { dataset: 'flowers', node: 'lost' }
   await record.leaseReady({ ...use, lease: { task: 'run', holder: process, expiresAtMs: null } }, NOW_MS)
   const timed = { task: 'timed', holder: { kind: 'ttl' as const }, expiresAtMs: NOW_MS + HOUR_MS }

@@ -1,10 +1,10 @@
+import type { Cache } from '../cache/cache.js'
+import { expireDeadLeases } from '../cache/leases/expire-leases.js'
+import { findDeadLeases } from '../cache/leases/find-dead-leases.js'
+import { saveNode } from '../cache/save-node.js'
 import { formatCount } from '../model/format-count.js'
 import type { Lease } from '../model/lease.js'
 import { checkProcess } from '../platform/processes.js'
-import type { Cache } from '../stage/cache.js'
-import { expireDeadLeases } from '../stage/expire-leases.js'
-import { findDeadLeases } from '../stage/plan/find-dead-leases.js'
-import { saveNode } from '../stage/save-node.js'
 
 const HEARTBEAT_MS = 10_000
 const LEASES_MS = 30_000
@@ -12,6 +12,8 @@ const SWEEP_MS = 600_000
 
 /** What an agent does without being asked. */
 export interface NodeWatch {
+  /** Whether the record has taken the last report. */
+  readonly isReported: () => boolean
   /** Ends it and says in the record that the agent is gone. */
   stop(): Promise<void>
 }
@@ -28,7 +30,11 @@ export async function watchNode(options: {
   readonly note: (sentence: string) => void
 }): Promise<NodeWatch> {
   const { cache, url, note } = options
-  const report = () => saveNode(cache, { url, seenAtMs: cache.nowMs() })
+  let reportedAtMs = Number.NEGATIVE_INFINITY
+  const report = async () => {
+    await saveNode(cache, { url, seenAtMs: cache.nowMs() })
+    reportedAtMs = performance.now()
+  }
   await report() // whoever cannot be found need not listen
   const stops = [
     repeat(HEARTBEAT_MS, report, note),
@@ -36,6 +42,7 @@ export async function watchNode(options: {
     repeat(SWEEP_MS, () => sweep(cache, options.forgetNodesAfterMs, note), note),
   ]
   return {
+    isReported: () => performance.now() - reportedAtMs < 1.5 * HEARTBEAT_MS,
     async stop() {
       await Promise.all(stops.map((stop) => stop()))
       await saveNode(cache, null)

@@ -1,13 +1,17 @@
+import type { Surroundings } from '../cache/surroundings.js'
 import type { Config } from '../config/config.js'
 import type { Overrides } from '../config/resolve-settings.js'
-import type { Surroundings } from '../library/surroundings.js'
 import type { RecordStore } from '../records/record-store.js'
 import type { SqlDatabase } from '../records/sql-database.js'
-import type { Reporter } from './reporter.js'
+import type { Reporter } from './output/reporter.js'
 
 /** What every command is handed. Nothing in it is opened before a command asks for it; all is closed when it ends. */
 export interface CliContext extends Surroundings {
   readonly report: Reporter
+  /** Of this dsc, as in package.json. */
+  readonly version: string
+  /** The file that `--config` names, as it was written. */
+  readonly configPath: string | undefined
   /** The words after `--`: a command to run, not dsc's own arguments. */
   readonly commandWords: readonly string[]
   /**

@@ -1,5 +1,8 @@
 import { Command, CommanderError } from 'commander'
 import { DscError } from '../failure/dsc-error.js'
+import type { LogLevel } from '../log/log.js'
+import { writeAll } from '../platform/standard-streams.js'
+import { describeOption } from './arguments/describe-option.js'
 import type { CliContext } from './context.js'
 
 /** A verb of `dsc`. Its module is loaded only when the verb is called, so that a warm `prepare` stays quick. */
@@ -76,6 +79,11 @@ const VERBS: readonly Verb[] = [
     load: async () => (await import('./commands/agent.js')).agentCommand,
   },
   {
+    name: 'gateway',
+    summary: 'give S3 clients a key to read through the agents',
+    load: async () => (await import('./commands/gateway.js')).gatewayCommand,
+  },
+  {
     name: 'hint',
     summary: 'say which nodes have a dataset, so that a scheduler can prefer them',
     load: async () => (await import('./commands/hint.js')).hintCommand,
@@ -94,6 +102,11 @@ const VERBS: readonly Verb[] = [
     name: 'doctor',
     summary: 'check this machine, the configuration, the record and access to the sources',
     load: async () => (await import('./commands/doctor.js')).doctorCommand,
+  },
+  {
+    name: 'self',
+    summary: 'say what this dsc is, and where it runs from',
+    load: async () => (await import('./commands/self.js')).selfCommand,
   },
   {
     name: 'completion',
@@ -150,29 +163,35 @@ export interface GlobalOptions {
   readonly isJson: boolean
   readonly isQuiet: boolean
   readonly configPath: string | undefined
+  readonly logLevel: LogLevel | undefined
+  readonly logPath: string | undefined
 }
 
 /** Reads the global options wherever they stand; commander reads them again with the verb's own. */
 export function readGlobalOptions(argv: readonly string[]): GlobalOptions {
-  const configAt = argv.findIndex((word) => word === '--config' || word.startsWith('--config='))
-  const configWord = argv[configAt]
   return {
-    isJson: argv.includes('--json'),
+    isJson: argv.includes('--json') || argv.includes('--ndjson'),
     isQuiet: argv.includes('--quiet') || argv.includes('-q'),
-    configPath: configWord?.includes('=')
-      ? configWord.slice('--config='.length)
-      : configWord && argv[configAt + 1],
+    configPath: findValue(argv, '--config'),
+    logLevel: argv.includes('--debug') ? 'debug' : argv.includes('--verbose') ? 'verbose' : undefined,
+    logPath: findValue(argv, '--log-file'),
   }
 }
 
+function findValue(argv: readonly string[], flag: string): string | undefined {
+  const at = argv.findIndex((word) => word === flag || word.startsWith(`${flag}=`))
+  const word = argv[at]
+  return word?.includes('=') ? word.slice(flag.length + 1) : word && argv[at + 1]
+}
+
 /** Runs the verb in `argv` (without node and script). Rejects with what the verb rejects with. */
-export async function runProgram(
-  argv: readonly string[],
-  context: CliContext,
-  version: string,
-): Promise<void> {
-  const program = createProgram('dsc', version)
+export async function runProgram(argv: readonly string[], context: CliContext): Promise<void> {
+  const program = createProgram('dsc', context.version)
   const asked = argv.find((word) => VERBS.some((verb) => verb.name === word))
+  const isVersionAsked = argv.includes('--version') || argv.includes('-V')
+  if (asked === undefined && isVersionAsked && context.report.isJson) {
+    return runProgram(['self', '--json'], context)
+  }
   for (const verb of VERBS) {
     if (verb.name === asked) program.addCommand(withGlobalOptions((await verb.load())(context)))
     else
@@ -207,8 +226,8 @@ function describePath(program: Command, argv: readonly string[]): string {
   return path.join(' ')
 }
 
-/** The whole tree with every verb's own options, which takes its time: for completion only. */
-async function loadProgram(context: CliContext): Promise<Command> {
+/** The whole tree with every verb's own options, which takes its time: for completion and tests. */
+export async function loadProgram(context: CliContext): Promise<Command> {
   const program = createProgram('dsc', '')
   for (const verb of VERBS) program.addCommand(withGlobalOptions((await verb.load())(context)))
   return program
@@ -231,8 +250,12 @@ function withGlobalOptions(command: Command): Command {
     .option('--config <file>', 'configuration file (default: the nearest dsc.yaml)')
     .option('--json', 'print the result as JSON')
     .option('-q, --quiet', 'no progress and no notes on stderr')
+    .option('--verbose', 'say on stderr what is asked of whom, what is tried again, and how long it takes')
+    .option('--debug', 'as --verbose, and every statement of SQL')
+    .option('--log-file <file>', 'say it there instead of on stderr')
     .exitOverride()
-    .configureOutput({ outputError: () => {} })
+    .configureHelp({ optionDescription: describeOption })
+    .configureOutput({ outputError: () => {}, writeOut: (text) => writeAll('stdout', text) })
   for (const child of command.commands) withGlobalOptions(child)
   return command
 }

@@ -1,5 +1,5 @@
 import type { Dataset } from '../model/dataset.js'
-import type { ListenAddress } from '../model/listen-address.js'
+import type { HostPort } from '../model/host-port.js'
 import type { CachePolicy } from '../model/policy.js'
 
 /** Where a value came from. */
@@ -25,13 +25,21 @@ export interface Config {
   /** Datasets of the file, by name in the order of the file; the record may hold more. */
   readonly datasets: readonly Dataset[]
   readonly agent: {
-    readonly listen: ListenAddress
+    readonly listen: HostPort
     readonly tokenFile?: string
     /** URL without final slash that other nodes reach this agent at; absent = made of `listen`. */
     readonly advertise?: string
     readonly tls?: { readonly certFile: string; readonly keyFile: string; readonly caFile?: string }
     /** Copies of a node that was silent for so long leave the record, ms; absent = never. */
     readonly forgetNodesAfterMs?: number
+    /** A read-only S3 endpoint; absent = none. */
+    readonly gateway?: {
+      readonly listen: HostPort
+      /** How long a copy is held after the last read, ms. */
+      readonly keepMs: number
+      /** Local users who need not sign, by uid; absent = the agent's and root. */
+      readonly users?: 'all' | readonly number[]
+    }
   }
   readonly stage: {
     /** Most requests in flight for one download, 1–1024; absent = the default of `download-files`. */

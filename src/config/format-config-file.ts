@@ -24,18 +24,18 @@ export function formatConfigFile(settings: NewSettings): string {
 # DSC_CACHE_ROOT, DSC_RECORD) override it.
 
 # Name of this machine in the record. Leave it out where several machines share this file.
-${line('', 'node', settings.node === undefined ? undefined : quote(settings.node), settings.hostName ?? 'gpu-07', 'default: the host name')}
+${line('node', settings.node === undefined ? undefined : quote(settings.node), { example: settings.hostName ?? 'gpu-07', comment: 'default: the host name' })}
 
 # Where dsc keeps track of copies and who uses them: a SQLite file on a local disk.
-${line('', 'record', settings.record === undefined ? undefined : quote(settings.record), 'sqlite:///var/lib/dsc/record.db', 'default: record.db in cache.root')}
+${line('record', settings.record === undefined ? undefined : quote(settings.record), { example: 'sqlite:///var/lib/dsc/record.db', comment: 'default: record.db in cache.root' })}
 
 # The copies on this machine, and what bounds them. All limits that are set hold together.
 cache:
   root: ${quote(cacheRoot)}
-${line('  ', 'maxPercent', maxPercent, '80', 'of the file system that holds root')}
-${line('  ', 'minFree', minFreeBytes === undefined ? undefined : formatExactSize(minFreeBytes), '50GiB', 'what a download must leave free on it')}
-${line('  ', 'maxDatasets', maxDatasets, '12', 'copies at once')}
-${line('  ', 'lowWaterPercent', lowWaterPercent, '60', '`dsc cleanup` deletes idle copies down to this')}
+${line('  maxPercent', maxPercent, { example: '80', comment: 'of the file system that holds root' })}
+${line('  minFree', minFreeBytes === undefined ? undefined : formatExactSize(minFreeBytes), { example: '50GiB', comment: 'what a download must leave free on it' })}
+${line('  maxDatasets', maxDatasets, { example: '12', comment: 'copies at once' })}
+${line('  lowWaterPercent', lowWaterPercent, { example: '60', comment: '`dsc cleanup` deletes idle copies down to this' })}
 
 # Datasets by name, to be prepared with \`dsc prepare <name>\`. More can be added with \`dsc dataset add\`.
 datasets:
@@ -48,14 +48,13 @@ datasets:
 `
 }
 
+/** A setting; without a value a comment that shows an example of it. `key` comes with its indentation. */
 function line(
-  indent: string,
   key: string,
   value: string | number | undefined,
-  example: string,
-  comment: string,
+  { example, comment }: { readonly example: string; readonly comment: string },
 ): string {
-  const text = value === undefined ? `${indent}# ${key}: ${example}` : `${indent}${key}: ${value}`
+  const text = value === undefined ? `${key.replace(/\S/, '# $&')}: ${example}` : `${key}: ${value}`
   return `${text.padEnd(28)} # ${comment}`
 }
 

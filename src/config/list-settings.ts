@@ -1,7 +1,7 @@
 import { redactUrl } from '../failure/redact.js'
 import { formatByteSize } from '../model/byte-size.js'
 import { formatDuration } from '../model/duration.js'
-import { formatListenAddress } from '../model/listen-address.js'
+import { formatHostPort } from '../model/host-port.js'
 import type { Config, Origin } from './config.js'
 
 /** One effective value and where it came from. Without the secret parts of URLs. */
@@ -25,8 +25,8 @@ export function listSettings(config: Config): ListedSetting[] {
     text: text ?? (Array.isArray(value) ? value.join(', ') : String(value)),
     origin: config.origins[key] ?? { kind: 'default' },
   })
-  const bytes = (key: string, value: number | undefined, none: string, suffix = '') =>
-    row(key, value, value === undefined ? none : formatByteSize(value) + suffix)
+  const bytes = (key: string, value: number | undefined, unit: 'bytes' | 'bytes/s') =>
+    row(key, value, value === undefined ? 'no limit' : formatByteSize(value) + (unit === 'bytes' ? '' : '/s'))
   const percent = (key: string, value: number | undefined, none: string) =>
     row(key, value, value === undefined ? none : `${value}%`)
   return [
@@ -35,14 +35,15 @@ export function listSettings(config: Config): ListedSetting[] {
     row('cache.root', cache.root),
     row('cache.maxDatasets', policy.maxDatasets, String(policy.maxDatasets ?? 'no limit')),
     percent('cache.maxPercent', policy.maxPercent, 'no limit'),
-    bytes('cache.minFree', policy.minFreeBytes, 'no limit'),
+    bytes('cache.minFree', policy.minFreeBytes, 'bytes'),
     percent('cache.lowWaterPercent', policy.lowWaterPercent, 'as maxPercent'),
-    row('agent.listen', formatListenAddress(agent.listen)),
+    row('agent.listen', formatHostPort(agent.listen)),
     row('agent.tokenFile', agent.tokenFile, agent.tokenFile ?? 'none'),
+    row('agent.gateway', agent.gateway ? formatHostPort(agent.gateway.listen) : 'none'),
     row('stage.concurrency', stage.concurrency, String(stage.concurrency ?? 'up to 64')),
     row('stage.stallTimeout', stage.stallTimeoutMs, formatDuration(stage.stallTimeoutMs)),
     row('stage.maxRequests', stage.maxRequests, String(stage.maxRequests ?? 'no limit')),
-    bytes('stage.bandwidthLimit', stage.bandwidthBytesPerSecond, 'no limit', '/s'),
+    bytes('stage.bandwidthLimit', stage.bandwidthBytesPerSecond, 'bytes/s'),
     ...config.datasets.flatMap(({ name, ...dataset }) =>
       Object.entries(dataset)
         .filter(([, value]) => !Array.isArray(value) || value.length > 0)

@@ -81,7 +81,7 @@ for (const { name, yaml, says } of [
   {
     name: 'an address without a port',
     yaml: 'agent:\n  listen: localhost\n',
-    says: ':2:11: agent.listen: expected host:port such as 127.0.0.1:7070, found "localhost"',
+    says: ':2:11: agent.listen: expected host:port such as 127.0.0.1:7070, port up to 65535, found "localhost"',
   },
   {
     name: 'a low-water mark above the limit',

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { DscError } from '../failure/dsc-error.js'
 import type { Dataset } from '../model/dataset.js'
 import type { CachePolicy } from '../model/policy.js'
+import { DEFAULT_STALL_TIMEOUT_MS } from '../model/stall-timeout.js'
 import type { Config, Origin, RecordLocation } from './config.js'
 import type { ParsedSettings } from './parse-settings.js'
 import { type PathBase, resolvePath, resolveRecord, resolveSource } from './resolve-path.js'
@@ -31,7 +32,6 @@ interface Surroundings extends ParsedSettings {
 
 const DEFAULT_LISTEN = { host: '127.0.0.1', port: 7070 }
 /** Long enough for a store that thinks before its first byte, short enough that a dead one is noticed. */
-const DEFAULT_STALL_TIMEOUT_MS = 30_000
 /** Binds where the user sets no limit at all, so that a cache never fills a disk unasked. */
 const DEFAULT_MAX_PERCENT = 80
 
@@ -100,6 +100,13 @@ export function resolveSettings(from: Surroundings): Config {
         },
       }),
       ...(agent?.forgetNodesAfter !== undefined && { forgetNodesAfterMs: agent.forgetNodesAfter }),
+      ...(agent?.gateway !== undefined && {
+        gateway: {
+          listen: agent.gateway.listen,
+          keepMs: agent.gateway.keep ?? DEFAULT_GATEWAY_KEEP_MS,
+          ...(agent.gateway.users !== undefined && { users: agent.gateway.users }),
+        },
+      }),
     },
     stage: {
       ...(stage?.concurrency !== undefined && { concurrency: stage.concurrency }),
@@ -111,12 +118,16 @@ export function resolveSettings(from: Surroundings): Config {
   })
 }
 
+/** Epochs and evaluation runs come back within it; an idle copy is not held for a whole working day. */
+export const DEFAULT_GATEWAY_KEEP_MS = 30 * 60_000
+
 const AGENT_KEYS = [
   'agent.listen',
   'agent.tokenFile',
   'agent.advertise',
   'agent.tls',
   'agent.forgetNodesAfter',
+  'agent.gateway',
 ]
 
 const STAGE_KEYS = ['stage.concurrency', 'stage.stallTimeout', 'stage.maxRequests', 'stage.bandwidthLimit']

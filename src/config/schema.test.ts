@@ -32,15 +32,3 @@ test('the JSON Schema explains every key', () => {
     [],
   )
 })
-
-test('docs/configuration.md has a row for every key, and no row for another', () => {
-  const text = readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8')
-  const rows = [...text.matchAll(/^\| `([^`]+)` \|/gm)].map(([, key]) => key!)
-  const groups = new Set(['cache', 'datasets', 'agent', 'agent.tls', 'stage'])
-  assert.deepEqual(
-    rows.toSorted(),
-    KEYS.map(({ key }) => key)
-      .filter((key) => !groups.has(key))
-      .toSorted(),
-  )
-})

@@ -4,7 +4,7 @@ import { BYTE_RATE_PATTERN, parseByteRate } from '../model/byte-rate.js'
 import { BYTE_SIZE_PATTERN, parseByteSize } from '../model/byte-size.js'
 import { parseDatasetName, parseSourceUrl } from '../model/dataset.js'
 import { DURATION_PATTERN, parseDuration } from '../model/duration.js'
-import { parseListenAddress } from '../model/listen-address.js'
+import { parseHostPort } from '../model/host-port.js'
 
 /**
  * The keys of dsc.yaml. Every `error` is what `explain-mistakes.ts` prints as "expected"; every description
@@ -127,7 +127,7 @@ const datasets = z
 
 const agent = z.strictObject({
   listen: text('host:port such as 127.0.0.1:7070')
-    .transform(parsedWith(parseListenAddress))
+    .transform(parsedWith(parseHostPort))
     .describe('Where `dsc agent` listens, host:port. Default: 127.0.0.1:7070.')
     .optional(),
   tokenFile: text('a file')
@@ -149,6 +149,25 @@ const agent = z.strictObject({
     .optional(),
   forgetNodesAfter: duration
     .describe('Copies of a node that nobody has heard of for so long leave the record (30d). Default: never.')
+    .optional(),
+  gateway: z
+    .strictObject({
+      listen: text('host:port such as 127.0.0.1:9300')
+        .transform(parsedWith(parseHostPort))
+        .describe('Where the agent answers S3 clients, host:port.'),
+      keep: duration
+        .describe('How long a copy is held after it was last read through the gateway. Default: 30m.')
+        .optional(),
+      users: z
+        .union([z.literal('all'), z.array(integer(0, 2 ** 32 - 2))], {
+          error: 'all, or a list of user ids such as [1000, 1001]',
+        })
+        .describe(
+          'Local users whose unsigned requests over loopback are answered: all, or user ids. Default: the user of the agent, and root.',
+        )
+        .optional(),
+    })
+    .describe('A read-only S3 endpoint over the copies of this node. Default: none.')
     .optional(),
 })
 

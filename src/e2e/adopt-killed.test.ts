@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync }
 import { join } from 'node:path'
 import { test } from 'node:test'
 import Database from 'better-sqlite3'
-import { makeWorld, type World, writeTree } from './world.js'
+import { makeWorld, type World, writeTree } from '../testing/world.js'
 
 const COPIES = 'SELECT dataset, state, origin, source, path, lock_state FROM copies'
 

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import pg from 'pg'
-import { makeCluster } from './cluster.js'
-import { waitFor, writeTree } from './world.js'
-
-const TOKEN = 'a token that all agents of the test share'
+import { makeCluster, TOKEN } from '../testing/cluster.js'
+import { temporaryDirectory } from '../testing/temporary-directory.js'
+import { waitFor, writeTree } from '../testing/world.js'
 
 /** Far more than a connection's buffers hold. */
 const LARGE = 16 * 1024 * 1024
@@ -184,7 +183,7 @@ test('an agent exports metrics, and leaves the record when it is stopped', async
   assert.match(asked.stderr, /no agent reports from node-a/)
 })
 
-test('an agent is healthy once other nodes can find it, and not before', async (context) => {
+test('an agent is ready once other nodes can find it, and not before; it lives all the time', async (context) => {
   const { nodes, recordUrl } = await makeCluster(context, { nodes: ['node-a'], datasets: {} })
   const [node] = nodes
   assert.equal((await node!.dsc('status')).code, 0) // makes the tables
@@ -194,13 +193,14 @@ test('an agent is healthy once other nodes can find it, and not before', async (
   await database.query('BEGIN')
   await database.query('LOCK TABLE nodes IN EXCLUSIVE MODE') // can be read, not written
   const health = () =>
-    fetch(`${node!.url}/healthz`).then(
+    fetch(`${node!.url}/readyz`).then(
       async (answer) => [answer.status, JSON.parse(await answer.text()).status],
       () => undefined,
     )
   const agent = node!.start('agent')
   await waitFor('an answer of the agent', async () => (await health()) !== undefined)
-  assert.deepEqual(await health(), [503, 'starting'])
+  assert.deepEqual(await health(), [503, 'the record does not answer'])
+  assert.equal((await fetch(`${node!.url}/healthz`)).status, 200)
   await database.end() // and with it the lock
   await waitFor('the report of the agent', async () => (await health())?.[0] === 200)
   agent.process.kill('SIGTERM')
@@ -216,6 +216,76 @@ test('an agent refuses to be open to other machines without a token', async (con
   const finished = await cluster.nodes[0]!.dsc('agent')
   assert.equal(finished.code, 63)
   assert.match(finished.stderr, /0\.0\.0\.0:0, which other machines reach, and there is no token/)
+})
+
+test('an agent grants no lease without an end, for a year or to nobody, and prepares nothing for it', async (context) => {
+  const { node, cluster } = await makeServing(context)
+  const source = JSON.parse((await node.dsc('dataset', 'show', 'flowers', '--json')).stdout).source as string
+  const dataset = { name: 'birds', source, include: [], exclude: [] }
+  const holder = { kind: 'ttl' }
+  const yearMs = 365 * 86_400_000
+  for (const lease of [
+    { task: 'mine', holder },
+    { task: 'mine', holder, expiresAtMs: null },
+    { task: 'mine', holder, expiresAtMs: Date.now() + yearMs },
+    { task: 'mine', holder: { kind: 'root' }, expiresAtMs: Date.now() + 1000 },
+    { task: 'mine', holder: { kind: 'process', pid: 1 }, expiresAtMs: null },
+    { task: 'mine', expiresAtMs: Date.now() + 1000 },
+  ]) {
+    for (const path of ['/v1/prepare', '/v1/reserve']) {
+      const answer = await fetch(`${node.url}${path}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${TOKEN}` },
+        body: JSON.stringify({ dataset, lease }),
+      })
+      assert.equal(answer.status, 400, `${path} ${JSON.stringify(lease)}`)
+      assert.match(await answer.text(), /"code":"USAGE","message":"lease/)
+    }
+  }
+  const leases = JSON.parse((await node.dsc('leases', '--json')).stdout) as { task: string }[]
+  assert.deepEqual(
+    leases.map(({ task }) => task),
+    ['one'],
+  )
+  const year = await cluster.nodes[1]!.dsc('prepare', 'flowers', '--task', 'two', '--ttl', '365d')
+  assert.equal(year.code, 2)
+  assert.match(year.stderr, /expected at most 30d, found "365d"; dsc lock keeps a copy for longer/)
+})
+
+test('tokens: machines are changed one after the other, and one that may only read has nothing prepared', async (context) => {
+  const directory = await temporaryDirectory(context)
+  await writeTree(join(directory, 'source'), { 'a.txt': 'alpha' })
+  const tokenFile = join(directory, 'token')
+  const [old, fresh, reading] = ['the old token of all', 'the new token of all', 'a token for reading only']
+  await writeFile(tokenFile, `${old}\n${fresh}\nread ${reading}\n`)
+  const { nodes } = await makeCluster(context, {
+    nodes: ['node-a', 'node-b'],
+    datasets: { flowers: { source: `file://${join(directory, 'source')}/` } },
+    agent: { tokenFile },
+  })
+  const [a, b] = nodes
+  assert.equal((await a!.dsc('prepare', 'flowers', '--task', 'one')).code, 0)
+  await a!.startAgent()
+  const prepareOnA = async (shown: string) => {
+    await writeFile(tokenFile, `${shown}\n`) // the agent has read its own long ago
+    return b!.dsc('prepare', 'flowers', '--task', 'two', '--nodes', 'node-a')
+  }
+  for (const token of [old, fresh]) assert.equal((await prepareOnA(token)).code, 0, token)
+  const wrong = await prepareOnA('a token that nobody knows')
+  assert.match(wrong.stderr, /node-a: its agent .* does not accept the token/)
+  const refused = await prepareOnA(`read ${reading}`)
+  assert.equal(refused.code, wrong.code)
+  assert.match(refused.stderr, /node-a: its agent .* lets the token of this machine only read/)
+  const answer = await fetch(`${a!.url}/v1/prepare`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${reading}` },
+    body: '{}',
+  })
+  assert.equal(answer.status, 403)
+  await rm(join(directory, 'source'), { recursive: true }) // only node-a has it now
+  const taken = await b!.dsc('prepare', 'flowers', '--task', 'two', '--json')
+  assert.equal(taken.code, 0, taken.stderr)
+  assert.deepEqual(JSON.parse(taken.stdout).downloaded.origins, { store: 0, peers: { 'node-a': 5 } })
 })
 
 /** fetch would tidy the path up. */

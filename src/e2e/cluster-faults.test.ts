@@ -4,10 +4,10 @@ import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Cluster, type ClusterNode, makeCluster } from './cluster.js'
-import { assertSameFiles, makeObjects, makeStore, STORE_ENVIRONMENT } from './cluster-store.js'
-import type { Running } from './dsc-processes.js'
-import { waitFor } from './world.js'
+import { type Cluster, type ClusterNode, makeCluster } from '../testing/cluster.js'
+import { assertSameFiles, makeObjects, makeStore, STORE_ENVIRONMENT } from '../testing/cluster-store.js'
+import type { Running } from '../testing/dsc-processes.js'
+import { waitFor } from '../testing/world.js'
 
 /** One large and some small objects; at 12 MB/s there are four seconds in which something can happen. */
 const OBJECTS = makeObjects(20, 1)

@@ -21,7 +21,7 @@ test('the Kubernetes manifests satisfy the schemas of Kubernetes, and their dsc.
   )
   assert.deepEqual(
     manifests.map(({ kind }) => kind),
-    ['Namespace', 'Secret', 'ConfigMap', 'DaemonSet', 'Job'],
+    ['Namespace', 'Secret', 'Secret', 'Secret', 'Secret', 'ConfigMap', 'DaemonSet', 'Job'],
   )
   for (const manifest of manifests) {
     const { apiVersion, kind } = manifest
@@ -35,7 +35,7 @@ test('the Kubernetes manifests satisfy the schemas of Kubernetes, and their dsc.
   }
   const directory = await temporaryDirectory(context)
   const path = join(directory, 'dsc.yaml')
-  await writeFile(path, manifests[2]!.data!['dsc.yaml']!)
+  await writeFile(path, manifests.find(({ kind }) => kind === 'ConfigMap')!.data!['dsc.yaml']!)
   const config = await loadConfig({
     explicitPath: path,
     environment: { XDG_CACHE_HOME: directory },
@@ -46,4 +46,41 @@ test('the Kubernetes manifests satisfy the schemas of Kubernetes, and their dsc.
   })
   assert.equal(config.record.kind, 'postgres')
   assert.equal(config.agent.listen.host, '0.0.0.0')
+})
+
+interface Pod {
+  readonly nodeSelector: object
+  readonly securityContext: { readonly runAsNonRoot?: boolean }
+  readonly volumes: readonly { readonly secret?: { readonly secretName: string } }[]
+  readonly containers: readonly Container[]
+}
+
+interface Container {
+  readonly securityContext: { readonly runAsNonRoot?: boolean; readonly allowPrivilegeEscalation: boolean }
+  readonly envFrom: readonly { readonly secretRef: { readonly name: string } }[]
+  readonly resources: { readonly limits: { readonly memory: string } }
+  readonly livenessProbe: { readonly httpGet: { readonly path: string } }
+  readonly readinessProbe: { readonly httpGet: { readonly path: string } }
+}
+
+test('agents and jobs on Kubernetes have what they need and no more', async () => {
+  const manifests = parseAllDocuments(await readFile(MANIFESTS, 'utf8')).map((document) => document.toJS())
+  const pod = (kind: string): Pod => manifests.find((manifest) => manifest.kind === kind).spec.template.spec
+  const [agents, job] = [pod('DaemonSet'), pod('Job')]
+  const [agent, train] = [agents.containers[0]!, job.containers[0]!]
+  assert.equal(agent.livenessProbe.httpGet.path, '/healthz')
+  assert.equal(agent.readinessProbe.httpGet.path, '/readyz')
+  assert.equal(agent.securityContext.runAsNonRoot, true)
+  assert.equal(job.securityContext.runAsNonRoot, true)
+  for (const { securityContext, envFrom, resources } of [agent, train]) {
+    assert.equal(securityContext.allowPrivilegeEscalation, false)
+    assert.deepEqual(
+      envFrom.map(({ secretRef }) => secretRef.name),
+      ['dsc-record', 'dsc-s3'],
+    )
+    assert.ok(resources.limits.memory)
+  }
+  const secrets = ({ volumes }: Pod) => volumes.flatMap(({ secret }) => (secret ? [secret.secretName] : []))
+  assert.deepEqual([secrets(agents), secrets(job)], [['dsc-agents-token'], ['dsc-read-token']])
+  assert.ok(agents.nodeSelector && job.nodeSelector)
 })

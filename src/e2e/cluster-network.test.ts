@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { type ClusterNode, makeCluster } from '../testing/cluster.js'
+import { assertSameFiles, makeObjects, makeStore, STORE_ENVIRONMENT } from '../testing/cluster-store.js'
 import { makeNetwork, type TestNetwork, whyNoNamespaces } from '../testing/network-namespace.js'
-import { type ClusterNode, makeCluster } from './cluster.js'
-import { assertSameFiles, makeObjects, makeStore, STORE_ENVIRONMENT } from './cluster-store.js'
-import { waitFor } from './world.js'
+import { waitFor } from '../testing/world.js'
 
 const skip = whyNoNamespaces() ?? false
 const OBJECTS = makeObjects(20, 1)

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { makeCluster } from './cluster.js'
-import { assertSameFiles, makeObjects, makeStore, STORE_ENVIRONMENT } from './cluster-store.js'
+import { makeCluster } from '../testing/cluster.js'
+import { assertSameFiles, makeObjects, makeStore, STORE_ENVIRONMENT } from '../testing/cluster-store.js'
 
 test('a node takes a dataset from a peer that has it, and leaves the store alone', async (context) => {
   const objects = makeObjects(20, 1)

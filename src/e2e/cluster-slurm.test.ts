@@ -2,13 +2,11 @@ import assert from 'node:assert/strict'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
+import { makeCluster } from '../testing/cluster.js'
+import { makeObjects, makeStore, STORE_ENVIRONMENT } from '../testing/cluster-store.js'
+import { DSC } from '../testing/dsc-processes.js'
 import { startSlurm, whyNoSlurm } from '../testing/slurm-cluster.js'
-import { makeCluster } from './cluster.js'
-import { makeObjects, makeStore, STORE_ENVIRONMENT } from './cluster-store.js'
-import { waitFor } from './world.js'
-
-const DSC = fileURLToPath(new URL('../../bin/dsc.js', import.meta.url))
+import { waitFor } from '../testing/world.js'
 
 test('Slurm jobs find their datasets prepared, start without them when the store is dead, and leave no lease', {
   skip: whyNoSlurm() ?? false,
@@ -28,7 +26,7 @@ test('Slurm jobs find their datasets prepared, start without them when the store
   const directory = join(cluster.directory, 'slurm')
   await mkdir(directory)
   const exports = Object.entries(STORE_ENVIRONMENT).map(([name, value]) => `export ${name}=${value}`)
-  const dsc = `${process.execPath} ${DSC}`
+  const dsc = DSC.join(' ')
   const settings = `DSC="${dsc}"\nexport DSC_CONFIG=${node!.configPath}\n${exports.join('\n')}\nDSC_DEADLINE=5\n`
   const slurm = await startSlurm(context, directory, settings)
   const leases = async (): Promise<readonly { task: string; purpose: string; dataset: string }[]> =>

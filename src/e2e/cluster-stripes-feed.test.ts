@@ -4,15 +4,15 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { openFeed } from '../exports/open-feed.js'
 import { shuffleSamples } from '../feed/plan/order.js'
-import { openFeed } from '../open-feed.js'
 import { makeCertificate } from '../testing/certificate.js'
+import { type ClusterNode, makeCluster } from '../testing/cluster.js'
+import { makeStore, STORE_ENVIRONMENT } from '../testing/cluster-store.js'
+import type { Running } from '../testing/dsc-processes.js'
 import { openTestFeedClient } from '../testing/feed-client.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
-import { type ClusterNode, makeCluster } from './cluster.js'
-import { makeStore, STORE_ENVIRONMENT } from './cluster-store.js'
-import type { Running } from './dsc-processes.js'
-import { waitFor } from './world.js'
+import { waitFor } from '../testing/world.js'
 
 const COUNT = 240
 const BATCH = 8
@@ -113,8 +113,13 @@ test('a program that opens the dataset by its name reads the stripes itself, als
   const staged = store.sentBytes()
   Object.assign(process.env, STORE_ENVIRONMENT)
   const feed = await openFeed({
-    ...{ dataset: 'flowers', batchSize: BATCH, seed: SEED, memoryBytes: 2 ** 20, k: 4 },
-    ...{ configPath: nodes[3].configPath, cacheFolder: join(cluster.directory, 'tables') },
+    dataset: 'flowers',
+    batchSize: BATCH,
+    seed: SEED,
+    memoryBytes: 2 ** 20,
+    k: 4,
+    configPath: nodes[3].configPath,
+    cacheFolder: join(cluster.directory, 'tables'),
   })
   context.after(() => feed.close())
   const { leases } = JSON.parse((await nodes[0].dsc('status', '--json')).stdout)

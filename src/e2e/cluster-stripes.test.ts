@@ -5,11 +5,11 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { type ClusterNode, makeCluster } from '../testing/cluster.js'
+import { makeObjects, makeStore, STORE_ENVIRONMENT } from '../testing/cluster-store.js'
+import type { Running } from '../testing/dsc-processes.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
-import { type ClusterNode, makeCluster } from './cluster.js'
-import { makeObjects, makeStore, STORE_ENVIRONMENT } from './cluster-store.js'
-import type { Running } from './dsc-processes.js'
-import { waitFor } from './world.js'
+import { waitFor } from '../testing/world.js'
 
 const NODES = ['node-a', 'node-b', 'node-c', 'node-d']
 const LAYOUT = 'node-a,node-b,node-c'
@@ -113,6 +113,36 @@ test('a whole copy takes the files of a stripe, and serves as one', async (conte
   assert.equal(second.path, JSON.parse(whole.stdout).path)
   await assertStripe(first.path, objects, 0, 2)
   assert.equal(store.sentBytes() - before, others, 'the rest came from the node that has the whole')
+})
+
+test('a layout outlives its last stripe where whole copies stand for the others, and is repaired', async (context) => {
+  const objects = makeObjects(9, 0)
+  const { nodes, agents } = await makeReady(context, objects)
+  const [a, b] = nodes
+  for (const node of [a, b]) assert.equal((await node.dsc('prepare', 'flowers', '--task', 'mine')).code, 0)
+  const prepared = await a.dsc('prepare', 'flowers', '--stripe', LAYOUT, '--json', '--task', 'mine')
+  const { files, bytes } = JSON.parse(prepared.stdout)
+  assert.deepEqual([files, bytes], [9, [...objects.values()].reduce((sum, body) => sum + body.length, 0)])
+  agents.get('node-c')!.process.kill('SIGKILL')
+  assert.equal((await a.dsc('record', 'forget-node', 'node-c', '--yes')).code, 0)
+  const [broken] = await readLayouts(a)
+  assert.deepEqual([broken?.complete, broken?.missing], [false, [2]])
+  assert.match((await a.dsc('status')).stdout, /3\/3 on node-c/)
+  const repaired = await a.dsc('repair', 'flowers', '--json')
+  assert.equal(repaired.code, 0, repaired.stderr)
+  const { stripes, nodes: now } = JSON.parse(repaired.stdout)
+  assert.deepEqual(now, ['node-a', 'node-b', 'node-d'])
+  await assertStripe(stripes[0].path, objects, 2, 3)
+  const after = await readLayouts(a)
+  assert.deepEqual(
+    after.map(({ complete, nodes: on }) => [complete, on.join()]),
+    [[true, 'node-a,node-b,node-d']],
+  )
+  const leases = (await readStatus(a)).leases as { task: string; node: string }[]
+  assert.ok(
+    leases.some(({ task, node }) => task === 'mine' && node === 'node-d'),
+    'held by who holds the others',
+  )
 })
 
 test('a dataset that no disk may hold is staged in stripes, and when one node has no room none fetches', async (context) => {

@@ -3,8 +3,8 @@ import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { startFlowerStore } from './flower-store.js'
-import { makeWorld, s3Dataset, writeTree } from './world.js'
+import { startFlowerStore } from '../testing/flower-store.js'
+import { makeWorld, s3Dataset, writeTree } from '../testing/world.js'
 
 const { server, bucket, datasets } = await startFlowerStore()
 after(() => server.close())
@@ -197,4 +197,19 @@ test('64 processes at once never meet a busy record', async (context) => {
   const locked = tasks.map((task) => world.dsc('release', 'tree', '--task', `${task}-other`))
   for (const { code, stderr } of await Promise.all([...prepared, ...locked])) assert.equal(code, 0, stderr)
   assert.deepEqual(world.query('SELECT reference_count FROM cache_record'), [{ reference_count: 32 }])
+})
+
+test('self says what runs, and --version --json says the same', async (context) => {
+  const world = await makeWorld(context, {})
+  const { stdout } = await world.dsc('self', '--json')
+  assert.equal((await world.dsc('--version', '--json')).stdout, stdout)
+  const self = JSON.parse(stdout)
+  assert.equal(`${self.version}\n`, (await world.dsc('--version')).stdout)
+  assert.match(self.sqlite, /^3\.\d+\.\d+$/)
+  assert.equal(JSON.parse(await readFile(join(self.folder, 'package.json'), 'utf8')).version, self.version)
+  await world.dsc('status')
+  assert.deepEqual(world.query('SELECT max(version) AS version FROM dsc_schema'), [
+    { version: self.recordSchema },
+  ])
+  assert.match((await world.dsc('self')).stdout, new RegExp(`^record schema +${self.recordSchema}$`, 'm'))
 })

@@ -6,18 +6,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import type { Check } from '../cli/doctor/check.js'
+import { DSC } from '../testing/dsc-processes.js'
 import { startS3Server } from '../testing/s3-server.js'
 
-const DSC = fileURLToPath(new URL('../../bin/dsc.js', import.meta.url))
 const root = mkdtempSync(join(tmpdir(), 'dsc-doctor-'))
 after(() => rmSync(root, { recursive: true }))
 
 /** Runs the real binary; not spawnSync, because the S3 server may live in this process. */
 async function doctor(yaml: string, environment: Readonly<Record<string, string>> = {}) {
   writeFileSync(join(root, 'dsc.yaml'), yaml)
-  const child = spawn(process.execPath, [DSC, 'doctor', '--json'], {
+  const child = spawn(DSC[0]!, [...DSC.slice(1), 'doctor', '--json'], {
     cwd: root,
     env: { PATH: process.env.PATH, HOME: root, ...environment },
   })

@@ -3,8 +3,8 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { startFlowerStore } from './flower-store.js'
-import { makeWorld, s3Dataset } from './world.js'
+import { startFlowerStore } from '../testing/flower-store.js'
+import { makeWorld, s3Dataset } from '../testing/world.js'
 
 const { server, bucket, datasets } = await startFlowerStore()
 after(() => server.close())

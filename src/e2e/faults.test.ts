@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import type { FaultRule } from '../testing/fault-proxy.js'
 import { startFaultyStore } from '../testing/faulty-store.js'
-import { makeWorld, s3Dataset } from './world.js'
+import { makeWorld, s3Dataset } from '../testing/world.js'
 
 const LARGE_BYTES = 40 * 1024 * 1024 // several parts
 
@@ -99,7 +99,7 @@ for (const { name, rules = [], dataset, code, message } of [
   },
   {
     name: 'bodies that stay short',
-    rules: [{ match: '/1.txt', fault: { kind: 'truncate', afterBytes: 1 } }],
+    rules: [{ match: '/1.txt', fault: { kind: 'truncate', afterBytes: 0 } }],
     code: 24,
     message: /1\.txt/,
   },
@@ -157,6 +157,7 @@ test('an object replaced between two parts is noticed, and the next prepare stag
   const failed = await world.dsc('prepare', 'data', '--task', 'a')
   assert.equal(failed.code, 16, failed.stderr)
   assert.match(failed.stderr, /large\.bin/)
+  assert.match(failed.stderr, /dsc prepare data --refresh/)
   const next = await world.dsc('prepare', 'data', '--task', 'a')
   assert.equal(next.code, 0, next.stderr)
   assert.ok((await readFile(join(next.stdout.trimEnd(), 'large.bin'))).equals(newer))

@@ -5,11 +5,11 @@ import { after, before, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { shuffleSamples } from '../feed/plan/order.js'
 import { makeCertificate } from '../testing/certificate.js'
+import type { Running } from '../testing/dsc-processes.js'
 import { openTestFeedClient } from '../testing/feed-client.js'
 import { type S3Server, startS3Server } from '../testing/s3-server.js'
 import { sampleBytes, writeSamples } from '../testing/sample-folder.js'
-import type { Running } from './dsc-processes.js'
-import { makeWorld, type World } from './world.js'
+import { makeWorld, type World } from '../testing/world.js'
 
 const COUNT = 300
 const BATCH = 10

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { type CountingStore, startCountingStore } from '../testing/counting-store.js'
-import { makeWorld, s3Dataset, waitFor } from './world.js'
+import { makeWorld, s3Dataset, waitFor } from '../testing/world.js'
 
 const environment = { AWS_ACCESS_KEY_ID: 'k', AWS_SECRET_ACCESS_KEY: 's' }
 

@@ -3,13 +3,13 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, type TestContext, test } from 'node:test'
+import { type Feed, type FeedState, type OpenFeedOptions, openFeed } from '../exports/index.js'
 import { type DscError, isDscError } from '../failure/dsc-error.js'
 import { shuffleSamples } from '../feed/plan/order.js'
-import { type Feed, type FeedState, type OpenFeedOptions, openFeed } from '../open-feed.js'
+import type { Running } from '../testing/dsc-processes.js'
 import { type S3Server, startS3Server } from '../testing/s3-server.js'
 import { sampleBytes, writeSamples } from '../testing/sample-folder.js'
-import type { Running } from './dsc-processes.js'
-import { makeWorld, s3Dataset, type World } from './world.js'
+import { makeWorld, s3Dataset, type World } from '../testing/world.js'
 
 const COUNT = 300
 const BATCH = 10
@@ -41,7 +41,10 @@ async function makeSamplesWorld(context: TestContext): Promise<World> {
 /** Opens a feed in this process, in memory for a tenth of the samples. */
 async function open(context: TestContext, world: World, options: Partial<OpenFeedOptions>): Promise<Feed> {
   const feed = await openFeed({
-    ...{ batchSize: BATCH, seed: SEED, memoryBytes: 2 ** 18, configPath: join(world.directory, 'dsc.yaml') },
+    batchSize: BATCH,
+    seed: SEED,
+    memoryBytes: 2 ** 18,
+    configPath: join(world.directory, 'dsc.yaml'),
     cacheFolder: join(world.directory, 'tables'),
     ...options,
   })
@@ -64,7 +67,7 @@ async function readPass(feed: Feed, atStep: (step: number) => unknown = () => {}
 
 test('a dataset is opened by its name, staged first, and leased until the feed is closed', async (context) => {
   const world = await makeSamplesWorld(context)
-  const feed = await open(context, world, { dataset: 'flowers', split: 'train' })
+  const feed = await open(context, world, { dataset: 'flowers', split: 'train', start: 'staged' })
   const copies = world.query<{ state: string }>('SELECT state FROM copies')
   assert.deepEqual(copies, [{ state: 'ready' }])
   assert.equal(world.query('SELECT task FROM leases').length, 1)
@@ -108,7 +111,10 @@ test('storage nodes with a stripe each are read as one, and the source when one 
   const nodes = await Promise.all(['0/2', '1/2'].map((stripe) => startStorage(world, '--stripe', stripe)))
   const feed = await open(context, world, {
     from: nodes.map(({ address }) => address),
-    ...{ layout: 'striped', fallback: 'flowers', split: 'train', isCarrying: false },
+    layout: 'striped',
+    fallback: 'flowers',
+    split: 'train',
+    isCarrying: false,
   })
   assert.deepEqual(await readPass(feed), expected(0))
   const kill = (step: number) => step === 7 && nodes[1]!.running.process.kill('SIGKILL')

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { startFlowerStore } from './flower-store.js'
-import { makeWorld, writeTree } from './world.js'
+import { startFlowerStore } from '../testing/flower-store.js'
+import { makeWorld, writeTree } from '../testing/world.js'
 
 const { server, bucket, datasets } = await startFlowerStore()
 after(() => server.close())

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { startFaultyStore } from '../testing/faulty-store.js'
 import { mountSmallDisk, whyNoSmallDisk } from '../testing/small-disk.js'
-import { makeWorld, s3Dataset, type World, waitFor } from './world.js'
+import { makeWorld, s3Dataset, type World, waitFor } from '../testing/world.js'
 
 const MIB = 1024 * 1024
 const DATASETS = 20

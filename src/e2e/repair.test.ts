@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { mountSmallDisk, whyNoSmallDisk } from '../testing/small-disk.js'
-import { makeWorld, type World, writeTree } from './world.js'
+import { makeWorld, type World, writeTree } from '../testing/world.js'
 
 interface CopyRow {
   readonly copy_id: string
@@ -77,10 +77,11 @@ test('verify --repair goes on after a file and a copy that it cannot repair, tel
   assert.equal(text('birds', 'b.txt'), 'b of birds')
   assert.equal(text('flowers', 'a.txt'), 'a of flowers')
   const { error } = JSON.parse(stderr.trim().split('\n').at(-1)!) as {
-    error: { code: string; message: string }
+    error: { code: string; message: string; hint: string }
   }
   assert.equal(error.code, 'SOURCE_CHANGED', 'the first failure gives the exit code')
   for (const name of ['birds', 'trees', 'words']) assert.match(error.message, new RegExp(name))
+  assert.equal(error.hint, 'dsc prepare birds --refresh')
   assert.equal(code, 16)
 })
 

@@ -3,8 +3,9 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { findProcess } from '../platform/processes.js'
+import { DSC, killWithTest } from '../testing/dsc-processes.js'
 import { type S3Server, startS3Server } from '../testing/s3-server.js'
-import { makeWorld, s3Dataset, type World, waitFor } from './world.js'
+import { makeWorld, s3Dataset, type World, waitFor } from '../testing/world.js'
 
 let server: S3Server
 let bucket: string
@@ -39,11 +40,8 @@ for (const victims of [['dsc'], ['command'], ['dsc', 'command']] as const) {
   })
 }
 
-for (const [signal, code] of [
-  ['SIGTERM', 143],
-  ['SIGINT', 130],
-] as const) {
-  test(`run passes ${signal} on, returns ${code} and releases`, async (context) => {
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+  test(`run passes ${signal} on, releases, and ends by it like its command`, async (context) => {
     const world = await makeWorld(context, {
       server,
       datasets: { flowers: s3Dataset(bucket, 'flowers/', server.endpoint) },
@@ -51,10 +49,30 @@ for (const [signal, code] of [
     const running = world.start(['run', 'flowers', '--', 'sleep', '600'])
     await waitFor('the lease of the command', () => commandOf(world, running.process.pid!))
     running.process.kill(signal)
-    assert.equal((await running.finished).code, code)
+    assert.equal((await running.finished).signal, signal)
     assert.deepEqual(world.query('SELECT * FROM leases'), [])
   })
 }
+
+test('Ctrl-C ends the loop of the shell that dsc runs in', async (context) => {
+  const world = await makeWorld(context, {
+    server,
+    datasets: { flowers: s3Dataset(bucket, 'flowers/', server.endpoint) },
+  })
+  const loop = `for i in 1 2 3; do ${DSC.join(' ')} run flowers -- sleep 600; echo again; done`
+  const shell = killWithTest(context)(['bash', '-c', loop], {
+    cwd: world.directory,
+    environment: server.environment,
+    detached: true,
+  })
+  context.after(() => stopGroup(shell.process.pid!))
+  await waitFor('the lease of the command', () =>
+    findProcess(commandOf(world, 0) ?? 0)?.commandLine.includes('sleep\x00600'),
+  )
+  process.kill(-shell.process.pid!, 'SIGINT') // as a terminal does, to all of its foreground
+  const { signal, stdout } = await shell.finished
+  assert.deepEqual([signal, stdout], ['SIGINT', ''])
+})
 
 test('a command that handles SIGTERM ends as it likes', async (context) => {
   const world = await makeWorld(context, {
@@ -83,4 +101,13 @@ function commandOf(world: World, dscPid: number): number | undefined {
   const holders = world.query<{ holder: string }>(`SELECT holder FROM leases WHERE task <> 'another'`)
   const pids = holders.map(({ holder }) => Number(JSON.parse(holder).pid))
   return pids.find((pid) => pid !== dscPid)
+}
+
+/** Kills what is left of a process group. */
+function stopGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch {
+    // Nothing is left.
+  }
 }

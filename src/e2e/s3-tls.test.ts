@@ -6,7 +6,7 @@ import { after, type TestContext, test } from 'node:test'
 import { makeCertificate } from '../testing/certificate.js'
 import { startS3Server } from '../testing/s3-server.js'
 import { startTlsFront } from '../testing/tls-front.js'
-import { makeWorld, s3Dataset } from './world.js'
+import { makeWorld, s3Dataset } from '../testing/world.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'dsc-test-s3-tls-'))
 const { certFile, keyFile } = makeCertificate(folder)

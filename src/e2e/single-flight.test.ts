@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test'
 import Database from 'better-sqlite3'
 import type { FaultProxy } from '../testing/fault-proxy.js'
 import { startFaultyStore } from '../testing/faulty-store.js'
-import { makeWorld, s3Dataset, type World, waitFor } from './world.js'
+import { makeWorld, s3Dataset, type World, waitFor } from '../testing/world.js'
 
 const SMALL_FILES = 30
 const LARGE_BYTES = 70 * 1024 * 1024 // several parts
@@ -138,7 +138,7 @@ test('--no-wait fails at once while another process stages, naming it', async (c
   )
   assert.deepEqual(world.query(`SELECT task FROM leases WHERE purpose = 'use'`), [{ task: 'first' }])
   stager.process.kill('SIGINT')
-  assert.equal((await stager.finished).code, 130)
+  assert.equal((await stager.finished).signal, 'SIGINT')
   proxy.setRules([])
   assert.deepEqual(world.query('SELECT * FROM leases'), [])
   assert.equal((await world.dsc('prepare', 'large', '--task', 'second', '--no-wait')).code, 0)

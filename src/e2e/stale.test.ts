@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import Database from 'better-sqlite3'
+import type { Running } from '../testing/dsc-processes.js'
 import { startFaultyStore } from '../testing/faulty-store.js'
 import { mountSmallDisk, whyNoSmallDisk } from '../testing/small-disk.js'
+import { makeWorld, s3Dataset, type World, waitFor, writeTree } from '../testing/world.js'
 import { type CrashPoint, crashEnvironment } from './crash/crash-steps.js'
-import type { Running } from './dsc-processes.js'
-import { makeWorld, s3Dataset, type World, waitFor, writeTree } from './world.js'
 
 const MIB = 1024 * 1024
 const { server, proxy, bucket, close } = await startFaultyStore()
@@ -87,7 +87,7 @@ test('a cleanup that is killed while it removes the trash, twice in a row, is fi
     for (let file = 0; file < 50; file++) writeFileSync(join(stray, `${folder}`, `${file}`), '')
   }
   const count = () => readdirSync(join(world.root, 'trash'), { recursive: true }).length
-  const point: CrashPoint = { step: 'trash removed', moment: 'during', times: 1 }
+  const point: CrashPoint = { step: 'folder in the trash removed', moment: 'after', times: 5 }
   const environment = crashEnvironment(join(world.directory, 'trace'), point)
   for (let round = 0; round < 2; round++) {
     const { signal } = await world.start(['cleanup'], { environment }).finished

@@ -4,12 +4,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { openSqliteRecord } from '../records/sqlite/record-store.js'
+import { DSC } from '../testing/dsc-processes.js'
 import { fillRecord } from '../testing/example-record.js'
+import { temporaryDirectory } from '../testing/temporary-directory.js'
 
-const DSC = fileURLToPath(new URL('../../bin/dsc.js', import.meta.url))
 const run = promisify(execFile)
 let directory = ''
 
@@ -35,7 +35,7 @@ before(async () => {
 })
 
 async function dsc(...words: string[]): Promise<string> {
-  return (await run(process.execPath, [DSC, ...words], { cwd: directory })).stdout
+  return (await run(DSC[0]!, [...DSC.slice(1), ...words], { cwd: directory })).stdout
 }
 
 async function dscJson(...words: string[]): Promise<unknown> {
@@ -48,6 +48,22 @@ test('status through a pipe is a table with the whole names', async () => {
   assert.match(text, /\ngpu-01 +6\/12 /)
   assert.match(text, /\ndataset-0004 +gpu-02 +ready +\S+ GiB +lock \+4/)
   assert.match(text, /\nwebdata-1 +gpu-01 .*43% +job-4800 +1 +s3:\/\/bucket\/webdata-1\//)
+})
+
+test('more than 200 lines are summed up by node and by dataset; --all lists every copy', async (context) => {
+  const folder = await temporaryDirectory(context)
+  await writeFile(join(folder, 'dsc.yaml'), 'record: sqlite:record.db\nnode: gpu-01\ncache:\n  root: cache\n')
+  const record = await openSqliteRecord(join(folder, 'record.db'))
+  await fillRecord(record, { copies: 250, nodes: 5, stagings: 1, nowMs: Date.now() })
+  await record.close()
+  const status = async (...words: string[]) =>
+    (await run(DSC[0]!, [...DSC.slice(1), 'status', ...words], { cwd: folder })).stdout
+  const text = await status()
+  assert.ok(text.split('\n').length <= 200)
+  assert.match(text, /\nDATASET +READY .*\ndataset-0\d+ +1 .* gpu-0\d +-\n/)
+  assert.match(text, /\nSTAGING .*\nwebdata/)
+  assert.match(text, /\n251 copies in all; --all lists each/)
+  assert.equal((await status('--all')).match(/^dataset-\d+ .* (ready|evicting) /gm)?.length, 250)
 })
 
 test('status --json has every copy, and --node and --dataset narrow it', async () => {
@@ -78,7 +94,10 @@ test('history lists events newest first, of one dataset if asked', async () => {
     ['locked', 'adopted'],
   )
   assert.match(await dsc('history', '--limit', '3'), /^TIME +WHAT/)
-  await assert.rejects(dsc('history', '--limit', '0'), { code: 2, stderr: /expected a count of 1 or more/ })
+  await assert.rejects(dsc('history', '--limit', '0'), {
+    code: 2,
+    stderr: /expected a whole number of 1 or more/,
+  })
 })
 
 test('why says what keeps a copy, and who would go next', async () => {

@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { openCacheRoot } from '../cache/open-cache-root.js'
 import { findProcess } from '../platform/processes.js'
 import { openSqliteRecord } from '../records/sqlite/record-store.js'
-import { openCacheRoot } from '../stage/open-cache-root.js'
+import { DSC } from '../testing/dsc-processes.js'
 import { advanceStagings, fillRecord } from '../testing/example-record.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
 import { hasTmux, openTerminal, type TmuxTerminal } from '../testing/tmux-terminal.js'
 
-const DSC = fileURLToPath(new URL('../../bin/dsc.js', import.meta.url))
 const CRASHING = fileURLToPath(new URL('../testing/crashing-status-screen.js', import.meta.url))
 // In CI a missing tmux is a failure: these tests are the only ones with a real terminal.
 const skip = !hasTmux() && !process.env.CI ? 'tmux is not installed' : false
@@ -36,10 +36,7 @@ async function openExample(context: TestContext, copies: number) {
 async function openStatus(context: TestContext, copies: number, columns = 80, rows = 24) {
   const example = await openExample(context, copies)
   const terminal = await openTerminal(context, { columns, rows, directory: example.directory })
-  await terminal.press(
-    `exec 2>&1; clear; echo before; ${process.execPath} ${DSC} status; echo rc=$?`,
-    'Enter',
-  )
+  await terminal.press(`exec 2>&1; clear; echo before; ${DSC.join(' ')} status; echo rc=$?`, 'Enter')
   await terminal.waitFor(/▶ dataset-0001/)
   return { ...example, terminal }
 }
@@ -100,7 +97,7 @@ test('status says which task and process of which host holds which copy since wh
 }, async (context) => {
   const { terminal, record } = await openStatus(context, 5)
   const boot = { startTicks: '1', bootId: 'b', pidNamespace: 'n' }
-  const holder = { kind: 'process', host: 'gpu-login-01', pid: 4711, ...boot } as const
+  const holder = { kind: 'process', machine: 'm', host: 'gpu-login-01', pid: 4711, ...boot } as const
   const lease = { task: 'researcher@gpu-login-01:4711', holder, expiresAtMs: null }
   await record.leaseReady({ dataset: 'dataset-0003', node: 'gpu-01', lease }, Date.now() - 2 * 3_600_000)
   await terminal.press('2')
@@ -202,12 +199,12 @@ test('status has colours, and none with NO_COLOR', { skip }, async (context) => 
   const terminal = await openTerminal(context, { columns: 80, rows: 24, directory })
   const coloured = /\p{Cc}\[[0-9;]*3[1-6]m/u
   // In CI the library draws without colours.
-  await terminal.press(`clear; env -u CI -u NO_COLOR ${process.execPath} ${DSC} status; echo rc=$?`, 'Enter')
+  await terminal.press(`clear; env -u CI -u NO_COLOR ${DSC.join(' ')} status; echo rc=$?`, 'Enter')
   await terminal.waitFor(/▶ dataset-0001/)
   assert.match(await terminal.styledScreen(), coloured)
   await terminal.press('q')
   await terminal.waitFor(/rc=0/)
-  await terminal.press(`clear; env -u CI NO_COLOR=1 ${process.execPath} ${DSC} status`, 'Enter')
+  await terminal.press(`clear; env -u CI NO_COLOR=1 ${DSC.join(' ')} status`, 'Enter')
   await terminal.waitFor(/▶ dataset-0001/)
   assert.doesNotMatch(await terminal.styledScreen(), coloured)
 })
@@ -218,27 +215,24 @@ test('Ctrl-C gives the terminal back', { skip }, async (context) => {
   await checkTerminalIsBack(terminal)
 })
 
-test('SIGTERM gives the terminal back and ends with the exit code of an interruption', {
+test('SIGTERM gives the terminal back and ends by the signal', {
   skip,
 }, async (context) => {
   const { terminal, directory } = await openExample(context, 5).then(async (example) => ({
     ...example,
     terminal: await openTerminal(context, { columns: 80, rows: 24, directory: example.directory }),
   }))
-  await terminal.press(
-    `clear; echo before; ${process.execPath} ${DSC} status & echo $! > pid; fg; echo rc=$?`,
-    'Enter',
-  )
+  await terminal.press(`clear; echo before; ${DSC.join(' ')} status & echo $! > pid; fg; echo rc=$?`, 'Enter')
   await terminal.waitFor(/▶ dataset-0001/)
   process.kill(Number(await readFile(join(directory, 'pid'), 'utf8')), 'SIGTERM')
   await checkTerminalIsBack(terminal)
-  assert.match((await terminal.screen()).join('\n'), /stopped by SIGTERM[\s\S]*rc=130/)
+  assert.match((await terminal.screen()).join('\n'), /stopped by SIGTERM[\s\S]*rc=143/)
 })
 
 test('a terminal that is closed ends the status without a crash', { skip }, async (context) => {
   const { directory } = await openExample(context, 5)
   const terminal = await openTerminal(context, { columns: 80, rows: 24, directory })
-  const command = `echo $$ >pid; exec ${process.execPath} ${DSC} status 2>error.txt`
+  const command = `echo $$ >pid; exec ${DSC.join(' ')} status 2>error.txt`
   await terminal.press(`sh -c '${command}'`, 'Enter')
   await terminal.waitFor(/▶ dataset-0001/)
   const pid = Number(await readFile(join(directory, 'pid'), 'utf8'))

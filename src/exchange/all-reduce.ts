@@ -8,6 +8,12 @@ import { findMismatch } from './wire/frame.js'
 /** Reports whose data is waited for, so that a rank which holds everybody up can be named. */
 export type OnWaiting = (forRank: number | undefined, phase: string | undefined) => void
 
+/** One attempt at a bucket: what its frames have in common, and who wants to know whom it waits for. */
+export interface Attempt {
+  readonly context: FrameContext
+  readonly onWaiting: OnWaiting
+}
+
 /**
  * Sums a bucket over all ranks, into its wire area, around the ring. Each rank adds its own gradients in fp32 to the
  * partial sum that comes by, which is rounded once per hop. A segment is sent on as soon as it is complete here, so that
@@ -16,8 +22,7 @@ export type OnWaiting = (forRank: number | undefined, phase: string | undefined)
 export async function ringAllReduce(
   links: Links,
   buffer: BucketBuffer,
-  context: FrameContext,
-  onWaiting: OnWaiting,
+  { context, onWaiting }: Attempt,
 ): Promise<void> {
   const { rank, ranks } = links
   const [next, previous] = [(rank + 1) % ranks, (rank - 1 + ranks) % ranks]
@@ -35,8 +40,8 @@ export async function ringAllReduce(
     const chunk = chunkReceived(rank, hop, ranks)
     onWaiting(previous, phase)
     for (const [index, segment] of segments.entries()) {
-      const address = await receive(links, previous, context, { hop, index, segment })
-      buffer.replace(wireType, chunk, segment, address)
+      const address = await receive(links, previous, { context, hop, index, segment })
+      buffer.replace(wireType, { chunk, segment }, address)
       if (phase === 'reduce') buffer.addLocal(context, chunk, segment)
       if (hop + 1 < hops) send(hop + 1, index, segment)
     }
@@ -52,8 +57,7 @@ export async function ringAllReduce(
 export async function directAllReduce(
   links: Links,
   buffer: BucketBuffer,
-  context: FrameContext,
-  onWaiting: OnWaiting,
+  { context, onWaiting }: Attempt,
 ): Promise<void> {
   const { rank, ranks } = links
   const { wireType } = context
@@ -71,7 +75,7 @@ export async function directAllReduce(
   for (const peer of peers.toSorted((a, b) => a - b)) {
     onWaiting(peer, 'reduce')
     for (const [index, segment] of segments.entries()) {
-      buffer.addToSum(wireType, segment, await receive(links, peer, context, { hop: 0, index, segment }))
+      buffer.addToSum(wireType, segment, await receive(links, peer, { context, hop: 0, index, segment }))
     }
   }
   buffer.finishSum(wireType, rank)
@@ -80,8 +84,8 @@ export async function directAllReduce(
   for (const peer of peers) {
     onWaiting(peer, 'gather')
     for (const [index, segment] of segments.entries()) {
-      const address = await receive(links, peer, context, { hop: 1, index, segment })
-      buffer.replace(wireType, peer, segment, address)
+      const address = await receive(links, peer, { context, hop: 1, index, segment })
+      buffer.replace(wireType, { chunk: peer, segment }, address)
     }
   }
   for (const peer of peers) await getLink(links.writers, peer).flushed()
@@ -91,10 +95,15 @@ export async function directAllReduce(
 async function receive(
   links: Links,
   peer: number,
-  context: FrameContext,
-  part: { readonly hop: number; readonly index: number; readonly segment: Segment },
+  part: {
+    readonly context: FrameContext
+    readonly hop: number
+    readonly index: number
+    readonly segment: Segment
+  },
 ): Promise<number> {
   const { header, address } = await getLink(links.readers, peer).next()
+  const { context } = part
   const bytes = part.segment.elements * (context.wireType === 'fp32' ? 4 : 2)
   const expected = { ...context, rank: peer, hop: part.hop, segment: part.index, bytes }
   const mismatch = findMismatch(expected, header, links.rank)

@@ -14,95 +14,152 @@ export interface WireFormat {
   readonly exponent: number
 }
 
-/**
- * The fusion buffer of one bucket: the local gradients in fp32, kept until the step is committed, and beside
- * them what travels. Everything lies in the codec's memory.
- */
-export interface BucketBuffer {
-  readonly elements: number
-  /** Local gradients: filled as backward produces them. */
-  readonly local: Float32Array
-  readonly segments: (wireType: WireType) => readonly Segment[]
-  /** Scales and narrows the local gradients into the wire area: all of them, or one chunk. */
-  readonly encode: (format: WireFormat, chunk?: number) => void
-  /** Bytes of a segment of a chunk, as they travel. */
-  readonly wire: (wireType: WireType, chunk: number, segment: Segment) => Uint8Array
-  /** wire += scaled local gradients, rounded once. */
-  readonly addLocal: (format: WireFormat, chunk: number, segment: Segment) => void
-  /** wire = received. */
-  readonly replace: (wireType: WireType, chunk: number, segment: Segment, received: number) => void
-  /** Starts an fp32 sum of a chunk from the local gradients, adds to it, and rounds it to the wire: for direct exchange. */
-  readonly startSum: (format: WireFormat, chunk: number) => void
-  readonly addToSum: (wireType: WireType, segment: Segment, received: number) => void
-  readonly finishSum: (wireType: WireType, chunk: number) => void
-  /** Largest |mean| that travelled, or undefined if it is not finite. */
-  readonly amax: (format: WireFormat) => number | undefined
-  /** Widens and unscales the result over the local gradients, which it replaces. */
-  readonly decode: (format: WireFormat) => void
-}
-
 /** Bits of inf without sign, per type. */
 const INFINITE_BITS = { fp32: 0x7f800000, fp16: 0x7c00, bf16: 0x7f80 } as const
 const bytesOf = (wireType: WireType): 2 | 4 => (wireType === 'fp32' ? 4 : 2)
 
-/** Reserves the areas of one bucket. The memory is never given back. */
-export function createBucketBuffer(codec: Codec, elements: number, ranks: number): BucketBuffer {
-  const { chunkElements, paddedElements } = planLayout(elements, ranks)
-  const local = codec.allocate(paddedElements * 4)
-  const wire = codec.allocate(paddedElements * 4)
-  const sum = codec.allocate(chunkElements * 4)
-  const one = codec.allocate(32)
-  const { kernels } = codec
-  const { shift, factor } = planAveraging(ranks)
-  const addressOf = (wireType: WireType, chunk: number, offset: number) =>
-    wire + (chunk * chunkElements + offset) * bytesOf(wireType)
-  const encode = { fp32: kernels.scaleFloat, fp16: kernels.encodeHalf, bf16: kernels.encodeBrain }
-  const decode = { fp32: kernels.scaleFloat, fp16: kernels.decodeHalf, bf16: kernels.decodeBrain }
-  const add = { fp32: kernels.addFloat, fp16: kernels.addHalf, bf16: kernels.addBrain }
-  const accumulate = {
-    fp32: (target: number, source: number, count: number) => kernels.addFloat(target, source, count, 1),
-    fp16: kernels.accumulateHalf,
-    bf16: kernels.accumulateBrain,
+/**
+ * The fusion buffer of one bucket: the local gradients in fp32, kept until the step is committed, and beside
+ * them what travels. Everything lies in the codec's memory, which is never given back.
+ */
+export class BucketBuffer {
+  readonly elements: number
+  /** Local gradients: filled as backward produces them. */
+  readonly local: Float32Array
+  readonly #codec: Codec
+  readonly #chunkElements: number
+  readonly #paddedElements: number
+  readonly #averaging: ReturnType<typeof planAveraging>
+  readonly #segments: Readonly<Record<2 | 4, readonly Segment[]>>
+  /** Kernels by what travels. */
+  readonly #kernels: ReturnType<typeof pickKernels>
+  // Addresses of the areas: local gradients, what travels, the sum of a chunk, one lane for a single value.
+  readonly #local: number
+  readonly #wire: number
+  readonly #sum: number
+  readonly #lane: number
+
+  /** Reserves the areas of a bucket of `elements` values among `ranks` processes. */
+  constructor(codec: Codec, elements: number, ranks: number) {
+    const { chunkElements, paddedElements } = planLayout(elements, ranks)
+    this.elements = elements
+    this.#codec = codec
+    this.#chunkElements = chunkElements
+    this.#paddedElements = paddedElements
+    this.#averaging = planAveraging(ranks)
+    this.#segments = { 2: planSegments(chunkElements, 2), 4: planSegments(chunkElements, 4) }
+    this.#kernels = pickKernels(codec)
+    this.#local = codec.allocate(paddedElements * 4)
+    this.#wire = codec.allocate(paddedElements * 4)
+    this.#sum = codec.allocate(chunkElements * 4)
+    this.#lane = codec.allocate(32)
+    this.local = new Float32Array(codec.memory, this.#local, elements)
   }
-  const segments = { 2: planSegments(chunkElements, 2), 4: planSegments(chunkElements, 4) }
-  const localOf = (chunk: number, offset: number) => local + (chunk * chunkElements + offset) * 4
-  const scale = ({ exponent }: WireFormat) => 2 ** (exponent + shift)
-  const unscale = ({ exponent }: WireFormat) => 2 ** -exponent * factor
+
+  /** The pieces in which a chunk travels. */
+  segments(wireType: WireType): readonly Segment[] {
+    return this.#segments[bytesOf(wireType)]
+  }
+
+  /** Scales and narrows the local gradients into the wire area: all of them, or one chunk. */
+  encode(format: WireFormat, chunk?: number): void {
+    const { wireType } = format
+    const encode = this.#kernels.encode[wireType]
+    const scale = this.#scaleOf(format)
+    if (chunk === undefined) encode(this.#local, this.#wire, this.#paddedElements, scale)
+    else encode(this.#localOf(chunk, 0), this.#wireOf(wireType, chunk, 0), this.#chunkElements, scale)
+  }
+
+  /** Bytes of a segment of a chunk, as they travel. */
+  wire(wireType: WireType, chunk: number, { offset, elements }: Segment): Uint8Array {
+    return new Uint8Array(
+      this.#codec.memory,
+      this.#wireOf(wireType, chunk, offset),
+      elements * bytesOf(wireType),
+    )
+  }
+
+  /** wire += scaled local gradients, rounded once. */
+  addLocal(format: WireFormat, chunk: number, { offset, elements }: Segment): void {
+    const target = this.#wireOf(format.wireType, chunk, offset)
+    const source = this.#localOf(chunk, offset)
+    this.#kernels.add[format.wireType](target, source, elements, this.#scaleOf(format))
+  }
+
+  /** wire = received. */
+  replace(
+    wireType: WireType,
+    { chunk, segment }: { readonly chunk: number; readonly segment: Segment },
+    received: number,
+  ): void {
+    const bytes = new Uint8Array(this.#codec.memory, received, segment.elements * bytesOf(wireType))
+    new Uint8Array(this.#codec.memory).set(bytes, this.#wireOf(wireType, chunk, segment.offset))
+  }
+
+  /** Starts an fp32 sum of a chunk from the local gradients: for direct exchange, like the next two. */
+  startSum(format: WireFormat, chunk: number): void {
+    const { scaleFloat } = this.#codec.kernels
+    scaleFloat(this.#localOf(chunk, 0), this.#sum, this.#chunkElements, this.#scaleOf(format))
+  }
+
+  /** sum += received. */
+  addToSum(wireType: WireType, { offset, elements }: Segment, received: number): void {
+    this.#kernels.accumulate[wireType](this.#sum + offset * 4, received, elements)
+  }
+
+  /** wire = the sum, rounded. */
+  finishSum(wireType: WireType, chunk: number): void {
+    const target = this.#wireOf(wireType, chunk, 0)
+    this.#kernels.encode[wireType](this.#sum, target, this.#chunkElements, 1)
+  }
+
+  /** Largest |mean| that travelled, or undefined if it is not finite. */
+  amax(format: WireFormat): number | undefined {
+    const { wireType } = format
+    const { memory } = this.#codec
+    const bits = this.#codec.maximumBits(this.#wire, this.#paddedElements, bytesOf(wireType))
+    if (bits >= INFINITE_BITS[wireType]) return undefined
+    // One lane of the codec's own arithmetic turns the bits into their value.
+    if (wireType === 'fp32') new Uint32Array(memory, this.#lane, 1)[0] = bits
+    else {
+      new Uint16Array(memory, this.#sum, 8).fill(bits)
+      this.#kernels.decode[wireType](this.#sum, this.#lane, 8, 1)
+    }
+    return (new Float32Array(memory, this.#lane, 1)[0] ?? 0) * this.#unscaleOf(format)
+  }
+
+  /** Widens and unscales the result over the local gradients, which it replaces. */
+  decode(format: WireFormat): void {
+    const decode = this.#kernels.decode[format.wireType]
+    decode(this.#wire, this.#local, this.#paddedElements, this.#unscaleOf(format))
+  }
+
+  #wireOf(wireType: WireType, chunk: number, offset: number): number {
+    return this.#wire + (chunk * this.#chunkElements + offset) * bytesOf(wireType)
+  }
+
+  #localOf(chunk: number, offset: number): number {
+    return this.#local + (chunk * this.#chunkElements + offset) * 4
+  }
+
+  #scaleOf({ exponent }: WireFormat): number {
+    return 2 ** (exponent + this.#averaging.shift)
+  }
+
+  #unscaleOf({ exponent }: WireFormat): number {
+    return 2 ** -exponent * this.#averaging.factor
+  }
+}
+
+function pickKernels({ kernels }: Codec) {
   return {
-    elements,
-    local: new Float32Array(codec.memory, local, elements),
-    segments: (wireType) => segments[bytesOf(wireType)],
-    encode(format, chunk) {
-      const { wireType } = format
-      if (chunk === undefined) encode[wireType](local, wire, paddedElements, scale(format))
-      else encode[wireType](localOf(chunk, 0), addressOf(wireType, chunk, 0), chunkElements, scale(format))
+    encode: { fp32: kernels.scaleFloat, fp16: kernels.encodeHalf, bf16: kernels.encodeBrain },
+    decode: { fp32: kernels.scaleFloat, fp16: kernels.decodeHalf, bf16: kernels.decodeBrain },
+    add: { fp32: kernels.addFloat, fp16: kernels.addHalf, bf16: kernels.addBrain },
+    accumulate: {
+      fp32: (target: number, source: number, count: number) => kernels.addFloat(target, source, count, 1),
+      fp16: kernels.accumulateHalf,
+      bf16: kernels.accumulateBrain,
     },
-    wire: (wireType, chunk, { offset, elements }) =>
-      new Uint8Array(codec.memory, addressOf(wireType, chunk, offset), elements * bytesOf(wireType)),
-    addLocal(format, chunk, { offset, elements }) {
-      const target = addressOf(format.wireType, chunk, offset)
-      add[format.wireType](target, localOf(chunk, offset), elements, scale(format))
-    },
-    replace(wireType, chunk, { offset, elements }, received) {
-      const bytes = new Uint8Array(codec.memory, received, elements * bytesOf(wireType))
-      new Uint8Array(codec.memory).set(bytes, addressOf(wireType, chunk, offset))
-    },
-    startSum: (format, chunk) => kernels.scaleFloat(localOf(chunk, 0), sum, chunkElements, scale(format)),
-    addToSum: (wireType, { offset, elements }, received) =>
-      accumulate[wireType](sum + offset * 4, received, elements),
-    finishSum: (wireType, chunk) => encode[wireType](sum, addressOf(wireType, chunk, 0), chunkElements, 1),
-    amax(format) {
-      const { wireType } = format
-      const bits = codec.maximumBits(wire, paddedElements, bytesOf(wireType))
-      if (bits >= INFINITE_BITS[wireType]) return undefined
-      // One lane of the codec's own arithmetic turns the bits into their value.
-      if (wireType === 'fp32') new Uint32Array(codec.memory, one, 1)[0] = bits
-      else {
-        new Uint16Array(codec.memory, sum, 8).fill(bits)
-        decode[wireType](sum, one, 8, 1)
-      }
-      return (new Float32Array(codec.memory, one, 1)[0] ?? 0) * unscale(format)
-    },
-    decode: (format) => decode[format.wireType](wire, local, paddedElements, unscale(format)),
   }
 }

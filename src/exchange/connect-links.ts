@@ -1,13 +1,13 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import type { Codec } from '../half/codec.js'
 import type { Links } from './links.js'
-import type { Welcome } from './rendezvous/client.js'
-import { createFrameReader, type FrameReader } from './wire/frame-reader.js'
-import { createFrameWriter, type FrameWriter } from './wire/frame-writer.js'
+import type { Welcome } from './rendezvous/join-rendezvous.js'
+import { FrameReader } from './wire/frame-reader.js'
+import { FrameWriter } from './wire/frame-writer.js'
 
 /** Bytes taken from a connection at once. */
 const READ_BYTES = 512 * 1024
-const LONGEST_HELLO = 200
+const MAX_HELLO_CHARACTERS = 200
 
 /** Who sends to whom: `ring` only to the next rank, `direct` everybody to everybody. */
 export type Mode = 'ring' | 'direct'
@@ -32,7 +32,7 @@ export async function openDataListener(host: string): Promise<DataListener> {
     let hello = ''
     const onData = (bytes: Buffer) => {
       hello += bytes.toString('latin1')
-      if (hello.length > LONGEST_HELLO) return socket.destroy()
+      if (hello.length > MAX_HELLO_CHARACTERS) return socket.destroy()
       if (!hello.endsWith('\n')) return undefined
       socket.off('data', onData)
       socket.resume()
@@ -96,7 +96,7 @@ export async function connectLinks(options: {
   }
   for (const peer of sources) {
     let socket: Socket | undefined
-    const reader = createFrameReader(codec, peer.rank, () => socket?.resume())
+    const reader = new FrameReader(codec, peer.rank, () => socket?.resume())
     const buffer = Buffer.allocUnsafe(READ_BYTES)
     const callback = (bytes: number) => reader.push(buffer.subarray(0, bytes))
     socket = connect({ host: peer.host, port: peer.port, noDelay: true, onread: { buffer, callback } })
@@ -111,7 +111,7 @@ export async function connectLinks(options: {
   const accepted = targets.map(async (peer) => {
     const socket = await Promise.race([listener.accept(peer.rank, nonce), aborted])
     watch(socket, peer.rank)
-    writers.set(peer.rank, createFrameWriter(socket))
+    writers.set(peer.rank, new FrameWriter(socket))
   })
   aborted.catch(() => {})
   try {

@@ -34,7 +34,10 @@ export async function exchangeBucket(
   const allReduce = mode === 'ring' ? ringAllReduce : directAllReduce
   const run = async (format: { wireType: WireType; exponent: number }, attempt: number) => {
     if (links.ranks === 1) buffer.encode(format)
-    else await allReduce(links, buffer, { ...place, ...format, attempt, rank: links.rank }, onWaiting)
+    else {
+      const context = { ...place, ...format, attempt, rank: links.rank }
+      await allReduce(links, buffer, { context, onWaiting })
+    }
     return buffer.amax(format)
   }
   const full = { wireType: 'fp32', exponent: 0 } as const

@@ -1,7 +1,7 @@
 import type { DscError } from '../failure/dsc-error.js'
 import { PeerLost } from './failures.js'
+import { joinExchange } from './join-exchange.js'
 import type { PlanFile } from './plan-files.js'
-import { joinExchange } from './session.js'
 
 // One rank of the fault suite: exchanges until somebody dies, reports what it saw, and joins again.
 

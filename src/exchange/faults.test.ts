@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { FaultRankOptions, FaultReport } from './fault-rank.test.worker.js'
 import { DEFAULT_PATIENCE, type Patience } from './plan/suspect.js'
-import { openRendezvous, type Rendezvous } from './rendezvous/server.js'
+import { openRendezvous, type Rendezvous } from './rendezvous/open-rendezvous.js'
 
 const RANKS = 4
 /** `npm run test:exchange-faults` asks for 50 kills and for the patience that users get. */

@@ -1,6 +1,6 @@
 import { DscError } from '../failure/dsc-error.js'
 import { type Codec, MEMORY_LIMIT_BYTES, openCodec } from '../half/codec.js'
-import { type BucketBuffer, bucketBytes, createBucketBuffer } from './bucket-buffer.js'
+import { BucketBuffer, bucketBytes } from './bucket-buffer.js'
 import type { Mode } from './connect-links.js'
 import { SEGMENT_BYTES } from './plan/layout.js'
 import type { PlanFile } from './plan-files.js'
@@ -47,5 +47,5 @@ export function openFusionBuffers(plan: PlanFile, mode: Mode): FusionBuffers {
       offset += elements
     }
   }
-  return { codec, places, buffers: sizes.map((elements) => createBucketBuffer(codec, elements, plan.ranks)) }
+  return { codec, places, buffers: sizes.map((elements) => new BucketBuffer(codec, elements, plan.ranks)) }
 }

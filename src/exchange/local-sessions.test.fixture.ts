@@ -1,7 +1,7 @@
 import type { Mode } from './connect-links.js'
+import { type ExchangeSession, joinExchange } from './join-exchange.js'
 import type { PlanFile } from './plan-files.js'
-import { openRendezvous } from './rendezvous/server.js'
-import { type ExchangeSession, joinExchange } from './session.js'
+import { openRendezvous } from './rendezvous/open-rendezvous.js'
 
 /** A plan whose gradients are named `<bucket>.<index>`. */
 export const planOf = (

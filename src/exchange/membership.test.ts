@@ -4,11 +4,11 @@ import type { Socket } from 'node:net'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openCodec } from '../half/codec.js'
+import { joinExchange } from './join-exchange.js'
 import { makeGradients, meanOf, planOf, runStep, withSessions } from './local-sessions.test.fixture.js'
 import { type Membership, openMembership } from './membership.js'
 import type { PlanFile } from './plan-files.js'
-import { openRendezvous } from './rendezvous/server.js'
-import { joinExchange } from './session.js'
+import { openRendezvous } from './rendezvous/open-rendezvous.js'
 
 const SHAPES = [[7, 300_000], [1], [5000, 3, 800]]
 
@@ -86,7 +86,7 @@ test('survivors repeat a step among themselves in a new epoch, and get their own
   await rendezvous.close()
 })
 
-test('ranks that were given different plans hear which two differ', async () => {
+test('ranks that were given different plans hear which two differ: who came later fails, who waits is told', async () => {
   const rendezvous = await openRendezvous({ host: '127.0.0.1', port: 0, nowMs: Date.now })
   for (const [other, words] of [
     [planOf(3, 'fp16', SHAPES), /rank 1 .* rank count 3, rank 0 .* has 2/],
@@ -96,14 +96,18 @@ test('ranks that were given different plans hear which two differ', async () => 
       /rank 1 .* plan other\/ring, rank 0 .* has test-2-fp16/,
     ],
   ] as const) {
+    const told = Promise.withResolvers<string>()
+    const stop = new AbortController()
     const joins = [planOf(2, 'fp16', SHAPES), other].map((plan, rank) =>
-      joinExchange({ rendezvous, plan, rank }),
+      joinExchange({ rendezvous, plan, rank, onTurnedAway: told.resolve, signal: stop.signal }),
     )
-    for (const result of await Promise.allSettled(joins)) {
-      assert.equal(result.status, 'rejected')
-      assert.equal(result.reason.code, 'EXCHANGE_MISMATCH')
-      assert.match(result.reason.message, words)
-    }
+    await assert.rejects(Promise.race(joins), { code: 'EXCHANGE_MISMATCH', message: words })
+    assert.match(await told.promise, words)
+    stop.abort()
+    const codes = (await Promise.allSettled(joins)).map(
+      (result) => result.status === 'rejected' && result.reason.code,
+    )
+    assert.deepEqual(codes.toSorted(), ['EXCHANGE_MISMATCH', 'INTERRUPTED'])
   }
   await rendezvous.close()
 })
@@ -132,6 +136,7 @@ test('when only the link between two ranks breaks, all ranks name that link and 
       codec: openCodec(2 << 20),
       progress: () => ({ step: 0, bucket: 1, phase: 'reduce', isInStep: true, waiting: undefined }),
       onSuspect: () => {},
+      onTurnedAway: () => {},
       signal: undefined,
     })
   const members = await Promise.all([0, 1, 2, 3].map(open))

@@ -1,8 +1,19 @@
 import type { Codec } from '../half/codec.js'
 import { formatCount } from '../model/format-count.js'
-import { connectLinks, type Mode, type OpenLinks, openDataListener } from './connect-links.js'
+import {
+  connectLinks,
+  type DataListener,
+  type Mode,
+  type OpenLinks,
+  openDataListener,
+} from './connect-links.js'
 import { PeerLost, type Place } from './failures.js'
-import { joinRendezvous, type RendezvousClient, type Suspect, type Welcome } from './rendezvous/client.js'
+import {
+  joinRendezvous,
+  type RendezvousClient,
+  type Suspect,
+  type Welcome,
+} from './rendezvous/join-rendezvous.js'
 import type { JoinMessage } from './rendezvous/messages.js'
 
 const HEARTBEAT_MS = 1000
@@ -15,141 +26,173 @@ export interface Progress extends Place {
   readonly waiting: { readonly forRank: number; readonly sinceMs: number } | undefined
 }
 
-/** A rank's place among the others: its connections, and the first failure that ends them all. */
-export interface Membership {
-  readonly welcome: Welcome
-  readonly links: OpenLinks
-  /** Throws the failure if there was one. */
-  readonly check: () => void
-  /** Ends the membership for a reason of this rank's own, and tells the others. */
-  readonly abort: (error: Error) => void
-  /** Resolves when all ranks are ready to commit `step`, rejects if one is lost first: the same on every rank. */
-  readonly agree: (step: number) => Promise<void>
-  /** Call when a step begins: a rank that has left is missed from now on. */
-  readonly stepBegins: () => void
-  readonly close: (committedSteps: number) => void
-}
-
-/** Joins, connects, and watches until closed. `progress` is asked whenever the rendezvous should know. */
-export async function openMembership(options: {
+/** What a membership needs to know. `progress` is asked whenever the rendezvous should know where this rank is. */
+export interface MembershipOptions {
   readonly rendezvous: { readonly host: string; readonly port: number }
   readonly join: Omit<JoinMessage, 'kind' | 'version' | 'port'>
   readonly mode: Mode
   readonly codec: Codec
   readonly progress: () => Progress
   readonly onSuspect: (suspect: Suspect) => void
+  readonly onTurnedAway: (problem: string) => void
   readonly signal: AbortSignal | undefined
-}): Promise<Membership> {
-  const { rendezvous, join, mode, codec, progress, onSuspect, signal } = options
-  const failed = new AbortController()
-  const left = new Map<number, { readonly host: string; readonly step: number }>()
-  let failure: Error | undefined
-  let isClosed = false
-  let client: RendezvousClient | undefined
-  let links: OpenLinks | undefined
-  let onCommit = (_step: number) => {}
+}
 
-  const place = (): Place => {
-    const { step, bucket, phase } = progress()
+/** Joins, connects, and watches until closed. */
+export async function openMembership(options: MembershipOptions): Promise<Membership> {
+  const listener = await openDataListener(options.join.host)
+  const membership = new Membership(options, listener)
+  await membership.open()
+  return membership
+}
+
+/** A rank's place among the others: its connections, and the first failure that ends them all. */
+export class Membership {
+  readonly #options: MembershipOptions
+  readonly #listener: DataListener
+  readonly #failed = new AbortController()
+  /** Ranks that said goodbye, and after how many steps. */
+  readonly #left = new Map<number, { readonly host: string; readonly step: number }>()
+  #failure: Error | undefined
+  #isClosed = false
+  #client: RendezvousClient | undefined
+  #links: OpenLinks | undefined
+  #heartbeat: NodeJS.Timeout | undefined
+  #onCommit = (_step: number) => {}
+
+  /** `listener` is closed with the membership. Not of use before `open`. */
+  constructor(options: MembershipOptions, listener: DataListener) {
+    this.#options = options
+    this.#listener = listener
+  }
+
+  /** Meets the other ranks and connects to them. */
+  async open(): Promise<void> {
+    const { rendezvous, join, mode, codec, signal } = this.#options
+    try {
+      this.#client = await joinRendezvous({
+        at: rendezvous,
+        join: { ...join, port: this.#listener.port },
+        events: {
+          onFailure: (error) => this.#fail(error),
+          onCommit: (step) => this.#onCommit(step),
+          onSuspect: this.#options.onSuspect,
+          onTurnedAway: this.#options.onTurnedAway,
+          onLeft: (rank, host, step) => {
+            this.#left.set(rank, { host, step })
+            this.#missLeft()
+          },
+        },
+        signal,
+      })
+      this.#links = await connectLinks({
+        welcome: this.#client.welcome,
+        listener: this.#listener,
+        codec,
+        mode,
+        onDown: (rank) => this.#reportDown(rank),
+        signal: this.#failed.signal,
+      })
+      this.check()
+    } catch (error) {
+      this.#isClosed = true
+      this.#links?.close()
+      this.#listener.close()
+      this.#client?.destroy()
+      throw error
+    }
+    this.#heartbeat = setInterval(() => this.#beat(), HEARTBEAT_MS)
+    this.#heartbeat.unref()
+  }
+
+  get welcome(): Welcome {
+    return this.#client!.welcome
+  }
+
+  get links(): OpenLinks {
+    return this.#links!
+  }
+
+  /** Throws the failure if there was one. */
+  check(): void {
+    if (this.#failure !== undefined) throw this.#failure
+  }
+
+  /** Ends the membership for a reason of this rank's own, and tells the others. */
+  abort(error: Error): void {
+    if (this.#failure === undefined) this.#client?.send({ kind: 'abort', message: error.message })
+    this.#fail(error)
+  }
+
+  /** Resolves when all ranks are ready to commit `step`, rejects if one is lost first: the same on every rank. */
+  async agree(step: number): Promise<void> {
+    this.check()
+    const { signal } = this.#failed
+    const agreed = Promise.withResolvers<void>()
+    this.#onCommit = (committed) => {
+      if (committed >= step) agreed.resolve()
+    }
+    const onFail = () => agreed.reject(signal.reason)
+    signal.addEventListener('abort', onFail, { once: true })
+    this.#client?.send({ kind: 'ready', step })
+    await agreed.promise.finally(() => signal.removeEventListener('abort', onFail))
+  }
+
+  /** Call when a step begins: a rank that has left is missed from now on. */
+  beginStep(): void {
+    this.#missLeft()
+    this.#beat()
+  }
+
+  close(committedSteps: number): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    clearInterval(this.#heartbeat)
+    if (this.#failure === undefined) this.#client?.leave(committedSteps)
+    else this.#client?.destroy()
+    this.#links?.close()
+    this.#listener.close()
+  }
+
+  get #place(): Place {
+    const { step, bucket, phase } = this.#options.progress()
     return { step, bucket, phase }
   }
-  const fail = (error: Error) => {
-    if (failure !== undefined || isClosed) return
-    failure = error
-    failed.abort(error)
-    links?.fail(error)
-    links?.close()
+
+  #fail(error: Error): void {
+    if (this.#failure !== undefined || this.#isClosed) return
+    this.#failure = error
+    this.#failed.abort(error)
+    this.#links?.fail(error)
+    this.#links?.close()
   }
-  const missLeft = () => {
-    if (!progress().isInStep) return
-    for (const [rank, { host, step }] of left) {
-      if (step > progress().step) continue
+
+  #missLeft(): void {
+    const progress = this.#options.progress()
+    if (!progress.isInStep) return
+    for (const [rank, { host, step }] of this.#left) {
+      if (step > progress.step) continue
       const last = { step, bucket: undefined, phase: undefined }
-      fail(new PeerLost({ rank, host, reason: `it left after ${formatCount(step, 'step')}`, place: last }))
+      const reason = `it left after ${formatCount(step, 'step')}`
+      this.#fail(new PeerLost({ rank, host, reason, place: last }))
     }
   }
-  const onDown = (rank: number) => {
-    const isExpected = () => isClosed || failure !== undefined || left.has(rank)
+
+  /** The connection to `rank` broke: the rendezvous hears of it, and judges. */
+  #reportDown(rank: number): void {
+    const isExpected = () => this.#isClosed || this.#failure !== undefined || this.#left.has(rank)
     if (isExpected()) return
-    client?.send({ kind: 'unreachable', rank, ...place() })
+    this.#client?.send({ kind: 'unreachable', rank, ...this.#place })
     setTimeout(() => {
       if (isExpected()) return
-      const host = client?.welcome.peers[rank]?.host ?? '?'
-      fail(new PeerLost({ rank, host, place: place(), reason: 'the connection to it broke' }))
+      const host = this.#client?.welcome.peers[rank]?.host ?? '?'
+      this.#fail(new PeerLost({ rank, host, place: this.#place, reason: 'the connection to it broke' }))
     }, VERDICT_MS).unref()
   }
-  const listener = await openDataListener(join.host)
-  try {
-    client = await joinRendezvous(
-      rendezvous,
-      { ...join, port: listener.port },
-      {
-        onFailure: fail,
-        onCommit: (step) => onCommit(step),
-        onSuspect,
-        onLeft(rank, host, step) {
-          left.set(rank, { host, step })
-          missLeft()
-        },
-      },
-      signal,
-    )
-    links = await connectLinks({
-      welcome: client.welcome,
-      listener,
-      codec,
-      mode,
-      onDown,
-      signal: failed.signal,
-    })
-    if (failure !== undefined) throw failure
-  } catch (error) {
-    isClosed = true
-    links?.close()
-    listener.close()
-    client?.destroy()
-    throw error
-  }
-  const [ownClient, ownLinks] = [client, links]
-  const beat = () => {
-    const { waiting } = progress()
+
+  #beat(): void {
+    const { waiting } = this.#options.progress()
     const waitingMs = waiting && performance.now() - waiting.sinceMs
-    ownClient.send({ kind: 'beat', ...place(), waitingFor: waiting?.forRank, waitingMs })
-  }
-  const timer = setInterval(beat, HEARTBEAT_MS)
-  timer.unref()
-  return {
-    welcome: ownClient.welcome,
-    links: ownLinks,
-    check() {
-      if (failure !== undefined) throw failure
-    },
-    abort(error) {
-      if (failure === undefined) ownClient.send({ kind: 'abort', message: error.message })
-      fail(error)
-    },
-    async agree(step) {
-      const agreed = Promise.withResolvers<void>()
-      onCommit = (committed) => {
-        if (committed >= step) agreed.resolve()
-      }
-      const onFail = () => agreed.reject(failed.signal.reason)
-      failed.signal.addEventListener('abort', onFail, { once: true })
-      ownClient.send({ kind: 'ready', step })
-      await agreed.promise.finally(() => failed.signal.removeEventListener('abort', onFail))
-    },
-    stepBegins() {
-      missLeft()
-      beat()
-    },
-    close(committedSteps) {
-      if (isClosed) return
-      isClosed = true
-      clearInterval(timer)
-      if (failure === undefined) ownClient.leave(committedSteps)
-      else ownClient.destroy()
-      ownLinks.close()
-      listener.close()
-    },
+    this.#client?.send({ kind: 'beat', ...this.#place, waitingFor: waiting?.forRank, waitingMs })
   }
 }

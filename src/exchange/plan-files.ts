@@ -4,9 +4,10 @@ import { z } from 'zod'
 import { DscError } from '../failure/dsc-error.js'
 import type { WireChoice } from './plan/choose-wire.js'
 import type { Link } from './plan/cost-model.js'
-import { type Gradient, gradientsOfModel } from './plan/gradient.js'
+import { gradientsOfModel } from './plan/gradient.js'
 import type { ExchangePlan } from './plan/plan-exchange.js'
 import type { WireType } from './plan/scale.js'
+import { explainUnlikeRanks, type JoinedProfile, joinProfiles, type Profile } from './plan/unlike-ranks.js'
 
 const positive = z.number().positive()
 const count = z.int().nonnegative()
@@ -48,14 +49,6 @@ const planSchema = z.object({
   buckets: z.array(z.object({ tensors: z.array(z.object({ name: z.string(), elements: count })) })).min(1),
 })
 
-/** The gradients of a job, measured (a profile) or modelled (a model file and a backward time). */
-export interface Profile {
-  readonly model: string
-  readonly backwardSeconds: number
-  readonly gradientBytes: number
-  readonly gradients: readonly Gradient[]
-}
-
 /** The part of a plan file that the engine runs by. */
 export interface PlanFile {
   /** Ranks with different hashes refuse to exchange. */
@@ -68,7 +61,7 @@ export interface PlanFile {
 }
 
 /** Reads a profile as the PyTorch client writes it; sorted into backward order. */
-export async function readProfile(path: string): Promise<Profile> {
+async function readProfile(path: string): Promise<Profile> {
   const { model, backwardMs, gradientBytes, gradients } = await readJson(path, profileSchema)
   return {
     model,
@@ -80,10 +73,21 @@ export async function readProfile(path: string): Promise<Profile> {
   }
 }
 
-/** Reads a model's tensor list and models its backward pass of `backwardSeconds`. */
-export async function readModel(path: string, backwardSeconds: number): Promise<Profile> {
+/** Reads the profiles of ranks of different speed, one of each kind, as one. */
+export async function readProfiles(paths: readonly string[]): Promise<JoinedProfile> {
+  const joined = joinProfiles(await Promise.all(paths.map(readProfile)))
+  if (!('mismatch' in joined)) return joined
+  throw new DscError('USAGE', `${paths.join(' and ')} are not of one model: ${joined.mismatch}`, {
+    hint: HINT,
+  })
+}
+
+/** Reads a model's tensor list and models its backward pass, for ranks of one speed or of several. */
+export async function readModel(path: string, kindSeconds: readonly number[]): Promise<JoinedProfile> {
   const { model, layers } = await readJson(path, modelSchema)
-  return { model, backwardSeconds, gradientBytes: 4, gradients: gradientsOfModel(layers, backwardSeconds) }
+  const backwardSeconds = Math.max(...kindSeconds)
+  const gradients = gradientsOfModel(layers, backwardSeconds)
+  return { model, backwardSeconds, kindSeconds, gradientBytes: 4, gradients }
 }
 
 /** A link, and what converting to half precision and back costs the ranks at its ends. */
@@ -105,7 +109,7 @@ export async function readPlan(path: string): Promise<PlanFile> {
 
 /** The plan as it is written to a file and printed with --json. Same input, same bytes. */
 export function describePlan(
-  profile: Profile,
+  profile: JoinedProfile,
   plan: ExchangePlan,
   options: {
     readonly ranks: number
@@ -126,6 +130,9 @@ export function describePlan(
     ranks,
     wire,
     wireExplanation: choice?.explanation ?? `${wire}, as asked.`,
+    backwardMs: profile.kindSeconds.map((seconds) => seconds * 1000),
+    unlikeRanks: explainUnlikeRanks(profile.kindSeconds) ?? null,
+    bucketRule: plan.rule,
     link: {
       alphaMicroseconds: link.alphaSeconds * 1e6,
       bandwidthBytesPerSecond: link.bandwidthBytesPerSecond,

@@ -10,8 +10,8 @@ const MIB = 1024 * KIB
 const PROBE_SIZES: readonly number[] = [1, KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB]
 
 /** Repetitions of every size, as far as its time allows. */
-const LEAST_REPEATS = 5
-const MOST_REPEATS = 200
+const MIN_REPEATS = 5
+const MAX_REPEATS = 200
 
 /**
  * Measures one-way times to `at`, where `dsc exchange serve` listens. A message goes there and one byte comes
@@ -39,8 +39,8 @@ export async function probeLink(
       const seconds: number[] = []
       const start = performance.now()
       while (
-        seconds.length < LEAST_REPEATS ||
-        (seconds.length < MOST_REPEATS && performance.now() - start < sizeBudgetMs)
+        seconds.length < MIN_REPEATS ||
+        (seconds.length < MAX_REPEATS && performance.now() - start < sizeBudgetMs)
       ) {
         seconds.push(await roundTrip(socket, payload, at))
       }

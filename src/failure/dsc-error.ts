@@ -1,3 +1,5 @@
+import { redactText } from './redact.js'
+
 /**
  * Every failure a user can meet. Codes and exit codes are public: scripts match on them.
  * `isRetryable` says whether the same call may succeed later without anybody changing anything.
@@ -173,6 +175,12 @@ export const FAILURES = {
     meaning: 'an agent would listen without protection',
   },
   NODES_FAILED: { exitCode: 64, httpStatus: 502, isRetryable: true, meaning: 'some of several nodes failed' },
+  NODE_TAKEN: {
+    exitCode: 65,
+    httpStatus: 409,
+    isRetryable: false,
+    meaning: 'the name of this node belongs to another machine or cache root',
+  },
   DEADLINE_PASSED: {
     exitCode: 66,
     httpStatus: 504,
@@ -214,7 +222,10 @@ export const FAILURES = {
 
 export type FailureCode = keyof typeof FAILURES
 
-/** A failure that is not a bug: shown to the user as message and hint, never with a stack trace. */
+/**
+ * A failure that is not a bug: shown to the user as message and hint, never with a stack trace, nor with passwords
+ * that stand in URLs.
+ */
 export class DscError extends Error {
   readonly code: FailureCode
   /** One command or setting that would help. */
@@ -225,10 +236,10 @@ export class DscError extends Error {
     message: string,
     options: { hint?: string | undefined; cause?: unknown } = {},
   ) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    super(redactText(message), options.cause === undefined ? undefined : { cause: options.cause })
     this.name = 'DscError'
     this.code = code
-    this.hint = options.hint
+    this.hint = options.hint === undefined ? undefined : redactText(options.hint)
   }
 
   get exitCode(): number {

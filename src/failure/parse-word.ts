@@ -1,4 +1,4 @@
-import { DscError } from '../failure/dsc-error.js'
+import { DscError } from './dsc-error.js'
 
 /** Runs a parser of the model on a word that the user typed; its RangeError becomes a USAGE failure. */
 export function parseWord<T>(parse: (raw: string) => T, raw: string): T {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { assembleModule } from './assembler.js'
+import { assembleModule } from '../wasm/assembler.js'
+import { WebAssembly } from '../wasm/runtime.js'
 import { KERNELS } from './kernels.js'
 
 type Convert = (source: number, target: number, count: number, factor: number) => void
@@ -21,14 +22,6 @@ interface Exports {
   readonly maximum16: Maximum
   readonly maximum32: Maximum
 }
-
-/** The part of the engine's WebAssembly that is used here; the compiler's library has it only for browsers. */
-interface WasmRuntime {
-  readonly Module: new (bytes: Uint8Array<ArrayBuffer>) => object
-  readonly Memory: new (limits: { initial: number }) => { readonly buffer: ArrayBuffer }
-  readonly Instance: new (module: object, imports: object) => { readonly exports: unknown }
-}
-const { WebAssembly } = globalThis as unknown as { readonly WebAssembly: WasmRuntime }
 
 const PAGE_BYTES = 65536
 /** What a WebAssembly memory can hold at most. */

@@ -10,7 +10,7 @@ import {
   splatBits,
   store,
   type WasmFunction,
-} from './assembler.js'
+} from '../wasm/assembler.js'
 
 // Lane-wise instructions by their number in the WebAssembly SIMD encoding.
 const and = (a: Code, b: Code) => simd(0x4e, a, b)
@@ -101,11 +101,16 @@ const FACTOR = 3
 /** The local `maximum` of a kernel without a factor: after the counter come raw, sign and magnitude. */
 const MAXIMUM_WITHOUT_FACTOR = 7
 
+/** What a kernel is called, how far each address moves per turn, and whether it takes a factor. */
+interface KernelShape {
+  readonly name: string
+  readonly strides: readonly [number, number]
+  readonly hasFactor?: boolean
+}
+
 function kernel(
-  name: string,
-  strides: readonly [number, number],
+  { name, strides, hasFactor = false }: KernelShape,
   build: (locals: Locals) => Code,
-  hasFactor = false,
 ): WasmFunction {
   const counter = hasFactor ? 4 : 3
   const first = counter + 1
@@ -125,7 +130,7 @@ function kernel(
     locals: ['i32', ...Array<'v128'>(4 + constants.size).fill('v128')],
     body: [
       ...[...constants].flatMap(([bits, local]) => set(local, splatBits(bits))),
-      ...repeat(counter, COUNT, 8, [...body, ...advance]),
+      ...repeat({ counter, limit: COUNT, stride: 8 }, [...body, ...advance]),
     ],
   }
 }
@@ -133,51 +138,39 @@ function kernel(
 function narrowKernels(suffix: string, { toFloats, fromFloats }: NarrowType): WasmFunction[] {
   const factor = splatFloat(get(FACTOR))
   return [
-    kernel(
-      `encode${suffix}`,
-      [32, 16],
-      (locals) => {
-        const half = (offset: number) => fromFloats(multiplyFloats(load(get(A), offset), factor), locals)
-        return store(get(B), narrow(half(0), half(16)))
-      },
-      true,
-    ),
-    kernel(
-      `decode${suffix}`,
-      [16, 32],
-      (locals) => [
-        ...store(get(B), multiplyFloats(toFloats(widenLow(load(get(A))), locals), factor)),
-        ...store(get(B), multiplyFloats(toFloats(widenHigh(load(get(A))), locals), factor), 16),
-      ],
-      true,
-    ),
-    kernel(
-      `add${suffix}`,
-      [16, 32],
-      (locals) => {
-        const sum = (widen: (a: Code) => Code, offset: number) => {
-          const scaled = multiplyFloats(load(get(B), offset), factor)
-          return fromFloats(addFloats(toFloats(widen(load(get(A))), locals), scaled), locals)
-        }
-        return store(get(A), narrow(sum(widenLow, 0), sum(widenHigh, 16)))
-      },
-      true,
-    ),
-    kernel(`accumulate${suffix}`, [32, 16], (locals) => [
+    kernel({ name: `encode${suffix}`, strides: [32, 16], hasFactor: true }, (locals) => {
+      const half = (offset: number) => fromFloats(multiplyFloats(load(get(A), offset), factor), locals)
+      return store(get(B), narrow(half(0), half(16)))
+    }),
+    kernel({ name: `decode${suffix}`, strides: [16, 32], hasFactor: true }, (locals) => [
+      ...store(get(B), multiplyFloats(toFloats(widenLow(load(get(A))), locals), factor)),
+      ...store(get(B), multiplyFloats(toFloats(widenHigh(load(get(A))), locals), factor), 16),
+    ]),
+    kernel({ name: `add${suffix}`, strides: [16, 32], hasFactor: true }, (locals) => {
+      const sum = (widen: (a: Code) => Code, offset: number) => {
+        const scaled = multiplyFloats(load(get(B), offset), factor)
+        return fromFloats(addFloats(toFloats(widen(load(get(A))), locals), scaled), locals)
+      }
+      return store(get(A), narrow(sum(widenLow, 0), sum(widenHigh, 16)))
+    }),
+    kernel({ name: `accumulate${suffix}`, strides: [32, 16] }, (locals) => [
       ...store(get(A), addFloats(load(get(A)), toFloats(widenLow(load(get(B))), locals))),
       ...store(get(A), addFloats(load(get(A), 16), toFloats(widenHigh(load(get(B))), locals)), 16),
     ]),
   ]
 }
 
+interface MaximumShape {
+  /** All bits of a value but its sign, in 32 bits. */
+  readonly magnitudeMask: number
+  readonly max: typeof max16
+  /** Of the vectors that one turn takes, in bytes. */
+  readonly offsets: readonly number[]
+}
+
 /** Keeps the lane-wise maximum of the magnitudes' bits and leaves it at the second address. */
-function maximum(
-  name: string,
-  magnitudeMask: number,
-  max: typeof max16,
-  offsets: readonly number[],
-): WasmFunction {
-  const loop = kernel(name, [offsets.length * 16, 0], (locals) =>
+function maximum(name: string, { magnitudeMask, max, offsets }: MaximumShape): WasmFunction {
+  const loop = kernel({ name, strides: [offsets.length * 16, 0] }, (locals) =>
     offsets.flatMap((offset) =>
       set(
         locals.maximum,
@@ -195,25 +188,17 @@ function maximum(
 export const KERNELS: readonly WasmFunction[] = [
   ...narrowKernels('Half', HALF),
   ...narrowKernels('Brain', BRAIN),
-  maximum('maximum16', 0x7fff7fff, max16, [0]),
-  maximum('maximum32', 0x7fffffff, max32, [0, 16]),
-  kernel(
-    'addFloat',
-    [32, 32],
-    () =>
-      [0, 16].flatMap((offset) => {
-        const scaled = multiplyFloats(load(get(B), offset), splatFloat(get(FACTOR)))
-        return store(get(A), addFloats(load(get(A), offset), scaled), offset)
-      }),
-    true,
+  maximum('maximum16', { magnitudeMask: 0x7fff7fff, max: max16, offsets: [0] }),
+  maximum('maximum32', { magnitudeMask: 0x7fffffff, max: max32, offsets: [0, 16] }),
+  kernel({ name: 'addFloat', strides: [32, 32], hasFactor: true }, () =>
+    [0, 16].flatMap((offset) => {
+      const scaled = multiplyFloats(load(get(B), offset), splatFloat(get(FACTOR)))
+      return store(get(A), addFloats(load(get(A), offset), scaled), offset)
+    }),
   ),
-  kernel(
-    'scaleFloat',
-    [32, 32],
-    () =>
-      [0, 16].flatMap((offset) =>
-        store(get(B), multiplyFloats(load(get(A), offset), splatFloat(get(FACTOR))), offset),
-      ),
-    true,
+  kernel({ name: 'scaleFloat', strides: [32, 32], hasFactor: true }, () =>
+    [0, 16].flatMap((offset) =>
+      store(get(B), multiplyFloats(load(get(A), offset), splatFloat(get(FACTOR))), offset),
+    ),
   ),
 ]

@@ -7,14 +7,17 @@ export interface FilePurpose {
   readonly hint: string
 }
 
+/** A profile that a user names. */
 export const PROFILE_FILE: FilePurpose = {
   what: 'profile',
   hint: 'make one with `dsc memory profile -- python train.py`, or dsc.memory.profile(model, inputs)',
 }
+/** A plan that a user names. */
 export const PLAN_FILE: FilePurpose = {
   what: 'plan',
   hint: 'make one with `dsc memory plan profile.json --budget 24GiB`',
 }
+/** A run report that a user names. */
 export const RUN_FILE: FilePurpose = {
   what: 'run report',
   hint: 'have one written with offload(plan, report="run.json")',

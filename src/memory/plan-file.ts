@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { DscError } from '../failure/dsc-error.js'
 import { invalidContents, PLAN_FILE, readJsonFile, writeNamedFile } from './named-file.js'
-import type { MemoryPlan } from './plan/memory-plan.js'
+import type { MemoryPlan } from './plan/plan-format.js'
 
 const count = z.number().int().nonnegative()
 const bytes = count
@@ -60,7 +60,7 @@ const planSchema = z.object({
   moves: z.array(moveSchema),
   keep: z.array(z.object({ storage: count, bytes, why: z.string() })),
   arenas: z.object({ host: z.object({ bytes, liveBytes: bytes }), reload: reloadSchema }),
-  reuse: z.array(z.object({ gradient: count, map: count, layer: count, bytes })),
+  reuse: z.array(z.object({ pack: count, layer: count, storage: count, bytes })),
   refs: z.array(z.object({ storage: count, refs: count })),
   packSignatures: z.array(z.string()),
   layerNames: z.array(z.string()),

@@ -9,6 +9,25 @@ const speed = z.number().positive()
 const phase = z.enum(['fwd', 'bwd_param', 'bwd_feat'])
 const place = z.object({ layer: count, phase })
 
+const tensor = z.object({
+  id: count,
+  kind: z.enum(['feature', 'feature_grad', 'param', 'param_grad', 'opt_state', 'buffer', 'workspace']),
+  name: z.string().optional(),
+  bytes: count,
+  dtype: z.string(),
+  shape: z.array(count),
+  storage: count,
+  offset: count,
+  stride: z.array(z.number().int()),
+  producer: place,
+  uses: z.array(place),
+  pack: z.array(count),
+  unpack: z.array(count),
+  refs: count,
+  alive: z.tuple([place, place]).optional(),
+  heldUntil: place.optional(),
+})
+
 const profileSchema = z.object({
   v: z.literal(1),
   kind: z.literal('dsc.mem.profile'),
@@ -37,31 +56,13 @@ const profileSchema = z.object({
       }),
     )
     .min(1),
-  tensors: z.array(
-    z.object({
-      id: count,
-      kind: z.enum(['feature', 'feature_grad', 'param', 'param_grad', 'opt_state', 'buffer', 'workspace']),
-      name: z.string().optional(),
-      bytes: count,
-      dtype: z.string(),
-      shape: z.array(count),
-      storage: count,
-      offset: count,
-      stride: z.array(z.number().int()),
-      producer: place,
-      uses: z.array(place),
-      pack: z.array(count),
-      unpack: z.array(count),
-      refs: count,
-      alive: z.tuple([place, place]).optional(),
-      heldUntil: place.optional(),
-    }),
-  ),
+  tensors: z.array(tensor),
   peak: z.object({ bytes: count, at: z.string() }),
   nonTorchBytes: count,
   backwardOrder: z.array(count).optional(),
   packLayers: z.array(count).optional(),
   unpackOrder: z.array(count).optional(),
+  reuse: z.object({ packs: z.array(count), tensors: z.array(tensor) }).optional(),
 })
 
 /** Reads and checks a profile; `hash` is the sha256 of its bytes, by which a plan names it. */
@@ -85,7 +86,7 @@ function parseProfile(value: unknown, path: string): MemoryProfile {
   const order = profile.backwardOrder
   if (order && (order.length !== layers.size || order.some((layer) => !layers.has(layer))))
     throw invalidContents(path, PROFILE_FILE, 'backwardOrder must name every layer once')
-  const places = profile.tensors.flatMap((tensor) => [
+  const places = [...profile.tensors, ...(profile.reuse?.tensors ?? [])].flatMap((tensor) => [
     tensor.producer,
     ...tensor.uses,
     ...(tensor.alive ?? []),
@@ -107,5 +108,7 @@ function parseProfile(value: unknown, path: string): MemoryProfile {
       PROFILE_FILE,
       `unpackOrder names a pack call beyond the ${packs} of packLayers`,
     )
+  if (profile.reuse?.packs.some((sequence) => sequence >= packs))
+    throw invalidContents(path, PROFILE_FILE, `reuse names a pack call beyond the ${packs} of packLayers`)
   return profile
 }

@@ -34,6 +34,7 @@ export async function runProfiled(
   })
   const stop = () => child.kill('SIGTERM')
   options.signal.addEventListener('abort', stop, { once: true })
+  if (options.signal.aborted) stop()
   try {
     return await new Promise<number>((settle, fail) => {
       child.once('error', (cause) =>

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { invalidContents, RUN_FILE, readJsonFile } from './named-file.js'
-import type { MemoryPlan } from './plan/memory-plan.js'
+import type { MemoryPlan } from './plan/plan-format.js'
 
 const reportSchema = z.object({
   v: z.literal(1),

@@ -47,6 +47,8 @@ export interface Copy {
   readonly readyAtMs: number | null
   /** Absent: the copy has every object of the version. */
   readonly stripe?: Stripe
+  /** Of a whole copy: the nodes of layouts in which it stands for a stripe, and which no stripe is left to tell of. */
+  readonly layouts?: readonly (readonly string[])[]
 }
 
 /** The part of a version that a copy has: object i, in the order of keys, where i mod `nodes.length` is `index`. */
@@ -58,17 +60,17 @@ export interface Stripe {
 }
 
 /** More stripes than this are a mistake. */
-const MOST_STRIPES = 1000
+const MAX_STRIPES = 1000
 
 /** Checks a stripe that came from elsewhere. Throws a RangeError that says what was expected and found. */
 export function parseStripe(raw: unknown): Stripe {
   const { index, nodes } = (raw ?? {}) as Partial<Stripe>
   const isList = Array.isArray(nodes) && nodes.every((node) => typeof node === 'string' && node !== '')
-  if (isList && new Set(nodes).size === nodes.length && nodes.length <= MOST_STRIPES) {
+  if (isList && new Set(nodes).size === nodes.length && nodes.length <= MAX_STRIPES) {
     if (Number.isInteger(index) && index! >= 0 && index! < nodes.length) return { index: index!, nodes }
   }
   throw new RangeError(
-    `expected a stripe of 1 to ${MOST_STRIPES} different nodes, found ${JSON.stringify(raw).slice(0, 200)}`,
+    `expected a stripe of 1 to ${MAX_STRIPES} different nodes, found ${JSON.stringify(raw).slice(0, 200)}`,
   )
 }
 

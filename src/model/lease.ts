@@ -1,3 +1,17 @@
+import { formatDuration, parseDuration } from './duration.js'
+
+/** No lease runs longer than this unless it is renewed: 30 days, in ms. `dsc lock` keeps a copy for longer. */
+export const MAX_LEASE_MS = 30 * 86_400_000
+
+/** Reads how long a lease is to live, into ms. Throws a RangeError for more than `MAX_LEASE_MS`. */
+export function parseLeaseTime(raw: string): number {
+  const durationMs = parseDuration(raw)
+  if (durationMs <= MAX_LEASE_MS) return durationMs
+  throw new RangeError(
+    `expected at most ${formatDuration(MAX_LEASE_MS)}, found ${JSON.stringify(raw)}; dsc lock keeps a copy for longer`,
+  )
+}
+
 /** Who keeps a copy from being evicted. `ttl` has nothing to look at: it lives until it expires or is released. */
 export type LeaseHolder =
   | ProcessHolder
@@ -8,7 +22,10 @@ export type LeaseHolder =
 /** A process, told apart from a later one with the same pid by its start time and the machine's boot. */
 export interface ProcessHolder {
   readonly kind: 'process'
+  /** Its name, for people. */
   readonly host: string
+  /** Id of the machine: only there can anybody say that the process has ended. */
+  readonly machine: string
   readonly pid: number
   /** Start time in clock ticks since boot, as in /proc/<pid>/stat field 22. */
   readonly startTicks: string

@@ -2,8 +2,12 @@
 export const SOURCE_CHECKSUMS = ['crc64nvme', 'crc32c', 'crc32', 'sha256', 'sha1'] as const
 export type SourceChecksumAlgorithm = (typeof SOURCE_CHECKSUMS)[number]
 
-/** How the bytes of an object were proven to be the source's: its checksum, its MD5 etag, or only their number. */
-export type VerifiedBy = SourceChecksumAlgorithm | 'etag-md5' | 'size'
+/**
+ * How the bytes of an object were proven to be the source's: its checksum or its MD5 etag. `own-sha256`: the source has
+ * none, so that the SHA-256 of what was read first counts, with which every later reading is compared. `size`: nothing
+ * was read, because the object is empty.
+ */
+export type VerifiedBy = SourceChecksumAlgorithm | 'etag-md5' | 'own-sha256' | 'size'
 
 /** A checksum kept by the source, in base64; a composite one is the checksum of the parts' checksums, `…-parts`. */
 export interface ObjectChecksum {

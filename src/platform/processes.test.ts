@@ -34,7 +34,14 @@ test('processes of another boot are dead, those of other machines and namespaces
   const holder = identifyProcess(process.pid)
   assert.ok(holder)
   assert.equal(checkProcess({ ...holder, bootId: 'another' }), 'dead')
-  assert.equal(checkProcess({ ...holder, host: 'another' }), 'unknown')
+  assert.equal(checkProcess({ ...holder, machine: 'another' }), 'unknown')
+  assert.equal(checkProcess({ ...holder, machine: 'another', bootId: 'another' }), 'unknown')
+  assert.equal(checkProcess({ ...holder, host: 'its old name' }), 'alive')
+  assert.equal(
+    checkProcess({ ...holder, host: 'another', bootId: 'another' }),
+    'unknown',
+    'perhaps a clone with the same machine-id',
+  )
   assert.equal(checkProcess({ ...holder, pidNamespace: 'another' }), 'unknown')
 })
 

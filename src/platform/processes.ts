@@ -1,6 +1,7 @@
-import { readFileSync, readlinkSync } from 'node:fs'
-import { hostname } from 'node:os'
-import type { ProcessHolder } from '../model/lease.js'
+import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import type { LeaseHolder, ProcessHolder } from '../model/lease.js'
+import { readBootId } from './boot-id.js'
+import { readMachine } from './machine-identity.js'
 
 /** A running process as the kernel describes it. */
 export interface ProcessEntry {
@@ -33,44 +34,77 @@ export function findProcess(pid: number): ProcessEntry | undefined {
   }
 }
 
-/** Identifies this boot of the machine. */
-export function readBootId(): string {
-  return readOrEmpty('/proc/sys/kernel/random/boot_id').trim() || 'unknown'
+/** What /proc shows of processes; of those of other users only root sees everything. */
+export const PROCESS_TREE = { find: findProcess, findExecutable, findStdoutPipe, holdsReadEnd }
+
+function findExecutable(pid: number): string | undefined {
+  return readLink(`/proc/${pid}/exe`)
+}
+
+function findStdoutPipe(pid: number): string | undefined {
+  const target = readLink(`/proc/${pid}/fd/1`)
+  return target?.startsWith('pipe:') ? target : undefined
+}
+
+/** Whether the process has the pipe open to read from it: the mode of the link says what the descriptor may. */
+function holdsReadEnd(pid: number, pipe: string): boolean {
+  const folder = `/proc/${pid}/fd`
+  try {
+    return readdirSync(folder).some((name) => {
+      const path = `${folder}/${name}`
+      return readLink(path) === pipe && (lstatSync(path).mode & 0o400) !== 0
+    })
+  } catch {
+    return false // not ours to see, or gone meanwhile
+  }
 }
 
 /** The pid namespace of this process, for example `pid:[4026531836]`. */
 function readPidNamespace(): string {
-  try {
-    return readlinkSync('/proc/self/ns/pid')
-  } catch {
-    return 'unknown'
-  }
+  return readLink('/proc/self/ns/pid') ?? 'unknown'
 }
 
 /** What identifies process `pid` for ever, or undefined when it is gone already. */
 export function identifyProcess(pid: number): ProcessHolder | undefined {
   const entry = findProcess(pid)
   if (entry === undefined || entry.isZombie) return undefined
+  const machine = readMachine()
   return {
     kind: 'process',
-    host: hostname(),
+    host: machine.host,
+    machine: machine.id,
     pid,
     startTicks: entry.startTicks,
-    bootId: readBootId(),
+    bootId: readBootId() ?? 'unknown',
     pidNamespace: readPidNamespace(),
   }
 }
 
+/** Holds a lease as long as this process lives; until its time is up where processes cannot be told apart. */
+export function holdByThisProcess(): LeaseHolder {
+  return identifyProcess(process.pid) ?? { kind: 'ttl' }
+}
+
 /**
  * Says whether the process still runs: `unknown` when it cannot be seen from here (another machine, or
- * another pid namespace of this one). A machine that has been booted anew has lost all its processes.
+ * another pid namespace of this one). A machine that has been booted anew has lost all its processes; that it is
+ * the same one, its id must say and its name, too: clones of a disk often share the former.
  */
 export function checkProcess(holder: ProcessHolder): 'alive' | 'dead' | 'unknown' {
-  if (holder.host !== hostname()) return 'unknown'
-  if (holder.bootId !== readBootId()) return 'dead'
+  const machine = readMachine()
+  if (holder.machine !== machine.id) return 'unknown'
+  if (holder.bootId !== (readBootId() ?? 'unknown')) return holder.host === machine.host ? 'dead' : 'unknown'
   if (holder.pidNamespace !== readPidNamespace()) return 'unknown'
   const entry = findProcess(holder.pid)
   return entry && !entry.isZombie && entry.startTicks === holder.startTicks ? 'alive' : 'dead'
+}
+
+function readLink(path: string): string | undefined {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return undefined
+  }
 }
 
 function readOrEmpty(path: string): string {

@@ -20,7 +20,8 @@ export function writeAll(stream: keyof typeof STREAMS, text: string): void {
       rest = rest.subarray(writeSync(STREAMS[stream], rest))
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
-      if (code === 'EPIPE') return
+      // What cannot be said must not undo what was done.
+      if (code === 'EPIPE' || (stream === 'stderr' && code !== 'EAGAIN')) return
       if (code === 'ENOSPC' || code === 'EDQUOT')
         throw new DscError('DISK_FULL', `cannot write to ${stream} (${code})`, { cause: error })
       if (code !== 'EAGAIN') throw error

@@ -1,3 +1,4 @@
+import { compareText } from '../model/compare-text.js'
 import type { Copy, CopyUse } from '../model/copy.js'
 import type { CachePolicy, DiskUsage } from '../model/policy.js'
 import { type CacheLoad, findShortfalls, type Shortfall, type SpaceRequest } from './quota.js'
@@ -48,11 +49,11 @@ export function planEviction(input: EvictionInput): EvictionPlan {
   const victims: Victim[] = []
   let load = measureLoad(others)
   let disk = input.disk
-  let shortfalls = findShortfalls(input.policy, disk, load, input.request)
+  let shortfalls = findShortfalls({ policy: input.policy, disk, load, request: input.request })
   for (const victim of candidates) {
     if (shortfalls.length === 0) break
     const after = removeCopy(load, disk, victim.copy)
-    const remaining = findShortfalls(input.policy, after.disk, after.load, input.request)
+    const remaining = findShortfalls({ policy: input.policy, ...after, request: input.request })
     if (sumMissing(remaining, shortfalls) >= shortfalls.length) continue
     victims.push(victim)
     load = after.load
@@ -95,6 +96,26 @@ export function isEvictable(copy: CopyUse): boolean {
   )
 }
 
+/**
+ * Whether nobody works on what was begun. Leases of its users do not count: they have no path to read yet, and
+ * whoever still waits begins anew.
+ */
+export function isAbandoned(copy: CopyUse): boolean {
+  return (copy.state === 'reserved' || copy.state === 'staging') && !copy.isBeingStaged && copy.lock === null
+}
+
+/** The plan that deletes exactly these copies. The caller has asked `isEvictable` or `isAbandoned` of each. */
+export function planToDelete(copies: readonly CopyUse[], reason: string): EvictionPlan {
+  const bytes = copies.reduce((sum, copy) => sum + copy.chargedBytes, 0)
+  return {
+    victims: copies.map((copy) => ({ copy, reason })),
+    freedBytes: bytes,
+    shortfalls: [],
+    evictableBytes: bytes,
+    evictableCopies: copies.length,
+  }
+}
+
 /** Every copy that may be deleted, in the order of deletion. */
 export function findCandidates(copies: readonly CopyUse[]): readonly Victim[] {
   const newest = new Map<string, CopyUse>()
@@ -120,10 +141,6 @@ export function findCandidates(copies: readonly CopyUse[]): readonly Victim[] {
         compareText(a.copy.version ?? '', b.copy.version ?? ''),
     )
     .map(({ copy, rank }) => ({ copy, reason: reasons[rank]! }))
-}
-
-function compareText(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0
 }
 
 /** Each remaining shortfall as a share of what it was; equal to the count when nothing came nearer. */

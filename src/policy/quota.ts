@@ -47,22 +47,24 @@ export function quotaBytes(policy: CachePolicy, disk: DiskUsage): number {
  *
  * `minFree` is checked even when unset: a download that cannot fit on the disk is refused, not begun.
  */
-export function findShortfalls(
-  policy: CachePolicy,
-  disk: DiskUsage,
-  load: CacheLoad,
-  request: SpaceRequest,
-): readonly Shortfall[] {
+export function findShortfalls(input: {
+  readonly policy: CachePolicy
+  readonly disk: DiskUsage
+  readonly load: CacheLoad
+  readonly request: SpaceRequest
+}): readonly Shortfall[] {
+  const { policy, disk, load, request } = input
   const shortfalls: Shortfall[] = []
-  const check = (limit: Limit, allowed: number, taken: number, needed: number) => {
-    const missing = taken + needed - allowed
-    if (missing > 0) shortfalls.push({ limit, allowed: Math.max(0, allowed), taken, needed, missing })
+  const check = (limit: Limit, amounts: { allowed: number; taken: number; needed: number }) => {
+    const missing = amounts.taken + amounts.needed - amounts.allowed
+    if (missing > 0) shortfalls.push({ limit, ...amounts, allowed: Math.max(0, amounts.allowed), missing })
   }
-  if (policy.maxDatasets !== undefined) {
-    check('maxDatasets', policy.maxDatasets, load.datasets, request.datasets)
-  }
-  check('maxPercent', quotaBytes(policy, disk), load.bytes, request.bytes)
-  check('minFree', disk.freeBytes - (policy.minFreeBytes ?? 0), load.outstandingBytes, request.bytes)
-  if (disk.inodesTotal > 0) check('inodes', disk.inodesFree, load.outstandingInodes, request.inodes)
+  const [allowed, needed] = [policy.maxDatasets ?? Number.POSITIVE_INFINITY, request.bytes]
+  check('maxDatasets', { allowed, taken: load.datasets, needed: request.datasets })
+  check('maxPercent', { allowed: quotaBytes(policy, disk), taken: load.bytes, needed })
+  const toSpare = disk.freeBytes - (policy.minFreeBytes ?? 0)
+  check('minFree', { allowed: toSpare, taken: load.outstandingBytes, needed })
+  const inodes = disk.inodesTotal > 0 ? disk.inodesFree : Number.POSITIVE_INFINITY
+  check('inodes', { allowed: inodes, taken: load.outstandingInodes, needed: request.inodes })
   return shortfalls
 }

@@ -83,7 +83,7 @@ export function recordLeasesContract(engine: string, open: OpenRecord): void {
 
   contract('admits with an eviction in one step, and refuses without touching anything', async (record) => {
     await stageCopy(record, 'old', 'task-1', 'v1', 400)
-    const joined = await record.joinStaging(joinRequest('new', 'task-2'), NOW_MS)
+    const joined = await record.joinOrReserve(joinRequest('new', 'task-2'), NOW_MS)
     assert.equal(joined.outcome, 'stage')
     const { copyId } = joined.copy
     const request = admitRequest(copyId, joined.stageLeaseId, 'v1', 200)

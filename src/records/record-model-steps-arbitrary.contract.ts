@@ -45,7 +45,7 @@ const ttlMs = fc.constantFrom(null, 5, 1000, 60_000)
 const holder: fc.Arbitrary<LeaseHolder> = fc.constantFrom<LeaseHolder>(
   { kind: 'ttl' },
   { kind: 'slurm', jobId: '7' },
-  { kind: 'process', host: 'h', pid: 7, startTicks: '1', bootId: 'b', pidNamespace: 'p' },
+  { kind: 'process', host: 'h', machine: 'm', pid: 7, startTicks: '1', bootId: 'b', pidNamespace: 'p' },
 )
 const lease: fc.Arbitrary<StepLease> = fc.record({ task: fc.constantFrom('task-1', 'task-2'), holder, ttlMs })
 

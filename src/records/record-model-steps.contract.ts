@@ -44,7 +44,7 @@ export async function applyStep(record: RecordStore, world: ModelWorld, step: St
     case 'lease-copy': {
       const copyId = choose(model.copies, step.pick)?.copyId ?? 'none'
       const lease = toRequest(step.lease, nowMs)
-      const leaseId = await record.leaseCopy(copyId, step.purpose, lease, nowMs)
+      const leaseId = await record.leaseCopy({ copyId, purpose: step.purpose, lease }, nowMs)
       assert.equal(leaseId, model.leaseCopy(copyId, step.purpose, lease, nowMs, leaseId ?? 'none'))
       return `lease-copy ${leaseId !== undefined}`
     }
@@ -54,8 +54,13 @@ export async function applyStep(record: RecordStore, world: ModelWorld, step: St
       const turn = choose(world.turns, step.pick)
       if (!turn) return 'ready nothing'
       const published = {
-        ...{ ...turn, directory: `/copies/${step.version}`, path: `/copies/${step.version}/files` },
-        ...{ chargedBytes: step.bytes, chargedInodes: 5, reason: 'staged', detail: {} },
+        ...turn,
+        directory: `/copies/${step.version}`,
+        path: `/copies/${step.version}/files`,
+        chargedBytes: step.bytes,
+        chargedInodes: 5,
+        reason: 'staged',
+        detail: {},
       }
       const isReady = await record.markReady(published, nowMs)
       assert.equal(isReady, model.markReady(published, nowMs))
@@ -73,7 +78,9 @@ export async function applyStep(record: RecordStore, world: ModelWorld, step: St
       if (!turn) return 'end nothing'
       const failure = { code: 'SOURCE_NOT_FOUND', message: 'no bucket', hint: undefined } as const
       const ended = {
-        ...{ ...turn, useLeaseId: turn.leaseId, isForgotten: step.isForgotten },
+        ...turn,
+        useLeaseId: turn.leaseId,
+        isForgotten: step.isForgotten,
         ...(step.isFailure ? { failure } : {}),
       }
       await record.endStaging(ended, nowMs)
@@ -83,8 +90,11 @@ export async function applyStep(record: RecordStore, world: ModelWorld, step: St
     case 'evict': {
       const decide = (copies: readonly CopyUse[]) =>
         planEviction({
-          ...{ policy: { maxDatasets: step.maxDatasets }, disk: DISK, copies: byId(copies) },
-          ...{ request: { datasets: 0, bytes: 0, inodes: 0 }, accept: step.isPart ? 'part' : 'all' },
+          policy: { maxDatasets: step.maxDatasets },
+          disk: DISK,
+          copies: byId(copies),
+          request: { datasets: 0, bytes: 0, inodes: 0 },
+          accept: step.isPart ? 'part' : 'all',
         })
       const held = new Set(
         model
@@ -92,7 +102,7 @@ export async function applyStep(record: RecordStore, world: ModelWorld, step: St
           .filter(({ referenceCount, lock }) => referenceCount > 0 || lock !== null)
           .map(({ copyId }) => copyId),
       )
-      const plan = await record.beginEviction(step.node, decide, null, nowMs)
+      const plan = await record.beginEviction({ node: step.node, task: null }, decide, nowMs)
       const victims = plan.victims.map(({ copy }) => copy.copyId)
       assert.deepEqual(
         victims,
@@ -163,8 +173,12 @@ export async function applyStep(record: RecordStore, world: ModelWorld, step: St
         isBeingStaged: __,
         ...copy
       } = exampleCopy(step.dataset, {
-        ...{ copyId: `adopted-${world.adopted}`, node: step.node, version: step.version },
-        ...{ readyAtMs: nowMs, createdAtMs: nowMs, lastUsedAtMs: nowMs },
+        copyId: `adopted-${world.adopted}`,
+        node: step.node,
+        version: step.version,
+        readyAtMs: nowMs,
+        createdAtMs: nowMs,
+        lastUsedAtMs: nowMs,
         ...(step.hasSource ? {} : { source: null }),
       })
       const isAdded = await record.addAdopted(copy, nowMs)
@@ -182,7 +196,10 @@ async function joinBoth(
   const { model, nowMs } = world
   const lease = toRequest(step.lease, nowMs)
   const request = {
-    ...{ dataset: step.dataset, node: step.node, lease, source: exampleDataset(step.dataset) },
+    dataset: step.dataset,
+    node: step.node,
+    lease,
+    source: exampleDataset(step.dataset),
     stager: { ...lease, expiresAtMs: nowMs + 60_000 },
     ...{
       origin: 's3' as const,
@@ -190,7 +207,7 @@ async function joinBoth(
       isRefresh: step.isRefresh,
     },
   }
-  const joined = await record.joinStaging(request, nowMs)
+  const joined = await record.joinOrReserve(request, nowMs)
   const stageLeaseId = joined.outcome === 'stage' ? joined.stageLeaseId : 'none'
   const made = { copyId: joined.copy.copyId, leaseId: joined.leaseId, stageLeaseId }
   assert.equal(joined.outcome, model.join(request, nowMs, made))
@@ -206,13 +223,20 @@ async function admitBoth(
   const turn = choose(turns, step.pick)
   if (!turn) return 'admit nothing'
   const request = {
-    ...{ ...turn, version: step.version, files: 3, contentBytes: step.bytes },
-    ...{ chargedBytes: step.bytes, chargedInodes: 5 },
+    ...turn,
+    version: step.version,
+    files: 3,
+    contentBytes: step.bytes,
+    chargedBytes: step.bytes,
+    chargedInodes: 5,
   }
   const decide = (copies: readonly CopyUse[]) =>
     planAdmission({
-      ...{ policy: { maxPercent: 60, maxDatasets: 2 }, disk: DISK, copies: byId(copies) },
-      ...{ request: { datasets: 1, bytes: step.bytes, inodes: 5 }, requestCopyId: turn.copyId },
+      policy: { maxPercent: 60, maxDatasets: 2 },
+      disk: DISK,
+      copies: byId(copies),
+      request: { datasets: 1, bytes: step.bytes, inodes: 5 },
+      requestCopyId: turn.copyId,
     })
   const admission = await record.admit(request, decide, nowMs)
   const made = new Map((await record.listLeases({})).map((lease) => [holderKey(lease), lease.leaseId]))

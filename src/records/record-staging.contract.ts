@@ -10,8 +10,8 @@ export function recordStagingContract(engine: string, open: OpenRecord): void {
   contract(
     'lets one of two callers stage a dataset and makes the other wait with a lease',
     async (record, second) => {
-      const first = await record.joinStaging(joinRequest('flowers', 'task-1'), NOW_MS)
-      const other = await second.joinStaging(joinRequest('flowers', 'task-2'), NOW_MS)
+      const first = await record.joinOrReserve(joinRequest('flowers', 'task-1'), NOW_MS)
+      const other = await second.joinOrReserve(joinRequest('flowers', 'task-2'), NOW_MS)
       assert.equal(first.outcome, 'stage')
       assert.equal(other.outcome, 'wait')
       assert.equal(other.copy.copyId, first.copy.copyId)
@@ -24,10 +24,10 @@ export function recordStagingContract(engine: string, open: OpenRecord): void {
   )
 
   contract('hands the staging of a stager that ended to the next one', async (record, second) => {
-    const first = await record.joinStaging(joinRequest('flowers', 'task-1'), NOW_MS)
+    const first = await record.joinOrReserve(joinRequest('flowers', 'task-1'), NOW_MS)
     assert.equal(first.outcome, 'stage')
     await record.expireLeases([{ leaseId: first.stageLeaseId, reason: 'process 7 is gone' }], NOW_MS)
-    const heir = await second.joinStaging(joinRequest('flowers', 'task-2'), NOW_MS)
+    const heir = await second.joinOrReserve(joinRequest('flowers', 'task-2'), NOW_MS)
     assert.equal(heir.outcome, 'stage')
     assert.deepEqual([heir.isResumed, heir.copy.copyId], [true, first.copy.copyId])
     const progress = { copyId: first.copy.copyId, writtenBytes: 1, expiresAtMs: null }
@@ -41,10 +41,10 @@ export function recordStagingContract(engine: string, open: OpenRecord): void {
   contract(
     'starts anew beside a stager that fell silent: it may still be writing',
     async (record, second) => {
-      const first = await record.joinStaging(joinRequest('flowers', 'task-1'), NOW_MS)
+      const first = await record.joinOrReserve(joinRequest('flowers', 'task-1'), NOW_MS)
       assert.equal(first.outcome, 'stage')
       const laterMs = NOW_MS + 61_000
-      const heir = await second.joinStaging(joinRequest('flowers', 'task-2'), laterMs)
+      const heir = await second.joinOrReserve(joinRequest('flowers', 'task-2'), laterMs)
       assert.equal(heir.outcome, 'stage')
       assert.equal(heir.isResumed, false)
       const states = (await record.listCopies({}, laterMs)).map(
@@ -66,7 +66,7 @@ export function recordStagingContract(engine: string, open: OpenRecord): void {
   contract(
     'moves a copy from reserved over staging to ready and shows it in cache_record',
     async (record, second) => {
-      const joined = await record.joinStaging(joinRequest('flowers', 'task-1'), NOW_MS)
+      const joined = await record.joinOrReserve(joinRequest('flowers', 'task-1'), NOW_MS)
       assert.equal(joined.outcome, 'stage')
       const { copyId } = joined.copy
       await record.admit(admitRequest(copyId, joined.stageLeaseId), decideFor(copyId), NOW_MS)
@@ -101,7 +101,7 @@ export function recordStagingContract(engine: string, open: OpenRecord): void {
 
   contract('gives the ready copy to a refresh that finds nothing new', async (record) => {
     const first = await stageCopy(record, 'flowers', 'task-1')
-    const joined = await record.joinStaging(joinRequest('flowers', 'task-2', { isRefresh: true }), NOW_MS)
+    const joined = await record.joinOrReserve(joinRequest('flowers', 'task-2', { isRefresh: true }), NOW_MS)
     assert.equal(joined.outcome, 'stage')
     const outcome = await record.admit(
       admitRequest(joined.copy.copyId, joined.stageLeaseId, 'v1'),
@@ -118,7 +118,7 @@ export function recordStagingContract(engine: string, open: OpenRecord): void {
   })
 
   contract('forgets a failed staging and keeps its reason for those who wait', async (record) => {
-    const joined = await record.joinStaging(joinRequest('flowers', 'task-1'), NOW_MS)
+    const joined = await record.joinOrReserve(joinRequest('flowers', 'task-1'), NOW_MS)
     assert.equal(joined.outcome, 'stage')
     await record.endStaging(
       {
@@ -141,7 +141,7 @@ export function recordStagingContract(engine: string, open: OpenRecord): void {
   })
 
   contract('leaves an interrupted staging for the next one, idle and evictable', async (record) => {
-    const joined = await record.joinStaging(joinRequest('flowers', 'task-1'), NOW_MS)
+    const joined = await record.joinOrReserve(joinRequest('flowers', 'task-1'), NOW_MS)
     assert.equal(joined.outcome, 'stage')
     const { copyId } = joined.copy
     await record.admit(admitRequest(copyId, joined.stageLeaseId), decideFor(copyId), NOW_MS)
@@ -149,12 +149,12 @@ export function recordStagingContract(engine: string, open: OpenRecord): void {
       { copyId, stageLeaseId: joined.stageLeaseId, useLeaseId: joined.leaseId, isForgotten: false },
       NOW_MS,
     )
-    const next = await record.joinStaging(joinRequest('flowers', 'task-2'), NOW_MS)
+    const next = await record.joinOrReserve(joinRequest('flowers', 'task-2'), NOW_MS)
     assert.deepEqual([next.outcome, next.copy.copyId, next.copy.state], ['stage', copyId, 'staging'])
   })
 
   contract('adds no adopted copy beside a staging of the same version', async (record) => {
-    const joined = await record.joinStaging(joinRequest('flowers', 'task-1'), NOW_MS)
+    const joined = await record.joinOrReserve(joinRequest('flowers', 'task-1'), NOW_MS)
     assert.equal(joined.outcome, 'stage')
     const { copyId } = joined.copy
     await record.admit(admitRequest(copyId, joined.stageLeaseId, 'v1'), decideFor(copyId), NOW_MS)

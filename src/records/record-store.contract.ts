@@ -65,6 +65,25 @@ export function recordStoreContract(engine: string, open: OpenRecord): void {
     assert.equal(await record.forgetCopies([copy.copyId], 'files are gone', NOW_MS), 0)
   })
 
+  contract('lists copies in pages, in one order', async (record) => {
+    const places = ['a gpu-02', 'a gpu-01', 'b gpu-01', 'B gpu-01', 'é gpu-01'].map((place) =>
+      place.split(' '),
+    )
+    for (const [at, [dataset, node]] of places.entries())
+      await record.addAdopted(exampleCopy(dataset!, { copyId: `c${at}`, node: node! }), NOW_MS)
+    const all = await record.listCopies({}, NOW_MS)
+    assert.equal(all.length, places.length)
+    for (const [at, copy] of all.entries()) {
+      const next = await record.listCopies({ after: copy, limit: 2 }, NOW_MS)
+      assert.deepEqual(next, all.slice(at + 1, at + 3))
+    }
+    const [, second] = all
+    assert.deepEqual(
+      await record.listCopies({ node: 'gpu-01', after: second! }, NOW_MS),
+      all.slice(2).filter(({ node }) => node === 'gpu-01'),
+    )
+  })
+
   contract('forgets a node with its copies and their leases, and no other', async (record) => {
     await stageCopy(record, 'flowers', 'task-1')
     await record.addAdopted(exampleCopy('birds', { node: 'other' }), NOW_MS)
@@ -79,6 +98,43 @@ export function recordStoreContract(engine: string, open: OpenRecord): void {
       ['other'],
     )
     assert.deepEqual(await record.listLeases({}), [])
+  })
+
+  contract('keeps whose a node is until another claims it', async (record, second) => {
+    const node = { node: NODE, cacheRoot: '/cache', policy: {}, disk: DISK, seenAtMs: NOW_MS }
+    const machine = { id: 'm1', host: 'gpu-1', isLasting: true }
+    const [mine, theirs] = [
+      { cacheId: 'c1', machine },
+      { cacheId: 'c2', machine: { ...machine, id: 'm2' } },
+    ]
+    assert.equal((await record.saveNode(node)).identity, undefined)
+    assert.deepEqual((await record.saveNode({ ...node, identity: mine })).identity, mine)
+    assert.deepEqual((await second.saveNode({ ...node, identity: theirs })).identity, mine)
+    assert.equal(await second.claimNode(NODE, theirs), true)
+    assert.deepEqual((await record.listNodes())[0]!.identity, theirs)
+    assert.equal(await record.claimNode('nobody', mine), false)
+  })
+
+  contract('calls a node otherwise, with its copies, leases and places of stripes', async (record) => {
+    await record.saveNode({ node: NODE, cacheRoot: '/cache', policy: {}, disk: DISK, seenAtMs: NOW_MS })
+    const nodes = [NODE, 'other']
+    await record.addAdopted(exampleCopy('flowers', { stripe: { index: 0, nodes } }), NOW_MS)
+    const theirs = { copyId: 'theirs', node: 'other', stripe: { index: 1, nodes } }
+    await record.addAdopted(exampleCopy('flowers', theirs), NOW_MS)
+    await assert.rejects(record.renameNode(NODE, 'other'), { code: 'NODE_TAKEN' })
+    assert.equal((await record.renameNode(NODE, 'new')).length, 1)
+    const copies = await record.listCopies({}, NOW_MS)
+    assert.deepEqual(
+      copies.map((copy) => [copy.node, copy.stripe]),
+      [
+        ['new', { index: 0, nodes: ['new', 'other'] }],
+        ['other', { index: 1, nodes: ['new', 'other'] }],
+      ],
+    )
+    assert.deepEqual(
+      (await record.listNodes()).map(({ node }) => node),
+      ['new'],
+    )
   })
 
   contract('remembers nodes, and prunes history', async (record, second) => {

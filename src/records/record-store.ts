@@ -1,11 +1,28 @@
-import type { FailureCode } from '../failure/dsc-error.js'
-import type { Copy, CopyLock, CopyOrigin, CopyState, CopyUse, Stripe } from '../model/copy.js'
+import type { Copy, CopyLock, CopyUse } from '../model/copy.js'
 import type { Dataset } from '../model/dataset.js'
-import type { Lease, LeaseHolder, LeasePurpose, LeaseRequest, PlacedLease } from '../model/lease.js'
-import type { NodeEntry } from '../model/node.js'
-import type { RecordEvent, RecordEventKind } from '../model/record-event.js'
+import type { Lease, LeaseHolder, PlacedLease } from '../model/lease.js'
+import type { NodeEntry, NodeIdentity } from '../model/node.js'
+import type { RecordEvent } from '../model/record-event.js'
 import type { Admission } from '../policy/plan-admission.js'
 import type { EvictionPlan } from '../policy/plan-eviction.js'
+import type {
+  AdmitRequest,
+  CopyFilter,
+  CopyLeaseRequest,
+  DeadLease,
+  EndedStaging,
+  EventFilter,
+  EvictionRequest,
+  Joined,
+  JoinRequest,
+  LeaseFilter,
+  PublishedCopy,
+  ReleaseFilter,
+  StagingProgress,
+  StripeMove,
+  Use,
+  UseRequest,
+} from './record-requests.js'
 import type { ChangeWait } from './sql-database.js'
 
 /**
@@ -21,6 +38,8 @@ import type { ChangeWait } from './sql-database.js'
 export interface RecordStore {
   /** Where the record is, without secrets: for messages. */
   readonly location: string
+  /** Whether this user may only look: what writes is refused, and what is read is as it was when it was opened. */
+  readonly isReadOnly?: boolean
   /**
    * The clock of the record, Unix epoch in ms: what every `nowMs` below should be. On a cluster it is the
    * database server's, so that leases mean the same on nodes whose clocks differ.
@@ -39,7 +58,18 @@ export interface RecordStore {
   /** Forgets a dataset. Returns the copies that forbid it (then nothing is removed), or an empty list. */
   removeDataset(name: string): Promise<readonly Copy[]>
 
-  saveNode(node: NodeEntry): Promise<void>
+  /**
+   * Says how a node is at present. What is known of its agent stays unless told; so does its identity once it has
+   * one. Returns the node as it is now.
+   */
+  saveNode(node: NodeEntry): Promise<NodeEntry>
+  /** Gives a node's name to another cache root or machine; undefined makes it nobody's. False: no such node. */
+  claimNode(node: string, identity: NodeIdentity | undefined): Promise<boolean>
+  /**
+   * Calls a node otherwise: itself, its copies, and its place in lists of stripes. Returns its copies. Rejects with
+   * NODE_TAKEN, and changes nothing, when there is a node of the new name.
+   */
+  renameNode(from: string, to: string): Promise<readonly Copy[]>
   listNodes(): Promise<readonly NodeEntry[]>
   /**
    * Forgets a node that will not come back: its copies with their leases, and itself. Nothing on its disk is
@@ -58,19 +88,14 @@ export interface RecordStore {
   leaseReady(request: UseRequest, nowMs: number): Promise<Use | undefined>
 
   /** Leases one ready copy, whichever version it is. Undefined: it is no longer ready. */
-  leaseCopy(
-    copyId: string,
-    purpose: 'use' | 'transfer',
-    lease: LeaseRequest,
-    nowMs: number,
-  ): Promise<string | undefined>
+  leaseCopy(request: CopyLeaseRequest, nowMs: number): Promise<string | undefined>
 
   /**
    * Joins the staging of a dataset (or of a stripe of it) on a node, or begins it. At most one staging of the same
    * exists.
    * The use lease is added whatever the outcome, so that nothing evicts the copy between publish and use.
    */
-  joinStaging(request: JoinRequest, nowMs: number): Promise<Joined>
+  joinOrReserve(request: JoinRequest, nowMs: number): Promise<Joined>
 
   /**
    * Admits a listed source, or refuses it. On `admit` the plan's victims become `evicting` and the copy
@@ -101,9 +126,8 @@ export interface RecordStore {
 
   /** Marks the copies of a plan `evicting`. The plan is made inside the transaction; its result is returned. */
   beginEviction(
-    node: string,
+    request: EvictionRequest,
     decide: (copies: readonly CopyUse[]) => EvictionPlan,
-    task: string | null,
     nowMs: number,
   ): Promise<EvictionPlan>
   /** The files of an `evicting` copy are gone: removes its row and leases. False: it was gone already. */
@@ -141,139 +165,8 @@ export interface RecordStore {
   /** Forgets history older than `beforeMs`. Returns how many events that were. */
   pruneEvents(beforeMs: number): Promise<number>
 
+  /** Why the record takes no writes at present, as a sentence; undefined = it does. */
+  findHindrance(): Promise<string | undefined>
+
   close(): Promise<void>
-}
-
-export interface CopyFilter {
-  readonly dataset?: string
-  readonly node?: string
-  readonly copyId?: string
-  readonly states?: readonly CopyState[]
-}
-
-/** Of one version: the nodes of its stripes as they are, and as they shall be. As many of each. */
-export interface StripeMove {
-  readonly dataset: string
-  readonly version: string
-  readonly from: readonly string[]
-  readonly to: readonly string[]
-  readonly reason: string
-}
-
-export interface LeaseFilter {
-  readonly purpose?: LeasePurpose
-  readonly dataset?: string
-  readonly node?: string
-  readonly copyId?: string
-}
-
-export interface UseRequest {
-  readonly dataset: string
-  readonly node: string
-  readonly lease: LeaseRequest
-  /** Default `use`. */
-  readonly purpose?: 'use' | 'transfer'
-  /** The part that is wanted, which a whole copy has too. Absent: a whole copy. */
-  readonly stripe?: Stripe
-  /** Default: whichever version became ready last. */
-  readonly version?: string
-  /** Pure; false leaves a ready copy alone, as if it were not there. Default: any copy will do. */
-  readonly accept?: (copy: Copy) => boolean
-}
-
-/** A copy and the lease that keeps it. */
-export interface Use {
-  readonly copy: Copy
-  readonly leaseId: string
-}
-
-export interface JoinRequest extends UseRequest {
-  readonly source: Dataset
-  readonly origin: CopyOrigin
-  /** Where a copy with this id is staged; the record stores the answer. */
-  readonly directoryOf: (copyId: string) => string
-  readonly stager: LeaseRequest
-  /** Stage even where a ready copy exists: its source may have changed (`--refresh`). */
-  readonly isRefresh: boolean
-}
-
-/**
- * `ready`: nothing to do. `stage`: the caller is the stager now (`isResumed`: of a staging that somebody left).
- * `wait`: another stager is alive (or not known to be dead); look again.
- */
-export type Joined =
-  | { readonly outcome: 'ready'; readonly copy: Copy; readonly leaseId: string }
-  | {
-      readonly outcome: 'stage'
-      readonly copy: Copy
-      readonly leaseId: string
-      readonly stageLeaseId: string
-      readonly isResumed: boolean
-    }
-  | { readonly outcome: 'wait'; readonly copy: Copy; readonly leaseId: string; readonly stageLease: Lease }
-
-export interface AdmitRequest {
-  readonly copyId: string
-  readonly stageLeaseId: string
-  readonly version: string
-  readonly files: number
-  readonly contentBytes: number
-  readonly chargedBytes: number
-  readonly chargedInodes: number
-}
-
-export interface StagingProgress {
-  readonly copyId: string
-  readonly stageLeaseId: string
-  readonly writtenBytes: number
-  readonly expiresAtMs: number | null
-}
-
-export interface PublishedCopy {
-  readonly copyId: string
-  readonly stageLeaseId: string
-  readonly directory: string
-  readonly path: string
-  /** Where the bytes came from in the end; absent = as the staging began. */
-  readonly origin?: CopyOrigin
-  readonly chargedBytes: number
-  readonly chargedInodes: number
-  readonly reason: string
-  readonly detail: Readonly<Record<string, unknown>>
-}
-
-export interface EndedStaging {
-  readonly copyId: string
-  readonly stageLeaseId: string
-  readonly useLeaseId: string | null
-  readonly isForgotten: boolean
-  readonly failure?: StagingFailure
-}
-
-/** What a failed staging leaves for those who wait for it. */
-export interface StagingFailure {
-  readonly code: FailureCode
-  readonly message: string
-  readonly hint: string | undefined
-}
-
-export interface ReleaseFilter {
-  readonly task?: string
-  readonly dataset?: string
-  readonly node?: string
-  readonly leaseId?: string
-}
-
-export interface DeadLease {
-  readonly leaseId: string
-  readonly reason: string
-}
-
-export interface EventFilter {
-  readonly dataset?: string
-  readonly node?: string
-  readonly copyId?: string
-  readonly kinds?: readonly RecordEventKind[]
-  readonly sinceMs?: number
-  readonly limit: number
 }

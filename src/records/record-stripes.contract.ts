@@ -41,7 +41,7 @@ export function recordStripesContract(engine: string, open: OpenRecord): void {
     )
     assert.equal(await takes(record, { stripe: FIRST, version: 'v2' }), undefined)
     assert.equal(
-      (await record.joinStaging(joinRequest('flowers', 'job', { version: 'v1' }), NOW_MS)).outcome,
+      (await record.joinOrReserve(joinRequest('flowers', 'job', { version: 'v1' }), NOW_MS)).outcome,
       'stage',
     )
   })
@@ -49,7 +49,7 @@ export function recordStripesContract(engine: string, open: OpenRecord): void {
   contract('lets a whole copy serve as a stripe', async (record) => {
     await add(record, 'whole')
     assert.equal(await takes(record, { stripe: FIRST }), 'whole')
-    const joined = await record.joinStaging(joinRequest('flowers', 'job', { stripe: FIRST }), NOW_MS)
+    const joined = await record.joinOrReserve(joinRequest('flowers', 'job', { stripe: FIRST }), NOW_MS)
     assert.deepEqual([joined.outcome, joined.copy.copyId], ['ready', 'whole'])
   })
 
@@ -64,9 +64,9 @@ export function recordStripesContract(engine: string, open: OpenRecord): void {
   })
 
   contract('stages a stripe beside the whole, and joins only the staging of the same', async (record) => {
-    const whole = await record.joinStaging(joinRequest('flowers', 'one'), NOW_MS)
-    const stripe = await record.joinStaging(joinRequest('flowers', 'two', { stripe: FIRST }), NOW_MS)
-    const same = await record.joinStaging(joinRequest('flowers', 'three', { stripe: FIRST }), NOW_MS)
+    const whole = await record.joinOrReserve(joinRequest('flowers', 'one'), NOW_MS)
+    const stripe = await record.joinOrReserve(joinRequest('flowers', 'two', { stripe: FIRST }), NOW_MS)
+    const same = await record.joinOrReserve(joinRequest('flowers', 'three', { stripe: FIRST }), NOW_MS)
     assert.deepEqual([whole.outcome, stripe.outcome, same.outcome], ['stage', 'stage', 'wait'])
     assert.deepEqual(stripe.copy.stripe, FIRST)
     assert.equal(whole.copy.stripe, undefined)
@@ -74,8 +74,8 @@ export function recordStripesContract(engine: string, open: OpenRecord): void {
   })
 
   contract('finds at admission that the same stripe, or the whole, is ready already', async (record) => {
-    const stripe = await record.joinStaging(joinRequest('flowers', 'one', { stripe: FIRST }), NOW_MS)
-    const whole = await record.joinStaging(joinRequest('flowers', 'two'), NOW_MS)
+    const stripe = await record.joinOrReserve(joinRequest('flowers', 'one', { stripe: FIRST }), NOW_MS)
+    const whole = await record.joinOrReserve(joinRequest('flowers', 'two'), NOW_MS)
     assert.ok(stripe.outcome === 'stage' && whole.outcome === 'stage')
     await add(record, 'ready', FIRST)
     // What was listed is of another stripe's copy only: the whole goes on.
@@ -86,7 +86,7 @@ export function recordStripesContract(engine: string, open: OpenRecord): void {
   })
 
   contract('keeps a reservation by its use lease, without a stager', async (record) => {
-    const joined = await record.joinStaging(joinRequest('flowers', 'one', { stripe: FIRST }), NOW_MS)
+    const joined = await record.joinOrReserve(joinRequest('flowers', 'one', { stripe: FIRST }), NOW_MS)
     assert.ok(joined.outcome === 'stage')
     const { copyId } = joined.copy
     await admit(record, copyId, joined.stageLeaseId)
@@ -94,7 +94,7 @@ export function recordStripesContract(engine: string, open: OpenRecord): void {
     await record.endStaging(ended, NOW_MS)
     const [copy] = await record.listCopies({ copyId }, NOW_MS)
     assert.deepEqual([copy?.state, copy?.referenceCount, copy?.isBeingStaged], ['staging', 1, false])
-    const resumed = await record.joinStaging(
+    const resumed = await record.joinOrReserve(
       joinRequest('flowers', 'one', { stripe: FIRST, version: 'v1' }),
       NOW_MS,
     )
@@ -134,5 +134,66 @@ export function recordStripesContract(engine: string, open: OpenRecord): void {
     await add(record, 'new', { index: 0, nodes: to })
     const move = { dataset: 'flowers', version: 'v1', from: NODES, to, reason: 'node-b was lost' }
     assert.deepEqual(await record.moveStripes(move, NOW_MS), [])
+  })
+
+  for (const { how, lose } of [
+    {
+      how: 'its node is forgotten',
+      lose: (record: RecordStore) => record.forgetNode('node-c', 'lost', NOW_MS),
+    },
+    {
+      how: 'it is deleted by hand',
+      lose: (record: RecordStore) => record.forgetCopies(['stripe'], 'deleted', NOW_MS),
+    },
+    {
+      how: 'it is evicted',
+      async lose(record: RecordStore) {
+        const victim = { copyId: 'stripe', reason: 'asked' }
+        const [copy] = await record.listCopies({ copyId: 'stripe' }, NOW_MS)
+        const plan = {
+          victims: [{ ...victim, copy: copy! }],
+          freedBytes: 1,
+          shortfalls: [],
+          evictableBytes: 1,
+          evictableCopies: 1,
+        }
+        await record.beginEviction({ node: 'node-c', task: null }, () => plan, NOW_MS)
+        await record.finishEviction('stripe', NOW_MS)
+      },
+    },
+  ]) {
+    contract(`has whole copies tell of a layout whose last stripe goes because ${how}`, async (record) => {
+      await add(record, 'whole a', undefined, 'v1', 'node-a')
+      await add(record, 'whole b', undefined, 'v1', 'node-b')
+      await add(record, 'whole d', undefined, 'v1', 'node-d')
+      await add(record, 'other version', undefined, 'v2', 'node-b')
+      await add(record, 'stripe', { index: 2, nodes: NODES }, 'v1', 'node-c')
+      await lose(record)
+      const told = async () =>
+        (await record.listCopies({ dataset: 'flowers' }, NOW_MS)).flatMap(({ copyId, layouts }) =>
+          layouts ? [[copyId, layouts]] : [],
+        )
+      assert.deepEqual(await told(), [
+        ['whole a', [NODES]],
+        ['whole b', [NODES]],
+      ])
+      await record.renameNode('node-a', 'node-e')
+      const to = ['node-e', 'node-b', 'node-d']
+      const from = ['node-e', 'node-b', 'node-c']
+      await record.moveStripes({ dataset: 'flowers', version: 'v1', from, to, reason: 'lost' }, NOW_MS)
+      assert.deepEqual((await told()).toSorted(), [
+        ['whole a', [to]],
+        ['whole b', [to]],
+      ])
+    })
+  }
+
+  contract('leaves the telling to stripes while one is left', async (record) => {
+    await add(record, 'whole', undefined, 'v1', 'node-a')
+    await add(record, 'left', { index: 1, nodes: NODES }, 'v1', 'node-b')
+    await add(record, 'stripe', { index: 2, nodes: NODES }, 'v1', 'node-c')
+    await record.forgetNode('node-c', 'lost', NOW_MS)
+    const [whole] = await record.listCopies({ copyId: 'whole' }, NOW_MS)
+    assert.equal(whole?.layouts, undefined)
   })
 }

@@ -1,7 +1,7 @@
 import type { Copy, CopyLock, CopyOrigin, CopyState, CopyUse, Stripe } from '../model/copy.js'
 import type { Dataset } from '../model/dataset.js'
 import type { Lease, LeaseHolder, LeasePurpose } from '../model/lease.js'
-import type { NodeAgent, NodeEntry } from '../model/node.js'
+import type { NodeAgent, NodeEntry, NodeIdentity } from '../model/node.js'
 import type { CachePolicy, DiskUsage } from '../model/policy.js'
 import type { RecordEvent, RecordEventKind } from '../model/record-event.js'
 import type { SqlRow, SqlValue } from './sql-database.js'
@@ -13,12 +13,14 @@ export const COPY_USE_COLUMNS = `copies.*,
   (SELECT count(*) FROM leases l WHERE l.copy_id = copies.copy_id AND l.purpose = 'stage'
     AND (l.expires_at_ms IS NULL OR l.expires_at_ms > ?)) AS stagers`
 
+/** A copy from a row of `copies`, with the definition of its dataset beside it. */
 export function toCopy(row: SqlRow): Copy {
   return toCopyOf(row, json<Dataset | null>(row, 'source'))
 }
 
 function toCopyOf(row: SqlRow, source: Dataset | null): Copy {
   const stripe = json<Stripe | null>(row, 'stripe')
+  const layouts = json<readonly (readonly string[])[] | null>(row, 'layouts')
   return {
     copyId: text(row, 'copy_id'),
     dataset: text(row, 'dataset'),
@@ -40,6 +42,7 @@ function toCopyOf(row: SqlRow, source: Dataset | null): Copy {
     createdAtMs: number(row, 'created_at_ms'),
     readyAtMs: numberOrNull(row, 'ready_at_ms'),
     ...(stripe && { stripe }),
+    ...(layouts && { layouts }),
   }
 }
 
@@ -61,6 +64,7 @@ export const COPY_COLUMNS =
   'copy_id, dataset, node, version, state, origin, source, directory, path, charged_bytes, charged_inodes, ' +
   'written_bytes, files, content_bytes, lock_state, last_task, last_used_at_ms, created_at_ms, ready_at_ms, stripe'
 
+/** The values of a copy in the order of the columns of `copies`. */
 export function copyValues(copy: Copy): readonly SqlValue[] {
   return [
     copy.copyId,
@@ -82,15 +86,16 @@ export function copyValues(copy: Copy): readonly SqlValue[] {
     copy.lastUsedAtMs,
     copy.createdAtMs,
     copy.readyAtMs,
-    formatStripe(copy.stripe),
+    stripeValue(copy.stripe),
   ]
 }
 
 /** A stripe as the record stores and compares it; null = the whole version. */
-export function formatStripe(stripe: Stripe | undefined): string | null {
+export function stripeValue(stripe: Stripe | undefined): string | null {
   return stripe ? JSON.stringify({ index: stripe.index, nodes: stripe.nodes }) : null
 }
 
+/** A lease from a row of `leases`. */
 export function toLease(row: SqlRow): Lease {
   return {
     leaseId: text(row, 'lease_id'),
@@ -104,22 +109,27 @@ export function toLease(row: SqlRow): Lease {
   }
 }
 
+/** A node from a row of `nodes`. */
 export function toNode(row: SqlRow): NodeEntry {
   const agent = json<NodeAgent | null>(row, 'agent')
+  const identity = json<NodeIdentity | null>(row, 'identity')
   return {
     node: text(row, 'node'),
     cacheRoot: text(row, 'cache_root'),
     policy: json<CachePolicy>(row, 'policy'),
     disk: json<DiskUsage>(row, 'disk'),
     seenAtMs: number(row, 'seen_at_ms'),
+    ...(identity && { identity }),
     ...(agent && { agent }),
   }
 }
 
+/** A dataset from a row of `datasets`. */
 export function toDataset(row: SqlRow): Dataset {
   return json<Dataset>(row, 'definition')
 }
 
+/** An event from a row of `events`. */
 export function toEvent(row: SqlRow): RecordEvent {
   return {
     sequence: number(row, 'sequence'),
@@ -152,5 +162,5 @@ function numberOrNull(row: SqlRow, column: string): number | null {
 
 /** Null columns are JSON null. The record wrote it, so its shape is trusted. */
 function json<T>(row: SqlRow, column: string): T {
-  return JSON.parse(row[column] === null ? 'null' : String(row[column])) as T
+  return JSON.parse(String(row[column] ?? 'null')) as T
 }

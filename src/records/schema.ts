@@ -27,7 +27,8 @@ export function schemaMigrations(dialect: SchemaDialect): readonly (readonly str
       cache_root ${text} NOT NULL,
       policy ${text} NOT NULL,
       disk ${text} NOT NULL,
-      seen_at_ms ${integer} NOT NULL
+      seen_at_ms ${integer} NOT NULL,
+      agent ${text}
     )`,
     `CREATE TABLE copies (
       copy_id ${text} PRIMARY KEY,
@@ -49,10 +50,14 @@ export function schemaMigrations(dialect: SchemaDialect): readonly (readonly str
       last_used_at_ms ${integer} NOT NULL,
       created_at_ms ${integer} NOT NULL,
       ready_at_ms ${integer},
+      stripe ${text},
       CHECK (state NOT IN ('staging', 'ready') OR version IS NOT NULL)
     )`,
-    `CREATE UNIQUE INDEX one_staging ON copies (dataset, node) WHERE state IN ('reserved', 'staging')`,
-    `CREATE UNIQUE INDEX one_ready ON copies (dataset, node, version) WHERE state = 'ready'`,
+    // A node may hold a version whole and any of its stripes at once.
+    `CREATE UNIQUE INDEX one_staging ON copies (dataset, node, (coalesce(stripe, '')))
+      WHERE state IN ('reserved', 'staging')`,
+    `CREATE UNIQUE INDEX one_ready ON copies (dataset, node, version, (coalesce(stripe, '')))
+      WHERE state = 'ready'`,
     `CREATE INDEX copies_by_node ON copies (node, dataset)`,
     `CREATE TABLE leases (
       lease_id ${text} PRIMARY KEY,
@@ -89,18 +94,19 @@ export function schemaMigrations(dialect: SchemaDialect): readonly (readonly str
             AND (expires_at_ms IS NULL OR expires_at_ms > ${dialect.nowMs}))
       FROM copies WHERE state = 'ready'`,
   ]
-  const cluster = [
-    `ALTER TABLE nodes ADD COLUMN agent ${text}`,
-    `ALTER TABLE copies ADD COLUMN stripe ${text}`,
-  ]
-  // A node may hold a version whole and any of its stripes at once.
-  const stripes = [
-    'DROP INDEX one_staging',
-    'DROP INDEX one_ready',
-    `CREATE UNIQUE INDEX one_staging ON copies (dataset, node, (coalesce(stripe, '')))
-      WHERE state IN ('reserved', 'staging')`,
-    `CREATE UNIQUE INDEX one_ready ON copies (dataset, node, version, (coalesce(stripe, '')))
-      WHERE state = 'ready'`,
-  ]
-  return [first, cluster, stripes]
+  // Names of nodes belong to cache roots and machines.
+  const identities = [`ALTER TABLE nodes ADD COLUMN identity ${text}`]
+  // A whole copy tells of layouts whose last stripe was lost.
+  const layouts = [`ALTER TABLE copies ADD COLUMN layouts ${text}`]
+  // A status of 100,000 copies goes through them in this order, page by page.
+  const order = [`CREATE INDEX copies_in_order ON copies (dataset, node, created_at_ms, copy_id)`]
+  return [first, identities, layouts, order]
 }
+
+/** The newest schema of the record that this dsc reads and writes, in every engine. */
+export const RECORD_SCHEMA_VERSION = schemaMigrations({
+  text: '',
+  integer: '',
+  sequenceKey: '',
+  nowMs: '',
+}).length

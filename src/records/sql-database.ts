@@ -57,6 +57,8 @@ export interface ChangeWait {
 export interface SqlDatabase extends SqlReader {
   /** Without secrets: for messages. */
   readonly location: string
+  /** Whether this user may only look: what writes is refused, and what is read is as it was when it was opened. */
+  readonly isReadOnly?: boolean
   /**
    * Runs `work` as if no other writer of its scope existed, and commits unless it throws. An engine that loses
    * its connection calls it again, so `work` must have no effects but its statements.
@@ -72,5 +74,7 @@ export interface SqlDatabase extends SqlReader {
   nowMs(): number
   /** See `RecordStore.waitForChange`. Missing: the engine cannot tell of changes. */
   waitForChange?(wait: ChangeWait): Promise<void>
+  /** See `RecordStore.findHindrance`. Missing: nothing can hinder writes. */
+  findHindrance?(): Promise<string | undefined>
   close(): Promise<void>
 }

@@ -1,40 +1,56 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { writeEvent } from './event-writing.js'
-import {
-  beginEvicting,
-  changeLock,
-  forgetReady,
-  forgetWholeNode,
-  insertAdopted,
-  selectCopyUses,
-} from './evicting.js'
-import {
-  endDeadLeases,
-  grantLease,
-  handOver,
-  leaseDurability,
-  leaseReadyCopy,
-  releaseUseLeases,
-  selectLeases,
-} from './leasing.js'
-import { changeStripeNodes } from './moving-stripes.js'
-import type { EventFilter, RecordStore, ReleaseFilter } from './record-store.js'
-import { toCopy, toDataset, toEvent, toNode } from './row-mapping.js'
-import type { SqlDatabase, SqlReader, SqlValue, WriteScope } from './sql-database.js'
-import { admitCopy, endStagingOf, joinStaging, noteProgress, publishCopy } from './staging.js'
+import { isLogged } from '../log/log.js'
+import { changeLock } from './change-lock.js'
+import { endDeadLeases, releaseUseLeases } from './end-leases.js'
+import { forgetReady, forgetWholeNode } from './forget-copies.js'
+import { grantLease, handOver, leaseDurability, leaseReadyCopy } from './grant-lease.js'
+import { insertAdopted } from './insert-copy.js'
+import { keepLayout } from './keep-layout.js'
+import { logStatements } from './log-statements.js'
+import { beginEvicting } from './mark-evicting.js'
+import { changeStripeNodes } from './move-stripes.js'
+import type { ReleaseFilter } from './record-requests.js'
+import type { RecordStore } from './record-store.js'
+import type { RecordWrite } from './record-write.js'
+import { toCopy, toDataset, toNode } from './row-mapping.js'
+import { renameNode, upsertNode } from './save-node.js'
+import { selectCopyUses } from './select-copy-uses.js'
+import { selectEvents } from './select-events.js'
+import { selectLeases } from './select-leases.js'
+import type { Durability, SqlDatabase, WriteScope } from './sql-database.js'
+import { admitCopy } from './staging/admit-copy.js'
+import { endStaging, markCopyReady, renewStaging } from './staging/end-staging.js'
+import { joinOrReserve } from './staging/join-or-reserve.js'
+import { writeEvent } from './write-event.js'
 
 /** The record over any engine that speaks the SQL of `schema.ts`. Closing it closes the database. */
-export function createSqlRecordStore(database: SqlDatabase): RecordStore {
-  const { write } = database
+export function createSqlRecordStore(engine: SqlDatabase): RecordStore {
+  const database = isLogged('debug') ? logStatements(engine) : engine
   return {
     location: database.location,
+    isReadOnly: database.isReadOnly ?? false,
     nowMs: () => database.nowMs(),
     waitForChange: async (wait) => {
       if (database.waitForChange) return database.waitForChange(wait)
       await sleep(wait.pollMs, undefined, wait.signal ? { signal: wait.signal } : {}).catch(() => {})
     },
+    findHindrance: async () => database.findHindrance?.(),
+    close: () => database.close(),
+    ...keepDatasets(database),
+    ...keepNodes(database),
+    ...keepCopies(database),
+    ...keepStagings(database),
+    ...keepLeases(database),
+    ...keepHistory(database),
+  }
+}
+
+function keepDatasets(
+  database: SqlDatabase,
+): Pick<RecordStore, 'saveDataset' | 'findDataset' | 'listDatasets' | 'removeDataset'> {
+  return {
     saveDataset: (dataset, nowMs) =>
-      write('durable', 'rows', async (transaction) => {
+      database.write('durable', 'rows', async (transaction) => {
         await transaction.run(
           `INSERT INTO datasets (name, definition, updated_at_ms) VALUES (?, ?, ?)
             ON CONFLICT (name) DO UPDATE SET definition = excluded.definition, updated_at_ms = excluded.updated_at_ms`,
@@ -47,121 +63,148 @@ export function createSqlRecordStore(database: SqlDatabase): RecordStore {
     },
     listDatasets: async () => (await database.all('SELECT * FROM datasets ORDER BY name')).map(toDataset),
     removeDataset: (name) =>
-      write('durable', 'all', async (transaction) => {
+      database.write('durable', 'all', async (transaction) => {
         const copies = (await transaction.all('SELECT * FROM copies WHERE dataset = ?', [name])).map(toCopy)
         if (copies.length === 0) await transaction.run('DELETE FROM datasets WHERE name = ?', [name])
         return copies
       }),
-    saveNode: (node) =>
-      write('quick', 'rows', async (transaction) => {
-        await transaction.run(
-          `INSERT INTO nodes (node, cache_root, policy, disk, seen_at_ms, agent) VALUES (?, ?, ?, ?, ?, ?)
-            ON CONFLICT (node) DO UPDATE SET cache_root = excluded.cache_root, policy = excluded.policy,
-              disk = excluded.disk, seen_at_ms = excluded.seen_at_ms,
-              agent = coalesce(excluded.agent, nodes.agent)`,
-          [
-            node.node,
-            node.cacheRoot,
-            JSON.stringify(node.policy),
-            JSON.stringify(node.disk),
-            node.seenAtMs,
-            node.agent === undefined ? null : JSON.stringify(node.agent),
-          ],
-        )
+  }
+}
+
+function keepNodes(
+  database: SqlDatabase,
+): Pick<RecordStore, 'saveNode' | 'claimNode' | 'renameNode' | 'listNodes' | 'forgetNode'> {
+  const write = at(database)
+  return {
+    saveNode: (node) => database.write('quick', 'rows', (transaction) => upsertNode(transaction, node)),
+    claimNode: (node, identity) =>
+      database.write('durable', { node }, async (transaction) => {
+        const text = identity === undefined ? null : JSON.stringify(identity)
+        return (await transaction.run('UPDATE nodes SET identity = ? WHERE node = ?', [text, node])) > 0
       }),
+    renameNode: (from, to) =>
+      database.write('durable', 'all', (transaction) => renameNode(transaction, { from, to })),
     listNodes: async () => (await database.all('SELECT * FROM nodes ORDER BY node')).map(toNode),
     forgetNode: (node, reason, nowMs) =>
-      write('durable', { node }, (transaction) => forgetWholeNode(transaction, node, reason, nowMs)),
+      write({ scope: { node }, nowMs }, (change) => forgetWholeNode(change, node, reason)),
+  }
+}
+
+function keepCopies(
+  database: SqlDatabase,
+): Pick<
+  RecordStore,
+  | 'listCopies'
+  | 'beginEviction'
+  | 'finishEviction'
+  | 'setLock'
+  | 'addAdopted'
+  | 'forgetCopies'
+  | 'moveStripes'
+> {
+  const write = at(database)
+  return {
     listCopies: (filter, nowMs) => selectCopyUses(database, filter, nowMs),
-    listLeases: (filter) => selectLeases(database, filter),
-    leaseReady: (request, nowMs) =>
-      write(leaseDurability(request.lease), { node: request.node }, (transaction) =>
-        leaseReadyCopy(transaction, request, nowMs),
-      ),
-    leaseCopy: (copyId, purpose, lease, nowMs) =>
-      write(leaseDurability(lease), { copyId }, async (transaction) => {
-        const row = await transaction.get(`SELECT * FROM copies WHERE copy_id = ? AND state = 'ready'`, [
-          copyId,
-        ])
-        return row && grantLease(transaction, toCopy(row), purpose, lease, nowMs)
-      }),
-    joinStaging: (request, nowMs) =>
-      write('durable', { node: request.node }, (transaction) => joinStaging(transaction, request, nowMs)),
-    admit: (request, decide, nowMs) =>
-      write('durable', { copyId: request.copyId }, (transaction) =>
-        admitCopy(transaction, request, decide, nowMs),
-      ),
-    reportProgress: (progress, nowMs) =>
-      write('quick', { copyId: progress.copyId }, (transaction) =>
-        noteProgress(transaction, progress, nowMs),
-      ),
-    markReady: (published, nowMs) =>
-      write('durable', { copyId: published.copyId }, (transaction) =>
-        publishCopy(transaction, published, nowMs),
-      ),
-    endStaging: (ended, nowMs) =>
-      write('durable', { copyId: ended.copyId }, (transaction) => endStagingOf(transaction, ended, nowMs)),
-    beginEviction: (node, decide, task, nowMs) =>
-      write('durable', { node }, (transaction) => beginEvicting(transaction, node, decide, task, nowMs)),
+    beginEviction: (request, decide, nowMs) =>
+      write({ scope: { node: request.node }, nowMs }, (change) => beginEvicting(change, request, decide)),
     finishEviction: (copyId) =>
-      write('durable', { copyId }, async (transaction) => {
-        const gone = await transaction.run(`DELETE FROM copies WHERE copy_id = ? AND state = 'evicting'`, [
-          copyId,
-        ])
-        return gone > 0
+      database.write('durable', { copyId }, async (transaction) => {
+        const evicting = `FROM copies WHERE copy_id = ? AND state = 'evicting'`
+        const row = await transaction.get(`SELECT * ${evicting}`, [copyId])
+        if (row) await keepLayout(transaction, toCopy(row))
+        return (await transaction.run(`DELETE ${evicting}`, [copyId])) > 0
       }),
-    releaseUses: (filter, nowMs) =>
-      write('durable', releaseScope(filter), (transaction) => releaseUseLeases(transaction, filter, nowMs)),
-    renewLease: (leaseId, expiresAtMs, nowMs) =>
-      write('quick', { leaseId }, async (transaction) => {
-        const renewed = await transaction.run(
-          'UPDATE leases SET renewed_at_ms = ?, expires_at_ms = ? WHERE lease_id = ?',
-          [nowMs, expiresAtMs, leaseId],
-        )
-        return renewed > 0
-      }),
-    handOverLease: (leaseId, holder, nowMs) =>
-      write('quick', { leaseId }, (transaction) => handOver(transaction, leaseId, holder, nowMs)),
-    expireLeases: (dead, nowMs) =>
-      write('durable', 'all', (transaction) => endDeadLeases(transaction, dead, nowMs)),
     setLock: (filter, lock, nowMs) =>
-      write('durable', filter.node === undefined ? 'all' : { node: filter.node }, (transaction) =>
-        changeLock(transaction, filter, lock, nowMs),
+      write({ scope: filter.node === undefined ? 'all' : { node: filter.node }, nowMs }, (change) =>
+        changeLock(change, filter, lock),
       ),
     addAdopted: (copy, nowMs) =>
-      write('durable', { node: copy.node }, (transaction) => insertAdopted(transaction, copy, nowMs)),
+      write({ scope: { node: copy.node }, nowMs }, (change) => insertAdopted(change, copy)),
     forgetCopies: (copyIds, reason, nowMs) =>
-      write('durable', 'all', (transaction) => forgetReady(transaction, copyIds, reason, nowMs)),
-    moveStripes: (move, nowMs) =>
-      write('durable', 'all', (transaction) => changeStripeNodes(transaction, move, nowMs)),
-    addEvent: (event) => write('quick', 'rows', async (transaction) => writeEvent(transaction, event)),
+      write({ scope: 'all', nowMs }, (change) => forgetReady(change, copyIds, reason)),
+    moveStripes: (move, nowMs) => write({ scope: 'all', nowMs }, (change) => changeStripeNodes(change, move)),
+  }
+}
+
+function keepStagings(
+  database: SqlDatabase,
+): Pick<RecordStore, 'joinOrReserve' | 'admit' | 'reportProgress' | 'markReady' | 'endStaging'> {
+  const write = at(database)
+  return {
+    joinOrReserve: (request, nowMs) =>
+      write({ scope: { node: request.node }, nowMs }, (change) => joinOrReserve(change, request)),
+    admit: (request, decide, nowMs) =>
+      write({ scope: { copyId: request.copyId }, nowMs }, (change) => admitCopy(change, request, decide)),
+    reportProgress: (progress, nowMs) =>
+      write({ scope: { copyId: progress.copyId }, durability: 'quick', nowMs }, (change) =>
+        renewStaging(change, progress),
+      ),
+    markReady: (published, nowMs) =>
+      write({ scope: { copyId: published.copyId }, nowMs }, (change) => markCopyReady(change, published)),
+    endStaging: (ended, nowMs) =>
+      write({ scope: { copyId: ended.copyId }, nowMs }, (change) => endStaging(change, ended)),
+  }
+}
+
+function keepLeases(
+  database: SqlDatabase,
+): Pick<
+  RecordStore,
+  'listLeases' | 'leaseReady' | 'leaseCopy' | 'releaseUses' | 'renewLease' | 'handOverLease' | 'expireLeases'
+> {
+  const write = at(database)
+  return {
+    listLeases: (filter) => selectLeases(database, filter),
+    leaseReady: (request, nowMs) =>
+      write({ scope: { node: request.node }, durability: leaseDurability(request.lease), nowMs }, (change) =>
+        leaseReadyCopy(change, request),
+      ),
+    leaseCopy: ({ copyId, purpose, lease }, nowMs) =>
+      write({ scope: { copyId }, durability: leaseDurability(lease), nowMs }, async (change) => {
+        const sql = `SELECT * FROM copies WHERE copy_id = ? AND state = 'ready'`
+        const row = await change.transaction.get(sql, [copyId])
+        return row && grantLease(change, { copy: toCopy(row), purpose, lease })
+      }),
+    releaseUses: (filter, nowMs) =>
+      write({ scope: releaseScope(filter), nowMs }, (change) => releaseUseLeases(change, filter)),
+    renewLease: (leaseId, expiresAtMs, nowMs) =>
+      database.write('quick', { leaseId }, async (transaction) => {
+        const sql = 'UPDATE leases SET renewed_at_ms = ?, expires_at_ms = ? WHERE lease_id = ?'
+        return (await transaction.run(sql, [nowMs, expiresAtMs, leaseId])) > 0
+      }),
+    handOverLease: (leaseId, holder, nowMs) =>
+      write({ scope: { leaseId }, durability: 'quick', nowMs }, (change) =>
+        handOver(change, leaseId, holder),
+      ),
+    expireLeases: (dead, nowMs) => write({ scope: 'all', nowMs }, (change) => endDeadLeases(change, dead)),
+  }
+}
+
+function keepHistory(database: SqlDatabase): Pick<RecordStore, 'addEvent' | 'listEvents' | 'pruneEvents'> {
+  return {
+    addEvent: (event) =>
+      database.write('quick', 'rows', async (transaction) => writeEvent(transaction, event)),
     listEvents: (filter) => selectEvents(database, filter),
     pruneEvents: (beforeMs) =>
-      write('quick', 'rows', (transaction) =>
+      database.write('quick', 'rows', (transaction) =>
         transaction.run('DELETE FROM events WHERE at_ms < ?', [beforeMs]),
       ),
-    close: () => database.close(),
   }
+}
+
+/** Writes of a database at a time; durable unless told otherwise. */
+function at(database: SqlDatabase) {
+  return <T>(
+    how: { readonly scope: WriteScope; readonly durability?: Durability; readonly nowMs: number },
+    work: (change: RecordWrite) => Promise<T>,
+  ): Promise<T> =>
+    database.write(how.durability ?? 'durable', how.scope, (transaction) =>
+      work({ transaction, nowMs: how.nowMs }),
+    )
 }
 
 /** A release by task alone may concern any node. */
 function releaseScope(filter: ReleaseFilter): WriteScope {
   if (filter.node !== undefined) return { node: filter.node }
   return filter.leaseId === undefined ? 'all' : { leaseId: filter.leaseId }
-}
-
-async function selectEvents(reader: SqlReader, filter: EventFilter) {
-  const given: [string, readonly SqlValue[]][] = []
-  if (filter.dataset !== undefined) given.push(['dataset = ?', [filter.dataset]])
-  if (filter.node !== undefined) given.push(['node = ?', [filter.node]])
-  if (filter.copyId !== undefined) given.push(['copy_id = ?', [filter.copyId]])
-  if (filter.sinceMs !== undefined) given.push(['at_ms >= ?', [filter.sinceMs]])
-  if (filter.kinds !== undefined)
-    given.push([`kind IN (${filter.kinds.map(() => '?').join(', ')})`, filter.kinds])
-  const where = given.length > 0 ? `WHERE ${given.map(([condition]) => condition).join(' AND ')}` : ''
-  const rows = await reader.all(`SELECT * FROM events ${where} ORDER BY sequence DESC LIMIT ?`, [
-    ...given.flatMap(([, values]) => values),
-    filter.limit,
-  ])
-  return rows.map(toEvent)
 }

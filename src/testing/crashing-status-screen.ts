@@ -13,6 +13,7 @@ if (how === 'timer') {
   }, FIRST_SCREEN_MS)
 }
 await showStatusScreen({
+  ownNode: 'gpu-01',
   reader: {
     async read() {
       readings += 1

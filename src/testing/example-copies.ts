@@ -1,6 +1,6 @@
 import type { CopyUse } from '../model/copy.js'
 import type { Dataset } from '../model/dataset.js'
-import type { LeaseRequest } from '../model/lease.js'
+import type { LeaseRequest, ProcessHolder } from '../model/lease.js'
 import type { DiskUsage } from '../model/policy.js'
 
 export const NOW_MS = Date.UTC(2026, 0, 2, 3, 4, 5)
@@ -43,4 +43,15 @@ export function exampleCopy(dataset: string, changes: Partial<CopyUse> = {}): Co
 /** What a task asks for when it wants a lease until released. */
 export function exampleLease(task: string, changes: Partial<LeaseRequest> = {}): LeaseRequest {
   return { task, holder: { kind: 'ttl' }, expiresAtMs: NOW_MS + 86_400_000, ...changes }
+}
+
+/** A process that holds a lease, on a machine that is not this one. */
+export const EXAMPLE_PROCESS: ProcessHolder = {
+  kind: 'process',
+  machine: 'm',
+  host: 'gpu-1',
+  pid: 7,
+  startTicks: '1',
+  bootId: 'b',
+  pidNamespace: 'p',
 }

@@ -1,7 +1,7 @@
 import type { Copy } from '../model/copy.js'
 import type { LeaseHolder } from '../model/lease.js'
 import type { RecordStore } from '../records/record-store.js'
-import { exampleCopy, exampleDataset } from './example-copies.js'
+import { EXAMPLE_PROCESS, exampleCopy, exampleDataset } from './example-copies.js'
 
 const GIB = 1024 ** 3
 
@@ -134,9 +134,9 @@ async function beginStaging(
     stager: { task, holder: { kind: 'ttl' as const }, expiresAtMs: nowMs + 3_600_000 },
     isRefresh: false,
   })
-  const joined = await record.joinStaging(request(`job-${4800 + at}`), nowMs - 90_000)
+  const joined = await record.joinOrReserve(request(`job-${4800 + at}`), nowMs - 90_000)
   if (joined.outcome !== 'stage') throw new Error(`expected to stage ${name}, found ${joined.outcome}`)
-  await record.joinStaging(request(`job-${4900 + at}`), nowMs)
+  await record.joinOrReserve(request(`job-${4900 + at}`), nowMs)
   const chargedBytes = (at + 1) * 20 * GIB
   await record.admit(
     {
@@ -199,14 +199,7 @@ function holderOf(
   if (which === 1) return { holder: { kind: 'ttl' }, expiresAtMs: nowMs + 7_200_000 }
   if (which === 2) return { holder: { kind: 'pod', uid: `pod-${at}` }, expiresAtMs: nowMs + 120_000 }
   return {
-    holder: {
-      kind: 'process',
-      host,
-      pid: 1000 + at,
-      startTicks: '1',
-      bootId: 'boot',
-      pidNamespace: 'pid:[1]',
-    },
+    holder: { ...EXAMPLE_PROCESS, host, pid: 1000 + at },
     expiresAtMs: null,
   }
 }

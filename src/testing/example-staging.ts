@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { planAdmission } from '../policy/plan-admission.js'
 import { planEviction } from '../policy/plan-eviction.js'
-import type { AdmitRequest, JoinRequest, RecordStore } from '../records/record-store.js'
+import type { AdmitRequest, JoinRequest } from '../records/record-requests.js'
+import type { RecordStore } from '../records/record-store.js'
 import { DISK, exampleDataset, exampleLease, NOW_MS } from './example-copies.js'
 
 /** The node of all that is staged here. */
@@ -30,8 +31,13 @@ export function admitRequest(
   chargedBytes = 100,
 ): AdmitRequest {
   return {
-    ...{ copyId, stageLeaseId, version },
-    ...{ files: 3, contentBytes: chargedBytes, chargedBytes, chargedInodes: 5 },
+    copyId,
+    stageLeaseId,
+    version,
+    files: 3,
+    contentBytes: chargedBytes,
+    chargedBytes,
+    chargedInodes: 5,
   }
 }
 
@@ -55,7 +61,7 @@ export async function stageCopy(
   version = 'v1',
   chargedBytes = 100,
 ) {
-  const joined = await record.joinStaging(joinRequest(dataset, task, { isRefresh: true }), NOW_MS)
+  const joined = await record.joinOrReserve(joinRequest(dataset, task, { isRefresh: true }), NOW_MS)
   assert.equal(joined.outcome, 'stage')
   const { stageLeaseId } = joined
   const { copyId } = joined.copy
@@ -65,8 +71,14 @@ export async function stageCopy(
   const directory = `/cache/copies/${dataset}/${version}`
   const isReady = await record.markReady(
     {
-      ...{ copyId, stageLeaseId, directory, path: `${directory}/files` },
-      ...{ chargedBytes, chargedInodes: 5, reason: 'staged', detail: {} },
+      copyId,
+      stageLeaseId,
+      directory,
+      path: `${directory}/files`,
+      chargedBytes,
+      chargedInodes: 5,
+      reason: 'staged',
+      detail: {},
     },
     NOW_MS,
   )
@@ -77,7 +89,7 @@ export async function stageCopy(
 /** Evicts from the node all that may be. */
 export function evictIdle(record: RecordStore) {
   return record.beginEviction(
-    NODE,
+    { node: NODE, task: null },
     (copies) =>
       planEviction({
         policy: { maxDatasets: 0 },
@@ -86,7 +98,6 @@ export function evictIdle(record: RecordStore) {
         request: { datasets: 0, bytes: 0, inodes: 0 },
         accept: 'part',
       }),
-    null,
     NOW_MS,
   )
 }

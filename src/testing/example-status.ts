@@ -1,7 +1,7 @@
+import { composeStatus, type StatusSnapshot } from '../cache/status/compose-status.js'
 import type { CopyUse } from '../model/copy.js'
 import { formatTransferTask, type PlacedLease } from '../model/lease.js'
-import { composeStatus, type StatusSnapshot } from '../stage/plan/compose-status.js'
-import { exampleCopy, NOW_MS } from './example-copies.js'
+import { EXAMPLE_PROCESS, exampleCopy, NOW_MS } from './example-copies.js'
 import { exampleReady } from './example-record.js'
 
 const GIB = 1024 ** 3
@@ -42,8 +42,11 @@ export function exampleStatus(
   leases.push(stageLease('webdata'))
   const serving: PlacedLease = {
     ...stageLease('webdata'),
-    ...{ leaseId: 'serving', copyId: 'copy-elsewhere', node: 'gpu-02' },
-    ...{ purpose: 'transfer', task: formatTransferTask('gpu-01') },
+    leaseId: 'serving',
+    copyId: 'copy-elsewhere',
+    node: 'gpu-02',
+    purpose: 'transfer',
+    task: formatTransferTask('gpu-01'),
   }
   const event = (sequence: number, kind: 'staged' | 'evicted' | 'refused' | 'locked', reason: string) => ({
     sequence,
@@ -106,7 +109,7 @@ function stageLease(dataset: string): PlacedLease {
     node: 'gpu-01',
     purpose: 'stage',
     task: 'job-4800',
-    holder: { kind: 'process', host: 'gpu-01', pid: 4711, startTicks: '1', bootId: 'b', pidNamespace: 'n' },
+    holder: { ...EXAMPLE_PROCESS, host: 'gpu-01', pid: 4711 },
     createdAtMs: NOW_MS - 90_000,
     renewedAtMs: NOW_MS,
     expiresAtMs: NOW_MS + 120_000,

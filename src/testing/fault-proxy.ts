@@ -17,6 +17,10 @@ export type Fault =
   | { readonly kind: 'delay'; readonly delayMs: number }
   /** Adds headers to the answer, or replaces them; null removes one. */
   | { readonly kind: 'headers'; readonly headers: Readonly<Record<string, string | null>> }
+  /** Sends the range, but says 200. */
+  | { readonly kind: 'call-it-200' }
+  /** Sends the whole object, whatever range was asked for. */
+  | { readonly kind: 'ignore-range' }
   /** Slows the body down. */
   | { readonly kind: 'throttle'; readonly bytesPerSecond: number }
 
@@ -100,7 +104,7 @@ export async function startFaultProxy(target: string, rules: readonly FaultRule[
           port: targetUrl.port,
           method: request.method,
           path: request.url,
-          headers: request.rawHeaders,
+          headers: fault?.kind === 'ignore-range' ? withoutRange(request.rawHeaders) : request.rawHeaders,
           setHost: false,
         },
         (found) => pass(found, response, seen, fault),
@@ -151,6 +155,10 @@ function answer(
   response.end(body)
 }
 
+function withoutRange(rawHeaders: readonly string[]): string[] {
+  return rawHeaders.filter((_, index) => rawHeaders[index - (index % 2)]!.toLowerCase() !== 'range')
+}
+
 function pass(
   found: http.IncomingMessage,
   response: http.ServerResponse,
@@ -162,7 +170,10 @@ function pass(
     for (const [name, value] of Object.entries({ ...found.headers, ...fault.headers }))
       if (value !== undefined && value !== null) response.setHeader(name, value)
     response.writeHead(found.statusCode ?? 502)
-  } else response.writeHead(found.statusCode ?? 502, found.rawHeaders)
+  } else {
+    const status = fault?.kind === 'call-it-200' ? 200 : (found.statusCode ?? 502)
+    response.writeHead(status, found.rawHeaders)
+  }
   response.flushHeaders()
   const limit =
     fault && 'afterBytes' in fault ? (fault.afterBytes ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY

@@ -14,7 +14,9 @@ export async function startFaultyStore(): Promise<FaultyStore> {
   const server = await startS3Server()
   const proxy = await startFaultProxy(server.endpoint)
   return {
-    ...{ server, proxy, bucket: await server.makeBucket() },
+    server,
+    proxy,
+    bucket: await server.makeBucket(),
     async close() {
       await proxy.close()
       await server.close()

@@ -1,8 +1,8 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { connect } from 'node:net'
 import {
-  createFrameReader,
   type Frame,
+  FrameReader,
   formatFrame,
   formatJsonFrame,
   MESSAGE,
@@ -45,12 +45,12 @@ export async function openTestFeedClient(
   hello: TestClientHello,
 ): Promise<TestFeedClient> {
   const socket = connect(socketPath)
-  const readFrames = createFrameReader()
+  const reader = new FrameReader()
   const frames: Frame[] = []
   let isEnded = false
   let wake = () => {}
   socket.on('data', (chunk) => {
-    frames.push(...readFrames(chunk))
+    frames.push(...reader.read(chunk))
     wake()
   })
   socket.on('error', () => {})

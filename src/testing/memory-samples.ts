@@ -1,12 +1,16 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { writeFully } from '../feed/arena/write-fully.js'
+import type { FeedEngine } from '../feed/engine/feed-engine.js'
+import type { FeedSettings } from '../feed/engine/feed-settings.js'
+import { openFeedEngine } from '../feed/engine/open-engine.js'
 import { createRandomStream } from '../feed/plan/random.js'
 import type { SampleLayout } from '../feed/plan/sample-placement.js'
 import { indexSamples, type SampleFolder } from '../feed/samples/index-samples.js'
+import type { SampleSource } from '../feed/samples/sample-source.js'
 import type { SampleTable } from '../feed/samples/sample-table.js'
-import type { SampleSource } from '../feed/sources/sample-source.js'
-import { writeFully } from '../feed/write-fully.js'
+import type { SampleSupply } from '../feed/sources/sample-supply.js'
 import { sampleBytes, writeSamples } from './sample-folder.js'
 
 /** Writes and lists `count` samples under `folder`. */
@@ -21,18 +25,27 @@ export function makeSampleFolder(
   return indexSamples(root, { cacheFolder: join(folder, 'cache') })
 }
 
-/**
- * `nodeCount` storage nodes inside the process, whose answers come in an order of their own: after a pause of up to
- * `slownessMs` that `seed` determines, the samples of a request in reverse.
- */
-export function createMemorySource(options: {
-  readonly table: SampleTable
-  readonly arenaFd: number
+interface MemoryNodes {
   readonly nodeCount: number
   readonly layout: SampleLayout
   readonly slownessMs: number
   readonly seed: number
-}): SampleSource {
+}
+
+/** A feed over storage nodes inside the process. */
+export function openMemoryEngine(table: SampleTable, settings: FeedSettings, nodes: MemoryNodes): FeedEngine {
+  const makeSource: SampleSupply['makeSource'] = ({ arenaFile }) =>
+    createMemorySource({ table, arenaFd: arenaFile.fd, ...nodes })
+  return openFeedEngine({ table, folder: undefined, makeSource }, settings)
+}
+
+/**
+ * `nodeCount` storage nodes inside the process, whose answers come in an order of their own: after a pause of up to
+ * `slownessMs` that `seed` determines, the samples of a request in reverse.
+ */
+function createMemorySource(
+  options: MemoryNodes & { readonly table: SampleTable; readonly arenaFd: number },
+): SampleSource {
   const { table, arenaFd, nodeCount, layout, slownessMs } = options
   const random = createRandomStream(options.seed, 0)
   return {

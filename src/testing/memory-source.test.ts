@@ -1,4 +1,4 @@
-import { testSourceContract } from '../stage/source.contract.js'
+import { testSourceContract } from '../cache/sources/source.contract.js'
 import { openMemorySource } from './memory-source.js'
 
 testSourceContract('memory', async () => {

@@ -13,7 +13,7 @@ import type {
   ReleaseFilter,
   StagingProgress,
   UseRequest,
-} from '../records/record-store.js'
+} from '../records/record-requests.js'
 import { holderKey, isMatch, isSameHolder, isUnderWay, NaiveRows } from './naive-rows.js'
 
 /** Ids that the real record made up; the naive one takes them over. */
@@ -108,8 +108,14 @@ export class NaiveRecord extends NaiveRows {
     if (copy?.state !== 'staging') return false
     const { directory, path, chargedBytes, chargedInodes } = published
     this.change(copy.copyId, {
-      ...{ state: 'ready', directory, path, chargedBytes, chargedInodes, writtenBytes: chargedBytes },
-      ...{ lastUsedAtMs: nowMs, readyAtMs: nowMs },
+      state: 'ready',
+      directory,
+      path,
+      chargedBytes,
+      chargedInodes,
+      writtenBytes: chargedBytes,
+      lastUsedAtMs: nowMs,
+      readyAtMs: nowMs,
     })
     this.endLeases(({ leaseId }) => leaseId === published.stageLeaseId)
     return true
@@ -200,7 +206,15 @@ function newCopy(request: JoinRequest, copyId: string, nowMs: number): Copy {
       directory,
       path: directory,
     },
-    ...{ chargedBytes: 0, chargedInodes: 0, writtenBytes: 0, files: 0, contentBytes: 0, lock: null },
-    ...{ lastTask: lease.task, lastUsedAtMs: nowMs, createdAtMs: nowMs, readyAtMs: null },
+    chargedBytes: 0,
+    chargedInodes: 0,
+    writtenBytes: 0,
+    files: 0,
+    contentBytes: 0,
+    lock: null,
+    lastTask: lease.task,
+    lastUsedAtMs: nowMs,
+    createdAtMs: nowMs,
+    readyAtMs: null,
   }
 }

@@ -1,7 +1,7 @@
 // A worker of the kill tests: node parameter-worker.js <url> <rank> <steps> <sync|free>. Trains a toy model whose gradient is
 // a pure function of (parameters, rank, step), so that any number of restarts must end in the same parameters.
 // Prints one JSON line per event; the test reads them.
-import { openParameterClient } from '../memory/params/client.js'
+import { openParameterClient } from '../memory/params/parameter-client.js'
 import { makeGradient, TOY_SLOTS, TOY_VALUES } from './toy-model.js'
 
 const [url = '', rankText = '0', stepsText = '1', kind = 'sync'] = process.argv.slice(2)

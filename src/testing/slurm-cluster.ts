@@ -40,7 +40,10 @@ export function whyNoSlurm(): string | undefined {
   return undefined
 }
 
-/** Starts Slurm in `directory`. `settings` are the shell settings that prolog and epilog read. */
+/** Slurm's name of this machine. */
+export const SLURM_NODE = hostname().split('.')[0]!
+
+/** Starts Slurm in `directory`, its one node without features. `settings` are the shell settings that prolog and epilog read. */
 export async function startSlurm(
   context: Pick<TestContext, 'after'>,
   directory: string,
@@ -56,7 +59,7 @@ export async function startSlurm(
   await writeFile(join(directory, 'scripts/settings'), settings)
   const socket = join(directory, 'munge/socket')
   const [controlPort, nodePort] = [await findFreePort(), await findFreePort()]
-  const host = hostname().split('.')[0]!
+  const host = SLURM_NODE
   const configuration = join(directory, 'slurm.conf')
   await writeFile(
     configuration,
@@ -85,7 +88,7 @@ SlurmdTimeout=5
 MinJobAge=2
 KillWait=1
 ReturnToService=2
-NodeName=${host} NodeAddr=127.0.0.1 CPUs=1 RealMemory=100 Features=${host} State=UNKNOWN
+NodeName=${host} NodeAddr=127.0.0.1 CPUs=1 RealMemory=100 State=UNKNOWN
 PartitionName=main Nodes=${host} Default=YES MaxTime=INFINITE State=UP
 `,
   )

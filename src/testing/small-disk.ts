@@ -1,5 +1,6 @@
 import { execFile, execFileSync } from 'node:child_process'
-import { mkdtemp, rmdir } from 'node:fs/promises'
+import { writeFileSync } from 'node:fs'
+import { mkdtemp, rm, rmdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
@@ -13,12 +14,56 @@ export const whyNoSmallDisk: string | false =
   process.getuid?.() === 0 || process.env.CI !== undefined ? false : 'only root may mount a small file system'
 
 /** Mounts a file system of `sizeBytes` until the test ends, so that percentages and a full disk are real. */
-export async function mountSmallDisk(context: TestContext, sizeBytes: number): Promise<string> {
+export async function mountSmallDisk(
+  context: Pick<TestContext, 'after'>,
+  sizeBytes: number,
+  inodes = 0, // as many as there is memory for
+): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'dsc-disk-'))
-  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${sizeBytes}`, 'tmpfs', path])
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${sizeBytes},nr_inodes=${inodes}`, 'tmpfs', path])
   context.after(async () => {
     await promisify(execFile)('umount', ['--lazy', path])
     await rmdir(path)
   })
   return path
+}
+
+/** As `mountSmallDisk`, but ext4 in a file: blocks, inodes and shared memory behave as on a disk. No share is kept for root. */
+export async function mountSmallExt4(
+  context: Pick<TestContext, 'after'>,
+  sizeBytes: number,
+  inodes = 2048,
+): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'dsc-disk-'))
+  const image = `${path}.ext4`
+  execFileSync('truncate', ['-s', String(sizeBytes), image])
+  execFileSync('mkfs.ext4', ['-q', '-F', '-m', '0', '-N', String(inodes), image])
+  execFileSync('mount', ['-o', 'loop', image, path])
+  context.after(async () => {
+    await promisify(execFile)('umount', ['--lazy', path])
+    await rmdir(path)
+    await rm(image)
+  })
+  return path
+}
+
+/** Fills the file system to its last block, root's share too. */
+export function fillBlocks(folder: string): void {
+  for (const bytes of [1 << 20, 4096, 512]) {
+    try {
+      for (let index = 0; ; index++)
+        writeFileSync(join(folder, `fill-${bytes}-${index}`), Buffer.alloc(bytes, 1))
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
+    }
+  }
+}
+
+/** Takes all inodes of the file system, one of them for a folder. */
+export function fillInodes(folder: string): void {
+  try {
+    for (let index = 0; ; index++) writeFileSync(join(folder, `inode-${index}`), '')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
+  }
 }

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { openRemoteFeeder, type RemoteOptions } from '../feed/open-remote-feeder.js'
+import { openFeedEngine } from '../feed/engine/open-engine.js'
 import { shuffleSamples } from '../feed/plan/order.js'
 import { indexSamples, type SampleFolder } from '../feed/samples/index-samples.js'
-import { openStorageServer, type StorageServer } from '../feed/storage/storage-server.js'
+import { nodeSupply, type RemoteOptions } from '../feed/sources/node-supply.js'
+import { StorageServer } from '../feed/storage/storage-server.js'
 import { makeTestFolder, verifiedIds, writeSamples } from './sample-folder.js'
 
 export const COUNT = 300
@@ -24,7 +25,7 @@ export async function serve(
   folder: SampleFolder,
   extra: object = {},
 ): Promise<StorageServer> {
-  const server = await openStorageServer({ folder, host: '127.0.0.1', port: 0, ...extra })
+  const server = await StorageServer.open({ folder, host: '127.0.0.1', port: 0, ...extra })
   context.after(() => server.close().catch(() => {}))
   return server
 }
@@ -35,27 +36,27 @@ export async function readAll(
   options: RemoteOptions,
   atStep: (step: number) => unknown = () => {},
 ) {
-  const opened = await openRemoteFeeder(options, {
+  const engine = openFeedEngine(await nodeSupply(options), {
     seed: 9,
     memoryBytes: 2 ** 20,
     k: 16,
     threads: 1,
     isCarrying: false,
   })
-  context.after(() => opened.close())
+  context.after(() => engine.close())
   const rank = { batchSize: 10, world: 1, rank: 0, replicate: 1, last: 'drop' } as const
-  const stream = opened.feeder.openStream(rank, 2)
+  const stream = engine.openStream(rank, 2)
   for (let epoch = 0; epoch < 2; epoch++) {
     const ids: number[] = []
     for (let step = 0; step < 30; step++) {
       await atStep(30 * epoch + step)
       const batch = await stream.read(epoch, step)
-      ids.push(...verifiedIds(opened, batch, lengthOf))
+      ids.push(...verifiedIds(engine, batch, lengthOf))
       stream.release(batch)
     }
     assert.deepEqual(ids, [...shuffleSamples({ sampleCount: COUNT, seed: 9, epoch })])
   }
-  return opened.feeder.source.counters!()
+  return engine.source.counters()
 }
 
 /** A relay in front of `target` whose answers `change` may alter, and which come `delayMs` late. */

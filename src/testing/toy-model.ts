@@ -25,7 +25,7 @@ export function trainAlone(workers: number, steps: number, isMean: boolean): Flo
   const velocity = new Float32Array(values.length)
   for (let step = 0; step < steps; step++) {
     const gradients = Array.from({ length: workers }, (_, rank) => makeGradient(values, rank, step))
-    stepSgd(values, velocity, reduceGradients(gradients, isMean), TOY_SGD)
+    stepSgd({ parameters: values, velocity }, reduceGradients(gradients, isMean ? 'mean' : 'sum'), TOY_SGD)
   }
   return values
 }

@@ -1,13 +1,15 @@
 import { render } from 'ink'
+import type { StatusReader } from '../cache/status/status-reader.js'
+import type { WatchIntervals } from '../cache/status/watch-status.js'
 import type { RecordEvent } from '../model/record-event.js'
-import type { StatusReader } from '../stage/status-reader.js'
-import type { WatchIntervals } from '../stage/watch-status.js'
 import { StatusApp } from './components/status-app.js'
 import type { StatusActions } from './status-actions.js'
-import { chooseGlyphs } from './view/glyphs.js'
+import { chooseGlyphs } from './view/text/glyphs.js'
 
 export interface StatusScreenOptions {
   readonly reader: StatusReader
+  /** The node that this is. */
+  readonly ownNode: string
   readonly readHistory: (copyId: string, dataset: string) => Promise<readonly RecordEvent[]>
   readonly actions: StatusActions
   readonly environment: Readonly<Record<string, string | undefined>>
@@ -25,6 +27,7 @@ export async function showStatusScreen(options: StatusScreenOptions): Promise<vo
   const screen = render(
     <StatusApp
       reader={options.reader}
+      ownNode={options.ownNode}
       readHistory={options.readHistory}
       actions={options.actions}
       intervals={options.intervals ?? DEFAULT_INTERVALS}

@@ -1,13 +1,14 @@
 import { Command } from 'commander'
+import { describeCopy } from '../../cache/status/status-json.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { parseWord } from '../../failure/parse-word.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import type { Copy } from '../../model/copy.js'
 import { type Dataset, parseDatasetName, parseSourceUrl } from '../../model/dataset.js'
 import { formatCount } from '../../model/format-count.js'
-import { alignColumns } from '../align-columns.js'
+import { argument, parseEndpoint } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
-import { argument, parseEndpoint } from '../parse-argument.js'
+import { alignColumns } from '../output/align-columns.js'
 
 interface AdoptOptions {
   readonly name?: string
@@ -39,7 +40,7 @@ export function adoptCommand(context: CliContext): Command {
           hint: 'adopt them one by one',
         })
       }
-      const { adoptFolder, datasetNameOf } = await import('../../stage/adopt-folder.js')
+      const { adoptFolder, datasetNameOf } = await import('../../cache/upkeep/adopt-folder.js')
       const wanted = folders.map((folder) => ({
         folder,
         name: parseWord(parseDatasetName, options.name ?? datasetNameOf(folder)),
@@ -51,7 +52,7 @@ export function adoptCommand(context: CliContext): Command {
         return
       }
       const cache = await context.openCache()
-      const { saveNode } = await import('../../stage/save-node.js')
+      const { saveNode } = await import('../../cache/save-node.js')
       await saveNode(cache)
       const adopted: Copy[] = []
       for (const { folder, name } of wanted) {
@@ -66,20 +67,24 @@ export function adoptCommand(context: CliContext): Command {
         if (copy) adopted.push(copy)
         else context.report.note(`${name} is in the record already`)
       }
-      context.report.result(adopted, () =>
-        adopted.length === 0
-          ? 'nothing new to adopt'
-          : alignColumns(
-              adopted.map((copy) => [
-                `adopted ${copy.dataset}`,
-                formatCount(copy.files, 'file'),
-                formatByteSize(copy.chargedBytes),
-                copy.path,
-                copy.lock ? 'locked' : '',
-              ]),
-            ),
+      const described = adopted.map((copy) =>
+        describeCopy({ ...copy, referenceCount: 0, isBeingStaged: false }),
       )
+      context.report.result(described, () => formatAdopted(adopted))
     })
+}
+
+function formatAdopted(adopted: readonly Copy[]): string {
+  if (adopted.length === 0) return 'nothing new to adopt'
+  return alignColumns(
+    adopted.map((copy) => [
+      `adopted ${copy.dataset}`,
+      formatCount(copy.files, 'file'),
+      formatByteSize(copy.chargedBytes),
+      copy.path,
+      copy.lock ? 'locked' : '',
+    ]),
+  )
 }
 
 async function sourceOf(
@@ -104,6 +109,7 @@ async function sourceOf(
   return dataset
 }
 
+/** By fast-glob, which walks folders; picomatch, which keys are matched with, only compares text. */
 async function findFolders(patterns: readonly string[]): Promise<readonly string[]> {
   const { default: glob } = await import('fast-glob')
   const folders = await glob(

@@ -1,35 +1,64 @@
 import { readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Command } from 'commander'
-import { DscError } from '../../failure/dsc-error.js'
+import { readExpiryMs } from '../../agent/certificate-expiry.js'
+import type { GatewaySettings } from '../../agent/run-agent.js'
+import type { Cache } from '../../cache/cache.js'
+import type { Config } from '../../config/config.js'
+import { DEFAULT_GATEWAY_KEEP_MS } from '../../config/resolve-settings.js'
+import { DscError, isDscError } from '../../failure/dsc-error.js'
+import { type HostPort, parseHostPort } from '../../model/host-port.js'
+import { findOwnCommand } from '../../platform/own-command.js'
+import { argument } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
+
+const ASK_RECORD_AGAIN_MS = 2000
+
+interface AgentOptions {
+  readonly printSystemd?: true
+  readonly user: string
+  readonly gateway?: HostPort
+}
 
 /** `dsc agent`: the daemon of a node. */
 export function agentCommand(context: CliContext): Command {
   return new Command('agent')
     .description('serve the copies of this node to other nodes, until stopped')
+    .option(
+      '--gateway <host:port>',
+      'answer S3 clients there, too; overrides agent.gateway.listen',
+      argument(parseHostPort),
+    )
     .option('--print-systemd', 'print a systemd service to install')
+    .option('--user <name>', 'with --print-systemd: as whom it runs', 'dsc')
     .addHelpText(
       'after',
-      '\nIt listens at agent.listen (default 127.0.0.1:7070), renews leases, ends those of dead holders, and\nanswers /healthz and /metrics (Prometheus). Beyond loopback it needs agent.tokenFile.\n\nExamples:\n  dsc agent\n  dsc agent --print-systemd | sudo tee /etc/systemd/system/dsc-agent.service\n  curl -H "authorization: Bearer $(cat /etc/dsc/token)" http://gpu-07:7070/metrics',
+      '\nIt listens at agent.listen (default 127.0.0.1:7070), renews leases, ends those of dead holders, and\nanswers /healthz (it lives), /readyz (the record knows it) and /metrics (Prometheus). Beyond loopback it needs agent.tokenFile.\n\nExamples:\n  dsc agent\n  dsc agent --print-systemd | sudo tee /etc/systemd/system/dsc-agent.service\n  curl -H "authorization: Bearer $(cat /etc/dsc/token)" http://gpu-07:7070/metrics',
     )
-    .action(async (options: { readonly printSystemd?: true }) => {
+    .action(async (options: AgentOptions) => {
       const config = await context.config()
       if (options.printSystemd) {
-        const { formatAgentUnit } = await import('../agent-unit.js')
-        const text = formatAgentUnit(process.argv[1]!, config.filePath)
+        const { formatAgentUnit } = await import('../units/agent-unit.js')
+        const text = formatAgentUnit({ dsc: findOwnCommand(), config: config.filePath, user: options.user })
         context.report.result({ text }, () => text.trimEnd())
         return
       }
       const { startAgent } = await import('../../agent/run-agent.js')
-      const { readToken, requireProtection } = await import('../../agent/authorize.js')
+      const { readTokens, requireProtection } = await import('../../agent/authorize.js')
       const { listen, tokenFile, tls, advertise, forgetNodesAfterMs } = config.agent
-      const token = tokenFile === undefined ? undefined : await readToken(tokenFile)
-      requireProtection(listen, token)
-      const cache = await context.openCache()
+      const tokens = tokenFile === undefined ? undefined : await readTokens(tokenFile)
+      requireProtection(listen, tokens)
+      const cache = await waitForRecord(context)
       const agent = await startAgent({
-        ...{ cache, listen, advertise, token, forgetNodesAfterMs, hostName: hostname() },
-        tls: tls && { cert: await readPem(tls.certFile), key: await readPem(tls.keyFile) },
+        cache,
+        listen,
+        advertise,
+        tokens,
+        forgetNodesAfterMs,
+        hostName: hostname(),
+        tls: tls && { cert: await readCertificate(tls.certFile), key: await readPem(tls.keyFile) },
+        gateway: readGateway(config, options.gateway),
         note: (sentence) => context.report.note(sentence),
       }).catch((error: unknown) => {
         const { code } = error as NodeJS.ErrnoException
@@ -40,8 +69,9 @@ export function agentCommand(context: CliContext): Command {
         })
       })
       context.report.result(
-        { node: cache.node, url: agent.url },
-        () => `${cache.node} serves at ${agent.url}`,
+        { node: cache.node, url: agent.url, gateway: agent.gatewayUrl ?? null },
+        () =>
+          `${cache.node} serves at ${agent.url}${agent.gatewayUrl ? `\nS3 clients: AWS_ENDPOINT_URL=${agent.gatewayUrl}` : ''}`,
       )
       if (!context.signal.aborted) {
         await new Promise((resolve) => context.signal.addEventListener('abort', resolve, { once: true }))
@@ -49,6 +79,43 @@ export function agentCommand(context: CliContext): Command {
       context.report.note('stopping')
       await agent.stop()
     })
+}
+
+/** An agent that is started while the record is away begins its work when it is back. */
+async function waitForRecord({ openCache, report, signal }: CliContext): Promise<Cache> {
+  for (;;) {
+    try {
+      return await openCache()
+    } catch (error) {
+      if (!isDscError(error, 'RECORD_UNAVAILABLE') || signal.aborted) throw error
+      report.note(`${error.message}; waiting for it`)
+    }
+    await sleep(ASK_RECORD_AGAIN_MS, undefined, { signal }).catch(() => {})
+  }
+}
+
+function readGateway(config: Config, listen: HostPort | undefined): GatewaySettings | undefined {
+  const { gateway } = config.agent
+  const at = listen ?? gateway?.listen
+  if (at === undefined) return undefined
+  const ownUsers = [0, process.getuid?.() ?? 0]
+  const users = gateway?.users ?? ownUsers
+  return {
+    listen: at,
+    declared: config.datasets,
+    keepMs: gateway?.keepMs ?? DEFAULT_GATEWAY_KEEP_MS,
+    users: users === 'all' ? 'all' : new Set(users),
+  }
+}
+
+async function readCertificate(path: string): Promise<string> {
+  const pem = await readPem(path)
+  try {
+    readExpiryMs(pem)
+    return pem
+  } catch (error) {
+    throw new DscError('CONFIG_INVALID', `agent.tls: ${path}: ${(error as Error).message}`, { cause: error })
+  }
 }
 
 async function readPem(path: string): Promise<string> {

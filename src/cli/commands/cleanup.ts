@@ -1,12 +1,13 @@
 import { Command } from 'commander'
+import type { CleanUpAction } from '../../cache/upkeep/plan-clean-up.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import { parseDuration } from '../../model/duration.js'
+import { findOwnCommand } from '../../platform/own-command.js'
 import { findUserName } from '../../platform/this-user.js'
 import { keepYoungGenerationSmall } from '../../platform/young-generation.js'
-import type { CleanUpAction } from '../../stage/plan/plan-clean-up.js'
-import { alignColumns } from '../align-columns.js'
+import { argument } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
-import { argument } from '../parse-argument.js'
+import { alignColumns } from '../output/align-columns.js'
 
 /** An interrupted staging is worth keeping for the task that will come back for it. */
 const DEFAULT_ABANDONED_AFTER_MS = 3_600_000
@@ -38,20 +39,20 @@ export function cleanupCommand(context: CliContext): Command {
     )
     .action(async (options: CleanUpOptions) => {
       if (options.printCron || options.printSystemd) {
-        const { formatCron, formatSystemd } = await import('../cleanup-units.js')
+        const { formatCron, formatSystemd } = await import('../units/cleanup-units.js')
         const { filePath } = await context.config()
-        const call = { dsc: process.argv[1]!, config: filePath, user: findUserName(context.environment) }
+        const call = { dsc: findOwnCommand(), config: filePath, user: findUserName(context.environment) }
         const text = options.printCron ? formatCron(call) : formatSystemd(call)
         context.report.result({ text }, () => text.trimEnd())
         return
       }
       keepYoungGenerationSmall()
       const cache = await context.openCache()
-      const { applyCleanUp, planCleanUpOf } = await import('../../stage/clean-up.js')
-      const { saveNode } = await import('../../stage/save-node.js')
+      const { applyCleanUp, planCleanUpOf } = await import('../../cache/upkeep/clean-up.js')
+      const { saveNode } = await import('../../cache/save-node.js')
       await saveNode(cache)
       if (options.resume && !options.dryRun) {
-        const { resumeAbandoned } = await import('../../stage/resume-abandoned.js')
+        const { resumeAbandoned } = await import('../../cache/prepare/resume-abandoned.js')
         for (const dataset of await resumeAbandoned(cache, context.signal)) {
           context.report.note(`finished the staging of ${dataset}`)
         }
@@ -61,7 +62,7 @@ export function cleanupCommand(context: CliContext): Command {
       })
       const actions = options.dryRun ? plan : await applyCleanUp(cache, plan)
       const fields = { dryRun: options.dryRun === true, actions: actions.map(actionFields) }
-      context.report.result(fields, () => formatActions(actions, options.dryRun === true))
+      context.report.result(fields, () => formatActions(actions, options.dryRun ? 'planned' : 'done'))
     })
 }
 
@@ -83,27 +84,28 @@ function actionFields(action: CleanUpAction) {
     case 'empty-trash':
     case 'remove-directory':
     case 'adopt-directory':
+    case 'leave':
       return { kind, reason, path: action.path }
   }
 }
 
-const VERBS_DONE: Readonly<Record<CleanUpAction['kind'], readonly [string, string]>> = {
-  'expire-lease': ['expired the lease of', 'would expire the lease of'],
-  'finish-eviction': ['finished evicting', 'would finish evicting'],
-  'empty-trash': ['removed', 'would remove'],
-  'remove-directory': ['removed', 'would remove'],
-  'adopt-directory': ['put into the record', 'would put into the record'],
-  'forget-copy': ['forgot', 'would forget'],
-  evict: ['evicted', 'would evict'],
+type Tense = 'done' | 'planned'
+
+const VERBS: Readonly<Record<CleanUpAction['kind'], Readonly<Record<Tense, string>>>> = {
+  'expire-lease': { done: 'expired the lease of', planned: 'would expire the lease of' },
+  'finish-eviction': { done: 'finished evicting', planned: 'would finish evicting' },
+  'empty-trash': { done: 'removed', planned: 'would remove' },
+  'remove-directory': { done: 'removed', planned: 'would remove' },
+  'adopt-directory': { done: 'put into the record', planned: 'would put into the record' },
+  leave: { done: 'left', planned: 'would leave' },
+  'forget-copy': { done: 'forgot', planned: 'would forget' },
+  evict: { done: 'evicted', planned: 'would evict' },
 }
 
-function formatActions(actions: readonly CleanUpAction[], isDryRun: boolean): string {
+function formatActions(actions: readonly CleanUpAction[], tense: Tense): string {
   if (actions.length === 0) return 'nothing to clean up'
   return alignColumns(
-    actions.map((action) => [
-      `${VERBS_DONE[action.kind][isDryRun ? 1 : 0]} ${subjectOf(action)}`,
-      `(${action.reason})`,
-    ]),
+    actions.map((action) => [`${VERBS[action.kind][tense]} ${subjectOf(action)}`, `(${action.reason})`]),
   )
 }
 

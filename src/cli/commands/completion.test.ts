@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -36,12 +36,26 @@ for (const shell of ['bash', 'zsh', 'fish']) {
 test('the names of datasets come from dsc.yaml and from the record, which asking does not create', async () => {
   const path = join(root, 'record.db')
   writeFileSync(join(root, 'dsc.yaml'), `record: ${path}\ndatasets: { flowers: { source: s3://ml-data/ } }\n`)
-  assert.equal(dsc('completion', '--datasets').stdout, 'flowers\n')
+  assert.equal(dsc('completion', '--list', 'datasets').stdout, 'flowers\n')
   assert.equal(existsSync(path), false)
   const record = await openSqliteRecord(path)
   await record.saveDataset({ name: 'added', source: 's3://ml-data/b/', include: [], exclude: [] }, 0)
   await record.close()
-  assert.equal(dsc('completion', '--datasets').stdout, 'added\nflowers\n')
+  assert.equal(dsc('completion', '--list', 'datasets').stdout, 'added\nflowers\n')
+})
+
+test('nodes, and the tasks and ids of leases, come from the record', () => {
+  const config = join(root, 'other.yaml')
+  const list = (what: string) => dsc('completion', '--list', what, '--config', config).stdout
+  mkdirSync(join(root, 'data'))
+  writeFileSync(join(root, 'data/1.txt'), '1')
+  writeFileSync(config, `record: other.db\nnode: gpu-07\ncache: { root: cache }\n`)
+  assert.equal(list('nodes'), '')
+  dsc('prepare', `file://${root}/data/`, '--task', 'job-9', '--config', config)
+  assert.equal(list('nodes'), 'gpu-07\n')
+  assert.equal(list('tasks'), 'job-9\n')
+  const leases: { leaseId: string }[] = JSON.parse(dsc('leases', '--json', '--config', config).stdout)
+  assert.equal(list('leases'), `${leases[0]?.leaseId}\n`)
 })
 
 test('a shell that is not known is a mistake of usage', () => {

@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs'
-import { Argument, Command } from 'commander'
+import { Argument, Command, Option } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
+import type { RecordStore } from '../../records/record-store.js'
 import { formatBashCompletion } from '../completion/bash.js'
-import { describeCommands } from '../completion/command-spec.js'
+import { describeCommands, LISTED, type Listed } from '../completion/command-spec.js'
 import { formatFishCompletion } from '../completion/fish.js'
 import { formatZshCompletion } from '../completion/zsh.js'
 import type { CliContext } from '../context.js'
@@ -14,14 +15,14 @@ export function completionCommand(context: CliContext, loadProgram: () => Promis
   return new Command('completion')
     .description('print the completion script for a shell')
     .addArgument(new Argument('[shell]', 'the shell').choices(Object.keys(SHELLS)))
-    .option('--datasets', 'print the names of the datasets, one per line, as the scripts ask')
+    .addOption(new Option('--list <what>', 'print these, one per line, as the scripts ask').choices(LISTED))
     .addHelpText(
       'after',
       '\nExamples:\n  eval "$(dsc completion bash)"      in ~/.bashrc\n  eval "$(dsc completion zsh)"       in ~/.zshrc, after compinit\n  dsc completion fish | source       in ~/.config/fish/config.fish',
     )
-    .action(async (shell: keyof typeof SHELLS | undefined, options: { datasets?: true }) => {
-      if (options.datasets) {
-        const names = await listDatasetNames(context)
+    .action(async (shell: keyof typeof SHELLS | undefined, options: { list?: Listed }) => {
+      if (options.list) {
+        const names = await listNames(context, options.list)
         context.report.result(names, () => names.join('\n'))
         return
       }
@@ -34,12 +35,17 @@ export function completionCommand(context: CliContext, loadProgram: () => Promis
 }
 
 /** Names in dsc.yaml and in the record, sorted. Asking for names must not create a record. */
-async function listDatasetNames({ config: loadConfig, openRecord }: CliContext): Promise<string[]> {
+async function listNames({ config: loadConfig, openRecord }: CliContext, what: Listed): Promise<string[]> {
   const { datasets, record } = await loadConfig()
-  const names = new Set(datasets.map(({ name }) => name))
-  if (record.kind === 'postgres' || existsSync(record.path)) {
-    const store = await openRecord()
-    for (const { name } of await store.listDatasets()) names.add(name)
-  }
-  return [...names].toSorted()
+  const isThere = record.kind === 'postgres' || existsSync(record.path)
+  const known = isThere ? await listKnown(await openRecord(), what) : []
+  const declared = what === 'datasets' ? datasets.map(({ name }) => name) : []
+  return [...new Set([...declared, ...known])].toSorted()
+}
+
+async function listKnown(record: RecordStore, what: Listed): Promise<readonly string[]> {
+  if (what === 'datasets') return (await record.listDatasets()).map(({ name }) => name)
+  if (what === 'nodes') return (await record.listNodes()).map(({ node }) => node)
+  const uses = (await record.listLeases({})).filter(({ purpose }) => purpose === 'use')
+  return uses.map(({ task, leaseId }) => (what === 'tasks' ? task : leaseId))
 }

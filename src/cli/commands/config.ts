@@ -1,8 +1,8 @@
 import { Command } from 'commander'
 import { formatOrigin } from '../../config/config.js'
 import { listSettings } from '../../config/list-settings.js'
-import { alignColumns } from '../align-columns.js'
 import type { CliContext } from '../context.js'
+import { alignColumns } from '../output/align-columns.js'
 
 /** `dsc config`: every effective value and where it came from. */
 export function configCommand(context: CliContext): Command {

@@ -1,14 +1,15 @@
 import { Command } from 'commander'
+import { unknownDataset } from '../../cache/names/known-dataset.js'
+import { resolveDataset } from '../../cache/names/resolve-dataset.js'
+import { describeCopy } from '../../cache/status/status-json.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { parseWord } from '../../failure/parse-word.js'
-import { unknownDataset } from '../../library/known-dataset.js'
-import { resolveDataset } from '../../library/resolve-dataset.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import { type Dataset, parseDatasetName, parseSourceUrl } from '../../model/dataset.js'
 import { formatCount } from '../../model/format-count.js'
-import { alignColumns } from '../align-columns.js'
+import { argument, parseEndpoint } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
-import { argument, parseEndpoint } from '../parse-argument.js'
+import { alignColumns } from '../output/align-columns.js'
 
 interface AddOptions {
   readonly endpoint?: string
@@ -29,6 +30,10 @@ export function datasetCommand(context: CliContext): Command {
     .addCommand(listCommand(context))
     .addCommand(showCommand(context))
     .addCommand(removeCommand(context))
+    .addHelpText(
+      'after',
+      '\nExamples:\n  dsc dataset add flowers s3://ml-data/flowers/\n  dsc dataset ls\n  dsc dataset rm flowers',
+    )
 }
 
 function addCommand(context: CliContext): Command {
@@ -92,13 +97,13 @@ function listCommand(context: CliContext): Command {
 function showCommand(context: CliContext): Command {
   return new Command('show')
     .description('show one dataset and its copies')
-    .argument('<name>')
+    .argument('<dataset>')
     .addHelpText('after', '\nExamples:\n  dsc dataset show flowers\n  dsc dataset show flowers --json')
     .action(async (name: string) => {
       const dataset = await resolveDataset(context, name)
       const record = await context.openRecord()
       const copies = await record.listCopies({ dataset: dataset.name }, context.nowMs())
-      context.report.result({ ...dataset, copies }, () =>
+      context.report.result({ ...dataset, copies: copies.map(describeCopy) }, () =>
         alignColumns([
           ...Object.entries(dataset)
             .map(([key, value]) => [key, Array.isArray(value) ? value.join(' ') : String(value)])
@@ -115,7 +120,7 @@ function showCommand(context: CliContext): Command {
 function removeCommand(context: CliContext): Command {
   return new Command('rm')
     .description('forget a dataset of the record; its source is not touched')
-    .argument('<name>')
+    .argument('<dataset>')
     .option('--dry-run', 'say what would happen and change nothing')
     .addHelpText('after', '\nExamples:\n  dsc dataset rm flowers\n  dsc dataset rm flowers --dry-run')
     .action(async (name: string, options: { dryRun?: true }) => {

@@ -1,9 +1,9 @@
 import { Command } from 'commander'
 import { DscError, FAILURES } from '../../failure/dsc-error.js'
-import { alignColumns } from '../align-columns.js'
 import type { CliContext } from '../context.js'
 import type { Check } from '../doctor/check.js'
 import { runChecks } from '../doctor/run-checks.js'
+import { alignColumns } from '../output/align-columns.js'
 
 /** `dsc doctor`: checks this machine, the configuration, the record and the sources. */
 export function doctorCommand(context: CliContext): Command {

@@ -1,13 +1,13 @@
 import { Command } from 'commander'
+import { requireKnownDataset } from '../../cache/names/known-dataset.js'
 import { DscError } from '../../failure/dsc-error.js'
-import { requireKnownDataset } from '../../library/known-dataset.js'
 import { formatByteSize, parseByteSize } from '../../model/byte-size.js'
 import { formatCount } from '../../model/format-count.js'
 import type { EvictionPlan } from '../../policy/plan-eviction.js'
-import { alignColumns } from '../align-columns.js'
-import { confirm } from '../confirm.js'
+import { argument } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
-import { argument } from '../parse-argument.js'
+import { alignColumns } from '../output/align-columns.js'
+import { confirm } from '../questions/confirm.js'
 
 interface EvictOptions {
   readonly free?: number
@@ -41,7 +41,7 @@ export function evictCommand(context: CliContext): Command {
           : { kind: 'free' as const, bytes: options.free }
       for (const name of names) await requireKnownDataset(context, name, 'dsc evict')
       const cache = await context.openCache()
-      const { evictCopies, planEvictionOf } = await import('../../stage/evict-copies.js')
+      const { evictCopies, planEvictionOf } = await import('../../cache/eviction/evict-copies.js')
       const plan = await planEvictionOf(cache, selection)
       if (options.dryRun) {
         context.report.result(
@@ -53,7 +53,7 @@ export function evictCommand(context: CliContext): Command {
       if (plan.victims.length > 0) {
         const isAgreed = await confirm(
           `Delete ${formatCount(plan.victims.length, 'copy', 'copies')} (${formatByteSize(plan.freedBytes)}) from node ${cache.node}?`,
-          { isYes: options.yes === true },
+          { isYes: options.yes === true, canDryRun: true },
         )
         if (!isAgreed)
           throw new DscError('CONFIRMATION_REQUIRED', 'nothing was deleted', {
@@ -76,7 +76,7 @@ function evictionFields(plan: EvictionPlan) {
       version: copy.version,
       bytes: copy.chargedBytes,
       lastTask: copy.lastTask,
-      lastUsedAtMs: copy.lastUsedAtMs,
+      lastUsedAt: new Date(copy.lastUsedAtMs).toISOString(),
       reason,
     })),
   }

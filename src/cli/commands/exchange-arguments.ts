@@ -1,4 +1,6 @@
 import { InvalidArgumentError } from 'commander'
+import { parseHostPort } from '../../model/host-port.js'
+import { argument } from '../arguments/parse-argument.js'
 
 /** Where `dsc exchange serve` listens unless told otherwise. */
 export const DEFAULT_PORT = 7171
@@ -17,19 +19,5 @@ export function parseNumber(least: number, kind: 'number' | 'integer' = 'number'
   }
 }
 
-/** Where something listens. */
-export interface HostPort {
-  readonly host: string
-  readonly port: number
-}
-
-/** Parses `host:port`, `[v6]:port` or a host alone, for which `defaultPort` holds. */
-export function parseHostPort(defaultPort: number): (raw: string) => HostPort {
-  return (raw) => {
-    const match = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d{1,5}))?$/.exec(raw)
-    const host = match?.[1] ?? match?.[2]
-    const port = match?.[3] === undefined ? defaultPort : Number(match[3])
-    if (!host || port > 65535) throw new InvalidArgumentError('expected host:port, for example gpu-1:7171.')
-    return { host, port }
-  }
-}
+/** Reads where a rendezvous is: `host:port`, or a host alone, which means `DEFAULT_PORT`. */
+export const parseRendezvous = argument((raw) => parseHostPort(raw, DEFAULT_PORT))

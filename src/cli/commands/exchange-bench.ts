@@ -1,9 +1,10 @@
 import { Command, Option } from 'commander'
-import { type BenchRow, benchExchange } from '../../exchange/bench.js'
 import type { Mode } from '../../exchange/connect-links.js'
+import { type BenchRow, benchExchange } from '../../exchange/run-benchmark.js'
 import { DscError } from '../../failure/dsc-error.js'
+import { formatHostPort, type HostPort } from '../../model/host-port.js'
 import type { CliContext } from '../context.js'
-import { DEFAULT_PORT, type HostPort, parseHostPort, parseNumber } from './exchange-arguments.js'
+import { parseNumber, parseRendezvous } from './exchange-arguments.js'
 import { openLocalRendezvous, readResult, spawnDsc } from './exchange-local.js'
 import { readToken } from './exchange-serve.js'
 
@@ -32,11 +33,7 @@ export function exchangeBenchCommand({ report, signal }: CliContext): Command {
       new Option('--mode <mode>', 'how ranks are connected').choices(['ring', 'direct']).default('ring'),
     )
     .option('--repeats <count>', 'steps per size, of which the median counts', parseNumber(1, 'integer'), 15)
-    .option(
-      '--rendezvous <host:port>',
-      'be one rank of a run over several hosts',
-      parseHostPort(DEFAULT_PORT),
-    )
+    .option('--rendezvous <host:port>', 'be one rank of a run over several hosts', parseRendezvous)
     .option('--rank <rank>', 'with --rendezvous: this rank', parseNumber(0, 'integer'))
     .option('--listen-host <address>', 'with --rendezvous: where other ranks reach this one')
     .option('--token-file <file>', 'with --rendezvous: its token')
@@ -77,7 +74,7 @@ Examples:
 
 async function runHere({ ranks, mib, wire, mode, repeats }: BenchOptions): Promise<BenchRow[]> {
   const rendezvous = await openLocalRendezvous()
-  const at = `${rendezvous.host}:${rendezvous.port}`
+  const at = formatHostPort(rendezvous)
   const words = ['exchange', 'bench', '--rendezvous', at, '--ranks', String(ranks), '--mib', mib.join(',')]
   const settings = ['--wire', wire, '--mode', mode, '--repeats', String(repeats)]
   try {

@@ -2,7 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { DscError } from '../../failure/dsc-error.js'
-import type { HostPort } from './exchange-arguments.js'
+import type { HostPort } from '../../model/host-port.js'
+import { findOwnCommand } from '../../platform/own-command.js'
 
 /** A rendezvous in a process of its own, so that it is not slowed down by what it is measured with. */
 export interface LocalRendezvous extends HostPort {
@@ -11,7 +12,8 @@ export interface LocalRendezvous extends HostPort {
 
 /** Starts `dsc` with `words` and --json, its stdout readable here and its stderr shown. */
 export function spawnDsc(words: readonly string[]): ChildProcess {
-  return spawn(process.execPath, [process.argv[1] ?? 'dsc', ...words, '--json'], {
+  const [program, ...own] = findOwnCommand()
+  return spawn(program!, [...own, ...words, '--json'], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
 }
@@ -20,7 +22,7 @@ export function spawnDsc(words: readonly string[]): ChildProcess {
 export async function readResult(child: ChildProcess): Promise<unknown> {
   const lines = createInterface({ input: child.stdout! })
   for await (const line of lines) return JSON.parse(line) as unknown
-  throw new DscError('PEER_LOST', `dsc ${child.spawnargs.slice(2).join(' ')} ended without a result`)
+  throw new DscError('PEER_LOST', `${child.spawnargs.join(' ')} ended without a result`)
 }
 
 /** Starts a rendezvous on loopback, at a free port. */

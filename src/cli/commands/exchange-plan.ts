@@ -2,23 +2,24 @@ import { writeFile } from 'node:fs/promises'
 import { Command, Option } from 'commander'
 import { chooseWire } from '../../exchange/plan/choose-wire.js'
 import { planExchange } from '../../exchange/plan/plan-exchange.js'
+import type { JoinedProfile } from '../../exchange/plan/unlike-ranks.js'
 import {
   describePlan,
   type MeasuredLink,
-  type Profile,
   readLink,
   readModel,
-  readProfile,
+  readProfiles,
 } from '../../exchange/plan-files.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { formatCount } from '../../model/format-count.js'
 import type { CliContext } from '../context.js'
+import { requireOwnFile } from '../output/require-own-file.js'
 import { parseNumber } from './exchange-arguments.js'
 
 interface PlanOptions {
-  readonly profile?: string
+  readonly profile?: readonly string[]
   readonly model?: string
-  readonly backwardMs?: number
+  readonly backwardMs?: readonly number[]
   readonly link?: string
   readonly alphaUs?: number
   readonly gigabits?: number
@@ -33,9 +34,16 @@ export function exchangePlanCommand({ report }: CliContext): Command {
   return new Command('plan')
     .description('choose how gradients are fused, and show what every alternative would cost')
     .requiredOption('--ranks <count>', 'processes that exchange gradients', parseNumber(1, 'integer'))
-    .option('--profile <file>', 'profile of a real run, as dsc.exchange.Profiler writes it')
+    .option(
+      '--profile <file...>',
+      'profile of a real run, as dsc.exchange.Profiler writes it; one of each kind where ranks are unlike',
+    )
     .option('--model <file>', 'tensor list of a model, where no profile exists')
-    .option('--backward-ms <ms>', 'with --model: how long one backward pass takes', parseNumber(0))
+    .option(
+      '--backward-ms <list>',
+      'with --model: how long one backward pass takes, on each kind of rank',
+      parseTimes,
+    )
     .option('--link <file>', 'what `dsc exchange probe` wrote')
     .option('--alpha-us <us>', 'instead of --link: latency of one message, in microseconds', parseNumber(0))
     .option('--gigabits <rate>', 'instead of --link: bandwidth in Gb/s', parseNumber(0))
@@ -51,10 +59,12 @@ export function exchangePlanCommand({ report }: CliContext): Command {
       `
 Examples:
   dsc exchange plan --profile profile.json --link link.json --ranks 8 --out exchange.plan.json
+  dsc exchange plan --profile a100.json l4.json --link link.json --ranks 8    two kinds of GPU
   dsc exchange plan --model fixtures/exchange/resnet-152.json --backward-ms 200 --alpha-us 30 --gigabits 10 --ranks 8`,
     )
     .action(async (options: PlanOptions) => {
       const profile = await openProfile(options)
+      await requireOwnFile(options.out, 'dsc.exchange.plan')
       const link = await openLink(options)
       const { ranks } = options
       const job = { ...profile, ranks, link }
@@ -68,9 +78,14 @@ Examples:
     })
 }
 
-async function openProfile(options: PlanOptions): Promise<Profile> {
-  if (options.profile) return await readProfile(options.profile)
-  if (options.model && options.backwardMs) return await readModel(options.model, options.backwardMs / 1000)
+async function openProfile({ profile, model, backwardMs }: PlanOptions): Promise<JoinedProfile> {
+  if (profile) return await readProfiles(profile)
+  if (model && backwardMs) {
+    return await readModel(
+      model,
+      backwardMs.map((ms) => ms / 1000),
+    )
+  }
   throw new DscError(
     'USAGE',
     'nothing to plan for: neither --profile nor --model with --backward-ms is given',
@@ -88,6 +103,10 @@ async function openLink({ link, alphaUs, gigabits }: PlanOptions): Promise<Measu
   throw new DscError('USAGE', 'the link is unknown: neither --link nor --alpha-us with --gigabits is given', {
     hint: 'dsc exchange probe --out link.json',
   })
+}
+
+function parseTimes(raw: string): number[] {
+  return raw.split(',').map(parseNumber(0))
 }
 
 function formatPython(value: number | readonly number[] | true): string {
@@ -115,13 +134,19 @@ function formatPlan(plan: ReturnType<typeof describePlan>): string {
   return [
     `${plan.model}, ${formatCount(plan.ranks, 'rank')}, ${plan.wire} on the wire, α ${link.alphaMicroseconds.toFixed(0)} µs, ${gigabits} Gb/s`,
     plan.wireExplanation,
+    plan.unlikeRanks ?? [],
     asked,
     threshold.explanation,
+    plan.bucketRule === 'DDP'
+      ? "DDP's own buckets are predicted to end earlier than the threshold's, so they stay."
+      : [],
     '',
     `  ${'way'.padEnd(26)}${'calls'.padStart(6)}${'exposed ms'.padStart(14)}`,
     ...rows,
     '',
     `buckets, MiB on the wire (${sizes.length}): ${shown.join(' ')}`,
     `DistributedDataParallel(model${args.join('')})`,
-  ].join('\n')
+  ]
+    .flat()
+    .join('\n')
 }

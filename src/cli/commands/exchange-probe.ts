@@ -2,13 +2,15 @@ import { writeFile } from 'node:fs/promises'
 import { Command } from 'commander'
 import { fitLink, median } from '../../exchange/plan/fit-link.js'
 import { probeLink } from '../../exchange/probe.js'
+import { formatHostPort, type HostPort } from '../../model/host-port.js'
 import type { CliContext } from '../context.js'
-import { DEFAULT_PORT, type HostPort, parseHostPort } from './exchange-arguments.js'
+import { requireOwnFile } from '../output/require-own-file.js'
+import { parseRendezvous } from './exchange-arguments.js'
 import { openLocalRendezvous } from './exchange-local.js'
 import { readToken } from './exchange-serve.js'
 
 interface ProbeOptions {
-  readonly hosts?: string
+  readonly hosts?: readonly HostPort[]
   readonly tokenFile?: string
   readonly out?: string
 }
@@ -20,6 +22,7 @@ export function exchangeProbeCommand({ report }: CliContext): Command {
     .option(
       '--hosts <list>',
       'where `dsc exchange serve` runs, for example gpu-1,gpu-2:7171 (default: this host)',
+      parseRendezvousList,
     )
     .option('--token-file <file>', 'the token of those rendezvous')
     .option('--out <file>', 'write the measured link here')
@@ -31,13 +34,12 @@ Examples:
   dsc exchange probe                      loopback of this machine`,
     )
     .action(async ({ hosts, tokenFile, out }: ProbeOptions) => {
+      await requireOwnFile(out, 'dsc.exchange.link')
       const token = await readToken(tokenFile)
-      const parse = parseHostPort(DEFAULT_PORT)
-      const named = hosts?.split(',').map((host) => parse(host.trim()))
-      const local = named ? undefined : await openLocalRendezvous()
+      const local = hosts ? undefined : await openLocalRendezvous()
       const links: Awaited<ReturnType<typeof measure>>[] = []
       try {
-        for (const at of named ?? (local ? [local] : [])) links.push(await measure(at))
+        for (const at of hosts ?? (local ? [local] : [])) links.push(await measure(at))
       } finally {
         await local?.close()
       }
@@ -65,7 +67,7 @@ Examples:
       )
 
       async function measure(at: HostPort) {
-        const host = `${at.host}:${at.port}`
+        const host = formatHostPort(at)
         const probes = await probeLink(at, {
           token,
           onSize: (bytes) => report.progress(`probing ${host}: messages of ${bytes} bytes`),
@@ -79,4 +81,8 @@ Examples:
         }
       }
     })
+}
+
+function parseRendezvousList(raw: string): readonly HostPort[] {
+  return raw.split(',').map((host) => parseRendezvous(host.trim()))
 }

@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises'
-import { Command } from 'commander'
-import { openRendezvous } from '../../exchange/rendezvous/server.js'
+import { Command, Option } from 'commander'
+import { openRendezvous } from '../../exchange/rendezvous/open-rendezvous.js'
 import { DscError } from '../../failure/dsc-error.js'
+import { formatHostPort, type HostPort } from '../../model/host-port.js'
+import { asUsageError, cannotListen } from '../arguments/as-usage-error.js'
 import type { CliContext } from '../context.js'
-import { cannotListen, explainRefusal } from '../explain-refusal.js'
-import { DEFAULT_PORT, type HostPort, parseHostPort, parseNumber } from './exchange-arguments.js'
+import { DEFAULT_PORT, parseNumber, parseRendezvous } from './exchange-arguments.js'
 
 interface ServeOptions {
   readonly listen: HostPort
@@ -17,10 +18,11 @@ interface ServeOptions {
 export function exchangeServeCommand({ report, signal, nowMs }: CliContext): Command {
   return new Command('serve')
     .description('run the rendezvous: ranks meet here and hear who is gone; also answers probes')
-    .option('--listen <host:port>', 'address to listen on', parseHostPort(DEFAULT_PORT), {
-      host: '127.0.0.1',
-      port: DEFAULT_PORT,
-    })
+    .addOption(
+      new Option('--listen <host:port>', 'address to listen on')
+        .argParser(parseRendezvous)
+        .default({ host: '127.0.0.1', port: DEFAULT_PORT } satisfies HostPort, `127.0.0.1:${DEFAULT_PORT}`),
+    )
     .option('--token-file <file>', 'ranks must present the word in this file; required beyond loopback')
     .option('--suspect-after <seconds>', 'warn about a rank without progress', parseNumber(0.1), 5)
     .option('--lost-after <seconds>', 'give it up and tell all ranks', parseNumber(0.1), 30)
@@ -33,21 +35,12 @@ Examples:
     )
     .action(async ({ listen, tokenFile, suspectAfter, lostAfter }: ServeOptions) => {
       const token = await readToken(tokenFile)
-      if (token === undefined && !isLoopback(listen.host)) {
-        throw new DscError(
-          'USAGE',
-          `${listen.host} can be reached from other machines, but no token is set`,
-          {
-            hint: 'dsc exchange serve --token-file <file>',
-          },
-        )
-      }
       const patience = { suspectAfterMs: suspectAfter * 1000, lostAfterMs: lostAfter * 1000 }
-      const rendezvous = await explainRefusal(cannotListen(listen.host, listen.port), () =>
+      const rendezvous = await asUsageError(cannotListen(listen.host, listen.port), () =>
         openRendezvous({ ...listen, token, patience, nowMs }),
       )
       const { host, port } = rendezvous
-      report.result({ host, port }, () => `rendezvous at ${host}:${port}`)
+      report.result({ host, port }, () => `rendezvous at ${formatHostPort(rendezvous)}`)
       await new Promise<void>((resolve) => {
         if (signal.aborted) resolve()
         signal.addEventListener('abort', () => resolve(), { once: true })
@@ -64,8 +57,4 @@ export async function readToken(path: string | undefined): Promise<string | unde
   } catch (cause) {
     throw new DscError('USAGE', `the token file ${path} cannot be read`, { cause })
   }
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || host.startsWith('127.')
 }

@@ -57,6 +57,17 @@ test('exchange plan advises against compression where converting costs more than
   await rm(folder, { recursive: true })
 })
 
+test('exchange plan takes ranks of different speed into account and says what they cost', async () => {
+  const words = ['plan', '--model', RESNET, ...LINK, '--backward-ms']
+  const { stdout } = await dsc(...words, '100,300')
+  assert.match(stdout, /Backward takes 100 ms, 300 ms: the buckets are planned for the slowest/)
+  const plan = async (times: string) => JSON.parse((await dsc(...words, times, '--json')).stdout)
+  const [unlike, slow, fast] = [await plan('100,300'), await plan('300'), await plan('100')]
+  assert.deepEqual(unlike.buckets, slow.buckets)
+  assert.notDeepEqual(unlike.buckets, fast.buckets)
+  assert.equal(slow.unlikeRanks, null)
+})
+
 for (const { name, words, message } of [
   { name: 'a model without its time', words: ['plan', '--model', RESNET, ...LINK], message: /--backward-ms/ },
   {

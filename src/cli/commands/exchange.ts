@@ -13,4 +13,12 @@ export function exchangeCommand(context: CliContext): Command {
     .addCommand(exchangeProbeCommand(context))
     .addCommand(exchangeServeCommand(context))
     .addCommand(exchangeBenchCommand(context))
+    .addHelpText(
+      'after',
+      `
+Examples:
+  dsc exchange probe --hosts gpu-01,gpu-02 --out network.json
+  dsc exchange plan --sizes sizes.json --profile network.json --ranks 8
+  dsc exchange bench --ranks 4`,
+    )
 }

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { InvalidArgumentError } from 'commander'
 import { parseByteSize } from '../../model/byte-size.js'
+import { type HostPort, parseHostPort } from '../../model/host-port.js'
 
 /** `256MiB` → bytes. */
 export function parseMemory(text: string): number {
@@ -11,18 +12,21 @@ export function parseMemory(text: string): number {
   }
 }
 
+/** Reads a whole number of 0 or more. */
 export function parseWholeNumber(text: string): number {
   if (!/^\d+$/.test(text) || !Number.isSafeInteger(Number(text)))
     throw new InvalidArgumentError('a whole number is expected')
   return Number(text)
 }
 
+/** Reads a whole number of 1 or more. */
 export function parseCount(text: string): number {
   const count = parseWholeNumber(text)
   if (count < 1) throw new InvalidArgumentError('at least 1 is expected')
   return count
 }
 
+/** Reads `auto` or how many samples are asked for at once. */
 export function parseK(text: string): number | 'auto' {
   return text === 'auto' ? 'auto' : parseCount(text)
 }
@@ -43,20 +47,9 @@ export function parseMix(text: string): Readonly<Record<string, number>> {
   return mix
 }
 
-/** A TCP address. */
-export interface Address {
-  readonly host: string
-  readonly port: number
-}
-
-export function parseAddress(text: string): Address {
-  const match = /^(?:\[([^\]]+)\]|([^:]+)):(\d+)$/.exec(text)
-  if (!match) throw new InvalidArgumentError('host:port is expected')
-  return { host: (match[1] ?? match[2])!, port: Number(match[3]) }
-}
-
-export function parseAddresses(text: string): readonly Address[] {
-  return text.split(',').map(parseAddress)
+/** `gpu-1:7071,gpu-2:7071` → addresses. */
+export function parseAddresses(text: string): readonly HostPort[] {
+  return text.split(',').map((part) => parseHostPort(part.trim()))
 }
 
 type Environment = Readonly<Record<string, string | undefined>>

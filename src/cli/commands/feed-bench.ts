@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import type { CliContext } from '../context.js'
 import { parseCount } from './feed-arguments.js'
-import { type FeedOptions, openFeedOf, withFeedOptions } from './feed-source.js'
+import { type FeedOptions, openEngineFor, withFeedOptions } from './feed-source.js'
 
 interface BenchOptions extends FeedOptions {
   readonly batch: number
@@ -15,6 +15,7 @@ interface EpochRate {
   readonly bytesPerSecond: number
 }
 
+/** `dsc feed bench`. */
 export function feedBenchCommand(context: CliContext): Command {
   return withFeedOptions(new Command('bench'))
     .description('read whole epochs inside this process and report the rate')
@@ -25,11 +26,11 @@ export function feedBenchCommand(context: CliContext): Command {
       '\nExamples:\n  dsc feed bench flowers --epochs 3\n  dsc feed bench /data/flowers --epochs 2 --json',
     )
     .action(async (target: string | undefined, options: BenchOptions) => {
-      const opened = await openFeedOf(target, options, context)
+      const engine = await openEngineFor(target, options, context)
       try {
-        const { feeder, table } = opened
+        const { table } = engine
         const rank = { batchSize: options.batch, world: 1, rank: 0, replicate: 1, last: 'drop' } as const
-        const stream = feeder.openStream(rank, 3)
+        const stream = engine.openStream(rank, 3)
         const epochs: EpochRate[] = []
         for (let epoch = 0; epoch < options.epochs && !context.signal.aborted; epoch++) {
           const [ms, samples, bytes] = [
@@ -50,10 +51,16 @@ export function feedBenchCommand(context: CliContext): Command {
           })
         }
         const { counts } = stream
-        const result = { samples: table.count, epochs, counts, memory: feeder.memory(), arena: feeder.counts }
+        const result = {
+          samples: table.count,
+          epochs,
+          counts,
+          memory: engine.budget,
+          arena: engine.arena.counts,
+        }
         context.report.result(result, () => epochs.map(formatRate).join('\n'))
       } finally {
-        await opened.close()
+        await engine.close()
       }
     })
 }

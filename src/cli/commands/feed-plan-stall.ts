@@ -4,7 +4,7 @@ import type { RequestCost } from '../../feed/plan/request-cost.js'
 import { askFeed } from '../../feed/session/ask-feed.js'
 import { MESSAGE } from '../../feed/session/wire.js'
 import { parseByteRate } from '../../model/byte-rate.js'
-import { argument } from '../parse-argument.js'
+import { argument } from '../arguments/parse-argument.js'
 import { parseNumber } from './exchange-arguments.js'
 import { parseMetrics } from './feed-status.js'
 
@@ -17,6 +17,7 @@ export interface StallArguments {
   readonly measured?: string
 }
 
+/** Adds the options that say how fast the data comes and how fast training takes it. */
 export function withStallOptions(command: Command): Command {
   return command
     .option('--step-ms <ms>', 'what training takes for a batch, to say how long it will wait', parsePositive)

@@ -5,9 +5,10 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { openLocalFeeder } from '../../feed/open-feeder.js'
+import { openFeedEngine } from '../../feed/engine/open-engine.js'
 import { indexSamples } from '../../feed/samples/index-samples.js'
-import { openSessionServer } from '../../feed/session/session-server.js'
+import { SessionServer } from '../../feed/session/session-server.js'
+import { folderSupply } from '../../feed/sources/folder-supply.js'
 import { makeTestFolder, writeSamples } from '../../testing/sample-folder.js'
 
 const DSC = fileURLToPath(new URL('../../../bin/dsc.js', import.meta.url))
@@ -50,16 +51,19 @@ test('how long training waits is not guessed: what a request costs must be given
   const without = await plan('--step-ms', '4')
   assert.equal(without.status, 2)
   assert.match(without.stderr, /--measured/)
-  const opened = openLocalFeeder(await indexSamples(folder, { cacheFolder: join(directory, 'cache') }), {
-    memoryBytes: 2 ** 23,
-  })
-  context.after(() => opened.close())
-  const server = await openSessionServer({ opened, socketPath: join(directory, 's') })
+  const engine = openFeedEngine(
+    folderSupply(await indexSamples(folder, { cacheFolder: join(directory, 'cache') })),
+    {
+      memoryBytes: 2 ** 23,
+    },
+  )
+  context.after(() => engine.close())
+  const server = await SessionServer.open({ engine, socketPath: join(directory, 's') })
   context.after(() => server.close())
   const early = await plan('--step-ms', '4', '--measured', server.socketPath)
   assert.match(early.stderr, /has not measured yet/)
   for (let i = 0; i < 4; i++)
-    opened.feeder.sizing.add({
+    engine.sizing.add({
       ...{ askedAtMs: 0, silentSinceMs: 0, firstAtMs: 2, lastAtMs: 12 },
       ...{ firstBytes: 100_000, bytes: 1_100_000 },
     })

@@ -1,53 +1,66 @@
-import { Command } from 'commander'
-import { DEFAULT_MEMORY_BYTES } from '../../feed/open-feeder.js'
+import { Command, Option } from 'commander'
+import { DEFAULT_MEMORY_BYTES } from '../../feed/plan/arena-budget.js'
 import { type Expectation, planExpectation } from '../../feed/plan/expectation.js'
-import { indexSamples } from '../../feed/samples/index-samples.js'
-import { openDatasetFolder } from '../../library/open-dataset-folder.js'
-import { samplesCacheFolder } from '../../library/samples-folder.js'
+import { FOLDER_KINDS, type FolderKind } from '../../feed/plan/sample-files.js'
 import { formatCount } from '../../model/format-count.js'
+import { indexFolder } from '../../open/index-folder.js'
+import { openDatasetFolder } from '../../open/open-dataset-folder.js'
 import type { CliContext } from '../context.js'
 import { parseCount, parseExtensions, parseK, parseMemory } from './feed-arguments.js'
+import { showColdPlan } from './feed-plan-cold.js'
 import { readRequestCost, type StallArguments, withStallOptions } from './feed-plan-stall.js'
 
 interface PlanOptions extends StallArguments {
   readonly split?: string
   readonly only?: readonly string[]
+  readonly as?: FolderKind
   readonly batch: number
   readonly ranks: number
   readonly nodes: number
   readonly memory: number
   readonly k: number | 'auto'
   readonly refresh?: true
+  readonly cold?: true
 }
 
+/** `dsc feed plan`. */
 export function feedPlanCommand(context: CliContext): Command {
   return withStallOptions(new Command('plan'))
     .description('say what a feed will do, before it runs: requests, memory, hits, reads, waiting')
     .argument('<dataset>', 'a directory, or the name of a prepared dataset')
     .option('--split <folder>', 'folder of the dataset to feed')
     .option('--only <extensions>', 'only files that end so, for example png,jpg', parseExtensions)
+    .addOption(
+      new Option('--as <kind>', 'what the folder holds, whatever it looks like').choices(FOLDER_KINDS),
+    )
     .option('--batch <n>', 'samples in a batch of one rank', parseCount, 64)
     .option('--ranks <n>', 'ranks on this machine', parseCount, 1)
     .option('--nodes <n>', 'storage nodes (1: this disk)', parseCount, 1)
     .option('--memory <size>', 'memory of the feed (default: 256MiB)', parseMemory)
     .option('--k <n>', 'samples per request', parseK, 'auto')
     .option('--refresh', 'list the samples again')
+    .option('--cold', 'how the first epoch goes on a node that has nothing of the dataset; fetches nothing')
     .addHelpText(
       'after',
-      '\nExamples:\n  dsc feed plan flowers --batch 256 --ranks 8\n  dsc feed plan /data/flowers --batch 64 --json',
+      '\nExamples:\n  dsc feed plan flowers --batch 256 --ranks 8\n  dsc feed plan /data/flowers --batch 64 --json\n  dsc feed plan flowers --cold --fixed-ms 20 --bandwidth 120MB/s --step-ms 150',
     )
     .action(async (target: string, options: PlanOptions) => {
       const cost = await readRequestCost(options)
       const { batch, ranks, rate } = options
+      const stepMs = rate === undefined ? options.stepMs : (1000 * batch * ranks) / rate
+      if (options.cold) {
+        const { split, only: extensions, as } = options
+        const globalBatch = batch * ranks
+        await showColdPlan(context, { target, split, extensions, as, globalBatch, stepMs, cost })
+        return
+      }
       const dataset = await openDatasetFolder(context, target, options.split)
-      const { table, root, isCached } = await indexSamples(dataset.folder, {
-        cacheFolder: samplesCacheFolder(context.environment),
+      const listed = await indexFolder(context, dataset.folder, {
         isRefreshed: options.refresh ?? false,
         extensions: options.only,
-        onProgress: (done, total) =>
-          context.report.progress(`listing samples: ${done} of ${formatCount(total, 'file')}`),
+        as: options.as,
       }).finally(dataset.release)
-      context.report.progress(undefined)
+      const { table, root, isCached, leftOut } = listed
       const expectation = planExpectation({
         sampleCount: table.count,
         totalBytes: table.totalBytes,
@@ -58,7 +71,7 @@ export function feedPlanCommand(context: CliContext): Command {
         ranks,
         k: options.k,
         cost,
-        stepMs: rate === undefined ? options.stepMs : (1000 * batch * ranks) / rate,
+        stepMs,
       })
       const { count: samples, totalBytes: bytes, format, fingerprint } = table
       const result = {
@@ -68,9 +81,10 @@ export function feedPlanCommand(context: CliContext): Command {
         bytes,
         fingerprint,
         isListedBefore: isCached,
+        leftOut,
         ...expectation,
       }
-      context.report.result(result, () => formatPlan(root, samples, bytes, expectation))
+      context.report.result(result, () => formatPlan(expectation, { path: root, samples, bytes }))
       if (expectation.stepsPerEpoch === 0) {
         context.report.note(
           `dsc: the dataset has less than a global batch of ${formatCount(batch * ranks, 'sample')}, so with last='drop' an epoch has no step\n` +
@@ -86,7 +100,11 @@ const STALL_REASONS = {
   latency: ', for too little is asked for ahead (a larger --memory)',
 } as const
 
-function formatPlan(path: string, samples: number, bytes: number, plan: Expectation): string {
+function formatPlan(
+  plan: Expectation,
+  dataset: { readonly path: string; readonly samples: number; readonly bytes: number },
+): string {
+  const { path, samples, bytes } = dataset
   const mib = (size: number) => `${(size / 2 ** 20).toFixed(1)} MiB`
   const percent = (share: number) => `${(100 * share).toFixed(2)} %`
   const lines = [

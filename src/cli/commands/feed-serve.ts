@@ -2,13 +2,14 @@ import { Command } from 'commander'
 import { formatCount } from '../../model/format-count.js'
 import type { CliContext } from '../context.js'
 import { defaultSocketPath, parseWholeNumber } from './feed-arguments.js'
-import { type FeedOptions, openFeedOf, untilAborted, withFeedOptions } from './feed-source.js'
+import { type FeedOptions, openEngineFor, untilAborted, withFeedOptions } from './feed-source.js'
 
 interface ServeOptions extends FeedOptions {
   readonly socket?: string
   readonly idleExit?: number
 }
 
+/** `dsc feed serve`. */
 export function feedServeCommand(context: CliContext): Command {
   return withFeedOptions(new Command('serve'))
     .description('feed training processes of this machine until stopped')
@@ -19,8 +20,8 @@ export function feedServeCommand(context: CliContext): Command {
       '\nExamples:\n  dsc feed serve flowers --seed 42 --memory 2GiB\n  dsc feed serve --mix web=1,code=2.5\n  dsc feed serve --from 10.0.0.7:7071,10.0.0.8:7071 --layout striped --fallback flowers',
     )
     .action(async (target: string | undefined, options: ServeOptions) => {
-      const opened = await openFeedOf(target, options, context)
-      const { openSessionServer } = await import('../../feed/session/session-server.js')
+      const engine = await openEngineFor(target, options, context)
+      const { SessionServer } = await import('../../feed/session/session-server.js')
       const stop = new AbortController()
       let idle: NodeJS.Timeout | undefined
       const onClients = (count: number) => {
@@ -29,15 +30,15 @@ export function feedServeCommand(context: CliContext): Command {
           idle = setTimeout(() => stop.abort(), options.idleExit * 1000).unref() // a feed that was told to stop has no clients either
       }
       try {
-        const server = await openSessionServer({
-          opened,
+        const server = await SessionServer.open({
+          engine,
           socketPath: options.socket ?? defaultSocketPath(context.environment),
           isPoisoning: context.environment.DSC_FEED_DEBUG === 'poison',
           onClients,
           onStop: () => stop.abort(),
         })
         onClients(0)
-        const { table, seed, orderKind } = opened
+        const { table, seed, orderKind } = engine
         const result = {
           socket: server.socketPath,
           pid: process.pid,
@@ -56,7 +57,7 @@ export function feedServeCommand(context: CliContext): Command {
         await server.close()
       } finally {
         clearTimeout(idle)
-        await opened.close()
+        await engine.close()
       }
     })
 }

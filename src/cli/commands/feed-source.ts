@@ -1,13 +1,16 @@
 import { type Command, Option } from 'commander'
-import type { OpenedFeeder } from '../../feed/open-feeder.js'
-import { EVICTION_MODES, type EvictionMode } from '../../feed/plan/arena-plan.js'
+import { EVICTION_MODES, type EvictionMode } from '../../feed/arena/arena-space.js'
+import type { FeedEngine } from '../../feed/engine/feed-engine.js'
 import { ORDER_KINDS, type OrderKind } from '../../feed/plan/order.js'
+import { FOLDER_KINDS, type FolderKind } from '../../feed/plan/sample-files.js'
 import { SAMPLE_LAYOUTS, type SampleLayout } from '../../feed/plan/sample-placement.js'
-import { openNamedFeeder } from '../../library/open-named-feeder.js'
-import { samplesCacheFolder } from '../../library/samples-folder.js'
+import type { HostPort } from '../../model/host-port.js'
+import { FEED_STARTS, type FeedStart } from '../../open/feed-request.js'
+import { openNamedEngine } from '../../open/open-named-engine.js'
+import { samplesCacheFolder } from '../../open/samples-folder.js'
+import { argument } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import {
-  type Address,
   parseAddresses,
   parseExtensions,
   parseK,
@@ -20,7 +23,10 @@ import {
 export interface FeedOptions {
   readonly split?: string
   readonly only?: readonly string[]
-  readonly from?: readonly Address[]
+  readonly start: FeedStart
+  readonly as?: FolderKind
+  readonly onError: 'raise' | 'skip'
+  readonly from?: readonly HostPort[]
   readonly layout: SampleLayout
   readonly fallback?: string
   readonly seed: number
@@ -35,12 +41,29 @@ export interface FeedOptions {
   readonly mix?: Readonly<Record<string, number>>
 }
 
+/** Adds the argument and the options that say what is fed and in which order. */
 export function withFeedOptions(command: Command): Command {
   return command
     .argument('[dataset]', 'a directory, or the name of a prepared dataset')
     .option('--split <folder>', 'folder of the dataset to feed, for example train')
     .option('--only <extensions>', 'feed only files that end so, for example png,jpg', parseExtensions)
-    .option('--from <host:port,…>', 'read from storage nodes instead of this disk', parseAddresses)
+    .addOption(
+      new Option('--as <kind>', 'what the folder holds, whatever it looks like').choices(FOLDER_KINDS),
+    )
+    .addOption(
+      new Option(
+        '--start <when>',
+        'when a dataset that is not here is fed: while it comes, or once it is here',
+      )
+        .choices(FEED_STARTS)
+        .default('arriving'),
+    )
+    .addOption(
+      new Option('--on-error <rule>', 'skip: feed what comes before the damage of a shard')
+        .choices(['raise', 'skip'])
+        .default('raise'),
+    )
+    .option('--from <host:port,…>', 'read from storage nodes instead of this disk', argument(parseAddresses))
     .addOption(
       new Option('--layout <layout>', 'how samples lie on the nodes').choices(SAMPLE_LAYOUTS).default('full'),
     )
@@ -64,18 +87,26 @@ export function withFeedOptions(command: Command): Command {
     .option('--conformance', 'the two patented methods to the letter: slow, for comparison')
 }
 
-/** Opens the feed that `dsc feed serve` and `dsc feed bench` were asked for. */
-export function openFeedOf(
+/** Opens the engine that `dsc feed serve` and `dsc feed bench` were asked for. */
+export function openEngineFor(
   target: string | undefined,
   options: FeedOptions,
   context: CliContext,
-): Promise<OpenedFeeder> {
+): Promise<FeedEngine> {
   const { split, from, layout, fallback, mix } = options
-  return openNamedFeeder(
+  return openNamedEngine(
     context,
     {
-      ...{ target, split, from, layout, fallback, mix },
+      target,
+      split,
+      from,
+      layout,
+      fallback,
+      mix,
       extensions: options.only,
+      start: options.start,
+      as: options.as,
+      onDamage: options.onError,
       isEncrypted: options.tls ?? false,
       token: context.environment.DSC_FEED_TOKEN,
       cacheFolder: samplesCacheFolder(context.environment),
@@ -93,6 +124,7 @@ export function openFeedOf(
   )
 }
 
+/** Resolves when the command is told to stop. */
 export function untilAborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve()

@@ -9,6 +9,7 @@ interface StatusOptions {
   readonly stop?: true
 }
 
+/** `dsc feed status`. */
 export function feedStatusCommand(context: CliContext): Command {
   return new Command('status')
     .description('show what a running feed does (Prometheus text)')

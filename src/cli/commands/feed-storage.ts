@@ -1,24 +1,28 @@
-import { Command, InvalidArgumentError } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
-import { indexSamples, type SampleFolder } from '../../feed/samples/index-samples.js'
-import { openDatasetFolder } from '../../library/open-dataset-folder.js'
-import { type JoinedSamples, openJoined } from '../../library/open-joined.js'
-import { samplesCacheFolder } from '../../library/samples-folder.js'
-import { readOwnCertificate } from '../../library/storage-tls.js'
+import { FOLDER_KINDS, type FolderKind } from '../../feed/plan/sample-files.js'
 import { formatCount } from '../../model/format-count.js'
+import { formatHostPort, type HostPort, parseHostPort } from '../../model/host-port.js'
+import { indexFolder } from '../../open/index-folder.js'
+import { openDatasetFolder } from '../../open/open-dataset-folder.js'
+import { type JoinedSamples, openJoined, type ReadingOptions } from '../../open/open-joined.js'
+import { readOwnCertificate } from '../../open/storage-tls.js'
+import { asUsageError, cannotListen } from '../arguments/as-usage-error.js'
+import { argument } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
-import { cannotListen, explainRefusal } from '../explain-refusal.js'
-import { type Address, parseAddress, parseExtensions } from './feed-arguments.js'
+import { parseExtensions } from './feed-arguments.js'
 import { untilAborted } from './feed-source.js'
 
 interface StorageOptions {
   readonly split?: string
   readonly only?: readonly string[]
-  readonly listen: Address
+  readonly as?: FolderKind
+  readonly listen: HostPort
   readonly tls?: true
   readonly stripe?: { readonly index: number; readonly count: number }
 }
 
+/** `dsc feed storage`. */
 export function feedStorageCommand(context: CliContext): Command {
   return new Command('storage')
     .description('answer feeds of other machines with samples of this disk')
@@ -28,7 +32,14 @@ export function feedStorageCommand(context: CliContext): Command {
     )
     .option('--split <folder>', 'folder of the dataset')
     .option('--only <extensions>', 'only files that end so, for example png,jpg', parseExtensions)
-    .option('--listen <host:port>', 'where to listen', parseAddress, { host: '127.0.0.1', port: 0 })
+    .addOption(
+      new Option('--as <kind>', 'what the folder holds, whatever it looks like').choices(FOLDER_KINDS),
+    )
+    .addOption(
+      new Option('--listen <host:port>', 'where to listen; port 0 takes a free one')
+        .argParser(argument((raw) => parseHostPort(raw)))
+        .default({ host: '127.0.0.1', port: 0 } satisfies HostPort, '127.0.0.1:0'),
+    )
     .option('--stripe <i/n>', 'answer only for samples s with s mod n = i', parseStripe)
     .option('--tls', 'encrypt, with certFile and keyFile of agent.tls in dsc.yaml')
     .addHelpText(
@@ -43,22 +54,18 @@ export function feedStorageCommand(context: CliContext): Command {
           hint: 'DSC_FEED_TOKEN=<secret> on storage nodes and feeds',
         })
       const tls = options.tls && (await readOwnCertificate(context))
-      const index = (path: string) =>
-        indexSamples(path, {
-          cacheFolder: samplesCacheFolder(context.environment),
-          extensions: options.only,
-          onProgress: (done, total) =>
-            context.report.progress(`listing samples: ${done} of ${formatCount(total, 'file')}`),
-        })
-      const { folder, release } = await openServed(context, targets, options.split, index)
-      context.report.progress(undefined)
-      const { openStorageServer } = await import('../../feed/storage/storage-server.js')
-      const server = await explainRefusal(cannotListen(host, port), () =>
-        openStorageServer({ folder, host, port, token, tls, stripe: options.stripe }),
-      )
+      const index = (path: string) => indexFolder(context, path, { extensions: options.only, as: options.as })
+      const { folder, release } = await openServed(context, targets, { split: options.split, index })
+      const { StorageServer } = await import('../../feed/storage/storage-server.js')
+      const server = await asUsageError(cannotListen(host, port), () =>
+        StorageServer.open({ folder, host, port, token, tls, stripe: options.stripe }),
+      ).catch(async (error: unknown) => {
+        await release()
+        throw error
+      })
       context.report.result(
         { host: server.host, port: server.port, samples: folder.table.count, stripe: options.stripe ?? null },
-        () => `serving ${formatCount(folder.table.count, 'sample')} on ${server.host}:${server.port}`,
+        () => `serving ${formatCount(folder.table.count, 'sample')} on ${formatHostPort(server)}`,
       )
       await untilAborted(context.signal)
       await server.close()
@@ -70,12 +77,11 @@ export function feedStorageCommand(context: CliContext): Command {
 async function openServed(
   context: CliContext,
   targets: readonly string[],
-  split: string | undefined,
-  index: (folder: string) => Promise<SampleFolder>,
+  reading: ReadingOptions,
 ): Promise<Pick<JoinedSamples, 'folder' | 'release'>> {
-  if (targets.length > 1) return openJoined(context, targets, split, index)
-  const { folder, release } = await openDatasetFolder(context, targets[0]!, split)
-  return { folder: await index(folder), release }
+  if (targets.length > 1) return openJoined(context, targets, reading)
+  const { folder, release } = await openDatasetFolder(context, targets[0]!, reading.split)
+  return { folder: await reading.index(folder), release }
 }
 
 function parseStripe(text: string): { index: number; count: number } {

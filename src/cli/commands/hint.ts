@@ -1,7 +1,10 @@
 import { Command } from 'commander'
-import { resolveDataset } from '../../library/resolve-dataset.js'
-import { rankHints } from '../../policy/rank-hints.js'
+import { listSlurmFeatures } from '../../cache/leases/slurm-queue.js'
+import { resolveDataset } from '../../cache/names/resolve-dataset.js'
+import { type NodeHint, rankHints } from '../../policy/rank-hints.js'
 import type { CliContext } from '../context.js'
+
+const MAX_NAMED = 5
 
 /** `dsc hint`: where a job would find its datasets. */
 export function hintCommand(context: CliContext): Command {
@@ -11,7 +14,7 @@ export function hintCommand(context: CliContext): Command {
     .option('--prefer', 'print an option for sbatch instead: --prefer=gpu-01|gpu-02, or nothing')
     .addHelpText(
       'after',
-      '\nWith --prefer each node needs its own name among its features (slurm.conf: NodeName=gpu-01 Features=gpu-01).\nThe job runs elsewhere when those nodes are busy.\n\nExamples:\n  dsc hint flowers\n  sbatch $(dsc hint flowers --prefer) job.sh',
+      '\nSlurm refuses jobs that prefer what no node has among its features: --prefer leaves nodes out that lack their own\nname there (slurm.conf: NodeName=gpu-01 Features=gpu-01, or DSC_FEATURES=yes for scripts/slurm/prolog.sh). The job runs elsewhere when those nodes are busy.\n\nExamples:\n  dsc hint flowers\n  sbatch $(dsc hint flowers --prefer) job.sh',
     )
     .action(async (names: readonly string[], options: { readonly prefer?: true }) => {
       const record = await context.openRecord()
@@ -22,16 +25,31 @@ export function hintCommand(context: CliContext): Command {
         copies.push(...(await record.listCopies({ dataset }, record.nowMs())))
       }
       const hints = rankHints(datasets, copies)
-      context.report.result({ datasets, nodes: hints }, () => {
-        if (!options.prefer) {
-          return hints.length === 0
+      const prefer = options.prefer ? await formatPrefer(context, hints) : undefined
+      context.report.result(
+        { datasets, nodes: hints, ...(prefer !== undefined && { prefer }) },
+        () =>
+          prefer ??
+          (hints.length === 0
             ? 'no node has any of it'
-            : hints.map(({ node, ready, staging }) => `${node}  ${describe(ready, staging)}`).join('\n')
-        }
-        const best = hints.filter(({ ready }) => ready.length === hints[0]?.ready.length && ready.length > 0)
-        return best.length === 0 ? '' : `--prefer=${best.map(({ node }) => node).join('|')}`
-      })
+            : hints.map(({ node, ready, staging }) => `${node}  ${describe(ready, staging)}`).join('\n')),
+      )
     })
+}
+
+/** The option for sbatch, or nothing where it would not help. */
+async function formatPrefer(context: CliContext, hints: readonly NodeHint[]): Promise<string> {
+  const best = hints.filter(({ ready }) => ready.length === hints[0]?.ready.length && ready.length > 0)
+  const nodes = best.map(({ node }) => node)
+  const features = nodes.length > 0 ? await listSlurmFeatures() : undefined
+  const known = features ? nodes.filter((node) => features.has(node)) : nodes
+  if (known.length < nodes.length) {
+    const lacking = nodes.filter((node) => !known.includes(node))
+    context.report.note(
+      `left out, as Slurm knows no feature of their name: ${lacking.slice(0, MAX_NAMED).join(', ')}${lacking.length > MAX_NAMED ? ', …' : ''}; dsc hint --help`,
+    )
+  }
+  return known.length === 0 ? '' : `--prefer=${known.join('|')}`
 }
 
 function describe(ready: readonly string[], staging: readonly string[]): string {

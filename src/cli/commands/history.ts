@@ -1,16 +1,18 @@
-import { Command, InvalidArgumentError } from 'commander'
-import { requireKnownDataset } from '../../library/known-dataset.js'
-import { requireKnownNode } from '../../library/known-node.js'
+import { Command } from 'commander'
+import { requireKnownDataset } from '../../cache/names/known-dataset.js'
+import { requireKnownNode } from '../../cache/names/known-node.js'
+import { describeEvent } from '../../cache/status/status-json.js'
 import { parseDuration } from '../../model/duration.js'
 import type { RecordEvent } from '../../model/record-event.js'
-import { describeEvent } from '../../stage/status-json.js'
+import { argument, parseCount } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
-import { findTerminalWidth, formatTable } from '../text-table.js'
+import { findTerminalWidth, formatTable } from '../output/text-table.js'
 
 interface HistoryOptions {
   readonly limit: number
   readonly node?: string
   readonly since?: number
+  readonly ndjson?: true
 }
 
 /** `dsc history [dataset]`: what happened to copies, newest first. */
@@ -19,8 +21,9 @@ export function historyCommand(context: CliContext): Command {
     .description('list what happened to copies, newest first')
     .argument('[dataset]', 'only this dataset')
     .option('--node <node>', 'only this node')
-    .option('--since <duration>', 'only the last <duration>, for example 24h', readDuration)
-    .option('--limit <count>', 'at most so many events', readCount, 50)
+    .option('--since <duration>', 'only the last <duration>, for example 24h', argument(parseDuration))
+    .option('--limit <count>', 'at most so many events', argument(parseCount), 50)
+    .option('--ndjson', 'print JSON, one line for each')
     .addHelpText(
       'after',
       `
@@ -40,6 +43,7 @@ Examples:
         ...(options.node === undefined ? {} : { node: options.node }),
         ...(options.since === undefined ? {} : { sinceMs: nowMs - options.since }),
       })
+      if (options.ndjson) return context.report.lines(Iterator.from(events).map(describeEvent))
       context.report.result(events.map(describeEvent), () => formatHistory(events, dataset))
     })
 }
@@ -71,20 +75,4 @@ function formatHistory(events: readonly RecordEvent[], dataset: string | undefin
 function formatLocalTime(atMs: number): string {
   const local = new Date(atMs - new Date(atMs).getTimezoneOffset() * 60_000).toISOString()
   return `${local.slice(0, 10)} ${local.slice(11, 19)}`
-}
-
-function readDuration(raw: string): number {
-  try {
-    return parseDuration(raw)
-  } catch (error) {
-    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error))
-  }
-}
-
-function readCount(raw: string): number {
-  const count = Number(raw)
-  if (!Number.isSafeInteger(count) || count < 1) {
-    throw new InvalidArgumentError(`expected a count of 1 or more, found ${JSON.stringify(raw)}`)
-  }
-  return count
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -39,6 +39,25 @@ test('dsc init writes a file that dsc config accepts, and refuses to replace it 
   assert.equal(dsc(folder, 'init', '--cache-root', 'other', '--yes').status, 0)
   assert.match(readFileSync(join(folder, 'dsc.yaml'), 'utf8'), /root: .*\/other/)
 })
+
+for (const { name, args, environment } of [
+  { name: '--config after it', args: ['init', '--config', 'there/a.yaml'], environment: {} },
+  { name: '--config before it', args: ['--config=there/a.yaml', 'init'], environment: {} },
+  { name: 'DSC_CONFIG', args: ['init'], environment: { DSC_CONFIG: 'there/a.yaml' } },
+]) {
+  test(`dsc init --yes writes the file of ${name} and leaves ./dsc.yaml alone`, () => {
+    const folder = mkdtempSync(join(root, 'f-'))
+    writeFileSync(join(folder, 'dsc.yaml'), '# mine\n')
+    const run = spawnSync(process.execPath, [DSC, ...args, '--yes', '--cache-root', 'cache'], {
+      cwd: folder,
+      env: { PATH: process.env.PATH, HOME: root, ...environment },
+      encoding: 'utf8',
+    })
+    assert.equal(run.stdout.trim(), join(folder, 'there/a.yaml'), run.stderr)
+    assert.equal(readFileSync(join(folder, 'dsc.yaml'), 'utf8'), '# mine\n')
+    assert.match(readFileSync(join(folder, 'there/a.yaml'), 'utf8'), /^# Configuration of dsc/)
+  })
+}
 
 test('dsc init --dry-run prints the file and writes nothing', () => {
   const folder = mkdtempSync(join(root, 'b-'))

@@ -9,12 +9,11 @@ import { DscError } from '../../failure/dsc-error.js'
 import { formatByteSize, parseByteSize } from '../../model/byte-size.js'
 import { listMounts } from '../../platform/list-mounts.js'
 import { findHomeDirectory } from '../../platform/this-user.js'
-import { type Ask, canAsk, withQuestions } from '../ask.js'
+import { argument, parseCount, parsePercent } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
-import { argument, parseCount, parsePercent } from '../parse-argument.js'
+import { type Ask, canAsk, withQuestions } from '../questions/ask.js'
 
 interface InitOptions {
-  readonly config?: string
   readonly cacheRoot?: string
   readonly maxPercent?: number
   readonly maxDatasets?: number
@@ -45,10 +44,11 @@ export function initCommand(context: CliContext): Command {
     .option('--yes', 'ask nothing, and replace a file that exists')
     .addHelpText(
       'after',
-      '\nWrites ./dsc.yaml, or the file that --config names.\n\nExamples:\n  dsc init --dry-run\n  dsc init --cache-root /nvme/dsc --max-percent 80\n  sudo dsc init --config /etc/dsc/dsc.yaml --cache-root /nvme/dsc --yes',
+      '\nWrites the file that --config or $DSC_CONFIG names, else ./dsc.yaml.\n\nExamples:\n  dsc init --dry-run\n  dsc init --cache-root /nvme/dsc --max-percent 80\n  sudo dsc init --config /etc/dsc/dsc.yaml --cache-root /nvme/dsc --yes',
     )
     .action(async (options: InitOptions) => {
-      const path = resolve(options.config ?? 'dsc.yaml')
+      const { configPath, environment } = context
+      const path = resolve(configPath ?? (environment.DSC_CONFIG || 'dsc.yaml'))
       const choose = async (ask?: Ask): Promise<NewSettings> => {
         if (!options.dryRun) await confirmReplacing(path, options, ask)
         return chooseSettings(context, options, ask)
@@ -96,9 +96,8 @@ async function chooseSettings(
   if (options.cacheRoot === undefined && suggested !== undefined) report.note(describe(suggested))
   const choose = async <Value>(
     given: Value | undefined,
-    question: string,
-    byDefault: string,
     parse: (raw: string) => Value,
+    { question, byDefault }: { readonly question: string; readonly byDefault: string },
   ): Promise<Value> => {
     if (given !== undefined) return given
     try {
@@ -106,24 +105,25 @@ async function chooseSettings(
     } catch (error) {
       if (!ask || !(error instanceof RangeError)) throw error
       report.note(error.message)
-      return choose(given, question, byDefault, parse)
+      return choose(given, parse, { question, byDefault })
     }
   }
 
   const hostName = hostname().split('.')[0] || 'localhost'
-  const cacheRoot = await choose(
-    options.cacheRoot,
-    'Folder for the copies',
-    suggested?.root ?? homeCache,
-    String,
-  )
+  const cacheRoot = await choose(options.cacheRoot, String, {
+    question: 'Folder for the copies',
+    byDefault: suggested?.root ?? homeCache,
+  })
   const { maxDatasets, minFree, lowWaterPercent, record } = options
   const isLimited = maxDatasets !== undefined || minFree !== undefined
   const maxPercent =
     isLimited && options.maxPercent === undefined
       ? undefined
-      : await choose(options.maxPercent, 'Percent of that disk that copies may take', '80', parsePercent)
-  const node = await choose(options.node, 'Name of this machine', hostName, String)
+      : await choose(options.maxPercent, parsePercent, {
+          question: 'Percent of that disk that copies may take',
+          byDefault: '80',
+        })
+  const node = await choose(options.node, String, { question: 'Name of this machine', byDefault: hostName })
   const isSuggestedDisk = suggested !== undefined && cacheRoot === suggested.root
   const minFreeBytes = minFree ?? (isSuggestedDisk && !isLimited ? suggestMinFree(suggested) : undefined)
   return {

@@ -1,20 +1,21 @@
 import { Command } from 'commander'
-import { requireKnownDataset } from '../../library/known-dataset.js'
-import { requireKnownNode } from '../../library/known-node.js'
+import { findDeadLeases } from '../../cache/leases/find-dead-leases.js'
+import { requireKnownDataset } from '../../cache/names/known-dataset.js'
+import { requireKnownNode } from '../../cache/names/known-node.js'
+import { describeLease } from '../../cache/status/status-json.js'
+import { readStatus } from '../../cache/status/status-snapshot.js'
 import { isLeaseLive } from '../../model/lease.js'
 import { checkProcess } from '../../platform/processes.js'
-import { findDeadLeases } from '../../stage/plan/find-dead-leases.js'
-import { describeLease } from '../../stage/status-json.js'
-import { readStatus } from '../../stage/status-snapshot.js'
 import type { CliContext } from '../context.js'
-import { formatLeases, type ShownLease } from '../status-table.js'
-import { findTerminalWidth } from '../text-table.js'
+import { formatLeases, type ShownLease } from '../output/status-table.js'
+import { findTerminalWidth } from '../output/text-table.js'
 
 interface LeasesOptions {
   readonly stale?: true
   readonly dataset?: string
   readonly task?: string
   readonly node?: string
+  readonly ndjson?: true
 }
 
 /** `dsc leases`: who keeps which copy, since when, until when. */
@@ -25,6 +26,7 @@ export function leasesCommand(context: CliContext): Command {
     .option('--dataset <dataset>', 'only leases on copies of this dataset')
     .option('--task <task>', 'only leases of this task')
     .option('--node <node>', 'only leases on this node')
+    .option('--ndjson', 'print JSON, one line for each')
     .addHelpText(
       'after',
       `
@@ -45,7 +47,7 @@ Examples:
           ...(options.dataset === undefined ? {} : { dataset: options.dataset }),
           ...(options.node === undefined ? {} : { node: options.node }),
         },
-        nowMs,
+        { nowMs },
       )
       const dead = new Map(
         findDeadLeases(leases, { checkProcess, slurmJobs: undefined, nowMs }).map((found) => [
@@ -62,14 +64,17 @@ Examples:
         )
         .filter((lease) => options.task === undefined || lease.task === options.task)
         .filter((lease) => !options.stale || lease.staleReason !== null)
-      context.report.result(
-        shown.map((lease) => ({ ...describeLease(lease), staleReason: lease.staleReason })),
-        () =>
-          shown.length === 0
-            ? options.stale
-              ? 'No stale leases.'
-              : 'No leases.'
-            : formatLeases(shown, nowMs, findTerminalWidth()),
+      const rows = Iterator.from(shown).map((lease) => ({
+        ...describeLease(lease),
+        staleReason: lease.staleReason,
+      }))
+      if (options.ndjson) return context.report.lines(rows)
+      context.report.result([...rows], () =>
+        shown.length === 0
+          ? options.stale
+            ? 'No stale leases.'
+            : 'No leases.'
+          : formatLeases(shown, nowMs, findTerminalWidth()),
       )
     })
 }

@@ -1,9 +1,9 @@
 import { Command } from 'commander'
-import { requireKnownDataset } from '../../library/known-dataset.js'
+import { requireKnownDataset } from '../../cache/names/known-dataset.js'
+import { missingCopy } from '../../cache/names/missing-copy.js'
 import type { Copy, CopyLock } from '../../model/copy.js'
 import { formatCount } from '../../model/format-count.js'
 import { findUserName } from '../../platform/this-user.js'
-import { missingCopy } from '../../stage/missing-copy.js'
 import type { CliContext } from '../context.js'
 
 /** `dsc lock`: no policy and no operator's evict deletes the dataset's copies on this node. */
@@ -86,7 +86,7 @@ function lockFields(copies: readonly Copy[]) {
     version,
     node,
     locked: lock !== null,
-    lock,
+    lock: lock && { by: lock.by, reason: lock.reason, at: new Date(lock.atMs).toISOString() },
   }))
 }
 

@@ -31,6 +31,49 @@ test('a budget that no plan meets ends with exit code 3 and names the least feas
   assert.equal(dsc('plan', PROFILE, '--budget', String(Number(least) - 1), ...small).status, 3)
 })
 
+test('a budget that only --smallest keeps out of reach says how much it left out, and what the least is without', () => {
+  const words = ['plan', PROFILE, '--smallest', '4MiB', '--out', 'smallest.json']
+  const refused = dsc(...words, '--budget', '60%')
+  assert.equal(refused.status, 3)
+  const [, bytes, count] = /, ([\d.]+ [KM]iB) of it in (\d+) idle storages below --smallest 4.00 MiB;/.exec(
+    refused.stderr,
+  )!
+  assert.ok(Number(count) > 0 && Number.parseFloat(bytes!) > 0, refused.stderr)
+  const least = /--smallest 1 needs (\d+) /.exec(refused.stderr)![1]!
+  const free = ['plan', PROFILE, '--smallest', '1', '--out', 'smallest.json', '--budget']
+  assert.equal(dsc(...free, least).status, 0)
+  assert.equal(dsc(...free, String(Number(least) - 1)).status, 3)
+})
+
+test('ways compares keeping, recomputing and moving in text and JSON alike, and ends with 3 where nothing fits', () => {
+  const { status, stdout, stderr } = dsc('ways', PROFILE, '--budget', '60%', ...small)
+  assert.equal(status, 0, stderr)
+  const ways = JSON.parse(dsc('ways', PROFILE, '--budget', '60%', '--json', ...small).stdout)
+  for (const [name, way] of [
+    ['keep everything', ways.keepAll],
+    ['move only', ways.moveOnly],
+    ['chosen by block', ways.best],
+  ])
+    assert.match(stdout, new RegExp(`${name}.* ${way.stepMs.toFixed(1)} `))
+  assert.match(stdout, /keep everything.*over the budget/)
+  const refused = dsc('ways', PROFILE, '--budget', '1%', ...small)
+  assert.equal(refused.status, 3)
+  assert.match(refused.stderr, /no mixture fits/)
+})
+
+for (const [option, name] of [
+  ['--out', 'train.py'],
+  ['--svg', 'notes.txt'],
+] as const) {
+  test(`${option} never replaces a file that is no earlier result`, () => {
+    writeFileSync(join(folder, name), 'import torch\n')
+    const refused = dsc('plan', PROFILE, '--budget', '60%', option, name, ...small)
+    assert.equal(refused.status, 28, refused.stderr)
+    assert.match(refused.stderr, new RegExp(`${name} exists`))
+    assert.equal(readFileSync(join(folder, name), 'utf8'), 'import torch\n')
+  })
+}
+
 test('a plan is written, twice the same, explained, drawn and simulated', () => {
   const one = dsc('plan', PROFILE, '--budget', '55%', '--out', 'one.json', '--svg', 'step.svg', ...small)
   assert.equal(one.status, 0, one.stderr)

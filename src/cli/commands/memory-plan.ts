@@ -1,15 +1,19 @@
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
 import { type Budget, formatBytes, parseBudget, resolveBudget } from '../../memory/budget.js'
 import { writeNamedFile } from '../../memory/named-file.js'
-import { type ExtraKind, SMALLEST_MOVE_BYTES } from '../../memory/plan/candidates.js'
+import { type ExtraKind, MIN_MOVE_BYTES } from '../../memory/plan/candidates.js'
 import { drawPlan } from '../../memory/plan/explain.js'
-import type { MemoryPlan } from '../../memory/plan/memory-plan.js'
-import { planMemory } from '../../memory/plan/plan-memory.js'
+import type { MemoryPlan } from '../../memory/plan/plan-format.js'
+import { type PlanOutcome, planMemory } from '../../memory/plan/plan-memory.js'
 import { formatPlanFile, writePlan } from '../../memory/plan-file.js'
 import { readProfile } from '../../memory/profile-file.js'
 import { readRunReport } from '../../memory/run-report.js'
+import { formatCount } from '../../model/format-count.js'
+import { writeAll } from '../../platform/standard-streams.js'
 import type { CliContext } from '../context.js'
+import { requireOwnFile } from '../output/require-own-file.js'
+import { parseSmallest } from './memory-arguments.js'
 
 const MOVE_WORDS: Readonly<Record<string, ExtraKind>> = {
   params: 'param',
@@ -33,12 +37,12 @@ export function memoryPlanCommand({ report }: CliContext): Command {
       'also move params, grads, optimizer (comma separated); they get a home on the host, where the optimizer runs',
       parseMove,
     )
-    .option('--smallest <size>', 'leave smaller tensors where they are', parseSmallest, SMALLEST_MOVE_BYTES)
-    .option(
-      '--reuse',
-      'count on feature gradients written into dead maps (the PyTorch executor refuses such plans)',
-      false,
+    .addOption(
+      new Option('--smallest <size>', 'leave smaller tensors where they are')
+        .argParser(parseSmallest)
+        .default(MIN_MOVE_BYTES, '1MiB'),
     )
+    .option('--reuse', 'write feature gradients into the maps that die under them', false)
     .option(
       '--reload <space>',
       'where maps come back to: one arena, or slots of their own',
@@ -52,6 +56,8 @@ export function memoryPlanCommand({ report }: CliContext): Command {
       '\nExamples:\n  dsc memory plan gpt.profile.json --budget 24GiB --out gpt.plan.json --svg step.svg\n  dsc memory plan gpt.profile.json --budget 40% --move params,grads --out gpt.plan.json',
     )
     .action(async (path: string, options: PlanOptions) => {
+      if (options.out !== '-') await requireOwnFile(options.out, 'dsc.mem.plan')
+      await requireOwnFile(options.svg, '<svg')
       const { profile, hash } = await readProfile(path)
       const feedback = options.feedback ? await readRunReport(options.feedback) : undefined
       const request = {
@@ -68,15 +74,11 @@ export function memoryPlanCommand({ report }: CliContext): Command {
       })
       const outcome = planMemory(profile, { ...request, budgetBytes })
       if (outcome.kind === 'infeasible') {
-        throw new DscError(
-          'PLAN_INFEASIBLE',
-          `no plan of ${path} fits ${budgetBytes} bytes (${formatBytes(budgetBytes)}): ${outcome.at} needs ${outcome.leastBytes} (${formatBytes(outcome.leastBytes)})`,
-          { hint: `--budget ${outcome.leastBytes}, or a smaller batch` },
-        )
+        throw explainInfeasible({ path, budgetBytes, smallestBytes: options.smallest, outcome })
       }
       const { plan } = outcome
       if (options.out === '-') {
-        process.stdout.write(formatPlanFile(plan))
+        writeAll('stdout', formatPlanFile(plan))
         return
       }
       await writePlan(options.out, plan)
@@ -89,6 +91,27 @@ export function memoryPlanCommand({ report }: CliContext): Command {
     })
 }
 
+/** Says where the step needs how much, and how much of it only `--smallest` keeps there. */
+function explainInfeasible(refused: {
+  readonly path: string
+  readonly budgetBytes: number
+  readonly smallestBytes: number
+  readonly outcome: Extract<PlanOutcome, { kind: 'infeasible' }>
+}): DscError {
+  const { path, budgetBytes, smallestBytes, outcome } = refused
+  const { leastBytes, at, leftOut } = outcome
+  const needs = `no plan of ${path} fits ${budgetBytes} bytes (${formatBytes(budgetBytes)}): ${at} needs ${leastBytes} (${formatBytes(leastBytes)})`
+  if (leftOut.leastBytes === leastBytes)
+    return new DscError('PLAN_INFEASIBLE', needs, { hint: `--budget ${leastBytes}, or a smaller batch` })
+  const kept = `${formatBytes(leftOut.bytes)} of it in ${formatCount(leftOut.storages, 'idle storage')} below --smallest ${formatBytes(smallestBytes)}`
+  const all = `--smallest 1 needs ${leftOut.leastBytes} (${formatBytes(leftOut.leastBytes)})`
+  const hint =
+    leftOut.leastBytes <= budgetBytes
+      ? '--smallest 1, or something between'
+      : `--budget ${leastBytes}, with --smallest 1 ${leftOut.leastBytes}, or a smaller batch`
+  return new DscError('PLAN_INFEASIBLE', `${needs}, ${kept}; ${all}`, { hint })
+}
+
 interface PlanOptions {
   readonly budget: Budget
   readonly out: string
@@ -98,12 +121,6 @@ interface PlanOptions {
   readonly reload: boolean
   readonly feedback?: string
   readonly svg?: string
-}
-
-function parseSmallest(text: string): number {
-  const size = parseBudget(text, '--smallest')
-  if (size.kind === 'bytes') return size.bytes
-  throw new DscError('USAGE', `--smallest ${text} is not a size`, { hint: '--smallest 1MiB' })
 }
 
 function parseMove(text: string): ExtraKind[] {
@@ -125,8 +142,11 @@ function parseReload(text: string): boolean {
 
 function formatSummary(plan: MemoryPlan, path: string): string {
   const { predicted, moves, arenas, reuse } = plan
+  const words = `${formatCount(reuse.length, 'feature gradient')} written into dead maps`
+  const reuseLines = plan.options.reuse ? [`  reuse  ${words}`] : []
   if (moves.length === 0) {
-    return `${path}: nothing needs to move, 0 bytes. The step peaks at ${formatBytes(predicted.unplannedPeakBytes)}, the budget is ${formatBytes(plan.budgetBytes)}.`
+    const peak = `The step peaks at ${formatBytes(predicted.peakBytes)}, the budget is ${formatBytes(plan.budgetBytes)}.`
+    return [`${path}: nothing needs to move, 0 bytes. ${peak}`, ...reuseLines].join('\n')
   }
   const slowdown = ((100 * predicted.stallMs) / predicted.baseMs).toFixed(1)
   const reload = arenas.reload.mode === 'arena' ? 'one arena' : 'a slot each'
@@ -136,6 +156,6 @@ function formatSummary(plan: MemoryPlan, path: string): string {
     `  step   ${predicted.stepMs} ms, of which ${predicted.stallMs} ms stall (${slowdown} %; no plan can stall less than ${predicted.leastStallMs} ms)`,
     `  host   ${formatBytes(predicted.hostBytes)} in one arena`,
     `  reload ${formatBytes(arenas.reload.bytes)} in ${reload}`,
-    ...(reuse.length > 0 ? [`  reuse  ${reuse.length} feature gradients are written into dead maps`] : []),
+    ...reuseLines,
   ].join('\n')
 }

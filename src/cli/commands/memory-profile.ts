@@ -8,6 +8,7 @@ import { readProfile } from '../../memory/profile-file.js'
 import { runProfiled } from '../../memory/run-profiled.js'
 import { formatCount } from '../../model/format-count.js'
 import type { CliContext } from '../context.js'
+import { requireOwnFile } from '../output/require-own-file.js'
 import { findExecutable } from '../spawn-command.js'
 
 /** `dsc memory profile`: runs a training script and records its first iterations. */
@@ -28,6 +29,7 @@ export function memoryProfileCommand({ report, signal, environment, commandWords
         })
       }
       findExecutable(commandWords[0]!, environment)
+      await requireOwnFile(options.out, 'dsc.mem.profile')
       const part = `${resolve(options.out)}.part` // an older profile must not pass for this script's
       await rm(part, { force: true })
       const exitCode = await runProfiled(commandWords, {

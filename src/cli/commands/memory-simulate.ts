@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
 import { type Budget, formatBytes, parseBudget, resolveBudget } from '../../memory/budget.js'
-import { simulatePlan } from '../../memory/plan/simulate.js'
+import { simulatePlan } from '../../memory/plan/simulate-plan.js'
 import { readPlan } from '../../memory/plan-file.js'
 import { readProfile } from '../../memory/profile-file.js'
 import { formatCount } from '../../model/format-count.js'

@@ -9,10 +9,12 @@ import {
   parseUpdateMode,
   type UpdateMode,
 } from '../../memory/params/plan/update-mode.js'
-import { serveParameters } from '../../memory/params/serve.js'
+import { serveParameters } from '../../memory/params/serve-parameters.js'
 import { formatCount } from '../../model/format-count.js'
+import { type HostPort, parseHostPort } from '../../model/host-port.js'
+import { asUsageError, cannotListen } from '../arguments/as-usage-error.js'
+import { argument } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
-import { cannotListen, explainRefusal } from '../explain-refusal.js'
 import { readToken } from './exchange-serve.js'
 
 /** `dsc params serve`: runs the central node until it is stopped. */
@@ -21,8 +23,13 @@ export function paramsServeCommand({ report, signal }: CliContext): Command {
     .description('run the central node until it is stopped; goes on from its checkpoint')
     .requiredOption('--mode <mode>', 'sync, ssp:<steps> or async', parseUpdateMode)
     .requiredOption('--workers <n>', 'ranks of the job', parseCount)
-    .option('--listen <host:port>', 'where to listen; port 0 takes a free one', '127.0.0.1:7171')
-    .option('--token-file <file>', 'workers must name the token in this file')
+    .addOption(
+      new Option('--listen <host:port>', 'where to listen; port 0 takes a free one')
+        .argParser(argument((raw) => parseHostPort(raw)))
+        .default({ host: '127.0.0.1', port: 7272 } satisfies HostPort, '127.0.0.1:7272'),
+    )
+    .option('--token-file <file>', 'workers must name the token in this file; required beyond loopback')
+    .option('--job <name>', 'workers of other jobs are refused (default: user-<your number>)')
     .option('--lr <rate>', 'learning rate', parseRate, 0.01)
     .option('--momentum <share>', 'momentum, kept here', parseRate, 0)
     .option('--weight-decay <rate>', 'weight decay', parseRate, 0)
@@ -30,19 +37,27 @@ export function paramsServeCommand({ report, signal }: CliContext): Command {
       new Option('--reduce <how>', 'mean or sum over ranks').argParser(parseReduce).default(true, 'mean'),
     )
     .addOption(
-      new Option('--on-lost <policy>', 'sync step without all ranks: abort, or quorum:<ranks>')
+      new Option(
+        '--on-lost <policy>',
+        'without all ranks: abort, or go on with quorum:<ranks>; in sync and ssp mode',
+      )
         .argParser(parseLostPolicy)
         .default({ kind: 'abort' } satisfies LostPolicy, 'abort'),
     )
-    .option('--lost-after <seconds>', 'how long a sync step waits for its last rank', parseRate, 60)
+    .option(
+      '--lost-after <seconds>',
+      'how long the others wait for a rank, in sync and ssp mode',
+      parseRate,
+      60,
+    )
     .option('--checkpoint <folder>', 'keep parameters here over restarts')
     .option('--checkpoint-every <versions>', 'a checkpoint every so many versions', parseCount, 1)
     .addHelpText(
       'after',
-      '\nExamples:\n  dsc params serve --mode sync --workers 4 --lr 0.1 --momentum 0.9 --checkpoint /scratch/job7\n  dsc params serve --mode ssp:3 --workers 8 --listen 0.0.0.0:7171 --token-file job.token',
+      '\nExamples:\n  dsc params serve --mode sync --workers 4 --lr 0.1 --momentum 0.9 --checkpoint /scratch/job7\n  dsc params serve --mode ssp:3 --workers 8 --listen 0.0.0.0:7272 --token-file job.token',
     )
     .action(async (options: ServeOptions) => {
-      const { host, port } = parseListen(options.listen)
+      const { host, port } = options.listen
       const token = await readToken(options.tokenFile)
       const folder = options.checkpoint
       const unusable = {
@@ -50,7 +65,7 @@ export function paramsServeCommand({ report, signal }: CliContext): Command {
         hint: 'give --checkpoint another folder',
       }
       const checkpoint =
-        folder === undefined ? undefined : await explainRefusal(unusable, () => readCheckpoint(folder))
+        folder === undefined ? undefined : await asUsageError(unusable, () => readCheckpoint(folder))
       const node = new CentralNode(
         {
           mode: options.mode,
@@ -64,9 +79,9 @@ export function paramsServeCommand({ report, signal }: CliContext): Command {
         },
         checkpoint,
       )
-      await explainRefusal(unusable, () => node.save()) // the new epoch must be on disk before anybody hears of it
-      const server = await explainRefusal(cannotListen(host, port), () =>
-        serveParameters(node, { host, port, token }),
+      await asUsageError(unusable, () => node.save()) // the new epoch must be on disk before anybody hears of it
+      const server = await asUsageError(cannotListen(host, port), () =>
+        serveParameters(node, { host, port, token, job: options.job }),
       )
       const { epoch, version } = node
       report.result({ url: server.url, mode: formatUpdateMode(options.mode), epoch, version }, () =>
@@ -87,8 +102,9 @@ export function paramsServeCommand({ report, signal }: CliContext): Command {
 interface ServeOptions {
   readonly mode: UpdateMode
   readonly workers: number
-  readonly listen: string
+  readonly listen: HostPort
   readonly tokenFile?: string
+  readonly job?: string
   readonly lr: number
   readonly momentum: number
   readonly weightDecay: number
@@ -97,12 +113,6 @@ interface ServeOptions {
   readonly lostAfter: number
   readonly checkpoint?: string
   readonly checkpointEvery: number
-}
-
-function parseListen(text: string): { host: string; port: number } {
-  const match = /^\[?([^\]]+)\]?:(\d+)$/.exec(text)
-  if (match) return { host: match[1]!, port: Number(match[2]) }
-  throw new DscError('USAGE', `--listen ${text} is not host:port`, { hint: '--listen 127.0.0.1:7171' })
 }
 
 function parseCount(text: string): number {

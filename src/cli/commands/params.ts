@@ -11,6 +11,6 @@ export function paramsCommand(context: CliContext): Command {
     .addCommand(paramsStatusCommand(context))
     .addHelpText(
       'after',
-      '\nExamples:\n  dsc params serve --mode sync --workers 4 --lr 0.1 --momentum 0.9 --checkpoint /scratch/job7\n  dsc params serve --mode ssp:3 --workers 8 --listen 0.0.0.0:7171 --token-file token\n  dsc params status --server http://127.0.0.1:7171',
+      '\nExamples:\n  dsc params serve --mode sync --workers 4 --lr 0.1 --momentum 0.9 --checkpoint /scratch/job7\n  dsc params serve --mode ssp:3 --workers 8 --listen 0.0.0.0:7272 --token-file token\n  dsc params status --server http://127.0.0.1:7272',
     )
 }

@@ -1,17 +1,17 @@
 import { Command } from 'commander'
+import { chooseHolder } from '../../cache/leases/choose-holder.js'
+import { identifyCaller } from '../../cache/leases/identify-caller.js'
+import { resolveDataset } from '../../cache/names/resolve-dataset.js'
 import { DscError } from '../../failure/dsc-error.js'
-import { resolveDataset } from '../../library/resolve-dataset.js'
 import type { Dataset } from '../../model/dataset.js'
 import { parseDuration } from '../../model/duration.js'
-import { identifyCaller } from '../../stage/identify-caller.js'
-import { chooseHolder } from '../../stage/plan/choose-holder.js'
-import { bandwidthLimitOption, readBandwidthLimit } from '../bandwidth-limit-option.js'
+import { bandwidthLimitOption, readBandwidthLimit } from '../arguments/bandwidth-limit-option.js'
+import { taskOption, ttlOption } from '../arguments/lease-options.js'
+import { argument } from '../arguments/parse-argument.js'
+import { parseNodes } from '../arguments/parse-nodes.js'
 import type { CliContext } from '../context.js'
-import { taskOption, ttlOption } from '../lease-options.js'
-import { argument } from '../parse-argument.js'
-import { parseNodes } from '../parse-nodes.js'
-import { reportPrepared } from '../report-prepared.js'
-import { runAsProlog, runWithinDeadline } from '../within-deadline.js'
+import { reportPrepared } from '../output/report-prepared.js'
+import { runAsProlog, runWithinDeadline } from '../prepare/within-deadline.js'
 
 interface PrepareOptions {
   readonly task?: string
@@ -78,8 +78,8 @@ async function prepare(context: CliContext, raw: string, options: PrepareOptions
   }
   const cache = await context.openCache()
   if (options.plan) {
-    const { planPrepare } = await import('../../stage/plan-prepare.js')
-    const { formatPreparePlan } = await import('../format-prepare-plan.js')
+    const { planPrepare } = await import('../../cache/prepare/plan-prepare.js')
+    const { formatPreparePlan } = await import('../output/format-prepare-plan.js')
     const plan = await planPrepare(cache, dataset, {
       isRefresh: options.refresh === true,
       signal: context.signal,
@@ -93,8 +93,8 @@ async function prepare(context: CliContext, raw: string, options: PrepareOptions
     ttlMs: options.ttl,
   })
   const lease = chooseHolder(caller, context.nowMs())
-  const { prepareDataset } = await import('../../stage/prepare-dataset.js')
-  const { reportProgress } = await import('../../library/report-progress.js')
+  const { prepareDataset } = await import('../../cache/prepare/prepare-dataset.js')
+  const { reportProgress } = await import('../../cache/prepare/report-progress.js')
   const prepared = await prepareDataset(
     cache,
     { dataset, lease, isRefresh: options.refresh === true, mayWait: options.wait },
@@ -110,7 +110,7 @@ async function prepareElsewhere(
   dataset: Dataset,
   options: PrepareOptions,
 ): Promise<boolean> {
-  const { prepareManyNodes, prepareRemotely } = await import('../prepare-elsewhere.js')
+  const { prepareManyNodes, prepareRemotely } = await import('../prepare/prepare-elsewhere.js')
   const caller = identifyCaller({
     environment: context.environment,
     task: options.task,
@@ -119,17 +119,12 @@ async function prepareElsewhere(
   await context.openRecord() // its clock counts from here on
   const lease = chooseHolder(caller, context.nowMs())
   if (options.remote) return prepareRemotely(context, dataset, lease)
-  const isRefresh = options.refresh === true
+  const request = { dataset, lease, isRefresh: options.refresh === true, ...readBandwidthLimit(options) }
   if (options.stripe) {
-    const { prepareStriped } = await import('../prepare-striped.js')
-    const limit = readBandwidthLimit(options)
-    await prepareStriped(context, dataset, lease, { nodes: options.stripe, isRefresh, ...limit })
-    return true
+    const { prepareStriped } = await import('../prepare/prepare-striped.js')
+    await prepareStriped(context, { ...request, nodes: options.stripe })
+  } else {
+    await prepareManyNodes(context, { ...request, nodes: options.all ? undefined : options.nodes })
   }
-  await prepareManyNodes(context, dataset, lease, {
-    nodes: options.all ? undefined : options.nodes,
-    isRefresh,
-    ...readBandwidthLimit(options),
-  })
   return true
 }

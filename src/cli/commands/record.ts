@@ -1,12 +1,17 @@
 import { Command } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
 import { formatCount } from '../../model/format-count.js'
-import { confirm } from '../confirm.js'
 import type { CliContext } from '../context.js'
+import { confirm } from '../questions/confirm.js'
 
 /** `dsc record`: what concerns the record as a whole. */
 export function recordCommand(context: CliContext): Command {
-  const record = new Command('record').description('move the record to another database')
+  const record = new Command('record')
+    .description('move the record to another database, or take a lost node out of it')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  dsc record migrate sqlite:///var/lib/dsc/record.db postgres://dsc@db.example/dsc\n  dsc record forget-node gpu-07',
+    )
   record
     .command('migrate')
     .description('copy the whole record into an empty database; the old one stays as it is')
@@ -17,12 +22,12 @@ export function recordCommand(context: CliContext): Command {
       '\nAfterwards set `record:` in the dsc.yaml of every node to <to>. What commands write into <from> between\nthe copy and that change is lost, so stop agents and jobs first.\n\nExample:\n  dsc record migrate sqlite:///var/lib/dsc/record.db postgres://dsc@db.example/dsc',
     )
     .action(async (rawFrom: string, rawTo: string) => {
-      const { copyRecord } = await import('../../records/copy-record.js')
+      const { moveRecord } = await import('../../records/move-record.js')
       const from = await context.openDatabase(rawFrom, { mustExist: true })
       try {
         const to = await context.openDatabase(rawTo, { mustExist: false })
         try {
-          const rows = await copyRecord(from, to)
+          const rows = await moveRecord(from, to)
           context.report.result({ from: from.location, to: to.location, rows }, () =>
             [
               `copied ${formatCount(rows.copies, 'copy', 'copies')}, ${formatCount(rows.leases, 'lease')}, ${formatCount(rows.datasets, 'dataset')}, ${formatCount(rows.nodes, 'node')} and ${formatCount(rows.events, 'event')}`,
@@ -42,12 +47,13 @@ export function recordCommand(context: CliContext): Command {
     .command('forget-node')
     .description('forget a node that will not come back, with its copies and their leases')
     .argument('<node>', 'as dsc status lists it')
+    .option('--dry-run', 'say what would be forgotten, and change nothing')
     .option('--yes', 'do not ask')
     .addHelpText(
       'after',
-      '\nNothing on its disk is touched.\n\nExample:\n  dsc record forget-node gpu-07 --yes',
+      '\nNothing on its disk is touched.\n\nExamples:\n  dsc record forget-node gpu-07 --dry-run\n  dsc record forget-node gpu-07 --yes',
     )
-    .action(async (node: string, options: { readonly yes?: true }) => {
+    .action(async (node: string, options: { readonly yes?: true; readonly dryRun?: true }) => {
       const store = await context.openRecord()
       const known = (await store.listNodes()).some((entry) => entry.node === node)
       const copies = await store.listCopies({ node }, store.nowMs())
@@ -55,12 +61,39 @@ export function recordCommand(context: CliContext): Command {
         throw new DscError('USAGE', `the record knows no node ${node}`, { hint: 'dsc status' })
       }
       const used = copies.reduce((sum, copy) => sum + copy.referenceCount, 0)
-      const question = `Forget node ${node} with ${formatCount(copies.length, 'copy', 'copies')} and ${formatCount(used, 'live lease')}?`
-      if (!(await confirm(question, { isYes: options.yes === true }))) return
+      const what = `node ${node} with ${formatCount(copies.length, 'copy', 'copies')} and ${formatCount(used, 'live lease')}`
+      if (options.dryRun) {
+        const planned = copies.map(({ dataset, version }) => ({ dataset, version }))
+        context.report.result({ node, copies: planned, dryRun: true }, () => `would forget ${what}`)
+        return
+      }
+      if (!(await confirm(`Forget ${what}?`, { isYes: options.yes === true, canDryRun: true }))) return
       const forgotten = await store.forgetNode(node, `dsc record forget-node ${node}`, store.nowMs())
       context.report.result(
         { node, copies: forgotten.map(({ dataset, version }) => ({ dataset, version })) },
         () => `forgot node ${node} with ${formatCount(forgotten.length, 'copy', 'copies')}`,
+      )
+    })
+  record
+    .command('claim-node')
+    .description('say that this machine and cache root are the node, after a move, a restore or a new name')
+    .option('--new', 'give the cache an identity of its own first, because its disk was copied from another')
+    .option('--yes', 'do not ask')
+    .addHelpText(
+      'after',
+      '\nRun it on the machine that is the node from now on; docs/cluster.md says when.\n\nExamples:\n  dsc record claim-node\n  dsc record claim-node --new --yes',
+    )
+    .action(async (options: { readonly new?: true; readonly yes?: true }) => {
+      const { claimNode } = await import('../../cache/claim-node.js')
+      const [{ node, cache }, store] = await Promise.all([context.config(), context.openRecord()])
+      const claim = { record: store, node, cacheRoot: cache.root, isNew: options.new === true }
+      const question = `Let node ${node} be ${cache.root} on this machine from now on?`
+      if (!(await confirm(question, { isYes: options.yes === true }))) return
+      const { renamedFrom, cacheId } = await claimNode(claim)
+      context.report.result({ node, cacheRoot: cache.root, cacheId, renamedFrom: renamedFrom ?? null }, () =>
+        renamedFrom === undefined
+          ? `node ${node} is ${cache.root} on this machine`
+          : `node ${renamedFrom} is called ${node} from now on`,
       )
     })
   return record

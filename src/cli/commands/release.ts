@@ -1,10 +1,10 @@
 import { Command } from 'commander'
+import { chooseHolder } from '../../cache/leases/choose-holder.js'
+import { identifyCaller } from '../../cache/leases/identify-caller.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { formatCount } from '../../model/format-count.js'
-import { identifyCaller } from '../../stage/identify-caller.js'
-import { chooseHolder } from '../../stage/plan/choose-holder.js'
+import { taskOption } from '../arguments/lease-options.js'
 import type { CliContext } from '../context.js'
-import { taskOption } from '../lease-options.js'
 
 interface ReleaseOptions {
   readonly task?: string
@@ -19,7 +19,7 @@ export function releaseCommand(context: CliContext): Command {
     .description('end the lease of a task, so that the copy may be evicted when space is needed')
     .argument('[dataset]', 'the dataset; with --all, every dataset of the task')
     .addOption(taskOption('the task that holds the lease (default: as dsc prepare chooses it)'))
-    .option('--lease <id>', 'end this lease, as listed by dsc leases')
+    .option('--lease <lease>', 'end this lease, as listed by dsc leases')
     .option('--all', 'end every lease of the task on this node')
     .option('--any-node', 'also on other nodes')
     .addHelpText(

@@ -1,12 +1,13 @@
 import { Command } from 'commander'
 import { readAgentAccess } from '../../agent/agent-access.js'
-import { planRepair, repairStripes } from '../../agent/repair-stripes.js'
-import { identifyProcess } from '../../platform/processes.js'
-import { formatLayout } from '../../stage/plan/find-layouts.js'
+import { planRepair, repairStripes } from '../../agent/stripes/repair-stripes.js'
+import { formatLayout } from '../../cache/status/find-layouts.js'
+import { MAX_LEASE_MS } from '../../model/lease.js'
+import { holdByThisProcess } from '../../platform/processes.js'
+import { parseNodes } from '../arguments/parse-nodes.js'
 import type { CliContext } from '../context.js'
-import { parseNodes } from '../parse-nodes.js'
-import { showNodes, throwFailures } from '../prepare-elsewhere.js'
-import { describeStripes, formatStripes } from '../prepare-striped.js'
+import { showNodes, throwFailures } from '../prepare/prepare-elsewhere.js'
+import { describeStripes, formatStripes } from '../prepare/prepare-striped.js'
 
 interface RepairOptions {
   readonly onto?: readonly string[]
@@ -55,13 +56,17 @@ Examples:
         )
         return
       }
+      const holder = holdByThisProcess()
       const lease = {
         task: `dsc repair:${process.pid}`,
-        holder: identifyProcess(process.pid) ?? { kind: 'ttl' as const },
-        expiresAtMs: null,
+        holder,
+        expiresAtMs: holder.kind === 'process' ? null : context.nowMs() + MAX_LEASE_MS,
       }
       const outcomes = await repairStripes(plan, {
-        ...{ record, lease, signal: context.signal, onProgress: showNodes(context, dataset) },
+        record,
+        lease,
+        signal: context.signal,
+        onProgress: showNodes(context, dataset),
         access: await readAgentAccess(await context.config()),
       })
       context.report.progress(undefined)

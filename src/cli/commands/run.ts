@@ -1,15 +1,15 @@
 import { Command } from 'commander'
+import { chooseHolder } from '../../cache/leases/choose-holder.js'
+import { identifyCaller } from '../../cache/leases/identify-caller.js'
+import { resolveDataset } from '../../cache/names/resolve-dataset.js'
+import { prepareDataset } from '../../cache/prepare/prepare-dataset.js'
+import { reportProgress } from '../../cache/prepare/report-progress.js'
 import { DscError } from '../../failure/dsc-error.js'
-import { reportProgress } from '../../library/report-progress.js'
-import { resolveDataset } from '../../library/resolve-dataset.js'
-import type { ProcessHolder } from '../../model/lease.js'
 import { identifyProcess } from '../../platform/processes.js'
-import { identifyCaller } from '../../stage/identify-caller.js'
-import { chooseHolder } from '../../stage/plan/choose-holder.js'
-import { prepareDataset } from '../../stage/prepare-dataset.js'
-import { bandwidthLimitOption, readBandwidthLimit } from '../bandwidth-limit-option.js'
+import type { RecordStore } from '../../records/record-store.js'
+import { bandwidthLimitOption, readBandwidthLimit } from '../arguments/bandwidth-limit-option.js'
+import { taskOption } from '../arguments/lease-options.js'
 import type { CliContext } from '../context.js'
-import { taskOption } from '../lease-options.js'
 import { findExecutable, spawnCommand } from '../spawn-command.js'
 
 /** A lease whose process cannot be seen from where cleanup runs is kept alive by being renewed. */
@@ -44,70 +44,92 @@ export function runCommand(context: CliContext): Command {
         })
       }
       const executable = findExecutable(name, context.environment)
-      const own = identifyProcess(process.pid)
-      if (own === undefined) throw new DscError('USAGE', 'cannot read /proc: dsc run needs Linux')
       await context.config(readBandwidthLimit(options))
-      const cache = await context.openCache()
-      const caller = identifyCaller({
-        environment: context.environment,
-        task: options.task,
-        isOwnProcess: true,
-      })
-      const { task } = chooseHolder(caller, context.nowMs())
       const leaseIds: string[] = []
-      const variables: Record<string, string> = {}
       try {
-        for (const raw of datasets) {
-          const dataset = await resolveDataset(context, raw)
-          const prepared = await prepareDataset(
-            cache,
-            {
-              dataset,
-              lease: { task, holder: own, expiresAtMs: null },
-              isRefresh: options.refresh === true,
-              mayWait: true,
-            },
-            {
-              signal: context.signal,
-              onProgress: reportProgress(context.report, dataset.name, context.nowMs),
-            },
-          )
-          context.report.progress(undefined)
-          leaseIds.push(prepared.leaseId)
-          variables.DSC_DATASET ??= prepared.copy.path
-          variables[`DSC_DATASET_${dataset.name.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`] =
-            prepared.copy.path
-        }
-        const child = spawnCommand(executable, words, { ...context.environment, ...variables })
-        // The leases follow the command: if dsc itself is killed, what the command reads stays until it ends.
-        const holder = child.pid === undefined ? undefined : identifyProcess(child.pid)
-        const handedOver = holder && inPassing(() => handOver(leaseIds, holder))
-        const renewal = setInterval(() => void inPassing(() => renew(leaseIds)), RENEW_INTERVAL_MS)
-        process.exitCode = await child.exitCode.finally(() => clearInterval(renewal))
-        await handedOver
+        const variables = await prepareAll(context, { datasets, options, leaseIds })
+        await runLeased(context, { executable, words, variables, leaseIds })
       } finally {
-        await inPassing(() => release(leaseIds))
-      }
-
-      async function handOver(ids: readonly string[], holder: ProcessHolder): Promise<void> {
-        for (const leaseId of ids) await cache.record.handOverLease(leaseId, holder, context.nowMs())
-      }
-
-      async function release(ids: readonly string[]): Promise<void> {
-        for (const leaseId of ids) await cache.record.releaseUses({ leaseId }, context.nowMs())
-      }
-
-      async function renew(ids: readonly string[]): Promise<void> {
-        for (const leaseId of ids) await cache.record.renewLease(leaseId, null, context.nowMs())
-      }
-
-      /** What becomes of the record neither ends the command nor hides its exit code: leases end with their process. */
-      async function inPassing(work: () => Promise<void>): Promise<void> {
-        try {
-          await work()
-        } catch (error) {
-          context.report.note(`dsc: ${error instanceof Error ? error.message : String(error)}`)
-        }
+        await forEachLease(context, leaseIds, (record, leaseId) =>
+          record.releaseUses({ leaseId }, context.nowMs()),
+        )
       }
     })
+}
+
+/** Prepares each dataset for this process; adds the leases to `leaseIds` and returns the command's variables. */
+async function prepareAll(
+  context: CliContext,
+  wanted: {
+    readonly datasets: readonly string[]
+    readonly options: RunOptions
+    readonly leaseIds: string[]
+  },
+): Promise<Readonly<Record<string, string>>> {
+  const { environment, report, signal, nowMs } = context
+  const { task: named, refresh } = wanted.options
+  const holder = identifyProcess(process.pid)
+  if (holder === undefined) throw new DscError('USAGE', 'cannot read /proc: dsc run needs Linux')
+  const cache = await context.openCache()
+  const { task } = chooseHolder(identifyCaller({ environment, task: named, isOwnProcess: true }), nowMs())
+  const lease = { task, holder, expiresAtMs: null }
+  const variables: Record<string, string> = {}
+  for (const raw of wanted.datasets) {
+    const dataset = await resolveDataset(context, raw)
+    const prepared = await prepareDataset(
+      cache,
+      { dataset, lease, isRefresh: refresh === true, mayWait: true },
+      { signal, onProgress: reportProgress(report, dataset.name, nowMs) },
+    )
+    report.progress(undefined)
+    wanted.leaseIds.push(prepared.leaseId)
+    variables.DSC_DATASET ??= prepared.copy.path
+    variables[variableOf(dataset.name)] = prepared.copy.path
+  }
+  return variables
+}
+
+function variableOf(dataset: string): string {
+  return `DSC_DATASET_${dataset.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`
+}
+
+/** Runs the command and gives the leases to it, so that what it reads stays even if dsc itself is killed. */
+async function runLeased(
+  context: CliContext,
+  run: {
+    readonly executable: string
+    readonly words: readonly string[]
+    readonly variables: Readonly<Record<string, string>>
+    readonly leaseIds: readonly string[]
+  },
+): Promise<void> {
+  const environment = { ...context.environment, ...run.variables }
+  const child = spawnCommand(run.executable, run.words, environment)
+  const holder = child.pid === undefined ? undefined : identifyProcess(child.pid)
+  const handedOver =
+    holder &&
+    forEachLease(context, run.leaseIds, (record, leaseId) =>
+      record.handOverLease(leaseId, holder, context.nowMs()),
+    )
+  const renewal = setInterval(() => {
+    void forEachLease(context, run.leaseIds, (record, leaseId) =>
+      record.renewLease(leaseId, null, context.nowMs()),
+    )
+  }, RENEW_INTERVAL_MS)
+  process.exitCode = await child.exitCode.finally(() => clearInterval(renewal))
+  await handedOver
+}
+
+/** What becomes of the record neither ends the command nor hides its exit code: leases end with their process. */
+async function forEachLease(
+  context: CliContext,
+  leaseIds: readonly string[],
+  work: (record: RecordStore, leaseId: string) => Promise<unknown>,
+): Promise<void> {
+  try {
+    const record = await context.openRecord()
+    for (const leaseId of leaseIds) await work(record, leaseId)
+  } catch (error) {
+    context.report.note(`dsc: ${error instanceof Error ? error.message : String(error)}`)
+  }
 }

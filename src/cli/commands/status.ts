@@ -1,36 +1,48 @@
 import { Command } from 'commander'
+import { requireKnownDataset } from '../../cache/names/known-dataset.js'
+import { requireKnownNode } from '../../cache/names/known-node.js'
+import type { TransferStatus } from '../../cache/status/compose-status.js'
+import { measureOwnNode } from '../../cache/status/measure-own-node.js'
+import { listStatusLines } from '../../cache/status/status-json.js'
+import { readStatus, type StatusFilter } from '../../cache/status/status-snapshot.js'
+import { summarizeStatus } from '../../cache/status/summarize-status.js'
 import { DscError } from '../../failure/dsc-error.js'
-import { requireKnownDataset } from '../../library/known-dataset.js'
-import { requireKnownNode } from '../../library/known-node.js'
+import type { NodeEntry } from '../../model/node.js'
 import { keepYoungGenerationSmall } from '../../platform/young-generation.js'
-import { describeStatus } from '../../stage/status-json.js'
-import { readStatus, type StatusFilter } from '../../stage/status-snapshot.js'
 import type { CliContext } from '../context.js'
-import { measureOwnNode } from '../own-node.js'
-import { createRecordSource } from '../record-source.js'
-import { createStatusActions } from '../status-actions.js'
-import { formatStatus } from '../status-table.js'
-import { findTerminalWidth } from '../text-table.js'
+import { formatStatusJson, formatStatusText } from '../output/status-pieces.js'
+import { countStatusLines, formatSummary } from '../output/status-table.js'
+import { findTerminalWidth, MAX_LINE_CELLS } from '../output/text-table.js'
+import { ActionPerformer } from '../status/perform-actions.js'
+import { createRecordSource } from '../status/record-source.js'
 
 interface StatusOptions {
   readonly plain?: true
+  readonly all?: true
+  readonly ndjson?: true
   readonly node?: string
   readonly dataset?: string
 }
+
+/** More than this is summed up: nobody reads it, and it takes the memory of every copy. */
+const MAX_LINES = 200
 
 /** `dsc status`: a live screen on a terminal, a table or JSON elsewhere. */
 export function statusCommand(context: CliContext): Command {
   return new Command('status')
     .description('look at nodes, copies, leases and downloads: live on a terminal, else a table')
     .option('--plain', 'print a table once, also on a terminal')
+    .option('--all', 'every copy, however many there are')
     .option('--node <node>', 'only this node')
     .option('--dataset <dataset>', 'only copies of this dataset')
+    .option('--ndjson', 'print JSON, one line for each')
     .addHelpText(
       'after',
       `
 Examples:
   dsc status                             look, live; ? shows the keys
   dsc status --plain --node gpu-07
+  dsc status --all > copies.txt           every copy of a large cluster
   dsc status --json | jq '.copies[] | select(.referenceCount == 0) | .dataset'`,
     )
     .action(async (options: StatusOptions) => {
@@ -43,44 +55,74 @@ Examples:
         await requireKnownDataset(context, options.dataset, 'dsc status --dataset')
       const isLive =
         !options.plain &&
+        !options.all &&
         !context.report.isJson &&
         process.stdout.isTTY === true &&
         process.stdin.isTTY === true &&
         context.environment.TERM !== 'dumb'
-      if (isLive) {
+      if (isLive && !(await context.openRecord()).isReadOnly) {
         await showLive(filter, context)
         return
       }
       keepYoungGenerationSmall()
       const record = await context.openRecord()
       const nowMs = context.nowMs()
-      const snapshot = await readStatus(
-        record,
-        filter,
-        nowMs,
-        await measureOwnNode(await context.config(), nowMs),
-      )
-      context.report.result(describeStatus(snapshot), () => formatStatus(snapshot, findTerminalWidth()))
+      const ownNode = await measureOwnNode(await context.config(), nowMs)
+      const width = findTerminalWidth() ?? MAX_LINE_CELLS
+      if (options.ndjson)
+        return context.report.lines(
+          listStatusLines(await addReaders(await readStatus(record, filter, { nowMs, ownNode }), ownNode)),
+        )
+      const summary = await addReaders(await summarizeStatus(record, filter, { nowMs, ownNode }), ownNode)
+      const supply = { record, filter, summary }
+      if (context.report.isJson) await context.report.stream(formatStatusJson(supply))
+      else if (options.all || countStatusLines(summary) <= MAX_LINES)
+        await context.report.stream(formatStatusText(supply, width))
+      else context.report.result(undefined, () => formatSummary(summary, width))
     })
+}
+
+/** Asks the stagers of this node who reads what they bring. */
+async function addReaders<Status extends { readonly transfers: readonly TransferStatus[] }>(
+  status: Status,
+  { node, cacheRoot }: Pick<NodeEntry, 'node' | 'cacheRoot'>,
+): Promise<Status> {
+  const staged = status.transfers.filter(
+    (transfer) => transfer.node === node && transfer.state === 'staging' && transfer.stager !== null,
+  )
+  if (staged.length === 0) return status
+  const { describeArrivals } = await import('../../cache/arrivals/describe-arrivals.js')
+  const readers = await describeArrivals(cacheRoot, staged)
+  const transfers = status.transfers.map((transfer) => {
+    const found = readers.get(transfer.copyId)
+    return found ? { ...transfer, readers: found } : transfer
+  })
+  return { ...status, transfers }
 }
 
 async function showLive(filter: StatusFilter, context: CliContext): Promise<void> {
   // React's development build is slower and keeps a measurement of every render for ever.
   process.env.NODE_ENV ??= 'production'
-  const { createStatusReader } = await import('../../stage/status-reader.js')
+  const { RecordReader } = await import('../../cache/status/status-reader.js')
   const { showStatusScreen } = await import('../../tui/start.js')
   const config = await context.config()
   const place = config.record
   const records = createRecordSource(context.reopenRecord, place.kind === 'sqlite' ? place.path : undefined)
   const closing = new AbortController()
-  const actions = createStatusActions(context, records.current, closing.signal)
+  const actions = new ActionPerformer({ ...context, signal: closing.signal }, records.current)
   try {
     // A record that cannot be opened at all is a failure of the command; one that goes away later is shown.
     await records.current()
     const clock = { nowMs: context.nowMs, elapsedMs: () => performance.now() }
     await showStatusScreen({
-      reader: createStatusReader(records, filter, clock, () => measureOwnNode(config, context.nowMs())),
+      reader: new RecordReader({
+        supply: records,
+        filter,
+        clock,
+        measureOwnNode: () => measureOwnNode(config, context.nowMs()),
+      }),
       readHistory: async (copyId) => (await records.current()).listEvents({ copyId, limit: 50 }),
+      ownNode: config.node,
       actions,
       environment: context.environment,
       nowMs: context.nowMs,

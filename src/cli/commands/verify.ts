@@ -1,12 +1,11 @@
 import { Command } from 'commander'
+import { requireKnownDataset } from '../../cache/names/known-dataset.js'
+import { type VerifiedDataset, verifyDataset } from '../../cache/upkeep/verify-dataset.js'
 import { DscError } from '../../failure/dsc-error.js'
-import { requireKnownDataset } from '../../library/known-dataset.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import { formatCount } from '../../model/format-count.js'
-import type { Repair, ToldFailure } from '../../stage/repair-copy.js'
-import { verifyDataset } from '../../stage/verify-dataset.js'
-import { alignColumns } from '../align-columns.js'
 import type { CliContext } from '../context.js'
+import { alignColumns } from '../output/align-columns.js'
 
 /** `dsc verify`: reads every byte of a dataset's copies on this node again. */
 export function verifyCommand(context: CliContext): Command {
@@ -31,47 +30,50 @@ export function verifyCommand(context: CliContext): Command {
       })
       context.report.progress(undefined)
       context.report.result(results, () =>
-        results.length === 0
-          ? 'no copies to verify'
-          : results
-              .map(({ dataset, checkedFiles, checkedBytes, damages, repaired, failure }) =>
-                [
-                  `${dataset}: ${formatCount(checkedFiles, 'file')}, ${formatByteSize(checkedBytes)} read, ${describe(damages.length, repaired, failure)}`,
-                  ...(damages.length === 0
-                    ? []
-                    : [
-                        alignColumns(
-                          damages.map(({ path, problem, expected, found }) => [
-                            `  ${path}`,
-                            problem,
-                            `expected ${expected}, found ${found}`,
-                          ]),
-                        ),
-                      ]),
-                  ...(failure ? [`  ${failure.message}`] : []),
-                ].join('\n'),
-              )
-              .join('\n'),
+        results.length === 0 ? 'no copies to verify' : results.map(formatVerified).join('\n'),
       )
-      const failed = results.flatMap(({ dataset, failure }) => (failure ? [{ dataset, ...failure }] : []))
-      if (failed[0]) {
-        const { code, hint } = failed[0]
-        throw new DscError(code, failed.map(({ dataset, message }) => `${dataset}: ${message}`).join('; '), {
-          hint,
-        })
-      }
-      const damaged = results.filter(({ damages, repaired }) => damages.length > 0 && repaired === null)
-      if (damaged.length > 0) {
-        throw new DscError(
-          'COPY_DAMAGED',
-          `${damaged.map(({ dataset }) => dataset).join(', ')}: files differ from the manifest`,
-          { hint: `dsc verify ${damaged.map(({ dataset }) => dataset).join(' ')} --repair` },
-        )
-      }
+      throwProblems(results)
     })
 }
 
-function describe(damages: number, repaired: Repair | null, failure: ToldFailure | null): string {
+function formatVerified(verified: VerifiedDataset): string {
+  const { dataset, checkedFiles, checkedBytes, damages, failure } = verified
+  const lines = [
+    `${dataset}: ${formatCount(checkedFiles, 'file')}, ${formatByteSize(checkedBytes)} read, ${describe(verified)}`,
+  ]
+  if (damages.length > 0) {
+    const rows = damages.map(({ path, problem, expected, found }) => [
+      `  ${path}`,
+      problem,
+      `expected ${expected}, found ${found}`,
+    ])
+    lines.push(alignColumns(rows))
+  }
+  if (failure) lines.push(`  ${failure.message}`)
+  return lines.join('\n')
+}
+
+/** Throws what failed, else COPY_DAMAGED where damage was found and not repaired. */
+function throwProblems(results: readonly VerifiedDataset[]): void {
+  const failed = results.flatMap(({ dataset, failure }) => (failure ? [{ dataset, ...failure }] : []))
+  if (failed[0]) {
+    const { code, hint } = failed[0]
+    throw new DscError(code, failed.map(({ dataset, message }) => `${dataset}: ${message}`).join('; '), {
+      hint,
+    })
+  }
+  const damaged = results.filter(({ damages, repaired }) => damages.length > 0 && repaired === null)
+  if (damaged.length > 0) {
+    throw new DscError(
+      'COPY_DAMAGED',
+      `${damaged.map(({ dataset }) => dataset).join(', ')}: files differ from the manifest`,
+      { hint: `dsc verify ${damaged.map(({ dataset }) => dataset).join(' ')} --repair` },
+    )
+  }
+}
+
+function describe({ damages: found, repaired, failure }: VerifiedDataset): string {
+  const damages = found.length
   if (damages === 0) return failure ? 'not verified' : 'all as downloaded'
   if (repaired === null) return `${damages} damaged`
   const failures = repaired.failures.length

@@ -1,15 +1,15 @@
 import { Command } from 'commander'
-import { requireKnownDataset } from '../../library/known-dataset.js'
-import { requireKnownNode } from '../../library/known-node.js'
-import { explainDataset } from '../../stage/plan/explain-dataset.js'
-import { describeCopy, describeEvent, describeLayout, describeLease } from '../../stage/status-json.js'
-import { readStatus } from '../../stage/status-snapshot.js'
+import { requireKnownDataset } from '../../cache/names/known-dataset.js'
+import { requireKnownNode } from '../../cache/names/known-node.js'
+import { explainDataset } from '../../cache/status/explain-dataset.js'
+import { describeCopy, describeEvent, describeLayout, describeLease } from '../../cache/status/status-json.js'
+import { readStatus } from '../../cache/status/status-snapshot.js'
 import type { CliContext } from '../context.js'
-import { formatExplanation } from '../format-explanation.js'
-import { findTerminalWidth } from '../text-table.js'
+import { formatExplanation } from '../output/format-explanation.js'
+import { findTerminalWidth } from '../output/text-table.js'
 
 /** Events of the dataset that are looked through for what brought it and what took it away. */
-const EVENTS = 500
+const MAX_EVENTS = 500
 
 /** `dsc why <dataset>`: why it is here, was evicted or refused; what keeps it; what would go next. */
 export function whyCommand(context: CliContext): Command {
@@ -33,8 +33,8 @@ Examples:
       const record = await context.openRecord()
       const nowMs = context.nowMs()
       const onNode = options.node === undefined ? {} : { node: options.node }
-      const status = await readStatus(record, onNode, nowMs)
-      const events = await record.listEvents({ dataset, ...onNode, limit: EVENTS })
+      const status = await readStatus(record, onNode, { nowMs })
+      const events = await record.listEvents({ dataset, ...onNode, limit: MAX_EVENTS })
       const explained = explainDataset(dataset, { ...status, events })
       const data = {
         dataset,

@@ -47,8 +47,8 @@ complete -F _dsc dsc`
 
 function offer(candidates: Candidates): string {
   switch (candidates.kind) {
-    case 'dataset':
-      return 'offered=$(dsc completion --datasets 2>/dev/null)'
+    case 'listed':
+      return `offered=$(dsc completion --list ${candidates.what} 2>/dev/null)`
     case 'choice':
       return `offered=${quote(candidates.choices.join(' '))}`
     case 'file':

@@ -2,8 +2,14 @@ import type { Argument, Command, Option } from 'commander'
 
 /** What a shell offers for a word. */
 export type Candidates =
-  | { readonly kind: 'nothing' | 'dataset' | 'file' | 'folder' }
+  | { readonly kind: 'nothing' | 'file' | 'folder' }
+  /** What `dsc completion --list <what>` prints. */
+  | { readonly kind: 'listed'; readonly what: Listed }
   | { readonly kind: 'choice'; readonly choices: readonly string[] }
+
+/** What is asked of dsc itself. */
+export const LISTED = ['datasets', 'nodes', 'tasks', 'leases'] as const
+export type Listed = (typeof LISTED)[number]
 
 /** An option as completion needs it. */
 export interface OptionSpec {
@@ -62,7 +68,9 @@ function candidatesOf(argument: Argument | undefined): Candidates {
 /** The name of a placeholder says what it is, as in every help text: `<dataset>`, `<file>`, `<dir>`. */
 function candidatesFor(placeholder: string, choices: readonly string[] | undefined): Candidates {
   if (choices) return { kind: 'choice', choices }
-  if (/^datasets?\b/.test(placeholder)) return { kind: 'dataset' }
+  const what = LISTED.find((listed) => placeholder === listed || placeholder === listed.slice(0, -1))
+  if (what || placeholder === 'dataset...' || placeholder === 'datasets...')
+    return { kind: 'listed', what: what ?? 'datasets' }
   if (/^(dir|folder|directory)\b/.test(placeholder)) return { kind: 'folder' }
   if (/^(file|path|profile\.json)\b/.test(placeholder)) return { kind: 'file' }
   return { kind: 'nothing' }

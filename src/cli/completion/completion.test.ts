@@ -19,7 +19,7 @@ mkdirSync(join(root, 'a-folder'))
 writeFileSync(join(root, 'a-file'), '')
 writeFileSync(
   join(root, 'dsc'),
-  `#!/bin/sh\nif [ "$*" = 'completion --datasets' ]; then printf 'flowers\\nimages.v2\\n'; else echo "$*" > ${called}; fi\n`,
+  `#!/bin/sh\ncase "$*" in 'completion --list datasets') printf 'flowers\\nimages.v2\\n';; 'completion --list '*) echo "some-$3";; *) echo "$*" > ${called};; esac\n`,
 )
 chmodSync(join(root, 'dsc'), 0o755)
 const environment = { PATH: `${root}:${process.env.PATH}`, HOME: root, TERM: 'dumb', LC_ALL: 'C' }
@@ -32,12 +32,16 @@ const specs = describeCommands(
         .description("stage it; don't wait")
         .argument('<dataset>')
         .option('--task <id>', 'the task')
+        .option('--node <node>', 'the node')
         .option('-q, --quiet', 'no progress'),
     )
     .addCommand(
       new Command('dataset')
         .addCommand(new Command('add').argument('<name>'))
         .addCommand(new Command('show').argument('<dataset>')),
+    )
+    .addCommand(
+      new Command('release').option('--task <task>', 'the task').option('--lease <lease>', 'the lease'),
     )
     .addCommand(new Command('adopt').argument('<dir>'))
     .addCommand(new Command('run').argument('<dataset...>'))
@@ -49,7 +53,7 @@ const specs = describeCommands(
 )
 
 const ROWS: readonly { readonly words: readonly string[]; readonly offered: readonly string[] }[] = [
-  { words: [''], offered: ['adopt', 'completion', 'dataset', 'prepare', 'run'] },
+  { words: [''], offered: ['adopt', 'completion', 'dataset', 'prepare', 'release', 'run'] },
   { words: ['pre'], offered: ['prepare'] },
   { words: ['prepare', ''], offered: ['flowers', 'images.v2'] },
   { words: ['--config', 'prepare', 'pre'], offered: ['prepare'] },
@@ -62,6 +66,9 @@ const ROWS: readonly { readonly words: readonly string[]; readonly offered: read
   { words: ['completion', ''], offered: ['bash', 'zsh'] },
   { words: ['completion', '--color', 'a'], offered: ['always'] },
   { words: ['prepare', '--task', 'fl'], offered: [] },
+  { words: ['prepare', '--node', 'so'], offered: ['some-nodes'] },
+  { words: ['release', '--task', ''], offered: ['some-tasks'] },
+  { words: ['release', '--lease', 'some'], offered: ['some-leases'] },
 ]
 
 function isInstalled(program: string): boolean {
@@ -133,6 +140,7 @@ test('zsh completes what is typed, at a real terminal', {
     ['dsc prepare --ta\tx im\t', 'prepare --task x images.v2'],
     ['dsc --config x dataset sh\tfl\t', '--config x dataset show flowers'],
     ['dsc completion z\t', 'completion zsh'],
+    ['dsc release --task so\t', 'release --task some-tasks'],
     ['dsc completion --color n\t', 'completion --color never'],
     ['dsc adopt a-\t', 'adopt a-folder'],
     ['dsc run flowers -- a-fi\t', 'run flowers -- a-file'],

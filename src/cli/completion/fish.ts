@@ -54,8 +54,8 @@ ${lines.join('\n')}`
 
 function offer(candidates: Candidates): string {
   switch (candidates.kind) {
-    case 'dataset':
-      return "-f -a '(dsc completion --datasets 2>/dev/null)'"
+    case 'listed':
+      return `-f -a '(dsc completion --list ${candidates.what} 2>/dev/null)'`
     case 'choice':
       return `-f -a ${quote(candidates.choices.join(' '))}`
     case 'file':

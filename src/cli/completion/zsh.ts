@@ -50,8 +50,8 @@ if [[ $funcstack[1] == _dsc ]]; then _dsc "$@"; else compdef _dsc dsc; fi`
 
 function offer(candidates: Candidates): string {
   switch (candidates.kind) {
-    case 'dataset':
-      return `offered=(\${(f)"$(dsc completion --datasets 2>/dev/null)"}); compadd -a offered`
+    case 'listed':
+      return `offered=(\${(f)"$(dsc completion --list ${candidates.what} 2>/dev/null)"}); compadd -a offered`
     case 'choice':
       return `compadd -- ${candidates.choices.map(quote).join(' ')}`
     case 'file':

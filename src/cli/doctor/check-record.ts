@@ -3,7 +3,6 @@ import { dirname, join } from 'node:path'
 import Database from 'better-sqlite3'
 import type { RecordLocation } from '../../config/config.js'
 import { isDscError } from '../../failure/dsc-error.js'
-import { redactUrl } from '../../failure/redact.js'
 import { formatCount } from '../../model/format-count.js'
 import { type FileSystemKind, readFileSystemKind } from '../../platform/file-system-kind.js'
 import { findNearestExisting } from '../../platform/nearest-folder.js'
@@ -11,7 +10,7 @@ import type { RecordStore } from '../../records/record-store.js'
 import { type Check, errorCodeOf, failed, ok } from './check.js'
 
 /** Opens the record, which somebody else closes. Rejects with a DscError. */
-type OpenRecord = () => Promise<Pick<RecordStore, 'listDatasets'>>
+type OpenRecord = () => Promise<Pick<RecordStore, 'listDatasets' | 'findHindrance' | 'location'>>
 
 /** Checks that the record can be opened and that SQLite can do its work where the record lies. */
 export async function checkRecord(
@@ -21,10 +20,18 @@ export async function checkRecord(
 ): Promise<Check[]> {
   const checks = location.kind === 'sqlite' ? await checkSqliteFolder(location.path, readKind) : []
   if (checks.some(({ status }) => status === 'failed')) return checks
-  const url = redactUrl(location.url)
   try {
-    const { length } = await (await open()).listDatasets()
-    const opened = ok('record', `${url} opens, with ${formatCount(length, 'dataset')}`)
+    const record = await open()
+    const { length } = await record.listDatasets()
+    const hindrance = await record.findHindrance()
+    const opened =
+      hindrance === undefined
+        ? ok('record', `${record.location} opens, with ${formatCount(length, 'dataset')}`)
+        : failed(
+            'record',
+            `${record.location}: ${hindrance}`,
+            'wait for the fail-over, or let `record:` name the primary, too',
+          )
     return [...checks, opened, ...(location.kind === 'sqlite' ? [checkPages(location.path)] : [])]
   } catch (error) {
     if (!isDscError(error)) throw error

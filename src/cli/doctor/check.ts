@@ -9,14 +9,18 @@ export interface Check {
   readonly hint?: string
 }
 
+/** A check that found what it should. */
 export const ok = (name: string, detail: string): Check => ({ name, status: 'ok', detail })
+/** A check that does not apply here; `detail` says why. */
 export const skipped = (name: string, detail: string): Check => ({ name, status: 'skipped', detail })
+/** A check that found what works, but should be put right. */
 export const warning = (name: string, detail: string, hint: string): Check => ({
   name,
   status: 'warning',
   detail,
   hint,
 })
+/** A check that found what does not work. */
 export const failed = (name: string, detail: string, hint?: string): Check => ({
   name,
   status: 'failed',

@@ -24,6 +24,9 @@ export async function runChecks(context: CliContext): Promise<Check[]> {
   checks.push(...(await checkCacheRoot(config)))
   const { checkRecord } = await import('./check-record.js')
   checks.push(...(await checkRecord(config.record, context.openRecord)))
+  const { checkAgents, checkCertificate } = await import('./check-agents.js')
+  checks.push(...(await checkCertificate(config)))
+  checks.push(...(await checkAgents(config, context.openRecord, context.signal)))
   const datasets = [...config.datasets, ...(await findAddedDatasets(context, config))]
   checks.push(...(await checkClocks(datasets, context)))
   checks.push(...(await checkSources(datasets, context.openSource, context.signal)))

@@ -20,6 +20,8 @@ interface CopyRow {
 
 interface LeaseRow {
   readonly copy_id: string
+  readonly purpose: string
+  readonly expires_at_ms: number | null
   readonly task: string
   readonly holder: string
 }
@@ -38,10 +40,9 @@ interface ObjectRow {
  * cleanup has just ended, so that record and disk must agree exactly.
  */
 export async function findBroken(crash: CrashWorld, isSettled: boolean): Promise<readonly string[]> {
-  const { query, holds } = crash
   const broken: string[] = []
-  const copies = await query<CopyRow>('SELECT * FROM copies')
-  const leases = await query<LeaseRow>('SELECT * FROM leases')
+  const copies = await crash.query<CopyRow>('SELECT * FROM copies')
+  const leases = await crash.query<LeaseRow>('SELECT * FROM leases')
   const ready = copies.filter(({ state }) => state === 'ready')
   for (const copy of ready) {
     // Its folder may have been taken away by this program; cleanup forgets it then.
@@ -49,7 +50,7 @@ export async function findBroken(crash: CrashWorld, isSettled: boolean): Promise
     for (const problem of findDifferences(copy, crash.damage))
       broken.push(`ready ${copy.dataset} ${copy.copy_id}: ${problem}`)
   }
-  for (const hold of holds) {
+  for (const hold of crash.holds) {
     const copy = ready.find(({ copy_id }) => copy_id === hold.copyId)
     const what = hold.task === null ? 'locked' : `leased by ${hold.task}`
     if (!copy) broken.push(`${hold.dataset} ${hold.copyId} was ${what} and is gone`)
@@ -60,8 +61,55 @@ export async function findBroken(crash: CrashWorld, isSettled: boolean): Promise
     )
       broken.push(`${hold.dataset}: the lease of ${hold.task} is gone`)
   }
-  if (isSettled) broken.push(...findDisagreements(crash, copies, leases))
+  broken.push(...findLostLeases(copies, leases))
+  if (isSettled) {
+    broken.push(...findDisagreements(crash, copies, leases))
+    broken.push(...findMiscounts(await crash.query<CountRow>(COUNTS), copies, leases))
+  }
   return broken
+}
+
+const COUNTS = 'SELECT dataset, node, sum(reference_count) AS count FROM cache_record GROUP BY dataset, node'
+
+interface CountRow {
+  readonly dataset: string
+  readonly node: string
+  readonly count: number
+}
+
+/** The reference count of a copy is the number of its live leases, counted here once more. */
+function findMiscounts(
+  counts: readonly CountRow[],
+  copies: readonly CopyRow[],
+  leases: readonly LeaseRow[],
+): readonly string[] {
+  // What ends just now may be counted or not.
+  const countAt = (atMs: number, dataset: string, node: string) => {
+    const own = copies.filter(
+      (copy) => copy.dataset === dataset && copy.node === node && copy.state === 'ready',
+    )
+    const ids = new Set(own.map(({ copy_id }) => copy_id))
+    return leases.filter(
+      ({ copy_id, purpose, expires_at_ms }) =>
+        ids.has(copy_id) && purpose !== 'stage' && (expires_at_ms === null || expires_at_ms > atMs),
+    ).length
+  }
+  return counts.flatMap(({ dataset, node, count }) => {
+    const [most, least] = [
+      countAt(Date.now() - 5000, dataset, node),
+      countAt(Date.now() + 5000, dataset, node),
+    ]
+    return count <= most && count >= least
+      ? []
+      : [`${dataset} on ${node} has ${count} references by the record, and ${least} live leases`]
+  })
+}
+
+function findLostLeases(copies: readonly CopyRow[], leases: readonly LeaseRow[]): readonly string[] {
+  const ids = new Set(copies.map(({ copy_id }) => copy_id))
+  return leases
+    .filter(({ copy_id }) => !ids.has(copy_id))
+    .map(({ task }) => `a lease of ${task} is of no copy`)
 }
 
 /** After a cleanup with nothing running: every row has its files, every directory its row, nothing is left over. */
@@ -104,13 +152,19 @@ function findDisagreements(
       }
   }
   for (const left of readdirSync(crash.given, { recursive: true, encoding: 'utf8' }))
-    if (left.includes('.dsc-')) broken.push(`given/${left} is left`)
+    if (left.includes('.dsc-') && !isMarkOf(crash.given, left)) broken.push(`given/${left} is left`)
   for (const { task, holder } of leases) {
     const { kind, pid } = JSON.parse(holder) as { kind: string; pid?: number }
     if (kind === 'process' && pid !== undefined && findProcess(pid) === undefined)
       broken.push(`the lease of ${task} is held by process ${pid}, which is gone`)
   }
   return broken
+}
+
+/** A folder that is still there may keep the file that says by whom it was adopted. */
+function isMarkOf(given: string, name: string): boolean {
+  const folder = /^\.(.+)\.dsc-adopted$/.exec(name)?.[1]
+  return folder !== undefined && existsSync(join(given, folder))
 }
 
 /** What is in a directory; nothing where there is none yet. */

@@ -43,18 +43,39 @@ function splitOnce(text: string): readonly [string, string, string] {
 
 type Call = (...words: unknown[]) => unknown
 
+const readlink = fs.readlinkSync
+
+/** What dsc does it does relative to folders that it holds open. */
+function resolveWord(word: unknown): unknown {
+  if (typeof word !== 'string') return word
+  try {
+    return word.replace(/^\/proc\/self\/fd\/\d+/, (held) => readlink(held))
+  } catch {
+    return word
+  }
+}
+
 /** Replaces functions of `node:fs` or its promises by ones that note their step. */
 function watchFiles(target: object, names: readonly string[]): void {
   const calls = target as Record<string, Call>
   for (const name of names) {
     const original = calls[name]!
     calls[name] = (...words) =>
-      around(nameOfPath(name.replace(/Sync$/, ''), words), () => original.apply(target, words))
+      around(nameOfPath(name.replace(/Sync$/, ''), words.map(resolveWord)), () =>
+        original.apply(target, words),
+      )
   }
 }
 
-watchFiles(fs, ['renameSync', 'mkdirSync', 'linkSync', 'copyFileSync', 'openSync'])
-watchFiles(fs.promises, ['rename', 'mkdir', 'mkdtemp', 'symlink', 'rm'])
+watchFiles(fs, [
+  'renameSync',
+  'mkdirSync',
+  'linkSync',
+  'copyFileSync',
+  'openSync',
+  'symlinkSync',
+  'rmdirSync',
+])
 syncBuiltinESMExports()
 
 /** What the open transaction of a connection has changed so far. */

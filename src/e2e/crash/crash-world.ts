@@ -10,12 +10,14 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import type { TestContext } from 'node:test'
 import pg from 'pg'
+import type { Running } from '../../testing/dsc-processes.js'
 import { type FaultProxy, startFaultProxy } from '../../testing/fault-proxy.js'
 import type { PostgresServer } from '../../testing/postgres-server.js'
 import type { S3Server } from '../../testing/s3-server.js'
-import type { Running } from '../dsc-processes.js'
-import { makeWorld, s3Dataset, type World } from '../world.js'
+import { mountSmallDisk, whyNoSmallDisk } from '../../testing/small-disk.js'
+import { makeWorld, s3Dataset, type World, type WorldSettings } from '../../testing/world.js'
 import { type CrashPoint, crashEnvironment } from './crash-steps.js'
 import type { Random } from './seeded-random.js'
 
@@ -41,33 +43,131 @@ export interface Hold {
   readonly task: string | null
 }
 
-/** Two nodes with a cache each, one record and one source, with what this program did to them. */
-export interface CrashWorld {
+interface CrashParts {
   readonly world: World
+  readonly proxy: FaultProxy
+  readonly bucket: Bucket
+  /** PostgreSQL, where the record is there. */
+  readonly database: CrashDatabase | undefined
+  readonly endings: readonly (() => unknown)[]
+}
+
+/** Two nodes with a cache each, one record and one source, with what this program did to them. */
+export class CrashWorld {
   readonly proxy: FaultProxy
   /** A folder beside the caches that no command may change, but for what is adopted and known again elsewhere. */
   readonly outside: string
   /** Folders that were adopted with a source: dsc may evict and mend them. */
   readonly given: string
-  readonly holds: Hold[]
+  readonly holds: Hold[] = []
   /** Digests of bytes that this program wrote into copies to damage them. */
-  readonly damage: Set<string>
-  readonly rootOf: (node: NodeName) => string
+  readonly damage = new Set<string>()
+  readonly #parts: CrashParts
+  readonly #trace: string
+  #folders = 0
+
+  constructor(parts: CrashParts) {
+    this.#parts = parts
+    this.proxy = parts.proxy
+    const { directory } = parts.world
+    this.outside = join(directory, 'outside')
+    this.given = join(directory, 'given')
+    this.#trace = join(directory, 'trace')
+    mkdirSync(join(this.outside, 'canary'), { recursive: true })
+    writeFileSync(join(this.outside, 'canary', 'sings'), 'la la la')
+    mkdirSync(this.given)
+  }
+
+  rootOf(node: NodeName): string {
+    const { world } = this.#parts
+    return node === 'node-a' ? world.root : join(world.directory, 'cache-b')
+  }
+
   /** Starts dsc on a node; it writes down its steps, and dies at `point`. */
-  start(node: NodeName, words: readonly string[], point?: CrashPoint): Running
+  start(node: NodeName, words: readonly string[], point?: CrashPoint): Running {
+    const { world, database } = this.#parts
+    return world.start(words, {
+      detached: true,
+      environment: {
+        ...crashEnvironment(this.#trace, point),
+        ...(database ? { DSC_RECORD: database.url } : {}),
+        DSC_NODE: node,
+        DSC_CACHE_ROOT: this.rootOf(node),
+      },
+    })
+  }
+
   /** The steps that all processes noted since this was last called. */
-  takeTrace(): readonly string[]
+  takeTrace(): readonly string[] {
+    const lines = existsSync(this.#trace) ? readFileSync(this.#trace, 'utf8').split('\n').filter(Boolean) : []
+    rmSync(this.#trace, { force: true })
+    return lines
+  }
+
   /** Rows of the record as they are now, read beside the product's code. */
-  query<T>(sql: string): Promise<readonly T[]>
+  async query<T>(sql: string): Promise<readonly T[]> {
+    const { world, database } = this.#parts
+    return database ? database.query<T>(sql) : world.query<T>(sql)
+  }
+
   /** Changes some objects of a source, so that the next listing is another version. */
-  changeSource(name: SourceName): Promise<void>
+  async changeSource(name: SourceName): Promise<void> {
+    for (let index = 0; index < SOURCES[name].objects; index += 4) await this.#parts.bucket.put(name, index)
+  }
+
   /** Spoils one file of a ready copy of the node. Returns its dataset, or undefined when nothing is ready. */
-  damageSomeFile(node: NodeName, random: Random): Promise<string | undefined>
-  /** Makes a folder to adopt; with `source`, the same files once more as what they can be had from. */
-  makeFolder(hasSource: boolean): { readonly folder: string; readonly name: string; readonly source: string }
-  close(): Promise<void>
+  async damageSomeFile(node: NodeName, random: Random): Promise<string | undefined> {
+    const rows = await this.query<{ path: string; dataset: string }>(
+      `SELECT path, dataset FROM copies WHERE state = 'ready' AND origin = 's3' AND node = '${node}'
+        ORDER BY dataset, created_at_ms`,
+    )
+    const copies = rows.filter(({ path }) => existsSync(path))
+    if (copies.length === 0) return undefined
+    const { path, dataset } = random.pick(copies)
+    const entries = readdirSync(path, { recursive: true, withFileTypes: true })
+    const files = entries.filter((entry) => entry.isFile())
+    if (files.length === 0) return undefined
+    const chosen = random.pick(files)
+    const file = join(chosen.parentPath, chosen.name)
+    const bytes = readFileSync(file)
+    if (bytes.length > 0) bytes[random.below(bytes.length)]! ^= 1
+    this.damage.add(createHash('md5').update(bytes).digest('hex'))
+    chmodSync(file, 0o644)
+    writeFileSync(file, bytes)
+    chmodSync(file, 0o444)
+    return dataset
+  }
+
+  /** Makes a folder to adopt; `given`: the same files once more are the source that they can be had from. */
+  makeFolder(kind: 'given' | 'found'): Found {
+    this.#folders += 1
+    const name = `found-${this.#folders}`
+    const folder = join(kind === 'given' ? this.given : this.outside, name)
+    mkdirSync(join(folder, 'sub'), { recursive: true })
+    for (let index = 0; index < 5; index++) {
+      const path = join(folder, index < 2 ? 'sub' : '', `${index}.txt`)
+      // Flushed, so that the blocks it takes are known when it is adopted.
+      writeFileSync(path, `${name} ${index}`.repeat(500), { flush: true })
+    }
+    const original = join(this.#parts.world.directory, 'originals', name)
+    if (kind === 'given') cpSync(folder, original, { recursive: true })
+    return { folder, name, source: `file://${original}/` }
+  }
+
+  async close(): Promise<void> {
+    for (const ending of this.#parts.endings.toReversed()) await ending()
+    await this.#parts.database?.close()
+    await this.proxy.close()
+  }
 }
 
+interface Found {
+  readonly folder: string
+  readonly name: string
+  readonly source: string
+}
+
+/** Opens a world whose sources are in a bucket of their own. */
 export async function openCrashWorld(
   server: S3Server,
   postgres: PostgresServer | undefined,
@@ -75,106 +175,72 @@ export async function openCrashWorld(
 ): Promise<CrashWorld> {
   const endings: (() => unknown)[] = []
   const proxy = await startFaultProxy(server.endpoint)
-  const bucket = await server.makeBucket()
-  let generation = 0
-  let folders = 0
-  const put = async (name: SourceName, index: number) => {
-    generation += 1
+  const bucket = new Bucket(server, await server.makeBucket())
+  await bucket.fill()
+  const datasets = Object.fromEntries(
+    SOURCE_NAMES.map((name) => [name, s3Dataset(bucket.name, `${name}/`, proxy.endpoint)]),
+  )
+  const context = { after: (ending: unknown) => void endings.push(ending as () => unknown) }
+  const world = await makeWorld(context, { server, datasets, ...(await chooseQuota(context, random)) })
+  const database = postgres && (await openPostgres(await postgres.makeDatabase()))
+  return new CrashWorld({ world, proxy, bucket, database, endings })
+}
+
+/** A disk of its own for the first node, on which the large source fits once and not twice. */
+const DISK_BYTES = 64 << 20
+const DISK_PERCENT = 45
+
+/** What makes copies go: a number of datasets, or bytes. */
+async function chooseQuota(
+  context: Pick<TestContext, 'after'>,
+  random: Random,
+): Promise<WorldSettings & { root?: string }> {
+  if (whyNoSmallDisk !== false || random.chance(0.5))
+    return { cache: { maxDatasets: random.pick([1, 2, 3]) } }
+  const root = join(await mountSmallDisk(context, DISK_BYTES), 'cache')
+  return { root, cache: { maxPercent: DISK_PERCENT } }
+}
+
+/** The objects of all sources; each time that one is written it has other bytes. */
+class Bucket {
+  readonly name: string
+  readonly #server: S3Server
+  #generation = 0
+
+  constructor(server: S3Server, name: string) {
+    this.#server = server
+    this.name = name
+  }
+
+  async fill(): Promise<void> {
+    for (const name of SOURCE_NAMES)
+      await Promise.all(Array.from({ length: SOURCES[name].objects }, (_, index) => this.put(name, index)))
+  }
+
+  async put(name: SourceName, index: number): Promise<void> {
+    this.#generation += 1
     const { bytes } = SOURCES[name]
     const body = createHash('shake256', { outputLength: 64 })
-      .update(`${name} ${index} ${generation}`)
+      .update(`${name} ${index} ${this.#generation}`)
       .digest('hex')
-    await server.putObject(
-      bucket,
+    await this.#server.putObject(
+      this.name,
       `${name}/${index % 3 === 0 ? '' : 'deep/er/'}${index}.bin`,
       body.repeat(Math.ceil(bytes / body.length)).slice(0, bytes),
     )
   }
-  for (const name of SOURCE_NAMES)
-    await Promise.all(Array.from({ length: SOURCES[name].objects }, (_, index) => put(name, index)))
-  const datasets = Object.fromEntries(
-    SOURCE_NAMES.map((name) => [name, s3Dataset(bucket, `${name}/`, proxy.endpoint)]),
-  )
-  const world = await makeWorld(
-    { after: (ending) => void endings.push(ending as () => unknown) },
-    { server, datasets, cache: { maxDatasets: random.pick([1, 2, 3]) } },
-  )
-  const [outside, given, trace] = ['outside', 'given', 'trace'].map((name) => join(world.directory, name))
-  mkdirSync(join(outside!, 'canary'), { recursive: true })
-  writeFileSync(join(outside!, 'canary', 'sings'), 'la la la')
-  mkdirSync(given!)
-  const record = postgres && (await openPostgres(await postgres.makeDatabase()))
-  const rootOf = (node: NodeName) => (node === 'node-a' ? world.root : join(world.directory, 'cache-b'))
-  const query = async <T>(sql: string) => (record ? record.query<T>(sql) : world.query<T>(sql))
-  const damage = new Set<string>()
-  return {
-    ...{ world, proxy, outside: outside!, given: given!, damage, rootOf, query, holds: [] },
-    start: (node, words, point) =>
-      world.start(words, {
-        detached: true,
-        environment: {
-          ...crashEnvironment(trace!, point),
-          ...(record ? { DSC_RECORD: record.url } : {}),
-          ...{ DSC_NODE: node, DSC_CACHE_ROOT: rootOf(node) },
-        },
-      }),
-    takeTrace() {
-      const lines = existsSync(trace!) ? readFileSync(trace!, 'utf8').split('\n').filter(Boolean) : []
-      rmSync(trace!, { force: true })
-      return lines
-    },
-    async changeSource(name) {
-      for (let index = 0; index < SOURCES[name].objects; index += 4) await put(name, index)
-    },
-    async damageSomeFile(node, chooser) {
-      const copies = (
-        await query<{ path: string; dataset: string }>(
-          `SELECT path, dataset FROM copies WHERE state = 'ready' AND origin = 's3' AND node = '${node}'
-            ORDER BY dataset, created_at_ms`,
-        )
-      ).filter(({ path }) => existsSync(path))
-      if (copies.length === 0) return undefined
-      const { path, dataset } = chooser.pick(copies)
-      const files = readdirSync(path, { recursive: true, withFileTypes: true }).filter((entry) =>
-        entry.isFile(),
-      )
-      if (files.length === 0) return undefined
-      const chosen = chooser.pick(files)
-      const file = join(chosen.parentPath, chosen.name)
-      const bytes = readFileSync(file)
-      if (bytes.length > 0) bytes[chooser.below(bytes.length)]! ^= 1
-      damage.add(createHash('md5').update(bytes).digest('hex'))
-      chmodSync(file, 0o644)
-      writeFileSync(file, bytes)
-      chmodSync(file, 0o444)
-      return dataset
-    },
-    makeFolder(hasSource) {
-      folders += 1
-      const name = `found-${folders}`
-      const folder = join(hasSource ? given! : outside!, name)
-      mkdirSync(join(folder, 'sub'), { recursive: true })
-      for (let index = 0; index < 5; index++) {
-        const path = join(folder, index < 2 ? 'sub' : '', `${index}.txt`)
-        // Flushed, so that the blocks it takes are known when it is adopted.
-        writeFileSync(path, `${name} ${index}`.repeat(500), { flush: true })
-      }
-      const original = join(world.directory, 'originals', name)
-      if (hasSource) cpSync(folder, original, { recursive: true })
-      return { folder, name, source: `file://${original}/` }
-    },
-    async close() {
-      for (const ending of endings.reverse()) await ending()
-      await record?.close()
-      await proxy.close()
-    },
-  }
+}
+
+interface CrashDatabase {
+  readonly url: string
+  query<T>(sql: string): Promise<readonly T[]>
+  close(): Promise<void>
 }
 
 /** Until the first command has made the schema, it has no rows. */
 const UNDEFINED_TABLE = '42P01'
 
-async function openPostgres(url: string) {
+async function openPostgres(url: string): Promise<CrashDatabase> {
   pg.types.setTypeParser(pg.types.builtins.INT8, Number)
   const pool = new pg.Pool({ connectionString: url, max: 2 })
   pool.on('error', () => {})

@@ -35,6 +35,7 @@ const startedMs = Date.now()
 let counted = 0
 let idle = 0
 let failures = 0
+let arrivingReads = 0
 let nextSeed = firstSeed
 const isDone = () => counted >= wanted || failures >= 5
 
@@ -48,11 +49,17 @@ async function runWorld(seed: number): Promise<void> {
   const crash = await openCrashWorld(server, postgres, random)
   try {
     for (let number = 0; number < ROUNDS_PER_WORLD && !isDone(); number++) {
-      const { story, inFlight, broken } = await runRound(crash, random, {
+      const {
+        story,
+        inFlight,
+        arrivingReads: reads,
+        broken,
+      } = await runRound(crash, random, {
         number,
         turn: seed * ROUNDS_PER_WORLD + number,
         coverage,
       })
+      arrivingReads += reads
       if (inFlight) counted += 1
       else idle += 1
       if (values.verbose)
@@ -82,6 +89,6 @@ process.stdout.write(`died at, operation by operation:\n${coverage.format()}`)
 const missing = wanted >= ROUNDS_FOR_ALL_STEPS ? coverage.missing() : []
 for (const step of missing) process.stdout.write(`never died at ${step}\n`)
 process.stdout.write(
-  `${counted} rounds, ${idle} more with nothing in flight, ${failures} failures, ${seconds} s\n`,
+  `${counted} rounds, ${idle} more with nothing in flight, ${arrivingReads} reads of arriving objects, ${failures} failures, ${seconds} s\n`,
 )
 process.exitCode = failures > 0 || counted < wanted || missing.length > 0 ? 1 : 0

@@ -16,13 +16,31 @@ export interface Operation {
   readonly onSuccess?: () => Promise<void>
 }
 
+/** Whose turn it is; `wanted`: the kind of command, if there is one to be. */
+export interface Turn {
+  readonly random: Random
+  readonly number: number
+  readonly node: NodeName
+  readonly wanted?: OperationKind | undefined
+}
+
 /** A lease that is over before the next rounds. Without a task it would be of this process, which lives on. */
 export const BRIEF = '1s'
 
 /** Those of many steps more often: each step has its turn then. */
 const WEIGHTS: Readonly<Record<OperationKind, number>> = {
-  ...{ prepare: 4, run: 2, refresh: 4, evict: 2, 'evict-free': 2, cleanup: 4, repair: 3 },
-  ...{ adopt: 2, 'adopt-source': 2, release: 1, lock: 1, unlock: 1 },
+  prepare: 4,
+  run: 2,
+  refresh: 4,
+  evict: 2,
+  'evict-free': 2,
+  cleanup: 4,
+  repair: 3,
+  adopt: 2,
+  'adopt-source': 2,
+  release: 1,
+  lock: 1,
+  unlock: 1,
 }
 const WEIGHTED = KINDS.flatMap((kind) => Array.from({ length: WEIGHTS[kind] }, () => kind))
 
@@ -30,15 +48,10 @@ const WEIGHTED = KINDS.flatMap((kind) => Array.from({ length: WEIGHTS[kind] }, (
  * Chooses a command, of the `wanted` kind if there is one: the world is set up then so that it has something to do.
  * `number` names its task.
  */
-export async function chooseOperation(
-  crash: CrashWorld,
-  random: Random,
-  number: number,
-  node: NodeName,
-  wanted?: OperationKind,
-): Promise<Operation> {
+export async function chooseOperation(crash: CrashWorld, turn: Turn): Promise<Operation> {
   const { holds } = crash
-  if (wanted !== undefined) await makeUseful(crash, random, number, node, wanted)
+  const { random, number, node, wanted } = turn
+  if (wanted !== undefined) await makeUseful(crash, turn, wanted)
   const useful = await findUseful(crash, node)
   const task = `task-${number}`
   const isKept = random.chance(0.25)
@@ -51,7 +64,7 @@ export async function chooseOperation(
   const kind = wanted ?? random.pick(isAnything ? KINDS : WEIGHTED.filter((some) => useful[some].length > 0))
   const name = random.pick(isAnything || useful[kind].length === 0 ? SOURCE_NAMES : useful[kind])
   const operation = { kind, node }
-  const kept = isKept ? { onSuccess: () => holdLeased(crash, node, name, task) } : {}
+  const kept = isKept ? { onSuccess: () => holdLeased(crash, { node, dataset: name, task }) } : {}
   switch (kind) {
     case 'prepare':
       return { ...operation, words: ['prepare', name, ...lease], ...kept }
@@ -63,7 +76,7 @@ export async function chooseOperation(
     case 'evict-free':
       return { ...operation, words: ['evict', '--free', '1KiB', '--yes'] }
     case 'cleanup': {
-      await leaveSomething(crash, random, node, name, number)
+      await leaveSomething(crash, turn, name)
       const resume = random.chance(0.2) ? ['--resume'] : []
       return { ...operation, words: ['cleanup', '--abandoned-after', '0s', ...resume] }
     }
@@ -73,11 +86,11 @@ export async function chooseOperation(
       return { ...operation, words: ['verify', ...only, '--repair'] }
     }
     case 'adopt': {
-      const { folder, name: found } = crash.makeFolder(false)
+      const { folder, name: found } = crash.makeFolder('found')
       return { ...operation, words: ['adopt', folder, '--name', found] }
     }
     case 'adopt-source': {
-      const { folder, name: found, source } = crash.makeFolder(true)
+      const { folder, name: found, source } = crash.makeFolder('given')
       return { ...operation, words: ['adopt', folder, '--name', found, '--source', source] }
     }
     case 'release': {
@@ -102,13 +115,8 @@ export async function chooseOperation(
 }
 
 /** Lets some kinds find what they need: something that is ready and idle, leased or locked. */
-async function makeUseful(
-  crash: CrashWorld,
-  random: Random,
-  number: number,
-  node: NodeName,
-  kind: OperationKind,
-): Promise<void> {
+async function makeUseful(crash: CrashWorld, turn: Turn, kind: OperationKind): Promise<void> {
+  const { random, number, node } = turn
   if (kind === 'run' || kind === 'cleanup' || kind.startsWith('adopt')) return
   // Where a copy is idle already, preparing another evicts it.
   const isThere = async () => {
@@ -124,16 +132,16 @@ async function makeUseful(
   if (kind === 'unlock') {
     await crash.start(node, ['lock', name]).finished
     await holdLocked(crash, node, name)
-  } else if (isHeld) await holdLeased(crash, node, name, task)
+  } else if (isHeld) await holdLeased(crash, { node, dataset: name, task })
   for (let waits = 0; waits < 40 && !(await isThere()); waits++) await sleep(50) // for the lease to end
 }
 
 /** For which datasets each kind of operation finds something to do. */
 async function findUseful(
-  { query, holds }: CrashWorld,
+  crash: CrashWorld,
   node: NodeName,
 ): Promise<Readonly<Record<OperationKind, readonly SourceName[]>>> {
-  const rows = await query<{ dataset: string; uses: number; lock_state: string | null }>(
+  const rows = await crash.query<{ dataset: string; uses: number; lock_state: string | null }>(
     `SELECT dataset, lock_state, (SELECT count(*) FROM leases WHERE leases.copy_id = copies.copy_id
         AND (expires_at_ms IS NULL OR expires_at_ms > ${Date.now()})) AS uses
       FROM copies WHERE node = '${node}' AND state = 'ready' ORDER BY dataset, created_at_ms`,
@@ -143,12 +151,19 @@ async function findUseful(
   const idle = present.filter((name) =>
     rows.every((row) => row.dataset !== name || (row.uses === 0 && row.lock_state === null)),
   )
-  const held = holds.filter((hold) => hold.node === node)
+  const held = crash.holds.filter((hold) => hold.node === node)
   const datasetsOf = (some: readonly Hold[]) =>
     SOURCE_NAMES.filter((name) => some.some(({ dataset }) => dataset === name))
   return {
-    ...{ prepare: absent, run: absent, refresh: present, repair: present, lock: present },
-    ...{ evict: idle, 'evict-free': idle, cleanup: SOURCE_NAMES, adopt: SOURCE_NAMES },
+    prepare: absent,
+    run: absent,
+    refresh: present,
+    repair: present,
+    lock: present,
+    evict: idle,
+    'evict-free': idle,
+    cleanup: SOURCE_NAMES,
+    adopt: SOURCE_NAMES,
     'adopt-source': SOURCE_NAMES,
     release: datasetsOf(held.filter(({ task }) => task !== null)),
     unlock: datasetsOf(held.filter(({ task }) => task === null)),
@@ -156,13 +171,8 @@ async function findUseful(
 }
 
 /** Something for a cleanup to do, of each kind that it knows. */
-async function leaveSomething(
-  crash: CrashWorld,
-  random: Random,
-  node: NodeName,
-  name: string,
-  number: number,
-): Promise<void> {
+async function leaveSomething(crash: CrashWorld, turn: Turn, name: string): Promise<void> {
+  const { random, number, node } = turn
   const root = crash.rootOf(node)
   for (const stray of ['staging', 'trash']) {
     const directory = join(root, stray, `stray-${random.below(1e6)}`, 'files', 'deep')
@@ -172,15 +182,17 @@ async function leaveSomething(
   const words = random.pick([
     ['evict', name, '--yes'],
     ['prepare', name, '--refresh', '--task', `left-${number}`, '--ttl', BRIEF],
-    ['adopt', crash.makeFolder(false).folder],
+    ['adopt', crash.makeFolder('found').folder],
   ])
   const step = { evict: 'record: evicting', prepare: 'record: admitted', adopt: 'published' }[words[0]!]!
   await crash.start(node, words, { step, moment: 'after', times: 1 }).finished
 }
 
-async function holdLeased(crash: CrashWorld, node: NodeName, dataset: string, task: string): Promise<void> {
-  const [use] = await crash.query<{ copy_id: string }>(`SELECT copy_id FROM leases WHERE task = '${task}'`)
-  crash.holds.push({ copyId: use?.copy_id ?? 'nothing', dataset, node, task })
+async function holdLeased(crash: CrashWorld, use: Omit<Hold, 'copyId'>): Promise<void> {
+  const [lease] = await crash.query<{ copy_id: string }>(
+    `SELECT copy_id FROM leases WHERE task = '${use.task}'`,
+  )
+  crash.holds.push({ ...use, copyId: lease?.copy_id ?? 'nothing' })
 }
 
 async function holdLocked(crash: CrashWorld, node: NodeName, dataset: string): Promise<void> {

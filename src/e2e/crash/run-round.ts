@@ -2,17 +2,20 @@ import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { FAILURES } from '../../failure/dsc-error.js'
-import type { Finished, Running } from '../dsc-processes.js'
+import type { Finished, Running } from '../../testing/dsc-processes.js'
 import { findBroken, fingerprint } from './check-invariants.js'
 import { type CrashCoverage, type CrashPoint, TARGETS } from './crash-steps.js'
 import { type CrashWorld, NODE_NAMES, type NodeName, SOURCE_NAMES } from './crash-world.js'
 import { BRIEF, chooseOperation, type Operation } from './operations.js'
+import { readArriving } from './read-arriving.js'
 import type { Random } from './seeded-random.js'
 
 /** What a round did. `inFlight`: something was killed that had begun to change record or disk. */
 export interface Round {
   readonly story: string
   readonly inFlight: boolean
+  /** Objects that were read while their copy was staged. */
+  readonly arrivingReads: number
   readonly broken: readonly string[]
 }
 
@@ -21,7 +24,7 @@ interface Started extends Running {
   ended?: Finished
 }
 
-const LONGEST_OPERATION_MS = 120_000
+const MAX_OPERATION_MS = 120_000
 
 /**
  * Starts up to three commands at once on two nodes, kills some or all, and checks what is left. Most often the
@@ -40,7 +43,7 @@ export async function runRound(
   for (let index = random.pick([1, 1, 2, 3]); index > 0; index--) {
     const node = operations.length === 0 || random.chance(0.5) ? home : random.pick(NODE_NAMES)
     const kind = operations.length === 0 ? target?.kind : undefined
-    operations.push(await chooseOperation(crash, random, number * 10 + index, node, kind))
+    operations.push(await chooseOperation(crash, { random, number: number * 10 + index, node, wanted: kind }))
   }
   const first = operations[0]!
   const point = target && choosePoint(random, target.step)
@@ -61,6 +64,8 @@ export async function runRound(
     })
     return running
   })
+  const stop = new AbortController()
+  const arriving = readArriving(crash, stop.signal)
   const waitMs = random.below(250)
   const isPartial = random.chance(0.25)
   if (point === undefined) {
@@ -71,6 +76,8 @@ export async function runRound(
   const victims = started.filter(({ ended }, index) => !ended && !(isPartial && index === (point ? 1 : 0)))
   for (const { process: child } of victims) killGroup(child.pid!)
   const ends = await Promise.all(started.map((running) => finish(running)))
+  stop.abort()
+  const reads = await arriving
   const killed = ends.filter(({ signal }) => signal === 'SIGKILL').length
   const isReached = point !== undefined && ends[0]!.signal === 'SIGKILL'
   if (isReached) coverage.note(first.kind, point.step)
@@ -83,13 +90,14 @@ export async function runRound(
       ? [`${operations[index]!.words.join(' ')} ended with ${code}: ${stderr}`]
       : [],
   )
+  broken.push(...reads.broken)
   const inFlight = killed > 0 && (isReached || (await observe(crash)) !== before)
   for (const [index, { code }] of ends.entries()) if (code === 0) await operations[index]!.onSuccess?.()
   broken.push(...(await findBroken(crash, false)).map((problem) => `right after: ${problem}`))
   broken.push(...findChanges(outsideBefore, fingerprint(outside)))
   proxy.setRules([])
   if (killed > 0) broken.push(...(await settle(crash, random)))
-  return { story, inFlight, broken }
+  return { story, inFlight, arrivingReads: reads.objects, broken }
 }
 
 /** A moment at the step; where an operation comes to it many times, any of those. */
@@ -104,7 +112,7 @@ function choosePoint(random: Random, step: string): CrashPoint {
 
 /** Waits until `isNow`, or until all have ended. */
 async function waitFor(started: readonly Started[], isNow: () => Promise<boolean>): Promise<void> {
-  const endMs = Date.now() + LONGEST_OPERATION_MS
+  const endMs = Date.now() + MAX_OPERATION_MS
   while (Date.now() < endMs && started.some(({ ended }) => !ended) && !(await isNow())) await sleep(5)
 }
 
@@ -115,17 +123,18 @@ async function settle(crash: CrashWorld, random: Random): Promise<readonly strin
   const node = random.pick(NODE_NAMES)
   if (random.chance(0.3))
     broken.push(
-      ...(await command(
-        crash,
+      ...(await command(crash, {
         node,
-        ['prepare', random.pick(SOURCE_NAMES), '--task', 'settling', '--ttl', BRIEF],
-        [0, 12],
-      )),
+        words: ['prepare', random.pick(SOURCE_NAMES), '--task', 'settling', '--ttl', BRIEF],
+        codes: [0, 12],
+      })),
     )
   if (random.chance(0.4)) await forgetFolders(crash)
   const outsideNow = fingerprint(outside)
   const cleanup = ['cleanup', '--abandoned-after', '0s']
-  const cleaned = await Promise.all(NODE_NAMES.map((name) => command(crash, name, cleanup, [0])))
+  const cleaned = await Promise.all(
+    NODE_NAMES.map((name) => command(crash, { node: name, words: cleanup, codes: [0] })),
+  )
   broken.push(...cleaned.flat())
   broken.push(...(await findBroken(crash, true)).map((problem) => `after cleanup: ${problem}`))
   broken.push(...findChanges(outsideNow, fingerprint(outside)))
@@ -142,7 +151,7 @@ async function settle(crash: CrashWorld, random: Random): Promise<readonly strin
 }
 
 async function finish(running: Started): Promise<Finished> {
-  const limit = setTimeout(() => killGroup(running.process.pid!), LONGEST_OPERATION_MS)
+  const limit = setTimeout(() => killGroup(running.process.pid!), MAX_OPERATION_MS)
   try {
     return await running.finished
   } finally {
@@ -153,9 +162,7 @@ async function finish(running: Started): Promise<Finished> {
 /** Runs a command that nobody kills and says so if it ends otherwise than expected. */
 async function command(
   crash: CrashWorld,
-  node: NodeName,
-  words: readonly string[],
-  codes: readonly number[],
+  { node, words, codes }: { node: NodeName; words: readonly string[]; codes: readonly number[] },
 ): Promise<readonly string[]> {
   const { code, stderr } = await crash.start(node, words).finished
   const isExpected = code !== null && codes.includes(code) && !isCrash(code, stderr)
@@ -192,18 +199,18 @@ function findChanges(
 ): readonly string[] {
   const paths = new Set([...before.keys(), ...after.keys()])
   return [...paths].flatMap((path) =>
-    before.get(path) === after.get(path)
+    before.get(path) === after.get(path) || path.endsWith('.dsc-adopted')
       ? []
       : [`outside/${path} was ${before.get(path) ?? 'nothing'} and is ${after.get(path) ?? 'nothing'}`],
   )
 }
 
 /** Takes adopted folders away, as their owner may; the next cleanup has to forget them. */
-async function forgetFolders({ query, outside }: CrashWorld): Promise<void> {
-  for (const { path } of await query<{ path: string }>(
+async function forgetFolders(crash: CrashWorld): Promise<void> {
+  for (const { path } of await crash.query<{ path: string }>(
     `SELECT path FROM copies WHERE origin = 'local' AND state = 'ready'`,
   ))
-    if (path.startsWith(outside)) rmSync(path, { recursive: true, force: true })
+    if (path.startsWith(crash.outside)) rmSync(path, { recursive: true, force: true })
 }
 
 function killGroup(pid: number): void {

@@ -26,17 +26,17 @@ export function nameOfPath(call: string, words: readonly unknown[]): string | un
       if (/\/copies\//.test(to) && /\/staging\/[^/]+$/.test(from)) return 'published'
       return /repair-/.test(from) ? 'repaired file placed' : undefined
     case 'mkdir':
+      if (/repair-[^/]*$/.test(from)) return 'repair begun'
       return /\/staging\/[^/]+$/.test(from) ? 'staging directory made' : undefined
-    case 'mkdtemp':
-      return /repair-/.test(from) ? 'repair begun' : undefined
     case 'link':
       return 'file linked'
     case 'symlink':
       return 'folder pointed at'
     case 'open':
       return isWriting(words[1]) && /\/staging\/[^/]+\/(files\/|\d+$)/.test(from) ? 'file begun' : undefined
-    case 'rm':
-      return /\/trash\/|\.dsc-trash-/.test(from) ? 'trash removed' : undefined
+    case 'rmdir':
+      if (/\/trash\/[^/]+$|\.dsc-trash-[^/]*$/.test(from)) return 'trash removed'
+      return /\/trash\//.test(from) ? 'folder in the trash removed' : undefined
     default:
       return undefined
   }

@@ -2,13 +2,18 @@ import { type Bucket, bucketPerLayer, fillBuckets } from './buckets.js'
 import type { CallCost } from './cost-model.js'
 import { countElements, type Gradient } from './gradient.js'
 import { planOptimum } from './optimum.js'
-import { type SimulatedStep, simulateBuckets, simulateCycles } from './simulate.js'
+import { type SimulatedStep, simulateBuckets, simulateCycles } from './simulate-buckets.js'
 
 const MIB = 1024 * 1024
 
 /** What another way of cutting the same gradients would expose. */
 export interface Alternative extends SimulatedStep {
   readonly name: string
+}
+
+/** The buckets that DDP makes when it is told nothing: of 25 MiB, the first of 1 MiB, in bytes of the gradients' own type. */
+export function fillDefaultBuckets(gradients: readonly Gradient[], gradientBytes: number): Bucket[] {
+  return fillBuckets(gradients, (25 * MIB) / gradientBytes, MIB / gradientBytes)
 }
 
 /**
@@ -22,27 +27,31 @@ export function simulateAlternatives(input: {
   readonly capElements: number
   /** Of the threshold's size, but for the first. */
   readonly earlyBuckets: readonly Bucket[]
+  /** Those of the plan. */
+  readonly plannedBuckets: readonly Bucket[]
   readonly wireBytes: 2 | 4
   readonly gradientBytes: number
 }): Alternative[] {
-  const { gradients, cost, capElements, earlyBuckets, wireBytes, gradientBytes } = input
+  const { gradients, cost, capElements, wireBytes, gradientBytes } = input
+  const wire = { bytesPerElement: wireBytes, cost }
   const run = (name: string, buckets: readonly Bucket[]) => ({
     name,
-    ...simulateBuckets(gradients, buckets, wireBytes, cost),
+    ...simulateBuckets(gradients, buckets, wire),
   })
   const cycles = (name: string, cycleSeconds: number, limitBytes: number) => ({
     name,
-    ...simulateCycles(gradients, { cycleSeconds, limitBytes, bytesPerElement: wireBytes, cost }),
+    ...simulateCycles(gradients, { ...wire, cycleSeconds, limitBytes }),
   })
   return [
     run('every tensor', fillBuckets(gradients, 0)),
     run('every layer', bucketPerLayer(gradients)),
     run('one bucket', fillBuckets(gradients, countElements(gradients))),
-    run('DDP 25 MiB, first 1 MiB', fillBuckets(gradients, (25 * MIB) / gradientBytes, MIB / gradientBytes)),
+    run('DDP 25 MiB, first 1 MiB', fillDefaultBuckets(gradients, gradientBytes)),
     cycles('Horovod 64 MiB, 5 ms', 5e-3, 64 * MIB),
     cycles('Horovod 128 MiB, 1 ms', 1e-3, 128 * MIB),
     run('threshold', fillBuckets(gradients, capElements)),
-    run('threshold, first early', earlyBuckets),
-    run('optimum', planOptimum(gradients, wireBytes, cost)),
+    run('threshold, first early', input.earlyBuckets),
+    run('optimum', planOptimum(gradients, wire)),
+    run('this plan', input.plannedBuckets),
   ]
 }

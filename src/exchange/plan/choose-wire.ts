@@ -1,7 +1,7 @@
 import { ringCallCost } from './cost-model.js'
 import type { Gradient } from './gradient.js'
 import { type ExchangeInput, planBuckets } from './plan-exchange.js'
-import { simulateBuckets } from './simulate.js'
+import { simulateBuckets } from './simulate-buckets.js'
 
 /** Which type travels, and why. */
 export interface WireChoice {
@@ -59,12 +59,15 @@ export function chooseWire(
 }
 
 function predictSeconds(
-  input: Pick<ExchangeInput, 'ranks' | 'link' | 'backwardSeconds'>,
+  input: Omit<ExchangeInput, 'wireBytes' | 'useOptimum'>,
   gradients: readonly Gradient[],
   wireBytes: 2 | 4,
 ): number {
   const { buckets } = planBuckets({ ...input, gradients, wireBytes })
-  return simulateBuckets(gradients, buckets, wireBytes, ringCallCost(input.link, input.ranks)).finishSeconds
+  return simulateBuckets(gradients, buckets, {
+    bytesPerElement: wireBytes,
+    cost: ringCallCost(input.link, input.ranks),
+  }).finishSeconds
 }
 
 function formatMs(seconds: number): string {

@@ -14,6 +14,12 @@ export interface CallCost {
   readonly secondsPerByte: number
 }
 
+/** A channel, and the type that values have on it. */
+export interface Wire {
+  readonly bytesPerElement: number
+  readonly cost: CallCost
+}
+
 /**
  * Cost of a ring all-reduce (reduce-scatter, then all-gather) among `ranks` ≥ 1 processes:
  * 2(P−1) messages follow each other, each carries 1/P of the bytes. One rank exchanges nothing.

@@ -6,7 +6,8 @@ import { ringCallCost } from './cost-model.js'
 import { countElements, countLayers, gradientsOfModel, type ModelLayer } from './gradient.js'
 import { openEarly } from './opening.js'
 import { planOptimum } from './optimum.js'
-import { simulateBuckets, simulateCycles } from './simulate.js'
+import { planExchange } from './plan-exchange.js'
+import { simulateBuckets, simulateCycles } from './simulate-buckets.js'
 import { planThreshold } from './threshold.js'
 
 const MIB = 1024 * 1024
@@ -44,10 +45,10 @@ for (const { model, limit, worst } of [
           cost: { ...cost, callSeconds: cost.callSeconds * alphaFactor },
         }).bytes / bytesPerElement
       const run = (buckets: ReturnType<typeof fillBuckets>) =>
-        simulateBuckets(gradients, buckets, bytesPerElement, cost).finishSeconds
-      const best = run(planOptimum(gradients, bytesPerElement, cost))
+        simulateBuckets(gradients, buckets, { bytesPerElement, cost }).finishSeconds
+      const best = run(planOptimum(gradients, { bytesPerElement, cost }))
       const chosen = run(fillBuckets(gradients, threshold(1)))
-      early.push(run(openEarly(gradients, threshold(1), bytesPerElement, cost)) / best)
+      early.push(run(openEarly(gradients, threshold(1), { bytesPerElement, cost })) / best)
       totals.threshold += chosen
       totals.ddp += run(fillBuckets(gradients, (25 * MIB) / 4, MIB / 4))
       totals.horovod += simulateCycles(gradients, {
@@ -77,3 +78,34 @@ for (const { model, limit, worst } of [
     )
   })
 }
+
+test('a plan never ends later than DDP with its own buckets, on the grid', () => {
+  const worse: string[] = []
+  for (const model of ['resnet-152', 'bert-large', 'vgg-16']) {
+    const file = new URL(`../../../fixtures/exchange/${model}.json`, import.meta.url)
+    const { layers } = JSON.parse(readFileSync(file, 'utf8')) as { layers: ModelLayer[] }
+    for (const { ranks, alphaSeconds, backwardSeconds, gigabits, bytesPerElement } of grid()) {
+      const gradients = gradientsOfModel(layers, backwardSeconds)
+      const link = { alphaSeconds, bandwidthBytesPerSecond: (gigabits * 1e9) / 8 }
+      const wireBytes = bytesPerElement === 2 ? 2 : 4
+      const { buckets, ddp } = planExchange({
+        gradients,
+        backwardSeconds,
+        ranks,
+        link,
+        wireBytes,
+        gradientBytes: 4,
+      })
+      const finish = (cut: ReturnType<typeof fillBuckets>) =>
+        simulateBuckets(gradients, cut, { bytesPerElement, cost: ringCallCost(link, ranks) }).finishSeconds
+      const own = finish(fillBuckets(gradients, (25 * MIB) / 4, MIB / 4))
+      const where = `${model}, ${ranks} ranks, ${alphaSeconds} s, ${gigabits} Gb/s, ${backwardSeconds} s`
+      if (finish([...buckets]) > own) worse.push(where)
+      // What an older PyTorch makes of it: every bucket of the one cap that it knows.
+      const capElements = ((ddp.bucket_cap_mb ?? Number.NaN) * MIB) / 4
+      if (ddp.bucket_cap_mb !== undefined && finish(fillBuckets(gradients, capElements)) > own * 1.0001)
+        worse.push(`${where}, one cap`)
+    }
+  }
+  assert.deepEqual(worse.slice(0, 5), [], `${worse.length} of 2880 cases`)
+})

@@ -1,5 +1,5 @@
 import type { Bucket } from './buckets.js'
-import { type CallCost, callSeconds } from './cost-model.js'
+import { callSeconds, type Wire } from './cost-model.js'
 import type { Gradient } from './gradient.js'
 
 /**
@@ -7,11 +7,7 @@ import type { Gradient } from './gradient.js'
  * backward order into consecutive groups: O(N²) time for N gradients. Exact for the simulated channel;
  * on a real one it is only as good as the ready times, so it is opt-in.
  */
-export function planOptimum(
-  gradients: readonly Gradient[],
-  bytesPerElement: number,
-  cost: CallCost,
-): Bucket[] {
+export function planOptimum(gradients: readonly Gradient[], { bytesPerElement, cost }: Wire): Bucket[] {
   const count = gradients.length
   const finish = new Float64Array(count + 1)
   const cut = new Int32Array(count + 1)

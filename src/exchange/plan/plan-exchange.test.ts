@@ -6,7 +6,7 @@ import { fitLink } from './fit-link.js'
 import type { Gradient } from './gradient.js'
 import { planOptimum } from './optimum.js'
 import { planExchange } from './plan-exchange.js'
-import { simulateBuckets, simulateCycles } from './simulate.js'
+import { simulateBuckets, simulateCycles } from './simulate-buckets.js'
 
 const MIB = 1024 * 1024
 const even = (count: number, elements: number, seconds: number): Gradient[] =>
@@ -45,7 +45,7 @@ test('the optimum is never worse than any cap, and equals brute force on small l
     elements: 1 + ((index * 7) % 5) * 9000,
   }))
   const finish = (buckets: ReturnType<typeof fillBuckets>) =>
-    simulateBuckets(gradients, buckets, 4, cost).finishSeconds
+    simulateBuckets(gradients, buckets, { bytesPerElement: 4, cost }).finishSeconds
   let best = Number.POSITIVE_INFINITY
   for (let cuts = 0; cuts < 1 << 8; cuts++) {
     const buckets: ReturnType<typeof fillBuckets> = []
@@ -58,7 +58,7 @@ test('the optimum is never worse than any cap, and equals brute force on small l
     }
     best = Math.min(best, finish(buckets))
   }
-  assert.ok(Math.abs(finish(planOptimum(gradients, 4, cost)) - best) < 1e-12)
+  assert.ok(Math.abs(finish(planOptimum(gradients, { bytesPerElement: 4, cost })) - best) < 1e-12)
 })
 
 test('a coordinator waits for its cycle and fuses what is ready', () => {

@@ -1,10 +1,11 @@
-import { type Alternative, simulateAlternatives } from './alternatives.js'
-import type { Bucket } from './buckets.js'
+import { type Alternative, fillDefaultBuckets, simulateAlternatives } from './alternatives.js'
+import { type Bucket, fillBuckets } from './buckets.js'
 import { type Link, ringCallCost } from './cost-model.js'
 import { ALPHA_SAFETY } from './fit-link.js'
 import { countElements, countLayers, type Gradient } from './gradient.js'
 import { openEarly } from './opening.js'
 import { planOptimum } from './optimum.js'
+import { simulateBuckets } from './simulate-buckets.js'
 import { planThreshold, type Threshold } from './threshold.js'
 
 const MIB = 1024 * 1024
@@ -34,71 +35,93 @@ export interface DdpArguments {
   readonly gradient_as_bucket_view?: true
 }
 
+/** What ruled the buckets of a plan. */
+export type BucketRule = 'threshold' | 'optimum' | 'DDP'
+
 /** How gradients will be fused, and what that is predicted to cost. */
 export interface ExchangePlan {
   readonly threshold: Threshold
+  /** `DDP`: its own buckets are predicted to end no later than the threshold's, so they stay. */
+  readonly rule: BucketRule
   /** In the order in which they are exchanged. */
   readonly buckets: readonly Bucket[]
   readonly alternatives: readonly Alternative[]
   readonly ddp: DdpArguments
 }
 
-/** The threshold, and buckets of its size but for the first. α is overstated: too large a bucket costs less. */
-export function planBuckets({
-  gradients,
-  backwardSeconds,
-  ranks,
-  link,
-  wireBytes,
-}: Omit<ExchangeInput, 'gradientBytes' | 'useOptimum'>) {
-  const safeCost = ringCallCost({ ...link, alphaSeconds: link.alphaSeconds * ALPHA_SAFETY }, ranks)
+/** Buckets to plan with, and what they were chosen from. */
+interface PlannedBuckets {
+  readonly threshold: Threshold
+  readonly rule: BucketRule
+  readonly buckets: readonly Bucket[]
+  /** θ in values. */
+  readonly capElements: number
+  /** Of the threshold's size, but for the first. */
+  readonly earlyBuckets: readonly Bucket[]
+  /** Whether buckets that are all of the threshold's size end no later than DDP's own. */
+  readonly isPlainNoWorse: boolean
+}
+
+/**
+ * The threshold, and buckets of its size but for the first; α is overstated: too large a bucket costs less. DDP's own
+ * buckets instead where they are predicted to end earlier on the link as it was measured: a plan is never worse.
+ */
+export function planBuckets(input: ExchangeInput): PlannedBuckets {
+  const { gradients, backwardSeconds, ranks, link, wireBytes } = input
+  const wire = { bytesPerElement: wireBytes, cost: ringCallCost(link, ranks) }
+  const safeLink = { ...link, alphaSeconds: link.alphaSeconds * ALPHA_SAFETY }
+  const safeWire = { bytesPerElement: wireBytes, cost: ringCallCost(safeLink, ranks) }
   const threshold = planThreshold({
     ranks,
     layers: countLayers(gradients),
     backwardSeconds,
     wireBytes: countElements(gradients) * wireBytes,
-    cost: safeCost,
+    cost: safeWire.cost,
   })
   const capElements = threshold.bytes / wireBytes
-  return {
-    safeCost,
-    threshold,
-    capElements,
-    buckets: openEarly(gradients, capElements, wireBytes, safeCost),
+  const finish = (buckets: readonly Bucket[]) => simulateBuckets(gradients, buckets, wire).finishSeconds
+  const earlyBuckets = openEarly(gradients, capElements, safeWire)
+  const ownBuckets = fillDefaultBuckets(gradients, input.gradientBytes)
+  const ownSeconds = finish(ownBuckets)
+  const chosen = { threshold, capElements, earlyBuckets, isPlainNoWorse: false }
+  if (input.useOptimum) {
+    return { ...chosen, rule: 'optimum', buckets: planOptimum(gradients, safeWire) }
   }
+  if (ownSeconds < finish(earlyBuckets)) return { ...chosen, rule: 'DDP', buckets: ownBuckets }
+  const isPlainNoWorse = finish(fillBuckets(gradients, capElements)) <= ownSeconds
+  return { ...chosen, rule: 'threshold', buckets: earlyBuckets, isPlainNoWorse }
 }
 
 /** Plans the exchange of one step. Pure: the same input gives the same plan on every rank. */
 export function planExchange(input: ExchangeInput): ExchangePlan {
   const { gradients, ranks, link, wireBytes, gradientBytes } = input
-  const { safeCost, threshold, capElements, buckets: earlyBuckets } = planBuckets(input)
-  const buckets = input.useOptimum ? planOptimum(gradients, wireBytes, safeCost) : earlyBuckets
-  const capMib = Math.round(((capElements * gradientBytes) / MIB) * 1000) / 1000
-  const sizesMib = buckets.map(({ elements }) => (elements * gradientBytes) / MIB)
-  // DDP applies the last cap to all further buckets.
-  const listed = input.useOptimum
-    ? { bucket_cap_mb_list: sizesMib }
-    : buckets[0]!.elements < capElements && buckets.length > 1
-      ? { bucket_cap_mb_list: [sizesMib[0]!, capMib] }
-      : {}
+  const planned = planBuckets(input)
+  const { threshold, rule, buckets, capElements, earlyBuckets } = planned
   return {
     threshold,
+    rule,
     buckets,
     alternatives: simulateAlternatives({
       gradients,
       cost: ringCallCost(link, ranks),
       capElements,
       earlyBuckets,
+      plannedBuckets: buckets,
       wireBytes,
       gradientBytes,
     }),
-    ddp:
-      ranks === 1
-        ? {}
-        : {
-            bucket_cap_mb: capMib,
-            ...listed,
-            gradient_as_bucket_view: true,
-          },
+    ddp: ranks === 1 ? {} : { ...formatCaps(planned, gradientBytes), gradient_as_bucket_view: true },
   }
+}
+
+/** Caps that make DDP cut the planned buckets; none where they are its own. It applies the last cap to all further ones. */
+function formatCaps({ rule, buckets, capElements, isPlainNoWorse }: PlannedBuckets, gradientBytes: number) {
+  if (rule === 'DDP') return {}
+  const capMib = Math.round(((capElements * gradientBytes) / MIB) * 1000) / 1000
+  const sizesMib = buckets.map(({ elements }) => (elements * gradientBytes) / MIB)
+  // A PyTorch that does not know the list gets the threshold alone where that is no worse than its own buckets.
+  const plain = isPlainNoWorse || rule === 'optimum' ? { bucket_cap_mb: capMib } : {}
+  if (rule === 'optimum') return { ...plain, bucket_cap_mb_list: sizesMib }
+  const isFirstEarly = buckets[0]!.elements < capElements && buckets.length > 1
+  return isFirstEarly ? { ...plain, bucket_cap_mb_list: [sizesMib[0]!, capMib] } : plain
 }

@@ -6,7 +6,7 @@ export type WireType = 'fp32' | 'fp16' | 'bf16'
  * It advances from results that all ranks hold bit by bit, so all ranks agree on it without a message.
  */
 export interface ScaleState {
-  /** Undefined until a first exchange in fp32 has shown the size of the values. −60 … 60. */
+  /** Undefined until a first exchange in fp32 has shown the size of the values. −117 … 117. */
   readonly exponent: number | undefined
   /** Largest |mean| of the last exchange that had one; 0 if none yet. */
   readonly lastAmax: number
@@ -26,6 +26,7 @@ export type ExchangeOutcome =
   /** Not finite in fp32 either: the model's own inf or NaN, passed through. */
   | { readonly kind: 'not finite' }
 
+/** A bucket's scale before its first exchange, which is in fp32 and gives the exponent. */
 export const FIRST_SCALE: ScaleState = {
   exponent: undefined,
   lastAmax: 0,
@@ -37,7 +38,8 @@ export const FIRST_SCALE: ScaleState = {
 
 /** The largest reduced value lands below 2¹¹: 2⁵ is left for growth and for ranks above the mean. */
 const TARGET_EXPONENT = 11
-const EXPONENT_LIMIT = 60
+/** The largest float is just below 2¹²⁸: it, too, lands at the target. */
+const EXPONENT_LIMIT = 117
 const GROWTH_INTERVAL = 16
 const OVERFLOW_DROP = 10
 const JUMP_FACTOR = 32
@@ -45,7 +47,7 @@ const JUMP_MEMORY = 32
 /** A lone tensor below this many fp32 bytes gains nothing from being narrowed. */
 const SMALL_BYTES = 4096
 
-/** Largest e with amax·2^e ≤ 2¹¹, within ±60. `amax` > 0, finite. */
+/** Largest e with amax·2^e ≤ 2¹¹, within ±117. `amax` > 0, finite. */
 export function targetExponent(amax: number): number {
   let exponent = TARGET_EXPONENT - Math.ceil(Math.log2(amax))
   // log2 rounds: put the result right where it stands on an edge.

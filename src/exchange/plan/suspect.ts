@@ -21,6 +21,7 @@ export interface Patience {
   readonly lostAfterMs: number
 }
 
+/** How long a rank may be silent unless the user says otherwise, in milliseconds. */
 export const DEFAULT_PATIENCE: Patience = { suspectAfterMs: 5_000, lostAfterMs: 30_000 }
 
 /**
@@ -31,7 +32,8 @@ export const DEFAULT_PATIENCE: Patience = { suspectAfterMs: 5_000, lostAfterMs: 
 export function findSuspect(ranks: readonly RankHealth[], patience: Patience): Suspicion | undefined {
   const silent = ranks.toSorted((a, b) => b.silentMs - a.silentMs)[0]
   if (silent && silent.silentMs >= patience.suspectAfterMs) {
-    return describe(silent.rank, silent.silentMs, 'sends no heartbeat', patience)
+    const { rank, silentMs: forMs } = silent
+    return describe({ rank, forMs, reason: 'sends no heartbeat' }, patience)
   }
   const waiting = ranks
     .filter(({ waiting }) => waiting !== undefined)
@@ -49,14 +51,9 @@ export function findSuspect(ranks: readonly RankHealth[], patience: Patience): S
     }
     suspect = next.forRank
   }
-  return describe(suspect, waiting.sinceMs, 'makes no progress', patience)
+  return describe({ rank: suspect, forMs: waiting.sinceMs, reason: 'makes no progress' }, patience)
 }
 
-function describe(
-  rank: number,
-  forMs: number,
-  reason: Suspicion['reason'],
-  { lostAfterMs }: Patience,
-): Suspicion {
-  return { rank, kind: forMs >= lostAfterMs ? 'lost' : 'suspect', forMs, reason }
+function describe(suspected: Omit<Suspicion, 'kind'>, { lostAfterMs }: Patience): Suspicion {
+  return { ...suspected, kind: suspected.forMs >= lostAfterMs ? 'lost' : 'suspect' }
 }

@@ -4,10 +4,14 @@ import { judgeBrokenLink } from '../plan/broken-link.js'
 import { findSuspect, type Patience, type RankHealth } from '../plan/suspect.js'
 import { type JoinMessage, type RankMessage, type RendezvousMessage, sendMessage } from './messages.js'
 
-/** One rank as the rendezvous sees it. */
-interface Member {
+/** A rank that has come, and what it said. */
+export interface Joined {
   readonly socket: Socket
   readonly join: JoinMessage
+}
+
+/** One rank as the rendezvous sees it. */
+interface Member extends Joined {
   readonly rank: number
   lastBeatMs: number
   beat: Extract<RankMessage, { kind: 'beat' }>
@@ -28,132 +32,163 @@ interface BrokenLink {
 }
 
 /** The ranks of one epoch, from the moment all are there until one is lost or all have left. */
-export interface Group {
-  readonly handle: (socket: Socket, message: RankMessage) => void
-  readonly disconnected: (socket: Socket) => void
+export class Group {
+  readonly #members: readonly Member[]
+  readonly #patience: Patience
+  readonly #nowMs: () => number
+  readonly #brokenLinks: BrokenLink[] = []
+  readonly #warned = new Set<number>()
+  #committedStep = 0
+  #isOver = false
+
+  /** Numbers the ranks and tells everybody who is there. */
+  constructor(
+    joined: readonly Joined[],
+    options: { readonly epoch: number; readonly patience: Patience; readonly nowMs: () => number },
+  ) {
+    const { epoch, patience, nowMs } = options
+    this.#patience = patience
+    this.#nowMs = nowMs
+    this.#members = inRankOrder(joined).map(({ socket, join }, rank) => ({
+      socket,
+      join,
+      rank,
+      lastBeatMs: nowMs(),
+      beat: { kind: 'beat', step: join.committedSteps },
+      readyStep: 0,
+      hasLeft: false,
+    }))
+    const nonce = randomBytes(16).toString('hex')
+    const peers = this.#members.map(({ rank, join: { host, port, committedSteps } }) => ({
+      rank,
+      host,
+      port,
+      committedSteps,
+    }))
+    for (const { socket, rank } of this.#members)
+      sendMessage(socket, { kind: 'welcome', epoch, rank, nonce, peers })
+  }
+
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  /** Takes what the rank at `socket` says. */
+  handle(socket: Socket, message: RankMessage): void {
+    const member = this.#find(socket)
+    if (!member || this.#isOver) return
+    member.lastBeatMs = this.#nowMs()
+    for (const link of this.#brokenLinks) link.isOtherEndHeard ||= link.other === member
+    switch (message.kind) {
+      case 'beat':
+        member.beat = message
+        break
+      case 'ready':
+        this.#commit(member, message.step)
+        break
+      case 'unreachable':
+        this.#breakLink(member, message)
+        break
+      case 'abort':
+        this.#isOver = true
+        this.#broadcast({ kind: 'aborted', message: message.message }, socket)
+        break
+      case 'leave':
+        member.hasLeft = true
+        this.#broadcast(
+          { kind: 'left', rank: member.rank, host: member.join.host, step: message.step },
+          socket,
+        )
+        this.#isOver = this.#members.every(({ hasLeft }) => hasLeft)
+        break
+    }
+  }
+
+  /** Takes the end of a connection for a death, unless its rank said goodbye. */
+  disconnect(socket: Socket): void {
+    const member = this.#find(socket)
+    if (member && !member.hasLeft) this.#lose(member, 'its connection to the rendezvous closed')
+  }
+
   /** Gives up on links that broke. Warns about, or gives up on, a rank that is silent or makes no progress. */
-  readonly checkHealth: () => void
-  readonly isOver: () => boolean
+  checkHealth(): void {
+    for (const link of this.#brokenLinks) this.#judge(link)
+    const suspicion = this.#isOver ? undefined : findSuspect(this.#measureHealth(), this.#patience)
+    const member = this.#members[suspicion?.rank ?? -1]
+    if (!suspicion || !member) {
+      this.#warned.clear()
+      return
+    }
+    const { rank, forMs, reason, kind } = suspicion
+    if (kind === 'lost') this.#lose(member, `it ${reason} for ${(forMs / 1000).toFixed(0)} s`)
+    else if (!this.#warned.has(rank)) {
+      this.#warned.add(rank)
+      this.#broadcast({ kind: 'suspect', rank, host: member.join.host, forMs, reason }, member.socket)
+    }
+  }
+
+  #find(socket: Socket): Member | undefined {
+    return this.#members.find((member) => member.socket === socket)
+  }
+
+  #broadcast(message: RendezvousMessage, except?: Socket): void {
+    for (const { socket } of this.#members) if (socket !== except) sendMessage(socket, message)
+  }
+
+  /** A step that all are ready for is committed. */
+  #commit(member: Member, step: number): void {
+    member.readyStep = step
+    if (step <= this.#committedStep || this.#members.some(({ readyStep }) => readyStep < step)) return
+    this.#committedStep = step
+    this.#broadcast({ kind: 'commit', step })
+  }
+
+  #breakLink(by: Member, { rank, step, bucket, phase }: Extract<RankMessage, { kind: 'unreachable' }>): void {
+    const other = this.#members[rank]
+    const place = { step, bucket, phase }
+    if (!other) return
+    this.#brokenLinks.push({ by, other, place, reportedMs: this.#nowMs(), isOtherEndHeard: false })
+  }
+
+  #lose({ rank, join, beat }: Member, reason: string, { step, bucket, phase }: Place = beat): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#broadcast({ kind: 'lost', rank, host: join.host, reason, step, bucket, phase })
+  }
+
+  #judge({ by, other, place, reportedMs, isOtherEndHeard }: BrokenLink): void {
+    if (this.#isOver || by.hasLeft || other.hasLeft) return
+    const verdict = judgeBrokenLink({ forMs: this.#nowMs() - reportedMs, isOtherEndHeard })
+    if (verdict === 'rank')
+      this.#lose(other, `rank ${by.rank} on ${by.join.host} lost its connection to it`, place)
+    if (verdict !== 'link') return
+    this.#isOver = true
+    const [low, high] = by.rank < other.rank ? [by, other] : [other, by]
+    const hosts: [string, string] = [low.join.host, high.join.host]
+    this.#broadcast({ kind: 'linkLost', ranks: [low.rank, high.rank], hosts, ...place })
+  }
+
+  #measureHealth(): RankHealth[] {
+    return this.#members
+      .filter(({ hasLeft }) => !hasLeft)
+      .map(({ rank, lastBeatMs, beat }) => {
+        const silentMs = this.#nowMs() - lastBeatMs
+        const { waitingFor, waitingMs = 0 } = beat
+        const waiting =
+          waitingFor === undefined ? undefined : { forRank: waitingFor, sinceMs: waitingMs + silentMs }
+        return { rank, silentMs, waiting }
+      })
+  }
 }
 
 /**
  * Who asked for a rank has it; the others have the free ones, in the order in which they came. Where all asked, their
  * order counts: survivors of a larger job ask for the ranks they had.
  */
-function inRankOrder<Joined extends { readonly join: JoinMessage }>(joined: readonly Joined[]): Joined[] {
+function inRankOrder(joined: readonly Joined[]): Joined[] {
   const unasked = joined.filter(({ join }) => join.rank === undefined)
   if (unasked.length === 0) return joined.toSorted((a, b) => a.join.rank! - b.join.rank!)
   const late = joined.filter(({ join }) => join.rank !== undefined && join.rank >= joined.length)
   const free = [...unasked, ...late]
   return joined.map((_, rank) => joined.find(({ join }) => join.rank === rank) ?? free.shift()!)
-}
-
-/** Numbers the ranks, tells everybody who is there, and watches over them. */
-export function formGroup(
-  joined: readonly { readonly socket: Socket; readonly join: JoinMessage }[],
-  options: { readonly epoch: number; readonly patience: Patience; readonly nowMs: () => number },
-): Group {
-  const { epoch, patience, nowMs } = options
-  const nonce = randomBytes(16).toString('hex')
-  const members: Member[] = inRankOrder(joined).map(({ socket, join }, rank) => ({
-    socket,
-    join,
-    rank,
-    lastBeatMs: nowMs(),
-    beat: { kind: 'beat', step: join.committedSteps },
-    readyStep: 0,
-    hasLeft: false,
-  }))
-  const peers = members.map(({ rank, join: { host, port, committedSteps } }) => ({
-    rank,
-    host,
-    port,
-    committedSteps,
-  }))
-  const brokenLinks: BrokenLink[] = []
-  const warned = new Set<number>()
-  let committedStep = 0
-  let isOver = false
-  const broadcast = (message: RendezvousMessage, except?: Socket) => {
-    for (const { socket } of members) if (socket !== except) sendMessage(socket, message)
-  }
-  const lose = ({ rank, join, beat }: Member, reason: string, { step, bucket, phase }: Place = beat) => {
-    if (isOver) return
-    isOver = true
-    broadcast({ kind: 'lost', rank, host: join.host, reason, step, bucket, phase })
-  }
-  const judge = ({ by, other, place, reportedMs, isOtherEndHeard }: BrokenLink) => {
-    if (isOver || by.hasLeft || other.hasLeft) return
-    const verdict = judgeBrokenLink({ forMs: nowMs() - reportedMs, isOtherEndHeard })
-    if (verdict === 'rank') lose(other, `rank ${by.rank} on ${by.join.host} lost its connection to it`, place)
-    if (verdict !== 'link') return
-    isOver = true
-    const [low, high] = by.rank < other.rank ? [by, other] : [other, by]
-    const hosts: [string, string] = [low.join.host, high.join.host]
-    broadcast({ kind: 'linkLost', ranks: [low.rank, high.rank], hosts, ...place })
-  }
-  for (const { socket, rank } of members) sendMessage(socket, { kind: 'welcome', epoch, rank, nonce, peers })
-  return {
-    handle(socket, message) {
-      const member = members.find((candidate) => candidate.socket === socket)
-      if (!member || isOver) return
-      member.lastBeatMs = nowMs()
-      for (const link of brokenLinks) link.isOtherEndHeard ||= link.other === member
-      switch (message.kind) {
-        case 'beat':
-          member.beat = message
-          break
-        case 'ready':
-          member.readyStep = message.step
-          if (message.step > committedStep && members.every(({ readyStep }) => readyStep >= message.step)) {
-            committedStep = message.step
-            broadcast({ kind: 'commit', step: message.step })
-          }
-          break
-        case 'unreachable': {
-          const other = members[message.rank]
-          const { step, bucket, phase } = message
-          const place = { step, bucket, phase }
-          if (other)
-            brokenLinks.push({ by: member, other, place, reportedMs: nowMs(), isOtherEndHeard: false })
-          break
-        }
-        case 'abort':
-          isOver = true
-          broadcast({ kind: 'aborted', message: message.message }, socket)
-          break
-        case 'leave':
-          member.hasLeft = true
-          broadcast({ kind: 'left', rank: member.rank, host: member.join.host, step: message.step }, socket)
-          isOver = members.every(({ hasLeft }) => hasLeft)
-          break
-      }
-    },
-    disconnected(socket) {
-      const member = members.find((candidate) => candidate.socket === socket)
-      if (member && !member.hasLeft) lose(member, 'its connection to the rendezvous closed')
-    },
-    checkHealth() {
-      for (const link of brokenLinks) judge(link)
-      const health = members
-        .filter(({ hasLeft }) => !hasLeft)
-        .map(({ rank, lastBeatMs, beat }): RankHealth => {
-          const silentMs = nowMs() - lastBeatMs
-          const { waitingFor, waitingMs = 0 } = beat
-          const waiting =
-            waitingFor === undefined ? undefined : { forRank: waitingFor, sinceMs: waitingMs + silentMs }
-          return { rank, silentMs, waiting }
-        })
-      const suspicion = isOver ? undefined : findSuspect(health, patience)
-      const member = members[suspicion?.rank ?? -1]
-      if (!suspicion || !member) return warned.clear()
-      const { rank, forMs, reason, kind } = suspicion
-      if (kind === 'lost') return lose(member, `it ${reason} for ${(forMs / 1000).toFixed(0)} s`)
-      if (!warned.has(rank)) {
-        warned.add(rank)
-        broadcast({ kind: 'suspect', rank, host: member.join.host, forMs, reason }, member.socket)
-      }
-    },
-    isOver: () => isOver,
-  }
 }

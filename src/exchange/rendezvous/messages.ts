@@ -2,9 +2,9 @@ import type { Socket } from 'node:net'
 import { z } from 'zod'
 
 /** Version of the rendezvous's messages: JSON, one per line. A change that old ranks cannot read raises it. */
-export const RENDEZVOUS_VERSION = 2
-/** A line longer than this is not one of ours. Bytes. */
-const LONGEST_LINE = 1024 * 1024
+export const RENDEZVOUS_VERSION = 3
+/** A longer line is not one of ours. */
+const MAX_LINE_BYTES = 1024 * 1024
 
 const count = z.int().nonnegative()
 const place = {
@@ -55,6 +55,8 @@ export const rendezvousMessageSchema = z.discriminatedUnion('kind', [
     peers: z.array(peer),
   }),
   z.object({ kind: z.literal('refused'), reason: z.enum(['mismatch', 'denied']), message: z.string() }),
+  /** Somebody else wanted to join and did not fit; who waits goes on waiting. */
+  z.object({ kind: z.literal('turnedAway'), message: z.string() }),
   z.object({ kind: z.literal('commit'), step: count }),
   z.object({
     kind: z.literal('suspect'),
@@ -87,9 +89,12 @@ export function sendMessage(socket: Socket, message: RankMessage | RendezvousMes
 export function readMessages<T>(
   socket: Socket,
   schema: z.ZodType<T>,
-  onMessage: (message: T) => 'raw' | undefined,
-  onRaw: (rest: Buffer) => void = () => {},
+  handlers: {
+    readonly onMessage: (message: T) => 'raw' | undefined
+    readonly onRaw?: (rest: Buffer) => void
+  },
 ): void {
+  const { onMessage, onRaw } = handlers
   let pending = Buffer.alloc(0)
   const onData = (bytes: Buffer) => {
     pending = Buffer.concat([pending, bytes])
@@ -100,10 +105,10 @@ export function readMessages<T>(
       if (!parsed.success) return socket.destroy(new Error(`not a message of dsc: ${line.slice(0, 80)}`))
       if (onMessage(parsed.data) === 'raw') {
         socket.off('data', onData)
-        return onRaw(pending)
+        return onRaw?.(pending)
       }
     }
-    if (pending.length > LONGEST_LINE) socket.destroy(new Error('not a message of dsc: no end of line'))
+    if (pending.length > MAX_LINE_BYTES) socket.destroy(new Error('not a message of dsc: no end of line'))
   }
   socket.on('data', onData)
 }

@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib'
 import type { Codec } from '../../half/codec.js'
+import { FixedBytes } from '../../platform/fixed-bytes.js'
 import { ExchangeMismatch } from '../failures.js'
 import { SEGMENT_BYTES } from '../plan/layout.js'
 import { type FrameHeader, HEADER_BYTES, parseHeader } from './frame.js'
@@ -13,107 +14,125 @@ export interface ReceivedFrame {
   readonly address: number
 }
 
-/** Takes frames from one connection, in order. */
-export interface FrameReader {
+/**
+ * Takes frames from one connection, in order, and assembles them in slots of the codec's memory. The caller pushes
+ * bytes as they arrive.
+ */
+export class FrameReader {
+  readonly #peer: number
+  readonly #onResume: () => void
+  readonly #memory: Uint8Array
+  readonly #slots: readonly number[]
+  readonly #headerBytes = new FixedBytes(HEADER_BYTES)
+  readonly #ready: ReceivedFrame[] = []
+  #leftover: Uint8Array | undefined
+  /** The frame whose payload arrives. */
+  #current: { readonly header: FrameHeader; readonly crc: number; readonly address: number } | undefined
+  #payloadFilled = 0
+  #taken: ReceivedFrame | undefined
+  #waiter: PromiseWithResolvers<ReceivedFrame> | undefined
+  #failure: Error | undefined
+
+  /** `peer` is the rank the frames come from; `onResume` is called when `push` may be called again. */
+  constructor(codec: Codec, peer: number, onResume: () => void) {
+    this.#peer = peer
+    this.#onResume = onResume
+    this.#memory = new Uint8Array(codec.memory)
+    this.#slots = Array.from({ length: READER_SLOTS }, () => codec.allocate(SEGMENT_BYTES))
+  }
+
   /** Gives `bytes` that arrived. False: stop reading until `onResume` is called; what is left over is kept. */
-  readonly push: (bytes: Uint8Array) => boolean
+  push(bytes: Uint8Array): boolean {
+    const used = this.#isFull ? 0 : this.#consume(bytes)
+    if (this.#failure !== undefined) return true
+    if (used < bytes.length) this.#leftover = Uint8Array.from(bytes.subarray(used))
+    return this.#leftover === undefined && !this.#isFull
+  }
+
   /** The next frame; frees the one before. Rejects when the reader fails or a frame is damaged. */
-  readonly next: () => Promise<ReceivedFrame>
-  readonly fail: (error: Error) => void
-}
+  next(): Promise<ReceivedFrame> {
+    this.#taken = undefined
+    const pending = Promise.withResolvers<ReceivedFrame>()
+    this.#waiter = pending
+    this.#serveWaiter()
+    if (this.#leftover) {
+      const rest = this.#leftover
+      this.#leftover = undefined
+      const used = this.#consume(rest)
+      if (used < rest.length) this.#leftover = rest.subarray(used)
+    }
+    if (this.#failure !== undefined) pending.reject(this.#failure)
+    else if (this.#leftover === undefined && !this.#isFull) this.#onResume()
+    return pending.promise
+  }
 
-/** Assembles frames in slots of `codec`'s memory. `peer` is the rank they come from. */
-export function createFrameReader(codec: Codec, peer: number, onResume: () => void): FrameReader {
-  const slots = Array.from({ length: READER_SLOTS }, () => codec.allocate(SEGMENT_BYTES))
-  const memory = new Uint8Array(codec.memory)
-  const headerBytes = Buffer.alloc(HEADER_BYTES)
-  const ready: ReceivedFrame[] = []
-  let leftover: Uint8Array | undefined
-  let headerFilled = 0
-  let current: { readonly header: FrameHeader; readonly crc: number; readonly address: number } | undefined
-  let payloadFilled = 0
-  let taken: ReceivedFrame | undefined
-  let waiter: PromiseWithResolvers<ReceivedFrame> | undefined
-  let failure: Error | undefined
+  /** Ends the reader: whoever waits is told why. */
+  fail(error: Error): void {
+    this.#failure ??= error
+    this.#waiter?.reject(this.#failure)
+    this.#waiter = undefined
+  }
 
-  const fail = (error: Error) => {
-    failure ??= error
-    waiter?.reject(failure)
-    waiter = undefined
+  get #isFull(): boolean {
+    return this.#ready.length + (this.#taken ? 1 : 0) >= READER_SLOTS
   }
-  const startFrame = (address: number) => {
-    const parsed = parseHeader(headerBytes)
-    if ('problem' in parsed) return fail(new ExchangeMismatch(`a frame from rank ${peer} ${parsed.problem}`))
-    if (parsed.header.bytes > SEGMENT_BYTES) {
-      return fail(new ExchangeMismatch(`rank ${peer} sent a segment of ${parsed.header.bytes} bytes`))
-    }
-    current = { ...parsed, address }
-    payloadFilled = 0
-  }
-  const finishFrame = ({ header, crc, address }: NonNullable<typeof current>) => {
-    current = undefined
-    headerFilled = 0
-    if (crc32(memory.subarray(address, address + header.bytes)) !== crc) {
-      return fail(new ExchangeMismatch(`a segment from rank ${header.rank} was damaged on its way`))
-    }
-    ready.push({ header, address })
-    if (waiter) {
-      taken = ready.shift()
-      waiter.resolve(taken as ReceivedFrame)
-      waiter = undefined
-    }
-  }
+
   /** Consumes bytes until they or the slots run out; gives back how many were used. */
-  const consume = (bytes: Uint8Array): number => {
+  #consume(bytes: Uint8Array): number {
     let at = 0
-    while (at < bytes.length && failure === undefined) {
-      if (!current) {
-        const part = bytes.subarray(at, at + HEADER_BYTES - headerFilled)
-        headerBytes.set(part, headerFilled)
-        headerFilled += part.length
-        at += part.length
-        if (headerFilled < HEADER_BYTES) break
-        const busy = new Set([taken?.address, ...ready.map(({ address }) => address)])
-        const free = slots.find((address) => !busy.has(address))
-        if (free === undefined) throw new Error('a slot is always free: push refuses before')
-        startFrame(free)
+    while (at < bytes.length && this.#failure === undefined && !this.#isFull) {
+      if (!this.#current) {
+        at = this.#headerBytes.fill(bytes, at)
+        if (!this.#headerBytes.isFull) break
+        this.#startFrame()
+        if (!this.#current) break
       }
-      if (!current) break
-      const part = bytes.subarray(at, at + current.header.bytes - payloadFilled)
-      memory.set(part, current.address + payloadFilled)
-      payloadFilled += part.length
+      const { header, address } = this.#current
+      const part = bytes.subarray(at, at + header.bytes - this.#payloadFilled)
+      this.#memory.set(part, address + this.#payloadFilled)
+      this.#payloadFilled += part.length
       at += part.length
-      if (payloadFilled === current.header.bytes) finishFrame(current)
-      if (ready.length + (taken ? 1 : 0) >= READER_SLOTS) break
+      if (this.#payloadFilled === header.bytes) this.#finishFrame(this.#current)
     }
     return at
   }
-  const isFull = () => ready.length + (taken ? 1 : 0) >= READER_SLOTS
-  return {
-    push(bytes) {
-      const used = isFull() ? 0 : consume(bytes)
-      if (failure !== undefined) return true
-      if (used < bytes.length) leftover = Uint8Array.from(bytes.subarray(used))
-      return leftover === undefined && !isFull()
-    },
-    next() {
-      taken = undefined
-      const pending = Promise.withResolvers<ReceivedFrame>()
-      if (ready.length === 0) waiter = pending
-      if (leftover) {
-        const rest = leftover
-        leftover = undefined
-        const used = consume(rest)
-        if (used < rest.length) leftover = rest.subarray(used)
-      }
-      if (waiter === undefined && taken === undefined && ready.length > 0) {
-        taken = ready.shift()
-        pending.resolve(taken as ReceivedFrame)
-      }
-      if (failure !== undefined) pending.reject(failure)
-      else if (leftover === undefined && !isFull()) onResume()
-      return pending.promise
-    },
-    fail,
+
+  #startFrame(): void {
+    const parsed = parseHeader(this.#headerBytes.bytes)
+    this.#headerBytes.clear()
+    this.#payloadFilled = 0
+    if ('problem' in parsed) this.#refuse(`a frame from rank ${this.#peer} ${parsed.problem}`)
+    else if (parsed.header.bytes > SEGMENT_BYTES)
+      this.#refuse(`rank ${this.#peer} sent a segment of ${parsed.header.bytes} bytes`)
+    else this.#current = { ...parsed, address: this.#findFreeSlot() }
+  }
+
+  #finishFrame({ header, crc, address }: ReceivedFrame & { readonly crc: number }): void {
+    this.#current = undefined
+    if (crc32(this.#memory.subarray(address, address + header.bytes)) !== crc)
+      this.#refuse(`a segment from rank ${header.rank} was damaged on its way`)
+    else {
+      this.#ready.push({ header, address })
+      this.#serveWaiter()
+    }
+  }
+
+  #serveWaiter(): void {
+    const frame = this.#waiter && this.#ready.shift()
+    if (!frame) return
+    this.#taken = frame
+    this.#waiter?.resolve(frame)
+    this.#waiter = undefined
+  }
+
+  #findFreeSlot(): number {
+    const busy = new Set([this.#taken?.address, ...this.#ready.map(({ address }) => address)])
+    const free = this.#slots.find((address) => !busy.has(address))
+    if (free === undefined) throw new Error('a slot is always free: bytes are consumed only while one is')
+    return free
+  }
+
+  #refuse(problem: string): void {
+    this.fail(new ExchangeMismatch(problem))
   }
 }

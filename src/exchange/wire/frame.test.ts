@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openCodec } from '../../half/codec.js'
 import { type FrameHeader, findMismatch, formatHeader, HEADER_BYTES, parseHeader } from './frame.js'
-import { createFrameReader, READER_SLOTS } from './frame-reader.js'
+import { FrameReader, READER_SLOTS } from './frame-reader.js'
 
 const HEADER: FrameHeader = {
   rank: 3,
@@ -54,7 +54,7 @@ test('findMismatch names both ranks and the first field in which they differ', (
 
 function openReader(onResume = () => {}) {
   const codec = openCodec(READER_SLOTS * 256 * 1024 + 64)
-  return { codec, reader: createFrameReader(codec, 3, onResume) }
+  return { codec, reader: new FrameReader(codec, 3, onResume) }
 }
 
 const frame = (segment: number) => {

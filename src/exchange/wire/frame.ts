@@ -37,8 +37,8 @@ const CHECKED = [
 ] as const
 
 /**
- * Serialises a header. CRC-32 and not CRC-32C: Node has the former in native code, and both find the same errors
- * (TCP's own sum misses about one in 65 536).
+ * Serialises a header. CRC-32, as on all wires of dsc: Node has it in native code, and CRC-32C, which it has not,
+ * finds the same errors (TCP's own sum misses about one in 65 536). CRC-32C is for what S3 recorded.
  */
 export function formatHeader(header: FrameHeader, payload: Uint8Array): Buffer {
   const bytes = Buffer.allocUnsafe(HEADER_BYTES)

@@ -50,7 +50,11 @@ function gather(
   for (let rank = 0; rank < world; rank++) {
     const batchSize = globalBatch / world
     const sequence = planRankSequence({ sampleCount, batchSize, world, rank, replicate: 1, last })
-    const positionOf = planItemPositions({ sequence, rule: 'local', nodeCount, holderOf })
+    const positionOf = planItemPositions({
+      sequence,
+      rule: 'local',
+      placed: { layout: 'striped', nodeCount },
+    })
     const machine = Math.floor((rank * nodeCount) / world)
     for (let item = 0; item < sequence.itemsPerEpoch; item++) {
       const position = positionOf(order, item)
@@ -93,12 +97,12 @@ for (const { machines, globalBatch } of [
   })
 }
 
-for (const { name, world, holderOf } of [
-  { name: 'on nodes that all hold everything', world: 4, holderOf: undefined },
+for (const { name, world, layout } of [
+  { name: 'on nodes that all hold everything', world: 4, layout: 'full' as const },
   {
     name: 'for ranks that do not divide among the nodes',
     world: 6,
-    holderOf: (sample: number) => sample % 4,
+    layout: 'striped' as const,
   },
 ]) {
   test(`assign 'local' is refused ${name}`, () => {
@@ -106,7 +110,7 @@ for (const { name, world, holderOf } of [
       ...{ sampleCount: 960, batchSize: 8, world, rank: 0, replicate: 1, last: 'drop' },
     })
     assert.throws(
-      () => planItemPositions({ sequence, rule: 'local', nodeCount: 4, holderOf }),
+      () => planItemPositions({ sequence, rule: 'local', placed: { layout, nodeCount: 4 } }),
       (error) => isDscError(error, 'USAGE'),
     )
   })

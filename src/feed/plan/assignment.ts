@@ -1,6 +1,7 @@
 import { DscError } from '../../failure/dsc-error.js'
 import type { EpochOrder } from './order.js'
 import { positionOfItem, type RankSequence } from './rank-sequence.js'
+import { nodeOfSample, type SamplePlacement } from './sample-placement.js'
 
 /**
  * Who gets which sample of a global batch.
@@ -16,10 +17,8 @@ export type ItemPositions = (order: EpochOrder, item: number) => number
 export interface AssignmentOptions {
   readonly sequence: RankSequence
   readonly rule: AssignRule
-  /** Storage nodes; for `local` these are the machines of the job, in the order of their ranks. */
-  readonly nodeCount: number
-  /** The node that holds a sample, or undefined where every node holds every sample. */
-  readonly holderOf: ((sample: number) => number) | undefined
+  /** Its storage nodes are, for `local`, the machines of the job, in the order of their ranks. */
+  readonly placed: SamplePlacement
 }
 
 /** Steps whose assignment is remembered: those that are read, and those that are looked ahead to. */
@@ -27,14 +26,16 @@ const STEPS_REMEMBERED = 64
 
 /** Finds positions under the rule. Throws USAGE where `local` means nothing. */
 export function planItemPositions(options: AssignmentOptions): ItemPositions {
-  const { sequence, rule, nodeCount, holderOf } = options
+  const { sequence, rule, placed } = options
+  const { nodeCount } = placed
   if (rule === 'fixed') return (_, item) => positionOfItem(sequence, item)
   const { batchSize, world, replicate, rank, sampleCount } = sequence.options
   const slices = world / replicate
-  if (!holderOf || slices % nodeCount !== 0)
+  const isOnOneNode = placed.layout !== 'full'
+  if (!isOnOneNode || slices % nodeCount !== 0)
     throw new DscError(
       'USAGE',
-      holderOf
+      isOnOneNode
         ? `assign 'local' needs equal shares: ${slices} slices of a batch do not divide among ${nodeCount} storage nodes`
         : "assign 'local' needs samples that lie on one node each, but every storage node holds all of them",
       { hint: "--layout striped with one storage node per machine, or assign 'fixed'" },
@@ -51,7 +52,7 @@ export function planItemPositions(options: AssignmentOptions): ItemPositions {
     if (known) return known
     const first = step * sequence.globalBatch
     const holders = Array.from({ length: sequence.globalBatch }, (_, i) =>
-      holderOf(order.sampleAt(first + i)),
+      nodeOfSample(placed, order.sampleAt(first + i), 0),
     )
     const share = planShares(holders, nodeCount, shareCount)[machine]!
     const own = share.slice(fromShare, fromShare + batchSize).map((i) => first + i)

@@ -1,5 +1,5 @@
+import { planArenaBudget } from './arena-budget.js'
 import { type ExpectedStall, planStall } from './expected-stall.js'
-import { planMemory } from './memory-plan.js'
 import { DEFAULT_REQUEST_BYTES, planRequestBytes, type RequestCost } from './request-cost.js'
 
 export interface ExpectationOptions {
@@ -46,7 +46,7 @@ export interface Expectation {
 export function planExpectation(options: ExpectationOptions): Expectation {
   const { sampleCount, nodeCount, memoryBytes, cost, stepMs, batchSize, ranks } = options
   const sampleBytes = Math.max(1, options.totalBytes / sampleCount)
-  const memory = planMemory({
+  const memory = planArenaBudget({
     memoryBytes,
     sampleBytes,
     largestBytes: options.largestBytes,

@@ -10,7 +10,10 @@ import type { LastBatchRule } from './rank-sequence.js'
 export interface FeedState {
   readonly v: 1
   readonly dataset: string
-  readonly fingerprint: string
+  /** Of all samples with their checksums; null where not all of them were known yet. */
+  readonly fingerprint: string | null
+  /** Of the dataset's version and the samples' names and lengths; null where samples are of no version. */
+  readonly listing?: string | null
   /** Samples in the dataset. */
   readonly n: number
   readonly order: OrderKind
@@ -28,12 +31,21 @@ export interface FeedState {
 
 /** What a state must agree with. */
 export interface FeedIdentity {
-  readonly fingerprint: string
+  readonly fingerprint: string | null
+  readonly listing?: string | null
   readonly n: number
   readonly order: OrderKind
   readonly seed: number
   readonly last: LastBatchRule
   readonly mix: FeedState['mix']
+}
+
+/** By what samples are told apart: their fingerprint, or their listing where not all checksums were known to both. */
+export function chooseIdentity(
+  a: { readonly fingerprint?: string | null | undefined },
+  b: { readonly fingerprint?: string | null | undefined },
+): 'fingerprint' | 'listing' {
+  return a.fingerprint && b.fingerprint ? 'fingerprint' : 'listing'
 }
 
 const format = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
@@ -42,11 +54,10 @@ const format = (value: unknown): string => (typeof value === 'string' ? value : 
 export function planResume(
   state: FeedState,
   identity: FeedIdentity,
-  globalBatch: number,
-  stepsPerEpoch: number,
+  { globalBatch, stepsPerEpoch }: { readonly globalBatch: number; readonly stepsPerEpoch: number },
 ): { epoch: number; step: number } {
-  for (const name of ['fingerprint', 'n', 'order', 'seed', 'last', 'mix'] as const)
-    if (JSON.stringify(state[name]) !== JSON.stringify(identity[name]))
+  for (const name of [chooseIdentity(state, identity), 'n', 'order', 'seed', 'last', 'mix'] as const)
+    if (JSON.stringify(state[name] ?? null) !== JSON.stringify(identity[name] ?? null))
       throw new DscError(
         'FEED_STATE_MISMATCH',
         `the state has ${name} ${format(state[name])}, this feed has ${format(identity[name])}`,

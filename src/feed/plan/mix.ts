@@ -1,4 +1,4 @@
-import { type EpochOrder, planOrder } from './order.js'
+import { type EpochOrder, type OrderData, openOrder, planOrder } from './order.js'
 
 /** One dataset of a mix. Its samples follow those of the parts before it in the samples manifest. */
 export interface MixPart {
@@ -32,6 +32,12 @@ export function countMixed(parts: readonly MixPart[]): number {
 const wholeCountOf = (part: MixPart): number => Math.floor(part.times) * part.sampleCount
 const chosenCountOf = (part: MixPart): number =>
   Math.round((part.times - Math.floor(part.times)) * part.sampleCount)
+
+/** The order of an epoch of a mix, or of one dataset. */
+export function openMixedOrder(visits: OrderData, parts: readonly MixPart[] | undefined): EpochOrder {
+  const order = openOrder(visits)
+  return parts ? planMixedOrder(order, parts, visits.seed) : order
+}
 
 /**
  * Turns an order of the visits 0 … countMixed(parts) − 1 into one of samples. Whole rounds visit every sample; a

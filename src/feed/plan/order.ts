@@ -5,7 +5,7 @@ export const ORDER_KINDS = ['shuffle', 'feistel6', 'sequential'] as const
 export type OrderKind = (typeof ORDER_KINDS)[number]
 
 /** Above this many samples the sequence is computed instead of held: 2^26 samples would take 256 MiB per epoch. */
-const LARGEST_HELD_ORDER = 2 ** 26
+const MAX_HELD_ORDER = 2 ** 26
 
 /** Which samples an order is over, and which permutation of them. It knows no ranks, nodes, memory or failures. */
 export interface OrderOptions {
@@ -26,9 +26,20 @@ export interface EpochOrder {
   sampleAt(position: number): number
 }
 
+/** An order as one thread hands it to another. */
+export interface OrderData extends OrderOptions {
+  /** The whole sequence, where it is held. */
+  readonly held?: Uint32Array | undefined
+}
+
+/** The order that another thread has made, or that is computed as it is read. */
+export function openOrder(data: OrderData): EpochOrder {
+  return data.held ? holdOrder(data.epoch, data.held) : planOrder(data)
+}
+
 /** The kind that a dataset of `sampleCount` samples gets when none is asked for. */
 export function chooseOrderKind(sampleCount: number): OrderKind {
-  return sampleCount > LARGEST_HELD_ORDER ? 'feistel6' : 'shuffle'
+  return sampleCount > MAX_HELD_ORDER ? 'feistel6' : 'shuffle'
 }
 
 /** The order of one epoch: the same for the same options on every machine. */
@@ -49,9 +60,9 @@ export function holdOrder(epoch: number, samples: Uint32Array): EpochOrder {
   return { epoch, sampleCount: samples.length, sampleAt: (position) => samples[position]! }
 }
 
-/** Fisher–Yates over 0 … sampleCount − 1, from the last place down. */
+/** Fisher–Yates over 0 … sampleCount − 1, from the last place down; in memory that threads can share. */
 export function shuffleSamples(options: Omit<OrderOptions, 'kind'>): Uint32Array {
-  const samples = new Uint32Array(options.sampleCount)
+  const samples = new Uint32Array(new SharedArrayBuffer(4 * options.sampleCount))
   for (let i = 0; i < samples.length; i++) samples[i] = i
   const random = createRandomStream(options.seed, options.epoch)
   for (let i = samples.length - 1; i > 0; i--) {

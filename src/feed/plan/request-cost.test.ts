@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createRequestCostMeter, planRequestBytes, type RequestTiming } from './request-cost.js'
+import { RequestCostMeter } from '../engine/request-cost-meter.js'
+import { planRequestBytes, type RequestTiming } from './request-cost.js'
 
 const MIB = 2 ** 20
 const CHUNK = 256 * 1024
@@ -18,7 +19,7 @@ function* askAlone(fixedMs: number, bytesPerMs: number, bytes: number): Generato
 }
 
 function measure(requests: Iterable<RequestTiming>, count: number) {
-  const meter = createRequestCostMeter()
+  const meter = new RequestCostMeter()
   for (const timing of requests) {
     if (count-- === 0) break
     meter.add(timing)

@@ -6,18 +6,23 @@
 export const SAMPLE_LAYOUTS = ['striped', 'full'] as const
 export type SampleLayout = (typeof SAMPLE_LAYOUTS)[number]
 
-/** The node (0 to nodeCount − 1) to ask for `sample`, which stands at `position` of the epoch's order. */
-export function nodeOfSample(
-  layout: SampleLayout,
-  nodeCount: number,
-  sample: number,
-  position: number,
-): number {
-  return (layout === 'striped' ? sample : position) % nodeCount
+/** How the samples of a source lie on its nodes. */
+export interface SamplePlacement {
+  readonly layout: SampleLayout
+  readonly nodeCount: number
+  /** For each sample the node that holds it, where that is not told by the layout. */
+  readonly placement?: Uint16Array | undefined
 }
 
-/** All nodes that can answer for `sample`, the planned one first. */
-export function holdersOfSample(layout: SampleLayout, nodeCount: number, planned: number): readonly number[] {
+/** The node (0 to nodeCount − 1) to ask for `sample`, which stands at `position` of the epoch's order. */
+export function nodeOfSample(placed: SamplePlacement, sample: number, position: number): number {
+  const { layout, nodeCount, placement } = placed
+  return placement ? placement[sample]! : (layout === 'striped' ? sample : position) % nodeCount
+}
+
+/** All nodes that can answer for a sample whose node is `planned`, that one first. */
+export function holdersOfSample(placed: SamplePlacement, planned: number): readonly number[] {
+  const { layout, nodeCount } = placed
   if (layout === 'striped') return [planned]
   return Array.from({ length: nodeCount }, (_, i) => (planned + i) % nodeCount)
 }

@@ -1,13 +1,23 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { test } from 'node:test'
+import {
+  appendFileSync,
+  closeSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { type TestContext, test } from 'node:test'
 import { crc32 } from 'node:zlib'
 import { isDscError } from '../../failure/dsc-error.js'
 import { makeTestFolder, writeSamples } from '../../testing/sample-folder.js'
-import { indexSamples } from './index-samples.js'
-import { openSampleReader } from './read-samples.js'
+import { explainLeftOut, type IndexOptions, indexSamples } from './index-samples.js'
+import { SampleReader } from './read-samples.js'
 import { openSampleTable } from './sample-table.js'
 
 test('files become samples in the byte order of their paths, with lengths and checksums', async (context) => {
@@ -16,7 +26,6 @@ test('files become samples in the byte order of their paths, with lengths and ch
   writeFileSync(join(root, 'b', 'x.png'), 'xx')
   writeFileSync(join(root, 'a.png'), 'a')
   writeFileSync(join(root, 'empty'), '')
-  symlinkSync('/etc/passwd', join(root, 'link'))
   const { table } = await indexSamples(root, { cacheFolder: makeTestFolder(context) })
   const rows = Array.from({ length: table.count }, (_, i) => [
     table.nameOf(i),
@@ -71,7 +80,7 @@ test('members of one key in a tar shard are one sample; single members are sampl
   tar('singles', 'pax', ['s1.jpg', 's2.jpg', `${long}.jpg`])
   const singles = await indexSamples(join(folder, 'singles'), { cacheFolder })
   assert.equal(singles.table.format, 'member')
-  const reader = openSampleReader(singles.root, singles.table)
+  const reader = new SampleReader(singles.root, singles.table)
   const samples = Uint32Array.of(2, 0, 1)
   const rooms = Array.from(samples, (sample) => Buffer.alloc(singles.table.lengths[sample]!))
   const read: boolean[] = []
@@ -104,4 +113,204 @@ test('a folder without files is refused by name', async (context) => {
   await assert.rejects(indexSamples(makeTestFolder(context), { cacheFolder: '/nonexistent' }), (error) =>
     isDscError(error, 'SOURCE_EMPTY'),
   )
+})
+
+/** The names of the samples under `root`. */
+async function namesOf(context: TestContext, root: string, options: Partial<IndexOptions> = {}) {
+  const listed = await indexSamples(root, { cacheFolder: makeTestFolder(context), ...options })
+  const names = Array.from({ length: listed.table.count }, (_, sample) => listed.table.nameOf(sample))
+  return { ...listed, names }
+}
+
+/** Writes a shard of `count` samples of one member each with the system's tar. */
+function writeShard(context: TestContext, count: number, ...tarOptions: string[]): string {
+  const folder = makeTestFolder(context)
+  mkdirSync(join(folder, 'in'))
+  mkdirSync(join(folder, 'shards'))
+  const names = Array.from({ length: count }, (_, i) => `${String(i).padStart(4, '0')}.bin`)
+  for (const name of names) writeFileSync(join(folder, 'in', name), `the bytes of ${name}`.repeat(40))
+  const shard = join(folder, 'shards', '0.tar')
+  execFileSync('tar', [...tarOptions, '-C', join(folder, 'in'), '-cf', shard, ...names])
+  return shard
+}
+
+for (const { name, damage, message } of [
+  {
+    name: 'ends inside a member',
+    damage: (shard: string) => truncateSync(shard, 20 * 1536 + 700),
+    message: /0\.tar is damaged at byte 30720: the archive ends inside this member/,
+  },
+  {
+    name: 'ends between two members',
+    damage: (shard: string) => truncateSync(shard, 20 * 1536),
+    message: /0\.tar is damaged at byte 30720: the archive ends here without its end/,
+  },
+  {
+    name: 'has a damaged header',
+    damage: (shard: string) => overwrite(shard, 20 * 1536 + 5, Buffer.from('?')),
+    message: /0\.tar is damaged at byte 30720: no header/,
+  },
+  {
+    name: 'has a header that was overwritten with zeros',
+    damage: (shard: string) => overwrite(shard, 20 * 1536, Buffer.alloc(512)),
+    message: /0\.tar is damaged at byte 30720: the archive ends here, but more follows/,
+  },
+]) {
+  test(`a shard that ${name} is an error with its name and the byte, or fed up to there`, async (context) => {
+    const shard = writeShard(context, 30)
+    damage(shard)
+    const root = dirname(shard)
+    await assert.rejects(
+      namesOf(context, root),
+      (error) => isDscError(error, 'COPY_DAMAGED') && message.test(error.message),
+    )
+    const { names, leftOut } = await namesOf(context, root, { onDamage: 'skip' })
+    assert.equal(names.length, 19, 'what comes before; the last one may go on in the damage')
+    assert.equal(leftOut.length, 1)
+    assert.match(leftOut[0]!.reason, /byte 30720/)
+  })
+}
+
+function overwrite(path: string, at: number, bytes: Buffer): void {
+  const fd = openSync(path, 'r+')
+  writeSync(fd, bytes, 0, bytes.length, at)
+  closeSync(fd)
+}
+
+for (const [program, ...options] of [
+  ['tar', '--format=ustar'],
+  ['tar', '--format=gnu'],
+  ['tar', '--format=pax'],
+  ['bsdtar', '--format=ustar'],
+  ['bsdtar', '--format=pax'],
+]) {
+  test(`names, lengths and bytes of ${program} ${options.join(' ')} are right`, async (context) => {
+    const folder = makeTestFolder(context)
+    const names = ['a.jpg', `b${'b'.repeat(60)}/${'c'.repeat(70)}.jpg`, 'zé.jpg']
+    mkdirSync(join(folder, 'shards'))
+    for (const name of names) {
+      mkdirSync(dirname(join(folder, 'in', name)), { recursive: true })
+      writeFileSync(join(folder, 'in', name), `bytes of ${name}`)
+    }
+    const shard = join(folder, 'shards', '0.tar')
+    execFileSync(program!, [...options, '-C', join(folder, 'in'), '-cf', shard, ...names])
+    const listed = await namesOf(context, dirname(shard))
+    assert.deepEqual(listed.names, names)
+    assert.deepEqual(
+      [...listed.table.crcs],
+      names.map((name) => crc32(`bytes of ${name}`)),
+    )
+  })
+}
+
+test('the size of a pax header, and one in base-256, are those of the member', async (context) => {
+  const shard = writeShard(context, 2, '--format=ustar')
+  const bytes = readFileSync(shard)
+  const [first, second] = [bytes.subarray(0, 1536), bytes.subarray(1536, 3072)]
+  const length = Number.parseInt(first.subarray(124, 135).toString(), 8)
+  const record = `12 size=${length}\n`
+  assert.equal(record.length, 12)
+  const pax = Buffer.alloc(1024)
+  first.copy(pax, 0, 0, 512)
+  pax.write('00000000014', 124)
+  pax[156] = 'x'.charCodeAt(0)
+  pax.write(record, 512)
+  first.write('00000000001', 124) // what fits into the field says less
+  second.fill(0, 124, 136)
+  second[124] = 0x80
+  second.writeUInt32BE(length, 132)
+  for (const header of [pax, first, second]) seal(header)
+  writeFileSync(shard, Buffer.concat([pax, first, second, Buffer.alloc(1024)]))
+  const { table, names } = await namesOf(context, dirname(shard))
+  assert.deepEqual(names, ['0000.bin', '0001.bin'])
+  assert.deepEqual([...table.lengths], [length, length])
+})
+
+/** Gives a header its checksum. */
+function seal(header: Buffer): void {
+  header.fill(0x20, 148, 156)
+  const sum = header.subarray(0, 512).reduce((total, byte) => total + byte, 0)
+  header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148)
+}
+
+for (const format of ['gnu', 'pax']) {
+  test(`a sparse member of ${format} is fed as the slice of its shard, which tar can read`, async (context) => {
+    const folder = makeTestFolder(context)
+    mkdirSync(join(folder, 'shards'))
+    writeFileSync(join(folder, 'a.bin'), 'a')
+    truncateSync(join(folder, 'a.bin'), 3_000_000)
+    appendFileSync(join(folder, 'a.bin'), 'z')
+    writeFileSync(join(folder, 'b.bin'), 'b')
+    const shard = join(folder, 'shards', '0.tar')
+    execFileSync('tar', [`--format=${format}`, '--sparse', '-C', folder, '-cf', shard, 'a.bin', 'b.bin'])
+    const { table, names, root } = await namesOf(context, dirname(shard))
+    assert.deepEqual([table.format, ...names], ['tar', 'a', 'b'])
+    assert.ok(table.lengths[0]! < 100_000)
+    const slice = Buffer.alloc(table.lengths[0]!)
+    const reader = new SampleReader(root, table)
+    reader.readAll(Uint32Array.of(0), { place: () => slice, done: (_, isRead) => assert.ok(isRead) })
+    reader.close()
+    const whole = execFileSync('tar', ['-xOf', '-'], {
+      input: Buffer.concat([slice, Buffer.alloc(2048)]),
+      maxBuffer: 2 ** 23,
+    })
+    assert.deepEqual(whole, readFileSync(join(folder, 'a.bin')))
+  })
+}
+
+test('links to files and folders are followed; loops and links to nothing are left out and told', async (context) => {
+  const root = makeTestFolder(context)
+  const elsewhere = makeTestFolder(context)
+  writeFileSync(join(elsewhere, 'blob'), 'blob')
+  mkdirSync(join(root, 'real'))
+  writeFileSync(join(root, 'real', 'x'), 'x')
+  symlinkSync(join(elsewhere, 'blob'), join(root, 'file'))
+  symlinkSync('real', join(root, 'folder'))
+  symlinkSync('..', join(root, 'real', 'up'))
+  symlinkSync('nowhere', join(root, 'dangling'))
+  symlinkSync('self', join(root, 'self'))
+  const { names, leftOut } = await namesOf(context, root)
+  assert.deepEqual(names, ['file', 'folder/x', 'real/x'])
+  assert.deepEqual(Object.fromEntries(leftOut.map(({ path, reason }) => [path, reason])), {
+    dangling: 'a link to nothing',
+    'folder/up': 'leads back into its own folders',
+    'real/up': 'leads back into its own folders',
+    self: 'a link to itself',
+  })
+  assert.deepEqual((await namesOf(context, root, { links: 'inside' })).names, ['folder/x', 'real/x'])
+})
+
+test('beside tar shards other files are left out, and told', async (context) => {
+  const shard = writeShard(context, 3)
+  for (const name of ['README.md', '.DS_Store', '0_stats.json'])
+    writeFileSync(join(dirname(shard), name), '{}')
+  const { names, leftOut, table } = await namesOf(context, dirname(shard))
+  assert.deepEqual([table.format, ...names], ['member', '0000.bin', '0001.bin', '0002.bin'])
+  assert.deepEqual(leftOut.map(({ path }) => path).sort(), ['.DS_Store', '0_stats.json', 'README.md'])
+  assert.match(explainLeftOut(leftOut)!, /^dsc: 3 not fed: /)
+})
+
+for (const name of ['a.tar.gz', 'a.jsonl', 'a.parquet', 'shard.00000.mds', 'a.arrow', 'a.tfrecord']) {
+  test(`a folder of files like ${name} is refused by name, unless each file is to be a sample`, async (context) => {
+    const root = makeTestFolder(context)
+    writeFileSync(join(root, name), 'many samples')
+    writeFileSync(join(root, 'index.json'), '{}')
+    await assert.rejects(namesOf(context, root), (error) => isDscError(error, 'USAGE'))
+    assert.deepEqual((await namesOf(context, root, { as: 'files' })).names.length, 2)
+  })
+}
+
+test('names that are not UTF-8 are names like others', async (context) => {
+  const root = makeTestFolder(context)
+  const bytes = (last: number) => Buffer.concat([Buffer.from(`${root}/caf`), Buffer.from([last])])
+  writeFileSync(bytes(0xe9), 'é in latin1')
+  writeFileSync(bytes(0xe8), 'è in latin1')
+  const { table, names } = await namesOf(context, root)
+  assert.deepEqual(names, ['caf\uFFFD', 'caf\uFFFD'])
+  assert.deepEqual([0, 1].map(table.rawNameOf), ['caf\xe8', 'caf\xe9'])
+  const rooms = [0, 1].map((sample) => Buffer.alloc(table.lengths[sample]!))
+  const reader = new SampleReader(root, table)
+  reader.readAll(Uint32Array.of(0, 1), { place: (i) => rooms[i], done: (_, isRead) => assert.ok(isRead) })
+  reader.close()
+  assert.deepEqual(rooms.map(String), ['è in latin1', 'é in latin1'])
 })

@@ -9,12 +9,22 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { DscError } from '../../failure/dsc-error.js'
-import { buildSampleTable, openSampleTable, type SampleRow, type SampleTable } from './sample-table.js'
-import { listTarMembers, type TarMember } from './tar-members.js'
+import {
+  type FolderFile,
+  type FolderKind,
+  type LeftOut,
+  planSampleFiles,
+  type SampleFiles,
+} from '../plan/sample-files.js'
+import { type BytePath, fromText, toBytes, toText } from './byte-path.js'
+import { indexShards, type ShardIndexOptions } from './index-shards.js'
+import { type LinkRule, type ListedFile, listFolder } from './list-folder.js'
+import { openSampleTable, requireLength, type SampleTable } from './sample-table.js'
+import { SampleTableBuilder } from './sample-table-builder.js'
 
 /** Where samples are on a local disk: a directory tree of files, or of tar shards. */
 export interface SampleFolder {
@@ -23,6 +33,8 @@ export interface SampleFolder {
   readonly table: SampleTable
   /** Whether the table was read from the cache instead of made. */
   readonly isCached: boolean
+  /** What lies in the folder and is not fed. */
+  readonly leftOut: readonly LeftOut[]
 }
 
 export interface IndexOptions {
@@ -30,155 +42,127 @@ export interface IndexOptions {
   readonly cacheFolder: string
   /** Only files with one of these extensions (without the dot) are samples. Default: all files. */
   readonly extensions?: readonly string[] | undefined
+  /** What the folder holds. Default: by what most of it is. */
+  readonly as?: FolderKind | undefined
+  /** Default 'follow'. */
+  readonly links?: LinkRule | undefined
+  /** What becomes of a damaged shard. Default 'raise'. */
+  readonly onDamage?: ShardIndexOptions['onDamage'] | undefined
   /** Makes the table again even when a cached one fits. */
   readonly isRefreshed?: boolean
   readonly onProgress?: (filesDone: number, filesTotal: number) => void
 }
 
-interface ListedFile {
-  readonly path: string
-  readonly size: number
-}
+/** Stands for the way in which samples are found: tables that were made in another way are not used. */
+const METHOD = 'dsc samples 2'
 
 /**
  * Lists the samples under `folder`, once: the table is kept, and used again while path, size and modification time
- * of every file are as they were. A folder of *.tar holds WebDataset shards, any other folder one sample per file.
+ * of every file are as they were. A folder that is mostly *.tar holds WebDataset shards, any other folder one sample
+ * per file.
  */
 export async function indexSamples(folder: string, options: IndexOptions): Promise<SampleFolder> {
-  let root: string
+  const root = findRoot(folder)
+  const { files, leftOut } = await listFolder(root, options.links ?? 'follow')
+  const chosen = chooseFiles(folder, files, options)
+  const told = [...leftOut, ...chosen.leftOut.map(({ path, reason }) => ({ path: toText(path), reason }))]
+  const cachePath = join(options.cacheFolder, `${stampOf(root, chosen)}.samples`)
+  if (!options.isRefreshed) {
+    const cached = await readFile(cachePath).catch(() => undefined)
+    if (cached) return { root, table: openSampleTable(cached), isCached: true, leftOut: told }
+  }
+  const { table, damaged } = indexFiles(fromText(root), chosen, options)
+  if (table.count === 0) throw new DscError('SOURCE_EMPTY', `${folder} holds no samples that could be read`)
+  if (damaged.length === 0) keepTable(cachePath, table)
+  return { root, table, isCached: false, leftOut: [...told, ...damaged] }
+}
+
+function findRoot(folder: string): string {
   try {
-    root = realpathSync(folder)
+    const root = realpathSync(folder)
     if (!statSync(root).isDirectory()) throw new Error('not a directory')
+    return root
   } catch (cause) {
     throw new DscError('COPY_NOT_FOUND', `${folder} is not a directory that can be read`, {
       hint: 'dsc prepare <dataset> prints the path of a copy',
       cause,
     })
   }
-  const stamp = createHash('sha256').update(root)
-  const files = await listFiles(root, options.extensions, stamp)
-  if (files.length === 0 && options.extensions)
-    throw new DscError(
-      'SOURCE_EMPTY',
-      `${folder} holds no files that end in .${options.extensions.join(' or .')}`,
-      {
-        hint: 'other extensions in --only, or none for all files',
-      },
-    )
-  if (files.length === 0)
-    throw new DscError('SOURCE_EMPTY', `${folder} holds no files, so there is nothing to feed`)
-  const cachePath = join(options.cacheFolder, `${stamp.digest('hex')}.samples`)
-  if (!options.isRefreshed) {
-    const cached = await readFile(cachePath).catch(() => undefined)
-    if (cached) return { root, table: openSampleTable(cached), isCached: true }
-  }
-  const isSharded = files.every((file) => file.path.endsWith('.tar'))
-  const table = isSharded ? indexShards(root, files, options) : indexFiles(root, files, options)
-  mkdirSync(options.cacheFolder, { recursive: true })
-  const partPath = `${cachePath}.${process.pid}`
-  writeFileSync(partPath, table.bytes)
-  renameSync(partPath, cachePath)
-  return { root, table, isCached: false }
 }
 
-/** All regular files in byte order of their paths; symbolic links are not followed. */
-async function listFiles(
-  root: string,
-  extensions: readonly string[] | undefined,
-  stamp: { update(text: string): unknown },
-): Promise<ListedFile[]> {
-  const isSample = (path: string) => !extensions || extensions.some((each) => path.endsWith(`.${each}`))
-  const entries = await readdir(root, { recursive: true, withFileTypes: true })
-  const paths = entries
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1))
-    .filter(isSample)
-    .sort((a, b) => (a < b ? -1 : 1))
-  const files: ListedFile[] = []
-  for (let at = 0; at < paths.length; at += 256) {
-    const some = paths.slice(at, at + 256)
-    const stats = await Promise.all(some.map((path) => stat(join(root, path))))
-    for (const [i, { size, mtimeMs }] of stats.entries()) {
-      files.push({ path: some[i]!, size })
-      stamp.update(`\n${some[i]!}\0${size}\0${mtimeMs}`)
-    }
-  }
-  return files
+/** Which of the files of a folder hold samples. Throws SOURCE_EMPTY where none does. */
+export function chooseFiles<File extends FolderFile>(
+  folder: string,
+  files: readonly File[],
+  { extensions, as }: Pick<IndexOptions, 'extensions' | 'as'>,
+): SampleFiles<File> {
+  const isWanted = ({ path }: File) => !extensions || extensions.some((each) => path.endsWith(`.${each}`))
+  const chosen = planSampleFiles(files.filter(isWanted), { as, folder })
+  if (chosen.files.length > 0) return chosen
+  if (extensions)
+    throw new DscError('SOURCE_EMPTY', `${folder} holds no files that end in .${extensions.join(' or .')}`, {
+      hint: 'other extensions in --only, or none for all files',
+    })
+  throw new DscError('SOURCE_EMPTY', `${folder} holds no files, so there is nothing to feed`)
 }
 
-function indexFiles(root: string, files: readonly ListedFile[], options: IndexOptions): SampleTable {
+/** Changes with everything that the table depends on. */
+function stampOf(root: string, { kind, files }: SampleFiles<ListedFile>): string {
+  const stamp = createHash('sha256').update(`${METHOD}\n${kind}\n${root}`)
+  for (const { path, size, mtimeMs } of files) stamp.update(`\n${path}\0${size}\0${mtimeMs}`, 'latin1')
+  return stamp.digest('hex')
+}
+
+function indexFiles(
+  root: BytePath,
+  { kind, files }: SampleFiles<ListedFile>,
+  { onDamage = 'raise', onProgress }: IndexOptions,
+): { readonly table: SampleTable; readonly damaged: readonly LeftOut[] } {
+  if (kind === 'shards') return indexShards(root, files, { onDamage, onProgress })
+  const samples = new SampleTableBuilder()
   const scratch = Buffer.allocUnsafe(1 << 20)
-  const rows = files.map(({ path, size }, file): SampleRow => {
-    assertLength(path, size)
-    const fd = openSync(join(root, path), 'r')
-    try {
-      if (file % 512 === 0) options.onProgress?.(file, files.length)
-      return { name: path, file, offset: 0, length: size, crc32: checksum(fd, 0, size, scratch) }
-    } finally {
-      closeSync(fd)
-    }
-  })
-  return buildSampleTable(
-    'file',
-    files.map((file) => file.path),
-    rows,
-  )
-}
-
-/** Members of one key (name up to the first dot of its last part) are one sample, as in WebDataset. */
-function indexShards(root: string, files: readonly ListedFile[], options: IndexOptions): SampleTable {
-  const scratch = Buffer.allocUnsafe(1 << 20)
-  const groups: { file: number; key: string; members: TarMember[] }[] = []
   for (const [file, { path, size }] of files.entries()) {
-    options.onProgress?.(file, files.length)
-    const fd = openSync(join(root, path), 'r')
-    try {
-      for (const member of listTarMembers(fd, size, path)) {
-        const key = member.name.replace(/^(.*\/)?([^/.]*).*$/, '$1$2')
-        const last = groups.at(-1)
-        if (last?.file === file && last.key === key) last.members.push(member)
-        else groups.push({ file, key, members: [member] })
-      }
-    } finally {
-      closeSync(fd)
-    }
+    if (file % 512 === 0) onProgress?.(file, files.length)
+    requireLength(toText(path), size)
+    const crc = checksum(`${root}/${path}`, size, scratch)
+    samples.add({ name: path, file, offset: 0, length: size, crc32: crc })
   }
-  const isSingle = groups.every((group) => group.members.length === 1)
-  let open = { file: -1, fd: -1 }
-  const rows = groups.map(({ file, key, members }): SampleRow => {
-    const first = members[0]!
-    const last = members.at(-1)!
-    const offset = isSingle ? first.dataAt : first.headerAt
-    const length = last.dataAt + last.length - offset
-    const name = isSingle ? first.name : key
-    assertLength(`${files[file]!.path}:${name}`, length)
-    if (open.file !== file) {
-      if (open.fd >= 0) closeSync(open.fd)
-      open = { file, fd: openSync(join(root, files[file]!.path), 'r') }
-    }
-    return { name, file, offset, length, crc32: checksum(open.fd, offset, length, scratch) }
-  })
-  if (open.fd >= 0) closeSync(open.fd)
-  return buildSampleTable(
-    isSingle ? 'member' : 'tar',
-    files.map((file) => file.path),
-    rows,
-  )
+  const paths = files.map(({ path }) => path)
+  return { table: samples.build('file', paths), damaged: [] }
 }
 
-function assertLength(name: string, length: number): void {
-  if (length >= 2 ** 32)
-    throw new DscError('USAGE', `sample ${name} has ${length} bytes; the feed takes samples below 4 GiB`)
+function checksum(path: BytePath, length: number, scratch: Buffer): number {
+  const fd = openSync(toBytes(path), 'r')
+  try {
+    let value = 0
+    for (let done = 0; done < length; ) {
+      const read = readSync(fd, scratch, 0, Math.min(scratch.length, length - done), done)
+      if (read === 0)
+        throw new DscError(
+          'COPY_DAMAGED',
+          `${toText(path)} ended ${length - done} bytes early while it was indexed`,
+        )
+      value = crc32(scratch.subarray(0, read), value)
+      done += read
+    }
+    return value
+  } finally {
+    closeSync(fd)
+  }
 }
 
-function checksum(fd: number, offset: number, length: number, scratch: Buffer): number {
-  let value = 0
-  for (let done = 0; done < length; ) {
-    const read = readSync(fd, scratch, 0, Math.min(scratch.length, length - done), offset + done)
-    if (read === 0)
-      throw new DscError('COPY_DAMAGED', `a file ended ${length - done} bytes early while it was indexed`)
-    value = crc32(scratch.subarray(0, read), value)
-    done += read
-  }
-  return value
+/** Keeps the table for the next time, all or nothing. */
+function keepTable(path: string, table: SampleTable): void {
+  mkdirSync(join(path, '..'), { recursive: true })
+  const partPath = `${path}.${process.pid}`
+  writeFileSync(partPath, table.bytes)
+  renameSync(partPath, path)
+}
+
+/** Says what a folder has that is not fed; undefined when that is nothing. */
+export function explainLeftOut(leftOut: readonly LeftOut[]): string | undefined {
+  if (leftOut.length === 0) return undefined
+  const some = leftOut.slice(0, 5).map(({ path, reason }) => `${path} (${reason})`)
+  const more = leftOut.length > some.length ? ', …' : ''
+  return `dsc: ${leftOut.length} not fed: ${some.join(', ')}${more}`
 }

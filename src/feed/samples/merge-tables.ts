@@ -1,5 +1,6 @@
 import { DscError } from '../../failure/dsc-error.js'
-import { buildSampleTable, type SampleRow, type SampleTable } from './sample-table.js'
+import type { SampleTable } from './sample-table.js'
+import { SampleTableBuilder } from './sample-table-builder.js'
 
 /** One table for all nodes of a striped dataset. */
 export interface MergedTable {
@@ -29,18 +30,18 @@ export function mergeTables(tables: readonly (SampleTable | undefined)[]): Merge
       Array.from({ length: table?.fileCount ?? 0 }, (_, file) => ({
         node,
         file,
-        name: table!.fileName(file),
+        name: table!.rawFileName(file),
       })),
     )
     .sort((a, b) => (a.name < b.name ? -1 : 1)) // as indexSamples does
   const samplesOf = tables.map((table) => groupByFile(table))
-  const rows: SampleRow[] = []
+  const samples = new SampleTableBuilder()
   const nodes: number[] = []
   for (const [at, { node, file }] of files.entries()) {
     const table = tables[node]!
     for (const sample of samplesOf[node]!.get(file) ?? []) {
-      rows.push({
-        name: table.nameOf(sample),
+      samples.add({
+        name: table.rawNameOf(sample),
         file: at,
         offset: table.offsets[sample]!,
         length: table.lengths[sample]!,
@@ -50,7 +51,7 @@ export function mergeTables(tables: readonly (SampleTable | undefined)[]): Merge
     }
   }
   const names = files.map(({ name }) => name)
-  return { table: buildSampleTable(format, names, rows), placement: Uint16Array.from(nodes) }
+  return { table: samples.build(format, names), placement: Uint16Array.from(nodes) }
 }
 
 /** File → its samples, in their order. */

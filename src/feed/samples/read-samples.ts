@@ -1,5 +1,6 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
+import { fromText, toBytes } from './byte-path.js'
 import type { SampleTable } from './sample-table.js'
 
 /** Files held open between reads; shards are few and large, plain files are opened once each. */
@@ -17,43 +18,106 @@ export interface SampleSink {
   done(index: number, isRead: boolean): void
 }
 
-/** Reads samples of one folder. Blocking: meant for reader threads and for servers whose disks are local. */
-export interface SampleReader {
-  /** `samples` in the order that suits the disk, for a caller that reads them in parts. */
-  inReadOrder(samples: Uint32Array): Uint32Array
-  /** Reads samples in the order that suits the disk, one `place` and `done` after the other. */
-  readAll(samples: Uint32Array, sink: SampleSink): void
-  close(): void
-}
-
-/** Whether `bytes` are the sample that the table means. */
+/**
+ * Whether `bytes` are the sample that the table means. In a table without checksums the first bytes of a sample are
+ * taken as they are, for whoever wrote them has proven them, and theirs is noted.
+ */
 export function isIntact(table: SampleTable, sample: number, bytes: Uint8Array): boolean {
-  return bytes.length === table.lengths[sample] && crc32(bytes) === table.crcs[sample]
+  if (bytes.length !== table.lengths[sample]) return false
+  const checksum = crc32(bytes)
+  if (!table.known || Atomics.load(table.known, sample) === 1) return checksum === table.crcs[sample]
+  Atomics.store(table.crcs, sample, checksum)
+  Atomics.store(table.known, sample, 1) // last: another thread may look
+  return true
 }
 
-export function openSampleReader(root: string, table: SampleTable): SampleReader {
-  const open = new Map<number, number>()
-  let scratch = Buffer.allocUnsafeSlow(1 << 20)
-  const isSharded = table.format !== 'file'
+/** Reads the samples of a table below a folder. Blocking: meant for reader threads and for servers whose disks are local. */
+export class SampleReader {
+  readonly #root: string
+  readonly #table: SampleTable
+  readonly #isSharded: boolean
+  /** Descriptors of the shards that were read last. */
+  readonly #open = new Map<number, number>()
+  #scratch = Buffer.allocUnsafeSlow(1 << 20)
 
-  const openFile = (file: number): number => {
-    const held = open.get(file)
-    if (held !== undefined) return held
-    const fd = openSync(`${root}/${table.fileName(file)}`, 'r')
-    if (isSharded) {
-      open.set(file, fd)
-      const [oldest] = open
-      if (open.size > OPEN_SHARDS && oldest) {
-        open.delete(oldest[0])
-        closeSync(oldest[1])
-      }
-    }
-    return fd
+  constructor(root: string, table: SampleTable) {
+    this.#root = root
+    this.#table = table
+    this.#isSharded = table.format !== 'file'
   }
-  const readRange = (file: number, offset: number, target: Uint8Array): boolean => {
+
+  /** `samples` in the order that suits the disk, for a caller that reads them in parts. */
+  inReadOrder(samples: Uint32Array): Uint32Array {
+    return this.#isSharded ? samples.toSorted((x, y) => this.#compare(x, y)) : samples
+  }
+
+  /** Reads samples in the order that suits the disk, one `place` and `done` after the other. */
+  readAll(samples: Uint32Array, sink: SampleSink): void {
+    if (!this.#isSharded) {
+      for (let i = 0; i < samples.length; i++) this.#readOne(samples[i]!, i, sink)
+      return
+    }
+    const indexes = Array.from(samples.keys()).sort((a, b) => this.#compare(samples[a]!, samples[b]!))
+    for (let at = 0; at < indexes.length; ) {
+      const run = this.#findRun(samples, indexes, at)
+      if (run.stop === at + 1) this.#readOne(samples[indexes[at]!]!, indexes[at]!, sink)
+      else this.#readRun(samples, indexes.slice(at, run.stop), { sink, start: run.start, end: run.end })
+      at = run.stop
+    }
+  }
+
+  /** Closes what is open. */
+  close(): void {
+    for (const fd of this.#open.values()) closeSync(fd)
+    this.#open.clear()
+  }
+
+  /** The samples from `at` on that one read of a shard brings: they lie close to each other. */
+  #findRun(samples: Uint32Array, indexes: readonly number[], at: number) {
+    const { files, offsets, lengths } = this.#table
+    const first = samples[indexes[at]!]!
+    const start = offsets[first]!
+    let end = start + lengths[first]!
+    let stop = at + 1
+    for (; stop < indexes.length; stop++) {
+      const sample = samples[indexes[stop]!]!
+      const sampleEnd = offsets[sample]! + lengths[sample]!
+      if (files[sample] !== files[first] || offsets[sample]! > end + COALESCE_GAP_BYTES) break
+      if (sampleEnd - start > COALESCE_MAX_BYTES) break
+      end = Math.max(end, sampleEnd)
+    }
+    return { start, end, stop }
+  }
+
+  #readRun(
+    samples: Uint32Array,
+    indexes: readonly number[],
+    run: { readonly sink: SampleSink; readonly start: number; readonly end: number },
+  ): void {
+    const { files, offsets, lengths } = this.#table
+    const { sink, start, end } = run
+    if (this.#scratch.length < end - start) this.#scratch = Buffer.allocUnsafeSlow(end - start)
+    const file = files[samples[indexes[0]!]!]!
+    const isRead = this.#readRange(file, start, this.#scratch.subarray(0, end - start))
+    for (const index of indexes) {
+      const sample = samples[index]!
+      const from = offsets[sample]! - start
+      const target = sink.place(index)
+      target?.set(this.#scratch.subarray(from, from + lengths[sample]!))
+      if (target) sink.done(index, isRead)
+    }
+  }
+
+  #readOne(sample: number, index: number, sink: SampleSink): void {
+    const { files, offsets } = this.#table
+    const target = sink.place(index)
+    if (target) sink.done(index, this.#readRange(files[sample]!, offsets[sample]!, target))
+  }
+
+  #readRange(file: number, offset: number, target: Uint8Array): boolean {
     let fd: number | undefined
     try {
-      fd = openFile(file)
+      fd = this.#openFile(file)
       for (let done = 0; done < target.length; ) {
         const count = readSync(fd, target, done, target.length - done, offset + done)
         if (count === 0) return false
@@ -63,57 +127,26 @@ export function openSampleReader(root: string, table: SampleTable): SampleReader
     } catch {
       return false // a file that is gone or unreadable is a status of its samples, not a failure of the request
     } finally {
-      if (fd !== undefined && !isSharded) closeSync(fd)
+      if (fd !== undefined && !this.#isSharded) closeSync(fd)
     }
   }
-  const readOne = (sample: number, index: number, sink: SampleSink): void => {
-    const target = sink.place(index)
-    if (target) sink.done(index, readRange(table.files[sample]!, table.offsets[sample]!, target))
+
+  #openFile(file: number): number {
+    const held = this.#open.get(file)
+    if (held !== undefined) return held
+    const fd = openSync(toBytes(`${fromText(this.#root)}/${this.#table.rawFileName(file)}`), 'r')
+    if (!this.#isSharded) return fd
+    this.#open.set(file, fd)
+    const [oldest] = this.#open
+    if (this.#open.size > OPEN_SHARDS && oldest) {
+      this.#open.delete(oldest[0])
+      closeSync(oldest[1])
+    }
+    return fd
   }
 
-  const compare = (x: number, y: number) =>
-    table.files[x]! - table.files[y]! || table.offsets[x]! - table.offsets[y]!
-
-  return {
-    inReadOrder: (samples) => (isSharded ? samples.toSorted(compare) : samples),
-    readAll(samples, sink) {
-      if (!isSharded) {
-        for (let i = 0; i < samples.length; i++) readOne(samples[i]!, i, sink)
-        return
-      }
-      const indexes = Array.from(samples.keys()).sort((a, b) => compare(samples[a]!, samples[b]!))
-      for (let at = 0; at < indexes.length; ) {
-        const file = table.files[samples[indexes[at]!]!]!
-        const start = table.offsets[samples[indexes[at]!]!]!
-        let end = start + table.lengths[samples[indexes[at]!]!]!
-        let stop = at + 1
-        for (; stop < indexes.length; stop++) {
-          const sample = samples[indexes[stop]!]!
-          const sampleEnd = table.offsets[sample]! + table.lengths[sample]!
-          if (table.files[sample] !== file || table.offsets[sample]! > end + COALESCE_GAP_BYTES) break
-          if (sampleEnd - start > COALESCE_MAX_BYTES) break
-          end = Math.max(end, sampleEnd)
-        }
-        if (stop === at + 1) {
-          readOne(samples[indexes[at]!]!, indexes[at]!, sink)
-          at++
-          continue
-        }
-        if (scratch.length < end - start) scratch = Buffer.allocUnsafeSlow(end - start)
-        const isRead = readRange(file, start, scratch.subarray(0, end - start))
-        for (; at < stop; at++) {
-          const index = indexes[at]!
-          const sample = samples[index]!
-          const from = table.offsets[sample]! - start
-          const target = sink.place(index)
-          target?.set(scratch.subarray(from, from + table.lengths[sample]!))
-          if (target) sink.done(index, isRead)
-        }
-      }
-    },
-    close() {
-      for (const fd of open.values()) closeSync(fd)
-      open.clear()
-    },
+  #compare(x: number, y: number): number {
+    const { files, offsets } = this.#table
+    return files[x]! - files[y]! || offsets[x]! - offsets[y]!
   }
 }

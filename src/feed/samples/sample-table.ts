@@ -1,16 +1,16 @@
-import { createHash } from 'node:crypto'
 import { DscError } from '../../failure/dsc-error.js'
+import type { BytePath } from './byte-path.js'
 
 /**
  * What the bytes of a sample are: `file` a whole file, `member` the contents of one tar member,
  * `tar` a slice of a tar shard with all members of one key, headers included (WebDataset).
  */
-const SAMPLE_FORMATS = ['file', 'member', 'tar'] as const
+export const SAMPLE_FORMATS = ['file', 'member', 'tar'] as const
 export type SampleFormat = (typeof SAMPLE_FORMATS)[number]
 
 /** One sample while the table is made. */
 export interface SampleRow {
-  readonly name: string
+  readonly name: BytePath
   /** Index into the files. */
   readonly file: number
   /** Where it begins in its file, in bytes. */
@@ -27,18 +27,29 @@ export interface SampleRow {
 export interface SampleTable {
   readonly count: number
   readonly format: SampleFormat
-  /** SHA-256 (hex) of all names, lengths and checksums, in order. Equal fingerprints mean equal samples. */
+  /**
+   * SHA-256 (hex) of all names, lengths and checksums, in order. Equal fingerprints mean equal samples. Empty in a
+   * table that was made before the bytes were here.
+   */
   readonly fingerprint: string
   /** Bytes of all samples. */
   readonly totalBytes: number
   readonly largestBytes: number
   readonly lengths: Uint32Array
   readonly crcs: Uint32Array
+  /** 1 for each sample whose checksum is known, which the first to read it notes; absent: all are. Shared memory. */
+  readonly known?: Uint8Array | undefined
   readonly files: Uint32Array
   readonly offsets: Float64Array
   readonly fileCount: number
+  /** All names, one behind the other; where each ends. */
+  readonly names: Uint8Array
+  readonly nameEnds: Float64Array
+  /** For people; `rawNameOf` tells apart what is not UTF-8. */
   nameOf(sample: number): string
+  rawNameOf(sample: number): BytePath
   fileName(file: number): string
+  rawFileName(file: number): BytePath
   /** The table as it is on disk and on the wire. */
   readonly bytes: Uint8Array
 }
@@ -46,50 +57,47 @@ export interface SampleTable {
 const MAGIC = 'DSCSAMP1'
 const HEADER_BYTES = 128
 
-/** Puts rows into a table. Layout (little endian): header of 128 bytes, then the columns in the order below. */
-export function buildSampleTable(
-  format: SampleFormat,
-  fileNames: readonly string[],
-  rows: readonly SampleRow[],
-): SampleTable {
-  const names = rows.map((row) => Buffer.from(row.name))
-  const paths = fileNames.map((name) => Buffer.from(name))
-  const nameBytes = names.reduce((sum, name) => sum + name.length, 0)
-  const pathBytes = paths.reduce((sum, path) => sum + path.length, 0)
-  const size = HEADER_BYTES + rows.length * 28 + paths.length * 8 + nameBytes + pathBytes
-  const bytes = new Uint8Array(new SharedArrayBuffer(size))
-  const view = new DataView(bytes.buffer)
-  const hash = createHash('sha256')
-  for (const [i, row] of rows.entries())
-    hash.update(names[i]!).update(`\0${row.length}\0${row.crc32.toString(16)}\n`)
-  bytes.set(Buffer.from(MAGIC), 0)
-  view.setUint32(8, SAMPLE_FORMATS.indexOf(format), true)
-  view.setFloat64(16, rows.length, true)
-  view.setFloat64(24, paths.length, true)
-  view.setFloat64(32, nameBytes, true)
-  view.setFloat64(40, pathBytes, true)
-  bytes.set(hash.digest(), 48)
-  const columns = columnsOf(bytes.buffer, rows.length, paths.length, nameBytes)
-  let end = 0
-  for (const [i, row] of rows.entries()) {
-    columns.names.set(names[i]!, end)
-    end += names[i]!.length
-    columns.nameEnds[i] = end
-    columns.offsets[i] = row.offset
-    columns.lengths[i] = row.length
-    columns.files[i] = row.file
-    columns.crcs[i] = row.crc32
-  }
-  end = 0
-  for (const [i, path] of paths.entries()) {
-    columns.paths.set(path, end)
-    end += path.length
-    columns.pathEnds[i] = end
-  }
-  return openSampleTable(bytes)
+/** The sizes that a table's layout follows from. */
+export interface SampleTableShape {
+  readonly format: SampleFormat
+  readonly count: number
+  readonly fileCount: number
+  readonly nameBytes: number
+  readonly pathBytes: number
 }
 
-function columnsOf(buffer: ArrayBufferLike, count: number, fileCount: number, nameBytes: number) {
+/** Throws USAGE for a sample that is too long for a table. */
+export function requireLength(name: string, length: number): void {
+  if (length >= 2 ** 32)
+    throw new DscError('USAGE', `sample ${name} has ${length} bytes; the feed takes samples below 4 GiB`)
+}
+
+/** Room for a table with its header. Layout (little endian): header of 128 bytes, then the columns in the order below. */
+export function allocateSampleTable(shape: SampleTableShape): {
+  readonly bytes: Uint8Array<SharedArrayBuffer>
+  readonly columns: SampleColumns
+} {
+  const { format, count, fileCount, nameBytes, pathBytes } = shape
+  const size = HEADER_BYTES + count * 28 + fileCount * 8 + nameBytes + pathBytes
+  const bytes = new Uint8Array(new SharedArrayBuffer(size))
+  const view = new DataView(bytes.buffer)
+  bytes.set(Buffer.from(MAGIC), 0)
+  view.setUint32(8, SAMPLE_FORMATS.indexOf(format), true)
+  for (const [i, value] of [count, fileCount, nameBytes, pathBytes].entries())
+    view.setFloat64(16 + 8 * i, value, true)
+  return { bytes, columns: columnsOf(bytes.buffer, { count, fileCount, nameBytes }) }
+}
+
+/** Where the fingerprint stands in the header. */
+export const FINGERPRINT_AT = 48
+
+export type SampleColumns = ReturnType<typeof columnsOf>
+
+function columnsOf(
+  buffer: ArrayBufferLike,
+  sizes: { readonly count: number; readonly fileCount: number; readonly nameBytes: number },
+) {
+  const { count, fileCount, nameBytes } = sizes
   let at = HEADER_BYTES
   const take = (bytes: number) => {
     at += bytes
@@ -105,6 +113,11 @@ function columnsOf(buffer: ArrayBufferLike, count: number, fileCount: number, na
     names: new Uint8Array(buffer, take(nameBytes), nameBytes),
     paths: new Uint8Array(buffer, at),
   }
+}
+
+function readFingerprint(bytes: Uint8Array): string {
+  const digest = Buffer.from(bytes.slice(FINGERPRINT_AT, FINGERPRINT_AT + 32))
+  return digest.every((byte) => byte === 0) ? '' : digest.toString('hex')
 }
 
 /** Reads a table from its bytes; copies them into shared memory unless they are there. */
@@ -124,9 +137,13 @@ export function openSampleTable(source: Uint8Array): SampleTable {
     throw new DscError('FEED_PROTOCOL', 'a samples manifest is damaged or of another version of dsc', {
       hint: 'make it again: dsc feed plan --refresh',
     })
-  const columns = columnsOf(bytes.buffer, count!, fileCount!, nameBytes!)
-  const text = (column: Uint8Array, ends: Float64Array, i: number) =>
-    Buffer.from(column.slice(i === 0 ? 0 : ends[i - 1]!, ends[i]!)).toString()
+  const columns = columnsOf(bytes.buffer, {
+    count: count!,
+    fileCount: fileCount!,
+    nameBytes: nameBytes!,
+  })
+  const bytesOf = (column: Uint8Array, ends: Float64Array, i: number) =>
+    Buffer.from(column.slice(i === 0 ? 0 : ends[i - 1]!, ends[i]!))
   let totalBytes = 0
   let largestBytes = 0
   for (const length of columns.lengths) {
@@ -136,13 +153,15 @@ export function openSampleTable(source: Uint8Array): SampleTable {
   return {
     count: count!,
     format: SAMPLE_FORMATS[view.getUint32(8, true)] ?? 'file',
-    fingerprint: Buffer.from(bytes.slice(48, 80)).toString('hex'),
+    fingerprint: readFingerprint(bytes),
     totalBytes,
     largestBytes,
     fileCount: fileCount!,
     ...columns,
-    nameOf: (sample) => text(columns.names, columns.nameEnds, sample),
-    fileName: (file) => text(columns.paths, columns.pathEnds, file),
+    nameOf: (sample) => bytesOf(columns.names, columns.nameEnds, sample).toString(),
+    rawNameOf: (sample) => bytesOf(columns.names, columns.nameEnds, sample).toString('latin1'),
+    fileName: (file) => bytesOf(columns.paths, columns.pathEnds, file).toString(),
+    rawFileName: (file) => bytesOf(columns.paths, columns.pathEnds, file).toString('latin1'),
     bytes,
   }
 }

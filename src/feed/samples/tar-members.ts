@@ -1,78 +1,201 @@
 import { readSync } from 'node:fs'
-import { DscError } from '../../failure/dsc-error.js'
+import { type BytePath, fromBytes } from './byte-path.js'
 
 /** A regular file inside a tar archive. */
 export interface TarMember {
-  readonly name: string
+  readonly name: BytePath
   /** Where its (first) header begins, in bytes. */
   readonly headerAt: number
   /** Where its contents begin, in bytes. */
   readonly dataAt: number
+  /** Bytes of its contents in the archive. */
   readonly length: number
+  /** Whether the contents are a map of holes and what lies between them: only tar itself can read them. */
+  readonly isSparse: boolean
+}
+
+/** An archive that cannot be read from `at` on. */
+export class TarDamage extends Error {
+  readonly at: number
+
+  constructor(at: number, what: string) {
+    super(what)
+    this.at = at
+  }
 }
 
 const BLOCK = 512
 
-/** Lists the regular members of the open tar file `fd` of `sizeBytes`. Knows ustar, GNU long names and pax paths. */
-export function listTarMembers(fd: number, sizeBytes: number, path: string): TarMember[] {
-  const members: TarMember[] = []
-  const header = Buffer.alloc(BLOCK)
-  let at = 0
-  let longName: string | undefined
-  let firstHeaderAt: number | undefined
-  while (at + BLOCK <= sizeBytes) {
-    if (readSync(fd, header, 0, BLOCK, at) !== BLOCK || header.every((byte) => byte === 0)) break
-    const length = readNumber(header.subarray(124, 136))
-    if (!hasValidChecksum(header) || !(length >= 0))
-      throw new DscError('COPY_DAMAGED', `${path} is no tar archive: bad header at byte ${at}`)
-    const dataAt = at + BLOCK
-    const kind = String.fromCharCode(header[156]!)
-    firstHeaderAt ??= at
-    if (kind === 'L' || kind === 'x') {
-      const extra = Buffer.alloc(length)
-      readSync(fd, extra, 0, length, dataAt)
-      if (kind === 'L') longName = text(extra)
-      else longName = findPaxPath(extra) ?? longName
-    } else {
-      if (kind === '0' || kind === '\0')
-        members.push({ name: longName ?? plainName(header), headerAt: firstHeaderAt, dataAt, length })
-      if (kind !== 'g') longName = undefined
-      firstHeaderAt = undefined
-    }
-    at = dataAt + Math.ceil(length / BLOCK) * BLOCK
-    if (at > sizeBytes && dataAt + length > sizeBytes)
-      throw new DscError('COPY_DAMAGED', `${path} ends inside a member: ${sizeBytes} of ${at} bytes`)
+/** Bytes that are read at once. */
+const WINDOW_BYTES = 4 << 20
+
+/** What a pax header says of the member behind it; names of records → values. */
+type PaxRecords = ReadonlyMap<string, string>
+
+const NO_RECORDS: PaxRecords = new Map()
+
+/** Part of a file, read ahead. */
+class FileWindow {
+  readonly #fd: number
+  readonly #sizeBytes: number
+  readonly #window = Buffer.allocUnsafeSlow(WINDOW_BYTES)
+  #start = 0
+  #filled = 0
+
+  constructor(fd: number, sizeBytes: number) {
+    this.#fd = fd
+    this.#sizeBytes = sizeBytes
   }
-  return members
+
+  /** Up to `length` bytes from `at` on, fewer only at the end of the file or of the window; valid until the next call. */
+  read(at: number, length: number): Buffer {
+    const wanted = Math.min(length, WINDOW_BYTES, this.#sizeBytes - at)
+    if (at < this.#start || at + wanted > this.#start + this.#filled) {
+      this.#start = at
+      this.#filled = readSync(this.#fd, this.#window, 0, WINDOW_BYTES, at)
+    }
+    return this.#window.subarray(at - this.#start, Math.min(at - this.#start + wanted, this.#filled))
+  }
 }
 
-const text = (field: Uint8Array) => Buffer.from(field).toString().split('\0', 1)[0]!
+/** Reads a tar archive from its start to its end: ustar, GNU long names and sparse files, pax paths and sizes, base-256. */
+export class TarReader {
+  readonly #file: FileWindow
+  readonly #sizeBytes: number
 
-function plainName(header: Buffer): string {
-  const prefix = header.subarray(257, 262).toString() === 'ustar' ? text(header.subarray(345, 500)) : ''
+  constructor(fd: number, sizeBytes: number) {
+    this.#file = new FileWindow(fd, sizeBytes)
+    this.#sizeBytes = sizeBytes
+  }
+
+  /** The regular members. Throws TarDamage where a header is damaged, or the archive ends before its end. */
+  *members(): Generator<TarMember> {
+    let at = 0
+    let headerAt: number | undefined
+    let longName: BytePath | undefined
+    let records = NO_RECORDS
+    for (;;) {
+      const header = this.#header(at)
+      if (!header) break
+      headerAt ??= at
+      const length = records.has('size') ? Number(records.get('size')) : readNumber(header, 124, 12)
+      if (!Number.isSafeInteger(length) || length < 0) throw new TarDamage(at, 'a header without a size')
+      const kind = String.fromCharCode(header[156]!)
+      const name = records.get('GNU.sparse.name') ?? records.get('path') ?? longName ?? plainName(header)
+      const isSparse = kind === 'S' || records.has('GNU.sparse.major') || records.has('GNU.sparse.size')
+      const dataAt = at + BLOCK + (kind === 'S' ? this.#sparseHeaderBytes(at, header) : 0)
+      at = dataAt + Math.ceil(length / BLOCK) * BLOCK
+      if (dataAt + length > this.#sizeBytes)
+        throw new TarDamage(headerAt, 'the archive ends inside this member')
+      if (kind === 'L') longName = text(this.#whole(dataAt, length))
+      else if (kind === 'x') records = parsePax(this.#whole(dataAt, length), dataAt)
+      else {
+        if (REGULAR_KINDS.has(kind)) yield { name, headerAt, dataAt, length, isSparse }
+        if (kind === 'K') continue // the target of a link that follows
+        headerAt = undefined
+        longName = undefined
+        records = NO_RECORDS
+      }
+    }
+    this.#checkEnd(at)
+  }
+
+  /** Some bytes of the archive, for a checksum while they are at hand; as many as there are without another read. */
+  bytes(at: number, length: number): Buffer {
+    return this.#file.read(at, length)
+  }
+
+  /** The header at `at`; undefined at the block of zeros that ends an archive. */
+  #header(at: number): Buffer | undefined {
+    const header = this.#file.read(at, BLOCK)
+    if (header.length < BLOCK) throw new TarDamage(at, 'the archive ends here without its end')
+    const sum = sumBytes(header)
+    if (sum === 0) return undefined
+    if (readNumber(header, 148, 8) === sum - sumBytes(header.subarray(148, 156)) + 8 * 32) return header
+    throw new TarDamage(at, 'no header of a tar archive')
+  }
+
+  /** Headers of a sparse file in GNU's old format are followed by blocks of more map. */
+  #sparseHeaderBytes(at: number, header: Buffer): number {
+    let bytes = 0
+    for (let isExtended = header[482] === 1; isExtended; ) {
+      bytes += BLOCK
+      const block = this.#file.read(at + bytes, BLOCK)
+      if (block.length < BLOCK) throw new TarDamage(at, 'the archive ends inside this member')
+      isExtended = block[504] === 1
+    }
+    return bytes
+  }
+
+  #whole(at: number, length: number): Buffer {
+    if (length > WINDOW_BYTES) throw new TarDamage(at, `a name of ${length} bytes`)
+    return this.#file.read(at, length)
+  }
+
+  /** Behind the end there are only zeros: a header that was overwritten with them would hide what follows. */
+  #checkEnd(endAt: number): void {
+    for (let at = endAt; at < this.#sizeBytes; ) {
+      const bytes = this.#file.read(at, WINDOW_BYTES)
+      if (bytes.length === 0) return
+      if (sumBytes(bytes) !== 0) throw new TarDamage(endAt, 'the archive ends here, but more follows')
+      at += bytes.length
+    }
+  }
+}
+
+/** Regular files: POSIX, the ancient form, contiguous, GNU sparse. */
+const REGULAR_KINDS: ReadonlySet<string> = new Set(['0', '\0', '7', 'S'])
+
+function text(field: Uint8Array): BytePath {
+  const end = field.indexOf(0)
+  return fromBytes(end < 0 ? field : field.subarray(0, end))
+}
+
+function sumBytes(bytes: Uint8Array): number {
+  let sum = 0
+  for (let i = 0; i < bytes.length; i++) sum += bytes[i]!
+  return sum
+}
+
+function plainName(header: Buffer): BytePath {
+  const isPosix = fromBytes(header.subarray(257, 262)) === 'ustar' && header[262] === 0
+  const prefix = isPosix ? text(header.subarray(345, 500)) : ''
   const name = text(header.subarray(0, 100))
-  return prefix && header[263] !== 0x20 ? `${prefix}/${name}` : name
+  return prefix ? `${prefix}/${name}` : name
 }
 
-/** Octal text, or GNU base-256 when the top bit is set. */
-function readNumber(field: Buffer): number {
-  if ((field[0]! & 0x80) === 0) return Number.parseInt(text(field).trim() || '0', 8)
-  return field.subarray(1).reduce((sum, byte) => sum * 256 + byte, 0)
+/** Octal text, or base-256 where the top bit is set; NaN for anything else. */
+function readNumber(header: Buffer, at: number, length: number): number {
+  const first = header[at]!
+  if (first & 0x80) {
+    let value = first & 0x7f
+    for (let i = at + 1; i < at + length; i++) value = value * 256 + header[i]!
+    return value
+  }
+  let value = 0
+  let isBegun = false
+  for (let i = at; i < at + length; i++) {
+    const byte = header[i]!
+    if (byte >= 0x30 && byte <= 0x37) value = value * 8 + byte - 0x30
+    else if (byte !== 0 && byte !== 0x20) return Number.NaN
+    else if (isBegun) return value
+    isBegun = byte !== 0x20 && byte !== 0
+  }
+  return value
 }
 
-function hasValidChecksum(header: Buffer): boolean {
-  const stated = readNumber(header.subarray(148, 156))
-  return header.reduce((sum, byte, i) => sum + (i >= 148 && i < 156 ? 32 : byte), 0) === stated
-}
-
-function findPaxPath(extra: Buffer): string | undefined {
-  for (let at = 0; at < extra.length; ) {
-    const space = extra.indexOf(0x20, at)
-    const size = Number(extra.subarray(at, space).toString())
-    if (!(size > 0)) return undefined
-    const record = extra.subarray(space + 1, at + size - 1).toString()
-    if (record.startsWith('path=')) return record.slice(5)
+/** Records are `<length of the whole record> <name>=<value>\n`. */
+function parsePax(bytes: Buffer, startAt: number): PaxRecords {
+  const records = new Map<string, string>()
+  for (let at = 0; at < bytes.length; ) {
+    const space = bytes.indexOf(0x20, at)
+    const size = Number(fromBytes(bytes.subarray(at, Math.max(at, space))))
+    if (!Number.isSafeInteger(size) || size <= space - at || at + size > bytes.length)
+      throw new TarDamage(startAt, 'a pax header that cannot be read')
+    const record = fromBytes(bytes.subarray(space + 1, at + size - 1))
+    const equals = record.indexOf('=')
+    records.set(record.slice(0, equals), record.slice(equals + 1))
     at += size
   }
-  return undefined
+  return records
 }

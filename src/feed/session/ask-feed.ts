@@ -1,16 +1,16 @@
-import { connect } from 'node:net'
 import { DscError } from '../../failure/dsc-error.js'
-import { createFrameReader, formatFrame, MESSAGE } from './wire.js'
+import { connectToFeed } from './connect-to-feed.js'
+import { FrameReader, formatFrame, MESSAGE } from './wire.js'
 
 /** Asks the feed at `socketPath` one question and returns its answer as text ('' when it hangs up instead). */
 export function askFeed(socketPath: string, type: number): Promise<string> {
   return new Promise((resolve, reject) => {
-    const readFrames = createFrameReader()
-    const socket = connect(socketPath)
+    const reader = new FrameReader()
+    const socket = connectToFeed(socketPath)
     socket.setTimeout(10_000, () => socket.destroy(new Error('no answer within 10 s')))
-    socket.once('connect', () => socket.write(formatFrame(type, new Uint8Array())))
+    socket.once('connect', () => socket.write(formatFrame(type)))
     socket.on('data', (chunk) => {
-      for (const frame of readFrames(chunk))
+      for (const frame of reader.read(chunk))
         if (frame.type === MESSAGE.status) resolve(frame.payload.toString())
       socket.end()
     })

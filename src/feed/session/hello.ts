@@ -1,11 +1,14 @@
 import { DscError } from '../../failure/dsc-error.js'
 import { ASSIGN_RULES, type AssignRule } from '../plan/assignment.js'
 import { LAST_BATCH_RULES, type LastBatchRule } from '../plan/rank-sequence.js'
+import type { LossRule } from '../stream/rank-stream.js'
 import { SESSION_PROTOCOL } from './wire.js'
 
 /** Who a client is: a worker of a rank. */
 export interface Hello {
   readonly rank: number
+  /** Which of the rank's loaders: each has a position of its own. Empty for a rank that has one. */
+  readonly reader: string
   readonly world: number
   readonly replicate: number
   readonly batchSize: number
@@ -13,8 +16,8 @@ export interface Hello {
   readonly assign: AssignRule
   readonly worker: number
   readonly workers: number
-  /** Whether samples that are lost are left out of their batches instead of ending the reading. */
-  readonly isSkipping: boolean
+  /** What becomes of batches with samples that are lost. */
+  readonly onLoss: LossRule
   /** Batches that the client may hold at once, beside those it keeps; undefined: the feed chooses. */
   readonly depth: number | undefined
   /** Batches that the client keeps while it asks for others. */
@@ -23,6 +26,7 @@ export interface Hello {
   readonly seed: number | undefined
   readonly order: string | undefined
   readonly fingerprint: string | undefined
+  readonly listing: string | undefined
   readonly pid: number
 }
 
@@ -35,6 +39,7 @@ export interface Start {
   readonly run: string | undefined
 }
 
+/** Reads a client's first message; throws FEED_PROTOCOL on what another version would say. */
 export function parseHello(raw: Readonly<Record<string, unknown>>): Hello {
   if (raw.proto !== SESSION_PROTOCOL)
     throw new DscError(
@@ -50,6 +55,7 @@ export function parseHello(raw: Readonly<Record<string, unknown>>): Hello {
     throw new DscError('FEED_PROTOCOL', `assign is ${String(raw.assign)}, not ${ASSIGN_RULES.join(', ')}`)
   return {
     rank: wholeNumber(raw, 'rank', 0),
+    reader: typeof raw.reader === 'string' ? raw.reader : '',
     world: wholeNumber(raw, 'world', 1),
     replicate: wholeNumber(raw, 'replicate', 1),
     batchSize: wholeNumber(raw, 'batch', undefined),
@@ -57,16 +63,18 @@ export function parseHello(raw: Readonly<Record<string, unknown>>): Hello {
     assign,
     worker: wholeNumber(raw, 'worker', 0),
     workers: Math.max(1, wholeNumber(raw, 'workers', 1)),
-    isSkipping: raw.onError === 'skip',
+    onLoss: raw.onError === 'skip' ? 'skip' : 'raise',
     depth: raw.depth === undefined ? undefined : Math.max(1, wholeNumber(raw, 'depth', undefined)),
     keep: wholeNumber(raw, 'keep', 0),
     seed: typeof raw.seed === 'number' ? raw.seed : undefined,
     order: typeof raw.order === 'string' ? raw.order : undefined,
     fingerprint: typeof raw.fingerprint === 'string' ? raw.fingerprint : undefined,
+    listing: typeof raw.listing === 'string' ? raw.listing : undefined,
     pid: wholeNumber(raw, 'pid', 0),
   }
 }
 
+/** Reads from which place of which epoch a client wants batches; no epoch = the one after its present one. */
 export function parseStart(raw: Readonly<Record<string, unknown>>): Start {
   const isGiven = raw.epoch !== null && raw.epoch !== undefined
   return {

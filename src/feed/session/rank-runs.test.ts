@@ -71,7 +71,7 @@ for (const { name, current, asked, worker, workers, epoch, isNew } of [
   },
 ]) {
   test(`placing a client: ${name}`, () => {
-    const placed = placeSession(current, asked, worker, workers, session())
+    const placed = placeSession(current, asked, { worker, workers, session: session() })
     assert.deepEqual([placed.run.epoch, placed.isNew], [epoch, isNew])
     assert.ok(placed.run.sessions.has(worker))
   })
@@ -80,7 +80,7 @@ for (const { name, current, asked, worker, workers, epoch, isNew } of [
 test('a client whose place another process is reading from is refused, with its process id', () => {
   const current = runOf({ sessions: new Map([[1, session()]]) })
   assert.throws(
-    () => placeSession(current, start(), 1, 2, session()),
+    () => placeSession(current, start(), { worker: 1, workers: 2, session: session() }),
     (error) => isDscError(error, 'FEED_PROTOCOL') && /process 7/.test(error.message),
   )
 })

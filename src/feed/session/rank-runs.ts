@@ -1,5 +1,5 @@
 import { DscError } from '../../failure/dsc-error.js'
-import type { Start } from './hello.js'
+import type { Hello, Start } from './hello.js'
 
 /** One pass of a rank's workers over (the rest of) an epoch. */
 export interface Run {
@@ -31,10 +31,9 @@ export interface Placement {
 export function placeSession(
   current: Run | undefined,
   start: Start,
-  worker: number,
-  workers: number,
-  session: RunSession,
+  client: Pick<Hello, 'worker' | 'workers'> & { readonly session: RunSession },
 ): Placement {
+  const { worker, workers, session } = client
   const isSame =
     current !== undefined &&
     current.workers === workers &&

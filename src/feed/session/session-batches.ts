@@ -1,27 +1,34 @@
 import { randomUUID } from 'node:crypto'
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
 import { DscError } from '../../failure/dsc-error.js'
-import type { BatchReader, ReadBatch } from '../batch-reader.js'
-import type { StreamShape } from '../feeder.js'
+import type { BatchReader, ReadBatch } from '../batches/batch-reader.js'
+import type { StreamShape } from '../engine/feed-engine.js'
 import type { FeedIdentity } from '../plan/feed-state.js'
 import type { OrderKind } from '../plan/order.js'
 import { openSampleTable, type SampleTable } from '../samples/sample-table.js'
-import { type ConnectionOptions, dialFeed, type FeedConnection } from './feed-connection.js'
+import type { LossRule } from '../stream/rank-stream.js'
+import { type ConnectionOptions, FeedConnection } from './feed-connection.js'
 import { MESSAGE, parseBatch, SESSION_PROTOCOL } from './wire.js'
 
-export interface SessionBatchesOptions extends ConnectionOptions {
-  readonly shape: StreamShape
-  readonly isSkipping: boolean
-  /** What the feed must have; undefined: whatever it has. */
+/** What the feed must have; undefined: whatever it has. */
+interface Expected {
   readonly seed: number | undefined
   readonly order: OrderKind | undefined
+  readonly fingerprint?: string | null | undefined
+  readonly listing?: string | null | undefined
+}
+
+export interface SessionBatchesOptions extends ConnectionOptions, Expected {
+  readonly shape: StreamShape
+  readonly onLoss: LossRule
 }
 
 /** What a feed says of itself. */
 interface Welcome {
   readonly arena: { readonly path: string; readonly nonce: string }
   readonly table: { readonly path: string; readonly bytes: number }
-  readonly fingerprint: string
+  readonly fingerprint: string | null
+  readonly listing: string | null
   readonly n: number
   readonly mix: FeedIdentity['mix']
   readonly seed: number
@@ -44,80 +51,90 @@ interface Session {
  * The batches of a rank out of the feed that listens on a socket. After that feed is gone, the next pass asks the one
  * that listens there then, which must feed the same samples in the same order.
  */
-export async function openSessionBatches(options: SessionBatchesOptions): Promise<BatchReader> {
-  const { shape, isSkipping, seed, order } = options
-  let session = await openSession(options, { seed, order })
-  const { welcome } = session
-  const table = readTable(welcome)
-  const end = () => {
-    session.connection.close()
-    closeSync(session.arenaFd)
-  }
-  return {
-    identity: {
-      fingerprint: welcome.fingerprint,
-      n: welcome.n,
-      order: welcome.order,
-      seed: welcome.seed,
-      last: shape.last,
-      mix: welcome.mix,
-    },
-    stepsPerEpoch: welcome.stepsPerEpoch,
-    batchesPerEpoch: welcome.batchesPerEpoch,
-    globalBatch: welcome.globalBatch,
-    async start(epoch, step) {
-      if (session.connection.isEnded) {
-        const again = await openSession(options, welcome)
-        end()
-        session = again
-      }
-      const { connection } = session
-      connection.sendJson(MESSAGE.start, { epoch, step, run: randomUUID() })
-      // Batches of the pass before may still be on their way; the feed has given them up.
-      while ((await connection.receive()).type !== MESSAGE.started) {}
-      connection.sendNumber(MESSAGE.next, session.welcome.depth)
-    },
-    async read(): Promise<ReadBatch> {
-      const { connection, arenaFd } = session
-      const frame = await connection.receive()
-      if (frame.type !== MESSAGE.batch)
-        throw new DscError('FEED_PROTOCOL', `the feed sent message type ${frame.type} instead of a batch`)
-      const { seq, ids, offsets, lengths, flags, lost } = parseBatch(frame.payload)
-      const items = ids.map((id, i) => {
-        const data = Buffer.allocUnsafe(lengths[i]!)
-        readSync(arenaFd, data, 0, data.length, offsets[i]!)
-        return { id, name: table.nameOf(id), data, isPadded: flags[i] === 1 }
-      })
-      connection.sendNumber(MESSAGE.release, seq)
-      connection.sendNumber(MESSAGE.next, 1)
-      return { items, lost }
-    },
-    async close() {
-      end()
-    },
+export class SessionBatches implements BatchReader {
+  readonly identity: FeedIdentity
+  readonly #options: SessionBatchesOptions
+  readonly #table: SampleTable
+  #session: Session
+
+  private constructor(options: SessionBatchesOptions, session: Session) {
+    const { fingerprint, listing, n, order, seed, mix, table } = session.welcome
+    this.#options = options
+    this.#session = session
+    this.#table = openSampleTable(readFileSync(table.path).subarray(0, table.bytes))
+    this.identity = { fingerprint, listing, n, order, seed, last: options.shape.last, mix }
   }
 
-  async function openSession(
-    connectionOptions: ConnectionOptions,
-    expected: { readonly [Name in 'seed' | 'order' | 'fingerprint']?: Welcome[Name] | undefined },
-  ): Promise<Session> {
-    const connection = dialFeed(connectionOptions)
-    try {
-      const { rank, world, replicate, batchSize, last, assign } = shape
-      const { seed, order, fingerprint } = expected
-      connection.sendJson(MESSAGE.hello, {
-        ...{ proto: SESSION_PROTOCOL, pid: process.pid },
-        ...{ rank, world, replicate, batch: batchSize, last, assign },
-        onError: isSkipping ? 'skip' : 'raise',
-        ...{ seed, order, fingerprint },
-      })
-      const welcome = JSON.parse((await connection.receive()).payload.toString()) as Welcome
-      return { connection, welcome, arenaFd: openArena(welcome) }
-    } catch (error) {
-      connection.close()
-      throw error
-    }
+  static async open(options: SessionBatchesOptions): Promise<SessionBatches> {
+    return new SessionBatches(options, await openSession(options, options))
   }
+
+  get stepsPerEpoch(): number {
+    return this.#session.welcome.stepsPerEpoch
+  }
+
+  get batchesPerEpoch(): number {
+    return this.#session.welcome.batchesPerEpoch
+  }
+
+  get globalBatch(): number {
+    return this.#session.welcome.globalBatch
+  }
+
+  async start(epoch: number, step: number): Promise<void> {
+    if (this.#session.connection.isEnded) {
+      const again = await openSession(this.#options, this.#session.welcome)
+      endSession(this.#session)
+      this.#session = again
+    }
+    const { connection, welcome } = this.#session
+    connection.sendJson(MESSAGE.start, { epoch, step, run: randomUUID() })
+    // Batches of the pass before may still be on their way; the feed has given them up.
+    while ((await connection.receive()).type !== MESSAGE.started) {}
+    connection.sendNumber(MESSAGE.next, welcome.depth)
+  }
+
+  async read(): Promise<ReadBatch> {
+    const { connection, arenaFd } = this.#session
+    const frame = await connection.receive()
+    if (frame.type !== MESSAGE.batch)
+      throw new DscError('FEED_PROTOCOL', `the feed sent message type ${frame.type} instead of a batch`)
+    const { seq, ids, offsets, lengths, flags, lost } = parseBatch(frame.payload)
+    const items = ids.map((id, i) => {
+      const data = Buffer.allocUnsafe(lengths[i]!)
+      readSync(arenaFd, data, 0, data.length, offsets[i]!)
+      return { id, name: this.#table.nameOf(id), data, isPadded: flags[i] === 1 }
+    })
+    connection.sendNumber(MESSAGE.release, seq)
+    connection.sendNumber(MESSAGE.next, 1)
+    return { items, lost }
+  }
+
+  async close(): Promise<void> {
+    endSession(this.#session)
+  }
+}
+
+async function openSession(options: SessionBatchesOptions, expected: Expected): Promise<Session> {
+  const connection = new FeedConnection(options)
+  try {
+    const { batchSize, ...shape } = options.shape
+    const { seed, order, fingerprint, listing } = expected
+    const onError = options.onLoss
+    const expectation = { seed, order, fingerprint, listing }
+    const hello = { proto: SESSION_PROTOCOL, pid: process.pid, batch: batchSize, onError }
+    connection.sendJson(MESSAGE.hello, { ...hello, ...shape, ...expectation })
+    const welcome = JSON.parse((await connection.receive()).payload.toString()) as Welcome
+    return { connection, welcome, arenaFd: openArena(welcome) }
+  } catch (error) {
+    connection.close()
+    throw error
+  }
+}
+
+function endSession({ connection, arenaFd }: Session): void {
+  connection.close()
+  closeSync(arenaFd)
 }
 
 function openArena({ arena }: Welcome): number {
@@ -129,8 +146,4 @@ function openArena({ arena }: Welcome): number {
   throw new DscError('FEED_PROTOCOL', `${arena.path} is not the arena of the feed that answers`, {
     hint: 'run trainer and feed in one process namespace',
   })
-}
-
-function readTable({ table }: Welcome): SampleTable {
-  return openSampleTable(readFileSync(table.path).subarray(0, table.bytes))
 }

@@ -6,13 +6,14 @@ import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDscError } from '../../failure/dsc-error.js'
 import { makeTestFolder, sampleBytes, writeSamples } from '../../testing/sample-folder.js'
-import { openLocalFeeder } from '../open-feeder.js'
+import { openFeedEngine } from '../engine/open-engine.js'
 import { shuffleSamples } from '../plan/order.js'
 import { indexSamples } from '../samples/index-samples.js'
-import { openSessionServer } from './session-server.js'
+import { folderSupply } from '../sources/folder-supply.js'
+import { SessionServer } from './session-server.js'
 import {
-  createFrameReader,
   type Frame,
+  FrameReader,
   formatBatch,
   formatFrame,
   formatJsonFrame,
@@ -27,18 +28,18 @@ async function serve(context: TestContext, readDelayMs = 0) {
   const folder = makeTestFolder(context)
   writeSamples(join(folder, 'samples'), COUNT, () => 700)
   const listed = await indexSamples(join(folder, 'samples'), { cacheFolder: join(folder, 'cache') })
-  const opened = openLocalFeeder(listed, { seed: 2, memoryBytes: 2 ** 20, threads: 1 })
-  const { source } = opened.feeder
-  const { read } = source
+  const engine = openFeedEngine(folderSupply(listed), { seed: 2, memoryBytes: 2 ** 20, threads: 1 })
+  const { source } = engine
+  const read = source.read.bind(source)
   const readLater: typeof read = async (...request) => {
     await sleep(readDelayMs)
     return read(...request)
   }
   if (readDelayMs > 0) Object.assign(source, { read: readLater })
-  const server = await openSessionServer({ opened, socketPath: join(folder, 's') })
+  const server = await SessionServer.open({ engine, socketPath: join(folder, 's') })
   context.after(async () => {
     await server.close()
-    await opened.close()
+    await engine.close()
   })
   return server
 }
@@ -49,12 +50,12 @@ function dial(context: TestContext, path: string) {
   context.after(() => socket.destroy())
   const frames: Frame[] = []
   const waiting: (() => void)[] = []
-  const readFrames = createFrameReader()
+  const reader = new FrameReader()
   const wake = () => {
     for (const each of waiting.splice(0)) each()
   }
   socket.on('data', (chunk) => {
-    frames.push(...readFrames(chunk))
+    frames.push(...reader.read(chunk))
     wake()
   })
   socket.on('error', () => {})
@@ -178,9 +179,9 @@ test('two feeds cannot listen on one socket', async (context) => {
   const folder = makeTestFolder(context)
   writeSamples(join(folder, 'samples'), 3, () => 10)
   const listed = await indexSamples(join(folder, 'samples'), { cacheFolder: join(folder, 'cache') })
-  const opened = openLocalFeeder(listed, { memoryBytes: 2 ** 20, threads: 1 })
-  context.after(() => opened.close())
-  await assert.rejects(openSessionServer({ opened, socketPath: server.socketPath }), (error) =>
+  const engine = openFeedEngine(folderSupply(listed), { memoryBytes: 2 ** 20, threads: 1 })
+  context.after(() => engine.close())
+  await assert.rejects(SessionServer.open({ engine, socketPath: server.socketPath }), (error) =>
     isDscError(error, 'FEED_PROTOCOL'),
   )
 })

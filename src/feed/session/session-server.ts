@@ -1,16 +1,14 @@
-import { closeSync, mkdirSync, openSync, unlinkSync, writeSync } from 'node:fs'
-import { connect, createServer, type Server } from 'node:net'
+import { closeSync, openSync, unlinkSync, writeSync } from 'node:fs'
+import { createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
-import { DscError } from '../../failure/dsc-error.js'
-import { formatMetrics } from '../feed-metrics.js'
-import type { OpenedFeeder } from '../open-feeder.js'
-import { planDepth } from '../plan/memory-plan.js'
-import type { Hello } from './hello.js'
-import { type RankState, type SessionHost, serveSession } from './session.js'
+import { join } from 'node:path'
+import type { FeedEngine } from '../engine/feed-engine.js'
+import { listenOnSocket } from './listen-on-socket.js'
+import { ServedRanks } from './served-ranks.js'
+import { Session, type SessionHost } from './session.js'
 
 export interface SessionServerOptions {
-  readonly opened: OpenedFeeder
+  readonly engine: FeedEngine
   /** Unix socket to listen on; at most 107 bytes. */
   readonly socketPath: string
   /** Fills released samples with 0xDB, so that a client that reads on sees it. */
@@ -20,91 +18,76 @@ export interface SessionServerOptions {
   readonly onStop?: () => void
 }
 
+/** How a request of HTTP begins. No frame does: these bytes would announce one of 0.5 GB. */
+const HTTP_GET = 'GET '
+
 /** A feed that clients of this machine can connect to. */
-export interface SessionServer {
+export class SessionServer {
   readonly socketPath: string
-  statusText(): string
-  close(): Promise<void>
-}
+  readonly #options: SessionServerOptions
+  readonly #host: SessionHost
+  readonly #tableFd: number
+  readonly #server: Server
+  readonly #sockets = new Set<Socket>()
 
-export async function openSessionServer(options: SessionServerOptions): Promise<SessionServer> {
-  const { opened, socketPath } = options
-  const { feeder, table } = opened
-  const ranks = new Map<number, RankState>()
-  const tableFd = shareBytes(table.bytes)
-  const openedAtMs = performance.now()
-  let clients = 0
-
-  const depthOf = ({ depth, keep, batchSize, workers, world }: Hello): number => {
-    const batchBytes = (table.totalBytes / table.count) * batchSize
-    const memoryBytes = opened.arenaFile.bytes
-    return (depth ?? planDepth({ batchBytes, memoryBytes, clients: workers * world })) + keep
-  }
-  const joinRank = (hello: Hello, client: object): RankState => {
-    const { rank, world, replicate, batchSize, last, assign } = hello
-    const key = JSON.stringify([world, replicate, batchSize, last, assign])
-    const held = ranks.get(rank)
-    if (held && held.key === key) {
-      held.clients.add(client)
-      feeder.allowLeases(held.stream, depthOf(hello) * hello.workers)
-      return held
+  private constructor(options: SessionServerOptions) {
+    const { engine } = options
+    this.socketPath = options.socketPath
+    this.#options = options
+    this.#tableFd = shareBytes(engine.table.bytes)
+    this.#host = {
+      engine,
+      ranks: new ServedRanks(engine),
+      tablePath: `/proc/${process.pid}/fd/${this.#tableFd}`,
+      isPoisoning: options.isPoisoning ?? false,
+      stop: () => options.onStop?.(),
     }
-    if (held && held.clients.size > 0)
-      throw new DscError(
-        'FEED_PROTOCOL',
-        `rank ${rank} is read in batches of ${held.stream.sequence.options.batchSize} of ${held.stream.sequence.options.world} ranks by another client, not ${batchSize} of ${world}`,
-        { hint: 'close the other loader first, or start a feed of its own (DSC_FEED_JOB)' },
-      )
-    if (held) feeder.closeStream(held.stream)
-    ranks.delete(rank)
-    const stream = feeder.openStream(
-      { rank, world, replicate, batchSize, last, assign },
-      depthOf(hello) * hello.workers,
-    )
-    const state: RankState = { key, stream, run: undefined, clients: new Set([client]), skippedCount: 0 }
-    ranks.set(rank, state)
-    return state
+    this.#server = createServer((socket) => this.#accept(socket))
   }
-  const statusText = () =>
-    formatMetrics({
-      feeder,
-      ranks: [...ranks].map(([rank, { stream, clients, skippedCount }]) => ({
-        rank,
-        stream,
-        clients: clients.size,
-        skipped: skippedCount,
-      })),
-      uptimeSeconds: (performance.now() - openedAtMs) / 1000,
-    })
-  const host: SessionHost = {
-    opened,
-    tablePath: `/proc/${process.pid}/fd/${tableFd}`,
-    isPoisoning: options.isPoisoning ?? false,
-    joinRank,
-    depthOf,
-    leaveRank: (rank, client) => void rank.clients.delete(client),
-    statusText,
-    stop: () => options.onStop?.(),
+
+  /** Starts listening. */
+  static async open(options: SessionServerOptions): Promise<SessionServer> {
+    const server = new SessionServer(options)
+    try {
+      await listenOnSocket(server.#server, options.socketPath)
+    } catch (error) {
+      closeSync(server.#tableFd)
+      throw error
+    }
+    return server
   }
-  const sockets = new Set<{ destroy(): void }>()
-  const server = createServer((socket) => {
-    sockets.add(socket)
-    options.onClients?.(++clients)
+
+  /** The state of the feed as Prometheus text. */
+  statusText(): string {
+    return this.#host.ranks.statusText()
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy()
+    await new Promise((resolve) => this.#server.close(resolve))
+    closeSync(this.#tableFd)
+  }
+
+  #accept(socket: Socket): void {
+    this.#sockets.add(socket)
+    this.#options.onClients?.(this.#sockets.size)
     socket.on('close', () => {
-      sockets.delete(socket)
-      options.onClients?.(--clients)
+      this.#sockets.delete(socket)
+      this.#options.onClients?.(this.#sockets.size)
     })
-    serveSession(socket, host)
-  })
-  await listen(server, socketPath)
-  return {
-    socketPath,
-    statusText,
-    async close() {
-      for (const socket of sockets) socket.destroy()
-      await new Promise((resolve) => server.close(resolve))
-      closeSync(tableFd)
-    },
+    const session = new Session(socket, this.#host)
+    socket.once('data', (chunk: Buffer) => {
+      if (chunk.subarray(0, HTTP_GET.length).toString('latin1') === HTTP_GET) return this.#answerHttp(socket)
+      session.take(chunk)
+      socket.on('data', (next: Buffer) => session.take(next))
+    })
+  }
+
+  /** Prometheus (by a proxy, for this is a unix socket) and `curl --unix-socket` ask for the metrics by HTTP. */
+  #answerHttp(socket: Socket): void {
+    socket.on('data', () => {}) // the rest of the request
+    const head = 'HTTP/1.0 200 OK\r\ncontent-type: text/plain; version=0.0.4\r\n\r\n'
+    socket.end(head + this.statusText())
   }
 }
 
@@ -115,40 +98,4 @@ function shareBytes(bytes: Uint8Array): number {
   unlinkSync(path)
   for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at, Math.min(1 << 24, bytes.length - at))
   return fd
-}
-
-/** Listens for this user only; takes over a socket that a dead feed left behind. */
-async function listen(server: Server, path: string): Promise<void> {
-  if (Buffer.byteLength(path) > 107)
-    throw new DscError('USAGE', `the socket path ${path} is longer than 107 bytes`, {
-      hint: '--socket <shorter path>',
-    })
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  if (await isAnswering(path))
-    throw new DscError('FEED_PROTOCOL', `another feed is listening on ${path}`, {
-      hint: 'use it, stop it (dsc feed status --stop), or choose another --socket',
-    })
-  try {
-    unlinkSync(path)
-  } catch {}
-  const mask = process.umask(0o177)
-  try {
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject)
-      server.listen(path, resolve)
-    })
-  } finally {
-    process.umask(mask)
-  }
-}
-
-function isAnswering(path: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(path)
-    socket.once('connect', () => {
-      socket.destroy()
-      resolve(true)
-    })
-    socket.once('error', () => resolve(false))
-  })
 }

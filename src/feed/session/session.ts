@@ -1,14 +1,14 @@
 import type { Socket } from 'node:net'
 import { DscError, isDscError } from '../../failure/dsc-error.js'
-import type { FeedStream, LeasedBatch } from '../feed-stream.js'
-import type { OpenedFeeder } from '../open-feeder.js'
-import type { Extent } from '../plan/arena-zone.js'
+import { ARENA_BASE } from '../arena/arena-file.js'
+import type { FeedEngine } from '../engine/feed-engine.js'
+import { chooseIdentity } from '../plan/feed-state.js'
 import { type Hello, parseHello, parseStart } from './hello.js'
-import { placeSession, type Run } from './rank-runs.js'
+import type { ServedRanks } from './served-ranks.js'
+import { SessionReading } from './session-reading.js'
 import {
-  createFrameReader,
   type Frame,
-  formatBatch,
+  FrameReader,
   formatFrame,
   formatJsonFrame,
   MESSAGE,
@@ -16,221 +16,80 @@ import {
   SESSION_PROTOCOL,
 } from './wire.js'
 
-/** The stream of a rank and the clients that read it. */
-export interface RankState {
-  readonly key: string
-  readonly stream: FeedStream
-  run: Run | undefined
-  readonly clients: Set<object>
-  /** Samples that were left out of batches. */
-  skippedCount: number
-}
-
 /** What sessions share. */
 export interface SessionHost {
-  readonly opened: OpenedFeeder
+  readonly engine: FeedEngine
+  readonly ranks: ServedRanks
   /** Where clients open the samples manifest. */
   readonly tablePath: string
+  /** Whether released samples are filled with 0xDB. */
   readonly isPoisoning: boolean
-  /** Finds the rank's stream or opens it; throws when the rank is served in another shape. */
-  joinRank(hello: Hello, client: object): RankState
-  /** Batches that the client of `hello` may hold at once. */
-  depthOf(hello: Hello): number
-  leaveRank(rank: RankState, client: object): void
-  statusText(): string
-  stop(): void
+  readonly stop: () => void
 }
 
-/** Whether it has not been evicted: then another sample may be arriving in its place. */
-const isInPlace = (extent: Extent) => (extent.previous ? extent.previous.next : extent.zone.first) === extent
+/** The feed's end of one connection. Whatever the client holds is given back when it closes. */
+export class Session {
+  readonly #socket: Socket
+  readonly #host: SessionHost
+  readonly #reader = new FrameReader()
+  #reading: SessionReading | undefined
+  /** Messages are handled one after the other. */
+  #queue = Promise.resolve()
+  #isClosed = false
 
-/** Serves one connection until it closes. Whatever it holds is given back then. */
-export function serveSession(socket: Socket, host: SessionHost): void {
-  const { arenaFile, table } = host.opened
-  const leases = new Map<number, LeasedBatch>()
-  let hello: Hello | undefined
-  let rank: RankState | undefined
-  let run: Run | undefined
-  let nextStep = 0
-  let credits = 0
-  let nextSeq = 1
-  let isSending = false
-  let isClosed = false
-  let hasEnded = false
-  /** Since when the client has all the batches that it asked for. */
-  let servedAtMs: number | undefined
-  const self = {
-    get pid() {
-      return hello?.pid ?? 0
-    },
-    get isReading() {
-      // The end of an epoch is sent in advance, too: a client reads on until its last batch is the one in use.
-      return !isClosed && (!hasEnded || leases.size > 1 + (hello?.keep ?? 0))
-    },
+  constructor(socket: Socket, host: SessionHost) {
+    this.#socket = socket
+    this.#host = host
+    socket.on('error', () => {})
+    socket.on('close', () => {
+      this.#isClosed = true
+      this.#reading?.close()
+    })
   }
 
-  const fail = (error: unknown) => {
-    if (isClosed) return
+  /** Some bytes of the client. */
+  take(chunk: Buffer): void {
+    const fail = (error: unknown) => this.#fail(error)
+    try {
+      for (const frame of this.#reader.read(chunk))
+        this.#queue = this.#queue.then(() => this.#handle(frame)).catch(fail)
+    } catch (error) {
+      fail(error)
+    }
+  }
+
+  #fail(error: unknown): void {
+    if (this.#isClosed) return
     const code = isDscError(error) ? error.code : 'INTERNAL'
     const message = error instanceof Error ? error.message : String(error)
     const hint = isDscError(error) ? error.hint : undefined
-    socket.end(formatJsonFrame(MESSAGE.error, { code, message, hint }))
-  }
-  const sendBatch = (batch: LeasedBatch) => {
-    const seq = nextSeq++
-    leases.set(seq, batch)
-    rank!.skippedCount += batch.lost.length
-    socket.write(
-      formatBatch({
-        seq,
-        epoch: batch.epoch,
-        step: batch.step,
-        offsets: batch.offsets,
-        ids: batch.slots.map((slot) => slot.sample),
-        lengths: batch.slots.map((slot) => table.lengths[slot.sample]!),
-        flags: batch.slots.map((slot) =>
-          slot.position >= rank!.stream.sequence.options.sampleCount ? 1 : 0,
-        ),
-        lost: batch.lost,
-      }),
-    )
-  }
-  /** Sends batches while the client has credits. One at a time, so that they leave in order. */
-  const send = async () => {
-    if (isSending || !rank) return
-    isSending = true
-    try {
-      while (credits > 0 && run && !isClosed && !hasEnded) {
-        const reading = run
-        if (nextStep >= rank.stream.sequence.batchesPerEpoch) {
-          hasEnded = true
-          socket.write(formatJsonFrame(MESSAGE.epochEnd, { epoch: reading.epoch }))
-          return
-        }
-        credits--
-        const step = nextStep
-        nextStep += reading.workers
-        const batch = await rank.stream
-          .read(reading.epoch, step, hello?.isSkipping)
-          .catch((error: unknown) => {
-            if (run === reading) throw error
-            return undefined // the client went elsewhere meanwhile, and took the ground from under this read
-          })
-        if (!batch) continue
-        if (isClosed || run !== reading) rank.stream.release(batch)
-        else if (rank.run !== reading) {
-          rank.stream.release(batch)
-          throw new DscError(
-            'FEED_GONE',
-            'another loader of this rank has begun a new pass; this one has ended',
-          )
-        } else sendBatch(batch)
-        if (credits === 0 && !hasEnded) servedAtMs = performance.now()
-      }
-    } catch (error) {
-      fail(error)
-    } finally {
-      isSending = false
-    }
-  }
-  const release = (upTo: number) => {
-    for (const [seq, batch] of leases) {
-      if (seq > upTo) break
-      leases.delete(seq)
-      const held = batch.slots.map((slot) => slot.extent!)
-      rank!.stream.release(batch)
-      if (host.isPoisoning) poison(batch, held)
-    }
-  }
-  /** Overwrites what may be evicted; a view that outlives its batch then shows it. */
-  const poison = (batch: LeasedBatch, held: readonly Extent[]) => {
-    for (const [i, extent] of held.entries())
-      if (extent.state === 'done' && isInPlace(extent)) arenaFile.poison(batch.offsets[i]!, extent.length)
-  }
-  const welcome = () => {
-    const { sequence } = rank!.stream
-    return {
-      proto: SESSION_PROTOCOL,
-      arena: { path: arenaFile.path, bytes: arenaFile.bytes + 4096, nonce: arenaFile.nonce },
-      table: { path: host.tablePath, bytes: table.bytes.length },
-      fingerprint: table.fingerprint,
-      n: table.count,
-      format: table.format,
-      mix: host.opened.mix,
-      seed: host.opened.seed,
-      order: host.opened.orderKind,
-      stepsPerEpoch: sequence.stepsPerEpoch,
-      batchesPerEpoch: sequence.batchesPerEpoch,
-      globalBatch: sequence.globalBatch,
-      depth: host.depthOf(hello!),
-    }
-  }
-  const checkExpectation = (expected: Hello) => {
-    const feed = { seed: host.opened.seed, order: host.opened.orderKind, fingerprint: table.fingerprint }
-    for (const [name, actual] of Object.entries(feed)) {
-      const wanted = expected[name as keyof typeof feed]
-      if (wanted !== undefined && wanted !== actual)
-        throw new DscError(
-          'FEED_STATE_MISMATCH',
-          `this feed has ${name} ${actual}, the client expects ${wanted}`,
-          {
-            hint: 'start a feed with that setting, under another socket',
-          },
-        )
-    }
+    this.#socket.end(formatJsonFrame(MESSAGE.error, { code, message, hint }))
   }
 
-  const handle = async ({ type, payload }: Frame): Promise<void> => {
+  async #handle({ type, payload }: Frame): Promise<void> {
     switch (type) {
-      case MESSAGE.hello: {
-        hello = parseHello(parseJsonPayload(payload))
-        checkExpectation(hello)
-        rank = host.joinRank(hello, self)
-        socket.write(formatJsonFrame(MESSAGE.welcome, welcome()))
-        return
-      }
-      case MESSAGE.start: {
-        if (!rank || !hello) throw new DscError('FEED_PROTOCOL', 'START before HELLO')
-        const start = parseStart(parseJsonPayload(payload))
-        release(Number.POSITIVE_INFINITY)
-        hasEnded = false
-        const placed = placeSession(rank.run, start, hello.worker, hello.workers, self)
-        run = placed.run
-        rank.run = run
-        nextStep = run.step + hello.worker
-        credits = 0
-        servedAtMs = undefined
-        if (placed.isNew) await rank.stream.start(run.epoch, run.step)
-        socket.write(formatJsonFrame(MESSAGE.started, { epoch: run.epoch, step: run.step }))
-        return
-      }
+      case MESSAGE.hello:
+        return this.#greet(parseHello(parseJsonPayload(payload)))
+      case MESSAGE.start:
+        return this.#known().start(parseStart(parseJsonPayload(payload)))
       case MESSAGE.next:
-        credits += payload.readUInt32LE(0)
-        if (rank && servedAtMs !== undefined)
-          rank.stream.meter.stallMs.client += performance.now() - servedAtMs
-        servedAtMs = undefined
-        void send()
+        void this.#known()
+          .grant(payload.readUInt32LE(0))
+          .catch((error: unknown) => this.#fail(error))
         return
       case MESSAGE.release:
-        release(payload.readUInt32LE(0))
-        return
+        return this.#known().release(payload.readUInt32LE(0))
       case MESSAGE.get: {
         const ids = Array.from({ length: payload.length / 4 }, (_, i) => payload.readUInt32LE(4 * i))
-        sendBatch(await rank!.stream.pick(ids))
-        return
+        return this.#known().sendPicked(ids)
       }
-      case MESSAGE.ids: {
-        const { epoch, step, count } = parseJsonPayload(payload) as Record<string, number>
-        const ids = await rank!.stream.idsOf(epoch!, step!, count!)
-        socket.write(formatFrame(MESSAGE.ids, new Uint8Array(Uint32Array.from(ids).buffer)))
-        return
-      }
+      case MESSAGE.ids:
+        return this.#sendIds(parseJsonPayload(payload) as Record<string, number>)
       case MESSAGE.status:
-        socket.write(formatFrame(MESSAGE.status, Buffer.from(host.statusText())))
+        this.#socket.write(formatFrame(MESSAGE.status, Buffer.from(this.#host.ranks.statusText())))
         return
       case MESSAGE.stop:
-        host.stop()
-        return
+        return this.#host.stop()
       default:
         throw new DscError(
           'FEED_PROTOCOL',
@@ -239,28 +98,64 @@ export function serveSession(socket: Socket, host: SessionHost): void {
     }
   }
 
-  const readFrames = createFrameReader()
-  let isFirstChunk = true
-  let queue = Promise.resolve()
-  socket.on('data', (chunk: Buffer) => {
-    if (isFirstChunk && chunk.subarray(0, 4).toString('latin1') === 'GET ') {
-      const body = host.statusText()
-      socket.end(`HTTP/1.0 200 OK\r\ncontent-type: text/plain; version=0.0.4\r\n\r\n${body}`)
-      return
+  #known(): SessionReading {
+    if (this.#reading) return this.#reading
+    throw new DscError('FEED_PROTOCOL', 'HELLO comes first')
+  }
+
+  #greet(hello: Hello): void {
+    const { engine, ranks, isPoisoning } = this.#host
+    this.#checkExpectation(hello)
+    const rank = ranks.join(hello)
+    this.#reading = new SessionReading({
+      socket: this.#socket,
+      hello,
+      rank,
+      table: engine.table,
+      poisoned: isPoisoning ? engine.arena.file : undefined,
+    })
+    rank.clients.add(this.#reading)
+    this.#socket.write(formatJsonFrame(MESSAGE.welcome, this.#welcome(hello, this.#reading)))
+  }
+
+  async #sendIds({ epoch, step, count }: Record<string, number>): Promise<void> {
+    const ids = await this.#known().rank.stream.idsOf(epoch!, step!, count!)
+    this.#socket.write(formatFrame(MESSAGE.ids, new Uint8Array(Uint32Array.from(ids).buffer)))
+  }
+
+  #welcome(hello: Hello, { rank }: SessionReading): Readonly<Record<string, unknown>> {
+    const { engine, ranks, tablePath } = this.#host
+    const { table, arena, mix, seed, orderKind } = engine
+    const { path, bytes, nonce } = arena.file
+    const { stepsPerEpoch, batchesPerEpoch, globalBatch } = rank.stream.sequence
+    return {
+      proto: SESSION_PROTOCOL,
+      arena: { path, bytes: ARENA_BASE + bytes, nonce },
+      table: { path: tablePath, bytes: table.bytes.length },
+      ...engine.samplesIdentity,
+      n: table.count,
+      format: table.format,
+      mix,
+      seed,
+      order: orderKind,
+      stepsPerEpoch,
+      batchesPerEpoch,
+      globalBatch,
+      depth: ranks.depthOf(hello),
     }
-    isFirstChunk = false
-    try {
-      for (const frame of readFrames(chunk)) queue = queue.then(() => handle(frame)).catch(fail)
-    } catch (error) {
-      fail(error)
+  }
+
+  #checkExpectation(expected: Hello): void {
+    const { seed, orderKind, samplesIdentity } = this.#host.engine
+    const feed = { seed, order: orderKind, ...samplesIdentity }
+    for (const name of ['seed', 'order', chooseIdentity(expected, feed)] as const) {
+      const [wanted, actual] = [expected[name], feed[name]]
+      if (wanted === undefined || wanted === actual) continue
+      throw new DscError(
+        'FEED_STATE_MISMATCH',
+        `this feed has ${name} ${actual}, the client expects ${wanted}`,
+        { hint: 'start a feed with that setting, under another socket' },
+      )
     }
-  })
-  socket.on('error', () => {})
-  socket.on('close', () => {
-    isClosed = true
-    if (rank) {
-      release(Number.POSITIVE_INFINITY)
-      host.leaveRank(rank, self)
-    }
-  })
+  }
 }

@@ -21,34 +21,39 @@ export const MESSAGE = {
 } as const
 
 /** No control message is longer; a peer that says so speaks something else. */
-const LARGEST_FRAME_BYTES = 64 * 1024 * 1024
+const MAX_FRAME_BYTES = 64 * 1024 * 1024
+
+const NO_PAYLOAD = new Uint8Array()
 
 export interface Frame {
   readonly type: number
   readonly payload: Buffer
 }
 
-/** Frames out of a stream of bytes, however it is cut. */
-export function createFrameReader(): (chunk: Buffer) => Frame[] {
-  let rest: Buffer = Buffer.alloc(0)
-  return (chunk) => {
-    rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
+/** Takes frames out of a stream of bytes, however it is cut. */
+export class FrameReader {
+  #rest: Buffer = Buffer.alloc(0)
+
+  /** The frames that are whole now. Throws FEED_PROTOCOL on what cannot be one. */
+  read(chunk: Buffer): Frame[] {
+    const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
     const frames: Frame[] = []
     let at = 0
-    while (rest.length - at >= 5) {
-      const length = rest.readUInt32LE(at)
-      if (length < 1 || length > LARGEST_FRAME_BYTES)
+    while (bytes.length - at >= 5) {
+      const length = bytes.readUInt32LE(at)
+      if (length < 1 || length > MAX_FRAME_BYTES)
         throw new DscError('FEED_PROTOCOL', `a client of the feed sent a frame of ${length} bytes`)
-      if (rest.length - at < 4 + length) break
-      frames.push({ type: rest[at + 4]!, payload: rest.subarray(at + 5, at + 4 + length) })
+      if (bytes.length - at < 4 + length) break
+      frames.push({ type: bytes[at + 4]!, payload: bytes.subarray(at + 5, at + 4 + length) })
       at += 4 + length
     }
-    rest = rest.subarray(at)
+    this.#rest = bytes.subarray(at)
     return frames
   }
 }
 
-export function formatFrame(type: number, payload: Uint8Array): Buffer {
+/** u32 length of the rest, u8 type, payload. */
+export function formatFrame(type: number, payload: Uint8Array = NO_PAYLOAD): Buffer {
   const frame = Buffer.allocUnsafe(5 + payload.length)
   frame.writeUInt32LE(1 + payload.length, 0)
   frame[4] = type
@@ -56,6 +61,7 @@ export function formatFrame(type: number, payload: Uint8Array): Buffer {
   return frame
 }
 
+/** A frame whose payload is one JSON object. */
 export function formatJsonFrame(type: number, value: unknown): Buffer {
   return formatFrame(type, Buffer.from(JSON.stringify(value)))
 }
@@ -106,7 +112,9 @@ export function parseBatch(payload: Buffer): BatchMessage {
   const flagsAt = 16 + 16 * count
   const lostAt = flagsAt + count
   return {
-    ...{ seq, epoch, step },
+    seq,
+    epoch,
+    step,
     offsets: Array.from({ length: count }, (_, i) => Number(payload.readBigUInt64LE(16 + 8 * i))),
     lengths: column(16 + 8 * count, count),
     ids: column(16 + 12 * count, count),
@@ -120,6 +128,8 @@ export function parseJsonPayload(payload: Buffer): Readonly<Record<string, unkno
   try {
     const value: unknown = JSON.parse(payload.toString())
     if (typeof value === 'object' && value !== null) return value as Record<string, unknown>
-  } catch {}
+  } catch {
+    // said below, in the same words
+  }
   throw new DscError('FEED_PROTOCOL', 'a client of the feed sent a message that is no JSON object')
 }

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { makeTestFolder, writeSamples } from '../../testing/sample-folder.js'
-import type { ReaderPool } from '../reader-pool.js'
 import { indexSamples } from '../samples/index-samples.js'
-import { createLocalSource } from './local-source.js'
+import type { ReaderPool } from '../threads/reader-pool.js'
+import { LocalSource } from './local-source.js'
 
 test('a request that fails in one part ends when every part has: threads may still write to the arena', async (context) => {
   const folder = makeTestFolder(context)
@@ -28,7 +28,7 @@ test('a request that fails in one part ends when every part has: threads may sti
     offsets: new Float64Array(4),
     isMiss: false,
   }
-  const read = createLocalSource(root, table, pool).read(request, (i, status) => {
+  const read = new LocalSource(root, table, pool).read(request, (i, status) => {
     statuses[i] = status
   })
   await assert.rejects(read, /the first part fails/)

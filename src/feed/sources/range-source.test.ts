@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { makeTestFolder, sampleBytes, writeSamples } from '../../testing/sample-folder.js'
 import { indexSamples } from '../samples/index-samples.js'
-import { createRangeSource, type RangeReader } from './range-source.js'
+import { type RangeReader, RangeSource } from './range-source.js'
 
 async function makeShard(context: TestContext) {
   const folder = makeTestFolder(context)
@@ -34,7 +34,7 @@ async function makeShard(context: TestContext) {
     },
     close: async () => {},
   }
-  const source = createRangeSource({ table, arenaFd, reader })
+  const source = new RangeSource({ table, arenaFd, reader })
   const read = async (samples: readonly number[]) => {
     const statuses: string[] = []
     await source.read(

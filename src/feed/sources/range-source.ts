@@ -1,7 +1,7 @@
+import { writeFully } from '../arena/write-fully.js'
 import { isIntact } from '../samples/read-samples.js'
+import type { OnSample, ReadRequest, SampleSource, SampleStatus } from '../samples/sample-source.js'
 import type { SampleTable } from '../samples/sample-table.js'
-import { writeFully } from '../write-fully.js'
-import type { SampleSource, SampleStatus } from './sample-source.js'
 
 /** Reads parts of files of a dataset where they came from, such as S3. */
 export interface RangeReader {
@@ -32,44 +32,58 @@ interface Range {
 }
 
 /** Samples read by ranges from where the dataset came from: slow, and there when nothing else is. */
-export function createRangeSource(options: RangeSourceOptions): SampleSource {
-  const { table, arenaFd, reader, concurrency = 8 } = options
-  let running = 0
-  const waiting: (() => void)[] = []
-  const readRange = async (range: Range): Promise<Uint8Array> => {
-    if (running >= concurrency) await new Promise<void>((resolve) => waiting.push(resolve))
-    running++
-    try {
-      return await reader.read(table.fileName(range.file), range.start, range.end - range.start)
-    } finally {
-      running--
-      waiting.shift()?.()
-    }
+export class RangeSource implements SampleSource {
+  readonly layout = 'full'
+  readonly origin = 'store'
+  readonly nodeCount = 1
+  readonly table: SampleTable
+  readonly #options: RangeSourceOptions
+  readonly #waiting: (() => void)[] = []
+  #running = 0
+
+  constructor(options: RangeSourceOptions) {
+    this.table = options.table
+    this.#options = options
   }
-  return {
-    table,
-    layout: 'full',
-    origin: 'store',
-    nodeCount: 1,
-    nodeName: () => reader.name,
-    async read({ samples, offsets }, onSample) {
-      const take = (index: number, bytes: Uint8Array): SampleStatus => {
-        if (!isIntact(table, samples[index]!, bytes)) return 'corrupt'
-        writeFully(arenaFd, bytes, offsets[index]!)
-        return 'ok'
-      }
-      await Promise.all(
-        planRanges(table, samples).map(async (range) => {
-          const bytes = await readRange(range).catch(() => undefined)
-          for (const index of range.indexes) {
-            const from = table.offsets[samples[index]!]! - range.start
-            const part = bytes?.subarray(from, from + table.lengths[samples[index]!]!)
-            onSample(index, part ? take(index, part) : 'unreachable')
-          }
-        }),
-      )
-    },
-    close: () => reader.close(),
+
+  nodeName(): string {
+    return this.#options.reader.name
+  }
+
+  async read({ samples, offsets }: ReadRequest, onSample: OnSample): Promise<void> {
+    const { table } = this
+    const take = (index: number, bytes: Uint8Array): SampleStatus => {
+      if (!isIntact(table, samples[index]!, bytes)) return 'corrupt'
+      writeFully(this.#options.arenaFd, bytes, offsets[index]!)
+      return 'ok'
+    }
+    await Promise.all(
+      planRanges(table, samples).map(async (range) => {
+        const bytes = await this.#readRange(range).catch(() => undefined)
+        for (const index of range.indexes) {
+          const from = table.offsets[samples[index]!]! - range.start
+          const part = bytes?.subarray(from, from + table.lengths[samples[index]!]!)
+          onSample(index, part ? take(index, part) : 'unreachable')
+        }
+      }),
+    )
+  }
+
+  close(): Promise<void> {
+    return this.#options.reader.close()
+  }
+
+  /** Reads when its turn comes. */
+  async #readRange(range: Range): Promise<Uint8Array> {
+    const { reader, concurrency = 8 } = this.#options
+    if (this.#running >= concurrency) await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    this.#running++
+    try {
+      return await reader.read(this.table.fileName(range.file), range.start, range.end - range.start)
+    } finally {
+      this.#running--
+      this.#waiting.shift()?.()
+    }
   }
 }
 

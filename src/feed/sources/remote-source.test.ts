@@ -6,8 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { makeSampleFolder } from '../../testing/memory-samples.js'
 import { makeTestFolder, sampleBytes } from '../../testing/sample-folder.js'
 import type { StorageAddress } from '../storage/storage-client.js'
-import { openStorageServer } from '../storage/storage-server.js'
-import { createRemoteSource } from './remote-source.js'
+import { StorageServer } from '../storage/storage-server.js'
+import { RemoteSource } from './remote-source.js'
 
 const BYTES = 1000
 
@@ -16,7 +16,7 @@ async function makeMovingNode(context: TestContext, isThere: boolean) {
   const directory = makeTestFolder(context)
   const folder = await makeSampleFolder(directory, 8, () => BYTES)
   const open = async () => {
-    const server = await openStorageServer({ folder, host: '127.0.0.1', port: 0 })
+    const server = await StorageServer.open({ folder, host: '127.0.0.1', port: 0 })
     context.after(() => server.close())
     return server
   }
@@ -27,7 +27,7 @@ async function makeMovingNode(context: TestContext, isThere: boolean) {
     place.asked++
     return place.now
   }
-  const source = createRemoteSource({
+  const source = new RemoteSource({
     ...{ table: folder.table, layout: 'full', arenaFd, token: undefined, fallback: undefined },
     ...{
       nodes: [{ address: isThere ? first : undefined, find }],
@@ -59,10 +59,12 @@ test('a node that was started anew elsewhere is looked for, and asked again', as
   assert.equal(await read(), 'ok')
   await first.close()
   assert.equal(await read(), 'unreachable')
+  assert.equal(source.isNodeUp(0), false)
   while (place.asked < 2) await sleep(5) // it is not there yet, and is looked for again
   place.now = await open()
   await readUntilThere()
   assert.equal(source.nodeName(0), `storage node 0 (127.0.0.1:${place.now.port})`)
+  assert.equal(source.isNodeUp(0), true)
   assert.equal(source.counters!().breakers_opened, 1)
 })
 

@@ -1,3 +1,4 @@
+import { DscError } from '../../failure/dsc-error.js'
 import { HEADER_BYTES, parseHeader, STORAGE_MESSAGE, type StorageHeader } from './storage-wire.js'
 
 export interface FrameHandlers {
@@ -5,37 +6,62 @@ export interface FrameHandlers {
   onItems(request: number, bytes: Buffer): void
   /** Any other frame, whole. */
   onControl(type: number, request: number, payload: Buffer): void
+  /** Longer frames are refused, unless they are ITEMS. Default: any length. */
+  readonly maxControlBytes?: number
 }
 
 /** Takes DSCB frames out of a stream of bytes, however it is cut. Items pass through without being collected. */
-export function createFrameParser(peer: string, handlers: FrameHandlers): (bytes: Buffer) => void {
-  const headerBytes = Buffer.alloc(HEADER_BYTES)
-  let headerFill = 0
-  let header: StorageHeader | undefined
-  let control: Buffer | undefined
-  let bodyDone = 0
-  return (bytes) => {
-    for (let at = 0; at < bytes.length; ) {
-      if (!header) {
-        const count = Math.min(HEADER_BYTES - headerFill, bytes.length - at)
-        bytes.copy(headerBytes, headerFill, at, at + count)
-        headerFill += count
-        at += count
-        if (headerFill < HEADER_BYTES) return
-        headerFill = 0
-        header = parseHeader(headerBytes, peer)
-        bodyDone = 0
-        control = header.type === STORAGE_MESSAGE.items ? undefined : Buffer.allocUnsafe(header.length)
-      }
-      const count = Math.min(header.length - bodyDone, bytes.length - at)
-      if (control) bytes.copy(control, bodyDone, at, at + count)
-      else handlers.onItems(header.request, bytes.subarray(at, at + count))
-      bodyDone += count
-      at += count
-      if (bodyDone < header.length) return
-      const { type, request } = header
-      header = undefined
-      if (control) handlers.onControl(type, request, control)
+export class FrameParser {
+  readonly #peer: string
+  readonly #handlers: FrameHandlers
+  readonly #headerBytes = Buffer.alloc(HEADER_BYTES)
+  #headerFill = 0
+  #header: StorageHeader | undefined
+  #control: Buffer | undefined
+  #bodyDone = 0
+
+  /** `peer` names the other end in errors. */
+  constructor(peer: string, handlers: FrameHandlers) {
+    this.#peer = peer
+    this.#handlers = handlers
+  }
+
+  parse(bytes: Buffer): void {
+    let at = 0
+    do {
+      if (!this.#header) at += this.#takeHeader(bytes.subarray(at))
+      if (this.#header) at += this.#takeBody(this.#header, bytes.subarray(at))
+    } while (at < bytes.length)
+  }
+
+  /** Returns how many bytes belong to the header. */
+  #takeHeader(bytes: Buffer): number {
+    const count = Math.min(HEADER_BYTES - this.#headerFill, bytes.length)
+    bytes.copy(this.#headerBytes, this.#headerFill, 0, count)
+    this.#headerFill += count
+    if (this.#headerFill < HEADER_BYTES) return count
+    this.#headerFill = 0
+    const header = parseHeader(this.#headerBytes, this.#peer)
+    const isControl = header.type !== STORAGE_MESSAGE.items
+    if (isControl && header.length > (this.#handlers.maxControlBytes ?? Number.POSITIVE_INFINITY))
+      throw new DscError('FEED_PROTOCOL', `${this.#peer} sent a frame of ${header.length} bytes`)
+    this.#header = header
+    this.#bodyDone = 0
+    this.#control = isControl ? Buffer.allocUnsafe(header.length) : undefined
+    return count
+  }
+
+  /** Returns how many bytes belong to the frame. */
+  #takeBody({ type, request, length }: StorageHeader, bytes: Buffer): number {
+    const count = Math.min(length - this.#bodyDone, bytes.length)
+    const control = this.#control
+    if (control) bytes.copy(control, this.#bodyDone, 0, count)
+    else this.#handlers.onItems(request, bytes.subarray(0, count))
+    this.#bodyDone += count
+    if (this.#bodyDone === length) {
+      this.#header = undefined
+      if (control) this.#handlers.onControl(type, request, control)
     }
+    return count
   }
 }

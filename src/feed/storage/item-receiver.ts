@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib'
-import { createArenaWriter } from '../arena-writer.js'
+import { ArenaWriter } from '../arena/arena-writer.js'
+import type { OnSample, SampleStatus } from '../samples/sample-source.js'
 import type { SampleTable } from '../samples/sample-table.js'
-import type { OnSample, SampleStatus } from '../sources/sample-source.js'
 import { ITEM_BYTES, ITEM_STATUS } from './storage-wire.js'
 
 /** The samples of one request, as far as they are still to come. */
@@ -16,14 +16,6 @@ export interface ExpectedItems {
   readonly abandoned: Set<number>
 }
 
-/** Writes the items of one connection to the arena and says what became of each sample. */
-export interface ItemReceiver {
-  /** Some bytes of items, in order; without `expected` they are thrown away. */
-  take(expected: ExpectedItems | undefined, bytes: Buffer): void
-  /** Writes what is held back, then tells of the samples that are whole. Nothing is held back across turns. */
-  flush(): void
-}
-
 /** The item whose bytes are arriving. */
 interface Item {
   readonly index: number | undefined
@@ -33,60 +25,82 @@ interface Item {
   sum: number
 }
 
+/** A sample that is whole, and is told when its bytes are in the arena. */
+interface WholeSample {
+  readonly expected: ExpectedItems
+  readonly index: number
+  readonly status: SampleStatus
+}
+
 const NO_BYTES = Buffer.alloc(0)
 
-export function createItemReceiver(table: SampleTable, arenaFd: number): ItemReceiver {
-  const writer = createArenaWriter(arenaFd)
-  const whole: { readonly expected: ExpectedItems; readonly index: number; readonly status: SampleStatus }[] =
-    []
-  const head = Buffer.alloc(ITEM_BYTES)
-  let headFill = 0
-  let item: Item | undefined
+/** Writes the items of one connection to the arena and says what became of each sample. */
+export class ItemReceiver {
+  readonly #table: SampleTable
+  readonly #writer: ArenaWriter
+  readonly #head = Buffer.alloc(ITEM_BYTES)
+  #headFill = 0
+  #item: Item | undefined
+  #whole: WholeSample[] = []
 
-  const finish = (expected: ExpectedItems, index: number, { status, length, sum }: Item) => {
+  constructor(table: SampleTable, arenaFd: number) {
+    this.#table = table
+    this.#writer = new ArenaWriter(arenaFd)
+  }
+
+  /** Some bytes of items, in order; without `expected` they are thrown away. */
+  take(expected: ExpectedItems | undefined, bytes: Buffer): void {
+    for (let at = 0; at < bytes.length; ) {
+      if (this.#item) {
+        const count = Math.min(this.#item.length - this.#item.received, bytes.length - at)
+        this.#takeBody(this.#item, expected, bytes.subarray(at, at + count))
+        at += count
+        continue
+      }
+      const count = Math.min(ITEM_BYTES - this.#headFill, bytes.length - at)
+      bytes.copy(this.#head, this.#headFill, at, at + count)
+      this.#headFill += count
+      at += count
+      if (this.#headFill === ITEM_BYTES) this.#takeHead(expected)
+    }
+  }
+
+  /** Writes what is held back, then tells of the samples that are whole. Nothing is held back across turns. */
+  flush(): void {
+    this.#writer.flush()
+    const whole = this.#whole
+    this.#whole = []
+    for (const { expected, index, status } of whole) expected.onSample(index, status)
+  }
+
+  #takeHead(expected: ExpectedItems | undefined): void {
+    const head = this.#head
+    this.#headFill = 0
+    const index = expected?.open.get(head.readUInt32LE(0))?.shift()
+    this.#item = { index, status: head[8]!, length: head.readUInt32LE(9), received: 0, sum: 0 }
+    if (this.#item.length === 0) this.#takeBody(this.#item, expected, NO_BYTES)
+  }
+
+  #takeBody(item: Item, expected: ExpectedItems | undefined, bytes: Buffer): void {
+    const { index } = item
+    const isKept = expected && index !== undefined && !expected.abandoned.has(index)
+    if (isKept && item.status === ITEM_STATUS.ok && bytes.length > 0) {
+      const room = this.#table.lengths[expected.samples[index]!]!
+      if (item.received + bytes.length <= room)
+        this.#writer.write(bytes, expected.offsets[index]! + item.received)
+    }
+    item.sum = crc32(bytes, item.sum)
+    item.received += bytes.length
+    if (item.received < item.length) return
+    this.#item = undefined
+    if (isKept) this.#finish(expected, index, item)
+  }
+
+  #finish(expected: ExpectedItems, index: number, { status, length, sum }: Item): void {
     const sample = expected.samples[index]!
     if (status === ITEM_STATUS.notSent) return void expected.notSent.push(index)
-    const isIntact = length === table.lengths[sample] && sum === table.crcs[sample]
+    const isIntact = length === this.#table.lengths[sample] && sum === this.#table.crcs[sample]
     const found = status !== ITEM_STATUS.ok ? 'missing' : isIntact ? 'ok' : 'corrupt'
-    whole.push({ expected, index, status: found })
-  }
-  const takeBody = (at: Item, expected: ExpectedItems | undefined, bytes: Buffer) => {
-    const { index } = at
-    const isKept = expected && index !== undefined && !expected.abandoned.has(index)
-    if (isKept && at.status === ITEM_STATUS.ok && bytes.length > 0) {
-      const room = table.lengths[expected.samples[index]!]!
-      if (at.received + bytes.length <= room) writer.write(bytes, expected.offsets[index]! + at.received)
-    }
-    at.sum = crc32(bytes, at.sum)
-    at.received += bytes.length
-    if (at.received < at.length) return
-    item = undefined
-    if (isKept) finish(expected, index, at)
-  }
-
-  return {
-    take(expected, bytes) {
-      for (let at = 0; at < bytes.length; ) {
-        if (item) {
-          const count = Math.min(item.length - item.received, bytes.length - at)
-          takeBody(item, expected, bytes.subarray(at, at + count))
-          at += count
-          continue
-        }
-        const count = Math.min(ITEM_BYTES - headFill, bytes.length - at)
-        bytes.copy(head, headFill, at, at + count)
-        headFill += count
-        at += count
-        if (headFill < ITEM_BYTES) return
-        headFill = 0
-        const index = expected?.open.get(head.readUInt32LE(0))?.shift()
-        item = { index, status: head[8]!, length: head.readUInt32LE(9), received: 0, sum: 0 }
-        if (item.length === 0) takeBody(item, expected, NO_BYTES)
-      }
-    },
-    flush() {
-      writer.flush()
-      for (const { expected, index, status } of whole.splice(0)) expected.onSample(index, status)
-    },
+    this.#whole.push({ expected, index, status: found })
   }
 }

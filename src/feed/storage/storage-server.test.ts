@@ -8,9 +8,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isDscError } from '../../failure/dsc-error.js'
 import { makeTestFolder, sampleBytes, writeSamples } from '../../testing/sample-folder.js'
 import { indexSamples } from '../samples/index-samples.js'
-import { createFrameParser } from './frame-parser.js'
-import { connectStorage, type FetchRequest } from './storage-client.js'
-import { openStorageServer, proveToken, type StorageServer } from './storage-server.js'
+import { FrameParser } from './frame-parser.js'
+import type { FetchRequest } from './pending-fetches.js'
+import { proveToken } from './prove-token.js'
+import { StorageClient } from './storage-client.js'
+import { StorageServer } from './storage-server.js'
 import { formatGetBatch, formatStorageFrame, STORAGE_MESSAGE } from './storage-wire.js'
 
 const COUNT = 64
@@ -22,10 +24,15 @@ async function serve(context: TestContext, extra: object = {}) {
   const directory = makeTestFolder(context)
   writeSamples(join(directory, 'samples'), COUNT, () => BYTES)
   const folder = await indexSamples(join(directory, 'samples'), { cacheFolder: join(directory, 'cache') })
-  const server = await openStorageServer({ folder, host: '127.0.0.1', port: 0, ...extra })
+  const server = await StorageServer.open({ folder, host: '127.0.0.1', port: 0, ...extra })
   context.after(() => server.close())
   const arenaFd = openSync(join(directory, 'arena'), 'w+')
-  const client = await connectStorage({ address: server, token: undefined, table: folder.table, arenaFd })
+  const client = await StorageClient.connect({
+    address: server,
+    token: undefined,
+    table: folder.table,
+    arenaFd,
+  })
   context.after(() => client.close())
   const request = (samples: Uint32Array, onSample: FetchRequest['onSample'] = () => {}): FetchRequest => ({
     samples,
@@ -47,7 +54,7 @@ async function askAndTakeNothing(context: TestContext, server: StorageServer): P
   const socket = connect(server.port, server.host)
   context.after(() => socket.destroy())
   const welcome = new Promise<void>((resolve) => {
-    const parse = createFrameParser('the server', {
+    const parser = new FrameParser('the server', {
       onItems: () => {},
       onControl(type, _, payload) {
         if (type === STORAGE_MESSAGE.welcome) return resolve()
@@ -56,12 +63,12 @@ async function askAndTakeNothing(context: TestContext, server: StorageServer): P
         socket.write(formatStorageFrame(STORAGE_MESSAGE.hello, 0, Buffer.from(JSON.stringify({ mac }))))
       },
     })
-    socket.on('data', parse)
+    socket.on('data', (chunk: Buffer) => parser.parse(chunk))
   })
   await welcome
   socket.pause()
   socket.on('error', () => {})
-  socket.write(formatGetBatch(7, ALL, 0xffffffff, 0))
+  socket.write(formatGetBatch(7, ALL, 0xffffffff))
   return socket
 }
 
@@ -91,21 +98,21 @@ test('a request that is cancelled is neither read nor sent to its end, and the c
   assert.ok(server.counts.bytes < (COUNT * BYTES) / 2, `${server.counts.bytes} bytes were sent`)
   assert.ok(server.counts.unwantedBytes < 6 * BYTES, `${server.counts.unwantedBytes} bytes were read in vain`)
   assert.ok(cancelledAt > 0)
-  await until(() => server.pendingBytes() === 0)
+  await until(() => server.pendingBytes === 0)
 })
 
 test('what a client does not take is not read ahead, and it is cut off', async (context) => {
   const { server } = await serve(context, { idleTimeoutMs: 300 })
   await askAndTakeNothing(context, server)
-  await until(() => server.pendingBytes() > 0)
-  await until(() => server.pendingBytes() === 0)
+  await until(() => server.pendingBytes > 0)
+  await until(() => server.pendingBytes === 0)
   assert.ok(server.counts.bytes + server.counts.unwantedBytes < (COUNT * BYTES) / 2)
 })
 
 test('a request beyond what may be pending is put off until a client gives up another', async (context) => {
   const { server, client, request } = await serve(context, { maxPendingBytes: 4 * BYTES })
   const hog = await askAndTakeNothing(context, server)
-  await until(() => server.pendingBytes() > 0)
+  await until(() => server.pendingBytes > 0)
   const { done } = client.fetch(request(Uint32Array.of(5)))
   await until(() => server.counts.busy > 1)
   hog.write(formatStorageFrame(STORAGE_MESSAGE.cancel, 7, new Uint8Array()))
@@ -116,7 +123,7 @@ test('a request beyond what may be pending is put off until a client gives up an
 test('a node that stays busy past the deadline fails the request, not the connection', async (context) => {
   const { server, client, request } = await serve(context, { maxPendingBytes: 4 * BYTES })
   const hog = await askAndTakeNothing(context, server)
-  await until(() => server.pendingBytes() > 0)
+  await until(() => server.pendingBytes > 0)
   await assert.rejects(
     client.fetch({ ...request(Uint32Array.of(5)), deadlineMs: 100 }).done,
     (error) => isDscError(error, 'FEED_GONE') && /busy/.test(error.message),
@@ -128,7 +135,7 @@ test('a node that stays busy past the deadline fails the request, not the connec
 test('a node that ends says so to those who wait, also when another client takes nothing', async (context) => {
   const { server, client, request } = await serve(context)
   const hog = await askAndTakeNothing(context, server)
-  await until(() => server.pendingBytes() > 0)
+  await until(() => server.pendingBytes > 0)
   const { done } = client.fetch(request(ALL))
   const closed = server.close()
   await assert.rejects(done, (error) => isDscError(error, 'FEED_GONE') && /shutting down/.test(error.message))

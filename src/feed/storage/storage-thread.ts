@@ -1,6 +1,6 @@
-import { parentPort, workerData } from 'node:worker_threads'
-import { openSampleReader } from '../samples/read-samples.js'
-import { openSampleTable } from '../samples/sample-table.js'
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
+import { SampleReader } from '../samples/read-samples.js'
+import { openSampleTable, type SampleTable } from '../samples/sample-table.js'
 import {
   HEADER_BYTES,
   ITEM_BYTES,
@@ -57,109 +57,162 @@ interface RunningJob extends StorageJob {
   sent: number
 }
 
-if (parentPort) serve(workerData as StorageThreadData)
-
 /**
  * Works off jobs a frame at a time, the oldest first whose connection takes what it is sent. Between two frames it
  * listens, so that a job that is cancelled ends there.
  */
-function serve({ root, tableBytes }: StorageThreadData): void {
-  const port = parentPort!
-  const table = openSampleTable(tableBytes)
-  const reader = openSampleReader(root, table)
-  const spare: ArrayBuffer[] = []
-  const jobs: RunningJob[] = []
+class JobReader {
+  readonly #table: SampleTable
+  readonly #reader: SampleReader
+  readonly #port: MessagePort
+  readonly #spare: ArrayBuffer[] = []
+  #jobs: RunningJob[] = []
   /** Owner → bytes of frames that its socket has not taken yet. */
-  const unsent = new Map<number, number>()
-  let isRunning = false
+  readonly #unsent = new Map<number, number>()
+  #isRunning = false
 
-  port.on('message', (order: StorageOrder) => {
-    if (order.kind === 'job') {
-      const { owner, request, maxBytes, samples } = order
-      const rest = reader.inReadOrder(samples.subarray(1))
-      if (samples.length > 1) samples.set(rest, 1) // the missed sample stays the first
-      jobs.push({ owner, request, maxBytes, samples, at: 0, payloadBytes: 0, sent: 0 })
-    } else if (order.kind === 'recycled') {
-      const { owner, frame, length } = order
-      const left = (unsent.get(owner) ?? 0) - length
-      if (left > 0) unsent.set(owner, left)
-      else unsent.delete(owner)
-      if (frame.byteLength === ITEMS_FRAME_BYTES && spare.length < 16) spare.push(frame)
-    } else {
+  constructor(root: string, table: SampleTable, port: MessagePort) {
+    this.#table = table
+    this.#reader = new SampleReader(root, table)
+    this.#port = port
+  }
+
+  take(order: StorageOrder): void {
+    if (order.kind === 'job') this.#start(order)
+    else if (order.kind === 'recycled') this.#recycle(order)
+    else {
       const { owner, request } = order
-      const isKept = (job: RunningJob) =>
-        job.owner !== owner || (request !== undefined && job.request !== request)
-      jobs.splice(0, jobs.length, ...jobs.filter(isKept))
+      this.#jobs = this.#jobs.filter(
+        (job) => job.owner !== owner || (request !== undefined && job.request !== request),
+      )
     }
-    if (!isRunning) run()
-  })
+    if (!this.#isRunning) this.#run()
+  }
 
-  function run(): void {
-    const at = jobs.findIndex(({ owner }) => (unsent.get(owner) ?? 0) < WINDOW_BYTES)
-    const job = jobs[at]
-    isRunning = job !== undefined
+  #start({ owner, request, maxBytes, samples }: StorageJob): void {
+    const rest = this.#reader.inReadOrder(samples.subarray(1))
+    if (samples.length > 1) samples.set(rest, 1) // the missed sample stays the first
+    this.#jobs.push({ owner, request, maxBytes, samples, at: 0, payloadBytes: 0, sent: 0 })
+  }
+
+  #recycle({ owner, frame, length }: Extract<StorageOrder, { kind: 'recycled' }>): void {
+    const left = (this.#unsent.get(owner) ?? 0) - length
+    if (left > 0) this.#unsent.set(owner, left)
+    else this.#unsent.delete(owner)
+    if (frame.byteLength === ITEMS_FRAME_BYTES && this.#spare.length < 16) this.#spare.push(frame)
+  }
+
+  #run(): void {
+    const job = this.#jobs.find(({ owner }) => (this.#unsent.get(owner) ?? 0) < WINDOW_BYTES)
+    this.#isRunning = job !== undefined
     if (!job) return
-    if (job.at < job.samples.length) sendFrame(job)
+    if (job.at < job.samples.length) this.#sendFrame(job)
     if (job.at === job.samples.length) {
       const { owner, request, sent } = job
-      jobs.splice(at, 1)
-      port.postMessage({ kind: 'end', owner, request, sent } satisfies StorageReply)
+      this.#jobs.splice(this.#jobs.indexOf(job), 1)
+      this.#port.postMessage({ kind: 'end', owner, request, sent } satisfies StorageReply)
     }
-    setImmediate(run)
+    setImmediate(() => this.#run())
   }
 
   /** Sends as many samples as fill a frame, or the one that is larger than it. */
-  function sendFrame(job: RunningJob): void {
+  #sendFrame(job: RunningJob): void {
     const { owner, request, samples } = job
-    let size = HEADER_BYTES
-    let end = job.at
-    for (; end < samples.length; end++) {
-      const needed = ITEM_BYTES + table.lengths[samples[end]!]!
-      if (end > job.at && size + needed > ITEMS_FRAME_BYTES) break
-      size += needed
-    }
-    const reused = size <= ITEMS_FRAME_BYTES ? spare.pop() : undefined
-    const buffer = reused ?? new ArrayBuffer(Math.max(ITEMS_FRAME_BYTES, size))
-    const frame = Buffer.from(buffer)
-    let filled = HEADER_BYTES
-    const addHead = (sample: number, status: number, length: number) => {
-      frame.writeUInt32LE(sample, filled)
-      frame.writeUInt32LE(0, filled + 4)
-      frame[filled + 8] = status
-      frame.writeUInt32LE(length, filled + 9)
-      frame.writeUInt32LE(table.crcs[sample] ?? 0, filled + 13)
-      filled += ITEM_BYTES
-    }
-    const take = (part: Uint32Array) =>
-      reader.readAll(part, {
-        place(i) {
-          const length = table.lengths[part[i]!]!
-          if (job.payloadBytes > 0 && job.payloadBytes + length > job.maxBytes) {
-            addHead(part[i]!, ITEM_STATUS.notSent, 0)
-            return undefined
-          }
-          addHead(part[i]!, ITEM_STATUS.ok, length)
-          return frame.subarray(filled, filled + length)
-        },
-        done(i, isRead) {
-          const length = table.lengths[part[i]!]!
-          if (isRead) {
-            filled += length
-            job.payloadBytes += length
-            return
-          }
-          filled -= ITEM_BYTES
-          addHead(part[i]!, ITEM_STATUS.missing, 0)
-        },
-      })
+    const { end, bytes } = this.#nextOf(job)
+    const reused = bytes <= ITEMS_FRAME_BYTES ? this.#spare.pop() : undefined
+    const buffer = reused ?? new ArrayBuffer(Math.max(ITEMS_FRAME_BYTES, bytes))
+    const items = new ItemWriter(Buffer.from(buffer), this.#table)
     const first = job.at === 0 ? 1 : job.at
-    take(samples.subarray(job.at, first)) // the missed sample leaves first
-    take(samples.subarray(first, end))
+    this.#read(job, samples.subarray(job.at, first), items) // the missed sample leaves first
+    this.#read(job, samples.subarray(first, end), items)
     job.sent += end - job.at
     job.at = end
-    writeHeader(frame, { type: STORAGE_MESSAGE.items, request, length: filled - HEADER_BYTES })
-    unsent.set(owner, (unsent.get(owner) ?? 0) + filled)
-    const reply: StorageReply = { kind: 'frame', owner, request, frame: buffer, length: filled }
-    port.postMessage(reply, [buffer])
+    const length = items.finish(request)
+    this.#unsent.set(owner, (this.#unsent.get(owner) ?? 0) + length)
+    const reply: StorageReply = { kind: 'frame', owner, request, frame: buffer, length }
+    this.#port.postMessage(reply, [buffer])
   }
+
+  /** Behind the last sample of the next frame, and the bytes that the frame needs. */
+  #nextOf({ samples, at }: RunningJob): { readonly end: number; readonly bytes: number } {
+    let bytes = HEADER_BYTES
+    let end = at
+    for (; end < samples.length; end++) {
+      const needed = ITEM_BYTES + this.#table.lengths[samples[end]!]!
+      if (end > at && bytes + needed > ITEMS_FRAME_BYTES) break
+      bytes += needed
+    }
+    return { end, bytes }
+  }
+
+  #read(job: RunningJob, part: Uint32Array, items: ItemWriter): void {
+    const { lengths } = this.#table
+    this.#reader.readAll(part, {
+      place(i) {
+        const length = lengths[part[i]!]!
+        if (job.payloadBytes === 0 || job.payloadBytes + length <= job.maxBytes) return items.open(part[i]!)
+        items.addEmpty(part[i]!, ITEM_STATUS.notSent)
+        return undefined
+      },
+      done(i, isRead) {
+        if (isRead) job.payloadBytes += items.keep()
+        else items.addEmpty(part[i]!, ITEM_STATUS.missing)
+      },
+    })
+  }
+}
+
+/** Fills one ITEMS frame. */
+class ItemWriter {
+  readonly #frame: Buffer
+  readonly #table: SampleTable
+  #filled = HEADER_BYTES
+  #openSample = 0
+
+  constructor(frame: Buffer, table: SampleTable) {
+    this.#frame = frame
+    this.#table = table
+  }
+
+  /** Room for the bytes of a sample; it counts when `keep` is called next. */
+  open(sample: number): Uint8Array {
+    const start = this.#filled + ITEM_BYTES
+    this.#openSample = sample
+    return this.#frame.subarray(start, start + this.#table.lengths[sample]!)
+  }
+
+  /** Keeps the sample that was opened last. Returns its length. */
+  keep(): number {
+    const length = this.#table.lengths[this.#openSample]!
+    this.#addHead(this.#openSample, ITEM_STATUS.ok, length)
+    this.#filled += length
+    return length
+  }
+
+  addEmpty(sample: number, status: number): void {
+    this.#addHead(sample, status, 0)
+  }
+
+  /** Writes the header. Returns the length of the frame. */
+  finish(request: number): number {
+    const length = this.#filled - HEADER_BYTES
+    writeHeader(this.#frame, { type: STORAGE_MESSAGE.items, request, length })
+    return this.#filled
+  }
+
+  #addHead(sample: number, status: number, length: number): void {
+    this.#frame.writeUInt32LE(sample, this.#filled)
+    this.#frame.writeUInt32LE(0, this.#filled + 4)
+    this.#frame[this.#filled + 8] = status
+    this.#frame.writeUInt32LE(length, this.#filled + 9)
+    this.#frame.writeUInt32LE(this.#table.crcs[sample] ?? 0, this.#filled + 13)
+    this.#filled += ITEM_BYTES
+  }
+}
+
+if (parentPort) {
+  const port = parentPort
+  const { root, tableBytes } = workerData as StorageThreadData
+  const reader = new JobReader(root, openSampleTable(tableBytes), port)
+  port.on('message', (order: StorageOrder) => reader.take(order))
 }

@@ -1,9 +1,10 @@
+import { crc32 } from 'node:zlib'
 import { DscError } from '../../failure/dsc-error.js'
-import { crc32c } from './header-crc.js'
 
 /** Version of DSCB, the frames between a feed and a storage node. Another version is refused by name. */
-export const STORAGE_PROTOCOL = 1
+export const STORAGE_PROTOCOL = 2
 
+/** Kinds of messages between a feed and a storage node. The numbers are on the wire. */
 export const STORAGE_MESSAGE = {
   challenge: 1,
   hello: 2,
@@ -25,42 +26,39 @@ export const STORAGE_MESSAGE = {
   goAway: 14,
 } as const
 
-/** u32 'DSCB', u8 version, u8 type, u16 flags, u32 request, u32 length, u32 deadline in ms, u64 tag, u32 CRC-32C of these. */
-export const HEADER_BYTES = 32
+/** u32 'DSCB', u8 version, u8 type, u16 zero, u32 request, u32 length, u32 CRC-32 of these. */
+export const HEADER_BYTES = 20
 
 /** u64 id, u8 status (0 ok, 1 missing, 2 corrupt, 3 not sent), u32 length, u32 CRC-32 (as in the table of samples); then the bytes. */
 export const ITEM_BYTES = 17
 
+/** What a storage node says of each sample that was asked for. The numbers are on the wire. */
 export const ITEM_STATUS = { ok: 0, missing: 1, corrupt: 2, notSent: 3 } as const
 
 /** A server sends items in frames of about this many bytes, so that the missed sample leaves first. */
 export const ITEMS_FRAME_BYTES = 512 * 1024
 
 const MAGIC = 0x42435344 // 'DSCB'
+const NO_PAYLOAD = new Uint8Array()
 
 export interface StorageHeader {
   readonly type: number
   readonly request: number
   readonly length: number
-  readonly deadlineMs: number
 }
 
-/** Writes a header into the first 32 bytes of `target`. */
-export function writeHeader(
-  target: Buffer,
-  header: Omit<StorageHeader, 'deadlineMs'> & { deadlineMs?: number },
-): void {
+/** Writes a header to the start of `target`. */
+export function writeHeader(target: Buffer, header: StorageHeader): void {
   target.writeUInt32LE(MAGIC, 0)
   target[4] = STORAGE_PROTOCOL
   target[5] = header.type
   target.writeUInt16LE(0, 6)
   target.writeUInt32LE(header.request, 8)
   target.writeUInt32LE(header.length, 12)
-  target.writeUInt32LE(header.deadlineMs ?? 0, 16)
-  target.fill(0, 20, 28)
-  target.writeUInt32LE(crc32c(target.subarray(0, 28)), 28)
+  target.writeUInt32LE(crc32(target.subarray(0, HEADER_BYTES - 4)), HEADER_BYTES - 4)
 }
 
+/** Reads the header of a message; throws FEED_PROTOCOL on what `peer` should not have sent. */
 export function parseHeader(bytes: Buffer, peer: string): StorageHeader {
   if (bytes.readUInt32LE(0) !== MAGIC)
     throw new DscError('FEED_PROTOCOL', `${peer} does not speak DSCB`, { hint: 'is it a dsc storage node?' })
@@ -68,47 +66,43 @@ export function parseHeader(bytes: Buffer, peer: string): StorageHeader {
     throw new DscError('FEED_PROTOCOL', `${peer} speaks DSCB ${bytes[4]}, this is DSCB ${STORAGE_PROTOCOL}`, {
       hint: 'install the same version of dsc on all nodes',
     })
-  const [found, expected] = [bytes.readUInt32LE(28), crc32c(bytes.subarray(0, HEADER_BYTES - 4))]
+  const [found, expected] = [bytes.readUInt32LE(HEADER_BYTES - 4), crc32(bytes.subarray(0, HEADER_BYTES - 4))]
   if (found !== expected)
     throw new DscError(
       'FEED_PROTOCOL',
-      `${peer} sent a damaged header: its CRC-32C is ${found}, expected ${expected}`,
+      `${peer} sent a damaged header: its CRC-32 is ${found}, expected ${expected}`,
       { hint: 'the same version of dsc on all nodes; if it has, the network damages bytes' },
     )
   return {
     type: bytes[5]!,
     request: bytes.readUInt32LE(8),
     length: bytes.readUInt32LE(12),
-    deadlineMs: bytes.readUInt32LE(16),
   }
 }
 
-export function formatStorageFrame(
-  type: number,
-  request: number,
-  payload: Uint8Array,
-  deadlineMs = 0,
-): Buffer {
+/** A whole frame; `request` is 0 where it belongs to none. */
+export function formatStorageFrame(type: number, request: number, payload: Uint8Array = NO_PAYLOAD): Buffer {
   const frame = Buffer.allocUnsafe(HEADER_BYTES + payload.length)
-  writeHeader(frame, { type, request, length: payload.length, deadlineMs })
+  writeHeader(frame, { type, request, length: payload.length })
   frame.set(payload, HEADER_BYTES)
   return frame
 }
 
+/** A frame whose payload is one JSON object. */
+export function formatStorageJson(type: number, value: unknown): Buffer {
+  return formatStorageFrame(type, 0, Buffer.from(JSON.stringify(value)))
+}
+
 /** u32 count, u32 bytes at most, u64 id each; the first id is the missed sample. */
-export function formatGetBatch(
-  request: number,
-  samples: Uint32Array,
-  maxBytes: number,
-  deadlineMs: number,
-): Buffer {
+export function formatGetBatch(request: number, samples: Uint32Array, maxBytes: number): Buffer {
   const payload = Buffer.alloc(8 + 8 * samples.length)
   payload.writeUInt32LE(samples.length, 0)
   payload.writeUInt32LE(maxBytes, 4)
   for (let i = 0; i < samples.length; i++) payload.writeUInt32LE(samples[i]!, 8 + 8 * i)
-  return formatStorageFrame(STORAGE_MESSAGE.getBatch, request, payload, deadlineMs)
+  return formatStorageFrame(STORAGE_MESSAGE.getBatch, request, payload)
 }
 
+/** Reads which samples are asked for, and how many bytes the answer may have. */
 export function parseGetBatch(payload: Buffer): { samples: Uint32Array; maxBytes: number } {
   const count = payload.length >= 8 ? payload.readUInt32LE(0) : -1
   if (payload.length !== 8 + 8 * count) throw new DscError('FEED_PROTOCOL', 'a GETBATCH of the wrong length')

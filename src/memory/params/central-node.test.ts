@@ -4,12 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { makeGradient, TOY_SGD, TOY_SLOTS, TOY_VALUES, trainAlone } from '../../testing/toy-model.js'
-import { CentralNode, type CentralOptions } from './central-node.js'
+import { CentralNode } from './central-node.js'
+import type { CentralOptions } from './central-options.js'
 import { readCheckpoint } from './checkpoint.js'
-import { openParameterClient } from './client.js'
-import { decodeFrame, encodeFrame } from './frame.js'
+import { decodeFrame, encodeFrame } from './message.js'
+import { openParameterClient } from './parameter-client.js'
 import { layOutParameters } from './plan/parameter-layout.js'
-import { serveParameters } from './serve.js'
+import { serveParameters } from './serve-parameters.js'
 
 const OPTIONS: CentralOptions = {
   mode: { kind: 'sync' },
@@ -147,6 +148,82 @@ test('ssp:1 refuses a push that is too far ahead, and takes the very same one wh
   await slow.push(gradient, 0)
   assert.equal((await fast.push(gradient, 2)).state, 'applied')
   assert.equal((await fast.push(gradient, 2)).state, 'duplicate')
+})
+
+test('in ssp mode a dead rank is named after a while, or the others go on with a quorum until it is back', async (t) => {
+  const mode = { kind: 'ssp', bound: 1 } as const
+  const stopped = await serve(t, { workers: 2, mode, lostAfterMs: 50 })
+  const lonely = await stopped.connect(0)
+  for (const step of [0, 1]) await lonely.push(TOY_VALUES, step)
+  await assert.rejects(lonely.pull({ step: 2 }), /step 2 waits for rank 1, and no rank has pushed for 50 ms/)
+  const lost = { kind: 'quorum', quorum: 1 } as const
+  const going = await serve(t, { workers: 2, mode, lostAfterMs: 50, lost })
+  const [alive, back] = [await going.connect(0), await going.connect(1)]
+  for (const step of [0, 1, 2, 3]) {
+    await alive.pull({ step })
+    assert.equal((await alive.push(TOY_VALUES, step)).state, 'applied')
+  }
+  for (const step of [0, 1, 2, 3]) {
+    await back.pull({ step })
+    assert.equal((await back.push(TOY_VALUES, step)).state, 'applied')
+  }
+  assert.deepEqual(going.node.missingRanks(), [])
+  await alive.pull({ step: 4 })
+  assert.equal((await alive.push(TOY_VALUES, 4)).state, 'applied')
+  await alive.pull()
+  assert.equal((await alive.push(TOY_VALUES, 5)).state, 'applied')
+  assert.equal((await alive.push(TOY_VALUES, 6)).state, 'refused', 'rank 1 counts again')
+})
+
+test('a finite gradient that would make a parameter infinite is refused by name and changes nothing', async (t) => {
+  const { node, connect } = await serve(t, { workers: 1, mode: { kind: 'async' } })
+  const client = await connect(0)
+  const gradient = new Float32Array(client.layout.length)
+  gradient[client.layout.slots[1]!.offset + 3] = 3e38
+  assert.equal((await client.push(gradient, 0)).state, 'applied') // 0.05 times this much: large, finite
+  const before = node.parameters.slice()
+  await client.pull()
+  await assert.rejects(client.push(gradient, 1), {
+    code: 'PARAMS_REFUSED',
+    message: /rank 0, step 1: its gradient would make first\.bias infinite: 3\.0e\+38 on top of -1\.5e\+37/,
+  })
+  assert.deepEqual([node.version, node.parameters], [1, before])
+  assert.equal((await client.push(new Float32Array(client.layout.length), 1)).state, 'applied')
+})
+
+test('in sync mode gradients that are only together too large end the job by name', async (t) => {
+  const { node, connect } = await serve(t, { workers: 2, isMean: false })
+  const clients = [await connect(0), await connect(1)]
+  const gradient = new Float32Array(clients[0]!.layout.length)
+  gradient[0] = 2e38
+  for (const client of clients) await client.push(gradient, 0).catch(() => {})
+  await assert.rejects(
+    clients[0]!.pull({ atLeast: 1 }),
+    /of all ranks together would make first\.weight infinite/,
+  )
+  assert.ok(node.parameters.every(Number.isFinite))
+})
+
+test('a step far ahead is refused, so that it does not make all later ones duplicates', async (t) => {
+  const { node, connect } = await serve(t, { workers: 1, mode: { kind: 'async' } })
+  const client = await connect(0)
+  await assert.rejects(client.push(TOY_VALUES, 1e9), /pushes step 1000000000, its next one is 0/)
+  assert.equal((await client.push(TOY_VALUES, 0)).state, 'applied')
+  assert.deepEqual(node.lastSteps, [0])
+})
+
+test('a worker of another job is refused by name, that of the same user is not', async (t) => {
+  const node = new CentralNode({ ...OPTIONS, workers: 1 })
+  const server = await serveParameters(node, { host: '127.0.0.1', port: 0 })
+  t.after(() => server.close())
+  const open = (job?: string) =>
+    openParameterClient({ url: server.url, rank: 0, slots: TOY_SLOTS, values: TOY_VALUES, job })
+  const own = `user-${process.getuid!()}`
+  await assert.rejects(open('user-4711'), {
+    code: 'PARAMS_REFUSED',
+    message: `the server is of job ${own}, this worker of user-4711: name another server or the job`,
+  })
+  for (const job of [undefined, own]) (await open(job)).close()
 })
 
 test('a sync step without one rank stops the job by its name, or goes on with a quorum', async (t) => {

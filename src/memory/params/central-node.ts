@@ -1,6 +1,7 @@
+import type { CentralOptions, PushOutcome } from './central-options.js'
 import { type Checkpoint, writeCheckpoint } from './checkpoint.js'
-import { decidePush, mayBegin, type PushDecision, type PushKey } from './plan/decide-push.js'
-import { reduceGradients, type SgdOptions, stepSgd } from './plan/momentum-sgd.js'
+import { decidePush, findHolding, mayBegin, type PushKey } from './plan/decide-push.js'
+import { reduceGradients, stepSgd } from './plan/momentum-sgd.js'
 import {
   findNonFinite,
   isSameLayout,
@@ -8,33 +9,21 @@ import {
   type ParameterLayout,
   type ParameterSlot,
 } from './plan/parameter-layout.js'
-import type { LostPolicy, UpdateMode } from './plan/update-mode.js'
+import {
+  advanceRange,
+  findLargest,
+  findOverflow,
+  isSafe,
+  measureRange,
+  type UpdateRange,
+} from './plan/update-range.js'
+import { Waiters } from './waiters.js'
 
-/** What is fixed before step 1. */
-export interface CentralOptions {
-  readonly mode: UpdateMode
-  readonly workers: number
-  readonly sgd: SgdOptions
-  /** Whether gradients of a step are averaged over ranks (else summed). */
-  readonly isMean: boolean
-  readonly lost: LostPolicy
-  /** How long a sync step waits for its last rank, in milliseconds. */
-  readonly lostAfterMs: number
-  /** Where checkpoints go; undefined: none are written. */
-  readonly checkpointFolder?: string | undefined
-  /** A checkpoint every so many versions. */
-  readonly checkpointEvery: number
+/** A gradient that waits for those of the other ranks, and its largest magnitude. */
+interface CollectedGradient {
+  readonly gradient: Float32Array
+  readonly largest: number
 }
-
-/** Outcome of a push; a refused one changed nothing. */
-export type PushOutcome =
-  | { readonly kind: 'applied' | 'waiting' | 'duplicate'; readonly version: number }
-  | Extract<PushDecision, { kind: 'refuse' }>
-  | {
-      readonly kind: 'refuse'
-      readonly reason: 'nan' | 'size' | 'lost' | 'aborted'
-      readonly message: string
-    }
 
 /** The one place where parameters are updated. Owns parameters, velocity, the barrier of a sync step, checkpoints. */
 export class CentralNode {
@@ -49,9 +38,12 @@ export class CentralNode {
   abortReason: string | undefined
   /** Version at which each parameter last changed: what a delta pull needs. */
   changedAt: number[] = []
-  #collected = new Map<number, { gradient: Float32Array; step: number }>()
+  #collected = new Map<number, CollectedGradient & { readonly step: number }>()
   #barrier: NodeJS.Timeout | undefined
-  #waiters = new Set<() => void>()
+  readonly #waiters = new Waiters()
+  /** Ranks that ssp mode has given up until they push again. */
+  #lost = new Set<number>()
+  #range: UpdateRange = { parameter: 0, velocity: 0 }
   #saving: Promise<void> = Promise.resolve()
   #savedVersion = -1
   /** Updates whose due checkpoints are not on disk yet: until there are none, nobody may see the version. */
@@ -68,6 +60,7 @@ export class CentralNode {
     this.velocity = checkpoint.velocity
     this.lastSteps = this.lastSteps.map((_, rank) => checkpoint.lastSteps[rank] ?? -1)
     this.changedAt = this.layout.slots.map(() => this.version)
+    this.#range = measureRange(this.parameters, this.velocity)
   }
 
   /**
@@ -85,8 +78,9 @@ export class CentralNode {
     this.parameters = values.slice()
     this.velocity = new Float32Array(values.length)
     this.changedAt = layout.slots.map(() => 0)
+    this.#range = measureRange(this.parameters, this.velocity)
     await this.save()
-    this.#wake()
+    this.#waiters.wakeAll()
     return true
   }
 
@@ -102,6 +96,7 @@ export class CentralNode {
         version: this.version,
         lastSteps: this.lastSteps,
         arrived: new Set(this.#collected.keys()),
+        lost: this.#lost,
       },
       key,
     )
@@ -118,14 +113,21 @@ export class CentralNode {
       const message = `${gradient.length} values, expected ${this.layout.length}`
       return { kind: 'refuse', reason: 'size', message }
     }
-    const culprit = findNonFinite(this.layout, gradient)
-    if (culprit) {
-      const message = `rank ${key.rank}, step ${key.step}: the gradient of ${culprit.name} is not finite`
+    const largest = findLargest(gradient)
+    if (Number.isNaN(largest)) {
+      const name = findNonFinite(this.layout, gradient)?.name
+      const message = `rank ${key.rank}, step ${key.step}: the gradient of ${name} is not finite`
       return { kind: 'refuse', reason: 'nan', message }
     }
-    if (decision.kind === 'collect') return this.#collect(key, gradient)
-    this.#apply(this.options.isMean ? scale(gradient, 1 / this.options.workers) : gradient)
-    this.lastSteps[key.rank] = key.step
+    const share = this.options.isMean ? 1 / this.options.workers : 1
+    const overflow = this.#explainOverflow(largest * share, () => gradient.map((value) => value * share))
+    if (overflow !== undefined) {
+      const message = `rank ${key.rank}, step ${key.step}: its gradient ${overflow}`
+      return { kind: 'refuse', reason: 'overflow', message }
+    }
+    if (decision.kind === 'collect') return this.#collect(key, { gradient, largest })
+    this.#apply(scale(gradient, share), largest * share)
+    this.#advance(key)
     await this.#settle()
     return { kind: 'applied', version: this.version }
   }
@@ -143,25 +145,20 @@ export class CentralNode {
       this.abortReason !== undefined ||
       (this.layout !== undefined &&
         this.#settling === 0 &&
-        (isOutdated ||
-          (this.version >= version &&
-            mayBegin({ mode: this.options.mode, lastSteps: this.lastSteps }, step))))
+        (isOutdated || (this.version >= version && mayBegin(this.#progress, step))))
     while (!isReady() && !signal.aborted) {
-      await new Promise<void>((settle) => {
-        const wake = () => {
-          this.#waiters.delete(wake)
-          signal.removeEventListener('abort', wake)
-          settle()
-        }
-        this.#waiters.add(wake)
-        signal.addEventListener('abort', wake, { once: true })
-      })
+      if (this.layout && findHolding(this.#progress, step).length > 0)
+        this.#barrier ??= setTimeout(() => this.#giveUpHolding(step), this.options.lostAfterMs)
+      await this.#waiters.wait(signal)
     }
   }
 
-  /** Ranks that the present sync step still waits for. */
+  /** Ranks that others wait for: whose gradient of the present sync step is missing, or who are slowest in ssp mode. */
   missingRanks(): number[] {
-    return this.lastSteps.map((_, rank) => rank).filter((rank) => !this.#collected.has(rank))
+    const { mode } = this.options
+    if (mode.kind === 'ssp') return findHolding(this.#progress, 2 + Math.max(...this.lastSteps))
+    const ranks = this.lastSteps.map((_, rank) => rank)
+    return mode.kind === 'sync' ? ranks.filter((rank) => !this.#collected.has(rank)) : []
   }
 
   /** Writes a checkpoint of the present version, after those under way. */
@@ -186,12 +183,12 @@ export class CentralNode {
   async close(): Promise<void> {
     clearTimeout(this.#barrier)
     this.abortReason ??= 'the server is stopping'
-    this.#wake()
+    this.#waiters.wakeAll()
     await this.#saving
   }
 
-  async #collect(key: PushKey, gradient: Float32Array): Promise<PushOutcome> {
-    this.#collected.set(key.rank, { gradient, step: key.step })
+  async #collect(key: PushKey, collected: CollectedGradient): Promise<PushOutcome> {
+    this.#collected.set(key.rank, { ...collected, step: key.step })
     if (this.#collected.size === this.options.workers) await this.#finishStep()
     else this.#barrier ??= setTimeout(() => void this.#giveUpWaiting(), this.options.lostAfterMs)
     return { kind: this.#collected.size === 0 ? 'applied' : 'waiting', version: this.version }
@@ -202,10 +199,53 @@ export class CentralNode {
     this.#barrier = undefined
     const ranks = [...this.#collected.keys()].sort((a, b) => a - b)
     const gradients = ranks.map((rank) => this.#collected.get(rank)!.gradient)
+    const largest = ranks.reduce((sum, rank) => sum + this.#collected.get(rank)!.largest, 0)
     for (const rank of ranks) this.lastSteps[rank] = this.#collected.get(rank)!.step
     this.#collected.clear()
-    this.#apply(reduceGradients(gradients, this.options.isMean))
+    const update = reduceGradients(gradients, this.options.isMean ? 'mean' : 'sum')
+    const overflow = this.#explainOverflow(largest, () => update)
+    if (overflow === undefined) this.#apply(update, largest)
+    else this.abortReason = `step ${this.version}: the gradients of all ranks together ${overflow}`
     await this.#settle()
+  }
+
+  get #progress() {
+    return { mode: this.options.mode, lastSteps: this.lastSteps, lost: this.#lost }
+  }
+
+  /** Notes that a push of ssp or async mode was applied: who waits for its rank waits anew. */
+  #advance({ rank, step }: PushKey): void {
+    this.lastSteps[rank] = step
+    clearTimeout(this.#barrier)
+    this.#barrier = undefined
+    const { mode } = this.options
+    const next = 1 + Math.max(...this.lastSteps)
+    if (mode.kind === 'ssp' && next - step - 1 <= mode.bound) this.#lost.delete(rank)
+  }
+
+  /** No rank has moved for so long, and some keep others from `step`: names them, or goes on without. */
+  #giveUpHolding(step: number): void {
+    this.#barrier = undefined
+    const holding = findHolding(this.#progress, step)
+    const { lost, lostAfterMs, workers } = this.options
+    if (holding.length === 0) return
+    if (lost.kind === 'quorum' && workers - this.#lost.size - holding.length >= lost.quorum)
+      for (const rank of holding) this.#lost.add(rank)
+    else
+      this.abortReason = `step ${step} waits for rank ${holding.join(', ')}, and no rank has pushed for ${lostAfterMs} ms`
+    this.#waiters.wakeAll()
+  }
+
+  /** Says which parameter an update of magnitudes up to `largest` would make infinite; undefined: none. */
+  #explainOverflow(largest: number, getUpdate: () => Float32Array): string | undefined {
+    const { sgd } = this.options
+    if (isSafe(advanceRange(this.#range, largest, sgd))) return undefined
+    const update = getUpdate()
+    const at = findOverflow(this, update, sgd)
+    if (at === undefined) return undefined
+    const slot = this.layout!.slots.findLast(({ offset }) => offset <= at)
+    const [added, present] = [update[at]!, this.parameters[at]!].map((value) => value.toExponential(1))
+    return `would make ${slot?.name} infinite: ${added} on top of ${present}`
   }
 
   async #giveUpWaiting(): Promise<void> {
@@ -214,12 +254,16 @@ export class CentralNode {
     if (lost.kind === 'quorum' && this.#collected.size >= lost.quorum) return this.#finishStep()
     const missing = this.missingRanks().join(', ')
     this.abortReason = `step ${this.version}: no gradient from rank ${missing} within ${lostAfterMs} ms`
-    this.#wake()
+    this.#waiters.wakeAll()
   }
 
-  #apply(gradient: Float32Array): void {
+  #apply(gradient: Float32Array, largest: number): void {
     const { slots } = this.layout!
-    stepSgd(this.parameters, this.velocity, gradient, this.options.sgd)
+    const { sgd } = this.options
+    const range = advanceRange(this.#range, largest, sgd)
+    stepSgd(this, gradient, sgd)
+    // Bounds only grow. Where they are no longer of use, the values themselves count again.
+    this.#range = isSafe(range) ? range : measureRange(this.parameters, this.velocity)
     this.version++
     for (const [at, { offset, length }] of slots.entries()) {
       if (hasMotion(this.velocity, offset, length)) this.changedAt[at] = this.version
@@ -234,11 +278,7 @@ export class CentralNode {
         this.#settling--
       })
     }
-    this.#wake()
-  }
-
-  #wake(): void {
-    for (const wake of [...this.#waiters]) wake()
+    this.#waiters.wakeAll()
   }
 }
 

@@ -1,7 +1,7 @@
 import { mkdir, open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DscError } from '../../failure/dsc-error.js'
-import { decodeFrame, encodeFrame } from './frame.js'
+import { decodeFrame, encodeFrame } from './message.js'
 import type { ParameterSlot } from './plan/parameter-layout.js'
 
 /** Format version of checkpoint files. */

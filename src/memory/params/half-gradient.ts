@@ -2,7 +2,7 @@ import { type Codec, openCodec } from '../../half/codec.js'
 import type { ParameterLayout } from './plan/parameter-layout.js'
 
 /** Scales are 2^-120 to 2^120, so that float32 holds them and their inverses; the largest magnitude of a parameter is brought below 2^15. */
-const LARGEST_EXPONENT = 120
+const MAX_EXPONENT = 120
 const TOP_EXPONENT = 15
 /** Elements converted at a time. */
 const CHUNK = 1 << 18
@@ -70,7 +70,7 @@ function findExponent(values: Float32Array, offset: number, length: number): num
   }
   if (largest === 0 || sum !== 0) return 0
   const exponent = TOP_EXPONENT - 1 - Math.floor(Math.log2(largest))
-  return Math.max(-LARGEST_EXPONENT, Math.min(LARGEST_EXPONENT, exponent))
+  return Math.max(-MAX_EXPONENT, Math.min(MAX_EXPONENT, exponent))
 }
 
 /** The kernels work on eight values at a time; the buffers have room for the rest of the last eight. */

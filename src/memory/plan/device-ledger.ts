@@ -1,13 +1,11 @@
 /** What is on the simulated device and how many bytes that is. Knows nothing of plans. */
 export class DeviceLedger {
-  readonly capacityBytes: number
   readonly #held = new Map<number, { bytes: number; isInArena: boolean }>()
   #usedBytes: number
   #arenaBytes = 0
 
-  constructor(fixedBytes: number, capacityBytes: number) {
+  constructor(fixedBytes: number) {
     this.#usedBytes = fixedBytes
-    this.capacityBytes = capacityBytes
   }
 
   get usedBytes(): number {
@@ -19,7 +17,15 @@ export class DeviceLedger {
   }
 
   /** Takes memory for a storage; one inside the arena costs nothing more than the arena. */
-  put(storage: number, bytes: number, isInArena: boolean): void {
+  put({
+    storage,
+    bytes,
+    isInArena,
+  }: {
+    readonly storage: number
+    readonly bytes: number
+    readonly isInArena: boolean
+  }): void {
     if (this.#held.has(storage)) return
     this.#held.set(storage, { bytes, isInArena })
     if (!isInArena) this.#usedBytes += bytes

@@ -1,9 +1,9 @@
 import { drawTimeline } from './draw-timeline.js'
 import { findLifetimes, sumLiveBytes } from './lifetimes.js'
-import type { MemoryPlan } from './memory-plan.js'
+import type { MemoryPlan } from './plan-format.js'
 import type { MemoryProfile } from './profile.js'
 import { layOutStep } from './profiled-step.js'
-import { simulatePlan } from './simulate.js'
+import { simulatePlan } from './simulate-plan.js'
 import { formatEvent, layOutTimeline } from './timeline.js'
 
 /** One storage and what the plan does with it, for people. */
@@ -28,10 +28,11 @@ export function explainPlan(profile: MemoryProfile, plan: MemoryPlan): Explanati
   }
   const moves = Map.groupBy(plan.moves, ({ storage }) => storage)
   const keeps = new Map(plan.keep.map((keep) => [keep.storage, keep.why]))
-  const reused = new Map(plan.reuse.map(({ gradient, map }) => [gradient, map]))
-  return findLifetimes(profile, timeline, plan.options.reuse)
+  const reused = new Set(plan.reuse.map(({ storage }) => storage))
+  return findLifetimes(profile, timeline, { canReuse: plan.options.reuse })
     .map(({ storage, kind, name, bytes, uses, from }): Explanation => {
       const producer = nameOf(uses[0] ?? from)
+      const livesOn = reused.has(storage) ? '; then its feature gradient is written into it' : ''
       const row = { storage, kind, name, bytes, producer }
       const own = moves.get(storage)
       if (own) {
@@ -43,22 +44,16 @@ export function explainPlan(profile: MemoryProfile, plan: MemoryPlan): Explanati
             return `idle for ${idleMs} ms, copies take ${copyMs} ms; ${gone}, back from ${nameOf(move.inAt)} for ${nameOf(move.useAt)}`
           })
           .join('; ')
-        return { ...row, decision: 'moves', why }
+        return { ...row, decision: 'moves', why: why + livesOn }
       }
-      const slot = reused.get(storage)
-      const why = keeps.get(storage) ?? 'it never leaves'
-      return {
-        ...row,
-        decision: 'stays',
-        why: slot === undefined ? why : `${why}; written into the space of storage ${slot}`,
-      }
+      return { ...row, decision: 'stays', why: `${keeps.get(storage) ?? 'it never leaves'}${livesOn}` }
     })
     .sort((a, b) => b.bytes - a.bytes || a.storage - b.storage)
 }
 
 /** The picture of one step: memory without a plan, with it, the budget, and the copies. */
 export function drawPlan(profile: MemoryProfile, plan: MemoryPlan): string {
-  const step = layOutStep(profile, plan.options.reuse)
+  const step = layOutStep(profile, { canReuse: plan.options.reuse })
   const { timeline, lifetimes } = step
   const planned = simulatePlan(profile, plan, { capacityBytes: plan.budgetBytes, step })
   return drawTimeline({

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { buildProfile, type SyntheticNode } from '../synthetic/build-profile.js'
+import { buildProfile, type SyntheticNode } from '../../testing/synthetic-profile.js'
 import { planMemory } from './plan-memory.js'
 
 const DEVICE = {

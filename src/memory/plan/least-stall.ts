@@ -4,7 +4,16 @@ import type { MemoryProfile } from './profile.js'
 import type { Timeline } from './timeline.js'
 
 /** Events looked at: those with the least room for maps that could be away, and those furthest over the budget. */
-const MOST_EVENTS = 128
+const MAX_EVENTS = 128
+
+/** A step under a budget, as far as its stall depends on it. */
+interface StallProblem {
+  readonly profile: Pick<MemoryProfile, 'device'>
+  readonly step: { readonly timeline: Pick<Timeline, 'startUs'> }
+  readonly liveBytes: readonly number[]
+  readonly budgetBytes: number
+  readonly candidates: readonly Candidate[]
+}
 
 /** A wait that cannot be avoided before some event later than `after` and up to `until`. */
 interface Wait {
@@ -19,39 +28,36 @@ interface Wait {
  * through the queue out in between, and all the rest of what is used until some later event must come back through
  * the queue in. Waits between different events add up.
  */
-export function findLeastStallUs(
-  profile: MemoryProfile,
-  timeline: Timeline,
-  live: { readonly bytes: readonly number[]; readonly budgetBytes: number },
-  candidates: readonly Candidate[],
-): number {
-  const { startUs } = timeline
-  const { d2hGBs, h2dGBs } = profile.device
-  const floor = emptyAsPossible(live.bytes, candidates)
+export function findLeastStallUs(problem: StallProblem): number {
+  const { candidates } = problem
+  const { startUs } = problem.step.timeline
+  const { d2hGBs, h2dGBs } = problem.profile.device
+  const floor = emptyAsPossible(problem.liveBytes, candidates)
   const leaving = candidates.filter(({ outUs }) => outUs > 0).sort((a, b) => b.outAfter - a.outAfter)
   const returning = candidates.filter(({ inUs }) => inUs > 0).sort((a, b) => a.useAt - b.useAt)
   const waits: Wait[] = []
-  for (const { event, room } of pickEvents(live, (at) => live.budgetBytes - floor.highest(at, at))) {
+  for (const { event, room } of pickEvents(problem, (at) => problem.budgetBytes - floor.highest(at, at))) {
     const isAway = ({ outAfter, useAt }: Candidate) => outAfter < event && event < useAt
-    collectWaits(waits, leaving.filter(isAway), room, ({ outAfter }, bytes) => {
+    const outs = findWaits(leaving.filter(isAway), room, ({ outAfter }, bytes) => {
       const us = bytes / (d2hGBs * 1e3) - (startUs[event]! - startUs[outAfter + 1]!)
       return { after: outAfter, until: event, us }
     })
-    collectWaits(waits, returning.filter(isAway), room, ({ useAt }, bytes) => {
+    const ins = findWaits(returning.filter(isAway), room, ({ useAt }, bytes) => {
       const us = bytes / (h2dGBs * 1e3) - (startUs[useAt]! - startUs[event + 1]!)
       return { after: event, until: useAt, us }
     })
+    waits.push(...outs, ...ins)
   }
   return sumDisjoint(waits)
 }
 
 /** One wait per beginning (nearest first) that makes it longer; what `room` can hold of them needs no copy. */
-function collectWaits(
-  waits: Wait[],
+function findWaits(
   nearestFirst: readonly Candidate[],
   room: number,
   toWait: (furthest: Candidate, copiedBytes: number) => Wait,
-): void {
+): Wait[] {
+  const waits: Wait[] = []
   let bytes = 0
   let longestUs = 0
   const staying = new MostStaying(room)
@@ -64,10 +70,11 @@ function collectWaits(
       waits.push(wait)
     }
   }
+  return waits
 }
 
 /** Above this many different sums the room is so much larger than what goes in that it may count as filled. */
-const MOST_SUMS = 64
+const MAX_SUMS = 64
 
 /** Most bytes of whole storages that fit into `room`, or a little more: a storage stays as a whole or not at all. */
 class MostStaying {
@@ -90,7 +97,7 @@ class MostStaying {
       this.#sums.add(sum + bytes)
       this.#most = Math.max(this.#most, sum + bytes)
     }
-    if (this.#sums.size > MOST_SUMS) this.#most = this.#room
+    if (this.#sums.size > MAX_SUMS) this.#most = this.#room
   }
 }
 
@@ -112,13 +119,13 @@ function sumDisjoint(waits: Wait[]): number {
 }
 
 function pickEvents(
-  live: { readonly bytes: readonly number[]; readonly budgetBytes: number },
+  { liveBytes, budgetBytes }: StallProblem,
   roomAt: (event: number) => number,
 ): { event: number; room: number }[] {
-  const over = live.bytes.flatMap((bytes, event) =>
-    bytes > live.budgetBytes ? [{ event, room: roomAt(event), bytes }] : [],
+  const over = liveBytes.flatMap((bytes, event) =>
+    bytes > budgetBytes ? [{ event, room: roomAt(event), bytes }] : [],
   )
-  const narrow = over.toSorted((a, b) => a.room - b.room || a.event - b.event).slice(0, MOST_EVENTS)
-  const full = over.toSorted((a, b) => b.bytes - a.bytes || a.event - b.event).slice(0, MOST_EVENTS)
+  const narrow = over.toSorted((a, b) => a.room - b.room || a.event - b.event).slice(0, MAX_EVENTS)
+  const full = over.toSorted((a, b) => b.bytes - a.bytes || a.event - b.event).slice(0, MAX_EVENTS)
   return [...new Set([...narrow, ...full])]
 }

@@ -1,4 +1,4 @@
-import type { MemoryProfile, ProfiledTensor, TensorKind } from './profile.js'
+import type { MemoryProfile, Place, ProfiledTensor, TensorKind } from './profile.js'
 import type { Timeline } from './timeline.js'
 
 /** One storage over one step, in event indices. Everything that shares a storage lives and moves as one. */
@@ -35,67 +35,76 @@ const STRENGTH: readonly TensorKind[] = [
 ]
 const PERSISTENT: readonly TensorKind[] = ['param', 'buffer', 'opt_state']
 
-/**
- * Groups tensors by storage and finds when each storage is alive.
- * With `canReuse`, fused layers are split (parameter gradient, then feature gradient into the dead map), so a map
- * needed only for the parameter gradient dies between the two; otherwise it lives through both.
- */
-export function findLifetimes(profile: MemoryProfile, timeline: Timeline, canReuse: boolean): Lifetime[] {
-  const groups = new Map<number, ProfiledTensor[]>()
-  for (const tensor of profile.tensors) {
-    const group = groups.get(tensor.storage)
-    if (group) group.push(tensor)
-    else groups.set(tensor.storage, [tensor])
-  }
+export interface ReuseOption {
+  /** Whether feature gradients are written into dead maps, which live on as such, where the profile recorded that. */
+  readonly canReuse: boolean
+}
+
+/** Groups tensors by storage and finds when each storage is alive. */
+export function findLifetimes(
+  profile: MemoryProfile,
+  timeline: Timeline,
+  { canReuse }: ReuseOption,
+): Lifetime[] {
   const fused = new Set(profile.layers.filter((layer) => layer.fused).map((layer) => layer.i))
+  const isLast = ({ layer, phase }: Place) => phase === 'bwd_param' && fused.has(layer)
+  /** Events that a tensor is used in: a fused layer uses what it needs until its feature gradient is done. */
+  const usesOf = ({ uses }: ProfiledTensor) =>
+    uses.flatMap((use) => [
+      timeline.indexOf(use),
+      ...(isLast(use) ? [timeline.indexOf({ layer: use.layer, phase: 'bwd_feat' })] : []),
+    ])
+  const all = canReuse ? (profile.reuse?.tensors ?? profile.tensors) : profile.tensors
+  return [...Map.groupBy(all, ({ storage }) => storage).values()]
+    .sort(([a], [b]) => a!.storage - b!.storage)
+    .map((tensors) => describeStorage(tensors, timeline, usesOf))
+}
+
+function describeStorage(
+  tensors: readonly ProfiledTensor[],
+  timeline: Timeline,
+  usesOf: (tensor: ProfiledTensor) => number[],
+): Lifetime {
+  const kind = STRENGTH.find((candidate) => tensors.some((tensor) => tensor.kind === candidate))!
+  const isPersistent = PERSISTENT.includes(kind)
+  const born = isPersistent ? -1 : Math.min(...tensors.map(({ producer }) => timeline.indexOf(producer)))
+  const touched = [...(isPersistent ? [] : [born]), ...tensors.flatMap(usesOf)]
+  const uses = [...new Set(touched)].sort(ascending)
+  const held = tensors.flatMap(({ heldUntil }) => (heldUntil ? [timeline.indexOf(heldUntil)] : []))
+  return {
+    storage: tensors[0]!.storage,
+    kind,
+    name: tensors.find(({ name }) => name !== undefined)?.name ?? null,
+    bytes: Math.max(...tensors.map((tensor) => tensor.bytes)),
+    born,
+    ...findSpan(tensors, timeline, { kind, born, uses }),
+    uses,
+    heldUntil: Math.max(-1, ...held, ...uses.filter((event) => event < timeline.forwardCount)),
+    refs: uses.filter((event) => event >= timeline.forwardCount && event !== born).length,
+    packs: tensors.flatMap((tensor) => tensor.pack).sort(ascending),
+    unpacks: tensors.flatMap((tensor) => tensor.unpack).sort(ascending),
+  }
+}
+
+/** First and last event of a storage: as they were recorded, or from what makes it to its last use. */
+function findSpan(
+  tensors: readonly ProfiledTensor[],
+  timeline: Timeline,
+  { kind, born, uses }: Pick<Lifetime, 'kind' | 'born' | 'uses'>,
+): { from: number; to: number } {
   const lastEvent = timeline.events.length - 1
-  const ascending = (a: number, b: number) => a - b
-  return [...groups.entries()]
-    .sort(([a], [b]) => a - b)
-    .map(([storage, tensors]): Lifetime => {
-      const kind = STRENGTH.find((candidate) => tensors.some((tensor) => tensor.kind === candidate))!
-      const isPersistent = PERSISTENT.includes(kind)
-      const born = isPersistent ? -1 : Math.min(...tensors.map((tensor) => timeline.indexOf(tensor.producer)))
-      const touched = new Set<number>(isPersistent ? [] : [born])
-      for (const tensor of tensors) {
-        for (const use of tensor.uses) {
-          touched.add(timeline.indexOf(use))
-          if (!canReuse && use.phase === 'bwd_param' && fused.has(use.layer))
-            touched.add(timeline.indexOf({ layer: use.layer, phase: 'bwd_feat' }))
-        }
-      }
-      const uses = [...touched].sort(ascending)
-      const heldPlaces = tensors.flatMap((tensor) =>
-        tensor.heldUntil ? [timeline.indexOf(tensor.heldUntil)] : [],
-      )
-      const forwardUses = uses.filter((event) => event < timeline.forwardCount)
-      const spans = tensors.flatMap((tensor) => (tensor.alive ? [tensor.alive] : []))
-      const from = isPersistent
-        ? 0
-        : spans.length > 0
-          ? Math.min(...spans.map(([first]) => timeline.indexOf(first)))
-          : born
-      const to =
-        isPersistent || kind === 'param_grad'
-          ? lastEvent
-          : spans.length > 0
-            ? Math.max(...spans.map(([, last]) => timeline.indexOf(last)))
-            : Math.max(born, ...uses)
-      return {
-        storage,
-        kind,
-        name: tensors.find(({ name }) => name !== undefined)?.name ?? null,
-        bytes: Math.max(...tensors.map((tensor) => tensor.bytes)),
-        born,
-        from,
-        to: Math.max(from, to),
-        uses,
-        heldUntil: Math.max(-1, ...heldPlaces, ...forwardUses),
-        refs: uses.filter((event) => event >= timeline.forwardCount && event !== born).length,
-        packs: tensors.flatMap((tensor) => tensor.pack).sort(ascending),
-        unpacks: tensors.flatMap((tensor) => tensor.unpack).sort(ascending),
-      }
-    })
+  if (PERSISTENT.includes(kind)) return { from: 0, to: lastEvent }
+  const spans = tensors.flatMap(({ alive }) => (alive ? [alive] : []))
+  const isRecorded = spans.length > 0
+  const from = isRecorded ? Math.min(...spans.map(([first]) => timeline.indexOf(first))) : born
+  const last = isRecorded
+    ? Math.max(...spans.map(([, place]) => timeline.indexOf(place)))
+    : Math.max(born, ...uses)
+  return { from, to: Math.max(from, kind === 'param_grad' ? lastEvent : last) }
+}
+
+function ascending(a: number, b: number): number {
+  return a - b
 }
 
 /** Bytes alive during each event when nothing moves, `fixedBytes` (memory torch does not know) included. */

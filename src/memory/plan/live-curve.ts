@@ -11,12 +11,12 @@ export class LiveCurve {
     this.length = bytesPerEvent.length
     this.#highest = new Float64Array(4 * Math.max(1, this.length))
     this.#pending = new Float64Array(4 * Math.max(1, this.length))
-    this.#fill(bytesPerEvent, 1, 0, this.length - 1)
+    this.#fill(bytesPerEvent, { node: 1, low: 0, high: this.length - 1 })
   }
 
   /** Adds `bytes` (may be negative) to every event from `from` to `to`, both included. */
   add(from: number, to: number, bytes: number): void {
-    if (from <= to) this.#add(from, to, bytes, { node: 1, low: 0, high: this.length - 1 })
+    if (from <= to) this.#add({ from, to }, bytes, { node: 1, low: 0, high: this.length - 1 })
   }
 
   /** The highest value from `from` to `to`, both included; −Infinity for an empty range. */
@@ -43,21 +43,22 @@ export class LiveCurve {
 
   /** The last event from `from` to `to` whose value exceeds `limit`, or −1. */
   lastAbove(from: number, to: number, limit: number): number {
-    return from > to ? -1 : this.#lastAbove(from, to, limit, { node: 1, low: 0, high: this.length - 1 })
+    return from > to ? -1 : this.#lastAbove({ from, to }, limit, { node: 1, low: 0, high: this.length - 1 })
   }
 
-  #fill(values: readonly number[], node: number, low: number, high: number): void {
+  #fill(values: readonly number[], { node, low, high }: Range): void {
     if (low >= high) {
       this.#highest[node] = values[low] ?? 0
       return
     }
     const middle = (low + high) >> 1
-    this.#fill(values, 2 * node, low, middle)
-    this.#fill(values, 2 * node + 1, middle + 1, high)
+    this.#fill(values, { node: 2 * node, low, high: middle })
+    this.#fill(values, { node: 2 * node + 1, low: middle + 1, high })
     this.#highest[node] = Math.max(this.#highest[2 * node]!, this.#highest[2 * node + 1]!)
   }
 
-  #add(from: number, to: number, bytes: number, { node, low, high }: Range): void {
+  #add(span: Span, bytes: number, { node, low, high }: Range): void {
+    const { from, to } = span
     if (to < low || high < from) return
     if (from <= low && high <= to) {
       this.#highest[node]! += bytes
@@ -65,8 +66,8 @@ export class LiveCurve {
       return
     }
     const middle = (low + high) >> 1
-    this.#add(from, to, bytes, { node: 2 * node, low, high: middle })
-    this.#add(from, to, bytes, { node: 2 * node + 1, low: middle + 1, high })
+    this.#add(span, bytes, { node: 2 * node, low, high: middle })
+    this.#add(span, bytes, { node: 2 * node + 1, low: middle + 1, high })
     this.#highest[node] =
       Math.max(this.#highest[2 * node]!, this.#highest[2 * node + 1]!) + this.#pending[node]!
   }
@@ -80,16 +81,24 @@ export class LiveCurve {
     return Math.max(left, right) + this.#pending[node]!
   }
 
-  #lastAbove(from: number, to: number, limit: number, { node, low, high }: Range): number {
+  #lastAbove(span: Span, limit: number, { node, low, high }: Range): number {
+    const { from, to } = span
     if (to < low || high < from || this.#highest[node]! <= limit) return -1
     if (low === high) return low
     const middle = (low + high) >> 1
     const below = limit - this.#pending[node]!
-    const right = this.#lastAbove(from, to, below, { node: 2 * node + 1, low: middle + 1, high })
-    return right >= 0 ? right : this.#lastAbove(from, to, below, { node: 2 * node, low, high: middle })
+    const right = this.#lastAbove(span, below, { node: 2 * node + 1, low: middle + 1, high })
+    return right >= 0 ? right : this.#lastAbove(span, below, { node: 2 * node, low, high: middle })
   }
 }
 
+/** Events, both included. */
+interface Span {
+  readonly from: number
+  readonly to: number
+}
+
+/** A node of the tree, and the events below it. */
 interface Range {
   readonly node: number
   readonly low: number

@@ -2,15 +2,15 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { sumPersistentBytes } from '../../testing/persistent-bytes.js'
+import { gpt, resnet50, unet, uniform } from '../../testing/synthetic-networks.js'
+import { buildProfile, type SyntheticNode } from '../../testing/synthetic-profile.js'
 import { formatPlanFile } from '../plan-file.js'
 import { readProfile } from '../profile-file.js'
-import { buildProfile, type SyntheticNode } from '../synthetic/build-profile.js'
-import { gpt, resnet50, unet, uniform } from '../synthetic/networks.js'
-import { sumPersistentBytes } from '../synthetic/persistent-bytes.js'
-import type { MemoryPlan } from './memory-plan.js'
+import type { MemoryPlan } from './plan-format.js'
 import { type PlanRequest, planMemory } from './plan-memory.js'
 import type { MemoryProfile } from './profile.js'
-import { simulatePlan } from './simulate.js'
+import { simulatePlan } from './simulate-plan.js'
 
 const DEVICE = {
   name: 'simulated',
@@ -122,17 +122,25 @@ test('planMemory brings parameters back per layer when they may move, and never 
   for (const move of made.moves.filter(({ kind }) => kind === 'param_grad')) assert.equal(move.inAt, events)
 })
 
-test('planMemory writes feature gradients only into maps that are dead, each map once', () => {
-  const profile = buildProfile('GPT', NETWORKS.GPT!, { ...DEVICE, copyRatio: 1 })
-  const { reuse } = plan(profile, { budgetBytes: budgetOf(profile, 0.7), canReuse: true })
-  assert.ok(reuse.length >= 12, `${reuse.length} reuses`)
-  assert.equal(new Set(reuse.map(({ map }) => map)).size, reuse.length)
-  const byStorage = new Map(profile.tensors.map((tensor) => [tensor.storage, tensor]))
-  for (const { map, gradient, layer } of reuse) {
-    const backward = byStorage.get(map)!.uses.filter(({ phase }) => phase !== 'fwd')
-    assert.deepEqual(backward.at(-1), { layer, phase: 'bwd_param' })
-    assert.ok(byStorage.get(map)!.bytes >= byStorage.get(gradient)!.bytes)
-  }
+test('planMemory with reuse plans for the step that was recorded with it, and moves maps that live on into slots', () => {
+  const plain = buildProfile('GPT', NETWORKS.GPT!, { ...DEVICE, copyRatio: 1 })
+  const { storage, bytes } = plain.tensors.find(({ kind }) => kind === 'feature')!
+  const tensors = plain.tensors
+    .filter(({ kind }) => kind !== 'opt_state') // any that the floor holds: what matters is which list is planned
+    .map((tensor) => (tensor.storage === storage ? { ...tensor, pack: [0] } : tensor))
+  const profile = { ...plain, packLayers: [3], reuse: { packs: [0], tensors } }
+  const budgetBytes = budgetOf(profile, 0.6)
+  const before = plan(profile, { budgetBytes })
+  const after = plan(profile, { budgetBytes, canReuse: true })
+  assert.deepEqual(before.reuse, [])
+  assert.deepEqual(after.reuse, [{ pack: 0, layer: 3, storage, bytes }])
+  const [without, reusing] = [false, true].map((canReuse) =>
+    planMemory(profile, { budgetBytes: 1, profileHash: 'test', canReuse }),
+  )
+  assert.ok(without?.kind === 'infeasible' && reusing?.kind === 'infeasible')
+  assert.ok(reusing.leastBytes < without.leastBytes, `${reusing.leastBytes}`)
+  assert.equal(after.predicted.unplannedPeakBytes, before.predicted.unplannedPeakBytes)
+  assert.equal(after.arenas.reload.mode, 'slots')
 })
 
 test('copies that were late in a run start earlier in the next plan', () => {

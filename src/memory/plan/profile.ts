@@ -85,4 +85,14 @@ export interface MemoryProfile {
   /** Layer of every pack call, and the pack sequence number of every unpack call, in order. */
   readonly packLayers?: readonly number[] | undefined
   readonly unpackOrder?: readonly number[] | undefined
+  /** The same step with every feature gradient written into the map that dies under it, where there is one. */
+  readonly reuse?: ReusingStep | undefined
+}
+
+/** A step in which dead maps live on as feature gradients (seed 002, S6). */
+export interface ReusingStep {
+  /** Sequence numbers of the pack calls that saved these maps. */
+  readonly packs: readonly number[]
+  /** Instead of the profile's `tensors`. Layers, times and the calls are the same. */
+  readonly tensors: readonly ProfiledTensor[]
 }

@@ -1,4 +1,4 @@
-import { findLifetimes, type Lifetime } from './lifetimes.js'
+import { findLifetimes, type Lifetime, type ReuseOption } from './lifetimes.js'
 import type { MemoryProfile } from './profile.js'
 import { layOutTimeline, type Timeline } from './timeline.js'
 
@@ -13,10 +13,10 @@ export interface ProfiledStep {
   readonly diesAt: readonly (readonly Lifetime[])[]
 }
 
-/** Lays a profile out; `canReuse` as for `findLifetimes`. Plans are tried many times on one such step. */
-export function layOutStep(profile: MemoryProfile, canReuse: boolean): ProfiledStep {
+/** Lays a profile out. Plans are tried many times on one such step. */
+export function layOutStep(profile: MemoryProfile, options: ReuseOption): ProfiledStep {
   const timeline = layOutTimeline(profile)
-  const lifetimes = findLifetimes(profile, timeline, canReuse)
+  const lifetimes = findLifetimes(profile, timeline, options)
   const rows = () => timeline.events.map((): Lifetime[] => [])
   const step = { timeline, lifetimes, bornAt: rows(), usedAt: rows(), diesAt: rows() }
   for (const lifetime of lifetimes) {

@@ -1,7 +1,7 @@
 import { layOutArena } from './arena.js'
 import type { Candidate } from './candidates.js'
 import type { Lifetime } from './lifetimes.js'
-import type { ReloadSpace } from './memory-plan.js'
+import type { ReloadSpace } from './plan-format.js'
 import { type ScheduledMove, type ScheduleLimits, scheduleMoves } from './schedule.js'
 import type { Timeline } from './timeline.js'
 

@@ -40,8 +40,8 @@ export function scheduleMoves(
     .map((pick, at) => ({ pick, freeBy: freeBy[at]! }))
     .filter(({ pick, freeBy: event }) => event < pick.useAt)
     .sort((a, b) => a.pick.useAt - b.pick.useAt || a.pick.lifetime.storage - b.pick.lifetime.storage)
-  const latestIn = findLatestIns(timeline, moves, startUs, limits.latenessUs)
-  return fitIns(timeline, moves, latestIn, limits)
+  const count = timeline.events.length
+  return fitIns(count, findLatestIns(moves, startUs, limits.latenessUs), limits)
 }
 
 /** Runs the step with copies in one queue out; where an event does not fit, it waits for the oldest copies. */
@@ -91,19 +91,24 @@ function scheduleOuts(
   return { freeBy, startUs }
 }
 
+/** A move whose copy out is scheduled. */
 interface Returning {
   readonly pick: Candidate
   readonly freeBy: number
 }
 
+/** And whose copy in must begin at `latestIn` to be in time. */
+interface Timed extends Returning {
+  readonly latestIn: number
+}
+
 /** Walks back from the last use: the latest event at which each copy in may begin and still be in time. */
 function findLatestIns(
-  timeline: Timeline,
   moves: readonly Returning[],
   startUs: readonly number[],
   latenessUs: ReadonlyMap<number, number> | undefined,
-): number[] {
-  const count = timeline.events.length
+): Timed[] {
+  const count = startUs.length - 1
   const latest = new Array<number>(moves.length).fill(count)
   let queueStartUs = Number.POSITIVE_INFINITY
   for (let at = moves.length - 1; at >= 0; at--) {
@@ -116,7 +121,7 @@ function findLatestIns(
     event = Math.max(event, freeBy, 0)
     latest[at] = Math.min(event, pick.useAt)
   }
-  return latest
+  return moves.map((move, at) => ({ ...move, latestIn: latest[at]! }))
 }
 
 function lastStartedBy(startUs: readonly number[], timeUs: number, before: number): number {
@@ -131,21 +136,15 @@ function lastStartedBy(startUs: readonly number[], timeUs: number, before: numbe
 }
 
 /** First needed, first served: each copy in begins at its latest event, or later where the bytes do not fit. */
-function fitIns(
-  timeline: Timeline,
-  moves: readonly Returning[],
-  latestIn: readonly number[],
-  limits: ScheduleLimits,
-): ScheduledMove[] {
-  const count = timeline.events.length
+function fitIns(count: number, moves: readonly Timed[], limits: ScheduleLimits): ScheduledMove[] {
   const live = new LiveCurve(limits.liveBytes)
   const reload = new LiveCurve(new Array<number>(count).fill(0))
   for (const { pick, freeBy } of moves) {
     live.add(freeBy, pick.useAt - 1, -pick.bytes)
     if (pick.lifetime.kind === 'feature') reload.add(pick.useAt, pick.lifetime.to, pick.bytes)
   }
-  return moves.map(({ pick, freeBy }, at): ScheduledMove => {
-    let inAt = latestIn[at]!
+  return moves.map(({ pick, freeBy, latestIn }): ScheduledMove => {
+    let inAt = latestIn
     const last = Math.min(pick.useAt, count) - 1
     if (pick.useAt < count) {
       const full = live.lastAbove(inAt, last, limits.budgetBytes - pick.bytes)

@@ -1,5 +1,5 @@
 import type { Lifetime } from './lifetimes.js'
-import type { PlannedMove } from './memory-plan.js'
+import type { PlannedMove } from './plan-format.js'
 import type { MemoryProfile } from './profile.js'
 import type { Timeline } from './timeline.js'
 

@@ -11,7 +11,7 @@ export const CHANGE_CHANNEL = 'dsc_record'
 /** A process tells at most once in so long, ms. */
 const PAUSE_MS = 50
 /** More than so many things at once are told as `EVERYTHING`. */
-const MOST_THINGS = 50
+const MAX_THINGS = 50
 
 const NOTIFY = 'SELECT pg_notify($1, thing) FROM json_array_elements_text($2::json) AS thing'
 
@@ -29,16 +29,16 @@ export interface ChangeTeller {
  * is not told because the process ends first, those who wait find when they look again.
  */
 export function tellOfChanges(connections: Connections): ChangeTeller {
-  const untold = new Set<string>()
+  const pending = new Set<string>()
   let running: Promise<void> | undefined
   const closing = new AbortController()
   const run = async () => {
-    while (untold.size > 0) {
-      const told = untold.size > MOST_THINGS ? [EVERYTHING] : [...untold]
-      untold.clear()
+    while (pending.size > 0) {
+      const changes = pending.size > MAX_THINGS ? [EVERYTHING] : [...pending]
+      pending.clear()
       await attempt(connections, async (connection) => {
         const begun = connection.query('BEGIN; SET LOCAL synchronous_commit = off')
-        const notified = connection.query(NOTIFY, [CHANGE_CHANNEL, JSON.stringify(told)])
+        const notified = connection.query(NOTIFY, [CHANGE_CHANNEL, JSON.stringify(changes)])
         await Promise.all([begun, notified, connection.query('COMMIT')])
       })
       await sleep(PAUSE_MS, undefined, { signal: closing.signal }).catch(() => {})
@@ -48,7 +48,7 @@ export function tellOfChanges(connections: Connections): ChangeTeller {
   return {
     tell: (scope) => {
       if (scope === 'rows') return
-      untold.add(scope === 'all' ? EVERYTHING : Object.values(scope)[0]!)
+      pending.add(scope === 'all' ? EVERYTHING : Object.values(scope)[0]!)
       running ??= run()
     },
     close: async () => {

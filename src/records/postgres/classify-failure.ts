@@ -23,10 +23,15 @@ const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', '23505'])
  * until its own limit), and the network's own.
  */
 const LOST: ReadonlySet<string> = new Set([
-  ...['57P01', '57P02', '57P03', '57P05', '53300', '25P03', '55P03', '57014'],
+  ...['57P01', '57P02', '57P03', '57P05', '53300', '25006', '25P03', '55P03', '57014'],
   ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'EAI_AGAIN'],
   ...['ENOENT'], // a Unix socket that is not there
 ])
+
+/** Whether a server, or a pooler before it, has answered, if only to say that it cannot work now. */
+export function isFromServer(error: unknown): boolean {
+  return /^[0-9A-Z]{5}$/.test(codeOf(error))
+}
 
 const LOST_MESSAGE =
   /connection terminated|timeout expired|query read timeout|client has encountered a connection error|not queryable|connection timeout/i
@@ -40,7 +45,7 @@ function codeOf(error: unknown): string {
 export function explainFailure(error: unknown, location: string): unknown {
   if (error instanceof DscError || !(error instanceof Error)) return error
   const code = codeOf(error)
-  const isServers = /^[0-9A-Z]{5}$/.test(code)
+  const isServers = isFromServer(error)
   if (code === '53100') {
     return new DscError('DISK_FULL', `no space left for the record ${location}`, {
       hint: 'free space on the database server',

@@ -1,11 +1,14 @@
 import type { Writable } from 'node:stream'
 import pg from 'pg'
 import type { SqlRow, SqlValue } from '../sql-database.js'
+import type { ConnectionPlan, ConnectionTarget } from './read-connection.js'
 import type { ServerClock } from './server-clock.js'
 
 /** Every wait for the server ends: nothing of the record takes so long. */
 const QUERY_TIMEOUT_MS = 90_000
 const CONNECT_TIMEOUT_MS = 5000
+/** A connection that nobody uses is given up soon: servers have few. */
+const IDLE_MS = 2000
 const INT8_OID = 20
 const INT4_OID = 23
 
@@ -33,54 +36,142 @@ export interface Connections {
   close(): Promise<void>
 }
 
-/** The timeouts end the transaction of a process that was stopped in the middle of it, so that it holds nobody up. */
-const SESSION = `SET lock_timeout = '60s'; SET statement_timeout = '60s';
-  SET idle_in_transaction_session_timeout = '20s'`
+/** What was found out about a connection when it was made. */
+interface Session {
+  /** Something stands in between that gives every transaction another session, such as PgBouncer. */
+  readonly isPooled: boolean
+  readonly isStandby: boolean
+  readonly isReadOnly: boolean
+}
 
-/** Opens up to `most` connections to the server, each when it is first needed. */
-export function openConnections(url: string, most: number, clock: ServerClock): Connections {
-  const pool = new pg.Pool({
-    ...connectionSettings(url),
-    pipeline: true,
-    max: most,
-    idleTimeoutMillis: 10_000,
-  })
-  // A server that goes away is noticed by whoever asks next.
-  pool.on('error', () => {})
-  pool.on('connect', (client) => {
-    client.on('error', () => {})
-    client.query(SESSION).catch(() => {})
-  })
+const SESSION = `SELECT pg_backend_pid() AS pid, pg_is_in_recovery() AS standby,
+  current_setting('transaction_read_only') = 'on' AS read_only`
+
+/** Asks a new connection what it leads to. */
+export async function readSession(client: pg.Client | pg.PoolClient): Promise<Session> {
+  const { rows } = await client.query<{ pid: number; standby: string; read_only: string }>(SESSION)
+  const { pid, standby, read_only } = rows[0]!
+  // A pooler invents the process id that it tells its clients.
+  const claimedPid = (client as unknown as { readonly processID: number | null }).processID
+  return { isPooled: pid !== claimedPid, isStandby: standby === 't', isReadOnly: read_only === 't' }
+}
+
+/** Opens up to `most` connections, each when it is first needed, to the first server of the plan that is right. */
+export function openConnections(plan: ConnectionPlan, most: number, clock: ServerClock): Connections {
+  const servers = plan.targets.map((target) => new ServerPool(plan, target, most))
+  let preferred = 0
   return {
     async take() {
-      const client = await pool.connect()
-      const send = <Answer>(work: () => Promise<Answer>): Promise<Answer> => {
-        const stream = streamOf(client)
-        stream.cork()
-        process.nextTick(() => stream.uncork())
-        return work()
+      let failure: unknown
+      for (let turn = 0; turn < servers.length; turn++) {
+        const index = (preferred + turn) % servers.length
+        try {
+          const taken = await servers[index]!.take(clock)
+          preferred = index
+          return taken
+        } catch (error) {
+          // Of several ways, the first one's failure is told unless a later one came further.
+          if (failure === undefined || !isUnreachable(error)) failure = error
+        }
       }
-      return {
-        query: async (sql, parameters = []) => {
-          const { rows, rowCount } = await send(() =>
-            parameters.length > 0
-              ? client.query<SqlRow>({ name: nameStatement(sql), text: sql, values: [...parameters] })
-              : client.query<SqlRow>(sql),
-          )
-          return { rows, changes: rowCount ?? 0 }
-        },
-        begin: async (sql) => {
-          // Several statements in one message have several results, which the types do not know.
-          const results = (await send(() =>
-            client.query<SqlRow>(sql),
-          )) as unknown as readonly pg.QueryResult<SqlRow>[]
-          clock.set(Number(results.at(-1)!.rows[0]!.now_ms))
-        },
-        giveBack: () => client.release(),
-        destroy: () => client.release(true),
-      }
+      throw failure
     },
-    close: () => pool.end(),
+    close: async () => {
+      await Promise.all(servers.map((server) => server.close()))
+    },
+  }
+}
+
+function isUnreachable(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    ('errno' in error ||
+      error instanceof AggregateError ||
+      /does not support SSL|timeout/i.test(error.message))
+  )
+}
+
+/** The connections to one server in one way. */
+class ServerPool {
+  readonly #plan: ConnectionPlan
+  readonly #pool: pg.Pool
+  readonly #sessions = new WeakMap<pg.PoolClient, Session>()
+
+  constructor(plan: ConnectionPlan, target: ConnectionTarget, most: number) {
+    this.#plan = plan
+    this.#pool = new pg.Pool({
+      ...connectionSettings(plan, target),
+      pipeline: true,
+      max: most,
+      idleTimeoutMillis: IDLE_MS,
+    })
+    // A server that goes away is noticed by whoever asks next.
+    this.#pool.on('error', () => {})
+    this.#pool.on('connect', (client) => {
+      client.on('error', () => {})
+    })
+  }
+
+  async take(clock: ServerClock): Promise<Connection> {
+    const client = await this.#pool.connect()
+    try {
+      const session = this.#sessions.get(client) ?? (await readSession(client))
+      this.#sessions.set(client, session)
+      requireKind(this.#plan, session)
+      return createConnection(client, session, clock)
+    } catch (error) {
+      client.release(true)
+      throw error
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#pool.end()
+  }
+}
+
+/** Where a server is not what the plan wants, another one may be, or this one later. */
+function requireKind({ kind, location }: ConnectionPlan, { isStandby, isReadOnly }: Session): void {
+  const isRight = {
+    any: true,
+    'read-write': !isStandby && !isReadOnly,
+    'read-only': isStandby || isReadOnly,
+    primary: !isStandby,
+    standby: isStandby,
+  }[kind]
+  if (isRight) return
+  const found = isStandby ? 'is a standby' : isReadOnly ? 'is read-only' : 'is a primary that takes writes'
+  throw Object.assign(new Error(`the server ${found}, and ${location} is to lead to one that is ${kind}`), {
+    code: '25006',
+  })
+}
+
+function createConnection(client: pg.PoolClient, { isPooled }: Session, clock: ServerClock): Connection {
+  const send = <Answer>(work: () => Promise<Answer>): Promise<Answer> => {
+    const stream = streamOf(client)
+    stream.cork()
+    process.nextTick(() => stream.uncork())
+    return work()
+  }
+  return {
+    query: async (sql, parameters = []) => {
+      const name = isPooled ? undefined : nameStatement(sql)
+      const { rows, rowCount } = await send(() =>
+        parameters.length > 0
+          ? client.query<SqlRow>({ ...(name && { name }), text: sql, values: [...parameters] })
+          : client.query<SqlRow>(sql),
+      )
+      return { rows, changes: rowCount ?? 0 }
+    },
+    begin: async (sql) => {
+      // Several statements in one message have several results, which the types do not know.
+      const results = (await send(() =>
+        client.query<SqlRow>(sql),
+      )) as unknown as readonly pg.QueryResult<SqlRow>[]
+      clock.set(Number(results.at(-1)!.rows[0]!.now_ms))
+    },
+    giveBack: () => client.release(),
+    destroy: () => client.release(true),
   }
 }
 
@@ -91,22 +182,30 @@ function streamOf(client: pg.PoolClient): Pick<Writable, 'cork' | 'uncork'> {
 
 const names = new Map<string, string>()
 /** The record has some sixty statements; lists of values make a few more of each. */
-const MOST_NAMES = 1000
+const MAX_NAMES = 1000
 
-/** A statement with a name is parsed once per connection. Beyond `MOST_NAMES` there are no new ones. */
+/** A statement with a name is parsed once per connection. Beyond `MAX_NAMES` there are no new ones. */
 function nameStatement(sql: string): string | undefined {
   const known = names.get(sql)
-  if (known !== undefined || names.size >= MOST_NAMES) return known
+  if (known !== undefined || names.size >= MAX_NAMES) return known
   const name = `dsc${names.size}`
   names.set(sql, name)
   return name
 }
 
-/** How every connection of the record is made. Numbers come as numbers: all of them are below 2^53. */
-export function connectionSettings(url: string): pg.ClientConfig {
+/** How a connection of the record is made. Numbers come as numbers: all of them are below 2^53. */
+export function connectionSettings(plan: ConnectionPlan, target: ConnectionTarget): pg.ClientConfig {
+  const { host, port, tls, password } = target
   return {
-    connectionString: url,
-    application_name: 'dsc',
+    host,
+    port,
+    ssl: tls ?? false,
+    user: plan.user,
+    database: plan.database,
+    // A function, so that the driver does not look for one itself.
+    password: () => password ?? '',
+    application_name: plan.applicationName,
+    ...(plan.options === undefined ? {} : { options: plan.options }),
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     query_timeout: QUERY_TIMEOUT_MS,
     keepAlive: true,

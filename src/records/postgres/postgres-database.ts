@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { redactUrl } from '../../failure/redact.js'
+import { log } from '../../log/log.js'
 import type { Durability, SqlDatabase, SqlTransaction, WriteScope } from '../sql-database.js'
 import { listenForChanges } from './change-listener.js'
 import { tellOfChanges } from './change-teller.js'
-import { explainFailure } from './classify-failure.js'
+import { explainFailure, isFromServer } from './classify-failure.js'
 import { type Connections, openConnections } from './connections.js'
 import { prepareSchema } from './prepare-schema.js'
+import { readConnection } from './read-connection.js'
 import { createServerClock } from './server-clock.js'
 import {
   type Attempt,
@@ -26,12 +27,12 @@ export interface PostgresOptions {
 }
 
 const DEFAULT_PATIENCE_MS = 60_000
-/** The first contact: a wrong address should be told soon. */
+/** The first contact with nobody at the address: a wrong one should be told soon. */
 const OPEN_PATIENCE_MS = 10_000
 const FIRST_PAUSE_MS = 20
-const LONGEST_PAUSE_MS = 1000
+const MAX_PAUSE_MS = 1000
 /** Locks leave only deadlocks and keys inserted at once; a bug must not repeat for ever. */
-const MOST_CONFLICTS = 20
+const MAX_CONFLICTS = 20
 /** One write in so many clears away what others left an hour ago. */
 const FORGET_CHANCE = 1 / 2000
 
@@ -45,9 +46,10 @@ const FORGET_CHANCE = 1 / 2000
  * Rejects with RECORD_UNAVAILABLE or RECORD_NEWER.
  */
 export async function openPostgresDatabase(url: string, options: PostgresOptions = {}): Promise<SqlDatabase> {
-  const location = redactUrl(url)
+  const plan = readConnection(url)
+  const { location } = plan
   const clock = createServerClock()
-  const connections = openConnections(url, options.connections ?? 8, clock)
+  const connections = openConnections(plan, options.connections ?? 8, clock)
   const teller = tellOfChanges(connections)
   const repeat = createRepeater(connections, location, options.onRetry ?? (() => {}))
   const patienceMs = options.patienceMs ?? DEFAULT_PATIENCE_MS
@@ -62,12 +64,12 @@ export async function openPostgresDatabase(url: string, options: PostgresOptions
     return value
   }
   try {
-    await repeat(Math.min(patienceMs, OPEN_PATIENCE_MS), () => prepareSchema(connections, location))
+    await repeat(patienceMs, () => prepareSchema(connections, location), OPEN_PATIENCE_MS)
   } catch (error) {
     await connections.close()
     throw error
   }
-  const changes = listenForChanges(url)
+  const changes = listenForChanges(plan)
   const all: SqlDatabase['all'] = (sql, parameters) =>
     repeat(patienceMs, () => tryStatement(connections, sql, parameters))
   return {
@@ -78,6 +80,13 @@ export async function openPostgresDatabase(url: string, options: PostgresOptions
     all,
     map: async (sql, parameters, make) => (await all(sql, parameters)).map((row) => make(row)),
     waitForChange: changes.wait,
+    findHindrance: async () => {
+      const [row] = await all(
+        `SELECT pg_is_in_recovery() AS standby, current_setting('transaction_read_only') AS is_only`,
+      )
+      if (row?.standby === 't') return 'the server is a standby, which takes no writes'
+      return row?.is_only === 'on' ? 'the server takes no writes (default_transaction_read_only)' : undefined
+    },
     close: async () => {
       await Promise.all([changes.close(), teller.close()])
       await connections.close()
@@ -85,7 +94,8 @@ export async function openPostgresDatabase(url: string, options: PostgresOptions
   }
 }
 
-type Repeat = <T>(patienceMs: number, attempt: () => Promise<Attempt<T>>) => Promise<T>
+/** `unansweredMs` is the patience while no server has answered at all. */
+type Repeat = <T>(patienceMs: number, attempt: () => Promise<Attempt<T>>, unansweredMs?: number) => Promise<T>
 
 /** Repeats what failed for a passing reason: conflicts as long as it takes, lost connections for `patienceMs`. */
 function createRepeater(
@@ -93,14 +103,16 @@ function createRepeater(
   location: string,
   onRetry: NonNullable<PostgresOptions['onRetry']>,
 ): Repeat {
-  return async (patienceMs, attempt) => {
+  return async (patienceMs, attempt, unansweredMs = patienceMs) => {
     let conflicts = 0
     let lostSinceMs: number | undefined
     const pauseAfterLoss = async (error: unknown, losses: number) => {
       onRetry('lost')
+      log('verbose', `${location}: the connection was lost (${(error as Error).message}); trying again`)
       lostSinceMs ??= performance.now()
-      if (performance.now() - lostSinceMs > patienceMs) throw explainFailure(error, location)
-      const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(losses, 10))
+      const limitMs = isFromServer(error) ? patienceMs : Math.min(patienceMs, unansweredMs)
+      if (performance.now() - lostSinceMs > limitMs) throw explainFailure(error, location)
+      const pauseMs = Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(losses, 10))
       await sleep(pauseMs * (0.5 + Math.random() / 2))
     }
     for (let losses = 0; ; ) {
@@ -109,8 +121,9 @@ function createRepeater(
       if (tried.outcome === 'failed') throw explainFailure(tried.error, location)
       if (tried.outcome === 'conflict') {
         conflicts += 1
-        if (conflicts > MOST_CONFLICTS) throw explainFailure(tried.error, location)
+        if (conflicts > MAX_CONFLICTS) throw explainFailure(tried.error, location)
         onRetry('conflict')
+        log('verbose', `${location}: another writer was first; trying again`)
         await sleep(Math.random() * FIRST_PAUSE_MS * conflicts)
         continue
       }

@@ -42,7 +42,7 @@ export function createTransaction(connection: Connection, begun?: Promise<void>)
 
 const numbered = new Map<string, string>()
 /** The record has some forty statements; lists of values make a few more of each. */
-const MOST_REMEMBERED = 1000
+const MAX_REMEMBERED = 1000
 
 /** Writes the parameters `?` as PostgreSQL's `$1`, `$2`, …. A `?` inside quotes stays what it is. */
 export function numberParameters(sql: string): string {
@@ -50,7 +50,7 @@ export function numberParameters(sql: string): string {
   if (known !== undefined) return known
   let count = 0
   const result = sql.replace(/'[^']*'|"[^"]*"|\?/g, (found) => (found === '?' ? `$${++count}` : found))
-  if (numbered.size >= MOST_REMEMBERED) numbered.clear()
+  if (numbered.size >= MAX_REMEMBERED) numbered.clear()
   numbered.set(sql, result)
   return result
 }

@@ -21,10 +21,11 @@ const MIGRATIONS = schemaMigrations({
 const OWN_OBJECTS = `
   CREATE TABLE IF NOT EXISTS dsc_turn (turn INTEGER);
   CREATE TABLE IF NOT EXISTS dsc_outcomes (token TEXT PRIMARY KEY, left_at TIMESTAMPTZ NOT NULL DEFAULT now());
-  DROP TRIGGER IF EXISTS dsc_copies_change ON copies;
-  DROP FUNCTION IF EXISTS dsc_tell_change();
   CREATE OR REPLACE FUNCTION dsc_begin(is_whole boolean, locked_node text, outcome text) RETURNS bigint
     LANGUAGE plpgsql AS $$ BEGIN
+      -- These end the transaction of a process that was stopped in the middle of it, so that it holds nobody up.
+      PERFORM set_config('lock_timeout', '60s', true), set_config('statement_timeout', '60s', true),
+        set_config('idle_in_transaction_session_timeout', '20s', true);
       IF is_whole THEN LOCK TABLE dsc_turn IN EXCLUSIVE MODE; ELSE LOCK TABLE dsc_turn IN ROW SHARE MODE; END IF;
       IF locked_node IS NOT NULL THEN PERFORM pg_advisory_xact_lock(${NODE_LOCKS}, hashtext(locked_node)); END IF;
       PERFORM set_config('synchronous_commit', CASE WHEN outcome IS NULL THEN 'off' ELSE 'on' END, true);

@@ -46,7 +46,7 @@ test('of twenty callers that stage one dataset at once, one does and the others 
   context.after(() => Promise.all(records.map((record) => record.close())))
   const joined = await Promise.all(
     Array.from({ length: 20 }, (_, index) =>
-      records[index % 4]!.joinStaging(
+      records[index % 4]!.joinOrReserve(
         {
           dataset: 'flowers',
           node: 'node-a',

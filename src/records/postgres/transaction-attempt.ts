@@ -72,6 +72,7 @@ export async function tryRead<T>(
   return attempt(connections, async (connection) => {
     const transaction = createTransaction(connection)
     transaction.post('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
+    transaction.post(`SET LOCAL idle_in_transaction_session_timeout = '20s'`)
     const value = await work(transaction)
     transaction.post('COMMIT')
     await transaction.settle()

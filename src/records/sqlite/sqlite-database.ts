@@ -6,6 +6,8 @@ import { createSharedFile, makeFolder } from '../../platform/shared-folder.js'
 import { migrate } from '../migrate.js'
 import { schemaMigrations } from '../schema.js'
 import type { Durability, SqlDatabase, SqlRow, SqlTransaction } from '../sql-database.js'
+import { isForReadingOnly, openCopyForReading } from './copy-for-reading.js'
+import { giveUpReserve, keepReserve } from './space-reserve.js'
 
 /** How long a transaction waits for those before it: far above 64 processes at a few milliseconds each. */
 const BUSY_TIMEOUT_MS = 60_000
@@ -71,6 +73,7 @@ function createDatabase(connection: Database.Database, location: string): SqlDat
   let durability: Durability | undefined
   return {
     location,
+    isReadOnly: connection.pragma('query_only', { simple: true }) === 1,
     write: (wanted, _scope, work) =>
       runInTurn(() => {
         if (wanted !== durability)
@@ -85,12 +88,15 @@ function createDatabase(connection: Database.Database, location: string): SqlDat
     close: async () => {
       await turn
       connection.close()
+      keepReserve(connection.name)
     },
   }
 }
 
 function connect(path: string): Database.Database {
+  if (isForReadingOnly(path)) return openCopyForReading(path)
   makeFolder(dirname(path))
+  giveUpReserve(path)
   createSharedFile(path) // SQLite would make it 0644; its journals take after it
   const connection = new Database(path, { timeout: BUSY_TIMEOUT_MS })
   // Changing to WAL needs the file for itself; once it is WAL, asking again would only wait for the others.

@@ -3,11 +3,11 @@ import { test } from 'node:test'
 import { renderToString } from 'ink'
 import { NOW_MS } from '../../testing/example-copies.js'
 import { exampleStatus } from '../../testing/example-status.js'
-import { UNICODE_GLYPHS } from '../view/glyphs.js'
+import { selectRows } from '../view/lists/select-rows.js'
 import { drawScreen } from '../view/screen.js'
 import { FIRST_SCREEN } from '../view/screen-state.js'
-import { selectRows } from '../view/select-rows.js'
-import { lineText } from '../view/styled-line.js'
+import { UNICODE_GLYPHS } from '../view/text/glyphs.js'
+import { lineText } from '../view/text/styled-line.js'
 import { ScreenLines } from './screen-lines.js'
 
 test('ink draws the lines of the view unchanged: nothing wraps, nothing is cut', () => {
@@ -20,7 +20,7 @@ test('ink draws the lines of the view unchanged: nothing wraps, nothing is cut',
       snapshot,
       problem: undefined,
       state: FIRST_SCREEN,
-      rows: selectRows(snapshot, 'copies', '', 'name'),
+      rows: selectRows(snapshot, FIRST_SCREEN),
       copyHistory: snapshot.events,
       size: { columns, rows },
       context: { nowMs: NOW_MS, utcOffsetMinutes: 0, glyphs: UNICODE_GLYPHS, history: new Map() },

@@ -1,6 +1,6 @@
 import { Box, Text } from 'ink'
 import { memo, type ReactElement } from 'react'
-import { isSameLine, joinSpans, type Line, type Span } from '../view/styled-line.js'
+import { isSameLine, joinSpans, type Line, type Span } from '../view/text/styled-line.js'
 
 /** Draws lines that are exactly as wide as the screen. Without colours, bold and inverse remain. */
 export function ScreenLines(props: { lines: readonly Line[]; isColoured: boolean }): ReactElement {
@@ -24,7 +24,7 @@ const ScreenLine = memo(
     <Text wrap="truncate-end">
       {line.map((part, at) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a stretch of a line has no identity but its place
-        <Text key={at} {...lookOf(part, isColoured)}>
+        <Text key={at} {...lookOf(part, { isColoured })}>
           {part.text}
         </Text>
       ))}
@@ -33,7 +33,7 @@ const ScreenLine = memo(
   (before, after) => before.isColoured === after.isColoured && isSameLine(before.line, after.line),
 )
 
-function lookOf(part: Span, isColoured: boolean) {
+function lookOf(part: Span, { isColoured }: Pick<ScreenLineProps, 'isColoured'>) {
   return {
     bold: part.isBold ?? false,
     dimColor: part.isDim ?? false,

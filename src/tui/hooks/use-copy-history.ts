@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react'
+import type { StatusSnapshot } from '../../cache/status/compose-status.js'
 import type { CopyUse } from '../../model/copy.js'
 import type { RecordEvent } from '../../model/record-event.js'
-import type { StatusSnapshot } from '../../stage/plan/compose-status.js'
 
 /** Cursor keys that repeat faster than this do not read the history of each copy they pass. */
 const SETTLE_MS = 120

@@ -1,9 +1,9 @@
 import { useCallback, useEffect, useRef, useState } from 'react'
-import type { StatusSnapshot } from '../../stage/plan/compose-status.js'
-import type { StatusReader } from '../../stage/status-reader.js'
-import { type WatchIntervals, watchStatus } from '../../stage/watch-status.js'
-import type { ReadProblem } from '../view/screen-frame.js'
-import { noteProgress, type ProgressHistory } from '../view/transfer-rates.js'
+import type { StatusSnapshot } from '../../cache/status/compose-status.js'
+import type { StatusReader } from '../../cache/status/status-reader.js'
+import { type WatchIntervals, watchStatus } from '../../cache/status/watch-status.js'
+import { noteProgress, type ProgressHistory } from '../view/lists/transfer-rates.js'
+import type { ReadProblem } from '../view/screen-input.js'
 
 /** What is known of the record at present. The last snapshot stays while the record cannot be read. */
 export interface StatusView {

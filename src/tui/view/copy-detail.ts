@@ -1,95 +1,113 @@
+import type { StatusSnapshot } from '../../cache/status/compose-status.js'
+import { findEvictionRank, findKeepers } from '../../cache/status/explain-copy.js'
+import { formatLayout } from '../../cache/status/find-layouts.js'
 import { redactUrl } from '../../failure/redact.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import { type CopyUse, formatStripe } from '../../model/copy.js'
 import { formatCount } from '../../model/format-count.js'
-import { formatHolder, isLeaseLive } from '../../model/lease.js'
+import { formatHolder, isLeaseLive, type PlacedLease } from '../../model/lease.js'
 import type { RecordEvent } from '../../model/record-event.js'
-import type { StatusSnapshot } from '../../stage/plan/compose-status.js'
-import { findEvictionRank, findKeepers } from '../../stage/plan/explain-copy.js'
-import { formatLayout } from '../../stage/plan/find-layouts.js'
-import { drawState } from './copy-rows.js'
 import { describeKeeping } from './describe-keeping.js'
-import { formatMoment, formatSpan } from './format-cells.js'
-import type { DrawContext } from './list-rows.js'
-import { fitLine, type Line, type Span, span } from './styled-line.js'
-import { withoutControls, wrapText } from './text-cells.js'
+import { drawState } from './lists/copy-rows.js'
+import type { DrawContext } from './lists/list-rows.js'
+import { formatMoment, formatSpan } from './text/format-cells.js'
+import { fitLine, type Line, type Span, span } from './text/styled-line.js'
+import { withoutControls, wrapText } from './text/text-cells.js'
 
 const LABEL_CELLS = 11
 
+/** What is told of a copy. */
+export interface CopyDetail {
+  readonly copy: CopyUse
+  readonly snapshot: StatusSnapshot
+  /** Its events; undefined while they are read. */
+  readonly history: readonly RecordEvent[] | undefined
+}
+
+interface Fact {
+  readonly label: string
+  readonly value: Span
+}
+
 /** All that is known of one copy: what it is, what keeps it, whether it goes next, who uses it, what happened. */
-export function drawCopyDetail(
-  copy: CopyUse,
-  snapshot: StatusSnapshot,
-  history: readonly RecordEvent[] | undefined,
-  width: number,
-  context: DrawContext,
-): readonly Line[] {
-  const lines: Line[] = [[span(copy.dataset, { isBold: true }), span(` on ${copy.node}`)], []]
-  const fact = (label: string, value: string | Span) => {
-    const part = typeof value === 'string' ? span(value) : value
-    for (const [at, text] of wrapText(part.text, width - LABEL_CELLS).entries()) {
-      lines.push([span((at === 0 ? label : '').padEnd(LABEL_CELLS), { isDim: true }), { ...part, text }])
-    }
-  }
-  fact('state', drawState(copy))
-  if (copy.state !== 'reserved') {
-    fact(
-      'size',
-      `${formatByteSize(copy.chargedBytes)} on disk, ${formatByteSize(copy.contentBytes)} in ${formatCount(copy.files, 'file')}`,
-    )
-  }
-  fact('version', copy.version ?? 'not known yet')
-  if (copy.stripe) {
-    const layout = snapshot.layouts.find(({ stripes }) =>
-      stripes.some(({ copyId }) => copyId === copy.copyId),
-    )
-    const state = layout ? `; ${formatLayout(layout)}` : ''
-    fact('stripe', `${formatStripe(copy.stripe)} over ${copy.stripe.nodes.join(' ')}${state}`)
-  }
-  fact('source', copy.source ? redactUrl(copy.source.source) : 'none known: it was on disk before (adopted)')
-  fact('path', copy.path)
-  fact(
-    'used',
-    `${formatSpan(context.nowMs - copy.lastUsedAtMs)} ago${copy.lastTask === null ? '' : ` by ${copy.lastTask}`}`,
-  )
-  fact(
-    'staged',
-    `${formatSpan(context.nowMs - (copy.readyAtMs ?? copy.createdAtMs))} ago from ${copy.origin}`,
-  )
-  lines.push([])
-  const onNode = snapshot.copies.filter(({ node }) => node === copy.node)
-  const rank = findEvictionRank(copy, onNode)
-  for (const { label, text } of describeKeeping(copy, findKeepers(copy), rank, context.nowMs)) {
-    fact(label, span(text, label === 'kept by' ? { color: 'green' } : {}))
-  }
-  lines.push([], [span('LEASES', { isDim: true })])
+export function drawCopyDetail(detail: CopyDetail, width: number, context: DrawContext): readonly Line[] {
+  const { copy, snapshot, history } = detail
   const leases = snapshot.leases.filter((lease) => lease.copyId === copy.copyId)
-  if (leases.length === 0) lines.push([span('none', { isDim: true })])
-  for (const lease of leases) {
-    const isLive = isLeaseLive(lease, context.nowMs)
-    const purpose = lease.purpose === 'use' ? '' : ` (${lease.purpose})`
-    const ends =
-      lease.expiresAtMs === null
-        ? ''
-        : isLive
-          ? `, ends in ${formatSpan(lease.expiresAtMs - context.nowMs)}`
-          : ', expired'
-    const holder = lease.holder.kind === 'ttl' ? '' : ` ${context.glyphs.dot} ${formatHolder(lease)}`
-    const since = ` ${context.glyphs.dot} since ${formatSpan(context.nowMs - lease.createdAtMs)}`
-    lines.push([
-      span(
-        withoutControls(`${lease.task}${purpose}${holder}${since}${ends}`),
-        isLive ? {} : { color: 'red' },
-      ),
-    ])
-  }
-  lines.push([], [span('HISTORY', { isDim: true })])
-  if (history === undefined) lines.push([span('reading', { isDim: true })])
-  else if (history.length === 0) lines.push([span('nothing noted', { isDim: true })])
-  for (const event of history ?? []) {
-    const time = formatMoment(event.atMs, context.nowMs, context.utcOffsetMinutes)
-    lines.push([span(`${time} `, { isDim: true }), span(event.kind)])
-    for (const text of wrapText(event.reason, width - 2)) lines.push([span(`  ${text}`, { isDim: true })])
-  }
-  return lines.map((line) => fitLine(line, width))
+  return [
+    [span(copy.dataset, { isBold: true }), span(` on ${copy.node}`)],
+    [],
+    ...listFacts(detail, context).flatMap((fact) => drawFact(fact, width)),
+    [],
+    ...listKeeping(detail, context).flatMap((fact) => drawFact(fact, width)),
+    [],
+    [span('LEASES', { isDim: true })],
+    ...(leases.length === 0 ? [drawNothing('none')] : leases.map((lease) => drawLease(lease, context))),
+    [],
+    [span('HISTORY', { isDim: true })],
+    ...(history?.flatMap((event) => drawEvent(event, width, context)) ?? [drawNothing('reading')]),
+    ...(history?.length === 0 ? [drawNothing('nothing noted')] : []),
+  ].map((line) => fitLine(line, width))
+}
+
+function listFacts({ copy, snapshot }: CopyDetail, { nowMs }: DrawContext): readonly Fact[] {
+  const by = copy.lastTask === null ? '' : ` by ${copy.lastTask}`
+  const size = `${formatByteSize(copy.chargedBytes)} on disk, ${formatByteSize(copy.contentBytes)} in ${formatCount(copy.files, 'file')}`
+  const source = copy.source ? redactUrl(copy.source.source) : 'none known: it was on disk before (adopted)'
+  const facts: readonly (readonly [string, string | Span | undefined])[] = [
+    ['state', drawState(copy)],
+    ['size', copy.state === 'reserved' ? undefined : size],
+    ['version', copy.version ?? 'not known yet'],
+    ['stripe', describeStripe(copy, snapshot)],
+    ['source', source],
+    ['path', copy.path],
+    ['used', `${formatSpan(nowMs - copy.lastUsedAtMs)} ago${by}`],
+    ['staged', `${formatSpan(nowMs - (copy.readyAtMs ?? copy.createdAtMs))} ago from ${copy.origin}`],
+  ]
+  return facts.flatMap(([label, value]) =>
+    value === undefined ? [] : [{ label, value: typeof value === 'string' ? span(value) : value }],
+  )
+}
+
+function describeStripe({ copyId, stripe }: CopyUse, { layouts }: StatusSnapshot): string | undefined {
+  if (!stripe) return undefined
+  const layout = layouts.find(({ stripes }) => stripes.some((other) => other.copyId === copyId))
+  return `${formatStripe(stripe)} over ${stripe.nodes.join(' ')}${layout ? `; ${formatLayout(layout)}` : ''}`
+}
+
+function listKeeping({ copy, snapshot }: CopyDetail, { nowMs }: DrawContext): readonly Fact[] {
+  const onNode = snapshot.copies.filter(({ node }) => node === copy.node)
+  const kept = { copy, keepers: findKeepers(copy), rank: findEvictionRank(copy, onNode) }
+  return describeKeeping(kept, nowMs).map(({ label, text }) => ({
+    label,
+    value: span(text, label === 'kept by' ? { color: 'green' } : {}),
+  }))
+}
+
+function drawFact({ label, value }: Fact, width: number): readonly Line[] {
+  return wrapText(value.text, width - LABEL_CELLS).map((text, at) => [
+    span((at === 0 ? label : '').padEnd(LABEL_CELLS), { isDim: true }),
+    { ...value, text },
+  ])
+}
+
+function drawLease(lease: PlacedLease, { nowMs, glyphs }: DrawContext): Line {
+  const isLive = isLeaseLive(lease, nowMs)
+  const purpose = lease.purpose === 'use' ? '' : ` (${lease.purpose})`
+  const holder = lease.holder.kind === 'ttl' ? '' : ` ${glyphs.dot} ${formatHolder(lease)}`
+  const since = ` ${glyphs.dot} since ${formatSpan(nowMs - lease.createdAtMs)}`
+  const left = lease.expiresAtMs === null ? '' : `, ends in ${formatSpan(lease.expiresAtMs - nowMs)}`
+  const text = `${lease.task}${purpose}${holder}${since}${isLive ? left : ', expired'}`
+  return [span(withoutControls(text), isLive ? {} : { color: 'red' })]
+}
+
+function drawEvent(event: RecordEvent, width: number, context: DrawContext): readonly Line[] {
+  const time = formatMoment(event.atMs, context.nowMs, context.utcOffsetMinutes)
+  return [
+    [span(`${time} `, { isDim: true }), span(event.kind)],
+    ...wrapText(event.reason, width - 2).map((text): Line => [span(`  ${text}`, { isDim: true })]),
+  ]
+}
+
+function drawNothing(text: string): Line {
+  return [span(text, { isDim: true })]
 }

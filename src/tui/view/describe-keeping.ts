@@ -1,7 +1,7 @@
+import type { EvictionRank, Keeper } from '../../cache/status/explain-copy.js'
 import type { CopyUse } from '../../model/copy.js'
 import { formatCount } from '../../model/format-count.js'
-import type { EvictionRank, Keeper } from '../../stage/plan/explain-copy.js'
-import { formatSpan } from './format-cells.js'
+import { formatSpan } from './text/format-cells.js'
 
 /** A fact about what keeps a copy, to stand behind its label. */
 export interface KeepingFact {
@@ -11,13 +11,15 @@ export interface KeepingFact {
   readonly keeper?: Keeper
 }
 
+/** A copy with what is known of its staying. */
+export interface KeptCopy {
+  readonly copy: CopyUse
+  readonly keepers: readonly Keeper[]
+  readonly rank: EvictionRank | undefined
+}
+
 /** Says for people what keeps a copy or, where nothing does, when it goes. */
-export function describeKeeping(
-  copy: CopyUse,
-  keepers: readonly Keeper[],
-  rank: EvictionRank | undefined,
-  nowMs: number,
-): readonly KeepingFact[] {
+export function describeKeeping({ copy, keepers, rank }: KeptCopy, nowMs: number): readonly KeepingFact[] {
   if (keepers.length > 0) {
     return keepers.map((keeper) => ({ label: 'kept by', text: describeKeeper(keeper, copy, nowMs), keeper }))
   }

@@ -1,4 +1,4 @@
-import { type Line, span } from './styled-line.js'
+import { type Line, span } from './text/styled-line.js'
 
 const KEYS: readonly (readonly [string, string])[] = [
   ['up down, k j', 'move the cursor'],
@@ -16,6 +16,8 @@ const KEYS: readonly (readonly [string, string])[] = [
 ]
 
 const NOTES = [
+  'SPACE is the disk: what copies take, what others take, what is free; its',
+  'numbers are those of the policy.',
   'KEPT BY says what keeps a copy from being evicted: leases of tasks, a lock,',
   'its stager, or having no remote source. "-" means idle: it may go when',
   'another dataset needs the room.',

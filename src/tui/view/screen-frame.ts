@@ -1,26 +1,16 @@
+import { STATUS_EVENTS, type StatusSnapshot } from '../../cache/status/compose-status.js'
 import { formatCount } from '../../model/format-count.js'
-import { STATUS_EVENTS, type StatusSnapshot } from '../../stage/plan/compose-status.js'
-import { formatClock, formatSpan } from './format-cells.js'
-import type { DrawContext, ListRows, Tab } from './list-rows.js'
-import { TABS } from './list-rows.js'
+import type { DrawContext, ListRows, Tab } from './lists/list-rows.js'
+import { TABS } from './lists/list-rows.js'
+import type { ScreenInput } from './screen-input.js'
 import type { ScreenState } from './screen-state.js'
-import { fitLine, type Line, lineText, type Span, span, spreadLine } from './styled-line.js'
-import { cellWidth, fitText, wrapText } from './text-cells.js'
-
-/** A record that cannot be read at present. */
-export interface ReadProblem {
-  readonly message: string
-  /** Since when, Unix epoch in ms. */
-  readonly sinceMs: number
-}
+import { formatClock, formatSpan } from './text/format-cells.js'
+import { fitLine, type Line, lineText, type Span, span, spreadLine } from './text/styled-line.js'
+import { cellWidth, fitText, wrapText } from './text/text-cells.js'
 
 /** The first line: which record, how fresh. A record that cannot be read is said here, in red. */
-export function drawTitle(
-  snapshot: StatusSnapshot | undefined,
-  problem: ReadProblem | undefined,
-  width: number,
-  context: DrawContext,
-): Line {
+export function drawTitle({ snapshot, problem, size, context }: ScreenInput): Line {
+  const width = size.columns
   const clock = span(` ${formatClock(context.nowMs, context.utcOffsetMinutes)} `)
   const name = span(' dsc status ', { isBold: true })
   if (problem) {
@@ -41,13 +31,8 @@ const NAMES: Readonly<Record<Tab, string>> = {
 }
 
 /** The tabs with their counts; at the right the filter. */
-export function drawTabs(
-  state: ScreenState,
-  rows: ListRows,
-  snapshot: StatusSnapshot,
-  width: number,
-  context: DrawContext,
-): Line {
+export function drawTabs({ state, rows, size, context }: ScreenInput, snapshot: StatusSnapshot): Line {
+  const width = size.columns
   const counts: Readonly<Record<Tab, number>> = {
     copies: snapshot.copies.length,
     leases: snapshot.leases.length,
@@ -79,11 +64,13 @@ function drawFilter(state: ScreenState, rows: ListRows, context: DrawContext): L
   }
   const found = `${rows.keys.length.toLocaleString('en-US')} of ${rows.total.toLocaleString('en-US')} `
   const shown =
-    cellWidth(state.filter) > 20 ? fitText(state.filter, 20, 'left', context.glyphs.ellipsis) : state.filter
+    cellWidth(state.filter) > 20
+      ? fitText(state.filter, 20, { ellipsis: context.glyphs.ellipsis })
+      : state.filter
   return [span(`/${shown} `, { color: 'yellow' }), span(found, { isDim: true })]
 }
 
-const MESSAGE_LINES = 4
+const MAX_MESSAGE_LINES = 4
 
 /** The last line: a question, the outcome of an action, or the keys. A long outcome takes up to four lines. */
 export function drawFooter(state: ScreenState, width: number): readonly Line[] {
@@ -93,7 +80,7 @@ export function drawFooter(state: ScreenState, width: number): readonly Line[] {
     ? ({ color: 'red', isBold: true } as const)
     : ({ color: 'green' } as const)
   const texts = wrapText(state.message.text, width - 2)
-  return texts.slice(0, MESSAGE_LINES).map((text) => fitLine([span(` ${text}`, look)], width))
+  return texts.slice(0, MAX_MESSAGE_LINES).map((text) => fitLine([span(` ${text}`, look)], width))
 }
 
 function drawLastLine(state: ScreenState, width: number): Line {

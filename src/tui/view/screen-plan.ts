@@ -1,4 +1,4 @@
-import type { StatusSnapshot } from '../../stage/plan/compose-status.js'
+import type { StatusSnapshot } from '../../cache/status/compose-status.js'
 import type { ScreenState } from './screen-state.js'
 
 /** Cells of the terminal. */

@@ -1,7 +1,7 @@
-import type { SortOrder } from './copy-rows.js'
-import type { ListPosition } from './list-position.js'
-import { START } from './list-position.js'
-import type { Tab } from './list-rows.js'
+import type { SortOrder } from './lists/copy-rows.js'
+import type { ListPosition } from './lists/list-position.js'
+import { START } from './lists/list-position.js'
+import type { Tab } from './lists/list-rows.js'
 
 /** What the keys mean at the moment. */
 export type Mode =
@@ -41,6 +41,7 @@ export interface ScreenState {
   readonly message: Message | undefined
 }
 
+/** The live screen as it opens. */
 export const FIRST_SCREEN: ScreenState = {
   tab: 'copies',
   positions: { copies: START, leases: START, transfers: START, events: START, nodes: START },
@@ -56,6 +57,10 @@ export type Effect =
   | { readonly kind: 'quit' }
   | { readonly kind: 'suspend' }
   | { readonly kind: 'refresh' }
+  | Action
+
+/** What a key asks to have done to the cache. */
+export type Action =
   | { readonly kind: 'lock'; readonly copyId: string; readonly dataset: string; readonly reason: string }
   | { readonly kind: 'unlock'; readonly copyId: string; readonly dataset: string }
   | { readonly kind: 'evict'; readonly copyId: string; readonly dataset: string }

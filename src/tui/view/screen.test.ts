@@ -1,16 +1,17 @@
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
-import type { StatusSnapshot } from '../../stage/plan/compose-status.js'
+import type { StatusSnapshot } from '../../cache/status/compose-status.js'
 import { NOW_MS } from '../../testing/example-copies.js'
 import { exampleStatus } from '../../testing/example-status.js'
-import { ASCII_GLYPHS, UNICODE_GLYPHS } from './glyphs.js'
-import { drawScreen, type ScreenInput } from './screen.js'
+import { selectRows } from './lists/select-rows.js'
+import { noteProgress } from './lists/transfer-rates.js'
+import { drawScreen } from './screen.js'
+import type { ScreenInput } from './screen-input.js'
 import { FIRST_SCREEN, type ScreenState } from './screen-state.js'
-import { selectRows } from './select-rows.js'
-import { lineText } from './styled-line.js'
-import { cellWidth } from './text-cells.js'
-import { noteProgress } from './transfer-rates.js'
+import { ASCII_GLYPHS, UNICODE_GLYPHS } from './text/glyphs.js'
+import { lineText } from './text/styled-line.js'
+import { cellWidth } from './text/text-cells.js'
 
 const GIB = 1024 ** 3
 const DETAIL: ScreenState = {
@@ -35,7 +36,7 @@ function draw(
     ...changes,
     snapshot,
     state,
-    rows: selectRows(snapshot, state.tab, state.filter, state.sort),
+    rows: selectRows(snapshot, state),
     size: { columns, rows },
   }).map(lineText)
 }
@@ -71,7 +72,7 @@ function withProcesses(status: StatusSnapshot): StatusSnapshot {
   const leases = status.leases.map((lease, at) => {
     const [host, pid] = ['gpu-login-01', 4711 + at]
     const boot = { startTicks: '1', bootId: 'b', pidNamespace: 'n' }
-    const holder = { kind: 'process', host, pid, ...boot } as const
+    const holder = { kind: 'process', machine: 'm', host, pid, ...boot } as const
     return { ...lease, task: `researcher@${host}:${pid}`, holder, expiresAtMs: null }
   })
   return { ...status, leases }
@@ -90,6 +91,37 @@ for (const tab of ['copies', 'leases'] as const) {
     compareGolden(`${tab}-40x10`, draw(40, 10, { snapshot, state: { ...FIRST_SCREEN, tab } }))
   })
 }
+
+for (const columns of [40, 80, 120, 200]) {
+  for (const tab of ['copies', 'transfers', 'nodes'] as const) {
+    if (columns === 80 || (columns === 40 && tab === 'copies') || (columns === 200 && tab === 'copies'))
+      continue
+    test(`the ${tab} at ${columns}x16`, () => {
+      compareGolden(`${tab}-${columns}x16`, draw(columns, 16, { state: { ...FIRST_SCREEN, tab } }))
+    })
+  }
+}
+
+test('progress and rate survive 40 columns', () => {
+  const lines = draw(40, 16, { state: { ...FIRST_SCREEN, tab: 'transfers' } })
+  assert.match(lines.find((line) => line.startsWith('▶'))!, /^▶ webdata +█+░+ +40% +128 MiB\/s/)
+})
+
+test('the bar of a disk shows what others take of it', () => {
+  const status = exampleStatus(0)
+  const [first] = status.nodes
+  const disk = { ...first!.disk, freeBytes: 0.21 * first!.disk.capacityBytes }
+  const node = {
+    ...first!,
+    disk,
+    usage: { ...first!.usage, free: { bytes: disk.freeBytes, minBytes: null } },
+  }
+  const row = draw(120, 24, { snapshot: { ...status, nodes: [node] } }).find((line) =>
+    line.includes('gpu-01'),
+  )!
+  const bar = /[█▒░]{5,}/.exec(row.slice(row.indexOf('▒') - 2))?.[0] ?? ''
+  assert.ok(Math.abs((bar.match(/[█▒]/g)?.length ?? 0) / bar.length - 0.79) < 0.1, row)
+})
 
 test('the help at 80x24', () => {
   compareGolden('help-80x24', draw(80, 24, { state: { ...FIRST_SCREEN, mode: { kind: 'help', scroll: 0 } } }))

@@ -1,60 +1,37 @@
 import type { CopyUse } from '../../model/copy.js'
-import type { RecordEvent } from '../../model/record-event.js'
-import type { StatusSnapshot } from '../../stage/plan/compose-status.js'
 import { drawCopyDetail } from './copy-detail.js'
-import { drawList } from './draw-list.js'
-import { listEventRows } from './event-rows.js'
 import { drawHelp } from './help-lines.js'
-import { placeList } from './list-position.js'
-import type { DrawContext, ListRows } from './list-rows.js'
-import { listNodeRows } from './node-rows.js'
-import { drawFooter, drawMore, drawRule, drawTabs, drawTitle, type ReadProblem } from './screen-frame.js'
+import { drawList } from './lists/draw-list.js'
+import { listEventRows } from './lists/event-rows.js'
+import { placeList } from './lists/list-position.js'
+import { listNodeRows } from './lists/node-rows.js'
+import { listTransferRows } from './lists/transfer-rows.js'
+import { drawFooter, drawMore, drawRule, drawTabs, drawTitle } from './screen-frame.js'
+import type { ScreenInput } from './screen-input.js'
 import { planScreen, type ScreenPlan, type ScreenSize } from './screen-plan.js'
-import type { ScreenState } from './screen-state.js'
-import { fitLine, type Line, span } from './styled-line.js'
-import { listTransferRows } from './transfer-rows.js'
-
-/** Everything that a screen is made of. */
-export interface ScreenInput {
-  readonly snapshot: StatusSnapshot | undefined
-  readonly problem: ReadProblem | undefined
-  readonly state: ScreenState
-  /** The list of the tab, made by `listRows`. */
-  readonly rows: ListRows
-  /** Events of the copy that shows in the details; undefined while they are read. */
-  readonly copyHistory: readonly RecordEvent[] | undefined
-  readonly size: ScreenSize
-  readonly context: DrawContext
-}
+import { fitLine, type Line, span } from './text/styled-line.js'
 
 /** Draws the whole screen: exactly `size.rows` lines of exactly `size.columns` cells. */
 export function drawScreen(input: ScreenInput): readonly Line[] {
-  const { snapshot, state, size, context } = input
-  const width = size.columns
-  const title = drawTitle(snapshot, input.problem, width, context)
-  const footer = drawFooter(state, width)
+  const { snapshot, state, size } = input
+  const title = drawTitle(input)
+  const footer = drawFooter(state, size.columns)
   if (!snapshot) return fitHeight([title], footer, size)
   if (state.mode.kind === 'help') {
     return fitHeight([title, [], ...scrollLines(drawHelp(), state.mode.scroll, size.rows - 3)], footer, size)
   }
   const plan = planScreen(snapshot, state, size)
-  const head = [title, ...drawNodes(snapshot, plan.nodeRows, width, context), ...drawTransfers(input, plan)]
+  const head = [title, ...drawNodes(input, plan), ...drawTransfers(input, plan)]
   const tail = [...drawEvents(input, plan), ...footer]
-  return fitHeight(
-    [...head, drawTabs(state, input.rows, snapshot, width, context), ...drawMain(input, plan)],
-    tail,
-    size,
-  )
+  return fitHeight([...head, drawTabs(input, snapshot), ...drawMain(input, plan)], tail, size)
 }
 
 /** The copy under the cursor, or the one whose details show. */
 export function findShownCopy(
-  snapshot: StatusSnapshot | undefined,
-  state: ScreenState,
-  rows: ListRows,
+  { snapshot, state, rows }: Pick<ScreenInput, 'snapshot' | 'state' | 'rows'>,
   listHeight: number,
 ): CopyUse | undefined {
-  const { index } = placeList(state.positions[rows.tab], rows.keys, listHeight)
+  const { index } = placeList(state.positions[rows.tab], { keys: rows.keys, height: listHeight })
   if (state.detailCopyId === undefined && rows.copyAt) return rows.copyAt(index)
   const copyId = state.detailCopyId ?? rows.copyIdAt(index)
   return copyId === undefined ? undefined : snapshot?.copies.find((copy) => copy.copyId === copyId)
@@ -63,28 +40,27 @@ export function findShownCopy(
 function drawMain(input: ScreenInput, plan: ScreenPlan): readonly Line[] {
   const { snapshot, state, rows, size, context } = input
   if (!snapshot) return []
-  const copy = findShownCopy(snapshot, state, rows, plan.listHeight)
+  const copy = findShownCopy(input, plan.listHeight)
   if (state.detailCopyId !== undefined && plan.sideColumns === 0) {
     if (!copy) return [[span('  This copy is gone. Esc goes back.', { color: 'yellow' })]]
-    const lines = drawCopyDetail(copy, snapshot, input.copyHistory, size.columns - 4, context)
+    const lines = drawCopyDetail({ copy, snapshot, history: input.copyHistory }, size.columns - 4, context)
     const scroll = state.mode.kind === 'detail' ? state.mode.scroll : 0
     return scrollLines(lines, scroll, plan.listHeight + 1).map((line) => [span('  '), ...line])
   }
-  const window = placeList(state.positions[rows.tab], rows.keys, plan.listHeight)
-  const listColumns = size.columns - plan.sideColumns
+  const window = placeList(state.positions[rows.tab], { keys: rows.keys, height: plan.listHeight })
   const list = drawList(
     rows,
     {
       offset: window.offset,
       height: plan.listHeight,
       cursor: rows.keys.length > 0 ? window.index : undefined,
+      width: size.columns - plan.sideColumns,
     },
-    listColumns,
     context,
   )
   if (plan.sideColumns === 0) return list
   const lines = copy
-    ? drawCopyDetail(copy, snapshot, input.copyHistory, plan.sideColumns - 4, context)
+    ? drawCopyDetail({ copy, snapshot, history: input.copyHistory }, plan.sideColumns - 4, context)
     : [[span('no copy here', { isDim: true })]]
   const scroll = state.mode.kind === 'detail' ? state.mode.scroll : 0
   const side = scrollLines(lines, scroll, list.length)
@@ -96,17 +72,14 @@ function drawMain(input: ScreenInput, plan: ScreenPlan): readonly Line[] {
   ])
 }
 
-function drawNodes(
-  snapshot: StatusSnapshot,
-  height: number,
-  width: number,
-  context: DrawContext,
-): readonly Line[] {
-  if (height === 0) return []
-  const rows = listNodeRows(snapshot, '', snapshot.nodes.length > height)
+function drawNodes({ snapshot, size, context }: ScreenInput, plan: ScreenPlan): readonly Line[] {
+  const height = plan.nodeRows
+  const width = size.columns
+  if (!snapshot || height === 0) return []
+  const rows = listNodeRows(snapshot, '', snapshot.nodes.length > height ? 'fullest' : 'name')
   const hidden = rows.keys.length - height
   const shown = hidden > 0 ? height - 1 : height
-  const lines = drawList(rows, { offset: 0, height: shown, cursor: undefined }, width, context)
+  const lines = drawList(rows, { offset: 0, height: shown, width }, context)
   return hidden > 0 ? [...lines, drawMore(hidden + 1, 'node', width)] : lines
 }
 
@@ -114,12 +87,7 @@ function drawTransfers(input: ScreenInput, plan: ScreenPlan): readonly Line[] {
   const { snapshot, size, context } = input
   if (!snapshot || plan.transferRows === 0) return []
   const rows = listTransferRows(snapshot, '')
-  const list = drawList(
-    rows,
-    { offset: 0, height: plan.transferRows, cursor: undefined },
-    size.columns,
-    context,
-  )
+  const list = drawList(rows, { offset: 0, height: plan.transferRows, width: size.columns }, context)
   const hidden = rows.keys.length - plan.transferRows
   const title = hidden > 0 ? `Staging, ${hidden} more under 3` : 'Staging'
   return [drawRule(title, size.columns, context), ...list.slice(1)]
@@ -129,7 +97,7 @@ function drawEvents(input: ScreenInput, plan: ScreenPlan): readonly Line[] {
   const { snapshot, size, context } = input
   if (!snapshot || plan.eventRows === 0) return []
   const rows = listEventRows(snapshot, '')
-  const list = drawList(rows, { offset: 0, height: plan.eventRows, cursor: undefined }, size.columns, context)
+  const list = drawList(rows, { offset: 0, height: plan.eventRows, width: size.columns }, context)
   return [drawRule('Latest events', size.columns, context), ...list.slice(1)]
 }
 

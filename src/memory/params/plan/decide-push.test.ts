@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type CentralState, decidePush, mayBegin } from './decide-push.js'
+import { type CentralState, decidePush, findHolding, mayBegin } from './decide-push.js'
 
 const STATE: CentralState = {
   mode: { kind: 'sync' },
@@ -9,6 +9,7 @@ const STATE: CentralState = {
   version: 10,
   lastSteps: [9, 9],
   arrived: new Set([1]),
+  lost: new Set<number>(),
 }
 const PUSH = { rank: 0, epoch: 1, step: 10, baseVersion: 10 }
 const ssp = { mode: { kind: 'ssp', bound: 2 } } as const
@@ -26,6 +27,14 @@ for (const { name, state, push, kind } of [
   { name: 'applies a step as far ahead as the bound', state: ssp, push: { step: 12 }, kind: 'apply' },
   { name: 'refuses a step beyond the bound', state: ssp, push: { step: 13 }, kind: 'ahead' },
   { name: 'applies any age in async mode', state: free, push: { baseVersion: 0, step: 99 }, kind: 'apply' },
+  { name: 'refuses a step far ahead in async mode', state: free, push: { step: 1011 }, kind: 'skipped' },
+  { name: 'refuses a step far ahead in sync mode', push: { step: 1011 }, kind: 'skipped' },
+  { name: 'applies a step of a rank that left some out', state: free, push: { step: 1010 }, kind: 'apply' },
+  {
+    name: 'counts no rank that was given up',
+    state: { ...ssp, lastSteps: [9, 0], lost: new Set([1]) },
+    kind: 'apply',
+  },
   { name: 'refuses a base nobody has yet', state: free, push: { baseVersion: 11 }, kind: 'stale' },
 ]) {
   test(`decidePush ${name}`, () => {
@@ -36,7 +45,10 @@ for (const { name, state, push, kind } of [
 
 test('mayBegin holds a fast rank back in ssp mode only', () => {
   const lastSteps = [9, 6]
-  assert.equal(mayBegin({ mode: ssp.mode, lastSteps }, 9), true)
-  assert.equal(mayBegin({ mode: ssp.mode, lastSteps }, 10), false)
-  assert.equal(mayBegin({ mode: free.mode, lastSteps }, 99), true)
+  const lost = new Set<number>()
+  assert.equal(mayBegin({ mode: ssp.mode, lastSteps, lost }, 9), true)
+  assert.equal(mayBegin({ mode: ssp.mode, lastSteps, lost }, 10), false)
+  assert.equal(mayBegin({ mode: ssp.mode, lastSteps, lost: new Set([1]) }, 10), true)
+  assert.equal(mayBegin({ mode: free.mode, lastSteps, lost }, 99), true)
+  assert.deepEqual(findHolding({ mode: ssp.mode, lastSteps, lost }, 10), [1])
 })

@@ -20,9 +20,14 @@ export interface CentralState {
   readonly version: number
   /** Last step applied per rank; −1 = none. */
   readonly lastSteps: readonly number[]
+  /** Ranks that ssp mode has given up: nobody waits for them. */
+  readonly lost: ReadonlySet<number>
   /** Ranks whose gradient of the present sync step has arrived. */
   readonly arrived: ReadonlySet<number>
 }
+
+/** Steps that a worker may leave out, after refusals for example. A larger number is taken for a mistake, which would turn all its later steps into duplicates. */
+const MAX_SKIPPED_STEPS = 1000
 
 /** What to do with a push. */
 export type PushDecision =
@@ -31,7 +36,7 @@ export type PushDecision =
   | { readonly kind: 'duplicate' }
   | {
       readonly kind: 'refuse'
-      readonly reason: 'rank' | 'epoch' | 'stale' | 'ahead'
+      readonly reason: 'rank' | 'epoch' | 'stale' | 'ahead' | 'skipped'
       readonly message: string
     }
 
@@ -44,6 +49,7 @@ export type PushDecision =
  * | step applied or collected already           | duplicate | duplicate | duplicate |
  * | base version is not the present one         | refuse    | if older than k·P | apply |
  * | step more than k beyond the slowest rank    | –         | refuse    | apply     |
+ * | step far beyond the rank's own last one     | refuse    | refuse    | refuse    |
  */
 export function decidePush(state: CentralState, push: PushKey): PushDecision {
   const { mode, workers, epoch, version, lastSteps } = state
@@ -51,7 +57,12 @@ export function decidePush(state: CentralState, push: PushKey): PushDecision {
     return refuse('rank', `rank ${push.rank} of a job of ${formatCount(workers, 'worker')}`)
   if (push.epoch !== epoch)
     return refuse('epoch', `rank ${push.rank} pushes for epoch ${push.epoch}, the server is in ${epoch}`)
-  if (push.step <= lastSteps[push.rank]!) return { kind: 'duplicate' }
+  const last = lastSteps[push.rank]!
+  if (push.step <= last) return { kind: 'duplicate' }
+  // A sync rank may have missed steps that went on without it.
+  const expected = mode.kind === 'sync' ? Math.max(last + 1, version) : last + 1
+  if (push.step > expected + MAX_SKIPPED_STEPS)
+    return refuse('skipped', `rank ${push.rank} pushes step ${push.step}, its next one is ${expected}`)
   if (mode.kind === 'sync') {
     if (push.baseVersion !== version)
       return refuse('stale', `base version ${push.baseVersion}, the server has ${version}`)
@@ -66,7 +77,7 @@ export function decidePush(state: CentralState, push: PushKey): PushDecision {
         'stale',
         `base version ${push.baseVersion} is ${age} behind ${version}, ${mode.bound * workers} are permitted`,
       )
-    const slowest = Math.min(...lastSteps)
+    const slowest = Math.min(...findCounting(state).map((rank) => lastSteps[rank]!))
     if (push.step - slowest - 1 > mode.bound)
       return refuse(
         'ahead',
@@ -77,10 +88,25 @@ export function decidePush(state: CentralState, push: PushKey): PushDecision {
 }
 
 /** Whether `rank` may begin `step`: in ssp mode it waits while the slowest rank is more than k steps behind. */
-export function mayBegin(state: Pick<CentralState, 'mode' | 'lastSteps'>, step: number): boolean {
-  return state.mode.kind !== 'ssp' || step - Math.min(...state.lastSteps) - 1 <= state.mode.bound
+export function mayBegin(state: Pick<CentralState, 'mode' | 'lastSteps' | 'lost'>, step: number): boolean {
+  return findHolding(state, step).length === 0
 }
 
-function refuse(reason: 'rank' | 'epoch' | 'stale' | 'ahead', message: string): PushDecision {
+/** The ranks that keep others from beginning `step` in ssp mode: those that are more than k steps behind. */
+export function findHolding(
+  state: Pick<CentralState, 'mode' | 'lastSteps' | 'lost'>,
+  step: number,
+): number[] {
+  const { mode, lastSteps } = state
+  if (mode.kind !== 'ssp') return []
+  return findCounting(state).filter((rank) => step - lastSteps[rank]! - 1 > mode.bound)
+}
+
+/** Ranks that the others wait for: all but those that were given up. */
+function findCounting({ lastSteps, lost }: Pick<CentralState, 'lastSteps' | 'lost'>): number[] {
+  return lastSteps.map((_, rank) => rank).filter((rank) => !lost.has(rank))
+}
+
+function refuse(reason: Extract<PushDecision, { kind: 'refuse' }>['reason'], message: string): PushDecision {
   return { kind: 'refuse', reason, message }
 }

@@ -6,13 +6,18 @@ export interface SgdOptions {
   readonly weightDecay: number
 }
 
+/** What a step changes. */
+export interface SgdState {
+  readonly parameters: Float32Array
+  readonly velocity: Float32Array
+}
+
 /**
  * Adds one gradient to the parameters, in place and in float32 like torch: velocity ← momentum·velocity + gradient,
  * parameters ← parameters − learningRate·velocity.
  */
 export function stepSgd(
-  parameters: Float32Array,
-  velocity: Float32Array,
+  { parameters, velocity }: SgdState,
   gradient: Float32Array,
   options: SgdOptions,
 ): void {
@@ -27,11 +32,12 @@ export function stepSgd(
   }
 }
 
-/** Sums gradients in rank order, in float32, and divides by their number when `isMean`. */
-export function reduceGradients(gradients: readonly Float32Array[], isMean: boolean): Float32Array {
+/** Sums gradients in rank order, in float32, and divides by their number for the `mean`. */
+export function reduceGradients(gradients: readonly Float32Array[], to: 'sum' | 'mean'): Float32Array {
   const sum = gradients[0]!.slice()
   for (const gradient of gradients.slice(1)) addTo(sum, gradient)
-  if (isMean && gradients.length > 1) for (let at = 0; at < sum.length; at++) sum[at]! /= gradients.length
+  if (to === 'mean' && gradients.length > 1)
+    for (let at = 0; at < sum.length; at++) sum[at]! /= gradients.length
   return sum
 }
 

@@ -42,10 +42,6 @@ export function isSameLayout(a: readonly ParameterSlot[], b: readonly ParameterS
 
 /** The first parameter that has a value which is not finite; undefined when all are fine. */
 export function findNonFinite(layout: ParameterLayout, values: Float32Array): PlacedSlot | undefined {
-  // A sum is not finite as soon as one value is not; only then is the culprit searched for.
-  let sum = 0
-  for (let at = 0; at < values.length; at++) sum += values[at]! - values[at]!
-  if (sum === 0) return undefined
   return layout.slots.find(({ offset, length }) => {
     for (let at = offset; at < offset + length; at++) if (!Number.isFinite(values[at])) return true
     return false

@@ -1,0 +1,31 @@
+import { type Dataset, parseSourceUrl } from '../../model/dataset.js'
+
+/** A dataset whose objects lie in a bucket. */
+export interface ServedDataset {
+  readonly dataset: Dataset
+  readonly bucket: string
+  /** Beginning of its keys: empty or ending in `/`. */
+  readonly prefix: string
+}
+
+/** The datasets that an S3 client can ask for, longest prefix first; others have no bucket. */
+export function listServed(datasets: readonly Dataset[]): readonly ServedDataset[] {
+  return datasets
+    .flatMap((dataset) => {
+      const url = parseSourceUrl(dataset.source)
+      return url.scheme === 's3' ? [{ dataset, bucket: url.bucket, prefix: url.prefix }] : []
+    })
+    .toSorted((a, b) => b.prefix.length - a.prefix.length || (a.dataset.name < b.dataset.name ? -1 : 1))
+}
+
+/**
+ * The dataset that serves a key: the one with the longest prefix of it, so that a dataset declared inside another is
+ * answered by its own definition. Undefined: nobody declared it.
+ */
+export function findServed(
+  served: readonly ServedDataset[],
+  bucket: string,
+  key: string,
+): ServedDataset | undefined {
+  return served.find((entry) => entry.bucket === bucket && key.startsWith(entry.prefix))
+}

@@ -1,0 +1,218 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ArrivingReader } from '../../cache/arrivals/arriving-reader.js'
+import type { Cache } from '../../cache/cache.js'
+import { isCopyDirectoryOf, stagingDirectoryOf } from '../../cache/cache-layout.js'
+import { Manifest } from '../../cache/manifest/manifest.js'
+import { prepareDataset } from '../../cache/prepare/prepare-dataset.js'
+import { type FailureCode, isDscError } from '../../failure/dsc-error.js'
+import type { Copy } from '../../model/copy.js'
+import type { Dataset } from '../../model/dataset.js'
+import { GatewayHolds } from './gateway-holds.js'
+import { type Passed, PassedDatasets } from './passed-datasets.js'
+import { S3Error } from './s3-request.js'
+
+/** How long what the record said is believed, ms: far below the life of any hold. */
+const BELIEVED_MS = 500
+/** How often a staging that was begun is looked at until it is admitted, ms. */
+const LOOK_INTERVAL_MS = 50
+/** A copy that is not found for so long is not only being moved, ms. */
+const MAX_MOVE_MS = 10_000
+/** A source that failed is not asked again for so long, ms: a thousand clients must not hammer it. */
+const FAILED_MS = 3000
+
+/** Without room, or where a key cannot become a file, bytes are passed through and not kept. */
+const PASSES: readonly FailureCode[] = ['QUOTA_EXCEEDED', 'DISK_FULL', 'KEY_UNSAFE', 'CACHE_ROOT_INVALID']
+
+/** Manifests of ready copies that stay open: opening one costs as much as sending a small object. */
+const MAX_OPEN_MANIFESTS = 64
+
+/** Where a dataset is read from. */
+export type Located = { readonly kind: 'copy'; readonly copy: Copy } | Passed
+
+/** The version of each dataset that one connection reads, by name: it sees no other half way. */
+export type Pins = Map<string, string>
+
+/**
+ * Finds, begins and holds the copies that S3 clients read. Reading holds a copy: a lease that lives `keepMs` longer
+ * than the last read. What is not here is staged under the policy; where that is refused it is passed through.
+ */
+export class GatewayCopies {
+  readonly arriving = new ArrivingReader('the gateway')
+  readonly #cache: Cache
+  readonly #signal: AbortSignal
+  readonly #holds: GatewayHolds
+  readonly #believed = new Map<string, { readonly untilMs: number; readonly copies: readonly Copy[] }>()
+  readonly #stagings = new Map<string, Promise<void>>()
+  readonly #failures = new Map<string, { readonly untilMs: number; readonly error: unknown }>()
+  readonly #manifests = new Map<string, Manifest>()
+  readonly #passed: PassedDatasets
+
+  constructor(options: {
+    readonly cache: Cache
+    readonly keepMs: number
+    readonly signal: AbortSignal
+    readonly note: (sentence: string) => void
+  }) {
+    this.#cache = options.cache
+    this.#signal = options.signal
+    this.#holds = new GatewayHolds(options)
+    this.#passed = new PassedDatasets(options)
+  }
+
+  /** Where to read a dataset from: its pinned or newest ready copy, an admitted staging, else its source. */
+  async locate(dataset: Dataset, pins: Pins): Promise<Located> {
+    for (;;) {
+      const copies = await this.#listCopies(dataset.name)
+      const pinned = copies.find(({ copyId }) => copyId === pins.get(dataset.name))
+      const copy = pinned ?? copies.find(({ state }) => state === 'ready') ?? copies[0]
+      if (copy !== undefined) {
+        pins.set(dataset.name, copy.copyId)
+        if (copy.state !== 'ready') this.#stage(dataset) // joins, and takes over a stager that died
+        return { kind: 'copy', copy }
+      }
+      const passed = this.#passed.find(dataset)
+      if (passed) return passed
+      const failure = this.#failures.get(dataset.name)
+      if (failure && failure.untilMs > performance.now()) throw failure.error
+      await this.#stageUntilAdmitted(dataset)
+    }
+  }
+
+  /** Keeps what was located from being evicted or closed while `read` runs, a copy `keepMs` longer. */
+  async use<Result>(located: Located, read: () => Promise<Result>): Promise<Result> {
+    if (located.kind === 'passed') return this.#passed.use(located, read)
+    const held = await this.#holds.use(located.copy, read)
+    if (held.isGone) this.#believed.delete(located.copy.dataset)
+    return held.result
+  }
+
+  /** Calls `look` with the manifest of what was located; undefined: it was moved this moment, locate it again. */
+  look<Result>(located: Located, look: (manifest: Manifest) => Result): Result | undefined {
+    const isReady = located.kind === 'copy' && located.copy.state === 'ready'
+    const manifest = isReady ? this.#keepOpen(located.copy) : Manifest.findPublished(directoryOf(located))
+    if (manifest === undefined) return undefined
+    try {
+      return look(manifest)
+    } finally {
+      if (!isReady) manifest.close() // a stager could not publish while somebody holds it open
+    }
+  }
+
+  /**
+   * Calls `read` until it finds what it reads: between the rename that publishes a copy and the record that says so,
+   * and while one is evicted, it is where nobody said. Throws ServiceUnavailable when that lasts.
+   */
+  async untilFound<Result>(
+    datasets: readonly Dataset[],
+    read: () => Promise<Result | undefined>,
+  ): Promise<Result> {
+    for (const beganMs = performance.now(); performance.now() - beganMs < MAX_MOVE_MS; ) {
+      const found = await read()
+      if (found !== undefined) return found
+      for (const { name } of datasets) this.#believed.delete(name)
+      await sleep(LOOK_INTERVAL_MS, undefined, { signal: this.#signal })
+    }
+    const names = datasets.map(({ name }) => name).join(', ')
+    throw new S3Error(
+      { code: 'ServiceUnavailable', status: 503, retryAfterSeconds: 1 },
+      `${names}: being moved`,
+    )
+  }
+
+  /** Renews the holds of copies that are being read; to be called at least every third of `keepMs`. */
+  async renewHolds(): Promise<void> {
+    await this.#holds.renew()
+  }
+
+  async close(): Promise<void> {
+    this.arriving.close()
+    for (const manifest of this.#manifests.values()) manifest.close()
+    this.#manifests.clear()
+    await Promise.allSettled(this.#stagings.values())
+    await this.#passed.close()
+  }
+
+  async #listCopies(dataset: string): Promise<readonly Copy[]> {
+    const known = this.#believed.get(dataset)
+    if (known && known.untilMs > performance.now()) return known.copies
+    const { record, node } = this.#cache
+    const found = await record
+      .listCopies({ dataset, node, states: ['ready', 'staging'] }, this.#cache.nowMs())
+      .catch((error: unknown) => {
+        // A record that is away for a while takes nothing from what is held.
+        const held = known?.copies.filter(({ copyId }) => this.#holds.has(copyId)) ?? []
+        if (held.length > 0) return held
+        throw error
+      })
+    const whole = found.filter((copy) => !copy.stripe && isInPlace(this.#cache.root, copy))
+    const copies = whole.toSorted((a, b) => b.createdAtMs - a.createdAtMs)
+    // Arriving copies change from moment to moment.
+    if (copies.some(({ state }) => state === 'ready'))
+      this.#believed.set(dataset, { untilMs: performance.now() + BELIEVED_MS, copies })
+    return copies
+  }
+
+  #keepOpen(copy: Copy): Manifest | undefined {
+    const manifest = this.#manifests.get(copy.copyId) ?? Manifest.findPublished(copy.directory)
+    if (manifest === undefined) return undefined
+    this.#manifests.delete(copy.copyId)
+    this.#manifests.set(copy.copyId, manifest) // the last one used is the last one closed
+    for (const [copyId, oldest] of this.#manifests) {
+      if (this.#manifests.size <= MAX_OPEN_MANIFESTS) break
+      this.#manifests.delete(copyId)
+      oldest.close()
+    }
+    return manifest
+  }
+
+  /** Looks until the staging is admitted or over. */
+  async #stageUntilAdmitted(dataset: Dataset): Promise<void> {
+    let isOver = false
+    void this.#stage(dataset).finally(() => {
+      isOver = true
+    })
+    while (!isOver) {
+      await this.#cache.record.waitForChange({
+        pollMs: LOOK_INTERVAL_MS,
+        atMostMs: 10 * LOOK_INTERVAL_MS,
+        signal: this.#signal,
+      })
+      this.#signal.throwIfAborted()
+      if ((await this.#listCopies(dataset.name)).length > 0) return
+    }
+  }
+
+  /** Stages a dataset in the background, once; what it fails with is remembered for a while. */
+  #stage(dataset: Dataset): Promise<void> {
+    const known = this.#stagings.get(dataset.name)
+    if (known) return known
+    const staging = this.#prepare(dataset).finally(() => this.#stagings.delete(dataset.name))
+    this.#stagings.set(dataset.name, staging)
+    return staging
+  }
+
+  async #prepare(dataset: Dataset): Promise<void> {
+    const lease = this.#holds.nextLease()
+    try {
+      const request = { dataset, lease, isRefresh: false, mayWait: true }
+      const { copy, leaseId } = await prepareDataset(this.#cache, request, { signal: this.#signal })
+      this.#holds.take(copy, { leaseId, expiresAtMs: lease.expiresAtMs })
+      this.#believed.delete(dataset.name)
+    } catch (error) {
+      if (this.#signal.aborted) return
+      if (isDscError(error, ...PASSES)) this.#passed.begin(dataset, error.message)
+      else this.#failures.set(dataset.name, { untilMs: performance.now() + FAILED_MS, error })
+    }
+  }
+}
+
+/** Whether a copy lies where copies of this cache lie: members of its group can write anything into the record. */
+function isInPlace(root: string, { copyId, dataset, version, directory, state }: Copy): boolean {
+  if (state === 'staging') return directory === stagingDirectoryOf(root, copyId)
+  return version !== null && isCopyDirectoryOf(root, { dataset, version }, directory)
+}
+
+/** The folder in which the manifest of what was located lies. */
+function directoryOf(located: Located): string {
+  return located.kind === 'copy' ? located.copy.directory : located.directory
+}

@@ -1,0 +1,36 @@
+import { createHmac } from 'node:crypto'
+import type { Token } from '../authorize.js'
+
+/** A pair that S3 clients sign with. */
+export interface GatewayKey {
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+}
+
+const NAME = /^[A-Za-z0-9._-]{1,64}$/
+
+/**
+ * The key of a named user or job. The secret follows from the agents' token and the name, so that every gateway of
+ * the cluster knows it without being told; another token makes all keys void. Throws a RangeError for a name that
+ * is not 1 to 64 of `A-Z a-z 0-9 . _ -`.
+ */
+export function deriveGatewayKey(token: string, name: string): GatewayKey {
+  if (!NAME.test(name))
+    throw new RangeError(
+      `expected a name of up to 64 letters, digits, '.', '_' and '-', found ${JSON.stringify(name.slice(0, 200))}`,
+    )
+  const accessKeyId = `dsc-${name}`
+  const secretAccessKey = createHmac('sha256', token)
+    .update(`dsc gateway key 1\n${accessKeyId}`)
+    .digest('base64url')
+  return { accessKeyId, secretAccessKey }
+}
+
+/** What the secret of an access key may be under the tokens that are accepted; nothing for no key of ours. */
+export function findGatewaySecrets(
+  tokens: readonly Pick<Token, 'text'>[],
+  accessKeyId: string,
+): readonly string[] {
+  const name = accessKeyId.startsWith('dsc-') ? accessKeyId.slice('dsc-'.length) : ''
+  return NAME.test(name) ? tokens.map(({ text }) => deriveGatewayKey(text, name).secretAccessKey) : []
+}

@@ -1,0 +1,264 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Cache } from '../../cache/cache.js'
+import type { Dataset } from '../../model/dataset.js'
+import { formatHostPort, type HostPort } from '../../model/host-port.js'
+import { createUniqueId } from '../../platform/unique-id.js'
+import type { AgentTokens } from '../authorize.js'
+import type { Metrics } from '../metrics.js'
+import { describeFailure, undeclared } from './describe-failure.js'
+import { findServed, listServed, type ServedDataset } from './find-dataset.js'
+import { GatewayCopies, type Pins } from './gateway-copies.js'
+import { findGatewaySecrets } from './gateway-keys.js'
+import { listBucket } from './list-bucket.js'
+import { isLocalUser, type LocalUsers } from './local-users.js'
+import {
+  formatBuckets,
+  formatError,
+  formatListing,
+  formatLocation,
+  formatVersioning,
+} from './s3-documents.js'
+import { parseS3Request, S3Error, type S3Operation } from './s3-request.js'
+import { sendObject } from './send-object.js'
+import { isSigned, verifySignature } from './verify-signature.js'
+
+const MAX_CONNECTIONS = 4096
+const MAX_HEADER_BYTES = 32 * 1024
+const HEAD_TIMEOUT_MS = 10_000
+/** A client that takes no byte for so long is cut off, ms: what it reads is held for it. */
+const IDLE_TIMEOUT_MS = 120_000
+/** How long the list of datasets is believed, ms. */
+const DATASETS_MS = 2000
+const HOLDS_PER_KEEP = 4
+
+export interface GatewayOptions {
+  readonly cache: Cache
+  readonly listen: HostPort
+  /** Datasets of dsc.yaml; those of the record are served, too. */
+  readonly declared: readonly Dataset[]
+  /** How long a copy is held after the last read, ms. */
+  readonly keepMs: number
+  /** Of which keys are made; undefined: nothing signed is accepted. */
+  readonly tokens: AgentTokens | undefined
+  /** Local users whose unsigned requests over loopback are answered, by uid; `all`: any of this machine. */
+  readonly users: LocalUsers
+  readonly metrics: Metrics
+  readonly note: (sentence: string) => void
+}
+
+/** What a connection is known to be. */
+interface Connection {
+  readonly pins: Pins
+  /** Whether its unsigned requests are answered; found out at the first. */
+  isTrusted: boolean | undefined
+}
+
+/**
+ * A read-only S3 server over this node's copies: clients keep their buckets and keys and set only the endpoint. What
+ * is not here is staged under the policy, and read while it comes. Only datasets that are declared or in the record
+ * are served, because it reads with the node's credentials.
+ */
+export class Gateway {
+  readonly #options: GatewayOptions
+  readonly #copies: GatewayCopies
+  readonly #stopping = new AbortController()
+  readonly #connections = new WeakMap<Socket, Connection>()
+  readonly #sockets = new Set<Socket>()
+  readonly #server
+  readonly #renewal: NodeJS.Timeout
+  #served: { readonly untilMs: number; readonly list: Promise<readonly ServedDataset[]> } | undefined
+
+  private constructor(options: GatewayOptions) {
+    this.#options = options
+    const { cache, keepMs, note } = options
+    this.#copies = new GatewayCopies({ cache, keepMs, note, signal: this.#stopping.signal })
+    this.#renewal = setInterval(() => void this.#copies.renewHolds(), keepMs / HOLDS_PER_KEEP).unref()
+    this.#server = createServer({ maxHeaderSize: MAX_HEADER_BYTES }, (request, response) => {
+      void this.#answer(request, response)
+    })
+    this.#server.headersTimeout = HEAD_TIMEOUT_MS
+    this.#server.keepAliveTimeout = IDLE_TIMEOUT_MS
+    this.#server.timeout = IDLE_TIMEOUT_MS
+    this.#server.maxConnections = MAX_CONNECTIONS
+    this.#server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket)
+      this.#connections.set(socket, { pins: new Map(), isTrusted: undefined })
+      socket.on('close', () => this.#sockets.delete(socket))
+      socket.on('error', () => socket.destroy())
+    })
+  }
+
+  /** Begins to listen. Rejects with the system's error when it cannot. */
+  static async open(options: GatewayOptions): Promise<Gateway> {
+    const gateway = new Gateway(options)
+    const { host, port } = options.listen
+    await new Promise<void>((resolve, reject) => {
+      gateway.#server.once('error', reject)
+      gateway.#server.listen(port, host, resolve)
+    }).catch((error: unknown) => {
+      clearInterval(gateway.#renewal)
+      throw error
+    })
+    return gateway
+  }
+
+  /** What clients set as their endpoint. */
+  get url(): string {
+    const { host } = this.#options.listen
+    const { port } = this.#server.address() as { port: number }
+    return `http://${formatHostPort({ host: host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host, port })}`
+  }
+
+  /** Takes no new requests, lets those under way end within `graceMs`; stagings that it began go on next time. */
+  async stop(graceMs: number): Promise<void> {
+    clearInterval(this.#renewal)
+    const closed = new Promise((resolve) => this.#server.close(resolve))
+    this.#server.closeIdleConnections()
+    const timer = setTimeout(() => {
+      for (const socket of this.#sockets) socket.destroy()
+    }, graceMs)
+    await closed
+    clearTimeout(timer)
+    this.#stopping.abort(new Error('the gateway stops'))
+    await this.#copies.close()
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const requestId = createUniqueId()
+    response.setHeader('x-amz-request-id', requestId)
+    response.setHeader('server', 'dsc')
+    let operation: S3Operation | undefined
+    try {
+      const served = await this.#listServed()
+      const buckets = new Set(served.map(({ bucket }) => bucket))
+      const { method = '', url = '' } = request
+      this.#authorize(request)
+      operation = parseS3Request({ method, url, host: request.headers.host, buckets })
+      await this.#carryOut(operation, served, { request, response })
+    } catch (error) {
+      if (response.headersSent || response.destroyed)
+        response.destroy() // the client sees that bytes are missing
+      else this.#refuse(response, describeFailure(error), { request, requestId })
+    } finally {
+      const labels = { operation: operation?.kind ?? 'none', status: String(response.statusCode) }
+      this.#options.metrics.add('dsc_gateway_requests_total', labels)
+    }
+  }
+
+  async #carryOut(
+    operation: S3Operation,
+    served: readonly ServedDataset[],
+    exchange: { readonly request: IncomingMessage; readonly response: ServerResponse },
+  ): Promise<void> {
+    const { request, response } = exchange
+    const send = (body: string) =>
+      response
+        .writeHead(200, { 'content-type': 'application/xml', 'content-length': Buffer.byteLength(body) })
+        .end(body)
+    if (operation.kind === 'ListBuckets') {
+      send(formatBuckets([...new Set(served.map(({ bucket }) => bucket))].toSorted()))
+      return
+    }
+    const inBucket = served.filter(({ bucket }) => bucket === operation.bucket)
+    if (inBucket.length === 0) throw undeclared(operation.bucket, '')
+    const { pins } = this.#connections.get(request.socket)!
+    switch (operation.kind) {
+      case 'HeadBucket':
+        response.writeHead(200, { 'x-amz-bucket-region': 'us-east-1' }).end()
+        return
+      case 'GetBucketLocation':
+        send(formatLocation())
+        return
+      case 'GetBucketVersioning':
+        send(formatVersioning())
+        return
+      case 'ListObjects':
+      case 'ListObjectsV2':
+        send(formatListing(operation, await listBucket(operation, { copies: this.#copies, inBucket, pins })))
+        return
+      case 'GetObject':
+      case 'HeadObject': {
+        const found = findServed(inBucket, operation.bucket, operation.key)
+        if (!found) throw undeclared(operation.bucket, operation.key)
+        const asked = {
+          dataset: found.dataset,
+          key: operation.key.slice(found.prefix.length),
+          versionId: operation.versionId,
+        }
+        const gone = new AbortController()
+        response.once('close', () => gone.abort(new Error('the client has gone')))
+        const signal = AbortSignal.any([gone.signal, this.#stopping.signal])
+        const { from, bytes } = await sendObject(this.#copies, asked, { request, response, pins, signal })
+        this.#options.metrics.add('dsc_gateway_sent_bytes_total', { from }, bytes)
+      }
+    }
+  }
+
+  /** Throws an S3Error unless the request is signed with a key of ours, or comes from a user of this machine whom it serves. */
+  #authorize(request: IncomingMessage): void {
+    const { tokens, users } = this.#options
+    if (isSigned(request as { url: string; method: string; headers: IncomingMessage['headers'] })) {
+      // Clients sign with whatever keys they find: where local users are trusted, theirs need not be ours.
+      if (this.#isTrusted(request.socket)) return
+      if (tokens === undefined)
+        throw new S3Error(
+          { code: 'InvalidAccessKeyId', status: 403 },
+          'this gateway gives out no keys: it has no agent.tokenFile',
+        )
+      const { method = '', url = '', headers } = request
+      verifySignature(
+        { method, url, headers },
+        (accessKeyId) => findGatewaySecrets(tokens.accepted, accessKeyId),
+        Date.now(),
+      )
+      return
+    }
+    if (this.#isTrusted(request.socket)) return
+    const who = users === 'all' ? 'users of this machine' : 'users whom agent.gateway.users names'
+    throw new S3Error(
+      { code: 'AccessDenied', status: 403 },
+      `unsigned requests are answered for ${who}, over loopback; \`dsc gateway key\` gives a key to sign with`,
+    )
+  }
+
+  #isTrusted(socket: Socket): boolean {
+    const connection = this.#connections.get(socket)!
+    connection.isTrusted ??= isLocalUser(socket, this.#options.users)
+    return connection.isTrusted
+  }
+
+  #listServed(): Promise<readonly ServedDataset[]> {
+    if (this.#served && this.#served.untilMs > performance.now()) return this.#served.list
+    const before = this.#served?.list
+    const { declared, cache } = this.#options
+    const list = cache.record.listDatasets().then(
+      (known) => {
+        const names = new Set(declared.map(({ name }) => name))
+        return listServed([...declared, ...known.filter(({ name }) => !names.has(name))])
+      },
+      // Without its record it goes on with what it knew.
+      () => before ?? listServed(declared),
+    )
+    this.#served = { untilMs: performance.now() + DATASETS_MS, list }
+    return list
+  }
+
+  #refuse(
+    response: ServerResponse,
+    error: S3Error,
+    { request, requestId }: { readonly request: IncomingMessage; readonly requestId: string },
+  ): void {
+    const resource = (request.url ?? '').split('?', 1)[0]!
+    const body = request.method === 'HEAD' ? '' : formatError(error, resource, requestId)
+    if (error.retryAfterSeconds !== undefined) response.setHeader('retry-after', error.retryAfterSeconds)
+    // What a client still sends is not read.
+    if (request.method !== 'GET' && request.method !== 'HEAD') response.setHeader('connection', 'close')
+    response
+      .writeHead(error.status, {
+        'content-type': 'application/xml',
+        'content-length': Buffer.byteLength(body),
+      })
+      .end(body)
+  }
+}

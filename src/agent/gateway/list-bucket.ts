@@ -1,0 +1,111 @@
+import type { Manifest } from '../../cache/manifest/manifest.js'
+import { compareKeys } from '../../model/compare-keys.js'
+import type { ServedDataset } from './find-dataset.js'
+import { findServed } from './find-dataset.js'
+import type { GatewayCopies, Pins } from './gateway-copies.js'
+import { type KeysFrom, type ListedKey, type ListPage, planListing } from './plan-listing.js'
+import { type ListQuery, S3Error } from './s3-request.js'
+
+/**
+ * One page of a bucket: the objects of the datasets that lie in it, merged in the order of keys. A dataset that the
+ * delimiter folds away is not staged for being seen.
+ */
+export async function listBucket(
+  query: ListQuery & { readonly bucket: string },
+  options: {
+    readonly copies: GatewayCopies
+    readonly inBucket: readonly ServedDataset[]
+    readonly pins: Pins
+  },
+): Promise<ListPage> {
+  const { copies, inBucket, pins } = options
+  const { prefix, delimiter } = query
+  const touched = inBucket.filter(
+    (entry) => entry.prefix.startsWith(prefix) || prefix.startsWith(entry.prefix),
+  )
+  if (touched.length === 0 && prefix !== '')
+    throw new S3Error(
+      { code: 'AccessDenied', status: 403 },
+      `s3://${query.bucket}/${prefix} is below no dataset that dsc.yaml declares or the record knows`,
+    )
+  const isFolded = (entry: ServedDataset) =>
+    delimiter !== '' && entry.prefix.startsWith(prefix) && entry.prefix.includes(delimiter, prefix.length)
+  const folded = touched.filter(isFolded)
+  const opened = touched.filter((entry) => !isFolded(entry))
+  const datasets = opened.map(({ dataset }) => dataset)
+  return copies.untilFound(datasets, async () => {
+    const located = await Promise.all(opened.map(({ dataset }) => copies.locate(dataset, pins)))
+    return lookInto(
+      located.map(
+        (place) =>
+          <Result>(look: (manifest: Manifest) => Result) =>
+            copies.look(place, look),
+      ),
+      (manifests) => {
+        const lists = manifests.map((manifest, i) => keysOf(manifest, opened[i]!, inBucket))
+        return planListing(query, merge([...lists, ...folded.map(namesOnly)]))
+      },
+    )
+  })
+}
+
+type Look = <Result>(look: (manifest: Manifest) => Result) => Result | undefined
+
+/** Opens one manifest after the other and calls `use` with all; undefined: one of them has gone. */
+function lookInto<Result>(
+  looks: readonly Look[],
+  use: (manifests: readonly Manifest[]) => Result,
+  opened: readonly Manifest[] = [],
+): Result | undefined {
+  const [first, ...rest] = looks
+  if (first === undefined) return use(opened)
+  return first((manifest) => lookInto(rest, use, [...opened, manifest]))
+}
+
+/** The keys of a dataset under its prefix, without those that a dataset declared inside it answers for. */
+function keysOf(
+  manifest: Manifest,
+  { prefix, dataset, bucket }: ServedDataset,
+  inBucket: readonly ServedDataset[],
+): KeysFrom {
+  const inner = inBucket.filter(
+    (entry) => entry.prefix.length > prefix.length && entry.prefix.startsWith(prefix),
+  )
+  return function* (from) {
+    const start = from.startsWith(prefix) ? from.slice(prefix.length) : ''
+    if (!from.startsWith(prefix) && compareKeys(from, prefix) > 0) return
+    for (const entry of manifest.entriesFrom(start)) {
+      if (entry.state === 'elsewhere') continue
+      const key = prefix + entry.key
+      if (inner.length > 0 && findServed(inBucket, bucket, key)?.dataset !== dataset) continue
+      yield { key, sizeBytes: entry.sizeBytes, etag: entry.etag, modifiedAtMs: entry.modifiedAtMs }
+    }
+  }
+}
+
+/** A folded dataset shows as its folder: any key in it will do. */
+function namesOnly({ prefix }: ServedDataset): KeysFrom {
+  const key = { key: prefix, sizeBytes: 0, etag: null, modifiedAtMs: 0 }
+  return (from) => (compareKeys(prefix, from) >= 0 ? [key] : [])
+}
+
+/** Several ordered lists as one. */
+function merge(lists: readonly KeysFrom[]): KeysFrom {
+  if (lists.length === 1) return lists[0]!
+  return function* (from) {
+    const heads = lists.map((keysFrom) => {
+      const keys = keysFrom(from)[Symbol.iterator]()
+      return { keys, next: keys.next() }
+    })
+    for (;;) {
+      let least: (typeof heads)[number] | undefined
+      for (const head of heads) {
+        if (head.next.done) continue
+        if (!least || compareKeys(head.next.value.key, (least.next.value as ListedKey).key) < 0) least = head
+      }
+      if (!least) return
+      yield least.next.value as ListedKey
+      least.next = least.keys.next()
+    }
+  }
+}

@@ -1,0 +1,96 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Cache } from '../../cache/cache.js'
+import { trashDirectory } from '../../cache/cache-layout.js'
+import { listIntoManifest } from '../../cache/download/list-into-manifest.js'
+import type { Source } from '../../cache/sources/source.js'
+import type { Dataset } from '../../model/dataset.js'
+import { createUniqueId } from '../../platform/unique-id.js'
+
+/** A dataset that could not be staged is passed through for so long before it is tried again, ms. */
+const PASSED_MS = 60_000
+
+/** A dataset without a copy here: read from its source, by a listing that was made for it. */
+export interface Passed {
+  readonly kind: 'passed'
+  readonly directory: string
+  readonly source: Source
+  readonly reason: string
+  readers: number
+  isReplaced: boolean
+}
+
+/** Datasets for which there is no room: their bytes go from the source to the client. */
+export class PassedDatasets {
+  readonly #options: {
+    readonly cache: Cache
+    readonly signal: AbortSignal
+    readonly note: (sentence: string) => void
+  }
+  readonly #passed = new Map<string, { readonly untilMs: number; readonly passed: Promise<Passed> }>()
+
+  constructor(options: {
+    readonly cache: Cache
+    readonly signal: AbortSignal
+    readonly note: (sentence: string) => void
+  }) {
+    this.#options = options
+  }
+
+  /** The dataset, if it is passed through now. */
+  find({ name }: Dataset): Promise<Passed> | undefined {
+    const found = this.#passed.get(name)
+    return found && found.untilMs > performance.now() ? found.passed : undefined
+  }
+
+  /** Passes a dataset through from now on, and tells why. */
+  begin(dataset: Dataset, reason: string): void {
+    const before = this.#passed.get(dataset.name)
+    void before?.passed.then(replace, () => {})
+    this.#options.note(`${dataset.name} is passed through and not kept: ${reason}`)
+    const passed = this.#open(dataset, reason)
+    passed.catch(() => {})
+    this.#passed.set(dataset.name, { untilMs: performance.now() + PASSED_MS, passed })
+  }
+
+  /** Keeps a listing while `read` runs, though another may have taken its place. */
+  async use<Result>(passed: Passed, read: () => Promise<Result>): Promise<Result> {
+    passed.readers += 1
+    try {
+      return await read()
+    } finally {
+      passed.readers -= 1
+      if (passed.isReplaced) await closeIfUnused(passed)
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const { passed } of this.#passed.values()) await passed.then(replace, () => {})
+    this.#passed.clear()
+  }
+
+  async #open(dataset: Dataset, reason: string): Promise<Passed> {
+    const { cache, signal } = this.#options
+    const directory = join(trashDirectory(cache.root), `gateway-${createUniqueId()}`)
+    const source = await cache.openSource(dataset)
+    try {
+      await listIntoManifest({ source, dataset, copyDirectory: directory, signal })
+      return { kind: 'passed', directory, source, reason, readers: 0, isReplaced: false }
+    } catch (error) {
+      await source.close()
+      await rm(directory, { recursive: true, force: true })
+      throw error
+    }
+  }
+}
+
+async function replace(passed: Passed): Promise<void> {
+  passed.isReplaced = true
+  await closeIfUnused(passed)
+}
+
+async function closeIfUnused({ readers, source, directory }: Passed): Promise<void> {
+  if (readers > 0) return
+  await source.close()
+  await rm(directory, { recursive: true, force: true })
+}

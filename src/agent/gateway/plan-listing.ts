@@ -1,0 +1,69 @@
+import { compareKeys } from '../../model/compare-keys.js'
+import type { ListQuery } from './s3-request.js'
+
+/** An object as a listing shows it. */
+export interface ListedKey {
+  /** The bucket's key. */
+  readonly key: string
+  readonly sizeBytes: number
+  readonly etag: string | null
+  readonly modifiedAtMs: number
+}
+
+/** Objects of a bucket in the byte order of their UTF-8 keys, from the first key that is not below `key`. */
+export type KeysFrom = (key: string) => Iterable<ListedKey>
+
+export interface ListPage {
+  readonly objects: readonly ListedKey[]
+  /** Beginnings of keys up to the delimiter behind the prefix, each once. */
+  readonly commonPrefixes: readonly string[]
+  /** Where the next page begins; undefined: this one is the last. */
+  readonly next: string | undefined
+}
+
+/**
+ * Makes one page of a bucket's listing as S3's ListObjectsV2 does: keys with `prefix`, behind `after`, at most
+ * `maxKeys` of objects and common prefixes together. Whole folders are passed over by one look-up each.
+ */
+export function planListing(query: ListQuery, keysFrom: KeysFrom): ListPage {
+  const { prefix, delimiter, after, maxKeys } = query
+  const objects: ListedKey[] = []
+  const commonPrefixes: string[] = []
+  if (maxKeys === 0) return { objects, commonPrefixes, next: undefined }
+  let last: string | undefined
+  const isFull = () => objects.length + commonPrefixes.length === maxKeys
+  // A page that ended with a folder goes on behind everything in it.
+  let from =
+    compareKeys(after, prefix) < 0 ? prefix : isFolder(after, prefix, delimiter) ? behind(after) : after
+  for (;;) {
+    let folder: string | undefined
+    for (const object of keysFrom(from)) {
+      if (!object.key.startsWith(prefix)) return { objects, commonPrefixes, next: undefined }
+      if (after !== '' && compareKeys(object.key, after) <= 0) continue
+      if (isFull()) return { objects, commonPrefixes, next: last }
+      folder = folderOf(object.key, prefix, delimiter)
+      if (folder !== undefined) break
+      objects.push(object)
+      last = object.key
+    }
+    if (folder === undefined) return { objects, commonPrefixes, next: undefined }
+    commonPrefixes.push(folder)
+    last = folder
+    from = behind(folder)
+  }
+}
+
+function folderOf(key: string, prefix: string, delimiter: string): string | undefined {
+  if (delimiter === '') return undefined
+  const end = key.indexOf(delimiter, prefix.length)
+  return end === -1 ? undefined : key.slice(0, end + delimiter.length)
+}
+
+function isFolder(after: string, prefix: string, delimiter: string): boolean {
+  return after.startsWith(prefix) && folderOf(after, prefix, delimiter) === after
+}
+
+/** The least key behind every key that begins with `folder`: nothing in UTF-8 sorts behind U+10FFFF. */
+function behind(folder: string): string {
+  return `${folder}\u{10FFFF}`
+}

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { planObjectAnswer } from './plan-object-answer.js'
+
+const MODIFIED = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
+const OBJECT = { sizeBytes: 10, etag: 'abc', modifiedAtMs: MODIFIED }
+const whole = { status: 200, offset: 0, length: 10 }
+const at = (seconds: number) => new Date(MODIFIED + seconds * 1000).toUTCString()
+
+for (const [headers, answer] of [
+  [{}, whole],
+  [{ range: 'bytes=2-4' }, { status: 206, offset: 2, length: 3 }],
+  [{ range: 'bytes=2-' }, { status: 206, offset: 2, length: 8 }],
+  [{ range: 'bytes=-3' }, { status: 206, offset: 7, length: 3 }],
+  [{ range: 'bytes=-30' }, { status: 206, offset: 0, length: 10 }],
+  [{ range: 'bytes=9-99' }, { status: 206, offset: 9, length: 1 }],
+  [{ range: 'bytes=10-' }, 'InvalidRange'],
+  [{ range: 'bytes=-0' }, 'InvalidRange'],
+  [{ range: 'bytes=4-2' }, whole],
+  [{ range: 'bytes=0-1,4-5' }, whole],
+  [{ range: 'lines=0-1' }, whole],
+  [{ range: 'bytes=-' }, whole],
+  [{ 'if-match': '"abc"' }, whole],
+  [{ 'if-match': '"x", "abc"' }, whole],
+  [{ 'if-match': '*' }, whole],
+  [{ 'if-match': '"x"' }, 'PreconditionFailed'],
+  [{ 'if-match': '"abc"', 'if-unmodified-since': at(-60) }, whole],
+  [{ 'if-unmodified-since': at(-60) }, 'PreconditionFailed'],
+  [{ 'if-unmodified-since': at(0) }, whole],
+  [{ 'if-none-match': 'W/"abc"' }, { status: 304 }],
+  [{ 'if-none-match': '"x"', 'if-modified-since': at(60) }, whole],
+  [{ 'if-modified-since': at(0) }, { status: 304 }],
+  [{ 'if-modified-since': at(-60) }, whole],
+  [{ 'if-modified-since': 'yesterday' }, whole],
+  [
+    { range: 'bytes=2-4', 'if-range': '"abc"' },
+    { status: 206, offset: 2, length: 3 },
+  ],
+  [{ range: 'bytes=2-4', 'if-range': '"x"' }, whole],
+] as const)
+  test(`an object asked for with ${JSON.stringify(headers)}`, () => {
+    if (typeof answer === 'string') assert.throws(() => planObjectAnswer(headers, OBJECT), { code: answer })
+    else assert.deepEqual(planObjectAnswer(headers, OBJECT), answer)
+  })
+
+test('an empty object has no range', () => {
+  assert.throws(() => planObjectAnswer({ range: 'bytes=0-' }, { ...OBJECT, sizeBytes: 0 }), {
+    code: 'InvalidRange',
+  })
+})

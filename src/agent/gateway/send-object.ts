@@ -1,0 +1,183 @@
+import { type FileHandle, open } from 'node:fs/promises'
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { filesDirectory } from '../../cache/cache-layout.js'
+import type { ManifestEntry } from '../../cache/manifest/manifest-entry.js'
+import { withRetries } from '../../cache/sources/retry.js'
+import type { Dataset } from '../../model/dataset.js'
+import { sendOpenFile } from '../send-file.js'
+import type { GatewayCopies, Located, Pins } from './gateway-copies.js'
+import type { Passed } from './passed-datasets.js'
+import { type ObjectAnswer, planObjectAnswer } from './plan-object-answer.js'
+import { S3Error } from './s3-request.js'
+
+/** A source that sends nothing for so long while it is passed through has stalled, ms. */
+const STALL_TIMEOUT_MS = 60_000
+/** When more than this waits for a slow client, the source waits, too, bytes. */
+const MAX_WAITING_BYTES = 1024 * 1024
+const WAIT_MS = 10
+
+/** From where the bytes of an answer came. */
+export type SentFrom = 'ready' | 'arriving' | 'origin'
+
+export interface Sent {
+  readonly from: SentFrom
+  readonly bytes: number
+}
+
+/** An object that a client asks for. */
+export interface AskedObject {
+  readonly dataset: Dataset
+  /** Relative to the dataset's prefix. */
+  readonly key: string
+  readonly versionId: string | undefined
+}
+
+/** Who asks. */
+export interface GatewayClient {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly pins: Pins
+  /** Aborts when the client or the gateway goes. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * Answers GET and HEAD of an object from wherever it can be read: the ready copy, the arriving one as soon as the
+ * object is proven, else its source. Throws an S3Error before the first byte; what it throws later cuts the answer.
+ */
+export async function sendObject(
+  copies: GatewayCopies,
+  asked: AskedObject,
+  client: GatewayClient,
+): Promise<Sent> {
+  return copies.untilFound([asked.dataset], async () => {
+    const located = await copies.locate(asked.dataset, client.pins)
+    return copies.use(located, () => trySending(copies, located, { ...client, asked }))
+  })
+}
+
+/** Undefined: what was located has gone meanwhile. */
+async function trySending(
+  copies: GatewayCopies,
+  located: Located,
+  client: GatewayClient & { readonly asked: AskedObject },
+): Promise<Sent | undefined> {
+  const { asked, request, response, signal } = client
+  const entry = copies.look(located, (manifest) => manifest.find(asked.key) ?? null)
+  if (entry === undefined) return undefined
+  if (entry === null || entry.state === 'elsewhere') throw missing(asked)
+  if (asked.versionId !== undefined && asked.versionId !== (entry.versionId ?? 'null'))
+    throw new S3Error(
+      { code: 'NoSuchVersion', status: 404 },
+      'dsc serves one version of each object, and not this one',
+    )
+  const answer = planObjectAnswer(request.headers, entry)
+  const from = located.kind === 'passed' ? 'origin' : located.copy.state === 'ready' ? 'ready' : 'arriving'
+  const hasBody = request.method === 'GET' && answer.status !== 304 && answer.length > 0
+  if (!hasBody) {
+    response.writeHead(answer.status, headersOf(request, entry, answer)).end()
+    return { from, bytes: 0 }
+  }
+  if (located.kind === 'passed') {
+    await passThrough(located, { entry, answer, client })
+    return { from, bytes: answer.length }
+  }
+  let path = `${filesDirectory(located.copy.directory)}/${entry.path}`
+  if (from === 'arriving') {
+    const look = await copies.arriving.waitFor(located.copy, asked.key, signal)
+    if (look.outcome !== 'there') return undefined
+    path = look.path
+  }
+  const file = await openIfThere(path)
+  if (file === undefined) return undefined
+  try {
+    response.writeHead(answer.status, headersOf(request, entry, answer))
+    await sendOpenFile({ file, path }, answer, response)
+  } finally {
+    await file.close()
+  }
+  return { from, bytes: answer.length }
+}
+
+function missing({ key }: AskedObject): S3Error {
+  return new S3Error({ code: 'NoSuchKey', status: 404 }, `The specified key does not exist: ${key}`)
+}
+
+function headersOf(
+  request: IncomingMessage,
+  entry: ManifestEntry,
+  answer: ObjectAnswer,
+): OutgoingHttpHeaders {
+  const headers: OutgoingHttpHeaders = {
+    'accept-ranges': 'bytes',
+    'last-modified': new Date(entry.modifiedAtMs).toUTCString(),
+  }
+  if (entry.etag !== null) headers.etag = `"${entry.etag}"`
+  if (entry.versionId !== null) headers['x-amz-version-id'] = entry.versionId
+  if (answer.status === 304) return headers
+  headers['content-type'] = 'application/octet-stream'
+  headers['content-length'] = answer.length
+  if (answer.status === 206) {
+    const last = answer.offset + answer.length - 1
+    headers['content-range'] = `bytes ${answer.offset}-${last}/${entry.sizeBytes}`
+  } else if (request.headers['x-amz-checksum-mode'] === 'ENABLED') {
+    const { checksum } = entry
+    // A checksum of parts' checksums ends in their number; clients could not compare it with these bytes.
+    if (checksum && !/-\d+$/.test(checksum.value)) {
+      headers[`x-amz-checksum-${checksum.algorithm.toLowerCase()}`] = checksum.value
+      headers['x-amz-checksum-type'] = 'FULL_OBJECT'
+    }
+  }
+  return headers
+}
+
+async function openIfThere(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+/** Sends a range as it comes from the source; an attempt that breaks off is gone on with where it ended. */
+async function passThrough(
+  passed: Passed,
+  what: {
+    readonly entry: ManifestEntry
+    readonly answer: Exclude<ObjectAnswer, { status: 304 }>
+    readonly client: GatewayClient
+  },
+): Promise<void> {
+  const { entry, answer, client } = what
+  const { request, response, signal } = client
+  const fetcher = await passed.source.openFetcher({ connections: 1 })
+  let passedBytes = 0
+  try {
+    await withRetries(
+      () =>
+        fetcher.fetch({
+          key: entry.key,
+          etag: entry.etag,
+          versionId: entry.versionId,
+          sizeBytes: entry.sizeBytes,
+          offset: answer.offset + passedBytes,
+          length: answer.length - passedBytes,
+          stallTimeoutMs: STALL_TIMEOUT_MS,
+          signal,
+          sink: (chunk) => {
+            if (!response.headersSent) response.writeHead(answer.status, headersOf(request, entry, answer))
+            response.write(Buffer.from(chunk)) // its memory takes the next bytes
+            passedBytes += chunk.length
+            return response.writableLength > MAX_WAITING_BYTES ? WAIT_MS : 0
+          },
+        }),
+      { signal },
+    )
+    while (response.writableLength > MAX_WAITING_BYTES && !signal.aborted) await sleep(WAIT_MS)
+    response.end()
+  } finally {
+    await fetcher.close()
+  }
+}

@@ -1,0 +1,198 @@
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import { S3Error } from './s3-request.js'
+
+/**
+ * Signature Version 4 as a server checks it: "Authenticating Requests: Using the Authorization Header" and "… Using
+ * Query Parameters" of the S3 API reference. Libraries sign, none checks, so it stands here.
+ */
+
+const ALGORITHM = 'AWS4-HMAC-SHA256'
+/** How far a client's clock may be off, as at AWS, ms. */
+const MAX_SKEW_MS = 15 * 60_000
+const MAX_PRESIGNED_SECONDS = 7 * 24 * 3600
+
+export interface SignedRequest {
+  readonly method: string
+  /** As sent: path and query, percent-encoded. */
+  readonly url: string
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+}
+
+/** What a signature claims. */
+interface Claim {
+  readonly accessKeyId: string
+  readonly scope: string
+  readonly signedHeaders: readonly string[]
+  readonly signature: string
+  /** `YYYYMMDDTHHMMSSZ`. */
+  readonly date: string
+  readonly payloadHash: string
+}
+
+/** Whether a request carries a signature, in its header or in its URL. */
+export function isSigned(request: SignedRequest): boolean {
+  return request.headers.authorization !== undefined || /[?&]X-Amz-Signature=/i.test(request.url)
+}
+
+/**
+ * Checks who signed a request. Returns the access key. Throws an S3Error that says what is wrong with it;
+ * `findSecrets` returns what the key's secret may be: nothing for a key that nobody gave out.
+ */
+export function verifySignature(
+  request: SignedRequest,
+  findSecrets: (accessKeyId: string) => readonly string[],
+  nowMs: number,
+): string {
+  const query = splitQuery(request.url)
+  const claim = query.has('X-Amz-Signature') ? readPresigned(query, nowMs) : readHeader(request, nowMs)
+  const secrets = findSecrets(claim.accessKeyId)
+  if (secrets.length === 0)
+    throw new S3Error(
+      { code: 'InvalidAccessKeyId', status: 403 },
+      'dsc gave out no such key; `dsc gateway key` gives one',
+    )
+  const canonical = canonicalRequest(request, query, claim)
+  const given = Buffer.from(claim.signature)
+  const isOurs = secrets.some((secret) => {
+    const expected = Buffer.from(sign(secret, claim, canonical))
+    return expected.length === given.length && timingSafeEqual(expected, given)
+  })
+  if (!isOurs)
+    throw new S3Error(
+      { code: 'SignatureDoesNotMatch', status: 403 },
+      'the signature is not of this request and this key',
+    )
+  return claim.accessKeyId
+}
+
+function readHeader({ headers }: SignedRequest, nowMs: number): Claim {
+  const authorization = String(headers.authorization)
+  const match =
+    /^AWS4-HMAC-SHA256\s+Credential=([^/,\s]+)\/([^,\s]+),\s*SignedHeaders=([^,\s]+),\s*Signature=([0-9a-f]{64})$/.exec(
+      authorization.trim(),
+    )
+  const date = headers['x-amz-date']
+  if (!match || typeof date !== 'string')
+    throw new S3Error(
+      { code: 'InvalidRequest', status: 400 },
+      `expected an ${ALGORITHM} Authorization header and x-amz-date`,
+    )
+  const [, accessKeyId = '', scope = '', signedHeaders = '', signature = ''] = match
+  if (Math.abs(parseDate(date) - nowMs) > MAX_SKEW_MS)
+    throw new S3Error(
+      { code: 'RequestTimeTooSkewed', status: 403 },
+      'the clocks of client and gateway differ by over 15 minutes',
+    )
+  const payloadHash = headers['x-amz-content-sha256']
+  return {
+    accessKeyId,
+    scope,
+    signedHeaders: signedHeaders.split(';'),
+    signature,
+    date,
+    payloadHash: typeof payloadHash === 'string' ? payloadHash : sha256(''),
+  }
+}
+
+function readPresigned(query: ReadonlyMap<string, string>, nowMs: number): Claim {
+  const get = (name: string) => query.get(name) ?? ''
+  const [accessKeyId = '', ...scope] = get('X-Amz-Credential').split('/')
+  const expiresSeconds = Number(get('X-Amz-Expires'))
+  const date = get('X-Amz-Date')
+  if (
+    get('X-Amz-Algorithm') !== ALGORITHM ||
+    !(expiresSeconds > 0 && expiresSeconds <= MAX_PRESIGNED_SECONDS)
+  )
+    throw new S3Error(
+      { code: 'AuthorizationQueryParametersError', status: 400 },
+      `expected ${ALGORITHM} and X-Amz-Expires`,
+    )
+  if (nowMs < parseDate(date) - MAX_SKEW_MS || nowMs > parseDate(date) + expiresSeconds * 1000)
+    throw new S3Error({ code: 'AccessDenied', status: 403 }, 'Request has expired')
+  return {
+    accessKeyId,
+    scope: scope.join('/'),
+    signedHeaders: get('X-Amz-SignedHeaders').split(';'),
+    signature: get('X-Amz-Signature'),
+    date,
+    payloadHash: 'UNSIGNED-PAYLOAD',
+  }
+}
+
+function canonicalRequest(
+  request: SignedRequest,
+  query: ReadonlyMap<string, string>,
+  { signedHeaders, payloadHash }: Claim,
+): string {
+  const path = request.url.split('?', 1)[0]!
+  const parameters = [...query]
+    .filter(([name]) => name !== 'X-Amz-Signature')
+    .map(([name, value]) => [escapeUri(name), escapeUri(value)] as const)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map((pair) => pair.join('='))
+  const headers = signedHeaders.map((name) => {
+    const value = request.headers[name]
+    return `${name}:${[value ?? ''].flat().join(',').trim().replace(/ +/g, ' ')}\n`
+  })
+  return [
+    request.method,
+    path
+      .split('/')
+      .map((segment) => escapeUri(decode(segment)))
+      .join('/'),
+    parameters.join('&'),
+    headers.join(''),
+    signedHeaders.join(';'),
+    payloadHash,
+  ].join('\n')
+}
+
+function sign(secret: string, { scope, date }: Claim, canonical: string): string {
+  const [day = '', region = '', service = '', end = ''] = scope.split('/')
+  const key = [day, region, service, end].reduce<string | Buffer>(
+    (signingKey, piece) => createHmac('sha256', signingKey).update(piece).digest(),
+    `AWS4${secret}`,
+  )
+  const text = [ALGORITHM, date, scope, sha256(canonical)].join('\n')
+  return createHmac('sha256', key).update(text).digest('hex')
+}
+
+/** Names and values decoded; a parameter without `=` has an empty value, and `+` is itself. */
+function splitQuery(url: string): ReadonlyMap<string, string> {
+  const query = url.split(/\?(.*)/s, 2)[1] ?? ''
+  return new Map(
+    query
+      .split('&')
+      .filter(Boolean)
+      .map((pair) => {
+        const [name = '', value = ''] = pair.split(/=(.*)/s, 2)
+        return [decode(name), decode(value)]
+      }),
+  )
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw new S3Error({ code: 'InvalidURI', status: 400 }, 'the URL has broken percent escapes')
+  }
+}
+
+/** What AWS calls UriEncode: everything but letters, digits and `-._~`. */
+function escapeUri(text: string): string {
+  return encodeURIComponent(text).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
+}
+
+/** Unix epoch, ms; NaN for no date of the form `20260102T030405Z`. */
+function parseDate(date: string): number {
+  const match = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(date)
+  const at = match ? Date.parse(`${match.slice(1, 4).join('-')}T${match.slice(4, 7).join(':')}Z`) : Number.NaN
+  if (Number.isNaN(at))
+    throw new S3Error({ code: 'AccessDenied', status: 403 }, 'expected a date such as 20260102T030405Z')
+  return at
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}

@@ -1,0 +1,168 @@
+import { createHash } from 'node:crypto'
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import type { IncomingMessage } from 'node:http'
+import { dirname, join } from 'node:path'
+import { buffer, text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { DscError } from '../../failure/dsc-error.js'
+import { type MergedTable, mergeTables } from '../../feed/samples/merge-tables.js'
+import { openSampleTable, type SampleTable } from '../../feed/samples/sample-table.js'
+import type { StorageNodePlace } from '../../feed/sources/storage-node.js'
+import type { StorageTls } from '../../feed/storage/open-socket.js'
+import type { StorageAddress } from '../../feed/storage/storage-client.js'
+import { askOnce, type Question } from '../../http/ask-once.js'
+import type { AgentAccess } from '../agent-client.js'
+import type { SampleFilter } from '../sample-servers.js'
+
+/** A ready copy and the agent that serves it; undefined where the stripe or its agent is gone. */
+export interface StripeHolder {
+  readonly copyId: string
+  readonly url: string
+}
+
+/** Everything that a feed needs to read a striped dataset. */
+export interface OpenedStripes {
+  readonly merged: MergedTable
+  readonly nodes: readonly StorageNodePlace[]
+  readonly replicas: readonly StorageNodePlace[]
+  /** Undefined where agents have no certificates; all have one, or none has. */
+  readonly tls: StorageTls | undefined
+}
+
+interface OpenStripesOptions {
+  readonly dataset: string
+  readonly version: string
+  /** In the order of the stripes. */
+  readonly holders: readonly (StripeHolder | undefined)[]
+  /** Copies of the whole version. */
+  readonly replicas: readonly StripeHolder[]
+  readonly filter: SampleFilter
+  readonly access: AgentAccess
+  /** Where the tables of stripes are kept, for the day when one of them is lost. */
+  readonly cacheFolder: string
+  readonly onProgress: (listed: number) => void
+  readonly signal: AbortSignal
+}
+
+const ASK_AGAIN_MS = 500
+const TIMEOUT_MS = 30_000
+
+/**
+ * Has the agents list the samples of their stripes, merges the lists, and has each serve its own under the one that
+ * all share. A stripe that is gone is read elsewhere, if this machine knows its samples from an earlier time. An agent
+ * that is started anew serves nothing until it is asked again, which the places of the nodes do.
+ */
+export async function openStripes(options: OpenStripesOptions): Promise<OpenedStripes> {
+  const { holders, access } = options
+  let listed = 0
+  const tables = await Promise.all(
+    holders.map(async (holder, index) => {
+      const table = await findTable(options, holder, index)
+      listed += 1
+      options.onProgress(listed)
+      return table
+    }),
+  )
+  const merged = mergeTables(tables)
+  const place = async (holder: StripeHolder | undefined): Promise<StorageNodePlace> => {
+    if (!holder) return { address: undefined }
+    const find = () => serveStripe(options, holder, merged.table)
+    return { address: await find(), find }
+  }
+  const nodes = await Promise.all(holders.map(place))
+  const replicas = await Promise.all(options.replicas.map(place))
+  if ([...nodes, ...replicas].every(({ address }) => address === undefined)) {
+    throw new DscError('AGENT_UNREACHABLE', `no agent serves a stripe of ${options.dataset}`, {
+      hint: 'dsc status shows the nodes; start dsc agent there',
+    })
+  }
+  const isEncrypted = [...holders, ...options.replicas].some((holder) => holder?.url.startsWith('https:'))
+  const tls = isEncrypted ? { ca: access.ca } : undefined
+  return { merged, replicas, tls, nodes }
+}
+
+/** The samples of one stripe, by its agent, else as they are known from an earlier time. */
+async function findTable(
+  options: OpenStripesOptions,
+  holder: StripeHolder | undefined,
+  index: number,
+): Promise<SampleTable | undefined> {
+  const { dataset, version, holders, filter } = options
+  const key = JSON.stringify([
+    version,
+    index,
+    holders.length,
+    filter.split ?? null,
+    filter.extensions ?? null,
+  ])
+  const kept = join(options.cacheFolder, `${createHash('sha256').update(key).digest('hex')}.stripe`)
+  let problem = 'it is lost'
+  if (holder) {
+    try {
+      const bytes = await fetchTable(options, holder)
+      await mkdir(dirname(kept), { recursive: true })
+      await writeFile(`${kept}.${process.pid}`, bytes)
+      await rename(`${kept}.${process.pid}`, kept)
+      return bytes.length === 0 ? undefined : openSampleTable(bytes)
+    } catch (error) {
+      if (options.signal.aborted) throw error
+      problem = error instanceof Error ? error.message : String(error)
+    }
+  }
+  const bytes = await readFile(kept).catch(() => undefined)
+  if (bytes === undefined) {
+    throw new DscError(
+      'COPY_NOT_FOUND',
+      `stripe ${index + 1}/${holders.length} of ${dataset}: ${problem}; which samples it has is not known on this machine`,
+      { hint: `dsc repair ${dataset}` },
+    )
+  }
+  return bytes.length === 0 ? undefined : openSampleTable(bytes)
+}
+
+/** Empty: the stripe has no samples. */
+async function fetchTable(options: OpenStripesOptions, { url, copyId }: StripeHolder): Promise<Uint8Array> {
+  const { filter, signal } = options
+  const query = new URLSearchParams({
+    ...(filter.split !== undefined && { split: filter.split }),
+    ...(filter.extensions && { only: filter.extensions.join(',') }),
+  })
+  for (;;) {
+    const answer = await ask(options, `${url}/v1/copies/${copyId}/samples?${query}`)
+    const { statusCode } = answer
+    const bytes = await buffer(answer)
+    if (statusCode === 200 || statusCode === 204) return bytes
+    if (statusCode !== 202)
+      throw new Error(`its agent at ${url} answered ${statusCode}: ${bytes.toString('utf8', 0, 300)}`)
+    await sleep(ASK_AGAIN_MS, undefined, { signal })
+  }
+}
+
+/** Undefined when the agent does not: its samples come from elsewhere then. */
+async function serveStripe(
+  options: OpenStripesOptions,
+  { url, copyId }: StripeHolder,
+  table: SampleTable,
+): Promise<StorageAddress | undefined> {
+  const { filter, signal } = options
+  const query = new URLSearchParams(filter.split === undefined ? {} : { split: filter.split })
+  try {
+    const path = `${url}/v1/copies/${copyId}/samples/serve?${query}`
+    const answer = await ask(options, path, { method: 'POST', body: table.bytes })
+    const told = await text(answer)
+    if (answer.statusCode !== 200) return undefined
+    const { port } = JSON.parse(told) as { port: number }
+    return { host: new URL(url).hostname.replace(/^\[|\]$/g, ''), port }
+  } catch (error) {
+    if (signal.aborted) throw error
+    return undefined
+  }
+}
+
+function ask(
+  { access, signal }: OpenStripesOptions,
+  url: string,
+  what: Pick<Question, 'method' | 'body'> = {},
+): Promise<IncomingMessage> {
+  return askOnce(url, { ...access, ...what, signal, connectTimeoutMs: 5000, silenceMs: TIMEOUT_MS })
+}

@@ -1,0 +1,98 @@
+import type { PrepareProgress } from '../../cache/prepare/prepare-dataset.js'
+import { findLayouts, type StripedLayout } from '../../cache/status/find-layouts.js'
+import { DscError } from '../../failure/dsc-error.js'
+import type { CopyUse } from '../../model/copy.js'
+import type { LeaseRequest } from '../../model/lease.js'
+import { isAgentAlive } from '../../model/node.js'
+import type { RecordStore } from '../../records/record-store.js'
+import type { AgentAccess } from '../agent-client.js'
+import type { NodeOutcome } from '../prepare-on-nodes.js'
+import { planStripeRepair, type StripeRepairPlan } from './plan-stripe-repair.js'
+import { prepareStripes } from './prepare-stripes.js'
+
+/** Reads the record and plans which stripes of a dataset are to be fetched again, and where. Changes nothing. */
+export async function planRepair(
+  record: RecordStore,
+  dataset: string,
+  onto: readonly string[],
+): Promise<StripeRepairPlan> {
+  const nowMs = record.nowMs()
+  const layouts = findLayouts(await record.listCopies({ dataset }, nowMs))
+  const reporting = (await record.listNodes()).filter((entry) => isAgentAlive(entry, nowMs))
+  const alive = reporting.map(({ node, disk }) => ({ node, freeBytes: disk.freeBytes }))
+  return planStripeRepair(dataset, layouts, { alive, onto })
+}
+
+/**
+ * Fetches the missing stripes of a plan. Once their nodes have room, the record names them in the stripes that are
+ * left, so that a repair that is killed goes on with the next call. Who uses the other stripes uses the new ones, too.
+ */
+export async function repairStripes(
+  plan: StripeRepairPlan,
+  options: {
+    readonly record: RecordStore
+    /** Held while the repair runs. */
+    readonly lease: LeaseRequest
+    readonly access: AgentAccess
+    readonly onProgress: (node: string, progress: PrepareProgress) => void
+    readonly signal: AbortSignal
+  },
+): Promise<readonly NodeOutcome[]> {
+  const { layout, nodes, indexes } = plan
+  const { record, lease, ...rest } = options
+  const { dataset, version } = layout
+  const [left] = await findStripes(record, layout)
+  if (!left?.source) {
+    throw new DscError('COPY_NOT_FOUND', `no source of ${dataset} is known to repair it from`, {
+      hint: `dsc prepare ${dataset} --stripe ${nodes.join(',')}`,
+    })
+  }
+  const outcomes = await prepareStripes({
+    ...rest,
+    record,
+    lease,
+    nodes,
+    indexes,
+    version,
+    dataset: left.source,
+    isRefresh: false,
+    onReserved: async () => {
+      const lost = indexes.map(
+        (index) => `${index + 1}/${nodes.length} from ${layout.nodes[index]} to ${nodes[index]}`,
+      )
+      const move = { dataset, version, from: layout.nodes, to: nodes, reason: `stripe ${lost.join(', ')}` }
+      if (nodes.join() !== layout.nodes.join()) await record.moveStripes(move, record.nowMs())
+    },
+  })
+  for (const outcome of outcomes) {
+    if (outcome.outcome === 'failed') continue
+    const { copy, leaseId } = outcome.prepared
+    await shareLeases(record, layout, copy.copyId)
+    await record.releaseUses({ leaseId }, record.nowMs())
+  }
+  return outcomes
+}
+
+/** The copies that have the stripes which are there, whole ones included. */
+async function findStripes(
+  record: RecordStore,
+  { dataset, stripes }: Pick<StripedLayout, 'dataset' | 'stripes'>,
+): Promise<readonly CopyUse[]> {
+  const ids = new Set(stripes.filter(({ state }) => state === 'ready').map(({ copyId }) => copyId))
+  return (await record.listCopies({ dataset }, record.nowMs())).filter(({ copyId }) => ids.has(copyId))
+}
+
+/** Whoever holds a stripe of the layout holds the repaired one as well. */
+async function shareLeases(
+  record: RecordStore,
+  layout: Pick<StripedLayout, 'dataset' | 'stripes'>,
+  copyId: string,
+): Promise<void> {
+  const ids = new Set((await findStripes(record, layout)).map((copy) => copy.copyId))
+  const leases = (await record.listLeases({ dataset: layout.dataset })).filter(
+    (lease) => ids.has(lease.copyId) && lease.purpose === 'use',
+  )
+  for (const { task, holder, expiresAtMs } of leases) {
+    await record.leaseCopy({ copyId, purpose: 'use', lease: { task, holder, expiresAtMs } }, record.nowMs())
+  }
+}

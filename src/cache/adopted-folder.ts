@@ -1,0 +1,156 @@
+import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, writeSync } from 'node:fs'
+import { DscError } from '../failure/dsc-error.js'
+import { isRefused } from '../platform/disk-failure.js'
+import { HeldFolder } from '../platform/held-folder.js'
+import type { Cache } from './cache.js'
+import { copyDirectory } from './cache-layout.js'
+
+/**
+ * An adopted folder lies outside the cache root, and the record that says where may have been written by any member of
+ * its group. So adopting leaves a file beside the folder, `.<name>.dsc-adopted`, which only somebody can make who may
+ * delete the folder anyway; without it dsc neither deletes nor mends anything there.
+ */
+export interface AdoptedPlace {
+  /** Where the folder is. */
+  readonly path: string
+  /** What the file beside it says: the dataset, and the name of the copy's directory in the cache. */
+  readonly label: string
+}
+
+/** Where a copy of an adopted folder lies, by the record; what is done there asks `isMarked` first. */
+export function placeOf(
+  cache: Pick<Cache, 'root'>,
+  copy: { dataset: string; version: string; copyId: string; path: string },
+): AdoptedPlace {
+  return { path: copy.path, label: copyDirectory(cache.root, copy).split('/').slice(-2).join('/') }
+}
+
+/** Leaves the file beside the folder. False: this user may not, or the folder is another's; nobody may delete it then. */
+export function markAdopted(place: AdoptedPlace): boolean {
+  return withParent(place, (parent, name) => {
+    const path = parent.pathOf(markerOf(name))
+    try {
+      if (readMarker(path) !== undefined) parent.unlink(markerOf(name))
+      const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
+      const descriptor = openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o644)
+      writeSync(descriptor, place.label)
+      closeSync(descriptor)
+    } catch (error) {
+      if (isRefused(error)) return false
+      throw error
+    }
+    return isMarkedIn({ parent, name }, place)
+  })
+}
+
+/** Whether whoever may delete the folder had it adopted as this copy. */
+export function isMarked(place: AdoptedPlace): boolean {
+  return withParent(place, (parent, name) => isMarkedIn({ parent, name }, place))
+}
+
+/** Takes the file beside the folder away, if it is of this copy. */
+export function unmarkAdopted(place: AdoptedPlace): void {
+  withParent(place, (parent, name) => {
+    const marker = markerOf(name)
+    if (readMarker(parent.pathOf(marker))?.label === place.label) parent.unlink(marker)
+  })
+}
+
+/** Removes an adopted folder: beside itself, as it may be on another file system than the cache. */
+export async function removeAdoptedFolder(place: AdoptedPlace, trashName: string): Promise<void> {
+  const held = findParent(place.path)
+  if (held === undefined) return
+  const { parent, name } = held
+  try {
+    const trashed = `${name}.dsc-trash-${trashName}`
+    const left = [name, trashed].filter((entry) => parent.has(entry))
+    for (const entry of left) {
+      if (!isMarkedIn(held, place, entry)) throw notMarked(place)
+      parent.refuseLink(entry)
+    }
+    parent.move(name, parent, trashed)
+    await parent.remove(trashed)
+    if (readMarker(parent.pathOf(markerOf(name)))?.label === place.label) parent.unlink(markerOf(name))
+  } finally {
+    parent.close()
+  }
+}
+
+/** Opens the folder without following any link; CACHE_ROOT_INVALID unless it is marked. */
+export function holdAdopted(place: AdoptedPlace): HeldFolder {
+  const folder = withParent(place, (parent, name) => {
+    if (!isMarkedIn({ parent, name }, place)) throw notMarked(place)
+    return parent.findFolder(name)
+  })
+  if (folder === undefined || folder === false) throw notMarked(place)
+  return folder
+}
+
+function markerOf(name: string): string {
+  return `.${name}.dsc-adopted`
+}
+
+/** The file counts if it is of the folder's own user, or of root: others may have written into the parent. */
+function isMarkedIn(
+  { parent, name }: { readonly parent: HeldFolder; readonly name: string },
+  place: AdoptedPlace,
+  folder = name,
+): boolean {
+  const marker = readMarker(parent.pathOf(markerOf(name)))
+  const owner = lstatSync(parent.pathOf(folder), { throwIfNoEntry: false })?.uid
+  return marker?.label === place.label && (marker.uid === 0 || marker.uid === owner)
+}
+
+function readMarker(path: string): { readonly label: string; readonly uid: number } | undefined {
+  let descriptor: number
+  try {
+    descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  } catch (error) {
+    if (['ENOENT', 'ELOOP', 'EACCES', 'ENXIO'].includes((error as NodeJS.ErrnoException).code ?? ''))
+      return undefined
+    throw error
+  }
+  try {
+    const stats = fstatSync(descriptor)
+    if (!stats.isFile() || stats.nlink !== 1 || stats.size > 4096) return undefined
+    return { label: readFileSync(descriptor, 'utf8'), uid: stats.uid }
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+function withParent<T>(place: AdoptedPlace, act: (parent: HeldFolder, name: string) => T): T | false {
+  const held = findParent(place.path)
+  if (held === undefined) return false
+  try {
+    return act(held.parent, held.name)
+  } finally {
+    held.parent.close()
+  }
+}
+
+/** Opens the parent, name by name: the path was free of links when the folder was adopted. */
+function findParent(path: string): { readonly parent: HeldFolder; readonly name: string } | undefined {
+  const names = path.split('/').filter((name) => name !== '')
+  const name = names.pop()
+  let folder = HeldFolder.find('/')
+  if (name === undefined || !path.startsWith('/')) return undefined
+  for (const step of names) {
+    const parent: HeldFolder | undefined = folder
+    if (parent === undefined) return undefined
+    try {
+      folder = parent.findFolder(step)
+    } finally {
+      parent.close()
+    }
+  }
+  return folder && { parent: folder, name }
+}
+
+function notMarked({ path }: AdoptedPlace): DscError {
+  return new DscError(
+    'CACHE_ROOT_INVALID',
+    `${path} is outside of the cache and not marked as adopted by its owner; it is left as it is`,
+    { hint: `dsc adopt ${path} as its owner or root, if dsc may delete it` },
+  )
+}

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { temporaryDirectory } from '../../testing/temporary-directory.js'
+import { ArrivalClient } from './arrival-client.js'
+import { ArrivalServer } from './arrival-server.js'
+import { SOCKET_NAME } from './arrival-wire.js'
+
+const KEYS = ['a', 'b', 'c', 'odd \n "key"']
+
+async function openServer(t: TestContext, inFolder?: string) {
+  const folder = inFolder ?? (await temporaryDirectory(t))
+  const wanted: number[] = []
+  const server = await ArrivalServer.open({
+    copyDirectory: folder,
+    maxId: KEYS.length,
+    there: [1],
+    idOf: (key) => (KEYS.includes(key) ? KEYS.indexOf(key) + 1 : undefined),
+    onWant: (id) => wanted.push(id),
+  })
+  t.after(() => server.close())
+  return { server, folder, wanted }
+}
+
+async function openClient(t: TestContext, folder: string): Promise<ArrivalClient> {
+  const client = await ArrivalClient.open(folder)
+  assert.ok(client)
+  t.after(() => client.close())
+  return client
+}
+
+test('a reader hears of what is there at once, of the rest when it arrives', async (t) => {
+  const { server, folder, wanted } = await openServer(t)
+  const client = await openClient(t, folder)
+  assert.equal(await client.want('a'), 'there')
+  assert.equal(await client.want('nothing'), 'unknown')
+  const waits = [client.want(KEYS[3]!), client.want(KEYS[3]!)]
+  assert.equal(await client.want('a'), 'there') // messages keep their order: the others are known by now
+  assert.deepEqual(wanted, [4])
+  assert.equal(server.need.takeWanted(), 4)
+  server.arrived(4)
+  assert.deepEqual(await Promise.all(waits), ['there', 'there'])
+})
+
+test('a status says who reads, and who waits for what', async (t) => {
+  const { folder } = await openServer(t)
+  const asks = await openClient(t, folder)
+  const named = await ArrivalClient.open(folder, 'the feed')
+  assert.ok(named)
+  t.after(() => named.close())
+  named.order(['b', 'c', 'a'])
+  void named.want('c')
+  assert.equal(await named.want('a'), 'there')
+  assert.deepEqual(await asks.describe(), [{ name: 'the feed', ordered: 3, waits: 1, waitsFor: ['c'] }])
+})
+
+test('an order of thousands of keys is taken whole', async (t) => {
+  const { server, folder } = await openServer(t)
+  const client = await openClient(t, folder)
+  client.order([...Array.from({ length: 5000 }, (_, i) => `nothing ${i}`), 'c', 'b'])
+  assert.equal(await client.want('a'), 'there')
+  const { need } = server
+  assert.deepEqual([need.takeOrdered(), need.takeOrdered(), need.takeOrdered()], [3, 2, undefined])
+})
+
+test('a reader that goes is forgotten, and a stager that goes ends all waits', async (t) => {
+  const { server, folder } = await openServer(t)
+  const [gone, stays] = [await openClient(t, folder), await openClient(t, folder)]
+  gone.order(['b'])
+  assert.equal(await gone.want('a'), 'there')
+  assert.equal(server.need.readerCount, 1)
+  gone.close()
+  while (server.need.readerCount > 0) await new Promise((resolve) => setImmediate(resolve))
+  const wait = stays.want('c')
+  assert.equal(await stays.want('a'), 'there')
+  server.close()
+  assert.equal(await wait, 'gone')
+  assert.equal(await stays.want('c'), 'gone')
+  assert.equal(existsSync(join(folder, SOCKET_NAME)), false)
+  assert.equal(await ArrivalClient.open(folder), undefined)
+})
+
+test('the socket of a killed stager is replaced, in folders however deep', async (t) => {
+  const folder = join(await temporaryDirectory(t), 'x'.repeat(200))
+  mkdirSync(folder)
+  writeFileSync(join(folder, SOCKET_NAME), 'left behind')
+  await openServer(t, folder)
+  assert.equal(await (await openClient(t, folder)).want('a'), 'there')
+  assert.equal(await ArrivalClient.open(join(folder, 'missing')), undefined)
+})
+
+for (const [what, bytes] of [
+  ['no JSON', 'hello\n'],
+  ['no message', '{"order":"a"}\n'],
+  ['a line that never ends', 'x'.repeat(1024 * 1024 + 2)],
+] as const)
+  test(`${what} ends a connection and no other`, async (t) => {
+    const { folder } = await openServer(t)
+    const client = await openClient(t, folder)
+    const stranger = connect(join(folder, SOCKET_NAME))
+    stranger.on('error', () => {})
+    const closed = new Promise((resolve) => stranger.once('close', resolve))
+    stranger.resume().write(bytes)
+    await closed
+    assert.equal(await client.want('a'), 'there')
+  })

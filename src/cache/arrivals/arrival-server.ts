@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict'
+import { rmSync } from 'node:fs'
+import { createServer, type Server, type Socket } from 'node:net'
+import type { ReaderStatus } from '../../model/reader-status.js'
+import { HeldFolder } from '../../platform/held-folder.js'
+import { ARRIVALS_VERSION, readMessages, SOCKET_NAME, sendMessage } from './arrival-wire.js'
+import { OrderOfNeed } from './order-of-need.js'
+
+/** More readers than this of one staging on one machine look at the manifest instead. */
+const MAX_READERS = 256
+
+/** Longer names of readers are cut. */
+const MAX_NAME_LENGTH = 200
+/** Objects that a status names for each reader. */
+const SHOWN_WAITS = 3
+
+export interface ArrivalServerOptions {
+  /** The staging's folder, in which the socket lies. */
+  readonly copyDirectory: string
+  /** Largest id of the manifest. */
+  readonly maxId: number
+  /** Ids of objects that are there already. */
+  readonly there: Iterable<number>
+  /** Id of a key of the manifest; undefined: it has none such. */
+  readonly idOf: (key: string) => number | undefined
+  /** Called when a reader began to wait for an object that is not there. */
+  readonly onWant?: (id: number) => void
+}
+
+/**
+ * The stager's side of an arriving copy: takes what readers will need and what they wait for, and tells them when it
+ * is there. The socket has the rights of the cache's folders. One that a killed stager left is replaced.
+ */
+export class ArrivalServer {
+  readonly need: OrderOfNeed<Socket>
+  readonly #options: ArrivalServerOptions
+  readonly #server: Server
+  readonly #folder: HeldFolder
+  #isClosed = false
+  readonly #keys = new Map<number, string>()
+  readonly #sockets = new Set<Socket>()
+  readonly #names = new Map<Socket, string>()
+
+  private constructor(options: ArrivalServerOptions) {
+    this.#options = options
+    this.need = new OrderOfNeed(options.maxId, options.there)
+    const folder = HeldFolder.find(options.copyDirectory)
+    assert.ok(folder, `${options.copyDirectory} is being staged`)
+    this.#folder = folder
+    this.#server = createServer((socket) => this.#serve(socket))
+    this.#server.maxConnections = MAX_READERS
+  }
+
+  /** Begins to listen; where that cannot be, on a file system without sockets, readers look at the manifest. */
+  static async open(options: ArrivalServerOptions): Promise<ArrivalServer> {
+    const opened = new ArrivalServer(options)
+    const path = opened.#folder.pathOf(SOCKET_NAME)
+    rmSync(path, { force: true })
+    await new Promise<void>((resolve) => {
+      opened.#server.once('error', () => resolve())
+      opened.#server.listen(path, resolve).unref()
+    })
+    return opened
+  }
+
+  /** Tells those who wait for it that an object is written and proven. */
+  arrived(id: number): void {
+    for (const socket of this.need.arrived(id)) sendMessage(socket, { there: this.#keys.get(id)! })
+    this.#keys.delete(id)
+  }
+
+  /** Ends all connections and takes the socket away: it does not belong to a published copy. */
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#server.close()
+    for (const socket of this.#sockets) socket.destroy()
+    rmSync(this.#folder.pathOf(SOCKET_NAME), { force: true })
+    this.#folder.close() // not before: closing the server removes the socket by its path
+  }
+
+  #serve(socket: Socket): void {
+    this.#sockets.add(socket)
+    socket.unref()
+    socket.on('error', () => socket.destroy())
+    socket.on('close', () => {
+      this.#sockets.delete(socket)
+      this.#names.delete(socket)
+      this.need.forget(socket)
+    })
+    sendMessage(socket, { arrivals: ARRIVALS_VERSION })
+    readMessages(socket, (message) => this.#take(socket, message))
+  }
+
+  /** Throws for what is no message: then the connection ends. */
+  #take(socket: Socket, message: unknown): void {
+    const { order, want, name, status } = message as {
+      readonly order?: readonly unknown[]
+      readonly want?: unknown
+      readonly name?: unknown
+      readonly status?: unknown
+    }
+    if (Array.isArray(order))
+      this.need.addOrder(
+        socket,
+        order.flatMap((key) => this.#idOf(key) ?? []),
+      )
+    else if (typeof want === 'string') this.#want(socket, want)
+    else if (typeof name === 'string') this.#names.set(socket, name.slice(0, MAX_NAME_LENGTH))
+    else if (status === true) sendMessage(socket, { readers: this.#describe() })
+    else throw new TypeError('expected order, want, name or status')
+  }
+
+  #describe(): readonly ReaderStatus[] {
+    return Array.from(this.need.describe(), ({ reader, ordered, waitsFor }) => ({
+      name: this.#names.get(reader) ?? '',
+      ordered,
+      waits: waitsFor.length,
+      waitsFor: waitsFor.slice(0, SHOWN_WAITS).map((id) => this.#keys.get(id)!),
+    }))
+  }
+
+  #want(socket: Socket, key: string): void {
+    const id = this.#idOf(key)
+    if (id === undefined) sendMessage(socket, { unknown: key })
+    else if (this.need.want(socket, id) === 'there') sendMessage(socket, { there: key })
+    else {
+      this.#keys.set(id, key)
+      this.#options.onWant?.(id)
+    }
+  }
+
+  #idOf(key: unknown): number | undefined {
+    return typeof key === 'string' ? this.#options.idOf(key) : undefined
+  }
+}

@@ -1,0 +1,55 @@
+import type { Socket } from 'node:net'
+import { createInterface } from 'node:readline'
+import type { ReaderStatus } from '../../model/reader-status.js'
+
+/**
+ * What readers of an arriving copy and its stager say to each other over the socket in its staging folder, one JSON
+ * object a line. Objects are named by their keys. A reader says `order` (what it will use, in that order; more of it
+ * may follow) and `want` (what it waits for); the stager answers each `want` with `there`, at once or when the object
+ * is written and proven, or with `unknown`. A stager that ends closes the connection: readers look at the copy again.
+ * A reader may say its `name`; whoever asks for the `status` is told of all `readers`.
+ */
+export type FromReader =
+  | { readonly order: readonly string[] }
+  | { readonly want: string }
+  | { readonly name: string }
+  | { readonly status: true }
+export type FromStager =
+  | { readonly arrivals: typeof ARRIVALS_VERSION }
+  | { readonly there: string }
+  | { readonly unknown: string }
+  | { readonly readers: readonly ReaderStatus[] }
+
+/** Said first by the stager; raise it with every change of the messages. */
+export const ARRIVALS_VERSION = 2
+
+/** Longer lines are no messages of ours, bytes. */
+export const MAX_LINE_BYTES = 1024 * 1024
+
+/** The socket in the folder of a staging: reached through the held folder its path fits into an address (107 bytes). */
+export const SOCKET_NAME = 'arrivals.sock'
+
+/** Calls `take` with each message of a connection; ends the connection when one cannot be read. */
+export function readMessages(socket: Socket, take: (message: unknown) => void): void {
+  let rest = 0
+  socket.on('data', (chunk: Buffer) => {
+    const lineEnd = chunk.lastIndexOf(10)
+    rest = lineEnd === -1 ? rest + chunk.length : chunk.length - lineEnd - 1
+    if (rest > MAX_LINE_BYTES) socket.destroy()
+  })
+  const lines = createInterface({ input: socket, crlfDelay: Number.POSITIVE_INFINITY })
+  lines.on('error', () => socket.destroy()) // it passes on the socket's
+  lines.on('line', (line) => {
+    if (socket.destroyed) return
+    try {
+      take(JSON.parse(line))
+    } catch {
+      socket.destroy()
+    }
+  })
+}
+
+/** Sends one message, as a line; nothing happens on a socket that is gone. */
+export function sendMessage(socket: Socket, message: FromReader | FromStager): void {
+  if (!socket.destroyed) socket.write(`${JSON.stringify(message)}\n`)
+}

@@ -1,0 +1,142 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Copy } from '../../model/copy.js'
+import { filesDirectory } from '../cache-layout.js'
+import { Manifest } from '../manifest/manifest.js'
+import type { ManifestEntry } from '../manifest/manifest-entry.js'
+import { ArrivalClient } from './arrival-client.js'
+
+/** How often the manifest is looked at where the stager cannot be asked, ms. */
+const LOOK_INTERVAL_MS = 50
+
+/** What became of a look at an arriving copy: `gone`: it was published or given up, look at the record again. */
+export type ArrivingLook =
+  | { readonly outcome: 'there'; readonly entry: ManifestEntry; readonly path: string }
+  | { readonly outcome: 'unknown' }
+  | { readonly outcome: 'gone' }
+
+type Look =
+  | ArrivingLook
+  | { readonly outcome: 'coming'; readonly entry: ManifestEntry; readonly path: string }
+
+/** Reads arriving copies of this node: one connection to each stager, shared by all that wait. */
+export class ArrivingReader {
+  readonly #clients = new Map<string, Promise<ArrivalClient | undefined>>()
+  readonly #looks = new Map<
+    string,
+    { readonly keys: Map<string, Look['outcome']>; readonly done: Promise<void> }
+  >()
+  /** What was ordered of each copy, for the stager that takes over. */
+  readonly #orders = new Map<string, string[]>()
+  readonly #name: string
+  #isClosed = false
+
+  /** `name`: what a status calls this reader. */
+  constructor(name: string) {
+    this.#name = name
+  }
+
+  /** Says which objects of a copy will be used next, in that order; adds to what was said before. */
+  async order(copy: Pick<Copy, 'directory'>, keys: readonly string[]): Promise<void> {
+    const { directory } = copy
+    const client = await this.#clientOf(directory)
+    this.#orders.set(directory, [...(this.#orders.get(directory) ?? []), ...keys])
+    client?.order(keys)
+  }
+
+  /** As `waitFor`, for an object of whose place and size the caller knows: the stager is asked before the manifest. */
+  async awaitKey(
+    copy: Pick<Copy, 'directory'>,
+    key: string,
+    signal: AbortSignal,
+  ): Promise<ArrivingLook['outcome']> {
+    while (!this.#isClosed) {
+      const client = await this.#clientOf(copy.directory)
+      const arrival = client && (await client.want(key, signal))
+      if (arrival === 'there' || arrival === 'unknown') return arrival
+      signal.throwIfAborted()
+      const outcome = await this.#lookTogether(copy.directory, key)
+      if (outcome !== 'coming') return outcome
+    }
+    return 'gone'
+  }
+
+  /** Looks a moment later: all who do share one opening of the manifest. */
+  async #lookTogether(directory: string, key: string): Promise<Look['outcome']> {
+    const known = this.#looks.get(directory)
+    const look = known ?? {
+      keys: new Map(),
+      done: sleep(LOOK_INTERVAL_MS).then(() => this.#lookForAll(directory)),
+    }
+    this.#looks.set(directory, look)
+    look.keys.set(key, 'gone')
+    await look.done
+    return look.keys.get(key)!
+  }
+
+  #lookForAll(directory: string): void {
+    const { keys } = this.#looks.get(directory)!
+    this.#looks.delete(directory)
+    const manifest = this.#isClosed ? undefined : Manifest.findPublished(directory)
+    if (manifest === undefined) return
+    try {
+      for (const key of keys.keys()) keys.set(key, findIn(manifest, { directory }, key).outcome)
+    } finally {
+      manifest.close()
+    }
+  }
+
+  /** Waits until an object is written and proven; it is fetched next. */
+  async waitFor(copy: Pick<Copy, 'directory'>, key: string, signal: AbortSignal): Promise<ArrivingLook> {
+    for (;;) {
+      const look = lookAt(copy, key)
+      if (look.outcome !== 'coming') return look
+      signal.throwIfAborted()
+      const client = await this.#clientOf(copy.directory)
+      const arrival = client && (await client.want(key, signal))
+      // What has arrived is written down a moment later than it is told.
+      if (arrival === 'there') return { outcome: 'there', entry: look.entry, path: look.path }
+      if (arrival === 'unknown') return { outcome: 'unknown' }
+      if (arrival === 'gone') this.#clients.delete(copy.directory)
+      await sleep(LOOK_INTERVAL_MS, undefined, { signal }).catch(() => {})
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true
+    for (const opened of this.#clients.values()) void opened.then((client) => client?.close())
+    this.#clients.clear()
+  }
+
+  async #clientOf(directory: string): Promise<ArrivalClient | undefined> {
+    const known = this.#clients.get(directory)
+    const client = await known
+    if (client?.isOpen) return client
+    // Whoever waited for the same dead connection shares the new one.
+    const again = this.#clients.get(directory)
+    if (again !== known && again !== undefined) return again
+    const opened = ArrivalClient.open(directory, this.#name)
+    this.#clients.set(directory, opened)
+    const fresh = await opened
+    if (fresh === undefined) this.#clients.delete(directory)
+    else fresh.order(this.#orders.get(directory) ?? [])
+    return fresh
+  }
+}
+
+/** The manifest is opened for the look only: the stager could not publish while somebody holds it open. */
+function lookAt(copy: Pick<Copy, 'directory'>, key: string): Look {
+  const manifest = Manifest.findPublished(copy.directory)
+  if (manifest === undefined) return { outcome: 'gone' }
+  try {
+    return findIn(manifest, copy, key)
+  } finally {
+    manifest.close()
+  }
+}
+
+function findIn(manifest: Manifest, { directory }: Pick<Copy, 'directory'>, key: string): Look {
+  const entry = manifest.find(key)
+  if (entry === undefined || entry.state === 'elsewhere') return { outcome: 'unknown' }
+  const path = `${filesDirectory(directory)}/${entry.path}`
+  return { outcome: entry.state === 'present' ? 'there' : 'coming', entry, path }
+}

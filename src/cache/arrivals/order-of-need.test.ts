@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { OrderOfNeed } from './order-of-need.js'
+
+/** In the order in which a staging takes them: what is waited for, then what is ordered. */
+const takeNext = (need: OrderOfNeed<string>) => need.takeWanted() ?? need.takeOrdered()
+
+const takeAll = (need: OrderOfNeed<string>) => {
+  const taken: number[] = []
+  for (let id = takeNext(need); id !== undefined; id = takeNext(need)) taken.push(id)
+  return taken
+}
+
+test('an object that somebody waits for comes before what others will need later', () => {
+  const need = new OrderOfNeed<string>(9, [])
+  need.addOrder('feed', [5, 6, 7])
+  assert.equal(need.want('gateway', 7), 'coming')
+  assert.deepEqual(takeAll(need), [7, 5, 6])
+})
+
+test('readers are served in turn, and an object that two need is taken once', () => {
+  const need = new OrderOfNeed<string>(9, [])
+  need.addOrder('a', [1, 2, 3, 4])
+  need.addOrder('b', [4, 3, 9])
+  assert.deepEqual(takeAll(need), [1, 4, 2, 3, 9])
+})
+
+test('an order is gone on with when more of it comes', () => {
+  const need = new OrderOfNeed<string>(9, [])
+  need.addOrder('a', [3])
+  assert.equal(takeNext(need), 3)
+  need.addOrder('a', [1, 2])
+  assert.deepEqual(takeAll(need), [1, 2])
+})
+
+test('what the listing took is not taken again, and what was taken is not handed to the listing', () => {
+  const need = new OrderOfNeed<string>(9, [2])
+  need.addOrder('a', [1, 2, 3])
+  assert.equal(need.take(1), true)
+  assert.deepEqual(takeAll(need), [3])
+  assert.equal(need.take(3), false)
+  assert.equal(need.take(2), false, 'it was there from the start')
+})
+
+test('those who wait hear of the arrival once', () => {
+  const need = new OrderOfNeed<string>(9, [])
+  need.want('a', 4)
+  need.want('b', 4)
+  assert.equal(takeNext(need), 4)
+  assert.equal(need.want('c', 4), 'coming')
+  assert.deepEqual(need.arrived(4), ['a', 'b', 'c'])
+  assert.deepEqual(need.arrived(4), [])
+  assert.equal(need.want('d', 4), 'there')
+})
+
+test('a reader that has gone leaves nothing to fetch first', () => {
+  const need = new OrderOfNeed<string>(9, [])
+  need.addOrder('a', [1, 2])
+  need.want('a', 8)
+  need.want('b', 9)
+  need.forget('a')
+  assert.deepEqual(takeAll(need), [9])
+  assert.equal(need.readerCount, 1)
+})

@@ -1,0 +1,227 @@
+import { isDscError } from '../../failure/dsc-error.js'
+import { throwIfStopped } from '../../failure/throw-if-stopped.js'
+import type { VerifiedBy } from '../../model/manifest.js'
+import { DEFAULT_STALL_TIMEOUT_MS } from '../../model/stall-timeout.js'
+import { describeDiskFailure } from '../../platform/disk-failure.js'
+import { removeDirectory } from '../../platform/remove-directory.js'
+import { ArrivalServer } from '../arrivals/arrival-server.js'
+import { Manifest } from '../manifest/manifest.js'
+import type { ManifestEntry } from '../manifest/manifest-entry.js'
+import { ProgressLog } from '../manifest/progress-log.js'
+import type { Source } from '../sources/source.js'
+import { startEarlyFlush } from './early-flush.js'
+import { ObjectDownload } from './object-download.js'
+import { recheckAfterReboot } from './recheck.js'
+import { reusePrevious } from './reuse-previous.js'
+import { openStale, staleDirectory } from './stale-staging.js'
+import { adaptConcurrency } from './transfer/adapt-concurrency.js'
+import { openEngine } from './transfer/open-engine.js'
+import { runBounded } from './transfer/run-bounded.js'
+import type { TransferEngine } from './transfer/transfer-task.js'
+
+/** How far a download is. */
+export interface DownloadProgress {
+  /** Bytes in place: fetched, reused or left by an earlier attempt. */
+  readonly writtenBytes: number
+  readonly doneFiles: number
+}
+
+/** What a download did. */
+export interface Downloaded {
+  /** Bytes that came from the source in this call. */
+  readonly fetchedBytes: number
+  readonly fetchedFiles: number
+  /** Bytes taken from the previous copy. */
+  readonly reusedBytes: number
+  readonly reusedFiles: number
+  /** Repeated attempts. */
+  readonly retries: number
+  /** Files of the whole copy by what proved them. */
+  readonly verifiedBy: Partial<Record<VerifiedBy, number>>
+}
+
+export interface DownloadOptions {
+  readonly source: Source
+  readonly copyDirectory: string
+  readonly previousCopyDirectory?: string | undefined
+  /** Called when the previous copy is no longer needed. */
+  readonly onReused?: (() => Promise<void>) | undefined
+  /** No byte for this long fails an attempt, ms. Default 30,000. */
+  readonly stallTimeoutMs?: number | undefined
+  /** Most requests at once, 1 to 1,024. Default 64. */
+  readonly concurrency?: number | undefined
+  /** Most requests at once just now, 1 or more; asked whenever one may start. Absent = `concurrency`. */
+  readonly requestLimit?: (() => number) | undefined
+  /** Most bytes per second over all requests just now; asked again and again. Absent = as fast as it goes. */
+  readonly bandwidthLimit?: (() => number) | undefined
+  /** Threads that transfer, 0 = this one. Default: by cores and by what there is to fetch. */
+  readonly threads?: number | undefined
+  readonly onProgress?: ((progress: DownloadProgress) => void) | undefined
+  /** Names the boot, for tests; default: the system's. */
+  readonly bootId?: string | undefined
+  readonly signal: AbortSignal
+}
+
+const DEFAULT_CONCURRENCY = 64
+const PROGRESS_INTERVAL_MS = 100
+const PENDING_PAGE_ENTRIES = 1000
+
+/**
+ * Fetches what the manifest of `copyDirectory` still lacks. Stops promptly on `signal` or the first failure that
+ * retries do not cure; what is finished by then is kept and not fetched again by the next call.
+ */
+export async function downloadFiles(options: DownloadOptions): Promise<Downloaded> {
+  const { copyDirectory, signal } = options
+  throwIfStopped(signal)
+  const manifest = Manifest.open(copyDirectory)
+  try {
+    await recheckAfterReboot(manifest, copyDirectory, options)
+    const reused = { reusedFiles: 0, reusedBytes: 0 }
+    for (const previous of [await openStale(copyDirectory, options), options.previousCopyDirectory]) {
+      if (previous === undefined) continue
+      const taken = await reusePrevious(manifest, { copy: copyDirectory, previous }, signal)
+      reused.reusedFiles += taken.reusedFiles
+      reused.reusedBytes += taken.reusedBytes
+    }
+    await options.onReused?.()
+    const fetched = await fetchPending(manifest, options)
+    await removeDirectory(staleDirectory(copyDirectory))
+    return { ...fetched, ...reused, verifiedBy: manifest.countByProof() }
+  } catch (error) {
+    throwIfStopped(signal)
+    // The listing describes objects that are no more: the next listing must be a new one.
+    if (isDscError(error, 'SOURCE_CHANGED', 'SOURCE_NOT_FOUND')) manifest.writeSetting('stale', '1')
+    throw describeDiskFailure(error, copyDirectory)
+  } finally {
+    manifest.close()
+  }
+}
+
+async function fetchPending(manifest: Manifest, options: DownloadOptions) {
+  const { concurrency = DEFAULT_CONCURRENCY, copyDirectory } = options
+  const stop = new AbortController()
+  const signal = AbortSignal.any([options.signal, stop.signal])
+  const log = new ProgressLog(manifest)
+  const before = manifest.count('present')
+  let writtenBytes = 0
+  const report = () => {
+    // What must be fetched again was shown already: the figure waits until it is passed.
+    writtenBytes = Math.max(writtenBytes, before.contentBytes + download.presentBytes)
+    options.onProgress?.({ writtenBytes, doneFiles: before.files + download.finishedFiles })
+  }
+  const onChange = throttle(PROGRESS_INTERVAL_MS, report)
+  const engine = await openEngine({
+    source: options.source,
+    left: manifest.count('missing'),
+    concurrency,
+    threads: options.threads,
+    stallTimeoutMs: options.stallTimeoutMs ?? DEFAULT_STALL_TIMEOUT_MS,
+    bandwidthLimit: options.bandwidthLimit,
+    signal,
+    onChange,
+  })
+  const flush = startEarlyFlush(copyDirectory)
+  const arrivals = await ArrivalServer.open({
+    copyDirectory,
+    maxId: manifest.maxId(),
+    there: manifest.presentIds(),
+    idOf: (key) => manifest.findId(key),
+    onWant: (id) => download.hurry(id),
+  })
+  const download = new ObjectDownload({
+    manifest,
+    log,
+    engine,
+    copyDirectory,
+    onChange,
+    onWritten: flush.note,
+    onArrived: (id) => arrivals.arrived(id),
+  })
+  try {
+    await runTasks({ ...options, concurrency, manifest, engine, download, need: arrivals.need, stop })
+  } finally {
+    arrivals.close()
+    await engine.close()
+    if (!(await flush.finish())) manifest.writeSetting('must_sync_each', '1')
+    log.flush()
+  }
+  report()
+  const { fetchedBytes, finishedFiles, retries } = download
+  return { fetchedBytes, fetchedFiles: finishedFiles, retries }
+}
+
+/** Keeps as many objects and parts under way as the source takes well, until all are fetched. */
+async function runTasks(options: {
+  readonly manifest: Manifest
+  readonly engine: TransferEngine
+  readonly download: ObjectDownload
+  readonly need: Need
+  readonly concurrency: number
+  readonly requestLimit?: (() => number) | undefined
+  readonly signal: AbortSignal
+  /** Aborted at the first failure. */
+  readonly stop: AbortController
+}): Promise<void> {
+  const { engine, concurrency, requestLimit = () => concurrency } = options
+  const pending = readPending(options.manifest)
+  const tasks = { running: 0, finished: 0 }
+  const adaptive = adaptConcurrency({
+    engine,
+    readCap: () => Math.max(1, Math.min(concurrency, requestLimit())),
+    finishedTasks: () => tasks.finished,
+    runningTasks: () => tasks.running,
+  })
+  try {
+    await runBounded({
+      concurrency: adaptive.current,
+      next: () => {
+        throwIfStopped(options.signal)
+        return nextTask(options, pending)
+      },
+      run: async (task) => {
+        tasks.running += 1
+        await task()
+        tasks.running -= 1
+        tasks.finished += 1
+      },
+      onFailure: (error) => options.stop.abort(error),
+    })
+  } finally {
+    adaptive.stop()
+  }
+}
+
+type Need = ArrivalServer['need']
+
+/** What somebody waits for; what was begun; what readers will need; the rest as it was listed. */
+function nextTask(
+  options: { readonly manifest: Manifest; readonly download: ObjectDownload; readonly need: Need },
+  pending: Iterator<ManifestEntry, undefined>,
+): (() => Promise<void>) | undefined {
+  const { manifest, download, need } = options
+  const fetchObject = (entry: ManifestEntry) => () => download.fetchObject(entry)
+  const wanted = need.takeWanted()
+  if (wanted !== undefined) return fetchObject(manifest.get(wanted))
+  const part = download.nextPart()
+  if (part) return part
+  const ordered = need.takeOrdered()
+  if (ordered !== undefined) return fetchObject(manifest.get(ordered))
+  for (let next = pending.next(); !next.done; next = pending.next())
+    if (need.take(next.value.id)) return fetchObject(next.value)
+  return undefined
+}
+
+/** The objects that are not in place, a page at a time: what is fetched meanwhile is behind the page. */
+function* readPending(manifest: Manifest): Generator<ManifestEntry, undefined> {
+  for (const page of manifest.pages('missing', PENDING_PAGE_ENTRIES)) yield* page
+}
+
+function throttle(intervalMs: number, call: () => void): () => void {
+  let lastMs = Number.NEGATIVE_INFINITY
+  return () => {
+    const nowMs = performance.now()
+    if (nowMs - lastMs < intervalMs) return
+    lastMs = nowMs
+    call()
+  }
+}

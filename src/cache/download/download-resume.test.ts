@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { type SourceBench, startSourceBench } from '../../testing/source-bench.js'
+import { verifyCopy } from '../upkeep/verify-copy.js'
+import { downloadFiles } from './download-files.js'
+import { listIntoManifest } from './list-into-manifest.js'
+import { publishCopy } from './publish-copy.js'
+
+const signal = new AbortController().signal
+const MIB = 1024 * 1024
+const CHILD = fileURLToPath(new URL('../../testing/stage-child.js', import.meta.url))
+let bench: SourceBench
+before(async () => {
+  bench = await startSourceBench()
+})
+after(() => bench.close())
+
+test('after kill -9 nothing that was finished is fetched again', async () => {
+  const small = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`a${index}`, `object ${index}`]))
+  const from = await bench.makeSource({ ...small, big: Buffer.alloc(40 * MIB, 3) })
+  const copyDirectory = bench.makePath('copy')
+  bench.proxy.setRules([{ match: 'data/big bytes=33554432-', fault: { kind: 'stall', afterBytes: 100_000 } }])
+  const { dataset } = from
+  const child = spawn(process.execPath, [CHILD, JSON.stringify({ dataset, copyDirectory, concurrency: 1 })])
+  const ended = once(child, 'exit')
+  while (bench.proxy.count(/data\/big bytes=33554432-/) === 0) await sleep(20)
+  await sleep(600) // longer than a batch of the manifest
+  child.kill('SIGKILL')
+  assert.deepEqual(await ended, [null, 'SIGKILL'], 'the child was killed in mid-download')
+  bench.proxy.setRules([])
+  bench.proxy.forget()
+  await listIntoManifest({ ...from, copyDirectory, signal })
+  const downloaded = await downloadFiles({ ...from, copyDirectory, signal })
+  assert.deepEqual(
+    bench.proxy.requests.map((request) => request.line.replace(/\/[^/]+/, '')),
+    ['GET /data/big bytes=33554432-41943039'],
+  )
+  assert.equal(downloaded.fetchedBytes, 8 * MIB)
+  const finalDirectory = bench.makePath('final')
+  await publishCopy({ root: '/', copyDirectory, finalDirectory })
+  assert.deepEqual((await verifyCopy({ copyDirectory: finalDirectory, signal })).damages, [])
+})
+
+test('after a reboot finished files are checked, and those that lost bytes are fetched again', async () => {
+  const from = await bench.makeSource({ a: 'alpha', b: 'beta', big: Buffer.alloc(40 * MIB, 3), c: 'gamma' })
+  const copyDirectory = bench.makePath('copy')
+  bench.proxy.setRules([])
+  await listIntoManifest({ ...from, copyDirectory, signal })
+  await downloadFiles({ ...from, copyDirectory, signal, bootId: 'before' })
+  const files = join(copyDirectory, 'files')
+  chmodSync(join(files, 'a'), 0o644)
+  writeFileSync(join(files, 'a'), Buffer.alloc(5)) // what ext4 leaves of a file that was never synced
+  rmSync(join(files, 'b'))
+  chmodSync(join(files, 'big'), 0o644)
+  writeFileSync(
+    join(files, 'big'),
+    Buffer.concat([readFileSync(join(files, 'big')).subarray(0, 20 * MIB), Buffer.alloc(20 * MIB)]),
+  )
+  bench.proxy.forget()
+  const same = await downloadFiles({ ...from, copyDirectory, signal, bootId: 'before' })
+  assert.equal(same.fetchedBytes, 0, 'within a boot nothing is read again')
+  await downloadFiles({ ...from, copyDirectory, signal, bootId: 'after' })
+  assert.deepEqual(bench.proxy.requests.map((request) => request.line.replace(/\/[^/]+/, '')).sort(), [
+    'GET /data/a',
+    'GET /data/b',
+    'GET /data/big bytes=16777216-33554431',
+    'GET /data/big bytes=33554432-41943039',
+  ])
+  const finalDirectory = bench.makePath('final')
+  await publishCopy({ root: '/', copyDirectory, finalDirectory })
+  assert.deepEqual((await verifyCopy({ copyDirectory: finalDirectory, signal })).damages, [])
+})
+
+test('a new version fetches only what changed and leaves the old one as it is', async () => {
+  const big = Buffer.alloc(40 * MIB, 3)
+  const from = await bench.makeSource({ same: 'same', changed: 'old', gone: 'gone', big })
+  bench.proxy.setRules([])
+  const stage = async (previousCopyDirectory?: string) => {
+    const copyDirectory = bench.makePath('copy')
+    const listing = await listIntoManifest({ ...from, copyDirectory, signal })
+    const downloaded = await downloadFiles({ ...from, copyDirectory, previousCopyDirectory, signal })
+    const finalDirectory = bench.makePath('final')
+    await publishCopy({ root: '/', copyDirectory, finalDirectory })
+    return { listing, downloaded, finalDirectory }
+  }
+  const first = await stage()
+  await bench.server.putObject(from.bucket, 'data/changed', 'new')
+  await bench.server.deleteObject(from.bucket, 'data/gone')
+  await bench.server.putObject(from.bucket, 'data/added', 'added')
+  bench.proxy.forget()
+  const second = await stage(first.finalDirectory)
+  assert.notEqual(second.listing.version, first.listing.version)
+  assert.equal(bench.proxy.count(/GET .*\/data\/(changed|added)$/), 2)
+  assert.equal(bench.proxy.count(/\/data\/./), 2)
+  const { reusedFiles, reusedBytes, fetchedBytes } = second.downloaded
+  assert.deepEqual(
+    { reusedFiles, reusedBytes, fetchedBytes },
+    { reusedFiles: 2, reusedBytes: big.length + 4, fetchedBytes: 8 },
+  )
+  for (const { finalDirectory } of [first, second])
+    assert.deepEqual((await verifyCopy({ copyDirectory: finalDirectory, signal })).damages, [])
+  assert.equal(readFileSync(join(first.finalDirectory, 'files/changed'), 'utf8'), 'old')
+  assert.equal(readFileSync(join(second.finalDirectory, 'files/changed'), 'utf8'), 'new')
+  assert.equal(statSync(join(second.finalDirectory, 'files/same')).mode & 0o777, 0o444)
+})

@@ -1,0 +1,178 @@
+import { mkdirSync } from 'node:fs'
+import { DscError } from '../../failure/dsc-error.js'
+import { throwIfStopped } from '../../failure/throw-if-stopped.js'
+import type { Stripe } from '../../model/copy.js'
+import type { Dataset } from '../../model/dataset.js'
+import { formatCount } from '../../model/format-count.js'
+import { describeDiskFailure } from '../../platform/disk-failure.js'
+import { filesDirectory } from '../cache-layout.js'
+import { keyToPath } from '../manifest/key-to-path.js'
+import type { Listing } from '../manifest/listing.js'
+import { Manifest } from '../manifest/manifest.js'
+import { hasUsableManifest } from '../manifest/manifest-file.js'
+import { summarizeManifest } from '../manifest/summarize-manifest.js'
+import type { OnRetry } from '../sources/retry.js'
+import { type ListedObject, ListingDisorder, type Source } from '../sources/source.js'
+import { createKeyMatcher } from './match-keys.js'
+import { setAside } from './stale-staging.js'
+
+const SHOWN_KEYS = 5
+
+/**
+ * Lists a source into the manifest of `copyDirectory` and computes the version. Refuses keys that cannot be paths
+ * before anything is fetched. A complete listing of the same dataset definition is reused; a half one is thrown
+ * away; of one that no longer fits, the files that did not change are used again. Memory stays bounded by a page of keys.
+ */
+export async function listIntoManifest(options: {
+  readonly source: Source
+  readonly dataset: Dataset
+  readonly copyDirectory: string
+  /** The part to fetch; absent = everything. The manifest names all objects in any case. */
+  readonly stripe?: Stripe | undefined
+  /** A kept listing of another version is made again; absent = any will do. */
+  readonly version?: string | undefined
+  /** Lists again what was listed before. */
+  readonly isRelisted?: boolean | undefined
+  readonly onProgress?: (progress: { readonly objects: number }) => void
+  /** Most requests at once just now, 1 or more. Absent = as many as the source likes. */
+  readonly requestLimit?: (() => number) | undefined
+  readonly onRetry?: OnRetry
+  /** No byte for this long fails a question to the source, ms. Default 30,000. */
+  readonly stallTimeoutMs?: number | undefined
+  readonly signal?: AbortSignal
+}): Promise<Listing> {
+  const { copyDirectory, dataset, stripe } = options
+  mkdirSync(filesDirectory(copyDirectory), { recursive: true })
+  const kept = options.isRelisted ? undefined : readKeptListing(copyDirectory, dataset, stripe)
+  if (kept && kept.version === (options.version ?? kept.version)) return kept
+  await setAside(copyDirectory)
+  mkdirSync(filesDirectory(copyDirectory))
+  const manifest = Manifest.create(copyDirectory)
+  try {
+    const counts = await insertObjects(manifest, options)
+    if (counts.files === 0) throw describeEmpty(options.source, dataset, counts)
+    if (stripe) manifest.keepStripe(stripe)
+    const listing: Listing = {
+      ...summarizeManifest(manifest, copyDirectory),
+      ...counts,
+      ...manifest.count('kept'),
+    }
+    manifest.writeSetting('dataset', describeDefinition(dataset, stripe))
+    if (stripe) manifest.writeSetting('stripe', JSON.stringify(stripe))
+    manifest.writeSetting('definition', JSON.stringify(dataset))
+    manifest.writeSetting('listing', JSON.stringify(listing)) // last: its presence says the listing is complete
+    return listing
+  } catch (error) {
+    throw describeDiskFailure(error, copyDirectory)
+  } finally {
+    manifest.close()
+  }
+}
+
+function readKeptListing(
+  copyDirectory: string,
+  dataset: Dataset,
+  stripe: Stripe | undefined,
+): Listing | undefined {
+  if (!hasUsableManifest(copyDirectory)) return undefined
+  const manifest = Manifest.open(copyDirectory)
+  try {
+    const listing = manifest.readSetting('listing')
+    const isSame = manifest.readSetting('dataset') === describeDefinition(dataset, stripe)
+    if (listing === undefined || !isSame || manifest.readSetting('stale') !== undefined) return undefined
+    return JSON.parse(listing) as Listing
+  } finally {
+    manifest.close()
+  }
+}
+
+interface Counts {
+  files: number
+  contentBytes: number
+  skippedFolderMarkers: number
+  filteredObjects: number
+}
+
+async function insertObjects(
+  manifest: Manifest,
+  options: Parameters<typeof listIntoManifest>[0],
+): Promise<Counts> {
+  const { source, signal, requestLimit, onRetry, stallTimeoutMs } = options
+  const listOptions = {
+    onRetry,
+    stallTimeoutMs,
+    ...(signal && { signal }),
+    ...(requestLimit && { requestLimit }),
+  }
+  try {
+    return await insertPages(manifest, options, source.list(listOptions))
+  } catch (error) {
+    if (!(error instanceof ListingDisorder)) throw error
+    manifest.clear()
+    return insertPages(manifest, options, source.list({ ...listOptions, isSequential: true }))
+  }
+}
+
+async function insertPages(
+  manifest: Manifest,
+  options: Parameters<typeof listIntoManifest>[0],
+  pages: AsyncIterable<readonly ListedObject[]>,
+): Promise<Counts> {
+  const { source, dataset, signal, onProgress } = options
+  const isWanted = createKeyMatcher(dataset)
+  const counts: Counts = { files: 0, contentBytes: 0, skippedFolderMarkers: 0, filteredObjects: 0 }
+  const refused: string[] = []
+  let refusedCount = 0
+  for await (const page of pages) {
+    throwIfStopped(signal)
+    const taken: ListedObject[] = []
+    for (const object of page) {
+      if (!isWanted(object.key)) counts.filteredObjects += 1
+      else if (object.sizeBytes === 0 && (object.key === '' || object.key.endsWith('/')))
+        counts.skippedFolderMarkers += 1
+      else {
+        const { problem } = keyToPath(object.key)
+        if (problem === null) taken.push(object)
+        else {
+          refusedCount += 1
+          if (refused.length < SHOWN_KEYS) refused.push(`${JSON.stringify(object.key)} ${problem}`)
+        }
+      }
+    }
+    if (refusedCount === 0) manifest.add(taken)
+    counts.files += taken.length
+    for (const object of taken) counts.contentBytes += object.sizeBytes
+    onProgress?.({ objects: counts.files })
+  }
+  if (refusedCount > 0) {
+    const more = refusedCount > refused.length ? ` and ${refusedCount - refused.length} more` : ''
+    throw new DscError('KEY_UNSAFE', `${source.url}: cannot become files: ${refused.join('; ')}${more}`, {
+      hint: 'rename these objects, or list them under exclude: a pattern equal to a key matches it',
+    })
+  }
+  return counts
+}
+
+function describeEmpty(source: Source, dataset: Dataset, counts: Counts): DscError {
+  const { filteredObjects, skippedFolderMarkers } = counts
+  if (filteredObjects > 0)
+    return new DscError(
+      'SOURCE_EMPTY',
+      `${source.url}: ${formatCount(filteredObjects, 'object')} listed, none of which passes include and exclude`,
+      {
+        hint: `check include: ${JSON.stringify(dataset.include)} and exclude: ${JSON.stringify(dataset.exclude)}`,
+      },
+    )
+  const markers =
+    skippedFolderMarkers > 0 ? `, only ${formatCount(skippedFolderMarkers, 'folder marker')}` : ''
+  return new DscError('SOURCE_EMPTY', `${source.url}: no objects under this prefix${markers}`, {
+    hint: 'check the prefix; it names a folder, so `data` means `data/`',
+  })
+}
+
+/** Settings that change what is listed: another definition needs another listing. */
+function describeDefinition(dataset: Dataset, stripe: Stripe | undefined): string {
+  const { source, endpoint = null, include, exclude } = dataset
+  const share = stripe && { stripe: [stripe.index, stripe.nodes.length] }
+  return JSON.stringify({ source, endpoint, include, exclude, ...share })
+}

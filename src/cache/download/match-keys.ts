@@ -1,0 +1,28 @@
+import picomatch from 'picomatch'
+import { DscError } from '../../failure/dsc-error.js'
+
+/**
+ * Says which keys belong to a dataset: one include matches (or there is none) and no exclude does. Globs see the
+ * key relative to the prefix; `*` stops at `/`, `**` does not, dot files count. A pattern equal to the key matches
+ * it whatever it contains, so that any key can be excluded by its name.
+ */
+export function createKeyMatcher(filters: {
+  readonly include: readonly string[]
+  readonly exclude: readonly string[]
+}): (key: string) => boolean {
+  const isIncluded = filters.include.length === 0 ? () => true : createMatcher(filters.include)
+  const isExcluded = createMatcher(filters.exclude)
+  return (key) => isIncluded(key) && !isExcluded(key)
+}
+
+function createMatcher(globs: readonly string[]): (key: string) => boolean {
+  const literals = new Set(globs)
+  const tests = globs.map((glob) => {
+    if (glob === '')
+      throw new DscError('CONFIG_INVALID', 'an include or exclude glob is empty', {
+        hint: "use '**' for every object, or leave the list out",
+      })
+    return picomatch(glob, { dot: true, nonegate: true, windows: false })
+  })
+  return (key) => literals.has(key) || tests.some((test) => test(key))
+}

@@ -1,0 +1,56 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Cache } from '../cache.js'
+import { type CountedSince, findActiveStagers, lookForOthers, planNodeShare } from './plan-node-share.js'
+
+/** A stager that is stopped or slow does not hold up the others for longer. */
+const MAX_WAIT_MS = 5000
+const LOOK_INTERVAL_MS = 100
+
+/** What one staging may take of its node's budget at present. */
+export interface NodeShare {
+  /** Requests in flight; absent = no limit. */
+  readonly requestLimit?: () => number
+  /** Bytes per second; absent = no limit. */
+  readonly bandwidthLimit?: () => number
+  /** Counts the node's stagings anew. */
+  readonly renew: () => Promise<void>
+  /** Resolves when the stagings that were there before have shrunk to their share, at most 5 s later. */
+  readonly waitForOthers: (signal: AbortSignal) => Promise<void>
+}
+
+/** Shares the node's budget with the other stagings that the record knows of, in whatever process they run. */
+export function openNodeShare(cache: Cache, stageLeaseId: string): NodeShare {
+  const { maxRequests, bandwidthBytesPerSecond } = cache.nodeBudget ?? {}
+  if (maxRequests === undefined && bandwidthBytesPerSecond === undefined)
+    return { renew: async () => {}, waitForOthers: async () => {} }
+  let stagings = 1
+  const look = async () => {
+    const leases = await cache.record.listLeases({ node: cache.node, purpose: 'stage' })
+    const active = findActiveStagers(leases, cache.nowMs())
+    stagings = active.length
+    return active
+  }
+  return {
+    ...(maxRequests === undefined ? {} : { requestLimit: () => planNodeShare(maxRequests, stagings) }),
+    ...(bandwidthBytesPerSecond === undefined
+      ? {}
+      : { bandwidthLimit: () => planNodeShare(bandwidthBytesPerSecond, stagings) }),
+    renew: async () => {
+      await look()
+    },
+    async waitForOthers(signal) {
+      const sinceMs = cache.nowMs()
+      const endMs = performance.now() + MAX_WAIT_MS
+      let noted: CountedSince = new Map()
+      while (!signal.aborted && performance.now() < endMs) {
+        const active = await look()
+        const own = active.find(({ leaseId }) => leaseId === stageLeaseId)
+        if (own === undefined) return
+        const others = lookForOthers({ own, sinceMs, active, noted })
+        if (others.haveMadeRoom) return
+        noted = others.noted
+        await sleep(LOOK_INTERVAL_MS, undefined, { signal }).catch(() => {})
+      }
+    },
+  }
+}

@@ -1,0 +1,104 @@
+import { open } from 'node:fs/promises'
+import { DscError } from '../../failure/dsc-error.js'
+import { formatCount } from '../../model/format-count.js'
+import { changeFileMode, type HeldFolder } from '../../platform/held-folder.js'
+import { syncFileSystem } from '../../platform/sync-file-system.js'
+import { walkTree } from '../../platform/walk-tree.js'
+import { filesDirectory } from '../cache-layout.js'
+import { findHeld, makeHeld, namesBelow } from '../held-cache.js'
+import { Manifest } from '../manifest/manifest.js'
+import { manifestPath } from '../manifest/manifest-file.js'
+
+/** Up to here syncing file by file is quicker than asking the whole file system. */
+const SYNC_ONE_BY_ONE_FILES = 64
+
+/**
+ * Gives a complete download its final name, all or nothing. Order matters after a power cut: contents and folders
+ * reach the disk before the name does. Both directories must be on one file system. Files are read-only from
+ * here on; folders stay writable, because moving a read-only folder to the trash would be refused.
+ */
+export async function publishCopy(options: {
+  /** The cache root; both folders lie below it. */
+  readonly root: string
+  readonly copyDirectory: string
+  readonly finalDirectory: string
+}): Promise<void> {
+  const { root } = options
+  const from = namesBelow(root, options.copyDirectory)
+  const to = namesBelow(root, options.finalDirectory)
+  const copy = findHeld(root, from)
+  if (copy === undefined) throw new DscError('COPY_DAMAGED', `${options.copyDirectory} is gone`)
+  try {
+    const { mustSyncEach } = await finishManifest(copy.path)
+    await syncTree(copy.path, { mustSyncEach })
+    moveIntoPlace(root, { from, to })
+  } finally {
+    copy.close()
+  }
+}
+
+function moveIntoPlace(root: string, names: { from: readonly string[]; to: readonly string[] }): void {
+  const held: HeldFolder[] = []
+  const hold = (folder: HeldFolder) => {
+    held.push(folder)
+    return folder
+  }
+  try {
+    const source = hold(makeHeld(root, names.from.slice(0, -1)))
+    const target = hold(makeHeld(root, names.to.slice(0, -1)))
+    source.move(names.from.at(-1)!, target, names.to.at(-1)!)
+    target.sync()
+    hold(makeHeld(root, names.to.slice(0, -2))).sync() // the folder may be new itself
+  } finally {
+    for (const folder of held) folder.close()
+  }
+}
+
+/** Folds the journal into the manifest, so that a published copy is one file that nobody writes. */
+async function finishManifest(copyDirectory: string): Promise<{ readonly mustSyncEach: boolean }> {
+  const manifest = Manifest.open(copyDirectory)
+  let mustSyncEach = false
+  try {
+    mustSyncEach = manifest.readSetting('must_sync_each') !== undefined
+    const missing = manifest.count('missing').files
+    if (missing > 0)
+      throw new DscError(
+        'COPY_DAMAGED',
+        `${copyDirectory}: ${formatCount(missing, 'object is', 'objects are')} not fetched`,
+        {
+          hint: 'run the same command again: finished files are kept',
+        },
+      )
+    await manifest.foldJournal()
+  } finally {
+    manifest.close()
+  }
+  changeFileMode(manifestPath(copyDirectory), 0o444)
+  return { mustSyncEach }
+}
+
+async function syncTree(
+  copyDirectory: string,
+  { mustSyncEach }: { readonly mustSyncEach: boolean },
+): Promise<void> {
+  const paths: string[] = []
+  for await (const entry of walkTree(copyDirectory)) {
+    if (entry.kind === 'other') continue
+    paths.push(entry.path)
+    if (paths.length > SYNC_ONE_BY_ONE_FILES) break
+  }
+  if (!mustSyncEach && paths.length > SYNC_ONE_BY_ONE_FILES && (await syncFileSystem(copyDirectory))) return
+  for await (const entry of walkTree(copyDirectory)) if (entry.kind !== 'other') await syncPath(entry.path)
+  await syncPath(filesDirectory(copyDirectory))
+  await syncPath(copyDirectory)
+}
+
+/** Flushes a file's or folder's contents to the disk. */
+export async function syncPath(path: string): Promise<void> {
+  const handle = await open(path, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}

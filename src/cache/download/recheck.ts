@@ -1,0 +1,33 @@
+import { join } from 'node:path'
+import { throwIfStopped } from '../../failure/throw-if-stopped.js'
+import { readBootId } from '../../platform/boot-id.js'
+import { filesDirectory } from '../cache-layout.js'
+import type { Manifest } from '../manifest/manifest.js'
+import { checkObject } from '../proof/check-object.js'
+
+/**
+ * After a reboot, files that were finished but never synced may have lost their bytes: checks them by digest and
+ * marks what is not right as not fetched. Does nothing while the boot is the one the files were written in.
+ */
+export async function recheckAfterReboot(
+  manifest: Manifest,
+  copyDirectory: string,
+  options: { readonly signal: AbortSignal; readonly bootId?: string | undefined },
+): Promise<{ readonly recheckedObjects: number; readonly lostObjects: number }> {
+  const bootId = options.bootId ?? readBootId() ?? 'unknown'
+  const before = manifest.readSetting('boot_id')
+  const counts = { recheckedObjects: 0, lostObjects: 0 }
+  if (before !== undefined && (before !== bootId || bootId === 'unknown')) {
+    for (const entry of manifest.entries('begun')) {
+      throwIfStopped(options.signal)
+      const path = join(filesDirectory(copyDirectory), entry.key)
+      const damage = await checkObject(path, { ...entry, digests: manifest.digestsOf(entry) }, options.signal)
+      counts.recheckedObjects += 1
+      if (!damage) continue
+      counts.lostObjects += 1
+      manifest.forgetObject(entry.id, damage.parts)
+    }
+  }
+  manifest.writeSetting('boot_id', bootId)
+  return counts
+}

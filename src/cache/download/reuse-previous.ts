@@ -1,0 +1,113 @@
+import { constants, copyFileSync, linkSync, lstatSync, rmSync, type Stats } from 'node:fs'
+import { join } from 'node:path'
+import { throwIfStopped } from '../../failure/throw-if-stopped.js'
+import { changeFileMode, onHeldPath } from '../../platform/held-folder.js'
+import { filesDirectory } from '../cache-layout.js'
+import type { ReusableObject } from '../manifest/attached-previous.js'
+import { Manifest } from '../manifest/manifest.js'
+import { manifestPath } from '../manifest/manifest-file.js'
+import { checkObject } from '../proof/check-object.js'
+
+/**
+ * Takes objects that did not change since the previous copy from there: same key, size and etag. By reflink where
+ * the file system can, else by hard link (both copies are read-only), else by copying. A file that may have been
+ * written since that copy was published is read and compared first.
+ */
+export async function reusePrevious(
+  manifest: Manifest,
+  directories: { readonly copy: string; readonly previous: string },
+  signal: AbortSignal,
+): Promise<{ readonly reusedFiles: number; readonly reusedBytes: number }> {
+  const counts = { reusedFiles: 0, reusedBytes: 0 }
+  const previousManifest = Manifest.findPublished(directories.previous)
+  if (previousManifest === undefined) return counts
+  const previous = describePrevious(directories.previous, previousManifest)
+  try {
+    const attached = manifest.attachPrevious(directories.previous)
+    for (const page of attached.reusablePages()) {
+      const taken: ReusableObject[] = []
+      for (const object of page) {
+        throwIfStopped(signal)
+        const target = join(filesDirectory(directories.copy), object.key)
+        if (await takeObject(object, { previous, target, signal })) taken.push(object)
+      }
+      manifest.transaction(() => {
+        for (const object of taken) attached.reuse(object)
+      })
+      counts.reusedFiles += taken.length
+      for (const object of taken) counts.reusedBytes += object.sizeBytes
+      await new Promise(setImmediate) // lets signals and progress through
+    }
+    attached.detach()
+  } finally {
+    previousManifest.close()
+  }
+  return counts
+}
+
+interface PreviousCopy {
+  readonly files: string
+  readonly manifest: Manifest
+  /** The manifest was finished after the last file was: whoever wrote into a file later left a later time. */
+  readonly publishedAtMs: number
+  /** An adopted folder: its owner may write into its files, and may have done so while it was adopted. */
+  readonly isAdopted: boolean
+}
+
+function describePrevious(directory: string, manifest: Manifest): PreviousCopy {
+  const files = filesDirectory(directory)
+  return {
+    files,
+    manifest,
+    publishedAtMs: lstatSync(manifestPath(directory)).mtimeMs,
+    isAdopted: lstatSync(files, { throwIfNoEntry: false })?.isSymbolicLink() ?? false,
+  }
+}
+
+/** Whether the file at `target` is the object now. One that is gone, or is not what it was, is fetched instead. */
+async function takeObject(
+  object: ReusableObject,
+  options: { readonly previous: PreviousCopy; readonly target: string; readonly signal: AbortSignal },
+): Promise<boolean> {
+  const { previous, target, signal } = options
+  const from = join(previous.files, object.key)
+  const stats = lstatSync(from, { throwIfNoEntry: false })
+  if (!stats?.isFile() || stats.size !== object.sizeBytes) return false
+  const places = previous.isAdopted ? COPYING : LINKING
+  const isTaken = onHeldPath(target, (to) => takeFile(from, to, { stats, places }), { makesFolders: true })
+  if (!isTaken) return false
+  if (!previous.isAdopted && stats.mtimeMs <= previous.publishedAtMs) return true
+  const entry = previous.manifest.get(object.previousId)
+  const expected = { ...entry, digests: previous.manifest.digestsOf(entry) }
+  if ((await checkObject(target, expected, signal)) === undefined) return true
+  onHeldPath(target, (path) => rmSync(path))
+  return false
+}
+
+/** Ways for a file to be in two copies: by sharing its blocks, its inode, or by being there twice. */
+const REFLINK = (from: string, to: string) =>
+  copyFileSync(from, to, constants.COPYFILE_FICLONE_FORCE | constants.COPYFILE_EXCL)
+const COPY = (from: string, to: string) => copyFileSync(from, to, constants.COPYFILE_EXCL)
+const LINKING = [REFLINK, linkSync, COPY]
+const COPYING = [REFLINK, COPY]
+
+/** Whether `from` could become `to`, in the first of the ways that works. */
+function takeFile(
+  from: string,
+  to: string,
+  options: { readonly stats: Stats; readonly places: readonly ((from: string, to: string) => void)[] },
+): boolean {
+  const { stats, places } = options
+  for (const place of places) {
+    try {
+      place(from, to)
+      if ((stats.mode & 0o222) !== 0) changeFileMode(to, 0o444)
+      return true
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code ?? ''
+      if (code === 'EEXIST') return lstatSync(to).ino === stats.ino // linked before a kill, not recorded
+      if (code === 'ENOSPC' || code === 'EDQUOT') throw error
+    }
+  }
+  return false
+}

@@ -1,0 +1,69 @@
+import { existsSync, mkdirSync, renameSync } from 'node:fs'
+import { join } from 'node:path'
+import { onHeldPath } from '../../platform/held-folder.js'
+import { removeDirectory } from '../../platform/remove-directory.js'
+import { filesDirectory } from '../cache-layout.js'
+import { Manifest } from '../manifest/manifest.js'
+import { hasUsableManifest, manifestPath } from '../manifest/manifest-file.js'
+import { recheckAfterReboot } from './recheck.js'
+
+/** Where a staging keeps what it downloaded for a listing that no longer fits: a copy of its own, half done. */
+export function staleDirectory(copyDirectory: string): string {
+  return join(copyDirectory, 'stale')
+}
+
+/**
+ * Clears a staging for a new listing. Files of a complete listing move aside, since most of them will be wanted
+ * again when one object of a million changed; those of a listing that broke off are none.
+ */
+export async function setAside(copyDirectory: string): Promise<void> {
+  const files = filesDirectory(copyDirectory)
+  if (isListed(copyDirectory)) {
+    const stale = staleDirectory(copyDirectory)
+    await removeDirectory(stale)
+    mkdirSync(stale)
+    onHeldPath(filesDirectory(stale), (aside) => renameSync(files, aside))
+    // Last: without it the folder says nothing.
+    onHeldPath(manifestPath(stale), (aside) => renameSync(manifestPath(copyDirectory), aside))
+  } else await removeDirectory(files)
+}
+
+/** The directory that was set aside, its files checked after a reboot; undefined when there is none. */
+export async function openStale(
+  copyDirectory: string,
+  options: { readonly signal: AbortSignal; readonly bootId?: string | undefined },
+): Promise<string | undefined> {
+  const stale = staleDirectory(copyDirectory)
+  if (!existsSync(manifestPath(stale)) || !hasUsableManifest(stale)) return undefined
+  const manifest = Manifest.open(stale)
+  try {
+    await recheckAfterReboot(manifest, stale, options)
+  } finally {
+    manifest.close()
+  }
+  return stale
+}
+
+/** Whether a staging holds bytes that were fetched and proven, for this listing or the one before it. */
+export function holdsFetched(copyDirectory: string): boolean {
+  return [copyDirectory, staleDirectory(copyDirectory)].some((directory) => {
+    const manifest = Manifest.findPublished(directory)
+    if (manifest === undefined) return false
+    try {
+      return manifest.count('begun').files > 0
+    } finally {
+      manifest.close()
+    }
+  })
+}
+
+/** Opening and closing also folds the journal in, so that the manifest may be moved. */
+function isListed(copyDirectory: string): boolean {
+  if (!hasUsableManifest(copyDirectory)) return false
+  const manifest = Manifest.open(copyDirectory)
+  try {
+    return manifest.readSetting('listing') !== undefined
+  } finally {
+    manifest.close()
+  }
+}

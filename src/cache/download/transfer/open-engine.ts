@@ -1,0 +1,61 @@
+import { availableParallelism } from 'node:os'
+import type { Source } from '../../sources/source.js'
+import { changeBandwidth, createBandwidthBucket } from './bandwidth-bucket.js'
+import { openLocalEngine } from './local-engine.js'
+import { planThreads } from './plan-threads.js'
+import type { TransferEngine } from './transfer-task.js'
+import { openWorkerEngine } from './worker-engine.js'
+
+const LOOK_AT_BANDWIDTH_MS = 200
+
+/** Opens the engine that suits a source and what there is to fetch from it. */
+export async function openEngine(options: {
+  readonly source: Source
+  readonly left: { readonly files: number; readonly contentBytes: number }
+  /** Most connections. */
+  readonly concurrency: number
+  /** Threads that transfer, 0 = this one; absent = by cores and by what is left. */
+  readonly threads: number | undefined
+  readonly stallTimeoutMs: number
+  /** Bytes per second at present; absent = no limit. */
+  readonly bandwidthLimit: (() => number) | undefined
+  readonly signal: AbortSignal
+  readonly onChange: () => void
+}): Promise<TransferEngine> {
+  const { source, left, concurrency, bandwidthLimit } = options
+  const threads =
+    options.threads ??
+    planThreads({
+      cores: availableParallelism(),
+      concurrency,
+      files: left.files,
+      bytes: left.contentBytes,
+    })
+  const bandwidth = bandwidthLimit && createBandwidthBucket(bandwidthLimit())
+  const engine =
+    threads === 0 || source.describeAccess === undefined
+      ? openLocalEngine({
+          ...options,
+          bandwidth,
+          fetcher: await source.openFetcher({ connections: concurrency }),
+        })
+      : openWorkerEngine({
+          ...options,
+          bandwidth,
+          access: await source.describeAccess(),
+          threads: Math.min(threads, concurrency),
+          connections: concurrency,
+        })
+  if (!bandwidth || !bandwidthLimit) return engine
+  const timer = setInterval(() => changeBandwidth(bandwidth, bandwidthLimit()), LOOK_AT_BANDWIDTH_MS)
+  return {
+    get counts() {
+      return engine.counts
+    },
+    run: (task) => engine.run(task),
+    async close() {
+      clearInterval(timer)
+      await engine.close()
+    },
+  }
+}

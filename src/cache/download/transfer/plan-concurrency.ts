@@ -1,0 +1,66 @@
+/** How many requests run at once, and what was learnt on the way there. */
+export interface ConcurrencyState {
+  readonly limit: number
+  /** Work per second with the limit before this one; 0 = unknown. */
+  readonly previousRate: number
+  readonly previousLimit: number
+  /** Intervals for which the limit stays as it is. */
+  readonly restIntervals: number
+}
+
+/** What happened since the last look, with `limit` requests at once. */
+export interface ConcurrencySample {
+  /** Bytes and objects in one figure, per second. */
+  readonly rate: number
+  /** Answers that asked to slow down. */
+  readonly throttled: number
+  /** Whether the limit was reached: else the rate says nothing about it. */
+  readonly isSaturated: boolean
+  /** Most that is allowed, 1 or more. */
+  readonly cap: number
+}
+
+const FIRST_LIMIT = 16
+const GROWTH = 1.5
+/** A step up must bring this much more, else the limit is past the knee. */
+const WORTHWHILE = 1.07
+const REST_AFTER_KNEE_INTERVALS = 25
+const REST_AFTER_THROTTLE_INTERVALS = 10
+
+/** Where the search for the best number of requests begins; `cap` is the most at once. */
+export function startConcurrency(cap: number): ConcurrencyState {
+  return { limit: Math.min(cap, FIRST_LIMIT), previousRate: 0, previousLimit: 0, restIntervals: 0 }
+}
+
+/**
+ * Finds the knee: more requests at once as long as they bring more, then back to the last number that did, and a
+ * new try after a rest.
+ *
+ * | sample | limit |
+ * |---|---|
+ * | the source asks to slow down | half of it, at least 1, then a rest |
+ * | above the cap | the cap |
+ * | resting, or not saturated | stays |
+ * | better than with the limit before | grows by half |
+ * | not better | the limit before, then a rest |
+ */
+export function planConcurrency(state: ConcurrencyState, sample: ConcurrencySample): ConcurrencyState {
+  const { limit, previousRate, previousLimit, restIntervals } = state
+  const { rate, throttled, isSaturated, cap } = sample
+  const settle = (settled: number, rest: number): ConcurrencyState => ({
+    limit: settled,
+    previousRate: 0,
+    previousLimit: 0,
+    restIntervals: rest,
+  })
+  if (throttled > 0)
+    return settle(Math.max(1, Math.min(cap, Math.floor(limit / 2))), REST_AFTER_THROTTLE_INTERVALS)
+  if (limit > cap) return settle(cap, 0)
+  if (!isSaturated) return state
+  if (restIntervals > 0) return { ...state, restIntervals: restIntervals - 1 }
+  if (previousRate > 0 && rate < previousRate * WORTHWHILE)
+    return settle(previousLimit, REST_AFTER_KNEE_INTERVALS)
+  const grown = Math.min(cap, Math.ceil(limit * GROWTH))
+  if (grown === limit) return state
+  return { limit: grown, previousRate: rate, previousLimit: limit, restIntervals: 0 }
+}

@@ -1,0 +1,105 @@
+import type { MessagePort } from 'node:worker_threads'
+import type { Fetcher, OpenFetcher } from '../../sources/source.js'
+import { openBandwidthBucket } from './bandwidth-bucket.js'
+import { packFailure, unpackFailure } from './failure-wire.js'
+import { TransferRunner } from './transfer-runner.js'
+import type { TransferTask } from './transfer-task.js'
+import type { FromWorker, TaskResult, ToWorker, WorkerSetup } from './worker-wire.js'
+
+const PROGRESS_MS = 100
+
+/**
+ * The life of a transfer thread: does the tasks that come over `port` and reports in batches, one for all that ends
+ * in one turn of the event loop. How many tasks there are at once is up to who sends them.
+ */
+export function serveTransfers(
+  port: MessagePort,
+  setup: WorkerSetup,
+  schemes: Readonly<Record<string, OpenFetcher>>,
+): void {
+  const openFetcher = schemes[setup.scheme]
+  if (openFetcher === undefined) throw new Error(`no transfer thread reads ${setup.scheme}`)
+  const thread = new TransferThread(port, setup, openFetcher)
+  port.on('message', (message: ToWorker) => thread.take(message))
+}
+
+class TransferThread {
+  readonly #port: MessagePort
+  readonly #stop = new AbortController()
+  readonly #fetcher: Fetcher
+  readonly #runner: TransferRunner
+  readonly #progress: NodeJS.Timeout
+  #asked: { resolve: (credentials: unknown) => void; reject: (error: Error) => void }[] = []
+  #results: TaskResult[] = []
+  #isReportDue = false
+  #reportedBytes = 0
+
+  constructor(port: MessagePort, setup: WorkerSetup, openFetcher: OpenFetcher) {
+    this.#port = port
+    const { location, connections, stallTimeoutMs } = setup
+    this.#fetcher = openFetcher({ location, connections, askCredentials: () => this.#askCredentials() })
+    this.#runner = new TransferRunner({
+      fetcher: this.#fetcher,
+      stallTimeoutMs,
+      signal: this.#stop.signal,
+      takeBandwidth: openBandwidthBucket(setup.bandwidth),
+      onChange: () => {},
+    })
+    this.#progress = setInterval(() => {
+      if (this.#runner.counts.receivedBytes !== this.#reportedBytes) this.#report()
+    }, PROGRESS_MS)
+  }
+
+  take(message: ToWorker): void {
+    switch (message.kind) {
+      case 'tasks':
+        for (const { id, task } of message.tasks) this.#begin(id, task)
+        return
+      case 'credentials':
+        for (const { resolve } of this.#asked.splice(0)) resolve(message.credentials)
+        return
+      case 'no-credentials':
+        for (const { reject } of this.#asked.splice(0)) reject(unpackFailure(message.failure))
+        return
+      case 'stop':
+        this.#stop.abort()
+        return
+      case 'close':
+        clearInterval(this.#progress)
+        this.#port.close()
+        void this.#fetcher.close()
+    }
+  }
+
+  #begin(id: number, task: TransferTask): void {
+    this.#runner.run(task).then(
+      (value) => this.#end({ id, value }),
+      (error: unknown) => this.#end({ id, failure: packFailure(error) }),
+    )
+  }
+
+  #end(result: TaskResult): void {
+    this.#results.push(result)
+    if (this.#isReportDue) return
+    this.#isReportDue = true
+    setImmediate(() => this.#report())
+  }
+
+  #report(): void {
+    this.#isReportDue = false
+    this.#reportedBytes = this.#runner.counts.receivedBytes
+    this.#post({ kind: 'report', results: this.#results, counts: { ...this.#runner.counts } })
+    this.#results = []
+  }
+
+  #askCredentials(): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.#asked.push({ resolve, reject })
+      this.#post({ kind: 'ask-credentials' })
+    })
+  }
+
+  #post(message: FromWorker): void {
+    this.#port.postMessage(message)
+  }
+}

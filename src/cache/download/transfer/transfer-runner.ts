@@ -1,0 +1,107 @@
+import { isDscError } from '../../../failure/dsc-error.js'
+import type { ObjectFacts } from '../../proof/object-facts.js'
+import { countUploadParts, guessUploadPartBytes } from '../../proof/plan-parts.js'
+import { proveByUploadParts } from '../../proof/prove-by-upload-parts.js'
+import { proveParts } from '../../proof/prove-parts.js'
+import { withRetries } from '../../sources/retry.js'
+import type { Fetcher } from '../../sources/source.js'
+import { type AttemptLimits, PartTransfer, type TransferObject, WholeTransfer } from './transfer.js'
+import type { TransferResults, TransferTask } from './transfer-task.js'
+
+interface TransferRunnerOptions {
+  readonly fetcher: Fetcher
+  readonly stallTimeoutMs: number
+  readonly signal: AbortSignal
+  /** Takes bytes from the bandwidth and returns how long to wait before more, ms. */
+  readonly takeBandwidth: (bytes: number) => number
+  readonly onChange: () => void
+}
+
+const MAX_MISMATCHES = 2
+
+/** Carries out transfer tasks in this thread, with their retries, and counts. */
+export class TransferRunner {
+  readonly counts = { receivedBytes: 0, retries: 0, throttled: 0 }
+  readonly #options: TransferRunnerOptions
+
+  constructor(options: TransferRunnerOptions) {
+    this.#options = options
+  }
+
+  run<Kind extends TransferTask['kind']>(
+    task: Extract<TransferTask, { kind: Kind }>,
+  ): Promise<TransferResults[Kind]>
+  run(task: TransferTask): Promise<TransferResults[TransferTask['kind']]> {
+    const { fetcher, signal } = this.#options
+    switch (task.kind) {
+      case 'whole':
+        return this.#fetchWhole(task.object)
+      case 'part': {
+        return this.#carryOut(new PartTransfer({ ...task, fetcher }))
+      }
+      case 'inspect':
+        return this.#inspect(task.object)
+      case 'prove': {
+        const { object, proof, parts, finished } = task
+        return proveParts({ key: object.key, path: object.path, proof, parts, finished, signal })
+      }
+    }
+  }
+
+  async #fetchWhole(object: TransferObject): Promise<TransferResults['whole']> {
+    for (let mismatches = 0; ; mismatches += 1) {
+      const { digest, verifiedBy } = await this.#carryOut(new WholeTransfer(this.#options.fetcher, object))
+      if (verifiedBy !== 'own-sha256' || countUploadParts(object.etag) < 2) return { digest, verifiedBy }
+      // Uploaded in parts although it is small: the source is asked for their size, and the file read by them.
+      const facts = await this.#inspect(object)
+      try {
+        return { digest, verifiedBy: await proveByUploadParts(object, facts, this.#options.signal) }
+      } catch (error) {
+        if (!isDscError(error, 'CHECKSUM_MISMATCH') || mismatches === MAX_MISMATCHES) throw error
+        this.counts.retries += 1
+        this.counts.receivedBytes -= object.sizeBytes
+      }
+    }
+  }
+
+  async #inspect(object: TransferObject): Promise<ObjectFacts> {
+    const facts = await this.#attempt((limits) => this.#options.fetcher.inspect({ ...object, ...limits }))
+    const uploadParts = countUploadParts(object.etag)
+    if (facts.uploadPartBytes !== null || uploadParts < 2) return facts
+    const uploadPartBytes = guessUploadPartBytes(object.sizeBytes, uploadParts)
+    return { ...facts, uploadPartBytes, isPartSizeGuessed: true }
+  }
+
+  /** Makes attempts that go on where the one before stopped. */
+  async #carryOut<Value>(transfer: {
+    attempt(limits: AttemptLimits): Promise<Value>
+    discard(limits: Pick<AttemptLimits, 'onLost'>): void
+  }): Promise<Value> {
+    const onLost = (bytes: number) => {
+      this.counts.receivedBytes -= bytes
+    }
+    try {
+      return await this.#attempt((limits) => transfer.attempt({ ...limits, onLost }))
+    } catch (error) {
+      transfer.discard({ onLost })
+      throw error
+    }
+  }
+
+  #attempt<Value>(attempt: (limits: AttemptLimits) => Promise<Value>): Promise<Value> {
+    const { stallTimeoutMs, signal, takeBandwidth, onChange } = this.#options
+    const { counts } = this
+    const onBytes = (bytes: number) => {
+      counts.receivedBytes += bytes
+      onChange()
+      return takeBandwidth(bytes)
+    }
+    return withRetries(() => attempt({ stallTimeoutMs, signal, onBytes }), {
+      signal,
+      onRetry: (failure) => {
+        counts.retries += 1
+        if (failure.code === 'SOURCE_THROTTLED') counts.throttled += 1
+      },
+    })
+  }
+}

@@ -1,0 +1,53 @@
+import type { VerifiedBy } from '../../../model/manifest.js'
+import type { ObjectFacts } from '../../proof/object-facts.js'
+import type { Part } from '../../proof/plan-parts.js'
+import type { Proof, ProofAlgorithm } from '../../proof/plan-proof.js'
+import type { FinishedPart } from '../../proof/prove-parts.js'
+import type { TransferObject } from './transfer.js'
+
+/** Work on one object, as plain data, so that any thread can do it. */
+export type TransferTask =
+  | { readonly kind: 'whole'; readonly object: TransferObject }
+  | {
+      readonly kind: 'part'
+      readonly object: TransferObject
+      readonly part: Part
+      readonly proofAlgorithm: ProofAlgorithm | undefined
+      /** Nothing proves the whole. */
+      readonly needsDigest: boolean
+    }
+  | { readonly kind: 'inspect'; readonly object: TransferObject }
+  | {
+      readonly kind: 'prove'
+      readonly object: TransferObject
+      readonly proof: Proof
+      readonly parts: readonly Part[]
+      readonly finished: readonly FinishedPart[]
+    }
+
+/** What each kind of task results in. */
+export interface TransferResults {
+  readonly whole: { readonly digest: string; readonly verifiedBy: VerifiedBy }
+  readonly part: FinishedPart
+  readonly inspect: ObjectFacts
+  readonly prove: VerifiedBy
+}
+
+/** Sums over all tasks so far. */
+export interface TransferCounts {
+  /** Received and kept: an attempt that fails takes its bytes back. */
+  readonly receivedBytes: number
+  /** Repeated attempts. */
+  readonly retries: number
+  /** Attempts that the source answered with the wish to slow down. */
+  readonly throttled: number
+}
+
+/** Does transfer tasks, each with its retries. */
+export interface TransferEngine {
+  readonly counts: TransferCounts
+  run<Kind extends TransferTask['kind']>(
+    task: Extract<TransferTask, { kind: Kind }>,
+  ): Promise<TransferResults[Kind]>
+  close(): Promise<void>
+}

@@ -1,0 +1,261 @@
+import { SourceFailure } from '../../../failure/source-failure.js'
+import type { VerifiedBy } from '../../../model/manifest.js'
+import { createDigest, type Digest, type DigestAlgorithm, formatDigest } from '../../proof/digest.js'
+import type { ObjectFacts } from '../../proof/object-facts.js'
+import type { Part } from '../../proof/plan-parts.js'
+import { nameProof, type Proof, type ProofAlgorithm, planProof } from '../../proof/plan-proof.js'
+import type { FinishedPart } from '../../proof/prove-parts.js'
+import { requireDigest } from '../../proof/require-digest.js'
+import type { Fetcher } from '../../sources/source.js'
+import { FileSink } from './file-sink.js'
+
+/** An object as a transfer needs it: plain data, so that it can go to a worker. */
+export interface TransferObject {
+  readonly key: string
+  readonly etag: string | null
+  readonly versionId: string | null
+  readonly sizeBytes: number
+  /** Absolute path of the file. */
+  readonly path: string
+}
+
+/** What holds for one attempt. */
+export interface AttemptLimits {
+  readonly stallTimeoutMs: number
+  readonly signal: AbortSignal
+  /** Called with the number of bytes of each chunk; returns how long to wait before more, ms. */
+  readonly onBytes?: (bytes: number) => number
+  /** Called with the number of bytes that must be fetched again. */
+  readonly onLost?: (bytes: number) => void
+}
+
+/** Digests at least this strong are kept as our own content digest when the source's proof computes them anyway. */
+function isStrong(algorithm: ProofAlgorithm | undefined): algorithm is ProofAlgorithm {
+  return algorithm === 'sha256' || algorithm === 'md5' || algorithm === 'crc64nvme' || algorithm === 'sha1'
+}
+
+/** Digests of one range, made while it arrives: those asked for, and those that another node says it has. */
+class ArrivingDigests {
+  readonly #made = new Map<DigestAlgorithm, Digest>()
+
+  add(algorithm: DigestAlgorithm): void {
+    if (!this.#made.has(algorithm)) this.#made.set(algorithm, createDigest(algorithm))
+  }
+
+  update(chunk: Uint8Array): void {
+    for (const digest of this.#made.values()) digest.update(chunk)
+  }
+
+  /** The digests, by algorithm. Call once. */
+  finish(): ReadonlyMap<DigestAlgorithm, Buffer> {
+    return new Map([...this.#made.values()].map((digest) => [digest.algorithm, digest.finish()]))
+  }
+}
+
+/** A range of an object on its way into a file. An attempt goes on where the one before it stopped. */
+class ArrivingRange {
+  facts: ObjectFacts | undefined
+  readonly #fetcher: Fetcher
+  readonly #object: TransferObject
+  readonly #range: { readonly offset: number; readonly length: number }
+  readonly #needsDigest: boolean
+  /** The digests to make, asked for before the first byte. */
+  readonly #chooseDigests: () => readonly DigestAlgorithm[]
+  #sink: FileSink | undefined
+  #digests = new ArrivingDigests()
+  #given: string | undefined
+  #receivedBytes = 0
+
+  constructor(options: {
+    readonly fetcher: Fetcher
+    readonly object: TransferObject
+    readonly range: { readonly offset: number; readonly length: number }
+    readonly needsDigest: boolean
+    readonly chooseDigests: () => readonly DigestAlgorithm[]
+  }) {
+    this.#fetcher = options.fetcher
+    this.#object = options.object
+    this.#range = options.range
+    this.#needsDigest = options.needsDigest
+    this.#chooseDigests = options.chooseDigests
+  }
+
+  /** Reads what is missing and has `prove` look at the digests; throws away everything when it throws. */
+  async attempt<Value>(
+    limits: AttemptLimits,
+    prove: (digests: ReadonlyMap<DigestAlgorithm, Buffer>) => Value,
+  ): Promise<Value> {
+    const sink = this.#openSink()
+    try {
+      await this.#readRest(sink, limits)
+      if (this.#receivedBytes === 0) this.#addDigests()
+      const digests = this.#digests.finish()
+      if (this.#given) requireGiven(this.#object.key, this.#given, digests)
+      const value = prove(digests)
+      sink.finish()
+      return value
+    } catch (error) {
+      const isComplete = this.#receivedBytes === this.#range.length
+      if (isComplete || this.#object.etag === null || !mayGoOn(error)) this.discard(limits)
+      throw error
+    }
+  }
+
+  /** Gives up what has arrived. */
+  discard(limits: Pick<AttemptLimits, 'onLost'>): void {
+    this.#sink?.discard()
+    this.#sink = undefined
+    this.#digests = new ArrivingDigests()
+    this.#given = undefined
+    this.facts = undefined
+    limits.onLost?.(this.#receivedBytes)
+    this.#receivedBytes = 0
+  }
+
+  async #readRest(sink: FileSink, limits: AttemptLimits): Promise<void> {
+    const { offset, length } = this.#range
+    if (length === 0) return
+    const beganAt = this.#receivedBytes
+    const { stallTimeoutMs, signal } = limits
+    await this.#fetcher.fetch({
+      ...this.#object,
+      offset: offset + beganAt,
+      length: length - beganAt,
+      stallTimeoutMs,
+      signal,
+      needsDigest: this.#needsDigest && this.#given === undefined,
+      // An answer to the rest says less than the one to the whole.
+      onFacts: (found) => {
+        if (beganAt === 0) this.facts = found
+      },
+      onDigest: (digest) => {
+        if (beganAt === 0) this.#given = digest
+      },
+      sink: (chunk) => {
+        if (this.#receivedBytes === 0) this.#addDigests()
+        this.#receivedBytes += chunk.length
+        this.#digests.update(chunk)
+        sink.write(chunk)
+        return limits.onBytes?.(chunk.length) ?? 0
+      },
+    })
+  }
+
+  #addDigests(): void {
+    for (const algorithm of this.#chooseDigests()) this.#digests.add(algorithm)
+    if (this.#given) this.#digests.add(algorithmOf(this.#given))
+  }
+
+  #openSink(): FileSink {
+    const { offset, length } = this.#range
+    const isWhole = offset === 0 && length === this.#object.sizeBytes
+    this.#sink ??= new FileSink(this.#object.path, { offset, isWhole })
+    return this.#sink
+  }
+}
+
+/** Whether what has arrived is of use to the next attempt: it broke off, but nothing says that it is wrong. */
+function mayGoOn(error: unknown): boolean {
+  return error instanceof SourceFailure && error.isTransient && error.code !== 'CHECKSUM_MISMATCH'
+}
+
+/** An object that is fetched in one piece, and proven while it arrives. */
+export class WholeTransfer {
+  readonly #object: TransferObject
+  readonly #range: ArrivingRange
+  #proof = { kind: 'size' } as Proof
+  #content: DigestAlgorithm = 'sha256'
+
+  constructor(fetcher: Fetcher, object: TransferObject) {
+    this.#object = object
+    this.#range = new ArrivingRange({
+      fetcher,
+      object,
+      range: { offset: 0, length: object.sizeBytes },
+      needsDigest: true,
+      chooseDigests: () => this.#chooseDigests(),
+    })
+  }
+
+  /**
+   * Makes one attempt. Resolves with the object's content digest and what proved it; rejects with CHECKSUM_MISMATCH,
+   * transient, when the bytes are not the source's.
+   */
+  attempt(limits: AttemptLimits): Promise<{ digest: string; verifiedBy: VerifiedBy }> {
+    return this.#range.attempt(limits, (digests) => {
+      const { key, sizeBytes } = this.#object
+      const proof = this.#proof
+      if (proof.kind !== 'size') {
+        const found = digests.get(proof.algorithm)!
+        const isNested = proof.kind === 'digest-of-digests' // uploaded in parts, but in one
+        requireDigest(key, proof, isNested ? digestOf(proof.algorithm, found) : found)
+      }
+      const digest = formatDigest(this.#content, digests.get(this.#content)!)
+      return { digest, verifiedBy: sizeBytes === 0 ? 'size' : nameProof(proof) }
+    })
+  }
+
+  discard(limits: Pick<AttemptLimits, 'onLost'>): void {
+    this.#range.discard(limits)
+  }
+
+  #chooseDigests(): readonly DigestAlgorithm[] {
+    const { facts } = this.#range
+    const { sizeBytes } = this.#object
+    this.#proof = facts ? planProof({ ...this.#object, partBytes: sizeBytes, facts }) : { kind: 'size' }
+    const algorithm = this.#proof.kind === 'size' ? undefined : this.#proof.algorithm
+    this.#content = isStrong(algorithm) ? algorithm : 'sha256'
+    return algorithm ? [this.#content, algorithm] : [this.#content]
+  }
+}
+
+/** A part of an object; its digests go to the manifest and prove the whole once all are there. */
+export class PartTransfer {
+  readonly #range: ArrivingRange
+  readonly #content: DigestAlgorithm
+  readonly #proof: ProofAlgorithm | undefined
+
+  constructor(options: {
+    readonly fetcher: Fetcher
+    readonly object: TransferObject
+    readonly part: Part
+    readonly proofAlgorithm: ProofAlgorithm | undefined
+    readonly needsDigest: boolean
+  }) {
+    const { part, proofAlgorithm } = options
+    const content = isStrong(proofAlgorithm) ? proofAlgorithm : 'sha256'
+    this.#content = content
+    this.#proof = proofAlgorithm === content ? undefined : proofAlgorithm
+    const chosen = proofAlgorithm ? [content, proofAlgorithm] : [content]
+    this.#range = new ArrivingRange({ ...options, range: part, chooseDigests: () => chosen })
+  }
+
+  /** Makes one attempt. */
+  attempt(limits: AttemptLimits): Promise<FinishedPart> {
+    return this.#range.attempt(limits, (digests) => ({
+      digest: formatDigest(this.#content, digests.get(this.#content)!),
+      proof: this.#proof ? formatDigest(this.#proof, digests.get(this.#proof)!) : null,
+    }))
+  }
+
+  discard(limits: Pick<AttemptLimits, 'onLost'>): void {
+    this.#range.discard(limits)
+  }
+}
+
+/** Throws CHECKSUM_MISMATCH unless the bytes have the digest that their sender says. */
+function requireGiven(key: string, given: string, digests: ReadonlyMap<DigestAlgorithm, Buffer>): void {
+  const algorithm = algorithmOf(given)
+  const expected = Buffer.from(given.slice(algorithm.length + 1), 'base64').toString('hex')
+  requireDigest(key, { algorithm, expected }, digests.get(algorithm)!)
+}
+
+function algorithmOf(digest: string): DigestAlgorithm {
+  return digest.slice(0, digest.indexOf(':')) as DigestAlgorithm
+}
+
+function digestOf(algorithm: ProofAlgorithm, bytes: Uint8Array): Buffer {
+  const digest = createDigest(algorithm)
+  digest.update(bytes)
+  return digest.finish()
+}

@@ -1,0 +1,35 @@
+import type { BandwidthBucket } from './bandwidth-bucket.js'
+import type { WireFailure } from './failure-wire.js'
+import type { TransferCounts, TransferResults, TransferTask } from './transfer-task.js'
+
+/** What a transfer thread is started with. */
+export interface WorkerSetup {
+  /** Names the adapter that reads the source. */
+  readonly scheme: string
+  /** Where the objects are, in the words of the adapter. */
+  readonly location: unknown
+  /** Most connections. */
+  readonly connections: number
+  readonly stallTimeoutMs: number
+  readonly bandwidth: BandwidthBucket | undefined
+}
+
+export type ToWorker =
+  | {
+      readonly kind: 'tasks'
+      readonly tasks: readonly { readonly id: number; readonly task: TransferTask }[]
+    }
+  | { readonly kind: 'credentials'; readonly credentials: unknown }
+  | { readonly kind: 'no-credentials'; readonly failure: WireFailure }
+  /** Running tasks fail. */
+  | { readonly kind: 'stop' }
+  /** No more tasks come. */
+  | { readonly kind: 'close' }
+
+export type TaskResult =
+  | { readonly id: number; readonly value: TransferResults[TransferTask['kind']] }
+  | { readonly id: number; readonly failure: WireFailure }
+
+export type FromWorker =
+  | { readonly kind: 'report'; readonly results: readonly TaskResult[]; readonly counts: TransferCounts }
+  | { readonly kind: 'ask-credentials' }

@@ -1,0 +1,99 @@
+import { DscError } from '../../failure/dsc-error.js'
+import { formatByteSize } from '../../model/byte-size.js'
+import type { CopyUse } from '../../model/copy.js'
+import { formatCount } from '../../model/format-count.js'
+import { type EvictionPlan, isEvictable, planEviction, planToDelete } from '../../policy/plan-eviction.js'
+import type { Cache } from '../cache.js'
+import { expireDeadLeases } from '../leases/expire-leases.js'
+import { missingCopy } from '../names/missing-copy.js'
+import { chooseFreeHint, describeHeld } from './explain-refusal.js'
+import { finishEvictions } from './finish-evictions.js'
+
+/** What to evict: named datasets, single copies, or the least recently used until so many bytes are free. */
+export type EvictionSelection =
+  | { readonly kind: 'datasets'; readonly names: readonly string[] }
+  | { readonly kind: 'copy'; readonly copyId: string }
+  | { readonly kind: 'free'; readonly bytes: number }
+
+/**
+ * Plans an eviction on this node without touching anything. Rejects with COPY_NOT_FOUND or COPY_IN_USE when
+ * something named is not here or may not go, with QUOTA_EXCEEDED when so many bytes cannot be freed.
+ */
+export async function planEvictionOf(cache: Cache, selection: EvictionSelection): Promise<EvictionPlan> {
+  await expireDeadLeases(cache, { asksSlurm: true })
+  const copies = await cache.record.listCopies({ node: cache.node }, cache.nowMs())
+  const plan = decide(copies, selection)
+  if (selection.kind === 'free') {
+    if (plan.shortfalls.length > 0) throw notEnough(cache.node, selection.bytes, plan)
+    return plan
+  }
+  const named = copies.filter((copy) => copy.state !== 'evicting' && isNamed(copy, selection))
+  if (selection.kind === 'datasets') {
+    for (const name of selection.names) {
+      if (named.some((copy) => copy.dataset === name)) continue
+      const asked = { dataset: name, node: cache.node }
+      throw await missingCopy(cache.record, asked, { command: 'dsc evict', otherwise: `dsc why ${name}` })
+    }
+  } else if (named.length === 0) {
+    throw new DscError('COPY_NOT_FOUND', 'the copy is gone', { hint: 'dsc status' })
+  }
+  const victims = new Set(plan.victims.map(({ copy }) => copy.copyId))
+  const held = named.find((copy) => !victims.has(copy.copyId))
+  if (held) {
+    const leases = await cache.record.listLeases({ copyId: held.copyId })
+    throw new DscError('COPY_IN_USE', `cannot evict ${describeHeld(held, leases, cache.nowMs())}`, {
+      hint: held.referenceCount > 0 ? `dsc leases --dataset ${held.dataset}` : `dsc unlock ${held.dataset}`,
+    })
+  }
+  return plan
+}
+
+/** Evicts what is still permitted of the selection, and returns it. What was leased meanwhile stays. */
+export async function evictCopies(
+  cache: Cache,
+  selection: EvictionSelection,
+  task: string | null,
+): Promise<EvictionPlan> {
+  const plan = await cache.record.beginEviction(
+    { node: cache.node, task },
+    (copies) => decide(copies, selection),
+    cache.nowMs(),
+  )
+  await finishEvictions(
+    cache,
+    plan.victims.map(({ copy }) => copy),
+  )
+  return plan
+}
+
+function decide(copies: readonly CopyUse[], selection: EvictionSelection): EvictionPlan {
+  if (selection.kind === 'free') return planToFree(copies, selection.bytes)
+  const named = copies.filter((copy) => isNamed(copy, selection))
+  return planToDelete(named.filter(isEvictable), 'an operator asked for it')
+}
+
+/** The policy's own order, on a disk that has nothing free and unlimited room for what is freed. */
+function planToFree(copies: readonly CopyUse[], bytes: number): EvictionPlan {
+  const { POSITIVE_INFINITY } = Number
+  return planEviction({
+    policy: {},
+    disk: { capacityBytes: POSITIVE_INFINITY, freeBytes: 0, inodesTotal: 0, inodesFree: 0 },
+    copies: copies.filter((copy) => copy.state === 'ready' || !copy.isBeingStaged),
+    request: { datasets: 0, bytes, inodes: 0 },
+  })
+}
+
+function isNamed(
+  copy: { readonly dataset: string; readonly copyId: string },
+  selection: Exclude<EvictionSelection, { kind: 'free' }>,
+): boolean {
+  return selection.kind === 'copy' ? copy.copyId === selection.copyId : selection.names.includes(copy.dataset)
+}
+
+function notEnough(node: string, bytes: number, plan: EvictionPlan): DscError {
+  return new DscError(
+    'QUOTA_EXCEEDED',
+    `cannot free ${formatByteSize(bytes)} on node ${node}: ${formatByteSize(plan.evictableBytes)} are evictable in ${formatCount(plan.evictableCopies, 'copy', 'copies')}; nothing was deleted`,
+    { hint: chooseFreeHint(plan) },
+  )
+}

@@ -1,0 +1,91 @@
+import { DscError } from '../../failure/dsc-error.js'
+import { formatByteSize } from '../../model/byte-size.js'
+import type { CopyUse } from '../../model/copy.js'
+import { formatCount } from '../../model/format-count.js'
+import { formatHolder, isLeaseLive, type Lease } from '../../model/lease.js'
+import type { EvictionPlan } from '../../policy/plan-eviction.js'
+import type { Shortfall, SpaceRequest } from '../../policy/quota.js'
+
+/** At most this many holders are named; the rest is counted. */
+const NAMED_HOLDERS = 5
+
+/** The failure of a request that the policy has no room for: need, have, evictable, and who holds the rest. */
+export function explainRefusal(refused: {
+  readonly dataset: string
+  readonly node: string
+  readonly request: SpaceRequest
+  readonly plan: EvictionPlan
+  readonly holders: readonly CopyUse[]
+  readonly leases: readonly Lease[]
+  readonly nowMs: number
+}): DscError {
+  const { plan, holders } = refused
+  const lines = [
+    `no room for ${refused.dataset} on node ${refused.node}: it needs ${formatByteSize(refused.request.bytes)}; ` +
+      plan.shortfalls.map(describeShortfall).join('; '),
+    `  evictable: ${plan.evictableCopies === 0 ? 'nothing' : `${formatByteSize(plan.evictableBytes)} in ${formatCount(plan.evictableCopies, 'idle copy', 'idle copies')}, which would not be enough`}`,
+    ...holders
+      .slice(0, NAMED_HOLDERS)
+      .map((copy) => `  held: ${describeHeld(copy, refused.leases, refused.nowMs)}`),
+    ...(holders.length > NAMED_HOLDERS
+      ? [`  held: ${holders.length - NAMED_HOLDERS} more (dsc status)`]
+      : []),
+    '  nothing was deleted',
+  ]
+  return new DscError('QUOTA_EXCEEDED', lines.join('\n'), { hint: chooseHint(plan.shortfalls, holders) })
+}
+
+/** Why the policy cannot delete this copy, in a few words. */
+export function describeHeld(copy: CopyUse, leases: readonly Lease[], nowMs: number): string {
+  const name = `${copy.dataset} ${formatByteSize(copy.chargedBytes)}`
+  const uses = leases.filter(
+    (lease) => lease.copyId === copy.copyId && lease.purpose !== 'stage' && isLeaseLive(lease, nowMs),
+  )
+  const reasons = [
+    ...uses.slice(0, 2).map((lease) => `leased by ${lease.task} (${formatHolder(lease)})`),
+    ...(uses.length > 2 ? [`and ${formatCount(uses.length - 2, 'more lease')}`] : []),
+    ...(copy.isBeingStaged ? ['being staged'] : []),
+    ...(copy.lock ? [`locked by ${copy.lock.by}: ${copy.lock.reason}`] : []),
+    ...(copy.source === null ? ['no remote source is known'] : []),
+  ]
+  return `${name}, ${reasons.join(', ')}`
+}
+
+function describeShortfall(shortfall: Shortfall): string {
+  const { limit } = shortfall
+  if (limit === 'maxDatasets') {
+    return `maxDatasets allows ${shortfall.allowed} and ${shortfall.taken} are taken`
+  }
+  if (limit === 'inodes') {
+    return `it needs ${formatCount(shortfall.needed, 'inode')} and ${shortfall.allowed} are free, ${shortfall.taken} of them promised`
+  }
+  const [allowed, taken, missing] = [shortfall.allowed, shortfall.taken, shortfall.missing].map(
+    formatByteSize,
+  )
+  return limit === 'maxPercent'
+    ? `maxPercent allows ${allowed}, ${taken} are taken, ${missing} are missing`
+    : `the disk has ${allowed} to spare above minFree, ${taken} of them promised to other stagings, ${missing} are missing`
+}
+
+/** What to do where so many bytes cannot be freed: free what may go, else see what keeps the rest. */
+export function chooseFreeHint(plan: Pick<EvictionPlan, 'evictableBytes' | 'evictableCopies'>): string {
+  return plan.evictableCopies > 0
+    ? `dsc evict --free ${plan.evictableBytes} deletes all that may go`
+    : 'dsc status shows which copies there are, and what is leased or locked'
+}
+
+/** What to do about a refusal: one command, or one setting that can help. */
+export function chooseHint(shortfalls: readonly Shortfall[], holders: readonly CopyUse[]): string {
+  const locked = holders.find(
+    (copy) => copy.lock !== null && copy.source !== null && copy.referenceCount === 0,
+  )
+  if (locked) return `dsc unlock ${locked.dataset}`
+  const leased = holders.find((copy) => copy.referenceCount > 0)
+  if (leased) return `dsc leases --dataset ${leased.dataset} (wait for them, or dsc release them)`
+  // No policy makes a disk larger: where it is full itself, raising a limit would not help.
+  const isDiskShort = shortfalls.some(({ limit }) => limit === 'minFree' || limit === 'inodes')
+  const limit = isDiskShort ? 'minFree' : shortfalls[0]?.limit
+  return limit === 'maxDatasets' || limit === 'maxPercent'
+    ? `raise cache.${limit} in dsc.yaml`
+    : 'free space on the file system of the cache'
+}

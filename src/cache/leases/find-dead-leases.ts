@@ -1,0 +1,49 @@
+import type { Lease, ProcessHolder } from '../../model/lease.js'
+
+/** What could be found out about the holders of leases. */
+export interface HolderObservations {
+  readonly checkProcess: (holder: ProcessHolder) => 'alive' | 'dead' | 'unknown'
+  /** Jobs that Slurm still lists; undefined when it could not be asked. */
+  readonly slurmJobs: ReadonlySet<string> | undefined
+  readonly nowMs: number
+}
+
+export interface FoundDead {
+  readonly leaseId: string
+  readonly reason: string
+}
+
+/** A process in another pid namespace cannot be seen; without renewal its lease ends after this time. */
+const MAX_UNSEEN_PROCESS_MS = 24 * 3_600_000
+
+/**
+ * Finds leases whose holders are known to be gone. What is not known is alive: nothing in use may lose its lease.
+ *
+ * | holder                          | dead when                                         |
+ * |---------------------------------|---------------------------------------------------|
+ * | process, visible                | no such pid, or another start time, or a new boot |
+ * | process, in another namespace   | not renewed for 24 h                              |
+ * | Slurm job                       | squeue answered and does not list it              |
+ * | pod, ttl                        | never; they expire                                |
+ */
+export function findDeadLeases(leases: readonly Lease[], seen: HolderObservations): readonly FoundDead[] {
+  return leases.flatMap((lease) => {
+    const reason = explainDeath(lease, seen)
+    return reason === undefined ? [] : [{ leaseId: lease.leaseId, reason }]
+  })
+}
+
+function explainDeath(lease: Lease, seen: HolderObservations): string | undefined {
+  const { holder } = lease
+  if (holder.kind === 'process') {
+    const state = seen.checkProcess(holder)
+    if (state === 'dead') return `process ${holder.pid} on ${holder.host} has ended`
+    const isForgotten = lease.expiresAtMs === null && seen.nowMs - lease.renewedAtMs > MAX_UNSEEN_PROCESS_MS
+    if (state === 'unknown' && isForgotten)
+      return `process ${holder.pid} on ${holder.host} cannot be seen and has not renewed for 24 h`
+  }
+  if (holder.kind === 'slurm' && seen.slurmJobs !== undefined && !seen.slurmJobs.has(holder.jobId)) {
+    return `Slurm job ${holder.jobId} is not in the queue any more`
+  }
+  return undefined
+}

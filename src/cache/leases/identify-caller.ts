@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs'
+import { identifyProcess, PROCESS_TREE } from '../../platform/processes.js'
+import { findUserName } from '../../platform/this-user.js'
+import { chooseCaller } from './choose-caller.js'
+import type { Caller } from './choose-holder.js'
+
+/** Until when a lease of `--task` or of a pod lives unless it is renewed: a day. */
+const DEFAULT_TTL_MS = 24 * 3_600_000
+
+/**
+ * Finds out who called: the environment of Slurm and Kubernetes, else the process that gets what this one prints.
+ * `isOwnProcess` makes dsc itself the holder (`dsc run` stays as long as its command).
+ */
+export function identifyCaller(options: {
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly task?: string | undefined
+  readonly ttlMs?: number | undefined
+  readonly isOwnProcess?: boolean
+}): Caller {
+  const { environment } = options
+  const callerPid = options.isOwnProcess ? process.pid : chooseCaller(process.pid, PROCESS_TREE)
+  return {
+    task: options.task,
+    ttlMs: options.ttlMs ?? DEFAULT_TTL_MS,
+    slurmJobId: environment.SLURM_JOB_ID || undefined,
+    podUid: findPodUid(environment),
+    user: findUserName(environment),
+    process: callerPid === undefined ? undefined : identifyProcess(callerPid),
+  }
+}
+
+/** The pod's uid from the downward API (`POD_UID`), else from the cgroup path that kubelet makes. */
+function findPodUid(environment: Readonly<Record<string, string | undefined>>): string | undefined {
+  if (environment.POD_UID) return environment.POD_UID
+  if (!environment.KUBERNETES_SERVICE_HOST) return undefined
+  for (const file of ['/proc/self/cgroup', '/proc/self/mountinfo']) {
+    try {
+      const match = /pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12})/.exec(
+        readFileSync(file, 'utf8'),
+      )
+      if (match) return match[1]!.replaceAll('_', '-')
+    } catch {
+      // Not readable here: the next file may be.
+    }
+  }
+  return undefined
+}

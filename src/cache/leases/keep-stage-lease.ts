@@ -1,0 +1,77 @@
+import type { Copy } from '../../model/copy.js'
+import type { Cache } from '../cache.js'
+
+/** A stager that has not renewed for so long may be replaced, even if its process seems alive. */
+export const STAGE_LEASE_MS = 120_000
+
+const RENEW_INTERVAL_MS = 1000
+
+/** What was taken on: the copy, and the lease that says so. */
+interface StageTurn {
+  readonly copy: Copy
+  readonly stageLeaseId: string
+}
+
+/**
+ * A stager's lease that renews itself every second, with its progress, until it is stopped. `beforeRenewal` comes
+ * before each renewal, and after the time that it notes.
+ */
+export class KeptStageLease {
+  /** Aborts when the caller's signal does, or when the lease is lost. */
+  readonly signal: AbortSignal
+  readonly #cache: Cache
+  readonly #turn: StageTurn
+  readonly #beforeRenewal: (() => Promise<void>) | undefined
+  readonly #lost = new AbortController()
+  readonly #timer: NodeJS.Timeout
+  #writtenBytes: number
+  #running: Promise<void> | undefined
+
+  constructor(
+    cache: Cache,
+    turn: StageTurn,
+    options: { readonly signal: AbortSignal; readonly beforeRenewal?: () => Promise<void> },
+  ) {
+    this.#cache = cache
+    this.#turn = turn
+    this.#beforeRenewal = options.beforeRenewal
+    this.#writtenBytes = turn.copy.writtenBytes
+    this.signal = AbortSignal.any([options.signal, this.#lost.signal])
+    // One at a time: while the record is away each takes a minute to give up, and stopping waits for the last.
+    this.#timer = setInterval(() => {
+      this.#running ??= this.#renew().finally(() => {
+        this.#running = undefined
+      })
+    }, RENEW_INTERVAL_MS)
+  }
+
+  get isLost(): boolean {
+    return this.#lost.signal.aborted
+  }
+
+  /** Notes how many bytes are on disk; the record hears of it with the next renewal. */
+  report(writtenBytes: number): void {
+    this.#writtenBytes = writtenBytes
+  }
+
+  /** Ends the renewals; resolves when none is under way. */
+  async stop(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#running
+  }
+
+  async #renew(): Promise<void> {
+    const nowMs = this.#cache.nowMs()
+    const { copy, stageLeaseId } = this.#turn
+    const expiresAtMs = nowMs + STAGE_LEASE_MS
+    try {
+      await this.#beforeRenewal?.()
+      const progress = { copyId: copy.copyId, stageLeaseId, writtenBytes: this.#writtenBytes, expiresAtMs }
+      if (!(await this.#cache.record.reportProgress(progress, nowMs))) {
+        this.#lost.abort('the stage lease was lost')
+      }
+    } catch {
+      // A record that cannot be reached now may be back before the lease ends; until then nobody may take over.
+    }
+  }
+}

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import type { Dataset } from '../../model/dataset.js'
+import type { RecordStore } from '../../records/record-store.js'
+import { openSqliteRecord } from '../../records/sqlite/record-store.js'
+import { temporaryDirectory } from '../../testing/temporary-directory.js'
+import type { Cache } from '../cache.js'
+import { stagingDirectory } from '../cache-layout.js'
+import { evictCopies } from '../eviction/evict-copies.js'
+import { prepareDataset } from '../prepare/prepare-dataset.js'
+import { openFileSource } from '../sources/file/file-source.js'
+
+const signal = new AbortController().signal
+
+test('the previous copy cannot be evicted until its files are linked, and can be afterwards', async (context) => {
+  const directory = await temporaryDirectory(context)
+  const [root, folder] = [join(directory, 'cache'), join(directory, 'source')]
+  mkdirSync(root)
+  await mkdir(folder)
+  for (const name of ['a', 'b']) writeFileSync(join(folder, name), name)
+  const dataset: Dataset = { name: 'd', source: `${pathToFileURL(folder)}/`, include: [], exclude: [] }
+  const real = await openSqliteRecord(join(directory, 'record.db'))
+  context.after(() => real.close())
+  const seen: { readonly linked: number; readonly evicted: number }[] = []
+  const evict = async () =>
+    (await evictCopies(cache, { kind: 'datasets', names: ['d'] }, null)).victims.length
+  const countLinked = async () => {
+    const [staged] = await real.listCopies({ states: ['staging'] }, Date.now())
+    const files = staged ? join(stagingDirectory(root), staged.copyId, 'files') : ''
+    return ['a', 'b'].filter((name) => existsSync(join(files, name))).length
+  }
+  const look = async () => seen.push({ linked: await countLinked(), evicted: await evict() })
+  /** The real record, with an operator who evicts the dataset as soon as its copy is leased, before it is released, and after. */
+  const record: RecordStore = {
+    ...real,
+    async leaseCopy(...request) {
+      const leaseId = await real.leaseCopy(...request)
+      await look()
+      return leaseId
+    },
+    async releaseUses(...request) {
+      if ((await real.listCopies({ states: ['staging'] }, Date.now())).length === 0)
+        return real.releaseUses(...request)
+      await look()
+      const released = await real.releaseUses(...request)
+      await look()
+      return released
+    },
+  }
+  const cache: Cache = {
+    ...{
+      record,
+      node: 'node-a',
+      root,
+      identity: { cacheId: 'c', machine: { id: 'm', host: 'h', isLasting: true } },
+      policy: {},
+      nowMs: Date.now,
+      transfer: {},
+    },
+    openSource: async (wanted) => openFileSource(wanted),
+    measureDisk: async () => ({ capacityBytes: 1e12, freeBytes: 1e12, inodesTotal: 1e9, inodesFree: 1e9 }),
+    listSlurmJobs: async () => new Set(),
+  }
+  const prepare = (isRefresh: boolean) =>
+    prepareDataset(
+      cache,
+      {
+        ...{ dataset, isRefresh, mayWait: true },
+        lease: { task: 'job', holder: { kind: 'ttl' }, expiresAtMs: null },
+      },
+      { signal },
+    )
+  const first = await prepare(false)
+  await real.releaseUses({ leaseId: first.leaseId }, Date.now())
+  writeFileSync(join(folder, 'c'), 'c')
+  const second = await prepare(true)
+  assert.equal(second.downloaded?.reusedFiles, 2)
+  assert.deepEqual(seen, [
+    { linked: 0, evicted: 0 },
+    { linked: 2, evicted: 0 },
+    { linked: 2, evicted: 1 },
+  ])
+  const left = await real.listLeases({ copyId: second.copy.copyId })
+  assert.deepEqual(
+    left.map(({ purpose }) => purpose),
+    ['use'],
+  )
+})

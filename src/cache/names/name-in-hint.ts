@@ -1,0 +1,8 @@
+import { DscError, isDscError } from '../../failure/dsc-error.js'
+
+/** A source knows its URL and not its dataset: puts the name where its hint says `<dataset>`. */
+export function nameInHint<Failure>(error: Failure, dataset: string): Failure | DscError {
+  if (!isDscError(error) || !error.hint?.includes('<dataset>')) return error
+  const { code, message, hint } = error
+  return new DscError(code, message, { hint: hint.replaceAll('<dataset>', dataset), cause: error })
+}

@@ -1,0 +1,39 @@
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { parseWord } from '../../failure/parse-word.js'
+import { type Dataset, deriveDatasetName, parseSourceUrl } from '../../model/dataset.js'
+import type { Surroundings } from '../surroundings.js'
+import { unknownDataset } from './known-dataset.js'
+
+/**
+ * Finds the dataset that a user names: one of dsc.yaml, one added to the record, or a source URL used as it is,
+ * under a name derived from it (which the record learns once the source is listed). Rejects with DATASET_UNKNOWN.
+ */
+export async function resolveDataset(context: Surroundings, raw: string): Promise<Dataset> {
+  const { datasets } = await context.config()
+  if (raw.includes('://')) {
+    const declared = datasets.find(({ source }) => source === raw)
+    if (declared) return declared
+    parseWord(parseSourceUrl, raw)
+    const record = await context.openRecord()
+    const name = deriveDatasetName(raw)
+    const known = await record.findDataset(name)
+    return known?.source === raw ? known : { name, source: raw, include: [], exclude: [] }
+  }
+  const declared = datasets.find(({ name }) => name === raw)
+  if (declared) return declared
+  const record = await context.openRecord()
+  const added = await record.findDataset(raw)
+  if (added) return added
+  // What was asked for by its URL and is not listed yet, or what a record that was made again has only copies of.
+  const copies = await record.listCopies({ dataset: raw }, context.nowMs())
+  const copied = copies.findLast(({ source }) => source !== null)?.source
+  if (copied) return copied
+  throw await unknownDataset(context, raw, { command: 'dsc prepare', otherwise: describeMissing(raw) })
+}
+
+function describeMissing(raw: string): string {
+  return raw.includes('/')
+    ? `dsc prepare ${pathToFileURL(`${resolve(raw)}/`).href} (a folder is named by its URL)`
+    : `dsc dataset add ${raw} s3://bucket/prefix/`
+}

@@ -1,0 +1,107 @@
+import { randomUUID } from 'node:crypto'
+import { link, readFile, rename, unlink, writeFile } from 'node:fs/promises'
+import { DscError } from '../failure/dsc-error.js'
+import { makeFolder, shareLikeFolder } from '../platform/shared-folder.js'
+import {
+  copiesDirectory,
+  identityFile,
+  LAYOUT_VERSION,
+  stagingDirectory,
+  trashDirectory,
+} from './cache-layout.js'
+
+/**
+ * Makes the cache root's folders where they are missing and checks that it is ours and of this layout. Its
+ * identity file also tells an empty mount point from the disk that should be mounted there: where the
+ * record has copies, a root without identity is a disk that went missing. What this process makes from here on is as
+ * open for others as the root is. Resolves with the random id of this cache.
+ */
+export async function openCacheRoot(
+  root: string,
+  options: { readonly hasCopies: () => Promise<boolean> },
+): Promise<string> {
+  const identity = await readIdentity(root)
+  if (identity !== undefined) {
+    if (identity.layout === LAYOUT_VERSION) {
+      shareLikeFolder(root)
+      return typeof identity.id === 'string' ? identity.id : renewCacheId(root)
+    }
+    throw new DscError(
+      'CACHE_ROOT_INVALID',
+      `${root} has cache layout ${String(identity.layout)}, this dsc knows layout ${LAYOUT_VERSION}`,
+      { hint: 'use the dsc version that wrote it, or set another cache.root' },
+    )
+  }
+  if (await options.hasCopies()) {
+    throw new DscError(
+      'CACHE_ROOT_INVALID',
+      `${root} is not the cache that the record knows: ${identityFile(root)} is missing. Is its disk mounted?`,
+      {
+        hint: `mount the disk; if the cache was deleted on purpose: dsc record claim-node, then dsc cleanup`,
+      },
+    )
+  }
+  try {
+    makeFolder(root)
+    shareLikeFolder(root)
+    for (const directory of [copiesDirectory(root), stagingDirectory(root), trashDirectory(root)]) {
+      makeFolder(directory)
+    }
+    const id = randomUUID()
+    await writeFirst(identityFile(root), formatIdentity(id))
+    return id
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST') return openCacheRoot(root, options) // another process was first
+    throw new DscError('CACHE_ROOT_INVALID', `cannot make the cache in ${root} (${code})`, {
+      hint: 'set cache.root in dsc.yaml to a folder you may write',
+      cause: error,
+    })
+  }
+}
+
+/** Gives the cache a new id, for instance because its disk was copied. Returns it. */
+export async function renewCacheId(root: string): Promise<string> {
+  const id = randomUUID()
+  const next = `${identityFile(root)}.${id}`
+  await writeFile(next, formatIdentity(id), { flag: 'wx' })
+  await rename(next, identityFile(root))
+  return id
+}
+
+/** Makes a file with its content, whole at once. Rejects with EEXIST when there is one. */
+async function writeFirst(path: string, text: string): Promise<void> {
+  const next = `${path}.${randomUUID()}`
+  await writeFile(next, text, { flag: 'wx' })
+  try {
+    await link(next, path)
+  } finally {
+    await unlink(next)
+  }
+}
+
+function formatIdentity(id: string): string {
+  return `${JSON.stringify({ layout: LAYOUT_VERSION, id })}\n`
+}
+
+async function readIdentity(
+  root: string,
+): Promise<{ readonly layout: unknown; readonly id?: unknown } | undefined> {
+  let text: string
+  try {
+    text = await readFile(identityFile(root), 'utf8')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
+    throw new DscError('CACHE_ROOT_INVALID', `cannot read ${identityFile(root)} (${code})`, {
+      hint: 'dsc doctor',
+      cause: error,
+    })
+  }
+  try {
+    return JSON.parse(text) as { layout: unknown; id?: unknown }
+  } catch {
+    // Killed between create and write: its content is made anew.
+    return { layout: LAYOUT_VERSION, id: await renewCacheId(root) }
+  }
+}

@@ -1,0 +1,53 @@
+import type { Stripe } from '../../model/copy.js'
+import { type Dataset, parseSourceUrl } from '../../model/dataset.js'
+import type { LeaseRequest } from '../../model/lease.js'
+import { holdByThisProcess } from '../../platform/processes.js'
+import type { Joined } from '../../records/record-requests.js'
+import type { Cache } from '../cache.js'
+import { stagingDirectoryOf } from '../cache-layout.js'
+import { STAGE_LEASE_MS } from '../leases/keep-stage-lease.js'
+import { isOfDefinition, takeReadyCopy } from '../leases/take-ready-copy.js'
+import { adoptUnknownCopies } from '../upkeep/adopt-unknown.js'
+
+/** What a task wants to be on this node. */
+export interface JoinedRequest {
+  readonly dataset: Dataset
+  readonly lease: LeaseRequest
+  /** The part that is wanted; absent = the whole dataset. */
+  readonly stripe?: Stripe
+  /** The version that is wanted; absent = any that is ready, else what the source has. */
+  readonly version?: string
+}
+
+/** The task that stages: the copy, the task's own lease on it, and the lease of its one stager. */
+export type StageTurn = Extract<Joined, { outcome: 'stage' }>
+
+/** `again`: what was found was of no use, look once more. */
+export async function joinStaging(
+  cache: Cache,
+  request: JoinedRequest,
+  { isRefresh }: { readonly isRefresh: boolean },
+): Promise<Joined | { readonly outcome: 'again' }> {
+  const { dataset, lease, stripe, version } = request
+  const wanted = { ...(stripe && { stripe }), ...(version !== undefined && { version }) }
+  const found = isRefresh ? undefined : await takeReadyCopy(cache, { dataset, lease, ...wanted })
+  if (found?.outcome === 'ready') return found
+  if (found?.outcome === 'gone') return { outcome: 'again' }
+  if (await adoptUnknownCopies(cache, dataset.name)) return { outcome: 'again' }
+  const nowMs = cache.nowMs()
+  return cache.record.joinOrReserve(
+    {
+      dataset: dataset.name,
+      node: cache.node,
+      lease,
+      stager: { task: lease.task, holder: holdByThisProcess(), expiresAtMs: nowMs + STAGE_LEASE_MS },
+      source: dataset,
+      origin: parseSourceUrl(dataset.source).scheme,
+      directoryOf: (copyId) => stagingDirectoryOf(cache.root, copyId),
+      isRefresh,
+      ...wanted,
+      accept: (copy) => isOfDefinition(copy, dataset),
+    },
+    nowMs,
+  )
+}

@@ -1,0 +1,139 @@
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { CopyUse } from '../../model/copy.js'
+import type { Dataset } from '../../model/dataset.js'
+import { isLeaseLive, type Lease } from '../../model/lease.js'
+import { checkProcess } from '../../platform/processes.js'
+import { removeDirectory } from '../../platform/remove-directory.js'
+import { planAdmission } from '../../policy/plan-admission.js'
+import type { Shortfall } from '../../policy/quota.js'
+import type { Cache } from '../cache.js'
+import { listIntoManifest } from '../download/list-into-manifest.js'
+import { describeHeld } from '../eviction/explain-refusal.js'
+import { findDeadLeases } from '../leases/find-dead-leases.js'
+
+/** What `prepare` would do now, without having done it. */
+export interface PreparePlan {
+  readonly dataset: string
+  readonly node: string
+  /**
+   * `ready`: a copy is there. `wait`: another stager is at it. `fits`: it would be fetched. `evicts`: after the
+   * listed evictions. `refused`: the policy has no room.
+   */
+  readonly outcome: 'ready' | 'wait' | 'fits' | 'evicts' | 'refused'
+  readonly version: string | null
+  readonly path: string | null
+  readonly files: number
+  /** Sum of the objects' sizes, and what they take on disk. */
+  readonly bytes: number
+  readonly diskBytes: number
+  readonly evictions: readonly {
+    readonly dataset: string
+    readonly version: string | null
+    readonly bytes: number
+    readonly reason: string
+  }[]
+  readonly shortfalls: readonly Shortfall[]
+  readonly evictableBytes: number
+  /** One phrase for each copy that stands in the way of a refused request. */
+  readonly held: readonly string[]
+}
+
+/** Lists the source and asks the policy. Changes nothing in the record and nothing in the cache. */
+export async function planPrepare(
+  cache: Cache,
+  dataset: Dataset,
+  options: { readonly isRefresh: boolean; readonly signal: AbortSignal },
+): Promise<PreparePlan> {
+  const nowMs = cache.nowMs()
+  const leases = await cache.record.listLeases({ node: cache.node })
+  const copies = countLiveLeases(await cache.record.listCopies({ node: cache.node }, nowMs), leases, nowMs)
+  const own = copies.filter((copy) => copy.dataset === dataset.name && !copy.stripe)
+  const ready = own
+    .filter(({ state }) => state === 'ready')
+    .toSorted((a, b) => b.readyAtMs! - a.readyAtMs!)[0]
+  if (ready && !options.isRefresh) return describeExisting(ready, 'ready')
+  const staging = own.find((copy) => copy.isBeingStaged)
+  if (staging) return describeExisting(staging, 'wait')
+  const listing = await listElsewhere(cache, dataset, options.signal)
+  const same = own.find(({ state, version }) => state === 'ready' && version === listing.version)
+  if (same) return describeExisting(same, 'ready')
+  const admission = planAdmission({
+    policy: cache.policy,
+    disk: await cache.measureDisk(),
+    copies: copies.filter(({ state }) => state !== 'evicting'),
+    request: { datasets: 1, bytes: listing.neededBytes, inodes: listing.neededInodes },
+    requestCopyId: own.find(({ state }) => state === 'staging')?.copyId ?? '',
+  })
+  const plan = admission.outcome === 'wait' ? undefined : admission.plan
+  const victims = plan?.victims ?? []
+  return {
+    dataset: dataset.name,
+    node: cache.node,
+    outcome: admission.outcome === 'refuse' ? 'refused' : victims.length > 0 ? 'evicts' : 'fits',
+    version: listing.version,
+    path: null,
+    files: listing.files,
+    bytes: listing.contentBytes,
+    diskBytes: listing.neededBytes,
+    evictions: victims.map(({ copy, reason }) => ({
+      dataset: copy.dataset,
+      version: copy.version,
+      bytes: copy.chargedBytes,
+      reason,
+    })),
+    shortfalls: plan?.shortfalls ?? [],
+    evictableBytes: plan?.evictableBytes ?? 0,
+    held:
+      admission.outcome === 'refuse'
+        ? admission.holders.map((copy) => describeHeld(copy, leases, nowMs))
+        : [],
+  }
+}
+
+/** The copies as they would be after the leases of dead holders are expired. */
+function countLiveLeases(
+  copies: readonly CopyUse[],
+  leases: readonly Lease[],
+  nowMs: number,
+): readonly CopyUse[] {
+  const dead = new Set(
+    findDeadLeases(leases, { checkProcess, slurmJobs: undefined, nowMs }).map(({ leaseId }) => leaseId),
+  )
+  const live = leases.filter((lease) => isLeaseLive(lease, nowMs) && !dead.has(lease.leaseId))
+  return copies.map((copy) => {
+    const own = live.filter(({ copyId }) => copyId === copy.copyId)
+    const stagers = own.filter(({ purpose }) => purpose === 'stage').length
+    return { ...copy, referenceCount: own.length - stagers, isBeingStaged: stagers > 0 }
+  })
+}
+
+function describeExisting(copy: CopyUse, outcome: 'ready' | 'wait'): PreparePlan {
+  const { dataset, node, version, files } = copy
+  return {
+    dataset,
+    node,
+    outcome,
+    version,
+    path: outcome === 'ready' ? copy.path : null,
+    files,
+    bytes: copy.contentBytes,
+    diskBytes: copy.chargedBytes,
+    evictions: [],
+    shortfalls: [],
+    evictableBytes: 0,
+    held: [],
+  }
+}
+
+async function listElsewhere(cache: Cache, dataset: Dataset, signal: AbortSignal) {
+  const copyDirectory = await mkdtemp(join(tmpdir(), 'dsc-plan-'))
+  const source = await cache.openSource(dataset)
+  try {
+    return await listIntoManifest({ source, dataset, copyDirectory, signal })
+  } finally {
+    await source.close()
+    await removeDirectory(copyDirectory)
+  }
+}

@@ -1,0 +1,104 @@
+import { DscError } from '../../failure/dsc-error.js'
+import type { Copy } from '../../model/copy.js'
+import { formatHolder } from '../../model/lease.js'
+import type { Cache } from '../cache.js'
+import type { Downloaded } from '../download/download-files.js'
+import { addUse } from '../leases/add-use.js'
+import type { Origins } from '../sources/source.js'
+import { interrupted } from './interrupted.js'
+import { type JoinedRequest, joinStaging } from './join-staging.js'
+import { type StageOptions, type StageProgress, stageDataset } from './stage-dataset.js'
+import { type WaitProgress, waitForStager } from './wait-for-stager.js'
+
+export interface PrepareRequest extends JoinedRequest {
+  /** Look for a new version even if a copy is ready. */
+  readonly isRefresh: boolean
+  /** False: fail with STAGING_ELSEWHERE instead of waiting for another stager. */
+  readonly mayWait: boolean
+  /** Nodes that stage the same dataset at this time, this one among them: each reads a share from the store. */
+  readonly sharedWith?: readonly string[]
+}
+
+export type PrepareProgress = StageProgress | WaitProgress
+
+/** A copy that stays as long as the lease does. */
+export interface Prepared {
+  readonly copy: Copy
+  readonly leaseId: string
+  /** Whether this call brought the copy here, instead of finding it or waiting for it. */
+  readonly isStagedHere: boolean
+  readonly downloaded?: Downloaded & { readonly origins?: Origins }
+}
+
+/**
+ * Seed steps 2 to 6: gives the task a ready copy of the dataset on this node. Any number of callers cause one
+ * download; the others wait for it and take over if its stager dies.
+ */
+export async function prepareDataset(
+  cache: Cache,
+  request: PrepareRequest,
+  options: Omit<StageOptions, 'dataset' | 'onProgress'> & {
+    readonly onProgress?: (progress: PrepareProgress) => void
+  },
+): Promise<Prepared> {
+  const { lease } = request
+  let { isRefresh } = request
+  let hasWaited = false
+  const beganMs = performance.now()
+  const waitedMs = () => (hasWaited ? Math.round(performance.now() - beganMs) : 0)
+  for (;;) {
+    if (options.signal.aborted) throw interrupted(options.signal)
+    const joined = await joinStaging(cache, request, { isRefresh })
+    switch (joined.outcome) {
+      case 'ready':
+        await recordUse(cache, { copy: joined.copy, task: lease.task, waitedMs: waitedMs() })
+        return { copy: joined.copy, leaseId: joined.leaseId, isStagedHere: false }
+      case 'again':
+        break
+      case 'stage': {
+        const staged = await stageDataset(cache, joined, {
+          ...options,
+          dataset: request.dataset,
+          isRefresh,
+          version: request.version,
+          sharedWith: request.sharedWith ?? [],
+        })
+        if (staged.outcome !== 'ready') break
+        const { copy, isNew, downloaded } = staged
+        const leaseId = isNew ? joined.leaseId : await leaseAgain(cache, request, copy)
+        if (leaseId === undefined) break
+        hasWaited = true
+        await recordUse(cache, { copy, task: lease.task, waitedMs: waitedMs() })
+        return { copy, leaseId, isStagedHere: isNew, ...(downloaded ? { downloaded } : {}) }
+      }
+      case 'wait':
+        if (!request.mayWait) {
+          await cache.record.releaseUses({ leaseId: joined.leaseId }, cache.nowMs())
+          throw new DscError(
+            'STAGING_ELSEWHERE',
+            `${request.dataset.name} is being staged by ${formatHolder(joined.stageLease)} (task ${joined.stageLease.task})`,
+            { hint: `dsc prepare ${request.dataset.name} without --no-wait waits for it` },
+          )
+        }
+        hasWaited = true
+        // What a stager found is as fresh as what this call would find; one that died has found nothing.
+        if ((await waitForStager(cache, joined, options)) === 'ended') isRefresh = false
+    }
+  }
+}
+
+/** On a cluster every use leaves a line in the history, of which agents make their metrics. */
+async function recordUse(cache: Cache, use: Parameters<typeof addUse>[1]): Promise<void> {
+  if (!cache.openStagingSource) return
+  await addUse(cache, use)
+}
+
+/** The refresh found nothing new: the record moved our lease to the copy that was ready, which has its own id there. */
+async function leaseAgain(cache: Cache, request: JoinedRequest, copy: Copy): Promise<string | undefined> {
+  const { lease, stripe } = request
+  const use = await cache.record.leaseReady(
+    { dataset: copy.dataset, node: cache.node, lease, ...(stripe && { stripe }) },
+    cache.nowMs(),
+  )
+  return use?.leaseId
+}

@@ -1,0 +1,84 @@
+import { formatByteSize } from '../../model/byte-size.js'
+import { formatDuration } from '../../model/duration.js'
+import { formatCount } from '../../model/format-count.js'
+import type { Origins } from '../sources/source.js'
+import type { Narrator } from '../surroundings.js'
+import type { PrepareProgress } from './prepare-dataset.js'
+
+/** Rate over this span, so that it follows changes without jumping. */
+const RATE_SPAN_MS = 5000
+
+/** Makes a listener that shows a staging's progress: bytes, rate and time left, one line that replaces itself. */
+export function reportProgress(
+  report: Narrator,
+  dataset: string,
+  nowMs: () => number,
+): (progress: PrepareProgress) => void {
+  const samples: { atMs: number; bytes: number }[] = []
+  let hasToldOfRetry = false
+  return (progress) => {
+    switch (progress.step) {
+      case 'listing':
+        report.progress(`${dataset}: listing, ${formatCount(progress.objects, 'object')}`)
+        break
+      case 'retrying':
+        // Once: the pauses grow, and each attempt says the same.
+        if (hasToldOfRetry) break
+        hasToldOfRetry = true
+        report.note(
+          `${dataset}: ${progress.problem}; trying again, up to ${formatCount(progress.attemptsLeft, 'more time')}`,
+        )
+        break
+      case 'evicting':
+        for (const { copy, reason } of progress.victims) {
+          report.note(`${dataset}: evicted ${copy.dataset} (${formatByteSize(copy.chargedBytes)}, ${reason})`)
+        }
+        break
+      case 'waiting':
+        report.progress(
+          `${dataset}: waiting for ${progress.stager}, ${formatByteSize(progress.writtenBytes)} of ${formatByteSize(progress.totalBytes)}`,
+          findRatio(progress),
+        )
+        break
+      case 'downloading': {
+        const atMs = nowMs()
+        samples.push({ atMs, bytes: progress.writtenBytes })
+        while (samples.length > 2 && atMs - samples[0]!.atMs > RATE_SPAN_MS) samples.shift()
+        const first = samples[0]!
+        const rate = ((progress.writtenBytes - first.bytes) / Math.max(1, atMs - first.atMs)) * 1000
+        const leftMs =
+          rate > 0 && progress.writtenBytes < progress.totalBytes
+            ? ((progress.totalBytes - progress.writtenBytes) / rate) * 1000
+            : undefined
+        report.progress(
+          [
+            `${dataset}: ${formatByteSize(progress.writtenBytes)} of ${formatByteSize(progress.totalBytes)}`,
+            `${formatByteSize(Math.round(rate))}/s`,
+            ...(leftMs === undefined ? [] : [`${formatDuration(Math.round(leftMs / 1000) * 1000)} left`]),
+            `${progress.doneFiles.toLocaleString('en-US')}/${formatCount(progress.totalFiles, 'file')}`,
+            describeOrigins(progress.origins),
+          ].join(', '),
+          findRatio(progress),
+        )
+        break
+      }
+      case 'publishing':
+        report.progress(`${dataset}: writing through to disk`)
+    }
+  }
+}
+
+function findRatio(progress: {
+  readonly writtenBytes: number
+  readonly totalBytes: number
+}): number | undefined {
+  return progress.totalBytes > 0 ? progress.writtenBytes / progress.totalBytes : undefined
+}
+
+/** `from gpu-02 and the store`: whoever has sent anything yet. */
+function describeOrigins(origins: Origins | undefined): string {
+  if (origins === undefined) return 'from the store'
+  const peers = Object.keys(origins.peers).filter((node) => origins.peers[node]! > 0)
+  const senders = [...peers, ...(origins.store > 0 || peers.length === 0 ? ['the store'] : [])]
+  return `from ${senders.join(' and ')}`
+}

@@ -1,0 +1,25 @@
+import { holdByThisProcess } from '../../platform/processes.js'
+import type { Cache } from '../cache.js'
+import { prepareDataset } from './prepare-dataset.js'
+
+/** Finishes every staging of this node that nobody works on. Returns the datasets that are ready now. */
+export async function resumeAbandoned(cache: Cache, signal: AbortSignal): Promise<readonly string[]> {
+  const copies = await cache.record.listCopies({ node: cache.node, states: ['staging'] }, cache.nowMs())
+  const finished: string[] = []
+  for (const { dataset, source, stripe, isBeingStaged } of copies) {
+    if (isBeingStaged || source === null) continue
+    const lease = {
+      task: 'dsc cleanup',
+      holder: holdByThisProcess(),
+      expiresAtMs: null,
+    }
+    const prepared = await prepareDataset(
+      cache,
+      { dataset: source, lease, isRefresh: true, mayWait: false, ...(stripe && { stripe }) },
+      { signal },
+    )
+    await cache.record.releaseUses({ leaseId: prepared.leaseId }, cache.nowMs())
+    finished.push(dataset)
+  }
+  return finished
+}

@@ -1,0 +1,219 @@
+import { isDscError } from '../../failure/dsc-error.js'
+import { logPhase } from '../../log/log.js'
+import type { Stripe } from '../../model/copy.js'
+import { type Dataset, deriveDatasetName } from '../../model/dataset.js'
+import { type HeldFolder, nameHeldFolder } from '../../platform/held-folder.js'
+import type { Victim } from '../../policy/plan-eviction.js'
+import type { Cache } from '../cache.js'
+import { stagingDirectoryOf } from '../cache-layout.js'
+import { type Downloaded, downloadFiles } from '../download/download-files.js'
+import { listIntoManifest } from '../download/list-into-manifest.js'
+import { type NodeShare, openNodeShare } from '../download/node-share.js'
+import { discardDirectory } from '../eviction/finish-evictions.js'
+import { makeHeld } from '../held-cache.js'
+import { KeptStageLease } from '../leases/keep-stage-lease.js'
+import { leasePrevious } from '../leases/lease-previous.js'
+import type { Listing } from '../manifest/listing.js'
+import { nameInHint } from '../names/name-in-hint.js'
+import { saveNode } from '../save-node.js'
+import type { Origins, Source } from '../sources/source.js'
+import { admitListing } from './admit-listing.js'
+import { describeStagingFailure, endFailedStaging } from './fail-staging.js'
+import { finishPublished, finishStaging, type Staged } from './finish-staging.js'
+import type { StageTurn } from './join-staging.js'
+
+/** What a staging is doing, for those who watch. */
+export type StageProgress =
+  | { readonly step: 'listing'; readonly objects: number }
+  /** The source could not be listed: `problem` says why; it is asked at most `attemptsLeft` times more. */
+  | { readonly step: 'retrying'; readonly problem: string; readonly attemptsLeft: number }
+  | { readonly step: 'evicting'; readonly victims: readonly Victim[] }
+  | {
+      readonly step: 'downloading'
+      readonly writtenBytes: number
+      readonly totalBytes: number
+      readonly doneFiles: number
+      readonly totalFiles: number
+      /** Where the bytes come from, on a cluster; absent: from the source. */
+      readonly origins?: Origins
+    }
+  | { readonly step: 'publishing' }
+
+export interface StageOptions {
+  readonly dataset: Dataset
+  readonly onProgress?: (progress: StageProgress) => void
+  readonly signal: AbortSignal
+  readonly isRefresh?: boolean
+  readonly sharedWith?: readonly string[]
+  /** The version that other nodes have and this one is to have, too. */
+  readonly version?: string | undefined
+  /** Lists the source again, whatever an earlier attempt listed. */
+  readonly isRelisted?: boolean | undefined
+  /** Stops once the bytes are admitted, before any is fetched. The caller's use lease keeps the reservation. */
+  readonly isReservation?: boolean | undefined
+}
+
+interface Staging extends StageOptions {
+  readonly share: NodeShare
+  readonly reportWritten: (writtenBytes: number) => void
+}
+
+/** A source that is being staged from, and the folder that it goes into. */
+interface OpenStaging {
+  readonly source: Source
+  /** Undefined where the source is always the store. */
+  readonly describeOrigins: (() => Origins) | undefined
+  readonly held: HeldFolder
+}
+
+/**
+ * Stages a dataset as its one stager: list → admit → download → publish → record says ready.
+ * Killed anywhere, the next stager goes on from what is on disk. On failure the use lease is released; what
+ * was downloaded stays as an abandoned staging if trying again could help, else everything goes.
+ */
+export async function stageDataset(cache: Cache, turn: StageTurn, options: StageOptions): Promise<Staged> {
+  const share = openNodeShare(cache, turn.stageLeaseId)
+  const kept = new KeptStageLease(cache, turn, { signal: options.signal, beforeRenewal: share.renew })
+  try {
+    const staged = await stage(cache, turn, {
+      ...options,
+      signal: kept.signal,
+      share,
+      reportWritten: (writtenBytes) => kept.report(writtenBytes),
+    })
+    await kept.stop()
+    if (staged.outcome === 'reserved') {
+      const { stageLeaseId, copy } = turn
+      const ended = { copyId: copy.copyId, stageLeaseId, useLeaseId: null, isForgotten: false }
+      await cache.record.endStaging(ended, cache.nowMs())
+    }
+    return staged
+  } catch (error) {
+    await kept.stop()
+    if (kept.isLost) return { outcome: 'lost' }
+    const failure = describeStagingFailure(
+      cache,
+      nameInHint(error, options.dataset.name),
+      turn.copy.directory,
+    )
+    // An interruption says nothing about the source: the next stager just goes on.
+    const lasting = isDscError(failure) && !options.signal.aborted ? failure : undefined
+    await endFailedStaging(cache, turn, lasting)
+    throw failure
+  }
+}
+
+async function stage(cache: Cache, turn: StageTurn, options: Staging): Promise<Staged> {
+  const published = await finishPublished(cache, turn)
+  if (published) return published
+  await saveNode(cache)
+  await options.share.waitForOthers(options.signal)
+  const held = makeHeld(cache.root, ['staging', turn.copy.copyId])
+  const { dataset, isRefresh = false, sharedWith = [], version } = options
+  const staging = await cache.openStagingSource?.(dataset, { isRefresh, sharedWith, version })
+  const source = staging ?? (await cache.openSource(dataset))
+  try {
+    const describeOrigins = staging && (() => staging.describeOrigins())
+    return await stageFrom({ source, describeOrigins, held }, { cache, turn, options })
+  } catch (error) {
+    throw nameHeldFolder(error, held)
+  } finally {
+    await source.close()
+    held.close()
+  }
+}
+
+async function stageFrom(
+  open: OpenStaging,
+  { cache, turn, options }: { readonly cache: Cache; readonly turn: StageTurn; readonly options: Staging },
+): Promise<Staged> {
+  const { copy } = turn
+  const { dataset, onProgress } = options
+  const phase = (name: string) => `${dataset.name}: ${name}`
+  const listing = await logPhase(phase('listing'), () =>
+    list(cache, { ...options, ...open, stripe: copy.stripe }),
+  )
+  await rememberSource(cache, dataset)
+  if (copy.state !== 'staging' || copy.version !== listing.version) {
+    const admitted = await logPhase(phase('admission'), () => admitListing(cache, turn, listing))
+    if (admitted.outcome === 'lost') return admitted
+    if (admitted.outcome === 'same-version') {
+      await discardDirectory(cache, stagingDirectoryOf(cache.root, copy.copyId))
+      return { outcome: 'ready', copy: admitted.copy, isNew: false }
+    }
+    if (admitted.victims.length > 0) onProgress?.({ step: 'evicting', victims: admitted.victims })
+  }
+  if (options.isReservation) return { outcome: 'reserved', version: listing.version }
+  const downloaded = await logPhase(phase('download'), () =>
+    download(cache, { ...options, ...open, listing, replaces: copy.dataset }),
+  )
+  onProgress?.({ step: 'publishing' })
+  const origins = open.describeOrigins?.()
+  const fetched = { ...downloaded, ...(origins ? { origins } : {}) }
+  return logPhase(phase('writing through to disk'), () =>
+    finishStaging(cache, turn, { version: listing.version, fetched }),
+  )
+}
+
+function list(
+  cache: Cache,
+  options: Staging & OpenStaging & { readonly stripe: Stripe | undefined },
+): Promise<Listing> {
+  const { source, held, share, dataset, stripe, version, isRelisted, signal, onProgress } = options
+  return listIntoManifest({
+    source,
+    dataset,
+    copyDirectory: held.path,
+    requestLimit: share.requestLimit,
+    stallTimeoutMs: cache.transfer.stallTimeoutMs,
+    stripe,
+    version,
+    isRelisted,
+    signal,
+    onProgress: ({ objects }) => onProgress?.({ step: 'listing', objects }),
+    onRetry: ({ message }, attemptsLeft) =>
+      onProgress?.({ step: 'retrying', problem: message, attemptsLeft }),
+  })
+}
+
+/** Fetches what the listing names; `replaces` is the dataset whose ready copy gives what did not change. */
+async function download(
+  cache: Cache,
+  options: Staging & OpenStaging & { readonly listing: Listing; readonly replaces: string },
+): Promise<Downloaded> {
+  const { source, held, listing, share, signal, onProgress } = options
+  const previous = await leasePrevious(cache, options.replaces, listing.version)
+  return downloadFiles({
+    source,
+    copyDirectory: held.path,
+    previousCopyDirectory: previous?.directory,
+    onReused: previous?.release,
+    ...cache.transfer,
+    requestLimit: share.requestLimit,
+    bandwidthLimit: share.bandwidthLimit,
+    signal,
+    onProgress: ({ writtenBytes, doneFiles }) => {
+      options.reportWritten(writtenBytes)
+      const { contentBytes: totalBytes, files: totalFiles } = listing
+      const origins = options.describeOrigins?.()
+      onProgress?.({
+        step: 'downloading',
+        writtenBytes,
+        totalBytes,
+        doneFiles,
+        totalFiles,
+        ...(origins ? { origins } : {}),
+      })
+    },
+  }).finally(previous?.release)
+}
+
+/**
+ * A source that was asked for by its URL is known to the record under its derived name from here on. Not earlier: a
+ * URL under which nothing is listed leaves no dataset.
+ */
+async function rememberSource(cache: Cache, dataset: Dataset): Promise<void> {
+  if (dataset.name !== deriveDatasetName(dataset.source)) return
+  if (await cache.record.findDataset(dataset.name)) return
+  await cache.record.saveDataset(dataset, cache.nowMs())
+}

@@ -1,0 +1,64 @@
+import { constants } from 'node:fs'
+import { lstat, open } from 'node:fs/promises'
+import type { DigestAlgorithm } from './digest.js'
+import { formatDigest } from './digest.js'
+import { digestRange } from './digest-range.js'
+import { planParts } from './plan-parts.js'
+
+/** What is wrong with a file of a copy. */
+export interface ObjectDamage {
+  readonly problem: 'missing' | 'size' | 'content' | 'not-a-file'
+  readonly expected: string
+  readonly found: string
+  /** Numbers of the wrong parts, when others are right. */
+  readonly parts?: readonly number[]
+}
+
+/** What a file is compared with. */
+export interface ExpectedObject {
+  readonly sizeBytes: number
+  /** Size of its parts, bytes; null for an object in one part. */
+  readonly partBytes: number | null
+  /** `algorithm:base64` by number of the part. */
+  readonly digests: ReadonlyMap<number, string>
+}
+
+/** Compares a file with what is known of its object, part by part. Parts without a digest are not looked at. */
+export async function checkObject(
+  path: string,
+  object: ExpectedObject,
+  signal: AbortSignal,
+): Promise<ObjectDamage | undefined> {
+  const stats = await lstat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined
+    throw error
+  })
+  const expectedSize = `${object.sizeBytes} bytes`
+  if (!stats) return { problem: 'missing', expected: expectedSize, found: 'nothing' }
+  if (!stats.isFile()) return { problem: 'not-a-file', expected: 'a file', found: 'something else' }
+  if (stats.size !== object.sizeBytes)
+    return { problem: 'size', expected: expectedSize, found: `${stats.size} bytes` }
+  const parts = planParts(object.sizeBytes, object.partBytes ?? Math.max(1, object.sizeBytes))
+  const wrong: { readonly number: number; readonly expected: string; readonly found: string }[] = []
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW)
+  try {
+    for (const part of parts) {
+      const expected = object.digests.get(part.number)
+      if (expected === undefined) continue
+      const algorithm = expected.slice(0, expected.indexOf(':')) as DigestAlgorithm
+      const found = formatDigest(algorithm, await digestRange(file, part, { algorithm, signal }))
+      if (found !== expected) wrong.push({ number: part.number, expected, found })
+    }
+  } finally {
+    await file.close()
+  }
+  const first = wrong[0]
+  if (!first) return undefined
+  const { expected, found } = first
+  return {
+    problem: 'content',
+    expected,
+    found,
+    ...(parts.length > 1 ? { parts: wrong.map((part) => part.number) } : {}),
+  }
+}

@@ -1,0 +1,64 @@
+import { createHash, type Hash } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+import { getCrc } from './crc.js'
+
+export type CrcAlgorithm = 'crc32' | 'crc32c' | 'crc64nvme'
+export type DigestAlgorithm = CrcAlgorithm | 'sha256' | 'sha1' | 'md5'
+
+/** Takes bytes in order and ends in their digest. */
+export interface Digest {
+  readonly algorithm: DigestAlgorithm
+  update(chunk: Uint8Array): void
+  /** Big-endian, as S3 writes it before base64. Call once. */
+  finish(): Buffer
+}
+
+/** Starts a digest. */
+export function createDigest(algorithm: DigestAlgorithm): Digest {
+  switch (algorithm) {
+    case 'crc32':
+      return createCrc32Digest()
+    case 'crc32c':
+      return createCrcDigest(algorithm, 4)
+    case 'crc64nvme':
+      return createCrcDigest(algorithm, 8)
+    default:
+      return createHashDigest(algorithm, createHash(algorithm))
+  }
+}
+
+function createHashDigest(algorithm: DigestAlgorithm, hash: Hash): Digest {
+  return { algorithm, update: (chunk) => void hash.update(chunk), finish: () => hash.digest() }
+}
+
+function createCrc32Digest(): Digest {
+  let value = 0
+  return {
+    algorithm: 'crc32',
+    update(chunk) {
+      value = crc32(chunk, value)
+    },
+    finish() {
+      const bytes = Buffer.alloc(4)
+      bytes.writeUInt32BE(value)
+      return bytes
+    },
+  }
+}
+
+function createCrcDigest(algorithm: 'crc32c' | 'crc64nvme', digestBytes: number): Digest {
+  const update = getCrc(algorithm)
+  let value = 0n
+  return {
+    algorithm,
+    update(chunk) {
+      value = update(chunk, value)
+    },
+    finish: () => Buffer.from(value.toString(16).padStart(digestBytes * 2, '0'), 'hex'),
+  }
+}
+
+/** A digest in the manifest's form: `algorithm:base64`. */
+export function formatDigest(algorithm: string, value: Uint8Array): string {
+  return `${algorithm}:${Buffer.from(value).toString('base64')}`
+}

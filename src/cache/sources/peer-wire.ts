@@ -1,0 +1,88 @@
+import type { ObjectFacts } from '../proof/object-facts.js'
+import type { InspectRequest } from './source.js'
+
+/** Version of what agents say to each other; it begins every path. A change of meaning needs a new one. */
+export const WIRE_VERSION = 'v1'
+
+/** Answer header: what is known of an object's checksums, as JSON. */
+export const FACTS_HEADER = 'x-dsc-facts'
+/**
+ * Answer header: digest of the part (or of the object, where it is one part) that the range lies in, with its place:
+ * `<offset>+<length> <algorithm>:<base64>`.
+ */
+export const DIGEST_HEADER = 'x-dsc-digest'
+/** Answer header of every agent: its node, so that a wrong address is noticed. */
+export const NODE_HEADER = 'x-dsc-node'
+
+/** Names an object by its content: any copy that has the same may serve it. */
+export interface WireObject {
+  readonly dataset: string
+  /** URL of the source that the copy was made from. */
+  readonly source: string
+  readonly key: string
+  readonly sizeBytes: number
+  readonly etag: string | null
+  readonly versionId: string | null
+}
+
+/** Path and query of an object. The server looks its fields up in a manifest; none of them ever becomes a path. */
+export function formatObjectUrl(
+  dataset: string,
+  source: string,
+  object: Pick<InspectRequest, 'key' | 'sizeBytes' | 'etag' | 'versionId'>,
+): string {
+  const query = new URLSearchParams({ source, key: object.key, size: String(object.sizeBytes) })
+  if (object.etag !== null) query.set('etag', object.etag)
+  if (object.versionId !== null) query.set('versionId', object.versionId)
+  return `/${WIRE_VERSION}/datasets/${encodeURIComponent(dataset)}/object?${query}`
+}
+
+/** Reads what `formatObjectUrl` wrote; undefined when a field is missing. */
+export function parseObjectQuery(dataset: string, query: URLSearchParams): WireObject | undefined {
+  const [source, key, size] = [query.get('source'), query.get('key'), query.get('size')]
+  if (source === null || key === null || size === null || !/^\d{1,16}$/.test(size)) return undefined
+  return {
+    dataset,
+    source,
+    key,
+    sizeBytes: Number(size),
+    etag: query.get('etag'),
+    versionId: query.get('versionId'),
+  }
+}
+
+/** Path of the manifest of a ready copy, one SQLite file. */
+export function formatManifestUrl(copyId: string): string {
+  return `/${WIRE_VERSION}/copies/${encodeURIComponent(copyId)}/manifest`
+}
+
+/** Path that a whole dataset of a node is used at in place (`dsc prepare --remote`). */
+export function formatRemoteUrl(dataset: string): string {
+  return `/${WIRE_VERSION}/datasets/${encodeURIComponent(dataset)}/`
+}
+
+/** What a node's answer says of the object beside its bytes; undefined when it says nothing. */
+export function parseFacts(header: string | string[] | undefined): ObjectFacts | undefined {
+  return typeof header === 'string' ? (JSON.parse(header) as ObjectFacts) : undefined
+}
+
+/** A part of an object and its digest, `algorithm:base64`. */
+export interface PartDigest {
+  readonly offset: number
+  readonly length: number
+  readonly digest: string
+}
+
+/** A part and its digest as a header of a node's answer. */
+export function formatPartDigest({ offset, length, digest }: PartDigest): string {
+  return `${offset}+${length} ${digest}`
+}
+
+/** Reads what `formatPartDigest` wrote; undefined for anything else. */
+export function parsePartDigest(header: string | string[] | undefined): PartDigest | undefined {
+  if (typeof header !== 'string') return undefined
+  const match =
+    /^(\d{1,16})\+(\d{1,16}) ((?:crc32|crc32c|crc64nvme|sha256|sha1|md5):[A-Za-z0-9+/=]{1,64})$/.exec(header)
+  if (!match) return undefined
+  return { offset: Number(match[1]), length: Number(match[2]), digest: match[3]! }
+}

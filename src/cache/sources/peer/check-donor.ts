@@ -1,0 +1,33 @@
+import { createDigest, type Digest, type DigestAlgorithm, formatDigest } from '../../proof/digest.js'
+import type { Peer, PeerRequest } from './peer.js'
+
+/**
+ * Reads a range from a peer once more, into nothing, and compares it with the digest that the peer itself gives.
+ * Resolves with what is wrong when the peer's bytes are not what it says: its file is damaged, not the way here.
+ */
+export async function checkDonor(
+  peer: Peer,
+  request: Pick<PeerRequest, 'path' | 'signal'> & { readonly offset: number; readonly length: number },
+): Promise<{ readonly expected: string; readonly found: string } | undefined> {
+  const { path, signal, offset, length } = request
+  let expected: string | undefined
+  let digest: Digest | undefined
+  const isRead = await peer.read({
+    path,
+    signal,
+    part: { offset, length },
+    range: { offset, length },
+    onFacts: () => {},
+    onDigest: (text) => {
+      expected = text
+      digest = createDigest(text.slice(0, text.indexOf(':')) as DigestAlgorithm)
+    },
+    sink: (chunk) => {
+      digest?.update(chunk)
+      return 0
+    },
+  })
+  if (!isRead || expected === undefined || digest === undefined) return undefined
+  const found = formatDigest(digest.algorithm, digest.finish())
+  return found === expected ? undefined : { expected, found }
+}

@@ -1,0 +1,178 @@
+import type { Dataset } from '../../../model/dataset.js'
+import { rankOwners } from '../../../policy/placement.js'
+import type { ObjectFacts } from '../../proof/object-facts.js'
+import { formatObjectUrl } from '../peer-wire.js'
+import type { Fetcher, FetchRequest, InspectRequest } from '../source.js'
+import { checkDonor } from './check-donor.js'
+import { Peer, type Provider } from './peer.js'
+import { openPeerConnection, type PeerAccess } from './peer-connection.js'
+import type { PeerReport } from './peer-report.js'
+
+export interface PeerFetcherOptions {
+  /** Nodes that have everything, best first. */
+  readonly ready: readonly Provider[]
+  /** Nodes that stage side by side, this one among them; used where no node is ready. */
+  readonly shares: readonly Provider[]
+  readonly node: string
+  readonly dataset: Dataset
+  readonly access: PeerAccess
+  readonly connections: number
+  readonly report: PeerReport
+  /** Called when a peer's bytes are not what the peer itself says they are. */
+  readonly onDamage: (node: string, damage: DonorDamage) => Promise<void>
+  readonly openOriginFetcher: () => Promise<Fetcher>
+}
+
+/** What a peer sent of an object that is not what it should be. */
+export interface DonorDamage {
+  readonly key: string
+  readonly offset: number
+  readonly expected: string
+  readonly found: string
+}
+
+const MAX_REMEMBERED = 10_000
+/** Stands for the store among those who served a range. */
+const STORE = ''
+
+/** Reads ranges from peers and, where none can, from the store; goes on at the byte where one of them stopped. */
+export class PeerFetcher implements Fetcher {
+  readonly #options: PeerFetcherOptions
+  readonly #peers = new Map<string, Peer>()
+  /** Who served a range last: when that is asked for again, its bytes were wrong. */
+  readonly #servedBy = new Map<string, string>()
+  #origin: Promise<Fetcher> | undefined
+
+  constructor(options: PeerFetcherOptions) {
+    this.#options = options
+  }
+
+  async fetch(request: FetchRequest): Promise<void> {
+    const name = `${request.offset}/${request.key}`
+    const range = { offset: request.offset, length: request.length }
+    const path = this.#pathOf(request)
+    const onFacts = once((facts: ObjectFacts) => request.onFacts?.(facts))
+    const onDigest = once((digest: string) => {
+      // Later it would miss the bytes that came before.
+      if (range.length === request.length) request.onDigest?.(digest)
+    })
+    const { sink, signal, needsDigest } = request
+    const part = { offset: request.offset, length: request.length }
+    const distrusted = this.#servedBy.get(name)
+    if (distrusted !== undefined && distrusted !== STORE) await this.#doubt(distrusted, request, path)
+    for (const provider of this.#rank(request.key, request.offset, distrusted)) {
+      const asked = { path, part, range, onFacts, onDigest, needsDigest, sink, signal }
+      if (await this.#peerOf(provider).read(asked)) {
+        this.#remember(name, provider.node)
+        return
+      }
+      if (range.length === 0) return
+    }
+    this.#remember(name, STORE)
+    await this.#fromOrigin((fetcher) =>
+      fetcher.fetch({
+        ...request,
+        ...range,
+        onFacts,
+        sink: (chunk) => {
+          this.#options.report.received.store += chunk.length
+          return sink(chunk)
+        },
+      }),
+    )
+  }
+
+  async inspect(request: InspectRequest): Promise<ObjectFacts> {
+    const path = this.#pathOf(request)
+    const { signal } = request
+    let facts: ObjectFacts | undefined
+    for (const provider of this.#options.ready.length > 0 ? this.#rank(request.key, 0) : []) {
+      const range = { offset: 0, length: 0 }
+      const onFacts = (found: ObjectFacts) => {
+        facts = found
+      }
+      const asked = { path, part: range, range, onFacts, onDigest: () => {}, sink: () => 0, signal }
+      const isAnswered = await this.#peerOf(provider).read(asked)
+      if (isAnswered && facts) return facts
+    }
+    return this.#fromOrigin((fetcher) => fetcher.inspect(request))
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#peers.values()].map((peer) => peer.close()))
+    await (await this.#origin?.catch(() => undefined))?.close()
+  }
+
+  #pathOf(object: InspectRequest): string {
+    const { name, source } = this.#options.dataset
+    return formatObjectUrl(name, source, object)
+  }
+
+  /** Whom to ask for a range before the store, in order, without the one whose bytes were wrong. */
+  #rank(key: string, offset: number, distrusted?: string): readonly Provider[] {
+    const { ready, shares, node } = this.#options
+    const isUsable = (provider: Provider) => provider.node !== distrusted && !this.#peerOf(provider).isResting
+    if (ready.length > 0)
+      return ready.filter(isUsable).sort((a, b) => this.#peerOf(a).inFlight - this.#peerOf(b).inFlight)
+    const names = shares.map((provider) => provider.node)
+    const owners = rankOwners(names, key, offset)
+    // From its own place on it is this node's part, or its turn to stand in for the owner.
+    return owners
+      .slice(0, owners.indexOf(node))
+      .map((owner) => shares.find((provider) => provider.node === owner)!)
+      .filter(isUsable)
+  }
+
+  /** What a peer sent was wrong: was it spoilt on the way, or is it wrong there? */
+  async #doubt(node: string, request: FetchRequest, path: string): Promise<void> {
+    const peer = this.#peers.get(node)
+    if (peer === undefined) return
+    const { key, offset, length, signal } = request
+    const damage = await checkDonor(peer, { path, signal, offset, length })
+    if (damage === undefined) {
+      this.#options.report.addProblem(node, `sent bytes of ${JSON.stringify(key)} that were wrong on arrival`)
+      return
+    }
+    peer.dismiss(`has a damaged ${JSON.stringify(key)}`)
+    await this.#options.onDamage(node, { key, offset, ...damage })
+  }
+
+  #peerOf(provider: Provider): Peer {
+    const known = this.#peers.get(provider.node)
+    if (known) return known
+    const { access, connections, ready, report } = this.#options
+    const peer = new Peer({
+      provider,
+      connection: openPeerConnection(provider.url, access, connections),
+      isWaitedFor: ready.length === 0,
+      onBytes: (bytes) => report.addBytes(provider.node, bytes),
+      onProblem: (problem) => report.addProblem(provider.node, problem),
+    })
+    this.#peers.set(provider.node, peer)
+    return peer
+  }
+
+  #remember(range: string, who: string): void {
+    if (this.#servedBy.size >= MAX_REMEMBERED) this.#servedBy.delete(this.#servedBy.keys().next().value!)
+    this.#servedBy.set(range, who)
+  }
+
+  async #fromOrigin<Value>(ask: (fetcher: Fetcher) => Promise<Value>): Promise<Value> {
+    try {
+      this.#origin ??= this.#options.openOriginFetcher()
+      return await ask(await this.#origin)
+    } catch (error) {
+      throw this.#options.report.explain(error)
+    }
+  }
+}
+
+/** Hears only the first. */
+function once<Value>(call: (value: Value) => void): (value: Value) => void {
+  let isCalled = false
+  return (value) => {
+    if (isCalled) return
+    isCalled = true
+    call(value)
+  }
+}

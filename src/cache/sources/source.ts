@@ -1,0 +1,127 @@
+import type { ObjectChecksum } from '../../model/manifest.js'
+import type { ObjectFacts } from '../proof/object-facts.js'
+import type { OnRetry } from './retry.js'
+
+/** An object as the source lists it. */
+export interface ListedObject {
+  /** Key relative to the source's prefix; may be hostile. */
+  readonly key: string
+  readonly sizeBytes: number
+  /** Without quotes. */
+  readonly etag: string | null
+  readonly versionId: string | null
+  readonly checksum: ObjectChecksum | null
+  /** Unix epoch, ms. */
+  readonly modifiedAtMs: number
+}
+
+/** A range of one object to read. */
+export interface FetchRequest {
+  readonly key: string
+  /** Etag (without quotes) and version that the bytes must belong to, else the fetch fails with SOURCE_CHANGED. */
+  readonly etag: string | null
+  readonly versionId: string | null
+  /** Size of the whole object, bytes. */
+  readonly sizeBytes: number
+  readonly offset: number
+  /** Bytes to read; `offset + length <= sizeBytes`. */
+  readonly length: number
+  /** Fails with SOURCE_STALLED when no byte arrives for this long, ms. */
+  readonly stallTimeoutMs: number
+  /** Called once, before the first byte. */
+  readonly onFacts?: (facts: ObjectFacts) => void
+  /**
+   * Called before the first byte with the digest (`algorithm:base64`) that the range must have, where somebody else than
+   * the source sends it.
+   */
+  readonly onDigest?: (digest: string) => void
+  /** Nothing else proves these bytes: whoever else than the source sends them must give their digest. */
+  readonly needsDigest?: boolean
+  /**
+   * Called for each chunk, in order. A chunk is valid only during the call: its memory takes the next bytes.
+   * Returns how long to wait before more may come, ms. What it throws ends the fetch and is passed on.
+   */
+  readonly sink: (chunk: Uint8Array) => number
+  readonly signal?: AbortSignal
+}
+
+/** Reads objects. Each worker has its own, with its own connections. */
+export interface Fetcher {
+  /** Makes one attempt to read a range; the caller retries. Rejects with a SourceFailure. */
+  fetch(request: FetchRequest): Promise<void>
+  /** Asks for an object's checksums and upload parts without reading it. One attempt. */
+  inspect(request: InspectRequest): Promise<ObjectFacts>
+  /** Ends its connections; running fetches fail. */
+  close(): Promise<void>
+}
+
+export type InspectRequest = Omit<FetchRequest, 'sink' | 'onFacts' | 'offset' | 'length'>
+
+export interface ListOptions {
+  /** Most requests at once just now, 1 or more; asked whenever one may start. Absent = the source's choice. */
+  readonly requestLimit?: () => number
+  /** One page after the other, in whatever order the source keeps: never ends in ListingDisorder. */
+  readonly isSequential?: boolean
+  readonly onRetry?: OnRetry | undefined
+  /** No byte for this long fails a question, ms. Default 30,000. */
+  readonly stallTimeoutMs?: number | undefined
+  readonly signal?: AbortSignal
+}
+
+/** A listing in parts found that the source does not keep to the byte order of keys: what was listed is of no use. */
+export class ListingDisorder extends Error {}
+
+/** A place that datasets are read from. */
+export interface Source {
+  /** For messages: no credentials, no query. */
+  readonly url: string
+  /** Pages of objects, each object once, in any order. Retries inside. May reject with ListingDisorder. */
+  list(options: ListOptions): AsyncIterable<readonly ListedObject[]>
+  /** Opens a reader with up to `connections` connections (1 to 256). */
+  openFetcher(options: { readonly connections: number }): Promise<Fetcher>
+  /** What other threads need to open fetchers of their own; absent where only this thread can read. */
+  describeAccess?(): Promise<SourceAccess>
+  close(): Promise<void>
+}
+
+/** How transfer threads read a source. */
+export interface SourceAccess {
+  /** Names the adapter, of those that the threads know. */
+  readonly scheme: string
+  /** Plain data that the adapter understands. */
+  readonly location: unknown
+  /** Plain data, too; asked for again when it expires. Absent: reading needs none. */
+  readonly getCredentials?: () => Promise<unknown> | unknown
+}
+
+/** Opens a fetcher in a transfer thread. */
+export type OpenFetcher = (access: {
+  readonly location: unknown
+  /** Asks the main thread. */
+  readonly askCredentials: () => Promise<unknown>
+  readonly connections: number
+}) => Fetcher
+
+/** A source that takes objects from other nodes where it can, and knows what came from where. */
+export interface StagingSource extends Source {
+  readonly describeOrigins: () => Origins
+}
+
+/** Bytes received, by where they came from. */
+export interface Origins {
+  readonly store: number
+  /** By node. */
+  readonly peers: Readonly<Record<string, number>>
+  /** What nodes failed with that were asked, by node; absent = none failed. */
+  readonly failed?: Readonly<Record<string, string>>
+}
+
+/** How a dataset is about to be staged. */
+export interface StagingPlan {
+  /** The source may have changed: it must be listed, not a peer's copy. */
+  readonly isRefresh: boolean
+  /** Nodes that stage the same dataset at this time, this one among them; empty = alone. */
+  readonly sharedWith: readonly string[]
+  /** The version that other nodes have and this one is to have, too: listed from one of them. */
+  readonly version?: string | undefined
+}

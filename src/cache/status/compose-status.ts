@@ -1,0 +1,147 @@
+import type { CopyUse } from '../../model/copy.js'
+import { findReceiver, isLeaseLive, type Lease, type PlacedLease } from '../../model/lease.js'
+import type { NodeEntry } from '../../model/node.js'
+import type { ReaderStatus } from '../../model/reader-status.js'
+import type { RecordEvent } from '../../model/record-event.js'
+import { findLayouts, type StripedLayout } from './find-layouts.js'
+import { measureNodeUsage, type NodeUsage } from './node-usage.js'
+
+/** Events that a snapshot holds at most; `dsc history` reads further back. */
+export const STATUS_EVENTS = 200
+
+/** A node and how full it is against each limit of its policy. */
+export interface NodeStatus extends NodeEntry {
+  readonly usage: NodeUsage
+}
+
+/** A download under way, or one that was left. */
+export interface TransferStatus {
+  readonly copyId: string
+  readonly dataset: string
+  readonly node: string
+  /** `reserved` while the source is listed. */
+  readonly state: 'reserved' | 'staging'
+  readonly source: string | null
+  readonly writtenBytes: number
+  /** Bytes that it will take in all; 0 while the source is listed. */
+  readonly chargedBytes: number
+  readonly files: number
+  readonly startedAtMs: number
+  /** The task that downloads; null when nobody does (abandoned: a later prepare or cleanup takes it). */
+  readonly stager: string | null
+  /** When the stager last renewed its lease, Unix epoch in ms. */
+  readonly stagerSeenAtMs: number | null
+  readonly waitingTasks: readonly string[]
+  /** Nodes whose copies it reads from at present; empty: the source alone. */
+  readonly servedBy: readonly string[]
+  /** Who reads it while it comes, and what each waits for; absent where that was not asked, as for other nodes. */
+  readonly readers?: readonly ReaderStatus[]
+}
+
+/** What the record says at one moment: everything that a status shows. */
+export interface StatusSnapshot {
+  readonly takenAtMs: number
+  readonly recordLocation: string
+  readonly nodes: readonly NodeStatus[]
+  /** Ordered by dataset, node, creation. */
+  readonly copies: readonly CopyUse[]
+  /** Versions that lie on several nodes in stripes, whole or not. */
+  readonly layouts: readonly StripedLayout[]
+  readonly leases: readonly PlacedLease[]
+  readonly transfers: readonly TransferStatus[]
+  /** Newest first, at most `STATUS_EVENTS`. */
+  readonly events: readonly RecordEvent[]
+}
+
+/** What `composeStatus` makes a snapshot of. */
+export interface StatusParts {
+  readonly takenAtMs: number
+  readonly recordLocation: string
+  readonly nodes: readonly NodeEntry[]
+  readonly copies: readonly CopyUse[]
+  /** All copies of the nodes, for their usage. */
+  readonly chargedCopies: readonly CopyUse[]
+  /** All copies of the datasets, for what lies in stripes. */
+  readonly stripedCopies: readonly CopyUse[]
+  readonly leases: readonly PlacedLease[]
+  /** Leases of all nodes under which a copy is read by another node. */
+  readonly transferLeases: readonly PlacedLease[]
+  readonly events: readonly RecordEvent[]
+}
+
+/** Puts together what was read: usage per node, leases with their copies, transfers with their waiters. */
+export function composeStatus(parts: StatusParts): StatusSnapshot {
+  const byNode = Map.groupBy(parts.chargedCopies, (copy) => copy.node)
+  const moving = parts.copies.filter((copy) => copy.state === 'reserved' || copy.state === 'staging')
+  const transfers = describeTransfers(moving, parts)
+  return {
+    takenAtMs: parts.takenAtMs,
+    recordLocation: parts.recordLocation,
+    nodes: seeStagers(
+      parts.nodes.map((entry) => ({
+        ...entry,
+        usage: measureNodeUsage(entry.policy, entry.disk, byNode.get(entry.node) ?? []),
+      })),
+      transfers,
+    ),
+    copies: parts.copies,
+    layouts: findLayouts(parts.stripedCopies),
+    leases: parts.leases,
+    transfers,
+    events: parts.events,
+  }
+}
+
+/** A stager that renews its lease shows that its node is there, however long ago the node saved itself. */
+export function seeStagers(
+  nodes: readonly NodeStatus[],
+  transfers: readonly TransferStatus[],
+): readonly NodeStatus[] {
+  const seen = new Map<string, number>()
+  for (const { node, stagerSeenAtMs } of transfers) {
+    if (stagerSeenAtMs !== null) seen.set(node, Math.max(stagerSeenAtMs, seen.get(node) ?? 0))
+  }
+  return nodes.map((entry) => {
+    const seenAtMs = seen.get(entry.node) ?? 0
+    return seenAtMs > entry.seenAtMs ? { ...entry, seenAtMs } : entry
+  })
+}
+
+/** What is known of copies under way, with their stagers, their waiters and the nodes that serve them. */
+export function describeTransfers(
+  moving: readonly CopyUse[],
+  known: Pick<StatusParts, 'leases' | 'transferLeases' | 'takenAtMs'>,
+): readonly TransferStatus[] {
+  const copyIds = new Set(moving.map((copy) => copy.copyId))
+  const leasesOf = Map.groupBy(
+    known.leases.filter((lease) => copyIds.has(lease.copyId)),
+    (lease) => lease.copyId,
+  )
+  const live = known.transferLeases.filter((lease) => isLeaseLive(lease, known.takenAtMs))
+  return moving.map((copy) => {
+    const serving = live.filter(
+      (lease) => lease.dataset === copy.dataset && findReceiver(lease) === copy.node,
+    )
+    const servedBy = [...new Set(serving.map(({ node }) => node))].sort()
+    return { ...describeTransfer(copy, leasesOf.get(copy.copyId) ?? []), servedBy }
+  })
+}
+
+function describeTransfer(copy: CopyUse, leases: readonly Lease[]): Omit<TransferStatus, 'servedBy'> {
+  const stager = copy.isBeingStaged ? leases.find((lease) => lease.purpose === 'stage') : undefined
+  const waiting = leases.filter((lease) => lease.purpose === 'use' && lease.task !== stager?.task)
+  return {
+    copyId: copy.copyId,
+    dataset: copy.dataset,
+    node: copy.node,
+    state: copy.state === 'reserved' ? 'reserved' : 'staging',
+    source: copy.source?.source ?? null,
+    writtenBytes: copy.writtenBytes,
+    chargedBytes: copy.chargedBytes,
+    files: copy.files,
+    startedAtMs: copy.createdAtMs,
+    stager: stager?.task ?? null,
+    stagerSeenAtMs: stager?.renewedAtMs ?? null,
+    waitingTasks: [...new Set(waiting.map((lease) => lease.task))],
+  }
+}

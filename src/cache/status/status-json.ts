@@ -1,0 +1,115 @@
+import { redactUrl } from '../../failure/redact.js'
+import type { CopyUse } from '../../model/copy.js'
+import type { PlacedLease } from '../../model/lease.js'
+import type { RecordEvent } from '../../model/record-event.js'
+import type { NodeStatus, StatusSnapshot, TransferStatus } from './compose-status.js'
+import type { StripedLayout } from './find-layouts.js'
+import { listHoldings } from './list-holdings.js'
+
+/** What `dsc status --json` prints. Scripts rely on the names: fields are only ever added. Times are ISO 8601, UTC.
+ * The copies can be gone through once: there may be 100,000. */
+export function describeStatus(snapshot: StatusSnapshot) {
+  return {
+    takenAt: formatTime(snapshot.takenAtMs),
+    record: snapshot.recordLocation,
+    nodes: snapshot.nodes.map(describeNode),
+    copies: Iterator.from(snapshot.copies).map(describeCopy),
+    layouts: snapshot.layouts.map(describeLayout),
+    leases: snapshot.leases.map(describeLease),
+    transfers: snapshot.transfers.map(describeTransfer),
+    holdings: listHoldings(snapshot.copies),
+    events: snapshot.events.map(describeEvent),
+  }
+}
+
+/** The same, one object after the other; `type` says what each is. */
+export function* listStatusLines(snapshot: StatusSnapshot) {
+  for (const node of snapshot.nodes) yield { type: 'node', ...describeNode(node) }
+  for (const copy of snapshot.copies) yield { type: 'copy', ...describeCopy(copy) }
+  for (const layout of snapshot.layouts) yield { type: 'layout', ...describeLayout(layout) }
+  for (const lease of snapshot.leases) yield { type: 'lease', ...describeLease(lease) }
+  for (const transfer of snapshot.transfers) yield { type: 'transfer', ...describeTransfer(transfer) }
+  for (const event of snapshot.events) yield { type: 'event', ...describeEvent(event) }
+}
+
+/** A copy as `dsc status --json` prints it. Fields are only ever added. */
+export function describeCopy(copy: CopyUse) {
+  return {
+    dataset: copy.dataset,
+    version: copy.version,
+    node: copy.node,
+    state: copy.state,
+    bytes: copy.chargedBytes,
+    lastTask: copy.lastTask,
+    locked: copy.lock !== null,
+    referenceCount: copy.referenceCount,
+    lastUsedAt: formatTime(copy.lastUsedAtMs),
+    copyId: copy.copyId,
+    path: copy.path,
+    origin: copy.origin,
+    source: copy.source === null ? null : redactUrl(copy.source.source),
+    files: copy.files,
+    contentBytes: copy.contentBytes,
+    writtenBytes: copy.writtenBytes,
+    lock: copy.lock && { by: copy.lock.by, reason: copy.lock.reason, at: formatTime(copy.lock.atMs) },
+    createdAt: formatTime(copy.createdAtMs),
+    readyAt: copy.readyAtMs === null ? null : formatTime(copy.readyAtMs),
+    stripe: copy.stripe
+      ? { index: copy.stripe.index, count: copy.stripe.nodes.length, nodes: copy.stripe.nodes }
+      : null,
+  }
+}
+
+/** A version in stripes. `complete` = every stripe is ready; `missing` names the indexes of those that are gone. */
+export function describeLayout(layout: StripedLayout) {
+  const { dataset, version, nodes, stripes, isComplete } = layout
+  const missing = stripes.filter(({ state }) => state === 'missing').map(({ index }) => index)
+  return { dataset, version, nodes, complete: isComplete, missing, stripes }
+}
+
+/** A lease as `dsc status --json` prints it. */
+export function describeLease(lease: PlacedLease) {
+  return {
+    leaseId: lease.leaseId,
+    dataset: lease.dataset,
+    node: lease.node,
+    copyId: lease.copyId,
+    task: lease.task,
+    purpose: lease.purpose,
+    holder: lease.holder,
+    createdAt: formatTime(lease.createdAtMs),
+    renewedAt: formatTime(lease.renewedAtMs),
+    expiresAt: lease.expiresAtMs === null ? null : formatTime(lease.expiresAtMs),
+  }
+}
+
+/** An event as `dsc history --json` prints it. */
+export function describeEvent(event: RecordEvent) {
+  const { atMs, ...rest } = event
+  return { ...rest, at: formatTime(atMs) }
+}
+
+function describeNode(node: NodeStatus) {
+  const { seenAtMs, agent, ...rest } = node
+  return {
+    ...rest,
+    ...(agent === undefined
+      ? {}
+      : { agent: agent && { url: agent.url, seenAt: formatTime(agent.seenAtMs) } }),
+    seenAt: formatTime(seenAtMs),
+  }
+}
+
+function describeTransfer(transfer: TransferStatus) {
+  const { startedAtMs, stagerSeenAtMs, source, ...rest } = transfer
+  return {
+    ...rest,
+    source: source === null ? null : redactUrl(source),
+    startedAt: formatTime(startedAtMs),
+    stagerSeenAt: stagerSeenAtMs === null ? null : formatTime(stagerSeenAtMs),
+  }
+}
+
+function formatTime(ms: number): string {
+  return new Date(ms).toISOString()
+}

@@ -1,0 +1,54 @@
+import type { NodeEntry } from '../../model/node.js'
+import type { RecordStore } from '../../records/record-store.js'
+import { composeStatus, STATUS_EVENTS, type StatusSnapshot } from './compose-status.js'
+
+export interface StatusFilter {
+  readonly dataset?: string
+  readonly node?: string
+}
+
+/** The nodes of the record that match; `ownNode`, measured just now, stands in for what the record says of it. */
+export async function readNodes(
+  record: RecordStore,
+  filter: StatusFilter,
+  ownNode: NodeEntry | undefined,
+): Promise<readonly NodeEntry[]> {
+  const known = await record.listNodes()
+  const nodes = ownNode
+    ? [...known.filter((entry) => entry.node !== ownNode.node), ownNode].sort((a, b) =>
+        a.node < b.node ? -1 : 1,
+      )
+    : known
+  return nodes.filter((entry) => filter.node === undefined || entry.node === filter.node)
+}
+
+/** Reads all that a status shows, once. The record is read in several transactions: counts may differ by a moment. */
+export async function readStatus(
+  record: RecordStore,
+  filter: StatusFilter,
+  options: { readonly nowMs: number; readonly ownNode?: NodeEntry | undefined },
+): Promise<StatusSnapshot> {
+  const { nowMs, ownNode } = options
+  const copies = await record.listCopies(filter, nowMs)
+  const leases = await record.listLeases(filter)
+  const events = await record.listEvents({ ...filter, limit: STATUS_EVENTS })
+  // Usage counts every copy of a node, whatever dataset is asked for.
+  const charged =
+    filter.dataset === undefined
+      ? copies
+      : await record.listCopies(filter.node === undefined ? {} : { node: filter.node }, nowMs)
+  // What is missing on one node is told by the stripes on others.
+  const { node: _, ...ofDatasets } = filter
+  const striped = filter.node === undefined ? copies : await record.listCopies(ofDatasets, nowMs)
+  return composeStatus({
+    takenAtMs: nowMs,
+    recordLocation: record.location,
+    nodes: await readNodes(record, filter, ownNode),
+    copies,
+    chargedCopies: charged,
+    stripedCopies: striped,
+    leases,
+    transferLeases: await record.listLeases({ purpose: 'transfer' }),
+    events,
+  })
+}

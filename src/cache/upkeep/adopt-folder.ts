@@ -1,0 +1,154 @@
+import { symlinkSync } from 'node:fs'
+import { realpath, stat } from 'node:fs/promises'
+import { pathToFileURL } from 'node:url'
+import { DscError } from '../../failure/dsc-error.js'
+import type { Copy } from '../../model/copy.js'
+import type { Dataset } from '../../model/dataset.js'
+import { nameHeldFolder } from '../../platform/held-folder.js'
+import { holdByThisProcess } from '../../platform/processes.js'
+import { markAdopted, placeOf, unmarkAdopted } from '../adopted-folder.js'
+import type { Cache } from '../cache.js'
+import { copyDirectory, stagingDirectoryOf } from '../cache-layout.js'
+import { listIntoManifest } from '../download/list-into-manifest.js'
+import { publishCopy } from '../download/publish-copy.js'
+import { discardDirectory } from '../eviction/finish-evictions.js'
+import { makeHeld, namesBelow } from '../held-cache.js'
+import { KeptStageLease, STAGE_LEASE_MS } from '../leases/keep-stage-lease.js'
+import type { Listing } from '../manifest/listing.js'
+import { createCopyId, describeAdopted, NO_SOURCE, NOT_MARKED } from './adopted-copy.js'
+import { proveFolder } from './prove-folder.js'
+
+export interface AdoptRequest {
+  readonly folder: string
+  readonly name: string
+  /** Where the same files can be had again; without it the copy is locked, because nobody could fetch it again. */
+  readonly source: Dataset | undefined
+  readonly signal: AbortSignal
+  readonly onProgress?: (files: number) => void
+}
+
+/**
+ * Seed step 1: makes a folder that is on disk already a copy in the record. Its files stay where they are and as
+ * they are; only a manifest of them, with their digests, is put into the cache. With a source, every file must
+ * be there in the size and (where the source tells) with the checksum that the source has, else COPY_DAMAGED.
+ * Undefined: that version of the dataset is in the record already.
+ */
+export async function adoptFolder(cache: Cache, request: AdoptRequest): Promise<Copy | undefined> {
+  const folder = await realpath(request.folder).catch(() => undefined)
+  if (folder === undefined || !(await stat(folder)).isDirectory()) {
+    throw new DscError('SOURCE_NOT_FOUND', `${request.folder} is not a folder`, {
+      hint: 'dsc adopt <folder>',
+    })
+  }
+  const local: Dataset = { name: request.name, source: `${pathToFileURL(folder)}/`, include: [], exclude: [] }
+  const turn = await reserve(cache, request.source ?? local)
+  const kept = new KeptStageLease(cache, turn, { signal: request.signal })
+  try {
+    return await adopt(cache, {
+      ...request,
+      folder,
+      dataset: request.source ?? local,
+      staging: stagingDirectoryOf(cache.root, turn.copy.copyId),
+      signal: kept.signal,
+    })
+  } finally {
+    await kept.stop()
+    await discardDirectory(cache, stagingDirectoryOf(cache.root, turn.copy.copyId))
+    const { stageLeaseId, leaseId: useLeaseId } = turn
+    const ended = { copyId: turn.copy.copyId, stageLeaseId, useLeaseId, isForgotten: true }
+    await cache.record.endStaging(ended, cache.nowMs())
+  }
+}
+
+/** A row in the record while the folder is read, so that a cleanup knows whose directory that is. */
+async function reserve(cache: Cache, dataset: Dataset) {
+  const nowMs = cache.nowMs()
+  const holder = holdByThisProcess()
+  const lease = { task: `dsc adopt:${process.pid}`, holder, expiresAtMs: nowMs + STAGE_LEASE_MS }
+  const joined = await cache.record.joinOrReserve(
+    {
+      dataset: dataset.name,
+      node: cache.node,
+      lease,
+      stager: lease,
+      source: dataset,
+      origin: 'local',
+      directoryOf: (copyId) => stagingDirectoryOf(cache.root, copyId),
+      isRefresh: true,
+    },
+    nowMs,
+  )
+  if (joined.outcome === 'stage') return joined
+  await cache.record.releaseUses({ leaseId: joined.leaseId }, cache.nowMs())
+  throw new DscError('STAGING_ELSEWHERE', `${dataset.name} is being staged on this node already`, {
+    hint: 'wait for it, or adopt the folder under another --name',
+  })
+}
+
+async function adopt(
+  cache: Cache,
+  request: AdoptRequest & { readonly dataset: Dataset; readonly staging: string },
+): Promise<Copy | undefined> {
+  const { folder, name, dataset, staging } = request
+  const copyId = createCopyId()
+  await discardDirectory(cache, staging) // what a killed stager left, perhaps of another source
+  const listing = await proveInto(cache, request)
+  const { version } = listing
+  const known = { dataset: name, node: cache.node }
+  const own = await cache.record.listCopies({ ...known, states: ['ready'] }, cache.nowMs())
+  if (own.some((copy) => copy.version === version)) return undefined
+  const directory = copyDirectory(cache.root, { dataset: name, version, copyId })
+  const place = placeOf(cache, { dataset: name, version, copyId, path: folder })
+  const isOurs = markAdopted(place)
+  const keptBecause = request.source === undefined ? NO_SOURCE : isOurs ? undefined : NOT_MARKED
+  await publishCopy({ root: cache.root, copyDirectory: staging, finalDirectory: directory })
+  const nowMs = cache.nowMs()
+  const copy = await describeAdopted({
+    copyId,
+    node: cache.node,
+    dataset,
+    listing,
+    directory,
+    path: folder,
+    isElsewhere: true,
+    keptBecause,
+    nowMs,
+  })
+  if (await cache.record.addAdopted(copy, nowMs)) return copy
+  // Another adoption was quicker, or a cleanup found the directory and took it into the record as it should be.
+  const copies = await cache.record.listCopies(known, nowMs)
+  const taken = copies.find((other) => other.directory === directory)
+  if (!taken) {
+    await discardDirectory(cache, directory)
+    unmarkAdopted(place)
+  }
+  return taken
+}
+
+/** Lists the source into the staging and compares the folder with it, where it lies. */
+async function proveInto(
+  cache: Cache,
+  request: AdoptRequest & { readonly dataset: Dataset; readonly staging: string },
+): Promise<Listing> {
+  const { folder, dataset, signal } = request
+  const held = makeHeld(cache.root, namesBelow(cache.root, request.staging))
+  const source = await cache.openSource(dataset)
+  try {
+    const listing = await listIntoManifest({ source, dataset, copyDirectory: held.path, signal })
+    await held.remove('files')
+    symlinkSync(folder, held.pathOf('files'))
+    await proveFolder({ ...request, copyDirectory: held.path })
+    return listing
+  } catch (error) {
+    throw nameHeldFolder(error, held)
+  } finally {
+    await source.close()
+    held.close()
+  }
+}
+
+/** The dataset name that a folder suggests: its own, with dashes for what a name may not contain. */
+export function datasetNameOf(folder: string): string {
+  const last = folder.split('/').findLast((part) => part !== '') ?? 'folder'
+  return last.replaceAll(/[^A-Za-z0-9._-]+/g, '-').replace(/^[^A-Za-z0-9]+/, '') || 'folder'
+}

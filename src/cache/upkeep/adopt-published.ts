@@ -1,0 +1,63 @@
+import { lstat, realpath } from 'node:fs/promises'
+import { pathToFileURL } from 'node:url'
+import { isMarked, placeOf } from '../adopted-folder.js'
+import type { Cache } from '../cache.js'
+import { filesDirectory, isCopyDirectoryOf } from '../cache-layout.js'
+import { findHeld, namesBelow } from '../held-cache.js'
+import { type CopyManifest, readCopyManifest } from '../manifest/read-copy-manifest.js'
+import { createCopyId, describeAdopted, NO_SOURCE, NOT_MARKED } from './adopted-copy.js'
+import { MAX_FORGOTTEN_LEASE_MS } from './plan-clean-up.js'
+
+/**
+ * Puts a published copy that the record does not know (it was lost, or made anew) back into the record. False
+ * when the directory does not hold a complete copy under its own name.
+ */
+export async function adoptPublishedDirectory(cache: Cache, directory: string): Promise<boolean> {
+  const manifest = readHeldManifest(cache.root, directory)
+  if (!manifest?.isComplete) return false
+  const { dataset, listing, stripe } = manifest
+  const published = { dataset: dataset.name, version: listing.version }
+  if (!isCopyDirectoryOf(cache.root, published, directory)) return false
+  const files = filesDirectory(directory)
+  const isElsewhere = (await lstat(files)).isSymbolicLink() // an adopted folder stays where it was found
+  const path = isElsewhere ? await realpath(files).catch(() => undefined) : files
+  if (path === undefined) return false // it was taken away
+  // A folder whose only source is itself cannot be fetched again: evicting it would lose the data.
+  const isOnlySource = isElsewhere && pathToFileURL(path).href === dataset.source.replace(/\/$/, '')
+  const copyId = createCopyId(directory)
+  const place = placeOf(cache, { dataset: dataset.name, version: listing.version, copyId, path })
+  const keptBecause = isOnlySource ? NO_SOURCE : isElsewhere && !isMarked(place) ? NOT_MARKED : undefined
+  const nowMs = cache.nowMs()
+  const copy = await describeAdopted({
+    copyId,
+    node: cache.node,
+    dataset,
+    listing,
+    stripe,
+    directory,
+    path,
+    isElsewhere,
+    keptBecause,
+    nowMs,
+  })
+  if (!(await cache.record.addAdopted(copy, nowMs))) return false
+  if (keptBecause === undefined) await keepForUnknownUsers(cache, copyId)
+  return true
+}
+
+/** Whoever was given the path before the record was lost has no lease any more: as if each had taken one now. */
+async function keepForUnknownUsers(cache: Cache, copyId: string): Promise<void> {
+  const nowMs = cache.nowMs()
+  const expiresAtMs = nowMs + MAX_FORGOTTEN_LEASE_MS
+  const lease = { task: 'unknown (found on disk)', holder: { kind: 'ttl' as const }, expiresAtMs }
+  await cache.record.leaseCopy({ copyId, purpose: 'use', lease }, nowMs)
+}
+
+function readHeldManifest(root: string, directory: string): CopyManifest | undefined {
+  const held = findHeld(root, namesBelow(root, directory))
+  try {
+    return held && readCopyManifest(held.path)
+  } finally {
+    held?.close()
+  }
+}

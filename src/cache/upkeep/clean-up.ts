@@ -1,0 +1,179 @@
+import { readdirSync } from 'node:fs'
+import { basename } from 'node:path'
+import { isDscError } from '../../failure/dsc-error.js'
+import type { Copy } from '../../model/copy.js'
+import { isGone } from '../../platform/is-gone.js'
+import { checkProcess } from '../../platform/processes.js'
+import { isAbandoned, isEvictable, planToDelete } from '../../policy/plan-eviction.js'
+import { holdAdopted, isMarked, placeOf, unmarkAdopted } from '../adopted-folder.js'
+import type { Cache } from '../cache.js'
+import { repairPrefix } from '../cache-layout.js'
+import { discardDirectory, finishEvictions, publishedDirectoryOf } from '../eviction/finish-evictions.js'
+import { findHeld } from '../held-cache.js'
+import { findDeadLeases } from '../leases/find-dead-leases.js'
+import { adoptPublishedDirectory } from './adopt-published.js'
+import { CacheDirectories } from './observe-directories.js'
+import { type CleanUpAction, planCleanUp } from './plan-clean-up.js'
+
+/** History older than this is forgotten: a quarter. */
+const HISTORY_MS = 92 * 24 * 3_600_000
+
+/** Looks at record and disk and decides what a cleanup of this node would do. Touches nothing. */
+export async function planCleanUpOf(
+  cache: Cache,
+  options: { readonly abandonedAfterMs: number },
+): Promise<readonly CleanUpAction[]> {
+  // Directories first: a staging is in the record before its directory is made, so what is found here and
+  // not in the record afterwards belongs to nobody.
+  const directories = new CacheDirectories(cache.root)
+  const stagingDirectories = [...directories.list('staging')]
+  const datasets = directories.list('copies').map((path) => path.slice(path.lastIndexOf('/') + 1))
+  const found = datasets.flatMap((dataset) => directories.list('copies', dataset))
+  const trash = directories.list('trash')
+  const leases = await cache.record.listLeases({ node: cache.node })
+  const hasSlurm = leases.some(({ holder }) => holder.kind === 'slurm')
+  const slurmJobs = hasSlurm ? await cache.listSlurmJobs() : undefined
+  const nowMs = cache.nowMs()
+  const copies = await cache.record.listCopies({ node: cache.node }, nowMs)
+  const known = new Set(copies.flatMap((copy) => [copy.directory, publishedDirectoryOf(cache, copy)]))
+  const ready = copies.filter(({ state }) => state === 'ready')
+  const missing = ready.filter((copy) => isGone(copy.path))
+  for (const copy of ready.filter(({ origin }) => origin === 'local')) {
+    if (!missing.includes(copy)) stagingDirectories.push(...listRepairs(cache, copy))
+  }
+  return planCleanUp({
+    copies,
+    leases,
+    dead: findDeadLeases(leases, { checkProcess, slurmJobs, nowMs }),
+    stagingDirectories,
+    copyDirectories: found
+      .filter((path) => !known.has(path))
+      .map((path) => directories.describe(path, Date.now()))
+      .filter((directory) => directory !== undefined),
+    trash,
+    refused: directories.refused,
+    missingCopyIds: new Set(missing.map(({ copyId }) => copyId)),
+    publishedDirectoryOf: (copy) => publishedDirectoryOf(cache, copy),
+    repairPrefixOf: (copy) => repairPrefix(cache.root, copy),
+    policy: cache.policy,
+    disk: await cache.measureDisk(),
+    nowMs,
+    abandonedAfterMs: options.abandonedAfterMs,
+  })
+}
+
+/** What repairs left in an adopted folder, if it is one of this cache. */
+function listRepairs(cache: Cache, copy: Copy): readonly string[] {
+  const { version } = copy
+  if (version === null || !isMarked(placeOf(cache, { ...copy, version }))) return []
+  const prefix = repairPrefix(cache.root, copy)
+  return readdirSync(copy.path)
+    .map((name) => `${copy.path}/${name}`)
+    .filter((path) => path.startsWith(prefix))
+}
+
+/** Carries out a plan. Every action checks again: what was leased meanwhile stays. Returns what was done. */
+export async function applyCleanUp(
+  cache: Cache,
+  actions: readonly CleanUpAction[],
+): Promise<readonly CleanUpAction[]> {
+  const done: CleanUpAction[] = []
+  const dead = actions.flatMap((action) =>
+    action.kind === 'expire-lease' ? [{ leaseId: action.lease.leaseId, reason: action.reason }] : [],
+  )
+  if (dead.length > 0) await cache.record.expireLeases(dead, cache.nowMs())
+  for (const action of actions) {
+    try {
+      if (await apply(cache, action)) done.push(action)
+    } catch (error) {
+      // What somebody put where it does not belong keeps nothing else from being cleaned up.
+      if (!isDscError(error, 'CACHE_ROOT_INVALID')) throw error
+      done.push({ kind: 'leave', path: pathOf(cache, action), reason: error.message })
+    }
+  }
+  await cache.record.pruneEvents(cache.nowMs() - HISTORY_MS)
+  return done
+}
+
+function pathOf(cache: Cache, action: CleanUpAction): string {
+  if ('path' in action) return action.path
+  return 'copy' in action ? (publishedDirectoryOf(cache, action.copy) ?? action.copy.directory) : cache.root
+}
+
+async function apply(cache: Cache, action: CleanUpAction): Promise<boolean> {
+  switch (action.kind) {
+    case 'expire-lease':
+    case 'leave':
+      return true
+    case 'finish-eviction':
+      await finishEvictions(cache, [action.copy])
+      return true
+    case 'empty-trash':
+      await emptyTrash(cache, action.path)
+      return true
+    case 'remove-directory':
+      return removeUnknown(cache, action.path)
+    case 'adopt-directory':
+      return adoptPublishedDirectory(cache, action.path)
+    case 'forget-copy':
+      return forgetCopy(cache, action.copy, action.reason)
+    case 'evict':
+      return evictIfIdle(cache, action.copy.copyId, action.reason)
+  }
+}
+
+async function emptyTrash(cache: Cache, path: string): Promise<void> {
+  const trash = findHeld(cache.root, ['trash'])
+  try {
+    await trash?.remove(basename(path))
+  } finally {
+    trash?.close()
+  }
+}
+
+/** A prepare may have staged the same version since the plan was made. Its row is older than its directory. */
+async function removeUnknown(cache: Cache, path: string): Promise<boolean> {
+  const copies = await cache.record.listCopies({ node: cache.node }, cache.nowMs())
+  if (copies.some((copy) => copy.directory === path || publishedDirectoryOf(cache, copy) === path))
+    return false
+  const adopted = copies.find((copy) => copy.origin === 'local' && path.startsWith(`${copy.path}/`))
+  if (adopted?.version == null) await discardDirectory(cache, path)
+  else {
+    const folder = holdAdopted(placeOf(cache, { ...adopted, version: adopted.version }))
+    try {
+      await folder.remove(basename(path))
+    } finally {
+      folder.close()
+    }
+  }
+  return true
+}
+
+async function forgetCopy(cache: Cache, copy: Copy, reason: string): Promise<boolean> {
+  if ((await cache.record.forgetCopies([copy.copyId], reason, cache.nowMs())) === 0) return false
+  const published = publishedDirectoryOf(cache, copy)
+  if (published !== undefined) await discardDirectory(cache, published) // of an adopted folder, the manifest is still there
+  if (copy.version !== null && copy.origin === 'local') {
+    unmarkAdopted(placeOf(cache, { ...copy, version: copy.version }))
+  }
+  return true
+}
+
+async function evictIfIdle(cache: Cache, copyId: string, reason: string): Promise<boolean> {
+  const plan = await cache.record.beginEviction(
+    { node: cache.node, task: 'dsc cleanup' },
+    (copies) => {
+      const found = copies.filter((copy) => copy.copyId === copyId)
+      return planToDelete(
+        found.filter((copy) => isEvictable(copy) || isAbandoned(copy)),
+        reason,
+      )
+    },
+    cache.nowMs(),
+  )
+  await finishEvictions(
+    cache,
+    plan.victims.map(({ copy }) => copy),
+  )
+  return plan.victims.length > 0
+}

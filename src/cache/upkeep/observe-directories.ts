@@ -1,0 +1,56 @@
+import { statSync } from 'node:fs'
+import { isDscError } from '../../failure/dsc-error.js'
+import type { HeldFolder } from '../../platform/held-folder.js'
+import { findProcessesBelow } from '../../platform/open-files.js'
+import { findHeld } from '../held-cache.js'
+import { readCopyManifest } from '../manifest/read-copy-manifest.js'
+import type { FoundCopyDirectory } from './plan-clean-up.js'
+
+/** Something that nobody of us put there; it stays as it is. */
+export interface Refusal {
+  readonly path: string
+  readonly reason: string
+}
+
+/** What lies below a cache root, seen without following any link. */
+export class CacheDirectories {
+  readonly refused: Refusal[] = []
+  readonly #root: string
+
+  constructor(root: string) {
+    this.#root = root
+  }
+
+  /** Paths of what is in a folder below the root; empty where there is none. */
+  list(...names: readonly string[]): readonly string[] {
+    return this.#inside(names, (folder) => folder.list().map(({ name }) => `${folder.name}/${name}`)) ?? []
+  }
+
+  /** What the directory of a copy holds, and who could still read in it. */
+  describe(path: string, nowMs: number): FoundCopyDirectory | undefined {
+    return this.#inside(path.slice(this.#root.length + 1).split('/'), (folder) => {
+      const manifest = readCopyManifest(folder.path)
+      return {
+        path,
+        manifest,
+        ageMs: nowMs - statSync(`${folder.path}/.`).ctimeMs,
+        users: findProcessesBelow(path),
+      }
+    })
+  }
+
+  #inside<T>(names: readonly string[], look: (folder: HeldFolder) => T): T | undefined {
+    let folder: HeldFolder | undefined
+    try {
+      folder = findHeld(this.#root, names)
+      return folder && look(folder)
+    } catch (error) {
+      if (!isDscError(error, 'CACHE_ROOT_INVALID')) throw error
+      const path = [this.#root, ...names].join('/')
+      this.refused.push({ path, reason: error.message })
+      return undefined
+    } finally {
+      folder?.close()
+    }
+  }
+}

@@ -1,0 +1,226 @@
+import type { Copy, CopyUse, Stripe } from '../../model/copy.js'
+import { isLeaseLive, type Lease } from '../../model/lease.js'
+import type { CachePolicy, DiskUsage } from '../../model/policy.js'
+import { findCandidates, isAbandoned, planEviction } from '../../policy/plan-eviction.js'
+import type { FoundDead } from '../leases/find-dead-leases.js'
+
+/** A directory below `copies/`. */
+export interface FoundCopyDirectory {
+  readonly path: string
+  /** Undefined: none that can be read. */
+  readonly manifest:
+    | {
+        readonly dataset: { readonly name: string }
+        readonly listing: { readonly version: string }
+        readonly stripe?: Stripe
+        /** All of its objects are there. */
+        readonly isComplete: boolean
+      }
+    | undefined
+  /** Time since it got its name, ms. */
+  readonly ageMs: number
+  /** Processes that have something below it open. */
+  readonly users: readonly number[]
+}
+
+/**
+ * So long after a copy was published a lease of it may run that the record no longer knows: the `--ttl` that is taken
+ * where none is given.
+ */
+export const MAX_FORGOTTEN_LEASE_MS = 24 * 3_600_000
+
+/** Everything that a cleanup looks at before it decides. */
+export interface CleanUpInput {
+  readonly copies: readonly CopyUse[]
+  readonly leases: readonly Lease[]
+  readonly dead: readonly FoundDead[]
+  readonly stagingDirectories: readonly string[]
+  /** May leave out those that are the `directory` of a copy. */
+  readonly copyDirectories: readonly FoundCopyDirectory[]
+  readonly trash: readonly string[]
+  /** What is not what it should be: named, and left as it is. */
+  readonly refused: readonly { readonly path: string; readonly reason: string }[]
+  /** Directories of ready copies that are not on disk. */
+  readonly missingCopyIds: ReadonlySet<string>
+  /** Where a copy of this dataset and version is published. */
+  readonly publishedDirectoryOf: (copy: CopyUse) => string | undefined
+  /** How the folders in `staging/` begin that belong to a repair of this copy. */
+  readonly repairPrefixOf: (copy: CopyUse) => string
+  readonly policy: CachePolicy
+  readonly disk: DiskUsage
+  readonly nowMs: number
+  /** An abandoned staging younger than this stays, so that its task can go on with it; ms. */
+  readonly abandonedAfterMs: number
+}
+
+/** One thing that a cleanup does, in the order of doing. */
+export type CleanUpAction =
+  | { readonly kind: 'expire-lease'; readonly lease: Lease; readonly reason: string }
+  | { readonly kind: 'finish-eviction'; readonly copy: Copy; readonly reason: string }
+  | { readonly kind: 'empty-trash'; readonly path: string; readonly reason: string }
+  | { readonly kind: 'remove-directory'; readonly path: string; readonly reason: string }
+  | { readonly kind: 'adopt-directory'; readonly path: string; readonly reason: string }
+  | { readonly kind: 'leave'; readonly path: string; readonly reason: string }
+  | { readonly kind: 'forget-copy'; readonly copy: Copy; readonly reason: string }
+  | { readonly kind: 'evict'; readonly copy: Copy; readonly reason: string }
+
+/**
+ * Decides what brings record, disk and policy together again. Leased and locked copies, and stagings that
+ * somebody works on, are never touched.
+ */
+export function planCleanUp(input: CleanUpInput): readonly CleanUpAction[] {
+  const ended = findEndedLeases(input)
+  const copies = withoutLeases(input, new Set(ended.map(({ lease }) => lease.leaseId)))
+  const forgotten = copies.filter((copy) => input.missingCopyIds.has(copy.copyId) && copy.state === 'ready')
+  const forgottenIds = new Set(forgotten.map(({ copyId }) => copyId))
+  const present = copies.filter((copy) => !forgottenIds.has(copy.copyId))
+  return [
+    ...input.refused.map((refused) => ({ kind: 'leave' as const, ...refused })),
+    ...ended,
+    ...present
+      .filter((copy) => copy.state === 'evicting')
+      .map((copy) => ({ kind: 'finish-eviction' as const, copy, reason: 'its eviction was interrupted' })),
+    ...input.trash.map((path) => ({ kind: 'empty-trash' as const, path, reason: 'left in the trash' })),
+    ...forgotten.map((copy) => ({
+      kind: 'forget-copy' as const,
+      copy,
+      reason: `${copy.directory} is gone from disk`,
+    })),
+    ...planDirectories(input, copies, findRepairs(input, copies, ended)),
+    ...planEvictions(
+      input,
+      present.filter((copy) => copy.state !== 'evicting'),
+    ),
+  ]
+}
+
+function findEndedLeases(input: CleanUpInput) {
+  const reasons = new Map(input.dead.map(({ leaseId, reason }) => [leaseId, reason]))
+  return input.leases.flatMap((lease) => {
+    const reason = isLeaseLive(lease, input.nowMs) ? reasons.get(lease.leaseId) : 'expired'
+    return reason === undefined ? [] : [{ kind: 'expire-lease' as const, lease, reason }]
+  })
+}
+
+/** The copies as they will be once `ended` leases are gone. */
+function withoutLeases(input: CleanUpInput, ended: ReadonlySet<string>): readonly CopyUse[] {
+  const live = input.leases.filter((lease) => !ended.has(lease.leaseId))
+  const references = new Map<string, number>()
+  const staged = new Set<string>()
+  for (const { copyId, purpose } of live) {
+    if (purpose === 'stage') staged.add(copyId)
+    else references.set(copyId, (references.get(copyId) ?? 0) + 1)
+  }
+  return input.copies.map((copy) => {
+    const referenceCount = references.get(copy.copyId) ?? 0
+    const isBeingStaged = staged.has(copy.copyId)
+    const isSame = referenceCount === copy.referenceCount && isBeingStaged === copy.isBeingStaged
+    return isSame ? copy : { ...copy, referenceCount, isBeingStaged }
+  })
+}
+
+/** How the folders of repairs under way begin. Who repairs a copy has a `transfer` lease on it. */
+function findRepairs(
+  input: CleanUpInput,
+  copies: readonly CopyUse[],
+  ended: readonly { readonly lease: Lease }[],
+): readonly string[] {
+  const gone = new Set(ended.map(({ lease }) => lease.leaseId))
+  const live = input.leases.filter(({ purpose, leaseId }) => purpose === 'transfer' && !gone.has(leaseId))
+  const copyIds = new Set(live.map(({ copyId }) => copyId))
+  return copies.filter(({ copyId }) => copyIds.has(copyId)).map(input.repairPrefixOf)
+}
+
+function planDirectories(
+  input: CleanUpInput,
+  copies: readonly CopyUse[],
+  repairs: readonly string[],
+): readonly CleanUpAction[] {
+  if (input.stagingDirectories.length === 0 && input.copyDirectories.length === 0) return []
+  const known = new Set<string>()
+  for (const copy of copies) {
+    known.add(copy.directory)
+    known.add(input.publishedDirectoryOf(copy) ?? copy.directory)
+  }
+  const stray = 'no copy in the record lies there'
+  return [
+    ...input.stagingDirectories
+      .filter((path) => !known.has(path) && !repairs.some((prefix) => path.startsWith(prefix)))
+      .map((path) => ({ kind: 'remove-directory' as const, path, reason: stray })),
+    ...input.copyDirectories
+      .filter(({ path }) => !known.has(path))
+      .map((found) => planUnknownCopy(found, copies)),
+  ]
+}
+
+/**
+ * A directory that the record does not know may be one whose path it gave out before it was lost:
+ *
+ * | it holds                        | a process is in it | younger than a lease | it is     |
+ * |---------------------------------|--------------------|----------------------|-----------|
+ * | a copy the record has not       | –                  | –                    | adopted   |
+ * | one that it has elsewhere       | no                 | no                   | removed   |
+ * | nothing that can be read        | no                 | no                   | removed   |
+ * | half a copy, never given out    | no                 | –                    | removed   |
+ * | anything else                   | –                  | –                    | left      |
+ */
+function planUnknownCopy(found: FoundCopyDirectory, copies: readonly CopyUse[]): CleanUpAction {
+  const { path, manifest, users, ageMs } = found
+  const same = manifest?.isComplete ? copies.find((copy) => isSameCopy(copy, manifest)) : undefined
+  if (manifest?.isComplete && same === undefined) {
+    return { kind: 'adopt-directory', path, reason: 'a complete copy that the record does not know' }
+  }
+  const what = same
+    ? `the record has the same version in ${same.directory}`
+    : `no copy in the record lies there, and ${manifest ? 'it is not complete' : 'its manifest cannot be read'}`
+  if (users.length > 0) return { kind: 'leave', path, reason: `${what}, but process ${users[0]} is in it` }
+  const wasNeverReady = manifest !== undefined && !manifest.isComplete
+  if (wasNeverReady || ageMs >= MAX_FORGOTTEN_LEASE_MS)
+    return { kind: 'remove-directory', path, reason: what }
+  return { kind: 'leave', path, reason: `${what}, but a job may have been given its path in the last 24 h` }
+}
+
+function isSameCopy(copy: CopyUse, manifest: NonNullable<FoundCopyDirectory['manifest']>): boolean {
+  const stripeOf = (stripe: Stripe | undefined) => JSON.stringify([stripe?.index, stripe?.nodes.length])
+  return (
+    copy.state === 'ready' &&
+    copy.dataset === manifest.dataset.name &&
+    copy.version === manifest.listing.version &&
+    stripeOf(copy.stripe) === stripeOf(manifest.stripe)
+  )
+}
+
+function planEvictions(input: CleanUpInput, copies: readonly CopyUse[]): readonly CleanUpAction[] {
+  const isOldEnough = (copy: Copy) => input.nowMs - copy.lastUsedAtMs >= input.abandonedAfterMs
+  const outdated = findCandidates(copies).filter(({ reason }) => reason === 'replaced by a newer version')
+  const abandoned = copies.filter((copy) => isAbandoned(copy) && isOldEnough(copy))
+  const first = [
+    ...outdated,
+    ...abandoned.map((copy) => ({
+      copy,
+      reason: `abandoned ${copy.state === 'staging' ? 'staging' : 'listing'}`,
+    })),
+  ]
+  const chosen = new Set(first.map(({ copy }) => copy.copyId))
+  const { victims } = planEviction({
+    policy: lowWaterPolicy(input.policy),
+    disk: input.disk,
+    copies: copies.filter((copy) => !chosen.has(copy.copyId)),
+    request: { datasets: 0, bytes: 0, inodes: 0 },
+    accept: 'part',
+  })
+  return [
+    ...first.map(({ copy, reason }) => ({ kind: 'evict' as const, copy, reason })),
+    ...victims.map(({ copy, reason }) => ({
+      kind: 'evict' as const,
+      copy,
+      reason: `over the policy or the low-water mark: ${reason}`,
+    })),
+  ]
+}
+
+/** The policy that cleanup aims at: where a low-water mark is set, it counts instead of a higher `maxPercent`. */
+function lowWaterPolicy(policy: CachePolicy): CachePolicy {
+  if (policy.lowWaterPercent === undefined) return policy
+  return { ...policy, maxPercent: Math.min(policy.lowWaterPercent, policy.maxPercent ?? 100) }
+}

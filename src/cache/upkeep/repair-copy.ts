@@ -1,0 +1,201 @@
+import { closeSync, constants, copyFileSync, openSync, renameSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DscError, type FailureCode, isDscError } from '../../failure/dsc-error.js'
+import { throwIfStopped } from '../../failure/throw-if-stopped.js'
+import { DEFAULT_STALL_TIMEOUT_MS } from '../../model/stall-timeout.js'
+import { describeDiskFailure } from '../../platform/disk-failure.js'
+import {
+  changeFileMode,
+  type HeldFolder,
+  nameHeldFolder,
+  onHeldPath,
+  resolveHeldPath,
+} from '../../platform/held-folder.js'
+import { removeDirectory } from '../../platform/remove-directory.js'
+import { syncPath } from '../download/publish-copy.js'
+import { preallocate } from '../download/transfer/file-sink.js'
+import { PartTransfer, WholeTransfer } from '../download/transfer/transfer.js'
+import { Manifest } from '../manifest/manifest.js'
+import type { ManifestEntry } from '../manifest/manifest-entry.js'
+import { checkObject, type ObjectDamage } from '../proof/check-object.js'
+import { planParts } from '../proof/plan-parts.js'
+import { withRetries } from '../sources/retry.js'
+import type { Fetcher, Source } from '../sources/source.js'
+import type { Damage } from './verify-copy.js'
+
+/** A failure of one file or copy, while others go on. */
+export interface KnownFailure {
+  readonly code: FailureCode
+  readonly message: string
+  readonly hint: string | undefined
+}
+
+export interface Repair {
+  readonly repairedFiles: number
+  readonly fetchedBytes: number
+  /** Files that were not in the manifest. */
+  readonly removedFiles: number
+  /** Files of which the source no longer has these bytes: they are as they were. */
+  readonly failures: readonly (KnownFailure & { readonly path: string })[]
+}
+
+export interface RepairOptions {
+  readonly source: Source
+  /** The copy's directory, for its manifest. */
+  readonly directory: HeldFolder
+  /** Its files: below the directory, or the folder that was adopted. */
+  readonly files: HeldFolder
+  /** An empty folder on the file system of the files, where they are put together. */
+  readonly bench: HeldFolder
+  readonly damages: readonly Damage[]
+  readonly stallTimeoutMs?: number
+  readonly signal: AbortSignal
+}
+
+/**
+ * Makes a published copy what its manifest says: fetches damaged files, of large ones only the wrong parts, and
+ * removes what does not belong. Each file is put together beside the tree, checked against the manifest, synced and
+ * renamed into place, so that a reader sees the old file or the right one. Goes on after a file that the source no
+ * longer has; rejects where no other file could fare better, and where a folder of the copy is a link.
+ */
+export async function repairCopy(options: RepairOptions): Promise<Repair> {
+  const repair = new CopyRepair(options)
+  try {
+    for (const damage of options.damages) {
+      throwIfStopped(options.signal)
+      await repair.mend(damage)
+    }
+    return repair.result
+  } catch (error) {
+    throw describeDiskFailure(nameHeldFolder(error, options.files), options.files.name)
+  } finally {
+    await repair.close()
+  }
+}
+
+class CopyRepair {
+  readonly #options: RepairOptions
+  readonly #manifest: Manifest
+  readonly #counts = { repairedFiles: 0, fetchedBytes: 0, removedFiles: 0 }
+  readonly #failures: Repair['failures'][number][] = []
+  #fetcher: Fetcher | undefined
+
+  constructor(options: RepairOptions) {
+    this.#options = options
+    this.#manifest = Manifest.openPublished(options.directory.path)
+  }
+
+  get result(): Repair {
+    return { ...this.#counts, failures: this.#failures }
+  }
+
+  async close(): Promise<void> {
+    await this.#fetcher?.close()
+    this.#manifest.close()
+  }
+
+  async mend(damage: Damage): Promise<void> {
+    const target = `${this.#options.files.path}/${damage.path}`
+    if (damage.problem === 'unexpected') {
+      await removeDirectory(target)
+      this.#counts.removedFiles += 1
+      return
+    }
+    const entry = this.#manifest.find(damage.path)
+    if (!entry) {
+      const { name } = this.#options.directory
+      throw new DscError('USAGE', `${damage.path} is not in the manifest of ${name}`)
+    }
+    const draft = this.#options.bench.pathOf(`${entry.id}`)
+    if (!(await this.#fetchRight(entry, damage, draft))) return
+    changeFileMode(draft, 0o444)
+    await syncPath(draft)
+    if (damage.problem === 'not-a-file') await removeDirectory(target)
+    onHeldPath(target, (to) => renameSync(draft, to), { makesFolders: true })
+    await syncPath(onHeldPath(target, (to) => resolveHeldPath(dirname(to))))
+    this.#counts.repairedFiles += 1
+  }
+
+  /** False: the source no longer has these bytes, which is noted. */
+  async #fetchRight(entry: ManifestEntry, damage: Damage, draft: string): Promise<boolean> {
+    const { source, signal } = this.#options
+    try {
+      this.#counts.fetchedBytes += await this.#fetch(entry, damage, draft)
+      const expected = { ...entry, digests: this.#manifest.digestsOf(entry) }
+      const wrong = await checkObject(draft, expected, signal)
+      if (wrong) throw sourceChanged(source.url, entry.key, wrong)
+      return true
+    } catch (error) {
+      if (!isDscError(error, 'SOURCE_CHANGED', 'SOURCE_NOT_FOUND')) throw error
+      this.#failures.push({ path: entry.key, ...describeFailure(error) })
+      return false
+    }
+  }
+
+  async #fetch(entry: ManifestEntry, damage: Damage, draft: string): Promise<number> {
+    const { source, files } = this.#options
+    this.#fetcher ??= await source.openFetcher({ connections: 4 })
+    const fetcher = this.#fetcher
+    const object = {
+      key: entry.key,
+      etag: entry.etag,
+      versionId: entry.versionId,
+      sizeBytes: entry.sizeBytes,
+      path: draft,
+    }
+    if (entry.partBytes === null) {
+      await this.#carryOut(new WholeTransfer(fetcher, object))
+      return entry.sizeBytes
+    }
+    const isKept = damage.parts !== undefined && copyFile(`${files.path}/${entry.key}`, draft)
+    if (!isKept) preallocate(draft, entry.sizeBytes)
+    const parts = planParts(entry.sizeBytes, entry.partBytes)
+    const wanted = isKept ? parts.filter((part) => damage.parts?.includes(part.number)) : parts
+    for (const part of wanted) {
+      const options = { fetcher, object, part, proofAlgorithm: undefined, needsDigest: false }
+      await this.#carryOut(new PartTransfer(options))
+    }
+    return wanted.reduce((sum, { length }) => sum + length, 0)
+  }
+
+  async #carryOut(transfer: WholeTransfer | PartTransfer): Promise<void> {
+    const { stallTimeoutMs = DEFAULT_STALL_TIMEOUT_MS, signal } = this.#options
+    try {
+      await withRetries<unknown>(() => transfer.attempt({ stallTimeoutMs, signal }), { signal })
+    } catch (error) {
+      transfer.discard({})
+      throw error
+    }
+  }
+}
+
+/** False: there is no such file. */
+function copyFile(from: string, to: string): boolean {
+  let descriptor: number
+  try {
+    descriptor = onHeldPath(from, (path) => openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
+    throw error
+  }
+  try {
+    copyFileSync(`/proc/self/fd/${descriptor}`, to, constants.COPYFILE_FICLONE)
+    changeFileMode(to, 0o644)
+    return true
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+/** What a failure says, as plain data. */
+export function describeFailure({ code, message, hint }: DscError): KnownFailure {
+  return { code, message, hint }
+}
+
+function sourceChanged(url: string, key: string, wrong: ObjectDamage): DscError {
+  return new DscError(
+    'SOURCE_CHANGED',
+    `${url}${key}: expected ${wrong.expected}, found ${wrong.found}: the source no longer has the bytes of this version`,
+    { hint: 'dsc prepare <dataset> --refresh' },
+  )
+}

@@ -1,0 +1,223 @@
+import { randomBytes } from 'node:crypto'
+import { basename } from 'node:path'
+import { DscError, isDscError } from '../../failure/dsc-error.js'
+import type { Copy } from '../../model/copy.js'
+import { formatCount } from '../../model/format-count.js'
+import { nameHeldFolder } from '../../platform/held-folder.js'
+import { holdByThisProcess } from '../../platform/processes.js'
+import type { Cache } from '../cache.js'
+import { repairPrefix } from '../cache-layout.js'
+import { makeHeld } from '../held-cache.js'
+import { holdCopy, holdCopyDirectory } from '../held-copy.js'
+import { missingCopy } from '../names/missing-copy.js'
+import { nameInHint } from '../names/name-in-hint.js'
+import { findDamagedCopies } from '../sources/damaged-copies.js'
+import { describeFailure, type KnownFailure, type Repair, repairCopy } from './repair-copy.js'
+import { type Damage, verifyCopy } from './verify-copy.js'
+
+/**
+ * One copy as verification found it. `repaired` is null when nothing was to be repaired, or not asked for;
+ * `failure` says why it could not be verified, or not be repaired as a whole.
+ */
+export interface VerifiedDataset {
+  readonly dataset: string
+  readonly version: string | null
+  readonly path: string
+  readonly checkedFiles: number
+  readonly checkedBytes: number
+  readonly damages: readonly Damage[]
+  readonly repaired: Repair | null
+  readonly failure: KnownFailure | null
+}
+
+/**
+ * Reads every byte of the ready copies of the named datasets (all, if none is named) and, if asked, fetches again
+ * what is damaged. A lease keeps each copy from being evicted under the reader. What is wrong with one copy keeps
+ * none of the others from being looked at. Rejects with COPY_NOT_FOUND, and when it is stopped.
+ */
+export async function verifyDataset(
+  cache: Cache,
+  names: readonly string[],
+  options: {
+    readonly isRepair: boolean
+    readonly signal: AbortSignal
+    readonly onProgress: (dataset: string, checkedFiles: number, checkedBytes: number) => void
+  },
+): Promise<readonly VerifiedDataset[]> {
+  const ready = await cache.record.listCopies({ node: cache.node, states: ['ready'] }, cache.nowMs())
+  for (const name of names) {
+    if (ready.some(({ dataset }) => dataset === name)) continue
+    const asked = { dataset: name, node: cache.node }
+    const hints = { command: 'dsc verify', otherwise: `dsc prepare ${name}` }
+    throw await missingCopy(cache.record, asked, hints)
+  }
+  const verified: VerifiedDataset[] = []
+  for (const copy of ready) {
+    if (names.length > 0 && !names.includes(copy.dataset)) continue
+    if (cache.record.isReadOnly && !options.isRepair) {
+      // Who may only look cannot keep the copy from being evicted meanwhile.
+      verified.push(await verifyOne(cache, copy, options))
+      continue
+    }
+    const leaseId = await leaseForReading(cache, copy)
+    if (leaseId === undefined) continue
+    try {
+      verified.push(await verifyOne(cache, copy, options))
+    } finally {
+      await cache.record.releaseUses({ leaseId }, cache.nowMs())
+    }
+  }
+  return verified
+}
+
+/** These are no matter of one copy. */
+const ENDING = ['INTERRUPTED', 'RECORD_UNAVAILABLE'] as const
+
+async function verifyOne(
+  cache: Cache,
+  copy: Copy,
+  options: Parameters<typeof verifyDataset>[2],
+): Promise<VerifiedDataset> {
+  const { dataset, version, path } = copy
+  const nothing = { dataset, version, path, checkedFiles: 0, checkedBytes: 0, damages: [], repaired: null }
+  try {
+    return await verifyAndRepair(cache, copy, options)
+  } catch (error) {
+    if (!isDscError(error) || isDscError(error, ...ENDING)) throw error
+    return { ...nothing, failure: describeFailure(nameInHint(error, dataset)) }
+  }
+}
+
+async function verifyAndRepair(
+  cache: Cache,
+  copy: Copy,
+  options: Parameters<typeof verifyDataset>[2],
+): Promise<VerifiedDataset> {
+  const { dataset, version, path } = copy
+  const { damages: differences, ...checked } = await compare(cache, copy, options)
+  // A folder that was adopted belongs to its owner, who may keep in it what is no part of the dataset.
+  const damages = differences.filter(({ problem }) => copy.origin !== 'local' || problem !== 'unexpected')
+  const found = { dataset, version, path, ...checked, damages, repaired: null, failure: null }
+  if (cache.record.isReadOnly) return found
+  const event = { atMs: cache.nowMs(), node: cache.node, dataset, copyId: copy.copyId, task: 'dsc verify' }
+  if (damages.length === 0) {
+    if ((await findDamagedCopies(cache.record, dataset)).has(copy.copyId))
+      await cache.record.addEvent({
+        ...event,
+        kind: 'repaired',
+        reason: 'every file is as the manifest says',
+        detail: {},
+      })
+    return found
+  }
+  await cache.record.addEvent({
+    ...event,
+    kind: 'damaged',
+    reason: `${formatCount(damages.length, 'file differs', 'files differ')} from the manifest, first ${damages[0]!.path} (${damages[0]!.problem})`,
+    detail: { damages: damages.slice(0, 100) },
+  })
+  if (!options.isRepair) return found
+  const repaired = await repairOne(cache, copy, { damages, signal: options.signal }).catch(
+    (error: unknown) => {
+      if (!isDscError(error) || isDscError(error, ...ENDING)) throw error
+      return describeFailure(nameInHint(error, dataset))
+    },
+  )
+  if ('code' in repaired) return { ...found, failure: repaired }
+  await cache.record.addEvent({
+    ...event,
+    kind: 'repaired',
+    reason: `fetched ${repaired.fetchedBytes} bytes for ${formatCount(repaired.repairedFiles, 'file')}, removed ${repaired.removedFiles}`,
+    detail: { ...repaired, failures: repaired.failures.slice(0, 100) },
+  })
+  return { ...found, repaired, failure: summarize(repaired.failures) }
+}
+
+async function compare(cache: Cache, copy: Copy, options: Parameters<typeof verifyDataset>[2]) {
+  const directory = holdCopyDirectory(cache, copy)
+  try {
+    if (copy.origin !== 'local') directory.findFolder('files')?.close() // a link is not ours to read through
+    return await verifyCopy({
+      copyDirectory: directory.path,
+      signal: options.signal,
+      onProgress: ({ checkedFiles, checkedBytes }) =>
+        options.onProgress(copy.dataset, checkedFiles, checkedBytes),
+    })
+  } catch (error) {
+    throw nameHeldFolder(error, directory)
+  } finally {
+    directory.close()
+  }
+}
+
+/** The first failure, and how many more there are. */
+function summarize(failures: Repair['failures']): KnownFailure | null {
+  const [first, ...more] = failures
+  if (first === undefined) return null
+  const { code, message, hint } = first
+  return {
+    code,
+    message: more.length === 0 ? message : `${message} (and ${formatCount(more.length, 'more file')})`,
+    hint,
+  }
+}
+
+async function repairOne(
+  cache: Cache,
+  copy: Copy,
+  options: { readonly damages: readonly Damage[]; readonly signal: AbortSignal },
+): Promise<Repair> {
+  if (copy.source === null) {
+    throw new DscError(
+      'COPY_DAMAGED',
+      `${copy.dataset} is damaged, and no source is known to repair it from`,
+      {
+        hint: `dsc adopt ${copy.path} --name ${copy.dataset} --source s3://bucket/prefix/`,
+      },
+    )
+  }
+  const held = holdForRepair(cache, copy)
+  const source = await cache.openSource(copy.source)
+  try {
+    const { stallTimeoutMs } = cache.transfer
+    const repair = await repairCopy({
+      source,
+      ...held,
+      ...options,
+      ...(stallTimeoutMs === undefined ? {} : { stallTimeoutMs }),
+    })
+    const failures = repair.failures.map((failure) => ({
+      ...failure,
+      hint: failure.hint?.replaceAll('<dataset>', copy.dataset),
+    }))
+    return { ...repair, failures }
+  } finally {
+    await source.close()
+    await held.close()
+  }
+}
+
+/** The bench lies on the file system of the files: an adopted folder may be on another than the cache. */
+function holdForRepair(cache: Cache, copy: Copy) {
+  const { directory, files } = holdCopy(cache, copy)
+  const beside = copy.origin === 'local' ? files : makeHeld(cache.root, ['staging'])
+  const name = `${basename(repairPrefix(cache.root, copy))}${randomBytes(4).toString('hex')}`
+  const bench = beside.makeFolder(name)
+  return {
+    directory,
+    files,
+    bench,
+    async close() {
+      bench.close()
+      await beside.remove(name)
+      for (const folder of new Set([beside, files, directory])) folder.close()
+    },
+  }
+}
+
+/** A `transfer` lease counts as a reference but leaves last task and last use alone. */
+async function leaseForReading(cache: Cache, copy: Copy): Promise<string | undefined> {
+  const holder = holdByThisProcess()
+  const lease = { task: `dsc verify:${process.pid}`, holder, expiresAtMs: null }
+  return cache.record.leaseCopy({ copyId: copy.copyId, purpose: 'transfer', lease }, cache.nowMs())
+}

@@ -1,0 +1,23 @@
+import { DscError, isDscError } from '../../failure/dsc-error.js'
+
+/** Runs `work` on what the arguments named; what the system refuses (address taken, no such file) becomes USAGE. */
+export async function asUsageError<Value>(
+  refused: { readonly message: string; readonly hint: string },
+  work: () => Promise<Value>,
+): Promise<Value> {
+  try {
+    return await work()
+  } catch (error) {
+    const { code, syscall } = error as NodeJS.ErrnoException
+    if (isDscError(error) || syscall === undefined) throw error
+    throw new DscError('USAGE', `${refused.message} (${code})`, { hint: refused.hint, cause: error })
+  }
+}
+
+/** The refusal of an address to listen on. */
+export function cannotListen(host: string, port: number) {
+  return {
+    message: `cannot listen on ${host}:${port}`,
+    hint: 'give --listen another port, or 0 for a free one',
+  }
+}

@@ -1,0 +1,16 @@
+import { Option } from 'commander'
+import { parseLeaseTime } from '../../model/lease.js'
+import { argument } from './parse-argument.js'
+
+/** `--task`: who holds the lease, instead of the calling process, Slurm job or pod. */
+export function taskOption(description = 'hold the lease for this task until --ttl or dsc release'): Option {
+  return new Option('--task <task>', description)
+}
+
+/** `--ttl`: how long a lease that nobody renews lives. */
+export function ttlOption(): Option {
+  return new Option(
+    '--ttl <duration>',
+    'how long a lease of --task lives, for example 90m or 7d, at most 30d (default: 24h)',
+  ).argParser(argument(parseLeaseTime))
+}

@@ -1,0 +1,46 @@
+import { Command } from 'commander'
+import { readTokens } from '../../agent/authorize.js'
+import { deriveGatewayKey } from '../../agent/gateway/gateway-keys.js'
+import { DscError } from '../../failure/dsc-error.js'
+import { argument } from '../arguments/parse-argument.js'
+import type { CliContext } from '../context.js'
+
+/** `dsc gateway`: what S3 clients need to read through the agents of the cluster. */
+export function gatewayCommand(context: CliContext): Command {
+  return new Command('gateway')
+    .description('give S3 clients a key to read through the agents')
+    .addCommand(keyCommand(context))
+    .addHelpText(
+      'after',
+      '\nExamples:\n  dsc agent --gateway 127.0.0.1:9300\n  eval "$(dsc gateway key alice)"',
+    )
+}
+
+function keyCommand(context: CliContext): Command {
+  return new Command('key')
+    .description('print the key of a user or job as variables of a shell')
+    .argument('<name>', 'whose key, up to 64 of A-Z a-z 0-9 . _ -', argument(parseName))
+    .addHelpText(
+      'after',
+      "\nThe key follows from the agents' token: every gateway accepts it, and a new token makes it void. Whoever can\nread agent.tokenFile can make keys.\n\nExamples:\n  dsc gateway key alice\n  dsc gateway key job-4711 --json",
+    )
+    .action(async (name: string) => {
+      const { tokenFile } = (await context.config()).agent
+      if (tokenFile === undefined)
+        throw new DscError('CONFIG_INVALID', "keys are made of the agents' token, and there is none", {
+          hint: 'set agent.tokenFile in dsc.yaml',
+        })
+      const key = deriveGatewayKey((await readTokens(tokenFile)).own, name)
+      context.report.result(
+        key,
+        () =>
+          `export AWS_ACCESS_KEY_ID=${key.accessKeyId}\nexport AWS_SECRET_ACCESS_KEY=${key.secretAccessKey}\nexport AWS_REGION=us-east-1`,
+      )
+    })
+}
+
+/** Throws a RangeError for what is no name. */
+function parseName(raw: string): string {
+  deriveGatewayKey('', raw)
+  return raw
+}

@@ -1,0 +1,87 @@
+import { Command, Option } from 'commander'
+import { DscError } from '../../failure/dsc-error.js'
+import { type Budget, formatBytes, parseBudget, resolveBudget } from '../../memory/budget.js'
+import { MIN_MOVE_BYTES } from '../../memory/plan/candidates.js'
+import { chooseWays, type Way, type Ways } from '../../memory/plan/choose-ways.js'
+import { planMemory } from '../../memory/plan/plan-memory.js'
+import { readProfile } from '../../memory/profile-file.js'
+import { formatCount } from '../../model/format-count.js'
+import type { CliContext } from '../context.js'
+import { parseSmallest } from './memory-arguments.js'
+
+/** `dsc memory ways`: keeping, recomputing and moving compared under one budget, block by block. */
+export function memoryWaysCommand({ report }: CliContext): Command {
+  return new Command('ways')
+    .description('compare keeping, recomputing and moving under a budget, and choose block by block')
+    .argument('<profile>', 'what dsc.memory.profile wrote')
+    .requiredOption(
+      '--budget <size>',
+      'device bytes (24GiB), or a share of the unplanned peak (50%)',
+      (text: string) => parseBudget(text),
+    )
+    .addOption(
+      new Option('--smallest <size>', 'leave smaller tensors where they are')
+        .argParser(parseSmallest)
+        .default(MIN_MOVE_BYTES, '1MiB'),
+    )
+    .addHelpText(
+      'after',
+      '\nExamples:\n  dsc memory ways gpt.profile.json --budget 24GiB\n  dsc memory ways gpt.profile.json --budget 50% --json',
+    )
+    .action(async (path: string, options: { readonly budget: Budget; readonly smallest: number }) => {
+      const { profile, hash } = await readProfile(path)
+      const budgetBytes = resolveBudget(options.budget, () => {
+        const roomy = planMemory(profile, { budgetBytes: Number.MAX_SAFE_INTEGER, profileHash: hash })
+        return roomy.kind === 'planned' ? roomy.plan.predicted.unplannedPeakBytes : 0
+      })
+      const ways = chooseWays(profile, { budgetBytes, smallestBytes: options.smallest })
+      report.result({ ...ways, blocks: ways.blocks.map(({ name }) => name) }, () => formatWays(path, ways))
+      if (ways.best) return
+      throw new DscError('PLAN_INFEASIBLE', `no mixture fits ${formatBytes(budgetBytes)}`, {
+        hint: 'a larger --budget, or a smaller batch',
+      })
+    })
+}
+
+function formatWays(path: string, ways: Ways): string {
+  const { keepAll, recomputeAll, moveOnly, best, budgetBytes, blocks } = ways
+  const rows: [string, Way | undefined][] = [
+    ['keep everything', keepAll],
+    ['recompute every block', recomputeAll],
+    ['move only (dsc memory plan)', moveOnly],
+    ['chosen by block', best],
+  ]
+  return [
+    `${path}: ${formatBytes(budgetBytes)} of device memory, ${blocks.length === 0 ? 'no part that could be recomputed' : formatCount(blocks.length, 'block')}`,
+    '',
+    `  ${'way'.padEnd(28)}${'peak'.padStart(12)}${'step ms'.padStart(10)}${'again'.padStart(8)}${'stall'.padStart(8)}`,
+    ...rows.map(([name, way]) => `  ${name.padEnd(28)}${formatWay(way, budgetBytes)}`),
+    ...(best ? ['', ...explainBest(ways, best)] : []),
+  ].join('\n')
+}
+
+function formatWay(way: Way | undefined, budgetBytes: number): string {
+  if (!way) return 'does not fit'
+  const { peakBytes, stepMs, recomputeMs, stallMs } = way
+  const times = `${stepMs.toFixed(1).padStart(10)}${recomputeMs.toFixed(1).padStart(8)}${stallMs.toFixed(1).padStart(8)}`
+  return `${formatBytes(peakBytes).padStart(12)}${times}${peakBytes > budgetBytes ? '  over the budget' : ''}`
+}
+
+function explainBest({ blocks, keepAll, budgetBytes }: Ways, { recomputed, moves }: Way): string[] {
+  if (keepAll.peakBytes <= budgetBytes) return ['everything fits: nothing needs to move or to run again']
+  const again =
+    recomputed.length === 0
+      ? 'recompute nothing'
+      : recomputed.length === blocks.length
+        ? 'recompute every block'
+        : `recompute ${recomputed.join(', ')}`
+  const rest =
+    moves === 0 ? 'nothing needs to move' : `then ${formatCount(moves, 'storage')} of the rest move`
+  const next =
+    recomputed.length === 0
+      ? 'plan with `dsc memory plan`'
+      : moves === 0
+        ? 'wrap these in torch.utils.checkpoint.checkpoint(…, use_reentrant=False)'
+        : 'wrap these in torch.utils.checkpoint.checkpoint(…, use_reentrant=False), profile again, and plan the rest'
+  return [`${again}; ${rest}`, `next: ${next}`]
+}

@@ -1,0 +1,54 @@
+import { realpathSync } from 'node:fs'
+import { dirname } from 'node:path'
+import Database from 'better-sqlite3'
+import { Command } from 'commander'
+import { findOwnCommand } from '../../platform/own-command.js'
+import { RECORD_SCHEMA_VERSION } from '../../records/schema.js'
+import type { CliContext } from '../context.js'
+import { alignColumns } from '../output/align-columns.js'
+
+/** `dsc self`: what this program is, for bug reports and for scripts that ask before they go on. */
+export function selfCommand(context: CliContext): Command {
+  return new Command('self')
+    .description('say what this dsc is, and where it runs from')
+    .option('--schemas', 'print the JSON Schema of what commands print with --json')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  dsc self\n  dsc self --json | jq .recordSchema\n  dsc self --schemas > dsc-output.schema.json\n  dsc --version --json               the same',
+    )
+    .action(async (options: { schemas?: true }) => {
+      if (options.schemas) {
+        const { createOutputSchema } = await import('../json/output-schemas.js')
+        const schema = createOutputSchema()
+        context.report.result(schema, () => JSON.stringify(schema, undefined, 2))
+        return
+      }
+      const self = describeSelf(context.version)
+      context.report.result(self, () =>
+        alignColumns([
+          ['dsc', self.version],
+          ['program', self.program],
+          ['runs from', self.folder],
+          ['node', self.node],
+          ['sqlite', self.sqlite],
+          ['record schema', String(self.recordSchema)],
+          ['platform', self.platform],
+        ]),
+      )
+    })
+}
+
+function describeSelf(version: string) {
+  const database = new Database(':memory:')
+  const sqlite = String(database.prepare('SELECT sqlite_version()').pluck().get())
+  database.close()
+  return {
+    version,
+    program: findOwnCommand().join(' '),
+    folder: dirname(dirname(realpathSync(process.argv[1]!))), // of bin/dsc.js, unpacked or installed
+    node: process.versions.node,
+    sqlite,
+    recordSchema: RECORD_SCHEMA_VERSION,
+    platform: `${process.platform}-${process.arch}`,
+  }
+}

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Command } from 'commander'
+import { describeOption } from './arguments/describe-option.js'
+import type { CliContext } from './context.js'
+import { loadProgram } from './program.js'
+
+const program = await loadProgram({} as CliContext)
+
+function* listCommands(command: Command, path = 'dsc'): Generator<readonly [string, Command]> {
+  yield [path, command]
+  for (const child of command.commands) yield* listCommands(child, `${path} ${child.name()}`)
+}
+
+for (const [path, command] of listCommands(program)) {
+  test(`${path} --help shows examples that begin with it`, () => {
+    let text = ''
+    command
+      .configureOutput({
+        writeOut: (part) => {
+          text += part
+        },
+      })
+      .outputHelp()
+    const examples = text.split(/^Examples?:$/m)[1]
+    assert.ok(examples?.includes(path), `no example in:\n${text}`)
+  })
+
+  for (const option of command.options) {
+    if (option.defaultValue === undefined || typeof option.defaultValue === 'boolean') continue
+    test(`${path} ${option.long} prints a default that it would understand`, () => {
+      const text = / \((?:.*, )?default: (.*)\)$/.exec(describeOption(option))?.[1]
+      assert.ok(text !== undefined && !/[{}[\]"]/.test(text), text)
+      const words = text.split(' ')[0]!
+      const parsed: unknown = option.parseArg ? option.parseArg(words, undefined) : words
+      assert.deepEqual(parsed, option.defaultValue)
+    })
+  }
+}

@@ -1,0 +1,39 @@
+import type { PreparePlan } from '../../cache/prepare/plan-prepare.js'
+import { formatByteSize } from '../../model/byte-size.js'
+import { formatCount } from '../../model/format-count.js'
+
+/** Writes a plan for people, most important line first. */
+export function formatPreparePlan(plan: PreparePlan): string {
+  const what = `${plan.dataset}: ${formatCount(plan.files, 'file')}, ${formatByteSize(plan.bytes)} (at most ${formatByteSize(plan.diskBytes)} on disk)`
+  switch (plan.outcome) {
+    case 'ready':
+      return `${plan.dataset} is ready at ${plan.path}: nothing to fetch, nothing to evict`
+    case 'wait':
+      return `${plan.dataset} is being staged by another process: nothing to fetch, prepare would wait`
+    case 'fits':
+      return `${what}\nwould fetch it; nothing to evict`
+    case 'evicts':
+      return [
+        what,
+        'would evict first:',
+        ...plan.evictions.map(
+          ({ dataset, bytes, reason }) => `  ${dataset} ${formatByteSize(bytes)} (${reason})`,
+        ),
+      ].join('\n')
+    case 'refused':
+      return [
+        what,
+        'would be refused, and nothing deleted:',
+        ...plan.shortfalls.map(
+          ({ limit, allowed, taken, missing }) =>
+            `  ${limit} allows ${amount(limit, allowed)}, ${amount(limit, taken)} taken, ${amount(limit, missing)} missing`,
+        ),
+        `  evictable: ${formatByteSize(plan.evictableBytes)}`,
+        ...plan.held.map((phrase) => `  held: ${phrase}`),
+      ].join('\n')
+  }
+}
+
+function amount(limit: string, value: number): string {
+  return limit === 'maxDatasets' || limit === 'inodes' ? String(value) : formatByteSize(value)
+}

@@ -1,0 +1,91 @@
+import { redactText } from '../../failure/redact.js'
+import { isLoggedToFile, log } from '../../log/log.js'
+import { isTerminal, writeAll } from '../../platform/standard-streams.js'
+import { chooseGlyphs } from '../../tui/view/text/glyphs.js'
+import { fitProgress } from './fit-progress.js'
+import { formatJsonPieces } from './json-pieces.js'
+
+/** Where a command's words go: results to stdout, everything else to stderr. */
+export interface Reporter {
+  /** Whether `--json` was given: results and errors are JSON, progress is silent unless it is JSON lines. */
+  readonly isJson: boolean
+  /** The command's result. `formatText` is called only when people read; it returns text without a final newline. */
+  result(data: unknown, formatText: () => string): void
+  /** The command's result as lines of JSON, each made when it is written. */
+  lines(rows: Iterable<unknown>): void
+  /** The command's result in pieces, for what is too long to be in memory at once; the last ends the last line. */
+  stream(pieces: AsyncIterable<string>): Promise<void>
+  /** A sentence for people, on stderr; silent with `--json` and `--quiet`. */
+  note(sentence: string): void
+  /**
+   * A line that replaces itself on a terminal, with a bar where `doneRatio` (0 to 1) is given; elsewhere printed every
+   * 10 % or 30 s. `undefined` clears it.
+   */
+  progress(line: string | undefined, doneRatio?: number): void
+}
+
+/** Between lines of a log that say how far something is, ms: while it goes on, and while 10 % pass each moment. */
+const PLAIN_INTERVAL_MS = 30_000
+const LEAST_PLAIN_INTERVAL_MS = 1000
+
+/** Reports to this process's stdout and stderr. */
+export function createReporter(options: {
+  isJson: boolean
+  isQuiet: boolean
+  nowMs: () => number
+}): Reporter {
+  const isSilent = options.isJson || options.isQuiet
+  const isAtTerminal = isTerminal('stderr')
+  const glyphs = chooseGlyphs(process.env)
+  let isLineOpen = false
+  let lastPlain = { atMs: Number.NEGATIVE_INFINITY, tenths: 0 }
+  const clearLine = () => {
+    if (isLineOpen) writeAll('stderr', '\r\x1b[2K')
+    isLineOpen = false
+  }
+  return {
+    isJson: options.isJson,
+    result(data, formatText) {
+      clearLine()
+      if (options.isJson) {
+        for (const piece of formatJsonPieces(data)) writeAll('stdout', redactText(piece))
+        writeAll('stdout', '\n')
+        return
+      }
+      const text = formatText()
+      if (text !== '') writeAll('stdout', `${redactText(text)}\n`)
+    },
+    lines(rows) {
+      clearLine()
+      for (const row of rows) writeAll('stdout', `${redactText(JSON.stringify(row))}\n`)
+    },
+    async stream(pieces) {
+      clearLine()
+      for await (const piece of pieces) writeAll('stdout', redactText(piece))
+    },
+    note(sentence) {
+      if (isLoggedToFile()) log('verbose', sentence)
+      if (isSilent) return
+      clearLine()
+      writeAll('stderr', `${redactText(sentence)}\n`)
+    },
+    progress(line, doneRatio) {
+      if (isSilent) return
+      if (isAtTerminal) {
+        clearLine()
+        if (line === undefined) return
+        const width = (process.stderr.columns ?? 80) - 1
+        writeAll('stderr', fitProgress(line, { doneRatio, width, glyphs }))
+        isLineOpen = true
+        return
+      }
+      if (line === undefined) return
+      const atMs = options.nowMs()
+      const tenths = Math.floor((doneRatio ?? 0) * 10)
+      const waitMs = tenths > lastPlain.tenths ? LEAST_PLAIN_INTERVAL_MS : PLAIN_INTERVAL_MS
+      if (atMs - lastPlain.atMs < waitMs) return
+      lastPlain = { atMs, tenths }
+      writeAll('stderr', `${line}\n`)
+    },
+  }
+}

@@ -1,0 +1,37 @@
+import { open } from 'node:fs/promises'
+import { DscError } from '../../failure/dsc-error.js'
+
+/** What a result of dsc carries among its first bytes, by which it is known as one. */
+export type ResultMark =
+  | 'dsc.mem.plan'
+  | 'dsc.mem.profile'
+  | 'dsc.exchange.plan'
+  | 'dsc.exchange.link'
+  | '<svg'
+
+const HEAD_BYTES = 1024
+
+/** Lets a result replace an earlier result of its kind, and nothing else: CONFIRMATION_REQUIRED names what is there. */
+export async function requireOwnFile(path: string | undefined, mark: ResultMark): Promise<void> {
+  const head = path === undefined ? undefined : await readHead(path)
+  if (head === undefined || head === '' || head.includes(mark)) return
+  throw new DscError(
+    'CONFIRMATION_REQUIRED',
+    `${path} exists and was not written by this command; it stays as it is`,
+    {
+      hint: 'name another file, or move that one away',
+    },
+  )
+}
+
+/** The first bytes of a file; undefined where there is no regular file that can be read. */
+async function readHead(path: string): Promise<string | undefined> {
+  try {
+    await using file = await open(path)
+    if (!(await file.stat()).isFile()) return undefined
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0)
+    return buffer.toString('utf8', 0, bytesRead)
+  } catch {
+    return undefined // what is wrong with it, writing will say
+  }
+}

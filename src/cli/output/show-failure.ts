@@ -1,0 +1,42 @@
+import { DscError, FAILURES, isDscError } from '../../failure/dsc-error.js'
+import { redactText } from '../../failure/redact.js'
+
+/** What a failed command leaves behind: text for stderr and the exit code of the published table. */
+export interface ShownFailure {
+  readonly text: string
+  readonly exitCode: number
+}
+
+/**
+ * Turns whatever a command threw into words. A DscError is the user's to solve: message and hint.
+ * Anything else is a bug of ours: its stack is shown, with exit code 1.
+ */
+export function showFailure(thrown: unknown, { isJson }: { readonly isJson: boolean }): ShownFailure {
+  const error = isLostFolder(thrown) ? explainLostFolder(thrown) : thrown
+  if (isDscError(error)) {
+    const { exitCode } = FAILURES[error.code]
+    const text = isJson
+      ? JSON.stringify({ error: { code: error.code, message: error.message, hint: error.hint, exitCode } })
+      : `dsc: ${error.message}${error.hint ? `\n  try: ${error.hint}` : ''}`
+    return { text, exitCode }
+  }
+  const message = redactText(error instanceof Error ? error.message : String(error))
+  const stack = error instanceof Error ? (error.stack ?? message) : message
+  const text = isJson
+    ? JSON.stringify({ error: { code: 'INTERNAL', message, exitCode: 1 } })
+    : `dsc: internal error, please report it\n${redactText(stack)}`
+  return { text, exitCode: 1 }
+}
+
+/** Whatever resolves a path in a working folder that was deleted fails so. */
+function isLostFolder(error: unknown): boolean {
+  const { syscall, code } = (error ?? {}) as NodeJS.ErrnoException
+  return syscall === 'uv_cwd' && code === 'ENOENT'
+}
+
+function explainLostFolder(cause: unknown): DscError {
+  return new DscError('USAGE', 'the folder that dsc was called in is gone', {
+    hint: 'cd to one that exists',
+    cause,
+  })
+}

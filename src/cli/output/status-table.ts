@@ -1,0 +1,286 @@
+import type { NodeStatus, StatusSnapshot, TransferStatus } from '../../cache/status/compose-status.js'
+import type { StripedLayout } from '../../cache/status/find-layouts.js'
+import { type Holding, listHoldings } from '../../cache/status/list-holdings.js'
+import type { DatasetSummary, StatusSummary } from '../../cache/status/summarize-status.js'
+import { redactUrl } from '../../failure/redact.js'
+import { formatByteSize } from '../../model/byte-size.js'
+import { type CopyUse, formatStripe } from '../../model/copy.js'
+import { formatCount } from '../../model/format-count.js'
+import { formatNodeList } from '../../model/format-node-list.js'
+import { formatHolder, isLeaseLive, type PlacedLease } from '../../model/lease.js'
+import type { ReaderStatus } from '../../model/reader-status.js'
+import { drawKeepers, drawState } from '../../tui/view/lists/copy-rows.js'
+import { formatWay } from '../../tui/view/lists/transfer-rows.js'
+import { formatPercent, formatShare, formatSpan } from '../../tui/view/text/format-cells.js'
+import { formatTable } from './text-table.js'
+
+/** Rows of a summary, for each of its tables: a page and a half of each, 200 lines in all. */
+const MAX_ROWS = { nodes: 60, datasets: 90, layouts: 15, transfers: 15 } as const
+
+/** Lines of a status that lists every copy, about. */
+export function countStatusLines(summary: StatusSummary): number {
+  const { nodes, datasets, copies, layouts, transfers } = summary
+  return nodes.length + datasets.length + copies + layouts.length + transfers.length + 10
+}
+
+/** `dsc status` of more than people read: the fullest nodes, the datasets used last with their nodes, what is missing. */
+export function formatSummary(summary: StatusSummary, totalWidth: number): string {
+  const { takenAtMs, copies } = summary
+  const nodes = summary.nodes.toSorted((a, b) => shareOf(b) - shareOf(a))
+  const datasets = summary.datasets.toSorted((a, b) => b.lastUsedAtMs - a.lastUsedAtMs)
+  const layouts = summary.layouts.filter(({ isComplete }) => !isComplete)
+  const tables = [
+    limit(nodes, { most: MAX_ROWS.nodes, noun: 'node' }, (shown) =>
+      formatNodes(shown, takenAtMs, totalWidth),
+    ),
+    limit(datasets, { most: MAX_ROWS.datasets, noun: 'dataset' }, (shown) =>
+      formatDatasets(shown, takenAtMs, totalWidth),
+    ),
+    limit(layouts, { most: MAX_ROWS.layouts, noun: 'striped version' }, (shown) =>
+      formatLayouts(shown, totalWidth),
+    ),
+    limit(summary.transfers, { most: MAX_ROWS.transfers, noun: 'staging' }, (shown) =>
+      formatTransfers(shown, totalWidth),
+    ),
+    `${formatCount(copies, 'copy', 'copies')} in all; --all lists each, --node and --dataset those of one`,
+  ]
+  return tables.filter((table) => table !== '').join('\n\n')
+}
+
+function limit<Row>(
+  rows: readonly Row[],
+  { most, noun }: { readonly most: number; readonly noun: string },
+  format: (shown: readonly Row[]) => string,
+): string {
+  if (rows.length === 0) return ''
+  const hidden = rows.length - most
+  const text = format(rows.slice(0, most))
+  return hidden > 0 ? `${text}\nand ${formatCount(hidden, `${noun} more`, `${noun}s more`)}` : text
+}
+
+function shareOf({ usage, disk }: NodeStatus): number {
+  return usage.bytes.used / Math.max(1, usage.bytes.allowed ?? disk.capacityBytes)
+}
+
+function formatDatasets(datasets: readonly DatasetSummary[], nowMs: number, totalWidth: number): string {
+  const columns = [
+    { title: 'DATASET', minWidth: 12 },
+    { title: 'READY', align: 'right' },
+    { title: 'SIZE', align: 'right' },
+    { title: 'LEASES', align: 'right' },
+    { title: 'USED', align: 'right' },
+    { title: 'ON', minWidth: 20 },
+    { title: 'NOT READY ON', minWidth: 12 },
+  ] as const
+  const rows = datasets.map(({ dataset, ready, unready, bytes, leases, lastUsedAtMs }) => [
+    dataset,
+    String(ready.length),
+    formatByteSize(bytes),
+    leases.toLocaleString('en-US'),
+    formatSpan(nowMs - lastUsedAtMs),
+    formatNodeList(ready),
+    unready.length === 0 ? '-' : formatNodeList(unready),
+  ])
+  return formatTable(columns, rows, totalWidth)
+}
+
+/** What stands in the place of the table of copies where there are none. */
+export const NO_COPIES = 'No copies.'
+
+/** The tables of `dsc status` that follow that of the copies. */
+export function formatAfterCopies(
+  { nodes, layouts, transfers }: Pick<StatusSnapshot, 'nodes' | 'layouts' | 'transfers'>,
+  holdings: readonly (readonly string[])[],
+  totalWidth: number | undefined,
+): string {
+  const tables = []
+  if (nodes.length > 1 && holdings.length > 0) tables.push(formatHoldings(holdings, totalWidth))
+  if (layouts.length > 0) tables.push(formatLayouts(layouts, totalWidth))
+  if (transfers.length > 0) tables.push(formatTransfers(transfers, totalWidth))
+  return tables.join('\n\n')
+}
+
+/** Nodes and how full they are. */
+export function formatNodes(
+  nodes: readonly NodeStatus[],
+  nowMs: number,
+  totalWidth: number | undefined,
+): string {
+  if (nodes.length === 0) return ''
+  const columns = [
+    { title: 'NODE', minWidth: 8 },
+    { title: 'DATASETS', align: 'right' },
+    { title: 'SPACE', align: 'right' },
+    { title: 'FULL', align: 'right' },
+    { title: 'FREE', align: 'right' },
+    { title: 'MIN FREE', align: 'right', dropOrder: 2 },
+    { title: 'EVICTABLE', align: 'right', dropOrder: 1 },
+    { title: 'SEEN', align: 'right', dropOrder: 3 },
+  ] as const
+  const rows = nodes.map(({ node, usage, disk, seenAtMs }) => {
+    const allowedBytes = usage.bytes.allowed ?? disk.capacityBytes
+    return [
+      node,
+      usage.datasets.allowed === null
+        ? String(usage.datasets.used)
+        : `${usage.datasets.used}/${usage.datasets.allowed}`,
+      formatShare(usage.bytes.used, allowedBytes),
+      formatPercent(usage.bytes.used, allowedBytes),
+      formatByteSize(usage.free.bytes),
+      usage.free.minBytes === null ? '-' : formatByteSize(usage.free.minBytes),
+      formatByteSize(usage.evictableBytes),
+      formatSpan(nowMs - seenAtMs),
+    ]
+  })
+  return formatTable(columns, rows, totalWidth)
+}
+
+/** A copy's row in the table of `copyColumns`. */
+export function copyCells(
+  copy: CopyUse,
+  { hasStripes, nowMs }: { readonly hasStripes: boolean; readonly nowMs: number },
+): readonly string[] {
+  return [
+    copy.dataset,
+    copy.node,
+    drawState(copy).text,
+    ...(hasStripes ? [copy.stripe ? formatStripe(copy.stripe) : '-'] : []),
+    formatByteSize(copy.chargedBytes),
+    drawKeepers(copy).text,
+    formatSpan(nowMs - copy.lastUsedAtMs),
+    copy.lastTask ?? '-',
+    copy.version?.slice(0, 12) ?? '-',
+  ]
+}
+
+/** Nodes × datasets: who holds what. `*` is in use, a share is what is there so far. */
+function formatHoldings(rows: readonly (readonly string[])[], totalWidth: number | undefined): string {
+  const columns = [
+    { title: 'HELD', minWidth: 12 },
+    { title: 'NODES', align: 'right' },
+    { title: 'BY', minWidth: 20 },
+  ] as const
+  return formatTable(columns, rows, totalWidth)
+}
+
+/** The row of each dataset among `copies` in the table of who holds what. */
+export function holdingCells(copies: readonly CopyUse[]): readonly (readonly string[])[] {
+  return listHoldings(copies).map(({ dataset, nodes }) => [
+    dataset,
+    String(nodes.filter(({ state }) => state === 'ready').length),
+    formatHolders(nodes),
+  ])
+}
+
+function formatHolders(nodes: Holding['nodes']): string {
+  const ready = (use: 'used' | 'idle') =>
+    nodes
+      .filter(({ state, referenceCount }) => state === 'ready' && referenceCount > 0 === (use === 'used'))
+      .map(({ node }) => node)
+  const used = formatNodeList(ready('used')).split(/,(?![^[]*\])/)
+  return [
+    ...used.filter((list) => list !== '').map((list) => `${list}*`),
+    formatNodeList(ready('idle')).replaceAll(/,(?![^[]*\])/g, ', '),
+    ...nodes
+      .filter(({ state }) => state !== 'ready')
+      .map(
+        ({ node, state, fillRatio }) =>
+          `${node} (${state === 'staging' ? formatPercent(fillRatio, 1) : state})`,
+      ),
+  ]
+    .filter((text) => text !== '')
+    .join(', ')
+}
+
+function formatLayouts(layouts: readonly StripedLayout[], totalWidth: number | undefined): string {
+  const columns = [
+    { title: 'STRIPED', minWidth: 12 },
+    { title: 'READY', align: 'right' },
+    { title: 'NODES', minWidth: 12 },
+    { title: 'MISSING', minWidth: 10 },
+    { title: 'VERSION', minWidth: 12, dropOrder: 1 },
+  ] as const
+  const rows = layouts.map(({ dataset, stripes, nodes, version }) => {
+    const missing = stripes.filter(({ state }) => state === 'missing')
+    return [
+      dataset,
+      `${stripes.filter(({ state }) => state === 'ready').length}/${nodes.length}`,
+      formatNodeList(nodes),
+      missing.length === 0
+        ? '-'
+        : missing.map(({ index, node }) => `${index + 1}/${nodes.length} on ${node}`).join(', '),
+      version.slice(0, 12),
+    ]
+  })
+  return formatTable(columns, rows, totalWidth)
+}
+
+function formatTransfers(transfers: readonly TransferStatus[], totalWidth: number | undefined): string {
+  const columns = [
+    { title: 'STAGING', minWidth: 12 },
+    { title: 'NODE', minWidth: 7, dropOrder: 1 },
+    { title: 'WRITTEN', align: 'right' },
+    { title: 'DONE', align: 'right' },
+    { title: 'STAGER', minWidth: 10 },
+    { title: 'WAITING', align: 'right' },
+    { title: 'SOURCE', minWidth: 12, dropOrder: 2 },
+  ] as const
+  const rows = transfers.map((transfer) => [
+    transfer.dataset,
+    formatWay(transfer),
+    transfer.state === 'reserved' ? 'listing' : formatShare(transfer.writtenBytes, transfer.chargedBytes),
+    transfer.state === 'reserved' ? '-' : formatPercent(transfer.writtenBytes, transfer.chargedBytes),
+    transfer.stager ?? 'nobody',
+    String(transfer.waitingTasks.length),
+    transfer.source === null ? '-' : redactUrl(transfer.source),
+  ])
+  const read = transfers.flatMap(({ dataset, readers = [] }) =>
+    readers.map((reader) => `${dataset} is read while it comes by ${formatReader(reader)}`),
+  )
+  return [formatTable(columns, rows, totalWidth), ...read].join('\n')
+}
+
+function formatReader({ name, ordered, waits, waitsFor }: ReaderStatus): string {
+  const more = waits - waitsFor.length
+  const keys = `${waitsFor.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+  return `${name || 'a reader'}: ${waits === 0 ? 'waits for nothing' : `waits for ${keys}`}, ${ordered} ordered ahead`
+}
+
+/** A lease, and why it counts no more. */
+export interface ShownLease extends PlacedLease {
+  readonly staleReason: string | null
+}
+
+/** `dsc leases`: who keeps what, until when. */
+export function formatLeases(
+  leases: readonly ShownLease[],
+  nowMs: number,
+  totalWidth: number | undefined,
+): string {
+  const hasStale = leases.some((lease) => lease.staleReason !== null)
+  const columns = [
+    { title: 'TASK', minWidth: 12 },
+    { title: 'DATASET', minWidth: 10 },
+    { title: 'NODE', minWidth: 7, dropOrder: 2 },
+    { title: 'FOR' },
+    { title: 'SINCE', align: 'right' },
+    { title: 'ENDS IN', align: 'right' },
+    { title: 'HOLDER', minWidth: 12, dropOrder: 3 },
+    ...(hasStale ? [{ title: 'STALE BECAUSE', minWidth: 14, dropOrder: 1 } as const] : []),
+  ] as const
+  const rows = leases.map((lease) => [
+    lease.task,
+    lease.dataset,
+    lease.node,
+    lease.purpose,
+    formatSpan(nowMs - lease.createdAtMs),
+    lease.expiresAtMs === null
+      ? '-'
+      : isLeaseLive(lease, nowMs)
+        ? formatSpan(lease.expiresAtMs - nowMs)
+        : 'expired',
+    lease.holder.kind === 'ttl' ? 'ttl' : formatHolder(lease),
+    ...(hasStale ? [lease.staleReason ?? '-'] : []),
+  ])
+  return formatTable(columns, rows, totalWidth)
+}

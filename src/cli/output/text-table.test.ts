@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { StatusSnapshot } from '../../cache/status/compose-status.js'
+import { NOW_MS } from '../../testing/example-copies.js'
+import { exampleStatus } from '../../testing/example-status.js'
+import { formatStatusText } from './status-pieces.js'
+import { formatTable } from './text-table.js'
+
+const COLUMNS = [
+  { title: 'NAME', minWidth: 6 },
+  { title: 'SIZE', align: 'right' },
+] as const
+
+test('a table without a terminal is as wide as what it holds', () => {
+  assert.equal(
+    formatTable(
+      COLUMNS,
+      [
+        ['a long name', '1 GiB'],
+        ['b', '12 GiB'],
+      ],
+      undefined,
+    ),
+    'NAME           SIZE\na long name   1 GiB\nb            12 GiB',
+  )
+})
+
+test('on a terminal names are cut, numbers never', () => {
+  assert.equal(
+    formatTable(
+      COLUMNS,
+      [
+        ['a long name', '1 GiB'],
+        ['b', '12 GiB'],
+      ],
+      14,
+    ),
+    'NAME      SIZE\na lon…   1 GiB\nb       12 GiB',
+  )
+})
+
+test('numbers stay whole even where the terminal is too narrow for them', () => {
+  assert.match(formatTable(COLUMNS, [['a long name', '1023 MiB/1.02 TiB']], 10), /1023 MiB\/1\.02 TiB$/)
+})
+
+test('a status fits a terminal of 80 cells', async () => {
+  const text = await formatExample(exampleStatus(20))
+  for (const line of text.split('\n')) assert.ok(line.length <= 80, line)
+  assert.match(text, /^NODE .*\ngpu-01 +11\/40 /)
+  assert.match(text, /\nSTAGING .*\nwebdata +gpu-01 ← gpu-02 +8\/20 GiB +40% +job-4800/)
+  assert.match(text, /\nHELD .*\ndataset-0001 +1 +gpu-01\*\ndataset-0002 +1 +gpu-02\n/)
+  assert.match(text, /\nwebdata +0 +gpu-01 \(40%\)/)
+})
+
+test('a status of nothing says so', async () => {
+  const empty = { ...exampleStatus(0), copies: [], transfers: [], nodes: [] }
+  assert.equal(await formatExample({ ...empty, takenAtMs: NOW_MS }), 'No copies.\n')
+})
+
+async function formatExample(summary: StatusSnapshot): Promise<string> {
+  const record = { listCopies: async () => summary.copies } // one page
+  let text = ''
+  for await (const piece of formatStatusText({ record, filter: {}, summary }, 80)) text += piece
+  return text
+}

@@ -1,0 +1,71 @@
+import { type ColumnSpec, layoutColumns } from '../../tui/view/text/column-layout.js'
+import { cellWidth, fitText, withoutControls } from '../../tui/view/text/text-cells.js'
+
+/** A column of a table for people. */
+export interface TableColumn {
+  readonly title: string
+  readonly align?: 'left' | 'right'
+  /** The column may be cut down to so many cells; without it every cell is shown whole. */
+  readonly minWidth?: number
+  /** The column with the highest number is left out first where even cut columns do not fit. */
+  readonly dropOrder?: number
+}
+
+const GAP = 2
+
+/**
+ * Writes rows under titles, columns two spaces apart. On a terminal of `totalWidth` cells long texts are cut;
+ * `undefined` (a pipe, a file) cuts nothing. Numbers are never cut.
+ */
+export function formatTable(
+  columns: readonly TableColumn[],
+  rows: readonly (readonly string[])[],
+  totalWidth: number | undefined,
+): string {
+  const table = new TableShape(columns)
+  for (const row of rows) table.measure(row)
+  const formatRow = table.place(totalWidth)
+  return [table.titles, ...rows].map(formatRow).join('\n')
+}
+
+/** The widths of a table whose rows are not all in memory: each is measured, then each is written. */
+export class TableShape {
+  readonly titles: readonly string[]
+  readonly #columns: readonly TableColumn[]
+  readonly #widths: number[]
+
+  constructor(columns: readonly TableColumn[]) {
+    this.#columns = columns
+    this.titles = columns.map(({ title }) => title)
+    this.#widths = this.titles.map(cellWidth)
+  }
+
+  measure(row: readonly string[]): void {
+    for (let at = 0; at < this.#widths.length; at++) {
+      const width = cellWidth(withoutControls(row[at] ?? ''))
+      if (width > this.#widths[at]!) this.#widths[at] = width
+    }
+  }
+
+  /** Writes one row after the other, in `totalWidth` cells; `undefined` cuts nothing. */
+  place(totalWidth: number | undefined): (row: readonly string[]) => string {
+    const specs = this.#columns.map((column, at): ColumnSpec => {
+      const [width, { minWidth }] = [this.#widths[at]!, column]
+      return { ...column, minWidth: minWidth === undefined ? width : Math.min(width, minWidth), width }
+    })
+    const placed = layoutColumns(specs, totalWidth ?? Number.POSITIVE_INFINITY, GAP)
+    return (row) =>
+      placed
+        .map(({ index, width }) => fitText(row[index] ?? '', width, { align: this.#columns[index]!.align }))
+        .join(' '.repeat(GAP))
+        .trimEnd()
+  }
+}
+
+/** No line is longer where nobody asked for all: it is cut rather than wrapped by whatever shows it. */
+export const MAX_LINE_CELLS = 200
+
+/** Cells of the terminal that stdout is, or undefined where nothing should be cut. */
+export function findTerminalWidth(): number | undefined {
+  return process.stdout.isTTY ? (process.stdout.columns ?? 80) : undefined
+}

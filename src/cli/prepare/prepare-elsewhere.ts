@@ -1,0 +1,155 @@
+import type { NodeOutcome } from '../../agent/prepare-on-nodes.js'
+import type { PrepareProgress } from '../../cache/prepare/prepare-dataset.js'
+import { DscError } from '../../failure/dsc-error.js'
+import { formatByteSize } from '../../model/byte-size.js'
+import type { Dataset } from '../../model/dataset.js'
+import { formatCount } from '../../model/format-count.js'
+import type { LeaseRequest } from '../../model/lease.js'
+import type { CliContext } from '../context.js'
+import { alignColumns } from '../output/align-columns.js'
+
+/** What agents are to stage. */
+export interface NodesRequest {
+  readonly dataset: Dataset
+  readonly lease: LeaseRequest
+  readonly isRefresh: boolean
+  /** Stands above each node's own limit. */
+  readonly bandwidthBytesPerSecond?: number
+}
+
+/** `dsc prepare --nodes` and `--all`: has agents stage side by side, and shows how each of them is doing. */
+export async function prepareManyNodes(
+  context: CliContext,
+  request: NodesRequest & { readonly nodes: readonly string[] | undefined },
+): Promise<void> {
+  const { dataset } = request
+  const { prepareOnNodes } = await import('../../agent/prepare-on-nodes.js')
+  const { readAgentAccess } = await import('../../agent/agent-access.js')
+  const outcomes = await prepareOnNodes({
+    ...request,
+    signal: context.signal,
+    record: await context.openRecord(),
+    access: await readAgentAccess(await context.config()),
+    onProgress: showNodes(context, dataset.name),
+  })
+  context.report.progress(undefined)
+  context.report.result({ dataset: dataset.name, nodes: outcomes.map(outcomeFields) }, () =>
+    alignColumns(outcomes.map(outcomeColumns)),
+  )
+  throwFailures(outcomes)
+}
+
+/** One line that says how each node is doing. */
+export function showNodes(context: CliContext, dataset: string) {
+  const steps = new Map<string, string>()
+  return (node: string, progress: PrepareProgress) => {
+    steps.set(node, describeStep(progress))
+    const line = [...steps].map(([name, step]) => `${name} ${step}`).join(' · ')
+    context.report.progress(`${dataset}: ${line}`)
+  }
+}
+
+/** Throws when a node failed: NODES_FAILED, or what failed where only one was asked. */
+export function throwFailures(outcomes: readonly NodeOutcome[]): void {
+  const failed = outcomes.filter((outcome) => outcome.outcome === 'failed')
+  if (failed.length === 0) return
+  const messages = failed.map(({ error }) => error.message).join('; ')
+  if (failed.length === 1 && outcomes.length === 1) throw failed[0]!.error
+  throw new DscError(
+    'NODES_FAILED',
+    `${failed.length} of ${formatCount(outcomes.length, 'node')} failed: ${messages}`,
+    {
+      hint: failed[0]!.error.hint,
+    },
+  )
+}
+
+/** `dsc prepare --remote`: true when the dataset is used where it lies, on another node. */
+export async function prepareRemotely(
+  context: CliContext,
+  dataset: Dataset,
+  lease: LeaseRequest,
+): Promise<boolean> {
+  const { node } = await context.config()
+  const record = await context.openRecord()
+  const here = await record.listCopies({ dataset: dataset.name, node, states: ['ready'] }, record.nowMs())
+  if (here.some((copy) => !copy.stripe)) return false
+  const { leaseRemoteCopy } = await import('../../cache/prepare/lease-remote-copy.js')
+  const used = await leaseRemoteCopy(record, { node, dataset, lease })
+  if (used === undefined) return false
+  const { copy, leaseId, url } = used
+  context.report.note(`${copy.dataset}: used from node ${copy.node}`)
+  context.report.result(
+    {
+      dataset: copy.dataset,
+      version: copy.version,
+      node: copy.node,
+      path: null,
+      url,
+      origin: 'peer',
+      files: copy.files,
+      bytes: copy.contentBytes,
+      lease: {
+        id: leaseId,
+        task: lease.task,
+        holder: lease.holder.kind,
+        expiresAt: lease.expiresAtMs === null ? null : new Date(lease.expiresAtMs).toISOString(),
+      },
+    },
+    () => url,
+  )
+  return true
+}
+
+function describeStep(progress: PrepareProgress): string {
+  switch (progress.step) {
+    case 'listing':
+      return `lists (${progress.objects})`
+    case 'retrying':
+      return 'tries again'
+    case 'evicting':
+      return 'evicts'
+    case 'publishing':
+      return 'writes through'
+    case 'waiting':
+    case 'downloading': {
+      const share = progress.totalBytes === 0 ? 1 : progress.writtenBytes / progress.totalBytes
+      return `${Math.min(100, Math.floor(share * 100))} %`
+    }
+  }
+}
+
+/** What became of the prepare on one node, for `--json`. */
+export function outcomeFields(outcome: NodeOutcome) {
+  const { node } = outcome
+  if (outcome.outcome === 'failed') {
+    const { code, message, hint } = outcome.error
+    return { node, error: { code, message, hint } }
+  }
+  const { copy, leaseId, isStagedHere, origins } = outcome.prepared
+  return {
+    node,
+    version: copy.version,
+    path: copy.path,
+    files: copy.files,
+    bytes: copy.contentBytes,
+    origin: isStagedHere ? copy.origin : 'local',
+    lease: { id: leaseId },
+    bytesFrom: origins,
+  }
+}
+
+/** What became of the prepare on one node, as a row of the table. */
+export function outcomeColumns(outcome: NodeOutcome): readonly string[] {
+  if (outcome.outcome === 'failed') return [outcome.node, 'failed', outcome.error.message]
+  const { copy, origins } = outcome.prepared
+  const fromPeers = Object.values(origins?.peers ?? {}).reduce((sum, bytes) => sum + bytes, 0)
+  const failed = Object.entries(origins?.failed ?? {})
+    .map(([node, problem]) => `; ${node} ${problem}`)
+    .join('')
+  const from =
+    origins === null
+      ? 'was ready'
+      : `${formatByteSize(origins.store)} from the store, ${formatByteSize(fromPeers)} from other nodes${failed}`
+  return [outcome.node, copy.path, from]
+}

@@ -1,0 +1,69 @@
+import type { NodeOutcome } from '../../agent/prepare-on-nodes.js'
+import type { Copy } from '../../model/copy.js'
+import type { CliContext } from '../context.js'
+import { alignColumns } from '../output/align-columns.js'
+import {
+  type NodesRequest,
+  outcomeColumns,
+  outcomeFields,
+  showNodes,
+  throwFailures,
+} from './prepare-elsewhere.js'
+
+/** `dsc prepare --stripe`: has agents stage a share each; this node's share is the path that a job reads here. */
+export async function prepareStriped(
+  context: CliContext,
+  request: NodesRequest & { readonly nodes: readonly string[] },
+): Promise<void> {
+  const { dataset, nodes } = request
+  const { prepareStripes } = await import('../../agent/stripes/prepare-stripes.js')
+  const { readAgentAccess } = await import('../../agent/agent-access.js')
+  const config = await context.config()
+  const outcomes = await prepareStripes({
+    ...request,
+    signal: context.signal,
+    record: await context.openRecord(),
+    access: await readAgentAccess(config),
+    onProgress: showNodes(context, dataset.name),
+  })
+  context.report.progress(undefined)
+  const ready = outcomes.flatMap((outcome) => (outcome.outcome === 'ready' ? [outcome.prepared.copy] : []))
+  const own = ready.find(({ node }) => node === config.node)
+  context.report.result(
+    {
+      dataset: dataset.name,
+      version: ready[0]?.version ?? null,
+      node: config.node,
+      path: own?.path ?? null,
+      ...countPrepared(ready),
+      stripes: describeStripes(outcomes, nodes),
+    },
+    () => formatStripes(outcomes, nodes),
+  )
+  throwFailures(outcomes)
+}
+
+/** One line for each stripe: `1/3`, its node, its path or what failed. */
+export function formatStripes(outcomes: readonly NodeOutcome[], nodes: readonly string[]): string {
+  return alignColumns(
+    outcomes.map((outcome) => [
+      `${nodes.indexOf(outcome.node) + 1}/${nodes.length}`,
+      ...outcomeColumns(outcome),
+    ]),
+  )
+}
+
+/** What became of every stripe, for `--json`. */
+export function describeStripes(outcomes: readonly NodeOutcome[], nodes: readonly string[]) {
+  return outcomes.map((outcome) => ({ index: nodes.indexOf(outcome.node), ...outcomeFields(outcome) }))
+}
+
+/** Files and bytes of the version that are there: a node with a whole copy has the others' stripes as well. */
+export function countPrepared(copies: readonly Pick<Copy, 'files' | 'contentBytes' | 'stripe'>[]) {
+  const whole = copies.find(({ stripe }) => stripe === undefined)
+  const counted = whole ? [whole] : copies
+  return {
+    files: counted.reduce((total, { files }) => total + files, 0),
+    bytes: counted.reduce((total, { contentBytes }) => total + contentBytes, 0),
+  }
+}

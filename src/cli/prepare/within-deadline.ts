@@ -1,0 +1,58 @@
+import { DscError } from '../../failure/dsc-error.js'
+import type { CliContext } from '../context.js'
+
+/** After the deadline a command has this long to put things in order, ms; then it is not waited for. */
+const ORDER_MS = 3000
+
+/**
+ * Runs `work` with a context whose signal aborts at the deadline. Rejects with DEADLINE_PASSED then, at the latest
+ * three seconds after it, whatever `work` does.
+ */
+export async function runWithinDeadline(
+  context: CliContext,
+  deadlineMs: number | undefined,
+  work: (context: CliContext) => Promise<void>,
+): Promise<void> {
+  if (deadlineMs === undefined) return work(context)
+  const over = new AbortController()
+  let timer: NodeJS.Timeout | undefined
+  const passed = () =>
+    new DscError('DEADLINE_PASSED', `not done within ${deadlineMs / 1000} s`, {
+      hint: 'what was staged so far is kept: the next dsc prepare goes on from there',
+    })
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      over.abort('the deadline')
+      timer = setTimeout(() => reject(passed()), ORDER_MS)
+    }, deadlineMs)
+  })
+  try {
+    const signal = AbortSignal.any([context.signal, over.signal])
+    await Promise.race([work({ ...context, signal }), late])
+  } catch (error) {
+    throw over.signal.aborted ? passed() : error
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/**
+ * For a Slurm prolog, where a failed command would take the node out of service: failures are told, and the exit
+ * code is 0 all the same.
+ */
+export async function runAsProlog(
+  context: CliContext,
+  dataset: string,
+  work: () => Promise<void>,
+): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    if (!(error instanceof DscError)) throw error
+    const { code, message, hint } = error
+    process.stderr.write(`dsc: ${dataset} is not staged, the job starts without it: ${message}\n`)
+    context.report.result({ dataset, path: null, error: { code, message, hint } }, () => '')
+    // Something may still wait for a server that does not answer; nothing is worth waiting for any more.
+    process.exit(0)
+  }
+}

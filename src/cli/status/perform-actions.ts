@@ -1,0 +1,111 @@
+import { hostname } from 'node:os'
+import type { Cache } from '../../cache/cache.js'
+import { resolveDataset } from '../../cache/names/resolve-dataset.js'
+import { DscError } from '../../failure/dsc-error.js'
+import type { CopyUse } from '../../model/copy.js'
+import { holdByThisProcess } from '../../platform/processes.js'
+import { findUserName } from '../../platform/this-user.js'
+import type { RecordStore } from '../../records/record-store.js'
+import type { StatusActions } from '../../tui/status-actions.js'
+import type { CliContext } from '../context.js'
+
+/** The screen's own lease on what it stages lives so long where nobody can see whether the screen does, ms. */
+const LEASE_MS = 24 * 3_600_000
+
+/** What the keys of `dsc status` do, by the same use cases as the commands. */
+export class ActionPerformer implements StatusActions {
+  readonly #context: CliContext
+  readonly #openRecord: () => Promise<RecordStore>
+  readonly #user: string
+  readonly #underWay = new Set<Promise<void>>()
+
+  /** `openRecord` gives the record that the screen reads; the signal of `context` aborts what is under way. */
+  constructor(context: CliContext, openRecord: () => Promise<RecordStore>) {
+    this.#context = context
+    this.#openRecord = openRecord
+    this.#user = findUserName(context.environment)
+  }
+
+  lock(copyId: string, reason: string): Promise<void> {
+    return this.#track(this.#setLock(copyId, reason))
+  }
+
+  unlock(copyId: string): Promise<void> {
+    return this.#track(this.#setLock(copyId, null))
+  }
+
+  evict(copyId: string): Promise<void> {
+    return this.#track(this.#evict(copyId))
+  }
+
+  prepare(dataset: string): Promise<void> {
+    return this.#track(this.#prepare(dataset))
+  }
+
+  /** Resolves when nothing is under way any more, however it ended. */
+  async settle(): Promise<void> {
+    await Promise.allSettled(this.#underWay)
+  }
+
+  #track(work: Promise<void>): Promise<void> {
+    this.#underWay.add(work)
+    const forget = () => this.#underWay.delete(work)
+    work.then(forget, forget)
+    return work
+  }
+
+  async #setLock(copyId: string, reason: string | null): Promise<void> {
+    const nowMs = this.#context.nowMs()
+    const record = await this.#openRecord()
+    const lock = reason === null ? null : { by: this.#user, reason, atMs: nowMs }
+    const changed = await record.setLock({ copyId }, lock, nowMs)
+    if (changed.length === 0) throw new DscError('COPY_NOT_FOUND', 'the copy is gone')
+  }
+
+  async #evict(copyId: string): Promise<void> {
+    const copy = await findCopy(await this.#openRecord(), copyId, this.#context.nowMs())
+    const { node } = await this.#context.config()
+    if (copy.node !== node) {
+      throw new DscError('USAGE', `${copy.dataset} is on ${copy.node}, this is ${node}`, {
+        hint: `dsc evict ${copy.dataset} on ${copy.node}`,
+      })
+    }
+    const cache = await this.#openCache()
+    const { evictCopies, planEvictionOf } = await import('../../cache/eviction/evict-copies.js')
+    const selection = { kind: 'copy', copyId } as const
+    await planEvictionOf(cache, selection)
+    const done = await evictCopies(cache, selection, null)
+    if (done.victims.length === 0) {
+      throw new DscError('COPY_IN_USE', `${copy.dataset} was leased or locked meanwhile`)
+    }
+  }
+
+  async #prepare(name: string): Promise<void> {
+    const { nowMs, signal } = this.#context
+    const dataset = await resolveDataset(this.#context, name)
+    const cache = await this.#openCache()
+    const { prepareDataset } = await import('../../cache/prepare/prepare-dataset.js')
+    // Nobody uses it yet: the lease is this screen's, and ends when the copy is there.
+    const lease = {
+      task: `${this.#user}@${hostname()}:status`,
+      holder: holdByThisProcess(),
+      expiresAtMs: nowMs() + LEASE_MS,
+    }
+    const prepared = await prepareDataset(
+      cache,
+      { dataset, lease, isRefresh: false, mayWait: true },
+      { signal },
+    )
+    await cache.record.releaseUses({ leaseId: prepared.leaseId }, nowMs())
+  }
+
+  async #openCache(): Promise<Cache> {
+    return { ...(await this.#context.openCache()), record: await this.#openRecord() }
+  }
+}
+
+async function findCopy(record: RecordStore, copyId: string, nowMs: number): Promise<CopyUse> {
+  const [copy] = await record.listCopies({ copyId }, nowMs)
+  if (!copy) throw new DscError('COPY_NOT_FOUND', 'the copy is gone')
+  return copy
+}

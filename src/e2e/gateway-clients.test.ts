@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { execFileSync, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { after, test } from 'node:test'
+import { startS3Server } from '../testing/s3-server.js'
+import { temporaryDirectory } from '../testing/temporary-directory.js'
+import { makeWorld } from '../testing/world.js'
+
+/** Python with the clients: `npm run test:gateway` names it. */
+const PYTHON = process.env.DSC_TEST_GATEWAY_PYTHON
+const CLIENTS = ['boto3', 'aws', 's5cmd', 'rclone', 'pyarrow', 'duckdb']
+const skip = PYTHON === undefined && 'npm run test:gateway runs it'
+
+const server = await startS3Server()
+after(() => server.close())
+
+/** Runs a client; not in this thread, in which the origin answers. */
+async function run(
+  words: readonly string[],
+): Promise<{ readonly status: number | null; readonly stderr: string }> {
+  const child = spawn(PYTHON!, ['scripts/gateway-clients.py', ...words], {
+    stdio: ['ignore', 'inherit', 'pipe'],
+  })
+  let stderr = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text
+  })
+  const [status] = (await once(child, 'close')) as [number | null]
+  return { status, stderr }
+}
+
+for (const when of ['cold', 'ready'] as const)
+  for (const name of CLIENTS)
+    test(`${name} reads a ${when} bucket through the gateway as it is`, { skip }, async (t) => {
+      const directory = await temporaryDirectory(t)
+      const folder = join(directory, 'expected')
+      const bucket = await server.makeBucket()
+      const objects: Record<string, Buffer> = {
+        empty: Buffer.alloc(0),
+        'a/1.txt': Buffer.from('one'),
+        'a/b c/ü+=.bin': randomBytes(70_000),
+        'large.bin': randomBytes(20_000_000),
+      }
+      for (let i = 0; i < 25; i++) objects[`many/${i}`] = randomBytes(100)
+      for (const [key, body] of Object.entries(objects)) {
+        mkdirSync(dirname(join(folder, key)), { recursive: true })
+        writeFileSync(join(folder, key), body)
+      }
+      execFileSync(PYTHON!, [
+        'scripts/gateway-clients.py',
+        'make-parquet',
+        '-',
+        '-',
+        join(folder, 'rows.parquet'),
+        '-',
+      ])
+      for (const key of readdirSync(folder, { recursive: true, encoding: 'utf8' }))
+        if (key in objects || key.endsWith('.parquet'))
+          await server.putObject(bucket, key, readFileSync(join(folder, key)))
+      const world = await makeWorld(t, {
+        server,
+        agent: { listen: '127.0.0.1:0' },
+        datasets: {
+          all: { source: `s3://${bucket}/`, endpoint: server.endpoint, region: 'us-east-1', pathStyle: true },
+        },
+      })
+      if (when === 'ready') assert.equal((await world.dsc('prepare', 'all')).code, 0)
+      const agent = world.start(['agent', '--gateway', '127.0.0.1:0', '--json'])
+      const [line] = await once(createInterface({ input: agent.process.stdout! }), 'line')
+      const { gateway } = JSON.parse(String(line)) as { gateway: string }
+      mkdirSync(join(directory, 'scratch'))
+      const { status, stderr } = await run([name, gateway, bucket, folder, join(directory, 'scratch')])
+      if (status === 77) t.skip(`${name} is not installed`)
+      else assert.equal(status, 0, stderr)
+    })

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { get, type IncomingMessage } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { createInterface } from 'node:readline'
+import { buffer } from 'node:stream/consumers'
+import { type TestContext, test } from 'node:test'
+import { startCountingStore } from '../testing/counting-store.js'
+import { makeWorld, s3Dataset, type World, waitFor } from '../testing/world.js'
+
+const BIG = randomBytes(8_000_000)
+const OBJECTS = new Map([
+  ['here/a', Buffer.from('alpha')],
+  ['here/big', BIG],
+  ['away/b', Buffer.from('beta')],
+])
+const ENVIRONMENT = { AWS_ACCESS_KEY_ID: 'x', AWS_SECRET_ACCESS_KEY: 'x', AWS_EC2_METADATA_DISABLED: 'true' }
+
+/** A gateway whose dataset `here` is ready and whose dataset `away` is not. */
+async function makeGateway(t: TestContext) {
+  const store = await startCountingStore(OBJECTS)
+  t.after(() => store.close())
+  const datasets = Object.fromEntries(
+    ['here', 'away'].map((name) => [name, s3Dataset('bucket', `${name}/`, store.endpoint)]),
+  )
+  const world: World = await makeWorld(t, { agent: { listen: '127.0.0.1:0' }, datasets })
+  const agent = world.start(['agent', '--gateway', '127.0.0.1:0', '--json'], { environment: ENVIRONMENT })
+  const [line] = await once(createInterface({ input: agent.process.stdout! }), 'line')
+  const { gateway } = JSON.parse(String(line)) as { gateway: string }
+  const read = async (path: string, headers: Readonly<Record<string, string>> = {}) => {
+    const [response] = (await once(get(`${gateway}${path}`, { headers }), 'response')) as [IncomingMessage]
+    return { status: response.statusCode, headers: response.headers, body: await buffer(response) }
+  }
+  assert.equal((await read('/bucket/here/a')).body.toString(), 'alpha')
+  await waitFor(
+    'the copy to be ready',
+    () => world.query(`SELECT 1 FROM copies WHERE state = 'ready'`).length === 1,
+  )
+  /** Memory of the agent, bytes. */
+  const memory = () => {
+    const status = readFileSync(`/proc/${agent.process.pid}/status`, 'utf8')
+    return 1024 * Number(/VmRSS:\s+(\d+)/.exec(status)![1])
+  }
+  return { store, gateway, read, memory, address: new URL(gateway) }
+}
+
+test('while the origin is away, what is here is served and the rest is ServiceUnavailable for a while', async (t) => {
+  const { store, read } = await makeGateway(t)
+  await store.close()
+  assert.ok((await read('/bucket/here/big')).body.equals(BIG))
+  const { status, headers, body } = await read('/bucket/away/b')
+  assert.equal(status, 503, body.toString())
+  assert.ok(Number(headers['retry-after']) > 0)
+  assert.match(body.toString(), /<Code>ServiceUnavailable<\/Code>/)
+})
+
+test('a bucket may stand in the host name', async (t) => {
+  const { read } = await makeGateway(t)
+  const hosted = await read('/here/a', { host: 'bucket.localhost:9300' })
+  assert.equal(hosted.body.toString(), 'alpha')
+  const listed = await read('/?list-type=2&prefix=here/', { host: 'bucket.localhost' })
+  assert.match(listed.body.toString(), /<Key>here\/a<\/Key>.*<Key>here\/big<\/Key>/s)
+})
+
+test('clients that idle, take nothing, or ask for a thousand ranges cost no memory to speak of', async (t) => {
+  const { read, memory, address } = await makeGateway(t)
+  const sockets: Socket[] = []
+  t.after(() => sockets.forEach((socket) => void socket.destroy()))
+  const open = () => {
+    const socket = connect(Number(address.port), address.hostname)
+    socket.on('error', () => {})
+    sockets.push(socket)
+    return once(socket, 'connect')
+  }
+  const before = memory()
+  for (let i = 0; i < 1000; i += 100) await Promise.all(Array.from({ length: 100 }, open))
+  for (const socket of sockets.slice(0, 50))
+    socket.pause().write('GET /bucket/here/big HTTP/1.1\r\nhost: x\r\n\r\n')
+  const ranges = Array.from({ length: 1000 }, (_, i) => (i * 7919) % (BIG.length - 100))
+  for (let i = 0; i < ranges.length; i += 50)
+    await Promise.all(
+      ranges.slice(i, i + 50).map(async (at) => {
+        const { status, body } = await read('/bucket/here/big', { range: `bytes=${at}-${at + 99}` })
+        assert.equal(status, 206)
+        assert.ok(body.equals(BIG.subarray(at, at + 100)), `bytes from ${at} on`)
+      }),
+    )
+  // 50 clients that take nothing would hold 400 MB if whole answers waited for them.
+  assert.ok(memory() - before < 200e6, `${memory() - before} bytes more`)
+})

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { chmodSync, chownSync, mkdirSync, statfsSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import {
+  fillBlocks,
+  fillInodes,
+  mountSmallDisk,
+  mountSmallExt4,
+  whyNoSmallDisk,
+} from '../../testing/small-disk.js'
+import { makeWorld, writeTree } from '../../testing/world.js'
+
+const GROUP = 64_000
+const ROOT = { uid: 0, gid: GROUP }
+const ADA = { uid: 64_001, gid: GROUP }
+const DISK_BYTES = 64 << 20
+
+for (const { disk, mount } of [
+  { disk: 'ext4', mount: mountSmallExt4 },
+  { disk: 'tmpfs', mount: mountSmallDisk },
+]) {
+  for (const { what, fill } of [
+    { what: 'bytes', fill: fillBlocks },
+    { what: 'inodes', fill: fillInodes },
+  ]) {
+    for (const { who, owner } of [
+      { who: 'root', owner: ROOT },
+      { who: 'a user', owner: ADA },
+    ]) {
+      test(`with 0 ${what} free on ${disk}, ${who} takes what is ready, releases it, cleans up and evicts`, {
+        skip: whyNoSmallDisk,
+      }, async (context) => {
+        const mounted = await mount(context, DISK_BYTES, 2048)
+        chmodSync(mounted, 0o755)
+        const root = join(mounted, 'cache')
+        mkdirSync(root)
+        chownSync(root, 0, GROUP)
+        chmodSync(root, 0o2775)
+        const world = await makeWorld(context, {})
+        chmodSync(world.directory, 0o755)
+        const letters = join(world.directory, 'letters')
+        await writeTree(letters, { a: 'alpha', b: 'beta' })
+        await world.configure({ cache: { root }, datasets: { letters: { source: `file://${letters}/` } } })
+        const environment = { DSC_RECORD: join(root, 'record.db') }
+        const as = (...words: readonly string[]) => world.start(words, { owner, environment }).finished
+        const staged = await as('prepare', 'letters', '--task', 'one')
+        assert.equal(staged.code, 0, staged.stderr)
+        const steps = [
+          ['prepare', 'letters', '--task', 'two'],
+          ['release', '--all', '--task', 'two'],
+          ['cleanup'],
+          ['release', '--all', '--task', 'one'],
+          ['evict', 'letters', '--yes'],
+        ]
+        for (const words of steps) {
+          fill(mounted)
+          const { bavail, ffree } = statfsSync(mounted)
+          assert.ok(bavail === 0 || ffree === 0, `${bavail} blocks and ${ffree} inodes are free`)
+          const { code, signal, stderr } = await as(...words)
+          assert.deepEqual([code, signal], [0, null], `${words}: ${stderr}`)
+        }
+      })
+    }
+  }
+}

@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { temporaryDirectory } from '../testing/temporary-directory.js'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+interface Manifest {
+  readonly exports: Readonly<Record<string, unknown>>
+  readonly dependencies: Readonly<Record<string, string>>
+}
+const manifest: Manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+
+/** A program as a user would write it, of every entry that package.json has. */
+const PROGRAM = `
+import { DscError, openFeed, prepare, status } from 'dsc'
+${Object.keys(manifest.exports)
+  .filter((entry) => entry !== '.' && entry !== './package.json')
+  .map(
+    (entry, index) => `import * as entry${index} from 'dsc${entry.slice(1)}'\nentry${index} satisfies object`,
+  )
+  .join('\n')}
+
+const configPath = 'dsc.yaml'
+await using flowers = await prepare('flowers', { configPath, onNote: (sentence) => console.error(sentence) })
+const { copies, leases } = await status({ configPath, dataset: 'flowers' })
+await using feed = await openFeed({ configPath, dataset: 'flowers', batchSize: 2, seed: 1, cacheFolder: 'samples' })
+let fed = 0
+for await (const samples of feed) fed += samples.length
+const unknown = await prepare('flower', { configPath }).catch((error: unknown) => error)
+const code: string | undefined = unknown instanceof DscError ? unknown.code : undefined
+await flowers.release()
+const held = (await status({ configPath })).leases.length
+console.log(JSON.stringify({ path: flowers.path, referenceCount: copies[0]?.referenceCount, leases: leases.length, fed, code, held }))
+`
+
+test('a strict NodeNext project type-checks and runs against what npm pack makes', async (context) => {
+  const folder = await temporaryDirectory(context)
+  const installed = join(folder, 'node_modules/dsc')
+  pack(folder, installed)
+  for (const name of [...Object.keys(manifest.dependencies), '@types/node', 'undici-types']) {
+    link(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name))
+  }
+  mkdirSync(join(folder, 'data'))
+  for (let index = 0; index < 4; index++)
+    writeFileSync(join(folder, 'data', `${index}.txt`), `sample ${index}`)
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
+  writeFileSync(join(folder, 'program.ts'), PROGRAM)
+  writeFileSync(
+    join(folder, 'dsc.yaml'),
+    `record: sqlite://${folder}/record.db\ncache: { root: ${folder}/cache }\ndatasets: { flowers: { source: file://${folder}/data/ } }\n`,
+  )
+  const compilerOptions = {
+    strict: true,
+    module: 'nodenext',
+    target: 'es2024',
+    lib: ['es2024', 'esnext.disposable'],
+    types: ['node'],
+    skipLibCheck: false,
+  }
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['program.ts'] }))
+
+  run(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', folder], folder)
+  const printed = run(process.execPath, ['program.js'], folder)
+
+  const { path, ...told } = JSON.parse(printed)
+  assert.ok(existsSync(join(path, '0.txt')))
+  assert.deepEqual(told, { referenceCount: 1, leases: 1, fed: 4, code: 'DATASET_UNKNOWN', held: 0 })
+})
+
+test("npm pack takes documents, operators' files and the Python client along, and nothing that only we need", async (context) => {
+  const folder = await temporaryDirectory(context)
+  const paths = pack(folder, join(folder, 'dsc'))
+  const needed = [
+    'README.md',
+    'LICENSE',
+    'CHANGELOG.md',
+    'bin/dsc.js',
+    'docs/configuration.md',
+    'scripts/slurm/prolog.sh',
+    'scripts/slurm/epilog.sh',
+    'scripts/slurm/burst_buffer.lua',
+    'scripts/kubernetes/dsc.yaml',
+    'scripts/examples/read-feed.mjs',
+    'src/config/dsc.schema.json',
+    'src/python/pyproject.toml',
+    'src/python/dsc/__init__.py',
+  ]
+  assert.deepEqual(
+    needed.filter((path) => !paths.includes(path)),
+    [],
+  )
+  const ours =
+    /\.map$|tsbuildinfo|\.(test|contract)\.|^dist\/(testing|e2e)\/|__pycache__|^scripts\/bench|^fixtures/
+  assert.deepEqual(
+    paths.filter((path) => ours.test(path)),
+    [],
+  )
+  // What a document links to inside the package is there.
+  for (const page of paths.filter((path) => path.endsWith('.md'))) {
+    const text = readFileSync(join(folder, 'dsc', page), 'utf8')
+    for (const [, target] of text.matchAll(/\]\((?!https?:|#|mailto:)([^)#]+)/g)) {
+      const isThere = existsSync(join(folder, 'dsc', dirname(page), target!))
+      assert.ok(
+        isThere || target!.startsWith('fixtures/'),
+        `${page} links to ${target}, which is not in the package`,
+      )
+    }
+  }
+})
+
+test('the program that the executable file carries runs from its folder alone', async (context) => {
+  const folder = await temporaryDirectory(context)
+  const program = join(folder, 'program')
+  const { bundleProgram } = await import(join(ROOT, 'scripts/package/bundle.mjs'))
+  await bundleProgram(program, `linux-${process.arch}`)
+  mkdirSync(join(folder, 'data'))
+  writeFileSync(join(folder, 'data/1.txt'), 'sample')
+  writeFileSync(join(folder, 'dsc.yaml'), `record: ${folder}/record.db\ncache: { root: ${folder}/cache }\n`)
+  const dsc = (...words: string[]) => run(process.execPath, [join(program, 'bin/dsc.js'), ...words], folder)
+  const prepare = ['prepare', `file://${folder}/data/`, '--task', 'test']
+  const path = dsc(...prepare).trim()
+  assert.equal(readFileSync(join(path, '1.txt'), 'utf8'), 'sample')
+  assert.equal(dsc(...prepare).trim(), path)
+  assert.match(dsc('feed', 'plan', path, '--batch', '1'), /requests/) // its threads are found
+})
+
+/** Packs the checkout as it is built, and unpacks it at `installed`. Gives the paths inside. */
+function pack(folder: string, installed: string): readonly string[] {
+  const printed = run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], ROOT)
+  const [packed] = JSON.parse(printed) as readonly { filename: string; files: readonly { path: string }[] }[]
+  mkdirSync(installed, { recursive: true })
+  run('tar', ['-xf', join(folder, packed!.filename), '-C', installed, '--strip-components=1'], folder)
+  return packed!.files.map(({ path }) => path)
+}
+
+function link(target: string, path: string): void {
+  mkdirSync(dirname(path), { recursive: true })
+  symlinkSync(target, path)
+}
+
+/** Runs a program and gives what it printed; its errors become those of the test. */
+function run(program: string, words: readonly string[], cwd: string): string {
+  try {
+    return execFileSync(program, words, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+  } catch (error) {
+    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string }
+    throw new Error(`${program} ${words.join(' ')}:\n${stdout}${stderr}`, { cause: error })
+  }
+}

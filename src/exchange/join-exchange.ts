@@ -1,0 +1,147 @@
+import { nameDefaultJob } from '../platform/default-job.js'
+import type { Mode } from './connect-links.js'
+import { type FusionBuffers, openFusionBuffers } from './fusion-buffers.js'
+import { type Membership, openMembership, type Progress } from './membership.js'
+import { FIRST_SCALE, type ScaleState } from './plan/scale.js'
+import type { PlanFile } from './plan-files.js'
+import type { Suspect } from './rendezvous/join-rendezvous.js'
+import { ExchangeStep } from './step.js'
+
+export interface JoinOptions {
+  readonly rendezvous: { readonly host: string; readonly port: number }
+  readonly plan: PlanFile
+  /** Ranks of one job meet each other only. Default: `user-` and the number of this process's user. */
+  readonly job?: string | undefined
+  /** Wanted rank; by default in order of arrival. */
+  readonly rank?: number | undefined
+  /** Address at which other ranks reach this one. Default 127.0.0.1. */
+  readonly listenHost?: string | undefined
+  readonly token?: string | undefined
+  /** Default `ring`; `direct` sums in fp32 and takes two rounds, with a connection to every rank: for up to 8. */
+  readonly mode?: Mode | undefined
+  /** Steps this rank has committed in an earlier epoch. Default 0. */
+  readonly committedSteps?: number | undefined
+  /** Scales of an earlier epoch or a checkpoint, as `session.scales()` gave them. */
+  readonly scales?: readonly ScaleState[] | undefined
+  /** A rank is silent or makes no progress. It may come back. */
+  readonly onSuspect?: (suspect: Suspect) => void
+  /** While this rank waits for the others, somebody wanted to join and did not fit: who, and what differs. */
+  readonly onTurnedAway?: (problem: string) => void
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Joins a job: waits until all ranks are there, connects to them, and reserves the fusion buffers. */
+export async function joinExchange(options: JoinOptions): Promise<ExchangeSession> {
+  const session = new ExchangeSession(options)
+  await session.open()
+  return session
+}
+
+/** A rank's membership in one epoch of a job. After a failure only `close` is left: join again for a new epoch. */
+export class ExchangeSession {
+  readonly #options: JoinOptions
+  readonly #mode: Mode
+  readonly #fusion: FusionBuffers
+  readonly #progress: { -readonly [Key in keyof Progress]: Progress[Key] }
+  #scales: readonly ScaleState[]
+  #membership: Membership | undefined
+
+  /** Use `joinExchange`, which opens it, too. */
+  constructor(options: JoinOptions) {
+    const { plan, mode = 'ring', committedSteps = 0 } = options
+    this.#options = options
+    this.#mode = mode
+    this.#fusion = openFusionBuffers(plan, mode)
+    this.#scales = options.scales ?? plan.buckets.map(() => FIRST_SCALE)
+    this.#progress = {
+      step: committedSteps,
+      bucket: undefined,
+      phase: undefined,
+      isInStep: false,
+      waiting: undefined,
+    }
+  }
+
+  /** Meets the other ranks. */
+  async open(): Promise<void> {
+    const { plan, job = nameDefaultJob(), rank, token, listenHost: host = '127.0.0.1' } = this.#options
+    const { step: committedSteps } = this.#progress
+    const planHash = `${plan.hash}/${this.#mode}`
+    this.#membership = await openMembership({
+      rendezvous: this.#options.rendezvous,
+      join: { job, ranks: plan.ranks, wire: plan.wire, planHash, host, committedSteps, rank, token },
+      mode: this.#mode,
+      codec: this.#fusion.codec,
+      progress: () => this.#progress,
+      onSuspect: (suspect) => this.#options.onSuspect?.(suspect),
+      onTurnedAway: (problem) => this.#options.onTurnedAway?.(problem),
+      signal: this.#options.signal,
+    })
+  }
+
+  get rank(): number {
+    return this.#opened.welcome.rank
+  }
+
+  get ranks(): number {
+    return this.#options.plan.ranks
+  }
+
+  /** Counts how often this job's ranks have met. */
+  get epoch(): number {
+    return this.#opened.welcome.epoch
+  }
+
+  /** Steps that each rank had committed when it joined, by rank. */
+  get joinedSteps(): readonly number[] {
+    return this.#opened.welcome.peers.map((peer) => peer.committedSteps)
+  }
+
+  /** Steps that all ranks have committed. */
+  committedSteps(): number {
+    return this.#progress.step
+  }
+
+  /** Scale of every bucket: part of a checkpoint. */
+  scales(): readonly ScaleState[] {
+    return this.#scales
+  }
+
+  beginStep(): ExchangeStep {
+    const membership = this.#opened
+    membership.check()
+    this.#progress.isInStep = true
+    membership.beginStep()
+    return new ExchangeStep({
+      plan: this.#options.plan,
+      mode: this.#mode,
+      fusion: this.#fusion,
+      membership,
+      step: this.#progress.step,
+      scales: this.#scales,
+      onBucket: (bucket) => {
+        this.#progress.bucket = bucket
+      },
+      onWaiting: (forRank, phase) => {
+        this.#progress.phase = phase
+        this.#progress.waiting = forRank === undefined ? undefined : { forRank, sinceMs: performance.now() }
+      },
+      onCommitted: (scales) => {
+        this.#scales = scales
+        this.#progress.step++
+        this.#progress.isInStep = false
+        this.#progress.bucket = undefined
+      },
+    })
+  }
+
+  /** Says goodbye. The other ranks may go on without this one until their next step. */
+  async close(): Promise<void> {
+    this.#opened.close(this.#progress.step)
+  }
+
+  get #opened(): Membership {
+    if (!this.#membership) throw new Error('the session is not open: use joinExchange')
+    return this.#membership
+  }
+}

@@ -1,0 +1,25 @@
+import type { Narrator, Surroundings } from '../cache/surroundings.js'
+import { compose } from '../compose.js'
+
+/** What every call of the package may be given. */
+export interface CallOptions {
+  /** Default: DSC_CONFIG, else the dsc.yaml beside or above the working directory, as for the command `dsc`. */
+  readonly configPath?: string
+  /** Ends the call: it rejects with INTERRUPTED. */
+  readonly signal?: AbortSignal
+}
+
+const SILENT: Narrator = { note: () => {}, progress: () => {} }
+
+/** Puts dsc together for one call of a program; `close` closes what the call opened. */
+export function openSurroundings(
+  { configPath, signal }: CallOptions,
+  report: Narrator = SILENT,
+): Surroundings & { close(): Promise<void> } {
+  return {
+    ...compose(configPath),
+    report,
+    signal: signal ?? new AbortController().signal,
+    environment: process.env,
+  }
+}

@@ -1,0 +1,43 @@
+/** Samples whose places in the arena are neighbours, so that one write carries them all. */
+export interface ArenaRun {
+  /** Index of the first sample, and the number of samples. */
+  readonly first: number
+  count: number
+  /** Where the run begins in the arena, and how long it is, in bytes. */
+  readonly start: number
+  length: number
+}
+
+/** Bytes that an extent begins at a multiple of: a cache line, which every tensor type is content with. */
+export const ALIGN_BYTES = 64
+
+/** Bytes that a sample of `length` takes in the arena. */
+export function planExtentBytes(length: number): number {
+  return Math.max(1, Math.ceil(length / ALIGN_BYTES)) * ALIGN_BYTES
+}
+
+/** Bytes that may lie between neighbours: what aligning an extent leaves over. Nobody reads them. */
+export const MAX_GAP_BYTES = ALIGN_BYTES - 1
+
+/**
+ * Cuts samples into runs, in their order: a run ends where the next sample lies elsewhere, or where it would grow
+ * past `maxBytes`. A longer sample is a run of its own.
+ */
+export function planArenaRuns(
+  offsets: ArrayLike<number>,
+  lengthOf: (index: number) => number,
+  maxBytes: number,
+): readonly ArenaRun[] {
+  const runs: ArenaRun[] = []
+  for (let i = 0; i < offsets.length; i++) {
+    const run = runs.at(-1)
+    const at = offsets[i]!
+    const length = lengthOf(i)
+    const gap = run ? at - (run.start + run.length) : -1
+    if (run && gap >= 0 && gap <= MAX_GAP_BYTES && run.length + gap + length <= maxBytes) {
+      run.count++
+      run.length += gap + length
+    } else runs.push({ first: i, count: 1, start: at, length })
+  }
+  return runs
+}

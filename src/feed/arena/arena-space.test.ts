@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createRandomStream } from '../plan/random.js'
+import { ArenaSpace, type EvictionMode } from './arena-space.js'
+import type { Extent } from './arena-zone.js'
+
+const OPERATIONS = Number(process.env.DSC_ARENA_OPERATIONS ?? 100_000)
+
+/** The live extents of both ends by address; throws when two overlap or one lies outside. */
+function checkLayout(arena: ArenaSpace, live: ReadonlySet<Extent>): void {
+  const spans = [...live].map((extent) => [arena.offsetOf(extent), extent.length] as const)
+  spans.sort((a, b) => a[0] - b[0])
+  let end = 0
+  for (const [start, length] of spans) {
+    assert.ok(start >= end, `extents overlap at ${start}`)
+    end = start + length
+  }
+  assert.ok(end <= arena.totalBytes)
+}
+
+/** Serials of the samples that wait in the prefetch space, in the order in which they lie there. */
+function listReady(arena: ArenaSpace): number[] {
+  const serials: number[] = []
+  for (let at = arena.bottom.first; at; at = at.next) if (at.state === 'ready') serials.push(at.serial)
+  return serials
+}
+
+/**
+ * Random reserve, arrive, lease, finish and keep, with log-normal sizes, on an arena whose bytes are modelled by a
+ * real buffer: each live extent must still hold the pattern that was written when it arrived.
+ */
+function runOperations(eviction: EvictionMode, seed: number, operations: number) {
+  const random = createRandomStream(seed, 0)
+  const totalBytes = 40_000
+  const memory = new Uint8Array(totalBytes)
+  let movedBytes = 0
+  const leased = new Set<Extent>()
+  const where = new Map<Extent, number>()
+  const arena = new ArenaSpace({
+    totalBytes,
+    eviction,
+    moveChunkBytes: 700, // so that passes take many steps, with other work in between
+    move: (from, to, length) => {
+      assert.ok(to < from)
+      movedBytes += length
+      memory.copyWithin(to, from, from + length)
+    },
+    observer: {
+      evicted: (run) => {
+        for (const extent of run) assert.equal(extent.state, 'done')
+      },
+      moved: (run) => {
+        for (const { state } of run) assert.ok(state === 'ready' || state === 'placed', state)
+      },
+    },
+  })
+  arena.setLimits({ bottomBytes: 28_000, topBytes: 12_000 })
+  const live = new Set<Extent>()
+  const inState = (...states: readonly string[]) =>
+    [...live].filter((extent) => states.includes(extent.state))
+  const pick = (among: readonly Extent[]) => among[random.nextBelow(among.length)]!
+  const normal = () =>
+    Array.from({ length: 6 }, () => random.nextBelow(1000) / 1000 - 0.5).reduce((a, b) => a + b)
+  let refused = 0
+  for (let i = 0; i < operations; i++) {
+    const action = random.nextBelow(100)
+    if (action < 40) {
+      const length = Math.max(1, Math.min(4000, Math.round(300 * Math.exp(0.8 * normal()))))
+      const before = listReady(arena)
+      const run = Array.from({ length: 1 + random.nextBelow(5) }, () => ({ length, sample: i, serial: i }))
+      const single = () =>
+        action < 34
+          ? arena.reserveBottom(run[0]!, action < 12 ? 'missed' : 'ahead')
+          : arena.reserveTop(run[0]!)
+      const extents = action < 8 ? arena.reserveRun(run) : [single()].flatMap((extent) => extent ?? [])
+      assert.deepEqual(listReady(arena), before, `operation ${i}: compaction changed the order`)
+      for (const [at, extent] of (extents ?? []).entries()) {
+        live.add(extent)
+        assert.equal(extent.start, extents![0]!.start + at * length, 'a run lies side by side')
+      }
+      if (!extents?.length) refused++
+    } else if (action < 45) {
+      for (const extent of inState('placed')) extent.state = 'reserved'
+    } else if (action < 65) {
+      const reserved = inState('reserved')
+      if (reserved.length === 0) continue
+      const extent = pick(reserved)
+      memory.fill(extent.serial & 0xff, arena.offsetOf(extent), arena.offsetOf(extent) + extent.length)
+      extent.state = extent.zone === arena.top ? 'kept' : 'ready'
+    } else if (action < 80) {
+      const ready = inState('ready', 'kept')
+      if (ready.length === 0) continue
+      const extent = pick(ready)
+      extent.state = 'leased'
+      leased.add(extent)
+      where.set(extent, arena.offsetOf(extent))
+    } else {
+      const done = inState('leased')
+      if (done.length === 0) continue
+      const extent = pick(done)
+      assert.equal(arena.offsetOf(extent), where.get(extent), 'a leased extent was moved')
+      for (let at = arena.offsetOf(extent); at < arena.offsetOf(extent) + extent.length; at++)
+        assert.equal(
+          memory[at],
+          extent.serial & 0xff,
+          `operation ${i}: the bytes of ${extent.serial} changed`,
+        )
+      arena.finish(extent)
+      live.delete(extent)
+      leased.delete(extent)
+    }
+    if (i % 64 === 0) checkLayout(arena, live)
+  }
+  const order: number[] = []
+  for (let at = arena.bottom.first; at; at = at.next) order.push(at.start)
+  assert.deepEqual(
+    order,
+    order.toSorted((a, b) => a - b),
+  )
+  return { movedBytes, refused, operations }
+}
+
+for (const eviction of ['lazy', 'patent'] as const) {
+  for (const seed of [1, 2, 3]) {
+    test(`an arena with ${eviction} eviction keeps every live byte in place or moves it whole (seed ${seed})`, () => {
+      const { refused } = runOperations(eviction, seed, Math.floor(OPERATIONS / 6))
+      assert.ok(refused < OPERATIONS / 6, 'the arena must take something')
+    })
+  }
+}
+
+test('a run of used extents is evicted as one hole, which the next samples fill from its front', () => {
+  const evictions: number[] = []
+  const arena = new ArenaSpace({
+    totalBytes: 100,
+    eviction: 'lazy',
+    threshold: 1,
+    move: () => assert.fail('nothing needs to move'),
+    observer: { evicted: (run) => void evictions.push(run.length) },
+  })
+  arena.setLimits({ bottomBytes: 100, topBytes: 0 })
+  const extents = Array.from(
+    { length: 10 },
+    (_, i) => arena.reserveBottom({ length: 10, sample: i, serial: i }, 'ahead')!,
+  )
+  for (const extent of extents) extent.state = 'ready'
+  for (const extent of extents.slice(2, 6)) arena.finish(extent)
+  const placed = [11, 12, 13].map(
+    (serial) => arena.reserveBottom({ length: 10, sample: serial, serial: serial }, 'ahead')!,
+  )
+  assert.deepEqual(evictions, [4])
+  assert.deepEqual(
+    placed.map((extent) => extent.start),
+    [20, 30, 40],
+  )
+})
+
+test('a run takes the first hole that holds all of it, and leaves smaller ones to single samples', () => {
+  const arena = new ArenaSpace({ totalBytes: 100, eviction: 'lazy', threshold: 1, move: () => {} })
+  arena.setLimits({ bottomBytes: 100, topBytes: 0 })
+  const extents = Array.from(
+    { length: 10 },
+    (_, i) => arena.reserveBottom({ length: 10, sample: i, serial: i }, 'ahead')!,
+  )
+  for (const extent of extents) extent.state = 'ready'
+  for (const at of [1, 4, 5, 6]) arena.finish(extents[at]!)
+  const itemsFrom = (serial: number) => [0, 1, 2].map((i) => ({ length: 10, sample: i, serial: serial + i }))
+  assert.deepEqual(
+    arena.reserveRun(itemsFrom(20))!.map(({ start }) => start),
+    [40, 50, 60],
+  )
+  assert.equal(arena.reserveRun(itemsFrom(30)), undefined)
+  assert.equal(arena.reserveBottom({ length: 10, sample: 40, serial: 40 }, 'ahead')!.start, 10)
+})
+
+test('nothing is placed over the border between prefetched and kept samples', () => {
+  const arena = new ArenaSpace({ totalBytes: 100, eviction: 'lazy', move: () => {} })
+  arena.setLimits({ bottomBytes: 60, topBytes: 60 })
+  const kept = arena.reserveTop({ length: 70, sample: 0, serial: 0 })!
+  assert.equal(arena.offsetOf(kept), 30)
+  assert.ok(arena.reserveBottom({ length: 30, sample: 1, serial: 1 }, 'missed'))
+  assert.equal(arena.reserveBottom({ length: 1, sample: 2, serial: 2 }, 'missed'), undefined)
+})

@@ -1,0 +1,80 @@
+import type { FeedEngine, StreamShape } from '../engine/feed-engine.js'
+import type { FeedIdentity } from '../plan/feed-state.js'
+import type { LeasedBatch } from '../stream/leased-batch.js'
+import type { LossRule, RankStream } from '../stream/rank-stream.js'
+import type { BatchReader, FeedItem, ReadBatch } from './batch-reader.js'
+
+/** Batches that a process holds at once: one is copied while the next one is made. */
+const LEASES = 2
+
+/** The batches of a rank out of an engine of this process, which it closes. */
+export class EngineBatches implements BatchReader {
+  readonly identity: FeedIdentity
+  readonly #engine: FeedEngine
+  readonly #stream: RankStream
+  readonly #onLoss: LossRule
+
+  private constructor(engine: FeedEngine, shape: StreamShape, onLoss: LossRule) {
+    const { table, orderKind, seed, mix } = engine
+    this.#engine = engine
+    this.#stream = engine.openStream(shape, LEASES)
+    this.#onLoss = onLoss
+    this.identity = {
+      ...engine.samplesIdentity,
+      n: table.count,
+      order: orderKind,
+      seed,
+      last: shape.last,
+      mix,
+    }
+  }
+
+  /** Opens the rank's stream; closes the engine where that cannot be. */
+  static async open(engine: FeedEngine, shape: StreamShape, onLoss: LossRule): Promise<EngineBatches> {
+    try {
+      return new EngineBatches(engine, shape, onLoss)
+    } catch (error) {
+      await engine.close()
+      throw error
+    }
+  }
+
+  get stepsPerEpoch(): number {
+    return this.#stream.sequence.stepsPerEpoch
+  }
+
+  get batchesPerEpoch(): number {
+    return this.#stream.sequence.batchesPerEpoch
+  }
+
+  get globalBatch(): number {
+    return this.#stream.sequence.globalBatch
+  }
+
+  start(epoch: number, step: number): Promise<void> {
+    return this.#stream.start(epoch, step)
+  }
+
+  async read(epoch: number, step: number): Promise<ReadBatch> {
+    const batch = await this.#stream.read(epoch, step, this.#onLoss)
+    try {
+      return { items: this.#copyItems(batch), lost: batch.lost }
+    } finally {
+      this.#stream.release(batch)
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#engine.close()
+  }
+
+  #copyItems({ slots, offsets }: LeasedBatch): readonly FeedItem[] {
+    const { table, arena } = this.#engine
+    const { sampleCount } = this.#stream.sequence.options
+    return slots.map(({ sample, position }, i) => {
+      const data = Buffer.allocUnsafe(table.lengths[sample]!)
+      arena.file.read(data, offsets[i]!)
+      return { id: sample, name: table.nameOf(sample), data, isPadded: position >= sampleCount }
+    })
+  }
+}

@@ -1,0 +1,261 @@
+import { DscError } from '../../failure/dsc-error.js'
+import { formatCount } from '../../model/format-count.js'
+import type { ArenaFile } from '../arena/arena-file.js'
+import { ALIGN_BYTES } from '../arena/arena-runs.js'
+import type { EvictionMode } from '../arena/arena-space.js'
+import { SampleArena } from '../arena/sample-arena.js'
+import { Epochs } from '../epochs/epochs.js'
+import { OrderBook } from '../epochs/order-book.js'
+import { RankItems } from '../epochs/rank-items.js'
+import { type ArenaBudget, planArenaBudget } from '../plan/arena-budget.js'
+import type { AssignRule } from '../plan/assignment.js'
+import type { FeedState } from '../plan/feed-state.js'
+import { countMixed, type MixPart } from '../plan/mix.js'
+import type { OrderKind } from '../plan/order.js'
+import { planRankSequence, type RankOptions } from '../plan/rank-sequence.js'
+import type { RequestTiming } from '../plan/request-cost.js'
+import type { SampleSource } from '../samples/sample-source.js'
+import type { SampleTable } from '../samples/sample-table.js'
+import { MeteredSource } from '../sources/metered-source.js'
+import { RankStream } from '../stream/rank-stream.js'
+import type { PrefetchSettings } from '../stream/request-plan.js'
+import type { ReaderPool } from '../threads/reader-pool.js'
+import { RequestSizing, type RequestSizingOptions } from './request-sizing.js'
+
+export interface FeedEngineOptions extends RequestSizingOptions {
+  readonly source: SampleSource
+  /** What states are compared by where the table has no fingerprint. */
+  readonly listing?: string | undefined
+  readonly pool: ReaderPool
+  readonly arenaFile: ArenaFile
+  readonly seed: number
+  readonly orderKind: OrderKind
+  /** The parts of the samples and how often an epoch visits them; absent: every sample once. */
+  readonly mix?: readonly MixPart[] | undefined
+  readonly eviction: EvictionMode
+  /** Whether samples are kept for the next epoch (seed 001). */
+  readonly isCarrying: boolean
+  readonly nowMs: () => number
+  /** A sample without room fails after this long. Default 10 s. */
+  readonly roomTimeoutMs?: number | undefined
+}
+
+/** How a rank reads. `assign` is 'fixed' by default. */
+export interface StreamShape extends Omit<RankOptions, 'sampleCount'> {
+  readonly assign?: AssignRule
+}
+
+/** A rank of this machine. */
+interface EngineRank {
+  readonly items: RankItems
+  /** Batches that its clients may hold at once. */
+  leases: number
+}
+
+/** The one owner of the memory of a training node: streams of batches, one per rank, over one arena. */
+export class FeedEngine {
+  readonly source: MeteredSource
+  readonly arena: SampleArena
+  readonly sizing: RequestSizing
+  readonly #options: FeedEngineOptions
+  readonly #epochs: Epochs
+  readonly #ranks = new Map<RankStream, EngineRank>()
+  readonly #settings: PrefetchSettings
+  readonly #closers: (() => Promise<void>)[] = []
+
+  constructor(options: FeedEngineOptions) {
+    const { arenaFile, pool, seed, mix, nowMs } = options
+    const { table } = options.source
+    this.#options = options
+    this.sizing = new RequestSizing(options)
+    this.source = new MeteredSource(options.source, { nowMs, onTimed: (timing) => this.#learn(timing) })
+    this.arena = new SampleArena({
+      file: arenaFile,
+      table,
+      copyAside: (copy) => pool.run({ kind: 'copy', ...copy }),
+      eviction: options.eviction,
+      isCarrying: options.isCarrying,
+      budget: this.#planBudget(),
+    })
+    const positionCount = this.positionCount
+    const orders = new OrderBook({ positionCount, seed, kind: options.orderKind, mix, pool })
+    this.#epochs = new Epochs({
+      orders,
+      arena: this.arena,
+      pool,
+      lengths: table.lengths,
+      isCarrying: options.isCarrying,
+    })
+    this.#settings = this.#prefetchSettings()
+  }
+
+  get table(): SampleTable {
+    return this.source.table
+  }
+
+  get seed(): number {
+    return this.#options.seed
+  }
+
+  get orderKind(): OrderKind {
+    return this.#options.orderKind
+  }
+
+  /** What states record of the samples that it feeds. */
+  get samplesIdentity(): Pick<FeedState, 'fingerprint' | 'listing'> {
+    return { fingerprint: this.table.fingerprint || null, listing: this.#options.listing ?? null }
+  }
+
+  /** As states record it. */
+  get mix(): FeedState['mix'] {
+    const { mix } = this.#options
+    return mix ? Object.fromEntries(mix.map(({ name, times }) => [name, times])) : null
+  }
+
+  /** Samples that an epoch visits, each visit counted. */
+  get positionCount(): number {
+    return this.#options.mix ? countMixed(this.#options.mix) : this.table.count
+  }
+
+  get streams(): Iterable<RankStream> {
+    return this.#ranks.keys()
+  }
+
+  get budget(): ArenaBudget {
+    return this.arena.budget
+  }
+
+  /** Bytes of Cache_next: kept for the running epoch, and for the one after it. */
+  get carryBytesHeld(): { readonly current: number; readonly next: number } {
+    const { carry, lowest } = this.#epochs
+    const current = carry.bytes(lowest)
+    return { current, next: carry.heldBytes() - current }
+  }
+
+  /** Opens the stream of a rank. `leases`: batches that its clients may hold at once. */
+  openStream({ assign = 'fixed', ...rank }: StreamShape, leases: number): RankStream {
+    const sequence = planRankSequence({ ...rank, sampleCount: this.positionCount })
+    const isEachOnce = !this.#options.mix?.some(({ times }) => times !== 1)
+    const { source, arena } = this
+    const orders = this.#epochs.orders
+    const items = new RankItems({ sequence, rule: assign, placed: source, orders, isEachOnce })
+    const stream = new RankStream({
+      items,
+      epochs: this.#epochs,
+      arena,
+      source,
+      settings: this.#settings,
+      siblings: { [Symbol.iterator]: () => this.#ranks.keys() },
+      nowMs: this.#options.nowMs,
+      isStrict: this.#options.isConformance,
+      roomTimeoutMs: this.#options.roomTimeoutMs ?? 10_000,
+    })
+    this.#add(stream, { items, leases })
+    return stream
+  }
+
+  /** Makes room for clients of the stream that hold up to `leases` batches. */
+  allowLeases(stream: RankStream, leases: number): void {
+    const rank = this.#ranks.get(stream)
+    if (!rank || rank.leases >= leases) return
+    rank.leases = leases
+    this.arena.share(this.#planBudget())
+  }
+
+  closeStream(stream: RankStream): void {
+    stream.close()
+    this.#remove(stream)
+  }
+
+  /** Has `close` end something else at the end, in the order of these calls. */
+  onClose(closer: () => Promise<void>): void {
+    this.#closers.push(closer)
+  }
+
+  async close(): Promise<void> {
+    const { pool, arenaFile } = this.#options
+    for (const stream of this.#ranks.keys()) stream.close()
+    this.#ranks.clear()
+    try {
+      await this.source.close()
+      await pool.close()
+      arenaFile.close()
+    } finally {
+      for (const closer of this.#closers.splice(0)) await closer()
+    }
+  }
+
+  #add(stream: RankStream, rank: EngineRank): void {
+    this.#ranks.set(stream, rank)
+    this.#epochs.join(rank.items)
+    this.arena.share(this.#planBudget())
+    const { isFeasible, leastBytes } = this.budget
+    if (!isFeasible) {
+      stream.close()
+      this.#remove(stream)
+      const batch = formatCount(rank.items.sequence.options.batchSize, 'sample')
+      throw new DscError(
+        'FEED_MEMORY',
+        `the feed has ${this.arena.file.bytes} bytes, but one batch of ${batch} needs ${leastBytes}`,
+        { hint: `dsc feed serve --memory ${Math.ceil((4 * leastBytes) / 2 ** 20)}MiB` },
+      )
+    }
+    this.#epochs.replanPrefixes()
+  }
+
+  #remove(stream: RankStream): void {
+    const rank = this.#ranks.get(stream)
+    if (rank) this.#epochs.leave(rank.items)
+    this.#ranks.delete(stream)
+    this.arena.share(this.#planBudget())
+  }
+
+  /** Learns from an answer what requests cost. */
+  #learn(timing: RequestTiming): void {
+    this.sizing.add(timing)
+    if (!this.sizing.fit(this.#epochs.lowest)) return
+    const { carryBytes } = this.budget
+    this.arena.share(this.#planBudget())
+    // More room counts from the next epoch on: what this one has given up is gone.
+    this.#epochs.replanPrefixes({ isLater: this.budget.carryBytes >= carryBytes })
+  }
+
+  #planBudget(): ArenaBudget {
+    const { table, nodeCount } = this.source
+    return planArenaBudget({
+      memoryBytes: this.#options.arenaFile.bytes,
+      sampleBytes: Math.ceil(table.totalBytes / table.count) + ALIGN_BYTES / 2,
+      largestBytes: Math.ceil(table.largestBytes / ALIGN_BYTES) * ALIGN_BYTES,
+      sampleCount: table.count,
+      nodeCount,
+      ranks: Array.from(this.#ranks.values(), ({ items, leases }) => ({
+        batchSize: items.sequence.options.batchSize,
+        leases,
+      })),
+      k: this.#options.k,
+      requestBytes: this.sizing.bytes,
+      isConformance: this.#options.isConformance,
+    })
+  }
+
+  /** What streams go by; follows the budget and what is measured. */
+  #prefetchSettings(): PrefetchSettings {
+    const { isConformance, k } = this.#options
+    const { arena, sizing, table } = this
+    return {
+      get k() {
+        return arena.budget.k
+      },
+      get maxRequestBytes() {
+        return isConformance ? Number.POSITIVE_INFINITY : Math.max(sizing.bytes, table.largestBytes)
+      },
+      get lowWater() {
+        return arena.budget.lowWater
+      },
+      inFlightPerNode: isConformance ? 1 : 2,
+      isPastEnd: !isConformance,
+      isStaggered: !isConformance,
+      isBatched: !isConformance && k === 'auto',
+    }
+  }
+}

@@ -1,0 +1,46 @@
+import { existsSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { freeBytesOf, openArenaFile } from '../arena/arena-file.js'
+import { planArenaBytes } from '../plan/arena-budget.js'
+import { countMixed } from '../plan/mix.js'
+import { chooseOrderKind } from '../plan/order.js'
+import type { SampleSupply } from '../sources/sample-supply.js'
+import { openReaderPool } from '../threads/reader-pool.js'
+import { FeedEngine } from './feed-engine.js'
+import type { FeedSettings } from './feed-settings.js'
+
+/** Opens a feed without clients: its arena, its threads and its source. */
+export function openFeedEngine(supply: SampleSupply, settings: FeedSettings): FeedEngine {
+  const { table, folder } = supply
+  const mix = supply.mix ?? settings.mix
+  const arenaFolder = settings.arenaFolder ?? (existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
+  const arenaFile = openArenaFile(
+    arenaFolder,
+    settings.memoryBytes ?? planArenaBytes(freeBytesOf(arenaFolder)),
+  )
+  const pool = openReaderPool(
+    {
+      arenaFd: arenaFile.fd,
+      ...(folder && {
+        folder: { root: folder.root, tableBytes: folder.table.bytes, known: folder.table.known },
+      }),
+    },
+    Math.max(1, settings.threads ?? Math.min(4, availableParallelism())),
+  )
+  return new FeedEngine({
+    source: supply.makeSource({ pool, arenaFile }),
+    listing: supply.listing,
+    pool,
+    arenaFile,
+    seed: settings.seed ?? 0,
+    orderKind: settings.order ?? chooseOrderKind(mix ? countMixed(mix) : table.count),
+    mix,
+    k: settings.k ?? 'auto',
+    requestBytes: settings.requestBytes,
+    eviction: settings.eviction ?? (settings.isConformance ? 'patent' : 'lazy'),
+    isCarrying: settings.isCarrying ?? true,
+    isConformance: settings.isConformance ?? false,
+    nowMs: () => performance.now(),
+    roomTimeoutMs: settings.roomTimeoutMs,
+  })
+}

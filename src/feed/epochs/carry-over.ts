@@ -1,0 +1,85 @@
+import type { Extent } from '../arena/arena-zone.js'
+import { isInPrefix, type Prefix } from '../plan/prefix.js'
+
+/** The samples kept for one epoch. */
+interface KeptList {
+  readonly extents: Map<number, Extent>
+  bytes: number
+}
+
+/**
+ * Cache_next of seed 001, by epoch: the entries of the running epoch are its curList, those of the epoch after it
+ * its nexList. A sample is wanted for an epoch when it is in the prefix of that epoch's order.
+ */
+export class CarryOver {
+  readonly #prefixes = new Map<number, Prefix>()
+  readonly #lists = new Map<number, KeptList>()
+
+  /** Says which samples the first part of `epoch` consists of. `isWanted` is false for epochs never told of. */
+  setPrefix(epoch: number, prefix: Prefix): void {
+    this.#prefixes.set(epoch, prefix)
+  }
+
+  hasPrefix(epoch: number): boolean {
+    return this.#prefixes.has(epoch)
+  }
+
+  prefixSize(epoch: number): number {
+    return this.#prefixes.get(epoch)?.size ?? 0
+  }
+
+  isWanted(epoch: number, sample: number): boolean {
+    const prefix = this.#prefixes.get(epoch)
+    return prefix !== undefined && isInPrefix(prefix, sample)
+  }
+
+  holds(epoch: number, sample: number): boolean {
+    return this.#lists.get(epoch)?.extents.has(sample) ?? false
+  }
+
+  /** S31, S32: puts a sample on the list of `epoch`. */
+  insert(epoch: number, sample: number, extent: Extent): void {
+    const list = this.#lists.get(epoch) ?? { extents: new Map<number, Extent>(), bytes: 0 }
+    this.#lists.set(epoch, list)
+    extent.state = 'kept'
+    list.extents.set(sample, extent)
+    list.bytes += extent.length
+  }
+
+  /** S31: takes a hit out of the list of `epoch`. */
+  take(epoch: number, sample: number): Extent | undefined {
+    const list = this.#lists.get(epoch)
+    const extent = list?.extents.get(sample)
+    if (!list || !extent) return undefined
+    list.extents.delete(sample)
+    list.bytes -= extent.length
+    return extent
+  }
+
+  /** Forgets epochs before `epoch`; returns the extents that nobody used. */
+  forgetBefore(epoch: number): Extent[] {
+    const unused: Extent[] = []
+    for (const [old, list] of this.#lists) {
+      if (old >= epoch) continue
+      unused.push(...list.extents.values())
+      this.#lists.delete(old)
+    }
+    for (const old of this.#prefixes.keys()) if (old < epoch) this.#prefixes.delete(old)
+    return unused
+  }
+
+  size(epoch: number): number {
+    return this.#lists.get(epoch)?.extents.size ?? 0
+  }
+
+  bytes(epoch: number): number {
+    return this.#lists.get(epoch)?.bytes ?? 0
+  }
+
+  /** Bytes of all lists. */
+  heldBytes(): number {
+    let bytes = 0
+    for (const list of this.#lists.values()) bytes += list.bytes
+    return bytes
+  }
+}

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { shuffleSamples } from '../plan/order.js'
+import { planRankSequence } from '../plan/rank-sequence.js'
+import { openReaderPool, type ReaderPool } from '../threads/reader-pool.js'
+import { Epochs } from './epochs.js'
+import { OrderBook } from './order-book.js'
+import { RankItems } from './rank-items.js'
+
+const COUNT = 1000
+const KEPT = 250
+const SEED = 7
+const orderOf = (epoch: number) => [...shuffleSamples({ sampleCount: COUNT, seed: SEED, epoch })]
+
+/** What is asked of reader threads, which answer only as long as `isAnswering`. */
+class WatchedPool implements ReaderPool {
+  readonly jobs: string[] = []
+  isAnswering = true
+  readonly #pool = openReaderPool({ arenaFd: -1 }, 1)
+  readonly #running = new Set<Promise<unknown>>()
+
+  run(job: Parameters<ReaderPool['run']>[0]) {
+    assert.ok(job.kind === 'shuffle' || job.kind === 'prefix')
+    this.jobs.push(`${job.kind} ${job.kind === 'shuffle' ? job.epoch : job.visits.epoch}`)
+    const answer = this.#pool.run(job)
+    this.#running.add(answer)
+    return this.isAnswering ? answer : new Promise<never>(() => {})
+  }
+
+  /** Everything that was asked for, and what that led to, has been answered. */
+  async rest(): Promise<void> {
+    for (let known = -1; known !== this.#running.size; await nextTurn()) {
+      known = this.#running.size
+      await Promise.all(this.#running)
+    }
+  }
+
+  close = () => this.#pool.close()
+}
+
+function open(context: TestContext, { isCarrying = true, carryBytes = 64 * KEPT } = {}) {
+  const pool = new WatchedPool()
+  context.after(() => pool.close())
+  const arena = { carryBytes, space: { finish: () => {} } }
+  const lengths = new Uint32Array(new SharedArrayBuffer(4 * COUNT)).fill(60)
+  const orders = new OrderBook({ positionCount: COUNT, seed: SEED, kind: 'shuffle', mix: undefined, pool })
+  const epochs = new Epochs({ orders, arena, pool, lengths, isCarrying })
+  const shape = { sampleCount: COUNT, batchSize: 10, world: 1, rank: 0, replicate: 1, last: 'drop' } as const
+  const items = new RankItems({
+    sequence: planRankSequence(shape),
+    rule: 'fixed',
+    placed: { layout: 'full', nodeCount: 1 },
+    orders,
+    isEachOnce: true,
+  })
+  epochs.join(items)
+  return { pool, epochs, items, arena }
+}
+
+/** The samples of `epoch` that are kept for it, in its order. */
+const keptFor = (epochs: Epochs, epoch: number) =>
+  orderOf(epoch).filter((sample) => epochs.carry.isWanted(epoch, sample))
+
+for (const isCarrying of [true, false])
+  test(`what an epoch needs is made while the one before it runs, ${isCarrying ? 'with' : 'without'} keeping samples`, async (context) => {
+    const { pool, epochs, items } = open(context, { isCarrying })
+    await epochs.enter(items, 0)
+    await pool.rest()
+    for (let epoch = 1; epoch < 4; epoch++) {
+      pool.jobs.length = 0
+      assert.equal(epochs.enter(items, epoch), undefined, 'there is nothing to wait for')
+      assert.ok(items.find(epoch * COUNT), 'its first sample is known')
+      assert.deepEqual(keptFor(epochs, epoch + 1), isCarrying ? orderOf(epoch + 1).slice(0, KEPT) : [])
+      await pool.rest()
+      const ahead = isCarrying ? [`shuffle ${epoch + 2}`, `prefix ${epoch + 2}`] : [`shuffle ${epoch + 1}`]
+      assert.deepEqual(pool.jobs, ahead, 'other threads make what the next epoch needs, once')
+    }
+  })
+
+test('the first order is made before anybody reads', async (context) => {
+  const { pool } = open(context)
+  assert.deepEqual(pool.jobs, ['shuffle 0', 'shuffle 1'])
+})
+
+test('less room to keep samples counts at once, more room from the next epoch on', async (context) => {
+  const { pool, epochs, items, arena } = open(context)
+  await epochs.enter(items, 0)
+  await pool.rest()
+  const sizes = () => [1, 2].map((epoch) => keptFor(epochs, epoch).length)
+  assert.deepEqual(sizes(), [KEPT, KEPT])
+  arena.carryBytes = 64 * 100
+  epochs.replanPrefixes()
+  assert.deepEqual(sizes(), [KEPT, KEPT], 'the old ones count until the new ones are there')
+  await pool.rest()
+  assert.deepEqual(sizes(), [100, 100])
+  arena.carryBytes = 64 * 400
+  epochs.replanPrefixes({ isLater: true })
+  await pool.rest()
+  assert.deepEqual(sizes(), [100, 400])
+})

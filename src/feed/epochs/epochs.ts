@@ -1,0 +1,131 @@
+import type { SampleArena } from '../arena/sample-arena.js'
+import type { Prefix } from '../plan/prefix.js'
+import type { ReaderPool } from '../threads/reader-pool.js'
+import { CarryOver } from './carry-over.js'
+import type { OrderBook } from './order-book.js'
+import type { RankItems } from './rank-items.js'
+
+export interface EpochsOptions {
+  readonly orders: OrderBook
+  readonly arena: Pick<SampleArena, 'carryBytes'> & { readonly space: Pick<SampleArena['space'], 'finish'> }
+  readonly pool: ReaderPool
+  /** Bytes of every sample of the dataset, in memory that threads share. */
+  readonly lengths: Uint32Array
+  /** Whether samples are kept for the next epoch (seed 001). */
+  readonly isCarrying: boolean
+}
+
+/**
+ * Which epochs the ranks of this machine are in. What an epoch needs before its first batch is made while the one
+ * before it runs, and not by the feed's thread: its order, and which samples it keeps for the epoch after it.
+ */
+export class Epochs {
+  readonly carry = new CarryOver()
+  readonly orders: OrderBook
+  readonly #options: EpochsOptions
+  /** Rank → its epoch; −1 before it has read. */
+  readonly #ranks = new Map<RankItems, number>()
+  /** The prefixes that are being made, or are there, by epoch. */
+  readonly #prefixes = new Map<number, Promise<void>>()
+  #lowest = 0
+
+  constructor(options: EpochsOptions) {
+    this.#options = options
+    this.orders = options.orders
+    this.orders.find(0)
+    if (options.isCarrying) this.orders.find(1)
+  }
+
+  /** The first epoch of which anything is kept. */
+  get lowest(): number {
+    return this.#lowest
+  }
+
+  join(items: RankItems): void {
+    this.#ranks.set(items, -1)
+  }
+
+  leave(items: RankItems): void {
+    this.#ranks.delete(items)
+  }
+
+  /** Says that a rank reads `epoch` now. Resolves when what it needs is there; undefined when it is. */
+  enter(items: RankItems, epoch: number): Promise<void> | undefined {
+    const { orders } = this
+    const { isCarrying } = this.#options
+    const known = this.#ranks.get(items)
+    if (known !== undefined && known !== epoch) {
+      this.#ranks.set(items, epoch)
+      this.#forgetPast()
+    }
+    const isReady = orders.find(epoch) && (!isCarrying || this.carry.hasPrefix(epoch + 1))
+    const needed = isReady ? undefined : this.#prepare(epoch)
+    if (isCarrying) this.#beginPrefix(epoch + 2)
+    else orders.find(epoch + 1)
+    return needed
+  }
+
+  /**
+   * Fits prefixes to the room that Cache_next has now: those of the epochs that ranks keep samples for, and of all
+   * after them; with `isLater` only of those after.
+   */
+  replanPrefixes({ isLater = false } = {}): void {
+    const epochs = [...this.#ranks.values()].filter((each) => each >= 0)
+    const first = isLater ? Math.max(...epochs) + 2 : Math.min(...epochs) + 1
+    for (const epoch of this.#prefixes.keys()) if (epoch >= first) this.#makePrefix(epoch)
+  }
+
+  async #prepare(epoch: number): Promise<void> {
+    await Promise.all([
+      this.orders.get(epoch),
+      ...(this.#options.isCarrying ? [this.#beginPrefix(epoch + 1)] : []),
+    ])
+  }
+
+  /** A rank that has stopped must not keep orders and samples of past epochs for ever: it reads them again. */
+  #forgetPast(): void {
+    const { orders } = this
+    const { arena } = this.#options
+    const epochs = [...this.#ranks.values()].filter((each) => each >= 0)
+    const lowest = Math.max(Math.min(...epochs), Math.max(...epochs) - 1)
+    if (lowest > this.#lowest) {
+      for (const unused of this.carry.forgetBefore(lowest)) arena.space.finish(unused)
+      orders.forgetBefore(lowest)
+      for (const old of this.#prefixes.keys()) if (old < lowest) this.#prefixes.delete(old)
+    }
+    this.#lowest = lowest
+  }
+
+  #beginPrefix(epoch: number): Promise<void> {
+    return this.#prefixes.get(epoch) ?? this.#makePrefix(epoch)
+  }
+
+  /** Makes the prefix of `epoch`; the one before it, if any, counts until then. */
+  #makePrefix(epoch: number): Promise<void> {
+    const made = this.#planPrefix(epoch).then((prefix) => {
+      if (this.#prefixes.get(epoch) === made) this.carry.setPrefix(epoch, prefix)
+    })
+    made.catch(() => {
+      if (this.#prefixes.get(epoch) === made) this.#prefixes.delete(epoch) // asked again, a reader may succeed
+    })
+    this.#prefixes.set(epoch, made)
+    return made
+  }
+
+  /**
+   * S_next_prefix: the first samples that the ranks here read in `epoch`. One of R machines reads a given sample in
+   * 1/R of the epochs, so a prefix of R times of what Cache_next holds fills it.
+   */
+  async #planPrefix(epoch: number): Promise<Prefix> {
+    const { arena, pool, lengths } = this.#options
+    const { visits, mix } = await this.orders.dataOf(epoch)
+    const shares = Array.from(this.#ranks.keys(), ({ assignment }) => {
+      const { globalBatch, options } = assignment.sequence
+      const machines = Math.max(1, globalBatch / (options.batchSize * this.#ranks.size))
+      return { assignment, roomBytes: (arena.carryBytes / this.#ranks.size) * machines }
+    })
+    const result = await pool.run({ kind: 'prefix', visits, mix, lengths, shares })
+    if (result.kind !== 'prefix') throw new Error('a reader thread answered another question')
+    return result.prefix
+  }
+}

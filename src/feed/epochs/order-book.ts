@@ -1,0 +1,84 @@
+import { type MixPart, openMixedOrder } from '../plan/mix.js'
+import type { EpochOrder, OrderData, OrderKind } from '../plan/order.js'
+import type { ReaderPool } from '../threads/reader-pool.js'
+
+/** Where orders come from. */
+export interface EpochOrders {
+  /** The order of `epoch` if it is there; otherwise it is begun and undefined returned. */
+  find(epoch: number): EpochOrder | undefined
+  /** The order of `epoch`, made if need be. */
+  get(epoch: number): Promise<EpochOrder>
+}
+
+export interface OrderBookOptions {
+  /** Samples that an epoch visits, each visit counted. */
+  readonly positionCount: number
+  readonly seed: number
+  readonly kind: OrderKind
+  readonly mix: readonly MixPart[] | undefined
+  readonly pool: ReaderPool
+}
+
+interface HeldOrder {
+  readonly order: EpochOrder
+  /** Of the visits, of which a mix makes samples. */
+  readonly data: OrderData
+}
+
+/** The orders of the epochs in use, made off the feed's thread. */
+export class OrderBook implements EpochOrders {
+  readonly #options: OrderBookOptions
+  readonly #ready = new Map<number, EpochOrder>()
+  readonly #begun = new Map<number, Promise<HeldOrder>>()
+
+  constructor(options: OrderBookOptions) {
+    this.#options = options
+  }
+
+  find(epoch: number): EpochOrder | undefined {
+    const order = this.#ready.get(epoch)
+    if (!order) void this.#hold(epoch).catch(() => {})
+    return order
+  }
+
+  async get(epoch: number): Promise<EpochOrder> {
+    return (await this.#hold(epoch)).order
+  }
+
+  /** The order of `epoch` as another thread can open it. */
+  async dataOf(
+    epoch: number,
+  ): Promise<{ readonly visits: OrderData; readonly mix: OrderBookOptions['mix'] }> {
+    return { visits: (await this.#hold(epoch)).data, mix: this.#options.mix }
+  }
+
+  forgetBefore(epoch: number): void {
+    for (const old of this.#begun.keys()) if (old < epoch) this.#begun.delete(old)
+    for (const old of this.#ready.keys()) if (old < epoch) this.#ready.delete(old)
+  }
+
+  #hold(epoch: number): Promise<HeldOrder> {
+    const held = this.#begun.get(epoch)
+    if (held) return held
+    const begun = this.#make(epoch).then((made) => {
+      if (this.#begun.has(epoch)) this.#ready.set(epoch, made.order)
+      return made
+    })
+    begun.catch(() => this.#begun.delete(epoch)) // a reader that failed once may succeed when asked again
+    this.#begun.set(epoch, begun)
+    return begun
+  }
+
+  async #make(epoch: number): Promise<HeldOrder> {
+    const { positionCount, seed, kind, mix, pool } = this.#options
+    const options = { sampleCount: positionCount, seed, epoch }
+    if (kind !== 'shuffle') return hold({ ...options, kind }, mix)
+    const result = await pool.run({ kind: 'shuffle', ...options })
+    if (result.kind !== 'shuffle') throw new Error('a reader thread answered another question')
+    return hold({ ...options, kind, held: result.samples }, mix)
+  }
+}
+
+function hold(data: OrderData, mix: OrderBookOptions['mix']): HeldOrder {
+  return { data, order: openMixedOrder(data, mix) }
+}

@@ -1,0 +1,95 @@
+import {
+  type AssignmentOptions,
+  type AssignRule,
+  type ItemPositions,
+  planItemPositions,
+} from '../plan/assignment.js'
+import type { RankSequence } from '../plan/rank-sequence.js'
+import { nodeOfSample, type SamplePlacement } from '../plan/sample-placement.js'
+import type { EpochOrders } from './order-book.js'
+
+/** One item of a rank's sequence. */
+export interface RankItem {
+  /** epoch · itemsPerEpoch + item. */
+  readonly serial: number
+  readonly epoch: number
+  /** In the epoch's order; from the number of samples on it is padding. */
+  readonly position: number
+  readonly sample: number
+  /** The storage node to ask. */
+  readonly node: number
+}
+
+export interface RankItemsOptions {
+  readonly sequence: RankSequence
+  readonly rule: AssignRule
+  readonly placed: SamplePlacement
+  readonly orders: EpochOrders
+  /** Whether each epoch visits each sample once, as it does without a mix. */
+  readonly isEachOnce: boolean
+}
+
+/** Which sample each item of a rank is: the order of its epoch, dealt out to ranks, and the node of each sample. */
+export class RankItems {
+  readonly sequence: RankSequence
+  readonly placed: SamplePlacement
+  readonly isEachOnce: boolean
+  /** As another thread can take it. */
+  readonly assignment: AssignmentOptions
+  readonly #orders: EpochOrders
+  readonly #positionOf: ItemPositions
+  #leftOut: { readonly epoch: number; readonly samples: ReadonlySet<number> } | undefined
+
+  constructor({ sequence, rule, placed, orders, isEachOnce }: RankItemsOptions) {
+    this.sequence = sequence
+    this.placed = placed
+    this.isEachOnce = isEachOnce
+    this.#orders = orders
+    const { layout, nodeCount, placement } = placed
+    this.assignment = { sequence, rule, placed: { layout, nodeCount, placement } }
+    this.#positionOf = planItemPositions(this.assignment)
+  }
+
+  /** Whether this rank alone reads every sample. */
+  get isAlone(): boolean {
+    return this.isEachOnce && this.sequence.globalBatch === this.sequence.options.batchSize
+  }
+
+  epochOf(serial: number): number {
+    return Math.floor(serial / this.sequence.itemsPerEpoch)
+  }
+
+  /** The item at `serial`, or undefined while the order of its epoch is being made. */
+  find(serial: number): RankItem | undefined {
+    const epoch = this.epochOf(serial)
+    const order = this.#orders.find(epoch)
+    if (!order) return undefined
+    const position = this.#positionOf(order, serial - epoch * this.sequence.itemsPerEpoch)
+    const sample = order.sampleAt(position % this.sequence.options.sampleCount)
+    return { serial, epoch, position, sample, node: nodeOfSample(this.placed, sample, position) }
+  }
+
+  /** The ids of `count` batches from `step` on, one after the other. */
+  async idsOf(epoch: number, step: number, count: number): Promise<number[]> {
+    const { batchSize, sampleCount } = this.sequence.options
+    const order = await this.#orders.get(epoch)
+    const first = step * batchSize
+    const end = Math.min(first + count * batchSize, this.sequence.itemsPerEpoch)
+    return Array.from({ length: Math.max(0, end - first) }, (_, i) =>
+      order.sampleAt(this.#positionOf(order, first + i) % sampleCount),
+    )
+  }
+
+  /** Samples that no rank reads in `epoch`, because they do not fill a last batch. */
+  leftOutOf(epoch: number): ReadonlySet<number> {
+    if (this.#leftOut?.epoch === epoch) return this.#leftOut.samples
+    const samples = new Set<number>()
+    const order = this.#orders.find(epoch)
+    const { stepsPerEpoch, globalBatch, options } = this.sequence
+    if (order)
+      for (let position = stepsPerEpoch * globalBatch; position < options.sampleCount; position++)
+        samples.add(order.sampleAt(position))
+    this.#leftOut = { epoch, samples }
+    return samples
+  }
+}

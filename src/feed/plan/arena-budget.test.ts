@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { DEFAULT_MEMORY_BYTES, planArenaBudget, planArenaBytes, planDepth } from './arena-budget.js'
+
+const base = {
+  sampleBytes: 4096,
+  largestBytes: 4096,
+  sampleCount: 100_000,
+  nodeCount: 1,
+  ranks: [{ batchSize: 64, leases: 3 }],
+  k: 'auto',
+  requestBytes: 4 * 2 ** 20,
+} as const
+
+for (const { name, memoryBytes, nodeCount, k, lowWater } of [
+  {
+    name: 'has one request on its way while the one before is used up',
+    memoryBytes: 256 * 2 ** 20,
+    nodeCount: 1,
+    k: 1024,
+    lowWater: 1024,
+  },
+  { name: 'does so for every node', memoryBytes: 256 * 2 ** 20, nodeCount: 4, k: 1024, lowWater: 1024 },
+  {
+    name: 'keeps two batches ahead where memory is short, and shrinks k',
+    memoryBytes: 3 * 2 ** 20,
+    nodeCount: 1,
+    k: 166,
+    lowWater: 128,
+  },
+]) {
+  test(`planArenaBudget ${name}`, () => {
+    const plan = planArenaBudget({ ...base, memoryBytes, nodeCount })
+    assert.deepEqual({ k: plan.k, lowWater: plan.lowWater }, { k, lowWater })
+    assert.ok(plan.prefetchBytes + plan.leaseBytes <= memoryBytes)
+  })
+}
+
+for (const { name, batchMib, memoryMib, clients, depth } of [
+  { name: 'three batches where they are large', batchMib: 6, memoryMib: 1024, clients: 1, depth: 3 },
+  { name: 'thirty-two where they are small', batchMib: 1 / 8, memoryMib: 1024, clients: 1, depth: 32 },
+  { name: 'what eight MiB hold in between', batchMib: 1 / 2, memoryMib: 1024, clients: 2, depth: 16 },
+  { name: 'no more than a share of the memory', batchMib: 1 / 4, memoryMib: 16, clients: 1, depth: 8 },
+  { name: 'its part of that share beside others', batchMib: 1 / 4, memoryMib: 16, clients: 2, depth: 4 },
+]) {
+  test(`planDepth gives a client ${name}`, () => {
+    const options = { batchBytes: batchMib * 2 ** 20, memoryBytes: memoryMib * 2 ** 20, clients }
+    assert.equal(planDepth(options), depth)
+  })
+}
+
+for (const { name, freeBytes, bytes } of [
+  { name: 'the default where it fits', freeBytes: DEFAULT_MEMORY_BYTES, bytes: DEFAULT_MEMORY_BYTES },
+  { name: "most of Docker's 64 MiB", freeBytes: 64 * 2 ** 20, bytes: 14_745 * 4096 },
+]) {
+  test(`without a size an arena takes ${name}`, () => assert.equal(planArenaBytes(freeBytes), bytes))
+}

@@ -1,0 +1,49 @@
+import { createHash } from 'node:crypto'
+import type { FolderFile, FolderKind, LeftOut } from '../plan/sample-files.js'
+import { fromText } from './byte-path.js'
+import { chooseFiles } from './index-samples.js'
+import { requireLength, type SampleTable } from './sample-table.js'
+import { SampleTableBuilder } from './sample-table-builder.js'
+
+/** Samples of files that need not be here yet. */
+export interface ListedSamples {
+  /** Checksums are noted when samples are first read. */
+  readonly table: SampleTable
+  readonly leftOut: readonly LeftOut[]
+}
+
+/**
+ * The samples of files of which only paths (UTF-8) and sizes are known, as `indexSamples` lists them once they are
+ * here. Undefined for tar shards: what is in them can only be read in them.
+ */
+export function listSamples(
+  files: readonly FolderFile[],
+  options: {
+    /** For messages. */
+    readonly folder: string
+    readonly extensions: readonly string[] | undefined
+    readonly as: FolderKind | undefined
+  },
+): ListedSamples | undefined {
+  const byBytes = files
+    .map(({ path, size }) => ({ path: fromText(path), size }))
+    .sort((a, b) => (a.path < b.path ? -1 : 1))
+  const { kind, files: chosen, leftOut } = chooseFiles(options.folder, byBytes, options)
+  if (kind === 'shards') return undefined
+  const samples = new SampleTableBuilder()
+  for (const [file, { path, size }] of chosen.entries()) {
+    requireLength(path, size)
+    samples.add({ name: path, file, offset: 0, length: size, crc32: 0 })
+  }
+  const paths = chosen.map(({ path }) => path)
+  const table = samples.build('file', paths, { hasChecksums: false })
+  return { table: { ...table, known: new Uint8Array(new SharedArrayBuffer(table.count)) }, leftOut }
+}
+
+/** SHA-256 (hex) of a dataset's version and the names and lengths of its samples: equal ones mean equal samples. */
+export function digestListing(table: SampleTable, version: string): string {
+  const hash = createHash('sha256').update(`dsc listing 1\n${version}\n${table.format}\n${table.count}\n`)
+  for (const column of [table.names, table.nameEnds, table.lengths])
+    hash.update(new Uint8Array(column.buffer, column.byteOffset, column.byteLength))
+  return hash.digest('hex')
+}

@@ -1,0 +1,29 @@
+import { connect, type Socket } from 'node:net'
+import { DscError, isDscError } from '../../failure/dsc-error.js'
+import { SocketFolder } from './socket-folder.js'
+
+/** Connects to the feed that listens at `path`, if folder and socket are this user's. Throws FEED_GONE, FEED_PROTOCOL. */
+export function connectToFeed(path: string): Socket {
+  const folder = openFolder(path)
+  try {
+    folder.requireOwnSocket()
+    const socket = connect(folder.address)
+    socket.once('close', () => folder.close())
+    return socket
+  } catch (error) {
+    folder.close()
+    throw error
+  }
+}
+
+function openFolder(path: string): SocketFolder {
+  try {
+    return SocketFolder.open(path)
+  } catch (cause) {
+    if (isDscError(cause)) throw cause
+    throw new DscError('FEED_GONE', `no feed answers on ${path}: ${(cause as Error).message}`, {
+      hint: 'dsc feed serve <dataset>, or --socket <path>',
+      cause,
+    })
+  }
+}

@@ -1,0 +1,101 @@
+import { DscError } from '../../failure/dsc-error.js'
+import type { FeedEngine } from '../engine/feed-engine.js'
+import { formatMetrics } from '../engine/feed-metrics.js'
+import { planDepth } from '../plan/arena-budget.js'
+import type { RankStream } from '../stream/rank-stream.js'
+import type { Hello } from './hello.js'
+import type { Run } from './rank-runs.js'
+
+/** The stream of a rank's reader and the clients that read it. */
+export interface ServedRank {
+  readonly rank: number
+  /** In what shape it is read. */
+  readonly key: string
+  readonly stream: RankStream
+  run: Run | undefined
+  /** Ends when the stream stands where `run` begins. */
+  opening: Promise<void>
+  readonly clients: Set<object>
+  /** Samples that were left out of batches. */
+  skippedCount: number
+}
+
+/** The ranks of this machine that clients have asked for. */
+export class ServedRanks {
+  readonly #engine: FeedEngine
+  readonly #ranks = new Map<string, ServedRank>() // by rank and reader
+  readonly #openedAtMs = performance.now()
+
+  constructor(engine: FeedEngine) {
+    this.#engine = engine
+  }
+
+  /** Batches that the client of `hello` may hold at once. */
+  depthOf({ depth, keep, batchSize, workers, world }: Hello): number {
+    const { table, arena } = this.#engine
+    const batchBytes = (table.totalBytes / table.count) * batchSize
+    return (
+      (depth ?? planDepth({ batchBytes, memoryBytes: arena.file.bytes, clients: workers * world })) + keep
+    )
+  }
+
+  /** Finds the rank's stream or opens it; throws when the rank is served in another shape. */
+  join(hello: Hello): ServedRank {
+    const { rank, reader, world, replicate, batchSize, last, assign } = hello
+    const key = JSON.stringify([world, replicate, batchSize, last, assign])
+    const place = `${rank}/${reader}`
+    const leases = this.depthOf(hello) * hello.workers
+    const held = this.#ranks.get(place)
+    if (held?.key === key) {
+      this.#engine.allowLeases(held.stream, leases)
+      return held
+    }
+    if (held) this.#refuseAnotherShape(held, hello)
+    this.#closeIdle(rank)
+    const stream = this.#engine.openStream({ rank, world, replicate, batchSize, last, assign }, leases)
+    const opened = {
+      rank,
+      key,
+      stream,
+      run: undefined,
+      opening: Promise.resolve(),
+      clients: new Set<object>(),
+      skippedCount: 0,
+    }
+    this.#ranks.set(place, opened)
+    return opened
+  }
+
+  /** The state of the feed as Prometheus text. */
+  statusText(): string {
+    return formatMetrics({
+      engine: this.#engine,
+      ranks: Array.from(this.#ranks.values(), ({ rank, stream, clients, skippedCount }) => ({
+        rank,
+        stream,
+        clients: clients.size,
+        skipped: skippedCount,
+      })),
+      uptimeSeconds: (performance.now() - this.#openedAtMs) / 1000,
+    })
+  }
+
+  #refuseAnotherShape({ rank, clients, stream }: ServedRank, { batchSize, world }: Hello): void {
+    const { options } = stream.sequence
+    if (clients.size > 0)
+      throw new DscError(
+        'FEED_PROTOCOL',
+        `rank ${rank} is read in batches of ${options.batchSize} of ${options.world} ranks by another client, not ${batchSize} of ${world}`,
+        { hint: 'close the other loader first, or start a feed of its own (DSC_FEED_JOB)' },
+      )
+  }
+
+  /** Gives back what readers of a rank had that have left. */
+  #closeIdle(rank: number): void {
+    for (const [place, served] of this.#ranks) {
+      if (served.rank !== rank || served.clients.size > 0) continue
+      this.#engine.closeStream(served.stream)
+      this.#ranks.delete(place)
+    }
+  }
+}

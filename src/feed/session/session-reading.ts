@@ -1,0 +1,169 @@
+import type { Socket } from 'node:net'
+import { DscError } from '../../failure/dsc-error.js'
+import type { ArenaFile } from '../arena/arena-file.js'
+import type { Extent } from '../arena/arena-zone.js'
+import type { SampleTable } from '../samples/sample-table.js'
+import type { LeasedBatch } from '../stream/leased-batch.js'
+import type { Hello, Start } from './hello.js'
+import { placeSession, type Run, type RunSession } from './rank-runs.js'
+import type { ServedRank } from './served-ranks.js'
+import { formatBatch, formatJsonFrame, MESSAGE } from './wire.js'
+
+export interface SessionReadingOptions {
+  readonly socket: Socket
+  readonly hello: Hello
+  readonly rank: ServedRank
+  readonly table: SampleTable
+  /** Filled with 0xDB where released samples were; undefined: left as it is. */
+  readonly poisoned: ArenaFile | undefined
+}
+
+/** What one client reads: where it is, what it may get, and what it holds. */
+export class SessionReading implements RunSession {
+  readonly rank: ServedRank
+  readonly #options: SessionReadingOptions
+  /** Sequence number of a batch → what the client holds. */
+  readonly #leases = new Map<number, LeasedBatch>()
+  #run: Run | undefined
+  #nextStep = 0
+  /** Batches that the client has asked for and not got. */
+  #credits = 0
+  #nextSeq = 1
+  #isSending = false
+  #isClosed = false
+  #hasEnded = false
+  /** Since when the client has all the batches that it asked for. */
+  #servedAtMs: number | undefined
+
+  constructor(options: SessionReadingOptions) {
+    this.#options = options
+    this.rank = options.rank
+  }
+
+  get pid(): number {
+    return this.#options.hello.pid
+  }
+
+  get isReading(): boolean {
+    // The end of an epoch is sent in advance, too: a client reads on until its last batch is the one in use.
+    return !this.#isClosed && (!this.#hasEnded || this.#leases.size > 1 + this.#options.hello.keep)
+  }
+
+  /** Begins a pass; what the client holds is given back. */
+  async start(start: Start): Promise<void> {
+    const { hello, socket } = this.#options
+    this.release(Number.POSITIVE_INFINITY)
+    this.#hasEnded = false
+    const { run, isNew } = placeSession(this.rank.run, start, { ...hello, session: this })
+    this.#run = run
+    this.rank.run = run
+    this.#nextStep = run.step + hello.worker
+    this.#credits = 0
+    this.#servedAtMs = undefined
+    if (isNew) this.rank.opening = this.rank.stream.start(run.epoch, run.step)
+    await this.rank.opening // for the run's other workers, too: what they ask for sooner would be given up
+    socket.write(formatJsonFrame(MESSAGE.started, { epoch: run.epoch, step: run.step }))
+  }
+
+  /** The client takes `count` batches more. Rejects when they cannot be read. */
+  async grant(count: number): Promise<void> {
+    this.#credits += count
+    if (this.#servedAtMs !== undefined)
+      this.rank.stream.meter.stallMs.client += performance.now() - this.#servedAtMs
+    this.#servedAtMs = undefined
+    if (this.#isSending) return
+    this.#isSending = true
+    try {
+      await this.#sendAll()
+    } finally {
+      this.#isSending = false
+    }
+  }
+
+  /** Any samples, outside of the order. */
+  async sendPicked(ids: readonly number[]): Promise<void> {
+    this.#send(await this.rank.stream.pick(ids))
+  }
+
+  /** Gives back the batches up to the sequence number `upTo`. */
+  release(upTo: number): void {
+    for (const [seq, batch] of this.#leases) {
+      if (seq > upTo) break
+      this.#leases.delete(seq)
+      const held = batch.slots.map((slot) => slot.extent!)
+      this.rank.stream.release(batch)
+      this.#poison(batch, held)
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.release(Number.POSITIVE_INFINITY)
+    this.rank.clients.delete(this)
+  }
+
+  /** Sends batches while the client has credits. One at a time, so that they leave in order. */
+  async #sendAll(): Promise<void> {
+    const { socket } = this.#options
+    while (this.#credits > 0 && this.#run && !this.#isClosed && !this.#hasEnded) {
+      const run = this.#run
+      if (this.#nextStep >= this.rank.stream.sequence.batchesPerEpoch) {
+        this.#hasEnded = true
+        socket.write(formatJsonFrame(MESSAGE.epochEnd, { epoch: run.epoch }))
+        return
+      }
+      this.#credits--
+      const step = this.#nextStep
+      this.#nextStep += run.workers
+      const batch = await this.#read(run, step)
+      if (!batch) continue
+      this.#deliver(batch, run)
+      if (this.#credits === 0 && !this.#hasEnded) this.#servedAtMs = performance.now()
+    }
+  }
+
+  /** Undefined when the client went elsewhere meanwhile, and took the ground from under this read. */
+  async #read(run: Run, step: number): Promise<LeasedBatch | undefined> {
+    try {
+      return await this.rank.stream.read(run.epoch, step, this.#options.hello.onLoss)
+    } catch (error) {
+      if (this.#run === run) throw error
+      return undefined
+    }
+  }
+
+  #deliver(batch: LeasedBatch, run: Run): void {
+    if (!this.#isClosed && this.#run === run && this.rank.run === run) {
+      this.#send(batch)
+      return
+    }
+    this.rank.stream.release(batch)
+    if (!this.#isClosed && this.#run === run)
+      throw new DscError('FEED_GONE', 'another loader of this rank has begun a new pass; this one has ended')
+  }
+
+  #send(batch: LeasedBatch): void {
+    const { socket, table } = this.#options
+    const { slots, epoch, step, offsets, lost } = batch
+    const { sampleCount } = this.rank.stream.sequence.options
+    const seq = this.#nextSeq++
+    this.#leases.set(seq, batch)
+    this.rank.skippedCount += lost.length
+    const ids = slots.map((slot) => slot.sample)
+    const lengths = ids.map((id) => table.lengths[id]!)
+    const flags = slots.map((slot) => (slot.position >= sampleCount ? 1 : 0))
+    socket.write(formatBatch({ seq, epoch, step, offsets, ids, lengths, flags, lost }))
+  }
+
+  /** Overwrites what may be evicted; a view that outlives its batch then shows it. */
+  #poison(batch: LeasedBatch, held: readonly Extent[]): void {
+    for (const [i, extent] of held.entries())
+      if (extent.state === 'done' && isInPlace(extent))
+        this.#options.poisoned?.poison(batch.offsets[i]!, extent.length)
+  }
+}
+
+/** Whether it has not been evicted: then another sample may be arriving in its place. */
+function isInPlace(extent: Extent): boolean {
+  return (extent.previous ? extent.previous.next : extent.zone.first) === extent
+}

@@ -1,0 +1,72 @@
+import { closeSync, fstatSync, lstatSync, mkdirSync, openSync, type Stats } from 'node:fs'
+import { basename, dirname, resolve } from 'node:path'
+import { DscError } from '../../failure/dsc-error.js'
+
+/**
+ * The folder of a feed's socket, held open: what was checked is what is used, whatever becomes of its name. Whoever
+ * may write there could answer in the feed's place, so folder and socket must be this user's own.
+ */
+export class SocketFolder {
+  readonly #fd: number
+  readonly #path: string
+
+  private constructor(fd: number, path: string) {
+    this.#fd = fd
+    this.#path = path
+  }
+
+  /** Opens the folder of the socket at `path`. Throws FEED_PROTOCOL where others may write in it. */
+  static open(path: string): SocketFolder {
+    const folder = dirname(resolve(path))
+    const fd = openSync(folder, 'r')
+    try {
+      requireOwnFolder(folder, fstatSync(fd))
+      return new SocketFolder(fd, path)
+    } catch (error) {
+      closeSync(fd)
+      throw error
+    }
+  }
+
+  /** As `open`, and makes the folder where it is not there. */
+  static make(path: string): SocketFolder {
+    mkdirSync(dirname(resolve(path)), { recursive: true, mode: 0o700 })
+    return SocketFolder.open(path)
+  }
+
+  /** Where to connect and listen: the socket's name in the open folder. */
+  get address(): string {
+    return `/proc/self/fd/${this.#fd}/${basename(this.#path)}`
+  }
+
+  /** Throws FEED_PROTOCOL for a socket of somebody else. One that is not there is nobody's. */
+  requireOwnSocket(): void {
+    const socket = lstatSync(this.address, { throwIfNoEntry: false })
+    if (!socket) return
+    if (!socket.isSocket()) throw refusal(this.#path, 'is no socket')
+    if (socket.uid !== userId()) throw refusal(this.#path, `belongs to user ${socket.uid}`)
+    if ((socket.mode & 0o077) !== 0) throw refusal(this.#path, `has mode ${formatMode(socket)}`)
+  }
+
+  close(): void {
+    closeSync(this.#fd)
+  }
+}
+
+/** In a folder like /tmp anybody may make names, but none may take another's away: there the socket is what counts. */
+function requireOwnFolder(folder: string, stats: Stats): void {
+  const isShared = (stats.mode & 0o1000) !== 0 && [0, userId()].includes(stats.uid)
+  if (isShared) return
+  if (stats.uid !== userId()) throw refusal(folder, `belongs to user ${stats.uid}`)
+  const isDefault = basename(folder) === `dsc-${userId()}`
+  if ((stats.mode & (isDefault ? 0o077 : 0o022)) !== 0) throw refusal(folder, `has mode ${formatMode(stats)}`)
+}
+
+const userId = (): number => process.getuid?.() ?? 0
+const formatMode = ({ mode }: Stats): string => (mode & 0o7777).toString(8).padStart(4, '0')
+
+function refusal(path: string, what: string): DscError {
+  return new DscError('FEED_PROTOCOL', `${path} ${what}, so another user may answer in the feed's place`, {
+    hint: '--socket <path> in a folder of your own with mode 0700, or XDG_RUNTIME_DIR',
+  })
+}

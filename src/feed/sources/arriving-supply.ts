@@ -1,0 +1,20 @@
+import type { SampleTable } from '../samples/sample-table.js'
+import { type Arrivals, ArrivingSource } from './arriving-source.js'
+import type { SampleSupply } from './sample-supply.js'
+
+/** Samples of a folder of this machine whose files are still coming. */
+export function arrivingSupply(options: {
+  readonly root: string
+  readonly table: SampleTable
+  readonly arrivals: Arrivals
+  /** As in `SampleSupply`. */
+  readonly listing: string
+}): SampleSupply {
+  const { root, table, arrivals, listing } = options
+  return {
+    table,
+    listing,
+    folder: { root, table },
+    makeSource: ({ pool }) => new ArrivingSource({ root, table, pool, arrivals }),
+  }
+}

@@ -1,0 +1,147 @@
+import type { RequestTiming } from '../plan/request-cost.js'
+import type { SampleLayout } from '../plan/sample-placement.js'
+import type { OnSample, ReadRequest, SampleOrigin, SampleSource } from '../samples/sample-source.js'
+import type { SampleTable } from '../samples/sample-table.js'
+
+/** Upper bounds of the classes that requests are counted in, in milliseconds. */
+export const REQUEST_CLASSES_MS = [1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000] as const
+
+/** What one storage node was asked for. */
+export interface NodeMeter {
+  requests: number
+  requestMs: number
+  /** Requests that took at most REQUEST_CLASSES_MS[i], and none of the classes below. */
+  readonly classes: number[]
+  /** Bytes of samples in its share, by where they came from in the end. */
+  readonly bytes: Map<SampleOrigin, number>
+  /** When the newest samples of the node came, ms of the same clock. */
+  sentAtMs: number
+}
+
+/** What is learned while one request is answered. */
+class RequestWatch {
+  readonly askedAtMs: number
+  readonly #meter: NodeMeter
+  readonly #nowMs: () => number
+  #silentSinceMs: number
+  #bytes = 0
+  #hasCome = false
+  /** Whether its node alone has answered, and in full. */
+  #isPlain: boolean
+  #first: { readonly atMs: number; readonly bytes: number } | undefined
+
+  constructor(meter: NodeMeter, nowMs: () => number) {
+    this.askedAtMs = nowMs()
+    this.#meter = meter
+    this.#nowMs = nowMs
+    this.#silentSinceMs = this.askedAtMs
+    this.#isPlain = meter.requests > 0 // the first one also made the connection
+  }
+
+  /** Its own node has sent a sample of `length` bytes. */
+  take(length: number): void {
+    this.#bytes += length
+    if (this.#hasCome) return
+    this.#hasCome = true
+    this.#silentSinceMs = this.#meter.sentAtMs
+    // Samples that come together are told one after the other; the first arrival is all of them.
+    queueMicrotask(() => {
+      this.#first = { atMs: this.#nowMs(), bytes: this.#bytes }
+    })
+  }
+
+  /** A sample was lost, or came from elsewhere: what the request took says nothing about its node. */
+  spoil(): void {
+    this.#isPlain = false
+  }
+
+  timing(lastAtMs: number): RequestTiming | undefined {
+    if (!this.#isPlain || !this.#first) return undefined
+    return {
+      askedAtMs: this.askedAtMs,
+      silentSinceMs: this.#silentSinceMs,
+      firstAtMs: this.#first.atMs,
+      lastAtMs,
+      firstBytes: this.#first.bytes,
+      bytes: this.#bytes,
+    }
+  }
+}
+
+export interface MeteredSourceOptions {
+  readonly nowMs: () => number
+  /** A node alone has answered in full. */
+  readonly onTimed: (timing: RequestTiming) => void
+}
+
+/** A source with one meter per node that counts what goes through it. */
+export class MeteredSource implements SampleSource {
+  readonly table: SampleTable
+  readonly layout: SampleLayout
+  readonly origin: SampleOrigin
+  readonly nodeCount: number
+  readonly placement: Uint16Array | undefined
+  readonly meters: readonly NodeMeter[]
+  readonly expect: SampleSource['expect']
+  readonly #source: SampleSource
+  readonly #options: MeteredSourceOptions
+
+  constructor(source: SampleSource, options: MeteredSourceOptions) {
+    this.table = source.table
+    this.layout = source.layout
+    this.origin = source.origin
+    this.nodeCount = source.nodeCount
+    this.placement = source.placement
+    this.expect = source.expect?.bind(source)
+    this.#source = source
+    this.#options = options
+    this.meters = Array.from({ length: source.nodeCount }, () => ({
+      requests: 0,
+      requestMs: 0,
+      classes: REQUEST_CLASSES_MS.map(() => 0),
+      bytes: new Map<SampleOrigin, number>(),
+      sentAtMs: Number.NEGATIVE_INFINITY,
+    }))
+  }
+
+  nodeName(node: number): string {
+    return this.#source.nodeName(node)
+  }
+
+  isNodeUp(node: number): boolean {
+    return this.#source.isNodeUp?.(node) ?? true
+  }
+
+  counters(): Readonly<Record<string, number>> {
+    return this.#source.counters?.() ?? {}
+  }
+
+  async read(request: ReadRequest, onSample: OnSample): Promise<void> {
+    const { nowMs, onTimed } = this.#options
+    const meter = this.meters[request.node]!
+    const watch = new RequestWatch(meter, nowMs)
+    await this.#source.read(request, (i, status, origin = this.origin) => {
+      const length = status === 'ok' ? this.table.lengths[request.samples[i]!]! : 0
+      if (status === 'ok') meter.bytes.set(origin, (meter.bytes.get(origin) ?? 0) + length)
+      if (status !== 'ok' || origin !== this.origin) watch.spoil()
+      watch.take(length)
+      onSample(i, status, origin)
+    })
+    const lastAtMs = nowMs()
+    const timing = watch.timing(lastAtMs)
+    if (timing) onTimed(timing)
+    count(meter, lastAtMs - watch.askedAtMs, lastAtMs)
+  }
+
+  close(): Promise<void> {
+    return this.#source.close()
+  }
+}
+
+function count(meter: NodeMeter, tookMs: number, lastAtMs: number): void {
+  meter.sentAtMs = lastAtMs
+  meter.requests++
+  meter.requestMs += tookMs
+  const at = REQUEST_CLASSES_MS.findIndex((bound) => tookMs <= bound)
+  if (at >= 0) meter.classes[at]!++
+}

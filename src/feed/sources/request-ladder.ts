@@ -1,0 +1,205 @@
+import type { OnSample, ReadRequest, SampleSource, SampleStatus } from '../samples/sample-source.js'
+import { CONNECT_TIMEOUT_MS, type StorageNode } from './storage-node.js'
+
+/** What has happened to requests; names of metrics. */
+export interface LadderCounters {
+  retries: number
+  hedges: number
+  failovers: number
+  corrupt: number
+  fallback_samples: number
+  breakers_opened: number
+}
+
+export interface LadderOptions {
+  /** The nodes that hold the samples of the request, the planned one first. */
+  readonly holders: readonly StorageNode[]
+  readonly fallback: SampleSource | undefined
+  readonly counters: LadderCounters
+  readonly nowMs: () => number
+  /** A node's breaker has opened. */
+  readonly onBroken: (node: StorageNode) => void
+}
+
+/** A node gave only part of what it was asked for, or nothing. */
+class NodeFailure extends Error {
+  readonly left: readonly number[]
+  /** It fell silent, rather than hang up. */
+  readonly isSilence: boolean
+
+  constructor(left: readonly number[], options: { readonly isSilence: boolean; readonly cause: unknown }) {
+    super('a storage node failed', { cause: options.cause })
+    this.left = left
+    this.isSilence = options.isSilence
+  }
+}
+
+/**
+ * One request on its way from source to source: its node, once more on a new connection, the other holders of its
+ * samples, then the fallback. While its node is slow, the missed sample is also asked for elsewhere (hedged).
+ * Samples are named by their index in the request.
+ */
+export class RequestLadder {
+  readonly #options: LadderOptions
+  readonly #request: ReadRequest
+  readonly #onSample: OnSample
+  /** What was said of samples that are not there yet. */
+  readonly #statuses = new Map<number, SampleStatus>()
+  /** Has the node leave the missed sample to others. */
+  #abandonFirst = () => {}
+  /** Whether the missed sample has come. */
+  #hasFirst = false
+  /** The missed sample, asked for elsewhere: resolves to it if nobody had it. */
+  #hedged: Promise<readonly number[]> | undefined
+
+  constructor(request: ReadRequest, onSample: OnSample, options: LadderOptions) {
+    this.#request = request
+    this.#onSample = onSample
+    this.#options = options
+  }
+
+  /** Resolves when every sample has its status. */
+  async climb(): Promise<void> {
+    const all = Array.from(this.#request.samples.keys())
+    const [planned, ...others] = this.#options.holders
+    let left = await this.#tryNode(planned!, all, { mayHedge: this.#request.isMiss })
+    if (left.length > 0 && !this.#isAborted) {
+      this.#options.counters.failovers++
+      left = await this.#askElsewhere(others, left)
+    }
+    const hedged = (await this.#hedged) ?? []
+    // Nobody else had it: its own node, which was only slow, may still give it.
+    const lost = hedged.length > 0 ? await this.#tryNode(planned!, hedged, { mayHedge: false }) : hedged
+    for (const index of [...left, ...lost]) this.#onSample(index, this.#statuses.get(index) ?? 'unreachable')
+  }
+
+  get #isAborted(): boolean {
+    return this.#request.signal?.aborted ?? false
+  }
+
+  get #hasOthers(): boolean {
+    return this.#options.holders.length > 1 || this.#options.fallback !== undefined
+  }
+
+  async #askElsewhere(others: readonly StorageNode[], wanted: readonly number[]): Promise<readonly number[]> {
+    let left = wanted
+    for (const other of others) {
+      if (left.length === 0 || this.#isAborted) break
+      left = await this.#tryNode(other, left, { mayHedge: false })
+    }
+    return this.#tryFallback(left)
+  }
+
+  /**
+   * What of `wanted` the node did not give. A connection that broke is tried once more; a node that said nothing at
+   * all is not, when someone else could answer meanwhile. A node that failed is left alone until a probe succeeds.
+   */
+  async #tryNode(
+    node: StorageNode,
+    wanted: readonly number[],
+    { mayHedge }: { readonly mayHedge: boolean },
+  ): Promise<readonly number[]> {
+    if (node.isBroken) return wanted
+    const { counters } = this.#options
+    let left = wanted
+    for (let attempt = 0; attempt < 2 && left.length > 0; attempt++) {
+      const hedgeTimer = mayHedge && attempt === 0 ? this.#hedgeLater(node) : undefined
+      try {
+        return await this.#askNode(node, left)
+      } catch (error) {
+        if (!(error instanceof NodeFailure)) throw error
+        left = error.left
+        if (this.#isAborted) return left
+        if (node.isBroken || (error.isSilence && this.#hasOthers)) break
+        if (attempt === 0) counters.retries++
+      } finally {
+        clearTimeout(hedgeTimer)
+      }
+    }
+    if (left.length > 0 && node.break()) this.#options.onBroken(node)
+    return left
+  }
+
+  /** Asks one node for samples. Returns those it did not give; rejects with NodeFailure. */
+  async #askNode(node: StorageNode, wanted: readonly number[]): Promise<number[]> {
+    const { nowMs } = this.#options
+    const { signal } = this.#request
+    const left = new Set(wanted)
+    const startMs = nowMs()
+    const { deadlineMs } = node.latency
+    this.#abandonFirst = () => void left.delete(0)
+    try {
+      const client = await node.connect()
+      const asked = wanted.filter((index) => left.has(index)) // the first may have been abandoned meanwhile
+      if (asked.length === 0 || this.#isAborted) return [...left]
+      const part = this.#partOf(asked)
+      const onSample = (at: number, status: SampleStatus) => this.#take(asked[at]!, status, left)
+      const fetch = client.fetch({ ...part, maxBytes: 0xffffffff, deadlineMs, onSample })
+      if (asked[0] === 0)
+        this.#abandonFirst = () => {
+          left.delete(0)
+          fetch.abandon(0)
+          if (left.size === 0) fetch.cancel() // it was asked for nothing else that is still to come
+        }
+      signal?.addEventListener('abort', fetch.cancel)
+      await fetch.done.finally(() => signal?.removeEventListener('abort', fetch.cancel))
+      if (!this.#isAborted) node.latency.add(nowMs() - startMs)
+      return [...left]
+    } catch (cause) {
+      const isSilence = nowMs() - startMs >= Math.min(deadlineMs, CONNECT_TIMEOUT_MS)
+      throw new NodeFailure([...left], { isSilence, cause })
+    }
+  }
+
+  #take(index: number, status: SampleStatus, left: Set<number>): void {
+    if (status === 'ok') {
+      left.delete(index)
+      if (index === 0) this.#hasFirst = true
+      this.#onSample(index, status)
+      return
+    }
+    if (status === 'corrupt') this.#options.counters.corrupt++
+    this.#statuses.set(index, status)
+  }
+
+  /**
+   * Asks for the missed sample elsewhere when the node is slow. Counted from before the connection is there:
+   * connecting to a node that is down is what takes longest.
+   */
+  #hedgeLater(node: StorageNode): NodeJS.Timeout | undefined {
+    if (!this.#hasOthers) return undefined
+    return setTimeout(() => this.#hedge(), node.latency.hedgeMs)
+  }
+
+  #hedge(): void {
+    if (this.#hasFirst) return
+    this.#options.counters.hedges++
+    this.#abandonFirst()
+    this.#hedged = this.#askElsewhere(this.#options.holders.slice(1), [0])
+  }
+
+  async #tryFallback(wanted: readonly number[]): Promise<readonly number[]> {
+    const { fallback, counters } = this.#options
+    if (!fallback || wanted.length === 0 || this.#isAborted) return wanted
+    const left = new Set(wanted)
+    counters.fallback_samples += wanted.length
+    const { isMiss, signal } = this.#request
+    const request = { node: 0, ...this.#partOf(wanted), isMiss, signal }
+    await fallback
+      .read(request, (at, status, origin = fallback.origin) => {
+        if (status !== 'ok') return void this.#statuses.set(wanted[at]!, status)
+        left.delete(wanted[at]!)
+        this.#onSample(wanted[at]!, status, origin)
+      })
+      .catch(() => {})
+    return [...left]
+  }
+
+  #partOf(indexes: readonly number[]): Pick<ReadRequest, 'samples' | 'offsets'> {
+    const { samples, offsets } = this.#request
+    return {
+      samples: Uint32Array.from(indexes, (i) => samples[i]!),
+      offsets: Float64Array.from(indexes, (i) => offsets[i]!),
+    }
+  }
+}

@@ -1,0 +1,18 @@
+import type { ArenaFile } from '../arena/arena-file.js'
+import type { MixPart } from '../plan/mix.js'
+import type { SampleSource } from '../samples/sample-source.js'
+import type { SampleTable } from '../samples/sample-table.js'
+import type { ReaderPool } from '../threads/reader-pool.js'
+
+/** Where an engine gets its samples. */
+export interface SampleSupply {
+  readonly table: SampleTable
+  /** Folder of this machine that reader threads read; undefined when they need none. */
+  readonly folder: { readonly root: string; readonly table: SampleTable } | undefined
+  /** What states are compared by where a table has no fingerprint (`digestListing`). */
+  readonly listing?: string | undefined
+  /** Replaces that of the settings. */
+  readonly mix?: readonly MixPart[] | undefined
+  /** Makes the source, which writes into the arena. */
+  makeSource(parts: { readonly pool: ReaderPool; readonly arenaFile: ArenaFile }): SampleSource
+}

@@ -1,0 +1,48 @@
+import type { MergedTable } from '../samples/merge-tables.js'
+import type { StorageTls } from '../storage/open-socket.js'
+import { type RangeReader, RangeSource } from './range-source.js'
+import { RemoteSource } from './remote-source.js'
+import type { SampleSupply } from './sample-supply.js'
+import type { StorageNodePlace } from './storage-node.js'
+
+/** A dataset whose samples lie on several nodes, each on one of them. */
+export interface StripedOptions {
+  readonly merged: MergedTable
+  /** Storage nodes by the placement's numbers; one without its stripe has no address. */
+  readonly nodes: readonly StorageNodePlace[]
+  /** Storage nodes that hold everything, asked when the sample's own node fails. */
+  readonly replicas: readonly StorageNodePlace[]
+  /** Where the dataset came from, read when no node can give a sample. */
+  readonly reader: RangeReader
+  readonly token: string | undefined
+  /** How nodes are believed; undefined: connections are not encrypted. */
+  readonly tls: StorageTls | undefined
+  /** Told when a node stops answering. */
+  readonly onNodeLost?: ((message: string) => void) | undefined
+}
+
+/** Samples of stripes. The ladder for a sample is its node, then replicas, then the dataset's source. */
+export function stripeSupply(options: StripedOptions): SampleSupply {
+  const { nodes, replicas, reader, token, tls } = options
+  const { table, placement } = options.merged
+  return {
+    table,
+    folder: undefined,
+    makeSource({ arenaFile }) {
+      const shared = { table, token, tls, arenaFd: arenaFile.fd, nowMs: () => performance.now() }
+      const origin = new RangeSource({ table, arenaFd: arenaFile.fd, reader })
+      const fallback =
+        replicas.length === 0
+          ? origin
+          : new RemoteSource({ ...shared, layout: 'full', nodes: replicas, fallback: origin })
+      return new RemoteSource({
+        ...shared,
+        layout: 'striped',
+        placement,
+        nodes,
+        fallback,
+        onNodeLost: options.onNodeLost,
+      })
+    },
+  }
+}

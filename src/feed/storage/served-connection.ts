@@ -1,0 +1,206 @@
+import { randomBytes } from 'node:crypto'
+import type { Socket } from 'node:net'
+import type { SampleTable } from '../samples/sample-table.js'
+import { FrameParser } from './frame-parser.js'
+import { isProof } from './prove-token.js'
+import type { Stripe } from './storage-client.js'
+import type { StorageOrder } from './storage-thread.js'
+import {
+  formatStorageFrame,
+  formatStorageJson,
+  ITEM_BYTES,
+  ITEM_STATUS,
+  parseGetBatch,
+  STORAGE_MESSAGE,
+} from './storage-wire.js'
+
+/** What the connections of a storage node share. */
+export interface ServedSamples {
+  readonly table: SampleTable
+  readonly stripe: Stripe | undefined
+  readonly token: string | undefined
+  readonly maxPendingBytes: number
+  /** Bytes asked for but not yet sent. */
+  pendingBytes: number
+  readonly counts: {
+    requests: number
+    samples: number
+    bytes: number
+    /** Read, but by then no longer wanted. */
+    unwantedBytes: number
+    busy: number
+    /** Requests that clients gave up. */
+    cancelled: number
+  }
+  order(order: StorageOrder): void
+}
+
+/** A client sends no longer frame: it asks for some hundred thousand samples at most. */
+const MAX_FRAME_BYTES = 2 ** 24
+/** A client that is put off asks again after this time, ms. */
+const RETRY_MS = 20
+
+/** A storage node's end of one connection. */
+export class ServedConnection {
+  readonly #socket: Socket
+  readonly #owner: number
+  readonly #served: ServedSamples
+  readonly #challenge = randomBytes(16).toString('hex')
+  /** Request → bytes that count as pending until its END has left. */
+  readonly #pending = new Map<number, number>()
+  /** Whether it has proved the token. */
+  #isKnown = false
+
+  constructor(socket: Socket, owner: number, served: ServedSamples) {
+    this.#socket = socket
+    this.#owner = owner
+    this.#served = served
+    socket.setNoDelay(true)
+    socket.on('error', () => {})
+    socket.write(formatStorageJson(STORAGE_MESSAGE.challenge, { challenge: this.#challenge }))
+    const parser = new FrameParser('a client', {
+      maxControlBytes: MAX_FRAME_BYTES,
+      onItems: () => this.#refuse('FEED_PROTOCOL', 'clients send no items'),
+      onControl: (type, request, payload) => this.#handle(type, request, payload),
+    })
+    socket.on('data', (chunk: Buffer) => {
+      try {
+        parser.parse(chunk)
+      } catch {
+        this.#refuse('FEED_PROTOCOL', 'a frame that is not DSCB')
+      }
+    })
+  }
+
+  /** Whether it has asked for something that it has not got. */
+  get isOwed(): boolean {
+    return this.#pending.size > 0
+  }
+
+  /** Sends a frame of the answer to `request`; returns false where it is no longer wanted. */
+  send(request: number, frame: Buffer, onSent: () => void): boolean {
+    if (!this.#pending.has(request)) return false
+    this.#served.counts.bytes += frame.length
+    this.#socket.write(frame, onSent)
+    return true
+  }
+
+  /** The answer to `request` is complete. */
+  end(request: number, sentCount: number): void {
+    if (!this.#pending.has(request)) return
+    const frame = formatStorageFrame(STORAGE_MESSAGE.end, request, numberPayload(sentCount))
+    this.#socket.write(frame, () => this.#forget(request))
+  }
+
+  /** The socket is closed: nothing is owed any more. */
+  drop(): void {
+    for (const request of [...this.#pending.keys()]) this.#forget(request)
+    this.#served.order({ kind: 'cancel', owner: this.#owner })
+  }
+
+  #refuse(code: string, message: string): void {
+    this.#socket.end(formatStorageJson(STORAGE_MESSAGE.error, { code, message }))
+  }
+
+  #handle(type: number, request: number, payload: Buffer): void {
+    if (type === STORAGE_MESSAGE.hello) {
+      this.#greet(payload)
+      return
+    }
+    if (!this.#isKnown) {
+      this.#refuse('FEED_PROTOCOL', 'HELLO comes first')
+      return
+    }
+    switch (type) {
+      case STORAGE_MESSAGE.getBatch:
+        this.#getBatch(request, payload)
+        return
+      case STORAGE_MESSAGE.cancel:
+        this.#cancel(request)
+        return
+      case STORAGE_MESSAGE.ping:
+        return void this.#socket.write(formatStorageFrame(STORAGE_MESSAGE.pong, request))
+      case STORAGE_MESSAGE.getManifest: {
+        const { bytes } = this.#served.table
+        return void this.#socket.write(formatStorageFrame(STORAGE_MESSAGE.manifest, request, bytes))
+      }
+      default:
+        this.#refuse('FEED_PROTOCOL', `message type ${type} is unknown`)
+        return
+    }
+  }
+
+  #greet(payload: Buffer): void {
+    const { token, table, stripe, maxPendingBytes } = this.#served
+    const { mac, fingerprint } = JSON.parse(payload.toString()) as { mac?: string; fingerprint?: string }
+    if (token !== undefined && !isProof(String(mac ?? ''), token, this.#challenge)) {
+      this.#refuse('FEED_PROTOCOL', 'the token is wrong')
+      return
+    }
+    if (fingerprint !== undefined && fingerprint !== table.fingerprint) {
+      this.#refuse('ERR_STALE', `this node has version ${table.fingerprint}, not ${fingerprint}`)
+      return
+    }
+    this.#isKnown = true
+    const welcome = {
+      proto: 1,
+      fingerprint: table.fingerprint,
+      count: table.count,
+      stripe: stripe ?? null,
+      maxPendingBytes,
+    }
+    this.#socket.write(formatStorageJson(STORAGE_MESSAGE.welcome, welcome))
+  }
+
+  #getBatch(request: number, payload: Buffer): void {
+    const { table, counts, maxPendingBytes, pendingBytes } = this.#served
+    const { samples, maxBytes } = parseGetBatch(payload)
+    const here = samples.filter((sample) => this.#has(sample))
+    const bytes = here.reduce((sum, sample) => sum + table.lengths[sample]!, 0)
+    if (pendingBytes > 0 && pendingBytes + bytes > maxPendingBytes) {
+      counts.busy++
+      this.#socket.write(formatStorageFrame(STORAGE_MESSAGE.busy, request, numberPayload(RETRY_MS)))
+      return
+    }
+    if (this.#pending.has(request)) throw new Error(`request ${request} is on its way already`)
+    counts.requests++
+    counts.samples += here.length
+    this.#served.pendingBytes += bytes
+    this.#pending.set(request, bytes)
+    const absent = samples.filter((sample) => !this.#has(sample))
+    if (absent.length > 0) this.#socket.write(formatMissing(request, absent))
+    this.#served.order({ kind: 'job', owner: this.#owner, request, samples: here, maxBytes })
+  }
+
+  #has(sample: number): boolean {
+    const { table, stripe } = this.#served
+    return sample < table.count && (!stripe || sample % stripe.count === stripe.index)
+  }
+
+  #cancel(request: number): void {
+    this.#served.counts.cancelled++
+    if (!this.#pending.has(request)) return // all of it has been sent
+    this.#forget(request)
+    this.#served.order({ kind: 'cancel', owner: this.#owner, request })
+  }
+
+  #forget(request: number): void {
+    this.#served.pendingBytes -= this.#pending.get(request) ?? 0
+    this.#pending.delete(request)
+  }
+}
+
+function numberPayload(value: number): Buffer {
+  const payload = Buffer.alloc(4)
+  payload.writeUInt32LE(value, 0)
+  return payload
+}
+
+function formatMissing(request: number, samples: Uint32Array): Buffer {
+  const payload = Buffer.alloc(ITEM_BYTES * samples.length)
+  for (const [i, sample] of samples.entries()) {
+    payload.writeUInt32LE(sample, ITEM_BYTES * i)
+    payload[ITEM_BYTES * i + 8] = ITEM_STATUS.missing
+  }
+  return formatStorageFrame(STORAGE_MESSAGE.items, request, payload)
+}

@@ -1,0 +1,139 @@
+import type { CarryOver } from '../epochs/carry-over.js'
+import type { RankItem, RankItems } from '../epochs/rank-items.js'
+import type { PrefetchLists } from './prefetch-lists.js'
+import { openSlot, type Slot } from './slot.js'
+
+/** Where the clients of a rank are, in serials. */
+export interface ReadingPlace {
+  /** Where the reading began: 0, or where it was last repositioned to. */
+  start: number
+  /** Behind the last item that a client has taken. */
+  frontier: number
+  /** Items that clients wait for or hold, and items that are being copied into Cache_next. */
+  unreleased: number
+}
+
+export interface LookAheadOptions {
+  readonly items: RankItems
+  readonly carry: CarryOver
+  /** Samples in one request, and whether lists run on into the next epoch. */
+  readonly settings: { readonly k: number; readonly isPastEnd: boolean }
+  readonly place: Readonly<ReadingPlace>
+  readonly lists: PrefetchLists
+  readonly slots: Map<number, Slot>
+}
+
+/** Items that are looked at in one go, for all nodes together: 1 ms. */
+const LOOKED_AT_ONCE = 4096
+
+/** Brings the items of the rank's sequence into view, one after the other, and onto the list of their node. */
+export class LookAhead {
+  readonly #options: LookAheadOptions
+  /** Items below this serial have been in view. */
+  #scanned = 0
+  /** Samples of a mix that Cache_next holds for an item in view; the epoch may visit them again. */
+  readonly #claimed = { epoch: -1, samples: new Set<number>() }
+
+  constructor(options: LookAheadOptions) {
+    this.#options = options
+  }
+
+  /** The item at `serial`, not yet asked for. Throws while the order of its epoch is being made. */
+  makeSlot(serial: number): Slot {
+    const item = this.#options.items.find(serial)
+    if (!item) throw new Error(`the order of item ${serial} is not there yet`)
+    return openSlot(item)
+  }
+
+  /** Brings every item up to `serial` into view, as far as orders are there. */
+  reach(serial: number): void {
+    while (this.#scanned <= serial && this.#scan()) {}
+  }
+
+  /** Looks ahead until the list of `node` has `count` entries. Returns whether it has them. */
+  fillList(node: number, count: number): boolean {
+    const { lists, items, settings, place } = this.#options
+    const { nodeCount } = items.placed
+    // Neither a skewed layout nor an epoch that begins with kept samples is looked through as a whole, or at once.
+    const farthest = place.frontier + 4 * nodeCount * (settings.k + 16)
+    const limit = Math.min(farthest, this.#scanned + Math.max(count, LOOKED_AT_ONCE / nodeCount))
+    while (lists.waiting(node) < count && this.#scanned < limit) if (!this.#scan()) break
+    return lists.waiting(node) >= count
+  }
+
+  /** Whether Cache_next holds the sample of this item, and for no other item that is in view. */
+  claimKept({ epoch, sample }: RankItem): boolean {
+    const { carry, items } = this.#options
+    if (!carry.holds(epoch, sample)) return false
+    if (items.isEachOnce) return true
+    if (this.#claimed.epoch !== epoch) {
+      this.#claimed.epoch = epoch
+      this.#claimed.samples.clear()
+    }
+    if (this.#claimed.samples.has(sample)) return false
+    this.#claimed.samples.add(sample)
+    return true
+  }
+
+  /** Goes back to `serial`. */
+  moveBack(serial: number): void {
+    this.#scanned = serial
+    this.#claimed.samples.clear()
+  }
+
+  /** Goes on from `serial`, or from where it is if that is further. */
+  moveOn(serial: number): void {
+    this.moveBack(Math.max(this.#scanned, serial))
+  }
+
+  /** Brings one more item into view. Returns whether there was one. */
+  #scan(): boolean {
+    const { items, lists, slots } = this.#options
+    if (!this.#maySee(items.epochOf(this.#scanned))) return false
+    const item = items.find(this.#scanned)
+    if (!item) return false
+    if (this.#isHiddenUntilEnd(item.epoch)) return false
+    this.#scanned++
+    // What Cache_next has or will have needs no entry until a client takes it.
+    if (this.claimKept(item) || this.#isPromised(item)) return true
+    slots.set(item.serial, openSlot(item))
+    lists.append(item.node, item.serial)
+    return true
+  }
+
+  /** Whether lists may run into `epoch` now. */
+  #maySee(epoch: number): boolean {
+    const { items, place, settings } = this.#options
+    const last = place.frontier === place.start ? place.frontier : place.frontier - 1
+    const running = items.epochOf(last)
+    return epoch <= running || (settings.isPastEnd && epoch === running + 1)
+  }
+
+  /** What the running epoch will leave in Cache_next is not known before its end, so the look ahead stops there. */
+  #isHiddenUntilEnd(epoch: number): boolean {
+    return this.#options.carry.prefixSize(epoch) > 0 && !this.#hasBegun(epoch) && !this.#canPromise(epoch)
+  }
+
+  /** Whether all of the epoch before has been read and given back. */
+  #hasBegun(epoch: number): boolean {
+    const { items, place } = this.#options
+    const start = epoch * items.sequence.itemsPerEpoch
+    return place.frontier > start || (place.frontier === start && place.unreleased === 0)
+  }
+
+  /**
+   * Whether a sample of an epoch to come will be in Cache_next by then, so that asking for it would be a waste.
+   * Only a rank that alone reads every sample, and has read this epoch from its start, can promise that.
+   */
+  #isPromised({ epoch, sample }: RankItem): boolean {
+    const { carry, items, place } = this.#options
+    if (!carry.isWanted(epoch, sample)) return false
+    const isComplete = place.frontier >= epoch * items.sequence.itemsPerEpoch && place.unreleased === 0
+    return !isComplete && this.#canPromise(epoch) && !items.leftOutOf(epoch - 1).has(sample)
+  }
+
+  #canPromise(epoch: number): boolean {
+    const { items, place } = this.#options
+    return items.isAlone && place.start <= (epoch - 1) * items.sequence.itemsPerEpoch
+  }
+}

@@ -1,0 +1,69 @@
+import { DscError } from '../../failure/dsc-error.js'
+import type { ArenaSpace } from '../arena/arena-space.js'
+
+/** A miss for which the arena has no room. */
+export interface RoomSeeker {
+  /** Tries again; returns whether there was room at last. */
+  retry(): boolean
+  fail(error: Error): void
+}
+
+export interface WaitingRoomOptions {
+  readonly space: ArenaSpace
+  /** Gives up what it can do without. */
+  readonly plan: { dropFarthest(): boolean }
+  readonly timeoutMs: number
+  readonly nowMs: () => number
+}
+
+/** Misses for which the arena has no room now. */
+export class WaitingRoom {
+  readonly #options: WaitingRoomOptions
+  readonly #waiting: { readonly seeker: RoomSeeker; readonly sinceMs: number }[] = []
+  readonly #timer: NodeJS.Timeout
+  #entered = 0
+
+  constructor(options: WaitingRoomOptions) {
+    this.#options = options
+    this.#timer = setInterval(() => this.#failLate(), options.timeoutMs / 8)
+    this.#timer.unref()
+  }
+
+  /** How many have come here so far. */
+  get entered(): number {
+    return this.#entered
+  }
+
+  /** Waits for room; `seeker` fails after the time limit. */
+  enter(seeker: RoomSeeker): void {
+    this.#entered++
+    this.#waiting.push({ seeker, sinceMs: this.#options.nowMs() })
+    this.retryAll()
+  }
+
+  /** Lets go, in their order, those for which there is room, or for whom the plan gives something up. */
+  retryAll(): void {
+    while (this.#waiting.length > 0) {
+      if (this.#waiting[0]!.seeker.retry()) this.#waiting.shift()
+      else if (!this.#options.plan.dropFarthest()) return
+    }
+  }
+
+  /** Fails all with `error`. */
+  close(error: Error): void {
+    clearInterval(this.#timer)
+    for (const { seeker } of this.#waiting.splice(0)) seeker.fail(error)
+  }
+
+  #failLate(): void {
+    const { space, timeoutMs, nowMs } = this.#options
+    const late = this.#waiting.findIndex(({ sinceMs }) => nowMs() - sinceMs >= timeoutMs)
+    if (late < 0) return
+    const [first] = this.#waiting.splice(late, 1)
+    const heldBytes = space.top.liveBytes + space.bottom.liveBytes
+    const message = `a sample has no room: clients hold ${heldBytes} of ${space.totalBytes} bytes of the feed`
+    first!.seeker.fail(
+      new DscError('FEED_MEMORY', message, { hint: 'a larger --memory, or smaller batches' }),
+    )
+  }
+}

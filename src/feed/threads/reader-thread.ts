@@ -1,0 +1,138 @@
+import { readSync } from 'node:fs'
+import { parentPort, workerData } from 'node:worker_threads'
+import { planArenaRuns, planExtentBytes } from '../arena/arena-runs.js'
+import type { ArenaCopy } from '../arena/sample-arena.js'
+import { writeFully } from '../arena/write-fully.js'
+import { type MixPart, openMixedOrder } from '../plan/mix.js'
+import { type OrderData, shuffleSamples } from '../plan/order.js'
+import { type Prefix, type PrefixShare, planPrefix } from '../plan/prefix.js'
+import { isIntact, SampleReader } from '../samples/read-samples.js'
+import { openSampleTable, type SampleTable } from '../samples/sample-table.js'
+
+/** What a reader thread is started with. */
+export interface ReaderData {
+  readonly arenaFd: number
+  /** Where the samples are; absent when the thread only copies and shuffles. */
+  readonly folder?: {
+    readonly root: string
+    readonly tableBytes: Uint8Array
+    /** As in `SampleTable`. */
+    readonly known?: Uint8Array | undefined
+  }
+}
+
+/** Work for a reader thread. `copy` carries bytes inside the arena. */
+export type ReaderJob =
+  | { readonly kind: 'read'; readonly samples: Uint32Array; readonly offsets: Float64Array }
+  | (ArenaCopy & { readonly kind: 'copy' })
+  | { readonly kind: 'shuffle'; readonly sampleCount: number; readonly seed: number; readonly epoch: number }
+  | {
+      readonly kind: 'prefix'
+      readonly visits: OrderData
+      readonly mix: readonly MixPart[] | undefined
+      /** Of every sample of the dataset. */
+      readonly lengths: Uint32Array
+      readonly shares: readonly PrefixShare[]
+    }
+
+/** `statuses`: 0 ok, 1 missing, 2 corrupt. */
+export type ReaderResult =
+  | { readonly kind: 'read'; readonly statuses: Uint8Array }
+  | { readonly kind: 'copy' }
+  | { readonly kind: 'shuffle'; readonly samples: Uint32Array }
+  | { readonly kind: 'prefix'; readonly prefix: Prefix }
+  | { readonly kind: 'failed'; readonly code: string; readonly message: string }
+
+/** Neighbouring samples go to the arena in one write of up to this many bytes: half of a usual L2 cache. */
+const RUN_BYTES = 512 * 1024
+
+/** Bytes that a copy inside the arena carries at a time. */
+const COPY_BYTES = 1 << 20
+
+if (parentPort) serve(workerData as ReaderData)
+
+function serve({ arenaFd, folder }: ReaderData): void {
+  const table = folder && { ...openSampleTable(folder.tableBytes), known: folder.known }
+  const reader = folder && table && new SampleReader(folder.root, table)
+  let gather = Buffer.allocUnsafeSlow(COPY_BYTES)
+  parentPort!.on('message', ({ id, job }: { id: number; job: ReaderJob }) => {
+    let result: ReaderResult
+    try {
+      result = run(job)
+    } catch (error) {
+      const { code = 'UNKNOWN', message } = error as NodeJS.ErrnoException
+      result = { kind: 'failed', code, message }
+    }
+    parentPort!.postMessage({ id, result })
+  })
+
+  function run(job: ReaderJob): ReaderResult {
+    switch (job.kind) {
+      case 'read':
+        return { kind: 'read', statuses: readIntoArena(reader!, table!, job) }
+      case 'copy':
+        for (let i = 0; i < job.from.length; i++) copyInArena(job.from[i]!, job.to[i]!, job.lengths[i]!)
+        return { kind: 'copy' }
+      case 'shuffle':
+        return { kind: 'shuffle', samples: shuffleSamples(job) }
+      case 'prefix':
+        return { kind: 'prefix', prefix: findPrefix(job) }
+    }
+  }
+
+  function readIntoArena(
+    from: SampleReader,
+    table: SampleTable,
+    { samples, offsets }: Extract<ReaderJob, { kind: 'read' }>,
+  ): Uint8Array {
+    const statuses = new Uint8Array(samples.length)
+    if (samples.length === 0) return statuses
+    const runs = planArenaRuns(offsets, (i) => table.lengths[samples[i]!]!, RUN_BYTES)
+    // A shard is read in its own order, which is not that of the arena, so all runs are filled before one is written.
+    const groups = table.format === 'file' ? runs.map((run) => [run]) : [runs]
+    const places = new Float64Array(samples.length)
+    for (const group of groups) {
+      let filled = 0
+      for (const run of group) {
+        for (let i = run.first; i < run.first + run.count; i++) places[i] = filled + offsets[i]! - run.start
+        filled += run.length
+      }
+      if (gather.length < filled) gather = Buffer.allocUnsafeSlow(filled)
+      const first = group[0]!.first
+      const count = group.reduce((sum, run) => sum + run.count, 0)
+      const bytesOf = (i: number) => gather.subarray(places[i]!, places[i]! + table.lengths[samples[i]!]!)
+      from.readAll(samples.subarray(first, first + count), {
+        place: (at) => bytesOf(first + at),
+        done(at, isRead) {
+          const i = first + at
+          if (!isRead) statuses[i] = 1
+          else if (!isIntact(table, samples[i]!, bytesOf(i))) statuses[i] = 2
+        },
+      })
+      let written = 0
+      for (const run of group) {
+        writeFully(arenaFd, gather.subarray(written, written + run.length), run.start)
+        written += run.length
+      }
+    }
+    return statuses
+  }
+
+  function copyInArena(from: number, to: number, length: number): void {
+    for (let done = 0; done < length; done += COPY_BYTES) {
+      const part = gather.subarray(0, Math.min(COPY_BYTES, length - done))
+      readSync(arenaFd, part, 0, part.length, from + done)
+      writeFully(arenaFd, part, to + done)
+    }
+  }
+}
+
+function findPrefix(job: Extract<ReaderJob, { kind: 'prefix' }>): Prefix {
+  const { lengths } = job
+  return planPrefix({
+    order: openMixedOrder(job.visits, job.mix),
+    sampleCount: lengths.length,
+    shares: job.shares,
+    extentBytesOf: (sample) => planExtentBytes(lengths[sample]!),
+  })
+}

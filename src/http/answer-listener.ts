@@ -1,0 +1,11 @@
+/** Takes what comes in answer to one request. Exactly one of `onEnd` and `onError` is called, last. */
+export interface AnswerListener {
+  onHead(status: number, headers: Headers): void
+  /** `chunk` is valid only during the call: its memory takes the next bytes. */
+  onData(chunk: Uint8Array): void
+  onEnd(): void
+  onError(error: Error): void
+}
+
+/** Header values by lower-case name; values of a repeated name are joined by `, `. */
+export type Headers = Readonly<Record<string, string>>

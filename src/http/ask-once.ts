@@ -1,0 +1,55 @@
+import { type IncomingMessage, request as requestPlain } from 'node:http'
+import { request as requestTls } from 'node:https'
+import { formatElapsed, log } from '../log/log.js'
+
+/** A request to an agent, of which there are too few to keep connections for. */
+export interface Question {
+  readonly method?: 'GET' | 'POST'
+  readonly token: string | undefined
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | Uint8Array
+  /** Certificates (PEM) that the server's own must be signed by; undefined = those that Node.js trusts. */
+  readonly ca: string | undefined
+  readonly connectTimeoutMs: number
+  /** No byte for so long fails the request or the reading of its answer. */
+  readonly silenceMs: number
+  readonly signal: AbortSignal | undefined
+}
+
+/** Sends one request over a connection of its own. The answer is a stream that is to be read to its end, or destroyed. */
+export function askOnce(url: string, question: Question): Promise<IncomingMessage> {
+  const { method = 'GET', token, headers, body, ca, connectTimeoutMs, silenceMs, signal } = question
+  const beganMs = performance.now()
+  return new Promise((resolve, reject) => {
+    const send = url.startsWith('https:') ? requestTls : requestPlain
+    const request = send(url, {
+      method,
+      agent: false,
+      headers: { ...headers, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
+      ...(ca === undefined ? {} : { ca }),
+      ...(signal ? { signal } : {}),
+    })
+    let answer: IncomingMessage | undefined
+    const connecting = setTimeout(
+      () => request.destroy(new Error(`no connection in ${connectTimeoutMs} ms`)),
+      connectTimeoutMs,
+    )
+    request.once('socket', (socket) =>
+      socket.once(send === requestTls ? 'secureConnect' : 'connect', () => clearTimeout(connecting)),
+    )
+    request.setTimeout(silenceMs, () =>
+      (answer ?? request).destroy(new Error(`no byte for ${silenceMs / 1000} s`)),
+    )
+    request.once('response', (message) => {
+      answer = message
+      log('verbose', `${method} ${url}: ${message.statusCode} in ${formatElapsed(beganMs)}`)
+      resolve(message)
+    })
+    request.on('error', (error) => {
+      log('verbose', `${method} ${url}: ${error.message} after ${formatElapsed(beganMs)}`)
+      reject(error)
+    })
+    request.once('close', () => clearTimeout(connecting))
+    request.end(body)
+  })
+}

@@ -1,0 +1,246 @@
+import { connect as connectPlain, isIP, type Socket } from 'node:net'
+import { type ConnectionOptions, connect as connectTls, type SecureContext } from 'node:tls'
+import type { AnswerListener } from './answer-listener.js'
+import { AnswerParser } from './answer-parser.js'
+import type { HttpProxy } from './find-proxy.js'
+import { HttpFailure } from './http-failure.js'
+import { connectToProxy, openTunnel } from './open-tunnel.js'
+
+/** A request as a connection sends it. */
+export interface SentRequest {
+  /** Complete with its empty line. */
+  readonly head: string
+  readonly method: 'GET' | 'HEAD'
+  readonly stallTimeoutMs: number
+}
+
+export interface ConnectionTarget {
+  /** Undefined: no encryption. */
+  readonly tls: { readonly secureContext?: SecureContext } | undefined
+  readonly hostname: string
+  readonly port: number
+  readonly connectTimeoutMs: number
+  readonly proxy: HttpProxy | undefined
+}
+
+/** Bytes read at once: enough that a system call costs nothing beside its bytes, few enough to stay in the cache. */
+const READ_BYTES = 256 * 1024
+// One for all connections of a thread: on POSIX a read fills it and is answered before the next read begins.
+let readBuffer: Buffer | undefined
+
+/**
+ * One keep-alive HTTP/1.1 connection that carries one request without body at a time. Bytes are read into one
+ * buffer that is used again and again, and handed on from there: no copy, no garbage.
+ */
+export class HttpConnection {
+  /** When the last answer was complete, ms on the clock of `performance.now`. */
+  idleSinceMs = 0
+  #socket: Socket
+  /** What is to be sent once the tunnel through the proxy is there; undefined: there is none to wait for. */
+  #outbox: string[] | undefined
+  readonly #onIdle: (connection: HttpConnection) => void
+  readonly #onClose: (connection: HttpConnection) => void
+  #parser: AnswerParser | undefined
+  #listener: AnswerListener | undefined
+  #answers = 0
+  #hasBytes = false
+  #isPaused = false
+  #isClosed = false
+  #stallTimeoutMs = 0
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(
+    target: ConnectionTarget,
+    events: {
+      readonly onIdle: (connection: HttpConnection) => void
+      readonly onClose: (connection: HttpConnection) => void
+    },
+  ) {
+    this.#onIdle = events.onIdle
+    this.#onClose = events.onClose
+    const connectTimer = setTimeout(() => {
+      const where = target.proxy ? `the proxy ${target.proxy.url}` : `${target.hostname}:${target.port}`
+      const text = `no connection to ${where} in ${target.connectTimeoutMs} ms`
+      this.#fail(new HttpFailure('HTTP_CONNECT_TIMEOUT', text))
+    }, target.connectTimeoutMs)
+    const connected = () => clearTimeout(connectTimer)
+    const { proxy } = target
+    if (proxy === undefined) {
+      this.#socket = this.#connect(target)
+      this.#socket.once(target.tls ? 'secureConnect' : 'connect', connected)
+    } else {
+      this.#socket = connectToProxy(proxy)
+      if (target.tls) this.#outbox = []
+      this.#socket.once(proxy.isTls ? 'secureConnect' : 'connect', () => {
+        if (target.tls) void this.#goThrough(proxy, target).finally(connected)
+        else connected()
+      })
+      if (!target.tls) this.#socket.on('data', (bytes: Buffer) => void this.#read(bytes))
+    }
+    this.#listen(this.#socket)
+    this.#socket.once('close', connected)
+  }
+
+  /** Whether a server may have closed it while it was idle: a request that fails before any byte may be sent again. */
+  get wasUsed(): boolean {
+    return this.#answers > 0
+  }
+
+  /** Whether the current answer has begun. */
+  get hasAnswer(): boolean {
+    return this.#hasBytes
+  }
+
+  /** Sends a request. No byte for its `stallTimeoutMs` fails it. */
+  send(request: SentRequest, listener: AnswerListener): void {
+    this.#listener = listener
+    this.#hasBytes = false
+    this.#parser = new AnswerParser(request.method, listener)
+    this.#watch(request.stallTimeoutMs)
+    this.#socket.ref()
+    if (this.#outbox) this.#outbox.push(request.head)
+    else this.#socket.write(request.head, 'latin1')
+  }
+
+  /** Stops reading, so that the server feels it. A pause is no stall; an answer that ends in one is complete after it. */
+  pause(): void {
+    this.#isPaused = true
+    this.#socket.pause()
+  }
+
+  resume(): void {
+    if (this.#isClosed) return
+    this.#isPaused = false
+    this.#timer?.refresh()
+    this.#socket.resume()
+    if (this.#parser?.isComplete) this.#complete(this.#parser.mayKeepAlive ? 'keep' : 'close')
+  }
+
+  /** Gives up the current request, of which the listener hears no more, and the connection with it. */
+  close(): void {
+    this.#listener = undefined
+    this.#shut()
+  }
+
+  /** Ends the connection and fails the request it carries. */
+  abandon(error: Error): void {
+    this.#fail(error)
+  }
+
+  #connect(target: ConnectionTarget): Socket {
+    readBuffer ??= Buffer.allocUnsafeSlow(READ_BYTES)
+    const options = {
+      host: target.hostname,
+      port: target.port,
+      noDelay: true,
+      autoSelectFamily: true,
+      onread: {
+        buffer: readBuffer,
+        callback: (bytes: number, buffer: Uint8Array) => this.#read(buffer.subarray(0, bytes)),
+      },
+    }
+    return target.tls
+      ? connectTls({ ...options, ...describeTls(target) } as ConnectionOptions)
+      : connectPlain(options)
+  }
+
+  /** Has the proxy connect, and encrypts what goes through it. */
+  async #goThrough(proxy: HttpProxy, target: ConnectionTarget): Promise<void> {
+    const outer = this.#socket
+    try {
+      await openTunnel(outer, proxy, target)
+    } catch (error) {
+      this.#fail(error as Error)
+      return
+    }
+    if (this.#isClosed) return
+    const inner = connectTls({ socket: outer, ...describeTls(target) })
+    this.#socket = inner
+    this.#listen(inner)
+    inner.on('data', (bytes: Buffer) => void this.#read(bytes))
+    for (const head of this.#outbox ?? []) inner.write(head, 'latin1')
+    this.#outbox = undefined
+  }
+
+  #listen(socket: Socket): void {
+    socket.on('error', (error) => this.#fail(error))
+    socket.on('end', () => this.#end())
+    socket.on('close', () => this.#end())
+  }
+
+  #read(bytes: Uint8Array): boolean {
+    const parser = this.#parser
+    if (parser === undefined || this.#listener === undefined) {
+      // Bytes that nobody asked for.
+      this.close()
+      return false
+    }
+    this.#hasBytes = true
+    this.#timer?.refresh()
+    try {
+      parser.take(bytes)
+    } catch (error) {
+      this.#fail(error as Error)
+      return false
+    }
+    if (parser.isComplete && !this.#isPaused) this.#complete(parser.mayKeepAlive ? 'keep' : 'close')
+    return true
+  }
+
+  #complete(then: 'keep' | 'close'): void {
+    const listener = this.#listener
+    this.#listener = undefined
+    this.#parser = undefined
+    this.#answers += 1
+    if (then === 'keep' && !this.#isClosed) {
+      this.idleSinceMs = performance.now()
+      this.#socket.unref()
+      this.#onIdle(this)
+    } else this.#shut()
+    listener?.onEnd()
+  }
+
+  /** The other side sends no more. */
+  #end(): void {
+    if (this.#parser?.isUntilClose || this.#parser?.isComplete) this.#complete('close')
+    else this.#fail(new HttpFailure('HTTP_CLOSED', 'the other side closed the connection'))
+  }
+
+  #fail(error: Error): void {
+    const listener = this.#listener
+    this.#listener = undefined
+    this.#shut()
+    listener?.onError(error)
+  }
+
+  #shut(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    this.#socket.destroy()
+    this.#onClose(this)
+  }
+
+  #watch(stallTimeoutMs: number): void {
+    if (this.#timer && this.#stallTimeoutMs === stallTimeoutMs) {
+      this.#timer.refresh()
+      return
+    }
+    clearTimeout(this.#timer)
+    this.#stallTimeoutMs = stallTimeoutMs
+    this.#timer = setTimeout(() => {
+      if (this.#isPaused) this.#timer?.refresh()
+      else if (this.#listener) this.#fail(new HttpFailure('HTTP_STALLED', `no byte for ${stallTimeoutMs} ms`))
+    }, stallTimeoutMs)
+    this.#timer.unref()
+  }
+}
+
+function describeTls(target: ConnectionTarget): ConnectionOptions {
+  return {
+    ...target.tls,
+    host: target.hostname, // the certificate is compared with it
+    servername: isIP(target.hostname) === 0 ? target.hostname : '',
+    ALPNProtocols: ['http/1.1'],
+  }
+}

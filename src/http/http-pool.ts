@@ -1,0 +1,207 @@
+import { createSecureContext } from 'node:tls'
+import { isLogged } from '../log/log.js'
+import type { AnswerListener } from './answer-listener.js'
+import type { HttpProxy } from './find-proxy.js'
+import { type ConnectionTarget, HttpConnection } from './http-connection.js'
+import { logAnswer } from './log-answer.js'
+
+/** A request without body. */
+export interface HttpRequest {
+  readonly method: 'GET' | 'HEAD'
+  /** Percent-encoded, with query. */
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly stallTimeoutMs: number
+}
+
+/** What the listener of a running request may do with it. */
+export interface RequestControl {
+  pause(): void
+  resume(): void
+  /** Ends the request; its listener hears no more of it. */
+  cancel(): void
+}
+
+export interface PoolOptions {
+  /** Most connections. */
+  readonly connections: number
+  /** Certificates (PEM) that the server's own must be signed by; undefined = those that Node.js trusts. */
+  readonly ca?: string | undefined
+  /** Requests go through it; undefined: none. */
+  readonly proxy?: HttpProxy | undefined
+  /** Default 10,000. */
+  readonly connectTimeoutMs?: number
+}
+
+interface Waiting {
+  readonly request: HttpRequest
+  readonly head: string
+  readonly listener: AnswerListener
+  isCancelled: boolean
+  connection: HttpConnection | undefined
+}
+
+const CONNECT_TIMEOUT_MS = 10_000
+/** Servers and what stands between forget idle connections; those close to the usual minute are not used again. */
+const MAX_IDLE_MS = 30_000
+/** Bytes allowed in a header: no control characters, nothing beyond Latin-1. */
+const UNSAFE_HEADER = /[^\t\x20-\x7e\x80-\xff]/
+
+/**
+ * Keep-alive connections to the server at `origin` (`https://host:port`); requests beyond their limit wait for one.
+ *
+ * This room is a client of its own because of what a byte costs on its way to the disk: 200 objects of 1 MiB take 1.2 s
+ * of processor time through it and 2.3 s through undici, whose chunks are allocated one by one; between nodes,
+ * 2,000 objects of 100 KiB take 2.2 s instead of 3.2 s (scripts/bench/cluster-agents.mjs).
+ */
+export class HttpPool {
+  readonly #origin: string
+  readonly #target: ConnectionTarget
+  readonly #limit: number
+  readonly #forward: { readonly origin: string; readonly authorization: string | undefined } | undefined
+  readonly #open = new Set<HttpConnection>()
+  readonly #idle: HttpConnection[] = []
+  readonly #waiting: Waiting[] = []
+  #isClosed = false
+
+  constructor(origin: string, options: PoolOptions) {
+    const { connections, ca, proxy, connectTimeoutMs = CONNECT_TIMEOUT_MS } = options
+    const url = new URL(origin)
+    this.#origin = url.origin
+    const isTls = url.protocol === 'https:'
+    this.#target = {
+      tls: isTls ? (ca === undefined ? {} : { secureContext: createSecureContext({ ca }) }) : undefined,
+      hostname: url.hostname.replace(/^\[|\]$/g, ''),
+      port: Number(url.port) || (isTls ? 443 : 80),
+      connectTimeoutMs,
+      proxy,
+    }
+    // What is not encrypted the proxy reads itself: it is told the whole URL.
+    this.#forward = proxy && !isTls ? { origin: url.origin, authorization: proxy.authorization } : undefined
+    this.#limit = connections
+  }
+
+  send(request: HttpRequest, listener: AnswerListener): RequestControl {
+    const waiting: Waiting = {
+      request,
+      head: formatHead(this.#forward ? forward(request, this.#forward) : request),
+      listener: isLogged('verbose')
+        ? logAnswer(`${request.method} ${this.#origin}${request.path}${formatRange(request)}`, listener)
+        : listener,
+      isCancelled: false,
+      connection: undefined,
+    }
+    this.#waiting.push(waiting)
+    this.#pump()
+    return {
+      pause: () => waiting.connection?.pause(),
+      resume: () => waiting.connection?.resume(),
+      cancel: () => {
+        waiting.isCancelled = true
+        waiting.connection?.close()
+      },
+    }
+  }
+
+  /** Ends all connections; requests that run or wait fail. */
+  close(): void {
+    this.#isClosed = true
+    for (const { listener, isCancelled } of this.#waiting.splice(0))
+      if (!isCancelled) listener.onError(new Error('the connections were closed'))
+    for (const connection of [...this.#open]) connection.abandon(new Error('the connections were closed'))
+  }
+
+  #pump(): void {
+    while (!this.#isClosed && this.#waiting.length > 0) {
+      if (this.#waiting[0]!.isCancelled) {
+        this.#waiting.shift()
+        continue
+      }
+      const connection = this.#takeIdle() ?? this.#connect()
+      if (connection === undefined) return
+      this.#sendOver(connection, this.#waiting.shift()!)
+    }
+  }
+
+  #sendOver(connection: HttpConnection, waiting: Waiting): void {
+    const { request, head, listener } = waiting
+    waiting.connection = connection
+    const isReused = connection.wasUsed
+    const { method, stallTimeoutMs } = request
+    connection.send(
+      { head, method, stallTimeoutMs },
+      {
+        onHead: (status, headers) => listener.onHead(status, headers),
+        onData: (chunk) => listener.onData(chunk),
+        onEnd: () => {
+          waiting.connection = undefined
+          listener.onEnd()
+        },
+        onError: (error) => {
+          waiting.connection = undefined
+          // The server closed an idle connection just as the request went out. Reading twice harms nothing.
+          const isStale =
+            isReused && !connection.hasAnswer && (error as { code?: unknown }).code !== 'HTTP_STALLED'
+          if (isStale && !this.#isClosed) {
+            this.#waiting.unshift(waiting)
+            this.#pump()
+          } else listener.onError(error)
+        },
+      },
+    )
+  }
+
+  #takeIdle(): HttpConnection | undefined {
+    for (;;) {
+      const connection = this.#idle.pop()
+      if (connection === undefined) return undefined
+      if (performance.now() - connection.idleSinceMs < MAX_IDLE_MS) return connection
+      connection.close()
+    }
+  }
+
+  #connect(): HttpConnection | undefined {
+    if (this.#open.size >= this.#limit) return undefined
+    const connection = new HttpConnection(this.#target, {
+      onIdle: (idle) => {
+        this.#idle.push(idle)
+        this.#pump()
+      },
+      onClose: (closed) => {
+        this.#open.delete(closed)
+        const at = this.#idle.indexOf(closed)
+        if (at !== -1) this.#idle.splice(at, 1)
+        this.#pump()
+      },
+    })
+    this.#open.add(connection)
+    return connection
+  }
+}
+
+/** ` bytes=0-9` of a request for a part. */
+function formatRange({ headers }: HttpRequest): string {
+  return headers.range === undefined ? '' : ` ${headers.range}`
+}
+
+/** The request as a proxy wants it that passes it on. */
+function forward(
+  request: HttpRequest,
+  { origin, authorization }: { readonly origin: string; readonly authorization: string | undefined },
+): HttpRequest {
+  const headers = authorization
+    ? { ...request.headers, 'proxy-authorization': authorization }
+    : request.headers
+  return { ...request, path: `${origin}${request.path}`, headers }
+}
+
+function formatHead({ method, path, headers }: HttpRequest): string {
+  let head = `${method} ${path} HTTP/1.1\r\n`
+  for (const name in headers) {
+    const value = headers[name]!
+    if (UNSAFE_HEADER.test(value))
+      throw new RangeError(`header ${name} has characters that HTTP does not allow`)
+    head += `${name}: ${value}\r\n`
+  }
+  return `${head}\r\n`
+}

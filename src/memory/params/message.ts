@@ -1,0 +1,49 @@
+import { crc32 } from 'node:zlib'
+import { DscError } from '../../failure/dsc-error.js'
+
+/** Version of the messages between central node and workers. */
+export const WIRE_VERSION = 1
+
+/** Header of every request that names the worker's job. */
+export const JOB_HEADER = 'x-dsc-job'
+
+/**
+ * One message: 4 bytes length of the header (little endian), the header as JSON, then values: float32, or the halves
+ * of a push whose header says `"dtype":"f16"` (whole layouts, so their bytes are a multiple of 32).
+ */
+export function encodeFrame(header: object, values: Float32Array | Uint16Array | undefined): Buffer[] {
+  const payload = values ? Buffer.from(values.buffer, values.byteOffset, values.byteLength) : Buffer.alloc(0)
+  const json = JSON.stringify({ ...header, v: WIRE_VERSION, crc: crc32(payload) })
+  const size = Buffer.byteLength(json)
+  // Spaces, so that values begin at a multiple of 8 and can be used where they are.
+  const text = Buffer.from(json + ' '.repeat((12 - (size % 8)) % 8))
+  const length = Buffer.alloc(4)
+  length.writeUInt32LE(text.length)
+  return [length, text, payload]
+}
+
+/** Takes a message apart and checks its checksum; halves come as pairs in one float32 each. Values share the memory of `bytes` where they are aligned. */
+export function decodeFrame(bytes: Buffer): { header: unknown; values: Float32Array } {
+  const headerLength = bytes.length >= 4 ? bytes.readUInt32LE(0) : 0
+  if (headerLength === 0 || headerLength > bytes.length - 4) throw damaged('no header')
+  const payload = bytes.subarray(4 + headerLength)
+  let header: unknown
+  try {
+    header = JSON.parse(bytes.subarray(4, 4 + headerLength).toString('utf8'))
+  } catch {
+    throw damaged('the header is not JSON')
+  }
+  const { v, crc } = header as { v?: unknown; crc?: unknown }
+  if (v !== WIRE_VERSION) throw damaged(`version ${String(v)}, not ${WIRE_VERSION}`)
+  if (crc !== crc32(payload)) throw damaged(`checksum ${crc32(payload)}, not ${String(crc)}`)
+  if (payload.length % 4 !== 0) throw damaged(`${payload.length} bytes are no float32 values`)
+  if (payload.byteOffset % 4 === 0)
+    return { header, values: new Float32Array(payload.buffer, payload.byteOffset, payload.length / 4) }
+  const values = new Float32Array(payload.length / 4)
+  new Uint8Array(values.buffer).set(payload)
+  return { header, values }
+}
+
+function damaged(problem: string): DscError {
+  return new DscError('PARAMS_REFUSED', `a damaged message: ${problem}`)
+}

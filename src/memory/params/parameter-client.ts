@@ -1,0 +1,234 @@
+import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
+import { DscError, isDscError } from '../../failure/dsc-error.js'
+import { nameDefaultJob } from '../../platform/default-job.js'
+import { encodeHalfGradient } from './half-gradient.js'
+import { encodeFrame, JOB_HEADER } from './message.js'
+import { type Mirror, openMirror } from './mirror.js'
+import { layOutParameters, type ParameterLayout, type ParameterSlot } from './plan/parameter-layout.js'
+import { type PullNews, receivePull } from './receive-pull.js'
+
+/** What a push came to. `refused`: pull and compute the gradient again; nothing was applied. */
+export type PushResult =
+  | { readonly state: 'applied' | 'waiting' | 'duplicate'; readonly version: number }
+  | { readonly state: 'refused'; readonly reason: 'stale' | 'ahead' | 'epoch'; readonly message: string }
+
+/** How long an unreachable server is tried again before a call fails, and the pause between tries, in ms. */
+const PATIENCE_MS = 30_000
+const PAUSE_MS = 100
+
+/** Where the central node is, and what this worker trains. */
+export interface ParameterClientOptions {
+  readonly url: string
+  readonly rank: number
+  readonly slots: readonly ParameterSlot[]
+  /** Initial parameters in the layout of `slots`. */
+  readonly values: Float32Array
+  readonly token?: string | undefined
+  /** As the server was told. Default: `user-` and the number of this process's user. */
+  readonly job?: string | undefined
+  /** Default 30,000. */
+  readonly patienceMs?: number | undefined
+  /** How gradients travel: float32 (default), or scaled halves, which are half the bytes and rounded to 11 bits. */
+  readonly pushType?: 'f32' | 'f16' | undefined
+  readonly signal?: AbortSignal
+}
+
+/**
+ * Opens a worker's client. The first worker's `values` become the parameters; the others get the server's by their
+ * first pull. A server that restarts is waited for.
+ */
+export async function openParameterClient(options: ParameterClientOptions): Promise<ParameterClient> {
+  const client = new ParameterClient(options)
+  await client.begin(options.values)
+  return client
+}
+
+/** A worker's connection to the central node, and its mirror of the parameters. */
+export class ParameterClient {
+  readonly layout: ParameterLayout
+  readonly mirror: Mirror
+  readonly #options: ParameterClientOptions
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 2 })
+  #epoch = -1
+  #lastStep = -1
+  /** Versions in the halves, newest first; what the inactive half has decides what it needs. */
+  #held: readonly { readonly epoch: number; readonly version: number }[] = []
+
+  /** Use `openParameterClient`, which begins, too. */
+  constructor(options: ParameterClientOptions) {
+    this.#options = options
+    this.layout = layOutParameters(options.slots)
+    this.mirror = openMirror(this.layout.length)
+  }
+
+  /** Life of the server this client last pulled from. */
+  get epoch(): number {
+    return this.#epoch
+  }
+
+  /** This rank's last applied step there. */
+  get lastStep(): number {
+    return this.#lastStep
+  }
+
+  /** Tells the server what is trained: the first worker's `values` become the parameters. */
+  async begin(values: Float32Array): Promise<void> {
+    const { rank, slots, signal } = this.#options
+    await this.#call('/v1/begin', { body: encodeFrame({ rank, slots }, values), signal })
+  }
+
+  /**
+   * Waits for a version of at least `atLeast` (and, in ssp mode, leave to begin `step`), into the mirror. Returns the
+   * version it got: a lower one after a restart of the server, when pushes of its earlier life are gone.
+   */
+  async pull({
+    atLeast = 0,
+    step = 0,
+    signal,
+  }: {
+    readonly atLeast?: number
+    readonly step?: number
+    readonly signal?: AbortSignal
+  } = {}): Promise<number> {
+    for (;;) {
+      const inactive = this.#held[1]
+      const query = new URLSearchParams({
+        have: String(inactive?.version ?? -1),
+        epoch: String(inactive?.epoch ?? -1),
+        sees: String(this.#epoch),
+        atLeast: String(atLeast),
+        step: String(step),
+        rank: String(this.#options.rank),
+      })
+      let news: PullNews | undefined
+      const receive = async (response: IncomingMessage) => {
+        const older = this.#held
+        this.#held = older.slice(0, 1) // until it is whole, the inactive half has no version
+        news = await receivePull(response, this.mirror, this.layout)
+        this.#held = older
+      }
+      await this.#call(`/v1/pull?${query}`, { signal, receive })
+      if (!news) continue
+      this.#held = [{ epoch: news.epoch, version: news.version }, ...this.#held.slice(0, 1)]
+      this.#epoch = news.epoch
+      this.#lastStep = news.lastStep
+      return news.version
+    }
+  }
+
+  /** Pushes the gradient of `step`, in the layout of the parameters. */
+  async push(
+    gradient: Float32Array,
+    step: number,
+    { signal }: { readonly signal?: AbortSignal } = {},
+  ): Promise<PushResult> {
+    const header = { rank: this.#options.rank, epoch: this.#epoch, step, baseVersion: this.mirror.version }
+    const { status, bytes } = await this.#call('/v1/push', {
+      body: this.#encodePush(header, gradient),
+      signal,
+    })
+    const body = JSON.parse(bytes.toString('utf8')) as PushBody
+    if (status === 200) return { state: body.state!, version: body.version! }
+    return { state: 'refused', reason: body.error!.reason, message: body.error!.message }
+  }
+
+  close(): void {
+    this.#agent.destroy()
+  }
+
+  #encodePush(header: object, gradient: Float32Array): Buffer[] {
+    if (this.#options.pushType !== 'f16') return encodeFrame(header, gradient)
+    const { exponents, halves } = encodeHalfGradient(this.layout, gradient)
+    return encodeFrame({ ...header, dtype: 'f16', exponents }, halves)
+  }
+
+  #call(path: string, call: Pick<Call, 'body' | 'signal' | 'receive'>): ReturnType<typeof callPatiently> {
+    const { url, token, job, patienceMs } = this.#options
+    return callPatiently({ url, token, job, patienceMs, agent: this.#agent, path, ...call })
+  }
+}
+
+interface PushBody {
+  readonly state?: 'applied' | 'waiting' | 'duplicate'
+  readonly version?: number
+  readonly error?: { readonly reason: 'stale' | 'ahead' | 'epoch'; readonly message: string }
+}
+
+interface Call {
+  readonly url: string
+  readonly path: string
+  readonly body?: Buffer[] | undefined
+  readonly token?: string | undefined
+  readonly job?: string | undefined
+  readonly patienceMs?: number | undefined
+  readonly signal?: AbortSignal | undefined
+  readonly agent: Agent
+  /** Takes the body of a 200 itself; when it rejects, the call is made again. */
+  readonly receive?: ((response: IncomingMessage) => Promise<void>) | undefined
+}
+
+/** Calls until the server answers; what it refuses for good becomes a DscError. */
+async function callPatiently(call: Call): Promise<{ status: number; bytes: Buffer }> {
+  const deadlineMs = performance.now() + (call.patienceMs ?? PATIENCE_MS)
+  for (;;) {
+    try {
+      const answer = await callOnce(call)
+      if (answer.status === 200 || answer.status === 202) return answer
+      const { error } = JSON.parse(answer.bytes.toString('utf8')) as {
+        error: { reason: string; message: string }
+      }
+      if (['stale', 'ahead', 'epoch'].includes(error.reason)) return answer
+      if (error.message !== 'the server is stopping') throw new DscError('PARAMS_REFUSED', error.message)
+    } catch (cause) {
+      const isFinal = isDscError(cause) && !cause.isRetryable
+      if (isFinal || call.signal?.aborted) throw cause
+      if (performance.now() > deadlineMs)
+        throw new DscError('PARAMS_UNREACHABLE', `${call.url} does not answer: ${String(cause)}`, { cause })
+    }
+    await new Promise((settle) => setTimeout(settle, PAUSE_MS))
+  }
+}
+
+function callOnce(call: Call): Promise<{ status: number; bytes: Buffer }> {
+  const { body, agent, signal } = call
+  return new Promise((settle, fail) => {
+    const length = body?.reduce((sum, part) => sum + part.length, 0)
+    const request = httpRequest(
+      new URL(call.path, call.url),
+      {
+        method: body ? 'POST' : 'GET',
+        agent,
+        ...(signal ? { signal } : {}),
+        headers: {
+          [JOB_HEADER]: call.job ?? nameDefaultJob(),
+          ...(length === undefined ? {} : { 'content-length': length }),
+          ...(call.token === undefined ? {} : { authorization: `Bearer ${call.token}` }),
+        },
+      },
+      (response) => {
+        const size = Number(response.headers['content-length'] ?? Number.NaN)
+        if (response.statusCode === 200 && call.receive) {
+          call.receive(response).then(
+            () => settle({ status: 200, bytes: Buffer.alloc(0) }),
+            (error) => {
+              response.destroy()
+              fail(error)
+            },
+          )
+          return
+        }
+        const parts: Buffer[] = []
+        response.on('data', (part: Buffer) => parts.push(part))
+        response.once('error', fail)
+        response.once('end', () => {
+          const bytes = Buffer.concat(parts)
+          if (bytes.length < size) fail(new Error('the answer was cut off'))
+          else settle({ status: response.statusCode ?? 0, bytes })
+        })
+      },
+    )
+    request.once('error', fail)
+    for (const part of body ?? []) request.write(part)
+    request.end()
+  })
+}

@@ -1,0 +1,238 @@
+import { type CopyFaults, CopyQueues, type CopyTime } from './copy-queues.js'
+import { DeviceLedger } from './device-ledger.js'
+import type { MemoryPlan, PlannedMove } from './plan-format.js'
+import type { MemoryProfile } from './profile.js'
+import { layOutStep, type ProfiledStep } from './profiled-step.js'
+import { formatEvent, type StepEvent } from './timeline.js'
+
+/** What goes wrong on purpose. Every function gets a number that is unique per copy or event of the step. */
+export interface DeviceFaults extends CopyFaults {
+  /** How many times longer an event computes; default 1. */
+  readonly computeSlowdown?: ((event: number) => number) | undefined
+}
+
+/** What of a plan the simulated device runs by. */
+export type SimulatedPlan = Pick<MemoryPlan, 'moves' | 'arenas' | 'options'>
+
+/** The simulated device, and how long to bear with a plan. */
+export interface SimulationOptions {
+  readonly capacityBytes: number
+  readonly faults?: DeviceFaults
+  /** Whether memory of a finished copy out is free at once, not first at the planned wait. Default false. */
+  readonly isEager?: boolean
+  /** Gives up, with a violation, when the stall exceeds this: whoever compares plans needs no more of a bad one. */
+  readonly maxStallUs?: number | undefined
+  /** The step of this profile and `plan.options.reuse`; laid out here when absent. */
+  readonly step?: ProfiledStep
+}
+
+/** How a plan did on the simulated device. Times in microseconds. */
+export interface Simulation {
+  readonly stepUs: number
+  readonly computeUs: number
+  readonly stallUs: number
+  readonly peakBytes: number
+  readonly peakAt: string
+  readonly movedBytes: number
+  readonly copies: number
+  /** Broken promises: over the budget, used before it arrived, counts below zero or left over. Empty = sound. */
+  readonly violations: readonly string[]
+  /** Highest bytes during each event; when each began, and last when the step ended; when each copy ran. */
+  readonly bytesPerEvent: readonly number[]
+  readonly startUs: readonly number[]
+  readonly copyTimes: readonly CopyTime[]
+}
+
+/**
+ * Runs one step on a device with a compute queue, a copy queue in each direction and `capacityBytes` of memory.
+ * It allocates, copies and frees by itself and believes nothing the plan predicts: the plan only says when.
+ */
+export function simulatePlan(
+  profile: MemoryProfile,
+  plan: SimulatedPlan,
+  options: SimulationOptions,
+): Simulation {
+  const step = options.step ?? layOutStep(profile, { canReuse: plan.options.reuse })
+  return new SimulatedStep(profile, plan, { ...options, step }).run()
+}
+
+/** One step while it runs. */
+class SimulatedStep {
+  readonly #profile: MemoryProfile
+  readonly #options: SimulationOptions
+  readonly #step: ProfiledStep
+  readonly #schedule: ReturnType<typeof indexMoves>
+  readonly #reload: MemoryPlan['arenas']['reload']
+  readonly #queues: CopyQueues
+  readonly #ledger: DeviceLedger
+  readonly #outDoneUs = new Map<PlannedMove, number>()
+  readonly #inDoneUs = new Map<number, number>()
+  /** Backward uses to come of each moved storage. */
+  readonly #counts: Map<number, number>
+  readonly #violations: string[] = []
+  readonly #bytesPerEvent: number[] = []
+  readonly #startUs: number[] = []
+  /** Looked through only where memory is free before the planned wait. */
+  #copyingOut: PlannedMove[] = []
+  #nowUs = 0
+  #stallUs = 0
+  #computeUs = 0
+  #movedBytes = 0
+
+  constructor(
+    profile: MemoryProfile,
+    { moves, arenas }: SimulatedPlan,
+    options: SimulationOptions & { readonly step: ProfiledStep },
+  ) {
+    this.#profile = profile
+    this.#options = options
+    this.#step = options.step
+    this.#schedule = indexMoves(moves)
+    this.#reload = arenas.reload
+    this.#queues = new CopyQueues(profile.device, options.faults ?? {})
+    this.#ledger = new DeviceLedger(profile.nonTorchBytes)
+    this.#counts = new Map(moves.map(({ storage, refs }) => [storage, refs]))
+  }
+
+  run(): Simulation {
+    const { maxStallUs = Number.POSITIVE_INFINITY } = this.#options
+    for (const { storage } of this.#schedule.absentAtStart) this.#ledger.drop(storage)
+    for (const event of this.#step.timeline.events) {
+      if (this.#stallUs > maxStallUs) {
+        this.#complain(event, `given up after a stall of ${this.#stallUs} microseconds`)
+        break
+      }
+      this.#freeMemory(event)
+      this.#bringIn(event)
+      this.#touchStorages(event)
+      this.#compute(event)
+      this.#letGo(event)
+    }
+    for (const [storage, count] of this.#counts)
+      if (count !== 0) this.#violations.push(`end of step: storage ${storage} has count ${count}, not 0`)
+    return this.#sumUp()
+  }
+
+  /** Waits for the copies out that must have ended by now, and gives their memory back. */
+  #freeMemory({ index }: StepEvent): void {
+    for (const move of this.#schedule.freesAt.get(index) ?? []) {
+      const doneUs = this.#outDoneUs.get(move)
+      if (doneUs === undefined) continue
+      this.#waitFor(doneUs)
+      this.#ledger.drop(move.storage)
+    }
+    this.#copyingOut = this.#copyingOut.filter((move) => {
+      const isDone = this.#outDoneUs.get(move)! <= this.#nowUs
+      if (isDone) this.#ledger.drop(move.storage)
+      return !isDone && this.#ledger.has(move.storage)
+    })
+  }
+
+  /** Starts the copies in that begin with this event. */
+  #bringIn(event: StepEvent): void {
+    if (this.#reload.mode === 'arena' && this.#reload.from === event.index)
+      this.#ledger.takeArena(this.#reload.bytes)
+    for (const move of this.#schedule.insAt.get(event.index) ?? []) {
+      const { storage, bytes, reloadOffset } = move
+      if (this.#ledger.has(storage)) this.#complain(event, `storage ${storage} comes back but never left`)
+      this.#ledger.put({ storage, bytes, isInArena: reloadOffset !== null })
+      const readyUs = Math.max(this.#nowUs, this.#outDoneUs.get(move) ?? 0)
+      this.#inDoneUs.set(storage, this.#queues.copyIn(move, readyUs))
+      this.#movedBytes += bytes
+    }
+  }
+
+  /** Allocates what is born and waits for what is read. */
+  #touchStorages(event: StepEvent): void {
+    for (const { storage, bytes } of this.#step.bornAt[event.index]!) {
+      const isElsewhere = this.#schedule.isAbsentAtStart.has(storage)
+      if (!this.#ledger.has(storage) && !isElsewhere) this.#ledger.put({ storage, bytes, isInArena: false })
+    }
+    for (const { storage } of this.#step.usedAt[event.index]!) {
+      this.#waitFor(this.#inDoneUs.get(storage) ?? 0)
+      if (!this.#ledger.has(storage))
+        this.#complain(event, `storage ${storage} is used but not on the device`)
+    }
+  }
+
+  #compute(event: StepEvent): void {
+    const { usedBytes } = this.#ledger
+    this.#bytesPerEvent.push(usedBytes)
+    this.#startUs.push(this.#nowUs)
+    const { capacityBytes, faults } = this.#options
+    if (usedBytes > capacityBytes) this.#complain(event, `${usedBytes} bytes of ${capacityBytes}`)
+    const durationUs = event.durationUs * (faults?.computeSlowdown?.(event.index) ?? 1)
+    this.#nowUs += durationUs
+    this.#computeUs += durationUs
+    if (event.index >= this.#step.timeline.forwardCount) this.#countUses(event)
+  }
+
+  #countUses(event: StepEvent): void {
+    for (const { storage, born } of this.#step.usedAt[event.index]!) {
+      const before = this.#counts.get(storage)
+      if (before === undefined || born === event.index) continue
+      if (before < 1) this.#complain(event, `count of storage ${storage} below 0`)
+      this.#counts.set(storage, before - 1)
+    }
+  }
+
+  /** Gives back what dies with this event and starts the copies out that come after it. */
+  #letGo({ index }: StepEvent): void {
+    for (const { storage } of this.#step.diesAt[index]!) this.#ledger.drop(storage)
+    for (const move of this.#schedule.outsAfter.get(index) ?? []) this.#startOut(move)
+    if (this.#reload.mode === 'arena' && this.#reload.to === index)
+      this.#violations.push(...this.#ledger.returnArena())
+  }
+
+  #startOut(move: PlannedMove): void {
+    // The host has parameters and optimizer state already.
+    if (move.kind === 'param' || move.kind === 'opt_state') this.#outDoneUs.set(move, this.#nowUs)
+    else {
+      this.#outDoneUs.set(move, this.#queues.copyOut(move, this.#nowUs))
+      this.#movedBytes += move.bytes
+    }
+    if (this.#options.isEager) this.#copyingOut.push(move)
+  }
+
+  #waitFor(timeUs: number): void {
+    if (timeUs <= this.#nowUs) return
+    this.#stallUs += timeUs - this.#nowUs
+    this.#nowUs = timeUs
+  }
+
+  #complain(event: StepEvent, problem: string): void {
+    this.#violations.push(`${formatEvent(this.#profile, event)}: ${problem}`)
+  }
+
+  #sumUp(): Simulation {
+    const peakBytes = this.#bytesPerEvent.reduce((most, bytes) => Math.max(most, bytes), 0)
+    const peakEvent = this.#step.timeline.events[this.#bytesPerEvent.indexOf(peakBytes)]
+    return {
+      stepUs: this.#nowUs,
+      computeUs: this.#computeUs,
+      stallUs: this.#stallUs,
+      peakBytes,
+      peakAt: peakEvent ? formatEvent(this.#profile, peakEvent) : '',
+      movedBytes: this.#movedBytes,
+      copies: this.#queues.times.length,
+      violations: this.#violations,
+      bytesPerEvent: this.#bytesPerEvent,
+      startUs: [...this.#startUs, this.#nowUs],
+      copyTimes: this.#queues.times,
+    }
+  }
+}
+
+/** The moves by the event at which something happens to them. */
+function indexMoves(moves: readonly PlannedMove[]) {
+  // First needed, first copied: what executors do with copies in that may start at once.
+  const byUse = moves.toSorted((a, b) => a.useAt - b.useAt || a.storage - b.storage)
+  const absentAtStart = moves.filter(({ outAfter }) => outAfter < 0)
+  return {
+    absentAtStart,
+    isAbsentAtStart: new Set(absentAtStart.map(({ storage }) => storage)),
+    outsAfter: Map.groupBy(moves, ({ outAfter }) => outAfter),
+    freesAt: Map.groupBy(moves, ({ freeBy }) => freeBy),
+    insAt: Map.groupBy(byUse, ({ inAt }) => inAt),
+  }
+}

@@ -1,8 +1,0 @@
-import type { MemoryProfile, TensorKind } from '../plan/profile.js'
-
-const PERSISTENT: readonly TensorKind[] = ['param', 'buffer', 'opt_state', 'param_grad']
-
-/** Bytes that are not activations: budgets of studies are shares of the rest. */
-export function sumPersistentBytes(profile: MemoryProfile): number {
-  return profile.tensors.reduce((sum, { kind, bytes }) => sum + (PERSISTENT.includes(kind) ? bytes : 0), 0)
-}

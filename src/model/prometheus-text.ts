@@ -1,0 +1,37 @@
+/** Metrics of one name, as Prometheus reads them. */
+export interface MetricFamily {
+  readonly name: string
+  readonly type: 'counter' | 'gauge' | 'histogram'
+  /** What it means; absent = its name says it. */
+  readonly help?: string
+  readonly rows: readonly MetricRow[]
+}
+
+export interface MetricRow {
+  /** Absent = that of the family. Histograms have several. */
+  readonly name?: string
+  readonly labels: Labels
+  readonly value: number
+}
+
+export type Labels = Readonly<Record<string, string>>
+
+/** Writes families in Prometheus' text format, version 0.0.4. */
+export function formatPrometheus(families: readonly MetricFamily[]): string {
+  return families
+    .flatMap(({ name, type, help, rows }) => [
+      ...(help === undefined ? [] : [`# HELP ${name} ${help}`]),
+      `# TYPE ${name} ${type}`,
+      ...rows.map((row) => `${row.name ?? name}${formatLabels(row.labels)} ${row.value}`),
+    ])
+    .map((line) => `${line}\n`)
+    .join('')
+}
+
+/** Writes `{name="value",…}`; nothing where there are no labels. */
+export function formatLabels(labels: Labels): string {
+  const entries = Object.entries(labels)
+  if (entries.length === 0) return ''
+  const quote = (text: string) => text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
+  return `{${entries.map(([label, value]) => `${label}="${quote(value)}"`).join(',')}}`
+}

@@ -1,0 +1,78 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Cache } from '../cache/cache.js'
+import type { Surroundings } from '../cache/surroundings.js'
+import { DscError, isDscError } from '../failure/dsc-error.js'
+import type { Copy } from '../model/copy.js'
+import type { Dataset } from '../model/dataset.js'
+import { identifyProcess } from '../platform/processes.js'
+
+/** Pauses before a staging that failed is tried again, ms: the first, and the longest. */
+const RETRY_MS = { first: 1000, longest: 30_000 }
+
+/** A dataset on its way to this node, leased to this process. */
+export interface Preparing {
+  readonly cache: Cache
+  readonly dataset: Dataset
+  /** The copy, once it is ready. */
+  readonly prepared: Promise<Copy>
+  /** From now on a failure that may pass, such as a store that is away, is told and tried again. */
+  keepTrying(): void
+  /** Stops what is still going on and ends the lease; a process that dies without ends it too. */
+  release(): Promise<void>
+}
+
+/** Begins to bring a dataset here, or to wait for whoever does. */
+export async function beginPreparing(context: Surroundings, target: string): Promise<Preparing> {
+  const holder = identifyProcess(process.pid)
+  if (holder === undefined) throw new DscError('USAGE', 'cannot read /proc: a feed needs Linux')
+  const [{ prepareDataset }, { identifyCaller }, { chooseHolder }, { resolveDataset }, { reportProgress }] =
+    await Promise.all([
+      import('../cache/prepare/prepare-dataset.js'),
+      import('../cache/leases/identify-caller.js'),
+      import('../cache/leases/choose-holder.js'),
+      import('../cache/names/resolve-dataset.js'),
+      import('../cache/prepare/report-progress.js'),
+    ])
+  const dataset = await resolveDataset(context, target)
+  const cache = await context.openCache()
+  const caller = identifyCaller({ environment: context.environment, task: undefined, isOwnProcess: true })
+  const { task } = chooseHolder(caller, context.nowMs())
+  const request = { dataset, lease: { task, holder, expiresAtMs: null }, isRefresh: false, mayWait: true }
+  const stop = new AbortController()
+  const options = {
+    signal: AbortSignal.any([context.signal, stop.signal]),
+    onProgress: reportProgress(context.report, dataset.name, context.nowMs),
+  }
+  let leaseId: string | undefined
+  let mayRetry = false
+  const prepare = async (): Promise<Copy> => {
+    for (let pauseMs = RETRY_MS.first; ; pauseMs = Math.min(RETRY_MS.longest, 2 * pauseMs)) {
+      try {
+        const found = await prepareDataset(cache, request, options)
+        leaseId = found.leaseId
+        return found.copy
+      } catch (error) {
+        const mayPass = isDscError(error) && error.isRetryable && !options.signal.aborted
+        if (!mayRetry || !mayPass) throw error
+        context.report.note(`dsc: ${dataset.name}: ${error.message}; it is tried again`)
+        await sleep(pauseMs, undefined, { signal: options.signal }).catch(() => {})
+      }
+    }
+  }
+  const prepared = prepare()
+  prepared.catch(() => {}) // whoever asks for it hears of it
+  return {
+    cache,
+    dataset,
+    prepared,
+    keepTrying: () => {
+      mayRetry = true
+    },
+    async release() {
+      stop.abort('the end of the feed')
+      await prepared.catch(() => {})
+      if (leaseId !== undefined) await cache.record.releaseUses({ leaseId }, context.nowMs())
+      leaseId = undefined
+    },
+  }
+}

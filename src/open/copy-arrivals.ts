@@ -1,0 +1,79 @@
+import { ArrivingReader } from '../cache/arrivals/arriving-reader.js'
+import type { Arrivals } from '../feed/sources/arriving-source.js'
+import type { Copy } from '../model/copy.js'
+
+/** The files of a copy that is being staged, as a feed sees them; numbers are those of the feed's table. */
+export class CopyArrivals implements Arrivals {
+  readonly #copy: Copy
+  readonly #keyOf: (file: number) => string
+  readonly #here: Uint8Array
+  readonly #reader = new ArrivingReader(`the feed of process ${process.pid}`)
+  readonly #closing = new AbortController()
+  /** Resolves when the staging is over, with what it failed with. */
+  readonly #over: Promise<string | undefined>
+  #failure: string | undefined
+  #isOver = false
+  #ordering = Promise.resolve()
+
+  constructor(options: {
+    readonly copy: Copy
+    readonly keyOf: (file: number) => string
+    /** 1 for each file that is here; filled in. */
+    readonly here: Uint8Array
+    /** The copy when it is ready; it must be of the same version. */
+    readonly prepared: Promise<Copy>
+  }) {
+    this.#copy = options.copy
+    this.#keyOf = options.keyOf
+    this.#here = options.here
+    this.#over = options.prepared
+      .then(
+        ({ version }) => (version === this.#copy.version ? undefined : 'its source has changed meanwhile'),
+        (error: unknown) => (error instanceof Error ? error.message : String(error)),
+      )
+      .then((failure) => this.#end(failure))
+  }
+
+  get name(): string {
+    const { dataset } = this.#copy
+    return this.#failure === undefined ? `the copy of ${dataset} here` : `${dataset}: ${this.#failure}`
+  }
+
+  get isComplete(): boolean {
+    return this.#isOver && this.#failure === undefined
+  }
+
+  isHere(file: number): boolean {
+    return this.isComplete || this.#here[file] === 1
+  }
+
+  order(files: readonly number[]): void {
+    const keys = files.map(this.#keyOf)
+    this.#ordering = this.#ordering.then(() =>
+      this.#isOver ? undefined : this.#reader.order(this.#copy, keys),
+    )
+  }
+
+  async waitFor(file: number, signal: AbortSignal = this.#closing.signal): Promise<boolean> {
+    if (this.#isOver) return this.isHere(file)
+    const outcome = await this.#reader.awaitKey(this.#copy, this.#keyOf(file), signal).catch((error) => {
+      if (signal.aborted) return 'unknown' as const
+      throw error
+    })
+    if (outcome === 'there') this.#here[file] = 1
+    if (outcome === 'gone') await this.#over // it is being published, or has been given up
+    return this.isHere(file)
+  }
+
+  close(): void {
+    this.#closing.abort()
+    this.#reader.close()
+  }
+
+  #end(failure: string | undefined): string | undefined {
+    this.#failure = failure
+    this.#isOver = true
+    this.#reader.close() // ends the waits
+    return failure
+  }
+}

@@ -1,0 +1,135 @@
+import { statSync } from 'node:fs'
+import type { StripeHolder } from '../agent/stripes/open-stripes.js'
+import { findLayouts, formatLayout, type StripedLayout } from '../cache/status/find-layouts.js'
+import type { Surroundings } from '../cache/surroundings.js'
+import type { SampleSupply } from '../feed/sources/sample-supply.js'
+import type { CopyUse } from '../model/copy.js'
+import type { Dataset } from '../model/dataset.js'
+import { isSameDefinition } from '../model/dataset.js'
+import { formatCount } from '../model/format-count.js'
+import { agentUrls } from '../model/node.js'
+import { holdByThisProcess } from '../platform/processes.js'
+import type { RecordStore } from '../records/record-store.js'
+import { openSourceReader } from './open-fallback.js'
+
+interface Found {
+  readonly record: RecordStore
+  readonly dataset: Dataset
+  readonly layout: StripedLayout
+  readonly copies: readonly CopyUse[]
+}
+
+export interface StripedTarget {
+  readonly target: string
+  readonly split: string | undefined
+  readonly extensions: readonly string[] | undefined
+  /** Where tables of samples are kept between runs. */
+  readonly cacheFolder: string
+}
+
+/**
+ * The samples of a dataset that lies in stripes, leased to this process; undefined when `target` is no such dataset,
+ * or when this node has the whole of it.
+ */
+export async function findStripedSupply(
+  context: Surroundings,
+  { target, split, extensions, cacheFolder }: StripedTarget,
+): Promise<{ readonly supply: SampleSupply; release(): Promise<void> } | undefined> {
+  const found = await findStripes(context, target)
+  if (!found) return undefined
+  const { record, dataset, layout } = found
+  const { holders, replicas } = await findHolders(found)
+  const release = await leaseAll(context, record, [...holders, ...replicas])
+  try {
+    const [{ openStripes }, { stripeSupply }, { readAgentAccess }] = await Promise.all([
+      import('../agent/stripes/open-stripes.js'),
+      import('../feed/sources/stripe-supply.js'),
+      import('../agent/agent-access.js'),
+    ])
+    const access = await readAgentAccess(await context.config())
+    const stripes = await openStripes({
+      dataset: dataset.name,
+      version: layout.version,
+      holders,
+      replicas,
+      filter: { split, extensions },
+      access,
+      cacheFolder,
+      onProgress: (listed) =>
+        context.report.progress(`listing samples: ${listed} of ${formatCount(holders.length, 'node')}`),
+      signal: context.signal,
+    })
+    context.report.progress(undefined)
+    context.report.note(`${dataset.name}: fed from ${formatLayout(layout)}`)
+    const reader = await openSourceReader(context, dataset.name, split)
+    return {
+      supply: stripeSupply({ ...stripes, reader, token: access.token, onNodeLost: context.report.note }),
+      release,
+    }
+  } catch (error) {
+    await release()
+    throw error
+  }
+}
+
+/** Who serves each stripe, and who has the whole version. */
+async function findHolders({ record, layout, copies }: Found): Promise<{
+  readonly holders: readonly (StripeHolder | undefined)[]
+  readonly replicas: readonly StripeHolder[]
+}> {
+  const nowMs = record.nowMs()
+  const agents = agentUrls(await record.listNodes(), nowMs)
+  const holderOf = (copy: Pick<CopyUse, 'copyId' | 'node'> | undefined): StripeHolder | undefined => {
+    const url = copy && agents.get(copy.node)
+    return url === undefined ? undefined : { copyId: copy!.copyId, url }
+  }
+  const holders = layout.stripes.map(({ node, state, copyId }) =>
+    holderOf(state === 'ready' && copyId !== null ? { node, copyId } : undefined),
+  )
+  const whole = copies.filter(
+    ({ stripe, state, version }) => !stripe && state === 'ready' && version === layout.version,
+  )
+  return { holders, replicas: whole.map(holderOf).filter((holder) => holder !== undefined) }
+}
+
+/** The latest complete layout of the dataset, else the latest one. */
+async function findStripes(context: Surroundings, target: string): Promise<Found | undefined> {
+  if (/^[./]/.test(target) || statSync(target, { throwIfNoEntry: false })?.isDirectory()) return undefined
+  const config = await context.config()
+  if (config.record.kind !== 'postgres') return undefined
+  const { resolveDataset } = await import('../cache/names/resolve-dataset.js')
+  const dataset = await resolveDataset(context, target)
+  const record = await context.openRecord()
+  const all = await record.listCopies({ dataset: dataset.name }, record.nowMs())
+  const copies = all.filter(({ source }) => source !== null && isSameDefinition(source, dataset))
+  const isHere = copies.some(
+    ({ node, state, stripe }) => node === config.node && state === 'ready' && !stripe,
+  )
+  const layouts = findLayouts(copies).filter(({ stripes }) => stripes.some(({ state }) => state === 'ready'))
+  const layout = layouts.find(({ isComplete }) => isComplete) ?? layouts[0]
+  return isHere || !layout ? undefined : { record, dataset, layout, copies }
+}
+
+/** Keeps the copies from being evicted for as long as this process feeds from them. */
+async function leaseAll(
+  context: Surroundings,
+  record: RecordStore,
+  holders: readonly (StripeHolder | undefined)[],
+): Promise<() => Promise<void>> {
+  const [{ identifyCaller }, { chooseHolder }] = await Promise.all([
+    import('../cache/leases/identify-caller.js'),
+    import('../cache/leases/choose-holder.js'),
+  ])
+  const caller = identifyCaller({ environment: context.environment, task: undefined, isOwnProcess: true })
+  const { task } = chooseHolder(caller, context.nowMs())
+  const holder = holdByThisProcess()
+  const leaseIds: string[] = []
+  for (const copyId of new Set(holders.flatMap((each) => (each ? [each.copyId] : [])))) {
+    const lease = { task, holder, expiresAtMs: null }
+    const leaseId = await record.leaseCopy({ copyId, purpose: 'use', lease }, record.nowMs())
+    if (leaseId !== undefined) leaseIds.push(leaseId)
+  }
+  return async () => {
+    for (const leaseId of leaseIds) await record.releaseUses({ leaseId }, record.nowMs())
+  }
+}

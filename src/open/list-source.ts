@@ -1,0 +1,45 @@
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { listIntoManifest } from '../cache/download/list-into-manifest.js'
+import { Manifest } from '../cache/manifest/manifest.js'
+import { resolveDataset } from '../cache/names/resolve-dataset.js'
+import type { Surroundings } from '../cache/surroundings.js'
+import { removeDirectory } from '../platform/remove-directory.js'
+
+/** A file that a dataset's source has. */
+export interface SourceFile {
+  readonly path: string
+  readonly size: number
+}
+
+/** What the source of a dataset has in the folder of the split, and how long it took to list all of it, ms. */
+export async function listSource(
+  context: Surroundings,
+  target: string,
+  split: string | undefined,
+): Promise<{ readonly files: readonly SourceFile[]; readonly listMs: number }> {
+  const dataset = await resolveDataset(context, target)
+  const copyDirectory = await mkdtemp(join(tmpdir(), 'dsc-plan-'))
+  const source = await context.openSource(dataset)
+  try {
+    const beganMs = performance.now()
+    await listIntoManifest({ source, dataset, copyDirectory, signal: context.signal })
+    const listMs = performance.now() - beganMs
+    return { files: readFiles(copyDirectory, split === undefined ? '' : `${split}/`), listMs }
+  } finally {
+    await source.close()
+    await removeDirectory(copyDirectory)
+  }
+}
+
+function readFiles(copyDirectory: string, prefix: string): readonly SourceFile[] {
+  const manifest = Manifest.openPublished(copyDirectory)
+  try {
+    return Array.from(manifest.entries('all'))
+      .filter(({ key }) => key.startsWith(prefix))
+      .map(({ key, sizeBytes }) => ({ path: key.slice(prefix.length), size: sizeBytes }))
+  } finally {
+    manifest.close()
+  }
+}

@@ -1,0 +1,82 @@
+import { statSync } from 'node:fs'
+import type { ListedObject } from '../cache/sources/source.js'
+import type { Surroundings } from '../cache/surroundings.js'
+import type { RemoteFallback } from '../feed/sources/node-supply.js'
+import type { RangeReader } from '../feed/sources/range-source.js'
+
+/** A reader without answer for so long is asked again, in milliseconds. */
+const STALL_TIMEOUT_MS = 10_000
+
+/** What a feed reads when no storage node can give a sample: a folder, or where the dataset came from. */
+export async function openFallback(
+  context: Surroundings,
+  target: string,
+  options: {
+    readonly split: string | undefined
+    readonly index: (folder: string) => Promise<{ root: string; table: RemoteFolderTable }>
+  },
+): Promise<RemoteFallback> {
+  const { split, index } = options
+  if (statSync(target, { throwIfNoEntry: false })?.isDirectory()) {
+    const folder = split === undefined ? target : `${target}/${split}`
+    return { kind: 'folder', folder: await index(folder) }
+  }
+  return { kind: 'ranges', reader: await openSourceReader(context, target, split) }
+}
+
+type RemoteFolderTable = Extract<RemoteFallback, { kind: 'folder' }>['folder']['table']
+
+/** Reads parts of objects of the dataset's source. The source is listed on the first read. */
+export async function openSourceReader(
+  context: Surroundings,
+  raw: string,
+  split: string | undefined,
+): Promise<RangeReader> {
+  const [{ resolveDataset }, { withRetries }, { pathToKey }] = await Promise.all([
+    import('../cache/names/resolve-dataset.js'),
+    import('../cache/sources/retry.js'),
+    import('../cache/manifest/key-to-path.js'),
+  ])
+  const source = await context.openSource(await resolveDataset(context, raw))
+  const fetcher = await source.openFetcher({ connections: 8 })
+  let listing: Promise<ReadonlyMap<string, ListedObject>> | undefined
+  const list = async () => {
+    const objects = new Map<string, ListedObject>()
+    for await (const page of source.list({ isSequential: true, signal: context.signal }))
+      for (const object of page) objects.set(object.key, object)
+    return objects
+  }
+  return {
+    name: source.url,
+    async read(file, offset, length) {
+      listing ??= list()
+      const key = pathToKey(split === undefined ? file : `${split}/${file}`)
+      const object = (await listing).get(key)
+      if (!object) throw new Error(`${source.url} has no object ${key}`)
+      const read = async () => {
+        const chunks: Uint8Array[] = []
+        const sink = (chunk: Uint8Array) => {
+          chunks.push(Buffer.from(chunk))
+          return 0
+        }
+        const { etag, versionId, sizeBytes } = object
+        await fetcher.fetch({
+          key,
+          etag,
+          versionId,
+          sizeBytes,
+          offset,
+          length,
+          stallTimeoutMs: STALL_TIMEOUT_MS,
+          sink,
+        })
+        return Buffer.concat(chunks)
+      }
+      return withRetries(read, { signal: context.signal })
+    },
+    async close() {
+      await fetcher.close()
+      await source.close()
+    },
+  }
+}

@@ -1,0 +1,51 @@
+import { basename } from 'node:path'
+import type { Surroundings } from '../cache/surroundings.js'
+import { DscError } from '../failure/dsc-error.js'
+import type { SampleFolder } from '../feed/samples/index-samples.js'
+import { joinSamples, type NamedSamples } from '../feed/samples/join-samples.js'
+import { type DatasetFolder, openDatasetFolder } from './open-dataset-folder.js'
+
+/** Samples of several folders or datasets of this machine, leased like one. */
+export interface JoinedSamples {
+  readonly folder: Pick<SampleFolder, 'root' | 'table'>
+  /** Target → what the names of its samples begin with: the last part of the path, or the name of the dataset. */
+  readonly names: ReadonlyMap<string, string>
+  release(): Promise<void>
+}
+
+/** How the folders of targets are read. */
+export interface ReadingOptions {
+  /** The folder in each of them that is read; undefined = all of it. */
+  readonly split: string | undefined
+  readonly index: (folder: string) => Promise<SampleFolder>
+}
+
+/** Leases every target as it is found; when one cannot be had, those before it are released again. */
+export async function openJoined(
+  context: Surroundings,
+  targets: readonly string[],
+  { split, index }: ReadingOptions,
+): Promise<JoinedSamples> {
+  const datasets: DatasetFolder[] = []
+  const release = async () => {
+    for (const dataset of datasets) await dataset.release()
+  }
+  try {
+    const parts: NamedSamples[] = []
+    for (const target of targets) {
+      const dataset = await openDatasetFolder(context, target, split)
+      datasets.push(dataset)
+      const name = basename(target)
+      if (parts.some((part) => part.name === name))
+        throw new DscError('USAGE', `two of the datasets are named ${name}`, {
+          hint: 'folders whose last parts differ',
+        })
+      parts.push({ name, folder: await index(dataset.folder) })
+    }
+    const names = new Map(parts.map((part, i) => [targets[i]!, part.name]))
+    return { folder: joinSamples(parts), names, release }
+  } catch (error) {
+    await release()
+    throw error
+  }
+}

@@ -1,0 +1,142 @@
+import type { Surroundings } from '../cache/surroundings.js'
+import { DscError } from '../failure/dsc-error.js'
+import type { FeedEngine } from '../feed/engine/feed-engine.js'
+import type { FeedSettings } from '../feed/engine/feed-settings.js'
+import { DEFAULT_MEMORY_BYTES } from '../feed/plan/arena-budget.js'
+import type { SampleFolder } from '../feed/samples/index-samples.js'
+import type { StorageAddress } from '../feed/storage/storage-client.js'
+import { formatByteSize } from '../model/byte-size.js'
+import { beginPreparing, type Preparing } from './begin-preparing.js'
+import type { FeedRequest, LeasedSupply } from './feed-request.js'
+import { isDirectory, openDatasetFolder, toFolder } from './open-dataset-folder.js'
+import { openFallback } from './open-fallback.js'
+import { openJoined } from './open-joined.js'
+import { readStorageTls } from './storage-tls.js'
+
+/** Lists the samples of a folder. */
+type Index = (folder: string) => Promise<SampleFolder>
+
+/** Opens the engine over a folder of this machine, over stripes on several, or over storage nodes: the one way to it. */
+export async function openNamedEngine(
+  context: Surroundings,
+  request: FeedRequest,
+  settings: FeedSettings,
+): Promise<FeedEngine> {
+  const { openFeedEngine } = await import('../feed/engine/open-engine.js')
+  const { supply, release } = await findSupply(context, request)
+  try {
+    const engine = openFeedEngine(supply, settings)
+    engine.onClose(release)
+    if (settings.memoryBytes === undefined && engine.arena.file.bytes < DEFAULT_MEMORY_BYTES)
+      context.report.note(
+        `dsc: little memory is free for the feed, so it uses ${formatByteSize(engine.arena.file.bytes)} instead of ${formatByteSize(DEFAULT_MEMORY_BYTES)}; a larger /dev/shm (docker run --shm-size) helps`,
+      )
+    return engine
+  } catch (error) {
+    await release()
+    throw error
+  }
+}
+
+async function findSupply(context: Surroundings, request: FeedRequest): Promise<LeasedSupply> {
+  const { target, mix, from, split, extensions, cacheFolder } = request
+  const { indexFolder } = await import('./index-folder.js')
+  const { as, onDamage } = request
+  const index: Index = (folder) => indexFolder(context, folder, { cacheFolder, extensions, as, onDamage })
+  if (from) return findNodes(context, { ...request, from }, index)
+  if (mix) {
+    if (target !== undefined)
+      throw new DscError('USAGE', `either the dataset ${target} or a mix is given, not both`)
+    return joinFolders(context, { mix, split }, index)
+  }
+  if (target === undefined)
+    throw new DscError('USAGE', 'a dataset, a mix, or storage nodes to read from are needed', {
+      hint: 'dsc feed serve --help',
+    })
+  const { findStripedSupply } = await import('./find-striped-supply.js')
+  const striped = await findStripedSupply(context, { target, split, extensions, cacheFolder })
+  return striped ?? leaseFolder(context, { ...request, target }, index)
+}
+
+async function leaseFolder(
+  context: Surroundings,
+  request: FeedRequest & { readonly target: string },
+  index: Index,
+): Promise<LeasedSupply> {
+  const { target, split, start = 'arriving' } = request
+  const [{ folderSupply }, { digestListing }] = await Promise.all([
+    import('../feed/sources/folder-supply.js'),
+    import('../feed/samples/listed-samples.js'),
+  ])
+  const mayArrive = start === 'arriving' && !/^[./]/.test(target) && !isDirectory(target)
+  const preparing = mayArrive ? await beginPreparing(context, target) : undefined
+  const arriving = preparing && (await findArriving(context, request, preparing))
+  if (arriving) return arriving
+  const { folder, version, release } = await (preparing
+    ? toFolder(context, preparing, split)
+    : openDatasetFolder(context, target, split))
+  try {
+    const listed = await index(folder)
+    const listing = version === null ? undefined : digestListing(listed.table, version)
+    return { supply: folderSupply(listed, { listing }), release }
+  } catch (error) {
+    await release()
+    throw error
+  }
+}
+
+async function findArriving(
+  context: Surroundings,
+  request: FeedRequest & { readonly target: string },
+  preparing: Preparing,
+): Promise<LeasedSupply | undefined> {
+  const { findArrivingSupply } = await import('./open-arriving-supply.js')
+  try {
+    return await findArrivingSupply(context, request, preparing)
+  } catch (error) {
+    await preparing.release()
+    throw error
+  }
+}
+
+async function findNodes(
+  context: Surroundings,
+  request: FeedRequest & { readonly from: readonly StorageAddress[] },
+  index: Index,
+): Promise<LeasedSupply> {
+  const { from: nodes, layout, token, mix, split } = request
+  const { nodeSupply } = await import('../feed/sources/node-supply.js')
+  const tls = request.isEncrypted ? await readStorageTls(context) : undefined
+  const fallback =
+    request.fallback === undefined
+      ? undefined
+      : await openFallback(context, request.fallback, { split, index })
+  try {
+    return {
+      supply: await nodeSupply({ nodes, layout, fallback, token, tls, mix, onNodeLost: context.report.note }),
+      release: async () => {},
+    }
+  } catch (error) {
+    if (fallback?.kind === 'ranges') await fallback.reader.close()
+    throw error
+  }
+}
+
+async function joinFolders(
+  context: Surroundings,
+  { mix, split }: { readonly mix: Readonly<Record<string, number>>; readonly split: string | undefined },
+  index: Index,
+): Promise<LeasedSupply> {
+  const [{ folderSupply }, { findMixParts }] = await Promise.all([
+    import('../feed/sources/folder-supply.js'),
+    import('../feed/samples/find-mix-parts.js'),
+  ])
+  const { folder, names, release } = await openJoined(context, Object.keys(mix), { split, index })
+  try {
+    const times = Object.fromEntries([...names].map(([target, name]) => [name, mix[target]!]))
+    return { supply: folderSupply(folder, { mix: findMixParts(folder.table, times) }), release }
+  } catch (error) {
+    await release()
+    throw error
+  }
+}

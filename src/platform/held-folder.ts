@@ -1,0 +1,300 @@
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  type Dirent,
+  existsSync,
+  fstatSync,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  renameSync,
+  rmdirSync,
+  unlinkSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { DscError, isDscError } from '../failure/dsc-error.js'
+import { describeRefusal, isRefused } from './disk-failure.js'
+import { makeFolder } from './shared-folder.js'
+
+/** Linux' O_PATH, which Node does not name: holds a folder without reading it, so that its mode does not matter. */
+const O_PATH = 0o10000000
+const HOLD = O_PATH | constants.O_DIRECTORY
+const HELD_PREFIX = /^(\/proc\/self\/fd\/\d+)\//
+/** False in a bare chroot. A folder is then reached by its name, and only where nobody else could put another there. */
+const HAS_DESCRIPTOR_PATHS = existsSync('/proc/self/fd')
+/** Entries removed between two looks at signals and timers. */
+const BATCH_ENTRIES = 256
+/** Times that a folder is emptied again because somebody else has put something into it. */
+const MAX_RETRIES = 3
+
+/**
+ * A folder held by its descriptor. Whatever others rename or put links in the place of meanwhile: what is done
+ * through it is done in this very folder. Names are single names; none is ever followed when it is a symlink. What
+ * should be a folder and is none is CACHE_ROOT_INVALID, and stays untouched; so is a folder that others may write to
+ * where `/proc` is not mounted. Linux only, for `/proc/self/fd`.
+ */
+export class HeldFolder {
+  /** The name that it had when it was opened, for people. */
+  readonly name: string
+  readonly #descriptor: number
+
+  private constructor(name: string, descriptor: number) {
+    this.name = name
+    this.#descriptor = descriptor
+    if (!HAS_DESCRIPTOR_PATHS) requirePrivate(name, descriptor)
+  }
+
+  /** Opens a folder by its path, links on the way followed; undefined when there is none. */
+  static find(path: string): HeldFolder | undefined {
+    const descriptor = openIfThere(path, path, HOLD)
+    return descriptor === undefined ? undefined : new HeldFolder(path, descriptor)
+  }
+
+  /** A path that leads here for as long as the folder is held, for this process and its threads only. */
+  get path(): string {
+    return HAS_DESCRIPTOR_PATHS ? `/proc/self/fd/${this.#descriptor}` : this.name
+  }
+
+  /** A path that leads to this entry. What takes it must not follow a symlink at its end. */
+  pathOf(name: string): string {
+    if (!isSingleName(name)) throw foreign(join(this.name, name), 'a single name')
+    return `${this.path}/${name}`
+  }
+
+  /** Opens the folder of this name; undefined when there is nothing. */
+  findFolder(name: string): HeldFolder | undefined {
+    const path = this.pathOf(name)
+    const shown = join(this.name, name)
+    const descriptor = openIfThere(path, shown, HOLD | constants.O_NOFOLLOW)
+    return descriptor === undefined ? undefined : new HeldFolder(shown, descriptor)
+  }
+
+  /** Opens the folder of this name and makes it where it is missing. */
+  makeFolder(name: string): HeldFolder {
+    try {
+      mkdirSync(this.pathOf(name))
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw describeRefusal(error, this.name)
+    }
+    const made = this.findFolder(name)
+    if (made === undefined) throw foreign(join(this.name, name), 'a folder that stays')
+    return made
+  }
+
+  /** What is in it. */
+  list(): readonly Dirent[] {
+    return readdirSync(this.path, { withFileTypes: true })
+  }
+
+  has(name: string): boolean {
+    return lstatSync(this.pathOf(name), { throwIfNoEntry: false }) !== undefined
+  }
+
+  /** Rejects with CACHE_ROOT_INVALID where a symlink stands: nobody of us puts one there. */
+  refuseLink(name: string): void {
+    const isLink = lstatSync(this.pathOf(name), { throwIfNoEntry: false })?.isSymbolicLink()
+    if (isLink) throw foreign(join(this.name, name), 'a file or folder')
+  }
+
+  /** Moves an entry. False: there is none. */
+  move(name: string, into: HeldFolder, newName: string): boolean {
+    try {
+      renameSync(this.pathOf(name), into.pathOf(newName))
+      return true
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
+      throw describeRefusal(error, join(this.name, name))
+    }
+  }
+
+  /** Removes an entry that is no folder. */
+  unlink(name: string): void {
+    unlinkSync(this.pathOf(name))
+  }
+
+  /** Removes an entry and all below it, also where folders were made read-only. Nothing there is no error. */
+  async remove(name: string): Promise<void> {
+    try {
+      await this.#remove(name, { entries: 0, retries: MAX_RETRIES })
+    } catch (error) {
+      throw describeRefusal(error, join(this.name, name))
+    }
+  }
+
+  /** Writes to the disk which names are in it. */
+  sync(): void {
+    const descriptor = openSync(`${this.path}/.`, constants.O_RDONLY | constants.O_DIRECTORY)
+    try {
+      fsyncSync(descriptor)
+    } finally {
+      closeSync(descriptor)
+    }
+  }
+
+  close(): void {
+    closeSync(this.#descriptor)
+  }
+
+  async #remove(name: string, done: { entries: number; retries: number }): Promise<void> {
+    done.entries += 1
+    if (done.entries % BATCH_ENTRIES === 0) await new Promise(setImmediate)
+    if (this.#unlink(name)) return
+    const folder = this.findFolder(name)
+    if (folder === undefined) return
+    try {
+      for (const entry of folder.#listToRemove()) await folder.#remove(entry.name, done)
+    } finally {
+      folder.close()
+    }
+    try {
+      rmdirSync(this.pathOf(name))
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      if (code === 'ENOTEMPTY' && done.retries > 0) {
+        done.retries -= 1
+        return this.#remove(name, done)
+      }
+      if (code !== 'ENOENT') throw error
+    }
+  }
+
+  /** False: it is a folder. */
+  #unlink(name: string): boolean {
+    try {
+      unlinkSync(this.pathOf(name))
+      return true
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      if (code === 'ENOENT') return true
+      const stats = lstatSync(this.pathOf(name), { throwIfNoEntry: false })
+      if (stats === undefined) return true // another was quicker
+      if (stats.isDirectory()) return false
+      throw error
+    }
+  }
+
+  /** Entries of a folder that is to go, which its owner may have closed against himself. */
+  #listToRemove(): readonly Dirent[] {
+    const { mode } = lstatSync(`${this.path}/.`)
+    if ((mode & 0o700) !== 0o700) {
+      try {
+        chmodSync(this.path, 0o700)
+      } catch (error) {
+        if (!isRefused(error)) throw error // another user's: removing what is in it may still be allowed
+      }
+    }
+    return this.list()
+  }
+}
+
+/**
+ * Calls `act` with a path that leads to the same entry. Of a path below a held folder the folders on the way are
+ * opened one by one, none of them through a link, and made where they are missing if `makesFolders`; any other path is
+ * used as it is.
+ */
+export function onHeldPath<T>(
+  path: string,
+  act: (path: string) => T,
+  options: { readonly makesFolders?: boolean } = {},
+): T {
+  const prefix = HELD_PREFIX.exec(path)?.[1]
+  const names = prefix === undefined ? [] : path.slice(prefix.length + 1).split('/')
+  if (prefix === undefined) {
+    if (options.makesFolders) makeFolder(dirname(path))
+    return act(path)
+  }
+  let parent = prefix
+  let descriptor: number | undefined
+  try {
+    for (const name of names.slice(0, -1)) {
+      const next = openStep(`${parent}/${name}`, options)
+      if (descriptor !== undefined) closeSync(descriptor)
+      descriptor = next
+      parent = `/proc/self/fd/${next}`
+    }
+    return act(`${parent}/${names.at(-1)}`)
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor)
+  }
+}
+
+/** Puts the folder's name in the place of its held path in what a failure says. */
+export function nameHeldFolder(error: unknown, folder: HeldFolder): unknown {
+  if (!isDscError(error) || !error.message.includes(folder.path)) return error
+  const { hint } = error
+  return new DscError(error.code, error.message.replaceAll(folder.path, folder.name), { hint, cause: error })
+}
+
+/** Changes the mode of a regular file that has this name alone. False: it is something else. Never follows a link. */
+export function changeFileMode(path: string, mode: number): boolean {
+  const descriptor = openSync(path, O_PATH | constants.O_NOFOLLOW)
+  try {
+    const stats = fstatSync(descriptor)
+    if (!stats.isFile() || stats.nlink > 1) return false
+    chmodSync(HAS_DESCRIPTOR_PATHS ? `/proc/self/fd/${descriptor}` : path, mode)
+    return true
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+/** The path that a held path leads to at present, for people and for other processes. */
+export function resolveHeldPath(path: string): string {
+  const prefix = HELD_PREFIX.exec(`${path}/`)?.[1]
+  return prefix === undefined ? path : readlinkSync(prefix) + path.slice(prefix.length)
+}
+
+function openStep(path: string, { makesFolders }: { readonly makesFolders?: boolean }): number {
+  const flags = HOLD | constants.O_NOFOLLOW
+  try {
+    return openSync(path, flags)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOTDIR' || code === 'ELOOP') throw foreign(resolveHeldPath(path), 'a folder')
+    if (code !== 'ENOENT' || !makesFolders) throw error
+  }
+  try {
+    mkdirSync(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
+  return openSync(path, flags)
+}
+
+function openIfThere(path: string, shown: string, flags: number): number | undefined {
+  try {
+    return openSync(path, flags)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return undefined
+    if (code === 'ENOTDIR' || code === 'ELOOP') throw foreign(shown, 'a folder')
+    throw describeRefusal(error, shown)
+  }
+}
+
+function requirePrivate(name: string, descriptor: number): void {
+  if ((fstatSync(descriptor).mode & 0o022) === 0) return
+  closeSync(descriptor)
+  throw new DscError('CACHE_ROOT_INVALID', `${name}: others may write to it, and /proc is not mounted here`, {
+    hint: 'mount -t proc proc /proc, or chmod go-w it',
+  })
+}
+
+function isSingleName(name: string): boolean {
+  return name !== '' && name !== '.' && name !== '..' && !/[/\0]/.test(name)
+}
+
+function foreign(path: string, expected: string): DscError {
+  const isNamed = isSingleName(path.slice(path.lastIndexOf('/') + 1))
+  const stats = isNamed ? lstatSync(path, { throwIfNoEntry: false }) : undefined
+  const found = stats?.isSymbolicLink() ? 'a symbolic link' : 'something else'
+  return new DscError(
+    'CACHE_ROOT_INVALID',
+    `${path}: expected ${expected}, found ${found}; it is left as it is`,
+    { hint: `find out who put it there (ls -ld ${path}); dsc cleanup goes on once it is away` },
+  )
+}

@@ -1,0 +1,29 @@
+import { createHmac } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import type { MachineIdentity } from '../model/node.js'
+import { readBootId } from './boot-id.js'
+
+/**
+ * What tells this machine from all others. /etc/machine-id must not leave the machine as it is
+ * (machine-id(5)), so only a digest of it does. Where there is none, as in most containers, the kernel's
+ * random boot id stands for the machine until it boots again.
+ */
+export function readMachine(): MachineIdentity {
+  for (const path of ['/etc/machine-id', '/var/lib/dbus/machine-id']) {
+    const found = readHex(path)
+    if (found) {
+      const id = createHmac('sha256', found).update('dsc').digest('hex').slice(0, 32)
+      return { id, host: hostname(), isLasting: true }
+    }
+  }
+  return { id: `boot:${readBootId() ?? 'unknown'}`, host: hostname(), isLasting: false }
+}
+
+function readHex(path: string): string | undefined {
+  try {
+    return /^[0-9a-f]{32}$/.exec(readFileSync(path, 'utf8').trim())?.[0]
+  } catch {
+    return undefined
+  }
+}

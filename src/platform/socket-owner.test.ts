@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { findSocketOwner } from './socket-owner.js'
+
+async function accept(t: TestContext, host: string, begin: (port: number) => void): Promise<Socket> {
+  const server = createServer()
+  server.listen(0, host)
+  await once(server, 'listening')
+  t.after(() => server.close())
+  const accepted = once(server, 'connection')
+  begin((server.address() as AddressInfo).port)
+  const [socket] = (await accepted) as [Socket]
+  t.after(() => socket.destroy())
+  return socket
+}
+
+const ownerOf = (socket: Socket) =>
+  findSocketOwner(
+    { address: socket.remoteAddress!, port: socket.remotePort! },
+    { address: socket.localAddress!, port: socket.localPort! },
+  )
+
+for (const [listening, dialled] of [
+  ['127.0.0.1', '127.0.0.1'],
+  ['::1', '::1'],
+  ['::', '127.0.0.1'],
+] as const)
+  test(`findSocketOwner knows who dialled ${dialled} of ${listening}`, async (t) => {
+    const socket = await accept(t, listening, (port) => {
+      const client = connect(port, dialled)
+      t.after(() => client.destroy())
+    })
+    assert.equal(ownerOf(socket), process.getuid!())
+    const stranger = { address: socket.localAddress!, port: socket.localPort! }
+    assert.equal(findSocketOwner({ address: '127.0.0.9', port: 9 }, stranger), undefined)
+  })
+
+const isRoot = process.getuid!() === 0
+test('findSocketOwner tells another user apart', { skip: !isRoot && 'needs root' }, async (t) => {
+  const socket = await accept(t, '127.0.0.1', (port) => {
+    const code = `require('node:net').connect(${port}, '127.0.0.1')`
+    const child = spawn(process.execPath, ['-e', code], { uid: 65_534, cwd: '/', stdio: 'ignore' })
+    t.after(() => child.kill())
+  })
+  assert.equal(ownerOf(socket), 65_534)
+})

@@ -1,0 +1,57 @@
+import { readFileSync } from 'node:fs'
+
+/** An end of a TCP connection on this machine. */
+export interface SocketEnd {
+  readonly address: string
+  readonly port: number
+}
+
+/**
+ * The user who holds the other end of a loopback connection, as the kernel's table of sockets says (Linux). Undefined
+ * where it is not there: the other end is on another machine or in another network namespace, or has gone.
+ * `peer` is that end, `own` this one.
+ */
+export function findSocketOwner(peer: SocketEnd, own: SocketEnd): number | undefined {
+  const isV6 = plainAddress(peer).includes(':')
+  const wanted = [formatEnd(peer), formatEnd(own)]
+  let table: string
+  try {
+    table = readFileSync(isV6 ? '/proc/net/tcp6' : '/proc/net/tcp', 'latin1')
+  } catch {
+    return undefined
+  }
+  for (const line of table.split('\n').slice(1)) {
+    // sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid …
+    const [, local, remote, , , , , uid] = line.trim().split(/\s+/)
+    if (local === wanted[0] && remote === wanted[1]) return Number(uid)
+  }
+  return undefined
+}
+
+/** As in /proc/net/tcp: the address as 32-bit words in the byte order of the machine, in hexadecimal. */
+function formatEnd(end: SocketEnd): string {
+  const [address, port] = [plainAddress(end), end.port]
+  const bytes = address.includes(':') ? parseV6(address) : address.split('.').map(Number)
+  const words: string[] = []
+  for (let at = 0; at < bytes.length; at += 4) {
+    const word = bytes.slice(at, at + 4).toReversed() // every machine that Node runs on is little-endian
+    words.push(word.map((byte) => byte.toString(16).padStart(2, '0')).join(''))
+  }
+  return `${words.join('')}:${port.toString(16).padStart(4, '0')}`.toUpperCase()
+}
+
+function parseV6(address: string): readonly number[] {
+  const [head = '', tail] = address.split('::', 2)
+  const front = head.split(':').filter(Boolean)
+  const back = (tail ?? '').split(':').filter(Boolean)
+  const zeros = Array.from({ length: 8 - front.length - back.length }, () => '0')
+  return [...front, ...(tail === undefined ? [] : zeros), ...back].flatMap((group) => {
+    const value = Number.parseInt(group, 16)
+    return [value >> 8, value & 0xff]
+  })
+}
+
+/** A socket for both families sees clients of IPv4 as `::ffff:127.0.0.1`; their own end has a plain address. */
+function plainAddress({ address }: SocketEnd): string {
+  return address.replace(/^::ffff:(?=\d+\.)/i, '')
+}

@@ -1,0 +1,63 @@
+import { DscError } from '../failure/dsc-error.js'
+import { isLeaseLive } from '../model/lease.js'
+import { selectCopyUses } from './select-copy-uses.js'
+import { selectLeases } from './select-leases.js'
+import type { SqlDatabase, SqlRow } from './sql-database.js'
+
+/** Tables of the record in an order that satisfies their references, with the columns that the engine fills itself. */
+const TABLES = [
+  { table: 'datasets', key: 'name', generated: undefined },
+  { table: 'nodes', key: 'node', generated: undefined },
+  { table: 'copies', key: 'copy_id', generated: undefined },
+  { table: 'leases', key: 'lease_id', generated: undefined },
+  { table: 'events', key: 'sequence', generated: 'sequence' },
+] as const
+
+/** How many rows of each table were moved. */
+export type MovedRows = Readonly<Record<(typeof TABLES)[number]['table'], number>>
+
+/**
+ * Moves a whole record into an empty one of any engine, in one transaction. The old one is only read.
+ * Rejects with COPY_IN_USE while something is being staged (its stager would go on writing into the old
+ * record) and with RECORD_NOT_EMPTY when the new one knows copies or datasets already.
+ */
+export async function moveRecord(from: SqlDatabase, to: SqlDatabase): Promise<MovedRows> {
+  const tables = await from.read(async (transaction) => {
+    const nowMs = from.nowMs()
+    const stagers = (await selectLeases(transaction, {})).filter(({ purpose }) => purpose === 'stage')
+    const copies = await selectCopyUses(transaction, {}, nowMs)
+    for (const lease of stagers.filter((stager) => isLeaseLive(stager, nowMs))) {
+      const copy = copies.find(({ copyId }) => copyId === lease.copyId)
+      throw new DscError(
+        'COPY_IN_USE',
+        `${copy?.dataset} is being staged on node ${copy?.node} by ${lease.task}, which writes into ${from.location}`,
+        { hint: 'wait until it ends (dsc status), then migrate again' },
+      )
+    }
+    const rows: SqlRow[][] = []
+    for (const { table, key } of TABLES) {
+      rows.push([...(await transaction.all(`SELECT * FROM ${table} ORDER BY ${key}`))])
+    }
+    return rows
+  })
+  await to.write('durable', 'all', async (transaction) => {
+    for (const { table } of TABLES) {
+      if ((await transaction.get(`SELECT 1 AS found FROM ${table} LIMIT 1`)) === undefined) continue
+      throw new DscError('RECORD_NOT_EMPTY', `the record ${to.location} has ${table} already`, {
+        hint: 'migrate into an empty database; nothing was changed',
+      })
+    }
+    for (const [index, { table, generated }] of TABLES.entries()) {
+      for (const row of tables[index]!) {
+        const columns = Object.keys(row).filter((column) => column !== generated)
+        await transaction.run(
+          `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`,
+          columns.map((column) => row[column]!),
+        )
+      }
+    }
+  })
+  return Object.fromEntries(
+    TABLES.map(({ table }, index) => [table, tables[index]!.length]),
+  ) as unknown as MovedRows
+}

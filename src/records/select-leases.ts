@@ -1,0 +1,41 @@
+import type { PlacedLease } from '../model/lease.js'
+import type { LeaseFilter, ReleaseFilter } from './record-requests.js'
+import { toLease } from './row-mapping.js'
+import type { SqlReader, SqlRow, SqlValue } from './sql-database.js'
+
+/** Leases with the dataset and node of their copy. */
+export const SELECT_LEASES =
+  'SELECT leases.*, copies.dataset, copies.node FROM leases JOIN copies ON copies.copy_id = leases.copy_id'
+
+/** Leases that match, oldest first. */
+export async function selectLeases(
+  reader: SqlReader,
+  filter: LeaseFilter & ReleaseFilter,
+): Promise<readonly PlacedLease[]> {
+  return (await selectLeaseRows(reader, filter)).map((row) => ({
+    ...toLease(row),
+    dataset: String(row.dataset),
+    node: String(row.node),
+  }))
+}
+
+/** Their rows, oldest first. */
+export async function selectLeaseRows(
+  reader: SqlReader,
+  filter: LeaseFilter & ReleaseFilter,
+): Promise<readonly SqlRow[]> {
+  const conditions: [string, SqlValue | undefined][] = [
+    ['copies.dataset = ?', filter.dataset],
+    ['copies.node = ?', filter.node],
+    ['leases.copy_id = ?', filter.copyId],
+    ['leases.purpose = ?', filter.purpose],
+    ['leases.task = ?', filter.task],
+    ['leases.lease_id = ?', filter.leaseId],
+  ]
+  const given = conditions.filter((condition): condition is [string, SqlValue] => condition[1] !== undefined)
+  const where = given.length > 0 ? `WHERE ${given.map(([condition]) => condition).join(' AND ')}` : ''
+  return reader.all(
+    `${SELECT_LEASES} ${where} ORDER BY leases.created_at_ms, leases.lease_id`,
+    given.map(([, value]) => value),
+  )
+}

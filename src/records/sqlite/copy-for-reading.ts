@@ -1,0 +1,52 @@
+import { accessSync, constants, copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import Database from 'better-sqlite3'
+
+/** A record that is written all the time is copied so often until two looks at it agree. */
+const MAX_TRIES = 5
+
+/** Whether this user may read the record, but not write it: SQLite's WAL mode needs to write even to read. */
+export function isForReadingOnly(path: string): boolean {
+  return (
+    existsSync(path) &&
+    mayUse(path, constants.R_OK) &&
+    !(mayUse(path, constants.W_OK) && mayUse(dirname(path), constants.W_OK))
+  )
+}
+
+/** Opens a private copy of the record as it is now; whoever writes to it is refused. */
+export function openCopyForReading(path: string): Database.Database {
+  const folder = mkdtempSync(join(tmpdir(), 'dsc-record-'))
+  try {
+    const copy = join(folder, 'record.db')
+    for (let tries = 1; ; tries += 1) {
+      const before = describe(path)
+      copyFileSync(path, copy)
+      if (existsSync(`${path}-wal`)) copyFileSync(`${path}-wal`, `${copy}-wal`)
+      if (tries === MAX_TRIES || describe(path) === before) break
+    }
+    const connection = new Database(copy)
+    connection.pragma('journal_mode = DELETE') // takes in what the write-ahead log holds
+    connection.pragma('query_only = ON')
+    return connection
+  } finally {
+    rmSync(folder, { recursive: true }) // the open file lives on without a name
+  }
+}
+
+function describe(path: string): string {
+  return [path, `${path}-wal`]
+    .map((file) => statSync(file, { throwIfNoEntry: false, bigint: true }))
+    .map((stats) => (stats ? `${stats.ino} ${stats.size} ${stats.mtimeNs}` : '-'))
+    .join()
+}
+
+function mayUse(path: string, mode: number): boolean {
+  try {
+    accessSync(path, mode)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,87 @@
+import { chmodSync, closeSync, constants, openSync, statfsSync, statSync, writeSync } from 'node:fs'
+import { basename, dirname } from 'node:path'
+import { HeldFolder } from '../../platform/held-folder.js'
+
+/** What SQLite needs to write a few transactions: its journal, the index of it in shared memory, and their inodes. */
+const RESERVE_BYTES = 1024 * 1024
+const RESERVE_FILES = 8
+/** Below this the reserve is given up, so that what frees space can be written down. */
+const NEARLY_FULL = { bytes: 2 * RESERVE_BYTES, inodes: 2 * RESERVE_FILES }
+/** From here on there is room to set it aside (again). */
+const ROOMY = { bytes: 32 * RESERVE_BYTES, inodes: 64 * RESERVE_FILES }
+const STICKY = 0o1000
+const givenUp = new Set<string>()
+
+/**
+ * Room beside a record that is kept for the day when its disk is full: without it, evicting could not be recorded, and
+ * SQLite ends the process with SIGBUS where its shared memory gets no page. Given up before the record is opened on a
+ * nearly full disk.
+ */
+export function giveUpReserve(recordPath: string): void {
+  if (hasAtLeast(recordPath, NEARLY_FULL)) return
+  givenUp.add(recordPath)
+  withFolder(recordPath, (parent, name) => {
+    const reserve = parent.findFolder(name)
+    try {
+      for (const file of reserve?.list() ?? []) reserve?.unlink(file.name)
+    } finally {
+      reserve?.close()
+    }
+  })
+}
+
+/**
+ * Sets the room aside where it is missing: where the disk has plenty, and what this process gave up, as far as it is
+ * still there. Whoever may not write there leaves it to others.
+ */
+export function keepReserve(recordPath: string): void {
+  withFolder(recordPath, (parent, name) => {
+    const found = parent.findFolder(name)
+    const isThere = found !== undefined && found.list().length >= RESERVE_FILES
+    found?.close()
+    if (isThere || !(givenUp.delete(recordPath) || hasAtLeast(recordPath, ROOMY))) return
+    const reserve = parent.makeFolder(name)
+    try {
+      const { mode } = statSync(`${parent.path}/.`)
+      if (found === undefined) chmodSync(reserve.path, mode & STICKY ? 0o755 : mode & 0o2777)
+      for (let index = 0; index < RESERVE_FILES; index++) fill(reserve.pathOf(`${index}`))
+    } finally {
+      reserve.close()
+    }
+  })
+}
+
+/** Not sparse, and not alike from page to page, so that file systems that compress keep it as large as it is. */
+function fill(path: string): void {
+  const { O_WRONLY, O_CREAT, O_NOFOLLOW, O_TRUNC } = constants
+  const descriptor = openSync(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0o644)
+  try {
+    const bytes = Buffer.alloc(RESERVE_BYTES / RESERVE_FILES)
+    for (let offset = 0; offset < bytes.length; offset += 4)
+      bytes.writeUInt32LE(Math.random() * 2 ** 32, offset)
+    writeSync(descriptor, bytes)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+function hasAtLeast(
+  recordPath: string,
+  wanted: { readonly bytes: number; readonly inodes: number },
+): boolean {
+  const { bsize, bavail, files, ffree } = statfsSync(dirname(recordPath))
+  return bavail * bsize >= wanted.bytes && (files === 0 || ffree >= wanted.inodes)
+}
+
+/** The reserve makes nothing fail that would work without it. */
+function withFolder(recordPath: string, act: (parent: HeldFolder, name: string) => void): void {
+  let parent: HeldFolder | undefined
+  try {
+    parent = HeldFolder.find(dirname(recordPath))
+    if (parent) act(parent, `${basename(recordPath)}.reserve`)
+  } catch {
+    // Another user's, or the disk is full again already.
+  } finally {
+    parent?.close()
+  }
+}

@@ -1,0 +1,67 @@
+import type { Copy, CopyUse } from '../../model/copy.js'
+import type { Admission } from '../../policy/plan-admission.js'
+import { grantLease } from '../grant-lease.js'
+import { markEvicting } from '../mark-evicting.js'
+import type { AdmitRequest } from '../record-requests.js'
+import type { RecordStore } from '../record-store.js'
+import type { RecordWrite } from '../record-write.js'
+import { toCopy } from '../row-mapping.js'
+import { selectCopyUses } from '../select-copy-uses.js'
+import { selectLeases } from '../select-leases.js'
+import { selectStaged } from './select-staged.js'
+
+/** See `RecordStore.admit`. */
+export async function admitCopy(
+  write: RecordWrite,
+  request: AdmitRequest,
+  decide: (copies: readonly CopyUse[]) => Admission,
+): ReturnType<RecordStore['admit']> {
+  const { transaction, nowMs } = write
+  const [copy, twin, neighbours] = await Promise.all([
+    selectStaged(transaction, request),
+    transaction.get(
+      `SELECT twin.* FROM copies JOIN copies twin ON twin.dataset = copies.dataset AND twin.node = copies.node
+        WHERE copies.copy_id = ? AND twin.version = ? AND twin.state = 'ready'
+          AND coalesce(twin.stripe, '') IN ('', coalesce(copies.stripe, ''))`,
+      [request.copyId, request.version],
+    ),
+    selectCopyUses(transaction, { sameNodeAs: request.copyId }, nowMs),
+  ])
+  if (!copy) return { outcome: 'lost' }
+  if (twin) return { outcome: 'same-version', copy: await joinTwin(write, copy, toCopy(twin)) }
+  const admission = decide(neighbours)
+  if (admission.outcome !== 'admit') return admission
+  markEvicting(write, admission.plan.victims, copy.lastTask)
+  transaction.post(
+    `UPDATE copies SET state = 'staging', version = ?, files = ?, content_bytes = ?, charged_bytes = ?,
+      charged_inodes = ? WHERE copy_id = ?`,
+    [
+      request.version,
+      request.files,
+      request.contentBytes,
+      request.chargedBytes,
+      request.chargedInodes,
+      copy.copyId,
+    ],
+  )
+  return admission
+}
+
+/** The source has not changed: whoever leased the new copy is given the ready one instead. */
+async function joinTwin(write: RecordWrite, copy: Copy, twin: Copy): Promise<Copy> {
+  const { transaction, nowMs } = write
+  const uses = await selectLeases(transaction, { copyId: copy.copyId })
+  for (const use of uses) {
+    if (use.purpose !== 'stage') await grantLease(write, { copy: twin, purpose: use.purpose, lease: use })
+  }
+  // Granting one lease after the other leaves whichever the clock, perhaps set back, puts last.
+  const isUsed = uses.some(({ purpose }) => purpose === 'use')
+  const lastTask = isUsed ? copy.lastTask : twin.lastTask
+  transaction.post('UPDATE copies SET source = ?, last_task = ? WHERE copy_id = ?', [
+    JSON.stringify(copy.source),
+    lastTask,
+    twin.copyId,
+  ])
+  transaction.post('DELETE FROM copies WHERE copy_id = ?', [copy.copyId])
+  return { ...twin, source: copy.source, lastTask, lastUsedAtMs: isUsed ? nowMs : twin.lastUsedAtMs }
+}

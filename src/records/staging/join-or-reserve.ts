@@ -1,0 +1,101 @@
+import type { Copy } from '../../model/copy.js'
+import { isLeaseLive, type Lease } from '../../model/lease.js'
+import { createUniqueId } from '../../platform/unique-id.js'
+import { addLease, grantLease, leaseReadyCopy } from '../grant-lease.js'
+import { insertCopy } from '../insert-copy.js'
+import { markEvicting } from '../mark-evicting.js'
+import type { Joined, JoinRequest } from '../record-requests.js'
+import type { RecordWrite } from '../record-write.js'
+import { stripeValue, toCopy, toLease } from '../row-mapping.js'
+import type { SqlTransaction } from '../sql-database.js'
+import { writeCopyEvent } from '../write-event.js'
+
+/** See `RecordStore.joinOrReserve`. */
+export async function joinOrReserve(write: RecordWrite, request: JoinRequest): Promise<Joined> {
+  const { transaction, nowMs } = write
+  const { lease } = request
+  const [ready, found] = await Promise.all([
+    request.isRefresh ? undefined : leaseReadyCopy(write, request),
+    findStaging(transaction, request),
+  ])
+  if (ready) return { outcome: 'ready', ...ready }
+  if (found?.stageLease && isLeaseLive(found.stageLease, nowMs)) {
+    const leaseId = await grantLease(write, { copy: found.copy, purpose: 'use', lease })
+    return { outcome: 'wait', copy: found.copy, leaseId, stageLease: found.stageLease }
+  }
+  // Dead stagers have no lease any more. One that is there but expired may still be writing into its
+  // directory, so nobody may resume that one.
+  if (found?.stageLease) {
+    markEvicting(write, [{ copy: found.copy, reason: 'its stager fell silent' }], lease.task)
+    return beginStaging(write, request, undefined)
+  }
+  return beginStaging(write, request, found?.copy)
+}
+
+/** Makes the caller the stager: of a staging that somebody left, else of a new copy. */
+async function beginStaging(
+  write: RecordWrite,
+  request: JoinRequest,
+  left: Copy | undefined,
+): Promise<Joined> {
+  const { lease } = request
+  const isResumed = left !== undefined
+  const copy = left ?? insertReserved(write, request)
+  const leaseId = left
+    ? await grantLease(write, { copy, purpose: 'use', lease })
+    : addLease(write, { copy, purpose: 'use', lease })
+  const stageLeaseId = addLease(write, { copy, purpose: 'stage', lease: request.stager })
+  writeCopyEvent(write, copy, {
+    kind: isResumed ? 'staging-taken-over' : 'staging-started',
+    task: lease.task,
+    reason: `${lease.task} ${isResumed ? 'goes on with a staging that was left' : 'stages it'}`,
+    detail: { source: request.source.source, stageLeaseId },
+  })
+  return { outcome: 'stage', copy, leaseId, stageLeaseId, isResumed }
+}
+
+async function findStaging(
+  transaction: SqlTransaction,
+  request: JoinRequest,
+): Promise<{ readonly copy: Copy; readonly stageLease: Lease | undefined } | undefined> {
+  const of = [request.dataset, request.node, stripeValue(request.stripe) ?? '']
+  const isStaging = `dataset = ? AND node = ? AND coalesce(stripe, '') = ? AND state IN ('reserved', 'staging')`
+  const [row, lease] = await Promise.all([
+    transaction.get(`SELECT * FROM copies WHERE ${isStaging}`, of),
+    transaction.get(
+      `SELECT leases.* FROM leases JOIN copies ON copies.copy_id = leases.copy_id
+        WHERE ${isStaging} AND purpose = 'stage'`,
+      of,
+    ),
+  ])
+  return row && { copy: toCopy(row), stageLease: lease && toLease(lease) }
+}
+
+function insertReserved({ transaction, nowMs }: RecordWrite, request: JoinRequest): Copy {
+  const copyId = createUniqueId()
+  const directory = request.directoryOf(copyId)
+  const copy: Copy = {
+    copyId,
+    dataset: request.dataset,
+    node: request.node,
+    version: null,
+    state: 'reserved',
+    origin: request.origin,
+    source: request.source,
+    directory,
+    path: directory,
+    chargedBytes: 0,
+    chargedInodes: 0,
+    writtenBytes: 0,
+    files: 0,
+    contentBytes: 0,
+    lock: null,
+    lastTask: request.lease.task,
+    lastUsedAtMs: nowMs,
+    createdAtMs: nowMs,
+    readyAtMs: null,
+    ...(request.stripe && { stripe: request.stripe }),
+  }
+  insertCopy(transaction, copy)
+  return copy
+}

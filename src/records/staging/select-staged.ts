@@ -1,0 +1,16 @@
+import type { Copy } from '../../model/copy.js'
+import { toCopy } from '../row-mapping.js'
+import type { SqlTransaction } from '../sql-database.js'
+
+/** The copy, if it is still being staged under this stage lease. */
+export async function selectStaged(
+  transaction: SqlTransaction,
+  stage: { readonly copyId: string; readonly stageLeaseId: string },
+): Promise<Copy | undefined> {
+  const row = await transaction.get(
+    `SELECT copies.* FROM copies JOIN leases ON leases.copy_id = copies.copy_id
+      WHERE copies.copy_id = ? AND leases.lease_id = ? AND copies.state IN ('reserved', 'staging')`,
+    [stage.copyId, stage.stageLeaseId],
+  )
+  return row && toCopy(row)
+}

@@ -1,0 +1,69 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import type { TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+/** The command that runs the real program: that of the checkout, or the executable file that DSC_BIN names. */
+export const DSC: readonly string[] = process.env.DSC_BIN
+  ? [process.env.DSC_BIN]
+  : [process.execPath, fileURLToPath(new URL('../../bin/dsc.js', import.meta.url))]
+
+export interface Finished {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** A process that was started and goes on. */
+export interface Running {
+  readonly process: ChildProcess
+  readonly finished: Promise<Finished>
+}
+
+export type StartProcess = (
+  command: readonly string[],
+  options: {
+    readonly cwd: string
+    /** Beside those of this process that do not change what dsc does. */
+    readonly environment: Readonly<Record<string, string>>
+    readonly detached?: boolean
+    /** Another user than that of the tests. */
+    readonly owner?: { readonly uid: number; readonly gid: number } | undefined
+  },
+) => Running
+
+/** Variables that would make a run depend on who runs the tests. */
+const OWN = new Set(['AWS_PROFILE', 'AWS_CA_BUNDLE', 'SLURM_JOB_ID', 'DSC_CONFIG', 'NODE_OPTIONS'])
+
+/** Gives a function that starts processes; what still runs at the end of the test is killed. */
+export function killWithTest(context: Pick<TestContext, 'after'>): StartProcess {
+  const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !OWN.has(name)))
+  const started = new Set<ChildProcess>()
+  context.after(() => {
+    for (const child of started) child.kill('SIGKILL')
+  })
+  return ([program, ...words], { cwd, environment, detached = false, owner }) => {
+    const child = spawn(program!, words, {
+      cwd,
+      detached,
+      ...owner,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...inherited, ...environment },
+    })
+    started.add(child)
+    const texts = { stdout: '', stderr: '' }
+    for (const name of ['stdout', 'stderr'] as const) {
+      child[name]!.setEncoding('utf8').on('data', (text: string) => {
+        texts[name] += text
+      })
+    }
+    const finished = new Promise<Finished>((resolve, reject) => {
+      child.once('error', reject)
+      child.once('close', (code, signal) => {
+        started.delete(child)
+        resolve({ code, signal, ...texts })
+      })
+    })
+    return { process: child, finished }
+  }
+}

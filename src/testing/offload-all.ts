@@ -1,0 +1,47 @@
+import { findCandidates, MIN_MOVE_BYTES } from '../memory/plan/candidates.js'
+import { findLifetimes } from '../memory/plan/lifetimes.js'
+import type { MemoryPlan, PlannedMove } from '../memory/plan/plan-format.js'
+import type { MemoryProfile } from '../memory/plan/profile.js'
+import { layOutTimeline } from '../memory/plan/timeline.js'
+
+/**
+ * What tools without a plan do, in the simulator's terms: every feature map leaves and is fetched when it is asked
+ * for. With `isBlocking` the computation waits for every copy out, as `save_on_cpu` does without pinned memory.
+ */
+export function offloadAll(
+  profile: MemoryProfile,
+  { isBlocking }: { readonly isBlocking: boolean },
+): Pick<MemoryPlan, 'moves' | 'arenas' | 'options'> {
+  const timeline = layOutTimeline(profile)
+  const lifetimes = findLifetimes(profile, timeline, { canReuse: false })
+  const limits = { extras: [], smallestBytes: MIN_MOVE_BYTES }
+  const { candidates } = findCandidates(profile, { timeline, lifetimes }, limits)
+  const moves = candidates.map(
+    (candidate): PlannedMove => ({
+      storage: candidate.lifetime.storage,
+      kind: candidate.lifetime.kind,
+      name: candidate.lifetime.name,
+      bytes: candidate.bytes,
+      outAfter: candidate.outAfter,
+      // Not blocking: memory is free when the copy has ended, awaited at the latest when it is needed again.
+      freeBy: isBlocking ? candidate.outAfter + 1 : candidate.useAt,
+      inAt: candidate.useAt,
+      useAt: candidate.useAt,
+      until: candidate.lifetime.to,
+      hostOffset: 0,
+      reloadOffset: null,
+      outUs: candidate.outUs,
+      inUs: candidate.inUs,
+      slackUs: candidate.slackUs,
+      refs: candidate.lifetime.refs,
+      packs: [],
+      unpacks: [],
+      ticks: null,
+    }),
+  )
+  return {
+    moves,
+    arenas: { host: { bytes: 0, liveBytes: 0 }, reload: { mode: 'slots', bytes: 0, liveBytes: 0 } },
+    options: { move: [], smallestBytes: MIN_MOVE_BYTES, reuse: false },
+  }
+}

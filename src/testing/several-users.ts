@@ -1,0 +1,37 @@
+import { spawnSync } from 'node:child_process'
+import { chmodSync, chownSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { DSC } from './dsc-processes.js'
+import type { World } from './world.js'
+
+/** A user (and group) that a test runs dsc as. */
+export interface Owner {
+  readonly uid: number
+  readonly gid: number
+}
+
+/** The group that shares a cache root. */
+export const GROUP = 64_000
+export const ADA: Owner = { uid: 64_001, gid: GROUP }
+export const BOB: Owner = { uid: 64_002, gid: GROUP }
+
+/** Why tests with several users cannot run, or false. Where another user cannot run dsc at all they would show nothing. */
+export function findObstacle(): string | false {
+  if (process.getuid?.() !== 0) return 'only root can run as several users'
+  const [program, ...words] = [...DSC, '--version']
+  const tried = spawnSync(program!, words, { ...BOB, cwd: '/', encoding: 'utf8' })
+  return tried.status !== 0 && `another user cannot run ${DSC.join(' ')}: ${tried.error ?? tried.stderr}`
+}
+
+/** A cache root of the group with this mode, beside the world's own, and a way to run dsc on it as somebody. */
+export function makeSharedRoot(world: World, mode: number) {
+  chmodSync(world.directory, 0o755)
+  const root = join(world.directory, 'shared')
+  mkdirSync(root)
+  chownSync(root, 0, GROUP)
+  chmodSync(root, mode)
+  const environment = { DSC_RECORD: join(root, 'record.db') }
+  const as = (owner: Owner, ...words: readonly string[]) =>
+    world.start(words, { owner, environment }).finished
+  return { root, environment, as }
+}

@@ -1,0 +1,54 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { userInfo } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { findFreePort } from './free-port.js'
+import { temporaryDirectory } from './temporary-directory.js'
+import { waitFor } from './world.js'
+
+/** Runs an sshd of the test's own on loopback; `command` logs in with a key of its own and runs what follows. */
+export async function startSshServer(
+  context: Pick<TestContext, 'after'>,
+): Promise<{ readonly command: string }> {
+  const folder = await temporaryDirectory(context)
+  const port = await findFreePort()
+  for (const name of ['host', 'user']) {
+    execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(folder, name)])
+  }
+  const settings = {
+    Port: port,
+    ListenAddress: '127.0.0.1',
+    HostKey: join(folder, 'host'),
+    AuthorizedKeysFile: join(folder, 'user.pub'),
+    PidFile: join(folder, 'pid'),
+    StrictModes: 'no',
+    PermitRootLogin: 'yes',
+    UsePAM: 'no',
+  }
+  const config = join(folder, 'sshd_config')
+  writeFileSync(
+    config,
+    Object.entries(settings)
+      .map((line) => `${line.join(' ')}\n`)
+      .join(''),
+  )
+  mkdirSync('/run/sshd', { recursive: true })
+  // As a daemon: a server that the test starts itself would have the test among the ancestors of what it runs.
+  execFileSync('/usr/sbin/sshd', ['-f', config])
+  await waitFor('sshd', () => canConnect(port))
+  const pid = Number(readFileSync(join(folder, 'pid'), 'utf8'))
+  context.after(() => process.kill(pid, 'SIGKILL'))
+  const options = ['StrictHostKeyChecking=no', 'UserKnownHostsFile=/dev/null', 'LogLevel=ERROR']
+  const words = ['ssh', '-p', port, '-i', join(folder, 'user'), ...options.map((option) => `-o ${option}`)]
+  return { command: `${words.join(' ')} ${userInfo().username}@127.0.0.1` }
+}
+
+function canConnect(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
+    socket.once('connect', () => socket.destroy())
+  })
+}

@@ -1,0 +1,125 @@
+import { existsSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import Database from 'better-sqlite3'
+import { stringify } from 'yaml'
+import { DSC, type Finished, killWithTest, type Running } from './dsc-processes.js'
+import type { S3Server } from './s3-server.js'
+import { temporaryDirectory } from './temporary-directory.js'
+
+/** One machine with a cache, a record and a configuration of its own, driven through the real binary. */
+export interface World {
+  readonly directory: string
+  readonly root: string
+  readonly recordPath: string
+  dsc(...words: readonly string[]): Promise<Finished>
+  /** The same for a shell. */
+  commandLine(...words: readonly string[]): string
+  start(words: readonly string[], options?: StartOptions): Running
+  /** Writes dsc.yaml anew. */
+  configure(changes: WorldSettings): Promise<void>
+  /** Rows of the record as they are now, read beside the product's code. */
+  query<T>(sql: string): readonly T[]
+}
+
+interface StartOptions {
+  readonly environment?: Readonly<Record<string, string>>
+  readonly detached?: boolean
+  /** Whom the process belongs to, where the test may choose (as root). */
+  readonly owner?: { readonly uid: number; readonly gid: number }
+}
+
+export interface WorldSettings {
+  /** Default: a file beside the configuration. */
+  readonly record?: string
+  /** Default: node-a. */
+  readonly node?: string
+  readonly cache?: Readonly<Record<string, unknown>>
+  readonly stage?: Readonly<Record<string, unknown>>
+  readonly agent?: Readonly<Record<string, unknown>>
+  readonly datasets?: Readonly<Record<string, unknown>>
+}
+
+/** Makes a world. `root` puts its cache elsewhere, for example on a small file system. */
+export async function makeWorld(
+  context: Pick<TestContext, 'after'>,
+  settings: WorldSettings & { readonly server?: S3Server; readonly root?: string },
+): Promise<World> {
+  const directory = await temporaryDirectory(context)
+  const root = settings.root ?? join(directory, 'cache')
+  const recordPath = join(directory, 'record.db')
+  const startProcess = killWithTest(context)
+  const start = (words: readonly string[], options: StartOptions = {}): Running =>
+    startProcess([...DSC, ...words], {
+      cwd: directory,
+      detached: options.detached ?? false,
+      owner: options.owner,
+      environment: {
+        ...settings.server?.environment,
+        XDG_CACHE_HOME: join(directory, 'xdg'),
+        ...options.environment,
+      },
+    })
+  const configure = (changes: WorldSettings) =>
+    writeFile(
+      join(directory, 'dsc.yaml'),
+      stringify({
+        record: changes.record ?? `sqlite://${recordPath}`,
+        node: changes.node ?? 'node-a',
+        cache: { root, ...changes.cache },
+        ...(changes.stage ? { stage: changes.stage } : {}),
+        ...(changes.agent ? { agent: changes.agent } : {}),
+        ...(changes.datasets ? { datasets: changes.datasets } : {}),
+      }),
+    )
+  await configure(settings)
+  return {
+    directory,
+    root,
+    recordPath,
+    start,
+    dsc: (...words) => start(words).finished,
+    commandLine: (...words) => [...DSC, ...words].map((word) => `'${word}'`).join(' '),
+    configure,
+    query<T>(sql: string) {
+      // Until the first command has made the record, it has no rows.
+      if (!existsSync(recordPath)) return []
+      const database = new Database(recordPath, { readonly: true, timeout: 10_000 })
+      try {
+        const isMade = database.prepare(`SELECT 1 FROM sqlite_master WHERE name = 'cache_record'`).get()
+        return isMade ? (database.prepare(sql).all() as T[]) : []
+      } finally {
+        database.close()
+      }
+    },
+  }
+}
+
+/** How dsc.yaml names a dataset of an S3 server under test. */
+export function s3Dataset(bucket: string, prefix: string, endpoint: string) {
+  return { source: `s3://${bucket}/${prefix}`, endpoint, region: 'us-east-1', pathStyle: true }
+}
+
+/** Writes files below `directory`; keys are relative paths. */
+export async function writeTree(directory: string, files: Readonly<Record<string, string | Uint8Array>>) {
+  for (const [path, content] of Object.entries(files)) {
+    await mkdir(join(directory, path, '..'), { recursive: true })
+    await writeFile(join(directory, path), content)
+  }
+}
+
+/** Waits until `find` finds something. Fails after `limitMs`, saying what was waited for. */
+export async function waitFor<T>(
+  what: string,
+  find: () => T | undefined | false | null | Promise<T | undefined | false | null>,
+  limitMs = 30_000,
+): Promise<T> {
+  const endMs = Date.now() + limitMs
+  for (;;) {
+    const found = await find()
+    if (found) return found
+    if (Date.now() > endMs) throw new Error(`waited ${limitMs} ms in vain for ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}

@@ -1,0 +1,55 @@
+import { findKeepers } from '../../../cache/status/explain-copy.js'
+import { formatByteSize } from '../../../model/byte-size.js'
+import type { CopyUse } from '../../../model/copy.js'
+import type { ScreenState } from '../screen-state.js'
+import { note } from './change-screen.js'
+import type { KeyOutcome, KeyTarget } from './key-press.js'
+
+/** The keys that mean the same in the list and in the details. */
+export function act(state: ScreenState, text: string, { copy, ownNode }: KeyTarget): KeyOutcome {
+  switch (text) {
+    case 'q':
+      return { state, effect: { kind: 'quit' } }
+    case '?':
+    case 'h':
+      return { state: { ...state, mode: { kind: 'help', scroll: 0 } } }
+    case 'r':
+      return { state, effect: { kind: 'refresh' } }
+    case 'p':
+      return { state: { ...state, mode: { kind: 'ask-dataset', text: '' } } }
+    case 'l':
+      if (!copy) return { state: note(state, 'no copy to lock here') }
+      if (copy.lock) return { state: note(state, `${copy.dataset} is locked by ${copy.lock.by} already`) }
+      return {
+        state: {
+          ...state,
+          mode: { kind: 'ask-lock-reason', copyId: copy.copyId, dataset: copy.dataset, text: '' },
+        },
+      }
+    case 'u':
+      if (!copy?.lock) return { state: note(state, copy ? `${copy.dataset} is not locked` : 'no copy here') }
+      return { state, effect: { kind: 'unlock', copyId: copy.copyId, dataset: copy.dataset } }
+    case 'e': {
+      if (!copy) return { state: note(state, 'no copy to evict here') }
+      const obstacle = findObstacle(copy, ownNode)
+      if (obstacle !== undefined) return { state: { ...state, message: { text: obstacle, isError: true } } }
+      const question = `Evict ${copy.dataset} from ${copy.node} (${formatByteSize(copy.chargedBytes)})? y/N`
+      return {
+        state: {
+          ...state,
+          mode: { kind: 'confirm-evict', copyId: copy.copyId, dataset: copy.dataset, question },
+        },
+      }
+    }
+    default:
+      return { state }
+  }
+}
+
+/** Why the copy cannot be evicted from here; undefined where it can. */
+function findObstacle(copy: CopyUse, ownNode: string): string | undefined {
+  const keepers = findKeepers(copy)
+  if (keepers.length > 0) return `${copy.dataset} on ${copy.node} stays: kept by ${keepers.join(', ')}`
+  if (copy.node === ownNode) return undefined
+  return `${copy.dataset} is on ${copy.node}, this is ${ownNode}: evict it there, with dsc evict ${copy.dataset}`
+}

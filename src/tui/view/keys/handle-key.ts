@@ -1,0 +1,105 @@
+import type { ScreenState } from '../screen-state.js'
+import { browse } from './browse-keys.js'
+import { edit, leaveQuestion, moveCursor, note, withFilter } from './change-screen.js'
+import { act } from './copy-keys.js'
+import type { KeyOutcome, KeyPress, KeyTarget } from './key-press.js'
+
+/** Applies one key to the screen. */
+export function handleKey(before: ScreenState, key: KeyPress, target: KeyTarget): KeyOutcome {
+  const state: ScreenState = { ...before, message: undefined }
+  if (key.name === 'ctrl-c') return { state, effect: { kind: 'quit' } }
+  if (key.name === 'ctrl-z') return { state, effect: { kind: 'suspend' } }
+  switch (state.mode.kind) {
+    case 'browse':
+      return browse(state, key, target)
+    case 'detail':
+      return lookInside(state, key, target)
+    case 'filter':
+      return typeFilter(state, key, target)
+    case 'help':
+      return readHelp(state, key)
+    case 'confirm-evict': {
+      const { copyId, dataset } = state.mode
+      const after = leaveQuestion(state)
+      if (key.name !== 'text' || key.text.toLowerCase() !== 'y') return { state: note(after, 'not evicted') }
+      return { state: after, effect: { kind: 'evict', copyId, dataset } }
+    }
+    case 'ask-lock-reason': {
+      const { copyId, dataset, text } = state.mode
+      if (key.name === 'enter') {
+        const reason = text.trim() || 'locked in dsc status'
+        return { state: leaveQuestion(state), effect: { kind: 'lock', copyId, dataset, reason } }
+      }
+      if (key.name === 'escape') return { state: leaveQuestion(state) }
+      return { state: { ...state, mode: { ...state.mode, text: edit(text, key) } } }
+    }
+    case 'ask-dataset': {
+      const dataset = state.mode.text.trim()
+      if (key.name === 'escape' || (key.name === 'enter' && dataset === ''))
+        return { state: leaveQuestion(state) }
+      if (key.name === 'enter') return { state: leaveQuestion(state), effect: { kind: 'prepare', dataset } }
+      return { state: { ...state, mode: { ...state.mode, text: edit(state.mode.text, key) } } }
+    }
+  }
+}
+
+function lookInside(state: ScreenState, key: KeyPress, target: KeyTarget): KeyOutcome {
+  if (state.mode.kind !== 'detail') return { state }
+  const scrollBy = (by: number): KeyOutcome => ({
+    state:
+      state.mode.kind === 'detail'
+        ? { ...state, mode: { ...state.mode, scroll: Math.max(0, state.mode.scroll + by) } }
+        : state,
+  })
+  switch (key.name) {
+    case 'escape':
+    case 'enter':
+    case 'left':
+    case 'backspace':
+      return { state: { ...state, mode: { kind: 'browse' }, detailCopyId: undefined } }
+    case 'up':
+      return scrollBy(-1)
+    case 'down':
+      return scrollBy(1)
+    case 'page-up':
+      return scrollBy(-target.height)
+    case 'page-down':
+      return scrollBy(target.height)
+    case 'home':
+      return scrollBy(Number.NEGATIVE_INFINITY)
+    case 'text':
+      if (key.text === 'k') return scrollBy(-1)
+      if (key.text === 'j') return scrollBy(1)
+      return act(state, key.text, target)
+    default:
+      return { state }
+  }
+}
+
+function typeFilter(state: ScreenState, key: KeyPress, target: KeyTarget): KeyOutcome {
+  if (state.mode.kind !== 'filter') return { state }
+  switch (key.name) {
+    case 'enter':
+      return { state: { ...state, mode: { kind: 'browse' } } }
+    case 'escape':
+      return { state: withFilter({ ...state, mode: { kind: 'browse' } }, state.mode.before) }
+    case 'up':
+      return { state: moveCursor(state, -1, target) }
+    case 'down':
+      return { state: moveCursor(state, 1, target) }
+    default: {
+      const filter = edit(state.filter, key)
+      return { state: filter === state.filter ? state : withFilter(state, filter) }
+    }
+  }
+}
+
+function readHelp(state: ScreenState, key: KeyPress): KeyOutcome {
+  if (state.mode.kind !== 'help') return { state }
+  const { scroll } = state.mode
+  if (key.name === 'down' || key.name === 'page-down')
+    return { state: { ...state, mode: { kind: 'help', scroll: scroll + 1 } } }
+  if (key.name === 'up' || key.name === 'page-up')
+    return { state: { ...state, mode: { kind: 'help', scroll: Math.max(0, scroll - 1) } } }
+  return { state: leaveQuestion(state) }
+}

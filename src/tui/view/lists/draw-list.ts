@@ -1,0 +1,70 @@
+import { layoutColumns, squeezeColumns } from '../text/column-layout.js'
+import { type Line, type Span, span } from '../text/styled-line.js'
+import { fitText } from '../text/text-cells.js'
+import type { DrawContext, ListRows } from './list-rows.js'
+
+const GAP = 2
+const MARGIN = 2
+
+/** The part of a list that is drawn, and the cells for it. */
+export interface ListArea {
+  /** Index of the first row. */
+  readonly offset: number
+  readonly height: number
+  /** Index of the row under the cursor; undefined = none. */
+  readonly cursor?: number | undefined
+  readonly width: number
+}
+
+/** Draws a list's heading and the rows of the area, each exactly as wide as it. */
+export function drawList(rows: ListRows, area: ListArea, context: DrawContext): readonly Line[] {
+  const { width } = area
+  const { ellipsis } = context.glyphs
+  const room = width - MARGIN
+  const placed = squeezeColumns(layoutColumns(rows.columns, room, GAP), room, GAP)
+  const widths: number[] = []
+  for (const column of placed) widths[column.index] = column.width
+  const heading: Span = span(
+    fitText(
+      ' '.repeat(MARGIN) +
+        placed
+          .map(({ index, width: cells }) => {
+            const { title, align } = rows.columns[index]!
+            return fitText(title, cells, { align, ellipsis })
+          })
+          .join(' '.repeat(GAP)),
+      width,
+    ),
+    { isDim: true },
+  )
+  const lines: Line[] = [[heading]]
+  const last = Math.min(rows.keys.length, area.offset + area.height)
+  for (let index = area.offset; index < last; index += 1) {
+    lines.push(drawRow(index))
+  }
+  if (rows.keys.length === 0 && area.height > 0) {
+    lines.push([span(fitText(`  ${rows.emptyText}`, width), { isDim: true })])
+  }
+  while (lines.length < area.height + 1) lines.push([span(' '.repeat(width))])
+  return lines
+
+  function drawRow(index: number): Line {
+    const isCursor = index === area.cursor
+    const cells = rows.drawAt(index, widths, context)
+    const line: Span[] = [span(isCursor ? fitText(context.glyphs.cursor, MARGIN) : ' '.repeat(MARGIN))]
+    let used = MARGIN
+    for (const [at, { index: column, width: cellWidth }] of placed.entries()) {
+      const cell = cells[column] ?? span('')
+      const isLast = at === placed.length - 1
+      const text = fitText(cell.text, cellWidth, { align: rows.columns[column]!.align, ellipsis })
+      line.push({ ...cell, text })
+      used += cellWidth
+      if (!isLast) line.push(span(' '.repeat(GAP)))
+      if (!isLast) used += GAP
+    }
+    if (used < width) line.push(span(' '.repeat(width - used)))
+    return isCursor
+      ? line.map((part) => ({ text: part.text, isInverse: true, isBold: part.isBold ?? false }))
+      : line
+  }
+}

@@ -1,0 +1,74 @@
+import type { StatusSnapshot } from '../../../cache/status/compose-status.js'
+import type { RecordEvent, RecordEventKind } from '../../../model/record-event.js'
+import type { ColumnSpec } from '../text/column-layout.js'
+import { formatMoment } from '../text/format-cells.js'
+import { type Colour, type Span, span } from '../text/styled-line.js'
+import { type DrawContext, type ListRows, matchesFilter, widthOf } from './list-rows.js'
+
+function planColumns(events: readonly RecordEvent[]): readonly ColumnSpec[] {
+  const name = widthOf(
+    events.values().map((event) => event.dataset),
+    7,
+    60,
+  )
+  const node = widthOf(
+    events.values().map((event) => event.node),
+    4,
+    24,
+  )
+  const kind = widthOf(
+    events.values().map((event) => event.kind),
+    8,
+    18,
+  )
+  return [
+    { title: 'TIME', width: 11 },
+    { title: 'WHAT', width: kind },
+    { title: 'DATASET', width: name, minWidth: Math.min(name, 16) },
+    { title: 'NODE', width: node, minWidth: Math.min(node, 10), dropOrder: 2 },
+    { title: 'WHY', width: 30, minWidth: 16, grow: 1 },
+  ]
+}
+
+const COLOURS: Readonly<Partial<Record<RecordEventKind, Colour>>> = {
+  staged: 'green',
+  'staging-started': 'cyan',
+  'staging-taken-over': 'cyan',
+  'staging-failed': 'red',
+  refused: 'red',
+  damaged: 'red',
+  evicted: 'yellow',
+  forgotten: 'yellow',
+  'lease-expired': 'yellow',
+}
+
+/** What happened, newest first. */
+export function listEventRows(snapshot: StatusSnapshot, filter: string): ListRows {
+  const events = snapshot.events.filter((event) =>
+    matchesFilter(filter, [event.dataset, event.node, event.kind, event.task, event.reason]),
+  )
+  return {
+    tab: 'events',
+    columns: planColumns(snapshot.events),
+    keys: events.map((event) => String(event.sequence)),
+    total: snapshot.events.length,
+    copyIdAt: (index) => events[index]?.copyId ?? undefined,
+    drawAt: (index, _widths, context) => drawEvent(events[index]!, context),
+    emptyText: filter === '' ? 'Nothing has happened yet' : 'No event matches the filter',
+  }
+}
+
+function drawEvent(event: RecordEvent, context: DrawContext): readonly Span[] {
+  const color = COLOURS[event.kind]
+  return [
+    span(formatMoment(event.atMs, context.nowMs, context.utcOffsetMinutes), { isDim: true }),
+    span(event.kind, color ? { color } : {}),
+    span(event.dataset),
+    span(event.node),
+    span(
+      event.task === null || event.reason.includes(event.task)
+        ? event.reason
+        : `${event.reason} ${context.glyphs.dot} ${event.task}`,
+    ),
+  ]
+}

@@ -1,0 +1,87 @@
+import type { StatusSnapshot } from '../../../cache/status/compose-status.js'
+import { formatHolder, isLeaseLive, type PlacedLease } from '../../../model/lease.js'
+import type { ColumnSpec } from '../text/column-layout.js'
+import { formatSpan } from '../text/format-cells.js'
+import { span } from '../text/styled-line.js'
+import { type ListRows, matchesFilter, widthOf } from './list-rows.js'
+
+function planColumns({ leases }: StatusSnapshot): readonly ColumnSpec[] {
+  const task = widthOf(
+    leases.values().map((lease) => lease.task),
+    4,
+    40,
+  )
+  const name = widthOf(
+    leases.values().map((lease) => lease.dataset),
+    7,
+    60,
+  )
+  const node = widthOf(
+    leases.values().map((lease) => lease.node),
+    4,
+    24,
+  )
+  const purpose = widthOf(
+    leases.values().map((lease) => lease.purpose),
+    3,
+    8,
+  )
+  const holder = widthOf(leases.values().map(formatWho), 6, 28)
+  // Who holds what since when stays longest.
+  return [
+    { title: 'TASK', width: task, minWidth: Math.min(task, 20), grow: 1 },
+    { title: 'DATASET', width: name, minWidth: Math.min(name, 20), grow: 1 },
+    { title: 'NODE', width: node, minWidth: Math.min(node, 10), dropOrder: 2 },
+    { title: 'FOR', width: purpose, dropOrder: 4 },
+    { title: 'SINCE', width: 5, align: 'right' },
+    { title: 'ENDS IN', width: 7, align: 'right', dropOrder: 3 },
+    { title: 'HOLDER', width: holder, minWidth: Math.min(holder, 12), grow: 1, dropOrder: 1 },
+  ]
+}
+
+/** The holder in few cells: `gpu-07:4711` is a process. */
+function formatWho(lease: PlacedLease): string {
+  const { holder } = lease
+  if (holder.kind === 'process') return `${holder.host}:${holder.pid}`
+  return holder.kind === 'ttl' ? 'ttl' : formatHolder(lease)
+}
+
+/** The leases that match the filter, as the record orders them. */
+export function listLeaseRows(snapshot: StatusSnapshot, filter: string): ListRows {
+  const leases =
+    filter === ''
+      ? snapshot.leases
+      : snapshot.leases.filter((lease) =>
+          matchesFilter(filter, [
+            lease.task,
+            lease.dataset,
+            lease.node,
+            lease.purpose,
+            formatHolder(lease),
+            formatWho(lease),
+          ]),
+        )
+  return {
+    tab: 'leases',
+    columns: planColumns(snapshot),
+    keys: leases.map((lease) => lease.leaseId),
+    total: snapshot.leases.length,
+    copyIdAt: (index) => leases[index]?.copyId,
+    drawAt: (index, _widths, { nowMs }) => {
+      const lease = leases[index]!
+      const isLive = isLeaseLive(lease, nowMs)
+      const ends =
+        lease.expiresAtMs === null ? '-' : isLive ? formatSpan(lease.expiresAtMs - nowMs) : 'expired'
+      return [
+        span(lease.task),
+        span(lease.dataset),
+        span(lease.node),
+        span(lease.purpose, lease.purpose === 'use' ? {} : { color: 'cyan' }),
+        span(formatSpan(nowMs - lease.createdAtMs)),
+        span(ends, isLive ? {} : { color: 'red' }),
+        span(formatWho(lease), { isDim: true }),
+      ]
+    },
+    emptyText: filter === '' ? 'No leases: nobody uses a dataset' : 'No lease matches the filter',
+  }
+}

@@ -1,0 +1,54 @@
+import type { CopyUse } from '../../../model/copy.js'
+import type { ColumnSpec } from '../text/column-layout.js'
+import type { Glyphs } from '../text/glyphs.js'
+import type { Span } from '../text/styled-line.js'
+import { cellWidth } from '../text/text-cells.js'
+import type { ProgressHistory } from './transfer-rates.js'
+
+/** The lists of the live screen, from left to right. */
+export const TABS = ['copies', 'leases', 'transfers', 'events', 'nodes'] as const
+export type Tab = (typeof TABS)[number]
+
+/** What drawing a cell depends on besides its row. */
+export interface DrawContext {
+  readonly nowMs: number
+  readonly utcOffsetMinutes: number
+  readonly glyphs: Glyphs
+  readonly history: ProgressHistory
+}
+
+/** One list of the screen: filtered, sorted, and able to draw any of its rows. Only visible rows are drawn. */
+export interface ListRows {
+  readonly tab: Tab
+  readonly columns: readonly ColumnSpec[]
+  readonly keys: readonly string[]
+  /** Rows before the filter. */
+  readonly total: number
+  /** The copy that row `index` is about; undefined where it is about none. */
+  readonly copyIdAt: (index: number) => string | undefined
+  /** The same as a copy, where the rows are copies: spares looking for it among all. */
+  readonly copyAt?: (index: number) => CopyUse | undefined
+  /** One span per column, in the order of `columns`. */
+  readonly drawAt: (index: number, widths: readonly number[], context: DrawContext) => readonly Span[]
+  readonly emptyText: string
+}
+
+/** Cells of the longest text, at least `least`, at most `most`: a column as wide as what it holds. */
+export function widthOf(texts: Iterable<string>, least: number, most: number): number {
+  let widest = least
+  for (const text of texts) {
+    if (text.length > widest) widest = Math.max(widest, Math.min(most, cellWidth(text)))
+    if (widest >= most) break
+  }
+  return widest
+}
+
+/** Whether any of the texts contains every word of the filter, without regard to case. */
+export function matchesFilter(filter: string, texts: readonly (string | null)[]): boolean {
+  if (filter === '') return true
+  const all = texts.join('\u0000').toLowerCase()
+  return filter
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => all.includes(word))
+}

@@ -1,0 +1,118 @@
+import type { NodeStatus, StatusSnapshot } from '../../../cache/status/compose-status.js'
+import type { NodeUsage } from '../../../cache/status/node-usage.js'
+import { formatByteSize } from '../../../model/byte-size.js'
+import { formatPercent, formatShare, formatSpan } from '../text/format-cells.js'
+import { drawBar, drawSharedBar } from '../text/glyphs.js'
+import { type Colour, type Span, span } from '../text/styled-line.js'
+import { type DrawContext, type ListRows, matchesFilter, widthOf } from './list-rows.js'
+
+const COLUMNS = [
+  { title: 'DATASETS', width: 18, minWidth: 14, grow: 1 },
+  { title: 'SPACE', width: 30, minWidth: 24, grow: 3 },
+  { title: 'FREE', width: 8, align: 'right' },
+  { title: 'MIN FREE', width: 8, align: 'right', dropOrder: 4 },
+  { title: 'EVICTABLE', width: 9, align: 'right', dropOrder: 3 },
+  { title: 'INODES', width: 6, align: 'right', dropOrder: 6 },
+  { title: 'SEEN', width: 4, align: 'right', dropOrder: 2 },
+  { title: 'CACHE', width: 12, minWidth: 8, grow: 2, dropOrder: 5 },
+] as const
+
+const SPACE_TEXT_CELLS = 17
+
+/** Nodes with their usage against each limit of their policy, by name or the fullest first. */
+export function listNodeRows(
+  snapshot: StatusSnapshot,
+  filter: string,
+  order: 'name' | 'fullest' = 'name',
+): ListRows {
+  const found = snapshot.nodes.filter((node) => matchesFilter(filter, [node.node, node.cacheRoot]))
+  const nodes =
+    order === 'fullest' ? found.toSorted((a, b) => findPressure(b.usage) - findPressure(a.usage)) : found
+  const name = widthOf(
+    snapshot.nodes.values().map((node) => node.node),
+    4,
+    40,
+  )
+  return {
+    tab: 'nodes',
+    columns: [{ title: 'NODE', width: name, minWidth: Math.min(name, 16) }, ...COLUMNS],
+    keys: nodes.map((node) => node.node),
+    total: snapshot.nodes.length,
+    copyIdAt: () => undefined,
+    drawAt: (index, widths, context) => drawNode(nodes[index]!, widths, context),
+    emptyText: filter === '' ? 'No node is known yet' : 'No node matches the filter',
+  }
+}
+
+/** How near the node is to its nearest limit, 0 (empty) to 1 (nothing fits any more). */
+function findPressure(usage: NodeUsage): number {
+  const shares = [usage.datasets, usage.bytes].map(({ used, allowed }) =>
+    allowed === null || allowed === 0 ? 0 : used / allowed,
+  )
+  if (usage.free.minBytes !== null && usage.free.bytes <= usage.free.minBytes) shares.push(1)
+  return Math.min(1, Math.max(...shares))
+}
+
+function drawNode(node: NodeStatus, widths: readonly number[], context: DrawContext): readonly Span[] {
+  const { usage } = node
+  const { datasets, free } = usage
+  const isFreeLow = free.minBytes !== null && free.bytes < free.minBytes
+  return [
+    span(node.node, { isBold: true }),
+    drawUsage({ ...datasets, text: formatDatasets(datasets), textWidth: 7 }, widths[1] ?? 14, context),
+    drawSpace(node, widths[2] ?? 24, context),
+    span(formatByteSize(free.bytes), isFreeLow ? { color: 'red' } : {}),
+    span(free.minBytes === null ? '-' : formatByteSize(free.minBytes)),
+    span(formatByteSize(usage.evictableBytes), { isDim: true }),
+    span(usage.inodes === null ? '-' : formatPercent(usage.inodes.used, usage.inodes.allowed ?? 0)),
+    span(formatSpan(context.nowMs - node.seenAtMs), { isDim: true }),
+    span(node.cacheRoot, { isDim: true }),
+  ]
+}
+
+function formatDatasets({ used, allowed }: NodeUsage['datasets']): string {
+  return allowed === null ? used.toLocaleString('en-US') : `${used}/${allowed}`
+}
+
+/** The disk: what copies take, what others take, what is free. The numbers are those of the policy. */
+function drawSpace({ usage, disk }: NodeStatus, width: number, context: DrawContext): Span {
+  const { bytes, free } = usage
+  const allowed = bytes.allowed ?? disk.capacityBytes
+  const text = formatShare(bytes.used, allowed)
+  const taken = Math.max(0, 1 - free.bytes / Math.max(1, disk.capacityBytes))
+  // Charged is what a copy will take; on the disk it may not be yet.
+  const own = Math.min(
+    taken,
+    Math.max(0, bytes.used - usage.outstandingBytes) / Math.max(1, disk.capacityBytes),
+  )
+  const isFreeLow = free.minBytes !== null && free.bytes < free.minBytes
+  const color = isFreeLow ? 'red' : colourOf(Math.max(bytes.used / Math.max(1, allowed), taken))
+  const barWidth = Math.min(32, width - Math.max(SPACE_TEXT_CELLS, text.length) - 1)
+  if (barWidth < 3) return span(text, { color })
+  return span(`${drawSharedBar({ own, others: taken - own }, barWidth, context.glyphs)} ${text}`, { color })
+}
+
+/** A bar and its numbers; without a limit only the number. The numbers keep their cells, the bar gives way. */
+function drawUsage(
+  usage: {
+    readonly used: number
+    readonly allowed: number | null
+    readonly text: string
+    readonly textWidth: number
+  },
+  width: number,
+  context: DrawContext,
+): Span {
+  const { used, allowed, text, textWidth } = usage
+  if (allowed === null || allowed <= 0) return span(text)
+  const barWidth = Math.min(32, width - Math.max(textWidth, text.length) - 1)
+  if (barWidth < 3) return span(text, { color: colourOf(used / allowed) })
+  return span(`${drawBar(used / allowed, barWidth, context.glyphs)} ${text}`, {
+    color: colourOf(used / allowed),
+  })
+}
+
+function colourOf(ratio: number): Colour {
+  if (ratio >= 1) return 'red'
+  return ratio >= 0.85 ? 'yellow' : 'green'
+}

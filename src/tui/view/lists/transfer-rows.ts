@@ -1,0 +1,86 @@
+import type { StatusSnapshot, TransferStatus } from '../../../cache/status/compose-status.js'
+import { formatByteSize } from '../../../model/byte-size.js'
+import type { ColumnSpec } from '../text/column-layout.js'
+import { formatPercent, formatShare, formatSpan } from '../text/format-cells.js'
+import { drawBar, type Glyphs, UNICODE_GLYPHS } from '../text/glyphs.js'
+import { type Span, span } from '../text/styled-line.js'
+import { type DrawContext, type ListRows, matchesFilter, widthOf } from './list-rows.js'
+import { estimateLeftMs, findRate } from './transfer-rates.js'
+
+function planColumns(snapshot: StatusSnapshot): readonly ColumnSpec[] {
+  const name = widthOf(
+    snapshot.transfers.values().map((transfer) => transfer.dataset),
+    7,
+    60,
+  )
+  const node = widthOf(
+    snapshot.transfers.values().map((transfer) => formatWay(transfer)),
+    4,
+    24,
+  )
+  return [
+    { title: 'DATASET', width: name, minWidth: Math.min(name, 12), grow: 1 },
+    { title: 'NODE', width: node, minWidth: Math.min(node, 10), dropOrder: 3 },
+    { title: 'PROGRESS', width: 16, minWidth: 13, grow: 1 },
+    { title: 'WRITTEN', width: 17, align: 'right', dropOrder: 2 },
+    { title: 'RATE', width: 10, align: 'right' },
+    { title: 'LEFT', width: 4, align: 'right', dropOrder: 1 },
+    { title: 'STAGER', width: 16, minWidth: 8, grow: 1, dropOrder: 4 },
+    { title: 'WAITING', width: 7, align: 'right', dropOrder: 5 },
+  ]
+}
+
+/** The downloads that match the filter. */
+export function listTransferRows(snapshot: StatusSnapshot, filter: string): ListRows {
+  const transfers = snapshot.transfers.filter((transfer) =>
+    matchesFilter(filter, [transfer.dataset, formatWay(transfer), transfer.stager, transfer.source]),
+  )
+  return {
+    tab: 'transfers',
+    columns: planColumns(snapshot),
+    keys: transfers.map((transfer) => transfer.copyId),
+    total: snapshot.transfers.length,
+    copyIdAt: (index) => transfers[index]?.copyId,
+    drawAt: (index, widths, context) => drawTransfer(transfers[index]!, widths, context),
+    emptyText: filter === '' ? 'Nothing is being staged' : 'No transfer matches the filter',
+  }
+}
+
+/** The node that stages, and the nodes that serve it: `gpu-02 ← gpu-01`. */
+export function formatWay(
+  { node, servedBy }: Pick<TransferStatus, 'node' | 'servedBy'>,
+  glyphs: Pick<Glyphs, 'from'> = UNICODE_GLYPHS,
+): string {
+  return servedBy.length === 0 ? node : `${node} ${glyphs.from} ${servedBy.join(', ')}`
+}
+
+function drawTransfer(
+  transfer: TransferStatus,
+  widths: readonly number[],
+  context: DrawContext,
+): readonly Span[] {
+  const { writtenBytes, chargedBytes } = transfer
+  const rate = findRate(context.history, transfer.copyId)
+  const leftMs = estimateLeftMs(chargedBytes - writtenBytes, rate)
+  const isListing = transfer.state === 'reserved'
+  const barWidth = Math.min(40, Math.max(1, (widths[2] ?? 9) - 5))
+  const progress = isListing
+    ? 'listing'
+    : `${drawBar(chargedBytes > 0 ? writtenBytes / chargedBytes : 0, barWidth, context.glyphs)} ${formatPercent(writtenBytes, chargedBytes).padStart(4)}`
+  return [
+    span(transfer.dataset),
+    span(formatWay(transfer, context.glyphs)),
+    span(progress, { color: transfer.stager === null ? 'yellow' : 'cyan' }),
+    span(isListing ? '-' : formatShare(writtenBytes, chargedBytes)),
+    drawRate(transfer, rate),
+    span(leftMs === undefined ? '-' : formatSpan(leftMs)),
+    transfer.stager === null ? span('nobody', { color: 'yellow' }) : span(transfer.stager),
+    span(String(transfer.waitingTasks.length)),
+  ]
+}
+
+function drawRate(transfer: TransferStatus, rate: number | undefined): Span {
+  if (rate === undefined) return span('-', { isDim: true })
+  if (rate <= 0 && transfer.state === 'staging') return span('stalled', { color: 'red' })
+  return span(`${formatByteSize(rate)}/s`)
+}

@@ -1,0 +1,71 @@
+/** The characters that pictures are made of. */
+export interface Glyphs {
+  readonly full: string
+  /** What others than dsc take of a disk. */
+  readonly others: string
+  readonly empty: string
+  readonly cursor: string
+  readonly rule: string
+  readonly side: string
+  readonly dot: string
+  readonly ellipsis: string
+  /** Between a node and those that send to it. */
+  readonly from: string
+}
+
+/** The signs of a terminal that shows UTF-8. */
+export const UNICODE_GLYPHS: Glyphs = {
+  full: '█',
+  others: '▒',
+  empty: '░',
+  cursor: '▶',
+  rule: '─',
+  side: '│',
+  dot: '·',
+  ellipsis: '…',
+  from: '←',
+}
+
+/** For terminals whose locale is not UTF-8. */
+export const ASCII_GLYPHS: Glyphs = {
+  full: '#',
+  others: ':',
+  empty: '.',
+  cursor: '>',
+  rule: '-',
+  side: '|',
+  dot: '-',
+  ellipsis: '~',
+  from: '<-',
+}
+
+/** Chooses by the locale, in the order in which the C library looks: LC_ALL, LC_CTYPE, LANG. */
+export function chooseGlyphs(environment: Readonly<Record<string, string | undefined>>): Glyphs {
+  const locale = environment.LC_ALL || environment.LC_CTYPE || environment.LANG || ''
+  return /utf-?8/i.test(locale) ? UNICODE_GLYPHS : ASCII_GLYPHS
+}
+
+/** A bar of `width` cells, `ratio` (0 to 1, more is full) of them filled; anything above 0 shows. */
+export function drawBar(ratio: number, width: number, glyphs: Glyphs): string {
+  const filled = countCells(ratio, width)
+  return glyphs.full.repeat(filled) + glyphs.empty.repeat(width - filled)
+}
+
+/** A bar of two parts of one whole: `own`, then `others` (0 to 1 each); what is left of it is empty. */
+export function drawSharedBar(
+  { own, others }: { readonly own: number; readonly others: number },
+  width: number,
+  glyphs: Glyphs,
+): string {
+  const taken = countCells(own + others, width)
+  const filled = Math.min(countCells(own, width), taken - (others > 0 && taken > 1 ? 1 : 0))
+  return (
+    glyphs.full.repeat(filled) + glyphs.others.repeat(taken - filled) + glyphs.empty.repeat(width - taken)
+  )
+}
+
+/** Full means full: 99 % leaves a cell empty, 1 % fills one. */
+function countCells(ratio: number, width: number): number {
+  if (ratio >= 1) return width
+  return ratio > 0 ? Math.min(Math.max(1, Math.round(ratio * width)), Math.max(1, width - 1)) : 0
+}

@@ -1,0 +1,39 @@
+// Text measured in terminal cells. A task name may be any text that somebody passed to `--task`.
+import cliTruncate from 'cli-truncate'
+import stringWidth from 'string-width'
+import wrapAnsi from 'wrap-ansi'
+
+const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
+const PLAIN = /^[\u0020-\u007e]*$/
+
+/** Replaces what could move the cursor, change colours or turn the direction of text. */
+export function withoutControls(text: string): string {
+  return PLAIN.test(text) ? text : text.replace(CONTROL, '?')
+}
+
+/** How many cells the text takes on a terminal. */
+export function cellWidth(text: string): number {
+  return PLAIN.test(text) ? text.length : stringWidth(text)
+}
+
+/** How a text stands in its cells. */
+export interface Fit {
+  /** The side that it keeps to. Default: left. */
+  readonly align?: 'left' | 'right' | undefined
+  /** The end of a text that was cut. Default: `…`. */
+  readonly ellipsis?: string
+}
+
+/** Cuts or fills the text to exactly `width` cells. */
+export function fitText(text: string, width: number, { align = 'left', ellipsis = '…' }: Fit = {}): string {
+  if (width <= 0) return ''
+  const safe = withoutControls(text)
+  const cut = cellWidth(safe) <= width ? safe : cliTruncate(safe, width, { truncationCharacter: ellipsis })
+  const fill = ' '.repeat(width - cellWidth(cut))
+  return align === 'left' ? cut + fill : fill + cut
+}
+
+/** Breaks text into pieces of at most `width` cells, at spaces where there are any. */
+export function wrapText(raw: string, width: number): readonly string[] {
+  return wrapAnsi(withoutControls(raw), Math.max(2, width), { hard: true }).split('\n')
+}
