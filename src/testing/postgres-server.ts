@@ -17,7 +17,7 @@ export interface PostgresServer {
   stop(mode: 'fast' | 'immediate'): Promise<void>
   /** Makes a hot standby that follows this server, which restarts for it. */
   makeStandby(): Promise<PostgresStandby>
-  /** Stops the server and removes its directory. */
+  /** Stops the server and its standbys and removes their directory. */
   close(): Promise<void>
 }
 
@@ -25,7 +25,6 @@ export interface PostgresServer {
 export interface PostgresStandby {
   readonly port: number
   promote(): Promise<void>
-  close(): Promise<void>
 }
 
 /** PostgreSQL refuses to run as root: then it runs as nobody. */
@@ -52,6 +51,7 @@ export async function startPostgresServer(
   const port = await findFreePort()
   let server: ChildProcess | undefined
   const urlOf = (database: string) => `postgres://dsc@127.0.0.1:${port}/${database}`
+  const standbys: ChildProcess[] = []
   let databases = 0
   const run = async (data: string, port: number): Promise<ChildProcess> => {
     const server = spawn(
@@ -83,10 +83,8 @@ export async function startPostgresServer(
     server = await run(data, port)
   }
   const stop = async (mode: 'fast' | 'immediate') => {
-    if (server === undefined || server.exitCode !== null) return
-    const ended = new Promise((resolve) => server?.once('exit', resolve))
-    server.kill(mode === 'fast' ? 'SIGINT' : 'SIGQUIT')
-    await ended
+    if (server === undefined) return
+    await end(server, mode === 'fast' ? 'SIGINT' : 'SIGQUIT')
     server = undefined
   }
   await start()
@@ -113,7 +111,7 @@ export async function startPostgresServer(
       await writeFile(join(copied, 'standby.signal'), '')
       await start()
       const standbyPort = await findFreePort()
-      const standby = await run(copied, standbyPort)
+      standbys.push(await run(copied, standbyPort))
       return {
         port: standbyPort,
         async promote() {
@@ -125,16 +123,19 @@ export async function startPostgresServer(
           await client.query('SELECT pg_promote()')
           await client.end()
         },
-        async close() {
-          const ended = new Promise((resolve) => standby.once('exit', resolve))
-          standby.kill('SIGQUIT')
-          await ended
-        },
       }
     },
     async close() {
-      await stop('immediate')
+      await Promise.all([stop('immediate'), ...standbys.map((standby) => end(standby, 'SIGQUIT'))])
       await rm(directory, { recursive: true, force: true })
     },
   }
+}
+
+/** Stops a process, which may have ended by itself. */
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const ended = new Promise((resolve) => child.once('exit', resolve))
+  child.kill(signal)
+  await ended
 }

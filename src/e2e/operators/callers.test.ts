@@ -109,7 +109,10 @@ test('in a window of tmux that runs nothing else a lease lasts for its time', {
 }, async (context) => {
   const socket = join(await temporaryDirectory(context), 'tmux')
   const server = `tmux -S ${socket} -f /dev/null new-session -d 'sleep 60'`
-  const { holders } = await runScript(context, `${server}; tmux -S ${socket} new-window -c $PWD '${PREPARE}'`)
+  const window = `tmux -S ${socket} new-window -P -F '#{pane_pid}' -c $PWD '${PREPARE}'`
+  // tmux leaves some of its children unreaped: a zombie has ended, too.
+  const wait = `while read -r _ _ state _ 2>/dev/null < /proc/$pane/stat && [ "$state" != Z ]; do sleep 0.1; done`
+  const { holders } = await runScript(context, `${server}; pane=$(${window}); ${wait}`)
   execFileSync('tmux', ['-S', socket, 'kill-server'])
   assertNobody(holders)
 })

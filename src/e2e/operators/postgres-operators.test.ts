@@ -16,7 +16,6 @@ async function startWithStandby(context: TestContext) {
   const url = await server.makeDatabase()
   await (await openPostgresRecord(url)).close()
   const standby = await server.makeStandby()
-  context.after(() => standby.close())
   return { server, url, standby }
 }
 

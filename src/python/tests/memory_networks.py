@@ -46,6 +46,29 @@ def convnet():
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
 
 
+class Mixture(nn.Module):
+    """One layer of every kind that writes its gradient into its map, some of whose maps others read, too."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Sequential(
+            nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(inplace=True), nn.Conv2d(16, 16, 3, padding=1)
+        )
+        self.wide = nn.Conv1d(16, 32, 1)
+        self.acts = nn.ModuleList([nn.GELU(), nn.SiLU(), nn.Tanh(), nn.Sigmoid(), nn.LeakyReLU(), nn.ReLU6()])
+        self.linears = nn.ModuleList([nn.Linear(32, 32, bias=bool(i % 2)) for i in range(6)])
+        self.norm = nn.LayerNorm(32)
+        self.out = nn.Parameter(torch.randn(32, 4)), nn.Parameter(torch.zeros(4))
+        self.weight, self.bias = self.out
+
+    def forward(self, x):
+        x = F.relu(self.conv(x))
+        x = self.wide(x.flatten(2)).transpose(1, 2).contiguous()
+        for act, linear in zip(self.acts, self.linears):
+            x = x + act(linear(self.norm(x)))
+        return torch.addmm(self.bias, torch.tanh(x).view(-1, 32), self.weight)
+
+
 def loss_of(output):
     return output.square().mean()
 
@@ -53,4 +76,12 @@ def loss_of(output):
 NETWORKS = {
     "gpt": (GPT, lambda batch: torch.randint(0, 64, (batch, 32))),
     "convnet": (convnet, lambda batch: torch.randn(batch, 3, 32, 32)),
+    "mixture": (Mixture, lambda batch: torch.randn(batch, 3, 8, 8)),
 }
+
+
+def fresh(name, batch=8):
+    """The same network and batch at every call."""
+    make, batch_of = NETWORKS[name]
+    torch.manual_seed(0)
+    return make(), batch_of(batch)

@@ -7,44 +7,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from memory_networks import GPT, NETWORKS, loss_of  # noqa: E402
+from memory_networks import GPT, fresh, loss_of  # noqa: E402
 from memory_tools import ROOT, make_plan, one_thread, run_dsc, under  # noqa: E402, F401
+from memory_training import same, train  # noqa: E402
 
 from dsc.memory import AccountingDevice, Offload, PlanError, profile  # noqa: E402
 from dsc.memory.copies import CpuCopies  # noqa: E402
-
-
-def fresh(name, batch=8):
-    make, batch_of = NETWORKS[name]
-    torch.manual_seed(0)
-    return make(), batch_of(batch)
-
-
-def train(name, steps, executor=None, batch=8, on_step=None):
-    """Trains and returns gradients per step, parameters at the end, and the counted peak."""
-    model, inputs = fresh(name, batch)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    gradients = []
-    with AccountingDevice() as device:
-        device.hold(model, inputs)
-        device.reset_peak()
-        for step in range(steps):
-            torch.manual_seed(step)
-            with under(executor):
-                loss = loss_of(model(inputs))
-            loss.backward()
-            del loss
-            with device.uncounted():
-                gradients.append([p.grad.clone() for p in model.parameters()])
-            optimizer.step()
-            optimizer.zero_grad()
-            if on_step:
-                on_step(step)
-    return gradients, [p.detach().clone() for p in model.parameters()], device.peak_bytes
-
-
-def same(one, other):
-    return all(torch.equal(a, b) for a, b in zip(one, other)) and len(one) == len(other)
 
 
 @pytest.mark.parametrize("name", ["gpt", "convnet"])

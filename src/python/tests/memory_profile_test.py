@@ -9,7 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from memory_networks import loss_of  # noqa: E402
+from memory_networks import fresh, loss_of  # noqa: E402
 from memory_tools import ROOT, make_plan, one_thread, run_dsc, under  # noqa: E402, F401
 
 from dsc.memory import profile  # noqa: E402

@@ -6,70 +6,15 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import torch.nn.functional as F  # noqa: E402
-from memory_networks import NETWORKS, loss_of  # noqa: E402
+from memory_networks import NETWORKS, Mixture, fresh, loss_of  # noqa: E402
 from memory_tools import make_plan, one_thread, run_dsc, under  # noqa: E402, F401
+from memory_training import same, train  # noqa: E402
 from torch import nn  # noqa: E402
 
-from dsc.memory import AccountingDevice, Offload, profile  # noqa: E402
+from dsc.memory import Offload, profile  # noqa: E402
 
 
-class Mixture(nn.Module):
-    """One layer of every kind that writes its gradient into its map, some of whose maps others read, too."""
-
-    def __init__(self):
-        super().__init__()
-        self.conv = nn.Sequential(
-            nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(inplace=True), nn.Conv2d(16, 16, 3, padding=1)
-        )
-        self.wide = nn.Conv1d(16, 32, 1)
-        self.acts = nn.ModuleList([nn.GELU(), nn.SiLU(), nn.Tanh(), nn.Sigmoid(), nn.LeakyReLU(), nn.ReLU6()])
-        self.linears = nn.ModuleList([nn.Linear(32, 32, bias=bool(i % 2)) for i in range(6)])
-        self.norm = nn.LayerNorm(32)
-        self.out = nn.Parameter(torch.randn(32, 4)), nn.Parameter(torch.zeros(4))
-        self.weight, self.bias = self.out
-
-    def forward(self, x):
-        x = F.relu(self.conv(x))
-        x = self.wide(x.flatten(2)).transpose(1, 2).contiguous()
-        for act, linear in zip(self.acts, self.linears):
-            x = x + act(linear(self.norm(x)))
-        return torch.addmm(self.bias, torch.tanh(x).view(-1, 32), self.weight)
-
-
-MODELS = {**NETWORKS, "mixture": (Mixture, lambda batch: torch.randn(batch, 3, 8, 8))}
-
-
-def fresh(name, batch=8):
-    make, batch_of = MODELS[name]
-    torch.manual_seed(0)
-    return make(), batch_of(batch)
-
-
-def train(name, executor=None, steps=5):
-    """Returns the gradients of every step, and the counted peak."""
-    model, inputs = fresh(name)
-    gradients = []
-    with AccountingDevice() as device:
-        device.hold(model, inputs)
-        device.reset_peak()
-        for step in range(steps):
-            torch.manual_seed(step)
-            with under(executor):
-                loss = loss_of(model(inputs))
-            loss.backward()
-            del loss
-            with device.uncounted():
-                gradients.append([p.grad.clone() for p in model.parameters()])
-            model.zero_grad()
-    return gradients, device.peak_bytes
-
-
-def same(one, other):
-    return all(torch.equal(a, b) for a, b in zip(one, other)) and len(one) == len(other)
-
-
-@pytest.mark.parametrize("name", sorted(MODELS))
+@pytest.mark.parametrize("name", sorted(NETWORKS))
 @pytest.mark.parametrize("budget", ["100%", "60%"])
 def test_gradients_are_bit_equal_and_the_peak_is_as_planned(name, budget, tmp_path):
     model, inputs = fresh(name)
@@ -77,8 +22,8 @@ def test_gradients_are_bit_equal_and_the_peak_is_as_planned(name, budget, tmp_pa
     assert len(plan["reuse"]) > 3
     assert (len(plan["moves"]) > 0) == (budget == "60%")
     executor = Offload(plan, report=str(tmp_path / "run.json"))
-    plain, plain_peak = train(name)
-    found, peak = train(name, executor)
+    plain, _, plain_peak = train(name, 5)
+    found, _, peak = train(name, 5, executor)
     assert all(same(a, b) for a, b in zip(plain, found))
     assert plain_peak == plan["predicted"]["unplannedPeakBytes"]
     assert peak == pytest.approx(plan["predicted"]["peakBytes"], rel=0.05)

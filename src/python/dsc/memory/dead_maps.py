@@ -36,5 +36,5 @@ def space_of_last(saved: torch.Tensor, holders: int) -> torch.Tensor | None:
 
 
 def space_now(maps: DeadMaps, saved: torch.Tensor) -> torch.Tensor | None:
-    """``maps.space_of(saved)``; None, too, in a backward that will be differentiated itself: it needs its maps again."""
+    """``maps.space_of(saved)``; None, too, in a backward that is differentiated itself: it needs its maps again."""
     return None if torch.is_grad_enabled() else maps.space_of(saved)

@@ -1,0 +1,34 @@
+"""A short training with or without a plan, whose gradients and counted peak tests compare."""
+
+import torch
+from memory_networks import fresh, loss_of
+from memory_tools import under
+
+from dsc.memory import AccountingDevice
+
+
+def train(name, steps, executor=None, batch=8, on_step=None):
+    """Trains and returns gradients per step, parameters at the end, and the counted peak."""
+    model, inputs = fresh(name, batch)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    gradients = []
+    with AccountingDevice() as device:
+        device.hold(model, inputs)
+        device.reset_peak()
+        for step in range(steps):
+            torch.manual_seed(step)
+            with under(executor):
+                loss = loss_of(model(inputs))
+            loss.backward()
+            del loss
+            with device.uncounted():
+                gradients.append([p.grad.clone() for p in model.parameters()])
+            optimizer.step()
+            optimizer.zero_grad()
+            if on_step:
+                on_step(step)
+    return gradients, [p.detach().clone() for p in model.parameters()], device.peak_bytes
+
+
+def same(one, other):
+    return all(torch.equal(a, b) for a, b in zip(one, other)) and len(one) == len(other)
