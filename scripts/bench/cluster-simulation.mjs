@@ -99,7 +99,12 @@ async function runJob(record, { task, dataset, node }, sums, timed) {
   const joined = await timed('joinStaging', () =>
     record.joinStaging(
       {
-        ...{ dataset: dataset.name, node, lease, stager: lease, origin: 's3', isRefresh: false },
+        dataset: dataset.name,
+        node,
+        lease,
+        stager: lease,
+        origin: 's3',
+        isRefresh: false,
         source: { name: dataset.name, source: `s3://bucket/${dataset.name}/`, include: [], exclude: [] },
         directoryOf: (copyId) => `/cache/staging/${copyId}`,
       },
@@ -117,8 +122,13 @@ async function runJob(record, { task, dataset, node }, sums, timed) {
     const admission = await timed('admit', () =>
       record.admit(
         {
-          ...{ copyId, stageLeaseId: joined.stageLeaseId, version: 'v1', files: 1000 },
-          ...{ contentBytes: dataset.bytes, chargedBytes: dataset.bytes, chargedInodes: 1000 },
+          copyId,
+          stageLeaseId: joined.stageLeaseId,
+          version: 'v1',
+          files: 1000,
+          contentBytes: dataset.bytes,
+          chargedBytes: dataset.bytes,
+          chargedInodes: 1000,
         },
         (copies) =>
           planAdmission({ policy: { maxPercent: 80 }, disk, copies, request, requestCopyId: copyId }),
@@ -154,9 +164,14 @@ async function runJob(record, { task, dataset, node }, sums, timed) {
   await timed('markReady', () =>
     record.markReady(
       {
-        ...{ copyId, stageLeaseId: joined.stageLeaseId, reason: 'simulated', detail: {} },
-        ...{ directory: `/cache/copies/${dataset.name}`, path: `/cache/copies/${dataset.name}/files` },
-        ...{ chargedBytes: dataset.bytes, chargedInodes: 1000 },
+        copyId,
+        stageLeaseId: joined.stageLeaseId,
+        reason: 'simulated',
+        detail: {},
+        directory: `/cache/copies/${dataset.name}`,
+        path: `/cache/copies/${dataset.name}/files`,
+        chargedBytes: dataset.bytes,
+        chargedInodes: 1000,
       },
       record.nowMs(),
     ),

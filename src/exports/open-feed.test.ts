@@ -107,13 +107,11 @@ test('lost samples are skipped where that is asked for, and stay in the state', 
   const root = makeTestFolder(context)
   writeSamples(join(root, 'train'), 100, () => 300)
   const options = {
-    ...{
-      dataset: join(root, 'train'),
-      batchSize: 16,
-      seed: 3,
-      memoryBytes: 2 ** 20,
-      onError: 'skip' as const,
-    },
+    dataset: join(root, 'train'),
+    batchSize: 16,
+    seed: 3,
+    memoryBytes: 2 ** 20,
+    onError: 'skip' as const,
     cacheFolder: join(root, 'cache'),
   }
   const feed = await openFeed(options)

@@ -10,8 +10,11 @@ import { temporaryDirectory } from '../testing/temporary-directory.js'
 import { askOnce, type Question } from './ask-once.js'
 
 const QUESTION: Question = {
-  ...{ token: undefined, ca: undefined, signal: undefined },
-  ...{ connectTimeoutMs: 5000, silenceMs: 5000 },
+  token: undefined,
+  ca: undefined,
+  signal: undefined,
+  connectTimeoutMs: 5000,
+  silenceMs: 5000,
 }
 
 async function serve(

@@ -201,11 +201,9 @@ async function joinBoth(
     lease,
     source: exampleDataset(step.dataset),
     stager: { ...lease, expiresAtMs: nowMs + 60_000 },
-    ...{
-      origin: 's3' as const,
-      directoryOf: (copyId: string) => `/staging/${copyId}`,
-      isRefresh: step.isRefresh,
-    },
+    origin: 's3' as const,
+    directoryOf: (copyId: string) => `/staging/${copyId}`,
+    isRefresh: step.isRefresh,
   }
   const joined = await record.joinOrReserve(request, nowMs)
   const stageLeaseId = joined.outcome === 'stage' ? joined.stageLeaseId : 'none'

@@ -195,17 +195,15 @@ function newCopy(request: JoinRequest, copyId: string, nowMs: number): Copy {
   const directory = request.directoryOf(copyId)
   const { dataset, node, origin, source, lease } = request
   return {
-    ...{
-      copyId,
-      dataset,
-      node,
-      version: null,
-      state: 'reserved',
-      origin,
-      source,
-      directory,
-      path: directory,
-    },
+    copyId,
+    dataset,
+    node,
+    version: null,
+    state: 'reserved',
+    origin,
+    source,
+    directory,
+    path: directory,
     chargedBytes: 0,
     chargedInodes: 0,
     writtenBytes: 0,

@@ -9,8 +9,14 @@ const NOW_MS = 1_000_000
 function stageLease(leaseId: string, createdAtMs: number, renewedAtMs: number): Lease {
   const holder = { kind: 'ttl' } as const
   return {
-    ...{ leaseId, copyId: leaseId, purpose: 'stage', task: 't', holder },
-    ...{ createdAtMs, renewedAtMs, expiresAtMs: null },
+    leaseId,
+    copyId: leaseId,
+    purpose: 'stage',
+    task: 't',
+    holder,
+    createdAtMs,
+    renewedAtMs,
+    expiresAtMs: null,
   }
 }
 

@@ -52,15 +52,13 @@ test('the previous copy cannot be evicted until its files are linked, and can be
     },
   }
   const cache: Cache = {
-    ...{
-      record,
-      node: 'node-a',
-      root,
-      identity: { cacheId: 'c', machine: { id: 'm', host: 'h', isLasting: true } },
-      policy: {},
-      nowMs: Date.now,
-      transfer: {},
-    },
+    record,
+    node: 'node-a',
+    root,
+    identity: { cacheId: 'c', machine: { id: 'm', host: 'h', isLasting: true } },
+    policy: {},
+    nowMs: Date.now,
+    transfer: {},
     openSource: async (wanted) => openFileSource(wanted),
     measureDisk: async () => ({ capacityBytes: 1e12, freeBytes: 1e12, inodesTotal: 1e9, inodesFree: 1e9 }),
     listSlurmJobs: async () => new Set(),
@@ -69,7 +67,9 @@ test('the previous copy cannot be evicted until its files are linked, and can be
     prepareDataset(
       cache,
       {
-        ...{ dataset, isRefresh, mayWait: true },
+        dataset,
+        isRefresh,
+        mayWait: true,
         lease: { task: 'job', holder: { kind: 'ttl' }, expiresAtMs: null },
       },
       { signal },

@@ -31,8 +31,12 @@ test('missingCopy says where the dataset has copies, and what to do', async (con
   ])
   await record.joinOrReserve(
     {
-      ...{ dataset: 'flowers', node: 'node-a', source: exampleDataset('flowers'), origin: 's3' },
-      ...{ directoryOf: (copyId: string) => `/cache/staging/${copyId}`, isRefresh: false },
+      dataset: 'flowers',
+      node: 'node-a',
+      source: exampleDataset('flowers'),
+      origin: 's3',
+      directoryOf: (copyId: string) => `/cache/staging/${copyId}`,
+      isRefresh: false,
       lease: { task: 'job', holder: { kind: 'ttl' }, expiresAtMs: null },
       stager: { task: 'job', holder: { kind: 'ttl' }, expiresAtMs: null },
     },

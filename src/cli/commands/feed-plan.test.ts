@@ -64,8 +64,12 @@ test('how long training waits is not guessed: what a request costs must be given
   assert.match(early.stderr, /has not measured yet/)
   for (let i = 0; i < 4; i++)
     engine.sizing.add({
-      ...{ askedAtMs: 0, silentSinceMs: 0, firstAtMs: 2, lastAtMs: 12 },
-      ...{ firstBytes: 100_000, bytes: 1_100_000 },
+      askedAtMs: 0,
+      silentSinceMs: 0,
+      firstAtMs: 2,
+      lastAtMs: 12,
+      firstBytes: 100_000,
+      bytes: 1_100_000,
     })
   const { cost } = JSON.parse(
     (await plan('--step-ms', '4', '--measured', server.socketPath, '--json')).stdout,

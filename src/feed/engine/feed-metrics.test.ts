@@ -92,7 +92,9 @@ test('requests are counted per node, with their durations in classes that add up
 test('each family of metrics stands together under its type, as Prometheus wants it', async (context) => {
   const { engine } = await openNodes(context, { memoryBytes: 2 ** 20 })
   const ranks = [0, 1].map((rank) => ({
-    ...{ rank, clients: 1, skipped: 0 },
+    rank,
+    clients: 1,
+    skipped: 0,
     stream: engine.openStream({ ...RANK, batchSize: 5, world: 2, rank }, 1),
   }))
   const text = formatMetrics({ engine, ranks, uptimeSeconds: 1 })

@@ -6,8 +6,12 @@ import { RequestSizing } from './request-sizing.js'
 const base = { k: 'auto', requestBytes: undefined, isConformance: false } as const
 /** t0 = 10 ms and 1 MB a ms: 16 MiB and more are wanted. */
 const far: RequestTiming = {
-  ...{ askedAtMs: 0, silentSinceMs: 0, firstAtMs: 10.25, lastAtMs: 14.25 },
-  ...{ firstBytes: 250_000, bytes: 4_250_000 },
+  askedAtMs: 0,
+  silentSinceMs: 0,
+  firstAtMs: 10.25,
+  lastAtMs: 14.25,
+  firstBytes: 250_000,
+  bytes: 4_250_000,
 }
 /** t0 = 0.1 ms: less than 4 MiB would be enough. */
 const near = { ...far, firstAtMs: 0.35, lastAtMs: 4.35 }

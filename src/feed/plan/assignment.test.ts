@@ -107,7 +107,12 @@ for (const { name, world, layout } of [
 ]) {
   test(`assign 'local' is refused ${name}`, () => {
     const sequence = planRankSequence({
-      ...{ sampleCount: 960, batchSize: 8, world, rank: 0, replicate: 1, last: 'drop' },
+      sampleCount: 960,
+      batchSize: 8,
+      world,
+      rank: 0,
+      replicate: 1,
+      last: 'drop',
     })
     assert.throws(
       () => planItemPositions({ sequence, rule: 'local', placed: { layout, nodeCount: 4 } }),

@@ -12,8 +12,12 @@ function* askAlone(fixedMs: number, bytesPerMs: number, bytes: number): Generato
     const at = (came: number) => askedAtMs + fixedMs + came / bytesPerMs
     const firstBytes = Math.min(CHUNK, bytes)
     yield {
-      ...{ askedAtMs, silentSinceMs: askedAtMs - 5 },
-      ...{ firstAtMs: at(firstBytes), lastAtMs: at(bytes), firstBytes, bytes },
+      askedAtMs,
+      silentSinceMs: askedAtMs - 5,
+      firstAtMs: at(firstBytes),
+      lastAtMs: at(bytes),
+      firstBytes,
+      bytes,
     }
   }
 }
@@ -38,8 +42,12 @@ test('requests that stood behind others do not count as slow to answer', () => {
   const meter = measure(askAlone(3, 5000, 4 * MIB), 4)
   for (let i = 0; i < 32; i++)
     meter.add({
-      ...{ askedAtMs: 0, silentSinceMs: 800, firstAtMs: 801, lastAtMs: 1600 },
-      ...{ firstBytes: CHUNK, bytes: CHUNK + 799 * 5000 },
+      askedAtMs: 0,
+      silentSinceMs: 800,
+      firstAtMs: 801,
+      lastAtMs: 1600,
+      firstBytes: CHUNK,
+      bytes: CHUNK + 799 * 5000,
     })
   assert.ok(Math.abs(meter.cost()!.fixedMs - 3) < 1e-6)
 })
@@ -47,8 +55,12 @@ test('requests that stood behind others do not count as slow to answer', () => {
 test('one request that hung for a second changes nothing, and old ones are forgotten', () => {
   const meter = measure(askAlone(3, 5000, 4 * MIB), 8)
   meter.add({
-    ...{ askedAtMs: 0, silentSinceMs: 0, firstAtMs: 1000, lastAtMs: 5000 },
-    ...{ firstBytes: CHUNK, bytes: 4 * MIB },
+    askedAtMs: 0,
+    silentSinceMs: 0,
+    firstAtMs: 1000,
+    lastAtMs: 5000,
+    firstBytes: CHUNK,
+    bytes: 4 * MIB,
   })
   assert.ok(Math.abs(meter.cost()!.fixedMs - 3) < 1e-6)
   let count = 0

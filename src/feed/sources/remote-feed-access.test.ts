@@ -23,7 +23,10 @@ test('a feed reads from storage nodes with TLS, of which nothing can be read on 
     return chunk
   })
   await readAll(context, {
-    ...{ nodes: [between], layout: 'full', fallback: undefined, token: 'secret' },
+    nodes: [between],
+    layout: 'full',
+    fallback: undefined,
+    token: 'secret',
     tls: { ca: tls.cert },
   })
   const bytes = Buffer.concat(seen)

@@ -28,12 +28,14 @@ async function makeMovingNode(context: TestContext, isThere: boolean) {
     return place.now
   }
   const source = new RemoteSource({
-    ...{ table: folder.table, layout: 'full', arenaFd, token: undefined, fallback: undefined },
-    ...{
-      nodes: [{ address: isThere ? first : undefined, find }],
-      nowMs: () => performance.now(),
-      breakerMs: 10,
-    },
+    table: folder.table,
+    layout: 'full',
+    arenaFd,
+    token: undefined,
+    fallback: undefined,
+    nodes: [{ address: isThere ? first : undefined, find }],
+    nowMs: () => performance.now(),
+    breakerMs: 10,
   })
   context.after(async () => {
     await source.close()

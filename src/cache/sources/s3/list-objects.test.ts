@@ -53,7 +53,12 @@ function startFake({ keys, pageKeys, order = compareKeys, turns = () => 0, ...fa
     }
     return {
       objects: objects.map((key) => ({
-        ...{ key, sizeBytes: 1, etag: null, versionId: null, checksum: null, modifiedAtMs: 0 },
+        key,
+        sizeBytes: 1,
+        etag: null,
+        versionId: null,
+        checksum: null,
+        modifiedAtMs: 0,
       })),
       folders: [...folders],
       isTruncated,

@@ -18,12 +18,13 @@ async function listFrom(
   context.after(() => server.close())
   Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'k', AWS_SECRET_ACCESS_KEY: 's' })
   const source = openS3Source({
-    ...{ name: 'd', source: 's3://bucket/data/', region: 'us-east-1', pathStyle: true },
-    ...{
-      include: [],
-      exclude: [],
-      endpoint: `http://127.0.0.1:${(server.address() as { port: number }).port}`,
-    },
+    name: 'd',
+    source: 's3://bucket/data/',
+    region: 'us-east-1',
+    pathStyle: true,
+    include: [],
+    exclude: [],
+    endpoint: `http://127.0.0.1:${(server.address() as { port: number }).port}`,
   })
   try {
     const keys: string[] = []

@@ -48,7 +48,11 @@ test('parseListing reads what a server wrote, in either encoding', () => {
         const page = parseListing(Buffer.from(text), '')
         assert.deepEqual(page, {
           objects: objects.map(({ key, size }) => ({
-            ...{ key, sizeBytes: size, etag: `e${size}`, versionId: null, checksum: null },
+            key,
+            sizeBytes: size,
+            etag: `e${size}`,
+            versionId: null,
+            checksum: null,
             modifiedAtMs: Date.UTC(2026, 0, 2, 3, 4, 5),
           })),
           folders,
