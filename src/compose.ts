@@ -13,7 +13,7 @@ import type { RecordStore } from './records/record-store.js'
 import type { SqlDatabase } from './records/sql-database.js'
 
 /** Everything that the configuration decides. `close` closes what was opened once. */
-export interface Composed extends Omit<Surroundings, 'report' | 'signal' | 'environment'> {
+interface Composed extends Omit<Surroundings, 'report' | 'signal' | 'environment'> {
   readonly config: (overrides?: Overrides) => Promise<Config>
   readonly reopenRecord: () => Promise<RecordStore>
   readonly openDatabase: (raw: string, options: { readonly mustExist: boolean }) => Promise<SqlDatabase>

@@ -4,7 +4,7 @@ import { quotaBytes } from '../policy/quota.js'
 import type { Metrics } from './metrics.js'
 
 /** Keeps an agent's metrics: counters from the history of its node, gauges from the record as it is. */
-export interface AgentMetrics {
+interface AgentMetrics {
   /** Brings all of them up to date. */
   refresh(): Promise<void>
 }

@@ -8,7 +8,7 @@ import { describeExpiry } from './certificate-expiry.js'
 const PROBE_MS = 3000
 
 /** Why a node's agent cannot be used from here, or soon no more; undefined = it can. */
-export interface AgentHindrance {
+interface AgentHindrance {
   readonly reason: string
   readonly hint: string
   /** It can still be used. */

@@ -16,7 +16,7 @@ import { serveRemoteFile, serveRemoteIndex } from './serve-remote.js'
 import { answerSampleTable, answerServeSamples } from './serve-samples.js'
 
 /** What an agent serves, and what it needs for that. */
-export interface Served {
+interface Served {
   readonly cache: Cache
   readonly copies: LocalCopies
   readonly arriving: ArrivingObjects

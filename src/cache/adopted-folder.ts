@@ -10,7 +10,7 @@ import { copyDirectory } from './cache-layout.js'
  * its group. So adopting leaves a file beside the folder, `.<name>.dsc-adopted`, which only somebody can make who may
  * delete the folder anyway; without it dsc neither deletes nor mends anything there.
  */
-export interface AdoptedPlace {
+interface AdoptedPlace {
   /** Where the folder is. */
   readonly path: string
   /** What the file beside it says: the dataset, and the name of the copy's directory in the cache. */

@@ -26,13 +26,13 @@ export interface Cache {
 }
 
 /** How a download behaves; a missing value means the default of `download-files`. */
-export interface TransferSettings {
+interface TransferSettings {
   readonly concurrency?: number
   readonly stallTimeoutMs?: number
 }
 
 /** Limits of a whole node, which its stagings share equally, whatever process they run in. */
-export interface NodeBudget {
+interface NodeBudget {
   /** Requests in flight. */
   readonly maxRequests?: number
   readonly bandwidthBytesPerSecond?: number

@@ -17,7 +17,7 @@ const PASSED_ON = [
   'SIGWINCH',
 ] as const
 
-export interface SpawnedCommand {
+interface SpawnedCommand {
   readonly pid: number | undefined
   /** Its exit code, or 128 + the number of the signal that ended it, as shells have it. */
   readonly exitCode: Promise<number>

@@ -5,7 +5,7 @@ import { formatHostPort } from '../model/host-port.js'
 import type { Config, Origin } from './config.js'
 
 /** One effective value and where it came from. Without the secret parts of URLs. */
-export interface ListedSetting {
+interface ListedSetting {
   /** Dotted key as in dsc.yaml. */
   readonly key: string
   /** Bytes, milliseconds, text, lists; null = not set, which the text explains. */

@@ -9,7 +9,7 @@ import { findMismatch } from './wire/frame.js'
 export type OnWaiting = (forRank: number | undefined, phase: string | undefined) => void
 
 /** One attempt at a bucket: what its frames have in common, and who wants to know whom it waits for. */
-export interface Attempt {
+interface Attempt {
   readonly context: FrameContext
   readonly onWaiting: OnWaiting
 }

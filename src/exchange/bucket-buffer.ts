@@ -9,7 +9,7 @@ export function bucketBytes(elements: number, ranks: number): number {
 }
 
 /** How a bucket travels in one attempt. */
-export interface WireFormat {
+interface WireFormat {
   readonly wireType: WireType
   readonly exponent: number
 }

@@ -7,7 +7,7 @@ import type { PlanFile } from './plan-files.js'
 import { READER_SLOTS } from './wire/frame-reader.js'
 
 /** Where a gradient lies in the fusion buffers. */
-export interface GradientPlace {
+interface GradientPlace {
   readonly bucket: number
   readonly offset: number
   readonly elements: number

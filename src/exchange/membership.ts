@@ -27,7 +27,7 @@ export interface Progress extends Place {
 }
 
 /** What a membership needs to know. `progress` is asked whenever the rendezvous should know where this rank is. */
-export interface MembershipOptions {
+interface MembershipOptions {
   readonly rendezvous: { readonly host: string; readonly port: number }
   readonly join: Omit<JoinMessage, 'kind' | 'version' | 'port'>
   readonly mode: Mode

@@ -16,7 +16,7 @@ export interface StepReport {
 }
 
 /** What a step works on. */
-export interface StepContext {
+interface StepContext {
   readonly plan: PlanFile
   readonly mode: Mode
   readonly fusion: FusionBuffers

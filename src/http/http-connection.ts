@@ -7,7 +7,7 @@ import { HttpFailure } from './http-failure.js'
 import { connectToProxy, openTunnel } from './open-tunnel.js'
 
 /** A request as a connection sends it. */
-export interface SentRequest {
+interface SentRequest {
   /** Complete with its empty line. */
   readonly head: string
   readonly method: 'GET' | 'HEAD'

@@ -1,4 +1,4 @@
-export type HttpFailureCode =
+type HttpFailureCode =
   | 'HTTP_STALLED'
   | 'HTTP_CLOSED'
   | 'HTTP_MALFORMED'

@@ -22,7 +22,7 @@ export interface RequestControl {
   cancel(): void
 }
 
-export interface PoolOptions {
+interface PoolOptions {
   /** Most connections. */
   readonly connections: number
   /** Certificates (PEM) that the server's own must be signed by; undefined = those that Node.js trusts. */

@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { DscError } from '../failure/dsc-error.js'
 
 /** What a file that a user names is for, and how one is made: complaints say both. */
-export interface FilePurpose {
+interface FilePurpose {
   readonly what: string
   readonly hint: string
 }

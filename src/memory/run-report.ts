@@ -21,10 +21,10 @@ const reportSchema = z.object({
 })
 
 /** What an executor saw (`offload(plan).report()` in Python). */
-export type RunReport = z.infer<typeof reportSchema>
+type RunReport = z.infer<typeof reportSchema>
 
 /** One comparison of prediction and run. */
-export interface Check {
+interface Check {
   readonly name: string
   readonly predicted: number
   readonly measured: number

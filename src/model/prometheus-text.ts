@@ -1,5 +1,5 @@
 /** Metrics of one name, as Prometheus reads them. */
-export interface MetricFamily {
+interface MetricFamily {
   readonly name: string
   readonly type: 'counter' | 'gauge' | 'histogram'
   /** What it means; absent = its name says it. */

@@ -8,7 +8,7 @@ import type { Surroundings } from '../cache/surroundings.js'
 import { removeDirectory } from '../platform/remove-directory.js'
 
 /** A file that a dataset's source has. */
-export interface SourceFile {
+interface SourceFile {
   readonly path: string
   readonly size: number
 }

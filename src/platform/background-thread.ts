@@ -1,6 +1,6 @@
 import { type TransferListItem, Worker } from 'node:worker_threads'
 
-export interface BackgroundThreadOptions<Reply> {
+interface BackgroundThreadOptions<Reply> {
   readonly data: unknown
   readonly onReply: (reply: Reply) => void
   /** The thread is gone, though nobody stopped it. */

@@ -4,7 +4,7 @@ import { readDiskUsage } from './disk-usage.js'
 import { type FileSystemKind, fileSystemKindOf } from './file-system-kind.js'
 
 /** A mounted file system, with what it holds. */
-export interface Mount {
+interface Mount {
   readonly path: string
   readonly kind: FileSystemKind
   readonly usage: DiskUsage

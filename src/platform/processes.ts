@@ -4,7 +4,7 @@ import { readBootId } from './boot-id.js'
 import { readMachine } from './machine-identity.js'
 
 /** A running process as the kernel describes it. */
-export interface ProcessEntry {
+interface ProcessEntry {
   readonly pid: number
   readonly parentPid: number
   /** Start time in clock ticks since boot. */

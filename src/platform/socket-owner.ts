@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 
 /** An end of a TCP connection on this machine. */
-export interface SocketEnd {
+interface SocketEnd {
   readonly address: string
   readonly port: number
 }

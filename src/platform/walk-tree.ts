@@ -1,7 +1,7 @@
 import { opendir } from 'node:fs/promises'
 import { join } from 'node:path'
 
-export interface TreeEntry {
+interface TreeEntry {
   /** Absolute. */
   readonly path: string
   readonly kind: 'file' | 'directory' | 'other'

@@ -1,5 +1,5 @@
 /** A node that has what is wanted, and how busy it is. */
-export interface PeerLoad {
+interface PeerLoad {
   readonly node: string
   /** Transfers that it serves at present. */
   readonly transfers: number

@@ -48,7 +48,7 @@ export async function leaseReadyCopy(write: RecordWrite, request: UseRequest): P
 }
 
 /** A lease that is to be given: on what, for what, to whom. */
-export interface Grant {
+interface Grant {
   readonly copy: Copy
   readonly purpose: LeasePurpose
   readonly lease: LeaseRequest

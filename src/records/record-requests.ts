@@ -136,7 +136,7 @@ export interface EndedStaging {
 }
 
 /** What a failed staging leaves for those who wait for it. */
-export interface StagingFailure {
+interface StagingFailure {
   readonly code: FailureCode
   readonly message: string
   readonly hint: string | undefined

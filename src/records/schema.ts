@@ -1,5 +1,5 @@
 /** What differs between the engines' dialects, filled into the one schema below. */
-export interface SchemaDialect {
+interface SchemaDialect {
   /** Type of a text column that sorts by bytes. */
   readonly text: string
   /** Type of a 64-bit integer column. */

@@ -8,7 +8,7 @@
 export type Code = readonly number[]
 
 const VALUE_TYPES = { i32: 0x7f, i64: 0x7e, f32: 0x7d, v128: 0x7b } as const
-export type ValueType = keyof typeof VALUE_TYPES
+type ValueType = keyof typeof VALUE_TYPES
 
 /** One exported function. Locals follow the parameters, in order. */
 export interface WasmFunction {

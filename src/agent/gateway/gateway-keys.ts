@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import type { Token } from '../authorize.js'
 
 /** A pair that S3 clients sign with. */
-export interface GatewayKey {
+interface GatewayKey {
   readonly accessKeyId: string
   readonly secretAccessKey: string
 }

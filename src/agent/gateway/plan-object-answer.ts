@@ -1,7 +1,7 @@
 import { S3Error } from './s3-request.js'
 
 /** What decides about an answer to GET or HEAD of an object. */
-export interface ObjectState {
+interface ObjectState {
   readonly sizeBytes: number
   /** Without quotes. */
   readonly etag: string | null

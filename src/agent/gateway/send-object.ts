@@ -18,15 +18,15 @@ const MAX_WAITING_BYTES = 1024 * 1024
 const WAIT_MS = 10
 
 /** From where the bytes of an answer came. */
-export type SentFrom = 'ready' | 'arriving' | 'origin'
+type SentFrom = 'ready' | 'arriving' | 'origin'
 
-export interface Sent {
+interface Sent {
   readonly from: SentFrom
   readonly bytes: number
 }
 
 /** An object that a client asks for. */
-export interface AskedObject {
+interface AskedObject {
   readonly dataset: Dataset
   /** Relative to the dataset's prefix. */
   readonly key: string
@@ -34,7 +34,7 @@ export interface AskedObject {
 }
 
 /** Who asks. */
-export interface GatewayClient {
+interface GatewayClient {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly pins: Pins

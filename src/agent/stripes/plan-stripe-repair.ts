@@ -11,7 +11,7 @@ export interface StripeRepairPlan {
 }
 
 /** A node that could take a stripe. */
-export interface RepairNode {
+interface RepairNode {
   readonly node: string
   readonly freeBytes: number
 }

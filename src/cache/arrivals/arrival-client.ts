@@ -7,7 +7,7 @@ import { ARRIVALS_VERSION, type FromStager, readMessages, SOCKET_NAME, sendMessa
 const ORDER_CHUNK_KEYS = 500
 
 /** What became of a wait: `gone`: whoever staged has ended, in whatever way; `unknown`: there is no such object. */
-export type Arrival = 'there' | 'unknown' | 'gone'
+type Arrival = 'there' | 'unknown' | 'gone'
 
 /** A reader's connection to the stager of one arriving copy. */
 export class ArrivalClient {

@@ -14,7 +14,7 @@ const MAX_NAME_LENGTH = 200
 /** Objects that a status names for each reader. */
 const SHOWN_WAITS = 3
 
-export interface ArrivalServerOptions {
+interface ArrivalServerOptions {
   /** The staging's folder, in which the socket lies. */
   readonly copyDirectory: string
   /** Largest id of the manifest. */

@@ -9,7 +9,7 @@ import type { ReaderStatus } from '../../model/reader-status.js'
  * is written and proven, or with `unknown`. A stager that ends closes the connection: readers look at the copy again.
  * A reader may say its `name`; whoever asks for the `status` is told of all `readers`.
  */
-export type FromReader =
+type FromReader =
   | { readonly order: readonly string[] }
   | { readonly want: string }
   | { readonly name: string }

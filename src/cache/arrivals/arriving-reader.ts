@@ -9,7 +9,7 @@ import { ArrivalClient } from './arrival-client.js'
 const LOOK_INTERVAL_MS = 50
 
 /** What became of a look at an arriving copy: `gone`: it was published or given up, look at the record again. */
-export type ArrivingLook =
+type ArrivingLook =
   | { readonly outcome: 'there'; readonly entry: ManifestEntry; readonly path: string }
   | { readonly outcome: 'unknown' }
   | { readonly outcome: 'gone' }

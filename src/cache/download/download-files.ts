@@ -40,7 +40,7 @@ export interface Downloaded {
   readonly verifiedBy: Partial<Record<VerifiedBy, number>>
 }
 
-export interface DownloadOptions {
+interface DownloadOptions {
   readonly source: Source
   readonly copyDirectory: string
   readonly previousCopyDirectory?: string | undefined

@@ -6,7 +6,7 @@ const FLUSH_BYTES = 256 * 1024 * 1024
 const FILE_BYTES = 16 * 1024
 
 /** Has the disk write while the network still brings more, so that little is left to wait for when all is there. */
-export interface EarlyFlush {
+interface EarlyFlush {
   /** Called with what is written but not known to be on the disk. */
   readonly note: (bytes: number, files: number) => void
   /** Resolves when no flush is under way; false: one failed, and what it had to write must be synced file by file. */

@@ -1,5 +1,5 @@
 /** A process, as far as it matters here. */
-export interface ProcessEntry {
+interface ProcessEntry {
   readonly pid: number
   readonly parentPid: number
   /** Arguments, separated by NUL. */

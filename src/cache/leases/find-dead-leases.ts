@@ -1,7 +1,7 @@
 import type { Lease, ProcessHolder } from '../../model/lease.js'
 
 /** What could be found out about the holders of leases. */
-export interface HolderObservations {
+interface HolderObservations {
   readonly checkProcess: (holder: ProcessHolder) => 'alive' | 'dead' | 'unknown'
   /** Jobs that Slurm still lists; undefined when it could not be asked. */
   readonly slurmJobs: ReadonlySet<string> | undefined

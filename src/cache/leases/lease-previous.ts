@@ -3,7 +3,7 @@ import type { Cache } from '../cache.js'
 import { TransferLeases } from './transfer-lease.js'
 
 /** A ready copy that stays until it is released. */
-export interface PreviousCopyLease {
+interface PreviousCopyLease {
   readonly directory: string
   /** May be called twice. */
   readonly release: () => Promise<void>

@@ -5,7 +5,7 @@ import { isGone } from '../../platform/is-gone.js'
 import type { Cache } from '../cache.js'
 
 /** `gone`: the record had one whose files are not there, and forgot it. `none`: nothing of use is ready here. */
-export type ReadyCopy =
+type ReadyCopy =
   | { readonly outcome: 'ready'; readonly copy: Copy; readonly leaseId: string }
   | { readonly outcome: 'gone' | 'none' }
 

@@ -2,7 +2,7 @@ import type { ManifestObject, ObjectChecksum, VerifiedBy } from '../../model/man
 import type { ObjectFacts } from '../proof/object-facts.js'
 
 /** Whether an object is still to be fetched, written and proven, or of another stripe and never here. */
-export type ObjectState = 'missing' | 'present' | 'elsewhere'
+type ObjectState = 'missing' | 'present' | 'elsewhere'
 
 /** How the manifest's table writes states. */
 export const STATE_CODES = { missing: 0, present: 1, elsewhere: 2 } as const satisfies Record<

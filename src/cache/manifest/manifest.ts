@@ -18,7 +18,7 @@ import {
 import { ManifestStatements } from './manifest-statements.js'
 
 /** What a manifest says beside its objects. */
-export type ManifestSetting =
+type ManifestSetting =
   /** The definition that was listed, as far as it changes the listing. */
   | 'dataset'
   /** The whole definition, so that a lost record can be made again. */
@@ -34,7 +34,7 @@ export type ManifestSetting =
   | 'must_sync_each'
 
 /** Objects of a manifest: `kept` are all but those of other stripes, `begun` those with bytes that were proven. */
-export type Selection = 'all' | 'missing' | 'present' | 'kept' | 'begun'
+type Selection = 'all' | 'missing' | 'present' | 'kept' | 'begun'
 
 const WHERE: Readonly<Record<Selection, string>> = {
   all: 'true',

@@ -11,7 +11,7 @@ import type { Listing } from '../manifest/listing.js'
 /** Rounds of evict-and-look-again. Each frees something or ends, so more are never needed in practice. */
 const MAX_ROUNDS = 1000
 
-export type Admitted =
+type Admitted =
   | { readonly outcome: 'admitted'; readonly victims: readonly Victim[] }
   | { readonly outcome: 'same-version'; readonly copy: Copy }
   | { readonly outcome: 'lost' }

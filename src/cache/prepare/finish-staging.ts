@@ -11,7 +11,7 @@ import type { Origins } from '../sources/source.js'
 import type { StageTurn } from './join-staging.js'
 
 /** What was fetched, and from where if not all of it came from the store. */
-export type Fetched = Downloaded & { readonly origins?: Origins }
+type Fetched = Downloaded & { readonly origins?: Origins }
 
 /** `lost`: another stager took over, look at the record again. `reserved`: admitted, nothing fetched. */
 export type Staged =

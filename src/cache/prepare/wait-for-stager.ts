@@ -19,7 +19,7 @@ const MAX_WAIT_MS = 500
 /** Where the record tells of changes, it is asked only for progress, and lest a message was lost. */
 const MAX_QUIET_WAIT_MS = 2000
 
-export type Waiting = Extract<Joined, { outcome: 'wait' }>
+type Waiting = Extract<Joined, { outcome: 'wait' }>
 
 /**
  * Waits until the staging ended in any way, or was left by its stager. Rejects with the stager's own failure, so

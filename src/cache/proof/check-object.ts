@@ -15,7 +15,7 @@ export interface ObjectDamage {
 }
 
 /** What a file is compared with. */
-export interface ExpectedObject {
+interface ExpectedObject {
   readonly sizeBytes: number
   /** Size of its parts, bytes; null for an object in one part. */
   readonly partBytes: number | null

@@ -20,7 +20,7 @@ const TABLE_BYTES = STEP_BYTES * 256 * BigUint64Array.BYTES_PER_ELEMENT
 const WINDOW_BYTES = 64 * 1024
 
 /** Carries a check on: the CRC of what came before `previous` (0 at the start) followed by `data`. */
-export type UpdateCrc = (data: Uint8Array, previous: bigint) => bigint
+type UpdateCrc = (data: Uint8Array, previous: bigint) => bigint
 
 const made = new Map<string, UpdateCrc>()
 

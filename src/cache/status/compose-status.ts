@@ -54,7 +54,7 @@ export interface StatusSnapshot {
 }
 
 /** What `composeStatus` makes a snapshot of. */
-export interface StatusParts {
+interface StatusParts {
   readonly takenAtMs: number
   readonly recordLocation: string
   readonly nodes: readonly NodeEntry[]

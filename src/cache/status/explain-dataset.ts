@@ -17,7 +17,7 @@ export interface CopyExplanation {
 }
 
 /** One copy that would be evicted if room were needed. */
-export interface NextVictim {
+interface NextVictim {
   readonly copyId: string
   readonly dataset: string
   readonly node: string

@@ -4,7 +4,7 @@ import { isEvictable, measureLoad } from '../../policy/plan-eviction.js'
 import { quotaBytes } from '../../policy/quota.js'
 
 /** How far one limit is used up. */
-export interface LimitUsage {
+interface LimitUsage {
   /** Datasets, or bytes. */
   readonly used: number
   /** What the policy allows; null = no such limit. */

@@ -8,7 +8,7 @@ import { findLayouts } from './find-layouts.js'
 import { measureNodeUsage } from './node-usage.js'
 
 /** What was read again since a snapshot was made. */
-export interface StatusChanges {
+interface StatusChanges {
   readonly takenAtMs: number
   readonly nodes: readonly NodeEntry[]
   /** Ids of the copies that were read again, gone ones included. */

@@ -12,7 +12,7 @@ export interface WatchIntervals {
   readonly pauseMs: number
 }
 
-export interface StatusWatch {
+interface StatusWatch {
   /** Reads now. */
   readonly refresh: () => void
   readonly stop: () => void

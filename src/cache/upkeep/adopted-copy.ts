@@ -10,7 +10,7 @@ export const NO_SOURCE = 'no remote source is known'
 export const NOT_MARKED = 'it is not marked as adopted by its owner'
 
 /** What is on disk and is to become a copy of the record. */
-export interface FoundCopy {
+interface FoundCopy {
   readonly copyId: string
   readonly node: string
   readonly dataset: Dataset

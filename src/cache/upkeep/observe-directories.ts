@@ -7,7 +7,7 @@ import { readCopyManifest } from '../manifest/read-copy-manifest.js'
 import type { FoundCopyDirectory } from './plan-clean-up.js'
 
 /** Something that nobody of us put there; it stays as it is. */
-export interface Refusal {
+interface Refusal {
   readonly path: string
   readonly reason: string
 }

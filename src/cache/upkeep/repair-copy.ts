@@ -39,7 +39,7 @@ export interface Repair {
   readonly failures: readonly (KnownFailure & { readonly path: string })[]
 }
 
-export interface RepairOptions {
+interface RepairOptions {
   readonly source: Source
   /** The copy's directory, for its manifest. */
   readonly directory: HeldFolder

@@ -18,7 +18,7 @@ export interface Damage {
 }
 
 /** What verifying a copy found. No damages = every byte is what was fetched and proven. */
-export interface Verification {
+interface Verification {
   readonly checkedFiles: number
   readonly checkedBytes: number
   readonly damages: readonly Damage[]

@@ -6,7 +6,7 @@ import type { HostPort } from '../../model/host-port.js'
 import { findOwnCommand } from '../../platform/own-command.js'
 
 /** A rendezvous in a process of its own, so that it is not slowed down by what it is measured with. */
-export interface LocalRendezvous extends HostPort {
+interface LocalRendezvous extends HostPort {
   readonly close: () => Promise<void>
 }
 

@@ -10,7 +10,7 @@ import { listSource } from '../../open/list-source.js'
 import type { CliContext } from '../context.js'
 
 /** What `dsc feed plan --cold` was asked. */
-export interface ColdPlanRequest {
+interface ColdPlanRequest {
   readonly target: string
   readonly split: string | undefined
   readonly extensions: readonly string[] | undefined

@@ -12,7 +12,7 @@ export const LISTED = ['datasets', 'nodes', 'tasks', 'leases'] as const
 export type Listed = (typeof LISTED)[number]
 
 /** An option as completion needs it. */
-export interface OptionSpec {
+interface OptionSpec {
   /** With their dashes: `-q`, `--quiet`. */
   readonly flags: readonly string[]
   readonly summary: string

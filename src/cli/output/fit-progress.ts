@@ -4,7 +4,7 @@ const MIN_BAR_CELLS = 10
 const MAX_BAR_CELLS = 40
 
 /** How a line of progress is drawn. */
-export interface ProgressFit {
+interface ProgressFit {
   /** 0 to 1; undefined: nobody knows, and there is no bar. */
   readonly doneRatio: number | undefined
   /** Cells of the terminal that may be written, 1 or more. */

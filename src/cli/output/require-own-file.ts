@@ -2,12 +2,7 @@ import { open } from 'node:fs/promises'
 import { DscError } from '../../failure/dsc-error.js'
 
 /** What a result of dsc carries among its first bytes, by which it is known as one. */
-export type ResultMark =
-  | 'dsc.mem.plan'
-  | 'dsc.mem.profile'
-  | 'dsc.exchange.plan'
-  | 'dsc.exchange.link'
-  | '<svg'
+type ResultMark = 'dsc.mem.plan' | 'dsc.mem.profile' | 'dsc.exchange.plan' | 'dsc.exchange.link' | '<svg'
 
 const HEAD_BYTES = 1024
 

@@ -2,7 +2,7 @@ import { DscError, FAILURES, isDscError } from '../../failure/dsc-error.js'
 import { redactText } from '../../failure/redact.js'
 
 /** What a failed command leaves behind: text for stderr and the exit code of the published table. */
-export interface ShownFailure {
+interface ShownFailure {
   readonly text: string
   readonly exitCode: number
 }

@@ -10,14 +10,14 @@ import { copyCells, formatAfterCopies, formatNodes, holdingCells, NO_COPIES } fr
 import { TableShape } from './text-table.js'
 
 /** What a status is written from: few numbers at once, copies page by page. */
-export interface StatusSupply {
+interface StatusSupply {
   readonly record: RecordStore
   readonly filter: StatusFilter
   readonly summary: StatusSummary
 }
 
 /** What the text is written from: the same, as far as it is needed. */
-export interface TextSupply {
+interface TextSupply {
   readonly record: Pick<RecordStore, 'listCopies'>
   readonly filter: StatusFilter
   readonly summary: Pick<StatusSummary, 'takenAtMs' | 'nodes' | 'layouts' | 'transfers'>

@@ -3,7 +3,7 @@ import { DscError } from '../../failure/dsc-error.js'
 import type { RecordStore } from '../../records/record-store.js'
 
 /** A record that may go away and come back while a command looks at it for hours. */
-export interface RecordSource {
+interface RecordSource {
   /** The open record; opens it anew after `discard` or when its file was replaced. Rejects while it is gone. */
   current(): Promise<RecordStore>
   /** Closes the record: what it said last was a failure. */

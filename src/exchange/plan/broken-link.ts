@@ -1,5 +1,5 @@
 /** A rank's report that its connection to another broke, as the rendezvous sees it. */
-export interface BrokenLink {
+interface BrokenLink {
   /** Since the report came. Milliseconds. */
   readonly forMs: number
   /** Whether the other end has said anything to the rendezvous since then. */
@@ -7,7 +7,7 @@ export interface BrokenLink {
 }
 
 /** What broke: only the link, or the rank at its other end. */
-export type LinkVerdict = 'wait' | 'link' | 'rank'
+type LinkVerdict = 'wait' | 'link' | 'rank'
 
 /** A dead process's line to the rendezvous closes within this time, even if its last words are still on their way. */
 const DEATH_MS = 500

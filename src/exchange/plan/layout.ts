@@ -5,7 +5,7 @@ export const SEGMENT_BYTES = 256 * 1024
 const LANES = 8
 
 /** How the values of a bucket are cut: equal chunks, one per rank, zero-padded at the end. */
-export interface Layout {
+interface Layout {
   readonly elements: number
   readonly chunkElements: number
   readonly paddedElements: number

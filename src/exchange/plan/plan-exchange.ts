@@ -36,7 +36,7 @@ export interface DdpArguments {
 }
 
 /** What ruled the buckets of a plan. */
-export type BucketRule = 'threshold' | 'optimum' | 'DDP'
+type BucketRule = 'threshold' | 'optimum' | 'DDP'
 
 /** How gradients will be fused, and what that is predicted to cost. */
 export interface ExchangePlan {

@@ -3,7 +3,7 @@
  * sends one chunk to the next rank and receives one from the previous rank. During the first P−1 hops received
  * chunks are added ("reduce"), afterwards they replace ("gather"). What a hop receives, the next hop sends on.
  */
-export type Phase = 'reduce' | 'gather'
+type Phase = 'reduce' | 'gather'
 
 /** Hops of one all-reduce; none for a single rank. */
 export function countHops(ranks: number): number {

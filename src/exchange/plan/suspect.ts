@@ -8,7 +8,7 @@ export interface RankHealth {
 }
 
 /** Whom to warn about, or to give up on. */
-export interface Suspicion {
+interface Suspicion {
   readonly rank: number
   readonly kind: 'suspect' | 'lost'
   readonly forMs: number

@@ -1,7 +1,7 @@
 import type { CallCost } from './cost-model.js'
 
 /** What the threshold is computed from. */
-export interface ThresholdInput {
+interface ThresholdInput {
   readonly ranks: number
   /** L: layers whose gradients are exchanged, ≥ 1. */
   readonly layers: number
@@ -13,7 +13,7 @@ export interface ThresholdInput {
 }
 
 /** Which rule set the threshold. */
-export type ThresholdRule = 'alone' | 'stable' | 'saturated' | 'one layer' | 'one bucket'
+type ThresholdRule = 'alone' | 'stable' | 'saturated' | 'one layer' | 'one bucket'
 
 /** How full the buffer must be before it is exchanged, and why. */
 export interface Threshold {

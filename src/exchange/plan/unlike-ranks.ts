@@ -18,7 +18,7 @@ export interface JoinedProfile extends Profile {
 }
 
 /** Where two kinds of ranks do not have the same gradients: the name, and what is wrong with it. */
-export interface ProfileMismatch {
+interface ProfileMismatch {
   readonly mismatch: string
 }
 

@@ -17,7 +17,7 @@ export type Welcome = Extract<RendezvousMessage, { kind: 'welcome' }>
 export type Suspect = Extract<RendezvousMessage, { kind: 'suspect' }>
 
 /** What a rank wants to hear. Called until the client is closed; `onFailure` at most once. */
-export interface RendezvousEvents {
+interface RendezvousEvents {
   readonly onFailure: (error: Error) => void
   readonly onCommit: (step: number) => void
   readonly onSuspect: (suspect: Suspect) => void

@@ -9,7 +9,7 @@ import { type FrameHeader, HEADER_BYTES, parseHeader } from './frame.js'
 export const READER_SLOTS = 4
 
 /** A frame whose payload lies in the codec's memory until the next call of `next`. */
-export interface ReceivedFrame {
+interface ReceivedFrame {
   readonly header: FrameHeader
   readonly address: number
 }

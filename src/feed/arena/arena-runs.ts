@@ -1,5 +1,5 @@
 /** Samples whose places in the arena are neighbours, so that one write carries them all. */
-export interface ArenaRun {
+interface ArenaRun {
   /** Index of the first sample, and the number of samples. */
   readonly first: number
   count: number

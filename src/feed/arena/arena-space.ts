@@ -7,7 +7,7 @@ export type EvictionMode = (typeof EVICTION_MODES)[number]
 /** Bytes moved in one go before other work gets its turn: 4 MiB take about 1 ms on tmpfs. */
 const MOVE_CHUNK_BYTES = 4 * 1024 * 1024
 
-export interface ArenaOptions {
+interface ArenaOptions {
   readonly totalBytes: number
   readonly eviction: EvictionMode
   /** Share of its limit at which a zone evicts before it grows, 0–1. Default 0.9. */
@@ -19,7 +19,7 @@ export interface ArenaOptions {
 }
 
 /** `missed`: a client waits for the sample · `ahead`: nobody does yet. */
-export type Urgency = 'missed' | 'ahead'
+type Urgency = 'missed' | 'ahead'
 
 /** An end of the arena while something is placed there. */
 interface Growth {

@@ -2,7 +2,7 @@ import type { ArenaSpace } from './arena-space.js'
 import type { ArenaZone } from './arena-zone.js'
 
 /** How the bytes of an arena are used at a moment. */
-export interface ArenaUseCount {
+interface ArenaUseCount {
   /** Being read by clients. */
   readonly leasedBytes: number
   /** Between and behind what is in use or evictable, below the highest extent of each end. */

@@ -4,7 +4,7 @@
  * used ("unhit") · leased: a client reads it · kept: held for the next epoch · done: used ("hit"), may be evicted.
  * Only `done` is evicted; only `placed` and `ready` are moved.
  */
-export type ExtentState = 'placed' | 'reserved' | 'ready' | 'leased' | 'kept' | 'done'
+type ExtentState = 'placed' | 'reserved' | 'ready' | 'leased' | 'kept' | 'done'
 
 /** One entry of the metadata list: where a sample lies. Entries form a list in address order. */
 export interface Extent {

@@ -12,9 +12,9 @@ const COPY_HERE_BYTES = 128 * 1024
 const NOTHING_COUNTED = { movedBytes: 0, movePasses: 0, compactions: 0, evictedRuns: 0, copiedBytes: 0 }
 
 /** What has happened in an arena. */
-export type ArenaCounts = typeof NOTHING_COUNTED
+type ArenaCounts = typeof NOTHING_COUNTED
 
-export interface SampleArenaOptions {
+interface SampleArenaOptions {
   readonly file: ArenaFile
   readonly table: SampleTable
   /** Copies within the arena file on another thread. */
@@ -33,7 +33,7 @@ export interface ArenaCopy {
 }
 
 /** Bytes of one sample that are to be carried from one extent to another. */
-export interface ExtentCopy {
+interface ExtentCopy {
   readonly from: Extent
   readonly to: Extent
 }

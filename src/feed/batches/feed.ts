@@ -16,7 +16,7 @@ export interface Feed extends AsyncIterable<readonly FeedItem[]>, AsyncDisposabl
   close(): Promise<void>
 }
 
-export interface ReaderFeedOptions {
+interface ReaderFeedOptions {
   /** What states name. */
   readonly dataset: string
   readonly signal: AbortSignal | undefined

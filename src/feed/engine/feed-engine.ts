@@ -22,7 +22,7 @@ import type { PrefetchSettings } from '../stream/request-plan.js'
 import type { ReaderPool } from '../threads/reader-pool.js'
 import { RequestSizing, type RequestSizingOptions } from './request-sizing.js'
 
-export interface FeedEngineOptions extends RequestSizingOptions {
+interface FeedEngineOptions extends RequestSizingOptions {
   readonly source: SampleSource
   /** What states are compared by where the table has no fingerprint. */
   readonly listing?: string | undefined

@@ -11,7 +11,7 @@ import { RequestCostMeter } from './request-cost-meter.js'
  * size: from 4 MiB per request, as long as nothing is measured · measured: from what requests cost.
  */
 export const K_ORIGINS = ['given', 'request', 'size', 'measured'] as const
-export type KOrigin = (typeof K_ORIGINS)[number]
+type KOrigin = (typeof K_ORIGINS)[number]
 
 export interface RequestSizingOptions {
   /** Samples per request; 'auto' by bytes. */

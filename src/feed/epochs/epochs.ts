@@ -5,7 +5,7 @@ import { CarryOver } from './carry-over.js'
 import type { OrderBook } from './order-book.js'
 import type { RankItems } from './rank-items.js'
 
-export interface EpochsOptions {
+interface EpochsOptions {
   readonly orders: OrderBook
   readonly arena: Pick<SampleArena, 'carryBytes'> & { readonly space: Pick<SampleArena['space'], 'finish'> }
   readonly pool: ReaderPool

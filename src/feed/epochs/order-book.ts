@@ -10,7 +10,7 @@ export interface EpochOrders {
   get(epoch: number): Promise<EpochOrder>
 }
 
-export interface OrderBookOptions {
+interface OrderBookOptions {
   /** Samples that an epoch visits, each visit counted. */
   readonly positionCount: number
   readonly seed: number

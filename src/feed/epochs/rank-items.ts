@@ -20,7 +20,7 @@ export interface RankItem {
   readonly node: number
 }
 
-export interface RankItemsOptions {
+interface RankItemsOptions {
   readonly sequence: RankSequence
   readonly rule: AssignRule
   readonly placed: SamplePlacement

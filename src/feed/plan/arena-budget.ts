@@ -1,5 +1,5 @@
 /** What the sizes of a feed follow from. */
-export interface ArenaBudgetOptions {
+interface ArenaBudgetOptions {
   /** Bytes of the whole arena. */
   readonly memoryBytes: number
   /** Mean bytes of a sample in the arena. */
@@ -127,7 +127,7 @@ export function planDepth(options: {
 }
 
 /** What the arena holds at a moment, in bytes. */
-export interface ArenaUse {
+interface ArenaUse {
   readonly totalBytes: number
   readonly bottomBytes: number
   readonly topBytes: number

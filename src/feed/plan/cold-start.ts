@@ -3,7 +3,7 @@ import type { RequestCost } from './request-cost.js'
 /** Requests that a staging has under way, unless it is told otherwise. */
 const CONNECTIONS = 64
 
-export interface ColdStartOptions {
+interface ColdStartOptions {
   readonly sampleCount: number
   readonly totalBytes: number
   /** Samples in a batch of all ranks of this machine, which is taken to be the whole job. */

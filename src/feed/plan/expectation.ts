@@ -2,7 +2,7 @@ import { planArenaBudget } from './arena-budget.js'
 import { type ExpectedStall, planStall } from './expected-stall.js'
 import { DEFAULT_REQUEST_BYTES, planRequestBytes, type RequestCost } from './request-cost.js'
 
-export interface ExpectationOptions {
+interface ExpectationOptions {
   readonly sampleCount: number
   readonly totalBytes: number
   readonly largestBytes: number

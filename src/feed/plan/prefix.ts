@@ -14,7 +14,7 @@ export interface PrefixShare {
   readonly roomBytes: number
 }
 
-export interface PrefixOptions {
+interface PrefixOptions {
   readonly order: EpochOrder
   /** Samples in the dataset. */
   readonly sampleCount: number

@@ -10,7 +10,7 @@ function mix(word: bigint): bigint {
 }
 
 /** A stream of uniform integers that depends on nothing but its seed. */
-export interface RandomStream {
+interface RandomStream {
   /** The next word, 0 to 2^32 − 1. */
   nextUint32(): number
   /** The next integer below `bound` (1 to 2^32), unbiased: words past the last full multiple are drawn again. */

@@ -14,7 +14,7 @@ export interface ShardIndexOptions {
   readonly onProgress?: ((filesDone: number, filesTotal: number) => void) | undefined
 }
 
-export interface IndexedShards {
+interface IndexedShards {
   readonly table: SampleTable
   readonly damaged: readonly LeftOut[]
 }

@@ -13,7 +13,7 @@ export interface ListedFile {
   readonly mtimeMs: number
 }
 
-export interface FolderListing {
+interface FolderListing {
   /** In byte order of their paths. */
   readonly files: readonly ListedFile[]
   /** Links that lead nowhere and what is no file. */

@@ -11,7 +11,7 @@ const COALESCE_GAP_BYTES = 16 * 1024
 const COALESCE_MAX_BYTES = 4 * 1024 * 1024
 
 /** Where the bytes of one sample go, and what became of them. */
-export interface SampleSink {
+interface SampleSink {
   /** Room for exactly the bytes of `samples[index]`, valid until `done(index)`; undefined when it is not wanted. */
   place(index: number): Uint8Array | undefined
   /** `isRead` is false when the file cannot be read or is too short; the room then holds anything. */

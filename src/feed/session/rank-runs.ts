@@ -19,7 +19,7 @@ export interface RunSession {
 }
 
 /** Where a session reads, and whether it opens a new run. */
-export interface Placement {
+interface Placement {
   readonly run: Run
   readonly isNew: boolean
 }

@@ -18,7 +18,7 @@ interface Expected {
   readonly listing?: string | null | undefined
 }
 
-export interface SessionBatchesOptions extends ConnectionOptions, Expected {
+interface SessionBatchesOptions extends ConnectionOptions, Expected {
   readonly shape: StreamShape
   readonly onLoss: LossRule
 }

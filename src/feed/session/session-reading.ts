@@ -9,7 +9,7 @@ import { placeSession, type Run, type RunSession } from './rank-runs.js'
 import type { ServedRank } from './served-ranks.js'
 import { formatBatch, formatJsonFrame, MESSAGE } from './wire.js'
 
-export interface SessionReadingOptions {
+interface SessionReadingOptions {
   readonly socket: Socket
   readonly hello: Hello
   readonly rank: ServedRank

@@ -67,7 +67,7 @@ export function formatJsonFrame(type: number, value: unknown): Buffer {
 }
 
 /** Where the samples of a batch lie in the arena. */
-export interface BatchMessage {
+interface BatchMessage {
   readonly seq: number
   readonly epoch: number
   readonly step: number

@@ -68,7 +68,7 @@ class RequestWatch {
   }
 }
 
-export interface MeteredSourceOptions {
+interface MeteredSourceOptions {
   readonly nowMs: () => number
   /** A node alone has answered in full. */
   readonly onTimed: (timing: RequestTiming) => void

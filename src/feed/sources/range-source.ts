@@ -12,7 +12,7 @@ export interface RangeReader {
   close(): Promise<void>
 }
 
-export interface RangeSourceOptions {
+interface RangeSourceOptions {
   readonly table: SampleTable
   readonly arenaFd: number
   readonly reader: RangeReader

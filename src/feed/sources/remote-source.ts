@@ -4,7 +4,7 @@ import type { SampleTable } from '../samples/sample-table.js'
 import { type LadderCounters, RequestLadder } from './request-ladder.js'
 import { StorageNode, type StorageNodeOptions, type StorageNodePlace } from './storage-node.js'
 
-export interface RemoteSourceOptions extends StorageNodeOptions {
+interface RemoteSourceOptions extends StorageNodeOptions {
   readonly layout: SampleLayout
   readonly nodes: readonly StorageNodePlace[]
   /** For each sample the node that holds it, where that is not told by the layout. */

@@ -11,7 +11,7 @@ export interface LadderCounters {
   breakers_opened: number
 }
 
-export interface LadderOptions {
+interface LadderOptions {
   /** The nodes that hold the samples of the request, the planned one first. */
   readonly holders: readonly StorageNode[]
   readonly fallback: SampleSource | undefined

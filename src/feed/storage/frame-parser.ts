@@ -1,7 +1,7 @@
 import { DscError } from '../../failure/dsc-error.js'
 import { HEADER_BYTES, parseHeader, STORAGE_MESSAGE, type StorageHeader } from './storage-wire.js'
 
-export interface FrameHandlers {
+interface FrameHandlers {
   /** Some bytes of an ITEMS frame, in order. */
   onItems(request: number, bytes: Buffer): void
   /** Any other frame, whole. */

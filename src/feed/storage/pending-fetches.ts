@@ -34,7 +34,7 @@ interface PendingFetch {
 }
 
 /** The connection that requests go over. */
-export interface FetchConnection {
+interface FetchConnection {
   readonly isOpen: boolean
   send(frame: Buffer): void
   /** The connection is given up. */

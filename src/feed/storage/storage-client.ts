@@ -13,7 +13,7 @@ export interface StorageAddress {
   readonly port: number
 }
 
-export interface StorageClientOptions {
+interface StorageClientOptions {
   readonly address: StorageAddress
   readonly token: string | undefined
   /** Absent: not encrypted. */

@@ -13,7 +13,7 @@ export interface ReadingPlace {
   unreleased: number
 }
 
-export interface LookAheadOptions {
+interface LookAheadOptions {
   readonly items: RankItems
   readonly carry: CarryOver
   /** Samples in one request, and whether lists run on into the next epoch. */

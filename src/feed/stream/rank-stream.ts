@@ -20,7 +20,7 @@ export type LossRule = 'raise' | 'skip'
 /** A source that can make use of it is told of so many samples ahead. */
 const MAX_ANNOUNCED_SAMPLES = 2 ** 18
 
-export interface RankStreamOptions {
+interface RankStreamOptions {
   readonly items: RankItems
   readonly epochs: Epochs
   readonly arena: SampleArena

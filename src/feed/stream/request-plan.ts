@@ -24,7 +24,7 @@ export interface PrefetchSettings {
   readonly isStaggered: boolean
 }
 
-export interface RequestPlanOptions {
+interface RequestPlanOptions {
   readonly items: RankItems
   readonly room: SampleRoom
   readonly settings: PrefetchSettings

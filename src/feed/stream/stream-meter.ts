@@ -4,7 +4,7 @@
  * epoch_build: the order of the epoch was being made · client: batches were ready, and the client took none.
  */
 export const STALL_CAUSES = ['storage', 'arena_full', 'epoch_build', 'client'] as const
-export type StallCause = (typeof STALL_CAUSES)[number]
+type StallCause = (typeof STALL_CAUSES)[number]
 
 /** What one rank has received and how long it waited, in milliseconds. */
 export class StreamMeter {

@@ -6,7 +6,7 @@ import { PrefetchLists } from './prefetch-lists.js'
 import { type PrefetchSettings, type RequestCounts, RequestPlan } from './request-plan.js'
 import type { CarryCopy, SampleRequest, Slot, Want } from './slot.js'
 
-export interface StreamPlanOptions {
+interface StreamPlanOptions {
   readonly items: RankItems
   readonly room: SampleRoom
   readonly carry: CarryOver

@@ -2,13 +2,13 @@ import { DscError } from '../../failure/dsc-error.js'
 import type { ArenaSpace } from '../arena/arena-space.js'
 
 /** A miss for which the arena has no room. */
-export interface RoomSeeker {
+interface RoomSeeker {
   /** Tries again; returns whether there was room at last. */
   retry(): boolean
   fail(error: Error): void
 }
 
-export interface WaitingRoomOptions {
+interface WaitingRoomOptions {
   readonly space: ArenaSpace
   /** Gives up what it can do without. */
   readonly plan: { dropFarthest(): boolean }

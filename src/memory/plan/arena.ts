@@ -1,5 +1,5 @@
 /** Something that needs `bytes` in an arena from event `from` to event `to`, both included. */
-export interface ArenaRequest {
+interface ArenaRequest {
   readonly id: number
   readonly bytes: number
   readonly from: number
@@ -7,7 +7,7 @@ export interface ArenaRequest {
 }
 
 /** Where everything lies, how large the arena must be, and how large it would be without gaps. */
-export interface ArenaLayout {
+interface ArenaLayout {
   readonly sizeBytes: number
   /** Most bytes in use at once: no layout can be smaller. */
   readonly liveBytes: number

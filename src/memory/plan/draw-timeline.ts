@@ -1,5 +1,5 @@
 /** What the picture shows: bytes per event without and with a plan, and where events begin in time. */
-export interface TimelineDrawing {
+interface TimelineDrawing {
   readonly title: string
   readonly unplannedBytes: readonly number[]
   readonly plannedBytes: readonly number[]

@@ -90,7 +90,7 @@ export interface MemoryProfile {
 }
 
 /** A step in which dead maps live on as feature gradients (seed 002, S6). */
-export interface ReusingStep {
+interface ReusingStep {
   /** Sequence numbers of the pack calls that saved these maps. */
   readonly packs: readonly number[]
   /** Instead of the profile's `tensors`. Layers, times and the calls are the same. */

@@ -5,7 +5,7 @@ import { connectionSettings, readSession } from './connections.js'
 import type { ConnectionPlan } from './read-connection.js'
 
 /** Wakes whoever waits when the record changes. */
-export interface ChangeListener {
+interface ChangeListener {
   /** Resolves at the next change that matters, when the time is over, or when `signal` aborts; never rejects. */
   readonly wait: (wait: ChangeWait) => Promise<void>
   readonly close: () => Promise<void>

@@ -16,7 +16,7 @@ const MAX_THINGS = 50
 const NOTIFY = 'SELECT pg_notify($1, thing) FROM json_array_elements_text($2::json) AS thing'
 
 /** Tells those who listen what this process changed. */
-export interface ChangeTeller {
+interface ChangeTeller {
   /** Notes that a write of this scope was committed; returns at once. */
   readonly tell: (scope: WriteScope) => void
   /** Resolves when all is told, or cannot be. */

@@ -2,7 +2,7 @@ import type { SqlTransaction, SqlValue } from '../sql-database.js'
 import type { Connection, QueryResult } from './connections.js'
 
 /** Statements with `?` parameters; `settle` waits for all that were sent. */
-export interface PostgresTransaction extends SqlTransaction {
+interface PostgresTransaction extends SqlTransaction {
   /** Rejects with what the first statement that failed was told; those after it were only told so. */
   settle(): Promise<void>
 }

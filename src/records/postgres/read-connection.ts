@@ -14,7 +14,7 @@ import {
 } from './parse-connection.js'
 
 /** What a server must be; `any` takes the first that answers. */
-export type SessionKind = 'any' | 'read-write' | 'read-only' | 'primary' | 'standby'
+type SessionKind = 'any' | 'read-write' | 'read-only' | 'primary' | 'standby'
 
 /** One way to reach a server. */
 export interface ConnectionTarget extends HostPort {

@@ -18,7 +18,7 @@ import type { Glyphs } from '../view/text/glyphs.js'
 import { readKeyPresses } from './read-key-presses.js'
 import { ScreenLines } from './screen-lines.js'
 
-export interface StatusAppProps {
+interface StatusAppProps {
   readonly reader: StatusReader
   /** The node that this is. */
   readonly ownNode: string

@@ -6,7 +6,7 @@ import { noteProgress, type ProgressHistory } from '../view/lists/transfer-rates
 import type { ReadProblem } from '../view/screen-input.js'
 
 /** What is known of the record at present. The last snapshot stays while the record cannot be read. */
-export interface StatusView {
+interface StatusView {
   readonly snapshot: StatusSnapshot | undefined
   readonly problem: ReadProblem | undefined
   readonly history: ProgressHistory

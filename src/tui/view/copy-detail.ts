@@ -17,7 +17,7 @@ import { withoutControls, wrapText } from './text/text-cells.js'
 const LABEL_CELLS = 11
 
 /** What is told of a copy. */
-export interface CopyDetail {
+interface CopyDetail {
   readonly copy: CopyUse
   readonly snapshot: StatusSnapshot
   /** Its events; undefined while they are read. */

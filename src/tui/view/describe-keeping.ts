@@ -4,7 +4,7 @@ import { formatCount } from '../../model/format-count.js'
 import { formatSpan } from './text/format-cells.js'
 
 /** A fact about what keeps a copy, to stand behind its label. */
-export interface KeepingFact {
+interface KeepingFact {
   readonly label: 'kept by' | 'next to go'
   readonly text: string
   /** What the fact is about; undefined: about being kept by nothing. */
@@ -12,7 +12,7 @@ export interface KeepingFact {
 }
 
 /** A copy with what is known of its staying. */
-export interface KeptCopy {
+interface KeptCopy {
   readonly copy: CopyUse
   readonly keepers: readonly Keeper[]
   readonly rank: EvictionRank | undefined

@@ -4,7 +4,7 @@ import { START } from './lists/list-position.js'
 import type { Tab } from './lists/list-rows.js'
 
 /** What the keys mean at the moment. */
-export type Mode =
+type Mode =
   | { readonly kind: 'browse' }
   | { readonly kind: 'filter'; readonly before: string }
   | { readonly kind: 'detail'; readonly copyId: string; readonly scroll: number }

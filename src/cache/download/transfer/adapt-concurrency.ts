@@ -6,7 +6,7 @@ const INTERVAL_MS = 200
 const OBJECT_BYTES = 64 * 1024
 
 /** The number of requests that run at once, found while they run. */
-export interface AdaptiveConcurrency {
+interface AdaptiveConcurrency {
   readonly current: () => number
   readonly stop: () => void
 }

@@ -2,7 +2,7 @@
 const BURST_MS = 50
 
 /** What a bandwidth limit remembers: when all bytes taken so far will be paid for, ms on the caller's clock. */
-export interface BandwidthState {
+interface BandwidthState {
   paidAtMs: number
 }
 

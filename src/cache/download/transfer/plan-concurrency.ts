@@ -9,7 +9,7 @@ export interface ConcurrencyState {
 }
 
 /** What happened since the last look, with `limit` requests at once. */
-export interface ConcurrencySample {
+interface ConcurrencySample {
   /** Bytes and objects in one figure, per second. */
   readonly rate: number
   /** Answers that asked to slow down. */

@@ -8,7 +8,7 @@ import { Peer, type Provider } from './peer.js'
 import { openPeerConnection, type PeerAccess } from './peer-connection.js'
 import type { PeerReport } from './peer-report.js'
 
-export interface PeerFetcherOptions {
+interface PeerFetcherOptions {
   /** Nodes that have everything, best first. */
   readonly ready: readonly Provider[]
   /** Nodes that stage side by side, this one among them; used where no node is ready. */

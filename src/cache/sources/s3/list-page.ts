@@ -33,7 +33,7 @@ export interface PageLimits {
 }
 
 /** How a bucket is reached. */
-export interface S3Access {
+interface S3Access {
   readonly location: S3Location
   readonly getCredentials: () => Promise<Credentials> | Credentials | undefined
 }

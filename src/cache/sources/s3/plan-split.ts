@@ -5,7 +5,7 @@ const LEAST = 0x20
 const MOST = 0x7e
 
 /** What is known of a part of a key space that is being listed. Keys in it are above `after` and up to `end`. */
-export interface OpenRange {
+interface OpenRange {
   readonly after: string
   /** Undefined: to the end of the key space. */
   readonly end: string | undefined

@@ -2,7 +2,7 @@ import { DscError, type FailureCode } from '../../../failure/dsc-error.js'
 import { SourceFailure } from '../../../failure/source-failure.js'
 
 /** An answer of an S3 server that is no success. */
-export interface S3Answer {
+interface S3Answer {
   /** What was asked for, for the message: `s3://bucket/key`. */
   readonly what: string
   readonly status: number

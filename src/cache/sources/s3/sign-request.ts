@@ -10,7 +10,7 @@ export interface Credentials {
 }
 
 /** A request without body. `path` and `query` are percent-encoded already, the query sorted by name. */
-export interface UnsignedRequest {
+interface UnsignedRequest {
   readonly method: 'GET' | 'HEAD'
   readonly host: string
   readonly path: string

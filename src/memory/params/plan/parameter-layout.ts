@@ -7,7 +7,7 @@ export interface ParameterSlot {
 }
 
 /** A slot with its place, in elements of 4 bytes. */
-export interface PlacedSlot extends ParameterSlot {
+interface PlacedSlot extends ParameterSlot {
   readonly offset: number
   readonly length: number
 }

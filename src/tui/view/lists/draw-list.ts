@@ -7,7 +7,7 @@ const GAP = 2
 const MARGIN = 2
 
 /** The part of a list that is drawn, and the cells for it. */
-export interface ListArea {
+interface ListArea {
   /** Index of the first row. */
   readonly offset: number
   readonly height: number

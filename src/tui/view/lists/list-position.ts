@@ -10,14 +10,14 @@ export interface ListPosition {
 export const START: ListPosition = { key: undefined, index: 0, windowRow: 0 }
 
 /** What a list shows its rows through. */
-export interface ListView {
+interface ListView {
   readonly keys: readonly string[]
   /** Rows that show. */
   readonly height: number
 }
 
 /** A cursor with the rows around it. */
-export interface ListWindow extends ListPosition {
+interface ListWindow extends ListPosition {
   /** Index of the first row that shows. */
   readonly offset: number
 }

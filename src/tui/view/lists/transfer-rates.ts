@@ -3,7 +3,7 @@ import type { StatusSnapshot } from '../../../cache/status/compose-status.js'
 /** Bytes written at some moments, oldest first, per copy. */
 export type ProgressHistory = ReadonlyMap<string, readonly ProgressSample[]>
 
-export interface ProgressSample {
+interface ProgressSample {
   readonly atMs: number
   readonly writtenBytes: number
 }

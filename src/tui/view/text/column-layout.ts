@@ -13,7 +13,7 @@ export interface ColumnSpec {
 }
 
 /** A column as it is drawn. */
-export interface PlacedColumn {
+interface PlacedColumn {
   /** Index in the specification. */
   readonly index: number
   readonly width: number

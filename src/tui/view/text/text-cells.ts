@@ -17,7 +17,7 @@ export function cellWidth(text: string): number {
 }
 
 /** How a text stands in its cells. */
-export interface Fit {
+interface Fit {
   /** The side that it keeps to. Default: left. */
   readonly align?: 'left' | 'right' | undefined
   /** The end of a text that was cut. Default: `…`. */
