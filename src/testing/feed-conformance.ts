@@ -2,10 +2,10 @@ import { ArenaSpace } from '../feed/arena/arena-space.js'
 import { CarryOver } from '../feed/epochs/carry-over.js'
 import { RankItems } from '../feed/epochs/rank-items.js'
 import { planOrder } from '../feed/plan/order.js'
-import { makePrefix } from '../feed/plan/prefix.js'
 import { planRankSequence, positionOfItem } from '../feed/plan/rank-sequence.js'
 import type { SampleRequest } from '../feed/stream/slot.js'
 import { StreamPlan } from '../feed/stream/stream-plan.js'
+import { makePrefix } from './make-prefix.js'
 
 /** A run of the two seeds' methods to the letter: one reader, one sample at a time, asking only on a miss. */
 export interface ConformanceOptions {

@@ -40,13 +40,6 @@ export function planPrefix({ order, sampleCount, shares, extentBytesOf }: Prefix
   return prefix
 }
 
-/** The prefix that has these samples. */
-export function makePrefix(sampleCount: number, samples: Iterable<number>): Prefix {
-  const prefix = { bits: new Uint32Array(Math.ceil(sampleCount / 32)), size: 0 }
-  for (const sample of samples) add(prefix, sample)
-  return prefix
-}
-
 /** Whether the prefix has the sample. */
 export function isInPrefix({ bits }: Prefix, sample: number): boolean {
   return (bits[sample >>> 5]! & (1 << (sample & 31))) !== 0
