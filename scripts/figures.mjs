@@ -99,7 +99,12 @@ print(
 
 const users = usersOfExports()
 const exported = shown.flatMap(({ path, exports }) =>
-  exports.map((one) => ({ path, ...one, users: users(path, one.name) })),
+  exports.map((one) => ({
+    path,
+    ...one,
+    users: users(path, one.name),
+    isUsedAtHome: (all.get(path).uses.get(one.name) ?? 0) > 1,
+  })),
 )
 const exportRow = ({ path, line, name }) => `${name}  ${path}:${line}`
 print(
@@ -111,9 +116,11 @@ print(
   exported.filter((one) => !one.hasDoc && one.isType).map(exportRow),
 )
 const unused = exported.filter((one) => !one.users.has('product'))
+const tested = unused.filter((one) => !one.isType && one.users.has('test') && one.users.size === 1)
+print('values that only tests use', tested.filter((one) => !one.isUsedAtHome).map(exportRow))
 print(
-  'values that only tests import',
-  unused.filter((one) => !one.isType && one.users.has('test') && one.users.size === 1).map(exportRow),
+  'values that their own file uses, exported for tests',
+  tested.filter((one) => one.isUsedAtHome).map(exportRow),
 )
 print(
   'values that only scripts import',

@@ -11,7 +11,8 @@ export const isTest = (path) => TEST.test(path)
 
 /**
  * Reads every file of `root` (default: src).
- * @returns {Map<string, { path, lines, text, imports, exports, functions, comments, body }>} by path
+ * @returns {Map<string, { path, lines, text, imports, exports, functions, uses, comments }>} by path; `uses`
+ *   counts each identifier
  */
 export function readSource(root = 'src') {
   const files = new Map()
@@ -27,10 +28,11 @@ function readModule(path, text, root) {
   const plugins = ['typescript', 'estree', ...(path.endsWith('x') ? ['jsx'] : [])]
   const { program, comments } = parse(text, { sourceType: 'module', sourceFilename: path, plugins })
   const lineOf = lineFinder(text)
-  const found = { imports: readStaticImports(program), functions: [] }
+  const found = { imports: readStaticImports(program), functions: [], uses: new Map() }
   walk(program, [], (node, parents) => {
     const reached = readInnerImport(node)
     if (reached !== undefined) found.imports.push({ specifier: reached, names: ['*'], isType: false })
+    if (node.type === 'Identifier') found.uses.set(node.name, (found.uses.get(node.name) ?? 0) + 1)
     if (isFunction(node)) found.functions.push(describeFunction(node, parents, lineOf))
   })
   return {
@@ -41,6 +43,7 @@ function readModule(path, text, root) {
     imports: found.imports.map((one) => ({ ...one, target: resolve(path, one.specifier, root) })),
     exports: readExports(program, comments, text, lineOf),
     functions: found.functions,
+    uses: found.uses,
   }
 }
 
