@@ -16,6 +16,7 @@ export interface AgentAccess {
 /** Agents write something at least every 2 s. */
 const SILENCE_MS = 15_000
 
+/** What an agent says of a copy that it prepared for us. */
 export type RemotelyPrepared = Extract<PrepareLine, { prepared: unknown }>['prepared']
 
 interface NodeCall {

@@ -21,6 +21,7 @@ export interface RouteCall {
   readonly query: URLSearchParams
 }
 
+/** A question that the agent answers. */
 export interface Route {
   /** For metrics and messages. */
   readonly name: string

@@ -24,6 +24,7 @@ export interface Agent {
   stop(): Promise<void>
 }
 
+/** What the user sets of the gateway; the agent knows the rest. */
 export type GatewaySettings = Pick<GatewayOptions, 'listen' | 'declared' | 'keepMs' | 'users'>
 
 const GRACE_MS = 10_000

@@ -7,6 +7,7 @@ import type { PlanFile } from './plan-files.js'
 import type { Suspect } from './rendezvous/join-rendezvous.js'
 import { ExchangeStep } from './step.js'
 
+/** Where the ranks meet, by which plan they exchange, and who this rank is. */
 export interface JoinOptions {
   readonly rendezvous: { readonly host: string; readonly port: number }
   readonly plan: PlanFile

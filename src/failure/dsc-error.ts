@@ -220,6 +220,7 @@ export const FAILURES = {
   INTERRUPTED: { exitCode: 130, httpStatus: 499, isRetryable: true, meaning: 'stopped by a signal' },
 } as const
 
+/** The stable name of a failure; scripts match on it. */
 export type FailureCode = keyof typeof FAILURES
 
 /**

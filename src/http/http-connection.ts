@@ -14,6 +14,7 @@ interface SentRequest {
   readonly stallTimeoutMs: number
 }
 
+/** The server that a connection leads to, and the way there. */
 export interface ConnectionTarget {
   /** Undefined: no encryption. */
   readonly tls: { readonly secureContext?: SecureContext } | undefined

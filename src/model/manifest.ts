@@ -1,5 +1,6 @@
 /** Checksums an S3 server may keep beside an object. */
 export const SOURCE_CHECKSUMS = ['crc64nvme', 'crc32c', 'crc32', 'sha256', 'sha1'] as const
+/** The name of a checksum that an S3 server may keep. */
 export type SourceChecksumAlgorithm = (typeof SOURCE_CHECKSUMS)[number]
 
 /**

@@ -7,6 +7,7 @@ interface MetricFamily {
   readonly rows: readonly MetricRow[]
 }
 
+/** One number of a family. */
 export interface MetricRow {
   /** Absent = that of the family. Histograms have several. */
   readonly name?: string
@@ -14,6 +15,7 @@ export interface MetricRow {
   readonly value: number
 }
 
+/** Label → value. */
 export type Labels = Readonly<Record<string, string>>
 
 /** Writes families in Prometheus' text format, version 0.0.4. */

@@ -34,6 +34,7 @@ export interface FeedRequest {
 
 /** When the feed of a dataset that is not here begins. */
 export const FEED_STARTS = ['arriving', 'staged'] as const
+/** Whether a feed waits until its dataset is here. */
 export type FeedStart = (typeof FEED_STARTS)[number]
 
 /** Where samples come from, and what keeps them there. */

@@ -19,6 +19,7 @@ interface Found {
   readonly copies: readonly CopyUse[]
 }
 
+/** What a user named, which may be a dataset in stripes. */
 export interface StripedTarget {
   readonly target: string
   readonly split: string | undefined

@@ -16,6 +16,7 @@ export interface SpaceRequest {
   readonly inodes: number
 }
 
+/** A limit of the cache that a request can overshoot. */
 export type Limit = 'maxDatasets' | 'maxPercent' | 'minFree' | 'inodes'
 
 /** By how much a request overshoots one limit. All amounts are 0 or more; `missing` is above 0. */

@@ -1,5 +1,6 @@
 /** A value that both engines store and return alike. JSON travels as text, times and sizes as numbers. */
 export type SqlValue = string | number | null
+/** Column → value. */
 export type SqlRow = Readonly<Record<string, SqlValue>>
 
 /** Something that can be asked. Parameters are written `?` in every engine. */

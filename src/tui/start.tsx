@@ -6,6 +6,7 @@ import { StatusApp } from './components/status-app.js'
 import type { StatusActions } from './status-actions.js'
 import { chooseGlyphs } from './view/text/glyphs.js'
 
+/** What the live screen shows, and what it can do. */
 export interface StatusScreenOptions {
   readonly reader: StatusReader
   /** The node that this is. */

@@ -32,6 +32,7 @@ const IDLE_TIMEOUT_MS = 120_000
 const DATASETS_MS = 2000
 const HOLDS_PER_KEEP = 4
 
+/** What the S3 gateway of a node serves, to whom, and for how long it holds what was read. */
 export interface GatewayOptions {
   readonly cache: Cache
   readonly listen: HostPort

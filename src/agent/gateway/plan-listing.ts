@@ -13,6 +13,7 @@ export interface ListedKey {
 /** Objects of a bucket in the byte order of their UTF-8 keys, from the first key that is not below `key`. */
 export type KeysFrom = (key: string) => Iterable<ListedKey>
 
+/** One page of a listing of keys. */
 export interface ListPage {
   readonly objects: readonly ListedKey[]
   /** Beginnings of keys up to the delimiter behind the prefix, each once. */

@@ -8,6 +8,7 @@ interface ObjectState {
   readonly modifiedAtMs: number
 }
 
+/** The answer to a request for an object: all of it, one range of it, or that it is unchanged. */
 export type ObjectAnswer =
   | { readonly status: 200; readonly offset: 0; readonly length: number }
   | { readonly status: 206; readonly offset: number; readonly length: number }

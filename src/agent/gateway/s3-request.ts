@@ -10,6 +10,7 @@ export type S3Operation =
       readonly versionId: string | undefined
     }
 
+/** The parameters of ListObjectsV2. */
 export interface ListQuery {
   readonly prefix: string
   readonly delimiter: string

@@ -11,6 +11,7 @@ const ALGORITHM = 'AWS4-HMAC-SHA256'
 const MAX_SKEW_MS = 15 * 60_000
 const MAX_PRESIGNED_SECONDS = 7 * 24 * 3600
 
+/** What a signature is made over. */
 export interface SignedRequest {
   readonly method: string
   /** As sent: path and query, percent-encoded. */

@@ -7,6 +7,7 @@ import type { RecordStore } from '../../records/record-store.js'
 import { type AgentAccess, cancelOnNode, prepareOnNode, reserveOnNode } from '../agent-client.js'
 import { findAgents, type NodeOutcome } from '../prepare-on-nodes.js'
 
+/** Which stripes of a dataset are to lie on which nodes, and for whom. */
 export interface StripesRequest {
   readonly record: RecordStore
   readonly dataset: Dataset

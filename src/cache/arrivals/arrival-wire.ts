@@ -14,6 +14,7 @@ type FromReader =
   | { readonly want: string }
   | { readonly name: string }
   | { readonly status: true }
+/** What the stager says to a reader. */
 export type FromStager =
   | { readonly arrivals: typeof ARRIVALS_VERSION }
   | { readonly there: string }
@@ -24,7 +25,7 @@ export type FromStager =
 export const ARRIVALS_VERSION = 2
 
 /** Longer lines are no messages of ours, bytes. */
-export const MAX_LINE_BYTES = 1024 * 1024
+const MAX_LINE_BYTES = 1024 * 1024
 
 /** The socket in the folder of a staging: reached through the held folder its path fits into an address (107 bytes). */
 export const SOCKET_NAME = 'arrivals.sock'

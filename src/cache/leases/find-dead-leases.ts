@@ -8,6 +8,7 @@ interface HolderObservations {
   readonly nowMs: number
 }
 
+/** A lease whose holder is gone, and how that is known. */
 export interface FoundDead {
   readonly leaseId: string
   readonly reason: string

@@ -10,6 +10,7 @@ import { type JoinedRequest, joinStaging } from './join-staging.js'
 import { type StageOptions, type StageProgress, stageDataset } from './stage-dataset.js'
 import { type WaitProgress, waitForStager } from './wait-for-stager.js'
 
+/** Which dataset is to be ready here, for whom, and what may be done for it. */
 export interface PrepareRequest extends JoinedRequest {
   /** Look for a new version even if a copy is ready. */
   readonly isRefresh: boolean
@@ -19,6 +20,7 @@ export interface PrepareRequest extends JoinedRequest {
   readonly sharedWith?: readonly string[]
 }
 
+/** How far it is: our own staging, or the wait for another stager. */
 export type PrepareProgress = StageProgress | WaitProgress
 
 /** A copy that stays as long as the lease does. */

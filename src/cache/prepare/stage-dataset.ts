@@ -39,6 +39,7 @@ export type StageProgress =
     }
   | { readonly step: 'publishing' }
 
+/** What is to be staged, and what is known of it before. */
 export interface StageOptions {
   readonly dataset: Dataset
   readonly onProgress?: (progress: StageProgress) => void

@@ -24,6 +24,7 @@ export type Proof =
   | { readonly kind: 'whole'; readonly algorithm: ProofAlgorithm; readonly expected: string }
   | { readonly kind: 'size' }
 
+/** Checksums that can prove what was read to be what the source holds. */
 export type ProofAlgorithm = 'crc32' | 'crc32c' | 'crc64nvme' | 'sha256' | 'sha1' | 'md5'
 
 /** Of several checksums the first is taken; all prove the same, the earlier cost less CPU. */

@@ -55,8 +55,10 @@ export interface Fetcher {
   close(): Promise<void>
 }
 
+/** An object of which the facts are asked, not the bytes. */
 export type InspectRequest = Omit<FetchRequest, 'sink' | 'onFacts' | 'offset' | 'length'>
 
+/** How a source is listed. */
 export interface ListOptions {
   /** Most requests at once just now, 1 or more; asked whenever one may start. Absent = the source's choice. */
   readonly requestLimit?: () => number

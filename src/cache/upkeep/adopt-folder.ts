@@ -18,6 +18,7 @@ import type { Listing } from '../manifest/listing.js'
 import { createCopyId, describeAdopted, NO_SOURCE, NOT_MARKED } from './adopted-copy.js'
 import { proveFolder } from './prove-folder.js'
 
+/** The folder that becomes a copy, and under which name. */
 export interface AdoptRequest {
   readonly folder: string
   readonly name: string

@@ -30,6 +30,7 @@ export interface KnownFailure {
   readonly hint: string | undefined
 }
 
+/** What a repair has done, and what it could not do. */
 export interface Repair {
   readonly repairedFiles: number
   readonly fetchedBytes: number

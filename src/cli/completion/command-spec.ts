@@ -9,6 +9,7 @@ export type Candidates =
 
 /** What is asked of dsc itself. */
 export const LISTED = ['datasets', 'nodes', 'tasks', 'leases'] as const
+/** What completion asks dsc for. */
 export type Listed = (typeof LISTED)[number]
 
 /** An option as completion needs it. */

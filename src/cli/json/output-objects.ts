@@ -102,7 +102,7 @@ export const event = z
   })
   .meta({ id: 'event' })
 /** What is used of a quota. */
-export const limit = z.strictObject({ used: count, allowed: count.nullable() }).meta({ id: 'limit' })
+const limit = z.strictObject({ used: count, allowed: count.nullable() }).meta({ id: 'limit' })
 /** A node with its disk and its quota. */
 export const node = z
   .strictObject({

@@ -40,7 +40,9 @@ export const rankMessageSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('abort'), message: z.string() }),
   z.object({ kind: z.literal('leave'), step: count }),
 ])
+/** What a rank says, parsed. */
 export type RankMessage = z.infer<typeof rankMessageSchema>
+/** With what a rank introduces itself. */
 export type JoinMessage = Extract<RankMessage, { kind: 'join' }>
 
 const peer = z.object({ rank: count, host: z.string(), port: count, committedSteps: count })
@@ -75,6 +77,7 @@ export const rendezvousMessageSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('aborted'), message: z.string() }),
   z.object({ kind: z.literal('left'), rank: count, host: z.string(), step: count }),
 ])
+/** What the rendezvous says, parsed. */
 export type RendezvousMessage = z.infer<typeof rendezvousMessageSchema>
 
 /** Sends one message. A connection that is gone swallows it: its `close` event tells. */

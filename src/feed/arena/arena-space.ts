@@ -2,6 +2,7 @@ import { ArenaZone, type Extent, type ExtentItem, type MoveBytes, type ZoneObser
 
 /** `lazy` refills holes and compacts only when no hole fits; `patent` compacts at every threshold (seed 000). */
 export const EVICTION_MODES = ['lazy', 'patent'] as const
+/** How an arena makes room. */
 export type EvictionMode = (typeof EVICTION_MODES)[number]
 
 /** Bytes moved in one go before other work gets its turn: 4 MiB take about 1 ms on tmpfs. */

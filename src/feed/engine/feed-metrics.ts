@@ -7,6 +7,7 @@ import { STALL_CAUSES } from '../stream/stream-meter.js'
 import type { FeedEngine } from './feed-engine.js'
 import { K_ORIGINS } from './request-sizing.js'
 
+/** The name of a family of FEED_METRICS. */
 export type FeedMetric = keyof typeof FEED_METRICS
 
 /** Every family of metrics that a feed shows, without its `dsc_feed_`, and what it says. */
@@ -69,6 +70,7 @@ export interface MeteredRank {
   readonly skipped: number
 }
 
+/** Of what the metrics of a feed are made. */
 export interface MetricsInput {
   readonly engine: FeedEngine
   readonly ranks: readonly MeteredRank[]

@@ -13,6 +13,7 @@ import { RequestCostMeter } from './request-cost-meter.js'
 export const K_ORIGINS = ['given', 'request', 'size', 'measured'] as const
 type KOrigin = (typeof K_ORIGINS)[number]
 
+/** How many samples a request asks for. */
 export interface RequestSizingOptions {
   /** Samples per request; 'auto' by bytes. */
   readonly k: number | 'auto'

@@ -9,11 +9,13 @@ import { nodeOfSample, type SamplePlacement } from './sample-placement.js'
  * `local`: the machine that stores a sample, as far as equal shares allow. The batch as a set stays the same.
  */
 export const ASSIGN_RULES = ['fixed', 'local'] as const
+/** By what rule the ranks share a batch. */
 export type AssignRule = (typeof ASSIGN_RULES)[number]
 
 /** The position in an epoch's order of a rank's item. */
 export type ItemPositions = (order: EpochOrder, item: number) => number
 
+/** Whose items they are, by which rule, and where the samples lie. */
 export interface AssignmentOptions {
   readonly sequence: RankSequence
   readonly rule: AssignRule

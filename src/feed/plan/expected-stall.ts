@@ -1,5 +1,6 @@
 import type { RequestCost } from './request-cost.js'
 
+/** How fast the trainer takes batches, and how fast the nodes answer. */
 export interface StallOptions {
   /** What a trainer takes for a batch while it waits for nothing, ms. */
   readonly stepMs: number

@@ -2,6 +2,7 @@ import { createRandomStream } from './random.js'
 
 /** `shuffle` holds the whole sequence (4 bytes per sample); `feistel6` computes it; `sequential` is for evaluation. */
 export const ORDER_KINDS = ['shuffle', 'feistel6', 'sequential'] as const
+/** How the samples of an epoch are ordered. */
 export type OrderKind = (typeof ORDER_KINDS)[number]
 
 /** Above this many samples the sequence is computed instead of held: 2^26 samples would take 256 MiB per epoch. */
@@ -56,7 +57,7 @@ export function planOrder(options: OrderOptions): EpochOrder {
 }
 
 /** An order whose whole sequence is in memory. */
-export function holdOrder(epoch: number, samples: Uint32Array): EpochOrder {
+function holdOrder(epoch: number, samples: Uint32Array): EpochOrder {
   return { epoch, sampleCount: samples.length, sampleAt: (position) => samples[position]! }
 }
 

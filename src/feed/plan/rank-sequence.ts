@@ -3,6 +3,7 @@ import { formatCount } from '../../model/format-count.js'
 
 /** What becomes of the samples that do not fill a last global batch. */
 export const LAST_BATCH_RULES = ['drop', 'pad', 'uneven'] as const
+/** How an incomplete last batch is treated. */
 export type LastBatchRule = (typeof LAST_BATCH_RULES)[number]
 
 /** How an epoch is cut into batches, and which of them a rank gets. */

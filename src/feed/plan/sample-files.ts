@@ -2,6 +2,7 @@ import { DscError } from '../../failure/dsc-error.js'
 
 /** `shards`: tar archives whose members are samples · `files`: each file is a sample. */
 export const FOLDER_KINDS = ['shards', 'files'] as const
+/** What a folder holds. */
 export type FolderKind = (typeof FOLDER_KINDS)[number]
 
 /** A file of a folder; `path` is relative to it. */

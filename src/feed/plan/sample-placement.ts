@@ -4,6 +4,7 @@
  * `full`: every node holds everything, so positions take turns and the load is even.
  */
 export const SAMPLE_LAYOUTS = ['striped', 'full'] as const
+/** How samples are spread over nodes. */
 export type SampleLayout = (typeof SAMPLE_LAYOUTS)[number]
 
 /** How the samples of a source lie on its nodes. */

@@ -37,6 +37,7 @@ export interface SampleFolder {
   readonly leftOut: readonly LeftOut[]
 }
 
+/** Which files of a folder are samples, and where the table of them is kept. */
 export interface IndexOptions {
   /** Folder that keeps tables between runs. */
   readonly cacheFolder: string

@@ -8,6 +8,7 @@ import { requireLength, type SampleTable } from './sample-table.js'
 import { SampleTableBuilder } from './sample-table-builder.js'
 import { TarDamage, type TarMember, TarReader } from './tar-members.js'
 
+/** What becomes of a damaged shard, and who hears how far the index is. */
 export interface ShardIndexOptions {
   /** `raise`: a damaged shard is an error · `skip`: what comes before the damage is fed, and the rest told. */
   readonly onDamage: 'raise' | 'skip'

@@ -5,7 +5,8 @@ import type { BytePath } from './byte-path.js'
  * What the bytes of a sample are: `file` a whole file, `member` the contents of one tar member,
  * `tar` a slice of a tar shard with all members of one key, headers included (WebDataset).
  */
-export const SAMPLE_FORMATS = ['file', 'member', 'tar'] as const
+const SAMPLE_FORMATS = ['file', 'member', 'tar'] as const
+/** How a sample lies in its file. */
 export type SampleFormat = (typeof SAMPLE_FORMATS)[number]
 
 /** One sample while the table is made. */
@@ -91,6 +92,7 @@ export function allocateSampleTable(shape: SampleTableShape): {
 /** Where the fingerprint stands in the header. */
 export const FINGERPRINT_AT = 48
 
+/** The columns of a table, as views into its one buffer. */
 export type SampleColumns = ReturnType<typeof columnsOf>
 
 function columnsOf(

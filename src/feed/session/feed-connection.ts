@@ -3,6 +3,7 @@ import { DscError, type FailureCode } from '../../failure/dsc-error.js'
 import { connectToFeed } from './connect-to-feed.js'
 import { type Frame, FrameReader, formatFrame, formatJsonFrame, MESSAGE } from './wire.js'
 
+/** Which feed a client asks, and how long it waits. */
 export interface ConnectionOptions {
   readonly socketPath: string
   /** A feed that is silent for so long while it is waited for counts as gone, milliseconds. */

@@ -7,6 +7,7 @@ import { listenOnSocket } from './listen-on-socket.js'
 import { ServedRanks } from './served-ranks.js'
 import { Session, type SessionHost } from './session.js'
 
+/** Which feed is served, and on which socket. */
 export interface SessionServerOptions {
   readonly engine: FeedEngine
   /** Unix socket to listen on; at most 107 bytes. */

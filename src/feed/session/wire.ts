@@ -25,6 +25,7 @@ const MAX_FRAME_BYTES = 64 * 1024 * 1024
 
 const NO_PAYLOAD = new Uint8Array()
 
+/** One message, as its bytes lie on the wire. */
 export interface Frame {
   readonly type: number
   readonly payload: Buffer

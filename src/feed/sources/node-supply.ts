@@ -15,6 +15,7 @@ export type RemoteFallback =
   | { readonly kind: 'folder'; readonly folder: Pick<SampleFolder, 'root' | 'table'> }
   | { readonly kind: 'ranges'; readonly reader: RangeReader }
 
+/** Which storage nodes hold the samples, and what happens where they do not answer. */
 export interface RemoteOptions {
   /** With layout `striped`, node i of the list holds the samples s with s mod N = i. */
   readonly nodes: readonly StorageAddress[]

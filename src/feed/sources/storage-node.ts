@@ -12,6 +12,7 @@ export interface StorageNodePlace {
   readonly find?: () => Promise<StorageAddress | undefined>
 }
 
+/** What is asked of a storage node, and how it is reached. */
 export interface StorageNodeOptions {
   readonly table: SampleTable
   readonly arenaFd: number

@@ -8,6 +8,7 @@ import { type Fetch, type FetchRequest, PendingFetches } from './pending-fetches
 import { proveToken } from './prove-token.js'
 import { formatStorageFrame, formatStorageJson, STORAGE_MESSAGE } from './storage-wire.js'
 
+/** Where a storage node listens. */
 export interface StorageAddress {
   readonly host: string
   readonly port: number

@@ -7,6 +7,7 @@ import type { Stripe } from './storage-client.js'
 import type { StorageOrder, StorageReply } from './storage-thread.js'
 import { formatStorageFrame, STORAGE_MESSAGE } from './storage-wire.js'
 
+/** Which samples a storage node serves, where, and to whom. */
 export interface StorageServerOptions {
   readonly folder: Pick<SampleFolder, 'root' | 'table'>
   /** Answers only for samples i with i mod count = index; absent: for all. */

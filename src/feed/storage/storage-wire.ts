@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib'
 import { DscError } from '../../failure/dsc-error.js'
 
 /** Version of DSCB, the frames between a feed and a storage node. Another version is refused by name. */
-export const STORAGE_PROTOCOL = 2
+const STORAGE_PROTOCOL = 2
 
 /** Kinds of messages between a feed and a storage node. The numbers are on the wire. */
 export const STORAGE_MESSAGE = {
@@ -41,6 +41,7 @@ export const ITEMS_FRAME_BYTES = 512 * 1024
 const MAGIC = 0x42435344 // 'DSCB'
 const NO_PAYLOAD = new Uint8Array()
 
+/** The beginning of every frame. */
 export interface StorageHeader {
   readonly type: number
   readonly request: number

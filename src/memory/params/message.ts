@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib'
 import { DscError } from '../../failure/dsc-error.js'
 
 /** Version of the messages between central node and workers. */
-export const WIRE_VERSION = 1
+const WIRE_VERSION = 1
 
 /** Header of every request that names the worker's job. */
 export const JOB_HEADER = 'x-dsc-job'

@@ -35,6 +35,7 @@ const STRENGTH: readonly TensorKind[] = [
 ]
 const PERSISTENT: readonly TensorKind[] = ['param', 'buffer', 'opt_state']
 
+/** What a plan may assume of memory that is used again. */
 export interface ReuseOption {
   /** Whether feature gradients are written into dead maps, which live on as such, where the profile recorded that. */
   readonly canReuse: boolean

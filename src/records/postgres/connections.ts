@@ -31,6 +31,7 @@ export interface Connection {
   readonly destroy: () => void
 }
 
+/** Connections to the server, made when they are needed and kept for the next. */
 export interface Connections {
   take(): Promise<Connection>
   close(): Promise<void>

@@ -17,6 +17,7 @@ import {
   tryWrite,
 } from './transaction-attempt.js'
 
+/** How long and over how many connections the server is asked. */
 export interface PostgresOptions {
   /** How long a transaction tries to reach a server that is gone, ms, 0 or more. Default 60,000. */
   readonly patienceMs?: number

@@ -14,6 +14,7 @@ export interface WorkerSetup {
   readonly bandwidth: BandwidthBucket | undefined
 }
 
+/** What the process says to a transfer worker. */
 export type ToWorker =
   | {
       readonly kind: 'tasks'
@@ -26,10 +27,12 @@ export type ToWorker =
   /** No more tasks come. */
   | { readonly kind: 'close' }
 
+/** How one task of a worker ended. */
 export type TaskResult =
   | { readonly id: number; readonly value: TransferResults[TransferTask['kind']] }
   | { readonly id: number; readonly failure: WireFailure }
 
+/** What a transfer worker says to the process. */
 export type FromWorker =
   | { readonly kind: 'report'; readonly results: readonly TaskResult[]; readonly counts: TransferCounts }
   | { readonly kind: 'ask-credentials' }

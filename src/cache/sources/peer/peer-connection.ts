@@ -13,6 +13,7 @@ import {
 const SILENCE_MS = 12_000
 const CONNECT_TIMEOUT_MS = 3000
 
+/** How this node and its peers believe each other. */
 export interface PeerAccess {
   readonly token: string | undefined
   /** Certificates that agents' own must be signed by; undefined = those of the system. */

@@ -28,6 +28,7 @@ export interface CopyKeeper {
   release(): Promise<void>
 }
 
+/** What is read from peers, and what keeps it there meanwhile. */
 export interface PeerSourceOptions {
   readonly dataset: Dataset
   readonly plan: StagingPlan

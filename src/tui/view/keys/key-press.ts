@@ -36,6 +36,7 @@ export interface KeyTarget {
   readonly ownNode: string
 }
 
+/** What a key does: the state after it, and what is to happen besides. */
 export interface KeyOutcome {
   readonly state: ScreenState
   readonly effect?: Effect

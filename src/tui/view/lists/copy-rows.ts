@@ -10,6 +10,7 @@ import { type ListRows, matchesFilter, widthOf } from './list-rows.js'
 
 /** Orders of the list of copies, in the order in which `s` goes through them. */
 export const SORT_ORDERS = ['name', 'size', 'used', 'leases'] as const
+/** By what the list of copies is sorted. */
 export type SortOrder = (typeof SORT_ORDERS)[number]
 
 function planColumns(snapshot: StatusSnapshot): readonly ColumnSpec[] {

@@ -7,6 +7,7 @@ import type { ProgressHistory } from './transfer-rates.js'
 
 /** The lists of the live screen, from left to right. */
 export const TABS = ['copies', 'leases', 'transfers', 'events', 'nodes'] as const
+/** A list of the live screen. */
 export type Tab = (typeof TABS)[number]
 
 /** What drawing a cell depends on besides its row. */

@@ -1,5 +1,6 @@
 import { cellWidth, fitText } from './text-cells.js'
 
+/** Colours that every terminal has. */
 export type Colour = 'green' | 'yellow' | 'red' | 'cyan' | 'blue' | 'magenta'
 
 /** A stretch of text with one look. */
