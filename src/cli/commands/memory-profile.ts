@@ -2,8 +2,10 @@ import { existsSync } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { Command } from 'commander'
+import { z } from 'zod'
 import { DscError } from '../../failure/dsc-error.js'
 import { formatBytes } from '../../memory/budget.js'
+import { PROFILE_FILE, readJsonFile } from '../../memory/named-file.js'
 import { readProfile } from '../../memory/profile-file.js'
 import { runProfiled } from '../../memory/run-profiled.js'
 import { formatCount } from '../../model/format-count.js'
@@ -51,6 +53,7 @@ export function memoryProfileCommand({ report, signal, environment, commandWords
           { hint: 'name a script that trains a torch.nn.Module, with the Python that has torch' },
         )
       }
+      await throwRefusal(part)
       const { profile } = await readProfile(part)
       await rename(part, resolve(options.out))
       const { layers, tensors, peak, device } = profile
@@ -67,3 +70,15 @@ export function memoryProfileCommand({ report, signal, environment, commandWords
       )
     })
 }
+
+/** Throws the reason that the profiler left where a profile would be, for a model it cannot profile. */
+async function throwRefusal(path: string): Promise<void> {
+  const { value } = await readJsonFile(path, PROFILE_FILE)
+  const refusal = refusalSchema.safeParse(value)
+  if (!refusal.success) return
+  await rm(path)
+  throw new DscError('MEMORY_FILE_INVALID', refusal.data.why, { hint: PLANNABLE_HINT })
+}
+
+const refusalSchema = z.object({ v: z.literal(1), kind: z.literal('dsc.mem.refusal'), why: z.string() })
+const PLANNABLE_HINT = 'docs/memory.md says which models are planned'

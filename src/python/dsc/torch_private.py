@@ -24,9 +24,22 @@ _ACCUMULATE = 1 << 62  # AccumulateGrad nodes carry the largest sequence number 
 
 
 def storage_key(of: torch.Tensor | torch.UntypedStorage) -> int:
-    """A number that a storage has for itself as long as it lives."""
-    storage = of.untyped_storage() if isinstance(of, torch.Tensor) else of
+    """A number that a storage, of a sparse tensor its values', has for itself as long as it lives."""
+    storage = storages_of(of)[0] if isinstance(of, torch.Tensor) else of
     return int(storage._cdata)
+
+
+def storages_of(tensor: torch.Tensor) -> list[torch.UntypedStorage]:
+    """The storages that a tensor lies in: one, or one per part of a sparse tensor, its values' first."""
+    if tensor.layout == torch.sparse_coo:
+        parts = [tensor._values(), tensor._indices()]
+    elif tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+        parts = [tensor.values(), tensor.crow_indices(), tensor.col_indices()]
+    elif tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
+        parts = [tensor.values(), tensor.ccol_indices(), tensor.row_indices()]
+    else:
+        parts = [tensor]
+    return [part.untyped_storage() for part in parts]
 
 
 def storage_uses(tensor: torch.Tensor) -> int:

@@ -113,6 +113,21 @@ def test_two_sync_workers_equal_one_process_on_the_whole_batch(serve):
         assert torch.allclose(one, alone, rtol=1e-5, atol=1e-6)
 
 
+def test_the_centre_takes_sparse_gradients(serve):
+    server = serve("--mode", "sync", "--workers", "1", "--lr", "0.5")
+    torch.manual_seed(0)
+    model = torch.nn.Embedding(20, 4, sparse=True)
+    client = ParameterClient(model, server.url, 0)
+    client.begin_step()
+    model(torch.tensor([3, 3, 7])).square().sum().backward()
+    expected = model.weight.detach() - 0.5 * model.weight.grad.to_dense()
+    assert client.push() == "applied"
+    client.begin_step()
+    client.load()
+    client.close()
+    assert torch.equal(model.weight.detach(), expected)
+
+
 def test_gradients_as_halves_train_like_float32_within_their_rounding(serve):
     server = serve("--mode", "sync", "--workers", "2", "--lr", "0.1", "--momentum", "0.9")
     finals = {}

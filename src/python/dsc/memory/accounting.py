@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from ..torch_private import TorchDispatchMode, storage_key, tree_leaves, without_modes
+from ..torch_private import TorchDispatchMode, storage_key, storages_of, tree_leaves, without_modes
 
 
 class AccountingDevice(TorchDispatchMode):
@@ -73,7 +73,10 @@ class AccountingDevice(TorchDispatchMode):
         return result
 
     def _count(self, tensor: torch.Tensor) -> None:
-        storage = tensor.untyped_storage()
+        for storage in storages_of(tensor):
+            self._count_storage(storage)
+
+    def _count_storage(self, storage: torch.UntypedStorage) -> None:
         key = storage_key(storage)
         if key in self._sizes:
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from .observer import Observer
 from .profiler import Profiling, tensors_in
+from .runnable_plan import PlanError
 
 
 class AutoProfiler:
@@ -55,7 +57,10 @@ class AutoProfiler:
         if self._module is None and next(module.parameters(), None) is not None:
             self._module = module
             device = next(module.parameters()).device
-            self._profiling = Profiling(module, device, self._list_held)
+            try:
+                self._profiling = Profiling(module, device, self._list_held)
+            except PlanError as error:
+                self._refuse(error)
         if self._profiling is None or module is not self._module:
             return
         self._inputs = inputs
@@ -82,9 +87,22 @@ class AutoProfiler:
         return lambda *args, **kwargs: self._on_backward(backward, args, kwargs)
 
     def _finish(self, profiling: Profiling) -> None:
+        try:
+            profiling.write(self._out)
+        except PlanError as error:
+            self._refuse(error)
+            return
+        self._leave()
+
+    def _refuse(self, error: PlanError) -> None:
+        """Leaves the reason where the profile would be, for `dsc memory profile` to say."""
+        with open(self._out, "w", encoding="utf-8") as file:
+            json.dump({"v": 1, "kind": "dsc.mem.refusal", "why": str(error)}, file)
+        self._leave()
+
+    def _leave(self) -> None:
         _patch(self._call, *self._backwards)
         self._handle.remove()
-        profiling.write(self._out)
         if self._is_stopped_after:
             os._exit(0)
 

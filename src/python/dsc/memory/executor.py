@@ -15,6 +15,7 @@ import torch
 from .copies import Copies
 from .host_side import HostSide
 from .plan_format import Plan
+from .plannable import refuse_sharded
 from .replanner import Replanner
 from .run_counts import Counts, RunCounts
 from .runnable_plan import PlanError, PlanSource, RunnablePlan
@@ -96,6 +97,8 @@ class Offload:
         profile: str | os.PathLike[str] | None = None,
         replan_every: int = 50,
     ) -> None:
+        if model is not None:
+            refuse_sharded(model)
         self.runnable = RunnablePlan(plan, has_model=model is not None)
         self.host = HostSide(host_limit_bytes, copies)
         self.run = RunCounts()

@@ -70,6 +70,14 @@ class Home:
             self.host.grad = self._gradient
         self.copy_out = self._earlier = None
 
+    def take_sparse_gradient(self) -> None:
+        """Hands a sparse gradient to the parameter on the host, as sparse as it is."""
+        assert self.parameter.grad is not None
+        with without_modes():
+            gradient = self.parameter.grad.detach().to(self.host.device, copy=True)
+            self.host.grad = gradient if self._earlier is None else self._earlier + gradient
+        self.parameter.grad = self._earlier = None
+
     def set_gradient_aside(self) -> None:
         """Keeps the gradient of this step's last backward, for the next one's to be added to."""
         with without_modes():
@@ -104,6 +112,10 @@ class Home:
         """The gradient's bytes in the order of the parameter's, for one plain copy."""
         assert self.parameter.grad is not None
         gradient = self.parameter.grad.detach()
+        if gradient.layout != torch.strided:
+            raise RuntimeError(
+                f"{self.name} has a sparse gradient and had a dense one when it was profiled: profile and plan again"
+            )
         if tuple(gradient.stride()) != self._stride or gradient.dtype != self.parameter.dtype:
             own = torch.empty_strided(self._shape, self._stride, dtype=self.parameter.dtype, device=gradient.device)
             gradient = own.copy_(gradient)

@@ -138,7 +138,10 @@ class HostParameters:
     def end_step(self) -> None:
         """All gradients of the step are on the host when this returns: ``.grad`` of the host's parameters."""
         for home in self._homes.values():
-            if home.parameter.grad is not None and not home.is_gradient_moved:
+            gradient = home.parameter.grad
+            if gradient is not None and gradient.layout != torch.strided:
+                home.take_sparse_gradient()
+            elif gradient is not None and not home.is_gradient_moved:
                 self._start_gradient(home)
         for home in self._homes.values():
             if home.copy_in is not None:

@@ -14,7 +14,9 @@ from ..torch_private import tree_leaves
 from .dtypes import short_dtype
 from .measured import Measured
 from .observer import Idle, Observer, PeakMemory, run_observed
+from .plannable import refuse_sharded, refuse_without_layers
 from .record import MemoryRecord
+from .runnable_plan import PlanError
 from .tensors import list_tensors
 from .timing import StepTimes, TimedGradients, TimedStep, measure_copies
 
@@ -42,7 +44,8 @@ def profile(
         Times in microseconds, sizes in bytes, per layer and per tensor.
 
     Raises:
-        RuntimeError: the model saves other tensors in every iteration.
+        PlanError: the model cannot be planned: it is sharded, calls no layers, or saves other tensors in every
+            iteration.
     """
     loss = loss or sum_of_first
     device = device or next(model.parameters()).device
@@ -114,11 +117,15 @@ class Profiling:
         model: whose layers are measured.
         device: that runs it.
         list_held: what is alive before a step besides the model, by kind.
+
+    Raises:
+        PlanError: the model is sharded.
     """
 
     def __init__(
         self, model: torch.nn.Module, device: torch.device, list_held: Callable[[], dict[str, list[torch.Tensor]]]
     ) -> None:
+        refuse_sharded(model)
         self._model, self._device, self._list_held = model, device, list_held
         self._times = [TimedStep(model, device) for _ in range(3)]
         self._gradients = TimedGradients(model, device)
@@ -175,7 +182,8 @@ def _packs(record: MemoryRecord) -> list[Any]:
 def _build(model: torch.nn.Module, device: torch.device, measured: Measured) -> dict[str, Any]:
     plain, moved = measured.plain, measured.moved
     if [s["segment"] for s in plain.saved] != [s["segment"] for s in moved.saved]:
-        raise RuntimeError("the model saves other tensors in every iteration: it cannot be planned")
+        raise PlanError("the model saves other tensors in every iteration: it cannot be planned")
+    refuse_without_layers(model, plain.segments.names)
     count = plain.segments.current + 1
     used = sorted({e.segment for e in plain.events if e.ops > 0} | {s["segment"] for s in plain.saved} | {0})
     layer_of: dict[int, int] = {}

@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 import torch
 
-from ..torch_private import current_node, storage_key, tree_leaves
+from ..torch_private import current_node, storage_key, storages_of, tree_leaves
 from .accounting import AccountingDevice
 from .dead_maps import space_of_last
 from .segments import Segments
@@ -79,6 +79,7 @@ class MemoryRecord:
         self.ids: dict[int, int] = {}  # storage key → id of its present owner
         self.saved: list[Saved] = []  # per pack call: dict
         self.unpacked: list[int] = []  # pack sequence number per unpack call
+        self._sparse: set[str] = set()  # names of the parameters whose gradients are sparse
         self.touches: dict[int, set[int]] = {}  # id → indices of the events that read or write it
         self._whole = contextlib.ExitStack()  # what is on for the step, and for its forward
         self._forward = contextlib.ExitStack()
@@ -109,10 +110,7 @@ class MemoryRecord:
                 self._begin(Event(self.events[-1].segment - 1, True))
             for name, parameter in self.model.named_parameters():
                 if parameter.grad is not None:
-                    identity = self.ids[storage_key(parameter.grad)]
-                    if identity not in self.kinds:
-                        self.kinds[identity] = "param_grad"
-                        self.names[identity] = name
+                    self._name_gradient(name, parameter.grad)
         self._name_parameters()
 
     def _let_go(self) -> None:
@@ -128,6 +126,15 @@ class MemoryRecord:
         if space is not None:
             self.reused.append(sequence)
         return space
+
+    def _name_gradient(self, name: str, gradient: torch.Tensor) -> None:
+        if gradient.layout != torch.strided:
+            self._sparse.add(name)  # of another size in every step: it stays where it is
+            return
+        identity = self.ids[storage_key(gradient)]
+        if identity not in self.kinds:
+            self.kinds[identity] = "param_grad"
+            self.names[identity] = name
 
     def _name_parameters(self) -> None:
         """Names the parameters that may leave the device: all of their storage, and used by their own layers only."""
@@ -145,7 +152,7 @@ class MemoryRecord:
                 if not self.events[at].is_backward
             }
             is_whole = storage.nbytes() == parameter.numel() * parameter.element_size()
-            if is_whole and users <= owners.get(parameter, set()):
+            if is_whole and name not in self._sparse and users <= owners.get(parameter, set()):
                 self.names[identity] = name
             else:
                 self.kinds[identity] = "buffer"
@@ -160,10 +167,10 @@ class MemoryRecord:
     def _hold(self) -> None:
         for kind, tensors in self._list_held().items():
             for tensor in tensors:
-                key = storage_key(tensor)
                 self.device.hold(tensor)
-                self.kinds.setdefault(self.ids[key], kind)
-                self.keep_keys.add(key)
+                for key in map(storage_key, storages_of(tensor)):
+                    self.kinds.setdefault(self.ids[key], kind)
+                    self.keep_keys.add(key)
 
     def _enter(self, segment: int) -> None:
         self._begin(Event(segment, False))
@@ -182,8 +189,10 @@ class MemoryRecord:
             event = self.events[-1]
         event.ops += 1
         for leaf in tree_leaves((args, kwargs)):
-            if isinstance(leaf, torch.Tensor) and leaf.layout == torch.strided:
-                identity = self.ids.get(storage_key(leaf))
+            if not isinstance(leaf, torch.Tensor):
+                continue
+            for storage in storages_of(leaf):
+                identity = self.ids.get(storage_key(storage))
                 if identity is not None:
                     self.touches.setdefault(identity, set()).add(len(self.events) - 1)
 
@@ -200,11 +209,14 @@ class MemoryRecord:
         self.deaths[self.ids.pop(key)] = self.device.clock
 
     def _pack(self, tensor: torch.Tensor) -> _Packed:
-        storage = tensor.untyped_storage()
+        storage = storages_of(tensor)[0]
         identity = self.ids.get(storage_key(storage))
         if identity is None:  # made outside, for example by a data loader
             self.device.hold(tensor)
             identity = self.ids[storage_key(storage)]
+        if tensor.layout != torch.strided:  # its parts say less than all there is to say of it
+            for part in storages_of(tensor):
+                self.kinds.setdefault(self.ids[storage_key(part)], "buffer")
         sequence = len(self.saved)
         self.saved.append(
             {

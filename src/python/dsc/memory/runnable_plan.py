@@ -12,7 +12,7 @@ PlanSource: TypeAlias = "str | os.PathLike[str] | Plan"  # a path, or the plan i
 
 
 class PlanError(RuntimeError):
-    """A plan that cannot be carried out here; says what was needed and what there is."""
+    """A plan that cannot be made or carried out here; says what was needed and what there is."""
 
 
 class RunnablePlan:

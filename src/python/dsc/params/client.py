@@ -153,7 +153,7 @@ class ParameterClient:
             "step": self.step,
             "baseVersion": self._base,
         }
-        gradient = self._gather(lambda p: p.grad if p.grad is not None else torch.zeros_like(p))
+        gradient = self._gather(lambda p: p.grad.to_dense() if p.grad is not None else torch.zeros_like(p))
         if self._push_type == "f16":
             with without_modes():
                 exponents, gradient = encode_half(gradient, [(at, p.numel()) for _, p, _, at in self._places])
