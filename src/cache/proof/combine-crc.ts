@@ -1,10 +1,4 @@
-import type { CrcAlgorithm } from './digest.js'
-
-const POLYNOMIALS: Record<CrcAlgorithm, { readonly bits: number; readonly polynomial: bigint }> = {
-  crc32: { bits: 32, polynomial: 0xedb88320n },
-  crc32c: { bits: 32, polynomial: 0x82f63b78n },
-  crc64nvme: { bits: 64, polynomial: 0x9a6c9329ac4bc9b5n },
-}
+import { CRC_POLYNOMIALS, type CrcAlgorithm } from './crc-polynomials.js'
 
 /** A linear map over GF(2): row i is where bit i goes. */
 type Matrix = readonly bigint[]
@@ -22,7 +16,7 @@ export function combineCrcs(
     whole =
       apply(findMatrix(algorithm, part.length), whole) ^ BigInt(`0x${Buffer.from(part.crc).toString('hex')}`)
   }
-  const { bits } = POLYNOMIALS[algorithm]
+  const { bits } = CRC_POLYNOMIALS[algorithm]
   return Buffer.from(whole.toString(16).padStart(bits / 4, '0'), 'hex')
 }
 
@@ -54,7 +48,7 @@ function findPower(algorithm: CrcAlgorithm, exponent: number): Matrix {
 }
 
 function appendOneByte(algorithm: CrcAlgorithm): Matrix {
-  const { bits, polynomial } = POLYNOMIALS[algorithm]
+  const { bits, polynomial } = CRC_POLYNOMIALS[algorithm]
   const oneBit: bigint[] = [polynomial]
   for (let bit = 1; bit < bits; bit += 1) oneBit.push(1n << BigInt(bit - 1))
   let power: Matrix = oneBit
@@ -63,7 +57,7 @@ function appendOneByte(algorithm: CrcAlgorithm): Matrix {
 }
 
 function appendZeros(algorithm: CrcAlgorithm, bytes: number): Matrix {
-  const { bits } = POLYNOMIALS[algorithm]
+  const { bits } = CRC_POLYNOMIALS[algorithm]
   let result: Matrix = Array.from({ length: bits }, (_, bit) => 1n << BigInt(bit))
   for (let left = bytes, exponent = 0; left > 0; left = Math.floor(left / 2), exponent += 1)
     if (left % 2 === 1) result = multiply(findPower(algorithm, exponent), result)

@@ -1,14 +1,6 @@
 import { WebAssembly } from '../../wasm/runtime.js'
 import { assembleCrcModule, STEP_BYTES } from './assemble-crc-module.js'
-
-/**
- * Cyclic redundancy checks that node:zlib does not have (it has CRC-32). Reflected polynomials, start and end
- * inverted, as S3 defines them.
- */
-const POLYNOMIALS = {
-  crc32c: { bits: 32n, polynomial: 0x82f63b78n },
-  crc64nvme: { bits: 64n, polynomial: 0x9a6c9329ac4bc9b5n },
-} as const
+import { CRC_POLYNOMIALS, type CrcAlgorithm } from './crc-polynomials.js'
 
 /** Carries a CRC on over the bytes of its memory `from` to `to`. */
 interface CrcModule {
@@ -19,13 +11,16 @@ const TABLE_BYTES = STEP_BYTES * 256 * BigUint64Array.BYTES_PER_ELEMENT
 /** Bytes copied into the module's memory at once: few enough to stay in the processor's cache. */
 const WINDOW_BYTES = 64 * 1024
 
+/** CRC-32 is in node:zlib. */
+type Computed = Exclude<CrcAlgorithm, 'crc32'>
+
 /** Carries a check on: the CRC of what came before `previous` (0 at the start) followed by `data`. */
 type UpdateCrc = (data: Uint8Array, previous: bigint) => bigint
 
-const made = new Map<string, UpdateCrc>()
+const made = new Map<Computed, UpdateCrc>()
 
 /** Gives the function for an algorithm, which takes about a millisecond the first time. */
-export function getCrc(algorithm: keyof typeof POLYNOMIALS): UpdateCrc {
+export function getCrc(algorithm: Computed): UpdateCrc {
   let update = made.get(algorithm)
   if (update === undefined) {
     update = makeCrc(algorithm)
@@ -34,9 +29,9 @@ export function getCrc(algorithm: keyof typeof POLYNOMIALS): UpdateCrc {
   return update
 }
 
-function makeCrc(algorithm: keyof typeof POLYNOMIALS): UpdateCrc {
-  const { bits, polynomial } = POLYNOMIALS[algorithm]
-  const ones = (1n << bits) - 1n
+function makeCrc(algorithm: Computed): UpdateCrc {
+  const { bits, polynomial } = CRC_POLYNOMIALS[algorithm]
+  const ones = (1n << BigInt(bits)) - 1n
   const memory = new WebAssembly.Memory({ initial: (TABLE_BYTES + WINDOW_BYTES) / 65_536 + 1 })
   const module = new WebAssembly.Module(assembleCrcModule())
   const { step } = new WebAssembly.Instance(module, { env: { memory } }).exports as CrcModule

@@ -1,9 +1,8 @@
 import { createHash, type Hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { getCrc } from './crc.js'
+import type { CrcAlgorithm } from './crc-polynomials.js'
 
-/** Cyclic checksums, as S3 names them. */
-export type CrcAlgorithm = 'crc32' | 'crc32c' | 'crc64nvme'
 /** Every checksum that is computed here. */
 export type DigestAlgorithm = CrcAlgorithm | 'sha256' | 'sha1' | 'md5'
 
