@@ -1,4 +1,4 @@
-import { Worker } from 'node:worker_threads'
+import { BackgroundThread } from '../../../platform/background-thread.js'
 import type { SourceAccess } from '../../sources/source.js'
 import type { BandwidthBucket } from './bandwidth-bucket.js'
 import { packFailure, unpackFailure } from './failure-wire.js'
@@ -12,9 +12,8 @@ const CLOSE_PATIENCE_MS = 5000
 const RESOURCE_LIMITS = { maxYoungGenerationSizeMb: 8 }
 
 interface Thread {
-  readonly worker: Worker
+  readonly worker: BackgroundThread<ToWorker, FromWorker>
   readonly pending: Map<number, { resolve: (value: never) => void; reject: (error: unknown) => void }>
-  readonly exited: Promise<unknown>
   outbox: { readonly id: number; readonly task: TransferTask }[]
   counts: TransferCounts
   failure: Error | undefined
@@ -52,7 +51,7 @@ export function openWorkerEngine(options: {
   )
   let lastId = 0
   const stop = () => {
-    for (const { worker } of threads) worker.postMessage({ kind: 'stop' } satisfies ToWorker)
+    for (const { worker } of threads) worker.post({ kind: 'stop' })
   }
   signal.addEventListener('abort', stop)
   if (signal.aborted) stop()
@@ -84,58 +83,62 @@ export function openWorkerEngine(options: {
 }
 
 function startThread(setup: WorkerSetup, access: SourceAccess, onChange: () => void): Thread {
-  const worker = new Worker(WORKER_FILE, { workerData: setup, resourceLimits: RESOURCE_LIMITS })
-  const thread: Thread = {
-    worker,
-    pending: new Map(),
-    exited: new Promise((resolve) => worker.once('exit', resolve)),
-    outbox: [],
-    counts: NOTHING,
-    failure: undefined,
-  }
-  const die = (reason: string, cause?: unknown) => {
-    thread.failure ??= new Error(`a thread that transfers objects ended early: ${reason}`, { cause })
-    for (const { reject } of thread.pending.values()) reject(thread.failure)
-    thread.pending.clear()
-  }
-  worker.on('message', (message: FromWorker) => {
-    if (message.kind === 'ask-credentials') {
-      void answerCredentials(worker, access)
-      return
-    }
-    thread.counts = message.counts
-    for (const result of message.results) {
-      const task = thread.pending.get(result.id)
-      thread.pending.delete(result.id)
-      if ('failure' in result) task?.reject(unpackFailure(result.failure))
-      else task?.resolve(result.value as never)
-    }
-    onChange()
+  const worker = new BackgroundThread<ToWorker, FromWorker>(WORKER_FILE, {
+    data: setup,
+    resourceLimits: RESOURCE_LIMITS,
+    onReply: (message) => {
+      if (message.kind === 'ask-credentials') {
+        void answerCredentials(worker, access)
+        return
+      }
+      takeReport(thread, message)
+      onChange()
+    },
+    onFailure: (cause) => fail(thread, cause),
   })
-  worker.on('error', (error: unknown) => die(error instanceof Error ? error.message : String(error), error))
-  worker.on('exit', (code) => die(`exit code ${code}`))
+  worker.ref()
+  const thread: Thread = { worker, pending: new Map(), outbox: [], counts: NOTHING, failure: undefined }
   return thread
 }
 
-async function answerCredentials(worker: Worker, access: SourceAccess): Promise<void> {
+function takeReport(thread: Thread, report: Extract<FromWorker, { kind: 'report' }>): void {
+  thread.counts = report.counts
+  for (const result of report.results) {
+    const task = thread.pending.get(result.id)
+    thread.pending.delete(result.id)
+    if ('failure' in result) task?.reject(unpackFailure(result.failure))
+    else task?.resolve(result.value as never)
+  }
+}
+
+/** Fails what the thread was to do; the first cause counts. */
+function fail(thread: Thread, cause: Error): void {
+  thread.failure ??= new Error(`a thread that transfers objects ended early: ${cause.message}`, { cause })
+  for (const { reject } of thread.pending.values()) reject(thread.failure)
+  thread.pending.clear()
+}
+
+async function answerCredentials(worker: Thread['worker'], access: SourceAccess): Promise<void> {
   let answer: ToWorker
   try {
     answer = { kind: 'credentials', credentials: await access.getCredentials?.() }
   } catch (error) {
     answer = { kind: 'no-credentials', failure: packFailure(error) }
   }
-  worker.postMessage(answer)
+  worker.post(answer)
 }
 
 function flush(thread: Thread): void {
   const tasks = thread.outbox
   thread.outbox = []
-  thread.worker.postMessage({ kind: 'tasks', tasks } satisfies ToWorker)
+  thread.worker.post({ kind: 'tasks', tasks })
 }
 
-async function closeThread({ worker, exited }: Thread): Promise<void> {
-  worker.postMessage({ kind: 'close' } satisfies ToWorker)
-  const patience = setTimeout(() => void worker.terminate(), CLOSE_PATIENCE_MS)
-  await exited
+async function closeThread(thread: Thread): Promise<void> {
+  const { worker } = thread
+  worker.post({ kind: 'close' })
+  const patience = setTimeout(() => void worker.stop(), CLOSE_PATIENCE_MS)
+  await worker.ended
   clearTimeout(patience)
+  if (thread.pending.size > 0) fail(thread, new Error('it did not close in time'))
 }
