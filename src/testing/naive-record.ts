@@ -1,5 +1,6 @@
 import type { Copy, CopyLock, CopyUse } from '../model/copy.js'
 import { isLeaseLive, type Lease, type LeaseHolder, type LeaseRequest } from '../model/lease.js'
+import { newCopy } from '../model/new-copy.js'
 import type { Admission } from '../policy/plan-admission.js'
 import type { EvictionPlan, Victim } from '../policy/plan-eviction.js'
 import type {
@@ -57,7 +58,7 @@ export class NaiveRecord extends NaiveRows {
       return 'wait'
     }
     if (found && stageLease) this.evict(found.copyId)
-    const copy: Copy = found && !stageLease ? found : newCopy(request, made.copyId, nowMs)
+    const copy: Copy = found && !stageLease ? found : reserved(request, made.copyId, nowMs)
     if (copy !== found) this.copies.push(copy)
     this.grant(copy, 'use', lease, nowMs, made.leaseId)
     this.grant(copy, 'stage', request.stager, nowMs, made.stageLeaseId)
@@ -191,28 +192,8 @@ export class NaiveRecord extends NaiveRows {
   }
 }
 
-function newCopy(request: JoinRequest, copyId: string, nowMs: number): Copy {
-  const directory = request.directoryOf(copyId)
+function reserved(request: JoinRequest, copyId: string, nowMs: number): Copy {
   const { dataset, node, origin, source, lease } = request
-  return {
-    copyId,
-    dataset,
-    node,
-    version: null,
-    state: 'reserved',
-    origin,
-    source,
-    directory,
-    path: directory,
-    chargedBytes: 0,
-    chargedInodes: 0,
-    writtenBytes: 0,
-    files: 0,
-    contentBytes: 0,
-    lock: null,
-    lastTask: lease.task,
-    lastUsedAtMs: nowMs,
-    createdAtMs: nowMs,
-    readyAtMs: null,
-  }
+  const directory = request.directoryOf(copyId)
+  return newCopy({ copyId, dataset, node, origin, source, directory, lastTask: lease.task }, nowMs)
 }

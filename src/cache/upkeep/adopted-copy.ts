@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Copy, Stripe } from '../../model/copy.js'
 import { type Dataset, parseSourceUrl } from '../../model/dataset.js'
+import { newCopy } from '../../model/new-copy.js'
 import { measureCopy } from '../download/measure-copy.js'
 import type { Listing } from '../manifest/listing.js'
 
@@ -38,15 +39,20 @@ export async function describeAdopted(found: FoundCopy): Promise<Copy> {
   const manifest = await measureCopy(found.directory)
   const files = isElsewhere ? await measureCopy(found.path) : { diskBytes: 0, inodes: 0 }
   const chargedBytes = manifest.diskBytes + files.diskBytes
-  return {
+  const known = {
     copyId: found.copyId,
     dataset: dataset.name,
     node: found.node,
-    version: listing.version,
-    state: 'ready',
-    origin: isElsewhere ? 'local' : parseSourceUrl(dataset.source).scheme,
+    origin: isElsewhere ? ('local' as const) : parseSourceUrl(dataset.source).scheme,
     source: keptBecause === NO_SOURCE ? null : dataset,
     directory: found.directory,
+    lastTask: null,
+    ...(stripe && { stripe }),
+  }
+  return {
+    ...newCopy(known, nowMs),
+    version: listing.version,
+    state: 'ready',
     path: found.path,
     chargedBytes,
     chargedInodes: manifest.inodes + files.inodes,
@@ -54,10 +60,6 @@ export async function describeAdopted(found: FoundCopy): Promise<Copy> {
     files: listing.files,
     contentBytes: listing.contentBytes,
     lock: keptBecause === undefined ? null : { by: 'dsc adopt', reason: keptBecause, atMs: nowMs },
-    lastTask: null,
-    lastUsedAtMs: nowMs,
-    createdAtMs: nowMs,
     readyAtMs: nowMs,
-    ...(stripe && { stripe }),
   }
 }

@@ -1,5 +1,6 @@
 import type { Copy } from '../../model/copy.js'
 import { isLeaseLive, type Lease } from '../../model/lease.js'
+import { newCopy } from '../../model/new-copy.js'
 import { createUniqueId } from '../../platform/unique-id.js'
 import { addLease, grantLease, leaseReadyCopy } from '../grant-lease.js'
 import { insertCopy } from '../insert-copy.js'
@@ -72,30 +73,11 @@ async function findStaging(
 }
 
 function insertReserved({ transaction, nowMs }: RecordWrite, request: JoinRequest): Copy {
+  const { dataset, node, origin, source, lease, stripe } = request
   const copyId = createUniqueId()
   const directory = request.directoryOf(copyId)
-  const copy: Copy = {
-    copyId,
-    dataset: request.dataset,
-    node: request.node,
-    version: null,
-    state: 'reserved',
-    origin: request.origin,
-    source: request.source,
-    directory,
-    path: directory,
-    chargedBytes: 0,
-    chargedInodes: 0,
-    writtenBytes: 0,
-    files: 0,
-    contentBytes: 0,
-    lock: null,
-    lastTask: request.lease.task,
-    lastUsedAtMs: nowMs,
-    createdAtMs: nowMs,
-    readyAtMs: null,
-    ...(request.stripe && { stripe: request.stripe }),
-  }
+  const known = { copyId, dataset, node, origin, source, directory, lastTask: lease.task }
+  const copy = newCopy({ ...known, ...(stripe && { stripe }) }, nowMs)
   insertCopy(transaction, copy)
   return copy
 }
