@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { AGENT_METRICS } from '../../dist/agent/metrics.js'
 import { listExitCodes } from '../../dist/cli/commands/doctor.js'
+import { createOutputSchema } from '../../dist/cli/json/output-schemas.js'
 import { loadProgram } from '../../dist/cli/program.js'
 import { createJsonSchema } from '../../dist/config/schema.js'
 import { FEED_METRICS, typeOfFeedMetric } from '../../dist/feed/engine/feed-metrics.js'
@@ -16,6 +17,7 @@ const NOTE = '<!-- Written by `npm run docs`: change the program, not this page.
 const PAGES = {
   'commands.md': await writeCommands(),
   'configuration.md': writeConfiguration(),
+  'dsc-output.schema.json': `${JSON.stringify(createOutputSchema(), undefined, 2)}\n`,
   'exit-codes.md': writeExitCodes(),
   'metrics.md': writeMetrics(),
 }

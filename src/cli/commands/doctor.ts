@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { DscError, FAILURES } from '../../failure/dsc-error.js'
 import type { CliContext } from '../context.js'
 import type { Check } from '../doctor/check.js'
+import { chooseFirst, type FirstStep } from '../doctor/choose-first.js'
 import { runChecks } from '../doctor/run-checks.js'
 import { alignColumns } from '../output/align-columns.js'
 
@@ -23,7 +24,10 @@ export function doctorCommand(context: CliContext): Command {
         return
       }
       const checks = await runChecks(context)
-      context.report.result({ checks }, () => formatChecks(checks))
+      const first = chooseFirst(checks)
+      context.report.result({ checks, first: first ?? null }, () =>
+        [formatChecks(checks), '', formatFirst(first)].join('\n'),
+      )
       const failures = checks.filter(({ status }) => status === 'failed')
       if (failures.length === 0) return
       throw new DscError(
@@ -64,4 +68,10 @@ function formatChecks(checks: readonly Check[]): string {
       return [[MARKS[status], name, first], ...below.map((line) => ['', '', line])]
     }),
   )
+}
+
+function formatFirst(first: FirstStep | undefined): string {
+  if (first === undefined) return 'Nothing to do: dsc is ready.'
+  const [todo] = first.todo.split('\n')
+  return `Do first: ${todo} (${first.check})`
 }

@@ -50,8 +50,12 @@ export function memorySimulateCommand({ report }: CliContext): Command {
           copyFailures: (copy) => (failEvery && copy % failEvery === failEvery - 1 ? 1 : 0),
         },
       })
-      const { bytesPerEvent: _bytes, startUs: _starts, copyTimes: _copies, ...summary } = result
-      report.result({ capacityBytes, ...summary }, () =>
+      const { peakBytes, peakAt, movedBytes, copies, violations } = result
+      const [stepMs, computeMs, stallMs] = [result.stepUs, result.computeUs, result.stallUs].map(
+        (us) => us / 1000,
+      )
+      const times = { stepMs, computeMs, stallMs }
+      report.result({ capacityBytes, ...times, peakBytes, peakAt, movedBytes, copies, violations }, () =>
         [
           `peak ${formatBytes(result.peakBytes)} of ${formatBytes(capacityBytes)} at ${result.peakAt}`,
           `step ${(result.stepUs / 1000).toFixed(3)} ms, of which ${(result.stallUs / 1000).toFixed(3)} ms stall; ${formatCount(result.copies, 'copy', 'copies')}, ${formatBytes(result.movedBytes)}`,

@@ -135,7 +135,7 @@ export function outcomeFields(outcome: NodeOutcome) {
     bytes: copy.contentBytes,
     origin: isStagedHere ? copy.origin : 'local',
     lease: { id: leaseId },
-    bytesFrom: origins,
+    origins,
   }
 }
 

@@ -49,6 +49,12 @@ for (const { name, change, stallShare, cause } of [
     cause: 'none',
   },
   {
+    name: 'nothing is waited for when Cache_next gives everything',
+    change: { stepMs: 1.6, carryShare: 1 },
+    stallShare: 0,
+    cause: 'none',
+  },
+  {
     name: 'small requests to a far node cost its rate, though two are on their way',
     change: { k: 16, cost: { fixedMs: 79.2, bytesPerMs: 200_000 } }, // 2 · 160,000 bytes in 80 ms
     stallShare: 150 / 160,

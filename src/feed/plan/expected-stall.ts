@@ -39,7 +39,7 @@ export interface ExpectedStall {
 export function planStall(options: StallOptions): ExpectedStall {
   const { stepMs, batchSize, ranks, nodeCount, k, lowWater, sampleBytes, carryShare, cost } = options
   const readPerStep = batchSize * (1 - carryShare)
-  const listPerStep = Math.max(readPerStep / nodeCount, Number.MIN_VALUE)
+  const listPerStep = Math.max(readPerStep / nodeCount, 1e-9)
   const sendMs = (ranks * k * sampleBytes) / cost.bytesPerMs
   const answerMs = cost.fixedMs + sendMs
   const useMs = (k / listPerStep) * stepMs

@@ -1,0 +1,20 @@
+import type { Check } from './check.js'
+
+/** What to do before anything else: the check that asks for it, and one command or setting. */
+export interface FirstStep {
+  readonly check: string
+  readonly status: 'failed' | 'warning'
+  readonly todo: string
+}
+
+/**
+ * Chooses what to do first: the earliest failed check, because later ones may only follow from it, else the earliest
+ * warning. Undefined where there is nothing to do. Pure.
+ */
+export function chooseFirst(checks: readonly Check[]): FirstStep | undefined {
+  for (const status of ['failed', 'warning'] as const) {
+    const check = checks.find((candidate) => candidate.status === status)
+    if (check) return { check: check.name, status, todo: check.hint ?? check.detail }
+  }
+  return undefined
+}

@@ -1,0 +1,57 @@
+import { z } from 'zod'
+import { bytes, count } from './output-objects.js'
+
+const duration = z.number().nonnegative()
+const rate = z.number().nonnegative()
+const wire = z.enum(['fp16', 'fp32'])
+
+/** What the commands of `dsc exchange` print with `--json`. `plan` and `probe` write the same into `--out`. */
+export const EXCHANGE_OUTPUTS = {
+  'exchange plan': z.strictObject({
+    format: z.literal('dsc.exchange.plan/1'),
+    hash: z.string(),
+    model: z.string(),
+    ranks: count,
+    wire,
+    wireExplanation: z.string(),
+    backwardMs: z.array(duration),
+    unlikeRanks: z.string().nullable(),
+    bucketRule: z.string(),
+    link: z.strictObject({ alphaMicroseconds: duration, bandwidthBytesPerSecond: rate }),
+    threshold: z.strictObject({
+      wireBytes: bytes,
+      layers: z.number().nonnegative(),
+      rule: z.string(),
+      explanation: z.string(),
+    }),
+    ddp: z.record(z.string(), z.union([z.boolean(), z.number(), z.array(z.number())])).meta({
+      description: 'arguments of DistributedDataParallel, by their names there',
+    }),
+    alternatives: z.array(
+      z.strictObject({ name: z.string(), calls: count, exposedMs: duration, finishMs: duration }),
+    ),
+    buckets: z.array(
+      z.strictObject({ tensors: z.array(z.strictObject({ name: z.string(), elements: count })) }),
+    ),
+  }),
+  'exchange probe': z.strictObject({
+    format: z.literal('dsc.exchange.link/1'),
+    alphaMicroseconds: duration,
+    bandwidthBytesPerSecond: rate,
+    hosts: z.array(
+      z.strictObject({
+        host: z.string(),
+        alphaMicroseconds: duration,
+        bandwidthBytesPerSecond: rate,
+        sizes: z.array(z.strictObject({ bytes, medianMicroseconds: duration })),
+      }),
+    ),
+  }),
+  'exchange bench': z.strictObject({
+    ranks: count,
+    wire,
+    mode: z.enum(['ring', 'direct']),
+    rows: z.array(z.strictObject({ bytes, medianMs: duration, bytesPerSecond: rate })),
+  }),
+  'exchange serve': z.strictObject({ host: z.string(), port: count }),
+} as const

@@ -1,0 +1,96 @@
+import { z } from 'zod'
+import { bytes, count } from './output-objects.js'
+
+const share = z.number().min(0).max(1)
+const rate = z.number().nonnegative()
+const ms = z.number().nonnegative()
+const counts = z.record(z.string(), count)
+
+/** What the commands of `dsc feed` print with `--json`. */
+export const FEED_OUTPUTS = {
+  'feed serve': z.strictObject({
+    socket: z.string(),
+    pid: count,
+    samples: count,
+    bytes,
+    fingerprint: z.string(),
+    seed: count,
+    order: z.string(),
+  }),
+  'feed plan': z.strictObject({
+    path: z.string(),
+    format: z.string(),
+    samples: count,
+    bytes,
+    fingerprint: z.string(),
+    isListedBefore: z.boolean(),
+    leftOut: z.array(z.strictObject({ path: z.string(), reason: z.string() })),
+    stepsPerEpoch: count,
+    k: count,
+    lowWater: count,
+    requestsPerEpoch: count,
+    requestsPerLaterEpoch: count,
+    windowSamples: count,
+    memoryBytes: bytes,
+    prefetchBytes: bytes,
+    leaseBytes: bytes,
+    carryBytes: bytes,
+    leastBytes: bytes,
+    isFeasible: z.boolean(),
+    carryShare: share,
+    hitRate: share,
+    cost: z.strictObject({ fixedMs: ms, bytesPerMs: rate }).nullable(),
+    stall: z
+      .strictObject({
+        demandBytesPerSecond: rate,
+        supplyBytesPerSecond: rate,
+        stallShare: share,
+        missTriggerStallShare: share,
+        cause: z.enum(['none', 'rate', 'latency']),
+      })
+      .nullable(),
+  }),
+  'feed plan --cold': z.strictObject({
+    dataset: z.string(),
+    objects: count,
+    bytes,
+    listMs: ms,
+    isFedWhileArriving: z.boolean(),
+    firstBatchMs: ms,
+    wholeMs: ms,
+    epochMs: ms.nullable(),
+    waitMs: ms.nullable(),
+  }),
+  'feed bench': z.strictObject({
+    samples: count,
+    epochs: z.array(
+      z.strictObject({
+        epoch: count,
+        seconds: z.number().nonnegative(),
+        samplesPerSecond: rate,
+        bytesPerSecond: rate,
+      }),
+    ),
+    counts,
+    memory: z.strictObject({
+      k: count,
+      lowWater: count,
+      prefetchBytes: bytes,
+      leaseBytes: bytes,
+      bottomBytes: bytes,
+      carryBytes: bytes,
+      leastBytes: bytes,
+      isFeasible: z.boolean(),
+    }),
+    arena: counts,
+  }),
+  'feed storage': z.strictObject({
+    host: z.string(),
+    port: count,
+    samples: count,
+    stripe: z.strictObject({ index: count, count }).nullable(),
+  }),
+  'feed status': z
+    .record(z.string(), z.number())
+    .meta({ description: 'every metric of the feed, with labels' }),
+} as const
