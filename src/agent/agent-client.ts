@@ -119,5 +119,5 @@ async function askAgent(
 
 function failureOf(node: string, error: Extract<PrepareLine, { error: unknown }>['error']): DscError {
   const code = Object.hasOwn(FAILURES, error.code) ? (error.code as FailureCode) : 'AGENT_UNREACHABLE'
-  return new DscError(code, `node ${node}: ${error.message}`, { hint: error.hint })
+  return new DscError(code, `node ${node}: ${error.message}`, { hint: error.hint, id: error.id })
 }

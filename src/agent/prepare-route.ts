@@ -3,7 +3,7 @@ import type { Cache } from '../cache/cache.js'
 import { type PrepareProgress, prepareDataset } from '../cache/prepare/prepare-dataset.js'
 import { cancelReservation, type Reservation, reserveDataset } from '../cache/prepare/reserve-dataset.js'
 import type { Origins } from '../cache/sources/source.js'
-import { DscError, isDscError } from '../failure/dsc-error.js'
+import { DscError, describeFailure, isDscError } from '../failure/dsc-error.js'
 import { parseByteRate } from '../model/byte-rate.js'
 import { type Copy, parseStripe, type Stripe } from '../model/copy.js'
 import { type Dataset, parseDatasetName, parseSourceUrl } from '../model/dataset.js'
@@ -39,7 +39,15 @@ export type PrepareLine =
     }
   | { readonly reserved: Reservation }
   | { readonly cancelled: string }
-  | { readonly error: { readonly code: string; readonly message: string; readonly hint: string | undefined } }
+  | {
+      readonly error: {
+        readonly code: string
+        readonly message: string
+        readonly hint: string | undefined
+        /** As in `DscError`; agents of earlier versions send none. */
+        readonly id?: string | undefined
+      }
+    }
 
 const MAX_BODY_BYTES = 256 * 1024
 const PROGRESS_INTERVAL_MS = 500
@@ -49,6 +57,8 @@ interface Answering {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly stopping: AbortSignal
+  /** Tells what failed in the agent's log. */
+  readonly note: (sentence: string) => void
 }
 
 /** Answers `POST /v1/prepare` with lines of JSON. Who hangs up interrupts the staging, which can be resumed. */
@@ -83,7 +93,7 @@ export async function answerCancel(answering: Answering): Promise<void> {
 }
 
 async function answerInLines(
-  { response, stopping }: Answering,
+  { response, stopping, note }: Answering,
   work: (options: {
     readonly signal: AbortSignal
     readonly onProgress: (progress: PrepareProgress) => void
@@ -108,7 +118,8 @@ async function answerInLines(
     write(last)
   } catch (error) {
     if (!isDscError(error)) throw error
-    write({ error: { code: error.code, message: error.message, hint: error.hint } })
+    note(`not prepared: ${error.message.replaceAll('\n', '; ')}${error.id ? ` (dsc why ${error.id})` : ''}`)
+    write({ error: describeFailure(error) })
   } finally {
     clearInterval(pulse)
     response.end()

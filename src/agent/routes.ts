@@ -26,6 +26,7 @@ interface Served {
   /** Whether other nodes can find this agent: the record has taken its last report. */
   readonly isReported: () => boolean
   readonly stopping: AbortSignal
+  readonly note: (sentence: string) => void
 }
 
 const READ = ['GET', 'HEAD']
@@ -118,25 +119,25 @@ function sampleRoutes(served: Served): readonly Route[] {
   ]
 }
 
-function prepareRoutes({ cache, stopping }: Served): readonly Route[] {
+function prepareRoutes({ cache, stopping, note }: Served): readonly Route[] {
   return [
     {
       name: 'prepare',
       methods: ['POST'],
       path: /^\/v1\/prepare$/,
-      answer: ({ request, response }) => answerPrepare({ cache, request, response, stopping }),
+      answer: ({ request, response }) => answerPrepare({ cache, request, response, stopping, note }),
     },
     {
       name: 'reserve',
       methods: ['POST'],
       path: /^\/v1\/reserve$/,
-      answer: ({ request, response }) => answerReserve({ cache, request, response, stopping }),
+      answer: ({ request, response }) => answerReserve({ cache, request, response, stopping, note }),
     },
     {
       name: 'cancel',
       methods: ['POST'],
       path: /^\/v1\/cancel$/,
-      answer: ({ request, response }) => answerCancel({ cache, request, response, stopping }),
+      answer: ({ request, response }) => answerCancel({ cache, request, response, stopping, note }),
     },
   ]
 }

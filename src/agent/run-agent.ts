@@ -72,6 +72,7 @@ export async function startAgent(options: {
       refreshMetrics: () => agentMetrics.refresh(),
       isReported: () => watch?.isReported() === true,
       stopping: stopping.signal,
+      note,
     }),
   })
   const isEverywhere = listen.host === '0.0.0.0' || listen.host === '::'

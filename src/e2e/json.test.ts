@@ -56,6 +56,9 @@ test('what commands print with --json is what the schema says, and all of it is 
     lease: { id: string }
   }
   await outputs.run(world, 'release --lease', ['release', '--lease', lease.id])
+  const refused = await world.dsc('prepare', `file://${world.directory}/nowhere/`, '--task', 't', '--json')
+  const { error } = outputs.check('error', refused.stderr) as { error: { id: string } }
+  await outputs.run(world, 'why <id>', ['why', error.id])
   const { code, stderr } = await world.dsc('why', 'flour', '--json')
   assert.equal(code, 5)
   outputs.check('error', stderr)

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { startFlowerStore } from '../testing/flower-store.js'
-import { makeWorld } from '../testing/world.js'
+import { makeWorld, waitFor } from '../testing/world.js'
 
 const { server, bucket, datasets } = await startFlowerStore()
 after(() => server.close())
@@ -52,9 +52,15 @@ test('DSC_LOG and --log-file say the same, also of a copy that is ready', async 
 test('what is tried again is said with its reason', async (context) => {
   const nobody = { source: 's3://bucket/x/', endpoint: 'http://127.0.0.1:1', pathStyle: true }
   const world = await makeWorld(context, { server, datasets: { nobody } })
-  const { stderr } = await world.dsc('prepare', 'nobody', '--task', 't', '--verbose', '--deadline', '2s')
-  assert.match(stderr, /verbose GET http:\/\/127\.0\.0\.1:1\/bucket\S*: .*ECONNREFUSED.* after 0 bytes/)
-  assert.match(stderr, /verbose .*127\.0\.0\.1:1.*; attempt 2 in \d+ ms/)
+  const running = world.start(['prepare', 'nobody', '--task', 't', '--verbose'])
+  let said = ''
+  running.process.stderr!.setEncoding('utf8').on('data', (text: string) => {
+    said += text
+  })
+  await waitFor('a second attempt', () => /verbose .*127\.0\.0\.1:1.*; attempt 2 in \d+ ms/.test(said))
+  running.process.kill('SIGTERM')
+  await running.finished
+  assert.match(said, /verbose GET http:\/\/127\.0\.0\.1:1\/bucket\S*: .*ECONNREFUSED.* after 0 bytes/)
 })
 
 test('a log that cannot be written, or a level that is none, is a usage error', async (context) => {

@@ -231,16 +231,19 @@ export class DscError extends Error {
   readonly code: FailureCode
   /** One command or setting that would help. */
   readonly hint: string | undefined
+  /** By which the record's history, and so `dsc why`, knows this failure; undefined: it does not. */
+  readonly id: string | undefined
 
   constructor(
     code: FailureCode,
     message: string,
-    options: { hint?: string | undefined; cause?: unknown } = {},
+    options: { hint?: string | undefined; cause?: unknown; id?: string | undefined } = {},
   ) {
     super(redactText(message), options.cause === undefined ? undefined : { cause: options.cause })
     this.name = 'DscError'
     this.code = code
     this.hint = options.hint === undefined ? undefined : redactText(options.hint)
+    this.id = options.id
   }
 
   get exitCode(): number {
@@ -255,4 +258,9 @@ export class DscError extends Error {
 /** Whether `error` is a DscError with one of `codes` (any code when none is given). */
 export function isDscError(error: unknown, ...codes: readonly FailureCode[]): error is DscError {
   return error instanceof DscError && (codes.length === 0 || codes.includes(error.code))
+}
+
+/** A failure as JSON has it everywhere: on stderr, in what `--json` prints, between agents. */
+export function describeFailure({ code, message, hint, id }: DscError) {
+  return { code, message, hint, ...(id !== undefined && { id }) }
 }

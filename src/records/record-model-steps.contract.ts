@@ -76,7 +76,12 @@ export async function applyStep(record: RecordStore, world: ModelWorld, step: St
     case 'end': {
       const turn = choose(world.turns, step.pick)
       if (!turn) return 'end nothing'
-      const failure = { code: 'SOURCE_NOT_FOUND', message: 'no bucket', hint: undefined } as const
+      const failure = {
+        id: 'c0ffee00c0ff',
+        code: 'SOURCE_NOT_FOUND',
+        message: 'no bucket',
+        hint: undefined,
+      } as const
       const ended = {
         ...turn,
         useLeaseId: turn.leaseId,

@@ -137,6 +137,8 @@ export interface EndedStaging {
 
 /** What a failed staging leaves for those who wait for it. */
 interface StagingFailure {
+  /** As `createFailureId` makes it. */
+  readonly id: string
   readonly code: FailureCode
   readonly message: string
   readonly hint: string | undefined
@@ -163,5 +165,7 @@ export interface EventFilter {
   readonly copyId?: string
   readonly kinds?: readonly RecordEventKind[]
   readonly sinceMs?: number
+  /** Of a failure. Looks through the whole history. */
+  readonly failureId?: string
   readonly limit: number
 }

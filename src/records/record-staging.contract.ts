@@ -126,7 +126,7 @@ export function recordStagingContract(engine: string, open: OpenRecord): void {
         stageLeaseId: joined.stageLeaseId,
         useLeaseId: joined.leaseId,
         isForgotten: true,
-        failure: { code: 'SOURCE_NOT_FOUND', message: 'no bucket', hint: 'look' },
+        failure: { id: 'c0ffee00c0ff', code: 'SOURCE_NOT_FOUND', message: 'no bucket', hint: 'look' },
       },
       NOW_MS,
     )
@@ -138,6 +138,8 @@ export function recordStagingContract(engine: string, open: OpenRecord): void {
       limit: 1,
     })
     assert.deepEqual([event?.reason, event?.detail.code], ['no bucket', 'SOURCE_NOT_FOUND'])
+    assert.deepEqual(await record.listEvents({ failureId: 'c0ffee00c0ff', limit: 2 }), [event])
+    assert.deepEqual(await record.listEvents({ failureId: 'c0ffee00c0f0', limit: 2 }), [])
   })
 
   contract('leaves an interrupted staging for the next one, idle and evictable', async (record) => {

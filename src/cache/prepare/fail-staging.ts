@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { DscError, isDscError } from '../../failure/dsc-error.js'
+import { createFailureId } from '../../failure/failure-id.js'
 import { describeDiskFailure, describeRefusal } from '../../platform/disk-failure.js'
 import type { Cache } from '../cache.js'
 import { identityFile, stagingDirectoryOf } from '../cache-layout.js'
@@ -21,17 +22,19 @@ export function describeStagingFailure(cache: Cache, error: unknown, directory: 
 
 /**
  * Ends the staging with a failure that those who wait hear of; without one it can be gone on with. The record may have
- * gone with the root: then nothing is thrown, because why it went is of more use.
+ * gone with the root: then nothing is thrown, because why it went is of more use. Returns the failure as the history
+ * knows it.
  */
 export async function endFailedStaging(
   cache: Cache,
   turn: StageTurn,
   failure: DscError | undefined,
-): Promise<void> {
+): Promise<DscError | undefined> {
   const { copy, stageLeaseId, leaseId } = turn
   // What was fetched is of use again once the source, its rights or its objects are put right.
   const directory = stagingDirectoryOf(cache.root, copy.copyId)
   const isHopeless = failure !== undefined && !failure.isRetryable && !holdsFetched(directory)
+  const id = createFailureId()
   try {
     if (isHopeless) await discardDirectory(cache, directory)
     await cache.record.endStaging(
@@ -40,11 +43,13 @@ export async function endFailedStaging(
         stageLeaseId,
         useLeaseId: leaseId,
         isForgotten: isHopeless,
-        ...(failure && { failure: { code: failure.code, message: failure.message, hint: failure.hint } }),
+        ...(failure && { failure: { id, code: failure.code, message: failure.message, hint: failure.hint } }),
       },
       cache.nowMs(),
     )
   } catch (error) {
     if (existsSync(identityFile(cache.root))) throw error
+    return failure
   }
+  return failure && new DscError(failure.code, failure.message, { hint: failure.hint, cause: failure, id })
 }

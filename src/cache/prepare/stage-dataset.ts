@@ -99,8 +99,7 @@ export async function stageDataset(cache: Cache, turn: StageTurn, options: Stage
     )
     // An interruption says nothing about the source: the next stager just goes on.
     const lasting = isDscError(failure) && !options.signal.aborted ? failure : undefined
-    await endFailedStaging(cache, turn, lasting)
-    throw failure
+    throw (await endFailedStaging(cache, turn, lasting)) ?? failure
   }
 }
 

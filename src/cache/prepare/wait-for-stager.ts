@@ -72,9 +72,12 @@ async function findStagersFailure(
   const kinds = ['staging-failed', 'refused'] as const
   const [event] = await cache.record.listEvents({ copyId, kinds, limit: 1 })
   if (event?.detail.stageLeaseId !== stageLease.leaseId) return undefined
-  const { code, hint } = event.detail
+  const { code, hint, id } = event.detail
   if (typeof code !== 'string' || !isFailureCode(code)) return undefined
-  return new DscError(code, event.reason, { hint: typeof hint === 'string' ? hint : undefined })
+  return new DscError(code, event.reason, {
+    hint: typeof hint === 'string' ? hint : undefined,
+    id: typeof id === 'string' ? id : undefined,
+  })
 }
 
 function isFailureCode(code: string): code is FailureCode {

@@ -1,6 +1,6 @@
 import { closeSync, constants, copyFileSync, openSync, renameSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { DscError, type FailureCode, isDscError } from '../../failure/dsc-error.js'
+import { DscError, describeFailure, type FailureCode, isDscError } from '../../failure/dsc-error.js'
 import { throwIfStopped } from '../../failure/throw-if-stopped.js'
 import { DEFAULT_STALL_TIMEOUT_MS } from '../../model/stall-timeout.js'
 import { describeDiskFailure } from '../../platform/disk-failure.js'
@@ -186,11 +186,6 @@ function copyFile(from: string, to: string): boolean {
   } finally {
     closeSync(descriptor)
   }
-}
-
-/** What a failure says, as plain data. */
-export function describeFailure({ code, message, hint }: DscError): KnownFailure {
-  return { code, message, hint }
 }
 
 function sourceChanged(url: string, key: string, wrong: ObjectDamage): DscError {

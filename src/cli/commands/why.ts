@@ -4,6 +4,9 @@ import { requireKnownNode } from '../../cache/names/known-node.js'
 import { explainDataset } from '../../cache/status/explain-dataset.js'
 import { describeCopy, describeEvent, describeLayout, describeLease } from '../../cache/status/status-json.js'
 import { readStatus } from '../../cache/status/status-snapshot.js'
+import { isFailureId } from '../../failure/failure-id.js'
+import { formatDuration } from '../../model/duration.js'
+import type { RecordEvent } from '../../model/record-event.js'
 import type { CliContext } from '../context.js'
 import { formatExplanation } from '../output/format-explanation.js'
 import { findTerminalWidth } from '../output/text-table.js'
@@ -17,7 +20,7 @@ export function whyCommand(context: CliContext): Command {
     .description(
       'explain why a dataset is here, was evicted or refused, what keeps it, and what would go next',
     )
-    .argument('<dataset>', 'name of the dataset')
+    .argument('<dataset>', 'name of the dataset, or the id that a failure came with')
     .option('--node <node>', 'only this node')
     .addHelpText(
       'after',
@@ -25,9 +28,17 @@ export function whyCommand(context: CliContext): Command {
 Examples:
   dsc why flowers
   dsc why flowers --node gpu-07
+  dsc why 5f0c1d9a2b7e            a failure of which dsc prepare printed this id
   dsc why flowers --json | jq '.copies[].keptBy'`,
     )
     .action(async (dataset: string, options: { node?: string }) => {
+      const failure = await findFailure(context, dataset)
+      if (failure) {
+        context.report.result({ id: dataset, failure: describeEvent(failure) }, () =>
+          formatFailure(failure, context.nowMs()),
+        )
+        return
+      }
       await requireKnownDataset(context, dataset, 'dsc why')
       if (options.node !== undefined) await requireKnownNode(context, options.node, `dsc why ${dataset}`)
       const record = await context.openRecord()
@@ -56,4 +67,24 @@ Examples:
       }
       context.report.result(data, () => formatExplanation(explained, nowMs, findTerminalWidth()))
     })
+}
+
+/** The failure that has `word` as its id in the history, if it could be one. */
+async function findFailure(context: CliContext, word: string): Promise<RecordEvent | undefined> {
+  if (!isFailureId(word)) return undefined
+  const [found] = await (await context.openRecord()).listEvents({ failureId: word, limit: 1 })
+  return found
+}
+
+function formatFailure(
+  { dataset, node, kind, task, atMs, reason, detail }: RecordEvent,
+  nowMs: number,
+): string {
+  const what = kind === 'refused' ? 'was refused' : 'could not be staged'
+  return [
+    `${dataset} ${what} on node ${node} ${formatDuration(nowMs - atMs)} ago, at ${new Date(atMs).toISOString()}${task === null ? '' : `, for ${task}`}:`,
+    reason,
+    ...(typeof detail.hint === 'string' ? [`  try: ${detail.hint}`] : []),
+    `  now: dsc why ${dataset}`,
+  ].join('\n')
 }

@@ -214,6 +214,7 @@ export const CACHE_OUTPUTS = {
       }),
     ),
   }),
+  'why <id>': z.strictObject({ id: z.string(), failure: event }),
 } as const
 
 /** One line of `--ndjson`, by command. */

@@ -15,7 +15,12 @@ export const state = z.enum(['reserved', 'staging', 'ready', 'evicting'])
 /** Where the bytes of a copy came from. */
 export const origin = z.enum(['s3', 'file', 'peer', 'local'])
 /** A failure, as every command prints it. */
-export const failure = z.strictObject({ code: z.string(), message: z.string(), hint: z.string().optional() })
+export const failure = z.strictObject({
+  code: z.string(),
+  message: z.string(),
+  hint: z.string().optional(),
+  id: z.string().optional().meta({ description: 'what dsc why explains it by' }),
+})
 
 /** Who locked a copy, and why. */
 export const lock = z

@@ -1,4 +1,4 @@
-import { DscError, FAILURES, isDscError } from '../../failure/dsc-error.js'
+import { DscError, describeFailure, FAILURES, isDscError } from '../../failure/dsc-error.js'
 import { redactText } from '../../failure/redact.js'
 
 /** What a failed command leaves behind: text for stderr and the exit code of the published table. */
@@ -16,8 +16,12 @@ export function showFailure(thrown: unknown, { isJson }: { readonly isJson: bool
   if (isDscError(error)) {
     const { exitCode } = FAILURES[error.code]
     const text = isJson
-      ? JSON.stringify({ error: { code: error.code, message: error.message, hint: error.hint, exitCode } })
-      : `dsc: ${error.message}${error.hint ? `\n  try: ${error.hint}` : ''}`
+      ? JSON.stringify({ error: { ...describeFailure(error), exitCode } })
+      : [
+          `dsc: ${error.message}`,
+          ...(error.hint ? [`  try: ${error.hint}`] : []),
+          ...(error.id ? [`  id: ${error.id}; dsc why ${error.id} explains it later`] : []),
+        ].join('\n')
     return { text, exitCode }
   }
   const message = redactText(error instanceof Error ? error.message : String(error))

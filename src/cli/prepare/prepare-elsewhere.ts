@@ -1,6 +1,6 @@
 import type { NodeOutcome } from '../../agent/prepare-on-nodes.js'
 import type { PrepareProgress } from '../../cache/prepare/prepare-dataset.js'
-import { DscError } from '../../failure/dsc-error.js'
+import { DscError, describeFailure } from '../../failure/dsc-error.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import type { Dataset } from '../../model/dataset.js'
 import { formatCount } from '../../model/format-count.js'
@@ -123,8 +123,7 @@ function describeStep(progress: PrepareProgress): string {
 export function outcomeFields(outcome: NodeOutcome) {
   const { node } = outcome
   if (outcome.outcome === 'failed') {
-    const { code, message, hint } = outcome.error
-    return { node, error: { code, message, hint } }
+    return { node, error: describeFailure(outcome.error) }
   }
   const { copy, leaseId, isStagedHere, origins } = outcome.prepared
   return {

@@ -1,4 +1,4 @@
-import { DscError } from '../../failure/dsc-error.js'
+import { DscError, describeFailure } from '../../failure/dsc-error.js'
 import type { CliContext } from '../context.js'
 
 /** After the deadline a command has this long to put things in order, ms; then it is not waited for. */
@@ -49,9 +49,8 @@ export async function runAsProlog(
     await work()
   } catch (error) {
     if (!(error instanceof DscError)) throw error
-    const { code, message, hint } = error
-    process.stderr.write(`dsc: ${dataset} is not staged, the job starts without it: ${message}\n`)
-    context.report.result({ dataset, path: null, error: { code, message, hint } }, () => '')
+    process.stderr.write(`dsc: ${dataset} is not staged, the job starts without it: ${error.message}\n`)
+    context.report.result({ dataset, path: null, error: describeFailure(error) }, () => '')
     // Something may still wait for a server that does not answer; nothing is worth waiting for any more.
     process.exit(0)
   }
