@@ -102,7 +102,7 @@ async function openEngine(options: OpenFeedOptions): Promise<FeedEngine> {
     split: options.split,
     extensions: options.only,
     start: options.start,
-    as: options.as,
+    folderKind: options.as,
     onDamage: options.onError,
     isEncrypted: options.tls ?? false,
     token: options.token ?? process.env.DSC_FEED_TOKEN,

@@ -21,7 +21,7 @@ export interface FeedRequest {
   /** Whether a dataset that is not here is fed while it comes, or first staged. Default 'arriving'. */
   readonly start?: FeedStart | undefined
   /** What folders hold; undefined: by what most of them is. */
-  readonly as?: FolderKind | undefined
+  readonly folderKind?: FolderKind | undefined
   /** What becomes of damaged shards. Default 'raise'. */
   readonly onDamage?: 'raise' | 'skip' | undefined
   /** Whether storage nodes must show a certificate that `agent.tls.caFile` vouches for. */

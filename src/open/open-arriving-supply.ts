@@ -99,7 +99,7 @@ interface Coming {
 }
 
 /** What is on its way; undefined where that cannot be told from the listing. */
-function readComing(copy: Copy, { target, split, extensions, as }: FeedRequest): Coming | undefined {
+function readComing(copy: Copy, { target, split, extensions, folderKind }: FeedRequest): Coming | undefined {
   const manifest = Manifest.findPublished(copy.directory)
   if (!manifest) return undefined
   try {
@@ -115,7 +115,7 @@ function readComing(copy: Copy, { target, split, extensions, as }: FeedRequest):
       if (state === 'present') present.add(path)
     }
     if (split !== undefined && files.length === 0) throw noSplit(target!, split)
-    const listed = listSamples(files, { folder: target!, extensions, as })
+    const listed = listSamples(files, { folder: target!, extensions, folderKind })
     if (!listed) return undefined
     const { table } = listed
     const here = Uint8Array.from({ length: table.fileCount }, (_, file) =>

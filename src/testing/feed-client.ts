@@ -1,13 +1,13 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { connect } from 'node:net'
 import {
-  type Frame,
-  FrameReader,
   formatFrame,
   formatJsonFrame,
   MESSAGE,
   parseBatch,
   SESSION_PROTOCOL,
+  type SessionFrame,
+  SessionFrameReader,
 } from '../feed/session/wire.js'
 
 /** Who a test's client says it is, as in HELLO. */
@@ -45,8 +45,8 @@ export async function openTestFeedClient(
   hello: TestClientHello,
 ): Promise<TestFeedClient> {
   const socket = connect(socketPath)
-  const reader = new FrameReader()
-  const frames: Frame[] = []
+  const reader = new SessionFrameReader()
+  const frames: SessionFrame[] = []
   let isEnded = false
   let wake = () => {}
   socket.on('data', (chunk) => {
@@ -58,7 +58,7 @@ export async function openTestFeedClient(
     isEnded = true
     wake()
   })
-  const receive = async (): Promise<Frame> => {
+  const receive = async (): Promise<SessionFrame> => {
     while (frames.length === 0) {
       if (isEnded) throw new Error(`the feed on ${socketPath} hung up`)
       await new Promise<void>((resolve) => {

@@ -1,4 +1,4 @@
-import { findCandidates, MIN_MOVE_BYTES } from '../memory/plan/candidates.js'
+import { findMovable, MIN_MOVE_BYTES } from '../memory/plan/candidates.js'
 import { findLifetimes } from '../memory/plan/lifetimes.js'
 import type { MemoryPlan, PlannedMove } from '../memory/plan/plan-format.js'
 import type { MemoryProfile } from '../memory/plan/profile.js'
@@ -15,7 +15,7 @@ export function offloadAll(
   const timeline = layOutTimeline(profile)
   const lifetimes = findLifetimes(profile, timeline, { canReuse: false })
   const limits = { extras: [], smallestBytes: MIN_MOVE_BYTES }
-  const { candidates } = findCandidates(profile, { timeline, lifetimes }, limits)
+  const { candidates } = findMovable(profile, { timeline, lifetimes }, limits)
   const moves = candidates.map(
     (candidate): PlannedMove => ({
       storage: candidate.lifetime.storage,

@@ -1,4 +1,4 @@
-import type { MemoryProfile, Place, ProfiledLayer, ProfiledTensor } from '../memory/plan/profile.js'
+import type { MemoryProfile, ProfiledLayer, ProfiledTensor, StepPlace } from '../memory/plan/profile.js'
 
 /** One operation of a network whose shapes are known. */
 export interface SyntheticNode {
@@ -62,31 +62,31 @@ export function buildProfile(
     tensors.push({ id, ...tensor, ...view, refs })
   }
   nodes.forEach((node, at) => {
-    const producer: Place = { layer: at, phase: 'fwd' }
+    const producer: StepPlace = { layer: at, phase: 'fwd' }
     const readers = consumers[at]!
-    const saved: Place[] = readers.flatMap((reader): Place[] => {
+    const saved: StepPlace[] = readers.flatMap((reader): StepPlace[] => {
       const how = nodes[reader]!.savesInput
-      const parameter: Place = { layer: reader, phase: 'bwd_param' }
+      const parameter: StepPlace = { layer: reader, phase: 'bwd_param' }
       if (how === 'none') return []
       return how === 'param' ? [parameter] : [parameter, { layer: reader, phase: 'bwd_feat' }]
     })
     if (node.savesOutput) saved.push({ layer: at, phase: 'bwd_feat' })
-    const forward: Place[] = readers.map((layer) => ({ layer, phase: 'fwd' }))
+    const forward: StepPlace[] = readers.map((layer) => ({ layer, phase: 'fwd' }))
     add({ kind: 'feature', bytes: node.outBytes, producer, uses: [...forward, ...saved] })
     if (node.paramBytes > 0) {
-      const both: Place[] = [producer, { layer: at, phase: 'bwd_feat' }]
-      const born: Place = { layer: at, phase: 'bwd_param' }
+      const both: StepPlace[] = [producer, { layer: at, phase: 'bwd_feat' }]
+      const born: StepPlace = { layer: at, phase: 'bwd_param' }
       add({ kind: 'param', bytes: node.paramBytes, producer, uses: both })
       add({ kind: 'param_grad', bytes: node.paramBytes, producer: born, uses: [] })
       add({ kind: 'opt_state', bytes: node.paramBytes, producer, uses: [] })
     }
     if (node.inputs.length === 0) return
     const lastReader = readers.at(-1) ?? at
-    const uses: Place[] = [
+    const uses: StepPlace[] = [
       { layer: at, phase: 'bwd_param' },
       { layer: at, phase: 'bwd_feat' },
     ]
-    const gradient: Place = { layer: lastReader, phase: 'bwd_feat' }
+    const gradient: StepPlace = { layer: lastReader, phase: 'bwd_feat' }
     if (lastReader !== at) add({ kind: 'feature_grad', bytes: node.outBytes, producer: gradient, uses })
   })
   const featureBytes = tensors.reduce((sum, { kind, bytes }) => sum + (kind === 'feature' ? bytes : 0), 0)

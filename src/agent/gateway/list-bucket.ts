@@ -3,7 +3,7 @@ import { compareKeys } from '../../model/compare-keys.js'
 import type { ServedDataset } from './find-dataset.js'
 import { findServed } from './find-dataset.js'
 import type { GatewayCopies, Pins } from './gateway-copies.js'
-import { type KeysFrom, type ListedKey, type ListPage, planListing } from './plan-listing.js'
+import { type BucketPage, type KeysFrom, type ListedKey, planListing } from './plan-listing.js'
 import { type ListQuery, S3Error } from './s3-request.js'
 
 /**
@@ -17,7 +17,7 @@ export async function listBucket(
     readonly inBucket: readonly ServedDataset[]
     readonly pins: Pins
   },
-): Promise<ListPage> {
+): Promise<BucketPage> {
   const { copies, inBucket, pins } = options
   const { prefix, delimiter } = query
   const touched = inBucket.filter(

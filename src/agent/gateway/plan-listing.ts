@@ -14,7 +14,7 @@ export interface ListedKey {
 export type KeysFrom = (key: string) => Iterable<ListedKey>
 
 /** One page of a listing of keys. */
-export interface ListPage {
+export interface BucketPage {
   readonly objects: readonly ListedKey[]
   /** Beginnings of keys up to the delimiter behind the prefix, each once. */
   readonly commonPrefixes: readonly string[]
@@ -26,7 +26,7 @@ export interface ListPage {
  * Makes one page of a bucket's listing as S3's ListObjectsV2 does: keys with `prefix`, behind `after`, at most
  * `maxKeys` of objects and common prefixes together. Whole folders are passed over by one look-up each.
  */
-export function planListing(query: ListQuery, keysFrom: KeysFrom): ListPage {
+export function planListing(query: ListQuery, keysFrom: KeysFrom): BucketPage {
   const { prefix, delimiter, after, maxKeys } = query
   const objects: ListedKey[] = []
   const commonPrefixes: string[] = []

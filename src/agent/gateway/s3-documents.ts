@@ -1,4 +1,4 @@
-import type { ListPage } from './plan-listing.js'
+import type { BucketPage } from './plan-listing.js'
 import { encodeToken, type ListQuery, type S3Error } from './s3-request.js'
 
 const HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -31,7 +31,7 @@ export function formatVersioning(): string {
 /** A page of ListObjects or ListObjectsV2, with keys URL-encoded where the client asked for that. */
 export function formatListing(
   query: ListQuery & { readonly kind: 'ListObjects' | 'ListObjectsV2'; readonly bucket: string },
-  page: ListPage,
+  page: BucketPage,
 ): string {
   const { kind, bucket, prefix, delimiter, maxKeys, isUrlEncoded, continuationToken, startAfter } = query
   const text = (value: string) => (isUrlEncoded ? encodeKey(value) : value)

@@ -96,12 +96,12 @@ function readHeader({ headers }: SignedRequest, nowMs: number): Claim {
 }
 
 function readPresigned(query: ReadonlyMap<string, string>, nowMs: number): Claim {
-  const get = (name: string) => query.get(name) ?? ''
-  const [accessKeyId = '', ...scope] = get('X-Amz-Credential').split('/')
-  const expiresSeconds = Number(get('X-Amz-Expires'))
-  const date = get('X-Amz-Date')
+  const parameter = (name: string) => query.get(name) ?? ''
+  const [accessKeyId = '', ...scope] = parameter('X-Amz-Credential').split('/')
+  const expiresSeconds = Number(parameter('X-Amz-Expires'))
+  const date = parameter('X-Amz-Date')
   if (
-    get('X-Amz-Algorithm') !== ALGORITHM ||
+    parameter('X-Amz-Algorithm') !== ALGORITHM ||
     !(expiresSeconds > 0 && expiresSeconds <= MAX_PRESIGNED_SECONDS)
   )
     throw new S3Error(
@@ -113,8 +113,8 @@ function readPresigned(query: ReadonlyMap<string, string>, nowMs: number): Claim
   return {
     accessKeyId,
     scope: scope.join('/'),
-    signedHeaders: get('X-Amz-SignedHeaders').split(';'),
-    signature: get('X-Amz-Signature'),
+    signedHeaders: parameter('X-Amz-SignedHeaders').split(';'),
+    signature: parameter('X-Amz-Signature'),
     date,
     payloadHash: 'UNSIGNED-PAYLOAD',
   }

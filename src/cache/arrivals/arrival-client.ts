@@ -1,7 +1,13 @@
 import { connect, type Socket } from 'node:net'
 import type { ReaderStatus } from '../../model/reader-status.js'
 import { HeldFolder } from '../../platform/held-folder.js'
-import { ARRIVALS_VERSION, type FromStager, readMessages, SOCKET_NAME, sendMessage } from './arrival-wire.js'
+import {
+  ARRIVALS_VERSION,
+  type FromStager,
+  readArrivalMessages,
+  SOCKET_NAME,
+  sendArrivalMessage,
+} from './arrival-wire.js'
 
 /** Keys of one `order` message: far below the longest line. */
 const ORDER_CHUNK_KEYS = 500
@@ -36,9 +42,9 @@ export class ArrivalClient {
     const client = new ArrivalClient(socket)
     return new Promise((resolve) => {
       socket.once('close', () => resolve(undefined))
-      readMessages(socket, (message) => {
+      readArrivalMessages(socket, (message) => {
         if ((message as { arrivals?: unknown }).arrivals === ARRIVALS_VERSION) {
-          if (name !== '') sendMessage(socket, { name })
+          if (name !== '') sendArrivalMessage(socket, { name })
           resolve(client)
         } else client.#take(message as FromStager)
       })
@@ -52,7 +58,7 @@ export class ArrivalClient {
   /** Says which objects this reader will use next, in that order; adds to what it said before. */
   order(keys: readonly string[]): void {
     for (let from = 0; from < keys.length; from += ORDER_CHUNK_KEYS)
-      sendMessage(this.#socket, { order: keys.slice(from, from + ORDER_CHUNK_KEYS) })
+      sendArrivalMessage(this.#socket, { order: keys.slice(from, from + ORDER_CHUNK_KEYS) })
   }
 
   /** Waits for an object, which is fetched next. Resolves with `gone`, too, when nobody waits any more. */
@@ -69,7 +75,7 @@ export class ArrivalClient {
       if (waits) waits.push(settle)
       else {
         this.#waits.set(key, [settle])
-        sendMessage(this.#socket, { want: key })
+        sendArrivalMessage(this.#socket, { want: key })
       }
     })
   }
@@ -80,7 +86,7 @@ export class ArrivalClient {
       if (!this.isOpen) resolve([])
       this.#socket.once('close', () => resolve([]))
       this.#tell = resolve
-      sendMessage(this.#socket, { status: true })
+      sendArrivalMessage(this.#socket, { status: true })
     })
   }
 

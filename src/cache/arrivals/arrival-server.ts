@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import type { ReaderStatus } from '../../model/reader-status.js'
 import { HeldFolder } from '../../platform/held-folder.js'
-import { ARRIVALS_VERSION, readMessages, SOCKET_NAME, sendMessage } from './arrival-wire.js'
+import { ARRIVALS_VERSION, readArrivalMessages, SOCKET_NAME, sendArrivalMessage } from './arrival-wire.js'
 import { OrderOfNeed } from './order-of-need.js'
 
 /** More readers than this of one staging on one machine look at the manifest instead. */
@@ -65,7 +65,7 @@ export class ArrivalServer {
 
   /** Tells those who wait for it that an object is written and proven. */
   arrived(id: number): void {
-    for (const socket of this.need.arrived(id)) sendMessage(socket, { there: this.#keys.get(id)! })
+    for (const socket of this.need.arrived(id)) sendArrivalMessage(socket, { there: this.#keys.get(id)! })
     this.#keys.delete(id)
   }
 
@@ -88,8 +88,8 @@ export class ArrivalServer {
       this.#names.delete(socket)
       this.need.forget(socket)
     })
-    sendMessage(socket, { arrivals: ARRIVALS_VERSION })
-    readMessages(socket, (message) => this.#take(socket, message))
+    sendArrivalMessage(socket, { arrivals: ARRIVALS_VERSION })
+    readArrivalMessages(socket, (message) => this.#take(socket, message))
   }
 
   /** Throws for what is no message: then the connection ends. */
@@ -107,7 +107,7 @@ export class ArrivalServer {
       )
     else if (typeof want === 'string') this.#want(socket, want)
     else if (typeof name === 'string') this.#names.set(socket, name.slice(0, MAX_NAME_LENGTH))
-    else if (status === true) sendMessage(socket, { readers: this.#describe() })
+    else if (status === true) sendArrivalMessage(socket, { readers: this.#describe() })
     else throw new TypeError('expected order, want, name or status')
   }
 
@@ -122,8 +122,8 @@ export class ArrivalServer {
 
   #want(socket: Socket, key: string): void {
     const id = this.#idOf(key)
-    if (id === undefined) sendMessage(socket, { unknown: key })
-    else if (this.need.want(socket, id) === 'there') sendMessage(socket, { there: key })
+    if (id === undefined) sendArrivalMessage(socket, { unknown: key })
+    else if (this.need.want(socket, id) === 'there') sendArrivalMessage(socket, { there: key })
     else {
       this.#keys.set(id, key)
       this.#options.onWant?.(id)

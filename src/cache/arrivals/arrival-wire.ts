@@ -31,7 +31,7 @@ const MAX_LINE_BYTES = 1024 * 1024
 export const SOCKET_NAME = 'arrivals.sock'
 
 /** Calls `take` with each message of a connection; ends the connection when one cannot be read. */
-export function readMessages(socket: Socket, take: (message: unknown) => void): void {
+export function readArrivalMessages(socket: Socket, take: (message: unknown) => void): void {
   let rest = 0
   socket.on('data', (chunk: Buffer) => {
     const lineEnd = chunk.lastIndexOf(10)
@@ -51,6 +51,6 @@ export function readMessages(socket: Socket, take: (message: unknown) => void): 
 }
 
 /** Sends one message, as a line; nothing happens on a socket that is gone. */
-export function sendMessage(socket: Socket, message: FromReader | FromStager): void {
+export function sendArrivalMessage(socket: Socket, message: FromReader | FromStager): void {
   if (!socket.destroyed) socket.write(`${JSON.stringify(message)}\n`)
 }

@@ -14,11 +14,11 @@ export async function adoptUnknownCopies(cache: Cache, dataset: string): Promise
   if (directories.length === 0) return false
   const copies = await cache.record.listCopies({ node: cache.node, dataset }, cache.nowMs())
   const known = new Set(copies.flatMap((copy) => [copy.directory, publishedDirectoryOf(cache, copy)]))
-  const unknown = directories.filter((path) => !known.has(path))
-  if (unknown.length === 0) return false
+  const unlisted = directories.filter((path) => !known.has(path))
+  if (unlisted.length === 0) return false
   await saveNode(cache) // a record that was lost does not know the node either
   let hasAdopted = false
-  for (const directory of unknown) {
+  for (const directory of unlisted) {
     if (await adoptPublishedDirectory(cache, directory)) hasAdopted = true
   }
   return hasAdopted

@@ -2,15 +2,10 @@ import { join } from 'node:path'
 import { InvalidArgumentError } from 'commander'
 import { parseByteSize } from '../../model/byte-size.js'
 import { type HostPort, parseHostPort } from '../../model/host-port.js'
+import { argument, parseCount } from '../arguments/parse-argument.js'
 
 /** `256MiB` → bytes. */
-export function parseMemory(text: string): number {
-  try {
-    return parseByteSize(text)
-  } catch (error) {
-    throw new InvalidArgumentError((error as Error).message)
-  }
-}
+export const parseMemory = argument(parseByteSize)
 
 /** Reads a whole number of 0 or more. */
 export function parseWholeNumber(text: string): number {
@@ -19,17 +14,8 @@ export function parseWholeNumber(text: string): number {
   return Number(text)
 }
 
-/** Reads a whole number of 1 or more. */
-export function parseCount(text: string): number {
-  const count = parseWholeNumber(text)
-  if (count < 1) throw new InvalidArgumentError('at least 1 is expected')
-  return count
-}
-
 /** Reads `auto` or how many samples are asked for at once. */
-export function parseK(text: string): number | 'auto' {
-  return text === 'auto' ? 'auto' : parseCount(text)
-}
+export const parseK = argument((raw) => (raw === 'auto' ? raw : parseCount(raw)))
 
 /** `web=1,code=2.5` → how often an epoch visits the samples of each. */
 export function parseMix(text: string): Readonly<Record<string, number>> {

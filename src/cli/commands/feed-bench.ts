@@ -1,6 +1,6 @@
 import { Command } from 'commander'
+import { argument, parseCount } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
-import { parseCount } from './feed-arguments.js'
 import { type FeedOptions, openEngineFor, withFeedOptions } from './feed-source.js'
 
 interface BenchOptions extends FeedOptions {
@@ -19,8 +19,8 @@ interface EpochRate {
 export function feedBenchCommand(context: CliContext): Command {
   return withFeedOptions(new Command('bench'))
     .description('read whole epochs inside this process and report the rate')
-    .option('--batch <n>', 'samples in a batch', parseCount, 64)
-    .option('--epochs <n>', 'epochs to read', parseCount, 2)
+    .option('--batch <n>', 'samples in a batch', argument(parseCount), 64)
+    .option('--epochs <n>', 'epochs to read', argument(parseCount), 2)
     .addHelpText(
       'after',
       '\nExamples:\n  dsc feed bench flowers --epochs 3\n  dsc feed bench /data/flowers --epochs 2 --json',

@@ -14,7 +14,7 @@ interface ColdPlanRequest {
   readonly target: string
   readonly split: string | undefined
   readonly extensions: readonly string[] | undefined
-  readonly as: FolderKind | undefined
+  readonly folderKind: FolderKind | undefined
   readonly globalBatch: number
   readonly stepMs: number | undefined
   readonly cost: RequestCost | undefined
@@ -22,13 +22,13 @@ interface ColdPlanRequest {
 
 /** Says how the first epoch of a dataset goes on a node that has nothing of it. Lists the source, and fetches nothing. */
 export async function showColdPlan(context: CliContext, request: ColdPlanRequest): Promise<void> {
-  const { target, split, extensions, as, globalBatch, stepMs, cost } = request
+  const { target, split, extensions, folderKind, globalBatch, stepMs, cost } = request
   if (cost === undefined)
     throw new DscError('USAGE', 'how long a dataset takes to come depends on its store', {
       hint: '--fixed-ms 20 --bandwidth 120MB/s: what an object takes however small it is, and what the link carries',
     })
   const { files, listMs } = await listSource(context, target, split)
-  const listed = listSamples(files, { folder: target, extensions, as })
+  const listed = listSamples(files, { folder: target, extensions, folderKind })
   const sampleCount = listed ? listed.table.count : files.length
   const totalBytes = files.reduce((sum, { size }) => sum + size, 0)
   const isFedWhileArriving = listed !== undefined

@@ -5,8 +5,9 @@ import { FOLDER_KINDS, type FolderKind } from '../../feed/plan/sample-files.js'
 import { formatCount } from '../../model/format-count.js'
 import { indexFolder } from '../../open/index-folder.js'
 import { openDatasetFolder } from '../../open/open-dataset-folder.js'
+import { argument, parseCount } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
-import { parseCount, parseExtensions, parseK, parseMemory } from './feed-arguments.js'
+import { parseExtensions, parseK, parseMemory } from './feed-arguments.js'
 import { showColdPlan } from './feed-plan-cold.js'
 import { readRequestCost, type StallArguments, withStallOptions } from './feed-plan-stall.js'
 
@@ -33,9 +34,9 @@ export function feedPlanCommand(context: CliContext): Command {
     .addOption(
       new Option('--as <kind>', 'what the folder holds, whatever it looks like').choices(FOLDER_KINDS),
     )
-    .option('--batch <n>', 'samples in a batch of one rank', parseCount, 64)
-    .option('--ranks <n>', 'ranks on this machine', parseCount, 1)
-    .option('--nodes <n>', 'storage nodes (1: this disk)', parseCount, 1)
+    .option('--batch <n>', 'samples in a batch of one rank', argument(parseCount), 64)
+    .option('--ranks <n>', 'ranks on this machine', argument(parseCount), 1)
+    .option('--nodes <n>', 'storage nodes (1: this disk)', argument(parseCount), 1)
     .option('--memory <size>', 'memory of the feed (default: 256MiB)', parseMemory)
     .option('--k <n>', 'samples per request', parseK, 'auto')
     .option('--refresh', 'list the samples again')
@@ -49,16 +50,16 @@ export function feedPlanCommand(context: CliContext): Command {
       const { batch, ranks, rate } = options
       const stepMs = rate === undefined ? options.stepMs : (1000 * batch * ranks) / rate
       if (options.cold) {
-        const { split, only: extensions, as } = options
+        const { split, only: extensions, as: folderKind } = options
         const globalBatch = batch * ranks
-        await showColdPlan(context, { target, split, extensions, as, globalBatch, stepMs, cost })
+        await showColdPlan(context, { target, split, extensions, folderKind, globalBatch, stepMs, cost })
         return
       }
       const dataset = await openDatasetFolder(context, target, options.split)
       const listed = await indexFolder(context, dataset.folder, {
         isRefreshed: options.refresh ?? false,
         extensions: options.only,
-        as: options.as,
+        folderKind: options.as,
       }).finally(dataset.release)
       const { table, root, isCached, leftOut } = listed
       const expectation = planExpectation({

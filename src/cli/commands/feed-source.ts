@@ -105,7 +105,7 @@ export function openEngineFor(
       mix,
       extensions: options.only,
       start: options.start,
-      as: options.as,
+      folderKind: options.as,
       onDamage: options.onError,
       isEncrypted: options.tls ?? false,
       token: context.environment.DSC_FEED_TOKEN,

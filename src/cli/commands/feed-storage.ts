@@ -54,7 +54,8 @@ export function feedStorageCommand(context: CliContext): Command {
           hint: 'DSC_FEED_TOKEN=<secret> on storage nodes and feeds',
         })
       const tls = options.tls && (await readOwnCertificate(context))
-      const index = (path: string) => indexFolder(context, path, { extensions: options.only, as: options.as })
+      const index = (path: string) =>
+        indexFolder(context, path, { extensions: options.only, folderKind: options.as })
       const { folder, release } = await openServed(context, targets, { split: options.split, index })
       const { StorageServer } = await import('../../feed/storage/storage-server.js')
       const server = await asUsageError(cannotListen(host, port), () =>

@@ -13,7 +13,7 @@ import { serveParameters } from '../../memory/params/serve-parameters.js'
 import { formatCount } from '../../model/format-count.js'
 import { type HostPort, parseHostPort } from '../../model/host-port.js'
 import { asUsageError, cannotListen } from '../arguments/as-usage-error.js'
-import { argument } from '../arguments/parse-argument.js'
+import { argument, parseCount } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { readToken } from './exchange-serve.js'
 
@@ -22,7 +22,7 @@ export function paramsServeCommand({ report, signal }: CliContext): Command {
   return new Command('serve')
     .description('run the central node until it is stopped; goes on from its checkpoint')
     .requiredOption('--mode <mode>', 'sync, ssp:<steps> or async', parseUpdateMode)
-    .requiredOption('--workers <n>', 'ranks of the job', parseCount)
+    .requiredOption('--workers <n>', 'ranks of the job', argument(parseCount))
     .addOption(
       new Option('--listen <host:port>', 'where to listen; port 0 takes a free one')
         .argParser(argument((raw) => parseHostPort(raw)))
@@ -51,7 +51,7 @@ export function paramsServeCommand({ report, signal }: CliContext): Command {
       60,
     )
     .option('--checkpoint <folder>', 'keep parameters here over restarts')
-    .option('--checkpoint-every <versions>', 'a checkpoint every so many versions', parseCount, 1)
+    .option('--checkpoint-every <versions>', 'a checkpoint every so many versions', argument(parseCount), 1)
     .addHelpText(
       'after',
       '\nExamples:\n  dsc params serve --mode sync --workers 4 --lr 0.1 --momentum 0.9 --checkpoint /scratch/job7\n  dsc params serve --mode ssp:3 --workers 8 --listen 0.0.0.0:7272 --token-file job.token',
@@ -113,11 +113,6 @@ interface ServeOptions {
   readonly lostAfter: number
   readonly checkpoint?: string
   readonly checkpointEvery: number
-}
-
-function parseCount(text: string): number {
-  if (/^[1-9]\d*$/.test(text)) return Number(text)
-  throw new DscError('USAGE', `${text} is not a positive whole number`)
 }
 
 function parseRate(text: string): number {

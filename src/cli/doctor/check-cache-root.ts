@@ -30,7 +30,7 @@ export async function checkCacheRoot({ cache }: Config): Promise<Check[]> {
 }
 
 /** A download into less than this would be short-lived. */
-const LEAST_FREE_RATIO = 0.05
+const MIN_FREE_RATIO = 0.05
 
 /** Judges free space against the policy. */
 export function checkFreeSpace(disk: DiskUsage, minFreeBytes: number): Check {
@@ -40,7 +40,7 @@ export function checkFreeSpace(disk: DiskUsage, minFreeBytes: number): Check {
   if (freeBytes < minFreeBytes) {
     return warning('free space', `${detail}, less than cache.minFree ${formatByteSize(minFreeBytes)}`, hint)
   }
-  return freeBytes < capacityBytes * LEAST_FREE_RATIO
+  return freeBytes < capacityBytes * MIN_FREE_RATIO
     ? warning('free space', detail, hint)
     : ok('free space', detail)
 }
@@ -49,7 +49,7 @@ export function checkFreeSpace(disk: DiskUsage, minFreeBytes: number): Check {
 export function checkInodes({ inodesTotal, inodesFree }: DiskUsage): Check {
   if (inodesTotal === 0) return ok('inodes', 'made as needed')
   const detail = `${inodesFree} of ${inodesTotal} free`
-  return inodesFree < inodesTotal * LEAST_FREE_RATIO
+  return inodesFree < inodesTotal * MIN_FREE_RATIO
     ? warning('inodes', detail, 'each file of a dataset takes one: evict datasets of many small files')
     : ok('inodes', detail)
 }

@@ -26,7 +26,7 @@ export interface Reporter {
 
 /** Between lines of a log that say how far something is, ms: while it goes on, and while 10 % pass each moment. */
 const PLAIN_INTERVAL_MS = 30_000
-const LEAST_PLAIN_INTERVAL_MS = 1000
+const MIN_PLAIN_INTERVAL_MS = 1000
 
 /** Reports to this process's stdout and stderr. */
 export function createReporter(options: {
@@ -82,7 +82,7 @@ export function createReporter(options: {
       if (line === undefined) return
       const atMs = options.nowMs()
       const tenths = Math.floor((doneRatio ?? 0) * 10)
-      const waitMs = tenths > lastPlain.tenths ? LEAST_PLAIN_INTERVAL_MS : PLAIN_INTERVAL_MS
+      const waitMs = tenths > lastPlain.tenths ? MIN_PLAIN_INTERVAL_MS : PLAIN_INTERVAL_MS
       if (atMs - lastPlain.atMs < waitMs) return
       lastPlain = { atMs, tenths }
       writeAll('stderr', `${line}\n`)

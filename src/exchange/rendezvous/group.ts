@@ -5,13 +5,13 @@ import { findSuspect, type Patience, type RankHealth } from '../plan/suspect.js'
 import { type JoinMessage, type RankMessage, type RendezvousMessage, sendMessage } from './messages.js'
 
 /** A rank that has come, and what it said. */
-export interface Joined {
+export interface ArrivedRank {
   readonly socket: Socket
   readonly join: JoinMessage
 }
 
 /** One rank as the rendezvous sees it. */
-interface Member extends Joined {
+interface Member extends ArrivedRank {
   readonly rank: number
   lastBeatMs: number
   beat: Extract<RankMessage, { kind: 'beat' }>
@@ -43,7 +43,7 @@ export class Group {
 
   /** Numbers the ranks and tells everybody who is there. */
   constructor(
-    joined: readonly Joined[],
+    joined: readonly ArrivedRank[],
     options: { readonly epoch: number; readonly patience: Patience; readonly nowMs: () => number },
   ) {
     const { epoch, patience, nowMs } = options
@@ -185,7 +185,7 @@ export class Group {
  * Who asked for a rank has it; the others have the free ones, in the order in which they came. Where all asked, their
  * order counts: survivors of a larger job ask for the ranks they had.
  */
-function inRankOrder(joined: readonly Joined[]): Joined[] {
+function inRankOrder(joined: readonly ArrivedRank[]): ArrivedRank[] {
   const unasked = joined.filter(({ join }) => join.rank === undefined)
   if (unasked.length === 0) return joined.toSorted((a, b) => a.join.rank! - b.join.rank!)
   const late = joined.filter(({ join }) => join.rank !== undefined && join.rank >= joined.length)

@@ -3,7 +3,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { DscError } from '../../failure/dsc-error.js'
 import { isLoopback } from '../../model/host-port.js'
 import { DEFAULT_PATIENCE, type Patience } from '../plan/suspect.js'
-import { Group, type Joined } from './group.js'
+import { type ArrivedRank, Group } from './group.js'
 import {
   type JoinMessage,
   type RankMessage,
@@ -75,7 +75,7 @@ export async function openRendezvous(options: RendezvousOptions): Promise<Rendez
 /** Who waits for the rest of a job, and the jobs that have begun. */
 class Lobby {
   readonly #options: RendezvousOptions
-  readonly #pending = new Map<string, Joined[]>()
+  readonly #pending = new Map<string, ArrivedRank[]>()
   readonly #epochs = new Map<string, number>()
   readonly #groups = new Map<Socket, Group>()
 

@@ -3,7 +3,7 @@ import type { RequestCost, RequestTiming } from '../plan/request-cost.js'
 const KEPT = 32
 const LEAST = 4
 /** Bytes that come at once tell nothing about the rate; a socket is read by 256 KiB. */
-const LEAST_SPREAD_BYTES = 128 * 1024
+const MIN_SPREAD_BYTES = 128 * 1024
 
 /** Learns the cost from the newest 32 requests that say something about it; medians, so that one hiccup is nothing. */
 export class RequestCostMeter {
@@ -12,7 +12,7 @@ export class RequestCostMeter {
   readonly #waits: { readonly ms: number; readonly bytes: number }[] = []
 
   add({ askedAtMs, silentSinceMs, firstAtMs, lastAtMs, firstBytes, bytes }: RequestTiming): void {
-    if (bytes - firstBytes >= LEAST_SPREAD_BYTES && lastAtMs > firstAtMs)
+    if (bytes - firstBytes >= MIN_SPREAD_BYTES && lastAtMs > firstAtMs)
       keep(this.#rates, (bytes - firstBytes) / (lastAtMs - firstAtMs))
     // A request that stood behind another one waited for that one's bytes, which says nothing about its own cost.
     const waitMs = firstAtMs - askedAtMs

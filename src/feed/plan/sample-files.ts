@@ -43,13 +43,13 @@ const LITTER = /(^|\/)(\.[^/]*(\/.*)?|Thumbs\.db|desktop\.ini|__MACOSX\/.*)$/i
  */
 export function planSampleFiles<File extends FolderFile>(
   all: readonly File[],
-  { as, folder }: { readonly as?: FolderKind | undefined; readonly folder: string },
+  { folderKind, folder }: { readonly folderKind?: FolderKind | undefined; readonly folder: string },
 ): SampleFiles<File> {
   const files = all.filter(({ path }) => !LITTER.test(path))
   const litter = all.filter(({ path }) => LITTER.test(path)).map(({ path }) => leave(path, 'side file'))
   const isShard = ({ path }: FolderFile) => path.endsWith('.tar')
-  if (as === 'files') return { kind: 'files', files, leftOut: litter }
-  if (as === 'shards' || (files.some(isShard) && isMost(files, isShard))) {
+  if (folderKind === 'files') return { kind: 'files', files, leftOut: litter }
+  if (folderKind === 'shards' || (files.some(isShard) && isMost(files, isShard))) {
     const beside = files.filter((file) => !isShard(file)).map(({ path }) => leave(path, 'beside tar shards'))
     return { kind: 'shards', files: files.filter(isShard), leftOut: [...litter, ...beside] }
   }

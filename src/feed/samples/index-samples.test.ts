@@ -296,7 +296,7 @@ for (const name of ['a.tar.gz', 'a.jsonl', 'a.parquet', 'shard.00000.mds', 'a.ar
     writeFileSync(join(root, name), 'many samples')
     writeFileSync(join(root, 'index.json'), '{}')
     await assert.rejects(namesOf(context, root), (error) => isDscError(error, 'USAGE'))
-    assert.deepEqual((await namesOf(context, root, { as: 'files' })).names.length, 2)
+    assert.deepEqual((await namesOf(context, root, { folderKind: 'files' })).names.length, 2)
   })
 }
 

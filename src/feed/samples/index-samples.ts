@@ -44,7 +44,7 @@ export interface IndexOptions {
   /** Only files with one of these extensions (without the dot) are samples. Default: all files. */
   readonly extensions?: readonly string[] | undefined
   /** What the folder holds. Default: by what most of it is. */
-  readonly as?: FolderKind | undefined
+  readonly folderKind?: FolderKind | undefined
   /** Default 'follow'. */
   readonly links?: LinkRule | undefined
   /** What becomes of a damaged shard. Default 'raise'. */
@@ -95,10 +95,10 @@ function findRoot(folder: string): string {
 export function chooseFiles<File extends FolderFile>(
   folder: string,
   files: readonly File[],
-  { extensions, as }: Pick<IndexOptions, 'extensions' | 'as'>,
+  { extensions, folderKind }: Pick<IndexOptions, 'extensions' | 'folderKind'>,
 ): SampleFiles<File> {
   const isWanted = ({ path }: File) => !extensions || extensions.some((each) => path.endsWith(`.${each}`))
-  const chosen = planSampleFiles(files.filter(isWanted), { as, folder })
+  const chosen = planSampleFiles(files.filter(isWanted), { folderKind, folder })
   if (chosen.files.length > 0) return chosen
   if (extensions)
     throw new DscError('SOURCE_EMPTY', `${folder} holds no files that end in .${extensions.join(' or .')}`, {

@@ -22,7 +22,7 @@ export function listSamples(
     /** For messages. */
     readonly folder: string
     readonly extensions: readonly string[] | undefined
-    readonly as: FolderKind | undefined
+    readonly folderKind: FolderKind | undefined
   },
 ): ListedSamples | undefined {
   const byBytes = files

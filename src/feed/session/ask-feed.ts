@@ -1,11 +1,11 @@
 import { DscError } from '../../failure/dsc-error.js'
 import { connectToFeed } from './connect-to-feed.js'
-import { FrameReader, formatFrame, MESSAGE } from './wire.js'
+import { formatFrame, MESSAGE, SessionFrameReader } from './wire.js'
 
 /** Asks the feed at `socketPath` one question and returns its answer as text ('' when it hangs up instead). */
 export function askFeed(socketPath: string, type: number): Promise<string> {
   return new Promise((resolve, reject) => {
-    const reader = new FrameReader()
+    const reader = new SessionFrameReader()
     const socket = connectToFeed(socketPath)
     socket.setTimeout(10_000, () => socket.destroy(new Error('no answer within 10 s')))
     socket.once('connect', () => socket.write(formatFrame(type)))

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { DscError, type FailureCode } from '../../failure/dsc-error.js'
 import { connectToFeed } from './connect-to-feed.js'
-import { type Frame, FrameReader, formatFrame, formatJsonFrame, MESSAGE } from './wire.js'
+import { formatFrame, formatJsonFrame, MESSAGE, type SessionFrame, SessionFrameReader } from './wire.js'
 
 /** Which feed a client asks, and how long it waits. */
 export interface ConnectionOptions {
@@ -15,7 +15,7 @@ export interface ConnectionOptions {
 export class FeedConnection {
   readonly #options: ConnectionOptions
   readonly #socket: Socket
-  readonly #frames: Frame[] = []
+  readonly #frames: SessionFrame[] = []
   #failure: unknown
   #wake = () => {}
 
@@ -24,7 +24,7 @@ export class FeedConnection {
     const { socketPath, signal } = options
     this.#options = options
     this.#socket = connectToFeed(socketPath)
-    const reader = new FrameReader()
+    const reader = new SessionFrameReader()
     const abort = () => this.#end(signal?.reason)
     signal?.addEventListener('abort', abort, { once: true })
     this.#socket.on('data', (chunk) => {
@@ -59,7 +59,7 @@ export class FeedConnection {
   }
 
   /** The next message. Rejects with FEED_GONE when the feed ends or is silent, or with what the feed says is wrong. */
-  async receive(): Promise<Frame> {
+  async receive(): Promise<SessionFrame> {
     await this.#hear()
     const frame = this.#frames.shift()
     if (!frame) throw this.#failure

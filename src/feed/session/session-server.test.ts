@@ -12,14 +12,14 @@ import { indexSamples } from '../samples/index-samples.js'
 import { folderSupply } from '../sources/folder-supply.js'
 import { SessionServer } from './session-server.js'
 import {
-  type Frame,
-  FrameReader,
   formatBatch,
   formatFrame,
   formatJsonFrame,
   MESSAGE,
   parseBatch,
   SESSION_PROTOCOL,
+  type SessionFrame,
+  SessionFrameReader,
 } from './wire.js'
 
 const COUNT = 50
@@ -48,9 +48,9 @@ async function serve(context: TestContext, readDelayMs = 0) {
 function dial(context: TestContext, path: string) {
   const socket: Socket = connect(path)
   context.after(() => socket.destroy())
-  const frames: Frame[] = []
+  const frames: SessionFrame[] = []
   const waiting: (() => void)[] = []
-  const reader = new FrameReader()
+  const reader = new SessionFrameReader()
   const wake = () => {
     for (const each of waiting.splice(0)) each()
   }
@@ -59,7 +59,7 @@ function dial(context: TestContext, path: string) {
     wake()
   })
   socket.on('error', () => {})
-  const receive = async (): Promise<Frame> => {
+  const receive = async (): Promise<SessionFrame> => {
     while (frames.length === 0) await new Promise<void>((resolve) => waiting.push(resolve))
     return frames.shift()!
   }

@@ -7,13 +7,13 @@ import { type Hello, parseHello, parseStart } from './hello.js'
 import type { ServedRanks } from './served-ranks.js'
 import { SessionReading } from './session-reading.js'
 import {
-  type Frame,
-  FrameReader,
   formatFrame,
   formatJsonFrame,
   MESSAGE,
   parseJsonPayload,
   SESSION_PROTOCOL,
+  type SessionFrame,
+  SessionFrameReader,
 } from './wire.js'
 
 /** What sessions share. */
@@ -31,7 +31,7 @@ export interface SessionHost {
 export class Session {
   readonly #socket: Socket
   readonly #host: SessionHost
-  readonly #reader = new FrameReader()
+  readonly #reader = new SessionFrameReader()
   #reading: SessionReading | undefined
   /** Messages are handled one after the other. */
   #queue = Promise.resolve()
@@ -66,7 +66,7 @@ export class Session {
     this.#socket.end(formatJsonFrame(MESSAGE.error, { code, message, hint }))
   }
 
-  async #handle({ type, payload }: Frame): Promise<void> {
+  async #handle({ type, payload }: SessionFrame): Promise<void> {
     switch (type) {
       case MESSAGE.hello:
         return this.#greet(parseHello(parseJsonPayload(payload)))

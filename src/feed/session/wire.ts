@@ -26,19 +26,19 @@ const MAX_FRAME_BYTES = 64 * 1024 * 1024
 const NO_PAYLOAD = new Uint8Array()
 
 /** One message, as its bytes lie on the wire. */
-export interface Frame {
+export interface SessionFrame {
   readonly type: number
   readonly payload: Buffer
 }
 
 /** Takes frames out of a stream of bytes, however it is cut. */
-export class FrameReader {
+export class SessionFrameReader {
   #rest: Buffer = Buffer.alloc(0)
 
   /** The frames that are whole now. Throws FEED_PROTOCOL on what cannot be one. */
-  read(chunk: Buffer): Frame[] {
+  read(chunk: Buffer): SessionFrame[] {
     const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
-    const frames: Frame[] = []
+    const frames: SessionFrame[] = []
     let at = 0
     while (bytes.length - at >= 5) {
       const length = bytes.readUInt32LE(at)

@@ -1,5 +1,10 @@
 import { DscError } from '../../failure/dsc-error.js'
-import { HEADER_BYTES, parseHeader, STORAGE_MESSAGE, type StorageHeader } from './storage-wire.js'
+import {
+  parseStorageHeader,
+  STORAGE_HEADER_BYTES,
+  STORAGE_MESSAGE,
+  type StorageHeader,
+} from './storage-wire.js'
 
 interface FrameHandlers {
   /** Some bytes of an ITEMS frame, in order. */
@@ -14,7 +19,7 @@ interface FrameHandlers {
 export class FrameParser {
   readonly #peer: string
   readonly #handlers: FrameHandlers
-  readonly #headerBytes = Buffer.alloc(HEADER_BYTES)
+  readonly #headerBytes = Buffer.alloc(STORAGE_HEADER_BYTES)
   #headerFill = 0
   #header: StorageHeader | undefined
   #control: Buffer | undefined
@@ -36,12 +41,12 @@ export class FrameParser {
 
   /** Returns how many bytes belong to the header. */
   #takeHeader(bytes: Buffer): number {
-    const count = Math.min(HEADER_BYTES - this.#headerFill, bytes.length)
+    const count = Math.min(STORAGE_HEADER_BYTES - this.#headerFill, bytes.length)
     bytes.copy(this.#headerBytes, this.#headerFill, 0, count)
     this.#headerFill += count
-    if (this.#headerFill < HEADER_BYTES) return count
+    if (this.#headerFill < STORAGE_HEADER_BYTES) return count
     this.#headerFill = 0
-    const header = parseHeader(this.#headerBytes, this.#peer)
+    const header = parseStorageHeader(this.#headerBytes, this.#peer)
     const isControl = header.type !== STORAGE_MESSAGE.items
     if (isControl && header.length > (this.#handlers.maxControlBytes ?? Number.POSITIVE_INFINITY))
       throw new DscError('FEED_PROTOCOL', `${this.#peer} sent a frame of ${header.length} bytes`)

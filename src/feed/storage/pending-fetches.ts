@@ -4,7 +4,7 @@ import type { ExpectedItems } from './item-receiver.js'
 import { formatGetBatch, formatStorageFrame, STORAGE_MESSAGE } from './storage-wire.js'
 
 /** Samples to fetch into the arena. */
-export interface FetchRequest {
+export interface SampleFetch {
   readonly samples: Uint32Array
   readonly offsets: Float64Array
   readonly maxBytes: number
@@ -24,7 +24,7 @@ export interface Fetch {
 }
 
 interface PendingFetch {
-  readonly request: FetchRequest
+  readonly request: SampleFetch
   readonly expected: ExpectedItems
   resolve(notSent: readonly number[]): void
   reject(error: Error): void
@@ -53,7 +53,7 @@ export class PendingFetches {
     this.#connection = connection
   }
 
-  start(request: FetchRequest): Fetch {
+  start(request: SampleFetch): Fetch {
     const id = this.#nextId++
     const abandoned = new Set<number>()
     const expected: ExpectedItems = { ...request, open: indexesOf(request.samples), notSent: [], abandoned }

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type { SampleTable } from '../samples/sample-table.js'
 import { FrameParser } from './frame-parser.js'
 import { isProof } from './prove-token.js'
-import type { Stripe } from './storage-client.js'
+import type { ServedStripe } from './storage-client.js'
 import type { StorageOrder } from './storage-thread.js'
 import {
   formatStorageFrame,
@@ -17,7 +17,7 @@ import {
 /** What the connections of a storage node share. */
 export interface ServedSamples {
   readonly table: SampleTable
-  readonly stripe: Stripe | undefined
+  readonly stripe: ServedStripe | undefined
   readonly token: string | undefined
   readonly maxPendingBytes: number
   /** Bytes asked for but not yet sent. */

@@ -4,7 +4,7 @@ import { openSampleTable, type SampleTable } from '../samples/sample-table.js'
 import { FrameParser } from './frame-parser.js'
 import { ItemReceiver } from './item-receiver.js'
 import { openStorageSocket, type StorageTls } from './open-socket.js'
-import { type Fetch, type FetchRequest, PendingFetches } from './pending-fetches.js'
+import { type Fetch, PendingFetches, type SampleFetch } from './pending-fetches.js'
 import { proveToken } from './prove-token.js'
 import { formatStorageFrame, formatStorageJson, STORAGE_MESSAGE } from './storage-wire.js'
 
@@ -28,7 +28,7 @@ interface StorageClientOptions {
 }
 
 /** Which part of the samples a storage node has: those i with i mod count = index. */
-export interface Stripe {
+export interface ServedStripe {
   readonly index: number
   readonly count: number
 }
@@ -50,7 +50,7 @@ export class StorageClient {
   readonly #socket: Socket
   #welcomed: Waiter<StorageClient> | undefined
   #manifest: Waiter<Buffer> | undefined
-  #stripe: Stripe | undefined
+  #stripe: ServedStripe | undefined
   #isOpen = false
   #failure: Error | undefined
 
@@ -89,11 +89,11 @@ export class StorageClient {
   }
 
   /** Undefined: the node has all samples. */
-  get stripe(): Stripe | undefined {
+  get stripe(): ServedStripe | undefined {
     return this.#stripe
   }
 
-  fetch(request: FetchRequest): Fetch {
+  fetch(request: SampleFetch): Fetch {
     if (this.#isOpen) return this.#fetches.start(request)
     const done = Promise.reject(this.#failure ?? this.#gone('is not connected'))
     return { done, abandon: () => {}, cancel: () => {} }
@@ -182,7 +182,7 @@ export class StorageClient {
   }
 
   #enter({ stripe }: Record<string, unknown>): void {
-    this.#stripe = (stripe as Stripe | null) ?? undefined
+    this.#stripe = (stripe as ServedStripe | null) ?? undefined
     this.#isOpen = true
     this.#socket.setTimeout(0)
     this.#welcomed?.resolve(this)

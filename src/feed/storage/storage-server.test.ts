@@ -9,7 +9,7 @@ import { isDscError } from '../../failure/dsc-error.js'
 import { makeTestFolder, sampleBytes, writeSamples } from '../../testing/sample-folder.js'
 import { indexSamples } from '../samples/index-samples.js'
 import { FrameParser } from './frame-parser.js'
-import type { FetchRequest } from './pending-fetches.js'
+import type { SampleFetch } from './pending-fetches.js'
 import { proveToken } from './prove-token.js'
 import { StorageClient } from './storage-client.js'
 import { StorageServer } from './storage-server.js'
@@ -34,7 +34,7 @@ async function serve(context: TestContext, extra: object = {}) {
     arenaFd,
   })
   context.after(() => client.close())
-  const request = (samples: Uint32Array, onSample: FetchRequest['onSample'] = () => {}): FetchRequest => ({
+  const request = (samples: Uint32Array, onSample: SampleFetch['onSample'] = () => {}): SampleFetch => ({
     samples,
     offsets: Float64Array.from(samples, (sample) => sample * BYTES),
     maxBytes: 0xffffffff,

@@ -3,7 +3,7 @@ import { createServer as createTlsServer } from 'node:tls'
 import { BackgroundThread } from '../../platform/background-thread.js'
 import type { SampleFolder } from '../samples/index-samples.js'
 import { ServedConnection, type ServedSamples } from './served-connection.js'
-import type { Stripe } from './storage-client.js'
+import type { ServedStripe } from './storage-client.js'
 import type { StorageOrder, StorageReply } from './storage-thread.js'
 import { formatStorageFrame, STORAGE_MESSAGE } from './storage-wire.js'
 
@@ -11,7 +11,7 @@ import { formatStorageFrame, STORAGE_MESSAGE } from './storage-wire.js'
 export interface StorageServerOptions {
   readonly folder: Pick<SampleFolder, 'root' | 'table'>
   /** Answers only for samples i with i mod count = index; absent: for all. */
-  readonly stripe?: Stripe | undefined
+  readonly stripe?: ServedStripe | undefined
   readonly host: string
   /** 0 lets the system choose. */
   readonly port: number

@@ -2,12 +2,12 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { SampleReader } from '../samples/read-samples.js'
 import { openSampleTable, type SampleTable } from '../samples/sample-table.js'
 import {
-  HEADER_BYTES,
   ITEM_BYTES,
   ITEM_STATUS,
   ITEMS_FRAME_BYTES,
+  STORAGE_HEADER_BYTES,
   STORAGE_MESSAGE,
-  writeHeader,
+  writeStorageHeader,
 } from './storage-wire.js'
 
 /** What a storage thread is started with. */
@@ -135,7 +135,7 @@ class JobReader {
 
   /** Behind the last sample of the next frame, and the bytes that the frame needs. */
   #nextOf({ samples, at }: RunningJob): { readonly end: number; readonly bytes: number } {
-    let bytes = HEADER_BYTES
+    let bytes = STORAGE_HEADER_BYTES
     let end = at
     for (; end < samples.length; end++) {
       const needed = ITEM_BYTES + this.#table.lengths[samples[end]!]!
@@ -166,7 +166,7 @@ class JobReader {
 class ItemWriter {
   readonly #frame: Buffer
   readonly #table: SampleTable
-  #filled = HEADER_BYTES
+  #filled = STORAGE_HEADER_BYTES
   #openSample = 0
 
   constructor(frame: Buffer, table: SampleTable) {
@@ -195,8 +195,8 @@ class ItemWriter {
 
   /** Writes the header. Returns the length of the frame. */
   finish(request: number): number {
-    const length = this.#filled - HEADER_BYTES
-    writeHeader(this.#frame, { type: STORAGE_MESSAGE.items, request, length })
+    const length = this.#filled - STORAGE_HEADER_BYTES
+    writeStorageHeader(this.#frame, { type: STORAGE_MESSAGE.items, request, length })
     return this.#filled
   }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isDscError } from '../../failure/dsc-error.js'
-import { formatGetBatch, parseGetBatch, parseHeader } from './storage-wire.js'
+import { formatGetBatch, parseGetBatch, parseStorageHeader } from './storage-wire.js'
 
 test('the bytes of a request are pinned: a change needs another STORAGE_PROTOCOL', () => {
   const frame = formatGetBatch(7, Uint32Array.of(3, 70_000), 4096)
@@ -9,7 +9,7 @@ test('the bytes of a request are pinned: a change needs another STORAGE_PROTOCOL
     frame.toString('hex'),
     '445343420206000007000000180000001cabfff2' + '0200000000100000' + '0300000000000000' + '7011010000000000',
   )
-  assert.deepEqual(parseHeader(frame, 'peer'), { type: 6, request: 7, length: 24 })
+  assert.deepEqual(parseStorageHeader(frame, 'peer'), { type: 6, request: 7, length: 24 })
   assert.deepEqual(parseGetBatch(frame.subarray(20)), { samples: Uint32Array.of(3, 70_000), maxBytes: 4096 })
 })
 
@@ -23,7 +23,7 @@ test('a frame of another protocol or version is refused by name', () => {
     const changed = Buffer.from(frame)
     changed[at] = value
     assert.throws(
-      () => parseHeader(changed, 'peer'),
+      () => parseStorageHeader(changed, 'peer'),
       (error) => isDscError(error, 'FEED_PROTOCOL') && /^peer/.test(error.message),
     )
   }
@@ -34,6 +34,6 @@ test('a header is refused when a bit of it is flipped', () => {
   for (let bit = 0; bit < 20 * 8; bit++) {
     const changed = Buffer.from(frame)
     changed[bit >> 3]! ^= 1 << (bit & 7)
-    assert.throws(() => parseHeader(changed, 'peer'), { code: 'FEED_PROTOCOL' }, `bit ${bit}`)
+    assert.throws(() => parseStorageHeader(changed, 'peer'), { code: 'FEED_PROTOCOL' }, `bit ${bit}`)
   }
 })

@@ -27,7 +27,7 @@ export const STORAGE_MESSAGE = {
 } as const
 
 /** u32 'DSCB', u8 version, u8 type, u16 zero, u32 request, u32 length, u32 CRC-32 of these. */
-export const HEADER_BYTES = 20
+export const STORAGE_HEADER_BYTES = 20
 
 /** u64 id, u8 status (0 ok, 1 missing, 2 corrupt, 3 not sent), u32 length, u32 CRC-32 (as in the table of samples); then the bytes. */
 export const ITEM_BYTES = 17
@@ -49,25 +49,28 @@ export interface StorageHeader {
 }
 
 /** Writes a header to the start of `target`. */
-export function writeHeader(target: Buffer, header: StorageHeader): void {
+export function writeStorageHeader(target: Buffer, header: StorageHeader): void {
   target.writeUInt32LE(MAGIC, 0)
   target[4] = STORAGE_PROTOCOL
   target[5] = header.type
   target.writeUInt16LE(0, 6)
   target.writeUInt32LE(header.request, 8)
   target.writeUInt32LE(header.length, 12)
-  target.writeUInt32LE(crc32(target.subarray(0, HEADER_BYTES - 4)), HEADER_BYTES - 4)
+  target.writeUInt32LE(crc32(target.subarray(0, STORAGE_HEADER_BYTES - 4)), STORAGE_HEADER_BYTES - 4)
 }
 
 /** Reads the header of a message; throws FEED_PROTOCOL on what `peer` should not have sent. */
-export function parseHeader(bytes: Buffer, peer: string): StorageHeader {
+export function parseStorageHeader(bytes: Buffer, peer: string): StorageHeader {
   if (bytes.readUInt32LE(0) !== MAGIC)
     throw new DscError('FEED_PROTOCOL', `${peer} does not speak DSCB`, { hint: 'is it a dsc storage node?' })
   if (bytes[4] !== STORAGE_PROTOCOL)
     throw new DscError('FEED_PROTOCOL', `${peer} speaks DSCB ${bytes[4]}, this is DSCB ${STORAGE_PROTOCOL}`, {
       hint: 'install the same version of dsc on all nodes',
     })
-  const [found, expected] = [bytes.readUInt32LE(HEADER_BYTES - 4), crc32(bytes.subarray(0, HEADER_BYTES - 4))]
+  const [found, expected] = [
+    bytes.readUInt32LE(STORAGE_HEADER_BYTES - 4),
+    crc32(bytes.subarray(0, STORAGE_HEADER_BYTES - 4)),
+  ]
   if (found !== expected)
     throw new DscError(
       'FEED_PROTOCOL',
@@ -83,9 +86,9 @@ export function parseHeader(bytes: Buffer, peer: string): StorageHeader {
 
 /** A whole frame; `request` is 0 where it belongs to none. */
 export function formatStorageFrame(type: number, request: number, payload: Uint8Array = NO_PAYLOAD): Buffer {
-  const frame = Buffer.allocUnsafe(HEADER_BYTES + payload.length)
-  writeHeader(frame, { type, request, length: payload.length })
-  frame.set(payload, HEADER_BYTES)
+  const frame = Buffer.allocUnsafe(STORAGE_HEADER_BYTES + payload.length)
+  writeStorageHeader(frame, { type, request, length: payload.length })
+  frame.set(payload, STORAGE_HEADER_BYTES)
   return frame
 }
 

@@ -37,7 +37,7 @@ export function copyUs(bytes: number, gigabytesPerSecond: number, latencyUs: num
 }
 
 /** Finds everything that could leave the device for a while, and says of the rest why it stays. */
-export function findCandidates(
+export function findMovable(
   profile: MemoryProfile,
   { timeline, lifetimes }: Pick<ProfiledStep, 'timeline' | 'lifetimes'>,
   options: { readonly extras: readonly ExtraKind[]; readonly smallestBytes: number },

@@ -1,4 +1,4 @@
-import type { MemoryProfile, Place, ProfiledTensor, TensorKind } from './profile.js'
+import type { MemoryProfile, ProfiledTensor, StepPlace, TensorKind } from './profile.js'
 import type { Timeline } from './timeline.js'
 
 /** One storage over one step, in event indices. Everything that shares a storage lives and moves as one. */
@@ -48,7 +48,7 @@ export function findLifetimes(
   { canReuse }: ReuseOption,
 ): Lifetime[] {
   const fused = new Set(profile.layers.filter((layer) => layer.fused).map((layer) => layer.i))
-  const isLast = ({ layer, phase }: Place) => phase === 'bwd_param' && fused.has(layer)
+  const isLast = ({ layer, phase }: StepPlace) => phase === 'bwd_param' && fused.has(layer)
   /** Events that a tensor is used in: a fused layer uses what it needs until its feature gradient is done. */
   const usesOf = ({ uses }: ProfiledTensor) =>
     uses.flatMap((use) => [

@@ -1,4 +1,4 @@
-import { type ExtraKind, findCandidates, MIN_MOVE_BYTES } from './candidates.js'
+import { type ExtraKind, findMovable, MIN_MOVE_BYTES } from './candidates.js'
 import { chooseMoves, emptyAsPossible, type Ranking, rankCandidates } from './choose-moves.js'
 import { describeMoves, describePlan, type PlanAttempt, type PlanProblem } from './describe-plan.js'
 import { sumLiveBytes } from './lifetimes.js'
@@ -35,11 +35,11 @@ export type PlanOutcome =
       readonly leastBytes: number
       /** The event that needs them. */
       readonly at: string
-      readonly leftOut: LeftOut
+      readonly leftOut: UnmovedStorages
     }
 
 /** What `smallestBytes` keeps on the device at the fullest event though it is idle there. */
-export interface LeftOut {
+export interface UnmovedStorages {
   readonly storages: number
   readonly bytes: number
   /** The smallest budget for which there is a plan that moves them, too. */
@@ -64,8 +64,8 @@ export function planMemory(profile: MemoryProfile, request: PlanRequest): PlanOu
   return { kind: 'planned', plan: describePlan(problem, findBest(problem)) }
 }
 
-function findLeftOut({ profile, step, options, liveBytes }: PlanProblem, event: number): LeftOut {
-  const { candidates } = findCandidates(profile, step, { extras: options.move, smallestBytes: 0 })
+function findLeftOut({ profile, step, options, liveBytes }: PlanProblem, event: number): UnmovedStorages {
+  const { candidates } = findMovable(profile, step, { extras: options.move, smallestBytes: 0 })
   const small = candidates.filter(
     ({ bytes, outAfter, useAt }) => bytes < options.smallestBytes && outAfter < event && event < useAt,
   )
@@ -80,7 +80,7 @@ function layOutProblem(profile: MemoryProfile, request: PlanRequest): PlanProble
   const { extras = [], smallestBytes = MIN_MOVE_BYTES, canReuse = false } = request
   const step = layOutStep(profile, { canReuse })
   const { timeline, lifetimes } = step
-  const { candidates, keeps } = findCandidates(profile, step, { extras, smallestBytes })
+  const { candidates, keeps } = findMovable(profile, step, { extras, smallestBytes })
   return {
     profile,
     profileHash: request.profileHash,

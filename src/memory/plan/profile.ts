@@ -2,7 +2,7 @@
 const PROFILE_VERSION = 1
 
 /** Where in a training step something happens. `bwd_param` = gradient of the layer's parameters. */
-export type Phase = 'fwd' | 'bwd_param' | 'bwd_feat'
+export type StepPhase = 'fwd' | 'bwd_param' | 'bwd_feat'
 
 /** What a tensor is for. Persistent kinds (param, buffer, opt_state) live through every step. */
 export type TensorKind =
@@ -15,9 +15,9 @@ export type TensorKind =
   | 'workspace'
 
 /** One use or birth of a tensor. */
-export interface Place {
+export interface StepPlace {
   readonly layer: number
-  readonly phase: Phase
+  readonly phase: StepPhase
 }
 
 /** One layer of iteration 1, in order of execution; times in microseconds. */
@@ -47,16 +47,16 @@ export interface ProfiledTensor {
   /** Offset into the storage and strides, in elements. */
   readonly offset: number
   readonly stride: readonly number[]
-  readonly producer: Place
-  readonly uses: readonly Place[]
+  readonly producer: StepPlace
+  readonly uses: readonly StepPlace[]
   /** Sequence numbers of the saved-tensor pack calls that saved it, and the positions of their unpack calls. */
   readonly pack: readonly number[]
   readonly unpack: readonly number[]
   readonly refs: number
   /** When its memory really begins and ends, where that differs from producer and last use. */
-  readonly alive?: readonly [Place, Place] | undefined
+  readonly alive?: readonly [StepPlace, StepPlace] | undefined
   /** Last forward place at which something other than autograd still holds it. */
-  readonly heldUntil?: Place | undefined
+  readonly heldUntil?: StepPlace | undefined
 }
 
 /** What a run recorded in iteration 1 (`dsc.memory.profile` in Python): the planner's only input. */

@@ -1,5 +1,5 @@
 import type { Block } from './find-blocks.js'
-import type { MemoryProfile, Place, ProfiledTensor } from './profile.js'
+import type { MemoryProfile, ProfiledTensor, StepPlace } from './profile.js'
 import { layOutTimeline, type Timeline } from './timeline.js'
 
 /**
@@ -41,7 +41,7 @@ interface Recomputation {
   readonly layers: ReadonlySet<number>
   readonly forwardUs: number
   /** Where its backward begins: there it has run again. */
-  readonly at: Place
+  readonly at: StepPlace
 }
 
 function describeRecomputation(profile: MemoryProfile, block: Block): Recomputation {
@@ -51,7 +51,7 @@ function describeRecomputation(profile: MemoryProfile, block: Block): Recomputat
   return { layers, forwardUs: sumForwardUs(profile, block), at: { layer: first, phase: 'bwd_param' } }
 }
 
-function isMadeIn(home: Recomputation | undefined, producer: Place): boolean {
+function isMadeIn(home: Recomputation | undefined, producer: StepPlace): boolean {
   return home !== undefined && producer.phase === 'fwd' && home.layers.has(producer.layer)
 }
 
@@ -60,7 +60,7 @@ function splitStorage(
   group: readonly ProfiledTensor[],
   { home, timeline, storage }: { home: Recomputation; timeline: Timeline; storage: number },
 ): ProfiledTensor[] {
-  const isAgain = ({ layer, phase }: Place) => phase !== 'fwd' && home.layers.has(layer)
+  const isAgain = ({ layer, phase }: StepPlace) => phase !== 'fwd' && home.layers.has(layer)
   return group.flatMap((tensor) => {
     const unnumbered = { ...tensor, pack: [], unpack: [], refs: 0 }
     const uses = tensor.uses.filter((use) => !isAgain(use))
@@ -75,7 +75,7 @@ function splitStorage(
   })
 }
 
-function findLast(places: readonly Place[], timeline: Timeline): Place {
+function findLast(places: readonly StepPlace[], timeline: Timeline): StepPlace {
   return places.reduce((last, place) => (timeline.indexOf(place) > timeline.indexOf(last) ? place : last))
 }
 

@@ -1,10 +1,10 @@
-import type { MemoryProfile, Phase, Place } from './profile.js'
+import type { MemoryProfile, StepPhase, StepPlace } from './profile.js'
 
 /** One step of the compute queue: one phase of one layer. */
 export interface StepEvent {
   readonly index: number
   readonly layer: number
-  readonly phase: Phase
+  readonly phase: StepPhase
   readonly durationUs: number
 }
 
@@ -15,7 +15,7 @@ export interface Timeline {
   readonly startUs: readonly number[]
   readonly forwardCount: number
   /** Index of the event at which `place` happens. */
-  readonly indexOf: (place: Place) => number
+  readonly indexOf: (place: StepPlace) => number
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream'
 import pg from 'pg'
 import type { SqlRow, SqlValue } from '../sql-database.js'
-import type { ConnectionPlan, ConnectionTarget } from './read-connection.js'
+import type { ConnectionPlan, ServerTarget } from './read-connection.js'
 import type { ServerClock } from './server-clock.js'
 
 /** Every wait for the server ends: nothing of the record takes so long. */
@@ -98,7 +98,7 @@ class ServerPool {
   readonly #pool: pg.Pool
   readonly #sessions = new WeakMap<pg.PoolClient, Session>()
 
-  constructor(plan: ConnectionPlan, target: ConnectionTarget, most: number) {
+  constructor(plan: ConnectionPlan, target: ServerTarget, most: number) {
     this.#plan = plan
     this.#pool = new pg.Pool({
       ...connectionSettings(plan, target),
@@ -195,7 +195,7 @@ function nameStatement(sql: string): string | undefined {
 }
 
 /** How a connection of the record is made. Numbers come as numbers: all of them are below 2^53. */
-export function connectionSettings(plan: ConnectionPlan, target: ConnectionTarget): pg.ClientConfig {
+export function connectionSettings(plan: ConnectionPlan, target: ServerTarget): pg.ClientConfig {
   const { host, port, tls, password } = target
   return {
     host,

@@ -17,7 +17,7 @@ import {
 type SessionKind = 'any' | 'read-write' | 'read-only' | 'primary' | 'standby'
 
 /** One way to reach a server. */
-export interface ConnectionTarget extends HostPort {
+export interface ServerTarget extends HostPort {
   /** Undefined: unencrypted. */
   readonly tls: ConnectionOptions | undefined
   readonly password: string | undefined
@@ -26,7 +26,7 @@ export interface ConnectionTarget extends HostPort {
 /** How the record is reached: as libpq would, from URL, service file, environment and password file. */
 export interface ConnectionPlan {
   /** In the order in which they are tried. */
-  readonly targets: readonly ConnectionTarget[]
+  readonly targets: readonly ServerTarget[]
   readonly user: string
   readonly database: string
   readonly applicationName: string
@@ -50,7 +50,7 @@ export function readConnection(url: string, environment: Environment = process.e
   const passwords = settings.password === undefined ? readPasswords(settings, home) : ''
   const targets = servers.flatMap((server) => {
     const password = settings.password ?? findPassword(passwords, { ...server, user, database })
-    return encryptions(settings, server, home).map((tls): ConnectionTarget => ({ ...server, tls, password }))
+    return encryptions(settings, server, home).map((tls): ServerTarget => ({ ...server, tls, password }))
   })
   const at = servers.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`).join(',')
   return {

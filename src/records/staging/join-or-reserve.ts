@@ -59,14 +59,14 @@ async function findStaging(
   transaction: SqlTransaction,
   request: JoinRequest,
 ): Promise<{ readonly copy: Copy; readonly stageLease: Lease | undefined } | undefined> {
-  const of = [request.dataset, request.node, stripeValue(request.stripe) ?? '']
+  const place = [request.dataset, request.node, stripeValue(request.stripe) ?? '']
   const isStaging = `dataset = ? AND node = ? AND coalesce(stripe, '') = ? AND state IN ('reserved', 'staging')`
   const [row, lease] = await Promise.all([
-    transaction.get(`SELECT * FROM copies WHERE ${isStaging}`, of),
+    transaction.get(`SELECT * FROM copies WHERE ${isStaging}`, place),
     transaction.get(
       `SELECT leases.* FROM leases JOIN copies ON copies.copy_id = leases.copy_id
         WHERE ${isStaging} AND purpose = 'stage'`,
-      of,
+      place,
     ),
   ])
   return row && { copy: toCopy(row), stageLease: lease && toLease(lease) }

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import torch
 
-LARGEST_EXPONENT = 120
+MAX_EXPONENT = 120
 TOP_EXPONENT = 15
 
 
@@ -30,4 +30,4 @@ def encode_half(gradient: torch.Tensor, places: Iterable[tuple[int, int]]) -> tu
 def _find_exponent(largest: float) -> int:
     if largest == 0 or not math.isfinite(largest):
         return 0
-    return max(-LARGEST_EXPONENT, min(LARGEST_EXPONENT, TOP_EXPONENT - math.frexp(largest)[1]))
+    return max(-MAX_EXPONENT, min(MAX_EXPONENT, TOP_EXPONENT - math.frexp(largest)[1]))
