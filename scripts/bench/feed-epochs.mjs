@@ -1,6 +1,6 @@
 // What the first batch of each epoch waits, in a feed whose samples come at once. Arguments: samples, epochs.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { openFeedEngine } from '../../dist/feed/engine/open-engine.js'
+import { openFeedEngine } from '../../dist/feed/engine/open-feed-engine.js'
 import { SampleTableBuilder } from '../../dist/feed/samples/sample-table-builder.js'
 
 const [count = '1000000', epochs = '3'] = process.argv.slice(2)

@@ -22,7 +22,7 @@ export async function openNamedEngine(
   request: FeedRequest,
   settings: FeedSettings,
 ): Promise<FeedEngine> {
-  const { openFeedEngine } = await import('../feed/engine/open-engine.js')
+  const { openFeedEngine } = await import('../feed/engine/open-feed-engine.js')
   const { supply, release } = await findSupply(context, request)
   try {
     const engine = openFeedEngine(supply, settings)

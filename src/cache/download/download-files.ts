@@ -15,7 +15,7 @@ import { recheckAfterReboot } from './recheck.js'
 import { reusePrevious } from './reuse-previous.js'
 import { openStale, staleDirectory } from './stale-staging.js'
 import { adaptConcurrency } from './transfer/adapt-concurrency.js'
-import { openEngine } from './transfer/open-engine.js'
+import { openTransferEngine } from './transfer/open-transfer-engine.js'
 import { runBounded } from './transfer/run-bounded.js'
 import type { TransferEngine } from './transfer/transfer-task.js'
 
@@ -110,7 +110,7 @@ async function fetchPending(manifest: Manifest, options: DownloadOptions) {
     options.onProgress?.({ writtenBytes, doneFiles: before.files + download.finishedFiles })
   }
   const onChange = throttle(PROGRESS_INTERVAL_MS, report)
-  const engine = await openEngine({
+  const engine = await openTransferEngine({
     source: options.source,
     left: manifest.count('missing'),
     concurrency,

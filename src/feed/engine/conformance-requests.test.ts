@@ -5,7 +5,7 @@ import type { SampleSource } from '../samples/sample-source.js'
 import { SampleTableBuilder } from '../samples/sample-table-builder.js'
 import type { LeasedBatch } from '../stream/leased-batch.js'
 import type { FeedEngine } from './feed-engine.js'
-import { openFeedEngine } from './open-engine.js'
+import { openFeedEngine } from './open-feed-engine.js'
 
 const SAMPLE_BYTES = 64
 const CLIENT_BATCHES = 3

@@ -11,7 +11,7 @@ import type { LeasedBatch } from '../stream/leased-batch.js'
 import type { RankStream } from '../stream/rank-stream.js'
 import type { FeedEngine } from './feed-engine.js'
 import type { FeedSettings } from './feed-settings.js'
-import { openFeedEngine } from './open-engine.js'
+import { openFeedEngine } from './open-feed-engine.js'
 
 const COUNT = 400
 const lengthOf = (id: number) => 500 + ((id * 37) % 700)

@@ -9,7 +9,7 @@ import { openWorkerEngine } from './worker-engine.js'
 const LOOK_AT_BANDWIDTH_MS = 200
 
 /** Opens the engine that suits a source and what there is to fetch from it. */
-export async function openEngine(options: {
+export async function openTransferEngine(options: {
   readonly source: Source
   readonly left: { readonly files: number; readonly contentBytes: number }
   /** Most connections. */
