@@ -6,7 +6,6 @@ import { formatHostPort, type HostPort } from '../../model/host-port.js'
 import { createUniqueId } from '../../platform/unique-id.js'
 import type { AgentTokens } from '../authorize.js'
 import type { Metrics } from '../metrics.js'
-import { describeFailure, undeclared } from './describe-failure.js'
 import { findServed, listServed, type ServedDataset } from './find-dataset.js'
 import { GatewayCopies, type Pins } from './gateway-copies.js'
 import { findGatewaySecrets } from './gateway-keys.js'
@@ -21,6 +20,7 @@ import {
 } from './s3-documents.js'
 import { parseS3Request, S3Error, type S3Operation } from './s3-request.js'
 import { sendObject } from './send-object.js'
+import { toS3Error, undeclared } from './to-s3-error.js'
 import { isSigned, verifySignature } from './verify-signature.js'
 
 const MAX_CONNECTIONS = 4096
@@ -140,7 +140,7 @@ export class Gateway {
     } catch (error) {
       if (response.headersSent || response.destroyed)
         response.destroy() // the client sees that bytes are missing
-      else this.#refuse(response, describeFailure(error), { request, requestId })
+      else this.#refuse(response, toS3Error(error), { request, requestId })
     } finally {
       const labels = { operation: operation?.kind ?? 'none', status: String(response.statusCode) }
       this.#options.metrics.add('dsc_gateway_requests_total', labels)

@@ -11,7 +11,7 @@ export function undeclared(bucket: string, key: string): S3Error {
 }
 
 /** Failures of staging in S3's words; a bug is an InternalError without its stack. */
-export function describeFailure(error: unknown): S3Error {
+export function toS3Error(error: unknown): S3Error {
   if (error instanceof S3Error) return error
   if (!(error instanceof DscError))
     return new S3Error(
