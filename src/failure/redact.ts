@@ -27,7 +27,7 @@ export function redactText(sentence: string): string {
   const text = sentence.includes('--use-system-ca') ? sentence.replace(ADVICE_OF_NODE, '') : sentence
   if (!text.includes('://')) return text
   return text
-    .replace(/([a-z][a-z0-9+.-]*:\/\/)[^\s'"`]*:[^\s'"`]*@/gi, '$1')
+    .replace(/:\/\/[^\s'"`]*:[^\s'"`]*@/g, '://')
     .replace(
       /([?&](?:[a-z-]*password|[a-z-]*token|[a-z-]*secret|x-amz-[a-z-]+|signature|sig)=)[^&\s'"`]+/gi,
       '$1***',

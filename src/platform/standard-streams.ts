@@ -3,6 +3,10 @@ import { isatty } from 'node:tty'
 import { DscError } from '../failure/dsc-error.js'
 
 const STREAMS = { stdout: 1, stderr: 2 } as const
+/** What is written at once, bytes: the bytes of a long text are never all in memory beside it. */
+const SCRATCH_BYTES = 65_536
+/** Of UTF-8 for one unit of a string, at most. */
+const MAX_BYTES_PER_UNIT = 3
 
 /** Whether people read the stream at a terminal. */
 export function isTerminal(stream: keyof typeof STREAMS): boolean {
@@ -14,18 +18,30 @@ export function isTerminal(stream: keyof typeof STREAMS): boolean {
  * and lose what is still buffered when a process ends. A reader that went away (`dsc history | head`) is no error.
  */
 export function writeAll(stream: keyof typeof STREAMS, text: string): void {
-  let rest = Buffer.from(text)
+  const encoder = new TextEncoder()
+  const scratch = new Uint8Array(Math.min(SCRATCH_BYTES, text.length * MAX_BYTES_PER_UNIT))
+  for (let rest = text; rest !== ''; ) {
+    const { read, written } = encoder.encodeInto(rest, scratch)
+    if (!writeBytes(stream, scratch.subarray(0, written))) return
+    rest = rest.slice(read)
+  }
+}
+
+/** False: nobody reads it. */
+function writeBytes(stream: keyof typeof STREAMS, bytes: Uint8Array): boolean {
+  let rest = bytes
   while (rest.length > 0) {
     try {
       rest = rest.subarray(writeSync(STREAMS[stream], rest))
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       // What cannot be said must not undo what was done.
-      if (code === 'EPIPE' || (stream === 'stderr' && code !== 'EAGAIN')) return
+      if (code === 'EPIPE' || (stream === 'stderr' && code !== 'EAGAIN')) return false
       if (code === 'ENOSPC' || code === 'EDQUOT')
         throw new DscError('DISK_FULL', `cannot write to ${stream} (${code})`, { cause: error })
       if (code !== 'EAGAIN') throw error
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1) // a full pipe that does not block: 1 ms
     }
   }
+  return true
 }

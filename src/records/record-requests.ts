@@ -31,6 +31,10 @@ export interface LeaseFilter {
   readonly dataset?: string
   readonly node?: string
   readonly copyId?: string
+  /** Only those that come after this one in the order of the answer. */
+  readonly after?: Pick<Lease, 'createdAtMs' | 'leaseId'>
+  /** At most so many, the first ones. */
+  readonly limit?: number
 }
 
 /** Who wants to use which dataset on which node. */
@@ -167,5 +171,7 @@ export interface EventFilter {
   readonly sinceMs?: number
   /** Of a failure. Looks through the whole history. */
   readonly failureId?: string
+  /** Only events older than the one of this sequence number. */
+  readonly before?: number
   readonly limit: number
 }

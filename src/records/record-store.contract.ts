@@ -84,6 +84,23 @@ export function recordStoreContract(engine: string, open: OpenRecord): void {
     )
   })
 
+  contract('lists leases and events in pages, in one order', async (record) => {
+    await stageCopy(record, 'flowers', 'task-1')
+    for (const [at, task] of ['b', 'a', 'c', 'd'].entries())
+      await record.leaseReady(
+        { dataset: 'flowers', node: NODE, lease: exampleLease(task) },
+        NOW_MS + Math.floor(at / 2),
+      )
+    const leases = await record.listLeases({})
+    assert.ok(leases.length > 3)
+    for (const [at, lease] of leases.entries())
+      assert.deepEqual(await record.listLeases({ after: lease, limit: 2 }), leases.slice(at + 1, at + 3))
+    const events = await record.listEvents({ limit: 100 })
+    assert.ok(events.length > 1)
+    for (const [at, { sequence }] of events.entries())
+      assert.deepEqual(await record.listEvents({ before: sequence, limit: 2 }), events.slice(at + 1, at + 3))
+  })
+
   contract('forgets a node with its copies and their leases, and no other', async (record) => {
     await stageCopy(record, 'flowers', 'task-1')
     await record.addAdopted(exampleCopy('birds', { node: 'other' }), NOW_MS)

@@ -98,9 +98,10 @@ export function schemaMigrations(dialect: SchemaDialect): readonly (readonly str
   const identities = [`ALTER TABLE nodes ADD COLUMN identity ${text}`]
   // A whole copy tells of layouts whose last stripe was lost.
   const layouts = [`ALTER TABLE copies ADD COLUMN layouts ${text}`]
-  // A status of 100,000 copies goes through them in this order, page by page.
+  // A status of 100,000 copies and as many leases goes through them in these orders, page by page.
   const order = [`CREATE INDEX copies_in_order ON copies (dataset, node, created_at_ms, copy_id)`]
-  return [first, identities, layouts, order]
+  const leaseOrder = [`CREATE INDEX leases_in_order ON leases (created_at_ms, lease_id)`]
+  return [first, identities, layouts, order, leaseOrder]
 }
 
 /** The newest schema of the record that this dsc reads and writes, in every engine. */

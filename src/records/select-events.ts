@@ -11,12 +11,13 @@ export async function selectEvents(reader: SqlReader, filter: EventFilter): Prom
   if (filter.copyId !== undefined) given.push(['copy_id = ?', [filter.copyId]])
   if (filter.sinceMs !== undefined) given.push(['at_ms >= ?', [filter.sinceMs]])
   if (filter.failureId !== undefined) given.push(['detail LIKE ?', [`%"id":"${filter.failureId}"%`]])
+  if (filter.before !== undefined) given.push(['sequence < ?', [filter.before]])
   if (filter.kinds !== undefined)
     given.push([`kind IN (${filter.kinds.map(() => '?').join(', ')})`, filter.kinds])
   const where = given.length > 0 ? `WHERE ${given.map(([condition]) => condition).join(' AND ')}` : ''
-  const rows = await reader.all(`SELECT * FROM events ${where} ORDER BY sequence DESC LIMIT ?`, [
-    ...given.flatMap(([, values]) => values),
-    filter.limit,
-  ])
-  return rows.map(toEvent)
+  return reader.map(
+    `SELECT * FROM events ${where} ORDER BY sequence DESC LIMIT ?`,
+    [...given.flatMap(([, values]) => values), filter.limit],
+    toEvent,
+  )
 }

@@ -12,7 +12,8 @@ export async function selectLeases(
   reader: SqlReader,
   filter: LeaseFilter & ReleaseFilter,
 ): Promise<readonly PlacedLease[]> {
-  return (await selectLeaseRows(reader, filter)).map((row) => ({
+  const { sql, parameters } = leaseQuery(filter)
+  return reader.map(sql, parameters, (row) => ({
     ...toLease(row),
     dataset: String(row.dataset),
     node: String(row.node),
@@ -24,18 +25,30 @@ export async function selectLeaseRows(
   reader: SqlReader,
   filter: LeaseFilter & ReleaseFilter,
 ): Promise<readonly SqlRow[]> {
-  const conditions: [string, SqlValue | undefined][] = [
-    ['copies.dataset = ?', filter.dataset],
-    ['copies.node = ?', filter.node],
-    ['leases.copy_id = ?', filter.copyId],
-    ['leases.purpose = ?', filter.purpose],
-    ['leases.task = ?', filter.task],
-    ['leases.lease_id = ?', filter.leaseId],
+  const { sql, parameters } = leaseQuery(filter)
+  return reader.all(sql, parameters)
+}
+
+function leaseQuery(filter: LeaseFilter & ReleaseFilter): {
+  readonly sql: string
+  readonly parameters: readonly SqlValue[]
+} {
+  const { after, limit } = filter
+  const conditions: [string, readonly (SqlValue | undefined)[]][] = [
+    ['copies.dataset = ?', [filter.dataset]],
+    ['copies.node = ?', [filter.node]],
+    ['leases.copy_id = ?', [filter.copyId]],
+    ['leases.purpose = ?', [filter.purpose]],
+    ['leases.task = ?', [filter.task]],
+    ['leases.lease_id = ?', [filter.leaseId]],
+    ['(leases.created_at_ms, leases.lease_id) > (?, ?)', [after?.createdAtMs, after?.leaseId]],
   ]
-  const given = conditions.filter((condition): condition is [string, SqlValue] => condition[1] !== undefined)
-  const where = given.length > 0 ? `WHERE ${given.map(([condition]) => condition).join(' AND ')}` : ''
-  return reader.all(
-    `${SELECT_LEASES} ${where} ORDER BY leases.created_at_ms, leases.lease_id`,
-    given.map(([, value]) => value),
+  const given = conditions.filter(
+    (condition): condition is [string, readonly SqlValue[]] => condition[1][0] !== undefined,
   )
+  const where = given.length > 0 ? `WHERE ${given.map(([condition]) => condition).join(' AND ')}` : ''
+  return {
+    sql: `${SELECT_LEASES} ${where} ORDER BY leases.created_at_ms, leases.lease_id${limit === undefined ? '' : ' LIMIT ?'}`,
+    parameters: [...given.flatMap(([, values]) => values), ...(limit === undefined ? [] : [limit])],
+  }
 }

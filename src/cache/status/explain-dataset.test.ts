@@ -4,8 +4,9 @@ import type { CopyUse } from '../../model/copy.js'
 import type { RecordEvent, RecordEventKind } from '../../model/record-event.js'
 import { exampleCopy, NOW_MS } from '../../testing/example-copies.js'
 import { findEvictionRank, findKeepers } from './explain-copy.js'
-import { explainDataset } from './explain-dataset.js'
+import { explainDataset, findNodesOf, foreseeEvictions } from './explain-dataset.js'
 
+const NOTHING = { copies: [], layouts: [], leases: [], events: [], outlooks: new Map() }
 const LOCK = { by: 'ops', reason: 'test', atMs: NOW_MS }
 
 for (const { name, changes, keepers } of [
@@ -37,18 +38,13 @@ test('the rank of a copy counts the evictable copies that go before it', () => {
   })
 })
 
-function event(
-  sequence: number,
-  kind: RecordEventKind,
-  copyId: string | null = null,
-  dataset = 'a',
-): RecordEvent {
+function event(sequence: number, kind: RecordEventKind, copyId: string | null = null): RecordEvent {
   return {
     sequence,
     atMs: sequence,
     kind,
     node: 'node-a',
-    dataset,
+    dataset: 'a',
     copyId,
     task: null,
     reason: kind,
@@ -64,7 +60,7 @@ test('a copy is here because of the event that staged or adopted it, not of what
     event(2, 'staged', 'c'),
     event(1, 'staging-started', 'c'),
   ]
-  const explained = explainDataset('a', { copies: [copy], layouts: [], leases: [], events })
+  const explained = explainDataset('a', { ...NOTHING, copies: [copy], events })
   assert.equal(explained.copies[0]?.origin?.sequence, 2)
 })
 
@@ -74,27 +70,43 @@ test('a dataset without a copy is explained by its last eviction, refusal and fa
     event(5, 'evicted'),
     event(4, 'refused'),
     event(3, 'staging-failed'),
-    event(2, 'evicted', null, 'b'),
+    event(2, 'evicted'),
   ]
-  const explained = explainDataset('a', { copies: [], layouts: [], leases: [], events })
+  const explained = explainDataset('a', { ...NOTHING, events })
   assert.deepEqual(
     [explained.lastRefused?.sequence, explained.lastEvicted?.sequence, explained.lastFailed?.sequence],
     [6, 5, 3],
   )
 })
 
-test('who would go next is said for the nodes that the dataset has to do with, in the order of eviction', () => {
-  const on = (node: string, dataset: string, changes: Partial<CopyUse> = {}) =>
-    exampleCopy(dataset, { node, copyId: `${node}-${dataset}`, ...changes })
+test('where a copy stands and who would go next is told from all copies of its node', () => {
+  const on = (dataset: string, changes: Partial<CopyUse>) =>
+    exampleCopy(dataset, { copyId: `copy-${dataset}`, ...changes })
   const copies = [
-    on('node-a', 'a', { referenceCount: 1 }),
-    on('node-a', 'recent', { lastUsedAtMs: 9 }),
-    on('node-a', 'old', { lastUsedAtMs: 8 }),
-    on('node-b', 'elsewhere'),
+    on('held', { referenceCount: 1 }),
+    on('a', { lastUsedAtMs: 9 }),
+    on('old', { lastUsedAtMs: 8 }),
+    ...Array.from({ length: 9 }, (_, at) => on(`recent-${at}`, { lastUsedAtMs: 10 + at })),
   ]
-  const explained = explainDataset('a', { copies, layouts: [], leases: [], events: [] })
+  const { ranks, next } = foreseeEvictions('a', copies)
+  assert.deepEqual([...ranks], [['copy-a', findEvictionRank(copies[1]!, copies)]])
   assert.deepEqual(
-    explained.nextVictims.map((victim) => victim.dataset),
-    ['old', 'recent'],
+    next.map(({ dataset }) => dataset),
+    ['old', 'a', 'recent-0', 'recent-1', 'recent-2'],
   )
+  const explained = explainDataset('a', {
+    ...NOTHING,
+    copies: [copies[1]!],
+    outlooks: new Map([[copies[1]!.node, { ranks, next }]]),
+  })
+  assert.deepEqual([explained.copies[0]?.rank?.rank, explained.nextVictims], [2, next])
+})
+
+test('the nodes of a dataset are those of its copies, then those of its history', () => {
+  const copies = [exampleCopy('a', { node: 'node-b' }), exampleCopy('a', { node: 'node-c' })]
+  assert.deepEqual(findNodesOf({ copies, events: [event(2, 'evicted'), event(1, 'refused')] }), [
+    'node-b',
+    'node-c',
+    'node-a',
+  ])
 })

@@ -2,7 +2,7 @@ import type { CopyUse } from '../../model/copy.js'
 import type { PlacedLease } from '../../model/lease.js'
 import type { RecordEvent } from '../../model/record-event.js'
 import { findCandidates } from '../../policy/plan-eviction.js'
-import { type EvictionRank, findEvictionRank, findKeepers, type Keeper } from './explain-copy.js'
+import { type EvictionRank, findKeepers, type Keeper } from './explain-copy.js'
 import type { StripedLayout } from './find-layouts.js'
 
 /** Why one copy is where it is. */
@@ -43,46 +43,80 @@ export interface DatasetExplanation {
 const ORIGINS: readonly string[] = ['staged', 'adopted']
 const NEXT_VICTIMS = 5
 
-/** Explains a dataset from its events (newest first) and all copies and leases of the nodes that matter. */
-export function explainDataset(
-  dataset: string,
-  known: {
-    readonly copies: readonly CopyUse[]
-    readonly layouts: readonly StripedLayout[]
-    readonly leases: readonly PlacedLease[]
-    readonly events: readonly RecordEvent[]
-  },
-): DatasetExplanation {
-  const own = known.copies.filter((copy) => copy.dataset === dataset)
-  const byNode = Map.groupBy(known.copies, (copy) => copy.node)
-  const events = known.events.filter((event) => event.dataset === dataset)
-  const mentioned = new Set([...own.map((copy) => copy.node), ...events.map((event) => event.node)])
+/** What would go on a node if room were needed. */
+export interface NodeOutlook {
+  /** Places in the order of eviction, by the ids of copies. */
+  readonly ranks: ReadonlyMap<string, EvictionRank>
+  /** The first to go, in order. */
+  readonly next: readonly NextVictim[]
+}
+
+/** What is known of one dataset. */
+export interface KnownOfDataset {
+  /** Its copies on the nodes that were asked about. */
+  readonly copies: readonly CopyUse[]
+  readonly layouts: readonly StripedLayout[]
+  readonly leases: readonly PlacedLease[]
+  /** Newest first. */
+  readonly events: readonly RecordEvent[]
+  /** Of each node in `findNodesOf`, in their order. */
+  readonly outlooks: ReadonlyMap<string, NodeOutlook>
+}
+
+/** Nodes that have to do with a dataset: those of its copies, then those of its history. */
+export function findNodesOf({
+  copies,
+  events,
+}: Pick<KnownOfDataset, 'copies' | 'events'>): readonly string[] {
+  return [...new Set([...copies, ...events].map(({ node }) => node))]
+}
+
+/** Tells from all copies of a node where those of `dataset` stand, and what would go first. */
+export function foreseeEvictions(dataset: string, copiesOfNode: readonly CopyUse[]): NodeOutlook {
+  const candidates = findCandidates(copiesOfNode)
+  const ranks = new Map(
+    candidates.flatMap(({ copy, reason }, index): [string, EvictionRank][] =>
+      copy.dataset === dataset
+        ? [[copy.copyId, { rank: index + 1, candidates: candidates.length, reason }]]
+        : [],
+    ),
+  )
+  const next = candidates.slice(0, NEXT_VICTIMS).map(({ copy, reason }) => ({
+    copyId: copy.copyId,
+    dataset: copy.dataset,
+    node: copy.node,
+    bytes: copy.chargedBytes,
+    lastUsedAtMs: copy.lastUsedAtMs,
+    reason,
+  }))
+  return { ranks, next }
+}
+
+/** Explains a dataset from what is known of it and of its nodes. */
+export function explainDataset(dataset: string, known: KnownOfDataset): DatasetExplanation {
+  const { copies, layouts, events, outlooks } = known
+  const leases = Map.groupBy(known.leases, ({ copyId }) => copyId)
+  const ofCopies = Map.groupBy(events, ({ copyId }) => copyId)
   return {
     dataset,
-    copies: own.map((copy) => ({
+    copies: copies.map((copy) => ({
       copy,
-      origin:
-        events.find((event) => event.copyId === copy.copyId && ORIGINS.includes(event.kind)) ??
-        events.find((event) => event.copyId === copy.copyId && event.kind.startsWith('staging-')),
+      origin: findOrigin(ofCopies.get(copy.copyId) ?? []),
       keepers: findKeepers(copy),
-      leases: known.leases.filter((lease) => lease.copyId === copy.copyId),
-      rank: findEvictionRank(copy, byNode.get(copy.node) ?? []),
+      leases: leases.get(copy.copyId) ?? [],
+      rank: outlooks.get(copy.node)?.ranks.get(copy.copyId),
     })),
-    layouts: known.layouts.filter((layout) => layout.dataset === dataset),
-    lastEvicted: events.find((event) => event.kind === 'evicted' || event.kind === 'forgotten'),
-    lastRefused: events.find((event) => event.kind === 'refused'),
-    lastFailed: events.find((event) => event.kind === 'staging-failed'),
-    nextVictims: [...mentioned].flatMap((node) =>
-      findCandidates(byNode.get(node) ?? [])
-        .slice(0, NEXT_VICTIMS)
-        .map(({ copy, reason }) => ({
-          copyId: copy.copyId,
-          dataset: copy.dataset,
-          node,
-          bytes: copy.chargedBytes,
-          lastUsedAtMs: copy.lastUsedAtMs,
-          reason,
-        })),
-    ),
+    layouts,
+    lastEvicted: events.find(({ kind }) => kind === 'evicted' || kind === 'forgotten'),
+    lastRefused: events.find(({ kind }) => kind === 'refused'),
+    lastFailed: events.find(({ kind }) => kind === 'staging-failed'),
+    nextVictims: [...outlooks.values()].flatMap(({ next }) => next),
   }
+}
+
+function findOrigin(ofCopy: readonly RecordEvent[]): RecordEvent | undefined {
+  return (
+    ofCopy.find(({ kind }) => ORIGINS.includes(kind)) ??
+    ofCopy.find(({ kind }) => kind.startsWith('staging-'))
+  )
 }

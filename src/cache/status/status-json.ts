@@ -22,16 +22,6 @@ export function describeStatus(snapshot: StatusSnapshot) {
   }
 }
 
-/** The same, one object after the other; `type` says what each is. */
-export function* listStatusLines(snapshot: StatusSnapshot) {
-  for (const node of snapshot.nodes) yield { type: 'node', ...describeNode(node) }
-  for (const copy of snapshot.copies) yield { type: 'copy', ...describeCopy(copy) }
-  for (const layout of snapshot.layouts) yield { type: 'layout', ...describeLayout(layout) }
-  for (const lease of snapshot.leases) yield { type: 'lease', ...describeLease(lease) }
-  for (const transfer of snapshot.transfers) yield { type: 'transfer', ...describeTransfer(transfer) }
-  for (const event of snapshot.events) yield { type: 'event', ...describeEvent(event) }
-}
-
 /** A copy as `dsc status --json` prints it. Fields are only ever added. */
 export function describeCopy(copy: CopyUse) {
   return {
@@ -89,7 +79,8 @@ export function describeEvent(event: RecordEvent) {
   return { ...rest, at: formatTime(atMs) }
 }
 
-function describeNode(node: NodeStatus) {
+/** A node as `dsc status --json` prints it. */
+export function describeNode(node: NodeStatus) {
   const { seenAtMs, agent, ...rest } = node
   return {
     ...rest,
@@ -100,7 +91,8 @@ function describeNode(node: NodeStatus) {
   }
 }
 
-function describeTransfer(transfer: TransferStatus) {
+/** A download as `dsc status --json` prints it. */
+export function describeTransfer(transfer: TransferStatus) {
   const { startedAtMs, stagerSeenAtMs, source, ...rest } = transfer
   return {
     ...rest,

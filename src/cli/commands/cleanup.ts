@@ -3,8 +3,8 @@ import type { CleanUpAction } from '../../cache/upkeep/plan-clean-up.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import { parseDuration } from '../../model/duration.js'
 import { findOwnCommand } from '../../platform/own-command.js'
+import { keepHeapSmall } from '../../platform/small-heap.js'
 import { findUserName } from '../../platform/this-user.js'
-import { keepYoungGenerationSmall } from '../../platform/young-generation.js'
 import { argument } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { alignColumns } from '../output/align-columns.js'
@@ -46,7 +46,7 @@ export function cleanupCommand(context: CliContext): Command {
         context.report.result({ text }, () => text.trimEnd())
         return
       }
-      keepYoungGenerationSmall()
+      keepHeapSmall()
       const cache = await context.openCache()
       const { applyCleanUp, planCleanUpOf } = await import('../../cache/upkeep/clean-up.js')
       const { saveNode } = await import('../../cache/save-node.js')

@@ -1,12 +1,15 @@
 import { Command } from 'commander'
 import { requireKnownDataset } from '../../cache/names/known-dataset.js'
 import { requireKnownNode } from '../../cache/names/known-node.js'
+import { readEventPages } from '../../cache/status/record-pages.js'
 import { describeEvent } from '../../cache/status/status-json.js'
 import { parseDuration } from '../../model/duration.js'
 import type { RecordEvent } from '../../model/record-event.js'
+import { keepHeapSmall } from '../../platform/small-heap.js'
 import { argument, parseCount } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
-import { findTerminalWidth, formatTable } from '../output/text-table.js'
+import { formatLines, formatList, formatPagedTable } from '../output/list-pieces.js'
+import { findTerminalWidth } from '../output/text-table.js'
 
 interface HistoryOptions {
   readonly limit: number
@@ -35,40 +38,36 @@ Examples:
     .action(async (dataset: string | undefined, options: HistoryOptions) => {
       if (dataset !== undefined) await requireKnownDataset(context, dataset, 'dsc history')
       if (options.node !== undefined) await requireKnownNode(context, options.node, 'dsc history')
+      keepHeapSmall()
       const record = await context.openRecord()
       const nowMs = context.nowMs()
-      const events = await record.listEvents({
+      const filter = {
         limit: options.limit,
         ...(dataset === undefined ? {} : { dataset }),
         ...(options.node === undefined ? {} : { node: options.node }),
         ...(options.since === undefined ? {} : { sinceMs: nowMs - options.since }),
-      })
-      if (options.ndjson) return context.report.lines(Iterator.from(events).map(describeEvent))
-      context.report.result(events.map(describeEvent), () => formatHistory(events, dataset))
+      }
+      const read = () => readEventPages(record, filter)
+      if (options.ndjson) return context.report.stream(formatLines(read(), describeEvent))
+      if (context.report.isJson) return context.report.stream(formatList(read(), describeEvent))
+      const empty = dataset === undefined ? 'Nothing noted.' : `Nothing noted of ${dataset}.`
+      const table = { read, columns: EVENT_COLUMNS, cells: eventCells, empty }
+      return context.report.stream(formatPagedTable(table, findTerminalWidth()))
     })
 }
 
-function formatHistory(events: readonly RecordEvent[], dataset: string | undefined): string {
-  if (events.length === 0) return dataset === undefined ? 'Nothing noted.' : `Nothing noted of ${dataset}.`
-  return formatTable(
-    [
-      { title: 'TIME' },
-      { title: 'WHAT' },
-      { title: 'DATASET', minWidth: 10 },
-      { title: 'NODE', minWidth: 7, dropOrder: 1 },
-      { title: 'TASK', minWidth: 8, dropOrder: 2 },
-      { title: 'WHY', minWidth: 16 },
-    ],
-    events.map((event) => [
-      formatLocalTime(event.atMs),
-      event.kind,
-      event.dataset,
-      event.node,
-      event.task ?? '-',
-      event.reason,
-    ]),
-    findTerminalWidth(),
-  )
+const EVENT_COLUMNS = [
+  { title: 'TIME' },
+  { title: 'WHAT' },
+  { title: 'DATASET', minWidth: 10 },
+  { title: 'NODE', minWidth: 7, dropOrder: 1 },
+  { title: 'TASK', minWidth: 8, dropOrder: 2 },
+  { title: 'WHY', minWidth: 16 },
+]
+
+function eventCells(event: RecordEvent): readonly string[] {
+  const { atMs, kind, dataset, node, task, reason } = event
+  return [formatLocalTime(atMs), kind, dataset, node, task ?? '-', reason]
 }
 
 /** `2026-11-21 09:03:44` in the user's zone. */

@@ -2,12 +2,14 @@ import { Command } from 'commander'
 import { findDeadLeases } from '../../cache/leases/find-dead-leases.js'
 import { requireKnownDataset } from '../../cache/names/known-dataset.js'
 import { requireKnownNode } from '../../cache/names/known-node.js'
+import { readLeasePages } from '../../cache/status/record-pages.js'
 import { describeLease } from '../../cache/status/status-json.js'
-import { readStatus } from '../../cache/status/status-snapshot.js'
-import { isLeaseLive } from '../../model/lease.js'
+import { isLeaseLive, type PlacedLease } from '../../model/lease.js'
 import { checkProcess } from '../../platform/processes.js'
+import { keepHeapSmall } from '../../platform/small-heap.js'
 import type { CliContext } from '../context.js'
-import { formatLeases, type ShownLease } from '../output/status-table.js'
+import { formatLines, formatList, formatPagedTable } from '../output/list-pieces.js'
+import { LEASE_COLUMNS, leaseCells, type ShownLease } from '../output/status-table.js'
 import { findTerminalWidth } from '../output/text-table.js'
 
 interface LeasesOptions {
@@ -39,42 +41,41 @@ Examples:
       if (options.dataset !== undefined)
         await requireKnownDataset(context, options.dataset, 'dsc leases --dataset')
       if (options.node !== undefined) await requireKnownNode(context, options.node, 'dsc leases')
+      keepHeapSmall()
       const record = await context.openRecord()
       const nowMs = context.nowMs()
-      const { leases } = await readStatus(
-        record,
-        {
-          ...(options.dataset === undefined ? {} : { dataset: options.dataset }),
-          ...(options.node === undefined ? {} : { node: options.node }),
-        },
-        { nowMs },
-      )
-      const dead = new Map(
-        findDeadLeases(leases, { checkProcess, slurmJobs: undefined, nowMs }).map((found) => [
-          found.leaseId,
-          found.reason,
-        ]),
-      )
-      const shown = leases
-        .map(
-          (lease): ShownLease => ({
-            ...lease,
-            staleReason: dead.get(lease.leaseId) ?? (isLeaseLive(lease, nowMs) ? null : 'it has expired'),
-          }),
-        )
-        .filter((lease) => options.task === undefined || lease.task === options.task)
-        .filter((lease) => !options.stale || lease.staleReason !== null)
-      const rows = Iterator.from(shown).map((lease) => ({
-        ...describeLease(lease),
-        staleReason: lease.staleReason,
-      }))
-      if (options.ndjson) return context.report.lines(rows)
-      context.report.result([...rows], () =>
-        shown.length === 0
-          ? options.stale
-            ? 'No stale leases.'
-            : 'No leases.'
-          : formatLeases(shown, nowMs, findTerminalWidth()),
-      )
+      const filter = {
+        ...(options.dataset === undefined ? {} : { dataset: options.dataset }),
+        ...(options.node === undefined ? {} : { node: options.node }),
+      }
+      const read = () => readShownLeases(readLeasePages(record, filter), options, nowMs)
+      const describe = ({ staleReason, ...lease }: ShownLease) => ({ ...describeLease(lease), staleReason })
+      if (options.ndjson) return context.report.stream(formatLines(read(), describe))
+      if (context.report.isJson) return context.report.stream(formatList(read(), describe))
+      const table = {
+        read,
+        columns: LEASE_COLUMNS,
+        cells: (lease: ShownLease) => leaseCells(lease, nowMs),
+        empty: options.stale ? 'No stale leases.' : 'No leases.',
+      }
+      return context.report.stream(formatPagedTable(table, findTerminalWidth()))
     })
+}
+
+/** The leases that are asked for, each with why it counts no more. */
+async function* readShownLeases(
+  pages: AsyncIterable<readonly PlacedLease[]>,
+  { task, stale }: LeasesOptions,
+  nowMs: number,
+): AsyncGenerator<readonly ShownLease[]> {
+  for await (const page of pages) {
+    const leases = task === undefined ? page : page.filter((lease) => lease.task === task)
+    const found = findDeadLeases(leases, { checkProcess, slurmJobs: undefined, nowMs })
+    const dead = new Map(found.map(({ leaseId, reason }) => [leaseId, reason]))
+    const shown = leases.map((lease) => ({
+      ...lease,
+      staleReason: dead.get(lease.leaseId) ?? (isLeaseLive(lease, nowMs) ? null : 'it has expired'),
+    }))
+    yield stale ? shown.filter(({ staleReason }) => staleReason !== null) : shown
+  }
 }

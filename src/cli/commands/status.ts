@@ -3,14 +3,13 @@ import { requireKnownDataset } from '../../cache/names/known-dataset.js'
 import { requireKnownNode } from '../../cache/names/known-node.js'
 import type { TransferStatus } from '../../cache/status/compose-status.js'
 import { measureOwnNode } from '../../cache/status/measure-own-node.js'
-import { listStatusLines } from '../../cache/status/status-json.js'
-import { readStatus, type StatusFilter } from '../../cache/status/status-snapshot.js'
+import type { StatusFilter } from '../../cache/status/status-snapshot.js'
 import { summarizeStatus } from '../../cache/status/summarize-status.js'
 import { DscError } from '../../failure/dsc-error.js'
 import type { NodeEntry } from '../../model/node.js'
-import { keepYoungGenerationSmall } from '../../platform/young-generation.js'
+import { keepHeapSmall } from '../../platform/small-heap.js'
 import type { CliContext } from '../context.js'
-import { formatStatusJson, formatStatusText } from '../output/status-pieces.js'
+import { formatStatusJson, formatStatusLines, formatStatusText } from '../output/status-pieces.js'
 import { countStatusLines, formatSummary } from '../output/status-table.js'
 import { findTerminalWidth, MAX_LINE_CELLS } from '../output/text-table.js'
 import { ActionPerformer } from '../status/perform-actions.js'
@@ -64,18 +63,15 @@ Examples:
         await showLive(filter, context)
         return
       }
-      keepYoungGenerationSmall()
+      keepHeapSmall()
       const record = await context.openRecord()
       const nowMs = context.nowMs()
       const ownNode = await measureOwnNode(await context.config(), nowMs)
       const width = findTerminalWidth() ?? MAX_LINE_CELLS
-      if (options.ndjson)
-        return context.report.lines(
-          listStatusLines(await addReaders(await readStatus(record, filter, { nowMs, ownNode }), ownNode)),
-        )
       const summary = await addReaders(await summarizeStatus(record, filter, { nowMs, ownNode }), ownNode)
       const supply = { record, filter, summary }
-      if (context.report.isJson) await context.report.stream(formatStatusJson(supply))
+      if (options.ndjson) await context.report.stream(formatStatusLines(supply))
+      else if (context.report.isJson) await context.report.stream(formatStatusJson(supply))
       else if (options.all || countStatusLines(summary) <= MAX_LINES)
         await context.report.stream(formatStatusText(supply, width))
       else context.report.result(undefined, () => formatSummary(summary, width))

@@ -1,18 +1,15 @@
 import { Command } from 'commander'
 import { requireKnownDataset } from '../../cache/names/known-dataset.js'
 import { requireKnownNode } from '../../cache/names/known-node.js'
-import { explainDataset } from '../../cache/status/explain-dataset.js'
+import { readExplanation } from '../../cache/status/read-explanation.js'
 import { describeCopy, describeEvent, describeLayout, describeLease } from '../../cache/status/status-json.js'
-import { readStatus } from '../../cache/status/status-snapshot.js'
 import { isFailureId } from '../../failure/failure-id.js'
 import { formatDuration } from '../../model/duration.js'
 import type { RecordEvent } from '../../model/record-event.js'
+import { keepHeapSmall } from '../../platform/small-heap.js'
 import type { CliContext } from '../context.js'
 import { formatExplanation } from '../output/format-explanation.js'
 import { findTerminalWidth } from '../output/text-table.js'
-
-/** Events of the dataset that are looked through for what brought it and what took it away. */
-const MAX_EVENTS = 500
 
 /** `dsc why <dataset>`: why it is here, was evicted or refused; what keeps it; what would go next. */
 export function whyCommand(context: CliContext): Command {
@@ -41,12 +38,10 @@ Examples:
       }
       await requireKnownDataset(context, dataset, 'dsc why')
       if (options.node !== undefined) await requireKnownNode(context, options.node, `dsc why ${dataset}`)
+      keepHeapSmall()
       const record = await context.openRecord()
       const nowMs = context.nowMs()
-      const onNode = options.node === undefined ? {} : { node: options.node }
-      const status = await readStatus(record, onNode, { nowMs })
-      const events = await record.listEvents({ dataset, ...onNode, limit: MAX_EVENTS })
-      const explained = explainDataset(dataset, { ...status, events })
+      const explained = await readExplanation(record, dataset, { node: options.node, nowMs })
       const data = {
         dataset,
         copies: explained.copies.map(({ copy, origin, keepers, leases, rank }) => ({

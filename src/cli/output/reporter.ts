@@ -11,8 +11,6 @@ export interface Reporter {
   readonly isJson: boolean
   /** The command's result. `formatText` is called only when people read; it returns text without a final newline. */
   result(data: unknown, formatText: () => string): void
-  /** The command's result as lines of JSON, each made when it is written. */
-  lines(rows: Iterable<unknown>): void
   /** The command's result in pieces, for what is too long to be in memory at once; the last ends the last line. */
   stream(pieces: AsyncIterable<string>): Promise<void>
   /** A sentence for people, on stderr; silent with `--json` and `--quiet`. */
@@ -54,10 +52,6 @@ export function createReporter(options: {
       }
       const text = formatText()
       if (text !== '') writeAll('stdout', `${redactText(text)}\n`)
-    },
-    lines(rows) {
-      clearLine()
-      for (const row of rows) writeAll('stdout', `${redactText(JSON.stringify(row))}\n`)
     },
     async stream(pieces) {
       clearLine()

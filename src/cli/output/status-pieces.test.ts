@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { readCopyPages } from '../../cache/status/copy-pages.js'
+import { readCopyPages, readEventPages, readLeasePages } from '../../cache/status/record-pages.js'
 import { describeStatus } from '../../cache/status/status-json.js'
 import { readStatus } from '../../cache/status/status-snapshot.js'
 import { summarizeStatus } from '../../cache/status/summarize-status.js'
@@ -9,7 +9,7 @@ import { openSqliteRecord } from '../../records/sqlite/record-store.js'
 import { NOW_MS } from '../../testing/example-copies.js'
 import { fillRecord } from '../../testing/example-record.js'
 import { temporaryDirectory } from '../../testing/temporary-directory.js'
-import { formatStatusJson } from './status-pieces.js'
+import { formatStatusJson, formatStatusLines } from './status-pieces.js'
 
 for (const filter of [{}, { node: 'gpu-02' }, { dataset: 'dataset-0003' }, { dataset: 'none' }]) {
   test(`the JSON of a status in pieces is what a snapshot says (${JSON.stringify(filter)})`, async (context) => {
@@ -24,6 +24,17 @@ for (const filter of [{}, { node: 'gpu-02' }, { dataset: 'dataset-0003' }, { dat
     const whole = { ...described, copies: [...described.copies] }
     assert.deepEqual(JSON.parse(pieces.join('')), JSON.parse(JSON.stringify(whole)))
     assert.deepEqual(Object.keys(JSON.parse(pieces.join(''))), Object.keys(whole), 'in the same order')
+    const lines = (await gather(formatStatusLines({ record, filter, summary }))).join('').split('\n')
+    const { nodes, copies, layouts, leases, transfers, events } = whole
+    const expected = Object.entries({
+      node: nodes,
+      copy: copies,
+      layout: layouts,
+      lease: leases,
+      transfer: transfers,
+      event: events,
+    }).flatMap(([type, rows]) => rows.map((row) => JSON.stringify({ type, ...row })))
+    assert.deepEqual(lines, [...expected, ''])
   })
 }
 
@@ -39,6 +50,30 @@ test('copies come page by page, each once, in the order of the record', async (c
       all,
     )
     assert.ok(pages.every((page) => page.length <= pageCopies))
+  }
+})
+
+test('leases and history come page by page, each once, in the order of the record', async (context) => {
+  const record = await openSqliteRecord(join(await temporaryDirectory(context), 'record.db'))
+  context.after(() => record.close())
+  await fillRecord(record, { copies: 50, nodes: 3, stagings: 2, nowMs: NOW_MS })
+  const leases = await record.listLeases({})
+  for (const pageLeases of [1, 7, leases.length, 100]) {
+    const pages = await gather(readLeasePages(record, {}, { pageLeases }))
+    assert.deepEqual(pages.flat(), leases)
+    assert.ok(pages.every((page) => page.length <= pageLeases))
+  }
+  const events = await record.listEvents({ limit: 1000 })
+  for (const [limit, pageEvents] of [
+    [5, 2],
+    [6, 2],
+    [1000, 7],
+    [1, 7],
+    [7, 7],
+  ] as const) {
+    const pages = await gather(readEventPages(record, { limit }, { pageEvents }))
+    assert.deepEqual(pages.flat(), events.slice(0, limit))
+    assert.ok(pages.every((page) => page.length <= pageEvents))
   }
 })
 

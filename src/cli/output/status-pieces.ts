@@ -1,11 +1,20 @@
 import { STATUS_EVENTS } from '../../cache/status/compose-status.js'
-import { readCopyPages, readDatasetCopies } from '../../cache/status/copy-pages.js'
 import { listHoldings } from '../../cache/status/list-holdings.js'
-import { describeCopy, describeStatus } from '../../cache/status/status-json.js'
+import { readCopyPages, readDatasetCopies, readLeasePages } from '../../cache/status/record-pages.js'
+import {
+  describeCopy,
+  describeEvent,
+  describeLayout,
+  describeLease,
+  describeNode,
+  describeStatus,
+  describeTransfer,
+} from '../../cache/status/status-json.js'
 import type { StatusFilter } from '../../cache/status/status-snapshot.js'
 import type { StatusSummary } from '../../cache/status/summarize-status.js'
 import type { RecordStore } from '../../records/record-store.js'
 import { copyColumns } from './copy-columns.js'
+import { formatElements, formatLines, separate } from './list-pieces.js'
 import { copyCells, formatAfterCopies, formatNodes, holdingCells, NO_COPIES } from './status-table.js'
 import { TableShape } from './text-table.js'
 
@@ -23,28 +32,36 @@ interface TextSupply {
   readonly summary: Pick<StatusSummary, 'takenAtMs' | 'nodes' | 'layouts' | 'transfers'>
 }
 
-/** `dsc status --json` in pieces: what `describeStatus` says, in the memory of one page of copies. */
+/** `dsc status --json` in pieces: what `describeStatus` says, in the memory of one page of copies and of who holds what. */
 export async function* formatStatusJson(supply: StatusSupply): AsyncGenerator<string> {
   const { record, filter, summary } = supply
-  const {
-    copies: _,
-    holdings: __,
-    ...described
-  } = describeStatus({
-    ...summary,
-    recordLocation: record.location,
-    copies: [],
-    leases: await record.listLeases(filter),
-    events: await record.listEvents({ ...filter, limit: STATUS_EVENTS }),
-  })
-  const { takenAt, record: location, nodes, events, ...middle } = described
+  const empty = { recordLocation: record.location, copies: [], leases: [] }
+  const events = await record.listEvents({ ...filter, limit: STATUS_EVENTS })
+  const described = describeStatus({ ...summary, ...empty, events })
+  const { takenAt, record: location, nodes, layouts, transfers } = described
+  const holdings: string[] = []
   yield `${JSON.stringify({ takenAt, record: location, nodes }).slice(0, -1)},"copies":[`
-  yield* separate(readPages(supply), (copies) => JSON.stringify(copies.map(describeCopy)).slice(1, -1))
-  yield `],${JSON.stringify(middle).slice(1, -1)},"holdings":[`
-  yield* separate(readDatasetCopies(readPages(supply)), (copies) =>
-    JSON.stringify(listHoldings(copies)).slice(1, -1),
-  )
-  yield `],"events":${JSON.stringify(events)}}\n`
+  yield* separate(readDatasetCopies(readPages(supply)), (copies) => {
+    holdings.push(JSON.stringify(listHoldings(copies)).slice(1, -1))
+    return JSON.stringify(copies.map(describeCopy)).slice(1, -1)
+  })
+  yield `],"layouts":${JSON.stringify(layouts)},"leases":[`
+  yield* separate(readLeasePages(record, filter), formatElements(describeLease))
+  yield `],"transfers":${JSON.stringify(transfers)},"holdings":[`
+  yield* separate(holdings, (holding) => holding)
+  yield `],"events":${JSON.stringify(described.events)}}\n`
+}
+
+/** `dsc status --ndjson` in pieces: one object a line, whose `type` says what it is. */
+export async function* formatStatusLines(supply: StatusSupply): AsyncGenerator<string> {
+  const { record, filter, summary } = supply
+  yield* formatLines([summary.nodes], (node) => ({ type: 'node', ...describeNode(node) }))
+  yield* formatLines(readPages(supply), (copy) => ({ type: 'copy', ...describeCopy(copy) }))
+  yield* formatLines([summary.layouts], (layout) => ({ type: 'layout', ...describeLayout(layout) }))
+  yield* formatLines(readLeasePages(record, filter), (lease) => ({ type: 'lease', ...describeLease(lease) }))
+  yield* formatLines([summary.transfers], (transfer) => ({ type: 'transfer', ...describeTransfer(transfer) }))
+  const events = await record.listEvents({ ...filter, limit: STATUS_EVENTS })
+  yield* formatLines([events], (event) => ({ type: 'event', ...describeEvent(event) }))
 }
 
 /**
@@ -86,16 +103,4 @@ export async function* formatStatusText(
 
 function readPages({ record, filter, summary }: TextSupply) {
   return readCopyPages(record, filter, { nowMs: summary.takenAtMs })
-}
-
-/** The elements of a list in JSON, in pieces. */
-async function* separate<Page>(
-  pages: AsyncIterable<Page>,
-  format: (page: Page) => string,
-): AsyncGenerator<string> {
-  let separator = ''
-  for await (const page of pages) {
-    yield separator + format(page)
-    separator = ','
-  }
 }

@@ -61,7 +61,7 @@ test('why tells of the newest copies first, and counts the others', () => {
     }),
   )
   const text = formatExplanation(
-    explainDataset('flowers', { copies, layouts: [], leases: [], events: [] }),
+    explainDataset('flowers', { copies, layouts: [], leases: [], events: [], outlooks: new Map() }),
     NOW_MS,
     undefined,
   )

@@ -12,7 +12,7 @@ import type { ReaderStatus } from '../../model/reader-status.js'
 import { drawKeepers, drawState } from '../../tui/view/lists/copy-rows.js'
 import { formatWay } from '../../tui/view/lists/transfer-rows.js'
 import { formatPercent, formatShare, formatSpan } from '../../tui/view/text/format-cells.js'
-import { formatTable } from './text-table.js'
+import { formatTable, type TableColumn } from './text-table.js'
 
 /** Rows of a summary, for each of its tables: a page and a half of each, 200 lines in all. */
 const MAX_ROWS = { nodes: 60, datasets: 90, layouts: 15, transfers: 15 } as const
@@ -251,36 +251,29 @@ export interface ShownLease extends PlacedLease {
   readonly staleReason: string | null
 }
 
-/** `dsc leases`: who keeps what, until when. */
-export function formatLeases(
-  leases: readonly ShownLease[],
-  nowMs: number,
-  totalWidth: number | undefined,
-): string {
-  const hasStale = leases.some((lease) => lease.staleReason !== null)
-  const columns = [
-    { title: 'TASK', minWidth: 12 },
-    { title: 'DATASET', minWidth: 10 },
-    { title: 'NODE', minWidth: 7, dropOrder: 2 },
-    { title: 'FOR' },
-    { title: 'SINCE', align: 'right' },
-    { title: 'ENDS IN', align: 'right' },
-    { title: 'HOLDER', minWidth: 12, dropOrder: 3 },
-    ...(hasStale ? [{ title: 'STALE BECAUSE', minWidth: 14, dropOrder: 1 } as const] : []),
-  ] as const
-  const rows = leases.map((lease) => [
+/** The columns of `dsc leases`: who keeps what, until when. */
+export const LEASE_COLUMNS: readonly TableColumn[] = [
+  { title: 'TASK', minWidth: 12 },
+  { title: 'DATASET', minWidth: 10 },
+  { title: 'NODE', minWidth: 7, dropOrder: 2 },
+  { title: 'FOR' },
+  { title: 'SINCE', align: 'right' },
+  { title: 'ENDS IN', align: 'right' },
+  { title: 'HOLDER', minWidth: 12, dropOrder: 3 },
+  { title: 'STALE BECAUSE', minWidth: 14, dropOrder: 1, isLeftOutWhereEmpty: true },
+]
+
+/** A lease's row under `LEASE_COLUMNS`. */
+export function leaseCells(lease: ShownLease, nowMs: number): readonly string[] {
+  const endsIn = (atMs: number) => (isLeaseLive(lease, nowMs) ? formatSpan(atMs - nowMs) : 'expired')
+  return [
     lease.task,
     lease.dataset,
     lease.node,
     lease.purpose,
     formatSpan(nowMs - lease.createdAtMs),
-    lease.expiresAtMs === null
-      ? '-'
-      : isLeaseLive(lease, nowMs)
-        ? formatSpan(lease.expiresAtMs - nowMs)
-        : 'expired',
+    lease.expiresAtMs === null ? '-' : endsIn(lease.expiresAtMs),
     lease.holder.kind === 'ttl' ? 'ttl' : formatHolder(lease),
-    ...(hasStale ? [lease.staleReason ?? '-'] : []),
-  ])
-  return formatTable(columns, rows, totalWidth)
+    lease.staleReason ?? '-',
+  ]
 }

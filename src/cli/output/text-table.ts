@@ -7,6 +7,8 @@ export interface TableColumn {
   readonly align?: 'left' | 'right'
   /** The column may be cut down to so many cells; without it every cell is shown whole. */
   readonly minWidth?: number
+  /** The column is left out where every cell of it is `-`. */
+  readonly isLeftOutWhereEmpty?: boolean
   /** The column with the highest number is left out first where even cut columns do not fit. */
   readonly dropOrder?: number
 }
@@ -33,30 +35,37 @@ export class TableShape {
   readonly titles: readonly string[]
   readonly #columns: readonly TableColumn[]
   readonly #widths: number[]
+  readonly #isShown: boolean[]
 
   constructor(columns: readonly TableColumn[]) {
     this.#columns = columns
     this.titles = columns.map(({ title }) => title)
     this.#widths = this.titles.map(cellWidth)
+    this.#isShown = columns.map(({ isLeftOutWhereEmpty }) => !isLeftOutWhereEmpty)
   }
 
   measure(row: readonly string[]): void {
     for (let at = 0; at < this.#widths.length; at++) {
       const width = cellWidth(withoutControls(row[at] ?? ''))
       if (width > this.#widths[at]!) this.#widths[at] = width
+      if (row[at] !== '-') this.#isShown[at] = true
     }
   }
 
   /** Writes one row after the other, in `totalWidth` cells; `undefined` cuts nothing. */
   place(totalWidth: number | undefined): (row: readonly string[]) => string {
-    const specs = this.#columns.map((column, at): ColumnSpec => {
+    const shown = this.#columns.map((column, at) => ({ column, at })).filter(({ at }) => this.#isShown[at])
+    const specs = shown.map(({ column, at }): ColumnSpec => {
       const [width, { minWidth }] = [this.#widths[at]!, column]
       return { ...column, minWidth: minWidth === undefined ? width : Math.min(width, minWidth), width }
     })
     const placed = layoutColumns(specs, totalWidth ?? Number.POSITIVE_INFINITY, GAP)
     return (row) =>
       placed
-        .map(({ index, width }) => fitText(row[index] ?? '', width, { align: this.#columns[index]!.align }))
+        .map(({ index, width }) => {
+          const { column, at } = shown[index]!
+          return fitText(row[at] ?? '', width, { align: column.align })
+        })
         .join(' '.repeat(GAP))
         .trimEnd()
   }

@@ -1,0 +1,90 @@
+import type { CopyUse } from '../../model/copy.js'
+import type { PlacedLease } from '../../model/lease.js'
+import type { RecordEvent } from '../../model/record-event.js'
+import type { EventFilter } from '../../records/record-requests.js'
+import type { RecordStore } from '../../records/record-store.js'
+import type { StatusFilter } from './status-snapshot.js'
+
+/** Copies that are in memory at once. */
+const PAGE_COPIES = 500
+/** Leases that are in memory at once. */
+const PAGE_LEASES = 500
+/** Lines of the history that are in memory at once. */
+const PAGE_EVENTS = 500
+
+/**
+ * Goes through the copies that match, ordered by dataset, node and creation, page by page: 100,000 take the memory of
+ * one page. The pages are read one after the other: what changes meanwhile may be in a later one only.
+ */
+export function readCopyPages(
+  record: Pick<RecordStore, 'listCopies'>,
+  filter: StatusFilter,
+  { nowMs, pageCopies = PAGE_COPIES }: { readonly nowMs: number; readonly pageCopies?: number },
+): AsyncGenerator<readonly CopyUse[]> {
+  return readPages<CopyUse>(pageCopies, (last) =>
+    record.listCopies({ ...filter, ...(last && { after: last }), limit: pageCopies }, nowMs),
+  )
+}
+
+/** Goes through the leases that match, oldest first, as `readCopyPages` does. */
+export function readLeasePages(
+  record: Pick<RecordStore, 'listLeases'>,
+  filter: StatusFilter,
+  { pageLeases = PAGE_LEASES }: { readonly pageLeases?: number } = {},
+): AsyncGenerator<readonly PlacedLease[]> {
+  return readPages<PlacedLease>(pageLeases, (last) =>
+    record.listLeases({ ...filter, ...(last && { after: last }), limit: pageLeases }),
+  )
+}
+
+/** Goes through the history that matches, at most `limit` of it, newest first, as `readCopyPages` does. */
+export async function* readEventPages(
+  record: Pick<RecordStore, 'listEvents'>,
+  { limit, ...filter }: EventFilter,
+  { pageEvents = PAGE_EVENTS }: { readonly pageEvents?: number } = {},
+): AsyncGenerator<readonly RecordEvent[]> {
+  let left = limit
+  const pages = readPages<RecordEvent>(pageEvents, (last) =>
+    record.listEvents({
+      ...filter,
+      ...(last && { before: last.sequence }),
+      limit: Math.min(left, pageEvents),
+    }),
+  )
+  for await (const page of pages) {
+    yield page
+    left -= page.length
+    if (left <= 0) return
+  }
+}
+
+/** The copies of one dataset after the other. */
+export async function* readDatasetCopies(
+  pages: AsyncIterable<readonly CopyUse[]>,
+): AsyncGenerator<readonly CopyUse[]> {
+  let gathered: CopyUse[] = []
+  for await (const page of pages) {
+    for (const copy of page) {
+      if (gathered.length > 0 && gathered[0]!.dataset !== copy.dataset) {
+        yield gathered
+        gathered = []
+      }
+      gathered.push(copy)
+    }
+  }
+  if (gathered.length > 0) yield gathered
+}
+
+/** Reads page after page, each given the last row of the one before, until one is not full. */
+async function* readPages<Row>(
+  pageRows: number,
+  read: (last: Row | undefined) => Promise<readonly Row[]>,
+): AsyncGenerator<readonly Row[]> {
+  let last: Row | undefined
+  for (;;) {
+    const page = await read(last)
+    if (page.length > 0) yield page
+    if (page.length < pageRows) return
+    last = page.at(-1)
+  }
+}

@@ -1,0 +1,73 @@
+import { type TableColumn, TableShape } from './text-table.js'
+
+/** Lists that are read page by page: in memory at once, or as they come. */
+export type Pages<Row> = Iterable<readonly Row[]> | AsyncIterable<readonly Row[]>
+
+/** `dsc … --json` of a list, in pieces. */
+export async function* formatList<Row>(
+  pages: Pages<Row>,
+  describe: (row: Row) => unknown,
+): AsyncGenerator<string> {
+  yield '['
+  yield* separate(pages, formatElements(describe))
+  yield ']\n'
+}
+
+/** `dsc … --ndjson` of a list, in pieces: one object a line. */
+export async function* formatLines<Row>(
+  pages: Pages<Row>,
+  describe: (row: Row) => unknown,
+): AsyncGenerator<string> {
+  for await (const page of pages) yield page.map((row) => `${JSON.stringify(describe(row))}\n`).join('')
+}
+
+/** The elements of a page in JSON, without brackets. */
+export function formatElements<Row>(describe: (row: Row) => unknown): (page: readonly Row[]) => string {
+  return (page) => JSON.stringify(page.map(describe)).slice(1, -1)
+}
+
+/** Pieces with commas between them; empty ones are left out. */
+export async function* separate<Page>(
+  pages: Iterable<Page> | AsyncIterable<Page>,
+  format: (page: Page) => string,
+): AsyncGenerator<string> {
+  let separator = ''
+  for await (const page of pages) {
+    const piece = format(page)
+    if (piece === '') continue
+    yield separator + piece
+    separator = ','
+  }
+}
+
+/** What a table in pieces is made of. */
+export interface PagedTable<Row> {
+  /** Reads the rows; called twice, as the first time tells the widths. */
+  readonly read: () => Pages<Row>
+  readonly columns: readonly TableColumn[]
+  /** A row's text in each column. */
+  readonly cells: (row: Row) => readonly string[]
+  /** What is said where there is no row. */
+  readonly empty: string
+}
+
+/** A table in pieces: it takes the memory of one page of rows. */
+export async function* formatPagedTable<Row>(
+  table: PagedTable<Row>,
+  totalWidth: number | undefined,
+): AsyncGenerator<string> {
+  const { columns, cells } = table
+  const shape = new TableShape(columns)
+  let isEmpty = true
+  for await (const page of table.read()) {
+    for (const row of page) shape.measure(cells(row))
+    if (page.length > 0) isEmpty = false
+  }
+  if (isEmpty) {
+    yield `${table.empty}\n`
+    return
+  }
+  const formatRow = shape.place(totalWidth)
+  yield `${formatRow(shape.titles)}\n`
+  for await (const page of table.read()) yield page.map((row) => `${formatRow(cells(row))}\n`).join('')
+}
