@@ -94,7 +94,11 @@ function findMiscounts(
         ids.has(copy_id) && purpose !== 'stage' && (expires_at_ms === null || expires_at_ms > atMs),
     ).length
   }
-  return counts.flatMap(({ dataset, node, count }) => {
+  const key = ({ dataset, node }: Pick<CopyRow, 'dataset' | 'node'>) => `${dataset} on ${node}`
+  const counted = new Set(counts.map(key))
+  const ready = new Set(copies.filter(({ state }) => state === 'ready').map(key))
+  const uncounted = [...ready].filter((one) => !counted.has(one))
+  const miscounts = counts.flatMap(({ dataset, node, count }) => {
     const [most, least] = [
       countAt(Date.now() - 5000, dataset, node),
       countAt(Date.now() + 5000, dataset, node),
@@ -103,6 +107,7 @@ function findMiscounts(
       ? []
       : [`${dataset} on ${node} has ${count} references by the record, and ${least} live leases`]
   })
+  return [...miscounts, ...uncounted.map((one) => `${one} is ready, and in no cache record`)]
 }
 
 function findLostLeases(copies: readonly CopyRow[], leases: readonly LeaseRow[]): readonly string[] {

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 
-const EVICTS = ['moved to the trash', 'trash removed', 'record: copy gone'] as const
+/** What is persisted when something is thrown away. */
+export const EVICTS = ['moved to the trash', 'trash removed', 'record: copy gone'] as const
 const STAGES = [
   ...['record: copy added', 'staging directory made', 'record: admitted', 'file begun', 'manifest finished'],
   ...['published', 'record: ready'],

@@ -23,7 +23,7 @@ import type { Random } from './seeded-random.js'
 
 /** A dataset in the bucket: how many objects of how many bytes. */
 const SOURCES = {
-  few: { objects: 3, bytes: 70_000 },
+  few: { objects: 3, bytes: 4_000_000 },
   many: { objects: 60, bytes: 5_000 },
   large: { objects: 2, bytes: 9_000_000 },
   tiny: { objects: 1, bytes: 10 },
@@ -186,7 +186,7 @@ export async function openCrashWorld(
   return new CrashWorld({ world, proxy, bucket, database, endings })
 }
 
-/** A disk of its own for the first node, on which the large source fits once and not twice. */
+/** A disk of its own for the first node, on which the large source fits once, and not beside the few objects. */
 const DISK_BYTES = 64 << 20
 const DISK_PERCENT = 45
 

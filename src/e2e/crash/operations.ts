@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { KINDS, type OperationKind } from './crash-steps.js'
+import { EVICTS, KINDS, type OperationKind } from './crash-steps.js'
 import { type CrashWorld, type Hold, type NodeName, SOURCE_NAMES, type SourceName } from './crash-world.js'
 import type { Random } from './seeded-random.js'
 
@@ -16,13 +16,16 @@ export interface Operation {
   readonly onSuccess?: () => Promise<void>
 }
 
-/** Whose turn it is; `wanted`: the kind of command, if there is one to be. */
+/** Whose turn it is; `wanted`: the kind of command, if there is one to be, and the step to come to. */
 export interface Turn {
   readonly random: Random
   readonly number: number
   readonly node: NodeName
-  readonly wanted?: OperationKind | undefined
+  readonly wanted?: { readonly kind: OperationKind; readonly step: string } | undefined
 }
+
+/** Steps of what is thrown away. */
+const THROWS_AWAY: readonly string[] = EVICTS
 
 /** A lease that is over before the next rounds. Without a task it would be of this process, which lives on. */
 export const BRIEF = '1s'
@@ -61,7 +64,8 @@ export async function chooseOperation(crash: CrashWorld, turn: Turn): Promise<Op
   }
   // What finds nothing to do is over too soon to be killed.
   const isAnything = wanted === undefined && random.chance(0.1)
-  const kind = wanted ?? random.pick(isAnything ? KINDS : WEIGHTED.filter((some) => useful[some].length > 0))
+  const kind =
+    wanted?.kind ?? random.pick(isAnything ? KINDS : WEIGHTED.filter((some) => useful[some].length > 0))
   const name = random.pick(isAnything || useful[kind].length === 0 ? SOURCE_NAMES : useful[kind])
   const operation = { kind, node }
   const kept = isKept ? { onSuccess: () => holdLeased(crash, { node, dataset: name, task }) } : {}
@@ -87,11 +91,12 @@ export async function chooseOperation(crash: CrashWorld, turn: Turn): Promise<Op
     }
     case 'adopt': {
       const { folder, name: found } = crash.makeFolder('found')
-      return { ...operation, words: ['adopt', folder, '--name', found] }
+      return { ...operation, words: await adoptPerhapsTwice(crash, turn, [folder, '--name', found]) }
     }
     case 'adopt-source': {
       const { folder, name: found, source } = crash.makeFolder('given')
-      return { ...operation, words: ['adopt', folder, '--name', found, '--source', source] }
+      const words = [folder, '--name', found, '--source', source]
+      return { ...operation, words: await adoptPerhapsTwice(crash, turn, words) }
     }
     case 'release': {
       const held = holds.find((hold) => hold.task !== null && hold.node === node)?.task ?? 'nobody'
@@ -114,9 +119,33 @@ export async function chooseOperation(crash: CrashWorld, turn: Turn): Promise<Op
   }
 }
 
+/** Who adopts a folder a second time throws away what he staged. */
+async function adoptPerhapsTwice(
+  crash: CrashWorld,
+  { random, node, wanted }: Turn,
+  folder: readonly string[],
+): Promise<readonly string[]> {
+  const words = ['adopt', ...folder]
+  if (wanted ? THROWS_AWAY.includes(wanted.step) : random.chance(0.2)) await crash.start(node, words).finished
+  return words
+}
+
+/** Fills the node with idle copies until the next to be prepared has to make room. */
+async function fillUp(crash: CrashWorld, { number, node }: Turn): Promise<void> {
+  const brief = (task: string) => ['--task', `${task}-${number}`, '--ttl', BRIEF]
+  for (const name of SOURCE_NAMES.filter((other) => other !== 'large'))
+    await crash.start(node, ['prepare', name, ...brief(name)]).finished
+  await sleep(1000) // for the leases to end
+}
+
 /** Lets some kinds find what they need: something that is ready and idle, leased or locked. */
-async function makeUseful(crash: CrashWorld, turn: Turn, kind: OperationKind): Promise<void> {
+async function makeUseful(
+  crash: CrashWorld,
+  turn: Turn,
+  { kind, step }: NonNullable<Turn['wanted']>,
+): Promise<void> {
   const { random, number, node } = turn
+  if (kind === 'prepare' && THROWS_AWAY.includes(step)) return fillUp(crash, turn)
   if (kind === 'run' || kind === 'cleanup' || kind.startsWith('adopt')) return
   // Where a copy is idle already, preparing another evicts it.
   const isThere = async () => {

@@ -42,8 +42,8 @@ export async function runRound(
   const operations: Operation[] = []
   for (let index = random.pick([1, 1, 2, 3]); index > 0; index--) {
     const node = operations.length === 0 || random.chance(0.5) ? home : random.pick(NODE_NAMES)
-    const kind = operations.length === 0 ? target?.kind : undefined
-    operations.push(await chooseOperation(crash, { random, number: number * 10 + index, node, wanted: kind }))
+    const wanted = operations.length === 0 ? target : undefined
+    operations.push(await chooseOperation(crash, { random, number: number * 10 + index, node, wanted }))
   }
   const first = operations[0]!
   const point = target && choosePoint(random, target.step)
