@@ -104,6 +104,11 @@ const VERBS: readonly Verb[] = [
     load: async () => (await import('./commands/doctor.js')).doctorCommand,
   },
   {
+    name: 'bench',
+    summary: "measure this node's disk, store and record for a minute, and say which one is slow",
+    load: async () => (await import('./commands/bench.js')).benchCommand,
+  },
+  {
     name: 'self',
     summary: 'say what this dsc is, and where it runs from',
     load: async () => (await import('./commands/self.js')).selfCommand,

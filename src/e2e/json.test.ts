@@ -17,6 +17,7 @@ const COMMANDS: readonly (readonly [Output, readonly string[]])[] = [
   ['config', ['config']],
   ['doctor', ['doctor']],
   ['doctor --exit-codes', ['doctor', '--exit-codes']],
+  ['bench', ['bench']],
   ['prepare --plan', ['prepare', 'flowers', '--plan']],
   ['prepare', ['prepare', 'flowers', '--task', 't']],
   ['prepare', ['prepare', 'flowers', '--task', 'u']],

@@ -29,6 +29,7 @@ const lockable = z.array(
   }),
 )
 const named = z.strictObject({ ...dataset.shape, declaredIn: z.enum(['dsc.yaml', 'record']) })
+const part = z.enum(['disk', 'record', 'store'])
 const self = z.strictObject({
   version: z.string(),
   program: z.string(),
@@ -158,6 +159,23 @@ export const CACHE_OUTPUTS = {
     first: z
       .strictObject({ check: z.string(), status: z.enum(['failed', 'warning']), todo: z.string() })
       .nullable(),
+  }),
+  bench: z.strictObject({
+    node: z.string(),
+    dataset: z.string().nullable(),
+    seconds: z.number().nonnegative(),
+    figures: z.array(
+      z.strictObject({
+        part,
+        what: z.string(),
+        value: z.number().nonnegative(),
+        unit: z.enum(['bytesPerSecond', 'filesPerSecond', 'ms']),
+        needed: z.number().positive(),
+        isEnough: z.boolean(),
+      }),
+    ),
+    skipped: z.array(z.strictObject({ part, reason: z.string() })),
+    slowest: z.strictObject({ part, what: z.string() }).nullable(),
   }),
   'doctor --exit-codes': z.array(
     z.strictObject({ exitCode: count, code: z.string(), meaning: z.string(), isRetryable: z.boolean() }),
