@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { planDepth } from '../../feed/plan/arena-budget.js'
 import { argument, parseCount } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { type FeedOptions, openEngineFor, withFeedOptions } from './feed-source.js'
@@ -30,7 +31,9 @@ export function feedBenchCommand(context: CliContext): Command {
       try {
         const { table } = engine
         const rank = { batchSize: options.batch, world: 1, rank: 0, replicate: 1, last: 'drop' } as const
-        const stream = engine.openStream(rank, 3)
+        const batchBytes = (table.totalBytes / table.count) * options.batch
+        const depth = planDepth({ batchBytes, memoryBytes: engine.arena.file.bytes, clients: 1 })
+        const stream = engine.openStream(rank, depth)
         const epochs: EpochRate[] = []
         for (let epoch = 0; epoch < options.epochs && !context.signal.aborted; epoch++) {
           const [ms, samples, bytes] = [

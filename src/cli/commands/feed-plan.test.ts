@@ -46,6 +46,27 @@ test('a plan says how long training will wait, in words and in JSON', async (con
   )
 })
 
+test('a plan says what a rehearsal of the feed did, and waits for nothing that memory holds', async (context) => {
+  const { plan } = makeDataset(context)
+  const words = ['--memory', '64MiB', '--batch', '50', '--nodes', '4', '--step-ms', '120']
+  const { stdout, stderr } = await plan(...words, '--fixed-ms', '0.3', '--bandwidth', '1.2GB/s', '--json')
+  const found = JSON.parse(stdout)
+  assert.equal(stderr, '')
+  assert.deepEqual([found.isRehearsed, found.carryShare, found.requestsPerLaterEpoch], [true, 1, 0])
+  assert.ok(found.requestsPerEpoch >= 4)
+  assert.deepEqual([found.stall.stallShare, found.stall.missTriggerStallShare], [0, 0])
+})
+
+test('memory that leaves a request less than a batch is told, with how much would be enough', async (context) => {
+  const { plan } = makeDataset(context)
+  const short = await plan('--memory', '3MiB', '--batch', '64')
+  const [, memory] = /leaves \d+ samples? a request.*\n {2}try: --memory (\d+MiB), or a smaller --batch/.exec(
+    short.stderr,
+  )!
+  assert.equal((await plan('--memory', memory!, '--batch', '64')).stderr, '')
+  assert.equal((await plan('--k', '1')).stderr, '', 'it was asked for')
+})
+
 test('how long training waits is not guessed: what a request costs must be given or have been measured', async (context) => {
   const { plan, folder, directory } = makeDataset(context)
   const without = await plan('--step-ms', '4')

@@ -1,7 +1,15 @@
 import { Command, Option } from 'commander'
+import { planSampleRoom } from '../../feed/arena/arena-runs.js'
+import { rehearseFeed } from '../../feed/engine/rehearse-feed.js'
 import { DEFAULT_MEMORY_BYTES } from '../../feed/plan/arena-budget.js'
-import { type Expectation, planExpectation } from '../../feed/plan/expectation.js'
+import {
+  type Expectation,
+  type ExpectationOptions,
+  planBudgetOptions,
+  planExpectation,
+} from '../../feed/plan/expectation.js'
 import { FOLDER_KINDS, type FolderKind } from '../../feed/plan/sample-files.js'
+import type { SampleTable } from '../../feed/samples/sample-table.js'
 import { formatCount } from '../../model/format-count.js'
 import { indexFolder } from '../../open/index-folder.js'
 import { openDatasetFolder } from '../../open/open-dataset-folder.js'
@@ -62,10 +70,10 @@ export function feedPlanCommand(context: CliContext): Command {
         folderKind: options.as,
       }).finally(dataset.release)
       const { table, root, isCached, leftOut } = listed
-      const expectation = planExpectation({
+      const expectation = await rehearse(table, {
         sampleCount: table.count,
         totalBytes: table.totalBytes,
-        largestBytes: table.largestBytes,
+        ...planSampleRoom(table),
         memoryBytes: options.memory ?? DEFAULT_MEMORY_BYTES,
         nodeCount: options.nodes,
         batchSize: batch,
@@ -86,6 +94,8 @@ export function feedPlanCommand(context: CliContext): Command {
         ...expectation,
       }
       context.report.result(result, () => formatPlan(expectation, { path: root, samples, bytes }))
+      const short = expectation.isFeasible ? formatShortMemory(expectation) : undefined
+      if (short) context.report.note(short)
       if (expectation.stepsPerEpoch === 0) {
         context.report.note(
           `dsc: the dataset has less than a global batch of ${formatCount(batch * ranks, 'sample')}, so with last='drop' an epoch has no step\n` +
@@ -93,6 +103,24 @@ export function feedPlanCommand(context: CliContext): Command {
         )
       }
     })
+}
+
+/** What is planned, by a rehearsal where that takes seconds only. */
+async function rehearse(table: SampleTable, options: ExpectationOptions): Promise<Expectation> {
+  const byLaw = planExpectation(options)
+  if (!byLaw.isFeasible || byLaw.stepsPerEpoch === 0 || table.count > MOST_REHEARSED_SAMPLES) return byLaw
+  return planExpectation({ ...options, rehearsal: await rehearseFeed(table, planBudgetOptions(options)) })
+}
+
+const MOST_REHEARSED_SAMPLES = 200_000
+
+/** Says that requests are small for want of memory, and how much they would need. */
+function formatShortMemory({ k, memoryForRequestsBytes }: Expectation): string | undefined {
+  if (memoryForRequestsBytes === null) return undefined
+  return (
+    `dsc: the memory leaves ${formatCount(k, 'sample')} a request, less than one batch takes: each batch waits for several\n` +
+    `  try: --memory ${memoryForRequestsBytes / 2 ** 20}MiB, or a smaller --batch`
+  )
 }
 
 const STALL_REASONS = {
@@ -112,7 +140,7 @@ function formatPlan(
     `${path}: ${formatCount(samples, 'sample')}, ${mib(bytes)}`,
     `steps per epoch          ${plan.stepsPerEpoch}`,
     `samples per request (k)  ${plan.k}`,
-    `requests per epoch       ${plan.requestsPerEpoch} in the first, ${plan.requestsPerLaterEpoch} in a later one`,
+    `requests per epoch       ${plan.requestsPerEpoch} in the first, ${plan.requestsPerLaterEpoch} in a later one${plan.isRehearsed ? '' : ' (by law; up to 200,000 samples are rehearsed)'}`,
     `memory                   ${mib(plan.memoryBytes)}: prefetch ${mib(plan.prefetchBytes)}, clients ${mib(plan.leaseBytes)}, next epoch ${mib(plan.carryBytes)}`,
     `prefetch window (W)      ${formatCount(plan.windowSamples, 'sample')}`,
     `kept for the next epoch  ${percent(plan.carryShare)} of the samples: so many fewer reads from the second epoch on`,

@@ -16,6 +16,19 @@ export function planExtentBytes(length: number): number {
   return Math.max(1, Math.ceil(length / ALIGN_BYTES)) * ALIGN_BYTES
 }
 
+/** The mean and the largest room that samples of a table take in the arena, in bytes. */
+export function planSampleRoom(samples: {
+  readonly count: number
+  readonly totalBytes: number
+  readonly largestBytes: number
+}): { readonly sampleBytes: number; readonly largestBytes: number } {
+  const { count, totalBytes, largestBytes } = samples
+  return {
+    sampleBytes: Math.ceil(totalBytes / count) + ALIGN_BYTES / 2,
+    largestBytes: planExtentBytes(largestBytes),
+  }
+}
+
 /** Bytes that may lie between neighbours: what aligning an extent leaves over. Nobody reads them. */
 export const MAX_GAP_BYTES = ALIGN_BYTES - 1
 

@@ -1,7 +1,7 @@
 import { DscError } from '../../failure/dsc-error.js'
 import { formatCount } from '../../model/format-count.js'
 import type { ArenaFile } from '../arena/arena-file.js'
-import { ALIGN_BYTES } from '../arena/arena-runs.js'
+import { planSampleRoom } from '../arena/arena-runs.js'
 import type { EvictionMode } from '../arena/arena-space.js'
 import { SampleArena } from '../arena/sample-arena.js'
 import { Epochs } from '../epochs/epochs.js'
@@ -224,8 +224,7 @@ export class FeedEngine {
     const { table, nodeCount } = this.source
     return planArenaBudget({
       memoryBytes: this.#options.arenaFile.bytes,
-      sampleBytes: Math.ceil(table.totalBytes / table.count) + ALIGN_BYTES / 2,
-      largestBytes: Math.ceil(table.largestBytes / ALIGN_BYTES) * ALIGN_BYTES,
+      ...planSampleRoom(table),
       sampleCount: table.count,
       nodeCount,
       ranks: Array.from(this.#ranks.values(), ({ items, leases }) => ({

@@ -1,5 +1,5 @@
 /** What the sizes of a feed follow from. */
-interface ArenaBudgetOptions {
+export interface ArenaBudgetOptions {
   /** Bytes of the whole arena. */
   readonly memoryBytes: number
   /** Mean bytes of a sample in the arena. */

@@ -1,10 +1,14 @@
-import { planArenaBudget } from './arena-budget.js'
+import { type ArenaBudgetOptions, planArenaBudget, planDepth } from './arena-budget.js'
 import { type ExpectedStall, planStall } from './expected-stall.js'
+import { findMemoryForRequests } from './memory-for-requests.js'
 import { DEFAULT_REQUEST_BYTES, planRequestBytes, type RequestCost } from './request-cost.js'
 
-interface ExpectationOptions {
+/** What is known of a dataset, a feed and its trainers. */
+export interface ExpectationOptions {
   readonly sampleCount: number
   readonly totalBytes: number
+  /** Mean and largest bytes of a sample in the arena. */
+  readonly sampleBytes: number
   readonly largestBytes: number
   readonly memoryBytes: number
   readonly nodeCount: number
@@ -16,6 +20,21 @@ interface ExpectationOptions {
   readonly cost: RequestCost | undefined
   /** What training takes for a batch, ms; undefined: nothing is said about waiting. */
   readonly stepMs: number | undefined
+  /** What a rehearsal found; absent: what the laws say. */
+  readonly rehearsal?: Rehearsal | undefined
+}
+
+/** What all ranks of a feed did in one epoch. */
+export interface RehearsedEpoch {
+  readonly requests: number
+  /** Samples that Cache_next gave. */
+  readonly kept: number
+}
+
+/** What a feed does in its first epoch and in the one after it. */
+export interface Rehearsal {
+  readonly first: RehearsedEpoch
+  readonly later: RehearsedEpoch
 }
 
 /** What theory says a feed will do. Shares are 0–1, sizes bytes. */
@@ -23,7 +42,9 @@ export interface Expectation {
   readonly stepsPerEpoch: number
   readonly k: number
   readonly lowWater: number
-  /** Sum of ceil(n_M / k) over the nodes. */
+  /** Whether requests and carryShare are those of a rehearsal, rather than the laws'. */
+  readonly isRehearsed: boolean
+  /** By law the sum of ceil(n_M / k) over the nodes. */
   readonly requestsPerEpoch: number
   readonly requestsPerLaterEpoch: number
   readonly windowSamples: number
@@ -33,6 +54,8 @@ export interface Expectation {
   readonly carryBytes: number
   readonly leastBytes: number
   readonly isFeasible: boolean
+  /** With how much memory requests would be as large as they are meant to be; null where they are. */
+  readonly memoryForRequestsBytes: number | null
   /** Share of the samples that Cache_next holds at the start of an epoch: reads fall by exactly this. */
   readonly carryShare: number
   /** 1 − (1 − carryShare) / k. */
@@ -44,38 +67,28 @@ export interface Expectation {
 
 /** Applies the laws of both seeds to a dataset and a budget. */
 export function planExpectation(options: ExpectationOptions): Expectation {
-  const { sampleCount, nodeCount, memoryBytes, cost, stepMs, batchSize, ranks } = options
-  const sampleBytes = Math.max(1, options.totalBytes / sampleCount)
-  const memory = planArenaBudget({
-    memoryBytes,
-    sampleBytes,
-    largestBytes: options.largestBytes,
-    sampleCount,
-    nodeCount,
-    ranks: Array.from({ length: ranks }, () => ({ batchSize, leases: 3 })),
-    k: options.k,
-    requestBytes: cost ? planRequestBytes(cost) : DEFAULT_REQUEST_BYTES,
-  })
-  const carryShare = Math.min(1, memory.carryBytes / options.totalBytes)
-  const requests = (samples: number) => {
-    const perNode = Math.floor(samples / nodeCount)
-    const withOneMore = samples - perNode * nodeCount
-    return (
-      withOneMore * Math.ceil((perNode + 1) / memory.k) +
-      (nodeCount - withOneMore) * Math.ceil(perNode / memory.k)
-    )
-  }
+  const { sampleCount, nodeCount, memoryBytes, cost, stepMs, batchSize, ranks, rehearsal } = options
+  const asked = planBudgetOptions(options)
+  const memory = planArenaBudget(asked)
+  const stepsPerEpoch = Math.floor(sampleCount / (batchSize * ranks))
+  const delivered = stepsPerEpoch * batchSize * ranks
+  const carryShare = rehearsal
+    ? rehearsal.later.kept / delivered
+    : Math.min(1, memory.carryBytes / (sampleCount * options.sampleBytes))
   const { k, lowWater } = memory
+  const requests = (samples: number) => countRequests(samples, { k: boundK(asked, k), nodeCount })
+  const sampleBytes = Math.max(1, options.totalBytes / sampleCount)
   const stall =
     cost && stepMs !== undefined
       ? planStall({ stepMs, batchSize, ranks, nodeCount, k, lowWater, sampleBytes, carryShare, cost })
       : null
   return {
-    stepsPerEpoch: Math.floor(sampleCount / (batchSize * ranks)),
+    stepsPerEpoch,
+    isRehearsed: rehearsal !== undefined,
     k: memory.k,
     lowWater: memory.lowWater,
-    requestsPerEpoch: requests(sampleCount),
-    requestsPerLaterEpoch: requests(Math.round(sampleCount * (1 - carryShare))),
+    requestsPerEpoch: rehearsal?.first.requests ?? requests(delivered),
+    requestsPerLaterEpoch: rehearsal?.later.requests ?? requests(Math.round(delivered * (1 - carryShare))),
     windowSamples: nodeCount * (memory.k + memory.lowWater),
     memoryBytes,
     prefetchBytes: memory.prefetchBytes,
@@ -83,9 +96,38 @@ export function planExpectation(options: ExpectationOptions): Expectation {
     carryBytes: memory.carryBytes,
     leastBytes: memory.leastBytes,
     isFeasible: memory.isFeasible,
+    memoryForRequestsBytes: findMemoryForRequests(asked) ?? null,
     carryShare,
     hitRate: 1 - (1 - carryShare) / memory.k,
     cost: cost ?? null,
     stall,
   }
+}
+
+/** What the feed's memory is shared out by, for clients that hold as many batches as they do by default. */
+export function planBudgetOptions(options: ExpectationOptions): ArenaBudgetOptions {
+  const { memoryBytes, sampleBytes, largestBytes, sampleCount, nodeCount, batchSize, k, cost } = options
+  const batchBytes = (options.totalBytes / sampleCount) * batchSize
+  const leases = planDepth({ batchBytes, memoryBytes, clients: options.ranks })
+  return {
+    memoryBytes,
+    sampleBytes,
+    largestBytes,
+    sampleCount,
+    nodeCount,
+    ranks: Array.from({ length: options.ranks }, () => ({ batchSize, leases })),
+    k,
+    requestBytes: cost ? planRequestBytes(cost) : DEFAULT_REQUEST_BYTES,
+  }
+}
+
+/** Samples that a request holds where its bytes are bounded, too. */
+function boundK({ requestBytes, largestBytes, sampleBytes }: ArenaBudgetOptions, k: number): number {
+  return Math.min(k, Math.max(1, Math.floor(Math.max(requestBytes, largestBytes) / sampleBytes)))
+}
+
+function countRequests(samples: number, { k, nodeCount }: { k: number; nodeCount: number }): number {
+  const perNode = Math.floor(samples / nodeCount)
+  const withOneMore = samples - perNode * nodeCount
+  return withOneMore * Math.ceil((perNode + 1) / k) + (nodeCount - withOneMore) * Math.ceil(perNode / k)
 }

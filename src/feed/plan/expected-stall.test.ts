@@ -31,6 +31,12 @@ for (const { name, change, stallShare, cause } of [
     cause: 'rate',
   },
   {
+    name: 'there is none where everything comes from Cache_next',
+    change: { stepMs: 1.6, carryShare: 1 },
+    stallShare: 0,
+    cause: 'none',
+  },
+  {
     name: 'four nodes send four times as much',
     change: { stepMs: 1.6, nodeCount: 4 },
     stallShare: 0,

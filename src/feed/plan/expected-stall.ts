@@ -34,7 +34,7 @@ export interface ExpectedStall {
  * A request of k samples is answered after a = t0 + ks/B, and used up in u = k / (b/N) steps. c = 1 + lowWater/k
  * requests of a list are in that round at a time, a low-water mark counted in whole batches, for a batch is taken at
  * once; two at most are on their way. So k samples take the longest of u, (a + u)/c, a/2 and ks/B, and what is beyond
- * u is waiting. On a miss only, 1 − (1 − 1/k)^b of the batches wait for an answer.
+ * u is waiting; where Cache_next gives everything, there is none. On a miss only, 1 − (1 − 1/k)^b of the batches wait for an answer.
  */
 export function planStall(options: StallOptions): ExpectedStall {
   const { stepMs, batchSize, ranks, nodeCount, k, lowWater, sampleBytes, carryShare, cost } = options
@@ -48,13 +48,14 @@ export function planStall(options: StallOptions): ExpectedStall {
   const latencyMs = (answerMs + useMs) / rounds
   const cycleMs = Math.max(useMs, rateMs, latencyMs)
 
-  const stallShare = 1 - useMs / cycleMs
+  const stallShare = readPerStep === 0 ? 0 : 1 - useMs / cycleMs
   const missMs = (1 - (1 - 1 / k) ** readPerStep) * answerMs
   return {
     demandBytesPerSecond: (1000 * ranks * readPerStep * sampleBytes) / stepMs,
     supplyBytesPerSecond: (1000 * nodeCount * ranks * k * sampleBytes) / rateMs,
     stallShare,
-    missTriggerStallShare: Math.max(1 - useMs / Math.max(useMs, rateMs), missMs / (stepMs + missMs)),
+    missTriggerStallShare:
+      readPerStep === 0 ? 0 : Math.max(1 - useMs / Math.max(useMs, rateMs), missMs / (stepMs + missMs)),
     cause: stallShare === 0 ? 'none' : rateMs >= latencyMs ? 'rate' : 'latency',
   }
 }

@@ -1,0 +1,106 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { ArenaFile } from '../arena/arena-file.js'
+import type { ArenaBudgetOptions } from '../plan/arena-budget.js'
+import type { Rehearsal, RehearsedEpoch } from '../plan/expectation.js'
+import { chooseOrderKind } from '../plan/order.js'
+import type { OnSample, ReadRequest, SampleSource } from '../samples/sample-source.js'
+import type { SampleTable } from '../samples/sample-table.js'
+import type { RankStream } from '../stream/rank-stream.js'
+import { openReaderPool, type ReaderPool } from '../threads/reader-pool.js'
+import { FeedEngine } from './feed-engine.js'
+
+/**
+ * Runs two epochs of a feed without a byte: the decisions are those of a real one, storage answers at once, and
+ * training takes its next batch when every answer is there. The ranks of `plan` are taken to be the whole job.
+ */
+export async function rehearseFeed(table: SampleTable, plan: ArenaBudgetOptions): Promise<Rehearsal> {
+  const { memoryBytes, nodeCount, k, requestBytes, ranks } = plan
+  const source = new EmptySource(table, nodeCount)
+  const engine = new FeedEngine({
+    source,
+    pool: withoutCopies(openReaderPool({ arenaFd: -1 }, 1)),
+    arenaFile: emptyArena(memoryBytes),
+    seed: 0,
+    orderKind: chooseOrderKind(table.count),
+    k,
+    requestBytes,
+    eviction: 'lazy',
+    isCarrying: true,
+    isConformance: false,
+    nowMs: () => performance.now(),
+  })
+  try {
+    const streams = ranks.map(({ batchSize, leases }, rank) =>
+      engine.openStream({ batchSize, world: ranks.length, rank, replicate: 1, last: 'drop' }, leases),
+    )
+    for (const stream of streams) await stream.start(0, 0)
+    const first = await rehearseEpoch(streams, source, 0)
+    const both = await rehearseEpoch(streams, source, 1)
+    return { first, later: { requests: both.requests - first.requests, kept: both.kept - first.kept } }
+  } finally {
+    await engine.close()
+  }
+}
+
+/** What there is to count at the end of `epoch`. */
+async function rehearseEpoch(
+  streams: readonly RankStream[],
+  source: EmptySource,
+  epoch: number,
+): Promise<RehearsedEpoch> {
+  for (let step = 0; step < streams[0]!.sequence.stepsPerEpoch; step++) {
+    const batches = await Promise.all(streams.map((stream) => stream.read(epoch, step)))
+    for (const [rank, stream] of streams.entries()) stream.release(batches[rank]!)
+    do await nextTurn()
+    while (source.isAsked)
+  }
+  return {
+    requests: streams.reduce((sum, { counts }) => sum + counts.requests, 0),
+    kept: streams.reduce((sum, { counts }) => sum + counts.kept, 0),
+  }
+}
+
+/** Storage that gives every sample at once, and none of its bytes. */
+class EmptySource implements SampleSource {
+  readonly layout = 'full'
+  readonly origin = 'local'
+  readonly table: SampleTable
+  readonly nodeCount: number
+  #asked = 0
+
+  constructor(table: SampleTable, nodeCount: number) {
+    this.table = table
+    this.nodeCount = nodeCount
+  }
+
+  /** Whether a request is on its way. */
+  get isAsked(): boolean {
+    return this.#asked > 0
+  }
+
+  nodeName(node: number): string {
+    return `node ${node}`
+  }
+
+  async read({ samples }: ReadRequest, onSample: OnSample): Promise<void> {
+    this.#asked++
+    await nextTurn()
+    for (let i = 0; i < samples.length; i++) onSample(i, 'ok')
+    this.#asked--
+  }
+
+  async close(): Promise<void> {}
+}
+
+/** The orders are made by threads, as in a feed; there are no bytes to copy. */
+function withoutCopies(pool: ReaderPool): ReaderPool {
+  return {
+    run: async (job) => (job.kind === 'copy' ? { kind: 'copy' } : await pool.run(job)),
+    close: () => pool.close(),
+  }
+}
+
+function emptyArena(bytes: number): ArenaFile {
+  const nothing = () => {}
+  return { fd: -1, bytes, nonce: '', path: '', move: nothing, read: nothing, poison: nothing, close: nothing }
+}
