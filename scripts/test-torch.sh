@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Checks the Python client (lint, format, types) and runs its tests.
+# Checks the Python client and the recipes (lint, format, types) and runs their tests.
 set -euo pipefail
 cd "$(dirname "$0")/../src/python"
 bin="$(../../scripts/python-venv.sh)/bin"
 "$bin/ruff" check --quiet .
-"$bin/ruff" format --quiet --check .
+"$bin/ruff" check --quiet --config pyproject.toml --extend-ignore ANN ../../docs/recipes
+"$bin/ruff" format --quiet --check --config pyproject.toml . ../../docs/recipes
 "$bin/mypy" --no-error-summary
-PYTHONPATH=. exec "$bin/python" -m pytest -q -rs "$@"
+PYTHONPATH=. exec "$(../../scripts/trainers-venv.sh)/bin/python" -m pytest -q -rs "$@"

@@ -1,0 +1,130 @@
+"""Every recipe of docs/recipes: two ranks, killed in mid-epoch, resumed; each sample is trained once an epoch."""
+
+import itertools
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from feed_support import ROOT
+from feed_train_test import free_port
+
+Image = pytest.importorskip("PIL.Image")
+
+RECIPES = ROOT / "docs" / "recipes"
+RECORDER = ROOT / "src" / "python" / "tests" / "recipes_recorder.py"
+SAMPLES, STEPS, EPOCHS = 192, 12, 3  # 16 samples of both ranks in a step
+STOP = STEPS + 9  # in the second epoch, behind a checkpoint at step 20
+
+
+@pytest.fixture
+def images(dataset, monkeypatch):
+    """Grey images in ten folders, each with its number in its first two pixels."""
+    monkeypatch.delenv("DSC_FEED_JOB")  # as outside of tests: the job is told by its launcher
+    folder = dataset.parent / "images"
+    for number in range(SAMPLES):
+        pixels = bytes((number >> 8, number & 255, *((number * i) & 255 for i in range(2, 32 * 32))))
+        path = folder / str(number % 10) / f"{number:04}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.frombytes("L", (32, 32), pixels).save(path)
+    return folder
+
+
+def words(recipe, images, out, how):
+    """What runs a recipe under the recorder, which writes into `out`/lives."""
+    (out / "lives").mkdir(exist_ok=True)
+    keeps = "--checkpoints" if "--checkpoints" in (RECIPES / recipe).read_text() else "--checkpoint"
+    recorded = [str(RECORDER), str(out / "lives"), str(STOP), how, str(RECIPES / recipe)]
+    return [*recorded, str(images), keeps, str(out / "saved"), "--epochs", str(EPOCHS), "--save-every", "5"]
+
+
+def start(command, log, **environment):
+    inherited = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE")}
+    own = {"PYTHONPATH": str(ROOT / "src" / "python"), "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        [sys.executable, *command], env={**inherited, **own, **environment}, stdout=log, stderr=log, cwd=log.name[:-4]
+    )
+
+
+def launch(command, out):
+    """Both ranks of a job, as torchrun starts them; their output goes to `out`.log."""
+    out.mkdir(exist_ok=True)
+    job = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    with open(f"{out}.log", "w") as log:
+        return [start(command, log, RANK=str(rank), LOCAL_RANK=str(rank), **job) for rank in range(2)]
+
+
+def said(out):
+    return pathlib.Path(f"{out}.log").read_text()[-5000:]
+
+
+def finish(processes, out):
+    codes = [process.wait(timeout=240) for process in processes]
+    assert set(codes) == {0}, said(out)
+
+
+def steps_of(out, life):
+    """Per rank, the steps that its life trained."""
+    lives = [(out / "lives" / f"{life}.{rank}") for rank in range(2)]
+    return [[json.loads(line) for line in path.read_text().splitlines()] for path in lives if path.exists()]
+
+
+def kill_behind_the_stop(processes, out):
+    deadline = time.monotonic() + 240
+    while [len(steps) for steps in steps_of(out, 0)] != [STOP, STOP]:
+        assert all(process.poll() is None for process in processes), said(out)
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    for process in processes:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+
+def check(out):
+    """That the second life went on in mid-epoch with the weights of a checkpoint, and trained all that was left."""
+    orders = []
+    for first, second in zip(steps_of(out, 0), steps_of(out, 1)):
+        (at,) = [i for i, step in enumerate(first) if step["before"] == second[0]["before"]]
+        assert STEPS < at < STOP
+        assert first[at:] == second[: STOP - at]  # samples, and weights to the bit
+        orders.append([step["samples"] for step in first[:at] + second])
+    assert [len(order) for order in orders] == [EPOCHS * STEPS] * 2
+    epochs = [
+        [list(itertools.chain(*order[epoch * STEPS : (epoch + 1) * STEPS])) for order in orders]
+        for epoch in range(EPOCHS)
+    ]
+    for ranks in epochs:
+        assert sorted(itertools.chain(*ranks)) == list(range(SAMPLES))
+    assert len({tuple(ranks[0]) for ranks in epochs}) == EPOCHS
+
+
+@pytest.mark.parametrize("name", ["stateful_dataloader", "accelerate", "lightning", "trainer"])
+def test_a_killed_recipe_goes_on_and_trains_every_sample_once(name, images, tmp_path):
+    pytest.importorskip({"trainer": "transformers", "stateful_dataloader": "torchdata"}.get(name, name))
+    out = tmp_path / "run"
+    out.mkdir()
+    command = words(f"with_{name}.py", images, out, "wait")
+    kill_behind_the_stop(launch(command, out), out)
+    finish(launch(command, out), out)
+    check(out)
+
+
+def test_torchrun_starts_a_killed_job_again_which_trains_every_sample_once(images, tmp_path):
+    out = tmp_path / "run"
+    out.mkdir()
+    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--max-restarts", "1"]
+    with open(f"{out}.log", "w") as log:
+        job = start([*torchrun, *words("with_torchrun.py", images, out, "kill")], log)
+    finish([job], out)
+    check(out)
+
+
+def test_every_recipe_is_on_the_page_and_is_run():
+    page = (RECIPES / "README.md").read_text()
+    recipes = sorted(path.name for path in RECIPES.glob("*.py"))
+    assert len(recipes) == 5
+    assert [name for name in recipes if f"]({name})" not in page] == []
