@@ -35,8 +35,8 @@ export function readVariables(environment: Readonly<Record<string, string | unde
 }
 
 /**
- * Reads `postgres://user:password@host:port,host:port/database?setting=value` as libpq does. Throws CONFIG_INVALID,
- * which never shows what stands before the last `@`.
+ * Reads `postgres://user:password@host:port,host:port/database?setting=value` as libpq does; pg's own reader
+ * refuses a list of hosts with ports. Throws CONFIG_INVALID, which never shows what stands before the last `@`.
  */
 export function parsePostgresUrl(url: string): LibpqSettings {
   const match = /^postgres(?:ql)?:\/\/(?:([^@/?]*)@)?([^/?]*)(?:\/([^?]*))?(?:\?(.*))?$/s.exec(url)
