@@ -74,6 +74,17 @@ if [ "$(id -u)" = 0 ] && command -v debootstrap >/dev/null; then
   umount "$root/frozen"
   rm -rf "$root/usr/local/bin/dsc" "$root/many" "$root/root/.cache"
 
+  say "the steps of the container image"
+  install -m 755 "$program" "$root/usr/bin/dsc"
+  inside sh -ec "$(sed -n '/^RUN /,/[^\\]$/p' scripts/container/Dockerfile | sed '1s/^RUN //')"
+  user="$(sed -n 's/^USER //p' scripts/container/Dockerfile)"
+  as_user() { chroot --userspec="$user" "$root" env -i PATH=/usr/bin:/bin HOME=/nonexistent "$@"; }
+  [ "$(as_user dsc --version)" = "$version" ]
+  [ -z "$(find "$root/tmp" "$root/var/tmp" "$root/dev/shm" -name 'dsc-program-10001*')" ] # nothing was unpacked anew
+  as_user sh -c 'touch /cache/a && rm /cache/a'
+  inside userdel dsc
+  rm -rf "$root/usr/bin/dsc" "$root/usr/lib/dsc" "$root/cache"
+
   say "the deb: in, upgraded, out"
   cp "$packages/dsc_${version}_"*.deb "$root/dsc.deb"
   inside dpkg --install /dsc.deb >/dev/null
