@@ -13,8 +13,29 @@ test('nodes that have more of the datasets come first, and evicting copies do no
     exampleCopy('fish', { node: 'gpu-5' }),
   ]
   assert.deepEqual(rankHints(['flowers', 'birds'], copies), [
-    { node: 'gpu-2', ready: ['flowers', 'birds'], staging: [] },
-    { node: 'gpu-3', ready: ['flowers'], staging: [] },
-    { node: 'gpu-1', ready: [], staging: ['flowers'] },
+    { node: 'gpu-2', ready: ['flowers', 'birds'], staging: [], readyShare: 2, stagingShare: 0 },
+    { node: 'gpu-3', ready: ['flowers'], staging: [], readyShare: 1, stagingShare: 0 },
+    { node: 'gpu-1', ready: [], staging: ['flowers'], readyShare: 0, stagingShare: 1 },
   ])
+})
+
+test('a stripe counts as the share of its dataset that it is', () => {
+  const nodes = ['gpu-1', 'gpu-2', 'gpu-3', 'gpu-4']
+  const stripe = (node: string, index: number) =>
+    exampleCopy('flowers', { node, copyId: `${node}-${index}`, stripe: { index, nodes } })
+  const copies = [
+    stripe('gpu-1', 0),
+    stripe('gpu-3', 1),
+    stripe('gpu-3', 2),
+    exampleCopy('flowers', { node: 'gpu-4', version: 'older' }),
+    stripe('gpu-4', 3),
+  ]
+  assert.deepEqual(
+    rankHints(['flowers'], copies).map(({ node, readyShare }) => [node, readyShare]),
+    [
+      ['gpu-4', 1],
+      ['gpu-3', 0.5],
+      ['gpu-1', 0.25],
+    ],
+  )
 })

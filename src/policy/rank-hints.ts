@@ -3,26 +3,49 @@ import type { CopyUse } from '../model/copy.js'
 /** What of a job's datasets a node has. */
 export interface NodeHint {
   readonly node: string
+  /** Of these it has something: whole copies, or stripes. */
   readonly ready: readonly string[]
   readonly staging: readonly string[]
+  /** How many datasets that are in all, a stripe of 4 counting as 0.25. */
+  readonly readyShare: number
+  readonly stagingShare: number
 }
 
-/** Nodes that have some of the datasets: most ready ones first, then most on their way, then by name. */
+/** Nodes that have some of the datasets: those with most that is ready first, then most on its way, then by name. */
 export function rankHints(datasets: readonly string[], copies: readonly CopyUse[]): readonly NodeHint[] {
-  const nodes = new Set(copies.map(({ node }) => node))
-  const having = (node: string, states: readonly string[]) =>
-    datasets.filter((dataset) =>
-      copies.some((copy) => copy.node === node && copy.dataset === dataset && states.includes(copy.state)),
-    )
-  return [...nodes]
-    .map((node) => {
-      const ready = having(node, ['ready'])
-      const staging = having(node, ['reserved', 'staging']).filter((dataset) => !ready.includes(dataset))
-      return { node, ready, staging }
-    })
+  const byNode = Map.groupBy(copies, ({ node }) => node)
+  return [...byNode]
+    .map(([node, own]) => describeNode(node, own, datasets))
     .filter(({ ready, staging }) => ready.length + staging.length > 0)
     .sort(
-      (a, b) =>
-        b.ready.length - a.ready.length || b.staging.length - a.staging.length || (a.node < b.node ? -1 : 1),
+      (a, b) => b.readyShare - a.readyShare || b.stagingShare - a.stagingShare || (a.node < b.node ? -1 : 1),
     )
+}
+
+function describeNode(node: string, copies: readonly CopyUse[], datasets: readonly string[]): NodeHint {
+  const shareOf = (dataset: string, states: readonly string[]) =>
+    findShare(copies.filter((copy) => copy.dataset === dataset && states.includes(copy.state)))
+  const shares = datasets.map((dataset) => {
+    const ready = shareOf(dataset, ['ready'])
+    return { dataset, ready, staging: Math.min(1 - ready, shareOf(dataset, ['reserved', 'staging'])) }
+  })
+  return {
+    node,
+    ready: shares.filter(({ ready }) => ready > 0).map(({ dataset }) => dataset),
+    staging: shares.filter(({ ready, staging }) => ready === 0 && staging > 0).map(({ dataset }) => dataset),
+    readyShare: shares.reduce((sum, { ready }) => sum + ready, 0),
+    stagingShare: shares.reduce((sum, { staging }) => sum + staging, 0),
+  }
+}
+
+/** How much of its dataset a node has in these copies, 0 to 1: of the version of which it has most. */
+function findShare(copies: readonly CopyUse[]): number {
+  const versions = Map.groupBy(copies, ({ version, stripe }) =>
+    JSON.stringify([version, stripe?.nodes.length]),
+  )
+  const shares = [...versions.values()].map((same) => {
+    const [{ stripe }] = same as [CopyUse]
+    return stripe ? new Set(same.map((copy) => copy.stripe!.index)).size / stripe.nodes.length : 1
+  })
+  return Math.max(0, ...shares)
 }

@@ -1,5 +1,5 @@
 import { execFile, execFileSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { chownSync, mkdirSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm, rmdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -28,16 +28,36 @@ export async function mountSmallDisk(
   return path
 }
 
+/** Percent of the disk that ext4 keeps for root unless told otherwise. */
+const ROOT_SHARE = 5
+
 /** As `mountSmallDisk`, but ext4 in a file: blocks, inodes and shared memory behave as on a disk. No share is kept for root. */
-export async function mountSmallExt4(
+export function mountSmallExt4(
   context: Pick<TestContext, 'after'>,
   sizeBytes: number,
   inodes = 2048,
 ): Promise<string> {
+  return mountExt4(context, { sizeBytes, inodes, rootShare: 0 })
+}
+
+/** As `mountSmallExt4`, with the share that is kept for root. */
+export function mountExt4WithRootShare(
+  context: Pick<TestContext, 'after'>,
+  sizeBytes: number,
+  inodes = 2048,
+): Promise<string> {
+  return mountExt4(context, { sizeBytes, inodes, rootShare: ROOT_SHARE })
+}
+
+async function mountExt4(
+  context: Pick<TestContext, 'after'>,
+  disk: { readonly sizeBytes: number; readonly inodes: number; readonly rootShare: number },
+): Promise<string> {
+  const { sizeBytes, inodes, rootShare } = disk
   const path = await mkdtemp(join(tmpdir(), 'dsc-disk-'))
   const image = `${path}.ext4`
   execFileSync('truncate', ['-s', String(sizeBytes), image])
-  execFileSync('mkfs.ext4', ['-q', '-F', '-m', '0', '-N', String(inodes), image])
+  execFileSync('mkfs.ext4', ['-q', '-F', '-m', String(rootShare), '-N', String(inodes), image])
   execFileSync('mount', ['-o', 'loop', image, path])
   context.after(async () => {
     await promisify(execFile)('umount', ['--lazy', path])
@@ -57,6 +77,16 @@ export function fillBlocks(folder: string): void {
       if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
     }
   }
+}
+
+/** Fills the file system until this user gets no block; root's share stays free. */
+export function fillBlocksAs(folder: string, owner: { readonly uid: number; readonly gid: number }): void {
+  const space = join(folder, `fill-by-${owner.uid}`)
+  mkdirSync(space, { recursive: true })
+  chownSync(space, owner.uid, owner.gid)
+  const script =
+    'for b in 1M 4k 512; do dd if=/dev/zero of="$0/$$-$b" bs=$b conv=fsync 2>/dev/null; done; true'
+  execFileSync('sh', ['-c', script, space], owner)
 }
 
 /** Takes all inodes of the file system, one of them for a folder. */

@@ -1,27 +1,81 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { CopyUse } from '../../model/copy.js'
 import type { Limit, Shortfall } from '../../policy/quota.js'
+import { exampleCopy } from '../../testing/example-copies.js'
 import { chooseFreeHint, chooseHint } from './explain-refusal.js'
 
-function missing(limit: Limit): Shortfall {
-  return { limit, allowed: 10, taken: 0, needed: 20, missing: 10 }
+const DISK = { capacityBytes: 100, freeBytes: 30, inodesTotal: 0, inodesFree: 0 }
+const LOCK = { by: 'ops', reason: 'test', atMs: 0 }
+
+function missing(limit: Limit, amounts: Partial<Shortfall> = {}): Shortfall {
+  return { limit, allowed: 10, taken: 0, needed: 20, missing: 10, ...amounts }
 }
 
-for (const { name, limits, hint } of [
-  { name: 'raises the limit that is in the way', limits: ['maxPercent'], hint: /^raise cache\.maxPercent/ },
+function held(changes: Partial<CopyUse>): CopyUse {
+  return exampleCopy('birds', { chargedBytes: 10, chargedInodes: 3, ...changes })
+}
+
+for (const { name, shortfalls, holders = [], minFreeBytes = 0, hint } of [
   {
-    name: 'raises no limit of a disk that is too small',
-    limits: ['maxPercent', 'minFree'],
+    name: 'raises the limit that is in the way',
+    shortfalls: [missing('maxPercent')],
+    hint: /^raise cache\.maxPercent/,
+  },
+  {
+    name: 'raises no limit of a disk that is too full',
+    shortfalls: [missing('maxPercent'), missing('minFree')],
     hint: /^free space/,
   },
   {
     name: 'raises no limit where inodes are missing',
-    limits: ['maxDatasets', 'inodes'],
+    shortfalls: [missing('maxDatasets'), missing('inodes')],
     hint: /^free space/,
   },
-] satisfies readonly { name: string; limits: readonly Limit[]; hint: RegExp }[]) {
+  {
+    name: 'lowers minFree where the empty disk would not have it to spare',
+    shortfalls: [missing('minFree', { needed: 20, missing: 90 })],
+    minFreeBytes: 81,
+    hint: /^lower cache\.minFree/,
+  },
+  {
+    name: 'frees space where the empty disk would have it to spare',
+    shortfalls: [missing('minFree', { needed: 20, missing: 70 })],
+    minFreeBytes: 80,
+    hint: /^free space/,
+  },
+  {
+    name: 'raises no limit of a disk that is smaller than the dataset',
+    shortfalls: [missing('maxPercent', { needed: 101 }), missing('minFree', { needed: 101 })],
+    hint: /larger disk.*--stripe/,
+  },
+  {
+    name: 'unlocks what would be enough',
+    shortfalls: [missing('maxPercent')],
+    holders: [held({ lock: LOCK })],
+    hint: /^dsc unlock birds$/,
+  },
+  {
+    name: 'waits for leases on what would be enough',
+    shortfalls: [missing('maxDatasets', { missing: 1 })],
+    holders: [held({ referenceCount: 1 })],
+    hint: /^dsc leases --dataset birds/,
+  },
+  {
+    name: 'unlocks nothing that would not be enough',
+    shortfalls: [missing('maxPercent', { missing: 11 })],
+    holders: [held({ lock: LOCK })],
+    hint: /^raise cache\.maxPercent/,
+  },
+] satisfies readonly {
+  name: string
+  shortfalls: readonly Shortfall[]
+  holders?: readonly CopyUse[]
+  minFreeBytes?: number
+  hint: RegExp
+}[]) {
   test(`the hint of a refusal ${name}`, () => {
-    assert.match(chooseHint(limits.map(missing), []), hint)
+    assert.match(chooseHint({ shortfalls, holders, policy: { minFreeBytes }, disk: DISK }), hint)
   })
 }
 

@@ -3,8 +3,9 @@ import { formatByteSize } from '../../model/byte-size.js'
 import type { CopyUse } from '../../model/copy.js'
 import { formatCount } from '../../model/format-count.js'
 import { formatHolder, isLeaseLive, type Lease } from '../../model/lease.js'
+import type { CachePolicy, DiskUsage } from '../../model/policy.js'
 import type { EvictionPlan } from '../../policy/plan-eviction.js'
-import type { Shortfall, SpaceRequest } from '../../policy/quota.js'
+import type { Limit, Shortfall, SpaceRequest } from '../../policy/quota.js'
 
 /** At most this many holders are named; the rest is counted. */
 const NAMED_HOLDERS = 5
@@ -17,6 +18,8 @@ export function explainRefusal(refused: {
   readonly plan: EvictionPlan
   readonly holders: readonly CopyUse[]
   readonly leases: readonly Lease[]
+  readonly policy: CachePolicy
+  readonly disk: DiskUsage
   readonly nowMs: number
 }): DscError {
   const { plan, holders } = refused
@@ -32,7 +35,9 @@ export function explainRefusal(refused: {
       : []),
     '  nothing was deleted',
   ]
-  return new DscError('QUOTA_EXCEEDED', lines.join('\n'), { hint: chooseHint(plan.shortfalls, holders) })
+  return new DscError('QUOTA_EXCEEDED', lines.join('\n'), {
+    hint: chooseHint({ ...refused, shortfalls: plan.shortfalls }),
+  })
 }
 
 /** Why the policy cannot delete this copy, in a few words. */
@@ -74,18 +79,42 @@ export function chooseFreeHint(plan: Pick<EvictionPlan, 'evictableBytes' | 'evic
     : 'dsc status shows which copies there are, and what is leased or locked'
 }
 
-/** What to do about a refusal: one command, or one setting that can help. */
-export function chooseHint(shortfalls: readonly Shortfall[], holders: readonly CopyUse[]): string {
-  const locked = holders.find(
-    (copy) => copy.lock !== null && copy.source !== null && copy.referenceCount === 0,
-  )
-  if (locked) return `dsc unlock ${locked.dataset}`
-  const leased = holders.find((copy) => copy.referenceCount > 0)
-  if (leased) return `dsc leases --dataset ${leased.dataset} (wait for them, or dsc release them)`
-  // No policy makes a disk larger: where it is full itself, raising a limit would not help.
-  const isDiskShort = shortfalls.some(({ limit }) => limit === 'minFree' || limit === 'inodes')
-  const limit = isDiskShort ? 'minFree' : shortfalls[0]?.limit
-  return limit === 'maxDatasets' || limit === 'maxPercent'
-    ? `raise cache.${limit} in dsc.yaml`
-    : 'free space on the file system of the cache'
+/** What a hint is chosen from. */
+interface Refused {
+  readonly shortfalls: readonly Shortfall[]
+  readonly holders: readonly CopyUse[]
+  readonly policy: CachePolicy
+  readonly disk: DiskUsage
+}
+
+/** What to do about a refusal: one command, or one setting, that can help. */
+export function chooseHint(refused: Refused): string {
+  const { shortfalls, holders } = refused
+  if (shortfalls.every(({ limit, missing }) => missing <= sumHeld(limit, holders))) {
+    const locked = holders.find(
+      (copy) => copy.lock !== null && copy.source !== null && copy.referenceCount === 0,
+    )
+    if (locked) return `dsc unlock ${locked.dataset}`
+    const leased = holders.find((copy) => copy.referenceCount > 0)
+    if (leased) return `dsc leases --dataset ${leased.dataset} (wait for them, or dsc release them)`
+  }
+  return chooseSetting(refused)
+}
+
+/** No policy makes a disk larger: where it is full itself, raising a limit would not help. */
+function chooseSetting({ shortfalls, policy, disk }: Refused): string {
+  const of = (limit: Limit) => shortfalls.find((shortfall) => shortfall.limit === limit)
+  const needed = (of('minFree') ?? of('maxPercent'))?.needed ?? 0
+  if (needed > disk.capacityBytes)
+    return 'set cache.root to a larger disk, or spread it over several nodes: dsc prepare --stripe'
+  if (of('minFree') && needed + (policy.minFreeBytes ?? 0) > disk.capacityBytes)
+    return 'lower cache.minFree in dsc.yaml: the disk does not have so much beside it, even empty'
+  if (of('minFree') || of('inodes')) return 'free space on the file system of the cache'
+  return `raise cache.${shortfalls[0]?.limit ?? 'maxPercent'} in dsc.yaml`
+}
+
+/** What would be free of a limit if nobody held any copy. */
+function sumHeld(limit: Limit, holders: readonly CopyUse[]): number {
+  if (limit === 'maxDatasets') return holders.length
+  return holders.reduce((sum, copy) => sum + (limit === 'inodes' ? copy.chargedInodes : copy.chargedBytes), 0)
 }

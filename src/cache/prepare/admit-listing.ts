@@ -65,7 +65,7 @@ export async function admitListing(
           hasAskedSlurm = true
           break
         }
-        throw await refuse(cache, admission, { dataset, request })
+        throw await refuse(cache, admission, { dataset, request, disk })
       }
     }
   }
@@ -75,8 +75,9 @@ export async function admitListing(
 async function refuse(
   cache: Cache,
   { plan, holders }: Extract<Admission, { outcome: 'refuse' }>,
-  asked: Pick<Parameters<typeof explainRefusal>[0], 'dataset' | 'request'>,
+  asked: Pick<Parameters<typeof explainRefusal>[0], 'dataset' | 'request' | 'disk'>,
 ) {
   const leases: readonly Lease[] = await cache.record.listLeases({ node: cache.node })
-  return explainRefusal({ ...asked, node: cache.node, plan, holders, leases, nowMs: cache.nowMs() })
+  const { node, policy } = cache
+  return explainRefusal({ ...asked, node, policy, plan, holders, leases, nowMs: cache.nowMs() })
 }

@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { listSlurmFeatures } from '../../cache/leases/slurm-queue.js'
 import { resolveDataset } from '../../cache/names/resolve-dataset.js'
 import { type NodeHint, rankHints } from '../../policy/rank-hints.js'
+import { formatPercent } from '../../tui/view/text/format-cells.js'
 import type { CliContext } from '../context.js'
 
 const MAX_NAMED = 5
@@ -32,14 +33,14 @@ export function hintCommand(context: CliContext): Command {
           prefer ??
           (hints.length === 0
             ? 'no node has any of it'
-            : hints.map(({ node, ready, staging }) => `${node}  ${describe(ready, staging)}`).join('\n')),
+            : hints.map((hint) => `${hint.node}  ${describe(hint)}`).join('\n')),
       )
     })
 }
 
 /** The option for sbatch, or nothing where it would not help. */
 async function formatPrefer(context: CliContext, hints: readonly NodeHint[]): Promise<string> {
-  const best = hints.filter(({ ready }) => ready.length === hints[0]?.ready.length && ready.length > 0)
+  const best = hints.filter(({ readyShare }) => readyShare === hints[0]?.readyShare && readyShare > 0)
   const nodes = best.map(({ node }) => node)
   const features = nodes.length > 0 ? await listSlurmFeatures() : undefined
   const known = features ? nodes.filter((node) => features.has(node)) : nodes
@@ -52,9 +53,10 @@ async function formatPrefer(context: CliContext, hints: readonly NodeHint[]): Pr
   return known.length === 0 ? '' : `--prefer=${known.join('|')}`
 }
 
-function describe(ready: readonly string[], staging: readonly string[]): string {
+function describe({ ready, staging, readyShare }: NodeHint): string {
   const parts = []
-  if (ready.length > 0) parts.push(`ready: ${ready.join(', ')}`)
+  const share = readyShare < ready.length ? ` (${formatPercent(readyShare, ready.length)} of it)` : ''
+  if (ready.length > 0) parts.push(`ready: ${ready.join(', ')}${share}`)
   if (staging.length > 0) parts.push(`being staged: ${staging.join(', ')}`)
   return parts.join('; ')
 }

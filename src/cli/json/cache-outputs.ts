@@ -136,8 +136,15 @@ export const CACHE_OUTPUTS = {
   hint: z.strictObject({
     datasets: z.array(z.string()),
     nodes: z.array(
-      z.strictObject({ node: z.string(), ready: z.array(z.string()), staging: z.array(z.string()) }),
+      z.strictObject({
+        node: z.string(),
+        ready: z.array(z.string()),
+        staging: z.array(z.string()),
+        readyShare: z.number(),
+        stagingShare: z.number(),
+      }),
     ),
+    prefer: z.string().optional(),
   }),
   'release --lease': z.strictObject({ released: count, lease: z.string() }),
   'cleanup --print-systemd': z.strictObject({ text: z.string() }),

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
-import { chmodSync, chownSync, mkdirSync, statfsSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import {
   fillBlocks,
+  fillBlocksAs,
   fillInodes,
+  mountExt4WithRootShare,
   mountSmallDisk,
   mountSmallExt4,
   whyNoSmallDisk,
@@ -19,9 +21,13 @@ const DISK_BYTES = 64 << 20
 for (const { disk, mount } of [
   { disk: 'ext4', mount: mountSmallExt4 },
   { disk: 'tmpfs', mount: mountSmallDisk },
+  { disk: "ext4 but for root's share", mount: mountExt4WithRootShare },
 ]) {
   for (const { what, fill } of [
-    { what: 'bytes', fill: fillBlocks },
+    {
+      what: 'bytes',
+      fill: disk.includes('share') ? (folder: string) => fillBlocksAs(folder, ADA) : fillBlocks,
+    },
     { what: 'inodes', fill: fillInodes },
   ]) {
     for (const { who, owner } of [
@@ -32,17 +38,7 @@ for (const { disk, mount } of [
         skip: whyNoSmallDisk,
       }, async (context) => {
         const mounted = await mount(context, DISK_BYTES, 2048)
-        chmodSync(mounted, 0o755)
-        const root = join(mounted, 'cache')
-        mkdirSync(root)
-        chownSync(root, 0, GROUP)
-        chmodSync(root, 0o2775)
-        const world = await makeWorld(context, {})
-        chmodSync(world.directory, 0o755)
-        const letters = join(world.directory, 'letters')
-        await writeTree(letters, { a: 'alpha', b: 'beta' })
-        await world.configure({ cache: { root }, datasets: { letters: { source: `file://${letters}/` } } })
-        const environment = { DSC_RECORD: join(root, 'record.db') }
+        const { world, environment } = await makeLettersOn(context, mounted)
         const as = (...words: readonly string[]) => world.start(words, { owner, environment }).finished
         const staged = await as('prepare', 'letters', '--task', 'one')
         assert.equal(staged.code, 0, staged.stderr)
@@ -63,4 +59,41 @@ for (const { disk, mount } of [
       })
     }
   }
+}
+
+test('where root has taken of its share, a user is told to free space as root, who can', {
+  skip: whyNoSmallDisk,
+}, async (context) => {
+  const mounted = await mountExt4WithRootShare(context, DISK_BYTES, 2048)
+  const { world, environment } = await makeLettersOn(context, mounted)
+  const as = (owner: typeof ADA, ...words: readonly string[]) =>
+    world.start(words, { owner, environment }).finished
+  assert.equal((await as(ADA, 'prepare', 'letters', '--ttl', '1s', '--task', 'one')).code, 0)
+  fillBlocksAs(mounted, ADA)
+  writeFileSync(join(mounted, 'log-of-root'), Buffer.alloc(2 << 20, 1))
+  const { code, stderr } = await as(ADA, 'release', '--all', '--task', 'one')
+  assert.equal(code, 13, stderr)
+  assert.match(stderr, /no space is left for this user[\s\S]*as root/)
+  for (const words of [
+    ['release', '--all', '--task', 'one'],
+    ['evict', 'letters', '--yes'],
+  ]) {
+    const ended = await as(ROOT, ...words)
+    assert.equal(ended.code, 0, ended.stderr)
+  }
+})
+
+/** A cache on this disk that several users share, its record beside it, and a dataset. */
+async function makeLettersOn(context: TestContext, mounted: string) {
+  chmodSync(mounted, 0o755)
+  const root = join(mounted, 'cache')
+  mkdirSync(root)
+  chownSync(root, 0, GROUP)
+  chmodSync(root, 0o2775)
+  const world = await makeWorld(context, {})
+  chmodSync(world.directory, 0o755)
+  const letters = join(world.directory, 'letters')
+  await writeTree(letters, { a: 'alpha', b: 'beta' })
+  await world.configure({ cache: { root }, datasets: { letters: { source: `file://${letters}/` } } })
+  return { world, environment: { DSC_RECORD: join(root, 'record.db') } }
 }

@@ -159,6 +159,12 @@ function explainFailure(location: string, error: unknown): unknown {
       cause: error,
     })
   }
+  if (code === 'SQLITE_IOERR_SHMSIZE') {
+    return new DscError('DISK_FULL', `no space is left for this user beside the record ${location}`, {
+      hint: 'run the command as root, for whom file systems keep a share, or delete another file there',
+      cause: error,
+    })
+  }
   if (!UNUSABLE.test(code)) return error
   return new DscError(
     'RECORD_UNAVAILABLE',
