@@ -49,8 +49,7 @@ const REQUEST_TIMEOUT_MS = 20_000
 /** A client that takes no byte for so long while it is sent some is cut off, ms. */
 const IDLE_TIMEOUT_MS = 60_000
 
-/** Starts the agent's HTTP server. Failures of routes become answers here and nowhere else. */
-export async function startAgentServer(options: {
+interface ServerOptions {
   readonly listen: HostPort
   readonly node: string
   /** Undefined: whoever reaches it may do all. */
@@ -58,48 +57,15 @@ export async function startAgentServer(options: {
   readonly tls: { readonly cert: string; readonly key: string } | undefined
   readonly routes: readonly Route[]
   readonly metrics: Metrics
-}): Promise<AgentServer> {
-  const { node, tokens, routes, metrics, tls, listen } = options
-  const listener: RequestListener = (request, response) => {
+}
+
+/** Starts the agent's HTTP server. Failures of routes become answers here and nowhere else. */
+export async function startAgentServer(options: ServerOptions): Promise<AgentServer> {
+  const { node, tls, listen } = options
+  const server = createLimitedServer(tls, (request, response) => {
     response.setHeader(NODE_HEADER, node)
-    void answer(request, response)
-  }
-  const answer = async (request: IncomingMessage, response: ServerResponse) => {
-    const [path = '', query = ''] = (request.url ?? '').split('?', 2)
-    let name = 'none'
-    try {
-      const found = findRoute(routes, path)
-      const may = judgeToken(request.headers.authorization, tokens)
-      const isReading = request.method === 'GET' || request.method === 'HEAD'
-      if (may === 'nothing' && found?.route.isOpen !== true)
-        refuse(response, 401, 'the token is missing or wrong')
-      else if (may === 'read' && !isReading) refuse(response, 403, 'this token may only read')
-      else if (!found) refuse(response, 404, 'there is no such path')
-      else if (!found.route.methods.includes(request.method ?? '')) refuse(response, 405, 'method')
-      else {
-        name = found.route.name
-        await found.route.answer({
-          request,
-          response,
-          parameters: found.parameters,
-          query: new URLSearchParams(query),
-        })
-      }
-    } catch (error) {
-      fail(response, error)
-    } finally {
-      metrics.add('dsc_requests_total', { route: name, status: String(response.statusCode) })
-    }
-  }
-  const limits = { maxHeaderSize: MAX_HEADER_BYTES, connectionsCheckingInterval: 1000 }
-  const server: Server = tls
-    ? createTlsServer({ ...limits, ...tls }, listener)
-    : createServer(limits, listener)
-  server.headersTimeout = HEAD_TIMEOUT_MS
-  server.requestTimeout = REQUEST_TIMEOUT_MS
-  server.keepAliveTimeout = 30_000
-  server.maxConnections = MAX_CONNECTIONS
-  server.timeout = IDLE_TIMEOUT_MS
+    void answer(request, response, options)
+  })
   const sockets = new Set<Socket>()
   server.on('connection', (socket: Socket) => {
     sockets.add(socket)
@@ -123,6 +89,48 @@ export async function startAgentServer(options: {
       await closed
       clearTimeout(timer)
     },
+  }
+}
+
+/** What a client may take of the agent: connections, header bytes, time. */
+function createLimitedServer(tls: ServerOptions['tls'], listener: RequestListener): Server {
+  const limits = { maxHeaderSize: MAX_HEADER_BYTES, connectionsCheckingInterval: 1000 }
+  const server: Server = tls
+    ? createTlsServer({ ...limits, ...tls }, listener)
+    : createServer(limits, listener)
+  server.headersTimeout = HEAD_TIMEOUT_MS
+  server.requestTimeout = REQUEST_TIMEOUT_MS
+  server.keepAliveTimeout = 30_000
+  server.maxConnections = MAX_CONNECTIONS
+  server.timeout = IDLE_TIMEOUT_MS
+  return server
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { routes, tokens, metrics }: ServerOptions,
+): Promise<void> {
+  const [path = '', query = ''] = (request.url ?? '').split('?', 2)
+  let name = 'none'
+  try {
+    const found = findRoute(routes, path)
+    const may = judgeToken(request.headers.authorization, tokens)
+    const isReading = request.method === 'GET' || request.method === 'HEAD'
+    if (may === 'nothing' && found?.route.isOpen !== true)
+      refuse(response, 401, 'the token is missing or wrong')
+    else if (may === 'read' && !isReading) refuse(response, 403, 'this token may only read')
+    else if (!found) refuse(response, 404, 'there is no such path')
+    else if (!found.route.methods.includes(request.method ?? '')) refuse(response, 405, 'method')
+    else {
+      name = found.route.name
+      const { parameters } = found
+      await found.route.answer({ request, response, parameters, query: new URLSearchParams(query) })
+    }
+  } catch (error) {
+    fail(response, error)
+  } finally {
+    metrics.add('dsc_requests_total', { route: name, status: String(response.statusCode) })
   }
 }
 

@@ -2,7 +2,7 @@ import type { Cache } from '../cache/cache.js'
 import { samplesDirectory } from '../cache/cache-layout.js'
 import type { HostPort } from '../model/host-port.js'
 import { formatHostPort } from '../model/host-port.js'
-import { keepAgentMetrics } from './agent-metrics.js'
+import { AgentMetrics } from './agent-metrics.js'
 import { startAgentServer } from './agent-server.js'
 import { watchArrivingObjects } from './arriving-objects.js'
 import { type AgentTokens, requireProtection } from './authorize.js'
@@ -56,7 +56,7 @@ export async function startAgent(options: {
   })
   const stopping = new AbortController()
   let watch: NodeWatch | undefined
-  const agentMetrics = keepAgentMetrics(cache, metrics, () => server.connections())
+  const agentMetrics = new AgentMetrics(cache, metrics, () => server.connections())
   const server = await startAgentServer({
     listen,
     tokens: tokens?.accepted,

@@ -70,13 +70,11 @@ export function resolveSettings(from: Surroundings): Config {
   for (const key of POLICY_KEYS) noteOrigin(`cache.${key}`)
   for (const key of AGENT_KEYS) noteOrigin(key)
   for (const key of STAGE_KEYS) noteOrigin(key)
-  const { bandwidthBytesPerSecond = settings.stage?.bandwidthLimit } = from.overrides
   if (from.overrides.bandwidthBytesPerSecond !== undefined)
     origins['stage.bandwidthLimit'] = { kind: 'flag', flag: '--bandwidth-limit' }
   for (const key of Object.keys(lines)) if (/^datasets\.[^.]/.test(key)) noteOrigin(key)
 
   const base = { folder: from.folder, homeDirectory: from.homeDirectory }
-  const { agent, stage } = settings
   return deepFreeze<Config>({
     filePath,
     record: record
@@ -88,34 +86,44 @@ export function resolveSettings(from: Surroundings): Config {
     datasets: Object.entries(settings.datasets ?? {}).map(([name, dataset]) =>
       createDataset(name, dataset, base),
     ),
-    agent: {
-      listen: agent?.listen ?? DEFAULT_LISTEN,
-      ...(agent?.tokenFile !== undefined && { tokenFile: resolvePath(agent.tokenFile, base) }),
-      ...(agent?.advertise !== undefined && { advertise: agent.advertise.replace(/\/+$/, '') }),
-      ...(agent?.tls !== undefined && {
-        tls: {
-          certFile: resolvePath(agent.tls.certFile, base),
-          keyFile: resolvePath(agent.tls.keyFile, base),
-          ...(agent.tls.caFile !== undefined && { caFile: resolvePath(agent.tls.caFile, base) }),
-        },
-      }),
-      ...(agent?.forgetNodesAfter !== undefined && { forgetNodesAfterMs: agent.forgetNodesAfter }),
-      ...(agent?.gateway !== undefined && {
-        gateway: {
-          listen: agent.gateway.listen,
-          keepMs: agent.gateway.keep ?? DEFAULT_GATEWAY_KEEP_MS,
-          ...(agent.gateway.users !== undefined && { users: agent.gateway.users }),
-        },
-      }),
-    },
-    stage: {
-      ...(stage?.concurrency !== undefined && { concurrency: stage.concurrency }),
-      stallTimeoutMs: stage?.stallTimeout ?? DEFAULT_STALL_TIMEOUT_MS,
-      ...(stage?.maxRequests !== undefined && { maxRequests: stage.maxRequests }),
-      ...(bandwidthBytesPerSecond !== undefined && { bandwidthBytesPerSecond }),
-    },
+    agent: resolveAgent(settings.agent, base),
+    stage: resolveStage(settings.stage, from.overrides.bandwidthBytesPerSecond),
     origins,
   })
+}
+
+function resolveAgent(agent: FileSettings['agent'], base: PathBase): Config['agent'] {
+  return {
+    listen: agent?.listen ?? DEFAULT_LISTEN,
+    ...(agent?.tokenFile !== undefined && { tokenFile: resolvePath(agent.tokenFile, base) }),
+    ...(agent?.advertise !== undefined && { advertise: agent.advertise.replace(/\/+$/, '') }),
+    ...(agent?.tls !== undefined && {
+      tls: {
+        certFile: resolvePath(agent.tls.certFile, base),
+        keyFile: resolvePath(agent.tls.keyFile, base),
+        ...(agent.tls.caFile !== undefined && { caFile: resolvePath(agent.tls.caFile, base) }),
+      },
+    }),
+    ...(agent?.forgetNodesAfter !== undefined && { forgetNodesAfterMs: agent.forgetNodesAfter }),
+    ...(agent?.gateway !== undefined && {
+      gateway: {
+        listen: agent.gateway.listen,
+        keepMs: agent.gateway.keep ?? DEFAULT_GATEWAY_KEEP_MS,
+        ...(agent.gateway.users !== undefined && { users: agent.gateway.users }),
+      },
+    }),
+  }
+}
+
+/** `--bandwidth-limit` stands above the file. */
+function resolveStage(stage: FileSettings['stage'], flagBytesPerSecond: number | undefined): Config['stage'] {
+  const bandwidthBytesPerSecond = flagBytesPerSecond ?? stage?.bandwidthLimit
+  return {
+    ...(stage?.concurrency !== undefined && { concurrency: stage.concurrency }),
+    stallTimeoutMs: stage?.stallTimeout ?? DEFAULT_STALL_TIMEOUT_MS,
+    ...(stage?.maxRequests !== undefined && { maxRequests: stage.maxRequests }),
+    ...(bandwidthBytesPerSecond !== undefined && { bandwidthBytesPerSecond }),
+  }
 }
 
 /** Epochs and evaluation runs come back within it; an idle copy is not held for a whole working day. */

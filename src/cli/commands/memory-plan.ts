@@ -22,7 +22,7 @@ const MOVE_WORDS: Readonly<Record<string, ExtraKind>> = {
 }
 
 /** `dsc memory plan`: decides what moves and when, and writes the plan. */
-export function memoryPlanCommand({ report }: CliContext): Command {
+export function memoryPlanCommand(context: CliContext): Command {
   return new Command('plan')
     .description('plan a training step under a budget of device bytes; exit 3 when no plan fits')
     .argument('<profile>', 'what dsc.memory.profile wrote')
@@ -55,40 +55,41 @@ export function memoryPlanCommand({ report }: CliContext): Command {
       'after',
       '\nExamples:\n  dsc memory plan gpt.profile.json --budget 24GiB --out gpt.plan.json --svg step.svg\n  dsc memory plan gpt.profile.json --budget 40% --move params,grads --out gpt.plan.json',
     )
-    .action(async (path: string, options: PlanOptions) => {
-      if (options.out !== '-') await requireOwnFile(options.out, 'dsc.mem.plan')
-      await requireOwnFile(options.svg, '<svg')
-      const { profile, hash } = await readProfile(path)
-      const feedback = options.feedback ? await readRunReport(options.feedback) : undefined
-      const request = {
-        profileHash: hash,
-        extras: options.move,
-        smallestBytes: options.smallest,
-        canReuse: options.reuse,
-        isSlotted: options.reload,
-        latenessUs: feedback && new Map(feedback.lateness.map(({ storage, lateUs }) => [storage, lateUs])),
-      }
-      const budgetBytes = resolveBudget(options.budget, () => {
-        const roomy = planMemory(profile, { ...request, budgetBytes: Number.MAX_SAFE_INTEGER })
-        return roomy.kind === 'planned' ? roomy.plan.predicted.unplannedPeakBytes : 0
-      })
-      const outcome = planMemory(profile, { ...request, budgetBytes })
-      if (outcome.kind === 'infeasible') {
-        throw explainInfeasible({ path, budgetBytes, smallestBytes: options.smallest, outcome })
-      }
-      const { plan } = outcome
-      if (options.out === '-') {
-        writeAll('stdout', formatPlanFile(plan))
-        return
-      }
-      await writePlan(options.out, plan)
-      if (options.svg) await writeNamedFile(options.svg, 'picture', drawPlan(profile, plan))
-      const { predicted, moves } = plan
-      report.result(
-        { plan: options.out, budgetBytes, moves: moves.length, predicted, arenas: plan.arenas },
-        () => formatSummary(plan, options.out),
-      )
-    })
+    .action((path: string, options: PlanOptions) => planProfile(context, path, options))
+}
+
+async function planProfile({ report }: CliContext, path: string, options: PlanOptions): Promise<void> {
+  if (options.out !== '-') await requireOwnFile(options.out, 'dsc.mem.plan')
+  await requireOwnFile(options.svg, '<svg')
+  const { profile, hash } = await readProfile(path)
+  const feedback = options.feedback ? await readRunReport(options.feedback) : undefined
+  const request = {
+    profileHash: hash,
+    extras: options.move,
+    smallestBytes: options.smallest,
+    canReuse: options.reuse,
+    isSlotted: options.reload,
+    latenessUs: feedback && new Map(feedback.lateness.map(({ storage, lateUs }) => [storage, lateUs])),
+  }
+  const budgetBytes = resolveBudget(options.budget, () => {
+    const roomy = planMemory(profile, { ...request, budgetBytes: Number.MAX_SAFE_INTEGER })
+    return roomy.kind === 'planned' ? roomy.plan.predicted.unplannedPeakBytes : 0
+  })
+  const outcome = planMemory(profile, { ...request, budgetBytes })
+  if (outcome.kind === 'infeasible') {
+    throw explainInfeasible({ path, budgetBytes, smallestBytes: options.smallest, outcome })
+  }
+  const { plan } = outcome
+  if (options.out === '-') {
+    writeAll('stdout', formatPlanFile(plan))
+    return
+  }
+  await writePlan(options.out, plan)
+  if (options.svg) await writeNamedFile(options.svg, 'picture', drawPlan(profile, plan))
+  const { predicted, moves } = plan
+  report.result({ plan: options.out, budgetBytes, moves: moves.length, predicted, arenas: plan.arenas }, () =>
+    formatSummary(plan, options.out),
+  )
 }
 
 /** Says where the step needs how much, and how much of it only `--smallest` keeps there. */

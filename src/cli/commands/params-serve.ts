@@ -18,7 +18,7 @@ import type { CliContext } from '../context.js'
 import { readToken } from './exchange-serve.js'
 
 /** `dsc params serve`: runs the central node until it is stopped. */
-export function paramsServeCommand({ report, signal }: CliContext): Command {
+export function paramsServeCommand(context: CliContext): Command {
   return new Command('serve')
     .description('run the central node until it is stopped; goes on from its checkpoint')
     .requiredOption('--mode <mode>', 'sync, ssp:<steps> or async', parseUpdateMode)
@@ -56,47 +56,49 @@ export function paramsServeCommand({ report, signal }: CliContext): Command {
       'after',
       '\nExamples:\n  dsc params serve --mode sync --workers 4 --lr 0.1 --momentum 0.9 --checkpoint /scratch/job7\n  dsc params serve --mode ssp:3 --workers 8 --listen 0.0.0.0:7272 --token-file job.token',
     )
-    .action(async (options: ServeOptions) => {
-      const { host, port } = options.listen
-      const token = await readToken(options.tokenFile)
-      const folder = options.checkpoint
-      const unusable = {
-        message: `cannot use the folder ${folder}`,
-        hint: 'give --checkpoint another folder',
-      }
-      const checkpoint =
-        folder === undefined ? undefined : await asUsageError(unusable, () => readCheckpoint(folder))
-      const node = new CentralNode(
-        {
-          mode: options.mode,
-          workers: options.workers,
-          sgd: { learningRate: options.lr, momentum: options.momentum, weightDecay: options.weightDecay },
-          isMean: options.reduce,
-          lost: options.onLost,
-          lostAfterMs: 1000 * options.lostAfter,
-          checkpointFolder: options.checkpoint,
-          checkpointEvery: options.checkpointEvery,
-        },
-        checkpoint,
-      )
-      await asUsageError(unusable, () => node.save()) // the new epoch must be on disk before anybody hears of it
-      const server = await asUsageError(cannotListen(host, port), () =>
-        serveParameters(node, { host, port, token, job: options.job }),
-      )
-      const { epoch, version } = node
-      report.result({ url: server.url, mode: formatUpdateMode(options.mode), epoch, version }, () =>
-        [
-          `serving parameters on ${server.url}: ${formatUpdateMode(options.mode)}, ${formatCount(options.workers, 'worker')}`,
-          checkpoint ? `  from the checkpoint of version ${version}; epoch ${epoch}` : '  no checkpoint yet',
-        ].join('\n'),
-      )
-      await new Promise<void>((settle) => {
-        if (signal.aborted) settle()
-        else signal.addEventListener('abort', () => settle(), { once: true })
-      })
-      await node.save()
-      await server.close()
-    })
+    .action((options: ServeOptions) => serve(context, options))
+}
+
+async function serve({ report, signal }: CliContext, options: ServeOptions): Promise<void> {
+  const { host, port } = options.listen
+  const token = await readToken(options.tokenFile)
+  const folder = options.checkpoint
+  const unusable = {
+    message: `cannot use the folder ${folder}`,
+    hint: 'give --checkpoint another folder',
+  }
+  const checkpoint =
+    folder === undefined ? undefined : await asUsageError(unusable, () => readCheckpoint(folder))
+  const node = new CentralNode(
+    {
+      mode: options.mode,
+      workers: options.workers,
+      sgd: { learningRate: options.lr, momentum: options.momentum, weightDecay: options.weightDecay },
+      isMean: options.reduce,
+      lost: options.onLost,
+      lostAfterMs: 1000 * options.lostAfter,
+      checkpointFolder: options.checkpoint,
+      checkpointEvery: options.checkpointEvery,
+    },
+    checkpoint,
+  )
+  await asUsageError(unusable, () => node.save()) // the new epoch must be on disk before anybody hears of it
+  const server = await asUsageError(cannotListen(host, port), () =>
+    serveParameters(node, { host, port, token, job: options.job }),
+  )
+  const { epoch, version } = node
+  report.result({ url: server.url, mode: formatUpdateMode(options.mode), epoch, version }, () =>
+    [
+      `serving parameters on ${server.url}: ${formatUpdateMode(options.mode)}, ${formatCount(options.workers, 'worker')}`,
+      checkpoint ? `  from the checkpoint of version ${version}; epoch ${epoch}` : '  no checkpoint yet',
+    ].join('\n'),
+  )
+  await new Promise<void>((settle) => {
+    if (signal.aborted) settle()
+    else signal.addEventListener('abort', () => settle(), { once: true })
+  })
+  await node.save()
+  await server.close()
 }
 
 interface ServeOptions {

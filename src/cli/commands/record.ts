@@ -6,14 +6,19 @@ import { confirm } from '../questions/confirm.js'
 
 /** `dsc record`: what concerns the record as a whole. */
 export function recordCommand(context: CliContext): Command {
-  const record = new Command('record')
+  return new Command('record')
     .description('move the record to another database, or take a lost node out of it')
     .addHelpText(
       'after',
       '\nExamples:\n  dsc record migrate sqlite:///var/lib/dsc/record.db postgres://dsc@db.example/dsc\n  dsc record forget-node gpu-07',
     )
-  record
-    .command('migrate')
+    .addCommand(migrateCommand(context))
+    .addCommand(forgetNodeCommand(context))
+    .addCommand(claimNodeCommand(context))
+}
+
+function migrateCommand(context: CliContext): Command {
+  return new Command('migrate')
     .description('copy the whole record into an empty database; the old one stays as it is')
     .argument('<from>', 'sqlite:///file or postgres://user@host/database')
     .argument('<to>', 'the same; made if it is a file that does not exist')
@@ -43,8 +48,10 @@ export function recordCommand(context: CliContext): Command {
         await from.close()
       }
     })
-  record
-    .command('forget-node')
+}
+
+function forgetNodeCommand(context: CliContext): Command {
+  return new Command('forget-node')
     .description('forget a node that will not come back, with its copies and their leases')
     .argument('<node>', 'as dsc status lists it')
     .option('--dry-run', 'say what would be forgotten, and change nothing')
@@ -74,8 +81,10 @@ export function recordCommand(context: CliContext): Command {
         () => `forgot node ${node} with ${formatCount(forgotten.length, 'copy', 'copies')}`,
       )
     })
-  record
-    .command('claim-node')
+}
+
+function claimNodeCommand(context: CliContext): Command {
+  return new Command('claim-node')
     .description('say that this machine and cache root are the node, after a move, a restore or a new name')
     .option('--new', 'give the cache an identity of its own first, because its disk was copied from another')
     .option('--yes', 'do not ask')
@@ -96,5 +105,4 @@ export function recordCommand(context: CliContext): Command {
           : `node ${renamedFrom} is called ${node} from now on`,
       )
     })
-  return record
 }

@@ -49,29 +49,25 @@ const RUN_BYTES = 512 * 1024
 /** Bytes that a copy inside the arena carries at a time. */
 const COPY_BYTES = 1 << 20
 
-if (parentPort) serve(workerData as ReaderData)
+/** Does the jobs of one thread. Bytes go through one buffer, which grows as needed. */
+class JobRunner {
+  readonly #arenaFd: number
+  readonly #table: SampleTable | undefined
+  readonly #reader: SampleReader | undefined
+  #gather = Buffer.allocUnsafeSlow(COPY_BYTES)
 
-function serve({ arenaFd, folder }: ReaderData): void {
-  const table = folder && { ...openSampleTable(folder.tableBytes), known: folder.known }
-  const reader = folder && table && new SampleReader(folder.root, table)
-  let gather = Buffer.allocUnsafeSlow(COPY_BYTES)
-  parentPort!.on('message', ({ id, job }: { id: number; job: ReaderJob }) => {
-    let result: ReaderResult
-    try {
-      result = run(job)
-    } catch (error) {
-      const { code = 'UNKNOWN', message } = error as NodeJS.ErrnoException
-      result = { kind: 'failed', code, message }
-    }
-    parentPort!.postMessage({ id, result })
-  })
+  constructor({ arenaFd, folder }: ReaderData) {
+    this.#arenaFd = arenaFd
+    this.#table = folder && { ...openSampleTable(folder.tableBytes), known: folder.known }
+    this.#reader = folder && new SampleReader(folder.root, this.#table!)
+  }
 
-  function run(job: ReaderJob): ReaderResult {
+  run(job: ReaderJob): ReaderResult {
     switch (job.kind) {
       case 'read':
-        return { kind: 'read', statuses: readIntoArena(reader!, table!, job) }
+        return { kind: 'read', statuses: this.#readIntoArena(job) }
       case 'copy':
-        for (let i = 0; i < job.from.length; i++) copyInArena(job.from[i]!, job.to[i]!, job.lengths[i]!)
+        for (let i = 0; i < job.from.length; i++) this.#copy(job.from[i]!, job.to[i]!, job.lengths[i]!)
         return { kind: 'copy' }
       case 'shuffle':
         return { kind: 'shuffle', samples: shuffleSamples(job) }
@@ -80,11 +76,8 @@ function serve({ arenaFd, folder }: ReaderData): void {
     }
   }
 
-  function readIntoArena(
-    from: SampleReader,
-    table: SampleTable,
-    { samples, offsets }: Extract<ReaderJob, { kind: 'read' }>,
-  ): Uint8Array {
+  #readIntoArena({ samples, offsets }: Extract<ReaderJob, { kind: 'read' }>): Uint8Array {
+    const table = this.#table!
     const statuses = new Uint8Array(samples.length)
     if (samples.length === 0) return statuses
     const runs = planArenaRuns(offsets, (i) => table.lengths[samples[i]!]!, RUN_BYTES)
@@ -97,11 +90,12 @@ function serve({ arenaFd, folder }: ReaderData): void {
         for (let i = run.first; i < run.first + run.count; i++) places[i] = filled + offsets[i]! - run.start
         filled += run.length
       }
-      if (gather.length < filled) gather = Buffer.allocUnsafeSlow(filled)
+      if (this.#gather.length < filled) this.#gather = Buffer.allocUnsafeSlow(filled)
+      const gather = this.#gather
       const first = group[0]!.first
       const count = group.reduce((sum, run) => sum + run.count, 0)
       const bytesOf = (i: number) => gather.subarray(places[i]!, places[i]! + table.lengths[samples[i]!]!)
-      from.readAll(samples.subarray(first, first + count), {
+      this.#reader!.readAll(samples.subarray(first, first + count), {
         place: (at) => bytesOf(first + at),
         done(at, isRead) {
           const i = first + at
@@ -111,18 +105,18 @@ function serve({ arenaFd, folder }: ReaderData): void {
       })
       let written = 0
       for (const run of group) {
-        writeFully(arenaFd, gather.subarray(written, written + run.length), run.start)
+        writeFully(this.#arenaFd, gather.subarray(written, written + run.length), run.start)
         written += run.length
       }
     }
     return statuses
   }
 
-  function copyInArena(from: number, to: number, length: number): void {
+  #copy(from: number, to: number, length: number): void {
     for (let done = 0; done < length; done += COPY_BYTES) {
-      const part = gather.subarray(0, Math.min(COPY_BYTES, length - done))
-      readSync(arenaFd, part, 0, part.length, from + done)
-      writeFully(arenaFd, part, to + done)
+      const part = this.#gather.subarray(0, Math.min(COPY_BYTES, length - done))
+      readSync(this.#arenaFd, part, 0, part.length, from + done)
+      writeFully(this.#arenaFd, part, to + done)
     }
   }
 }
@@ -134,5 +128,19 @@ function findPrefix(job: Extract<ReaderJob, { kind: 'prefix' }>): Prefix {
     sampleCount: lengths.length,
     shares: job.shares,
     extentBytesOf: (sample) => planExtentBytes(lengths[sample]!),
+  })
+}
+
+if (parentPort) {
+  const runner = new JobRunner(workerData as ReaderData)
+  parentPort.on('message', ({ id, job }: { id: number; job: ReaderJob }) => {
+    let result: ReaderResult
+    try {
+      result = runner.run(job)
+    } catch (error) {
+      const { code = 'UNKNOWN', message } = error as NodeJS.ErrnoException
+      result = { kind: 'failed', code, message }
+    }
+    parentPort!.postMessage({ id, result })
   })
 }

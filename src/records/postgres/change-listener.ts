@@ -4,13 +4,6 @@ import { CHANGE_CHANNEL, EVERYTHING } from './change-teller.js'
 import { connectionSettings, readSession } from './connections.js'
 import type { ConnectionPlan } from './read-connection.js'
 
-/** Wakes whoever waits when the record changes. */
-interface ChangeListener {
-  /** Resolves at the next change that matters, when the time is over, or when `signal` aborts; never rejects. */
-  readonly wait: (wait: ChangeWait) => Promise<void>
-  readonly close: () => Promise<void>
-}
-
 /** Where listening was not possible, it is tried again after so long, ms; until then waiters look by themselves. */
 const TRY_AGAIN_MS = 30_000
 
@@ -25,81 +18,94 @@ interface Waiter {
 }
 
 /**
- * Listens on a connection of its own, made when somebody first waits. Whoever waits is woken when it begins to
- * listen, because what changed before that was not heard.
+ * Wakes whoever waits when the record changes. Listens on a connection of its own, made when somebody first waits.
+ * Whoever waits is woken when it begins to listen, because what changed before that was not heard.
  */
-export function listenForChanges(plan: ConnectionPlan): ChangeListener {
-  const waiting = new Set<Waiter>()
-  let client: pg.Client | undefined
-  let isListening = false
-  let isConnecting = false
-  let notBeforeMs = 0
-  let isClosed = false
-  const lose = (lost: pg.Client) => {
-    lost.end().catch(() => {})
-    if (client !== lost) return
-    client = undefined
-    isListening = false
-    for (const waiter of waiting) waiter.limit()
+export class ChangeListener {
+  readonly #plan: ConnectionPlan
+  readonly #waiting = new Set<Waiter>()
+  #client: pg.Client | undefined
+  #isListening = false
+  #isConnecting = false
+  #isClosed = false
+  #notBeforeMs = 0
+
+  constructor(plan: ConnectionPlan) {
+    this.#plan = plan
   }
-  const listen = async () => {
-    if (client !== undefined || isConnecting || isClosed || performance.now() < notBeforeMs) return
-    isConnecting = true
+
+  /** Resolves at the next change that matters, when the time is over, or when `signal` aborts; never rejects. */
+  wait({ pollMs, atMostMs, about, signal }: ChangeWait): Promise<void> {
+    void this.#listen()
+    return new Promise((resolve) => {
+      const beganMs = performance.now()
+      let timer: NodeJS.Timeout | undefined
+      const waiter: Waiter = {
+        hears: (change) =>
+          about === undefined || change === EVERYTHING || change === about.node || change === about.copyId,
+        wake: () => {
+          clearTimeout(timer)
+          this.#waiting.delete(waiter)
+          signal?.removeEventListener('abort', waiter.wake)
+          resolve()
+        },
+        limit: () => {
+          clearTimeout(timer)
+          const limitMs = this.#isListening ? atMostMs : pollMs
+          timer = setTimeout(waiter.wake, Math.max(0, beganMs + limitMs - performance.now()))
+        },
+      }
+      waiter.limit()
+      this.#waiting.add(waiter)
+      signal?.addEventListener('abort', waiter.wake)
+      if (signal?.aborted) waiter.wake()
+    })
+  }
+
+  /** Wakes everybody, and listens no more. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#wake()
+    await this.#client?.end().catch(() => {})
+  }
+
+  async #listen(): Promise<void> {
+    if (this.#client !== undefined || this.#isConnecting || this.#isClosed) return
+    if (performance.now() < this.#notBeforeMs) return
+    this.#isConnecting = true
     try {
-      const found = await connectToListen(plan)
-      if (!found || isClosed) {
-        notBeforeMs = performance.now() + TRY_AGAIN_MS
+      const found = await connectToListen(this.#plan)
+      if (!found || this.#isClosed) {
+        this.#notBeforeMs = performance.now() + TRY_AGAIN_MS
         await found?.end()
         return
       }
-      client = found
-      found.on('error', () => lose(found))
-      found.on('end', () => lose(found))
-      found.on('notification', ({ payload = EVERYTHING }) => {
-        for (const waiter of [...waiting]) if (waiter.hears(payload)) waiter.wake()
-      })
+      this.#client = found
+      found.on('error', () => this.#lose(found))
+      found.on('end', () => this.#lose(found))
+      found.on('notification', ({ payload = EVERYTHING }) => this.#wake(payload))
       await found.query(`LISTEN ${CHANGE_CHANNEL}`)
-      isListening = client === found
-      for (const waiter of [...waiting]) waiter.wake()
+      this.#isListening = this.#client === found
+      this.#wake()
     } catch {
-      notBeforeMs = performance.now() + TRY_AGAIN_MS
-      if (client) lose(client)
+      this.#notBeforeMs = performance.now() + TRY_AGAIN_MS
+      if (this.#client) this.#lose(this.#client)
     } finally {
-      isConnecting = false
+      this.#isConnecting = false
     }
   }
-  return {
-    wait: ({ pollMs, atMostMs, about, signal }) => {
-      void listen()
-      return new Promise((resolve) => {
-        const beganMs = performance.now()
-        let timer: NodeJS.Timeout | undefined
-        const waiter: Waiter = {
-          hears: (change) =>
-            about === undefined || change === EVERYTHING || change === about.node || change === about.copyId,
-          wake: () => {
-            clearTimeout(timer)
-            waiting.delete(waiter)
-            signal?.removeEventListener('abort', waiter.wake)
-            resolve()
-          },
-          limit: () => {
-            clearTimeout(timer)
-            const limitMs = isListening ? atMostMs : pollMs
-            timer = setTimeout(waiter.wake, Math.max(0, beganMs + limitMs - performance.now()))
-          },
-        }
-        waiter.limit()
-        waiting.add(waiter)
-        signal?.addEventListener('abort', waiter.wake)
-        if (signal?.aborted) waiter.wake()
-      })
-    },
-    close: async () => {
-      isClosed = true
-      for (const waiter of [...waiting]) waiter.wake()
-      await client?.end().catch(() => {})
-    },
+
+  /** Wakes those whom the change concerns; absent: everybody. */
+  #wake(change?: string): void {
+    for (const waiter of [...this.#waiting]) if (change === undefined || waiter.hears(change)) waiter.wake()
+  }
+
+  #lose(lost: pg.Client): void {
+    lost.end().catch(() => {})
+    if (this.#client !== lost) return
+    this.#client = undefined
+    this.#isListening = false
+    for (const waiter of this.#waiting) waiter.limit()
   }
 }
 

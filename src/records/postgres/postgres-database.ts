@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { log } from '../../log/log.js'
 import type { Durability, SqlDatabase, SqlTransaction, WriteScope } from '../sql-database.js'
-import { listenForChanges } from './change-listener.js'
+import { ChangeListener } from './change-listener.js'
 import { tellOfChanges } from './change-teller.js'
 import { explainFailure, isFromServer } from './classify-failure.js'
 import { type Connections, openConnections } from './connections.js'
@@ -70,7 +70,7 @@ export async function openPostgresDatabase(url: string, options: PostgresOptions
     await connections.close()
     throw error
   }
-  const changes = listenForChanges(plan)
+  const changes = new ChangeListener(plan)
   const all: SqlDatabase['all'] = (sql, parameters) =>
     repeat(patienceMs, () => tryStatement(connections, sql, parameters))
   return {
@@ -80,7 +80,7 @@ export async function openPostgresDatabase(url: string, options: PostgresOptions
     read: (work) => repeat(patienceMs, () => tryRead(connections, work)),
     all,
     map: async (sql, parameters, make) => (await all(sql, parameters)).map((row) => make(row)),
-    waitForChange: changes.wait,
+    waitForChange: (wait) => changes.wait(wait),
     findHindrance: async () => {
       const [row] = await all(
         `SELECT pg_is_in_recovery() AS standby, current_setting('transaction_read_only') AS is_only`,

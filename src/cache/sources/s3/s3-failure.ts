@@ -133,28 +133,26 @@ const CONNECT_CODES = new Set([
 const STALL_CODES = new Set(['HTTP_STALLED'])
 const TRUNCATION_CODES = new Set(['HTTP_CLOSED'])
 
-/** Turns a failed connection into the failure a user meets. `receivedBytes` undefined = no answer began. */
-export function describeConnectionError(
-  error: unknown,
-  options: {
-    readonly what: string
-    readonly origin: string
-    readonly bucket?: string | undefined
-    /** URL of the proxy on the way. */
-    readonly proxy?: string | undefined
-    readonly receivedBytes: number | undefined
-    readonly expectedBytes: number
-    readonly stallTimeoutMs: number
-  },
-): SourceFailure {
-  const { what, receivedBytes } = options
-  const origin = options.proxy ? `${options.origin} (through the proxy ${options.proxy})` : options.origin
+interface BrokenRequest {
+  readonly what: string
+  readonly origin: string
+  readonly bucket?: string | undefined
+  /** URL of the proxy on the way. */
+  readonly proxy?: string | undefined
+  /** Undefined: no answer began. */
+  readonly receivedBytes: number | undefined
+  readonly expectedBytes: number
+  readonly stallTimeoutMs: number
+}
+
+/** Turns a failed connection into the failure a user meets. */
+export function describeConnectionError(error: unknown, request: BrokenRequest): SourceFailure {
+  const { what, receivedBytes, expectedBytes } = request
   const code = findCode(error)
-  const cause = error instanceof Error ? error.message : String(error)
   if (STALL_CODES.has(code))
     return new SourceFailure(
       'SOURCE_STALLED',
-      `${what}: no byte from ${origin} for ${options.stallTimeoutMs / 1000} s, ${receivedBytes ?? 0} of ${options.expectedBytes} bytes received`,
+      `${what}: no byte from ${serverOf(request)} for ${request.stallTimeoutMs / 1000} s, ${receivedBytes ?? 0} of ${expectedBytes} bytes received`,
       {
         isTransient: true,
         cause: error,
@@ -164,46 +162,57 @@ export function describeConnectionError(
   if (receivedBytes !== undefined && TRUNCATION_CODES.has(code))
     return new SourceFailure(
       'SOURCE_TRUNCATED',
-      `${what}: expected ${options.expectedBytes} bytes, received ${receivedBytes} before ${origin} closed the connection`,
+      `${what}: expected ${expectedBytes} bytes, received ${receivedBytes} before ${serverOf(request)} closed the connection`,
       { isTransient: true, cause: error, hint: 'try again: finished parts are kept' },
     )
+  const { problem, ...options } = explainUnreachable(code, messageOf(error), request)
+  return new SourceFailure('SOURCE_UNREACHABLE', `${what}: ${problem}`, { ...options, cause: error })
+}
+
+interface Unreachable {
+  readonly problem: string
+  readonly isTransient: boolean
+  readonly hint: string
+}
+
+/** Why nothing, or nothing more, comes from the server. */
+function explainUnreachable(code: string, cause: string, request: BrokenRequest): Unreachable {
+  const server = serverOf(request)
   const trust = explainTrust(code)
   if (trust !== undefined)
-    return new SourceFailure('SOURCE_UNREACHABLE', `${what}: ${origin} ${trust.problem} (${cause})`, {
-      isTransient: false,
-      cause: error,
-      hint: trust.hint,
-    })
+    return { problem: `${server} ${trust.problem} (${cause})`, isTransient: false, hint: trust.hint }
   if (code === 'EPROTO' && cause.includes('wrong version number'))
-    return new SourceFailure('SOURCE_UNREACHABLE', `${what}: ${origin} does not speak TLS`, {
+    return {
+      problem: `${server} does not speak TLS`,
       isTransient: false,
-      cause: error,
       hint: 'begin the endpoint with http:// if it is meant to be unencrypted',
-    })
+    }
   if (code === 'HTTP_PROXY_REFUSED')
-    return new SourceFailure('SOURCE_UNREACHABLE', `${what}: ${cause}`, {
+    return {
+      problem: cause,
       // Of a proxy, 5xx say that it could not get through just now.
       isTransient: /answered 5|closed/.test(cause),
-      cause: error,
       hint: 'check HTTPS_PROXY and its password; NO_PROXY lists the hosts that are reached without it',
-    })
+    }
   const isName = code === 'ENOTFOUND' || code === 'EAI_AGAIN'
-  return new SourceFailure(
-    'SOURCE_UNREACHABLE',
-    CONNECT_CODES.has(code)
-      ? `${what}: cannot connect to ${origin} (${cause})`
-      : `${what}: the connection to ${origin} broke (${cause})`,
-    {
-      isTransient: !isName || code === 'EAI_AGAIN',
-      cause: error,
-      hint: isBucketHost(options.origin, options.bucket)
-        ? 'the bucket’s name was put before the endpoint’s: set pathStyle: true if that host does not exist'
-        : isName
-          ? 'check the host name; a server other than AWS needs `endpoint:` in dsc.yaml (or AWS_ENDPOINT_URL)'
-          : 'check that the endpoint is up and reachable from this node',
-    },
-  )
+  return {
+    problem: CONNECT_CODES.has(code)
+      ? `cannot connect to ${server} (${cause})`
+      : `the connection to ${server} broke (${cause})`,
+    isTransient: !isName || code === 'EAI_AGAIN',
+    hint: isBucketHost(request.origin, request.bucket)
+      ? 'the bucket’s name was put before the endpoint’s: set pathStyle: true if that host does not exist'
+      : isName
+        ? 'check the host name; a server other than AWS needs `endpoint:` in dsc.yaml (or AWS_ENDPOINT_URL)'
+        : 'check that the endpoint is up and reachable from this node',
+  }
 }
+
+function serverOf({ origin, proxy }: BrokenRequest): string {
+  return proxy ? `${origin} (through the proxy ${proxy})` : origin
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /** Whether the host is one that AWS would have for the bucket, and few other servers do. */
 function isBucketHost(origin: string, bucket: string | undefined): boolean {
