@@ -1,10 +1,9 @@
-import { createReadStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cache } from '../cache/cache.js'
 import { manifestPath } from '../cache/manifest/manifest-file.js'
+import { openCopyFile } from '../cache/open-copy-file.js'
 import type { Route, RouteCall } from './agent-server.js'
 import type { ArrivingObjects } from './arriving-objects.js'
 import type { LocalCopies } from './local-copies.js'
@@ -149,8 +148,12 @@ async function serveManifest(cache: Cache, { response, parameters }: RouteCall):
     response.writeHead(404).end()
     return
   }
-  const path = manifestPath(copy.directory)
-  const { size } = await stat(path)
-  response.writeHead(200, { 'content-length': size, 'content-type': 'application/vnd.sqlite3' })
-  await pipeline(createReadStream(path), response)
+  const file = await openCopyFile(cache.root, copy, manifestPath(copy.directory))
+  try {
+    const { size } = await file.stat()
+    response.writeHead(200, { 'content-length': size, 'content-type': 'application/vnd.sqlite3' })
+    await pipeline(file.createReadStream({ autoClose: false }), response)
+  } finally {
+    await file.close()
+  }
 }

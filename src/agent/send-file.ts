@@ -1,4 +1,4 @@
-import { type FileHandle, open } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
 import type { Range } from './local-copies.js'
 
@@ -11,17 +11,10 @@ const CHUNKS_BYTES = 64 * 1024 * 1024
 /** Files being sent by this process. */
 let sending = 0
 
-/** Sends a range of a file and ends the answer. */
-export async function sendFile(path: string, range: Range, response: ServerResponse): Promise<void> {
-  const file = await open(path)
-  try {
-    await sendOpenFile({ file, path }, range, response)
-  } finally {
-    await file.close()
-  }
-}
-
-/** As `sendFile`, of a file that is open; one buffer per file, which the connection has taken before it is filled again. */
+/**
+ * Sends a range of a file that is open, and ends the answer. One buffer per file, which the connection has taken before
+ * it is filled again.
+ */
 export async function sendOpenFile(
   { file, path }: { readonly file: FileHandle; readonly path: string },
   range: Range,

@@ -1,4 +1,6 @@
+import type { Cache } from '../cache/cache.js'
 import { factsOfEntry } from '../cache/manifest/facts-of-entry.js'
+import { openCopyFile } from '../cache/open-copy-file.js'
 import {
   DIGEST_HEADER,
   FACTS_HEADER,
@@ -11,7 +13,7 @@ import type { ArrivingObjects } from './arriving-objects.js'
 import type { Range } from './local-copies.js'
 import { isOfSource, type LocalCopies, type LocalObject } from './local-copies.js'
 import type { Metrics } from './metrics.js'
-import { sendFile } from './send-file.js'
+import { sendOpenFile } from './send-file.js'
 
 /** A request for a part that is still arriving is held for so long, ms; then the client may ask again. */
 const HOLD_MS = 8000
@@ -22,6 +24,7 @@ export async function serveObject(
     readonly copies: LocalCopies
     readonly arriving: ArrivingObjects
     readonly metrics: Metrics
+    readonly cache: Pick<Cache, 'root'>
   },
   call: RouteCall,
 ): Promise<void> {
@@ -50,29 +53,45 @@ export async function serveObject(
       return
     }
   }
-  await send(found, range, call)
+  await send(found, range, { ...call, root: served.cache.root })
   served.metrics.add('dsc_sent_bytes_total', { dataset }, range.length)
 }
 
-async function send(found: LocalObject, range: Range, { request, response }: RouteCall): Promise<void> {
-  const { offset, length } = range
-  const head = {
-    'content-length': length,
-    'content-type': 'application/octet-stream',
-    [FACTS_HEADER]: JSON.stringify(factsOfEntry(found.entry)),
-    ...(found.part ? { [DIGEST_HEADER]: formatPartDigest(found.part) } : {}),
-  }
-  if (request.headers.range !== undefined) {
-    response.writeHead(206, {
-      ...head,
-      'content-range': `bytes ${offset}-${offset + length - 1}/${found.entry.sizeBytes}`,
-    })
-  } else response.writeHead(200, head)
-  if (request.method === 'HEAD' || length === 0) {
+async function send(
+  found: LocalObject,
+  range: Range,
+  { root, request, response }: RouteCall & { readonly root: string },
+): Promise<void> {
+  if (request.method === 'HEAD' || range.length === 0) {
+    writeHead(found, range, { request, response })
     response.end()
     return
   }
-  await sendFile(found.path, range, response)
+  const file = await openCopyFile(root, found.copy, found.path)
+  try {
+    writeHead(found, range, { request, response })
+    await sendOpenFile({ file, path: found.path }, range, response)
+  } finally {
+    await file.close()
+  }
+}
+
+function writeHead(
+  { entry, part }: LocalObject,
+  { offset, length }: Range,
+  { request, response }: Pick<RouteCall, 'request' | 'response'>,
+): void {
+  const head = {
+    'content-length': length,
+    'content-type': 'application/octet-stream',
+    [FACTS_HEADER]: JSON.stringify(factsOfEntry(entry)),
+    ...(part ? { [DIGEST_HEADER]: formatPartDigest(part) } : {}),
+  }
+  if (request.headers.range === undefined) response.writeHead(200, head)
+  else {
+    const contentRange = `bytes ${offset}-${offset + length - 1}/${entry.sizeBytes}`
+    response.writeHead(206, { ...head, 'content-range': contentRange })
+  }
 }
 
 /** Reads `bytes=a-b`; the whole object without a header; undefined for what cannot be served. */

@@ -1,9 +1,11 @@
 import { pipeline } from 'node:stream/promises'
+import type { Cache } from '../cache/cache.js'
+import { openCopyFile } from '../cache/open-copy-file.js'
 import { formatRemoteUrl } from '../cache/sources/peer-wire.js'
 import type { RouteCall } from './agent-server.js'
-import type { LocalCopies } from './local-copies.js'
+import type { LocalCopies, Range } from './local-copies.js'
 import type { Metrics } from './metrics.js'
-import { sendFile } from './send-file.js'
+import { sendOpenFile } from './send-file.js'
 import { parseRange } from './serve-object.js'
 
 /** Answers `GET /v1/datasets/<name>/`: the files of the newest ready copy, one JSON line each. */
@@ -28,7 +30,11 @@ export async function serveRemoteIndex(
 
 /** Answers `GET /v1/datasets/<name>/files/<key>`: the key is looked up in the manifest, which knows the path. */
 export async function serveRemoteFile(
-  { copies, metrics }: { readonly copies: LocalCopies; readonly metrics: Metrics },
+  {
+    copies,
+    metrics,
+    cache,
+  }: { readonly copies: LocalCopies; readonly metrics: Metrics; readonly cache: Pick<Cache, 'root'> },
   { request, response, parameters }: RouteCall,
 ): Promise<void> {
   const [dataset = '', key = ''] = parameters
@@ -43,17 +49,31 @@ export async function serveRemoteFile(
     response.writeHead(416, { 'content-range': `bytes */${sizeBytes}` }).end()
     return
   }
-  const { offset, length } = range
-  const isPart = request.headers.range !== undefined
-  response.writeHead(isPart ? 206 : 200, {
-    'content-length': length,
-    'content-type': 'application/octet-stream',
-    ...(isPart ? { 'content-range': `bytes ${offset}-${offset + length - 1}/${sizeBytes}` } : {}),
-  })
-  if (request.method === 'HEAD' || length === 0) {
-    response.end()
+  if (request.method === 'HEAD' || range.length === 0) {
+    response.writeHead(...headOf(range, { request, sizeBytes })).end()
     return
   }
-  await sendFile(found.path, range, response)
-  metrics.add('dsc_sent_bytes_total', { dataset }, length)
+  const file = await openCopyFile(cache.root, found.copy, found.path)
+  try {
+    response.writeHead(...headOf(range, { request, sizeBytes }))
+    await sendOpenFile({ file, path: found.path }, range, response)
+  } finally {
+    await file.close()
+  }
+  metrics.add('dsc_sent_bytes_total', { dataset }, range.length)
+}
+
+function headOf(
+  { offset, length }: Range,
+  { request, sizeBytes }: Pick<RouteCall, 'request'> & { readonly sizeBytes: number },
+): [number, Record<string, string | number>] {
+  const isPart = request.headers.range !== undefined
+  return [
+    isPart ? 206 : 200,
+    {
+      'content-length': length,
+      'content-type': 'application/octet-stream',
+      ...(isPart ? { 'content-range': `bytes ${offset}-${offset + length - 1}/${sizeBytes}` } : {}),
+    },
+  ]
 }

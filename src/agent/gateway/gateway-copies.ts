@@ -59,6 +59,11 @@ export class GatewayCopies {
     this.#passed = new PassedDatasets(options)
   }
 
+  /** Of the cache that is read. */
+  get root(): string {
+    return this.#cache.root
+  }
+
   /** Where to read a dataset from: its pinned or newest ready copy, an admitted staging, else its source. */
   async locate(dataset: Dataset, pins: Pins): Promise<Located> {
     for (;;) {

@@ -1,9 +1,11 @@
-import { type FileHandle, open } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { filesDirectory } from '../../cache/cache-layout.js'
 import type { ManifestEntry } from '../../cache/manifest/manifest-entry.js'
+import { openCopyFile } from '../../cache/open-copy-file.js'
 import { withRetries } from '../../cache/sources/retry.js'
+import type { Copy } from '../../model/copy.js'
 import type { Dataset } from '../../model/dataset.js'
 import { sendOpenFile } from '../send-file.js'
 import type { GatewayCopies, Located, Pins } from './gateway-copies.js'
@@ -89,7 +91,7 @@ async function trySending(
     if (look.outcome !== 'there') return undefined
     path = look.path
   }
-  const file = await openIfThere(path)
+  const file = await openIfThere(copies.root, located.copy, path)
   if (file === undefined) return undefined
   try {
     response.writeHead(answer.status, headersOf(request, entry, answer))
@@ -132,9 +134,9 @@ function headersOf(
   return headers
 }
 
-async function openIfThere(path: string): Promise<FileHandle | undefined> {
+async function openIfThere(root: string, copy: Copy, path: string): Promise<FileHandle | undefined> {
   try {
-    return await open(path)
+    return await openCopyFile(root, copy, path)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error

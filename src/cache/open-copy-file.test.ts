@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { chmodSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { exampleCopy } from '../testing/example-copies.js'
+import { temporaryDirectory } from '../testing/temporary-directory.js'
+import { markAdopted, placeOf } from './adopted-folder.js'
+import { copyDirectory, filesDirectory } from './cache-layout.js'
+import { openCopyFile } from './open-copy-file.js'
+
+async function makeCopy(context: TestContext) {
+  const folder = await temporaryDirectory(context)
+  const root = join(folder, 'cache')
+  const copy = { ...exampleCopy('flowers'), version: 'a'.repeat(64) }
+  const directory = copyDirectory(root, copy)
+  const files = filesDirectory(directory)
+  mkdirSync(files, { recursive: true })
+  writeFileSync(join(files, 'rose.jpg'), 'rose')
+  const outside = join(folder, 'outside')
+  mkdirSync(outside)
+  writeFileSync(join(outside, 'rose.jpg'), 'secret', { mode: 0o600 })
+  return { root, copy, directory, files, outside, path: join(files, 'rose.jpg') }
+}
+
+async function read(...asked: Parameters<typeof openCopyFile>): Promise<string> {
+  const file = await openCopyFile(...asked)
+  try {
+    return await file.readFile('utf8')
+  } finally {
+    await file.close()
+  }
+}
+
+const FOREIGN = { code: 'CACHE_ROOT_INVALID' }
+
+test('a file of a copy is opened, also where the root is reached by a link', async (context) => {
+  const { root, copy, path } = await makeCopy(context)
+  assert.equal(await read(root, copy, path), 'rose')
+  const linked = `${root}-linked`
+  symlinkSync(root, linked)
+  assert.equal(await read(linked, copy, path.replace(root, linked)), 'rose')
+  await assert.rejects(read(root, copy, `${path}.gone`), { code: 'ENOENT' })
+})
+
+for (const { swapped, of } of [
+  { swapped: 'file', of: (made: Made) => made.path },
+  { swapped: 'folder of files', of: (made: Made) => made.files },
+  { swapped: 'folder of the copy', of: (made: Made) => made.directory },
+]) {
+  test(`a link in the place of the ${swapped} leads nobody outside`, async (context) => {
+    const made = await makeCopy(context)
+    const { root, copy, outside, path, directory } = made
+    const place = of(made)
+    if (place === directory) mkdirSync(join(outside, 'files'))
+    if (place === directory) renameSync(join(outside, 'rose.jpg'), join(outside, 'files', 'rose.jpg'))
+    renameSync(place, `${root}-moved`)
+    symlinkSync(place === path ? join(outside, 'rose.jpg') : outside, place)
+    await assert.rejects(read(root, copy, path), FOREIGN)
+    await assert.rejects(read(root, { ...copy, origin: 'local', path: outside }, path), FOREIGN)
+  })
+}
+
+test('an adopted folder is read if everybody may read it, or its owner had it adopted', async (context) => {
+  const { root, copy, outside, files, path } = await makeCopy(context)
+  const adopted = { ...copy, origin: 'local' as const, path: outside }
+  renameSync(files, `${files}-moved`)
+  symlinkSync(outside, files)
+  await assert.rejects(read(root, adopted, path), FOREIGN)
+  assert.ok(markAdopted(placeOf({ root }, adopted)))
+  assert.equal(await read(root, adopted, path), 'secret')
+  await assert.rejects(read(root, { ...adopted, copyId: 'another' }, path), FOREIGN)
+  chmodSync(join(outside, 'rose.jpg'), 0o644)
+  assert.equal(await read(root, { ...adopted, copyId: 'another' }, path), 'secret')
+})
+
+test('a pipe in the place of a file is waited for by nobody', async (context) => {
+  const { root, copy, path } = await makeCopy(context)
+  execFileSync('mkfifo', [`${path}.pipe`])
+  await assert.rejects(read(root, copy, `${path}.pipe`), FOREIGN)
+})
+
+type Made = Awaited<ReturnType<typeof makeCopy>>
