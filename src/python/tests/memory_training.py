@@ -10,6 +10,11 @@ from dsc.memory import AccountingDevice
 def train(name, steps, executor=None, batch=8, on_step=None):
     """Trains and returns gradients per step, parameters at the end, and the counted peak."""
     model, inputs = fresh(name, batch)
+    return train_model(model, inputs, lambda: loss_of(model(inputs)), steps, executor=executor, on_step=on_step)
+
+
+def train_model(model, inputs, loss_now, steps, *, executor=None, on_step=None):
+    """Like ``train``, for any model; `loss_now` runs the forward. A parameter without a gradient has None."""
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     gradients = []
     with AccountingDevice() as device:
@@ -18,11 +23,11 @@ def train(name, steps, executor=None, batch=8, on_step=None):
         for step in range(steps):
             torch.manual_seed(step)
             with under(executor):
-                loss = loss_of(model(inputs))
+                loss = loss_now()
             loss.backward()
             del loss
             with device.uncounted():
-                gradients.append([p.grad.clone() for p in model.parameters()])
+                gradients.append([None if p.grad is None else p.grad.clone() for p in model.parameters()])
             optimizer.step()
             optimizer.zero_grad()
             if on_step:
