@@ -77,11 +77,13 @@ if [ "$(id -u)" = 0 ] && command -v debootstrap >/dev/null; then
   say "the steps of the container image"
   install -m 755 "$program" "$root/usr/bin/dsc"
   inside sh -ec "$(sed -n '/^RUN /,/[^\\]$/p' scripts/container/Dockerfile | sed '1s/^RUN //')"
+  mount -t proc proc "$root/proc" # by it the program knows where it is installed
   user="$(sed -n 's/^USER //p' scripts/container/Dockerfile)"
   as_user() { chroot --userspec="$user" "$root" env -i PATH=/usr/bin:/bin HOME=/nonexistent "$@"; }
   [ "$(as_user dsc --version)" = "$version" ]
   [ -z "$(find "$root/tmp" "$root/var/tmp" "$root/dev/shm" -name 'dsc-program-10001*')" ] # nothing was unpacked anew
   as_user sh -c 'touch /cache/a && rm /cache/a'
+  umount "$root/proc"
   inside userdel dsc
   rm -rf "$root/usr/bin/dsc" "$root/usr/lib/dsc" "$root/cache"
 

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { dirname, isAbsolute, join } from 'node:path'
 import { getAsset, getRawAsset } from 'node:sea'
 import { findHomeDirectory } from '../platform/this-user.js'
 import { type CarriedProgram, DAY_MS, markUsed, type Places, unpackProgram } from './unpack-program.js'
@@ -26,7 +26,8 @@ function listPlaces(): Places {
   const { XDG_CACHE_HOME, XDG_RUNTIME_DIR } = process.env
   const own = `dsc-program-${process.geteuid?.()}`
   return {
-    installed: [join(dirname(process.execPath), '../lib/dsc')],
+    // Without /proc Node does not know its own path.
+    installed: isAbsolute(process.execPath) ? [join(dirname(process.execPath), '../lib/dsc')] : [],
     writable: [
       XDG_CACHE_HOME ? join(XDG_CACHE_HOME, 'dsc-program') : join(findHomeDirectory(), '.cache/dsc-program'),
       ...(XDG_RUNTIME_DIR ? [join(XDG_RUNTIME_DIR, 'dsc-program')] : []),
