@@ -25,7 +25,7 @@ const engine = openFeedEngine(
   { seed: 1, memoryBytes: 96 * Number(count) + 2 ** 24 },
 )
 const stream = engine.openStream({ batchSize: BATCH, world: 1, rank: 0, replicate: 1, last: 'drop' }, 2)
-await new Promise((resolve) => setTimeout(resolve, 500))
+await engine.ready()
 const startedAt = performance.now()
 await stream.start(0, 0)
 process.stdout.write(`${count} samples; start: ${(performance.now() - startedAt).toFixed(1)} ms\n`)

@@ -24,16 +24,23 @@ export async function openNamedEngine(
 ): Promise<FeedEngine> {
   const { openFeedEngine } = await import('../feed/engine/open-feed-engine.js')
   const { supply, release } = await findSupply(context, request)
+  let engine: FeedEngine
   try {
-    const engine = openFeedEngine(supply, settings)
+    engine = openFeedEngine(supply, settings)
     engine.onClose(release)
     if (settings.memoryBytes === undefined && engine.arena.file.bytes < DEFAULT_MEMORY_BYTES)
       context.report.note(
         `dsc: little memory is free for the feed, so it uses ${formatByteSize(engine.arena.file.bytes)} instead of ${formatByteSize(DEFAULT_MEMORY_BYTES)}; a larger /dev/shm (docker run --shm-size) helps`,
       )
-    return engine
   } catch (error) {
     await release()
+    throw error
+  }
+  try {
+    await engine.ready()
+    return engine
+  } catch (error) {
+    await engine.close()
     throw error
   }
 }

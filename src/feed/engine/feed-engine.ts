@@ -132,6 +132,11 @@ export class FeedEngine {
     return { current, next: carry.heldBytes() - current }
   }
 
+  /** Resolves when the first batch need not wait for the order of the samples. */
+  ready(): Promise<void> {
+    return this.#epochs.ready()
+  }
+
   /** Opens the stream of a rank. `leases`: batches that its clients may hold at once. */
   openStream({ assign = 'fixed', ...rank }: StreamShape, leases: number): RankStream {
     const sequence = planRankSequence({ ...rank, sampleCount: this.positionCount })

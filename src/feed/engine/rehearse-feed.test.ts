@@ -49,15 +49,11 @@ async function runEpoch(engine: FeedEngine, streams: readonly RankStream[], epoc
   for (let step = 0; step < streams[0]!.sequence.stepsPerEpoch; step++) {
     const batches = await Promise.all(streams.map((stream) => stream.read(epoch, step)))
     for (const [rank, stream] of streams.entries()) stream.release(batches[rank]!)
-    // Storage keeps up, and so do the copies to Cache_next, which has all of the top but what is being copied there.
-    do await nextTurn()
-    while (engine.source.meters[0]!.requests < sum('requests') || isCopying(engine))
+    do
+      await nextTurn() // storage keeps up, and so do the copies to Cache_next
+    while (engine.source.meters[0]!.requests < sum('requests') || streams.some((each) => each.isGivingBack))
   }
   return { requests: sum('requests'), kept: sum('kept') }
-}
-
-function isCopying({ arena, carryBytesHeld: { current, next } }: FeedEngine): boolean {
-  return arena.space.top.liveBytes > current + next
 }
 
 for (const data of ['plain', 'tar', 'large'] as const)

@@ -52,7 +52,7 @@ async function rehearseEpoch(
     const batches = await Promise.all(streams.map((stream) => stream.read(epoch, step)))
     for (const [rank, stream] of streams.entries()) stream.release(batches[rank]!)
     do await nextTurn()
-    while (source.isAsked)
+    while (source.isAsked || streams.some(({ isGivingBack }) => isGivingBack))
   }
   return {
     requests: streams.reduce((sum, { counts }) => sum + counts.requests, 0),

@@ -13,11 +13,29 @@ interface KeptList {
  */
 export class CarryOver {
   readonly #prefixes = new Map<number, Prefix>()
+  /** Epochs whose first prefix is being made. */
+  readonly #awaited = new Set<number>()
   readonly #lists = new Map<number, KeptList>()
 
   /** Says which samples the first part of `epoch` consists of. `isWanted` is false for epochs never told of. */
   setPrefix(epoch: number, prefix: Prefix): void {
+    this.#awaited.delete(epoch)
     this.#prefixes.set(epoch, prefix)
+  }
+
+  /** Says that the prefix of `epoch` will be told. */
+  expectPrefix(epoch: number): void {
+    if (!this.#prefixes.has(epoch)) this.#awaited.add(epoch)
+  }
+
+  /** Says that it will not be told after all. */
+  giveUpPrefix(epoch: number): void {
+    this.#awaited.delete(epoch)
+  }
+
+  /** Whether it is not yet known what is kept for `epoch`. */
+  isAwaited(epoch: number): boolean {
+    return this.#awaited.has(epoch)
   }
 
   hasPrefix(epoch: number): boolean {
@@ -64,6 +82,7 @@ export class CarryOver {
       unused.push(...list.extents.values())
       this.#lists.delete(old)
     }
+    for (const old of this.#awaited) if (old < epoch) this.#awaited.delete(old)
     for (const old of this.#prefixes.keys()) if (old < epoch) this.#prefixes.delete(old)
     return unused
   }

@@ -24,6 +24,7 @@ class WatchedPool implements ReaderPool {
     assert.ok(job.kind === 'shuffle' || job.kind === 'prefix')
     this.jobs.push(`${job.kind} ${job.kind === 'shuffle' ? job.epoch : job.visits.epoch}`)
     const answer = this.#pool.run(job)
+    answer.catch(() => {}) // it is closed
     this.#running.add(answer)
     return this.isAnswering ? answer : new Promise<never>(() => {})
   }
@@ -81,6 +82,28 @@ for (const isCarrying of [true, false])
 test('the first order is made before anybody reads', async (context) => {
   const { pool } = open(context)
   assert.deepEqual(pool.jobs, ['shuffle 0', 'shuffle 1'])
+})
+
+test('the first batch of a run waits for its order only, and that is there once the feed is open', async (context) => {
+  const { pool, epochs, items } = open(context)
+  await epochs.ready()
+  pool.isAnswering = false
+  assert.equal(epochs.enter(items, 0), undefined, 'nothing to wait for')
+  assert.ok(items.find(0))
+  assert.ok(epochs.carry.isAwaited(1), 'what is kept for the next epoch is being found out')
+  assert.equal(epochs.carry.isWanted(1, orderOf(1)[0]!), false)
+})
+
+test('what an epoch keeps is known later than its order, to whoever asks', async (context) => {
+  const { pool, epochs, items } = open(context)
+  await epochs.ready()
+  epochs.enter(items, 0)
+  await epochs.whenKeptIsKnown(0)
+  assert.deepEqual(keptFor(epochs, 1), orderOf(1).slice(0, KEPT))
+  assert.equal(epochs.whenKeptIsKnown(0), undefined)
+  assert.equal(epochs.carry.isAwaited(1), false)
+  await pool.rest()
+  assert.equal(open(context, { isCarrying: false }).epochs.whenKeptIsKnown(0), undefined)
 })
 
 test('less room to keep samples counts at once, more room from the next epoch on', async (context) => {

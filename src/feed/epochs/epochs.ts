@@ -49,7 +49,22 @@ export class Epochs {
     this.#ranks.delete(items)
   }
 
-  /** Says that a rank reads `epoch` now. Resolves when what it needs is there; undefined when it is. */
+  /** Resolves when what the first batch of a feed needs is there. */
+  async ready(): Promise<void> {
+    await Promise.all([this.orders.get(0), ...(this.#options.isCarrying ? [this.orders.get(1)] : [])])
+  }
+
+  /** Resolves when it is known what `epoch` keeps for the one after it; undefined when it is, or none is kept. */
+  whenKeptIsKnown(epoch: number): Promise<void> | undefined {
+    const next = epoch + 1
+    const isKnown = !this.#options.isCarrying || next < this.#lowest || this.carry.hasPrefix(next)
+    return isKnown ? undefined : this.#beginPrefix(next)
+  }
+
+  /**
+   * Says that a rank reads `epoch` now. Resolves when its order is there; undefined when it is. What it keeps for the
+   * next one need not be known before its first batch is given back.
+   */
   enter(items: RankItems, epoch: number): Promise<void> | undefined {
     const { orders } = this
     const { isCarrying } = this.#options
@@ -58,9 +73,8 @@ export class Epochs {
       this.#ranks.set(items, epoch)
       this.#forgetPast()
     }
-    const isReady = orders.find(epoch) && (!isCarrying || this.carry.hasPrefix(epoch + 1))
-    const needed = isReady ? undefined : this.#prepare(epoch)
-    if (isCarrying) this.#beginPrefix(epoch + 2)
+    const needed = orders.find(epoch) ? undefined : orders.get(epoch).then(() => {})
+    if (isCarrying) for (const next of [epoch + 1, epoch + 2]) this.#beginPrefix(next)
     else orders.find(epoch + 1)
     return needed
   }
@@ -73,13 +87,6 @@ export class Epochs {
     const epochs = [...this.#ranks.values()].filter((each) => each >= 0)
     const first = isLater ? Math.max(...epochs) + 2 : Math.min(...epochs) + 1
     for (const epoch of this.#prefixes.keys()) if (epoch >= first) this.#makePrefix(epoch)
-  }
-
-  async #prepare(epoch: number): Promise<void> {
-    await Promise.all([
-      this.orders.get(epoch),
-      ...(this.#options.isCarrying ? [this.#beginPrefix(epoch + 1)] : []),
-    ])
   }
 
   /** A rank that has stopped must not keep orders and samples of past epochs for ever: it reads them again. */
@@ -106,8 +113,11 @@ export class Epochs {
       if (this.#prefixes.get(epoch) === made) this.carry.setPrefix(epoch, prefix)
     })
     made.catch(() => {
-      if (this.#prefixes.get(epoch) === made) this.#prefixes.delete(epoch) // asked again, a reader may succeed
+      if (this.#prefixes.get(epoch) !== made) return
+      this.#prefixes.delete(epoch) // asked again, a reader may succeed
+      this.carry.giveUpPrefix(epoch)
     })
+    this.carry.expectPrefix(epoch)
     this.#prefixes.set(epoch, made)
     return made
   }

@@ -111,7 +111,9 @@ export class LookAhead {
 
   /** What the running epoch will leave in Cache_next is not known before its end, so the look ahead stops there. */
   #isHiddenUntilEnd(epoch: number): boolean {
-    return this.#options.carry.prefixSize(epoch) > 0 && !this.#hasBegun(epoch) && !this.#canPromise(epoch)
+    const { carry } = this.#options
+    if (this.#hasBegun(epoch)) return false
+    return carry.isAwaited(epoch) || (carry.prefixSize(epoch) > 0 && !this.#canPromise(epoch))
   }
 
   /** Whether all of the epoch before has been read and given back. */

@@ -43,8 +43,8 @@ export class RankStream {
   readonly #plan: StreamPlan
   readonly #requests: SampleRequests
   readonly #room: WaitingRoom
-  /** Copies to Cache_next that are being made, by the epoch that gave them up. */
-  readonly #copying = new Map<Promise<void>, number>()
+  /** Batches that are being given back, to Cache_next or not, by their epoch. */
+  readonly #leaving = new Map<Promise<void>, number>()
   /** Requests on their way. */
   readonly #issued = new Set<Promise<void>>()
   /** Ends when the batch before has been taken; where samples are taken one after the other. */
@@ -70,6 +70,11 @@ export class RankStream {
     return this.#plan.counts
   }
 
+  /** Whether batches are on their way back to the arena. */
+  get isGivingBack(): boolean {
+    return this.#leaving.size > 0
+  }
+
   /** Whole batches that are in the arena and not yet taken. */
   countReadyBatches(): number {
     return Math.floor(this.#plan.countReady() / this.sequence.options.batchSize)
@@ -92,11 +97,11 @@ export class RankStream {
   async read(epoch: number, step: number, onLoss: LossRule = 'raise'): Promise<LeasedBatch> {
     const { epochs, items, nowMs } = this.#options
     const askedAtMs = nowMs()
+    // What the epoch before leaves behind is this one's first samples: without it they would be read again.
+    const left = [...this.#leaving].filter(([, from]) => from < epoch)
+    if (left.length > 0) await Promise.all(left.map(([gone]) => gone))
     const entering = epochs.enter(items, epoch)
     if (entering) await entering
-    // What the epoch before leaves behind is this one's first samples: without it they would be read again.
-    const left = [...this.#copying].filter(([, from]) => from < epoch)
-    if (left.length > 0) await Promise.all(left.map(([copied]) => copied))
     const sinceMs = nowMs()
     const enteredBefore = this.#room.entered
     const { slots, lost } = await this.#takeAll(this.#serialsOf(epoch, step), onLoss)
@@ -106,8 +111,18 @@ export class RankStream {
     return this.#handOut({ epoch, step, slots, lost })
   }
 
-  /** A client is done with a batch. */
+  /** A client is done with a batch. It lies where it is until it is known what is kept of it. */
   release(batch: LeasedBatch): void {
+    const isOfOrder = batch.slots.some(({ serial }) => serial >= 0)
+    const known = isOfOrder ? this.#options.epochs.whenKeptIsKnown(batch.epoch) : undefined
+    const gone = known ? known.catch(() => {}).then(() => this.#giveBack(batch)) : this.#giveBack(batch)
+    if (!gone) return
+    const left = gone.then(() => void this.#leaving.delete(left))
+    this.#leaving.set(left, batch.epoch)
+  }
+
+  /** Gives a batch back. Resolves when what is kept of it has been copied; undefined when nothing need be. */
+  #giveBack(batch: LeasedBatch): Promise<void> | undefined {
     const copies: CarryCopy[] = []
     for (const slot of batch.slots) {
       if (slot.serial < 0) {
@@ -117,8 +132,9 @@ export class RankStream {
       const copy = this.#plan.release(slot)
       if (copy) copies.push(copy)
     }
-    if (copies.length > 0) this.#carry(copies, batch.epoch)
+    const copied = copies.length > 0 ? this.#carry(copies) : undefined
     this.#wakeAll()
+    return copied
   }
 
   /** Any samples, by id, outside of the order (map-style access). Waits until all are in the arena. */
@@ -186,17 +202,13 @@ export class RankStream {
     return { ...batch, offsets }
   }
 
-  /** Copies what a batch leaves for the epoch after `epoch`. */
-  #carry(copies: readonly CarryCopy[], epoch: number): void {
-    const made = this.#options.arena.copy(copies).then(
+  /** Copies what a batch leaves for the next epoch. */
+  async #carry(copies: readonly CarryCopy[]): Promise<void> {
+    await this.#options.arena.copy(copies).then(
       () => copies.forEach((copy) => void this.#plan.settleCopy(copy)),
       () => copies.forEach((copy) => void this.#plan.failCopy(copy)),
     )
-    const copied = made.then(() => {
-      this.#copying.delete(copied)
-      this.#wakeAll()
-    })
-    this.#copying.set(copied, epoch)
+    this.#wakeAll()
   }
 
   /** Announces an item and waits until it is ready; resolves at once on a hit. */
