@@ -52,7 +52,7 @@ export interface NodeOutlook {
 }
 
 /** What is known of one dataset. */
-export interface KnownOfDataset {
+interface KnownOfDataset {
   /** Its copies on the nodes that were asked about. */
   readonly copies: readonly CopyUse[]
   readonly layouts: readonly StripedLayout[]

@@ -87,7 +87,7 @@ async function withFile<T>(path: string, flags: string, use: (file: FileHandle) 
 }
 
 /** Repeats `step` until it has nothing more to do (0) or the time is over; returns what it did per second. */
-export async function measureRate(
+async function measureRate(
   { limitMs, signal }: BenchLimits,
   step: (done: number) => Promise<number>,
 ): Promise<number> {

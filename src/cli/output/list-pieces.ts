@@ -1,7 +1,7 @@
 import { type TableColumn, TableShape } from './text-table.js'
 
 /** Lists that are read page by page: in memory at once, or as they come. */
-export type Pages<Row> = Iterable<readonly Row[]> | AsyncIterable<readonly Row[]>
+type Pages<Row> = Iterable<readonly Row[]> | AsyncIterable<readonly Row[]>
 
 /** `dsc … --json` of a list, in pieces. */
 export async function* formatList<Row>(
@@ -41,7 +41,7 @@ export async function* separate<Page>(
 }
 
 /** What a table in pieces is made of. */
-export interface PagedTable<Row> {
+interface PagedTable<Row> {
   /** Reads the rows; called twice, as the first time tells the widths. */
   readonly read: () => Pages<Row>
   readonly columns: readonly TableColumn[]

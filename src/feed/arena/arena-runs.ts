@@ -9,7 +9,7 @@ interface ArenaRun {
 }
 
 /** Bytes that an extent begins at a multiple of: a cache line, which every tensor type is content with. */
-export const ALIGN_BYTES = 64
+const ALIGN_BYTES = 64
 
 /** Bytes that a sample of `length` takes in the arena. */
 export function planExtentBytes(length: number): number {
