@@ -108,11 +108,11 @@ export function feedPlanCommand(context: CliContext): Command {
 /** What is planned, by a rehearsal where that takes seconds only. */
 async function rehearse(table: SampleTable, options: ExpectationOptions): Promise<Expectation> {
   const byLaw = planExpectation(options)
-  if (!byLaw.isFeasible || byLaw.stepsPerEpoch === 0 || table.count > MOST_REHEARSED_SAMPLES) return byLaw
+  if (!byLaw.isFeasible || byLaw.stepsPerEpoch === 0 || table.count > MAX_REHEARSED_SAMPLES) return byLaw
   return planExpectation({ ...options, rehearsal: await rehearseFeed(table, planBudgetOptions(options)) })
 }
 
-const MOST_REHEARSED_SAMPLES = 200_000
+const MAX_REHEARSED_SAMPLES = 200_000
 
 /** Says that requests are small for want of memory, and how much they would need. */
 function formatShortMemory({ k, memoryForRequestsBytes }: Expectation): string | undefined {
