@@ -90,11 +90,12 @@ test('docs/configuration.md has every variable that dsc and its scripts know', (
   )
 })
 
-test('no paragraph of the README or of getting started is longer than six lines', () => {
-  for (const page of ['README.md', 'docs/README.md', 'docs/getting-started.md', 'docs/troubleshooting.md']) {
+test('no paragraph of the README or of the pages on tasks is longer than six lines', () => {
+  const tasks = ['README', 'getting-started', 'troubleshooting', 'cluster', 'feed', 'exchange', 'memory']
+  for (const page of ['README.md', ...tasks.map((name) => `docs/${name}.md`)]) {
     const prose = readFileSync(join(ROOT, page), 'utf8').replaceAll(/^```[\s\S]*?^```$/gm, '')
     for (const paragraph of prose.split(/\n\n|\n(?=[-|]|\d\. )/)) {
-      if (paragraph.startsWith('|')) continue
+      if (/^(\||<!--)/.test(paragraph.trim())) continue
       const lines = paragraph.split('\n').filter((line) => !line.startsWith('#'))
       assert.ok(lines.length <= 6 && lines.every((line) => line.length <= 120), `${page}: ${paragraph}`)
     }
