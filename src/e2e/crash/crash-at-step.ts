@@ -29,11 +29,21 @@ function isTime(step: string): boolean {
 function around<T>(step: string | undefined, work: () => T): T {
   if (step === undefined || !isTime(step)) return work()
   if (moment === 'before') die()
-  const result = work()
+  const result = persist(work)
   if (moment === 'during') setTimeout(die, 1)
   else if (result instanceof Promise) result.then(die, die)
   else die()
   return result
+}
+
+/** What fails persists nothing: the next one of its step counts instead. */
+function persist<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    pending.times += 1
+    throw error
+  }
 }
 
 function splitOnce(text: string): readonly [string, string, string] {
