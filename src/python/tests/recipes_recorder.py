@@ -21,7 +21,6 @@ class Recorder:
         self.rank = int(os.environ["RANK"])
         self.life = len([name for name in os.listdir(folder) if name.endswith(f".{self.rank}")])
         self.path = os.path.join(folder, f"{self.life}.{self.rank}")
-        self.write("")
         self.stop, self.how = stop, how
         self.samples = self.before = None
         self.steps = 0
