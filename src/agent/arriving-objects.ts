@@ -1,3 +1,4 @@
+import { ArrivalClient } from '../cache/arrivals/arrival-client.js'
 import { Manifest } from '../cache/manifest/manifest.js'
 import type { ManifestEntry } from '../cache/manifest/manifest-entry.js'
 import type { WireObject } from '../cache/sources/peer-wire.js'
@@ -6,89 +7,115 @@ import { isSameObject, type LocalObject, pathOf, type Range } from './local-copi
 
 /** How often a staging is looked at while somebody waits for a part of it, ms. */
 const LOOK_INTERVAL_MS = 50
+/** What a status calls those who ask agents. */
+const READER_NAME = 'other nodes'
 
-/** Hands out parts of copies that are still being staged, as soon as they are written and proven. */
-export interface ArrivingObjects {
-  /** Resolves with the object once the range is there; undefined after `limitMs` or when the staging is over. */
-  wait(
-    copy: Copy,
-    asked: { readonly object: WireObject; readonly range: Range },
-    limitMs: number,
-  ): Promise<LocalObject | undefined>
-  close(): void
-}
+/** `early`: not there in time, or the staging is over: ask again. `other`: it has no such object, or another version. */
+export type Arrived = LocalObject | 'early' | 'other'
 
-interface Waiter {
+interface Question {
   readonly object: WireObject
   readonly range: Range
+}
+
+interface Waiter extends Question {
   readonly endMs: number
-  readonly settle: (found: LocalObject | undefined) => void
+  readonly settle: (arrived: Arrived) => void
 }
 
 /**
- * Waiters for one staging share one look at its manifest. It is opened for the look only: the stager could not
- * publish while somebody holds it open.
+ * Hands out parts of copies that are still being staged, as soon as they are written and proven, and has their stagers
+ * fetch next what somebody waits for. Waiters for one staging share one look at its manifest.
  */
-export function watchArrivingObjects(): ArrivingObjects {
-  const stagings = new Map<string, { readonly copy: Copy; readonly waiters: Set<Waiter> }>()
-  let timer: NodeJS.Timeout | undefined
-  const look = () => {
-    for (const [directory, { copy, waiters }] of stagings) {
-      lookAt(copy, waiters)
-      if (waiters.size === 0) stagings.delete(directory)
-    }
-    if (stagings.size > 0) return
-    clearInterval(timer)
-    timer = undefined
+export class ArrivingObjects {
+  /** Waiters, by the folder of the staging. */
+  readonly #stagings = new Map<string, { readonly copy: Copy; readonly waiters: Set<Waiter> }>()
+  readonly #stagers = new Map<string, Promise<ArrivalClient | undefined>>()
+  #timer: NodeJS.Timeout | undefined
+
+  /** Resolves once the range is there, at the latest after `limitMs`; with 0 it only looks. */
+  async wait(copy: Copy, question: Question, limitMs: number): Promise<Arrived> {
+    const [found = 'early'] = lookAt(copy, [question]) ?? []
+    if (found !== 'early' || limitMs === 0) return found
+    void this.#want(copy.directory, question.object.key)
+    return new Promise((resolve) => {
+      const staging = this.#stagings.get(copy.directory) ?? { copy, waiters: new Set() }
+      this.#stagings.set(copy.directory, staging)
+      const settle = (arrived: Arrived) => {
+        staging.waiters.delete(waiter)
+        resolve(arrived)
+      }
+      const waiter: Waiter = { ...question, endMs: performance.now() + limitMs, settle }
+      staging.waiters.add(waiter)
+      this.#timer ??= setInterval(() => this.#look(), LOOK_INTERVAL_MS)
+    })
   }
-  return {
-    wait: (copy, { object, range }, limitMs) =>
-      new Promise((resolve) => {
-        const staging = stagings.get(copy.directory) ?? { copy, waiters: new Set<Waiter>() }
-        stagings.set(copy.directory, staging)
-        const waiter: Waiter = {
-          object,
-          range,
-          endMs: performance.now() + limitMs,
-          settle: (found) => {
-            staging.waiters.delete(waiter)
-            resolve(found)
-          },
-        }
-        staging.waiters.add(waiter)
-        timer ??= setInterval(look, LOOK_INTERVAL_MS)
-      }),
-    close() {
-      clearInterval(timer)
-      for (const { waiters } of stagings.values()) for (const waiter of [...waiters]) waiter.settle(undefined)
-    },
+
+  close(): void {
+    clearInterval(this.#timer)
+    for (const { waiters } of this.#stagings.values())
+      for (const waiter of [...waiters]) waiter.settle('early')
+    for (const opened of this.#stagers.values()) void opened.then((client) => client?.close())
+    this.#stagers.clear()
+  }
+
+  #look(): void {
+    const nowMs = performance.now()
+    for (const [directory, { copy, waiters }] of this.#stagings) {
+      const waiting = [...waiters]
+      const found = lookAt(copy, waiting)
+      // Published or given up: whoever waits asks again and is served from there, or elsewhere.
+      if (found === undefined) this.#stagers.delete(directory)
+      for (const [index, waiter] of waiting.entries()) {
+        const arrived = found?.[index] ?? 'early'
+        if (arrived !== 'early' || found === undefined || nowMs > waiter.endMs) waiter.settle(arrived)
+      }
+      if (waiters.size === 0) this.#stagings.delete(directory)
+    }
+    if (this.#stagings.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  /** Tells the stager what is waited for; one that cannot be asked fetches it in its own order. */
+  async #want(directory: string, key: string): Promise<void> {
+    const known = this.#stagers.get(directory)
+    let client = await known
+    if (!client?.isOpen) {
+      // Whoever met the same dead connection shares the new one.
+      if (this.#stagers.get(directory) === known)
+        this.#stagers.set(directory, ArrivalClient.open(directory, READER_NAME))
+      client = await this.#stagers.get(directory)
+    }
+    if ((await client?.want(key)) !== 'gone') return
+    // Nobody stages any more, or somebody else does: whoever waits asks again.
+    for (const waiter of [...(this.#stagings.get(directory)?.waiters ?? [])])
+      if (waiter.object.key === key) waiter.settle('early')
   }
 }
 
-function lookAt(copy: Copy, waiters: Set<Waiter>): void {
+/**
+ * What of an arriving copy is there; undefined once it is one no more. The manifest is opened for the look only: the
+ * stager could not publish while somebody holds it open.
+ */
+function lookAt(copy: Copy, questions: readonly Question[]): readonly Arrived[] | undefined {
   let manifest: Manifest | undefined
   try {
-    manifest = Manifest.findPublished(copy.directory)
-    // Published or given up: whoever waits asks again and is served from there, or elsewhere.
-    if (manifest === undefined) {
-      for (const waiter of [...waiters]) waiter.settle(undefined)
-      return
-    }
-    const nowMs = performance.now()
-    for (const waiter of [...waiters]) {
-      const entry = manifest.find(waiter.object.key)
-      if (entry && isSameObject(entry, waiter.object) && isThere(manifest, entry, waiter.range)) {
-        const part = manifest.findPart(entry, waiter.range)
-        waiter.settle({ copy, entry, part, path: pathOf(copy, entry) })
-      } else if (nowMs > waiter.endMs) waiter.settle(undefined)
-    }
+    const opened = Manifest.findPublished(copy.directory)
+    manifest = opened
+    return opened && questions.map((question) => lookFor(opened, copy, question))
   } catch {
-    // It is being published or removed this moment: looked at again, and not for longer than the limits.
-    const nowMs = performance.now()
-    for (const waiter of [...waiters]) if (nowMs > waiter.endMs) waiter.settle(undefined)
+    return questions.map(() => 'early') // it is being published or removed this moment
   } finally {
     manifest?.close()
   }
+}
+
+function lookFor(manifest: Manifest, copy: Copy, { object, range }: Question): Arrived {
+  const entry = manifest.find(object.key)
+  if (!entry || entry.state === 'elsewhere' || !isSameObject(entry, object)) return 'other'
+  if (!isThere(manifest, entry, range)) return 'early'
+  return { copy, entry, part: manifest.findPart(entry, range), path: pathOf(copy, entry) }
 }
 
 function isThere(manifest: Manifest, entry: ManifestEntry, range: Range): boolean {

@@ -4,7 +4,7 @@ import { Manifest } from '../cache/manifest/manifest.js'
 import type { ManifestEntry } from '../cache/manifest/manifest-entry.js'
 import { findDamagedCopies } from '../cache/sources/damaged-copies.js'
 import type { PartDigest, WireObject } from '../cache/sources/peer-wire.js'
-import type { Copy } from '../model/copy.js'
+import type { Copy, CopyUse } from '../model/copy.js'
 import type { RecordStore } from '../records/record-store.js'
 
 /** A range of an object, bytes. */
@@ -37,7 +37,7 @@ export interface LocalObject {
 /** What this node can serve. */
 export interface LocalCopies {
   /** Ready copies and stagings of a dataset, newest first. */
-  list(dataset: string): Promise<readonly Copy[]>
+  list(dataset: string): Promise<readonly CopyUse[]>
   findReady(object: WireObject, range: Range): Promise<LocalObject | undefined>
   /** An object of the newest ready whole copy by its key. */
   findKey(dataset: string, key: string): Promise<LocalObject | undefined>
@@ -48,8 +48,11 @@ export interface LocalCopies {
 
 /** Looks up objects in the manifests of this node's copies, which it keeps open. */
 export function openLocalCopies(record: RecordStore, node: string): LocalCopies {
-  const believed = new Map<string, { readonly untilMs: number; readonly copies: Promise<readonly Copy[]> }>()
-  const known = new Map<string, { readonly atMs: number; readonly copies: readonly Copy[] }>()
+  const believed = new Map<
+    string,
+    { readonly untilMs: number; readonly copies: Promise<readonly CopyUse[]> }
+  >()
+  const known = new Map<string, { readonly atMs: number; readonly copies: readonly CopyUse[] }>()
   const manifests = new Map<string, Manifest>()
   const list = (dataset: string) => {
     const last = believed.get(dataset)
@@ -111,16 +114,16 @@ export function openLocalCopies(record: RecordStore, node: string): LocalCopies 
 
 /** What the record answers; what it said before where it takes too long or is away. */
 async function answerInTime(
-  asked: Promise<readonly Copy[]>,
-  known: { readonly atMs: number; readonly copies: readonly Copy[] } | undefined,
-): Promise<readonly Copy[]> {
+  asked: Promise<readonly CopyUse[]>,
+  known: { readonly atMs: number; readonly copies: readonly CopyUse[] } | undefined,
+): Promise<readonly CopyUse[]> {
   if (!known || performance.now() - known.atMs > KNOWN_MS) return asked
   const late = sleep(PATIENCE_MS, known.copies, { ref: false })
   return Promise.race([asked.catch(() => known.copies), late])
 }
 
 /** Ready copies and stagings, newest first, without those that were found damaged. */
-async function listSound(record: RecordStore, node: string, dataset: string): Promise<readonly Copy[]> {
+async function listSound(record: RecordStore, node: string, dataset: string): Promise<readonly CopyUse[]> {
   const [copies, damaged] = await Promise.all([
     record.listCopies({ dataset, node, states: ['ready', 'staging'] }, record.nowMs()),
     findDamagedCopies(record, dataset),

@@ -4,7 +4,7 @@ import type { HostPort } from '../model/host-port.js'
 import { formatHostPort } from '../model/host-port.js'
 import { AgentMetrics } from './agent-metrics.js'
 import { startAgentServer } from './agent-server.js'
-import { watchArrivingObjects } from './arriving-objects.js'
+import { ArrivingObjects } from './arriving-objects.js'
 import { type AgentTokens, requireProtection } from './authorize.js'
 import { describeExpiry, readExpiryMs } from './certificate-expiry.js'
 import { Gateway, type GatewayOptions } from './gateway/gateway.js'
@@ -47,7 +47,7 @@ export async function startAgent(options: {
   const metrics = createMetrics()
   const stopCertificate = tls && watchCertificate(tls.cert, metrics, note)
   const copies = openLocalCopies(cache.record, cache.node)
-  const arriving = watchArrivingObjects()
+  const arriving = new ArrivingObjects()
   const samples = openSampleServers({
     host: listen.host,
     token: tokens?.own,

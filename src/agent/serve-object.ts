@@ -5,6 +5,7 @@ import {
   DIGEST_HEADER,
   FACTS_HEADER,
   formatPartDigest,
+  NO_WAIT_HEADER,
   parseObjectQuery,
 } from '../cache/sources/peer-wire.js'
 import { DscError } from '../failure/dsc-error.js'
@@ -15,7 +16,7 @@ import { isOfSource, type LocalCopies, type LocalObject } from './local-copies.j
 import type { Metrics } from './metrics.js'
 import { sendOpenFile } from './send-file.js'
 
-/** A request for a part that is still arriving is held for so long, ms; then the client may ask again. */
+/** A question for a part that is still arriving is held for so long, ms; then the client may ask again. */
 const HOLD_MS = 8000
 
 /** Answers `GET /v1/datasets/<name>/object?…`: the bytes of an object, or of a range of it. */
@@ -46,12 +47,15 @@ export async function serveObject(
       response.writeHead(404).end()
       return
     }
-    const limitMs = request.method === 'HEAD' ? 0 : HOLD_MS
-    found = await served.arriving.wait(staging, { object, range }, limitMs)
-    if (!found) {
-      response.writeHead(425, { 'retry-after': '0' }).end()
+    const isHeld =
+      staging.isBeingStaged && request.method !== 'HEAD' && request.headers[NO_WAIT_HEADER] === undefined
+    const arrived = await served.arriving.wait(staging, { object, range }, isHeld ? HOLD_MS : 0)
+    if (arrived === 'early' || arrived === 'other') {
+      const early = staging.isBeingStaged ? 425 : 404
+      response.writeHead(arrived === 'early' ? early : 409, { 'retry-after': '0' }).end()
       return
     }
+    found = arrived
   }
   await send(found, range, { ...call, root: served.cache.root })
   served.metrics.add('dsc_sent_bytes_total', { dataset }, range.length)

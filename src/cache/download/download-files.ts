@@ -14,6 +14,7 @@ import { ObjectDownload } from './object-download.js'
 import { recheckAfterReboot } from './recheck.js'
 import { reusePrevious } from './reuse-previous.js'
 import { openStale, staleDirectory } from './stale-staging.js'
+import { type FetchTask, type Lane, TaskLanes } from './task-lanes.js'
 import { adaptConcurrency } from './transfer/adapt-concurrency.js'
 import { openTransferEngine } from './transfer/open-transfer-engine.js'
 import { runBounded } from './transfer/run-bounded.js'
@@ -65,6 +66,7 @@ interface DownloadOptions {
 const DEFAULT_CONCURRENCY = 64
 const PROGRESS_INTERVAL_MS = 100
 const PENDING_PAGE_ENTRIES = 1000
+const LANES: readonly Lane[] = ['direct', 'awaited']
 
 /**
  * Fetches what the manifest of `copyDirectory` still lacks. Stops promptly on `signal` or the first failure that
@@ -126,7 +128,10 @@ async function fetchPending(manifest: Manifest, options: DownloadOptions) {
     maxId: manifest.maxId(),
     there: manifest.presentIds(),
     idOf: (key) => manifest.findId(key),
-    onWant: (id) => download.hurry(id),
+    onWant: (id) => {
+      download.hurry(id)
+      lanes.hurry(id)
+    },
   })
   const download = new ObjectDownload({
     manifest,
@@ -137,8 +142,9 @@ async function fetchPending(manifest: Manifest, options: DownloadOptions) {
     onWritten: flush.note,
     onArrived: (id) => arrivals.arrived(id),
   })
+  const lanes = openLanes({ source: options.source, manifest, download, need: arrivals.need })
   try {
-    await runTasks({ ...options, concurrency, manifest, engine, download, need: arrivals.need, stop })
+    await runTasks({ ...options, concurrency, engine, lanes, stop })
   } finally {
     arrivals.close()
     await engine.close()
@@ -152,37 +158,36 @@ async function fetchPending(manifest: Manifest, options: DownloadOptions) {
 
 /** Keeps as many objects and parts under way as the source takes well, until all are fetched. */
 async function runTasks(options: {
-  readonly manifest: Manifest
   readonly engine: TransferEngine
-  readonly download: ObjectDownload
-  readonly need: Need
+  readonly lanes: TaskLanes
   readonly concurrency: number
   readonly requestLimit?: (() => number) | undefined
   readonly signal: AbortSignal
   /** Aborted at the first failure. */
   readonly stop: AbortController
 }): Promise<void> {
-  const { engine, concurrency, requestLimit = () => concurrency } = options
-  const pending = readPending(options.manifest)
-  const tasks = { running: 0, finished: 0 }
+  const { engine, lanes, concurrency, requestLimit = () => concurrency } = options
+  const running: Record<Lane, number> = { direct: 0, awaited: 0 }
+  let finished = 0
+  const readCap = () => Math.max(1, Math.min(concurrency, requestLimit()))
   const adaptive = adaptConcurrency({
-    engine,
-    readCap: () => Math.max(1, Math.min(concurrency, requestLimit())),
-    finishedTasks: () => tasks.finished,
-    runningTasks: () => tasks.running,
+    ...{ engine, readCap },
+    finishedTasks: () => finished,
+    runningTasks: () => running.direct,
   })
+  const limitOf = (lane: Lane) => (lane === 'direct' ? adaptive.current() : readCap())
   try {
     await runBounded({
-      concurrency: adaptive.current,
+      concurrency: () => limitOf('direct') + limitOf('awaited'),
       next: () => {
         throwIfStopped(options.signal)
-        return nextTask(options, pending)
+        return lanes.next(LANES.filter((lane) => running[lane] < limitOf(lane)))
       },
-      run: async (task) => {
-        tasks.running += 1
-        await task()
-        tasks.running -= 1
-        tasks.finished += 1
+      run: async ({ task, lane }) => {
+        running[lane] += 1
+        await task.run()
+        running[lane] -= 1
+        finished += 1
       },
       onFailure: (error) => options.stop.abort(error),
     })
@@ -191,24 +196,31 @@ async function runTasks(options: {
   }
 }
 
-type Need = ArrivalServer['need']
-
-/** What somebody waits for; what was begun; what readers will need; the rest as it was listed. */
-function nextTask(
-  options: { readonly manifest: Manifest; readonly download: ObjectDownload; readonly need: Need },
-  pending: Iterator<ManifestEntry, undefined>,
-): (() => Promise<void>) | undefined {
-  const { manifest, download, need } = options
-  const fetchObject = (entry: ManifestEntry) => () => download.fetchObject(entry)
-  const wanted = need.takeWanted()
-  if (wanted !== undefined) return fetchObject(manifest.get(wanted))
-  const part = download.nextPart()
-  if (part) return part
-  const ordered = need.takeOrdered()
-  if (ordered !== undefined) return fetchObject(manifest.get(ordered))
-  for (let next = pending.next(); !next.done; next = pending.next())
-    if (need.take(next.value.id)) return fetchObject(next.value)
-  return undefined
+/** What somebody waits for first; then what was begun, what readers will need, and the rest as it was listed. */
+function openLanes(options: {
+  readonly source: Source
+  readonly manifest: Manifest
+  readonly download: ObjectDownload
+  readonly need: ArrivalServer['need']
+}): TaskLanes {
+  const { source, manifest, download, need } = options
+  const pending = readPending(manifest)
+  const takeListed = () => {
+    for (let next = pending.next(); !next.done; next = pending.next())
+      if (need.take(next.value.id)) return next.value
+    return undefined
+  }
+  const taskOf = (id: number | undefined): FetchTask | undefined =>
+    id === undefined ? undefined : download.taskOf(manifest.get(id))
+  const takeRest = () => {
+    const entry = takeListed()
+    return entry && download.taskOf(entry)
+  }
+  return new TaskLanes({
+    takeWanted: () => taskOf(need.takeWanted()),
+    takeNext: () => download.nextPart() ?? taskOf(need.takeOrdered()) ?? takeRest(),
+    isAwaited: ({ key, offset }) => source.isAwaited?.(key, offset) === true,
+  })
 }
 
 /** The objects that are not in place, a page at a time: what is fetched meanwhile is behind the page. */

@@ -9,6 +9,7 @@ import type { ProgressLog } from '../manifest/progress-log.js'
 import { type Part, planPartBytes, planParts } from '../proof/plan-parts.js'
 import { type Proof, planProof } from '../proof/plan-proof.js'
 import type { FinishedPart } from '../proof/prove-parts.js'
+import type { FetchTask } from './task-lanes.js'
 import { preallocate } from './transfer/file-sink.js'
 import type { TransferObject } from './transfer/transfer.js'
 import type { TransferEngine } from './transfer/transfer-task.js'
@@ -67,15 +68,23 @@ export class ObjectDownload {
   }
 
   /** The next part of a large object that was begun. Finishing begun ones first keeps few files half done. */
-  nextPart(): (() => Promise<void>) | undefined {
+  nextPart(): FetchTask | undefined {
     const next = this.#queue.shift()
-    return next && (() => this.#fetchPart(next.parted, next.part))
+    if (next === undefined) return undefined
+    const { parted, part } = next
+    const { id, key } = parted.entry
+    return { id, key, offset: part.offset, run: () => this.#fetchPart(parted, part) }
   }
 
   /** Somebody waits for an object: if it was begun, its parts come before those of others. */
   hurry(id: number): void {
     const isHurried = ({ parted }: { readonly parted: PartedObject }) => parted.entry.id === id
     this.#queue = [...this.#queue.filter(isHurried), ...this.#queue.filter((next) => !isHurried(next))]
+  }
+
+  /** The task that `fetchObject` is. */
+  taskOf(entry: ManifestEntry): FetchTask {
+    return { id: entry.id, key: entry.key, offset: 0, run: () => this.fetchObject(entry) }
   }
 
   /** Fetches a small object; for a large one plans its parts, which `nextPart` then hands out. */

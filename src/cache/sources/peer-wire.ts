@@ -14,6 +14,12 @@ export const DIGEST_HEADER = 'x-dsc-digest'
 /** Answer header of every agent: its node, so that a wrong address is noticed. */
 export const NODE_HEADER = 'x-dsc-node'
 
+/**
+ * Header of a question for an object: whoever asks does not wait for it. Without it a node that is staging holds the
+ * question until it has the object, which it then fetches next.
+ */
+export const NO_WAIT_HEADER = 'x-dsc-no-wait'
+
 /** Names an object by its content: any copy that has the same may serve it. */
 export interface WireObject {
   readonly dataset: string

@@ -81,6 +81,11 @@ export interface Source {
   list(options: ListOptions): AsyncIterable<readonly ListedObject[]>
   /** Opens a reader with up to `connections` connections (1 to 256). */
   openFetcher(options: { readonly connections: number }): Promise<Fetcher>
+  /**
+   * Whether a part would be waited for at another node that is still fetching it: it is then asked for beside the
+   * requests that are answered at once, never in their place. Absent: never.
+   */
+  isAwaited?(key: string, offset: number): boolean
   /** What other threads need to open fetchers of their own; absent where only this thread can read. */
   describeAccess?(): Promise<SourceAccess>
   close(): Promise<void>

@@ -17,6 +17,8 @@ export async function checkDonor(
     signal,
     part: { offset, length },
     range: { offset, length },
+    isWaitedFor: false,
+    isStaging: () => false,
     onFacts: () => {},
     onDigest: (text) => {
       expected = text

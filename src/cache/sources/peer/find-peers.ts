@@ -17,24 +17,24 @@ export interface PeerCopy {
 const MAX_PEERS = 4
 
 /** Whose copies are looked for, and by which node. */
-interface Search {
+export interface PeerSearch {
   readonly record: RecordStore
   readonly node: string
   readonly dataset: Dataset
 }
 
 /** Finds copies of this version, stripes among them: the manifest of each names all objects. */
-export async function findListers(search: Search, version: string): Promise<readonly PeerCopy[]> {
+export async function findListers(search: PeerSearch, version: string): Promise<readonly PeerCopy[]> {
   return findHolders(search, (copy) => copy.version === version)
 }
 
 /** Finds whole copies that other nodes can serve, the least loaded first. */
-export async function findPeers(search: Search): Promise<readonly PeerCopy[]> {
+export async function findPeers(search: PeerSearch): Promise<readonly PeerCopy[]> {
   return findHolders(search, (copy) => !copy.stripe)
 }
 
 async function findHolders(
-  { record, node, dataset }: Search,
+  { record, node, dataset }: PeerSearch,
   isWanted: (copy: CopyUse) => boolean,
 ): Promise<readonly PeerCopy[]> {
   const nowMs = record.nowMs()

@@ -3,6 +3,7 @@ import type { ObjectFacts } from '../../proof/object-facts.js'
 import {
   DIGEST_HEADER,
   FACTS_HEADER,
+  NO_WAIT_HEADER,
   NODE_HEADER,
   type PartDigest,
   parseFacts,
@@ -20,10 +21,13 @@ export interface PeerAccess {
   readonly ca: string | undefined
 }
 
-/** `missing`: the peer has no such copy. `early`: it will have the bytes, but not yet. */
+/**
+ * `missing`: the peer has no such copy. `early`: it will have the bytes, but not yet. `other`: it is staging another
+ * version of the object, or one without it.
+ */
 export type PeerAnswer =
   | { readonly outcome: 'ok' }
-  | { readonly outcome: 'missing' | 'early' }
+  | { readonly outcome: 'missing' | 'early' | 'other' }
   | { readonly outcome: 'failed'; readonly problem: string }
 
 const NO_AGENT: PeerAnswer = { outcome: 'failed', problem: 'is no agent of this version of dsc' }
@@ -35,6 +39,8 @@ export interface PeerConnection {
     readonly path: string
     readonly offset: number
     readonly length: number
+    /** Whether a node that is staging holds the question until it has the bytes, and fetches them next. */
+    readonly isWaitedFor: boolean
     readonly onFacts: (facts: ObjectFacts) => void
     /** Called before the first byte; undefined: the peer gives none. What it throws ends the request as a failure of the peer. */
     readonly onDigest: (digest: PartDigest | undefined) => void
@@ -52,10 +58,11 @@ export function openPeerConnection(url: string, access: PeerAccess, connections:
     ...(access.token === undefined ? {} : { authorization: `Bearer ${access.token}` }),
   }
   return {
-    get: ({ path, offset, length, onFacts, onDigest, sink, signal }) =>
+    get: ({ path, offset, length, isWaitedFor, onFacts, onDigest, sink, signal }) =>
       new Promise((resolve, reject) => {
         const isHead = length === 0
-        const headers = isHead ? own : { ...own, range: `bytes=${offset}-${offset + length - 1}` }
+        const asker = isWaitedFor ? own : { ...own, [NO_WAIT_HEADER]: '1' }
+        const headers = isHead ? asker : { ...asker, range: `bytes=${offset}-${offset + length - 1}` }
         let status = 0
         let received = 0
         let isAgent = true
@@ -121,6 +128,7 @@ function isOk(status: number): boolean {
 function judge(status: number, received: number, length: number): PeerAnswer {
   if (status === 404) return { outcome: 'missing' }
   if (status === 425) return { outcome: 'early' }
+  if (status === 409) return { outcome: 'other' }
   if (!isOk(status)) return { outcome: 'failed', problem: describeStatus(status) }
   return received === length
     ? { outcome: 'ok' }

@@ -1,18 +1,16 @@
 import type { Dataset } from '../../../model/dataset.js'
-import { rankOwners } from '../../../policy/placement.js'
 import type { ObjectFacts } from '../../proof/object-facts.js'
 import { formatObjectUrl } from '../peer-wire.js'
 import type { Fetcher, FetchRequest, InspectRequest } from '../source.js'
 import { checkDonor } from './check-donor.js'
-import { Peer, type Provider } from './peer.js'
+import { Peer } from './peer.js'
 import { openPeerConnection, type PeerAccess } from './peer-connection.js'
 import type { PeerReport } from './peer-report.js'
+import { type Asked, type Provider, type Providers, planProviders } from './plan-providers.js'
 
 interface PeerFetcherOptions {
-  /** Nodes that have everything, best first. */
-  readonly ready: readonly Provider[]
-  /** Nodes that stage side by side, this one among them; used where no node is ready. */
-  readonly shares: readonly Provider[]
+  /** Whom this node may ask just now. */
+  readonly findProviders: () => Providers
   readonly node: string
   readonly dataset: Dataset
   readonly access: PeerAccess
@@ -60,8 +58,10 @@ export class PeerFetcher implements Fetcher {
     const part = { offset: request.offset, length: request.length }
     const distrusted = this.#servedBy.get(name)
     if (distrusted !== undefined && distrusted !== STORE) await this.#doubt(distrusted, request, path)
-    for (const provider of this.#rank(request.key, request.offset, distrusted)) {
-      const asked = { path, part, range, onFacts, onDigest, needsDigest, sink, signal }
+    for (const { provider, isWaitedFor } of this.#rank(request.key, request.offset, distrusted)) {
+      const isStaging = () => this.#isStaging(provider)
+      const limits = { isWaitedFor, isStaging, signal }
+      const asked = { path, part, range, onFacts, onDigest, needsDigest, sink, ...limits }
       if (await this.#peerOf(provider).read(asked)) {
         this.#remember(name, provider.node)
         return
@@ -86,12 +86,23 @@ export class PeerFetcher implements Fetcher {
     const path = this.#pathOf(request)
     const { signal } = request
     let facts: ObjectFacts | undefined
-    for (const provider of this.#options.ready.length > 0 ? this.#rank(request.key, 0) : []) {
+    const isReady = this.#options.findProviders().ready.length > 0 // who stages would have to ask the store, too
+    for (const { provider, isWaitedFor } of isReady ? this.#rank(request.key, 0) : []) {
       const range = { offset: 0, length: 0 }
       const onFacts = (found: ObjectFacts) => {
         facts = found
       }
-      const asked = { path, part: range, range, onFacts, onDigest: () => {}, sink: () => 0, signal }
+      const asked = {
+        path,
+        part: range,
+        range,
+        onFacts,
+        onDigest: () => {},
+        sink: () => 0,
+        signal,
+        isWaitedFor,
+        isStaging: () => false,
+      }
       const isAnswered = await this.#peerOf(provider).read(asked)
       if (isAnswered && facts) return facts
     }
@@ -108,19 +119,29 @@ export class PeerFetcher implements Fetcher {
     return formatObjectUrl(name, source, object)
   }
 
+  /** Whether a node that is still fetching the part would be waited for. */
+  isAwaited(key: string, offset: number): boolean {
+    return this.#rank(key, offset)[0]?.isWaitedFor === true
+  }
+
   /** Whom to ask for a range before the store, in order, without the one whose bytes were wrong. */
-  #rank(key: string, offset: number, distrusted?: string): readonly Provider[] {
-    const { ready, shares, node } = this.#options
-    const isUsable = (provider: Provider) => provider.node !== distrusted && !this.#peerOf(provider).isResting
-    if (ready.length > 0)
-      return ready.filter(isUsable).sort((a, b) => this.#peerOf(a).inFlight - this.#peerOf(b).inFlight)
-    const names = shares.map((provider) => provider.node)
-    const owners = rankOwners(names, key, offset)
-    // From its own place on it is this node's part, or its turn to stand in for the owner.
-    return owners
-      .slice(0, owners.indexOf(node))
-      .map((owner) => shares.find((provider) => provider.node === owner)!)
-      .filter(isUsable)
+  #rank(key: string, offset: number, distrusted?: string): readonly Asked[] {
+    const providers = this.#options.findProviders()
+    const asked = planProviders(providers, { node: this.#options.node, key, offset }).filter(
+      ({ provider, isWaitedFor }) => {
+        const peer = this.#peerOf(provider)
+        return provider.node !== distrusted && !peer.isResting && (isWaitedFor || !peer.isLikelyEmpty)
+      },
+    )
+    if (providers.ready.length === 0) return asked
+    return asked.sort((a, b) => this.#peerOf(a.provider).inFlight - this.#peerOf(b.provider).inFlight)
+  }
+
+  #isStaging({ node }: Provider): boolean {
+    const { ready, stagers } = this.#options.findProviders()
+    return [...ready, ...stagers.filter((stager) => stager.isStaging)].some(
+      (provider) => provider.node === node,
+    )
   }
 
   /** What a peer sent was wrong: was it spoilt on the way, or is it wrong there? */
@@ -140,11 +161,11 @@ export class PeerFetcher implements Fetcher {
   #peerOf(provider: Provider): Peer {
     const known = this.#peers.get(provider.node)
     if (known) return known
-    const { access, connections, ready, report } = this.#options
+    const { access, connections, report } = this.#options
     const peer = new Peer({
       provider,
-      connection: openPeerConnection(provider.url, access, connections),
-      isWaitedFor: ready.length === 0,
+      // As many again, so that what is answered at once never stands behind questions that a node holds.
+      connection: openPeerConnection(provider.url, access, connections * 2),
       onBytes: (bytes) => report.addBytes(provider.node, bytes),
       onProblem: (problem) => report.addProblem(provider.node, problem),
     })

@@ -16,10 +16,11 @@ import type {
 } from '../source.js'
 import { listPeerManifest } from './fetch-manifest.js'
 import { findListers, findPeers, type PeerCopy } from './find-peers.js'
-import type { Provider } from './peer.js'
+import { Neighbours } from './neighbours.js'
 import type { PeerAccess } from './peer-connection.js'
 import { type DonorDamage, PeerFetcher } from './peer-fetcher.js'
 import { PeerReport } from './peer-report.js'
+import type { Stager } from './plan-providers.js'
 
 /** Keeps copies until it is released. */
 export interface CopyKeeper {
@@ -54,25 +55,29 @@ const MEET_MS = 5000
 export async function openPeerSource(options: PeerSourceOptions): Promise<StagingSource> {
   const { dataset, plan, record, node } = options
   const peers = await findPeers({ record, node, dataset })
-  const shares = peers.length > 0 ? [] : await findShares(record, node, plan.sharedWith)
-  return new PeerSource(options, peers, shares)
+  const invited = peers.length > 0 ? [] : await findInvited(record, node, plan.sharedWith)
+  return new PeerSource(options, peers, invited)
 }
 
 class PeerSource implements StagingSource {
   readonly url: string
   readonly #options: PeerSourceOptions
   readonly #peers: readonly PeerCopy[]
-  readonly #shares: readonly Provider[]
+  readonly #neighbours: Neighbours
+  #fetcher: PeerFetcher | undefined
   readonly #keeper: CopyKeeper
   readonly #report = new PeerReport()
   #origin: Promise<Source> | undefined
 
-  constructor(options: PeerSourceOptions, peers: readonly PeerCopy[], shares: readonly Provider[]) {
+  constructor(options: PeerSourceOptions, peers: readonly PeerCopy[], invited: readonly Stager[]) {
     this.url = options.dataset.source
     this.#options = options
     this.#peers = peers
-    this.#shares = shares
     this.#keeper = options.openKeeper()
+    const { record, node, dataset } = options
+    this.#neighbours = new Neighbours({ record, node, dataset }, { ready: peers, invited }, (copyId) =>
+      this.#keeper.take(copyId),
+    )
   }
 
   describeOrigins(): Origins {
@@ -97,17 +102,10 @@ class PeerSource implements StagingSource {
 
   async openFetcher({ connections }: { readonly connections: number }): Promise<Fetcher> {
     const { node, access, dataset } = this.#options
-    const ready = this.#peers.map(
-      (peer): Provider => ({
-        node: peer.node,
-        url: peer.url,
-        take: () => this.#keeper.take(peer.copy.copyId),
-      }),
-    )
+    await this.#neighbours.watch()
     const openOriginFetcher = async () => (await this.#openOrigin()).openFetcher({ connections })
-    return new PeerFetcher({
-      ready,
-      shares: this.#shares,
+    this.#fetcher = new PeerFetcher({
+      findProviders: () => this.#neighbours.providers,
       node,
       access,
       connections,
@@ -116,9 +114,15 @@ class PeerSource implements StagingSource {
       onDamage: (donor, damage) => this.#markDamaged(donor, damage),
       openOriginFetcher,
     })
+    return this.#fetcher
+  }
+
+  isAwaited(key: string, offset: number): boolean {
+    return this.#fetcher?.isAwaited(key, offset) === true
   }
 
   async close(): Promise<void> {
+    this.#neighbours.close()
     await this.#keeper.release()
     await (await this.#origin?.catch(() => undefined))?.close()
   }
@@ -173,23 +177,23 @@ class PeerSource implements StagingSource {
   }
 }
 
-/** The agents of the nodes that stage side by side with this one, which stands among them without a URL. */
-async function findShares(
+/** The agents of the nodes that were told to stage side by side with this one, which stands among them without a URL. */
+async function findInvited(
   record: RecordStore,
   node: string,
   sharedWith: readonly string[],
-): Promise<readonly Provider[]> {
+): Promise<readonly Stager[]> {
   if (sharedWith.length < 2 || !sharedWith.includes(node)) return []
   const endMs = performance.now() + MEET_MS
   for (;;) {
     const urls = agentUrls(await record.listNodes(), record.nowMs())
-    const shares = sharedWith.flatMap((name) => {
+    const invited = sharedWith.flatMap((name) => {
       const url = urls.get(name)
       return name === node || url !== undefined
-        ? [{ node: name, url: url ?? '', take: async () => true }]
+        ? [{ node: name, url: url ?? '', isStaging: true, mayHave: false, take: async () => true }]
         : []
     })
-    if (shares.length === sharedWith.length || performance.now() > endMs) return shares
+    if (invited.length === sharedWith.length || performance.now() > endMs) return invited
     await sleep(200)
   }
 }

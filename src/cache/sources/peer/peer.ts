@@ -2,13 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { throwIfStopped } from '../../../failure/throw-if-stopped.js'
 import type { ObjectFacts } from '../../proof/object-facts.js'
 import type { PeerAnswer, PeerConnection } from './peer-connection.js'
-
-/** A node that may supply parts. `take` leases what it has; false: it no longer has it. */
-export interface Provider {
-  readonly node: string
-  readonly url: string
-  readonly take: () => Promise<boolean>
-}
+import type { Provider } from './plan-providers.js'
 
 /** A part of an object; `range` is what is missing of it: it shrinks as bytes come, and the next one asked goes on there. */
 export interface PeerRequest {
@@ -22,6 +16,10 @@ export interface PeerRequest {
   readonly needsDigest?: boolean | undefined
   readonly sink: (chunk: Uint8Array) => number
   readonly signal: AbortSignal | undefined
+  /** Whether the node is staging, and to be waited for until it has the part or stages no more. */
+  readonly isWaitedFor: boolean
+  /** Whether the node is, as far as is known, still staging. Only asked of one that is waited for. */
+  readonly isStaging: () => boolean
 }
 
 /** A peer that failed is left alone for so long, ms. */
@@ -32,6 +30,8 @@ const BEGIN_PATIENCE_MS = 15_000
 const SILENT_PATIENCE_MS = 60_000
 const ASK_AGAIN_MS = 300
 const MAX_REST_DOUBLINGS = 6
+/** A node that had none of so many parts in a row is not asked for more of them, unless it is waited for. */
+const MAX_EMPTY_ANSWERS = 100
 
 /** Another node as this one has met it: what it answers, how busy it is, and when it may be asked again. */
 export class Peer {
@@ -40,29 +40,31 @@ export class Peer {
   #lastBytesMs = performance.now()
   /** Times that waiting for it brought nothing; after the first it is only asked, with longer rests. */
   #fruitlessWaits = 0
+  #emptyAnswers = 0
   readonly #provider: Provider
   readonly #connection: PeerConnection
-  readonly #isWaitedFor: boolean
   readonly #onBytes: (bytes: number) => void
   readonly #onProblem: (problem: string) => void
 
   constructor(options: {
     readonly provider: Provider
     readonly connection: PeerConnection
-    /** Only those who stage side by side are worth waiting for. */
-    readonly isWaitedFor: boolean
     readonly onBytes: (bytes: number) => void
     readonly onProblem: (problem: string) => void
   }) {
     this.#provider = options.provider
     this.#connection = options.connection
-    this.#isWaitedFor = options.isWaitedFor
     this.#onBytes = options.onBytes
     this.#onProblem = options.onProblem
   }
 
   get isResting(): boolean {
     return this.#restsUntilMs > performance.now()
+  }
+
+  /** Whether it had nothing of what it was asked for lately. */
+  get isLikelyEmpty(): boolean {
+    return this.#emptyAnswers >= MAX_EMPTY_ANSWERS
   }
 
   /** Reads the range, waiting for it where that is worth it. False: the rest of it must come from elsewhere. */
@@ -74,14 +76,19 @@ export class Peer {
       for (;;) {
         throwIfStopped(request.signal)
         const answer = await this.#get(request)
-        if (answer.outcome === 'ok') return true
+        if (answer.outcome === 'ok') {
+          this.#emptyAnswers = 0
+          return true
+        }
         throwIfStopped(request.signal)
         if (answer.outcome === 'failed') {
           this.#restsUntilMs = performance.now() + REST_MS
           this.#onProblem(answer.problem)
           return false
         }
-        if (!this.#isWaitedFor || !this.#isWorthWaiting(answer, beganMs)) return false
+        if (!request.isWaitedFor) this.#emptyAnswers += 1
+        const mayCome = answer.outcome !== 'other' && request.isWaitedFor && request.isStaging()
+        if (!mayCome || !this.#isWorthWaiting(answer, beganMs)) return false
         if (answer.outcome === 'missing') await sleep(ASK_AGAIN_MS)
       }
     } finally {
@@ -100,11 +107,12 @@ export class Peer {
   }
 
   #get(request: PeerRequest): Promise<PeerAnswer> {
-    const { path, part, range, onFacts, onDigest, needsDigest, sink, signal } = request
+    const { path, part, range, onFacts, onDigest, needsDigest, sink, signal, isWaitedFor } = request
     return this.#connection.get({
       path,
       offset: range.offset,
       length: range.length,
+      isWaitedFor,
       onFacts,
       signal,
       onDigest: (found) => {

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type FetchTask, type Lane, TaskLanes } from './task-lanes.js'
+
+const ALL: readonly Lane[] = ['direct', 'awaited']
+const task = (id: number): FetchTask => ({ id, key: `${id}`, offset: 0, run: async () => {} })
+
+/** Lanes of the objects `ids`, of which those in `awaited` come from another node. */
+function makeLanes(ids: readonly number[], awaited: readonly number[]) {
+  const left = ids.map(task)
+  const wanted: FetchTask[] = []
+  const lanes = new TaskLanes({
+    takeWanted: () => wanted.shift(),
+    takeNext: () => left.shift(),
+    isAwaited: ({ id }) => awaited.includes(id),
+  })
+  const want = (id: number) => {
+    const at = left.findIndex((next) => next.id === id)
+    if (at >= 0) wanted.push(...left.splice(at, 1))
+    lanes.hurry(id)
+  }
+  return { want, next: (free: readonly Lane[]) => lanes.next(free)?.task.id }
+}
+
+test('objects are taken in their order while both lanes have room', () => {
+  const { next } = makeLanes([1, 2, 3], [2])
+  assert.deepEqual([next(ALL), next(ALL), next(ALL), next(ALL)], [1, 2, 3, undefined])
+})
+
+test('what can be had at once does not stand behind what another node has yet to fetch', () => {
+  const { next } = makeLanes([1, 2, 3, 4], [1, 2, 3])
+  assert.equal(next(['direct']), 4)
+  assert.equal(next(['direct']), undefined)
+  assert.deepEqual([next(ALL), next(ALL), next(ALL)], [1, 2, 3], 'the others keep their order')
+})
+
+test('an object that somebody waits for comes first, also where it stands in a full lane', () => {
+  const { next, want } = makeLanes([1, 2, 3, 4, 5], [1, 2, 3])
+  assert.equal(next(['direct']), 4)
+  want(3)
+  want(5)
+  assert.deepEqual([next(ALL), next(ALL), next(ALL)], [5, 3, 1])
+})
+
+test('a full lane keeps a bounded number of tasks, and what somebody waits for finds its way past them', () => {
+  const ids = Array.from({ length: 5000 }, (_, index) => index + 1)
+  const { next, want } = makeLanes(ids, ids.slice(0, 4999))
+  assert.equal(next(['direct']), undefined, 'the one object of the other lane is far behind')
+  want(5000)
+  assert.equal(next(['direct']), 5000)
+})

@@ -1,0 +1,71 @@
+/** One thing to fetch: an object, or a part of a large one that was begun. */
+export interface FetchTask {
+  /** Of the object, in the manifest. */
+  readonly id: number
+  readonly key: string
+  readonly offset: number
+  readonly run: () => Promise<void>
+}
+
+/** `direct`: answered as soon as it is asked for. `awaited`: another node is still fetching it. */
+export type Lane = 'direct' | 'awaited'
+
+interface TaskLanesOptions {
+  /** Takes the next object that somebody waits for. */
+  readonly takeWanted: () => FetchTask | undefined
+  /** Takes the next of all others. */
+  readonly takeNext: () => FetchTask | undefined
+  readonly isAwaited: (task: FetchTask) => boolean
+}
+
+/** No more tasks than this stand in a lane that is full, but for those that somebody waits for. */
+const MAX_STANDING = 1000
+
+/**
+ * Sorts what is to be fetched into two lanes, so that nothing that can be had at once stands behind what another node
+ * has yet to fetch: two nodes that wait for each other's objects both go on. Within a lane, objects that somebody waits
+ * for come first.
+ */
+export class TaskLanes {
+  readonly #options: TaskLanesOptions
+  readonly #wanted: Record<Lane, FetchTask[]> = { direct: [], awaited: [] }
+  #standing: Record<Lane, FetchTask[]> = { direct: [], awaited: [] }
+
+  constructor(options: TaskLanesOptions) {
+    this.#options = options
+  }
+
+  /** The next task of one of the lanes that have room; undefined: there is none at present. */
+  next(free: readonly Lane[]): { readonly task: FetchTask; readonly lane: Lane } | undefined {
+    const { takeWanted, takeNext } = this.#options
+    for (let task = takeWanted(); task; task = takeWanted()) this.#wanted[this.#laneOf(task)].push(task)
+    for (const queues of [this.#wanted, this.#standing])
+      for (const lane of free) {
+        const task = queues[lane].shift()
+        if (task) return { task, lane }
+      }
+    if (free.length === 0) return undefined
+    while (this.#standing.direct.length + this.#standing.awaited.length < MAX_STANDING) {
+      const task = takeNext()
+      if (task === undefined) return undefined
+      const lane = this.#laneOf(task)
+      if (free.includes(lane)) return { task, lane }
+      this.#standing[lane].push(task)
+    }
+    return undefined
+  }
+
+  /** Somebody waits for an object: it overtakes those that stand in its lane. */
+  hurry(id: number): void {
+    for (const lane of ['direct', 'awaited'] as const) {
+      const hurried = this.#standing[lane].filter((task) => task.id === id)
+      if (hurried.length === 0) continue
+      this.#wanted[lane].push(...hurried)
+      this.#standing[lane] = this.#standing[lane].filter((task) => task.id !== id)
+    }
+  }
+
+  #laneOf(task: FetchTask): Lane {
+    return this.#options.isAwaited(task) ? 'awaited' : 'direct'
+  }
+}

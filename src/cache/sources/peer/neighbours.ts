@@ -1,0 +1,68 @@
+import { findPeers, type PeerCopy, type PeerSearch } from './find-peers.js'
+import { findStagers } from './find-stagers.js'
+import type { Providers, Stager } from './plan-providers.js'
+
+/** How long after each look the next one follows, ms: nodes that begin together find each other early. */
+const LOOK_AGAIN_MS = [250, 500, 1000, 1000, 1000, 1000, 1000, 1000, 2000, 5000]
+
+/** The nodes that a dataset can be taken from: found in the record, and looked for again while it is staged. */
+export class Neighbours {
+  readonly #search: PeerSearch
+  readonly #invited: readonly Stager[]
+  readonly #take: (copyId: string) => Promise<boolean>
+  #ready: readonly PeerCopy[]
+  #stagers: readonly Stager[] = []
+  /** Nodes that were found staging at some time. */
+  readonly #seen = new Set<string>()
+  #looks = 0
+  #timer: NodeJS.Timeout | undefined
+  #isClosed = false
+
+  /** `ready`: what was found at first; `invited`: nodes that were told to stage together with this one. */
+  constructor(
+    search: PeerSearch,
+    found: { readonly ready: readonly PeerCopy[]; readonly invited: readonly Stager[] },
+    take: (copyId: string) => Promise<boolean>,
+  ) {
+    this.#search = search
+    this.#ready = found.ready
+    this.#invited = found.invited
+    this.#take = take
+  }
+
+  /** Looks now, and again and again until it is closed. */
+  async watch(): Promise<void> {
+    await this.#look()
+    if (this.#isClosed) return
+    const afterMs = LOOK_AGAIN_MS[Math.min(this.#looks, LOOK_AGAIN_MS.length - 1)]!
+    this.#looks += 1
+    this.#timer = setTimeout(() => void this.watch(), afterMs).unref()
+  }
+
+  /** Who they are, as far as is known. */
+  get providers(): Providers {
+    const invited = this.#invited.filter(({ node }) => !this.#seen.has(node)) // they will begin
+    const stagers = new Map([...invited, ...this.#stagers].map((stager) => [stager.node, stager]))
+    const ready = this.#ready.map(({ node, url, copy }) => ({
+      ...{ node, url },
+      take: () => this.#take(copy.copyId),
+    }))
+    return { ready, stagers: [...stagers.values()] }
+  }
+
+  close(): void {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+  }
+
+  async #look(): Promise<void> {
+    try {
+      const [ready, stagers] = await Promise.all([findPeers(this.#search), findStagers(this.#search)])
+      if (ready.length > 0) this.#ready = ready
+      this.#stagers = stagers
+      for (const { node } of stagers) this.#seen.add(node)
+    } catch {
+      // The record is away: whoever was known is asked.
+    }
+  }
+}

@@ -1,0 +1,53 @@
+import { rankOwners } from '../../../policy/placement.js'
+
+/** A node that may supply parts. `take` leases what it has; false: it no longer has it. */
+export interface Provider {
+  readonly node: string
+  readonly url: string
+  readonly take: () => Promise<boolean>
+}
+
+/** A node that stages the dataset, or has given up staging it. */
+export interface Stager extends Provider {
+  readonly isStaging: boolean
+  /** It began earlier than this node, or gave up: it may have objects that are this node's to read from the store. */
+  readonly mayHave: boolean
+}
+
+/** Whom a node may ask for parts of a dataset just now. */
+export interface Providers {
+  /** Nodes that have everything, best first. */
+  readonly ready: readonly Provider[]
+  /** Nodes that have a part of it and may be fetching more, this one among them unless others cannot ask it. */
+  readonly stagers: readonly Stager[]
+}
+
+/** A node to ask for a part, and whether its fetching it is worth waiting for. */
+export interface Asked {
+  readonly provider: Provider
+  readonly isWaitedFor: boolean
+}
+
+/**
+ * Whom to ask for a part before the store, in order. One of the nodes that stage is to read the part from the store
+ * (`rankOwners`): the others wait for it there, each only for nodes that stand before itself in the part's order, so
+ * that no two nodes ever wait for each other, whatever each knows of the rest. What a staging has read before it knew
+ * of this one, or before it gave up, is taken from there.
+ */
+export function planProviders(
+  { ready, stagers }: Providers,
+  part: { readonly node: string; readonly key: string; readonly offset: number },
+): readonly Asked[] {
+  if (ready.length > 0) return ready.map((provider) => ({ provider, isWaitedFor: false }))
+  const { node, key, offset } = part
+  const byName = new Map(stagers.map((stager) => [stager.node, stager]))
+  const staging = stagers.filter(({ isStaging }) => isStaging).map((stager) => stager.node)
+  const owners = rankOwners(staging, key, offset).map((name) => byName.get(name)!)
+  const own = owners.findIndex((owner) => owner.node === node)
+  const before = own === -1 ? owners : owners.slice(0, own)
+  const others = stagers.filter((stager) => stager.mayHave && !before.includes(stager))
+  return [
+    ...before.map((provider) => ({ provider, isWaitedFor: true })),
+    ...others.map((provider) => ({ provider, isWaitedFor: false })),
+  ]
+}
