@@ -1,16 +1,29 @@
+import { statfsSync } from 'node:fs'
 import { DscError } from '../failure/dsc-error.js'
 
 const FULL = new Set(['ENOSPC', 'EDQUOT', 'SQLITE_FULL'])
+/** SQLite cannot write with so little left, and calls it an I/O error, bytes. */
+const NOTHING_LEFT_BYTES = 64 * 1024
 
 /** Turns "no space left" of the file system, a quota or SQLite into DISK_FULL; anything else comes back as it is. */
 export function describeDiskFailure(error: unknown, path: string): unknown {
   const code = (error as { code?: unknown } | null)?.code
-  if (typeof code !== 'string' || !FULL.has(code)) return error
+  if (typeof code !== 'string') return error
+  if (!FULL.has(code) && !(code.startsWith('SQLITE_IOERR') && isFull(path))) return error
   const reason = code === 'EDQUOT' ? 'the disk quota is used up' : 'no space or no inodes left'
   return new DscError('DISK_FULL', `${path}: ${reason} (${code})`, {
     cause: error,
     hint: 'dsc evict --free 10GiB, or free space otherwise; then run the same command again',
   })
+}
+
+function isFull(path: string): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(path)
+    return bavail * bsize < NOTHING_LEFT_BYTES
+  } catch {
+    return false // the path has gone
+  }
 }
 
 /** Whether the file system refused because the file or folder is another user's, or read-only. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ArrivingReader } from '../../cache/arrivals/arriving-reader.js'
+import { type ArrivingLook, ArrivingReader } from '../../cache/arrivals/arriving-reader.js'
 import type { Cache } from '../../cache/cache.js'
 import { isCopyDirectoryOf, stagingDirectoryOf } from '../../cache/cache-layout.js'
 import { Manifest } from '../../cache/manifest/manifest.js'
@@ -13,6 +13,8 @@ import { S3Error } from './s3-request.js'
 
 /** How long what the record said is believed, ms: far below the life of any hold. */
 const BELIEVED_MS = 500
+/** A record that takes longer than this to answer is not waited for where held copies are known, ms. */
+const PATIENCE_MS = 500
 /** How often a staging that was begun is looked at until it is admitted, ms. */
 const LOOK_INTERVAL_MS = 50
 /** A copy that is not found for so long is not only being moved, ms. */
@@ -44,6 +46,8 @@ export class GatewayCopies {
   readonly #believed = new Map<string, { readonly untilMs: number; readonly copies: readonly Copy[] }>()
   readonly #stagings = new Map<string, Promise<void>>()
   readonly #failures = new Map<string, { readonly untilMs: number; readonly error: unknown }>()
+  /** Those who wait for objects of a dataset that is being staged. */
+  readonly #waits = new Map<string, Set<AbortController>>()
   readonly #manifests = new Map<string, Manifest>()
   readonly #passed: PassedDatasets
 
@@ -70,12 +74,12 @@ export class GatewayCopies {
       const copies = await this.#listCopies(dataset.name)
       const pinned = copies.find(({ copyId }) => copyId === pins.get(dataset.name))
       const copy = pinned ?? copies.find(({ state }) => state === 'ready') ?? copies[0]
-      if (copy !== undefined) {
+      const passed = this.#passed.find(dataset)
+      if (copy !== undefined && (copy.state === 'ready' || !passed)) {
         pins.set(dataset.name, copy.copyId)
         if (copy.state !== 'ready') this.#stage(dataset) // joins, and takes over a stager that died
         return { kind: 'copy', copy }
       }
-      const passed = this.#passed.find(dataset)
       if (passed) return passed
       const failure = this.#failures.get(dataset.name)
       if (failure && failure.untilMs > performance.now()) throw failure.error
@@ -83,11 +87,28 @@ export class GatewayCopies {
     }
   }
 
+  /** Waits for an object of an arriving copy. `gone`: locate it again. Rejects with what its staging fails with. */
+  async waitFor(copy: Copy, key: string, signal: AbortSignal): Promise<ArrivingLook> {
+    const failed = new AbortController()
+    const waits = this.#waits.get(copy.dataset) ?? new Set()
+    this.#waits.set(copy.dataset, waits.add(failed))
+    try {
+      return await this.arriving.waitFor(copy, key, AbortSignal.any([signal, failed.signal]))
+    } catch (error) {
+      if (!failed.signal.aborted) throw error
+      if (isDscError(failed.signal.reason, ...PASSES)) return { outcome: 'gone' }
+      throw failed.signal.reason
+    } finally {
+      waits.delete(failed)
+      if (waits.size === 0) this.#waits.delete(copy.dataset)
+    }
+  }
+
   /** Keeps what was located from being evicted or closed while `read` runs, a copy `keepMs` longer. */
   async use<Result>(located: Located, read: () => Promise<Result>): Promise<Result> {
     if (located.kind === 'passed') return this.#passed.use(located, read)
     const held = await this.#holds.use(located.copy, read)
-    if (held.isGone) this.#believed.delete(located.copy.dataset)
+    if (held.isGone) this.#doubt(located.copy.dataset)
     return held.result
   }
 
@@ -98,6 +119,10 @@ export class GatewayCopies {
     if (manifest === undefined) return undefined
     try {
       return look(manifest)
+    } catch (error) {
+      // On a full disk SQLite cannot read what a stager writes: its staging is about to end.
+      if (!isReady && String((error as { code?: unknown }).code).startsWith('SQLITE_')) return undefined
+      throw error
     } finally {
       if (!isReady) manifest.close() // a stager could not publish while somebody holds it open
     }
@@ -114,7 +139,7 @@ export class GatewayCopies {
     for (const beganMs = performance.now(); performance.now() - beganMs < MAX_MOVE_MS; ) {
       const found = await read()
       if (found !== undefined) return found
-      for (const { name } of datasets) this.#believed.delete(name)
+      for (const { name } of datasets) this.#doubt(name)
       await sleep(LOOK_INTERVAL_MS, undefined, { signal: this.#signal })
     }
     const names = datasets.map(({ name }) => name).join(', ')
@@ -141,20 +166,23 @@ export class GatewayCopies {
     const known = this.#believed.get(dataset)
     if (known && known.untilMs > performance.now()) return known.copies
     const { record, node } = this.#cache
-    const found = await record
-      .listCopies({ dataset, node, states: ['ready', 'staging'] }, this.#cache.nowMs())
-      .catch((error: unknown) => {
-        // A record that is away for a while takes nothing from what is held.
-        const held = known?.copies.filter(({ copyId }) => this.#holds.has(copyId)) ?? []
-        if (held.length > 0) return held
-        throw error
-      })
+    const asked = record.listCopies({ dataset, node, states: ['ready', 'staging'] }, this.#cache.nowMs())
+    // A record that is away for a while takes nothing from what is held.
+    const held = known?.copies.filter(({ copyId }) => this.#holds.has(copyId)) ?? []
+    const late = () => sleep(PATIENCE_MS, held, { ref: false })
+    const found = await (held.length > 0 ? Promise.race([asked.catch(() => held), late()]) : asked)
     const whole = found.filter((copy) => !copy.stripe && isInPlace(this.#cache.root, copy))
     const copies = whole.toSorted((a, b) => b.createdAtMs - a.createdAtMs)
     // Arriving copies change from moment to moment.
     if (copies.some(({ state }) => state === 'ready'))
       this.#believed.set(dataset, { untilMs: performance.now() + BELIEVED_MS, copies })
     return copies
+  }
+
+  /** Has the record asked at once; what it said before is kept for when it does not answer. */
+  #doubt(dataset: string): void {
+    const known = this.#believed.get(dataset)
+    if (known) this.#believed.set(dataset, { ...known, untilMs: 0 })
   }
 
   #keepOpen(copy: Copy): Manifest | undefined {
@@ -202,11 +230,12 @@ export class GatewayCopies {
       const request = { dataset, lease, isRefresh: false, mayWait: true }
       const { copy, leaseId } = await prepareDataset(this.#cache, request, { signal: this.#signal })
       this.#holds.take(copy, { leaseId, expiresAtMs: lease.expiresAtMs })
-      this.#believed.delete(dataset.name)
+      this.#doubt(dataset.name)
     } catch (error) {
       if (this.#signal.aborted) return
       if (isDscError(error, ...PASSES)) this.#passed.begin(dataset, error.message)
       else this.#failures.set(dataset.name, { untilMs: performance.now() + FAILED_MS, error })
+      for (const wait of this.#waits.get(dataset.name) ?? []) wait.abort(error)
     }
   }
 }

@@ -87,7 +87,7 @@ async function trySending(
   }
   let path = `${filesDirectory(located.copy.directory)}/${entry.path}`
   if (from === 'arriving') {
-    const look = await copies.arriving.waitFor(located.copy, asked.key, signal)
+    const look = await copies.waitFor(located.copy, asked.key, signal)
     if (look.outcome !== 'there') return undefined
     path = look.path
   }

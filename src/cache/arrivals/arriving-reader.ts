@@ -9,7 +9,7 @@ import { ArrivalClient } from './arrival-client.js'
 const LOOK_INTERVAL_MS = 50
 
 /** What became of a look at an arriving copy: `gone`: it was published or given up, look at the record again. */
-type ArrivingLook =
+export type ArrivingLook =
   | { readonly outcome: 'there'; readonly entry: ManifestEntry; readonly path: string }
   | { readonly outcome: 'unknown' }
   | { readonly outcome: 'gone' }
@@ -129,6 +129,10 @@ function lookAt(copy: Pick<Copy, 'directory'>, key: string): Look {
   if (manifest === undefined) return { outcome: 'gone' }
   try {
     return findIn(manifest, copy, key)
+  } catch (error) {
+    // On a full disk SQLite cannot read what a stager writes: its staging is about to end.
+    if (String((error as { code?: unknown }).code).startsWith('SQLITE_')) return { outcome: 'gone' }
+    throw error
   } finally {
     manifest.close()
   }
