@@ -6,7 +6,7 @@ import type { Config, RecordLocation } from './config/config.js'
 import type { Overrides } from './config/resolve-settings.js'
 import { DscError } from './failure/dsc-error.js'
 import { logPhase } from './log/log.js'
-import { type Dataset, parseSourceUrl } from './model/dataset.js'
+import { type Dataset, parseSourceUrl, type SourceScheme } from './model/dataset.js'
 import { readMachine } from './platform/machine-identity.js'
 import { findHomeDirectory } from './platform/this-user.js'
 import type { RecordStore } from './records/record-store.js'
@@ -132,11 +132,14 @@ async function hasReadyCopies(record: RecordStore, node: string): Promise<boolea
   return (await record.listCopies({ node, states: ['ready'] }, record.nowMs())).length > 0
 }
 
-async function openSource(dataset: Dataset): Promise<Source> {
-  if (parseSourceUrl(dataset.source).scheme === 'file') {
-    return (await import('./cache/sources/file/file-source.js')).openFileSource(dataset)
-  }
-  return (await import('./cache/sources/s3/s3-source.js')).openS3Source(dataset)
+/** Each is loaded when it is needed. What transfer threads read by the same schemes is in `transfer-worker.ts`. */
+const OPENERS: Readonly<Record<SourceScheme, (dataset: Dataset) => Promise<Source>>> = {
+  s3: async (dataset) => (await import('./cache/sources/s3/s3-source.js')).openS3Source(dataset),
+  file: async (dataset) => (await import('./cache/sources/file/file-source.js')).openFileSource(dataset),
+}
+
+function openSource(dataset: Dataset): Promise<Source> {
+  return OPENERS[parseSourceUrl(dataset.source).scheme](dataset)
 }
 
 /** On a cluster a dataset is staged from other nodes where they have it. */

@@ -11,7 +11,7 @@ const LOOK_INTERVAL_MS = 50
 const READER_NAME = 'other nodes'
 
 /** `early`: not there in time, or the staging is over: ask again. `other`: it has no such object, or another version. */
-export type Arrived = LocalObject | 'early' | 'other'
+type Arrived = LocalObject | 'early' | 'other'
 
 interface Question {
   readonly object: WireObject

@@ -1,4 +1,4 @@
-import type { Dataset } from './dataset.js'
+import { type Dataset, SOURCE_SCHEMES } from './dataset.js'
 
 /**
  * `reserved`: one stager owns the name and lists the source; nothing is charged yet.
@@ -6,8 +6,11 @@ import type { Dataset } from './dataset.js'
  */
 export type CopyState = 'reserved' | 'staging' | 'ready' | 'evicting'
 
-/** Where the bytes of a copy came from. `local`: they were on disk before dsc (adopted). */
-export type CopyOrigin = 's3' | 'file' | 'peer' | 'local'
+/** Where the bytes of a copy may have come from. `local`: they were on disk before dsc (adopted). */
+export const COPY_ORIGINS = [...SOURCE_SCHEMES, 'peer', 'local'] as const
+
+/** Where the bytes of one copy came from. */
+export type CopyOrigin = (typeof COPY_ORIGINS)[number]
 
 /** An operator's "never evict this". */
 export interface CopyLock {

@@ -26,6 +26,12 @@ export function isSameDefinition(one: Dataset, other: Dataset): boolean {
   return content(one) === content(other)
 }
 
+/** The schemes that sources have; each has a folder in `cache/sources`. */
+export const SOURCE_SCHEMES = ['s3', 'file'] as const
+
+/** One of the schemes that sources have. */
+export type SourceScheme = (typeof SOURCE_SCHEMES)[number]
+
 /** A source URL taken apart. An S3 prefix is empty or ends in `/`. */
 type SourceUrl =
   | { readonly scheme: 's3'; readonly bucket: string; readonly prefix: string }
@@ -53,9 +59,9 @@ export function parseSourceUrl(raw: string): SourceUrl {
   const match = /^([A-Za-z][A-Za-z0-9+.-]*):\/\/(.*)$/s.exec(raw)
   if (!match) throw unusable(raw, 'it has no scheme')
   const [, scheme = '', rest = ''] = match
-  if (scheme.toLowerCase() === 's3') return parseS3(raw, rest)
-  if (scheme.toLowerCase() === 'file') return parseFile(raw, rest)
-  throw unusable(raw, `the scheme is ${scheme}`)
+  const known = SOURCE_SCHEMES.find((name) => name === scheme.toLowerCase())
+  if (known === undefined) throw unusable(raw, `the scheme is ${scheme}`)
+  return PARSERS[known](raw, rest)
 }
 
 function parseS3(raw: string, rest: string): SourceUrl {
@@ -79,6 +85,11 @@ function parseFile(raw: string, rest: string): SourceUrl {
   if (directory.split('/').some((segment) => segment === '..' || segment === '.'))
     throw unusable(raw, 'it has "." or ".." segments')
   return { scheme: 'file', directory: directory.endsWith('/') ? directory : `${directory}/` }
+}
+
+const PARSERS: Readonly<Record<SourceScheme, (raw: string, rest: string) => SourceUrl>> = {
+  s3: parseS3,
+  file: parseFile,
 }
 
 /**

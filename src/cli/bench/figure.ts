@@ -1,12 +1,12 @@
 /** The parts of a node that dsc waits for. */
-export type Part = 'disk' | 'record' | 'store'
+export type NodePart = 'disk' | 'record' | 'store'
 
 /** Of rates more is better, of times less. */
 export type Unit = 'bytesPerSecond' | 'filesPerSecond' | 'ms'
 
 /** Something that was measured. */
 export interface Figure {
-  readonly part: Part
+  readonly part: NodePart
   readonly what: keyof typeof NEEDS
   readonly value: number
 }

@@ -10,7 +10,7 @@ import { findShortfalls } from '../../policy/quota.js'
 import { type BenchLimits, benchDisk, SMALL_FILES } from './bench-disk.js'
 import { benchRecord } from './bench-record.js'
 import { benchStore } from './bench-store.js'
-import { type Figure, findSlowest, type JudgedFigure, judgeFigures, type Part } from './figure.js'
+import { type Figure, findSlowest, type JudgedFigure, judgeFigures, type NodePart } from './figure.js'
 
 const MIB = 1024 * 1024
 /** What is written, the most that fits first, MiB. */
@@ -22,7 +22,7 @@ const LIMIT_MS = 8000
 export interface BenchResult {
   readonly figures: readonly JudgedFigure[]
   /** Parts that could not be measured, and why. */
-  readonly skipped: readonly { readonly part: Part; readonly reason: string }[]
+  readonly skipped: readonly { readonly part: NodePart; readonly reason: string }[]
   /** What is furthest below what dsc needs; undefined where all is enough. */
   readonly slowest: JudgedFigure | undefined
 }
@@ -33,13 +33,13 @@ export async function runBench(
   options: {
     readonly dataset: Dataset | undefined
     readonly signal: AbortSignal
-    readonly onPart: (part: Part) => void
+    readonly onPart: (part: NodePart) => void
   },
 ): Promise<BenchResult> {
   const { dataset, signal, onPart } = options
   const limits = { limitMs: LIMIT_MS, signal }
   const figures: Figure[] = []
-  const skipped: { part: Part; reason: string }[] = []
+  const skipped: { part: NodePart; reason: string }[] = []
   onPart('disk')
   const disk = await benchCacheDisk(cache, limits)
   if (disk === undefined)

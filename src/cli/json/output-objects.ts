@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { COPY_ORIGINS } from '../../model/copy.js'
 
 /** A moment. */
 export const time = z.iso.datetime().meta({ id: 'time', description: 'ISO 8601, UTC' })
@@ -13,7 +14,7 @@ export const open = z.record(z.string(), z.unknown())
 /** What a copy goes through before it is gone. */
 export const state = z.enum(['reserved', 'staging', 'ready', 'evicting'])
 /** Where the bytes of a copy came from. */
-export const origin = z.enum(['s3', 'file', 'peer', 'local'])
+export const origin = z.enum(COPY_ORIGINS)
 /** A failure, as every command prints it. */
 export const failure = z.strictObject({
   code: z.string(),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fillBuckets } from './buckets.js'
 import type { Gradient } from './gradient.js'
-import { openEarly } from './opening.js'
+import { openEarly } from './open-early.js'
 import { simulateBuckets } from './simulate-buckets.js'
 
 /** One tensor of 1,000 values per layer, a layer every millisecond. */
