@@ -38,9 +38,9 @@ export class BackgroundThread<Order, Reply> {
     this.#worker.ref()
   }
 
-  /** Nobody waits any more. */
+  /** Nobody waits any more, unless for the end of the thread. */
   unref(): void {
-    this.#worker.unref()
+    if (!this.#isStopped) this.#worker.unref()
   }
 
   async stop(): Promise<void> {

@@ -20,8 +20,8 @@ import { DscError, isDscError } from '../failure/dsc-error.js'
 import { describeRefusal, isRefused } from './disk-failure.js'
 import { makeFolder } from './shared-folder.js'
 
-/** Linux' O_PATH, which Node does not name: holds a folder without reading it, so that its mode does not matter. */
-const O_PATH = 0o10000000
+/** Linux' O_PATH, which Node does not name: holds what is opened without reading it, so that its mode does not matter. */
+export const O_PATH = 0o10000000
 const HOLD = O_PATH | constants.O_DIRECTORY
 const HELD_PREFIX = /^(\/proc\/self\/fd\/\d+)\//
 /** False in a bare chroot. A folder is then reached by its name, and only where nobody else could put another there. */

@@ -61,4 +61,11 @@ test('a folder or a socket of another user is refused', {
   await assert.rejects(listenOnSocket(createServer(), path), isRefusal(/belongs to user 12345/))
   chownSync(join(path, '..'), 12_345, 12_345)
   assert.throws(() => connectToFeed(path), isRefusal(/run belongs to user 12345/))
+  chmodSync(join(path, '../..'), 0o755)
+  process.seteuid!(12_346) // who may not even look into that folder
+  try {
+    assert.throws(() => connectToFeed(path), isRefusal(/run belongs to user 12345/))
+  } finally {
+    process.seteuid!(0)
+  }
 })

@@ -1,6 +1,7 @@
-import { closeSync, fstatSync, lstatSync, mkdirSync, openSync, type Stats } from 'node:fs'
+import { closeSync, constants, fstatSync, lstatSync, mkdirSync, openSync, type Stats } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
 import { DscError } from '../../failure/dsc-error.js'
+import { O_PATH } from '../../platform/held-folder.js'
 
 /**
  * The folder of a feed's socket, held open: what was checked is what is used, whatever becomes of its name. Whoever
@@ -18,7 +19,7 @@ export class SocketFolder {
   /** Opens the folder of the socket at `path`. Throws FEED_PROTOCOL where others may write in it. */
   static open(path: string): SocketFolder {
     const folder = dirname(resolve(path))
-    const fd = openSync(folder, 'r')
+    const fd = openSync(folder, O_PATH | constants.O_DIRECTORY)
     try {
       requireOwnFolder(folder, fstatSync(fd))
       return new SocketFolder(fd, path)
