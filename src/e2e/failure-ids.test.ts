@@ -20,6 +20,8 @@ test('a refusal has an id, and dsc why explains it by that later', async (contex
   const again = await world.dsc('prepare', 'flowers', '--task', 't')
   const [, id] = /^ {2}id: ([0-9a-f]{12}); dsc why \1 explains it later$/m.exec(again.stderr)!
   assert.notEqual(id, error.id)
+  const history = (await world.dsc('history', 'flowers')).stdout
+  assert.ok(history.includes(error.message.replace(/\n\s*/g, '; ')), history)
   assert.equal((await world.dsc('why', 'c0ffee00c0ff')).code, 5)
 })
 

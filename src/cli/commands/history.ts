@@ -67,7 +67,7 @@ const EVENT_COLUMNS = [
 
 function eventCells(event: RecordEvent): readonly string[] {
   const { atMs, kind, dataset, node, task, reason } = event
-  return [formatLocalTime(atMs), kind, dataset, node, task ?? '-', reason]
+  return [formatLocalTime(atMs), kind, dataset, node, task ?? '-', reason.replace(/\s*\n\s*/g, '; ')]
 }
 
 /** `2026-11-21 09:03:44` in the user's zone. */
