@@ -46,7 +46,10 @@ function assertReadOnce(store: ColdCluster['store'], limit = 1.1): void {
 
 test('nodes that each prepare a cold dataset on their own read the store about once', async (context) => {
   const { cluster, store, objects } = await makeColdCluster(context, {
-    ...{ nodes: 4, objects: makeObjects(300, 1), delayMs: 100, concurrency: 8 },
+    nodes: 4,
+    objects: makeObjects(300, 1),
+    delayMs: 100,
+    concurrency: 8,
   })
   const runs = await Promise.all(
     cluster.nodes.map((node, index) => node.dsc('prepare', 'flowers', '--json', '--task', `task ${index}`)),
@@ -60,7 +63,10 @@ test('nodes that each prepare a cold dataset on their own read the store about o
 
 test('a node that begins when another has read half takes that half from it', async (context) => {
   const { cluster, store, objects } = await makeColdCluster(context, {
-    ...{ nodes: 2, objects: makeObjects(200, 0), delayMs: 100, concurrency: 4 },
+    nodes: 2,
+    objects: makeObjects(200, 0),
+    delayMs: 100,
+    concurrency: 4,
   })
   const [a, b] = cluster.nodes
   const first = a!.dsc('prepare', 'flowers', '--json', '--task', 'one')
@@ -75,7 +81,10 @@ test('a node that begins when another has read half takes that half from it', as
 
 test('what somebody waits for on one node is fetched next on the node that reads it from the store', async (context) => {
   const { cluster, store, objects } = await makeColdCluster(context, {
-    ...{ nodes: 2, objects: makeObjects(120, 0), delayMs: 100, concurrency: 1 },
+    nodes: 2,
+    objects: makeObjects(120, 0),
+    delayMs: 100,
+    concurrency: 1,
   })
   const runs = cluster.nodes.map((node) => node.dsc('prepare', 'flowers', '--json', '--task', node.name))
   const reader = await findStaging(cluster.nodes[1]!.root)
@@ -95,13 +104,20 @@ test('what somebody waits for on one node is fetched next on the node that reads
 
 test('feeds on four nodes read a cold dataset in their own orders, and the store about once', async (context) => {
   const { cluster, store, objects } = await makeColdCluster(context, {
-    ...{ nodes: 4, objects: makeObjects(240, 0), delayMs: 100, concurrency: 4 },
+    nodes: 4,
+    objects: makeObjects(240, 0),
+    delayMs: 100,
+    concurrency: 4,
   })
   const seen = await Promise.all(
     cluster.nodes.map(async (node, rank) => {
       const feed = await openFeed({
-        ...{ dataset: 'flowers', batchSize: 10, seed: 3, memoryBytes: 16 * 2 ** 20 },
-        ...{ rank, world: cluster.nodes.length },
+        dataset: 'flowers',
+        batchSize: 10,
+        seed: 3,
+        memoryBytes: 16 * 2 ** 20,
+        rank,
+        world: cluster.nodes.length,
         configPath: node.configPath,
         cacheFolder: join(cluster.directory, node.name, 'tables'),
       })

@@ -171,7 +171,8 @@ async function runTasks(options: {
   let finished = 0
   const readCap = () => Math.max(1, Math.min(concurrency, requestLimit()))
   const adaptive = adaptConcurrency({
-    ...{ engine, readCap },
+    engine,
+    readCap,
     finishedTasks: () => finished,
     runningTasks: () => running.direct,
   })

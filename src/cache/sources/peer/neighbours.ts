@@ -43,10 +43,9 @@ export class Neighbours {
   get providers(): Providers {
     const invited = this.#invited.filter(({ node }) => !this.#seen.has(node)) // they will begin
     const stagers = new Map([...invited, ...this.#stagers].map((stager) => [stager.node, stager]))
-    const ready = this.#ready.map(({ node, url, copy }) => ({
-      ...{ node, url },
-      take: () => this.#take(copy.copyId),
-    }))
+    const ready = this.#ready.map(({ node, url, copy }) => {
+      return { node, url, take: () => this.#take(copy.copyId) }
+    })
     return { ready, stagers: [...stagers.values()] }
   }
 

@@ -4,7 +4,10 @@ import fc from 'fast-check'
 import { planProviders, type Stager } from './plan-providers.js'
 
 const stager = (node: string, mayHave = false): Stager => ({
-  ...{ node, url: `http://${node}`, mayHave, isStaging: true },
+  node,
+  url: `http://${node}`,
+  mayHave,
+  isStaging: true,
   take: async () => true,
 })
 const PART = { key: 'a.bin', offset: 0 }
