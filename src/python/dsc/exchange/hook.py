@@ -189,5 +189,13 @@ class ScaledHalf:
 
 
 def scaled_half_hook(state: ScaledHalf, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
-    """For `ddp.register_comm_hook(ScaledHalf(model.parameters()), scaled_half_hook)`."""
+    """For `ddp.register_comm_hook(ScaledHalf(model.parameters()), scaled_half_hook)`.
+
+    Args:
+        state: What this rank keeps from one bucket to the next.
+        bucket: The gradients that DDP hands over, flat.
+
+    Returns:
+        The mean of all ranks, of the bucket's shape and type, once it is there.
+    """
     return state.exchange(bucket)

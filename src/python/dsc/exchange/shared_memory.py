@@ -155,7 +155,15 @@ class SharedMemory:
 
 
 def shared_memory_hook(state: SharedMemory, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
-    """For `ddp.register_comm_hook(SharedMemory(), shared_memory_hook)`: all ranks on one host, gradients on the CPU."""
+    """For `ddp.register_comm_hook(SharedMemory(), shared_memory_hook)`: all ranks on one host, gradients on the CPU.
+
+    Args:
+        state: The memory that this rank shares with the others.
+        bucket: The gradients that DDP hands over, flat, fp32, on the CPU.
+
+    Returns:
+        The mean of all ranks, of the bucket's shape and type, once it is there.
+    """
     future: torch.futures.Future[torch.Tensor] = torch.futures.Future()
     future.set_result(state.all_reduce(bucket.buffer()))
     return future

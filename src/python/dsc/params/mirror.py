@@ -47,7 +47,12 @@ class Mirror:
         return self._versions[(self.word >> 1) & 1]
 
     def update(self, version: int, fill: Callable[[torch.Tensor], object]) -> None:
-        """Lets ``fill(inactive_half)`` write, then shows it as ``version``; if it raises, nothing changes."""
+        """Shows new parameters; readers see the old ones until then, whole. If ``fill`` raises, nothing changes.
+
+        Args:
+            version: Of the parameters to come.
+            fill: Is given the half that nobody reads, flat float32, and writes them there.
+        """
         with self._lock:
             word = self.word
             inactive = 1 - ((word >> 1) & 1)
