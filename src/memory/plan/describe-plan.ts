@@ -12,7 +12,7 @@ import type { Simulation } from './simulate-plan.js'
 import { findTicks, signPacks, type TickClock } from './ticks.js'
 
 /** What is decided on: a step, what may leave it for a while, and how much may be there at once. */
-export interface PlanProblem extends ScheduleLimits {
+export interface PlanProblem extends Omit<ScheduleLimits, 'aimBytes'> {
   readonly profile: MemoryProfile
   /** sha256 of the profile file. */
   readonly profileHash: string

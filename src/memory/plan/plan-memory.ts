@@ -49,7 +49,7 @@ export interface UnmovedStorages {
 /** A stall below this share of the step is good enough: no other ranking is tried. */
 const GOOD_ENOUGH = 0.002
 const RANKINGS: readonly Ranking[] = ['slack', 'earliest', 'largest', 'density']
-/** Shares of the budget that picks aim for: aiming lower leaves room to bring maps back early. */
+/** Shares of the budget that picks and copies out aim for: aiming lower leaves room to bring others back early. */
 const AIMS: readonly number[] = [1, 0.96, 0.9, 0.8]
 
 /** Plans one step under a byte budget. Pure: the same profile and request give the same plan, byte for byte. */
@@ -109,9 +109,10 @@ function findBest(problem: PlanProblem): PlanAttempt {
   for (const aim of AIMS) {
     for (const ranking of RANKINGS) {
       if (triesLeft-- <= 0 && best) return best
-      const picks = chooseMoves(liveBytes, rankCandidates(candidates, ranking), aim * budgetBytes)
+      const aimBytes = aim * budgetBytes
+      const picks = chooseMoves(liveBytes, rankCandidates(candidates, ranking), aimBytes)
       if (!picks) continue
-      for (const placed of scheduleAndPlace(step.timeline, picks, problem)) {
+      for (const placed of scheduleAndPlace(step.timeline, picks, { ...problem, aimBytes })) {
         const isSound = best?.simulation.violations.length === 0
         const simulation = simulate(problem, placed, isSound ? best?.simulation.stallUs : undefined)
         if (!best || isBetter(simulation, best.simulation)) best = { placed, simulation }

@@ -17,6 +17,8 @@ export interface ScheduledMove extends Candidate {
 export interface ScheduleLimits {
   readonly liveBytes: readonly number[]
   readonly budgetBytes: number
+  /** What has been copied out by then goes where an event would hold more: room to bring others back early. */
+  readonly aimBytes: number
   /** Most bytes that may be back early or in use in reload slots at once; undefined: only the budget counts. */
   readonly reloadCapBytes?: number | undefined
   /** Whether every reload gets memory of its own, even where one arena would fit. */
@@ -40,11 +42,13 @@ export function scheduleMoves(
     .map((pick, at) => ({ pick, freeBy: freeBy[at]! }))
     .filter(({ pick, freeBy: event }) => event < pick.useAt)
     .sort((a, b) => a.pick.useAt - b.pick.useAt || a.pick.lifetime.storage - b.pick.lifetime.storage)
-  const count = timeline.events.length
-  return fitIns(count, findLatestIns(moves, startUs, limits.latenessUs), limits)
+  return fitIns(timeline, findLatestIns(moves, startUs, limits.latenessUs), limits)
 }
 
-/** Runs the step with copies in one queue out; where an event does not fit, it waits for the oldest copies. */
+/**
+ * Runs the step with copies in one queue out; where an event does not fit the budget, it waits for the oldest copies.
+ * Those that have ended go earlier, where an event holds more than was aimed for.
+ */
 function scheduleOuts(
   timeline: Timeline,
   picks: readonly Candidate[],
@@ -76,8 +80,10 @@ function scheduleOuts(
     for (const at of returnsAt.get(event) ?? []) {
       if (freeBy[at]! <= event) absentBytes -= picks[at]!.bytes
     }
-    while (limits.liveBytes[event]! - absentBytes > limits.budgetBytes && head < queue.length) {
-      const { at, doneUs } = queue[head++]!
+    while (limits.liveBytes[event]! - absentBytes > limits.aimBytes && head < queue.length) {
+      const { at, doneUs } = queue[head]!
+      if (doneUs > nowUs && limits.liveBytes[event]! - absentBytes <= limits.budgetBytes) break
+      head += 1
       if (picks[at]!.useAt <= event) continue // needed again before memory ran short: it may as well stay
       nowUs = Math.max(nowUs, doneUs)
       freeBy[at] = event
@@ -136,7 +142,8 @@ function lastStartedBy(startUs: readonly number[], timeUs: number, before: numbe
 }
 
 /** First needed, first served: each copy in begins at its latest event, or later where the bytes do not fit. */
-function fitIns(count: number, moves: readonly Timed[], limits: ScheduleLimits): ScheduledMove[] {
+function fitIns(timeline: Timeline, moves: readonly Timed[], limits: ScheduleLimits): ScheduledMove[] {
+  const count = timeline.events.length
   const live = new LiveCurve(limits.liveBytes)
   const reload = new LiveCurve(new Array<number>(count).fill(0))
   for (const { pick, freeBy } of moves) {
@@ -152,6 +159,10 @@ function fitIns(count: number, moves: readonly Timed[], limits: ScheduleLimits):
       if (limits.reloadCapBytes !== undefined && pick.lifetime.kind === 'feature') {
         const crowded = reload.lastAbove(inAt, last, limits.reloadCapBytes - pick.bytes)
         if (crowded >= 0) inAt = crowded + 1
+      }
+      // Executors move parameters where a layer begins.
+      if (pick.lifetime.kind !== 'feature' && timeline.events[inAt]?.phase === 'bwd_feat') {
+        inAt = Math.min(inAt + 1, pick.useAt)
       }
       live.add(inAt, last, pick.bytes)
       if (pick.lifetime.kind === 'feature') reload.add(inAt, last, pick.bytes)

@@ -47,14 +47,16 @@ def run_until(executor, is_reached, most=400):
     pytest.fail(f"not reached in {most} steps: {executor.counts}")
 
 
-def test_copies_that_come_late_start_earlier_in_the_next_plan(tmp_path):
+def test_copies_that_come_late_start_earlier_in_a_later_plan(tmp_path):
     first, executor = offload(tmp_path, lambda direction: time.sleep(0.004 if direction == "in" else 0))
-    run_until(executor, lambda: executor.counts["replans"] == 1)
-    assert executor.plan["budgetBytes"] == first["budgetBytes"]
     starts = {move["storage"]: move["inAt"] for move in first["moves"]}
-    again = {move["storage"]: move["inAt"] for move in executor.plan["moves"]}
-    both = starts.keys() & again.keys()
-    assert any(again[storage] < starts[storage] for storage in both), "nothing starts earlier"
+
+    def is_earlier():  # mostly in the next plan; which maps move may change there, too
+        return any(move["inAt"] < starts.get(move["storage"], 0) for move in executor.plan["moves"])
+
+    run_until(executor, is_earlier)
+    assert executor.counts["replans"] >= 1
+    assert executor.plan["budgetBytes"] == first["budgetBytes"]
     executor.close()
 
 
