@@ -132,7 +132,7 @@ test('feeds on four nodes read a cold dataset in their own orders, and the store
     }),
   )
   assert.deepEqual(seen.flat().sort(), [...objects.keys()].map((key) => key.slice('data/'.length)).sort())
-  assertReadOnce(store, 1.5) // eight processes on two cores: who waits too long for another node reads for itself
+  assertReadOnce(store, 1.5) // on a busy machine who waits too long for another node reads for itself
 })
 
 /** A reader of the one copy that is being staged under `root`. */
