@@ -1,5 +1,6 @@
 // `npm run test:s3`: runs the tests that use an S3 server against real ones, versitygw and MinIO, in turn.
-// Each server gets a folder and a port of its own and is stopped afterwards. Further arguments: test files.
+// Each server gets a folder and a port of its own and is stopped afterwards. Further arguments: test files, and
+// servers by name, where not all are wanted.
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { globSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -22,6 +23,7 @@ const START = {
   minio: (folder, port) => ['server', folder, '--address', `127.0.0.1:${port}`, '--quiet'],
 }
 
+const wanted = process.argv.slice(2).filter((word) => word in START)
 const servers = execFileSync('scripts/s3-servers.sh', {
   encoding: 'utf8',
   stdio: ['ignore', 'pipe', 'inherit'],
@@ -30,11 +32,12 @@ const servers = execFileSync('scripts/s3-servers.sh', {
   .split('\n')
   .filter(Boolean)
   .map((line) => line.split('='))
+  .filter(([name]) => wanted.length === 0 || wanted.includes(name))
 if (servers.length === 0) {
   process.stderr.write('test:s3: no S3 server could be built\n')
   process.exit(1)
 }
-const named = process.argv.slice(2)
+const named = process.argv.slice(2).filter((word) => !(word in START))
 const files =
   named.length > 0
     ? named
