@@ -72,6 +72,6 @@ function formatChecks(checks: readonly Check[]): string {
 
 function formatFirst(first: FirstStep | undefined): string {
   if (first === undefined) return 'Nothing to do: dsc is ready.'
-  const [todo] = first.todo.split('\n')
-  return `Do first: ${todo} (${first.check})`
+  const [remedy] = first.remedy.split('\n')
+  return `Do first: ${remedy} (${first.check})`
 }

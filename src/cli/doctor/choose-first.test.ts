@@ -17,22 +17,22 @@ for (const { name, checks, first } of [
   {
     name: 'a failure comes before an earlier warning',
     checks: [old, away],
-    first: { check: 'record', status: 'failed', todo: 'start it' },
+    first: { check: 'record', status: 'failed', remedy: 'start it' },
   },
   {
     name: 'the earliest failure comes before those that may follow from it',
     checks: [fine, away, denied],
-    first: { check: 'record', status: 'failed', todo: 'start it' },
+    first: { check: 'record', status: 'failed', remedy: 'start it' },
   },
   {
     name: 'a failure without a hint is told as it was found',
     checks: [denied],
-    first: { check: 'source flowers', status: 'failed', todo: 'access denied' },
+    first: { check: 'source flowers', status: 'failed', remedy: 'access denied' },
   },
   {
     name: 'a warning comes first where nothing failed',
     checks: [fine, old],
-    first: { check: 'clock', status: 'warning', todo: 'set the clock' },
+    first: { check: 'clock', status: 'warning', remedy: 'set the clock' },
   },
 ] as const) {
   test(`chooseFirst: ${name}`, () => {

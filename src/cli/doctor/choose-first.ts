@@ -4,7 +4,7 @@ import type { Check } from './check.js'
 export interface FirstStep {
   readonly check: string
   readonly status: 'failed' | 'warning'
-  readonly todo: string
+  readonly remedy: string
 }
 
 /**
@@ -14,7 +14,7 @@ export interface FirstStep {
 export function chooseFirst(checks: readonly Check[]): FirstStep | undefined {
   for (const status of ['failed', 'warning'] as const) {
     const check = checks.find((candidate) => candidate.status === status)
-    if (check) return { check: check.name, status, todo: check.hint ?? check.detail }
+    if (check) return { check: check.name, status, remedy: check.hint ?? check.detail }
   }
   return undefined
 }

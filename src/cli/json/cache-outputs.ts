@@ -164,7 +164,7 @@ export const CACHE_OUTPUTS = {
       }),
     ),
     first: z
-      .strictObject({ check: z.string(), status: z.enum(['failed', 'warning']), todo: z.string() })
+      .strictObject({ check: z.string(), status: z.enum(['failed', 'warning']), remedy: z.string() })
       .nullable(),
   }),
   bench: z.strictObject({
