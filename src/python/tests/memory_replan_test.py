@@ -55,7 +55,7 @@ def test_copies_that_come_late_start_earlier_in_a_later_plan(tmp_path):
         return any(move["inAt"] < starts.get(move["storage"], 0) for move in executor.plan["moves"])
 
     run_until(executor, is_earlier)
-    assert executor.counts["replans"] >= 1
+    assert 1 <= executor.counts["replans"] <= 2
     assert executor.plan["budgetBytes"] == first["budgetBytes"]
     executor.close()
 
