@@ -49,3 +49,21 @@ test('a full lane keeps a bounded number of tasks, and what somebody waits for f
   want(5000)
   assert.equal(next(['direct']), 5000)
 })
+
+test('an object that another node has begun to fetch meanwhile leaves the lane in which it stands', () => {
+  const awaited = [1]
+  const { next } = makeLanes([1, 2, 3, 4], awaited)
+  assert.equal(next(['awaited']), 1)
+  assert.equal(next(['awaited']), undefined, 'all others stand in the other lane')
+  awaited.push(2, 3)
+  assert.equal(next(['direct']), 4)
+  assert.deepEqual([next(['awaited']), next(['awaited'])], [2, 3])
+})
+
+test('an object that nobody fetches any more is found, whichever lanes have room', () => {
+  const awaited = [1, 2]
+  const { next } = makeLanes([1, 2], awaited)
+  assert.equal(next(['direct']), undefined)
+  awaited.splice(0)
+  assert.deepEqual([next(ALL), next(ALL), next(ALL)], [1, 2, undefined])
+})

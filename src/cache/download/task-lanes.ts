@@ -39,12 +39,11 @@ export class TaskLanes {
   next(free: readonly Lane[]): { readonly task: FetchTask; readonly lane: Lane } | undefined {
     const { takeWanted, takeNext } = this.#options
     for (let task = takeWanted(); task; task = takeWanted()) this.#wanted[this.#laneOf(task)].push(task)
-    for (const queues of [this.#wanted, this.#standing])
-      for (const lane of free) {
-        const task = queues[lane].shift()
-        if (task) return { task, lane }
-      }
     if (free.length === 0) return undefined
+    for (const queues of [this.#wanted, this.#standing]) {
+      const taken = this.#takeFrom(queues, free)
+      if (taken) return taken
+    }
     while (this.#standing.direct.length + this.#standing.awaited.length < MAX_STANDING) {
       const task = takeNext()
       if (task === undefined) return undefined
@@ -63,6 +62,18 @@ export class TaskLanes {
       this.#wanted[lane].push(...hurried)
       this.#standing[lane] = this.#standing[lane].filter((task) => task.id !== id)
     }
+  }
+
+  /** Whose lane a task is may have changed while it stood there: other nodes begin, and end. */
+  #takeFrom(queues: Readonly<Record<Lane, FetchTask[]>>, free: readonly Lane[]) {
+    // Twice: what leaves the last lane for the first is found by the second look.
+    for (const lane of [...free, ...free])
+      for (let task = queues[lane].shift(); task; task = queues[lane].shift()) {
+        const now = this.#laneOf(task)
+        if (now === lane) return { task, lane }
+        queues[now].push(task)
+      }
+    return undefined
   }
 
   #laneOf(task: FetchTask): Lane {
