@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import { isDscError } from '../../failure/dsc-error.js'
 import { throwIfStopped } from '../../failure/throw-if-stopped.js'
 import type { VerifiedBy } from '../../model/manifest.js'
@@ -14,10 +15,10 @@ import { ObjectDownload } from './object-download.js'
 import { recheckAfterReboot } from './recheck.js'
 import { reusePrevious } from './reuse-previous.js'
 import { openStale, staleDirectory } from './stale-staging.js'
-import { type FetchTask, type Lane, TaskLanes } from './task-lanes.js'
+import { type FetchTask, type Lane, SORT_AGAIN_MS, TaskLanes } from './task-lanes.js'
 import { adaptConcurrency } from './transfer/adapt-concurrency.js'
+import { BoundedRun } from './transfer/bounded-run.js'
 import { openTransferEngine } from './transfer/open-transfer-engine.js'
-import { runBounded } from './transfer/run-bounded.js'
 import type { TransferEngine } from './transfer/transfer-task.js'
 
 /** How far a download is. */
@@ -123,6 +124,7 @@ async function fetchPending(manifest: Manifest, options: DownloadOptions) {
     onChange,
   })
   const flush = startEarlyFlush(copyDirectory)
+  const wanted = new EventEmitter<{ want: [] }>()
   const arrivals = await ArrivalServer.open({
     copyDirectory,
     maxId: manifest.maxId(),
@@ -131,6 +133,7 @@ async function fetchPending(manifest: Manifest, options: DownloadOptions) {
     onWant: (id) => {
       download.hurry(id)
       lanes.hurry(id)
+      wanted.emit('want')
     },
   })
   const download = new ObjectDownload({
@@ -144,7 +147,7 @@ async function fetchPending(manifest: Manifest, options: DownloadOptions) {
   })
   const lanes = openLanes({ source: options.source, manifest, download, need: arrivals.need })
   try {
-    await runTasks({ ...options, concurrency, engine, lanes, stop })
+    await runTasks({ ...options, concurrency, engine, lanes, wanted, stop })
   } finally {
     arrivals.close()
     await engine.close()
@@ -160,13 +163,15 @@ async function fetchPending(manifest: Manifest, options: DownloadOptions) {
 async function runTasks(options: {
   readonly engine: TransferEngine
   readonly lanes: TaskLanes
+  /** Tells when somebody began to wait for an object. */
+  readonly wanted: EventEmitter<{ want: [] }>
   readonly concurrency: number
   readonly requestLimit?: (() => number) | undefined
   readonly signal: AbortSignal
   /** Aborted at the first failure. */
   readonly stop: AbortController
 }): Promise<void> {
-  const { engine, lanes, concurrency, requestLimit = () => concurrency } = options
+  const { engine, lanes, wanted, concurrency, requestLimit = () => concurrency } = options
   const running: Record<Lane, number> = { direct: 0, awaited: 0 }
   let finished = 0
   const readCap = () => Math.max(1, Math.min(concurrency, requestLimit()))
@@ -177,22 +182,28 @@ async function runTasks(options: {
     runningTasks: () => running.direct,
   })
   const limitOf = (lane: Lane) => (lane === 'direct' ? adaptive.current() : readCap())
+  const run = new BoundedRun({
+    concurrency: () => limitOf('direct') + limitOf('awaited'),
+    next: () => {
+      throwIfStopped(options.signal)
+      return lanes.next(LANES.filter((lane) => running[lane] < limitOf(lane)))
+    },
+    run: async ({ task, lane }: { readonly task: FetchTask; readonly lane: Lane }) => {
+      running[lane] += 1
+      await task.run()
+      running[lane] -= 1
+      finished += 1
+    },
+    onFailure: (error) => options.stop.abort(error),
+  })
+  // All that runs may be waiting for other nodes, and one of them give up.
+  const timer = setInterval(() => run.look(), SORT_AGAIN_MS)
+  wanted.on('want', () => run.look())
   try {
-    await runBounded({
-      concurrency: () => limitOf('direct') + limitOf('awaited'),
-      next: () => {
-        throwIfStopped(options.signal)
-        return lanes.next(LANES.filter((lane) => running[lane] < limitOf(lane)))
-      },
-      run: async ({ task, lane }) => {
-        running[lane] += 1
-        await task.run()
-        running[lane] -= 1
-        finished += 1
-      },
-      onFailure: (error) => options.stop.abort(error),
-    })
+    await run.done
   } finally {
+    clearInterval(timer)
+    wanted.removeAllListeners()
     adaptive.stop()
   }
 }
@@ -221,6 +232,7 @@ function openLanes(options: {
     takeWanted: () => taskOf(need.takeWanted()),
     takeNext: () => download.nextPart() ?? taskOf(need.takeOrdered()) ?? takeRest(),
     isAwaited: ({ key, offset }) => source.isAwaited?.(key, offset) === true,
+    nowMs: () => performance.now(),
   })
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type FetchTask, type Lane, TaskLanes } from './task-lanes.js'
+import { type FetchTask, type Lane, SORT_AGAIN_MS, TaskLanes } from './task-lanes.js'
 
 const ALL: readonly Lane[] = ['direct', 'awaited']
 const task = (id: number): FetchTask => ({ id, key: `${id}`, offset: 0, run: async () => {} })
@@ -9,17 +9,22 @@ const task = (id: number): FetchTask => ({ id, key: `${id}`, offset: 0, run: asy
 function makeLanes(ids: readonly number[], awaited: readonly number[]) {
   const left = ids.map(task)
   const wanted: FetchTask[] = []
+  let nowMs = 0
   const lanes = new TaskLanes({
     takeWanted: () => wanted.shift(),
     takeNext: () => left.shift(),
     isAwaited: ({ id }) => awaited.includes(id),
+    nowMs: () => nowMs,
   })
   const want = (id: number) => {
     const at = left.findIndex((next) => next.id === id)
     if (at >= 0) wanted.push(...left.splice(at, 1))
     lanes.hurry(id)
   }
-  return { want, next: (free: readonly Lane[]) => lanes.next(free)?.task.id }
+  const pass = (ms: number) => {
+    nowMs += ms
+  }
+  return { want, pass, next: (free: readonly Lane[]) => lanes.next(free)?.task.id }
 }
 
 test('objects are taken in their order while both lanes have room', () => {
@@ -66,4 +71,15 @@ test('an object that nobody fetches any more is found, whichever lanes have room
   assert.equal(next(['direct']), undefined)
   awaited.splice(0)
   assert.deepEqual([next(ALL), next(ALL), next(ALL)], [1, 2, undefined])
+})
+
+test('an object that waited for a node which gave up is fetched here, though its lane is full', () => {
+  const awaited = [1, 2, 3, 4]
+  const { next, want, pass } = makeLanes([1, 2, 3, 4], awaited)
+  assert.equal(next(['awaited']), 1)
+  want(4)
+  assert.equal(next(['direct']), undefined)
+  awaited.splice(0)
+  pass(SORT_AGAIN_MS)
+  assert.deepEqual([next(['direct']), next(['direct']), next(['direct'])], [4, 2, 3])
 })

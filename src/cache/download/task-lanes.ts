@@ -16,10 +16,14 @@ interface TaskLanesOptions {
   /** Takes the next of all others. */
   readonly takeNext: () => FetchTask | undefined
   readonly isAwaited: (task: FetchTask) => boolean
+  /** A clock, ms. */
+  readonly nowMs: () => number
 }
 
 /** No more tasks than this stand in a lane that is full, but for those that somebody waits for. */
 const MAX_STANDING = 1000
+/** How long a task may stand in a lane that is no longer its own, ms. */
+export const SORT_AGAIN_MS = 1000
 
 /**
  * Sorts what is to be fetched into two lanes, so that nothing that can be had at once stands behind what another node
@@ -28,8 +32,10 @@ const MAX_STANDING = 1000
  */
 export class TaskLanes {
   readonly #options: TaskLanesOptions
-  readonly #wanted: Record<Lane, FetchTask[]> = { direct: [], awaited: [] }
+  #wanted: Record<Lane, FetchTask[]> = { direct: [], awaited: [] }
   #standing: Record<Lane, FetchTask[]> = { direct: [], awaited: [] }
+
+  #sortedMs = Number.NEGATIVE_INFINITY
 
   constructor(options: TaskLanesOptions) {
     this.#options = options
@@ -40,6 +46,7 @@ export class TaskLanes {
     const { takeWanted, takeNext } = this.#options
     for (let task = takeWanted(); task; task = takeWanted()) this.#wanted[this.#laneOf(task)].push(task)
     if (free.length === 0) return undefined
+    this.#sortAgain()
     for (const queues of [this.#wanted, this.#standing]) {
       const taken = this.#takeFrom(queues, free)
       if (taken) return taken
@@ -64,7 +71,21 @@ export class TaskLanes {
     }
   }
 
-  /** Whose lane a task is may have changed while it stood there: other nodes begin, and end. */
+  /** Other nodes begin, and end: what waited for one of them may have to be fetched here by now. */
+  #sortAgain(): void {
+    const nowMs = this.#options.nowMs()
+    if (nowMs - this.#sortedMs < SORT_AGAIN_MS) return
+    this.#sortedMs = nowMs
+    this.#wanted = this.#sort(this.#wanted)
+    this.#standing = this.#sort(this.#standing)
+  }
+
+  #sort({ direct, awaited }: Readonly<Record<Lane, readonly FetchTask[]>>): Record<Lane, FetchTask[]> {
+    const sorted = Object.groupBy([...direct, ...awaited], (task) => this.#laneOf(task))
+    return { direct: sorted.direct ?? [], awaited: sorted.awaited ?? [] }
+  }
+
+  /** The first task whose lane is free and still its own: a slot of one lane never waits for what the other is for. */
   #takeFrom(queues: Readonly<Record<Lane, FetchTask[]>>, free: readonly Lane[]) {
     // Twice: what leaves the last lane for the first is found by the second look.
     for (const lane of [...free, ...free])

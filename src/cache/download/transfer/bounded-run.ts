@@ -1,0 +1,60 @@
+interface BoundedRunOptions<Task> {
+  /** How many tasks may run at once; asked whenever one may start, for it may change. */
+  readonly concurrency: () => number
+  readonly next: () => Task | undefined
+  readonly run: (task: Task) => Promise<void>
+  /** Called at the first failure: the place to stop what is running. */
+  readonly onFailure: (error: unknown) => void
+}
+
+/** Runs tasks, a bounded number at once. */
+export class BoundedRun<Task> {
+  /** Settles when `next` has no more and nothing is running; after a failure, with it, once all running tasks ended. */
+  readonly done: Promise<void>
+  readonly #options: BoundedRunOptions<Task>
+  readonly #settle: { readonly resolve: () => void; readonly reject: (error: unknown) => void }
+  #running = 0
+  #failure: { readonly error: unknown } | undefined
+
+  constructor(options: BoundedRunOptions<Task>) {
+    this.#options = options
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    this.done = promise
+    this.#settle = { resolve, reject }
+    this.look()
+  }
+
+  /** Starts what may start. Whenever a task ends it looks itself: called where `next` may have more without that. */
+  look(): void {
+    const { concurrency, run } = this.#options
+    while (!this.#failure && this.#running < concurrency()) {
+      const task = this.#next()
+      if (task === undefined) break
+      this.#running += 1
+      run(task)
+        .catch((error: unknown) => this.#fail(error))
+        .then(() => {
+          this.#running -= 1
+          this.look()
+        })
+    }
+    if (this.#running > 0) return
+    if (this.#failure) this.#settle.reject(this.#failure.error)
+    else this.#settle.resolve()
+  }
+
+  #next(): Task | undefined {
+    try {
+      return this.#options.next()
+    } catch (error) {
+      this.#fail(error)
+      return undefined
+    }
+  }
+
+  #fail(error: unknown): void {
+    if (this.#failure) return
+    this.#failure = { error }
+    this.#options.onFailure(error)
+  }
+}
