@@ -5,6 +5,7 @@ import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { globSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { build } from 'esbuild'
 import { findFreePort } from '../dist/testing/free-port.js'
 
 const ACCESS_KEY = 'dsc-test'
@@ -41,11 +42,13 @@ const named = process.argv.slice(2).filter((word) => !(word in START))
 const files =
   named.length > 0
     ? named
-    : globSync([
-        'dist/cache/{prepare,download,upkeep,leases,status}/*.test.js',
-        'dist/cache/sources/s3/*.test.js',
-        'dist/e2e/!(cluster-*).test.js',
-      ])
+    : await thatUseServer(
+        globSync([
+          'dist/cache/{prepare,download,upkeep,leases,status}/*.test.js',
+          'dist/cache/sources/s3/*.test.js',
+          'dist/e2e/!(cluster-*).test.js',
+        ]),
+      )
 let failures = 0
 for (const [name, path] of servers) {
   const folder = mkdtempSync(join(tmpdir(), `dsc-${name}-`))
@@ -92,6 +95,24 @@ for (const [name, path] of servers) {
   }
 }
 process.exitCode = failures === 0 ? 0 : 1
+
+/** Those of the test files that reach the module which starts the tests' S3 server: to the others all servers are one. */
+async function thatUseServer(files) {
+  const { metafile } = await build({
+    entryPoints: files,
+    bundle: true,
+    packages: 'external',
+    platform: 'node',
+    format: 'esm',
+    outdir: 'unused',
+    write: false,
+    metafile: true,
+    logLevel: 'error',
+  })
+  return Object.values(metafile.outputs)
+    .filter(({ inputs }) => 'dist/testing/s3-server.js' in inputs)
+    .map(({ entryPoint }) => entryPoint)
+}
 
 async function waitFor(endpoint, server, words) {
   for (let tries = 0; tries < 100; tries += 1) {

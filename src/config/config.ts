@@ -51,6 +51,8 @@ export interface Config {
     /** Most that this node takes over all its stagings, bytes per second; absent = no limit. */
     readonly bandwidthBytesPerSecond?: number
   }
+  /** What happened longer ago is forgotten by `dsc cleanup`, ms. */
+  readonly historyMs: number
   /** Origin of each value by its dotted key in the file (`cache.minFree`, `datasets.flowers.source`). */
   readonly origins: Readonly<Record<string, Origin>>
 }

@@ -44,6 +44,7 @@ export function listSettings(config: Config): ListedSetting[] {
     row('stage.stallTimeout', stage.stallTimeoutMs, formatDuration(stage.stallTimeoutMs)),
     row('stage.maxRequests', stage.maxRequests, String(stage.maxRequests ?? 'no limit')),
     bytes('stage.bandwidthLimit', stage.bandwidthBytesPerSecond, 'bytes/s'),
+    row('history', config.historyMs, formatDuration(config.historyMs)),
     ...config.datasets.flatMap(({ name, ...dataset }) =>
       Object.entries(dataset)
         .filter(([, value]) => !Array.isArray(value) || value.length > 0)

@@ -69,7 +69,7 @@ export function resolveSettings(from: Surroundings): Config {
   const record = choose('record', settings.record)
   for (const key of POLICY_KEYS) noteOrigin(`cache.${key}`)
   for (const key of AGENT_KEYS) noteOrigin(key)
-  for (const key of STAGE_KEYS) noteOrigin(key)
+  for (const key of [...STAGE_KEYS, 'history']) noteOrigin(key)
   if (from.overrides.bandwidthBytesPerSecond !== undefined)
     origins['stage.bandwidthLimit'] = { kind: 'flag', flag: '--bandwidth-limit' }
   for (const key of Object.keys(lines)) if (/^datasets\.[^.]/.test(key)) noteOrigin(key)
@@ -88,6 +88,7 @@ export function resolveSettings(from: Surroundings): Config {
     ),
     agent: resolveAgent(settings.agent, base),
     stage: resolveStage(settings.stage, from.overrides.bandwidthBytesPerSecond),
+    historyMs: settings.history ?? DEFAULT_HISTORY_MS,
     origins,
   })
 }
@@ -125,6 +126,9 @@ function resolveStage(stage: FileSettings['stage'], flagBytesPerSecond: number |
     ...(bandwidthBytesPerSecond !== undefined && { bandwidthBytesPerSecond }),
   }
 }
+
+/** A quarter. */
+const DEFAULT_HISTORY_MS = 92 * 24 * 3_600_000
 
 /** Epochs and evaluation runs come back within it; an idle copy is not held for a whole working day. */
 export const DEFAULT_GATEWAY_KEEP_MS = 30 * 60_000

@@ -207,6 +207,11 @@ export const fileSchema = z
       datasets: datasets.describe('Datasets by name; more can be added with `dsc dataset add`.').optional(),
       agent: agent.describe('The daemon that serves copies and samples to other nodes.').optional(),
       stage: stage.describe('How downloads behave.').optional(),
+      history: duration
+        .describe(
+          'How long `dsc history` and `dsc why` can look back; `dsc cleanup` forgets what is older, of all nodes. Default: 92d.',
+        )
+        .optional(),
     },
     { error: 'a mapping of keys to values' },
   )

@@ -169,7 +169,7 @@ export interface EventFilter {
   readonly copyId?: string
   readonly kinds?: readonly RecordEventKind[]
   readonly sinceMs?: number
-  /** Of a failure. Looks through the whole history. */
+  /** Of a failure. */
   readonly failureId?: string
   /** Only events older than the one of this sequence number. */
   readonly before?: number

@@ -167,7 +167,28 @@ export function recordStoreContract(engine: string, open: OpenRecord): void {
     assert.deepEqual(await second.listNodes(), [node])
     await stageCopy(record, 'flowers', 'task-1')
     assert.ok((await record.listEvents({ limit: 10 })).length > 0)
-    await record.pruneEvents(NOW_MS + 1)
+    await record.pruneEvents(NOW_MS + 1, 1000)
     assert.deepEqual(await second.listEvents({ limit: 10 }), [])
   })
+
+  contract(
+    'prunes the oldest first, as many as it was told, and leaves what is younger',
+    async (record, second) => {
+      const event = {
+        kind: 'leased',
+        node: NODE,
+        dataset: 'flowers',
+        copyId: null,
+        task: null,
+        reason: '',
+      } as const
+      for (const atMs of [3, 1, 4, 2, 9]) await record.addEvent({ ...event, atMs, detail: {} })
+      const left = async () => (await second.listEvents({ limit: 10 })).map(({ atMs }) => atMs)
+      assert.equal(await record.pruneEvents(5, 3), 3)
+      assert.deepEqual(await left(), [9, 4])
+      assert.equal(await record.pruneEvents(5, 3), 1)
+      assert.equal(await record.pruneEvents(5, 3), 0)
+      assert.deepEqual(await left(), [9])
+    },
+  )
 }

@@ -162,8 +162,11 @@ export interface RecordStore {
   addEvent(event: Omit<RecordEvent, 'sequence'>): Promise<void>
   /** Newest first. */
   listEvents(filter: EventFilter): Promise<readonly RecordEvent[]>
-  /** Forgets history older than `beforeMs`. Returns how many events that were. */
-  pruneEvents(beforeMs: number): Promise<number>
+  /**
+   * Forgets at most `limit` events older than `beforeMs`, oldest first, and gives some of the room that is free by then
+   * back to the file system. Returns how many it forgot.
+   */
+  pruneEvents(beforeMs: number, limit: number): Promise<number>
 
   /** Why the record takes no writes at present, as a sentence; undefined = it does. */
   findHindrance(): Promise<string | undefined>

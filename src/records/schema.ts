@@ -101,7 +101,13 @@ export function schemaMigrations(dialect: SchemaDialect): readonly (readonly str
   // A status of 100,000 copies and as many leases goes through them in these orders, page by page.
   const order = [`CREATE INDEX copies_in_order ON copies (dataset, node, created_at_ms, copy_id)`]
   const leaseOrder = [`CREATE INDEX leases_in_order ON leases (created_at_ms, lease_id)`]
-  return [first, identities, layouts, order, leaseOrder]
+  // The history of a node that was seldom heard of, and the one event of a failure, among ten million.
+  const findEvents = [
+    `CREATE INDEX events_by_node ON events (node, sequence)`,
+    `ALTER TABLE events ADD COLUMN failure_id ${text}`,
+    `CREATE INDEX events_by_failure ON events (failure_id) WHERE failure_id IS NOT NULL`,
+  ]
+  return [first, identities, layouts, order, leaseOrder, findEvents]
 }
 
 /** The newest schema of the record that this dsc reads and writes, in every engine. */

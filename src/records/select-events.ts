@@ -10,7 +10,7 @@ export async function selectEvents(reader: SqlReader, filter: EventFilter): Prom
   if (filter.node !== undefined) given.push(['node = ?', [filter.node]])
   if (filter.copyId !== undefined) given.push(['copy_id = ?', [filter.copyId]])
   if (filter.sinceMs !== undefined) given.push(['at_ms >= ?', [filter.sinceMs]])
-  if (filter.failureId !== undefined) given.push(['detail LIKE ?', [`%"id":"${filter.failureId}"%`]])
+  if (filter.failureId !== undefined) given.push(['failure_id = ?', [filter.failureId]])
   if (filter.before !== undefined) given.push(['sequence < ?', [filter.before]])
   if (filter.kinds !== undefined)
     given.push([`kind IN (${filter.kinds.map(() => '?').join(', ')})`, filter.kinds])

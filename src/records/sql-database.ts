@@ -77,5 +77,7 @@ export interface SqlDatabase extends SqlReader {
   waitForChange?(wait: ChangeWait): Promise<void>
   /** See `RecordStore.findHindrance`. Missing: nothing can hinder writes. */
   findHindrance?(): Promise<string | undefined>
+  /** Gives a bounded part of the room that nothing needs any more back to the file system. Missing: the engine does so itself. */
+  giveBackRoom?(): Promise<void>
   close(): Promise<void>
 }

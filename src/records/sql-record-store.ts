@@ -185,10 +185,16 @@ function keepHistory(database: SqlDatabase): Pick<RecordStore, 'addEvent' | 'lis
     addEvent: (event) =>
       database.write('quick', 'rows', async (transaction) => writeEvent(transaction, event)),
     listEvents: (filter) => selectEvents(database, filter),
-    pruneEvents: (beforeMs) =>
-      database.write('quick', 'rows', (transaction) =>
-        transaction.run('DELETE FROM events WHERE at_ms < ?', [beforeMs]),
-      ),
+    pruneEvents: async (beforeMs, limit) => {
+      const pruned = await database.write('quick', 'rows', (transaction) =>
+        transaction.run(
+          'DELETE FROM events WHERE sequence IN (SELECT sequence FROM events WHERE at_ms < ? ORDER BY at_ms LIMIT ?)',
+          [beforeMs, limit],
+        ),
+      )
+      await database.giveBackRoom?.()
+      return pruned
+    },
   }
 }
 

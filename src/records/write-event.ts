@@ -6,7 +6,7 @@ import type { SqlTransaction } from './sql-database.js'
 /** Adds a line to the history, in the transaction of the change it tells of. */
 export function writeEvent(transaction: SqlTransaction, event: Omit<RecordEvent, 'sequence'>): void {
   transaction.post(
-    'INSERT INTO events (at_ms, kind, node, dataset, copy_id, task, reason, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+    'INSERT INTO events (at_ms, kind, node, dataset, copy_id, task, reason, detail, failure_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
     [
       event.atMs,
       event.kind,
@@ -16,6 +16,7 @@ export function writeEvent(transaction: SqlTransaction, event: Omit<RecordEvent,
       event.task,
       event.reason,
       JSON.stringify(event.detail),
+      typeof event.detail.id === 'string' ? event.detail.id : null,
     ],
   )
 }

@@ -15,9 +15,6 @@ import { adoptPublishedDirectory } from './adopt-published.js'
 import { CacheDirectories } from './observe-directories.js'
 import { type CleanUpAction, planCleanUp } from './plan-clean-up.js'
 
-/** History older than this is forgotten: a quarter. */
-const HISTORY_MS = 92 * 24 * 3_600_000
-
 /** Looks at record and disk and decides what a cleanup of this node would do. Touches nothing. */
 export async function planCleanUpOf(
   cache: Cache,
@@ -91,7 +88,6 @@ export async function applyCleanUp(
       done.push({ kind: 'leave', path: pathOf(cache, action), reason: error.message })
     }
   }
-  await cache.record.pruneEvents(cache.nowMs() - HISTORY_MS)
   return done
 }
 

@@ -61,6 +61,10 @@ export function cleanupCommand(context: CliContext): Command {
         abandonedAfterMs: options.abandonedAfter ?? DEFAULT_ABANDONED_AFTER_MS,
       })
       const actions = options.dryRun ? plan : await applyCleanUp(cache, plan)
+      if (!options.dryRun) {
+        const { forgetHistory } = await import('../../cache/upkeep/forget-history.js')
+        await forgetHistory(cache.record, cache.nowMs() - (await context.config()).historyMs)
+      }
       const fields = { dryRun: options.dryRun === true, actions: actions.map(actionFields) }
       context.report.result(fields, () => formatActions(actions, options.dryRun ? 'planned' : 'done'))
     })

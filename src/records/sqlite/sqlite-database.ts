@@ -12,6 +12,9 @@ import { giveUpReserve, keepReserve } from './space-reserve.js'
 /** How long a transaction waits for those before it: far above 64 processes at a few milliseconds each. */
 const BUSY_TIMEOUT_MS = 60_000
 
+/** Pages given back to the file system at a time, and so in one transaction. */
+const GIVEN_BACK_PAGES = 2000
+
 /** How SQLite is brought from nothing to the newest schema. */
 export const SQLITE_MIGRATIONS = schemaMigrations({
   text: 'TEXT',
@@ -85,6 +88,13 @@ function createDatabase(connection: Database.Database, location: string): SqlDat
     all: (sql, parameters) => read((snapshot) => snapshot.all(sql, parameters)),
     map: (sql, parameters, make) => read((snapshot) => snapshot.map(sql, parameters, make)),
     nowMs: Date.now,
+    giveBackRoom: () =>
+      runInTurn(
+        () => connection.exec('BEGIN IMMEDIATE'),
+        async () => {
+          connection.pragma(`incremental_vacuum(${GIVEN_BACK_PAGES})`)
+        },
+      ),
     close: async () => {
       await turn
       connection.close()
@@ -99,6 +109,8 @@ function connect(path: string): Database.Database {
   giveUpReserve(path)
   createSharedFile(path) // SQLite would make it 0644; its journals take after it
   const connection = new Database(path, { timeout: BUSY_TIMEOUT_MS })
+  // Only a new file hears this: what pruning the history frees can be given back.
+  connection.pragma('auto_vacuum = INCREMENTAL')
   // Changing to WAL needs the file for itself; once it is WAL, asking again would only wait for the others.
   if (connection.pragma('journal_mode', { simple: true }) !== 'wal') connection.pragma('journal_mode = WAL')
   connection.pragma('foreign_keys = ON')
