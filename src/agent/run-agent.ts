@@ -1,7 +1,9 @@
 import type { Cache } from '../cache/cache.js'
-import { samplesDirectory } from '../cache/cache-layout.js'
+import { SAMPLES_FOLDER } from '../cache/cache-layout.js'
+import { makeHeld } from '../cache/held-cache.js'
 import type { HostPort } from '../model/host-port.js'
 import { formatHostPort } from '../model/host-port.js'
+import type { HeldFolder } from '../platform/held-folder.js'
 import { AgentMetrics } from './agent-metrics.js'
 import { startAgentServer } from './agent-server.js'
 import { ArrivingObjects } from './arriving-objects.js'
@@ -48,11 +50,12 @@ export async function startAgent(options: {
   const stopCertificate = tls && watchCertificate(tls.cert, metrics, note)
   const copies = openLocalCopies(cache.record, cache.node)
   const arriving = new ArrivingObjects()
+  const tables = holdTables(cache.root, note)
   const samples = openSampleServers({
     host: listen.host,
     token: tokens?.own,
     tls,
-    cacheFolder: samplesDirectory(cache.root),
+    cacheFolder: tables?.path,
   })
   const stopping = new AbortController()
   let watch: NodeWatch | undefined
@@ -102,9 +105,20 @@ export async function startAgent(options: {
       await watching.stop().catch((error: unknown) => note(String(error)))
       await server.stop(GRACE_MS)
       await samples.close()
+      tables?.close()
       arriving.close()
       copies.close()
     },
+  }
+}
+
+/** Where this agent keeps tables of samples: held, so that nobody leads elsewhere what it writes. */
+function holdTables(root: string, note: (sentence: string) => void): HeldFolder | undefined {
+  try {
+    return makeHeld(root, [SAMPLES_FOLDER])
+  } catch (error) {
+    note(`lists of samples are not kept: ${error instanceof Error ? error.message : String(error)}`)
+    return undefined
   }
 }
 

@@ -5,7 +5,7 @@ import { indexSamples } from '../feed/samples/index-samples.js'
 /** What the thread is to index. */
 export interface SampleIndexData {
   readonly folder: string
-  readonly cacheFolder: string
+  readonly cacheFolder: string | undefined
   readonly extensions: readonly string[] | undefined
 }
 

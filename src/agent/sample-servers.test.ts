@@ -23,7 +23,10 @@ test('an agent with a certificate gives samples to those who believe it, and to 
     cacheFolder: folder,
   })
   context.after(() => servers.close())
-  const address = { host: '127.0.0.1', port: await servers.serve(root, undefined, table.bytes) }
+  const address = {
+    host: '127.0.0.1',
+    port: await servers.serve({ path: root, split: undefined, rule: { below: [root] } }, table.bytes),
+  }
   const connect = (tls: { ca: string | undefined } | undefined) =>
     StorageClient.connect({ address, token: 'one', table, tls, connectTimeoutMs: 1000 })
   const client = await connect({ ca: cert })

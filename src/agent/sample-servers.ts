@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { openSampleTable } from '../feed/samples/sample-table.js'
 import { StorageServer } from '../feed/storage/storage-server.js'
 import { BackgroundThread } from '../platform/background-thread.js'
+import type { SendRule } from '../platform/send-rule.js'
 import type { SampleIndexData, SampleIndexReply } from './sample-index-thread.js'
 
 /** A server without connections for so long is closed, ms. */
@@ -14,6 +15,13 @@ export interface SampleFilter {
   readonly extensions: readonly string[] | undefined
 }
 
+/** A folder of a copy, and which files may be sent from it. */
+export interface ServedFolder {
+  readonly path: string
+  readonly split: string | undefined
+  readonly rule: SendRule
+}
+
 /** Lists and serves the samples of this node's copies to feeds of other machines. */
 export interface SampleServers {
   /**
@@ -21,8 +29,8 @@ export interface SampleServers {
    * What it finds is kept on disk.
    */
   index(path: string, filter: SampleFilter): 'indexing' | Promise<Uint8Array | null>
-  /** Serves what the folder has of the samples of `table`. Resolves with the port. */
-  serve(path: string, split: string | undefined, table: Uint8Array): Promise<number>
+  /** Serves what the folder has of the samples of `table`, which a client sent. Resolves with the port. */
+  serve(folder: ServedFolder, table: Uint8Array): Promise<number>
   close(): Promise<void>
 }
 
@@ -43,8 +51,8 @@ export function openSampleServers(options: {
   readonly token: string | undefined
   /** Certificate and key (PEM) of the agent; undefined: samples are not encrypted either. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined
-  /** Where tables of samples are kept. */
-  readonly cacheFolder: string
+  /** Where tables of samples are kept; undefined: nowhere. */
+  readonly cacheFolder: string | undefined
 }): SampleServers {
   const { host, token, tls, cacheFolder } = options
   const indexes = new Map<string, Index>()
@@ -72,14 +80,14 @@ export function openSampleServers(options: {
       indexes.delete(key)
       return index.found
     },
-    async serve(path, split, bytes) {
+    async serve({ path, split, rule }, bytes) {
       const table = openSampleTable(bytes)
       const root = join(path, split ?? '')
       const key = JSON.stringify([root, table.fingerprint])
       let serving = servings.get(key)
       if (serving === undefined) {
         serving = {
-          server: StorageServer.open({ folder: { root, table }, host, port: 0, token, tls }),
+          server: StorageServer.open({ folder: { root, table }, rule, host, port: 0, token, tls }),
           usedAtMs: 0,
         }
         servings.set(key, serving)

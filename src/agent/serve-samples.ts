@@ -1,5 +1,8 @@
 import type { Cache } from '../cache/cache.js'
+import { filesDirectory } from '../cache/cache-layout.js'
+import { publishedDirectoryOf } from '../cache/eviction/finish-evictions.js'
 import { Manifest } from '../cache/manifest/manifest.js'
+import { sendRuleOf } from '../cache/open-copy-file.js'
 import { DscError } from '../failure/dsc-error.js'
 import { type FolderFile, planSampleFiles } from '../feed/plan/sample-files.js'
 import { openSampleTable } from '../feed/samples/sample-table.js'
@@ -56,7 +59,8 @@ export async function answerServeSamples(
       throw new DscError('USAGE', `expected a table of at most ${MAX_TABLE_BYTES} bytes`)
     chunks.push(chunk)
   }
-  const port = await samples.serve(copy.path, readSplit(query), Buffer.concat(chunks))
+  const served = { path: copy.path, split: readSplit(query), rule: sendRuleOf(cache.root, copy) }
+  const port = await samples.serve(served, Buffer.concat(chunks))
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ port }))
 }
 
@@ -95,6 +99,13 @@ function readSplit(query: URLSearchParams): string | undefined {
 
 async function findReady(cache: Cache, copyId: string): Promise<Copy> {
   const [copy] = await cache.record.listCopies({ copyId, node: cache.node, states: ['ready'] }, cache.nowMs())
-  if (copy) return copy
-  throw new DscError('COPY_NOT_FOUND', `node ${cache.node} has no ready copy ${copyId}`)
+  if (copy === undefined)
+    throw new DscError('COPY_NOT_FOUND', `node ${cache.node} has no ready copy ${copyId}`)
+  // Whoever may write into the record can write any path there.
+  const isOwn = copy.path === filesDirectory(publishedDirectoryOf(cache, copy) ?? '')
+  if (!isOwn && copy.origin !== 'local')
+    throw new DscError('CACHE_ROOT_INVALID', `${copy.path} is not where this cache has ${copy.dataset}`, {
+      hint: `dsc verify ${copy.dataset}`,
+    })
+  return copy
 }

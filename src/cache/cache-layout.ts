@@ -69,10 +69,8 @@ export function stagingDirectoryOf(root: string, copyId: string): string {
   return join(stagingDirectory(root), copyId)
 }
 
-/** Where an agent keeps tables of the samples of copies, so that a feed need not list them again. */
-export function samplesDirectory(root: string): string {
-  return join(root, 'samples')
-}
+/** Folder of the root in which an agent keeps tables of the samples of copies, so that a feed need not list them again. */
+export const SAMPLES_FOLDER = 'samples'
 
 /** Where what is being deleted goes first: in one rename it is no longer in anybody's way. */
 export function trashDirectory(root: string): string {

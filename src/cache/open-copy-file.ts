@@ -1,11 +1,9 @@
-import { constants, readlinkSync, realpathSync } from 'node:fs'
-import { type FileHandle, open, realpath } from 'node:fs/promises'
+import { constants, realpathSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
 import { DscError } from '../failure/dsc-error.js'
 import type { Copy } from '../model/copy.js'
+import { findOpened, maySend, type SendRule } from '../platform/send-rule.js'
 import { isMarked, placeOf } from './adopted-folder.js'
-
-/** Mode bit of a file that everybody may read. */
-const OTHERS_READ = 0o004
 
 /**
  * Opens a file of a copy, to be sent to another node or a client. Others of the cache's group may have put a link in
@@ -20,33 +18,24 @@ export async function openCopyFile(
 ): Promise<FileHandle> {
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK) // of a pipe nobody waits for a writer
   try {
-    const [stats, opened] = [await file.stat(), await findOpened(file, path)]
-    const isOwn = stats.isFile() && opened.startsWith(`${realpathSync(root)}/`)
-    if (isOwn || (stats.isFile() && mayBeSent(root, copy, { opened, mode: stats.mode }))) return file
-    throw new DscError('CACHE_ROOT_INVALID', `${path} leads to ${opened}, which is not of this cache`, {
-      hint: 'dsc verify; find out who put a link there',
-    })
+    if (maySend(file.fd, path, sendRuleOf(root, copy))) return file
+    throw new DscError(
+      'CACHE_ROOT_INVALID',
+      `${path} leads to ${findOpened(file.fd, path)}, which is not of this cache`,
+      { hint: 'dsc verify; find out who put a link there' },
+    )
   } catch (error) {
     await file.close()
     throw error
   }
 }
 
-function mayBeSent(
-  root: string,
-  copy: Parameters<typeof openCopyFile>[1],
-  { opened, mode }: { readonly opened: string; readonly mode: number },
-): boolean {
+/** Which files may be sent as files of this copy. */
+export function sendRuleOf(root: string, copy: Parameters<typeof openCopyFile>[1]): SendRule {
   const { origin, version, path } = copy
-  if (origin !== 'local' || version === null || !opened.startsWith(`${path}/`)) return false
-  return (mode & OTHERS_READ) !== 0 || isMarked(placeOf({ root }, { ...copy, version }))
-}
-
-/** The path of what was opened, links resolved. Without /proc, of what would be opened now. */
-async function findOpened(file: FileHandle, path: string): Promise<string> {
-  try {
-    return readlinkSync(`/proc/self/fd/${file.fd}`)
-  } catch {
-    return realpath(path)
-  }
+  const cacheRoot = realpathSync(root)
+  if (origin !== 'local' || version === null) return { below: [cacheRoot] }
+  return isMarked(placeOf({ root }, { ...copy, version }))
+    ? { below: [cacheRoot, path] }
+    : { below: [cacheRoot], publicBelow: path }
 }

@@ -1,13 +1,26 @@
 import assert from 'node:assert/strict'
-import { chownSync, cpSync, readdirSync, renameSync, symlinkSync } from 'node:fs'
+import {
+  chownSync,
+  cpSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { after, before, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { crc32 } from 'node:zlib'
 import Database from 'better-sqlite3'
+import { fromText } from '../../feed/samples/byte-path.js'
+import { SampleTableBuilder } from '../../feed/samples/sample-table-builder.js'
+import { StorageClient } from '../../feed/storage/storage-client.js'
 import { killWithTest } from '../../testing/dsc-processes.js'
 import { type S3Server, startS3Server } from '../../testing/s3-server.js'
 import { ADA, BOB, findObstacle, GROUP, makeSharedRoot, type Owner } from '../../testing/several-users.js'
-import { makeWorld, s3Dataset, type World, writeTree } from '../../testing/world.js'
+import { makeWorld, s3Dataset, type World, waitFor, writeTree } from '../../testing/world.js'
 import { fingerprint } from '../crash/check-invariants.js'
 
 const ROOT: Owner = { uid: 0, gid: GROUP }
@@ -138,6 +151,63 @@ test('an adopted folder is deleted only where its owner or root had it adopted',
     [],
   )
   assert.ok(root)
+})
+
+test('an agent lists and sends nothing that a record or a client names outside of its cache', {
+  skip,
+}, async (context) => {
+  const { world, root, outside } = await makeShared(context)
+  const secret = join(outside, 'secret')
+  writeFileSync(secret, 'secret', { mode: 0o600 })
+  await world.configure({
+    cache: { root },
+    agent: { listen: '127.0.0.1:0' },
+    datasets: { flowers: s3Dataset(bucket, 'flowers/', server.endpoint) },
+  })
+  const path = join(root, 'record.db')
+  const agent = world.start(['agent'], { environment: { DSC_RECORD: path } })
+  const record = new Database(path)
+  context.after(() => record.close())
+  const find = () =>
+    record.prepare('SELECT copy_id, agent FROM nodes, copies').get() as {
+      copy_id: string
+      agent: string | null
+    }
+  await waitFor('the agent', () => find().agent !== null)
+  const { copy_id: copyId, agent: reached } = find()
+  const samplesUrl = `${JSON.parse(reached!).url}/v1/copies/${copyId}/samples`
+  const samples = new SampleTableBuilder()
+  const paths = [`../../../../../../../../../../..${secret}`, 'rose/1.jpg'].map(fromText)
+  for (const [file, name] of paths.entries())
+    samples.add({ name, file, offset: 0, length: 6, crc32: crc32(file === 0 ? 'secret' : 'a pict') })
+  const table = samples.build('file', paths)
+  const served = await fetch(`${samplesUrl}/serve`, { method: 'POST', body: Buffer.from(table.bytes) })
+  assert.equal(served.status, 200, await served.clone().text())
+  const { port } = (await served.json()) as { port: number }
+  const arenaFd = openSync(join(world.directory, 'arena'), 'w+')
+  const address = { host: '127.0.0.1', port }
+  const client = await StorageClient.connect({ address, token: undefined, table, arenaFd })
+  const statuses: string[] = []
+  await client.fetch({
+    samples: Uint32Array.of(0, 1),
+    offsets: Float64Array.of(0, 6),
+    maxBytes: 100,
+    deadlineMs: 20_000,
+    onSample: (index, status) => {
+      statuses[index] = status
+    },
+  }).done
+  client.close()
+  assert.equal(readFileSync(join(world.directory, 'arena'), 'latin1').slice(6), 'a pict')
+  assert.notEqual(statuses[0], statuses[1])
+  assert.doesNotMatch(readFileSync(join(world.directory, 'arena'), 'latin1'), /secret/)
+
+  record.prepare('UPDATE copies SET path = ?').run(outside)
+  const listed = await fetch(samplesUrl)
+  assert.match(await listed.text(), /is not where this cache has flowers/)
+  assert.ok(listed.status >= 400, `${listed.status}`)
+  agent.process.kill('SIGTERM')
+  await agent.finished
 })
 
 test('folders that are swapped for links all the time lead nobody outside: as root and as three users', {

@@ -2,10 +2,15 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import {
   appendFileSync,
+  chownSync,
   closeSync,
+  lstatSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
+  realpathSync,
+  renameSync,
   symlinkSync,
   truncateSync,
   writeFileSync,
@@ -16,9 +21,11 @@ import { type TestContext, test } from 'node:test'
 import { crc32 } from 'node:zlib'
 import { isDscError } from '../../failure/dsc-error.js'
 import { makeTestFolder, writeSamples } from '../../testing/sample-folder.js'
+import { fromText } from './byte-path.js'
 import { explainLeftOut, type IndexOptions, indexSamples } from './index-samples.js'
 import { SampleReader } from './read-samples.js'
 import { openSampleTable } from './sample-table.js'
+import { SampleTableBuilder } from './sample-table-builder.js'
 
 test('files become samples in the byte order of their paths, with lengths and checksums', async (context) => {
   const root = makeTestFolder(context)
@@ -313,4 +320,53 @@ test('names that are not UTF-8 are names like others', async (context) => {
   reader.readAll(Uint32Array.of(0, 1), { place: (i) => rooms[i], done: (_, isRead) => assert.ok(isRead) })
   reader.close()
   assert.deepEqual(rooms.map(String), ['è in latin1', 'é in latin1'])
+})
+
+test('what a rule forbids to send cannot be read, whatever a table names and wherever links lead', async (context) => {
+  const folder = realpathSync(makeTestFolder(context))
+  const root = join(folder, 'served')
+  mkdirSync(root)
+  writeFileSync(join(folder, 'secret'), 'secret')
+  writeFileSync(join(root, 'own'), 'mine!!')
+  symlinkSync(join(folder, 'secret'), join(root, 'link'))
+  execFileSync('mkfifo', [join(root, 'pipe')])
+  const samples = new SampleTableBuilder()
+  const paths = ['own', '../secret', 'link', 'pipe'].map(fromText)
+  for (const [file, name] of paths.entries())
+    samples.add({ name, file, offset: 0, length: 6, crc32: crc32('secret') })
+  const table = samples.build('file', paths)
+  const read: boolean[] = []
+  const reader = new SampleReader(root, table, { below: [root] })
+  reader.readAll(Uint32Array.of(0, 1, 2, 3), {
+    place: () => Buffer.alloc(6),
+    done: (index, isRead) => {
+      read[index] = isRead
+    },
+  })
+  assert.deepEqual(read, [true, false, false, false])
+})
+
+test('tables are kept through no link, and taken from nobody else', async (context) => {
+  const folder = makeTestFolder(context)
+  const cacheFolder = join(folder, 'cache')
+  writeSamples(join(folder, 'data'), 3, () => 10)
+  await indexSamples(join(folder, 'data'), { cacheFolder })
+  const [name] = readdirSync(cacheFolder)
+  const kept = join(cacheFolder, name!)
+  assert.equal((await indexSamples(join(folder, 'data'), { cacheFolder })).isCached, true)
+  renameSync(kept, join(folder, 'elsewhere'))
+  symlinkSync(join(folder, 'elsewhere'), kept)
+  assert.equal((await indexSamples(join(folder, 'data'), { cacheFolder })).isCached, false)
+  assert.ok(lstatSync(kept).isFile(), 'the link was replaced')
+  if (process.getuid?.() !== 0) return
+  chownSync(kept, 64_003, 64_003)
+  assert.equal((await indexSamples(join(folder, 'data'), { cacheFolder })).isCached, false)
+})
+
+test('a folder whose table cannot be kept is indexed all the same', async (context) => {
+  const folder = makeTestFolder(context)
+  writeSamples(join(folder, 'data'), 3, () => 10)
+  writeFileSync(join(folder, 'file'), '')
+  const { table } = await indexSamples(join(folder, 'data'), { cacheFolder: join(folder, 'file', 'cache') })
+  assert.equal(table.count, 3)
 })

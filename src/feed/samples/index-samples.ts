@@ -1,15 +1,19 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import {
   closeSync,
+  constants,
+  existsSync,
+  fstatSync,
   mkdirSync,
   openSync,
+  readFileSync,
   readSync,
   realpathSync,
   renameSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { DscError } from '../../failure/dsc-error.js'
@@ -39,8 +43,8 @@ export interface SampleFolder {
 
 /** Which files of a folder are samples, and where the table of them is kept. */
 export interface IndexOptions {
-  /** Folder that keeps tables between runs. */
-  readonly cacheFolder: string
+  /** Folder that keeps tables between runs; undefined: none are kept. */
+  readonly cacheFolder: string | undefined
   /** Only files with one of these extensions (without the dot) are samples. Default: all files. */
   readonly extensions?: readonly string[] | undefined
   /** What the folder holds. Default: by what most of it is. */
@@ -67,14 +71,16 @@ export async function indexSamples(folder: string, options: IndexOptions): Promi
   const { files, leftOut } = await listFolder(root, options.links ?? 'follow')
   const chosen = chooseFiles(folder, files, options)
   const told = [...leftOut, ...chosen.leftOut.map(({ path, reason }) => ({ path: toText(path), reason }))]
-  const cachePath = join(options.cacheFolder, `${stampOf(root, chosen)}.samples`)
-  if (!options.isRefreshed) {
-    const cached = await readFile(cachePath).catch(() => undefined)
+  const { cacheFolder } = options
+  const cachePath =
+    cacheFolder === undefined ? undefined : join(cacheFolder, `${stampOf(root, chosen)}.samples`)
+  if (cachePath !== undefined && !options.isRefreshed) {
+    const cached = readKept(cachePath)
     if (cached) return { root, table: openSampleTable(cached), isCached: true, leftOut: told }
   }
   const { table, damaged } = indexFiles(fromText(root), chosen, options)
   if (table.count === 0) throw new DscError('SOURCE_EMPTY', `${folder} holds no samples that could be read`)
-  if (damaged.length === 0) keepTable(cachePath, table)
+  if (cachePath !== undefined && damaged.length === 0) keepTable(cachePath, table)
   return { root, table, isCached: false, leftOut: [...told, ...damaged] }
 }
 
@@ -152,12 +158,30 @@ function checksum(path: BytePath, length: number, scratch: Buffer): number {
   }
 }
 
-/** Keeps the table for the next time, all or nothing. */
+/** A table that this user or root has kept: in a folder of many, others can put there what they like. */
+function readKept(path: string): Buffer | undefined {
+  let descriptor: number | undefined
+  try {
+    descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    const { uid } = fstatSync(descriptor)
+    return uid === 0 || uid === process.getuid?.() ? readFileSync(descriptor) : undefined
+  } catch {
+    return undefined // there is none, or none that can be read: it is made again
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor)
+  }
+}
+
+/** Keeps the table for the next time, all or nothing; where it cannot be kept, the next time makes it again. */
 function keepTable(path: string, table: SampleTable): void {
-  mkdirSync(join(path, '..'), { recursive: true })
-  const partPath = `${path}.${process.pid}`
-  writeFileSync(partPath, table.bytes)
-  renameSync(partPath, path)
+  const partPath = `${path}.${randomBytes(6).toString('hex')}`
+  try {
+    mkdirSync(join(path, '..'), { recursive: true })
+    writeFileSync(partPath, table.bytes, { flag: 'wx' }) // through no link that somebody may have put there
+    renameSync(partPath, path)
+  } catch {
+    if (existsSync(partPath)) rmSync(partPath, { force: true })
+  }
 }
 
 /** Says what a folder has that is not fed; undefined when that is nothing. */

@@ -1,5 +1,6 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
+import { openToSend, type SendRule } from '../../platform/send-rule.js'
 import { fromText, toBytes } from './byte-path.js'
 import type { SampleTable } from './sample-table.js'
 
@@ -35,14 +36,17 @@ export function isIntact(table: SampleTable, sample: number, bytes: Uint8Array):
 export class SampleReader {
   readonly #root: string
   readonly #table: SampleTable
+  readonly #rule: SendRule | undefined
   readonly #isSharded: boolean
   /** Descriptors of the shards that were read last. */
   readonly #open = new Map<number, number>()
   #scratch = Buffer.allocUnsafeSlow(1 << 20)
 
-  constructor(root: string, table: SampleTable) {
+  /** With `rule`, what it does not allow to send cannot be read: the table may be anybody's. */
+  constructor(root: string, table: SampleTable, rule?: SendRule) {
     this.#root = root
     this.#table = table
+    this.#rule = rule
     this.#isSharded = table.format !== 'file'
   }
 
@@ -134,7 +138,9 @@ export class SampleReader {
   #openFile(file: number): number {
     const held = this.#open.get(file)
     if (held !== undefined) return held
-    const fd = openSync(toBytes(`${fromText(this.#root)}/${this.#table.rawFileName(file)}`), 'r')
+    const path = toBytes(`${fromText(this.#root)}/${this.#table.rawFileName(file)}`)
+    const fd = this.#rule ? openToSend(path, this.#rule) : openSync(path, 'r')
+    if (fd === undefined) throw new Error('it is not to be sent')
     if (!this.#isSharded) return fd
     this.#open.set(file, fd)
     const [oldest] = this.#open

@@ -1,6 +1,7 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { BackgroundThread } from '../../platform/background-thread.js'
+import type { SendRule } from '../../platform/send-rule.js'
 import type { SampleFolder } from '../samples/index-samples.js'
 import { ServedConnection, type ServedSamples } from './served-connection.js'
 import type { ServedStripe } from './storage-client.js'
@@ -10,6 +11,8 @@ import { formatStorageFrame, STORAGE_MESSAGE } from './storage-wire.js'
 /** Which samples a storage node serves, where, and to whom. */
 export interface StorageServerOptions {
   readonly folder: Pick<SampleFolder, 'root' | 'table'>
+  /** Which files may be sent where the table is not this node's own; absent: all. */
+  readonly rule?: SendRule | undefined
   /** Answers only for samples i with i mod count = index; absent: for all. */
   readonly stripe?: ServedStripe | undefined
   readonly host: string
@@ -43,7 +46,7 @@ export class StorageServer {
     const { folder, stripe, token, maxPendingBytes = 256 * 2 ** 20, idleTimeoutMs = 60_000 } = options
     this.#idleTimeoutMs = idleTimeoutMs
     this.#thread = new BackgroundThread(new URL('./storage-thread.js', import.meta.url), {
-      data: { root: folder.root, tableBytes: folder.table.bytes },
+      data: { root: folder.root, tableBytes: folder.table.bytes, rule: options.rule },
       onReply: (reply: StorageReply) => this.#take(reply),
       onFailure: (error) => {
         throw error

@@ -1,4 +1,5 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
+import type { SendRule } from '../../platform/send-rule.js'
 import { SampleReader } from '../samples/read-samples.js'
 import { openSampleTable, type SampleTable } from '../samples/sample-table.js'
 import {
@@ -14,6 +15,8 @@ import {
 export interface StorageThreadData {
   readonly root: string
   readonly tableBytes: Uint8Array
+  /** Absent: whatever the table names is sent. */
+  readonly rule?: SendRule | undefined
 }
 
 /** Bytes of one connection's frames that are read before the socket has taken them; its jobs wait then. */
@@ -71,9 +74,9 @@ class JobReader {
   readonly #unsent = new Map<number, number>()
   #isRunning = false
 
-  constructor(root: string, table: SampleTable, port: MessagePort) {
-    this.#table = table
-    this.#reader = new SampleReader(root, table)
+  constructor({ root, tableBytes, rule }: StorageThreadData, port: MessagePort) {
+    this.#table = openSampleTable(tableBytes)
+    this.#reader = new SampleReader(root, this.#table, rule)
     this.#port = port
   }
 
@@ -212,7 +215,6 @@ class ItemWriter {
 
 if (parentPort) {
   const port = parentPort
-  const { root, tableBytes } = workerData as StorageThreadData
-  const reader = new JobReader(root, openSampleTable(tableBytes), port)
+  const reader = new JobReader(workerData as StorageThreadData, port)
   port.on('message', (order: StorageOrder) => reader.take(order))
 }

@@ -1,8 +1,8 @@
+import { randomBytes } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { askOnce } from '../../../http/ask-once.js'
+import { HeldFolder } from '../../../platform/held-folder.js'
 import { Manifest } from '../../manifest/manifest.js'
 import { manifestPath } from '../../manifest/manifest-file.js'
 import { formatManifestUrl } from '../peer-wire.js'
@@ -24,17 +24,22 @@ export async function* listPeerManifest(options: {
   readonly scratch: string
   readonly signal: AbortSignal | undefined
 }): AsyncGenerator<readonly ListedObject[]> {
-  const folder = await mkdtemp(join(options.scratch, '.manifest-'))
+  const scratch = HeldFolder.find(options.scratch)
+  if (scratch === undefined) throw new Error(`${options.scratch} is gone`)
+  const name = `manifest-${randomBytes(8).toString('hex')}`
+  const folder = scratch.makeFolder(name)
   try {
-    await download(options, manifestPath(folder))
-    const manifest = Manifest.openPublished(folder)
+    await download(options, manifestPath(folder.path))
+    const manifest = Manifest.openPublished(folder.path)
     try {
       yield* manifest.pages('all', PAGE_OBJECTS)
     } finally {
       manifest.close()
     }
   } finally {
-    await rm(folder, { recursive: true, force: true })
+    folder.close()
+    await scratch.remove(name)
+    scratch.close()
   }
 }
 
@@ -49,7 +54,7 @@ async function download(options: Parameters<typeof listPeerManifest>[0], path: s
     answer.destroy()
     throw new Error(`answered ${answer.statusCode}`)
   }
-  const file = createWriteStream(path)
+  const file = createWriteStream(path, { flags: 'wx' }) // through no link that somebody may have put there
   await pipeline(answer, file)
   if (file.bytesWritten !== Number(answer.headers['content-length'])) throw new Error('sent half a manifest')
 }
