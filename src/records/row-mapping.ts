@@ -1,3 +1,4 @@
+import { DscError } from '../failure/dsc-error.js'
 import type { Copy, CopyLock, CopyOrigin, CopyState, CopyUse, Stripe } from '../model/copy.js'
 import type { Dataset } from '../model/dataset.js'
 import type { Lease, LeaseHolder, LeasePurpose } from '../model/lease.js'
@@ -160,7 +161,20 @@ function numberOrNull(row: SqlRow, column: string): number | null {
   return row[column] === null ? null : Number(row[column])
 }
 
-/** Null columns are JSON null. The record wrote it, so its shape is trusted. */
+/** Null columns are JSON null. The record wrote it, so its shape is trusted; what somebody else wrote there is named. */
 function json<T>(row: SqlRow, column: string): T {
-  return JSON.parse(String(row[column] ?? 'null')) as T
+  const raw = String(row[column] ?? 'null')
+  try {
+    return JSON.parse(raw) as T
+  } catch (cause) {
+    const found = JSON.stringify(raw.length > 60 ? `${raw.slice(0, 60)}…` : raw)
+    throw new DscError(
+      'RECORD_UNAVAILABLE',
+      `the record is damaged: expected JSON in ${column}, found ${found}`,
+      {
+        hint: 'find out who writes into it beside dsc, and restore a backup',
+        cause,
+      },
+    )
+  }
 }

@@ -39,3 +39,20 @@ test('a file that is no database is an explained failure', async (context) => {
   await writeFile(path, 'this is not a database, and long enough to be read as one'.repeat(20))
   await assert.rejects(openSqliteRecord(path), { code: 'RECORD_UNAVAILABLE' })
 })
+
+test('what somebody else wrote into a column is named', async (context) => {
+  const path = join(await temporaryDirectory(context), 'record.db')
+  const record = await openSqliteRecord(path)
+  context.after(() => record.close())
+  const raw = new Database(path)
+  raw
+    .prepare(
+      `INSERT INTO nodes (node, cache_root, policy, disk, seen_at_ms) VALUES ('a', '/', 'nonsense', '{}', 1)`,
+    )
+    .run()
+  raw.close()
+  await assert.rejects(record.listNodes(), {
+    code: 'RECORD_UNAVAILABLE',
+    message: 'the record is damaged: expected JSON in policy, found "nonsense"',
+  })
+})
