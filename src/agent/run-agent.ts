@@ -102,7 +102,9 @@ export async function startAgent(options: {
       stopping.abort('the agent stops')
       stopCertificate?.()
       await gateway?.stop(GRACE_MS)
-      await watching.stop().catch((error: unknown) => note(error instanceof Error ? error.message : String(error)))
+      await watching
+        .stop()
+        .catch((error: unknown) => note(error instanceof Error ? error.message : String(error)))
       await server.stop(GRACE_MS)
       await samples.close()
       tables?.close()
