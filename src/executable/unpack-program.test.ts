@@ -14,6 +14,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
 import { type CarriedProgram, unpackProgram } from './unpack-program.js'
@@ -54,6 +55,21 @@ test('a program that was damaged is unpacked again', async (context) => {
     assert.equal(readFileSync(join(folder, 'bin/dsc.js'), 'utf8'), 'first')
     assert.deepEqual(readdirSync(place), ['1.0.0-abc'])
   }
+})
+
+test('a program is digested again only after one of its files has changed', async (context) => {
+  const place = await temporaryDirectory(context)
+  const folder = unpackProgram(program, places(place), read)
+  assert.equal(unpackProgram(program, places(place), read), folder)
+  const checked = readFileSync(join(folder, '.checked'), 'utf8')
+  assert.equal(unpackProgram(program, places(place), read), folder)
+  assert.equal(readFileSync(join(folder, '.checked'), 'utf8'), checked)
+  const { atime, mtime } = statSync(join(folder, 'bin/dsc.js'))
+  await sleep(20)
+  writeFileSync(join(folder, 'bin/dsc.js'), 'fir5t')
+  utimesSync(join(folder, 'bin/dsc.js'), atime, mtime)
+  unpackProgram(program, places(place), read)
+  assert.equal(readFileSync(join(folder, 'bin/dsc.js'), 'utf8'), 'first')
 })
 
 test('a folder that others may write is passed over', async (context) => {

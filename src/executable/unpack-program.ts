@@ -1,4 +1,3 @@
-import { hash, randomBytes } from 'node:crypto'
 import {
   closeSync,
   fsyncSync,
@@ -10,6 +9,7 @@ import {
   renameSync,
   rmSync,
   utimesSync,
+  writeFileSync,
   writeSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -27,6 +27,8 @@ export interface CarriedFile {
 export const DAY_MS = 86_400_000
 /** Long enough for a program that runs, which says daily that it is there, and for an old version that is used at times. */
 const UNUSED_MS = 30 * DAY_MS
+/** File of a program's folder that says what its files were like when their digests were right. */
+const CHECKED = '.checked'
 /** As `unpackInto` and `removeOldPrograms` name folders. */
 const PROGRAM_FOLDER = /^\.?\d+\.\d+\.\d+.*-[0-9a-f]+/
 
@@ -118,7 +120,7 @@ function isSystemError(error: unknown): boolean {
 
 function unpackInto(program: CarriedProgram, place: string, readFile: (path: string) => Uint8Array): string {
   const folder = join(place, program.id)
-  const own = join(place, `.${program.id}-${process.pid}-${randomBytes(6).toString('hex')}`)
+  const own = join(place, `.${program.id}-${process.pid}-${crypto().randomBytes(6).toString('hex')}`)
   try {
     for (const { path } of program.files) writeThrough(join(own, path), readFile(path))
     for (;;) {
@@ -161,12 +163,48 @@ function isOurs(folder: string): boolean {
   }
 }
 
+/** Whether the files that every start reads are those that the executable carries. */
 function isIntact({ files }: CarriedProgram, folder: string): boolean {
   try {
-    return files.every(({ path, sha256, isFirst }) =>
-      isFirst ? hash('sha256', readFileSync(join(folder, path))) === sha256 : true,
-    )
-  } catch {
-    return false // a file is gone
+    const first = files.filter(({ isFirst }) => isFirst)
+    const seen = JSON.stringify(first.map(({ path }) => describeFile(join(folder, path))))
+    if (seen === readChecked(folder)) return true
+    for (const { path, sha256 } of first)
+      if (crypto().hash('sha256', readFileSync(join(folder, path))) !== sha256) return false
+    keepChecked(folder, seen)
+    return true
+  } catch (error) {
+    if (isSystemError(error)) return false // a file is gone
+    throw error
   }
+}
+
+/** Changes with every change of the file: nobody can set back the time of its last change. */
+function describeFile(path: string): string {
+  const { ino, size, mtimeNs, ctimeNs } = lstatSync(path, { bigint: true })
+  return `${ino} ${size} ${mtimeNs} ${ctimeNs}`
+}
+
+/** Files as they were when their digests were right: reading and digesting them at every start takes longer than the rest of it. */
+function readChecked(folder: string): string | undefined {
+  try {
+    return readFileSync(join(folder, CHECKED), 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
+function keepChecked(folder: string, seen: string): void {
+  const path = join(folder, `${CHECKED}-${process.pid}`)
+  try {
+    writeFileSync(path, seen, { mode: 0o600 })
+    renameSync(path, join(folder, CHECKED))
+  } catch (error) {
+    if (!isSystemError(error)) throw error // a home that is read-only: they are digested every time
+  }
+}
+
+/** Loaded when it is needed: that takes as long as the rest of a start. */
+function crypto(): typeof import('node:crypto') {
+  return process.getBuiltinModule('node:crypto')
 }

@@ -1,8 +1,8 @@
-import { createHmac } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import type { MachineIdentity } from '../model/node.js'
 import { readBootId } from './boot-id.js'
+import { hmacSha256 } from './sha256.js'
 
 /**
  * What tells this machine from all others. /etc/machine-id must not leave the machine as it is
@@ -13,7 +13,7 @@ export function readMachine(): MachineIdentity {
   for (const path of ['/etc/machine-id', '/var/lib/dbus/machine-id']) {
     const found = readHex(path)
     if (found) {
-      const id = createHmac('sha256', found).update('dsc').digest('hex').slice(0, 32)
+      const id = hmacSha256(found, 'dsc').slice(0, 32)
       return { id, host: hostname(), isLasting: true }
     }
   }

@@ -1,5 +1,4 @@
-import { writeSync } from 'node:fs'
-import { isatty } from 'node:tty'
+import { fstatSync, writeSync } from 'node:fs'
 import { DscError } from '../failure/dsc-error.js'
 
 const STREAMS = { stdout: 1, stderr: 2 } as const
@@ -10,7 +9,14 @@ const MAX_BYTES_PER_UNIT = 3
 
 /** Whether people read the stream at a terminal. */
 export function isTerminal(stream: keyof typeof STREAMS): boolean {
-  return isatty(STREAMS[stream])
+  const descriptor = STREAMS[stream]
+  try {
+    if (!fstatSync(descriptor).isCharacterDevice()) return false
+  } catch {
+    return false // it is closed
+  }
+  // Loaded only here: with sockets and streams it takes a short command 6 ms, which scripts would pay, too.
+  return process.getBuiltinModule('node:tty').isatty(descriptor)
 }
 
 /**
