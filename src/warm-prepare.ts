@@ -62,6 +62,7 @@ async function takeAndReport(argv: readonly string[], version: string): Promise<
     const caller = identifyCaller({
       environment: process.env,
       task: values.task,
+      shares: cache.policy.shares,
       ttlMs: values.ttl === undefined ? undefined : parseLeaseTime(values.ttl),
     })
     const lease = chooseHolder(caller, Date.now())

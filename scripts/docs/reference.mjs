@@ -82,7 +82,7 @@ function listKeys(schema, path) {
   return Object.entries(schema.properties ?? {}).flatMap(([name, child]) => {
     const key = path + name
     if (child.properties) return listKeys(child, `${key}.`)
-    if (typeof child.additionalProperties === 'object')
+    if (child.additionalProperties?.properties)
       return listKeys(child.additionalProperties, `${key}.<name>.`)
     return [{ key, schema: child, isRequired: schema.required?.includes(name) ?? false }]
   })
@@ -94,6 +94,7 @@ function describeValue(schema) {
   const withUnit = anyOf.find((choice) => choice.pattern)
   if (withUnit) return describeValue(withUnit)
   if (anyOf.length > 0) return anyOf.map(describeValue).join(' or ')
+  if (schema.additionalProperties) return `${describeValue(schema.additionalProperties)} by name`
   if (schema.const !== undefined) return `\`${schema.const}\``
   if (type === 'boolean') return '`true`, `false`'
   if (type === 'array') return 'list'

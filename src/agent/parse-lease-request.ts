@@ -10,7 +10,7 @@ const CLOCK_SLACK_MS = 60_000
  * whose end others can see (a process, a Slurm job) need no time. Throws a RangeError that names what is wrong.
  */
 export function parseLeaseRequest(raw: unknown, nowMs: number): LeaseRequest {
-  const { task, holder: rawHolder, expiresAtMs = null } = fieldsOf(raw, 'lease')
+  const { task, holder: rawHolder, expiresAtMs = null, parties } = fieldsOf(raw, 'lease')
   const holder = parseHolder(rawHolder)
   if (expiresAtMs !== null && !Number.isSafeInteger(expiresAtMs))
     throw new RangeError(`lease.expiresAtMs: expected ms since 1970, found ${JSON.stringify(expiresAtMs)}`)
@@ -21,7 +21,21 @@ export function parseLeaseRequest(raw: unknown, nowMs: number): LeaseRequest {
     throw new RangeError(
       `lease.expiresAtMs: expected an end within ${formatDuration(MAX_LEASE_MS)}, found one in ${formatDuration(endMs - nowMs)}`,
     )
-  return { task: parseText(task, 'lease.task'), holder, expiresAtMs: endMs }
+  return {
+    task: parseText(task, 'lease.task'),
+    holder,
+    expiresAtMs: endMs,
+    ...(parties !== undefined && { parties: parseParties(parties) }),
+  }
+}
+
+const MAX_PARTIES = 64
+
+/** Agents of earlier versions send none. */
+function parseParties(raw: unknown): readonly string[] {
+  if (Array.isArray(raw) && raw.length <= MAX_PARTIES)
+    return raw.map((party) => parseText(party, 'lease.parties'))
+  throw new RangeError(`lease.parties: expected a list of at most ${MAX_PARTIES} names`)
 }
 
 /** Reads a holder and leaves out what belongs to none: it is written to the record. */

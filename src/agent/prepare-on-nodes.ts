@@ -24,6 +24,7 @@ export async function prepareOnNodes(options: {
   readonly dataset: Dataset
   readonly lease: LeaseRequest
   readonly isRefresh: boolean
+  readonly isPrefetch?: boolean
   /** Stands above each node's own limit. */
   readonly bandwidthBytesPerSecond?: number
   readonly access: AgentAccess
@@ -31,11 +32,12 @@ export async function prepareOnNodes(options: {
   readonly signal: AbortSignal
 }): Promise<readonly NodeOutcome[]> {
   const urls = await findAgents(options.record, options.nodes)
-  const { dataset, lease, isRefresh, bandwidthBytesPerSecond } = options
+  const { dataset, lease, isRefresh, isPrefetch = false, bandwidthBytesPerSecond } = options
   const call: PrepareCall = {
     dataset,
     lease,
     isRefresh,
+    ...(isPrefetch && { isPrefetch }),
     sharedWith: [...urls.keys()],
     ...(bandwidthBytesPerSecond === undefined ? {} : { bandwidthBytesPerSecond }),
   }

@@ -15,6 +15,8 @@ export interface PrepareCall {
   readonly dataset: Dataset
   readonly lease: LeaseRequest
   readonly isRefresh: boolean
+  /** As in `planEviction`; agents of earlier versions evict as for any job. */
+  readonly isPrefetch?: boolean
   /** All nodes that are asked at this time. */
   readonly sharedWith: readonly string[]
   /** Stands above this node's own limit. */
@@ -167,6 +169,7 @@ function parseCall(raw: unknown, nowMs: number): PrepareCall {
     dataset: { ...dataset, include, exclude },
     lease,
     isRefresh: call.isRefresh === true,
+    isPrefetch: call.isPrefetch === true,
     sharedWith: Array.isArray(call.sharedWith) ? call.sharedWith.map(String) : [],
     ...(bandwidthBytesPerSecond === undefined ? {} : { bandwidthBytesPerSecond }),
     ...(stripe && { stripe: parseStripe(stripe) }),

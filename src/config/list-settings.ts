@@ -37,6 +37,11 @@ export function listSettings(config: Config): ListedSetting[] {
     percent('cache.maxPercent', policy.maxPercent, 'no limit'),
     bytes('cache.minFree', policy.minFreeBytes, 'bytes'),
     percent('cache.lowWaterPercent', policy.lowWaterPercent, 'as maxPercent'),
+    row(
+      'cache.shares',
+      policy.shares?.map(({ party, percent }) => `${party} ${percent}%`),
+      policy.shares === undefined ? 'none' : undefined,
+    ),
     row('agent.listen', formatHostPort(agent.listen)),
     row('agent.tokenFile', agent.tokenFile, agent.tokenFile ?? 'none'),
     row('agent.gateway', agent.gateway ? formatHostPort(agent.gateway.listen) : 'none'),

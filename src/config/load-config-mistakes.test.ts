@@ -88,6 +88,21 @@ for (const { name, yaml, says } of [
     yaml: 'cache:\n  maxPercent: 50\n  lowWaterPercent: 60\n',
     says: ':3:20: cache.lowWaterPercent: expected at most maxPercent (50), found 60',
   },
+  {
+    name: 'shares of more than everything',
+    yaml: 'cache:\n  shares: {group:vision: 60, user:ada: 50}\n',
+    says: ':2:11: cache.shares: expected shares of at most 100% together, found 110%',
+  },
+  {
+    name: 'a share of nobody',
+    yaml: 'cache:\n  shares: {vision: 60}\n',
+    says: ':2:20: cache.shares.vision: expected user:name, group:name or account:name, found "vision"',
+  },
+  {
+    name: 'a share of less than one dataset',
+    yaml: 'cache:\n  maxDatasets: 8\n  shares: {user:ada: 5}\n',
+    says: ':3:22: cache.shares.user:ada: expected at least 12.5%, one of maxDatasets (8), found 5%',
+  },
   { name: 'a key that stands twice', yaml: 'node: a\nnode: b\n', says: ':2:1: Map keys must be unique' },
   { name: 'broken YAML', yaml: 'cache:\n  root: "x\n', says: ':3:1: Missing closing "quote' },
   { name: 'an unknown tag', yaml: 'node: !env NODE\n', says: ':1:7: Unresolved tag: !env' },

@@ -144,7 +144,7 @@ const AGENT_KEYS = [
 
 const STAGE_KEYS = ['stage.concurrency', 'stage.stallTimeout', 'stage.maxRequests', 'stage.bandwidthLimit']
 
-const POLICY_KEYS = ['maxDatasets', 'maxPercent', 'minFree', 'lowWaterPercent'] as const
+const POLICY_KEYS = ['maxDatasets', 'maxPercent', 'minFree', 'lowWaterPercent', 'shares'] as const
 
 function chooseOverride(from: Surroundings, key: 'record' | 'node' | 'cache.root'): Chosen | undefined {
   const { overrides, environment, workingDirectory, homeDirectory } = from
@@ -179,7 +179,7 @@ function sqliteAt(path: string): RecordLocation {
 }
 
 function createPolicy(cache: FileSettings['cache']): CachePolicy {
-  const { maxDatasets, maxPercent, minFree, lowWaterPercent } = cache ?? {}
+  const { maxDatasets, maxPercent, minFree, lowWaterPercent, shares } = cache ?? {}
   const isUnlimited = maxDatasets === undefined && maxPercent === undefined && minFree === undefined
   const percent = isUnlimited ? DEFAULT_MAX_PERCENT : maxPercent
   return {
@@ -187,6 +187,7 @@ function createPolicy(cache: FileSettings['cache']): CachePolicy {
     ...(percent !== undefined && { maxPercent: percent }),
     ...(minFree !== undefined && { minFreeBytes: minFree }),
     ...(lowWaterPercent !== undefined && { lowWaterPercent }),
+    ...(shares && { shares: Object.entries(shares).map(([party, percent]) => ({ party, percent })) }),
   }
 }
 

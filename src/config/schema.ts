@@ -55,6 +55,20 @@ const percent = z
   )
   .transform((raw) => Number.parseFloat(String(raw)))
 
+const PARTY = /^(user|group|account):[^\s:,]+$/
+const shares = z
+  .record(z.string(), percent, { error: 'percentages by user:name, group:name or account:name' })
+  .superRefine((value, context) => {
+    for (const party of Object.keys(value)) {
+      if (PARTY.test(party)) continue
+      const message = `expected user:name, group:name or account:name, found ${JSON.stringify(party)}`
+      context.addIssue({ code: 'custom', path: [party], message })
+    }
+    const sum = Object.values(value).reduce((total, part) => total + part, 0)
+    if (sum <= 100 + 1e-9) return
+    context.addIssue({ code: 'custom', message: `expected shares of at most 100% together, found ${sum}%` })
+  })
+
 const cache = z
   .strictObject({
     root: text('a folder')
@@ -74,6 +88,19 @@ const cache = z
         '`dsc cleanup` deletes idle copies until at most this share of the file system is taken by copies. Default: maxPercent.',
       )
       .optional(),
+    shares: shares
+      .describe(
+        'What is guaranteed to users, groups and Slurm accounts of what copies may take here, in percent: {group:vision: 50, user:alice: 20}. What one leaves unused, others may borrow. Default: none.',
+      )
+      .optional(),
+  })
+  .superRefine(({ shares: given = {}, maxDatasets = Number.POSITIVE_INFINITY }, context) => {
+    for (const [party, part] of Object.entries(given)) {
+      if ((maxDatasets * part) / 100 >= 1) continue
+      const least = Math.ceil(10000 / maxDatasets) / 100
+      const message = `expected at least ${least}%, one of maxDatasets (${maxDatasets}), found ${part}%`
+      context.addIssue({ code: 'custom', path: ['shares', party], message })
+    }
   })
   .superRefine((value, context) => {
     if (value.lowWaterPercent === undefined || value.maxPercent === undefined) return

@@ -43,7 +43,7 @@ export async function prepare(dataset: string, options: PrepareOptions = {}): Pr
     const found = await names.resolveDataset(surroundings, dataset)
     const cache = await surroundings.openCache()
     const lease = holder.chooseHolder(
-      caller.identifyCaller({ environment, task, ttlMs, isOwnProcess: true }),
+      caller.identifyCaller({ environment, task, ttlMs, isOwnProcess: true, shares: cache.policy.shares }),
       nowMs(),
     )
     const prepared = await prepareRoom.prepareDataset(

@@ -48,6 +48,8 @@ export interface Copy {
   readonly lastUsedAtMs: number
   readonly createdAtMs: number
   readonly readyAtMs: number | null
+  /** Whom the task belongs to that used it last: the copy counts for their share. Absent: nobody said. */
+  readonly parties?: readonly string[]
   /** Absent: the copy has every object of the version. */
   readonly stripe?: Stripe
   /** Of a whole copy: the nodes of layouts in which it stands for a stripe, and which no stripe is left to tell of. */

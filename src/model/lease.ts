@@ -76,6 +76,8 @@ export interface LeaseRequest {
   readonly task: string
   readonly holder: LeaseHolder
   readonly expiresAtMs: number | null
+  /** Whom the task belongs to: `user:alice`, `account:nlp`, `group:vision`. Absent: nobody said. */
+  readonly parties?: readonly string[]
 }
 
 /** Whether the lease still counts at `nowMs`. A holder found dead has its lease removed instead. */

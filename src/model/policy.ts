@@ -1,3 +1,11 @@
+/** What is guaranteed to a user, group or Slurm account of a node. */
+export interface Share {
+  /** `user:alice`, `group:vision` or `account:nlp`. */
+  readonly party: string
+  /** Of what copies may take on the node, above 0 to 100; all shares together at most 100. */
+  readonly percent: number
+}
+
 /** What a node allows its cache to hold. A missing limit does not limit. */
 export interface CachePolicy {
   /** Most datasets at once (staging or ready copies), 1 or more. */
@@ -8,6 +16,8 @@ export interface CachePolicy {
   readonly minFreeBytes?: number
   /** `dsc cleanup` evicts idle copies until they take at most this percent of the capacity. */
   readonly lowWaterPercent?: number
+  /** In the order of the file: a job that belongs to several counts for the first. Absent: nobody has a share. */
+  readonly shares?: readonly Share[]
 }
 
 /** The file system that holds the cache, as measured at one moment. */

@@ -35,9 +35,18 @@ export async function beginPreparing(context: Surroundings, target: string): Pro
     ])
   const dataset = await resolveDataset(context, target)
   const cache = await context.openCache()
-  const caller = identifyCaller({ environment: context.environment, task: undefined, isOwnProcess: true })
-  const { task } = chooseHolder(caller, context.nowMs())
-  const request = { dataset, lease: { task, holder, expiresAtMs: null }, isRefresh: false, mayWait: true }
+  const caller = identifyCaller({
+    environment: context.environment,
+    isOwnProcess: true,
+    shares: cache.policy.shares,
+  })
+  const { task, parties } = chooseHolder(caller, context.nowMs())
+  const request = {
+    dataset,
+    lease: { task, holder, expiresAtMs: null, parties },
+    isRefresh: false,
+    mayWait: true,
+  }
   const stop = new AbortController()
   const options = {
     signal: AbortSignal.any([context.signal, stop.signal]),

@@ -121,12 +121,16 @@ async function leaseAll(
     import('../cache/leases/identify-caller.js'),
     import('../cache/leases/choose-holder.js'),
   ])
-  const caller = identifyCaller({ environment: context.environment, task: undefined, isOwnProcess: true })
-  const { task } = chooseHolder(caller, context.nowMs())
+  const caller = identifyCaller({
+    environment: context.environment,
+    isOwnProcess: true,
+    shares: (await context.config()).cache.policy.shares,
+  })
+  const { task, parties } = chooseHolder(caller, context.nowMs())
   const holder = holdByThisProcess()
   const leaseIds: string[] = []
   for (const copyId of new Set(holders.flatMap((each) => (each ? [each.copyId] : [])))) {
-    const lease = { task, holder, expiresAtMs: null }
+    const lease = { task, holder, expiresAtMs: null, parties }
     const leaseId = await record.leaseCopy({ copyId, purpose: 'use', lease }, record.nowMs())
     if (leaseId !== undefined) leaseIds.push(leaseId)
   }

@@ -5,6 +5,11 @@ export function findUserName(environment: Readonly<Record<string, string | undef
   return environment.USER || askSystem(() => userInfo().username) || `uid-${process.geteuid?.()}`
 }
 
+/** Name of the user whose rights this process has, whatever its environment says; `uid-1234` where it has none. */
+export function findAccountName(): string {
+  return askSystem(() => userInfo().username) || `uid-${process.geteuid?.()}`
+}
+
 /** Home folder of the user who runs this: `$HOME`, else the system's, else `/`. */
 export function findHomeDirectory(): string {
   return askSystem(homedir) ?? '/'

@@ -1,7 +1,8 @@
 import type { CopyUse } from '../model/copy.js'
 import type { CachePolicy, DiskUsage } from '../model/policy.js'
-import { type EvictionPlan, isEvictable, planEviction } from './plan-eviction.js'
+import { type EvictionPlan, isEvictable, measureLoad, planEviction } from './plan-eviction.js'
 import type { SpaceRequest } from './quota.js'
+import { measureShares, type ShareStanding } from './shares.js'
 
 /**
  * | outcome   | meaning                                                                    |
@@ -13,7 +14,13 @@ import type { SpaceRequest } from './quota.js'
 export type Admission =
   | { readonly outcome: 'admit'; readonly plan: EvictionPlan }
   | { readonly outcome: 'wait'; readonly evicting: readonly CopyUse[] }
-  | { readonly outcome: 'refuse'; readonly plan: EvictionPlan; readonly holders: readonly CopyUse[] }
+  | {
+      readonly outcome: 'refuse'
+      readonly plan: EvictionPlan
+      readonly holders: readonly CopyUse[]
+      /** How the shares of the node stand; empty where there are none. */
+      readonly shares: readonly ShareStanding[]
+    }
 
 /** What admission depends on; `disk` is measured before the transaction that applies the outcome. */
 export interface AdmissionInput {
@@ -22,6 +29,8 @@ export interface AdmissionInput {
   readonly copies: readonly CopyUse[]
   readonly request: SpaceRequest
   readonly requestCopyId: string
+  readonly parties?: readonly string[]
+  readonly isPrefetch?: boolean | undefined
 }
 
 /**
@@ -37,5 +46,7 @@ export function planAdmission(input: AdmissionInput): Admission {
   const holders = input.copies.filter(
     (copy) => copy.state !== 'reserved' && copy.copyId !== input.requestCopyId && !isEvictable(copy),
   )
-  return { outcome: 'refuse', plan, holders }
+  const others = input.copies.filter(({ copyId }) => copyId !== input.requestCopyId)
+  const shares = measureShares(input.policy, input.disk, { copies: others, load: measureLoad(others) })
+  return { outcome: 'refuse', plan, holders, shares }
 }

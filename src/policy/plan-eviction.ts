@@ -2,12 +2,7 @@ import { compareText } from '../model/compare-text.js'
 import type { Copy, CopyUse } from '../model/copy.js'
 import type { CachePolicy, DiskUsage } from '../model/policy.js'
 import { type CacheLoad, findShortfalls, type Shortfall, type SpaceRequest } from './quota.js'
-
-/** One copy that an eviction will delete, and why this one. */
-export interface Victim {
-  readonly copy: Copy
-  readonly reason: string
-}
+import { takeByShare, type Victim } from './take-by-share.js'
 
 /** What an eviction will delete. Making it touches nothing; the record applies it in one transaction. */
 export interface EvictionPlan {
@@ -16,7 +11,7 @@ export interface EvictionPlan {
   readonly freedBytes: number
   /** The limits that stay broken after every permitted eviction; empty = the request fits. */
   readonly shortfalls: readonly Shortfall[]
-  /** What could be freed at most: the bytes of every idle unlocked copy. */
+  /** What could be freed at most: the bytes of every idle unlocked copy that this request may take. */
   readonly evictableBytes: number
   readonly evictableCopies: number
 }
@@ -30,6 +25,10 @@ export interface EvictionInput {
   readonly request: SpaceRequest
   /** The copy that the request is for: neither charged nor a victim. */
   readonly requestCopyId?: string
+  /** Whom the request is for. Absent: the parties of the copy that it is for; without one, nobody's (cleanup). */
+  readonly parties?: readonly string[]
+  /** Stages for a job that has not begun: takes free room and what is borrowed, and nothing that is guaranteed. */
+  readonly isPrefetch?: boolean | undefined
   /** `part`: evict what helps even if a limit stays broken (cleanup). Default `all`: enough or nothing. */
   readonly accept?: 'all' | 'part'
 }
@@ -40,34 +39,55 @@ export interface EvictionInput {
  * Never chooses a copy that is leased, locked, being staged, or without a remote source. First come stagings
  * that nobody works on, then versions that a newer ready one replaces, then the least recently used; equal
  * ages fall back to name, then version, so that every node plans alike. A copy whose deletion would not
- * bring any broken limit nearer is passed over.
+ * bring any broken limit nearer is passed over. Where the policy has shares, `takeByShare` says who gives.
  */
 export function planEviction(input: EvictionInput): EvictionPlan {
   const others = input.copies.filter((copy) => copy.copyId !== input.requestCopyId)
+  const load = measureLoad(others)
+  const held = { copies: others, load }
   const candidates = findCandidates(others)
-  const evictableBytes = candidates.reduce((sum, { copy }) => sum + copy.chargedBytes, 0)
+  const asked = { ...input, parties: input.parties ?? findPartiesOf(input) }
+  const evictable = sumCopies(takeByShare(asked, held, { candidates, take: () => true }))
   const victims: Victim[] = []
-  let load = measureLoad(others)
-  let disk = input.disk
-  let shortfalls = findShortfalls({ policy: input.policy, disk, load, request: input.request })
-  for (const victim of candidates) {
-    if (shortfalls.length === 0) break
-    const after = removeCopy(load, disk, victim.copy)
+  let present = { load, disk: input.disk }
+  let shortfalls = findShortfalls({ policy: input.policy, ...present, request: input.request })
+  const take = (copy: Copy): boolean => {
+    const after = removeCopy(present.load, present.disk, copy)
     const remaining = findShortfalls({ policy: input.policy, ...after, request: input.request })
-    if (sumMissing(remaining, shortfalls) >= shortfalls.length) continue
-    victims.push(victim)
-    load = after.load
-    disk = after.disk
+    if (sumMissing(remaining, shortfalls) >= shortfalls.length) return false
+    present = after
     shortfalls = remaining
+    return true
+  }
+  if (shortfalls.length > 0) {
+    for (const victim of takeByShare(asked, held, { candidates, take })) {
+      victims.push(victim)
+      if (shortfalls.length === 0) break
+    }
   }
   const chosen = shortfalls.length === 0 || input.accept === 'part' ? victims : []
   return {
     victims: chosen,
-    freedBytes: chosen.reduce((sum, { copy }) => sum + copy.chargedBytes, 0),
+    freedBytes: sumCopies(chosen).bytes,
     shortfalls,
-    evictableBytes,
-    evictableCopies: candidates.length,
+    evictableBytes: evictable.bytes,
+    evictableCopies: evictable.copies,
   }
+}
+
+/** Undefined: the request is for no copy. */
+function findPartiesOf({ copies, requestCopyId }: EvictionInput): readonly string[] | undefined {
+  if (requestCopyId === undefined) return undefined
+  return copies.find(({ copyId }) => copyId === requestCopyId)?.parties ?? []
+}
+
+function sumCopies(victims: Iterable<Victim>): { readonly bytes: number; readonly copies: number } {
+  let [bytes, copies] = [0, 0]
+  for (const { copy } of victims) {
+    bytes += copy.chargedBytes
+    copies += 1
+  }
+  return { bytes, copies }
 }
 
 /** What the record says the copies take. Reserved copies, not yet listed, take nothing. */

@@ -87,12 +87,11 @@ function leaseValues({ copy, purpose, lease }: Grant, nowMs: number) {
   return [id, copy.copyId, purpose, lease.task, holder, nowMs, nowMs, lease.expiresAtMs] as const
 }
 
-function stampUse({ transaction, nowMs }: RecordWrite, copy: Copy, { task }: LeaseRequest): void {
-  transaction.post('UPDATE copies SET last_task = ?, last_used_at_ms = ? WHERE copy_id = ?', [
-    task,
-    nowMs,
-    copy.copyId,
-  ])
+function stampUse({ transaction, nowMs }: RecordWrite, copy: Copy, { task, parties }: LeaseRequest): void {
+  transaction.post(
+    'UPDATE copies SET last_task = ?, last_used_at_ms = ?, parties = coalesce(?, parties) WHERE copy_id = ?',
+    [task, nowMs, parties ? JSON.stringify(parties) : null, copy.copyId],
+  )
 }
 
 /** Changes the holder of a lease. One that the new holder has already, for the same task and copy, ends in its favour. */

@@ -1,5 +1,6 @@
 import type { CopyUse } from '../model/copy.js'
-import type { EvictionPlan, Victim } from '../policy/plan-eviction.js'
+import type { EvictionPlan } from '../policy/plan-eviction.js'
+import type { Victim } from '../policy/take-by-share.js'
 import type { EvictionRequest } from './record-requests.js'
 import type { RecordWrite } from './record-write.js'
 import { selectCopyUses } from './select-copy-uses.js'

@@ -25,6 +25,20 @@ export function recordLeasesContract(engine: string, open: OpenRecord): void {
     )
   })
 
+  contract('keeps the parties of the task that used a copy last', async (record, second) => {
+    await stageCopy(record, 'flowers', 'task-1')
+    const use = async (parties?: readonly string[]) => {
+      const lease = exampleLease('task-2', parties ? { parties } : {})
+      await record.leaseReady({ dataset: 'flowers', node: NODE, lease }, NOW_MS)
+      const [copy] = await second.listCopies({ dataset: 'flowers' }, NOW_MS)
+      return copy?.parties
+    }
+    assert.equal(await use(), undefined)
+    assert.deepEqual(await use(['user:ada', 'account:nlp']), ['user:ada', 'account:nlp'])
+    assert.deepEqual(await use(), ['user:ada', 'account:nlp']) // nobody said: as it was
+    assert.deepEqual(await use(['user:bob']), ['user:bob'])
+  })
+
   contract('never evicts what is leased or locked, and evicts it once idle', async (record, second) => {
     await stageCopy(record, 'flowers', 'task-1')
     assert.deepEqual((await evictIdle(second)).victims, [])

@@ -21,6 +21,7 @@ export function toCopy(row: SqlRow): Copy {
 
 function toCopyOf(row: SqlRow, source: Dataset | null): Copy {
   const stripe = json<Stripe | null>(row, 'stripe')
+  const parties = json<readonly string[] | null>(row, 'parties')
   const layouts = json<readonly (readonly string[])[] | null>(row, 'layouts')
   return {
     copyId: text(row, 'copy_id'),
@@ -42,6 +43,7 @@ function toCopyOf(row: SqlRow, source: Dataset | null): Copy {
     lastUsedAtMs: number(row, 'last_used_at_ms'),
     createdAtMs: number(row, 'created_at_ms'),
     readyAtMs: numberOrNull(row, 'ready_at_ms'),
+    ...(parties && { parties }),
     ...(stripe && { stripe }),
     ...(layouts && { layouts }),
   }

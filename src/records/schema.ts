@@ -107,7 +107,9 @@ export function schemaMigrations(dialect: SchemaDialect): readonly (readonly str
     `ALTER TABLE events ADD COLUMN failure_id ${text}`,
     `CREATE INDEX events_by_failure ON events (failure_id) WHERE failure_id IS NOT NULL`,
   ]
-  return [first, identities, layouts, order, leaseOrder, findEvents]
+  // Whom the task belongs to that used a copy last, a list in JSON.
+  const parties = [`ALTER TABLE copies ADD COLUMN parties ${text}`]
+  return [first, identities, layouts, order, leaseOrder, findEvents, parties]
 }
 
 /** The newest schema of the record that this dsc reads and writes, in every engine. */

@@ -2,7 +2,8 @@ import type { Copy, CopyLock, CopyUse } from '../model/copy.js'
 import { isLeaseLive, type Lease, type LeaseHolder, type LeaseRequest } from '../model/lease.js'
 import { newCopy } from '../model/new-copy.js'
 import type { Admission } from '../policy/plan-admission.js'
-import type { EvictionPlan, Victim } from '../policy/plan-eviction.js'
+import type { EvictionPlan } from '../policy/plan-eviction.js'
+import type { Victim } from '../policy/take-by-share.js'
 import type {
   AdmitRequest,
   CopyFilter,

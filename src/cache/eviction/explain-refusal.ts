@@ -6,6 +6,7 @@ import { formatHolder, isLeaseLive, type Lease } from '../../model/lease.js'
 import type { CachePolicy, DiskUsage } from '../../model/policy.js'
 import type { EvictionPlan } from '../../policy/plan-eviction.js'
 import type { Limit, Shortfall, SpaceRequest } from '../../policy/quota.js'
+import type { ShareStanding } from '../../policy/shares.js'
 
 /** At most this many holders are named; the rest is counted. */
 const NAMED_HOLDERS = 5
@@ -17,6 +18,7 @@ export function explainRefusal(refused: {
   readonly request: SpaceRequest
   readonly plan: EvictionPlan
   readonly holders: readonly CopyUse[]
+  readonly shares: readonly ShareStanding[]
   readonly leases: readonly Lease[]
   readonly policy: CachePolicy
   readonly disk: DiskUsage
@@ -27,6 +29,7 @@ export function explainRefusal(refused: {
     `no room for ${refused.dataset} on node ${refused.node}: it needs ${formatByteSize(refused.request.bytes)}; ` +
       plan.shortfalls.map(describeShortfall).join('; '),
     `  evictable: ${plan.evictableCopies === 0 ? 'nothing' : `${formatByteSize(plan.evictableBytes)} in ${formatCount(plan.evictableCopies, 'idle copy', 'idle copies')}, which would not be enough`}`,
+    ...refused.shares.filter(isWorthNaming).map((standing) => `  share: ${describeShare(standing)}`),
     ...holders
       .slice(0, NAMED_HOLDERS)
       .map((copy) => `  held: ${describeHeld(copy, refused.leases, refused.nowMs)}`),
@@ -38,6 +41,20 @@ export function explainRefusal(refused: {
   return new DscError('QUOTA_EXCEEDED', lines.join('\n'), {
     hint: chooseHint({ ...refused, shortfalls: plan.shortfalls }),
   })
+}
+
+/** Whoever has no share and takes nothing is nobody. */
+function isWorthNaming({ party, usedBytes }: ShareStanding): boolean {
+  return party !== null || usedBytes > 0
+}
+
+/** `group:vision takes 3 GiB, 1 GiB of it borrowed; 2 GiB (40%) are guaranteed to it`. */
+export function describeShare(standing: ShareStanding): string {
+  const { party, percent, guaranteedBytes, usedBytes, borrowedBytes } = standing
+  const used = formatByteSize(usedBytes)
+  if (party === null) return `who has none takes ${used}, all of it borrowed`
+  const borrowed = borrowedBytes > 0 ? `, ${formatByteSize(borrowedBytes)} of it borrowed` : ''
+  return `${party} takes ${used}${borrowed}; ${formatByteSize(guaranteedBytes)} (${percent}%) are guaranteed to it`
 }
 
 /** Why the policy cannot delete this copy, in a few words. */

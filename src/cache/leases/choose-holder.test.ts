@@ -10,6 +10,7 @@ const plain: Caller = {
   slurmJobId: undefined,
   podUid: undefined,
   user: 'ada',
+  parties: ['user:ada', 'account:nlp'],
   process: EXAMPLE_PROCESS,
 }
 
@@ -40,5 +41,6 @@ for (const { name, caller, expected } of [
     expected: { task: 'ada@unknown', holder: { kind: 'ttl' }, expiresAtMs: 1050 },
   },
 ] as const) {
-  test(`chooseHolder ${name}`, () => assert.deepEqual(chooseHolder(caller, NOW_MS), expected))
+  test(`chooseHolder ${name}`, () =>
+    assert.deepEqual(chooseHolder(caller, NOW_MS), { ...expected, parties: plain.parties }))
 }

@@ -10,6 +10,8 @@ export interface Caller {
   /** Uid of the pod the call runs in, if any. */
   readonly podUid: string | undefined
   readonly user: string
+  /** As in `LeaseRequest`. */
+  readonly parties: readonly string[]
   /** The process that called `dsc`, or dsc itself where it stays (`dsc run`). */
   readonly process: ProcessHolder | undefined
 }
@@ -25,7 +27,11 @@ export interface Caller {
  * | has a calling process    | that process  | when the process ends, or released               |
  * | has lost its caller      | nobody        | after `--ttl`, or released                       |
  */
-export function chooseHolder(caller: Caller, nowMs: number): LeaseRequest {
+export function chooseHolder(caller: Caller, nowMs: number): LeaseRequest & Pick<Caller, 'parties'> {
+  return { ...chooseLease(caller, nowMs), parties: caller.parties }
+}
+
+function chooseLease(caller: Caller, nowMs: number): LeaseRequest {
   const untilTtlMs = nowMs + caller.ttlMs
   if (caller.task !== undefined) return lease(caller.task, { kind: 'ttl' }, untilTtlMs)
   if (caller.slurmJobId) {

@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs'
+import type { Share } from '../../model/policy.js'
 import { identifyProcess, PROCESS_TREE } from '../../platform/processes.js'
 import { findUserName } from '../../platform/this-user.js'
 import { chooseCaller } from './choose-caller.js'
 import type { Caller } from './choose-holder.js'
+import { findParties } from './find-parties.js'
 
 /** Until when a lease of `--task` or of a pod lives unless it is renewed: a day. */
 const DEFAULT_TTL_MS = 24 * 3_600_000
@@ -16,6 +18,8 @@ export function identifyCaller(options: {
   readonly task?: string | undefined
   readonly ttlMs?: number | undefined
   readonly isOwnProcess?: boolean
+  /** Whose groups matter. */
+  readonly shares?: readonly Share[] | undefined
 }): Caller {
   const { environment } = options
   const callerPid = options.isOwnProcess ? process.pid : chooseCaller(process.pid, PROCESS_TREE)
@@ -25,6 +29,7 @@ export function identifyCaller(options: {
     slurmJobId: environment.SLURM_JOB_ID || undefined,
     podUid: findPodUid(environment),
     user: findUserName(environment),
+    parties: findParties({ environment, shares: options.shares }),
     process: callerPid === undefined ? undefined : identifyProcess(callerPid),
   }
 }

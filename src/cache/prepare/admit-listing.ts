@@ -1,7 +1,7 @@
 import type { Copy } from '../../model/copy.js'
 import type { Lease } from '../../model/lease.js'
 import { type Admission, planAdmission } from '../../policy/plan-admission.js'
-import type { Victim } from '../../policy/plan-eviction.js'
+import type { Victim } from '../../policy/take-by-share.js'
 import type { Cache } from '../cache.js'
 import { explainRefusal } from '../eviction/explain-refusal.js'
 import { finishEvictions } from '../eviction/finish-evictions.js'
@@ -23,7 +23,7 @@ type Admitted =
 export async function admitListing(
   cache: Cache,
   staged: { readonly copy: Copy; readonly stageLeaseId: string },
-  listing: Listing,
+  { listing, isPrefetch }: { readonly listing: Listing; readonly isPrefetch?: boolean | undefined },
 ): Promise<Admitted> {
   const { copyId, dataset } = staged.copy
   const request = { datasets: 1, bytes: listing.neededBytes, inodes: listing.neededInodes }
@@ -41,7 +41,8 @@ export async function admitListing(
         chargedBytes: listing.neededBytes,
         chargedInodes: listing.neededInodes,
       },
-      (copies) => planAdmission({ policy: cache.policy, disk, copies, request, requestCopyId: copyId }),
+      (copies) =>
+        planAdmission({ policy: cache.policy, disk, copies, request, requestCopyId: copyId, isPrefetch }),
       cache.nowMs(),
     )
     switch (admission.outcome) {
@@ -74,10 +75,10 @@ export async function admitListing(
 
 async function refuse(
   cache: Cache,
-  { plan, holders }: Extract<Admission, { outcome: 'refuse' }>,
+  { plan, holders, shares }: Extract<Admission, { outcome: 'refuse' }>,
   asked: Pick<Parameters<typeof explainRefusal>[0], 'dataset' | 'request' | 'disk'>,
 ) {
   const leases: readonly Lease[] = await cache.record.listLeases({ node: cache.node })
   const { node, policy } = cache
-  return explainRefusal({ ...asked, node, policy, plan, holders, leases, nowMs: cache.nowMs() })
+  return explainRefusal({ ...asked, node, policy, plan, holders, shares, leases, nowMs: cache.nowMs() })
 }

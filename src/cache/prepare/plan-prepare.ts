@@ -44,7 +44,13 @@ export interface PreparePlan {
 export async function planPrepare(
   cache: Cache,
   dataset: Dataset,
-  options: { readonly isRefresh: boolean; readonly signal: AbortSignal },
+  options: {
+    readonly isRefresh: boolean
+    readonly isPrefetch?: boolean
+    /** Whom it would be for. */
+    readonly parties?: readonly string[]
+    readonly signal: AbortSignal
+  },
 ): Promise<PreparePlan> {
   const nowMs = cache.nowMs()
   const leases = await cache.record.listLeases({ node: cache.node })
@@ -65,6 +71,8 @@ export async function planPrepare(
     copies: copies.filter(({ state }) => state !== 'evicting'),
     request: { datasets: 1, bytes: listing.neededBytes, inodes: listing.neededInodes },
     requestCopyId: own.find(({ state }) => state === 'staging')?.copyId ?? '',
+    parties: options.parties ?? [],
+    isPrefetch: options.isPrefetch,
   })
   const plan = admission.outcome === 'wait' ? undefined : admission.plan
   const victims = plan?.victims ?? []

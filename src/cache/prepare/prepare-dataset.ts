@@ -18,6 +18,8 @@ export interface PrepareRequest extends JoinedRequest {
   readonly mayWait: boolean
   /** Nodes that stage the same dataset at this time, this one among them: each reads a share from the store. */
   readonly sharedWith?: readonly string[]
+  /** For a job that has not begun: as in `planEviction`. */
+  readonly isPrefetch?: boolean | undefined
 }
 
 /** How far it is: our own staging, or the wait for another stager. */
@@ -62,6 +64,7 @@ export async function prepareDataset(
           ...options,
           dataset: request.dataset,
           isRefresh,
+          isPrefetch: request.isPrefetch,
           version: request.version,
           sharedWith: request.sharedWith ?? [],
         })

@@ -3,7 +3,7 @@ import { logPhase } from '../../log/log.js'
 import type { Stripe } from '../../model/copy.js'
 import { type Dataset, deriveDatasetName } from '../../model/dataset.js'
 import { type HeldFolder, nameHeldFolder } from '../../platform/held-folder.js'
-import type { Victim } from '../../policy/plan-eviction.js'
+import type { Victim } from '../../policy/take-by-share.js'
 import type { Cache } from '../cache.js'
 import { stagingDirectoryOf } from '../cache-layout.js'
 import { type Downloaded, downloadFiles } from '../download/download-files.js'
@@ -45,6 +45,8 @@ export interface StageOptions {
   readonly onProgress?: (progress: StageProgress) => void
   readonly signal: AbortSignal
   readonly isRefresh?: boolean
+  /** As in `planEviction`. */
+  readonly isPrefetch?: boolean | undefined
   readonly sharedWith?: readonly string[]
   /** The version that other nodes have and this one is to have, too. */
   readonly version?: string | undefined
@@ -128,14 +130,16 @@ async function stageFrom(
   { cache, turn, options }: { readonly cache: Cache; readonly turn: StageTurn; readonly options: Staging },
 ): Promise<Staged> {
   const { copy } = turn
-  const { dataset, onProgress } = options
+  const { dataset, onProgress, isPrefetch } = options
   const phase = (name: string) => `${dataset.name}: ${name}`
   const listing = await logPhase(phase('listing'), () =>
     list(cache, { ...options, ...open, stripe: copy.stripe }),
   )
   await rememberSource(cache, dataset)
   if (copy.state !== 'staging' || copy.version !== listing.version) {
-    const admitted = await logPhase(phase('admission'), () => admitListing(cache, turn, listing))
+    const admitted = await logPhase(phase('admission'), () =>
+      admitListing(cache, turn, { listing, isPrefetch }),
+    )
     if (admitted.outcome === 'lost') return admitted
     if (admitted.outcome === 'same-version') {
       await discardDirectory(cache, stagingDirectoryOf(cache.root, copy.copyId))

@@ -2,6 +2,7 @@ import type { CopyUse } from '../../model/copy.js'
 import type { CachePolicy, DiskUsage } from '../../model/policy.js'
 import { isEvictable, measureLoad } from '../../policy/plan-eviction.js'
 import { quotaBytes } from '../../policy/quota.js'
+import { measureShares, type ShareStanding } from '../../policy/shares.js'
 
 /** How far one limit is used up. */
 interface LimitUsage {
@@ -25,6 +26,8 @@ export interface NodeUsage {
   /** What could be evicted at present: idle, unlocked, with a remote source. */
   readonly evictableBytes: number
   readonly evictableCopies: number
+  /** How the shares of the node stand; empty where its policy has none. */
+  readonly shares: readonly ShareStanding[]
 }
 
 /** Measures the copies of one node against its policy. */
@@ -45,5 +48,6 @@ export function measureNodeUsage(
     outstandingBytes: load.outstandingBytes,
     evictableBytes: evictable.reduce((sum, copy) => sum + copy.chargedBytes, 0),
     evictableCopies: evictable.length,
+    shares: measureShares(policy, disk, { copies, load }),
   }
 }

@@ -18,6 +18,7 @@ interface PrepareOptions {
   readonly ttl?: number
   readonly plan?: true
   readonly refresh?: true
+  readonly prefetch?: true
   readonly wait: boolean
   readonly nodes?: readonly string[]
   readonly all?: true
@@ -37,6 +38,10 @@ export function prepareCommand(context: CliContext): Command {
     .addOption(ttlOption())
     .option('--plan', 'show what would be fetched and evicted, and why; change nothing')
     .option('--refresh', 'look for a new version even if a copy is ready')
+    .option(
+      '--prefetch',
+      'for a job that has not begun: take free and borrowed room only, nothing that a share is guaranteed',
+    )
     .option('--no-wait', 'fail if another process is staging the dataset, instead of waiting for it')
     .option('--nodes <nodes>', 'stage on these nodes side by side, by their agents: a,b,c', parseNodes)
     .option(
@@ -72,32 +77,46 @@ async function prepare(context: CliContext, raw: string, options: PrepareOptions
       hint: 'dsc prepare --help',
     })
   }
+  if (options.prefetch && (options.stripe || options.remote)) {
+    throw new DscError('USAGE', '--prefetch goes with neither --stripe nor --remote', {
+      hint: 'dsc prepare --help',
+    })
+  }
   if (options.nodes || options.all || options.stripe || options.remote) {
     const isDone = await prepareElsewhere(context, dataset, options)
     if (isDone) return
   }
   const cache = await context.openCache()
+  const caller = identifyCaller({
+    environment: context.environment,
+    task: options.task,
+    ttlMs: options.ttl,
+    shares: cache.policy.shares,
+  })
   if (options.plan) {
     const { planPrepare } = await import('../../cache/prepare/plan-prepare.js')
     const { formatPreparePlan } = await import('../output/format-prepare-plan.js')
     const plan = await planPrepare(cache, dataset, {
       isRefresh: options.refresh === true,
+      isPrefetch: options.prefetch === true,
+      parties: caller.parties,
       signal: context.signal,
     })
     context.report.result(plan, () => formatPreparePlan(plan))
     return
   }
-  const caller = identifyCaller({
-    environment: context.environment,
-    task: options.task,
-    ttlMs: options.ttl,
-  })
   const lease = chooseHolder(caller, context.nowMs())
   const { prepareDataset } = await import('../../cache/prepare/prepare-dataset.js')
   const { reportProgress } = await import('../../cache/prepare/report-progress.js')
   const prepared = await prepareDataset(
     cache,
-    { dataset, lease, isRefresh: options.refresh === true, mayWait: options.wait },
+    {
+      dataset,
+      lease,
+      isRefresh: options.refresh === true,
+      isPrefetch: options.prefetch === true,
+      mayWait: options.wait,
+    },
     { signal: context.signal, onProgress: reportProgress(context.report, dataset.name, context.nowMs) },
   )
   context.report.progress(undefined)
@@ -115,11 +134,18 @@ async function prepareElsewhere(
     environment: context.environment,
     task: options.task,
     ttlMs: options.ttl,
+    shares: (await context.config()).cache.policy.shares,
   })
   await context.openRecord() // its clock counts from here on
   const lease = chooseHolder(caller, context.nowMs())
   if (options.remote) return prepareRemotely(context, dataset, lease)
-  const request = { dataset, lease, isRefresh: options.refresh === true, ...readBandwidthLimit(options) }
+  const request = {
+    dataset,
+    lease,
+    isRefresh: options.refresh === true,
+    ...(options.prefetch && { isPrefetch: true }),
+    ...readBandwidthLimit(options),
+  }
   if (options.stripe) {
     const { prepareStriped } = await import('../prepare/prepare-striped.js')
     await prepareStriped(context, { ...request, nodes: options.stripe })

@@ -71,8 +71,10 @@ async function prepareAll(
   const holder = identifyProcess(process.pid)
   if (holder === undefined) throw new DscError('USAGE', 'cannot read /proc: dsc run needs Linux')
   const cache = await context.openCache()
-  const { task } = chooseHolder(identifyCaller({ environment, task: named, isOwnProcess: true }), nowMs())
-  const lease = { task, holder, expiresAtMs: null }
+  const { shares } = cache.policy
+  const caller = identifyCaller({ environment, task: named, isOwnProcess: true, shares })
+  const { task, parties } = chooseHolder(caller, nowMs())
+  const lease = { task, holder, expiresAtMs: null, parties }
   const variables: Record<string, string> = {}
   for (const raw of wanted.datasets) {
     const dataset = await resolveDataset(context, raw)

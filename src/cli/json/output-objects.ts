@@ -124,6 +124,17 @@ export const node = z
       outstandingBytes: bytes,
       evictableBytes: bytes,
       evictableCopies: count,
+      shares: z.array(
+        z.strictObject({
+          party: z.string().nullable().describe('null = everybody without a share'),
+          percent: z.number(),
+          guaranteedBytes: bytes,
+          guaranteedDatasets: count.nullable(),
+          usedBytes: bytes,
+          usedDatasets: count,
+          borrowedBytes: bytes,
+        }),
+      ),
     }),
     seenAt: time,
     identity: open.optional(),

@@ -33,6 +33,7 @@ export function formatSummary(summary: StatusSummary, totalWidth: number): strin
     limit(nodes, { most: MAX_ROWS.nodes, noun: 'node' }, (shown) =>
       formatNodes(shown, takenAtMs, totalWidth),
     ),
+    formatShares(nodes.slice(0, MAX_ROWS.nodes), totalWidth),
     limit(datasets, { most: MAX_ROWS.datasets, noun: 'dataset' }, (shown) =>
       formatDatasets(shown, takenAtMs, totalWidth),
     ),
@@ -94,6 +95,8 @@ export function formatAfterCopies(
   totalWidth: number | undefined,
 ): string {
   const tables = []
+  const shares = formatShares(nodes, totalWidth)
+  if (shares !== '') tables.push(shares)
   if (nodes.length > 1 && holdings.length > 0) tables.push(formatHoldings(holdings, totalWidth))
   if (layouts.length > 0) tables.push(formatLayouts(layouts, totalWidth))
   if (transfers.length > 0) tables.push(formatTransfers(transfers, totalWidth))
@@ -133,6 +136,31 @@ export function formatNodes(
     ]
   })
   return formatTable(columns, rows, totalWidth)
+}
+
+/** Who is guaranteed how much of each node, and who takes it. Empty where no node has shares. */
+export function formatShares(nodes: readonly NodeStatus[], totalWidth: number | undefined): string {
+  const columns = [
+    { title: 'SHARE', minWidth: 12 },
+    { title: 'NODE', minWidth: 8 },
+    { title: 'OF NODE', align: 'right' },
+    { title: 'GUARANTEED', align: 'right' },
+    { title: 'USED', align: 'right' },
+    { title: 'BORROWED', align: 'right' },
+    { title: 'DATASETS', align: 'right' },
+  ] as const
+  const rows = nodes.flatMap(({ node, usage }) =>
+    usage.shares.map((standing) => [
+      standing.party ?? '(no share)',
+      node,
+      `${standing.percent}%`,
+      formatByteSize(standing.guaranteedBytes),
+      formatByteSize(standing.usedBytes),
+      standing.borrowedBytes === 0 ? '-' : formatByteSize(standing.borrowedBytes),
+      String(standing.usedDatasets),
+    ]),
+  )
+  return rows.length === 0 ? '' : formatTable(columns, rows, totalWidth)
 }
 
 /** A copy's row in the table of `copyColumns`. */

@@ -13,6 +13,7 @@ export interface NodesRequest {
   readonly dataset: Dataset
   readonly lease: LeaseRequest
   readonly isRefresh: boolean
+  readonly isPrefetch?: boolean
   /** Stands above each node's own limit. */
   readonly bandwidthBytesPerSecond?: number
 }

@@ -1,0 +1,136 @@
+import type { Copy } from '../model/copy.js'
+import type { CachePolicy, DiskUsage, Share } from '../model/policy.js'
+import { type CacheLoad, quotaBytes } from './quota.js'
+
+/** How much of a node a share has, and how much it takes. */
+export interface ShareStanding {
+  /** `user:alice`, `group:vision`, `account:nlp`; null = everybody without a share, to whom nothing is guaranteed. */
+  readonly party: string | null
+  /** Of what copies may take here, 0 to 100. */
+  readonly percent: number
+  readonly guaranteedBytes: number
+  /** Of `maxDatasets`; null = there is no such limit. */
+  readonly guaranteedDatasets: number | null
+  readonly usedBytes: number
+  readonly usedDatasets: number
+  /** What it takes beyond its guarantee, of what others leave unused. */
+  readonly borrowedBytes: number
+}
+
+/** The share that a task's copies count for: the first, in the order of the policy, of its parties. Null: none. */
+export function findShare(
+  shares: readonly Share[] | undefined,
+  parties: readonly string[] | undefined,
+): string | null {
+  return shares?.find(({ party }) => parties?.includes(party))?.party ?? null
+}
+
+/**
+ * What copies may take on the node together: `maxPercent` of the disk and no more than the disk has beside `minFree`
+ * and the files of others, and `maxDatasets`; less what nobody's share has and no eviction may take (locked, adopted
+ * without a source). Shares are percentages of it, so that all of them can be had at once.
+ */
+function measureShareable(policy: CachePolicy, disk: DiskUsage, { copies, load }: Held): Used {
+  const fixed = copies.filter(
+    (copy) =>
+      findShare(policy.shares, copy.parties) === null &&
+      copy.state === 'ready' &&
+      (copy.lock !== null || copy.source === null),
+  )
+  const fixedBytes = fixed.reduce((sum, { chargedBytes }) => sum + chargedBytes, 0)
+  const writtenBytes = load.bytes - load.outstandingBytes
+  const diskBytes = disk.freeBytes + writtenBytes - (policy.minFreeBytes ?? 0)
+  const { maxDatasets = Number.POSITIVE_INFINITY } = policy
+  return {
+    bytes: Math.max(0, Math.min(quotaBytes(policy, disk), diskBytes) - fixedBytes),
+    datasets: Math.max(0, maxDatasets - fixed.length),
+  }
+}
+
+/** Copies of one node, and what they come to. */
+interface Held {
+  readonly copies: readonly Copy[]
+  readonly load: CacheLoad
+}
+
+interface Used {
+  bytes: number
+  datasets: number
+}
+
+/** Who takes how much of a node, while copies leave it one by one. */
+export class ShareLedger {
+  readonly #policy: CachePolicy
+  readonly #shareable: Used
+  readonly #used = new Map<string | null, Used>()
+
+  /** `load` is that of `copies`. */
+  constructor(policy: CachePolicy, disk: DiskUsage, held: Held) {
+    this.#policy = policy
+    this.#shareable = measureShareable(policy, disk, held)
+    for (const copy of held.copies) if (copy.state !== 'reserved') this.#add(copy, 1)
+  }
+
+  shareOf({ parties }: Pick<Copy, 'parties'>): string | null {
+    return findShare(this.#policy.shares, parties)
+  }
+
+  /** Whether the share takes more than it is guaranteed, in bytes or in datasets. Who has no share always borrows. */
+  isBorrower(party: string | null): boolean {
+    if (party === null) return true
+    const { bytes, datasets } = this.#usedBy(party)
+    const guaranteed = this.#guaranteeOf(party)
+    return bytes > guaranteed.bytes || datasets > guaranteed.datasets
+  }
+
+  remove(copy: Copy): void {
+    this.#add(copy, -1)
+  }
+
+  /** Every share in the order of the policy, then everybody else. */
+  list(): readonly ShareStanding[] {
+    const parties = [...(this.#policy.shares ?? []).map(({ party }) => party), null]
+    return parties.map((party) => {
+      const used = this.#usedBy(party)
+      const guaranteed = this.#guaranteeOf(party)
+      return {
+        party,
+        percent: this.#percentOf(party),
+        guaranteedBytes: guaranteed.bytes,
+        guaranteedDatasets: Number.isFinite(guaranteed.datasets) ? guaranteed.datasets : null,
+        usedBytes: used.bytes,
+        usedDatasets: used.datasets,
+        borrowedBytes: Math.max(0, used.bytes - guaranteed.bytes),
+      }
+    })
+  }
+
+  #usedBy(party: string | null): Used {
+    return this.#used.get(party) ?? { bytes: 0, datasets: 0 }
+  }
+
+  #percentOf(party: string | null): number {
+    return this.#policy.shares?.find((share) => share.party === party)?.percent ?? 0
+  }
+
+  #guaranteeOf(party: string | null): Used {
+    if (party === null) return { bytes: 0, datasets: 0 }
+    const fraction = this.#percentOf(party) / 100
+    const { bytes, datasets } = this.#shareable
+    return { bytes: Math.floor(bytes * fraction), datasets: Math.floor(datasets * fraction + 1e-9) }
+  }
+
+  #add(copy: Copy, sign: 1 | -1): void {
+    const party = this.shareOf(copy)
+    const used = this.#usedBy(party)
+    this.#used.set(party, {
+      bytes: used.bytes + sign * copy.chargedBytes,
+      datasets: used.datasets + sign,
+    })
+  }
+}
+
+/** How the shares of a node stand. Empty where the policy has none. */
+export function measureShares(policy: CachePolicy, disk: DiskUsage, held: Held): readonly ShareStanding[] {
+  return policy.shares === undefined ? [] : new ShareLedger(policy, disk, held).list()
+}
