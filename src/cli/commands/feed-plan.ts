@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander'
 import { planSampleRoom } from '../../feed/arena/arena-runs.js'
 import { rehearseFeed } from '../../feed/engine/rehearse-feed.js'
+import { rehearseStall } from '../../feed/engine/rehearse-stall.js'
 import { DEFAULT_MEMORY_BYTES } from '../../feed/plan/arena-budget.js'
 import {
   type Expectation,
@@ -109,7 +110,11 @@ export function feedPlanCommand(context: CliContext): Command {
 async function rehearse(table: SampleTable, options: ExpectationOptions): Promise<Expectation> {
   const byLaw = planExpectation(options)
   if (!byLaw.isFeasible || byLaw.stepsPerEpoch === 0 || table.count > MAX_REHEARSED_SAMPLES) return byLaw
-  return planExpectation({ ...options, rehearsal: await rehearseFeed(table, planBudgetOptions(options)) })
+  const budget = planBudgetOptions(options)
+  const { stepMs, cost } = options
+  const stall =
+    cost && stepMs !== undefined ? await rehearseStall(table, budget, { stepMs, cost }) : undefined
+  return planExpectation({ ...options, rehearsal: { ...(await rehearseFeed(table, budget)), stall } })
 }
 
 const MAX_REHEARSED_SAMPLES = 200_000

@@ -1,38 +1,20 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { ArenaFile } from '../arena/arena-file.js'
 import type { ArenaBudgetOptions } from '../plan/arena-budget.js'
 import type { Rehearsal, RehearsedEpoch } from '../plan/expectation.js'
-import { chooseOrderKind } from '../plan/order.js'
 import type { OnSample, ReadRequest, SampleSource } from '../samples/sample-source.js'
 import type { SampleTable } from '../samples/sample-table.js'
 import type { RankStream } from '../stream/rank-stream.js'
-import { openReaderPool, type ReaderPool } from '../threads/reader-pool.js'
-import { FeedEngine } from './feed-engine.js'
+import { openRehearsalEngine } from './rehearsal-engine.js'
 
 /**
  * Runs two epochs of a feed without a byte: the decisions are those of a real one, storage answers at once, and
  * training takes its next batch when every answer is there. The ranks of `plan` are taken to be the whole job.
  */
 export async function rehearseFeed(table: SampleTable, plan: ArenaBudgetOptions): Promise<Rehearsal> {
-  const { memoryBytes, nodeCount, k, requestBytes, ranks } = plan
-  const source = new EmptySource(table, nodeCount)
-  const engine = new FeedEngine({
-    source,
-    pool: withoutCopies(openReaderPool({ arenaFd: -1 }, 1)),
-    arenaFile: emptyArena(memoryBytes),
-    seed: 0,
-    orderKind: chooseOrderKind(table.count),
-    k,
-    requestBytes,
-    eviction: 'lazy',
-    isCarrying: true,
-    isConformance: false,
-    nowMs: () => performance.now(),
-  })
+  const source = new EmptySource(table, plan.nodeCount)
+  const engine = openRehearsalEngine(source, plan, () => performance.now())
+  const { streams } = engine
   try {
-    const streams = ranks.map(({ batchSize, leases }, rank) =>
-      engine.openStream({ batchSize, world: ranks.length, rank, replicate: 1, last: 'drop' }, leases),
-    )
     for (const stream of streams) await stream.start(0, 0)
     const first = await rehearseEpoch(streams, source, 0)
     const both = await rehearseEpoch(streams, source, 1)
@@ -90,17 +72,4 @@ class EmptySource implements SampleSource {
   }
 
   async close(): Promise<void> {}
-}
-
-/** The orders are made by threads, as in a feed; there are no bytes to copy. */
-function withoutCopies(pool: ReaderPool): ReaderPool {
-  return {
-    run: async (job) => (job.kind === 'copy' ? { kind: 'copy' } : await pool.run(job)),
-    close: () => pool.close(),
-  }
-}
-
-function emptyArena(bytes: number): ArenaFile {
-  const nothing = () => {}
-  return { fd: -1, bytes, nonce: '', path: '', move: nothing, read: nothing, poison: nothing, close: nothing }
 }

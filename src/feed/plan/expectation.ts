@@ -35,7 +35,12 @@ export interface RehearsedEpoch {
 export interface Rehearsal {
   readonly first: RehearsedEpoch
   readonly later: RehearsedEpoch
+  /** Where something is known of time. */
+  readonly stall?: RehearsedStall | undefined
 }
+
+/** How long the trainers waited in the epoch after the first: share of the time, 0–1, and why. */
+export type RehearsedStall = Pick<ExpectedStall, 'stallShare' | 'cause'>
 
 /** What theory says a feed will do. Shares are 0–1, sizes bytes. */
 export interface Expectation {
@@ -80,7 +85,10 @@ export function planExpectation(options: ExpectationOptions): Expectation {
   const sampleBytes = Math.max(1, options.totalBytes / sampleCount)
   const stall =
     cost && stepMs !== undefined
-      ? planStall({ stepMs, batchSize, ranks, nodeCount, k, lowWater, sampleBytes, carryShare, cost })
+      ? {
+          ...planStall({ stepMs, batchSize, ranks, nodeCount, k, lowWater, sampleBytes, carryShare, cost }),
+          ...rehearsal?.stall,
+        }
       : null
   return {
     stepsPerEpoch,

@@ -49,10 +49,10 @@ for (const { name, change, stallShare, cause } of [
     cause: 'rate',
   },
   {
-    name: 'what Cache_next gives need not be sent',
+    name: 'what Cache_next gives comes first, and the rest is waited for all the same',
     change: { stepMs: 1.6, carryShare: 0.75 },
-    stallShare: 0,
-    cause: 'none',
+    stallShare: 0.25 / 1.25, // a quarter of the steps takes twice as long
+    cause: 'rate',
   },
   {
     name: 'nothing is waited for when Cache_next gives everything',

@@ -34,12 +34,13 @@ export interface ExpectedStall {
  * A request of k samples is answered after a = t0 + ks/B, and used up in u = k / (b/N) steps. c = 1 + lowWater/k
  * requests of a list are in that round at a time, a low-water mark counted in whole batches, for a batch is taken at
  * once; two at most are on their way. So k samples take the longest of u, (a + u)/c, a/2 and ks/B, and what is beyond
- * u is waiting; where Cache_next gives everything, there is none. On a miss only, 1 − (1 − 1/k)^b of the batches wait for an answer.
+ * u is waiting. An epoch begins with what Cache_next gives, for which nothing waits; the rest comes after it, at its own
+ * pace. On a miss only, 1 − (1 − 1/k)^b of the batches that are read wait for an answer.
  */
 export function planStall(options: StallOptions): ExpectedStall {
   const { stepMs, batchSize, ranks, nodeCount, k, lowWater, sampleBytes, carryShare, cost } = options
-  const readPerStep = batchSize * (1 - carryShare)
-  const listPerStep = Math.max(readPerStep / nodeCount, 1e-9)
+  const readShare = 1 - carryShare
+  const listPerStep = batchSize / nodeCount
   const sendMs = (ranks * k * sampleBytes) / cost.bytesPerMs
   const answerMs = cost.fixedMs + sendMs
   const useMs = (k / listPerStep) * stepMs
@@ -48,14 +49,15 @@ export function planStall(options: StallOptions): ExpectedStall {
   const latencyMs = (answerMs + useMs) / rounds
   const cycleMs = Math.max(useMs, rateMs, latencyMs)
 
-  const stallShare = readPerStep === 0 ? 0 : 1 - useMs / cycleMs
-  const missMs = (1 - (1 - 1 / k) ** readPerStep) * answerMs
+  /** Of the whole epoch, when a step that is read waits for so long. */
+  const shareOf = (waitMs: number) => (readShare * waitMs) / (stepMs + readShare * waitMs)
+  const stallShare = shareOf((cycleMs / useMs - 1) * stepMs)
+  const missMs = (1 - (1 - 1 / k) ** batchSize) * answerMs
   return {
-    demandBytesPerSecond: (1000 * ranks * readPerStep * sampleBytes) / stepMs,
+    demandBytesPerSecond: (1000 * ranks * batchSize * readShare * sampleBytes) / stepMs,
     supplyBytesPerSecond: (1000 * nodeCount * ranks * k * sampleBytes) / rateMs,
     stallShare,
-    missTriggerStallShare:
-      readPerStep === 0 ? 0 : Math.max(1 - useMs / Math.max(useMs, rateMs), missMs / (stepMs + missMs)),
+    missTriggerStallShare: shareOf(Math.max((Math.max(useMs, rateMs) / useMs - 1) * stepMs, missMs)),
     cause: stallShare === 0 ? 'none' : rateMs >= latencyMs ? 'rate' : 'latency',
   }
 }

@@ -1,0 +1,58 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+
+interface Alarm {
+  readonly atMs: number
+  readonly ring: () => void
+}
+
+/** Time that passes only when nothing is left to do at this moment: what sleeps by it takes no time really. */
+export class RehearsalClock {
+  readonly #alarms: Alarm[] = []
+  readonly #isWorking: () => boolean
+  readonly #onPass: (fromMs: number, toMs: number) => void
+  #nowMs = 0
+
+  /** `isWorking` says whether something is under way that takes real time; `onPass` hears of each stretch that passes. */
+  constructor(isWorking: () => boolean, onPass: (fromMs: number, toMs: number) => void) {
+    this.#isWorking = isWorking
+    this.#onPass = onPass
+  }
+
+  /** Since the rehearsal began, ms. */
+  get nowMs(): number {
+    return this.#nowMs
+  }
+
+  /** Resolves when `ms` have passed. */
+  sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => void this.#alarms.push({ atMs: this.#nowMs + ms, ring: resolve }))
+  }
+
+  /** Lets time pass until `work` is done. Rejects as it does, or when it waits for nothing that will ever come. */
+  async runUntil(work: Promise<unknown>): Promise<void> {
+    let isDone = false
+    const done = work.finally(() => {
+      isDone = true
+    })
+    done.catch(() => {}) // awaited below
+    for (;;) {
+      do await nextTurn()
+      while (this.#isWorking())
+      await nextTurn() // what a thread has just answered is acted upon
+      if (isDone) break
+      if (!this.#isWorking()) this.#pass()
+    }
+    await done
+  }
+
+  #pass(): void {
+    if (this.#alarms.length === 0) throw new Error('the rehearsal waits for what never comes')
+    const atMs = this.#alarms.reduce((least, alarm) => Math.min(least, alarm.atMs), Number.POSITIVE_INFINITY)
+    if (atMs > this.#nowMs) this.#onPass(this.#nowMs, atMs)
+    this.#nowMs = atMs
+    const due = this.#alarms.filter((alarm) => alarm.atMs <= atMs)
+    const later = this.#alarms.filter((alarm) => alarm.atMs > atMs)
+    this.#alarms.splice(0, this.#alarms.length, ...later)
+    for (const { ring } of due) ring()
+  }
+}
