@@ -72,7 +72,7 @@ if [ "$(id -u)" = 0 ] && command -v debootstrap >/dev/null; then
   mkdir "$root/frozen" && mount -t tmpfs -o ro tmpfs "$root/frozen"
   home=/frozen inside dsc --version
   umount "$root/frozen"
-  rm -rf "$root/usr/local/bin/dsc" "$root/many" "$root/root/.cache"
+  rm -rf "$root/usr/local/bin/dsc" "$root/many" "$root/root/.cache" "$root"/{tmp,var/tmp,dev/shm}/dsc-program-0
 
   say "the steps of the container image"
   install -m 755 "$program" "$root/usr/bin/dsc"

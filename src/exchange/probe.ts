@@ -49,7 +49,8 @@ export async function probeLink(
     const backSeconds = median(roundTrips[0]?.seconds ?? [0]) / 2
     return roundTrips.map(({ bytes, seconds }) => ({
       bytes,
-      seconds: seconds.map((value) => value - backSeconds),
+      // On a busy machine the way back may have taken longer than this whole round trip.
+      seconds: seconds.map((value) => Math.max(0, value - backSeconds)),
     }))
   } finally {
     socket.destroy()
