@@ -82,8 +82,7 @@ function listKeys(schema, path) {
   return Object.entries(schema.properties ?? {}).flatMap(([name, child]) => {
     const key = path + name
     if (child.properties) return listKeys(child, `${key}.`)
-    if (child.additionalProperties?.properties)
-      return listKeys(child.additionalProperties, `${key}.<name>.`)
+    if (child.additionalProperties?.properties) return listKeys(child.additionalProperties, `${key}.<name>.`)
     return [{ key, schema: child, isRequired: schema.required?.includes(name) ?? false }]
   })
 }
