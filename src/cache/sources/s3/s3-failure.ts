@@ -1,5 +1,11 @@
 import { DscError, type FailureCode } from '../../../failure/dsc-error.js'
 import { SourceFailure } from '../../../failure/source-failure.js'
+import {
+  type BrokenRequest,
+  describeConnectionError as describeBroken,
+  headerText,
+  readRetryAfterMs,
+} from '../connection-failure.js'
 
 /** An answer of an S3 server that is no success. */
 interface S3Answer {
@@ -120,133 +126,29 @@ function interpretStatus(status: number, code: string): Meaning {
   }
 }
 
-const CONNECT_CODES = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'EADDRNOTAVAIL',
-  'ETIMEDOUT',
-  'HTTP_CONNECT_TIMEOUT',
-])
-const STALL_CODES = new Set(['HTTP_STALLED'])
-const TRUNCATION_CODES = new Set(['HTTP_CLOSED'])
-
-interface BrokenRequest {
-  readonly what: string
-  readonly origin: string
-  readonly bucket?: string | undefined
-  /** URL of the proxy on the way. */
-  readonly proxy?: string | undefined
-  /** Undefined: no answer began. */
-  readonly receivedBytes: number | undefined
-  readonly expectedBytes: number
-  readonly stallTimeoutMs: number
+/** Turns a failed connection to an S3 server into the failure a user meets. */
+export function describeConnectionError(
+  error: unknown,
+  request: Omit<BrokenRequest, 'hints'> & { readonly bucket?: string | undefined },
+): SourceFailure {
+  const { bucket, ...broken } = request
+  return describeBroken(error, {
+    ...broken,
+    hints: {
+      authority:
+        'set AWS_CA_BUNDLE, or ca_bundle of the AWS profile, to a PEM file with that authority’s certificate',
+      name: 'check the host name; a server other than AWS needs `endpoint:` in dsc.yaml (or AWS_ENDPOINT_URL)',
+      host: isBucketHost(request.origin, bucket)
+        ? 'the bucket’s name was put before the endpoint’s: set pathStyle: true if that host does not exist'
+        : undefined,
+    },
+  })
 }
-
-/** Turns a failed connection into the failure a user meets. */
-export function describeConnectionError(error: unknown, request: BrokenRequest): SourceFailure {
-  const { what, receivedBytes, expectedBytes } = request
-  const code = findCode(error)
-  if (STALL_CODES.has(code))
-    return new SourceFailure(
-      'SOURCE_STALLED',
-      `${what}: no byte from ${serverOf(request)} for ${request.stallTimeoutMs / 1000} s, ${receivedBytes ?? 0} of ${expectedBytes} bytes received`,
-      {
-        isTransient: true,
-        cause: error,
-        hint: 'check the network to the endpoint, or raise the stall timeout',
-      },
-    )
-  if (receivedBytes !== undefined && TRUNCATION_CODES.has(code))
-    return new SourceFailure(
-      'SOURCE_TRUNCATED',
-      `${what}: expected ${expectedBytes} bytes, received ${receivedBytes} before ${serverOf(request)} closed the connection`,
-      { isTransient: true, cause: error, hint: 'try again: finished parts are kept' },
-    )
-  const { problem, ...options } = explainUnreachable(code, messageOf(error), request)
-  return new SourceFailure('SOURCE_UNREACHABLE', `${what}: ${problem}`, { ...options, cause: error })
-}
-
-interface Unreachable {
-  readonly problem: string
-  readonly isTransient: boolean
-  readonly hint: string
-}
-
-/** Why nothing, or nothing more, comes from the server. */
-function explainUnreachable(code: string, cause: string, request: BrokenRequest): Unreachable {
-  const server = serverOf(request)
-  const trust = explainTrust(code)
-  if (trust !== undefined)
-    return { problem: `${server} ${trust.problem} (${cause})`, isTransient: false, hint: trust.hint }
-  if (code === 'EPROTO' && cause.includes('wrong version number'))
-    return {
-      problem: `${server} does not speak TLS`,
-      isTransient: false,
-      hint: 'begin the endpoint with http:// if it is meant to be unencrypted',
-    }
-  if (code === 'HTTP_PROXY_REFUSED')
-    return {
-      problem: cause,
-      // Of a proxy, 5xx say that it could not get through just now.
-      isTransient: /answered 5|closed/.test(cause),
-      hint: 'check HTTPS_PROXY and its password; NO_PROXY lists the hosts that are reached without it',
-    }
-  const isName = code === 'ENOTFOUND' || code === 'EAI_AGAIN'
-  return {
-    problem: CONNECT_CODES.has(code)
-      ? `cannot connect to ${server} (${cause})`
-      : `the connection to ${server} broke (${cause})`,
-    isTransient: !isName || code === 'EAI_AGAIN',
-    hint: isBucketHost(request.origin, request.bucket)
-      ? 'the bucket’s name was put before the endpoint’s: set pathStyle: true if that host does not exist'
-      : isName
-        ? 'check the host name; a server other than AWS needs `endpoint:` in dsc.yaml (or AWS_ENDPOINT_URL)'
-        : 'check that the endpoint is up and reachable from this node',
-  }
-}
-
-function serverOf({ origin, proxy }: BrokenRequest): string {
-  return proxy ? `${origin} (through the proxy ${proxy})` : origin
-}
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /** Whether the host is one that AWS would have for the bucket, and few other servers do. */
 function isBucketHost(origin: string, bucket: string | undefined): boolean {
   const { hostname } = new URL(origin)
   return bucket !== undefined && hostname.startsWith(`${bucket}.`) && !hostname.endsWith('.amazonaws.com')
-}
-
-/** What is wrong when a server does not prove who it is; undefined for any other failure. */
-function explainTrust(code: string): { readonly problem: string; readonly hint: string } | undefined {
-  switch (code) {
-    case 'DEPTH_ZERO_SELF_SIGNED_CERT':
-    case 'SELF_SIGNED_CERT_IN_CHAIN':
-    case 'UNABLE_TO_GET_ISSUER_CERT':
-    case 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY':
-    case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
-    case 'CERT_UNTRUSTED':
-      return {
-        problem: 'shows a certificate of an authority that this node does not trust',
-        hint: 'set AWS_CA_BUNDLE, or ca_bundle of the AWS profile, to a PEM file with that authority’s certificate',
-      }
-    case 'ERR_TLS_CERT_ALTNAME_INVALID':
-      return {
-        problem: 'shows a certificate for another host name',
-        hint: 'write the endpoint with a name that the certificate has',
-      }
-    case 'CERT_HAS_EXPIRED':
-    case 'CERT_NOT_YET_VALID':
-      return {
-        problem: 'shows a certificate that is not valid at present',
-        hint: 'renew the server’s certificate; if it is valid, set this machine’s clock',
-      }
-    default:
-      return undefined
-  }
 }
 
 /** Turns the failure of a credential chain that found nothing into SOURCE_DENIED; anything else comes back as it is. */
@@ -257,27 +159,4 @@ export function describeMissingCredentials(error: unknown, what: string): unknow
     cause: error,
     hint: 'set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or anonymous: true for public data',
   })
-}
-
-/** Finds the error code of a failed connection, also inside the causes and aggregates that clients wrap around it. */
-function findCode(error: unknown): string {
-  let current = error
-  for (let depth = 0; depth < 5 && typeof current === 'object' && current !== null; depth += 1) {
-    const { code, cause, errors } = current as { code?: unknown; cause?: unknown; errors?: unknown }
-    if (typeof code === 'string') return code
-    current = cause ?? (Array.isArray(errors) ? errors[0] : undefined)
-  }
-  return ''
-}
-
-function readRetryAfterMs(answer: S3Answer): number | undefined {
-  const text = headerText(answer.headers['retry-after'])
-  if (text === undefined || text === '') return undefined
-  const seconds = Number(text)
-  const delayMs = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(text) - answer.nowMs
-  return Number.isFinite(delayMs) && delayMs > 0 ? delayMs : undefined
-}
-
-function headerText(value: string | readonly string[] | undefined): string | undefined {
-  return typeof value === 'string' ? value : value?.[0]
 }

@@ -4,9 +4,12 @@ import type { HttpProxy } from '../../../http/find-proxy.js'
 import { HttpPool } from '../../../http/http-pool.js'
 import type { ObjectFacts } from '../../proof/object-facts.js'
 import { countUploadParts } from '../../proof/plan-parts.js'
+import { type AnswerDialect, AnswerHandler, type AnswerOptions, readEtag } from '../answer-handler.js'
 import type { Fetcher, FetchRequest, InspectRequest, OpenFetcher } from '../source.js'
-import { AnswerHandler, type AnswerOptions, readEtag, readFacts } from './answer-handler.js'
+import { readErrorBody } from './error-body.js'
 import { keepCredentials } from './keep-credentials.js'
+import { readFacts } from './read-facts.js'
+import { describeAnswer, describeConnectionError } from './s3-failure.js'
 import { type Credentials, encodeKey, Signer } from './sign-request.js'
 
 /** Where the objects of a dataset lie, resolved once by the AWS SDK. Plain data, so that a worker can have it. */
@@ -43,7 +46,7 @@ interface S3Request {
   readonly query: string
   readonly amzHeaders: Record<string, string>
   readonly plainHeaders: Record<string, string>
-  readonly answerTo: Omit<AnswerOptions, 'what' | 'origin' | 'bucket' | 'proxy'>
+  readonly answerTo: Omit<AnswerOptions, 'dialect' | 'what' | 'origin' | 'proxy'>
 }
 
 /** Reads objects with signed requests over a pool of keep-alive connections. Credentials undefined = anonymous. */
@@ -52,6 +55,7 @@ export class S3Fetcher implements Fetcher {
   readonly #getCredentials: () => Promise<Credentials> | Credentials | undefined
   readonly #pool: HttpPool
   readonly #signer: Signer
+  readonly #dialect: AnswerDialect
   #rangesIgnored: boolean | undefined
 
   constructor(
@@ -64,6 +68,7 @@ export class S3Fetcher implements Fetcher {
     const { origin, ca, proxy } = location
     this.#pool = new HttpPool(origin, { connections, ca, proxy })
     this.#signer = new Signer(location.region)
+    this.#dialect = speakS3(location.bucket)
   }
 
   async fetch(request: FetchRequest): Promise<void> {
@@ -165,7 +170,7 @@ export class S3Fetcher implements Fetcher {
     return new Promise((resolve, reject) => {
       const what = `s3://${bucket}/${prefix}${key}`
       const handler = new AnswerHandler(
-        { ...answerTo, what, origin, bucket, proxy: proxy?.url },
+        { ...answerTo, dialect: this.#dialect, what, origin, proxy: proxy?.url },
         resolve,
         reject,
       )
@@ -181,6 +186,14 @@ export class S3Fetcher implements Fetcher {
         ),
       )
     })
+  }
+}
+
+function speakS3(bucket: string): AnswerDialect {
+  return {
+    describeAnswer: ({ body, ...answer }) => describeAnswer({ ...answer, ...readErrorBody(body) }),
+    describeConnectionError: (error, request) => describeConnectionError(error, { ...request, bucket }),
+    readFacts: (headers) => readFacts(headers, null),
   }
 }
 

@@ -1,13 +1,32 @@
-import { SourceFailure } from '../../../failure/source-failure.js'
-import type { AnswerListener, Headers } from '../../../http/answer-listener.js'
-import type { RequestControl } from '../../../http/http-pool.js'
-import { SOURCE_CHECKSUMS } from '../../../model/manifest.js'
-import type { ObjectFacts, SourceChecksum } from '../../proof/object-facts.js'
-import type { FetchRequest } from '../source.js'
-import { readErrorBody } from './error-body.js'
-import { describeAnswer, describeConnectionError } from './s3-failure.js'
+import { SourceFailure } from '../../failure/source-failure.js'
+import type { AnswerListener, Headers } from '../../http/answer-listener.js'
+import type { RequestControl } from '../../http/http-pool.js'
+import type { ObjectFacts } from '../proof/object-facts.js'
+import type { BrokenRequest } from './connection-failure.js'
+import type { FetchRequest } from './source.js'
 
 const MAX_ERROR_BODY_BYTES = 16_384
+
+/** What a kind of server says in its own words. */
+export interface AnswerDialect {
+  /** Turns an answer that is no success into the failure a user meets; `body` is its beginning. */
+  describeAnswer(answer: RefusedAnswer): SourceFailure
+  /** Turns a failed connection into the failure a user meets. */
+  describeConnectionError(error: Error, request: Omit<BrokenRequest, 'hints'>): SourceFailure
+  /** Reads what the head of an answer says about the object. */
+  readFacts(headers: Headers): ObjectFacts
+}
+
+/** An answer that is no success. */
+export interface RefusedAnswer {
+  readonly what: string
+  readonly status: number
+  readonly headers: Headers
+  /** At most 16 KiB of it. */
+  readonly body: string
+  /** Unix epoch, ms: a Retry-After may be a date. */
+  readonly nowMs: number
+}
 
 /** What an answer is checked against and where its body goes. */
 export interface AnswerOptions
@@ -15,9 +34,9 @@ export interface AnswerOptions
     FetchRequest,
     'etag' | 'offset' | 'length' | 'sizeBytes' | 'sink' | 'onFacts' | 'stallTimeoutMs' | 'signal'
   > {
+  readonly dialect: AnswerDialect
   readonly what: string
   readonly origin: string
-  readonly bucket: string
   /** URL of the proxy on the way, for messages. */
   readonly proxy: string | undefined
   readonly isWhole: boolean
@@ -64,7 +83,7 @@ export class AnswerHandler implements AnswerListener {
     const problem = checkHead(status, headers, this.#options)
     if (isWholeForRange(status, headers, this.#options)) this.#skippedBytes = this.#options.offset
     if (problem) this.#fail(problem)
-    else this.#options.onFacts?.(readFacts(headers, null))
+    else this.#options.onFacts?.(this.#options.dialect.readFacts(headers))
   }
 
   onData(chunk: Uint8Array): void {
@@ -118,13 +137,13 @@ export class AnswerHandler implements AnswerListener {
 
   onEnd(): void {
     if (this.#isSettled) return
-    const { what, length } = this.#options
+    const { what, length, dialect } = this.#options
     if (this.#status < 200 || this.#status > 299) {
       this.#fail(
-        describeAnswer({
+        dialect.describeAnswer({
           what,
           status: this.#status,
-          ...readErrorBody(this.#errorBody),
+          body: this.#errorBody,
           headers: this.#headers ?? {},
           nowMs: Date.now(),
         }),
@@ -148,13 +167,12 @@ export class AnswerHandler implements AnswerListener {
 
   onError(error: Error): void {
     if (this.#isSettled) return
-    const { what, origin, bucket, proxy, length, stallTimeoutMs } = this.#options
+    const { what, origin, dialect, proxy, length, stallTimeoutMs } = this.#options
     const receivedBytes = this.#headers ? this.#receivedBytes : undefined
     this.#fail(
-      describeConnectionError(error, {
+      dialect.describeConnectionError(error, {
         what,
         origin,
-        bucket,
         proxy,
         receivedBytes,
         expectedBytes: length,
@@ -219,24 +237,4 @@ function checkHead(status: number, headers: Headers, options: AnswerOptions): So
 /** The etag of an answer, without quotes. */
 export function readEtag(headers: Headers): string | null {
   return headers.etag?.replace(/^W\//, '').replace(/^"|"$/g, '') ?? null
-}
-
-/** Reads what the head of an answer says about the object. */
-export function readFacts(headers: Headers, uploadPartBytes: number | null): ObjectFacts {
-  const encryption = headers['x-amz-server-side-encryption']
-  const isEtagMd5 =
-    (encryption === undefined || encryption === 'AES256') &&
-    headers['x-amz-server-side-encryption-customer-algorithm'] === undefined
-  return { checksums: readChecksums(headers), uploadPartBytes, isEtagMd5 }
-}
-
-function readChecksums(headers: Headers): SourceChecksum[] {
-  const checksums: SourceChecksum[] = []
-  for (const algorithm of SOURCE_CHECKSUMS) {
-    const value = headers[`x-amz-checksum-${algorithm}`]
-    if (typeof value !== 'string') continue
-    const isComposite = headers['x-amz-checksum-type'] === 'COMPOSITE' || /-\d+$/.test(value)
-    checksums.push({ algorithm, value, isComposite })
-  }
-  return checksums
 }
