@@ -6,7 +6,8 @@ import type { Config, RecordLocation } from './config/config.js'
 import type { Overrides } from './config/resolve-settings.js'
 import { DscError } from './failure/dsc-error.js'
 import { logPhase } from './log/log.js'
-import { type Dataset, parseSourceUrl, type SourceScheme } from './model/dataset.js'
+import type { Dataset } from './model/dataset.js'
+import { parseSourceUrl, type SourceScheme } from './model/source-url.js'
 import { readMachine } from './platform/machine-identity.js'
 import { findHomeDirectory } from './platform/this-user.js'
 import type { RecordStore } from './records/record-store.js'
@@ -136,6 +137,7 @@ async function hasReadyCopies(record: RecordStore, node: string): Promise<boolea
 const OPENERS: Readonly<Record<SourceScheme, (dataset: Dataset) => Promise<Source>>> = {
   s3: async (dataset) => (await import('./cache/sources/s3/s3-source.js')).openS3Source(dataset),
   file: async (dataset) => (await import('./cache/sources/file/file-source.js')).openFileSource(dataset),
+  hf: async (dataset) => (await import('./cache/sources/hf/hub-source.js')).openHubSource(dataset),
 }
 
 function openSource(dataset: Dataset): Promise<Source> {

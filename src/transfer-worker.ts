@@ -2,12 +2,17 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { serveTransfers } from './cache/download/transfer/serve-transfers.js'
 import type { WorkerSetup } from './cache/download/transfer/worker-wire.js'
 import { openFileFetcher } from './cache/sources/file/file-fetcher.js'
+import { openHubFetcher } from './cache/sources/hf/hub-fetcher.js'
 import { openS3Fetcher } from './cache/sources/s3/s3-fetcher.js'
 import type { OpenFetcher } from './cache/sources/source.js'
-import type { SourceScheme } from './model/dataset.js'
+import type { SourceScheme } from './model/source-url.js'
 
 // The file that transfer threads run, bundled so that it loads at once. What a thread reads is described by the
 // source of the main thread, by scheme.
-const fetchers: Readonly<Record<SourceScheme, OpenFetcher>> = { s3: openS3Fetcher, file: openFileFetcher }
+const fetchers: Readonly<Record<SourceScheme, OpenFetcher>> = {
+  s3: openS3Fetcher,
+  file: openFileFetcher,
+  hf: openHubFetcher,
+}
 
 serveTransfers(parentPort!, workerData as WorkerSetup, fetchers)

@@ -6,8 +6,9 @@ import type { Origins } from '../cache/sources/source.js'
 import { DscError, describeFailure, isDscError } from '../failure/dsc-error.js'
 import { parseByteRate } from '../model/byte-rate.js'
 import { type Copy, parseStripe, type Stripe } from '../model/copy.js'
-import { type Dataset, parseDatasetName, parseSourceUrl } from '../model/dataset.js'
+import { type Dataset, parseDatasetName } from '../model/dataset.js'
 import type { LeaseRequest } from '../model/lease.js'
+import { parseSourceUrl } from '../model/source-url.js'
 import { parseLeaseRequest } from './parse-lease-request.js'
 
 /** What is asked of an agent: to prepare a dataset on its node. */

@@ -2,9 +2,10 @@ import { z } from 'zod'
 import { isDscError } from '../failure/dsc-error.js'
 import { BYTE_RATE_PATTERN, parseByteRate } from '../model/byte-rate.js'
 import { BYTE_SIZE_PATTERN, parseByteSize } from '../model/byte-size.js'
-import { parseDatasetName, parseSourceUrl } from '../model/dataset.js'
+import { parseDatasetName } from '../model/dataset.js'
 import { DURATION_PATTERN, parseDuration } from '../model/duration.js'
 import { parseHostPort } from '../model/host-port.js'
+import { parseSourceUrl } from '../model/source-url.js'
 
 /**
  * The keys of dsc.yaml. Every `error` is what `explain-mistakes.ts` prints as "expected"; every description

@@ -1,4 +1,5 @@
-import { type Dataset, SOURCE_SCHEMES } from './dataset.js'
+import type { Dataset } from './dataset.js'
+import { SOURCE_SCHEMES } from './source-url.js'
 
 /**
  * `reserved`: one stager owns the name and lists the source; nothing is charged yet.

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { deriveDatasetName, parseDatasetName, parseSourceUrl } from './dataset.js'
+import { deriveDatasetName, parseDatasetName } from './dataset.js'
+import { parseSourceUrl } from './source-url.js'
 
 for (const { raw, parsed } of [
   { raw: 's3://bucket', parsed: { scheme: 's3', bucket: 'bucket', prefix: '' } },

@@ -1,7 +1,10 @@
 /** Checksums an S3 server may keep beside an object. */
 export const SOURCE_CHECKSUMS = ['crc64nvme', 'crc32c', 'crc32', 'sha256', 'sha1'] as const
-/** The name of a checksum that an S3 server may keep. */
-export type SourceChecksumAlgorithm = (typeof SOURCE_CHECKSUMS)[number]
+/**
+ * The name of a checksum that a source may keep: an S3 server's, or the name that git gives the content of a file (the
+ * SHA-1 of `blob <size>\0` and the content; git-scm.com/book, Git Internals, Git Objects).
+ */
+export type SourceChecksumAlgorithm = (typeof SOURCE_CHECKSUMS)[number] | 'git-sha1'
 
 /**
  * How the bytes of an object were proven to be the source's: its checksum or its MD5 etag. `own-sha256`: the source has

@@ -1,4 +1,5 @@
-import { type Dataset, parseSourceUrl } from '../../model/dataset.js'
+import type { Dataset } from '../../model/dataset.js'
+import { parseSourceUrl } from '../../model/source-url.js'
 
 /** A dataset whose objects lie in a bucket. */
 export interface ServedDataset {

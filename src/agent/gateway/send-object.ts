@@ -163,6 +163,7 @@ async function passThrough(
           key: entry.key,
           etag: entry.etag,
           versionId: entry.versionId,
+          checksum: entry.checksum,
           sizeBytes: entry.sizeBytes,
           offset: answer.offset + passedBytes,
           length: answer.length - passedBytes,

@@ -93,6 +93,7 @@ export class ObjectDownload {
       key: entry.key,
       etag: entry.etag,
       versionId: entry.versionId,
+      checksum: entry.checksum,
       sizeBytes: entry.sizeBytes,
       path: join(this.#files, entry.key),
     }

@@ -1,7 +1,8 @@
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseWord } from '../../failure/parse-word.js'
-import { type Dataset, deriveDatasetName, parseSourceUrl } from '../../model/dataset.js'
+import { type Dataset, deriveDatasetName } from '../../model/dataset.js'
+import { parseSourceUrl } from '../../model/source-url.js'
 import type { Surroundings } from '../surroundings.js'
 import { unknownDataset } from './known-dataset.js'
 

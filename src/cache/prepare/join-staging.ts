@@ -1,6 +1,7 @@
 import type { Stripe } from '../../model/copy.js'
-import { type Dataset, parseSourceUrl } from '../../model/dataset.js'
+import type { Dataset } from '../../model/dataset.js'
 import type { LeaseRequest } from '../../model/lease.js'
+import { parseSourceUrl } from '../../model/source-url.js'
 import { holdByThisProcess } from '../../platform/processes.js'
 import type { Joined } from '../../records/record-requests.js'
 import type { Cache } from '../cache.js'

@@ -4,7 +4,7 @@ import { getCrc } from './crc.js'
 import type { CrcAlgorithm } from './crc-polynomials.js'
 
 /** Every checksum that is computed here. */
-export type DigestAlgorithm = CrcAlgorithm | 'sha256' | 'sha1' | 'md5'
+export type DigestAlgorithm = CrcAlgorithm | 'sha256' | 'sha1' | 'md5' | 'git-sha1'
 
 /** Takes bytes in order and ends in their digest. */
 export interface Digest {
@@ -14,8 +14,8 @@ export interface Digest {
   finish(): Buffer
 }
 
-/** Starts a digest. */
-export function createDigest(algorithm: DigestAlgorithm): Digest {
+/** Starts a digest of `lengthBytes` bytes, which only git's asks for. */
+export function createDigest(algorithm: DigestAlgorithm, lengthBytes?: number): Digest {
   switch (algorithm) {
     case 'crc32':
       return createCrc32Digest()
@@ -23,6 +23,10 @@ export function createDigest(algorithm: DigestAlgorithm): Digest {
       return createCrcDigest(algorithm, 4)
     case 'crc64nvme':
       return createCrcDigest(algorithm, 8)
+    case 'git-sha1':
+      if (lengthBytes === undefined)
+        throw new Error('git names bytes by their number, too: expected a length')
+      return createHashDigest(algorithm, createHash('sha1').update(`blob ${lengthBytes}\0`))
     default:
       return createHashDigest(algorithm, createHash(algorithm))
   }

@@ -25,10 +25,10 @@ export type Proof =
   | { readonly kind: 'size' }
 
 /** Checksums that can prove what was read to be what the source holds. */
-export type ProofAlgorithm = 'crc32' | 'crc32c' | 'crc64nvme' | 'sha256' | 'sha1' | 'md5'
+export type ProofAlgorithm = 'crc32' | 'crc32c' | 'crc64nvme' | 'sha256' | 'sha1' | 'md5' | 'git-sha1'
 
 /** Of several checksums the first is taken; all prove the same, the earlier cost less CPU. */
-const PREFERENCE = ['crc32', 'crc64nvme', 'crc32c', 'sha256', 'sha1'] as const
+const PREFERENCE = ['crc32', 'crc64nvme', 'crc32c', 'sha256', 'sha1', 'git-sha1'] as const
 
 /** Chooses the proof. `partBytes` is the size of our own parts; `expected` is hexadecimal without part count. */
 export function planProof(object: {

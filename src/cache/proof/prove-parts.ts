@@ -1,4 +1,4 @@
-import { createReadStream } from 'node:fs'
+import { createReadStream, statSync } from 'node:fs'
 import type { VerifiedBy } from '../../model/manifest.js'
 import { combineCrcs } from './combine-crc.js'
 import { createDigest } from './digest.js'
@@ -45,7 +45,7 @@ export async function proveParts(options: {
 }
 
 async function digestFile(path: string, algorithm: Parameters<typeof createDigest>[0], signal: AbortSignal) {
-  const digest = createDigest(algorithm)
+  const digest = createDigest(algorithm, statSync(path).size)
   const stream = createReadStream(path, { highWaterMark: 1024 * 1024, signal })
   for await (const chunk of stream) digest.update(chunk as Buffer)
   return digest.finish()

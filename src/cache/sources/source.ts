@@ -21,6 +21,8 @@ export interface FetchRequest {
   /** Etag (without quotes) and version that the bytes must belong to, else the fetch fails with SOURCE_CHANGED. */
   readonly etag: string | null
   readonly versionId: string | null
+  /** What the source listed of the object's bytes; absent: nothing. */
+  readonly checksum?: ObjectChecksum | null
   /** Size of the whole object, bytes. */
   readonly sizeBytes: number
   readonly offset: number

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Copy, Stripe } from '../../model/copy.js'
-import { type Dataset, parseSourceUrl } from '../../model/dataset.js'
+import type { Dataset } from '../../model/dataset.js'
 import { newCopy } from '../../model/new-copy.js'
+import { parseSourceUrl } from '../../model/source-url.js'
 import { measureCopy } from '../download/measure-copy.js'
 import type { Listing } from '../manifest/listing.js'
 

@@ -141,6 +141,7 @@ class CopyRepair {
       key: entry.key,
       etag: entry.etag,
       versionId: entry.versionId,
+      checksum: entry.checksum,
       sizeBytes: entry.sizeBytes,
       path: draft,
     }

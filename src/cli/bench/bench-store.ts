@@ -58,6 +58,7 @@ async function readSome(
       key: object.key,
       etag: object.etag,
       versionId: object.versionId,
+      checksum: object.checksum,
       sizeBytes: object.sizeBytes,
       offset: 0,
       length: Math.min(object.sizeBytes, PIECE_BYTES),

@@ -1,5 +1,5 @@
 import { SourceFailure } from '../../../failure/source-failure.js'
-import type { VerifiedBy } from '../../../model/manifest.js'
+import type { ObjectChecksum, VerifiedBy } from '../../../model/manifest.js'
 import { createDigest, type Digest, type DigestAlgorithm, formatDigest } from '../../proof/digest.js'
 import type { ObjectFacts } from '../../proof/object-facts.js'
 import type { Part } from '../../proof/plan-parts.js'
@@ -14,6 +14,8 @@ export interface TransferObject {
   readonly key: string
   readonly etag: string | null
   readonly versionId: string | null
+  /** As the source listed it. */
+  readonly checksum?: ObjectChecksum | null
   readonly sizeBytes: number
   /** Absolute path of the file. */
   readonly path: string
@@ -37,9 +39,14 @@ function isStrong(algorithm: ProofAlgorithm | undefined): algorithm is ProofAlgo
 /** Digests of one range, made while it arrives: those asked for, and those that another node says it has. */
 class ArrivingDigests {
   readonly #made = new Map<DigestAlgorithm, Digest>()
+  readonly #lengthBytes: number
+
+  constructor(lengthBytes: number) {
+    this.#lengthBytes = lengthBytes
+  }
 
   add(algorithm: DigestAlgorithm): void {
-    if (!this.#made.has(algorithm)) this.#made.set(algorithm, createDigest(algorithm))
+    if (!this.#made.has(algorithm)) this.#made.set(algorithm, createDigest(algorithm, this.#lengthBytes))
   }
 
   update(chunk: Uint8Array): void {
@@ -62,7 +69,7 @@ class ArrivingRange {
   /** The digests to make, asked for before the first byte. */
   readonly #chooseDigests: () => readonly DigestAlgorithm[]
   #sink: FileSink | undefined
-  #digests = new ArrivingDigests()
+  #digests: ArrivingDigests
   #given: string | undefined
   #receivedBytes = 0
 
@@ -78,6 +85,7 @@ class ArrivingRange {
     this.#range = options.range
     this.#needsDigest = options.needsDigest
     this.#chooseDigests = options.chooseDigests
+    this.#digests = new ArrivingDigests(options.range.length)
   }
 
   /** Reads what is missing and has `prove` look at the digests; throws away everything when it throws. */
@@ -105,7 +113,7 @@ class ArrivingRange {
   discard(limits: Pick<AttemptLimits, 'onLost'>): void {
     this.#sink?.discard()
     this.#sink = undefined
-    this.#digests = new ArrivingDigests()
+    this.#digests = new ArrivingDigests(this.#range.length)
     this.#given = undefined
     this.facts = undefined
     limits.onLost?.(this.#receivedBytes)
@@ -255,7 +263,7 @@ function algorithmOf(digest: string): DigestAlgorithm {
 }
 
 function digestOf(algorithm: ProofAlgorithm, bytes: Uint8Array): Buffer {
-  const digest = createDigest(algorithm)
+  const digest = createDigest(algorithm, bytes.length)
   digest.update(bytes)
   return digest.finish()
 }

@@ -1,6 +1,7 @@
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Dataset, parseSourceUrl } from '../../../model/dataset.js'
+import type { Dataset } from '../../../model/dataset.js'
+import { parseSourceUrl } from '../../../model/source-url.js'
 import type { ListedObject, Source } from '../source.js'
 import { describeFileError } from './file-failure.js'
 import { FileFetcher, fileEtag } from './file-fetcher.js'

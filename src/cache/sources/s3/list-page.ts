@@ -1,6 +1,6 @@
 import { SourceFailure } from '../../../failure/source-failure.js'
-import type { Headers } from '../../../http/answer-listener.js'
 import { HttpPool, type HttpRequest } from '../../../http/http-pool.js'
+import { type Answer, readAnswer } from '../../../http/read-answer.js'
 import { DEFAULT_STALL_TIMEOUT_MS } from '../../../model/stall-timeout.js'
 import { type OnRetry, withRetries } from '../retry.js'
 import { readErrorBody } from './error-body.js'
@@ -89,12 +89,6 @@ async function connect(open: (region?: string) => Promise<S3Access>, region?: st
   return { access, pool, signer: new Signer(access.location.region) }
 }
 
-interface Answer {
-  readonly status: number
-  readonly headers: Headers
-  readonly body: Buffer
-}
-
 async function send(
   { access, pool, signer }: Connection,
   question: PageQuestion,
@@ -124,39 +118,6 @@ async function send(
       stallTimeoutMs,
     })
   }
-}
-
-/** Reads a whole answer. */
-function readAnswer(
-  pool: HttpPool,
-  request: HttpRequest,
-  { signal, progress }: { readonly signal: AbortSignal; readonly progress: { hasAnswer: boolean } },
-): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    let [status, headers]: [number, Headers] = [0, {}]
-    const chunks: Buffer[] = []
-    const control = pool.send(request, {
-      onHead: (...head) => {
-        progress.hasAnswer = true
-        ;[status, headers] = head
-      },
-      onData: (chunk) => void chunks.push(Buffer.from(chunk)),
-      onEnd: () => {
-        signal.removeEventListener('abort', stop)
-        resolve({ status, headers, body: Buffer.concat(chunks) })
-      },
-      onError: (error) => {
-        signal.removeEventListener('abort', stop)
-        reject(error)
-      },
-    })
-    const stop = () => {
-      control.cancel()
-      reject(signal.reason)
-    }
-    signal.addEventListener('abort', stop, { once: true })
-    if (signal.aborted) stop()
-  })
 }
 
 /** Sorted by name, as the signature wants it. */

@@ -1,6 +1,7 @@
 import type { S3Client } from '@aws-sdk/client-s3'
 import { findProxy } from '../../../http/find-proxy.js'
-import { type Dataset, parseSourceUrl } from '../../../model/dataset.js'
+import type { Dataset } from '../../../model/dataset.js'
+import { parseSourceUrl } from '../../../model/source-url.js'
 import type { Source } from '../source.js'
 import { keepCredentials } from './keep-credentials.js'
 import { listObjects } from './list-objects.js'

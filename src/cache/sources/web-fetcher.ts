@@ -1,0 +1,90 @@
+import type { ObjectFacts } from '../proof/object-facts.js'
+import { type AnswerDialect, AnswerHandler } from './answer-handler.js'
+import type { Fetcher, FetchRequest, InspectRequest } from './source.js'
+import { findRedirect, type Hop, WebClient, type WebClientOptions } from './web-client.js'
+
+/** What a kind of web source has of its own. */
+export interface WebProtocol {
+  /** The URL of an object, and what it is called in messages. */
+  locate(object: Pick<FetchRequest, 'key' | 'versionId'>): { readonly url: string; readonly what: string }
+  readonly dialect: Omit<AnswerDialect, 'readFacts'>
+  /** Whether the servers are known to answer ranges; else one is asked for first. */
+  readonly hasRanges: boolean
+  /** Whether an object's etag is what the server would answer with. */
+  readonly hasEtags: boolean
+}
+
+/** Reads objects that web servers give under URLs, also where these lead to other servers. */
+export class WebFetcher implements Fetcher {
+  readonly #protocol: WebProtocol
+  readonly #client: WebClient
+  #ignoresRanges: boolean | undefined
+
+  constructor(protocol: WebProtocol, options: WebClientOptions) {
+    this.#protocol = protocol
+    this.#client = new WebClient(options)
+    if (protocol.hasRanges) this.#ignoresRanges = false
+  }
+
+  async fetch(request: FetchRequest): Promise<void> {
+    await this.#get(request)
+  }
+
+  async inspect(request: InspectRequest): Promise<ObjectFacts> {
+    if (this.#ignoresRanges === undefined && request.sizeBytes > 1) {
+      const answer = await this.#get({ ...request, offset: 0, length: 1, sink: () => 0 })
+      this.#ignoresRanges = answer['content-range'] === undefined
+    }
+    return { ...factsOf(request), ...(this.#ignoresRanges ? { ignoresRanges: true } : {}) }
+  }
+
+  async close(): Promise<void> {
+    this.#client.close()
+  }
+
+  #get(request: FetchRequest) {
+    const { url, what } = this.#protocol.locate(request)
+    return this.#client.follow(url, (hop) => this.#ask(hop, request, what))
+  }
+
+  #ask(hop: Hop, request: FetchRequest, what: string): Promise<Readonly<Record<string, string>>> {
+    const { hasEtags, dialect } = this.#protocol
+    const { offset, length, sizeBytes, stallTimeoutMs } = request
+    const isWhole = offset === 0 && length === sizeBytes
+    const etag = hasEtags ? request.etag : null
+    const headers = {
+      ...hop.headers,
+      ...(isWhole ? {} : { range: `bytes=${offset}-${offset + length - 1}` }),
+      // A weak etag never matches: it is compared with the answer's instead.
+      ...(etag === null || etag.startsWith('W/') ? {} : { 'if-match': `"${etag}"` }),
+    }
+    return new Promise((resolve, reject) => {
+      const options = {
+        ...request,
+        etag,
+        isWhole,
+        what,
+        origin: hop.origin,
+        proxy: hop.proxy?.url,
+        dialect: {
+          readFacts: () => factsOf(request),
+          describeConnectionError: dialect.describeConnectionError,
+          describeAnswer: (answer: Parameters<AnswerDialect['describeAnswer']>[0]) =>
+            findRedirect(what, answer.status, answer.headers) ?? dialect.describeAnswer(answer),
+        },
+      }
+      new AnswerHandler(options, resolve, reject).begin((listener) =>
+        hop.pool.send({ method: 'GET', path: hop.path, headers, stallTimeoutMs }, listener),
+      )
+    })
+  }
+}
+
+/** What was listed counts: web servers say nothing of their own that would prove bytes. */
+function factsOf({ checksum }: Pick<FetchRequest, 'checksum'>): ObjectFacts {
+  return {
+    checksums: checksum ? [{ ...checksum, isComposite: false }] : [],
+    uploadPartBytes: null,
+    isEtagMd5: false,
+  }
+}

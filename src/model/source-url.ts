@@ -1,0 +1,135 @@
+/** The schemes that sources have; each has a folder in `cache/sources`. */
+export const SOURCE_SCHEMES = ['s3', 'file', 'hf'] as const
+
+/** One of the schemes that sources have. */
+export type SourceScheme = (typeof SOURCE_SCHEMES)[number]
+
+/** A repository of a Hugging Face hub, or a folder of one. */
+export interface HubUrl {
+  readonly scheme: 'hf'
+  readonly kind: 'models' | 'datasets'
+  /** `organisation/name`, or a name alone. */
+  readonly repository: string
+  /** Branch, tag or commit. */
+  readonly revision: string
+  /** Empty, or ends in `/`. */
+  readonly folder: string
+}
+
+/** A source URL taken apart. An S3 prefix is empty or ends in `/`. */
+export type SourceUrl =
+  | { readonly scheme: 's3'; readonly bucket: string; readonly prefix: string }
+  | { readonly scheme: 'file'; readonly directory: string }
+  | HubUrl
+
+const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]$/
+/** As huggingface_hub's `validate_repo_id` has it, each part of at most 96 characters. */
+const HUB_NAME = /^(?!.*(?:--|\.\.))[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9_])?$/
+const HUB_DEFAULT_REVISION = 'main'
+/** What a source may look like, for messages. */
+export const SOURCE_EXAMPLES = 's3://bucket/prefix/, hf://datasets/org/name or file:///folder/'
+
+/**
+ * Takes a source URL apart: `s3://bucket/prefix/`, `file:///directory/`,
+ * `hf://[datasets/]organisation/name[@revision][/folder]`. What is inside names a folder: `/` is added when missing.
+ * Throws a RangeError that says what was expected and found.
+ */
+export function parseSourceUrl(raw: string): SourceUrl {
+  const match = /^([A-Za-z][A-Za-z0-9+.-]*):\/\/(.*)$/s.exec(raw)
+  if (!match) throw unusable(raw, 'it has no scheme')
+  const [, scheme = '', rest = ''] = match
+  const known = SOURCE_SCHEMES.find((name) => name === scheme.toLowerCase())
+  if (known === undefined) throw unusable(raw, `the scheme is ${scheme}`)
+  return PARSERS[known](raw, rest)
+}
+
+function parseS3(raw: string, rest: string): SourceUrl {
+  const slash = rest.indexOf('/')
+  const bucket = slash === -1 ? rest : rest.slice(0, slash)
+  const prefix = slash === -1 ? '' : rest.slice(slash + 1)
+  if (bucket.includes('@')) throw unusable(raw, 'it has credentials before "@"')
+  if (!BUCKET.test(bucket) && !bucket.startsWith('arn:')) throw unusable(raw, 'that is no bucket name')
+  return { scheme: 's3', bucket, prefix: prefix === '' || prefix.endsWith('/') ? prefix : `${prefix}/` }
+}
+
+function parseFile(raw: string, rest: string): SourceUrl {
+  if (!rest.startsWith('/')) throw unusable(raw, 'the directory is not absolute')
+  const directory = decode(raw, rest)
+  if (directory.includes('\0')) throw unusable(raw, 'it contains NUL')
+  if (directory.split('/').some((segment) => segment === '..' || segment === '.'))
+    throw unusable(raw, 'it has "." or ".." segments')
+  return { scheme: 'file', directory: directory.endsWith('/') ? directory : `${directory}/` }
+}
+
+/** The forms of huggingface_hub's `HfFileSystem`, of which a model has no word before its name. */
+function parseHub(raw: string, rest: string): HubUrl {
+  const words = rest.split('/')
+  if (words[0] === 'spaces') throw unusable(raw, 'a space holds a program, no data')
+  const kind = words[0] === 'datasets' || words[0] === 'models' ? (words.shift() as HubUrl['kind']) : 'models'
+  const names = words[0]?.includes('@') || words.length === 1 || words[1] === '' ? 1 : 2
+  const [last = '', revisionStart] = splitOnce(words[names - 1] ?? '', '@')
+  const repository = [...words.slice(0, names - 1), last].join('/')
+  if (!repository.split('/').every((name) => HUB_NAME.test(name)))
+    throw unusable(raw, `${JSON.stringify(repository)} names no repository`)
+  const inside = words.slice(names)
+  // The two kinds of branches that the hub itself makes have slashes in their names, which nobody escapes.
+  if (revisionStart === 'refs' && /^(pr|convert)$/.test(inside[0] ?? '')) {
+    const revision = `refs/${inside.splice(0, 2).join('/')}`
+    return { scheme: 'hf', kind, repository, revision, folder: readFolder(raw, inside) }
+  }
+  const revision = decode(raw, revisionStart ?? HUB_DEFAULT_REVISION)
+  if (revision === '') throw unusable(raw, 'no revision stands behind "@"')
+  return { scheme: 'hf', kind, repository, revision, folder: readFolder(raw, inside) }
+}
+
+function readFolder(raw: string, segments: readonly string[]): string {
+  const named = segments.filter((segment) => segment !== '')
+  if (named.some((segment) => segment === '..' || segment === '.'))
+    throw unusable(raw, 'it has "." or ".." segments')
+  return named.map((segment) => `${segment}/`).join('')
+}
+
+function splitOnce(text: string, separator: string): readonly [string, string | undefined] {
+  const at = text.indexOf(separator)
+  return at === -1 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)]
+}
+
+function decode(raw: string, text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw unusable(raw, 'its percent escapes are broken')
+  }
+}
+
+/** The one form of a source that is the same however it was written. */
+export function formatSourceUrl(url: SourceUrl): string {
+  switch (url.scheme) {
+    case 's3':
+      return `s3://${url.bucket}/${url.prefix}`
+    case 'file':
+      return `file://${url.directory}`
+    case 'hf': {
+      const kind = url.kind === 'models' ? '' : `${url.kind}/`
+      const revision = url.revision === HUB_DEFAULT_REVISION ? '' : `@${encodeURIComponent(url.revision)}`
+      return `hf://${kind}${url.repository}${revision}/${url.folder}`
+    }
+  }
+}
+
+const PARSERS: Readonly<Record<SourceScheme, (raw: string, rest: string) => SourceUrl>> = {
+  s3: parseS3,
+  file: parseFile,
+  hf: parseHub,
+}
+
+function unusable(raw: string, problem: string): RangeError {
+  // What stands before "@" or behind "?" may be a secret.
+  const shown = raw
+    .replace(/^([a-z0-9+.-]+:\/\/)[^/@]*@/i, '$1')
+    .replace(/[?#].*$/s, '')
+    .slice(0, 200)
+  return new RangeError(
+    `expected a source such as ${SOURCE_EXAMPLES}, found ${JSON.stringify(shown)}: ${problem}`,
+  )
+}
