@@ -75,7 +75,7 @@ async function takeAndReport(argv: readonly string[], version: string): Promise<
     if (known.agent)
       await addUse({ record, nowMs: Date.now }, { copy: ready.copy, task: lease.task, waitedMs: 0 })
     const report = createReporter({ isJson: values.json, isQuiet: values.quiet, nowMs: Date.now })
-    reportPrepared(report, { ...ready, isStagedHere: false }, lease)
+    reportPrepared(report, { ...ready, isStagedHere: false }, { lease, showsHubCache: false })
     return true
   } finally {
     await record.close()

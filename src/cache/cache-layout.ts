@@ -4,7 +4,8 @@ import type { Copy } from '../model/copy.js'
 /**
  * Where things lie under a cache root. Layout version 1; `dsc-cache.json` in the root says so.
  *
- *   copies/<dataset>/<version>-<copyId>/{manifest.db,files/}   published, read-only
+ *   copies/<dataset>/<version>-<copyId>/{manifest.db,files/}   published, read-only; of a repository of a hub, hub/
+ *                                                              beside them: the cache of the hub's own clients
  *   staging/<copyId>/{manifest.db,files/}                      being downloaded
  *   staging/repair-<copyId>-<random>/                          files of a ready copy, fetched again (of an adopted
  *                                                              folder in there: .dsc-repair-<copyId>-<random>/)
@@ -80,4 +81,9 @@ export function trashDirectory(root: string): string {
 /** The dataset's own tree inside a copy's directory: what a job reads. */
 export function filesDirectory(copyDirectory: string): string {
   return join(copyDirectory, 'files')
+}
+
+/** The cache of the hub's own clients inside the directory of a repository's copy. */
+export function hubDirectory(copyDirectory: string): string {
+  return join(copyDirectory, 'hub')
 }

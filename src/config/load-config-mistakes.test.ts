@@ -51,7 +51,7 @@ for (const { name, yaml, says } of [
   {
     name: 'a missing source',
     yaml: 'datasets:\n  a:\n    region: eu\n',
-    says: ':2:3: datasets.a.source: expected a source such as s3://bucket/prefix/ or file:///folder/, found nothing',
+    says: ':2:3: datasets.a.source: expected a source such as s3://bucket/prefix/, hf://datasets/org/name or file:///folder/, found nothing',
   },
   {
     name: 'a source of another kind',

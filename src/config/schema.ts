@@ -5,7 +5,7 @@ import { BYTE_SIZE_PATTERN, parseByteSize } from '../model/byte-size.js'
 import { parseDatasetName } from '../model/dataset.js'
 import { DURATION_PATTERN, parseDuration } from '../model/duration.js'
 import { parseHostPort } from '../model/host-port.js'
-import { parseSourceUrl } from '../model/source-url.js'
+import { parseSourceUrl, SOURCE_EXAMPLES } from '../model/source-url.js'
 
 /**
  * The keys of dsc.yaml. Every `error` is what `explain-mistakes.ts` prints as "expected"; every description
@@ -119,7 +119,7 @@ const globs = z
 
 const dataset = z.strictObject(
   {
-    source: text('a source such as s3://bucket/prefix/ or file:///folder/')
+    source: text(`a source such as ${SOURCE_EXAMPLES}`)
       .transform(
         parsedWith((raw) => {
           // A plain path means a folder beside the file; it becomes a URL once the file's folder is known.
@@ -127,16 +127,16 @@ const dataset = z.strictObject(
           return raw
         }),
       )
-      .describe('s3://bucket/prefix/, file:///folder/, or a folder relative to this file (./photos).'),
+      .describe(`${SOURCE_EXAMPLES}, or a folder relative to this file (./photos).`),
     endpoint: z
       .url({ protocol: /^https?$/, error: 'a URL such as http://127.0.0.1:9000' })
-      .describe('S3 endpoint. Default: AWS.')
+      .describe('S3 endpoint, or URL of a hub. Default: AWS; HF_ENDPOINT, else https://huggingface.co.')
       .optional(),
     region: text('a region such as us-east-1')
       .describe('Default: from the AWS configuration files or environment.')
       .optional(),
     pathStyle: flag.describe('Put the bucket into the path of URLs. Default: false.').optional(),
-    anonymous: flag.describe('Send unsigned requests. Default: false.').optional(),
+    anonymous: flag.describe('Send no credentials. Default: false.').optional(),
     requesterPays: flag.describe('Agree to pay for requests. Default: false.').optional(),
     profile: text('the name of an AWS profile')
       .describe('Profile of the AWS configuration files.')

@@ -10,6 +10,23 @@ for (const { raw, parsed } of [
   { raw: 'S3://bucket/a/b/', parsed: { scheme: 's3', bucket: 'bucket', prefix: 'a/b/' } },
   { raw: 's3://bucket/100% ü/', parsed: { scheme: 's3', bucket: 'bucket', prefix: '100% ü/' } },
   { raw: 'file:///data', parsed: { scheme: 'file', directory: '/data/' } },
+  ...[
+    { raw: 'hf://org/name', is: {} },
+    { raw: 'hf://models/org/name/', is: {} },
+    { raw: 'hf://datasets/org/name', is: { kind: 'datasets' } },
+    { raw: 'hf://org/name@v1.0/sub/folder', is: { revision: 'v1.0', folder: 'sub/folder/' } },
+    { raw: 'hf://org/name@release%2F1', is: { revision: 'release/1' } },
+    { raw: 'hf://org/name@refs/pr/3/sub', is: { revision: 'refs/pr/3', folder: 'sub/' } },
+    {
+      raw: 'hf://datasets/org/name@refs/convert/parquet',
+      is: { kind: 'datasets', revision: 'refs/convert/parquet' },
+    },
+    { raw: 'hf://gpt2', is: { repository: 'gpt2' } },
+    { raw: 'hf://datasets/squad@main/data', is: { kind: 'datasets', repository: 'squad', folder: 'data/' } },
+  ].map(({ raw, is }) => ({
+    raw,
+    parsed: { scheme: 'hf', kind: 'models', repository: 'org/name', revision: 'main', folder: '', ...is },
+  })),
   { raw: 'file:///my%20data/', parsed: { scheme: 'file', directory: '/my data/' } },
 ]) {
   test(`parseSourceUrl reads ${raw}`, () => assert.deepEqual(parseSourceUrl(raw), parsed))
@@ -22,6 +39,13 @@ for (const { raw, problem } of [
   { raw: 's3:///prefix', problem: /no bucket name/ },
   { raw: 's3://b/prefix', problem: /no bucket name/ },
   { raw: 's3://key:secret@bucket/', problem: /credentials/ },
+  { raw: 'hf://spaces/org/name', problem: /a space holds a program/ },
+  { raw: 'hf://', problem: /names no repository/ },
+  { raw: 'hf://datasets/', problem: /names no repository/ },
+  { raw: 'hf://org/na me', problem: /names no repository/ },
+  { raw: 'hf://org/a--b', problem: /names no repository/ },
+  { raw: 'hf://org/name@', problem: /no revision/ },
+  { raw: 'hf://org/name/../x', problem: /segments/ },
   { raw: 'file://relative/dir', problem: /not absolute/ },
   { raw: 'file:///a/../b', problem: /segments/ },
   { raw: 'file:///a%00b', problem: /NUL/ },

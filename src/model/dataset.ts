@@ -22,6 +22,9 @@ export interface Dataset {
   readonly exclude: readonly string[]
 }
 
+/** Which objects of a source are taken. */
+export type Filters = Pick<Dataset, 'include' | 'exclude'>
+
 /** Whether two definitions ask for the same objects; how their bytes are reached does not matter. */
 export function isSameDefinition(one: Dataset, other: Dataset): boolean {
   const content = ({ source, include, exclude }: Dataset) => JSON.stringify([source, include, exclude])
@@ -43,10 +46,13 @@ export function parseDatasetName(raw: string): string {
 
 /**
  * A readable name for a source nobody named: the last parts of its path and 8 hexadecimal digits of its hash.
- * The same source gives the same name on every machine.
+ * The same source, with the same filters, gives the same name on every machine.
  */
-export function deriveDatasetName(source: string): string {
+export function deriveDatasetName(source: string, filters: Partial<Filters> = {}): string {
   const canonical = formatSourceUrl(parseSourceUrl(source))
+  const { include = [], exclude = [] } = filters
+  const definition =
+    include.length + exclude.length === 0 ? canonical : JSON.stringify([canonical, include, exclude])
   const slug = canonical
     .replace(/^[a-z0-9]+:\/\//, '')
     .split('/')
@@ -56,7 +62,7 @@ export function deriveDatasetName(source: string): string {
     .replace(/[^A-Za-z0-9._-]+/g, '-')
     .replace(/^[^A-Za-z0-9]+|[^A-Za-z0-9]+$/g, '')
     .slice(0, 80)
-  return parseDatasetName(`${slug === '' ? 'dataset' : slug}-${fnv1a(canonical)}`)
+  return parseDatasetName(`${slug === '' ? 'dataset' : slug}-${fnv1a(definition)}`)
 }
 
 function fnv1a(text: string): string {

@@ -102,6 +102,13 @@ function decode(raw: string, text: string): string {
   }
 }
 
+/** The repository of a hub that a source is; undefined where it is something else. */
+export function findHubUrl(raw: string): HubUrl | undefined {
+  if (!/^hf:/i.test(raw)) return undefined
+  const url = parseSourceUrl(raw)
+  return url.scheme === 'hf' ? url : undefined
+}
+
 /** The one form of a source that is the same however it was written. */
 export function formatSourceUrl(url: SourceUrl): string {
   switch (url.scheme) {

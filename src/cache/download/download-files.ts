@@ -33,7 +33,7 @@ export interface Downloaded {
   /** Bytes that came from the source in this call. */
   readonly fetchedBytes: number
   readonly fetchedFiles: number
-  /** Bytes taken from the previous copy. */
+  /** Bytes taken from other copies here. */
   readonly reusedBytes: number
   readonly reusedFiles: number
   /** Repeated attempts. */
@@ -45,8 +45,9 @@ export interface Downloaded {
 interface DownloadOptions {
   readonly source: Source
   readonly copyDirectory: string
-  readonly previousCopyDirectory?: string | undefined
-  /** Called when the previous copy is no longer needed. */
+  /** Copies here from which objects are taken that are the same; the dataset's own first. */
+  readonly reusableDirectories?: readonly string[]
+  /** Called when these are no longer needed. */
   readonly onReused?: (() => Promise<void>) | undefined
   /** No byte for this long fails an attempt, ms. Default 30,000. */
   readonly stallTimeoutMs?: number | undefined
@@ -80,8 +81,8 @@ export async function downloadFiles(options: DownloadOptions): Promise<Downloade
   try {
     await recheckAfterReboot(manifest, copyDirectory, options)
     const reused = { reusedFiles: 0, reusedBytes: 0 }
-    for (const previous of [await openStale(copyDirectory, options), options.previousCopyDirectory]) {
-      if (previous === undefined) continue
+    const stale = await openStale(copyDirectory, options)
+    for (const previous of [...(stale ? [stale] : []), ...(options.reusableDirectories ?? [])]) {
       const taken = await reusePrevious(manifest, { copy: copyDirectory, previous }, signal)
       reused.reusedFiles += taken.reusedFiles
       reused.reusedBytes += taken.reusedBytes

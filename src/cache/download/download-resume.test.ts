@@ -84,7 +84,12 @@ test('a new version fetches only what changed and leaves the old one as it is', 
   const stage = async (previousCopyDirectory?: string) => {
     const copyDirectory = bench.makePath('copy')
     const listing = await listIntoManifest({ ...from, copyDirectory, signal })
-    const downloaded = await downloadFiles({ ...from, copyDirectory, previousCopyDirectory, signal })
+    const downloaded = await downloadFiles({
+      ...from,
+      copyDirectory,
+      reusableDirectories: previousCopyDirectory === undefined ? [] : [previousCopyDirectory],
+      signal,
+    })
     const finalDirectory = bench.makePath('final')
     await publishCopy({ root: '/', copyDirectory, finalDirectory })
     return { listing, downloaded, finalDirectory }

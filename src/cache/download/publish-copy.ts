@@ -8,6 +8,7 @@ import { filesDirectory } from '../cache-layout.js'
 import { findHeld, makeHeld, namesBelow } from '../held-cache.js'
 import { Manifest } from '../manifest/manifest.js'
 import { manifestPath } from '../manifest/manifest-file.js'
+import { layHubCache } from './hub-layout.js'
 
 /** Up to here syncing file by file is quicker than asking the whole file system. */
 const SYNC_ONE_BY_ONE_FILES = 64
@@ -69,6 +70,7 @@ async function finishManifest(copyDirectory: string): Promise<{ readonly mustSyn
           hint: 'run the same command again: finished files are kept',
         },
       )
+    await layHubCache(copyDirectory, manifest)
     await manifest.foldJournal()
   } finally {
     manifest.close()

@@ -32,7 +32,12 @@ const dataset: Dataset = { name: 'd', source: 'memory:/', include: [], exclude: 
 async function stage(source: MemorySource, previousCopyDirectory?: string) {
   const [copyDirectory, finalDirectory] = [makePath(), makePath()]
   await listIntoManifest({ source, dataset, copyDirectory, signal })
-  const downloaded = await downloadFiles({ source, copyDirectory, previousCopyDirectory, signal })
+  const downloaded = await downloadFiles({
+    source,
+    copyDirectory,
+    reusableDirectories: previousCopyDirectory === undefined ? [] : [previousCopyDirectory],
+    signal,
+  })
   await publishCopy({ root: '/', copyDirectory, finalDirectory })
   return { downloaded, finalDirectory, files: join(finalDirectory, 'files') }
 }

@@ -9,8 +9,8 @@ import { manifestPath } from '../manifest/manifest-file.js'
 import { checkObject } from '../proof/check-object.js'
 
 /**
- * Takes objects that did not change since the previous copy from there: same key, size and etag. By reflink where
- * the file system can, else by hard link (both copies are read-only), else by copying. A file that may have been
+ * Takes objects that did not change since the previous copy from there: same key, size and etag, or the same checksum
+ * under any key. By reflink where the file system can, else by hard link (both copies are read-only), else by copying. A file that may have been
  * written since that copy was published is read and compared first.
  */
 export async function reusePrevious(
@@ -24,7 +24,7 @@ export async function reusePrevious(
   const previous = describePrevious(directories.previous, previousManifest)
   try {
     const attached = manifest.attachPrevious(directories.previous)
-    for (const page of attached.reusablePages()) {
+    for (const page of chain(attached.unchangedPages(), () => attached.equalPages())) {
       const taken: ReusableObject[] = []
       for (const object of page) {
         throwIfStopped(signal)
@@ -43,6 +43,11 @@ export async function reusePrevious(
     previousManifest.close()
   }
   return counts
+}
+
+function* chain<Value>(first: Iterable<Value>, second: () => Iterable<Value>): Generator<Value, undefined> {
+  yield* first
+  yield* second()
 }
 
 interface PreviousCopy {
@@ -70,7 +75,7 @@ async function takeObject(
   options: { readonly previous: PreviousCopy; readonly target: string; readonly signal: AbortSignal },
 ): Promise<boolean> {
   const { previous, target, signal } = options
-  const from = join(previous.files, object.key)
+  const from = join(previous.files, object.previousKey)
   const stats = lstatSync(from, { throwIfNoEntry: false })
   if (!stats?.isFile() || stats.size !== object.sizeBytes) return false
   const places = previous.isAdopted ? COPYING : LINKING

@@ -9,6 +9,7 @@ export interface ReusableObject {
   readonly key: string
   readonly sizeBytes: number
   readonly previousId: number
+  readonly previousKey: string
 }
 
 /** The manifest of an older copy, beside the one that is being filled: says which objects are the same, and takes over what is known of them. */
@@ -21,12 +22,31 @@ export class AttachedPrevious {
     statements.run('ATTACH ? AS previous', path)
   }
 
-  /** Missing objects that the older manifest has with the same size, etag and version. */
-  reusablePages(): Generator<readonly ReusableObject[], undefined> {
-    const sql = `SELECT mine.id, mine.key, mine.size_bytes AS sizeBytes, old.id AS previousId FROM object AS mine
-       JOIN previous.object AS old ON old.key = mine.key AND old.size_bytes = mine.size_bytes
-         AND old.etag = mine.etag AND old.version_id IS mine.version_id AND old.state = ${STATE_CODES.present}
-       WHERE mine.id > ? AND mine.state = ${STATE_CODES.missing} AND mine.part_bytes IS NULL
+  /** Missing objects that the older manifest has under the same key with the same size, etag and version. */
+  unchangedPages(): Generator<readonly ReusableObject[], undefined> {
+    return this.#pages(`JOIN previous.object AS old ON old.key = mine.key AND old.size_bytes = mine.size_bytes
+       AND old.etag = mine.etag AND old.version_id IS mine.version_id`)
+  }
+
+  /** Missing objects that the older manifest has under whatever key, by the checksum that the source lists. */
+  equalPages(): Generator<readonly ReusableObject[], undefined> {
+    const hasChecksums = 'SELECT 1 FROM previous.object WHERE checksum_value IS NOT NULL LIMIT 1'
+    if (this.#statements.get(hasChecksums) === undefined) return noPages()
+    this.#statements.run(`CREATE TEMP TABLE IF NOT EXISTS content (algorithm TEXT, value TEXT, id INTEGER,
+       PRIMARY KEY (algorithm, value)) WITHOUT ROWID`)
+    this.#statements.run('DELETE FROM content')
+    this.#statements.run(`INSERT OR IGNORE INTO content SELECT checksum_algorithm, checksum_value, id
+       FROM previous.object WHERE checksum_value IS NOT NULL AND state = ${STATE_CODES.present}`)
+    return this.#pages(`JOIN content ON content.algorithm = mine.checksum_algorithm
+       AND content.value = mine.checksum_value
+       JOIN previous.object AS old ON old.id = content.id AND old.size_bytes = mine.size_bytes`)
+  }
+
+  #pages(join: string): Generator<readonly ReusableObject[], undefined> {
+    const sql = `SELECT mine.id, mine.key, mine.size_bytes AS sizeBytes, old.id AS previousId, old.key AS previousKey
+       FROM object AS mine ${join}
+       WHERE old.state = ${STATE_CODES.present} AND mine.id > ? AND mine.state = ${STATE_CODES.missing}
+         AND mine.part_bytes IS NULL
        ORDER BY mine.id LIMIT ${PAGE_OBJECTS}`
     return this.#statements.pages<ReusableObject>(sql, 0, ({ id }) => id)
   }
@@ -54,3 +74,5 @@ export class AttachedPrevious {
     this.#statements.clear()
   }
 }
+
+function* noPages(): Generator<readonly ReusableObject[], undefined> {}

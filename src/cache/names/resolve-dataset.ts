@@ -1,26 +1,38 @@
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { DscError } from '../../failure/dsc-error.js'
 import { parseWord } from '../../failure/parse-word.js'
-import { type Dataset, deriveDatasetName } from '../../model/dataset.js'
+import { type Dataset, deriveDatasetName, type Filters } from '../../model/dataset.js'
 import { parseSourceUrl } from '../../model/source-url.js'
 import type { Surroundings } from '../surroundings.js'
 import { unknownDataset } from './known-dataset.js'
 
 /**
  * Finds the dataset that a user names: one of dsc.yaml, one added to the record, or a source URL used as it is,
- * under a name derived from it (which the record learns once the source is listed). Rejects with DATASET_UNKNOWN.
+ * under a name derived from it (which the record learns once the source is listed). `filters` go with a URL only: a
+ * named dataset has its own. Rejects with DATASET_UNKNOWN.
  */
-export async function resolveDataset(context: Surroundings, raw: string): Promise<Dataset> {
+export async function resolveDataset(
+  context: Surroundings,
+  raw: string,
+  filters: Partial<Filters> = {},
+): Promise<Dataset> {
   const { datasets } = await context.config()
+  const { include = [], exclude = [] } = filters
+  const isFiltered = include.length + exclude.length > 0
   if (raw.includes('://')) {
-    const declared = datasets.find(({ source }) => source === raw)
+    const declared = isFiltered ? undefined : datasets.find(({ source }) => source === raw)
     if (declared) return declared
     parseWord(parseSourceUrl, raw)
     const record = await context.openRecord()
-    const name = deriveDatasetName(raw)
+    const name = deriveDatasetName(raw, filters)
     const known = await record.findDataset(name)
-    return known?.source === raw ? known : { name, source: raw, include: [], exclude: [] }
+    return known?.source === raw ? known : { name, source: raw, include, exclude }
   }
+  if (isFiltered)
+    throw new DscError('USAGE', `--include and --exclude go with a source URL, not with ${raw}`, {
+      hint: `a dataset with a name has its own: dsc dataset add ${raw} <source> --include <glob>`,
+    })
   const declared = datasets.find(({ name }) => name === raw)
   if (declared) return declared
   const record = await context.openRecord()

@@ -12,7 +12,7 @@ import { type NodeShare, openNodeShare } from '../download/node-share.js'
 import { discardDirectory } from '../eviction/finish-evictions.js'
 import { makeHeld } from '../held-cache.js'
 import { KeptStageLease } from '../leases/keep-stage-lease.js'
-import { leasePrevious } from '../leases/lease-previous.js'
+import { leaseReusable, listsChecksums } from '../leases/lease-reusable.js'
 import type { Listing } from '../manifest/listing.js'
 import { nameInHint } from '../names/name-in-hint.js'
 import { saveNode } from '../save-node.js'
@@ -186,12 +186,16 @@ async function download(
   options: Staging & OpenStaging & { readonly listing: Listing; readonly replaces: string },
 ): Promise<Downloaded> {
   const { source, held, listing, share, signal, onProgress } = options
-  const previous = await leasePrevious(cache, options.replaces, listing.version)
+  const reusable = await leaseReusable(cache, {
+    dataset: options.replaces,
+    version: listing.version,
+    hasChecksums: listsChecksums(options.dataset),
+  })
   return downloadFiles({
     source,
     copyDirectory: held.path,
-    previousCopyDirectory: previous?.directory,
-    onReused: previous?.release,
+    reusableDirectories: reusable.directories,
+    onReused: reusable.release,
     ...cache.transfer,
     requestLimit: share.requestLimit,
     bandwidthLimit: share.bandwidthLimit,
@@ -209,7 +213,7 @@ async function download(
         ...(origins ? { origins } : {}),
       })
     },
-  }).finally(previous?.release)
+  }).finally(reusable.release)
 }
 
 /**

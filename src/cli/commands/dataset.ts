@@ -7,7 +7,7 @@ import { parseWord } from '../../failure/parse-word.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import { type Dataset, parseDatasetName } from '../../model/dataset.js'
 import { formatCount } from '../../model/format-count.js'
-import { parseSourceUrl } from '../../model/source-url.js'
+import { parseSourceUrl, SOURCE_EXAMPLES } from '../../model/source-url.js'
 import { argument, parseEndpoint } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { alignColumns } from '../output/align-columns.js'
@@ -41,18 +41,22 @@ function addCommand(context: CliContext): Command {
   return new Command('add')
     .description('add a dataset to the record, or change one that is there')
     .argument('<name>', 'letters, digits, dot, dash and underscore')
-    .argument('<source>', 's3://bucket/prefix/ or file:///folder/')
-    .option('--endpoint <url>', 'S3 endpoint, where it is not AWS', argument(parseEndpoint))
+    .argument('<source>', SOURCE_EXAMPLES)
+    .option(
+      '--endpoint <url>',
+      'S3 endpoint where it is not AWS, or hub where it is not huggingface.co',
+      argument(parseEndpoint),
+    )
     .option('--region <name>', 'S3 region')
     .option('--profile <name>', 'profile of the AWS configuration files')
     .option('--path-style', 'the bucket stands in the path, not in the host name')
-    .option('--anonymous', 'do not sign requests')
+    .option('--anonymous', 'send no credentials')
     .option('--requester-pays', 'agree to pay for the requests')
     .option('--include <glob...>', 'take only keys that match (relative to the source)')
     .option('--exclude <glob...>', 'leave out keys that match; wins over --include')
     .addHelpText(
       'after',
-      "\nExamples:\n  dsc dataset add flowers s3://ml-data/flowers/\n  dsc dataset add digits s3://train/digits/ --endpoint http://127.0.0.1:9000 --path-style --include '**/*.png'\n  dsc dataset add scans file:///mnt/nfs/scans/",
+      "\nExamples:\n  dsc dataset add flowers s3://ml-data/flowers/\n  dsc dataset add digits s3://train/digits/ --endpoint http://127.0.0.1:9000 --path-style --include '**/*.png'\n  dsc dataset add scans file:///mnt/nfs/scans/\n  dsc dataset add llama hf://org/model@v1.0 --include '*.safetensors' --include '*.json'",
     )
     .action(async (rawName: string, source: string, options: AddOptions) => {
       const name = parseWord(parseDatasetName, rawName)

@@ -5,12 +5,14 @@ import { resolveDataset } from '../../cache/names/resolve-dataset.js'
 import { DscError } from '../../failure/dsc-error.js'
 import type { Dataset } from '../../model/dataset.js'
 import { parseDuration } from '../../model/duration.js'
+import { SOURCE_EXAMPLES } from '../../model/source-url.js'
 import { bandwidthLimitOption, readBandwidthLimit } from '../arguments/bandwidth-limit-option.js'
 import { taskOption, ttlOption } from '../arguments/lease-options.js'
 import { argument } from '../arguments/parse-argument.js'
 import { parseNodes } from '../arguments/parse-nodes.js'
 import type { CliContext } from '../context.js'
 import { reportPrepared } from '../output/report-prepared.js'
+import { requireRepository } from '../prepare/hub-cache.js'
 import { runAsProlog, runWithinDeadline } from '../prepare/within-deadline.js'
 
 interface PrepareOptions {
@@ -19,6 +21,9 @@ interface PrepareOptions {
   readonly plan?: true
   readonly refresh?: true
   readonly prefetch?: true
+  readonly include?: readonly string[]
+  readonly exclude?: readonly string[]
+  readonly hf?: true
   readonly wait: boolean
   readonly nodes?: readonly string[]
   readonly all?: true
@@ -33,7 +38,7 @@ interface PrepareOptions {
 export function prepareCommand(context: CliContext): Command {
   return new Command('prepare')
     .description('stage a dataset on this node unless it is there, and print its path')
-    .argument('<dataset>', 'name of a dataset, or a source: s3://bucket/prefix/ or file:///folder/')
+    .argument('<dataset>', `name of a dataset, or a source: ${SOURCE_EXAMPLES}`)
     .addOption(taskOption())
     .addOption(ttlOption())
     .option('--plan', 'show what would be fetched and evicted, and why; change nothing')
@@ -42,6 +47,9 @@ export function prepareCommand(context: CliContext): Command {
       '--prefetch',
       'for a job that has not begun: take free and borrowed room only, nothing that a share is guaranteed',
     )
+    .option('--include <glob...>', 'of a source URL: take only keys that match (relative to the source)')
+    .option('--exclude <glob...>', 'of a source URL: leave out keys that match; wins over --include')
+    .option('--hf', 'of a repository of a hub: print the folder for HF_HUB_CACHE instead of the path')
     .option('--no-wait', 'fail if another process is staging the dataset, instead of waiting for it')
     .option('--nodes <nodes>', 'stage on these nodes side by side, by their agents: a,b,c', parseNodes)
     .option(
@@ -60,7 +68,7 @@ export function prepareCommand(context: CliContext): Command {
     .option('--prolog', 'for a Slurm prolog: exit with 0 also when staging fails')
     .addHelpText(
       'after',
-      '\nThe copy is leased to the Slurm job or pod this runs in, else to --task, else to the calling shell or\nscript for as long as it lives; nothing evicts it meanwhile.\n\nExamples:\n  DATA=$(dsc prepare flowers)\n  dsc prepare flowers --task nightly-eval --ttl 3d\n  dsc prepare s3://ml-data/flowers/ --plan\n  dsc prepare flowers --nodes gpu-01,gpu-02,gpu-03\n  dsc prepare flowers --stripe gpu-01,gpu-02,gpu-03     more than one disk holds; dsc feed reads all of it',
+      '\nThe copy is leased to the Slurm job or pod this runs in, else to --task, else to the calling shell or\nscript for as long as it lives; nothing evicts it meanwhile.\n\nExamples:\n  DATA=$(dsc prepare flowers)\n  dsc prepare flowers --task nightly-eval --ttl 3d\n  dsc prepare s3://ml-data/flowers/ --plan\n  export HF_HUB_CACHE=$(dsc prepare hf://org/model --hf) HF_HUB_OFFLINE=1\n  dsc prepare flowers --nodes gpu-01,gpu-02,gpu-03\n  dsc prepare flowers --stripe gpu-01,gpu-02,gpu-03     more than one disk holds; dsc feed reads all of it',
     )
     .action(async (raw: string, options: PrepareOptions) => {
       const work = () =>
@@ -71,7 +79,8 @@ export function prepareCommand(context: CliContext): Command {
 
 async function prepare(context: CliContext, raw: string, options: PrepareOptions): Promise<void> {
   await context.config(readBandwidthLimit(options))
-  const dataset = await resolveDataset(context, raw)
+  const dataset = await resolveDataset(context, raw, options)
+  if (options.hf) requireRepository(dataset)
   if (options.stripe && (options.nodes || options.all || options.remote || options.plan)) {
     throw new DscError('USAGE', '--stripe goes with none of --nodes, --all, --remote and --plan', {
       hint: 'dsc prepare --help',
@@ -120,7 +129,7 @@ async function prepare(context: CliContext, raw: string, options: PrepareOptions
     { signal: context.signal, onProgress: reportProgress(context.report, dataset.name, context.nowMs) },
   )
   context.report.progress(undefined)
-  reportPrepared(context.report, prepared, lease)
+  reportPrepared(context.report, prepared, { lease, showsHubCache: options.hf === true })
 }
 
 /** Carries out the options that concern other nodes. False: the dataset is to be prepared here after all. */

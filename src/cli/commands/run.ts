@@ -5,11 +5,13 @@ import { resolveDataset } from '../../cache/names/resolve-dataset.js'
 import { prepareDataset } from '../../cache/prepare/prepare-dataset.js'
 import { reportProgress } from '../../cache/prepare/report-progress.js'
 import { DscError } from '../../failure/dsc-error.js'
+import type { Copy } from '../../model/copy.js'
 import { identifyProcess } from '../../platform/processes.js'
 import type { RecordStore } from '../../records/record-store.js'
 import { bandwidthLimitOption, readBandwidthLimit } from '../arguments/bandwidth-limit-option.js'
 import { taskOption } from '../arguments/lease-options.js'
 import type { CliContext } from '../context.js'
+import { type HubCache, openHubCache } from '../prepare/hub-cache.js'
 import { findExecutable, spawnCommand } from '../spawn-command.js'
 
 /** A lease whose process cannot be seen from where cleanup runs is kept alive by being renewed. */
@@ -34,7 +36,7 @@ export function runCommand(context: CliContext): Command {
     .option('--refresh', 'look for new versions even if copies are ready')
     .addHelpText(
       'after',
-      "\nThe command finds the first path in DSC_DATASET and each in DSC_DATASET_<NAME> (upper case, other\ncharacters than letters and digits become _). Its exit code is returned.\n\nExamples:\n  dsc run flowers -- python train.py\n  dsc run imagenet labels -- sh -c 'ls $DSC_DATASET_LABELS'",
+      "\nThe command finds the first path in DSC_DATASET and each in DSC_DATASET_<NAME> (upper case, other\ncharacters than letters and digits become _). Its exit code is returned. Repositories of a Hugging Face hub\nare found by its own libraries: HF_HUB_CACHE points to them, and HF_HUB_OFFLINE is set unless it was.\n\nExamples:\n  dsc run flowers -- python train.py\n  dsc run hf://org/model -- python serve.py\n  dsc run imagenet labels -- sh -c 'ls $DSC_DATASET_LABELS'",
     )
     .action(async (datasets: readonly string[], options: RunOptions) => {
       const [name, ...words] = context.commandWords
@@ -46,10 +48,14 @@ export function runCommand(context: CliContext): Command {
       const executable = findExecutable(name, context.environment)
       await context.config(readBandwidthLimit(options))
       const leaseIds: string[] = []
+      let hub: HubCache | undefined
       try {
-        const variables = await prepareAll(context, { datasets, options, leaseIds })
+        const copies = await prepareAll(context, { datasets, options, leaseIds })
+        hub = openHubCache(copies, context.environment)
+        const variables = { ...nameVariables(copies), ...hub.variables }
         await runLeased(context, { executable, words, variables, leaseIds })
       } finally {
+        hub?.close()
         await forEachLease(context, leaseIds, (record, leaseId) =>
           record.releaseUses({ leaseId }, context.nowMs()),
         )
@@ -57,7 +63,7 @@ export function runCommand(context: CliContext): Command {
     })
 }
 
-/** Prepares each dataset for this process; adds the leases to `leaseIds` and returns the command's variables. */
+/** Prepares each dataset for this process; adds the leases to `leaseIds` and returns the copies. */
 async function prepareAll(
   context: CliContext,
   wanted: {
@@ -65,7 +71,7 @@ async function prepareAll(
     readonly options: RunOptions
     readonly leaseIds: string[]
   },
-): Promise<Readonly<Record<string, string>>> {
+): Promise<readonly Copy[]> {
   const { environment, report, signal, nowMs } = context
   const { task: named, refresh } = wanted.options
   const holder = identifyProcess(process.pid)
@@ -75,7 +81,7 @@ async function prepareAll(
   const caller = identifyCaller({ environment, task: named, isOwnProcess: true, shares })
   const { task, parties } = chooseHolder(caller, nowMs())
   const lease = { task, holder, expiresAtMs: null, parties }
-  const variables: Record<string, string> = {}
+  const copies: Copy[] = []
   for (const raw of wanted.datasets) {
     const dataset = await resolveDataset(context, raw)
     const prepared = await prepareDataset(
@@ -85,10 +91,17 @@ async function prepareAll(
     )
     report.progress(undefined)
     wanted.leaseIds.push(prepared.leaseId)
-    variables.DSC_DATASET ??= prepared.copy.path
-    variables[variableOf(dataset.name)] = prepared.copy.path
+    copies.push(prepared.copy)
   }
-  return variables
+  return copies
+}
+
+/** The command's variables: the first path, and each under the name of its dataset. */
+function nameVariables(copies: readonly Copy[]): Readonly<Record<string, string>> {
+  return Object.fromEntries([
+    ...copies.slice(0, 1).map(({ path }) => ['DSC_DATASET', path]),
+    ...copies.map(({ dataset, path }) => [variableOf(dataset), path]),
+  ])
 }
 
 function variableOf(dataset: string): string {

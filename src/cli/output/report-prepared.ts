@@ -1,11 +1,19 @@
+import { hubDirectory } from '../../cache/cache-layout.js'
 import { describePrepared } from '../../cache/prepare/describe-prepared.js'
 import type { Prepared } from '../../cache/prepare/prepare-dataset.js'
 import { formatCount } from '../../model/format-count.js'
 import type { LeaseRequest } from '../../model/lease.js'
 import type { Reporter } from './reporter.js'
 
-/** Reports a prepared dataset: its path on stdout, or with `--json` the fields that scripts rely on. */
-export function reportPrepared(report: Reporter, prepared: Prepared, lease: LeaseRequest): void {
+/**
+ * Reports a prepared dataset: its path on stdout (or the folder that HF_HUB_CACHE is to be), or with `--json` the fields
+ * that scripts rely on.
+ */
+export function reportPrepared(
+  report: Reporter,
+  prepared: Prepared,
+  { lease, showsHubCache }: { readonly lease: LeaseRequest; readonly showsHubCache: boolean },
+): void {
   const { copy, downloaded } = prepared
   if (downloaded) {
     const verified = Object.entries(downloaded.verifiedBy)
@@ -22,5 +30,7 @@ export function reportPrepared(report: Reporter, prepared: Prepared, lease: Leas
   if (lease.holder.kind === 'process') {
     report.note(`${copy.dataset}: leased to process ${lease.holder.pid} for as long as it lives`)
   }
-  report.result(describePrepared(prepared, lease), () => copy.path)
+  report.result(describePrepared(prepared, lease), () =>
+    showsHubCache ? hubDirectory(copy.directory) : copy.path,
+  )
 }

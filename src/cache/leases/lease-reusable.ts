@@ -1,0 +1,56 @@
+import type { Copy } from '../../model/copy.js'
+import { findHubUrl } from '../../model/source-url.js'
+import type { Cache } from '../cache.js'
+import { TransferLeases } from './transfer-lease.js'
+
+/** Ready copies that stay until they are released. */
+interface ReusableCopies {
+  readonly directories: readonly string[]
+  /** May be called twice. */
+  readonly release: () => Promise<void>
+}
+
+/** Other repositories whose files are compared: most share nothing, and each costs a look into its manifest. */
+const MAX_OTHERS = 16
+
+/**
+ * Ready copies here from which unchanged objects are taken: one of the dataset (of this version, a stripe of it; else
+ * the newest); and of `others`, the newest whose source is of a kind that lists checksums, so that equal contents are
+ * found whatever they are called.
+ * Their leases count as references: nothing may evict a copy while its files are being linked.
+ */
+export async function leaseReusable(
+  cache: Cache,
+  wanted: { readonly dataset: string; readonly version: string; readonly hasChecksums: boolean },
+): Promise<ReusableCopies> {
+  const { record, node } = cache
+  const { dataset, version } = wanted
+  const own = await record.listCopies({ dataset, node, states: ['ready'] }, cache.nowMs())
+  const isSame = (copy: Copy) => Number(copy.version === version)
+  const [previous] = own.toSorted((a, b) => isSame(b) - isSame(a) || byAge(a, b))
+  const others = wanted.hasChecksums ? await listOthers(cache, dataset) : []
+  const leases = new TransferLeases(record, `dsc prepare:${process.pid}`)
+  const directories: string[] = []
+  for (const copy of previous ? [previous, ...others] : others)
+    if (await leases.take(copy.copyId)) directories.push(copy.directory)
+  if (directories.length === 0) await leases.release()
+  return { directories, release: () => leases.release() }
+}
+
+async function listOthers({ record, node, nowMs }: Cache, dataset: string): Promise<readonly Copy[]> {
+  const copies = await record.listCopies({ node, states: ['ready'] }, nowMs())
+  return copies
+    .filter((copy) => copy.dataset !== dataset && copy.source !== null && listsChecksums(copy.source))
+    .toSorted(byAge)
+    .slice(0, MAX_OTHERS)
+}
+
+/** Whether a source of this kind says what the bytes of its objects are before they are read. */
+export function listsChecksums({ source }: { readonly source: string }): boolean {
+  return findHubUrl(source) !== undefined
+}
+
+/** Newest first. */
+function byAge(a: Copy, b: Copy): number {
+  return (b.readyAtMs ?? 0) - (a.readyAtMs ?? 0)
+}

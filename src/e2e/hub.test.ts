@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict'
+import { createHash, randomBytes } from 'node:crypto'
+import { existsSync, readFileSync, readlinkSync, realpathSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { startHubServer } from '../testing/hub-server.js'
+import { makeWorld } from '../testing/world.js'
+
+test('dsc prepare stages a repository of a hub, proven, and fetches only what a new commit changed', async (t) => {
+  const hub = await startHubServer()
+  t.after(() => hub.close())
+  const weights = randomBytes(3_000_000)
+  const files = { 'config.json': '{}', 'w.safetensors': weights, 'onnx/w.onnx': randomBytes(200_000) }
+  const first = hub.commit('models/org/model', files)
+  const world = await makeWorld(t, {
+    datasets: { model: { source: 'hf://org/model', endpoint: hub.endpoint } },
+  })
+  const prepared = await world.dsc('prepare', 'model', '--task', 'a', '--json')
+  assert.equal(prepared.code, 0, prepared.stderr)
+  const copy = JSON.parse(prepared.stdout)
+  assert.deepEqual(copy.downloaded.verifiedBy, { 'git-sha1': 1, sha256: 2 })
+  assert.ok(readFileSync(join(copy.path, 'w.safetensors')).equals(weights))
+
+  const cache = (await world.dsc('prepare', 'model', '--task', 'a', '--hf')).stdout.trim()
+  const repository = join(cache, 'models--org--model')
+  assert.equal(readFileSync(join(repository, 'refs/main'), 'utf8'), first)
+  const snapshot = join(repository, 'snapshots', first)
+  assert.ok(readFileSync(join(snapshot, 'onnx/w.onnx')).equals(files['onnx/w.onnx']))
+  const sha256 = createHash('sha256').update(weights).digest('hex')
+  assert.equal(readlinkSync(join(snapshot, 'w.safetensors')), `../../blobs/${sha256}`)
+  assert.equal(realpathSync(join(snapshot, 'w.safetensors')), join(copy.path, 'w.safetensors'))
+
+  const sent = hub.sentBytes
+  hub.commit('models/org/model', { 'config.json': '{"a":1}' }, { keeps: true })
+  const refreshed = await world.dsc('prepare', 'model', '--task', 'a', '--refresh', '--json')
+  assert.equal(refreshed.code, 0, refreshed.stderr)
+  const next = JSON.parse(refreshed.stdout)
+  assert.notEqual(next.version, copy.version)
+  assert.equal(next.downloaded.reusedFiles, 2)
+  assert.equal(hub.sentBytes - sent, '{"a":1}'.length)
+  assert.equal(statSync(join(next.path, 'w.safetensors')).ino, statSync(join(copy.path, 'w.safetensors')).ino)
+})
+
+test('equal files of two repositories are on the disk once, whatever they are called', async (t) => {
+  const hub = await startHubServer()
+  t.after(() => hub.close())
+  const weights = randomBytes(500_000)
+  hub.commit('models/org/base', { 'model.safetensors': weights })
+  hub.commit('models/org/tuned', { 'base/weights.bin': weights, 'adapter.safetensors': randomBytes(1000) })
+  const world = await makeWorld(t, {
+    datasets: {
+      base: { source: 'hf://org/base', endpoint: hub.endpoint },
+      tuned: { source: 'hf://org/tuned', endpoint: hub.endpoint },
+    },
+  })
+  const base = (await world.dsc('prepare', 'base', '--task', 'a')).stdout.trim()
+  const sent = hub.sentBytes
+  const tuned = (await world.dsc('prepare', 'tuned', '--task', 'a')).stdout.trim()
+  assert.equal(hub.sentBytes - sent, 1000)
+  assert.equal(statSync(join(tuned, 'base/weights.bin')).ino, statSync(join(base, 'model.safetensors')).ino)
+  const verified = await world.dsc('verify', 'tuned')
+  assert.equal(verified.code, 0, verified.stderr)
+  await world.dsc('release', 'base', '--task', 'a')
+  const evicted = await world.dsc('evict', 'base', '--yes')
+  assert.equal(evicted.code, 0, evicted.stderr)
+  assert.ok(readFileSync(join(tuned, 'base/weights.bin')).equals(weights))
+})
+
+test('--include takes a part of a repository by its URL, under a name of its own', async (t) => {
+  const hub = await startHubServer()
+  t.after(() => hub.close())
+  hub.commit('datasets/org/name', { 'data/a.parquet': 'a', 'data/b.parquet': 'b', 'README.md': 'x' })
+  const world = await makeWorld(t, {})
+  const environment = { HF_ENDPOINT: hub.endpoint }
+  const prepare = async (...words: readonly string[]) => {
+    const running = world.start(['prepare', ...words, '--task', 'a', '--json'], { environment })
+    const { code, stdout, stderr } = await running.finished
+    assert.equal(code, 0, stderr)
+    return JSON.parse(stdout)
+  }
+  const whole = await prepare('hf://datasets/org/name')
+  const part = await prepare('hf://datasets/org/name', '--include', '*.md')
+  assert.deepEqual([whole.files, part.files], [3, 1])
+  assert.notEqual(whole.dataset, part.dataset)
+  const refused = await world.dsc('prepare', whole.dataset, '--include', '*.md')
+  assert.equal(refused.code, 2)
+  assert.match(refused.stderr, /go with a source URL/)
+})
+
+test('dsc run shows repositories to the command as the cache of the hub’s own clients', async (t) => {
+  const hub = await startHubServer()
+  t.after(() => hub.close())
+  const commits = ['a', 'b'].map((name) => hub.commit(`models/org/${name}`, { 'config.json': name }))
+  const world = await makeWorld(t, {})
+  const script = join(world.directory, 'show.sh')
+  writeFileSync(
+    script,
+    'echo "$HF_HUB_OFFLINE $HF_HUB_CACHE"; cat $HF_HUB_CACHE/models--org--*/snapshots/*/config.json',
+  )
+  const run = (names: readonly string[], environment = {}) =>
+    world.start(['run', ...names.map((name) => `hf://org/${name}`), '--', 'sh', script], {
+      environment: { HF_ENDPOINT: hub.endpoint, ...environment },
+    }).finished
+  const one = await run(['a'])
+  assert.equal(one.code, 0, one.stderr)
+  assert.match(one.stdout, /^1 .*\/hub\na$/)
+  const both = await run(['a', 'b'], { HF_HUB_OFFLINE: '0' })
+  const [, folder = ''] = /^0 (.*)\nab$/.exec(both.stdout) ?? []
+  assert.notEqual(folder, '', both.stdout + both.stderr)
+  assert.equal(existsSync(folder), false)
+  assert.equal(commits.length, 2)
+})
+
+test('a mistake about a repository is one sentence with what to do', async (t) => {
+  const hub = await startHubServer()
+  t.after(() => hub.close())
+  hub.commit('models/org/gated', { 'a.txt': 'x' })
+  hub.protect('models/org/gated', { isGated: true })
+  const world = await makeWorld(t, { datasets: { here: { source: './x' } } })
+  for (const { words, says, code } of [
+    { words: ['hf://org/gated'], says: /gated[\s\S]*accept its terms at http/, code: 12 },
+    { words: ['hf://org/none'], says: /no such repository[\s\S]*HF_TOKEN/, code: 11 },
+    { words: ['here', '--hf'], says: /--hf is for repositories/, code: 2 },
+  ]) {
+    const { finished } = world.start(['prepare', ...words], { environment: { HF_ENDPOINT: hub.endpoint } })
+    const { stderr, code: found } = await finished
+    assert.match(stderr, says)
+    assert.doesNotMatch(stderr, /\n\s+at /)
+    assert.ok(found !== 0, `${found} ${code}`)
+  }
+})
