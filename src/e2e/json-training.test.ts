@@ -70,6 +70,7 @@ test('what dsc memory and dsc params print with --json is what the schema says',
   const params = ['params', 'serve', '--mode', 'sync', '--workers', '2', ...listen]
   await outputs.serve(world, 'params serve', params, async ({ url }) => {
     await outputs.run(world, 'params status', ['params', 'status', '--server', String(url)])
+    await outputs.run(world, 'params set', ['params', 'set', '--lr', '0.5', '--server', String(url)])
   })
   outputs.end()
 })

@@ -1,5 +1,7 @@
-import { reduceGradients, stepSgd } from '../memory/params/plan/momentum-sgd.js'
+import type { SgdSettings } from '../memory/params/plan/optimizer-settings.js'
 import { layOutParameters, type ParameterSlot } from '../memory/params/plan/parameter-layout.js'
+import { reduceGradients } from '../memory/params/plan/reduce-gradients.js'
+import { stepSgd } from '../memory/params/plan/step-sgd.js'
 
 /** A model of three parameters for tests of the central node. */
 export const TOY_SLOTS: readonly ParameterSlot[] = [
@@ -7,9 +9,15 @@ export const TOY_SLOTS: readonly ParameterSlot[] = [
   { name: 'first.bias', shape: [40], layer: 0 },
   { name: 'second.weight', shape: [7, 40], layer: 1 },
 ]
-export const TOY_SGD = { learningRate: 0.05, momentum: 0.9, weightDecay: 0 }
+export const TOY_SGD: SgdSettings = {
+  kind: 'sgd',
+  learningRate: 0.05,
+  momentum: 0.9,
+  isNesterov: false,
+  weightDecay: 0,
+}
 
-const { length } = layOutParameters(TOY_SLOTS)
+const { slots, length } = layOutParameters(TOY_SLOTS)
 
 /** Its parameters before step 0. */
 export const TOY_VALUES: Float32Array = Float32Array.from({ length }, (_, at) => Math.fround(Math.sin(at)))
@@ -25,7 +33,10 @@ export function trainAlone(workers: number, steps: number, isMean: boolean): Flo
   const velocity = new Float32Array(values.length)
   for (let step = 0; step < steps; step++) {
     const gradients = Array.from({ length: workers }, (_, rank) => makeGradient(values, rank, step))
-    stepSgd({ parameters: values, velocity }, reduceGradients(gradients, isMean ? 'mean' : 'sum'), TOY_SGD)
+    const state = { parameters: values, moments: [velocity] }
+    const gradient = reduceGradients(gradients, isMean ? 'mean' : 'sum')
+    for (const { offset, length } of slots)
+      stepSgd(state, gradient, { settings: TOY_SGD, offset, length, step: step + 1 })
   }
   return values
 }

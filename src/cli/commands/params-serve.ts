@@ -2,6 +2,7 @@ import { Command, Option } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
 import { CentralNode } from '../../memory/params/central-node.js'
 import { readCheckpoint } from '../../memory/params/checkpoint.js'
+import { checkSettings, type OptimizerSettings } from '../../memory/params/plan/optimizer-settings.js'
 import {
   formatUpdateMode,
   type LostPolicy,
@@ -14,6 +15,7 @@ import { formatCount } from '../../model/format-count.js'
 import { type HostPort, parseHostPort } from '../../model/host-port.js'
 import { asUsageError, cannotListen } from '../arguments/as-usage-error.js'
 import { argument, parseCount } from '../arguments/parse-argument.js'
+import { parseRate } from '../arguments/parse-rate.js'
 import type { CliContext } from '../context.js'
 import { readToken } from './exchange-serve.js'
 
@@ -30,9 +32,20 @@ export function paramsServeCommand(context: CliContext): Command {
     )
     .option('--token-file <file>', 'workers must name the token in this file; required beyond loopback')
     .option('--job <name>', 'workers of other jobs are refused (default: user-<your number>)')
-    .option('--lr <rate>', 'learning rate', parseRate, 0.01)
-    .option('--momentum <share>', 'momentum, kept here', parseRate, 0)
-    .option('--weight-decay <rate>', 'weight decay', parseRate, 0)
+    .addOption(
+      new Option('--optimizer <name>', 'who makes the steps').choices(['sgd', 'adamw']).default('sgd'),
+    )
+    .option('--lr <rate>', 'learning rate (default: 0.01, adamw: 0.001)', parseRate)
+    .option('--momentum <share>', 'momentum of sgd (default: 0)', parseRate)
+    .option('--nesterov', 'Nesterov momentum of sgd')
+    .option('--betas <shares>', 'what the means of adamw keep per step (default: 0.9,0.999)', parseBetas)
+    .option('--eps <number>', 'epsilon of adamw (default: 1e-8)', parseRate)
+    .option('--weight-decay <rate>', 'weight decay (default: 0, adamw: 0.01)', parseRate)
+    .option(
+      '--clip-norm <norm>',
+      'scale gradients of a larger norm, over all parameters, down to it',
+      parseRate,
+    )
     .addOption(
       new Option('--reduce <how>', 'mean or sum over ranks').argParser(parseReduce).default(true, 'mean'),
     )
@@ -54,7 +67,7 @@ export function paramsServeCommand(context: CliContext): Command {
     .option('--checkpoint-every <versions>', 'a checkpoint every so many versions', argument(parseCount), 1)
     .addHelpText(
       'after',
-      '\nExamples:\n  dsc params serve --mode sync --workers 4 --lr 0.1 --momentum 0.9 --checkpoint /scratch/job7\n  dsc params serve --mode ssp:3 --workers 8 --listen 0.0.0.0:7272 --token-file job.token',
+      '\nExamples:\n  dsc params serve --mode sync --workers 4 --lr 0.1 --momentum 0.9 --checkpoint /scratch/job7\n  dsc params serve --mode sync --workers 2 --optimizer adamw --lr 3e-4 --clip-norm 1\n  dsc params serve --mode ssp:3 --workers 8 --listen 0.0.0.0:7272 --token-file job.token',
     )
     .action((options: ServeOptions) => serve(context, options))
 }
@@ -73,7 +86,7 @@ async function serve({ report, signal }: CliContext, options: ServeOptions): Pro
     {
       mode: options.mode,
       workers: options.workers,
-      sgd: { learningRate: options.lr, momentum: options.momentum, weightDecay: options.weightDecay },
+      optimizer: describeOptimizer(options),
       isMean: options.reduce,
       lost: options.onLost,
       lostAfterMs: 1000 * options.lostAfter,
@@ -107,9 +120,14 @@ interface ServeOptions {
   readonly listen: HostPort
   readonly tokenFile?: string
   readonly job?: string
-  readonly lr: number
-  readonly momentum: number
-  readonly weightDecay: number
+  readonly optimizer: 'sgd' | 'adamw'
+  readonly lr?: number
+  readonly momentum?: number
+  readonly nesterov?: true
+  readonly betas?: readonly [number, number]
+  readonly eps?: number
+  readonly weightDecay?: number
+  readonly clipNorm?: number
   readonly reduce: boolean
   readonly onLost: LostPolicy
   readonly lostAfter: number
@@ -117,10 +135,43 @@ interface ServeOptions {
   readonly checkpointEvery: number
 }
 
-function parseRate(text: string): number {
-  const rate = Number(text)
-  if (text !== '' && rate >= 0) return rate
-  throw new DscError('USAGE', `${text} is not a number of at least 0`)
+function describeOptimizer(options: ServeOptions): OptimizerSettings {
+  const { optimizer, lr, momentum, nesterov, betas, eps, weightDecay, clipNorm: maxNorm } = options
+  const foreign =
+    optimizer === 'sgd'
+      ? { '--betas': betas, '--eps': eps }
+      : { '--momentum': momentum, '--nesterov': nesterov }
+  for (const [flag, value] of Object.entries(foreign)) {
+    if (value !== undefined)
+      throw new DscError('USAGE', `${flag} is not of optimizer ${optimizer}`, {
+        hint: `--optimizer ${optimizer === 'sgd' ? 'adamw' : 'sgd'}, or leave ${flag} out`,
+      })
+  }
+  return checkSettings(
+    optimizer === 'sgd'
+      ? {
+          kind: 'sgd',
+          learningRate: lr ?? 0.01,
+          momentum: momentum ?? 0,
+          isNesterov: nesterov ?? false,
+          weightDecay: weightDecay ?? 0,
+          maxNorm,
+        }
+      : {
+          kind: 'adamw',
+          learningRate: lr ?? 1e-3,
+          betas: betas ?? [0.9, 0.999],
+          epsilon: eps ?? 1e-8,
+          weightDecay: weightDecay ?? 1e-2,
+          maxNorm,
+        },
+  )
+}
+
+function parseBetas(text: string): [number, number] {
+  const [first, second, ...more] = text.split(',').map(parseRate)
+  if (first !== undefined && second !== undefined && more.length === 0) return [first, second]
+  throw new DscError('USAGE', `--betas ${text} are not two numbers`, { hint: '--betas 0.9,0.999' })
 }
 
 function parseReduce(text: string): boolean {

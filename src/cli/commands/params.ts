@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import type { CliContext } from '../context.js'
 import { paramsServeCommand } from './params-serve.js'
+import { paramsSetCommand } from './params-set.js'
 import { paramsStatusCommand } from './params-status.js'
 
 /** `dsc params`: the central node that updates the parameters of a training job. */
@@ -9,8 +10,9 @@ export function paramsCommand(context: CliContext): Command {
     .description('serve the parameters of a training job: push gradients, pull parameters')
     .addCommand(paramsServeCommand(context))
     .addCommand(paramsStatusCommand(context))
+    .addCommand(paramsSetCommand(context))
     .addHelpText(
       'after',
-      '\nExamples:\n  dsc params serve --mode sync --workers 4 --lr 0.1 --momentum 0.9 --checkpoint /scratch/job7\n  dsc params serve --mode ssp:3 --workers 8 --listen 0.0.0.0:7272 --token-file token\n  dsc params status --server http://127.0.0.1:7272',
+      '\nExamples:\n  dsc params serve --mode sync --workers 4 --lr 0.1 --momentum 0.9 --checkpoint /scratch/job7\n  dsc params serve --mode ssp:3 --workers 8 --listen 0.0.0.0:7272 --token-file token\n  dsc params set --lr 0.01\n  dsc params status --server http://127.0.0.1:7272',
     )
 }

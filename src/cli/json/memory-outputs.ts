@@ -14,6 +14,27 @@ const way = z
   })
   .meta({ id: 'wayToKeep' })
 
+const parameterStatus = z.strictObject({
+  mode: z.string(),
+  workers: count,
+  optimizer: z.enum(['sgd', 'adamw']),
+  learningRate: z.number(),
+  momentum: z.number().optional(),
+  isNesterov: z.boolean().optional(),
+  betas: z.tuple([z.number(), z.number()]).optional(),
+  epsilon: z.number().optional(),
+  maxNorm: z.number().optional(),
+  weightDecay: z.number(),
+  epoch: count,
+  version: count,
+  lastSteps: z.array(z.int()),
+  waitingFor: z.array(count),
+  parameters: count,
+  elements: count,
+  hasBegun: z.boolean(),
+  abortReason: z.string().nullable(),
+})
+
 /** What the commands of `dsc memory` and `dsc params` print with `--json`. */
 export const MEMORY_OUTPUTS = {
   'memory profile': z.strictObject({
@@ -84,19 +105,6 @@ export const MEMORY_OUTPUTS = {
     ),
   }),
   'params serve': z.strictObject({ url: z.string(), mode: z.string(), epoch: count, version: count }),
-  'params status': z.strictObject({
-    mode: z.string(),
-    workers: count,
-    learningRate: z.number(),
-    momentum: z.number(),
-    weightDecay: z.number(),
-    epoch: count,
-    version: count,
-    lastSteps: z.array(z.int()),
-    waitingFor: z.array(count),
-    parameters: count,
-    elements: count,
-    hasBegun: z.boolean(),
-    abortReason: z.string().nullable(),
-  }),
+  'params status': parameterStatus,
+  'params set': parameterStatus,
 } as const

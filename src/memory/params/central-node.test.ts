@@ -15,7 +15,7 @@ import { serveParameters } from './serve-parameters.js'
 const OPTIONS: CentralOptions = {
   mode: { kind: 'sync' },
   workers: 4,
-  sgd: TOY_SGD,
+  optimizer: TOY_SGD,
   isMean: true,
   lost: { kind: 'abort' },
   lostAfterMs: 60_000,
@@ -181,13 +181,13 @@ test('a finite gradient that would make a parameter infinite is refused by name 
   const gradient = new Float32Array(client.layout.length)
   gradient[client.layout.slots[1]!.offset + 3] = 3e38
   assert.equal((await client.push(gradient, 0)).state, 'applied') // 0.05 times this much: large, finite
-  const before = node.parameters.slice()
+  const before = node.state!.parameters.slice()
   await client.pull()
   await assert.rejects(client.push(gradient, 1), {
     code: 'PARAMS_REFUSED',
     message: /rank 0, step 1: its gradient would make first\.bias infinite: 3\.0e\+38 on top of -1\.5e\+37/,
   })
-  assert.deepEqual([node.version, node.parameters], [1, before])
+  assert.deepEqual([node.version, node.state!.parameters], [1, before])
   assert.equal((await client.push(new Float32Array(client.layout.length), 1)).state, 'applied')
 })
 
@@ -201,7 +201,7 @@ test('in sync mode gradients that are only together too large end the job by nam
     clients[0]!.pull({ atLeast: 1 }),
     /of all ranks together would make first\.weight infinite/,
   )
-  assert.ok(node.parameters.every(Number.isFinite))
+  assert.ok(node.state!.parameters.every(Number.isFinite))
 })
 
 test('a step far ahead is refused, so that it does not make all later ones duplicates', async (t) => {
@@ -262,8 +262,8 @@ test('a restarted node goes on from its checkpoint in a new epoch', async () => 
     await first.push({ rank: 0, epoch: 0, step: 0, baseVersion: 0 }, TOY_VALUES)
     const second = new CentralNode(options, await readCheckpoint(folder))
     assert.deepEqual([second.epoch, second.version, second.lastSteps], [1, 1, [0]])
-    assert.deepEqual(second.parameters, first.parameters)
-    assert.deepEqual(second.velocity, first.velocity)
+    assert.deepEqual(second.state!.parameters, first.state!.parameters)
+    assert.deepEqual(second.state!.moments, first.state!.moments)
     const late = await second.push({ rank: 0, epoch: 0, step: 1, baseVersion: 1 }, TOY_VALUES)
     assert.equal(late.kind === 'refuse' && late.reason, 'epoch')
     const path = join(folder, 'params.checkpoint')

@@ -1,49 +1,46 @@
-import type { CentralOptions, PushOutcome } from './central-options.js'
+import type { CentralOptions, PushExtras, PushOutcome } from './central-options.js'
 import { type Checkpoint, writeCheckpoint } from './checkpoint.js'
-import { decidePush, findHolding, mayBegin, type PushKey } from './plan/decide-push.js'
-import { reduceGradients, stepSgd } from './plan/momentum-sgd.js'
+import { beginState, ParameterState } from './parameter-state.js'
+import { decidePush, findHolding, mayBegin, type PushDecision, type PushKey } from './plan/decide-push.js'
+import {
+  changeSettings,
+  type OptimizerChange,
+  type OptimizerSettings,
+  resumeSettings,
+} from './plan/optimizer-settings.js'
 import {
   findNonFinite,
   isSameLayout,
-  layOutParameters,
   type ParameterLayout,
   type ParameterSlot,
 } from './plan/parameter-layout.js'
-import {
-  advanceRange,
-  findLargest,
-  findOverflow,
-  isSafe,
-  measureRange,
-  type UpdateRange,
-} from './plan/update-range.js'
+import { averageBuffers, reduceGradients, scaleTrained } from './plan/reduce-gradients.js'
+import { findLargest } from './plan/update-range.js'
 import { Waiters } from './waiters.js'
 
 /** A gradient that waits for those of the other ranks, and its largest magnitude. */
-interface CollectedGradient {
+interface CollectedGradient extends PushExtras {
+  readonly step: number
   readonly gradient: Float32Array
   readonly largest: number
 }
 
-/** The one place where parameters are updated. Owns parameters, velocity, the barrier of a sync step, checkpoints. */
+/** The one place where parameters are updated. Owns their state, the barrier of a sync step, checkpoints. */
 export class CentralNode {
   readonly options: CentralOptions
-  layout: ParameterLayout | undefined
   epoch = 0
   version = 0
-  parameters: Float32Array = new Float32Array()
-  velocity: Float32Array = new Float32Array()
+  /** Undefined until the first worker has begun. */
+  state: ParameterState | undefined
   lastSteps: number[]
   /** Why the job cannot go on; undefined while it can. */
   abortReason: string | undefined
-  /** Version at which each parameter last changed: what a delta pull needs. */
-  changedAt: number[] = []
-  #collected = new Map<number, CollectedGradient & { readonly step: number }>()
+  #optimizer: OptimizerSettings
+  #collected = new Map<number, CollectedGradient>()
   #barrier: NodeJS.Timeout | undefined
   readonly #waiters = new Waiters()
   /** Ranks that ssp mode has given up until they push again. */
   #lost = new Set<number>()
-  #range: UpdateRange = { parameter: 0, velocity: 0 }
   #saving: Promise<void> = Promise.resolve()
   #savedVersion = -1
   /** Updates whose due checkpoints are not on disk yet: until there are none, nobody may see the version. */
@@ -51,16 +48,30 @@ export class CentralNode {
 
   constructor(options: CentralOptions, checkpoint?: Checkpoint) {
     this.options = options
+    this.#optimizer = options.optimizer
     this.lastSteps = new Array<number>(options.workers).fill(-1)
     if (!checkpoint) return
-    this.layout = layOutParameters(checkpoint.slots)
     this.epoch = checkpoint.epoch + 1
     this.version = checkpoint.version
-    this.parameters = checkpoint.parameters
-    this.velocity = checkpoint.velocity
+    this.#optimizer = resumeSettings(options.optimizer, checkpoint)
+    this.state = new ParameterState(checkpoint, this.version)
     this.lastSteps = this.lastSteps.map((_, rank) => checkpoint.lastSteps[rank] ?? -1)
-    this.changedAt = this.layout.slots.map(() => this.version)
-    this.#range = measureRange(this.parameters, this.velocity)
+  }
+
+  /** Undefined until the first worker has begun. */
+  get layout(): ParameterLayout | undefined {
+    return this.state?.layout
+  }
+
+  /** How updates are made from now on. */
+  get optimizer(): OptimizerSettings {
+    return this.#optimizer
+  }
+
+  /** Changes how updates are made, from the next one on; when it resolves, that is on disk. */
+  async change(change: OptimizerChange): Promise<void> {
+    this.#optimizer = changeSettings(this.#optimizer, change)
+    await this.save()
   }
 
   /**
@@ -72,61 +83,51 @@ export class CentralNode {
       await this.#saving
       return isSameLayout(this.layout.slots, slots)
     }
-    const layout = layOutParameters(slots)
-    if (values.length !== layout.length) return false
-    this.layout = layout
-    this.parameters = values.slice()
-    this.velocity = new Float32Array(values.length)
-    this.changedAt = layout.slots.map(() => 0)
-    this.#range = measureRange(this.parameters, this.velocity)
+    this.state = beginState(slots, values, this.#optimizer.kind)
+    if (!this.state) return false
     await this.save()
     this.#waiters.wakeAll()
     return true
   }
 
   /** Decides on a gradient and applies it, or keeps it until its step is whole. */
-  async push(key: PushKey, gradient: Float32Array): Promise<PushOutcome> {
+  async push(key: PushKey, gradient: Float32Array, extras: PushExtras = {}): Promise<PushOutcome> {
     if (this.abortReason !== undefined)
       return { kind: 'refuse', reason: 'aborted', message: this.abortReason }
-    const decision = decidePush(
-      {
-        mode: this.options.mode,
-        workers: this.options.workers,
-        epoch: this.epoch,
-        version: this.version,
-        lastSteps: this.lastSteps,
-        arrived: new Set(this.#collected.keys()),
-        lost: this.#lost,
-      },
-      key,
-    )
+    const decision = this.#decide(key)
     if (decision.kind === 'refuse') return decision
     if (decision.kind === 'duplicate') {
       await this.#saving // what is called known must survive this server
       return { kind: 'duplicate', version: this.version }
     }
-    if (!this.layout) {
+    if (!this.state) {
       const message = 'the server has no parameters: it was restarted without --checkpoint'
       return { kind: 'refuse', reason: 'lost', message }
     }
-    if (gradient.length !== this.layout.length) {
-      const message = `${gradient.length} values, expected ${this.layout.length}`
+    const { slots, length } = this.state.layout
+    if (gradient.length !== length) {
+      const message = `${gradient.length} values, expected ${length}`
       return { kind: 'refuse', reason: 'size', message }
     }
     const largest = findLargest(gradient)
     if (Number.isNaN(largest)) {
-      const name = findNonFinite(this.layout, gradient)?.name
-      const message = `rank ${key.rank}, step ${key.step}: the gradient of ${name} is not finite`
+      const slot = findNonFinite(this.state.layout, gradient)
+      const what = slot?.kind === 'buffer' ? 'buffer' : 'gradient of'
+      const message = `rank ${key.rank}, step ${key.step}: the ${what} ${slot?.name} is not finite`
       return { kind: 'refuse', reason: 'nan', message }
     }
     const share = this.options.isMean ? 1 / this.options.workers : 1
-    const overflow = this.#explainOverflow(largest * share, () => gradient.map((value) => value * share))
+    const update = { largest, absent: new Set(extras.absent), settings: this.#settingsFor(extras) }
+    const getGradient = () => scaleTrained(gradient.slice(), slots, share)
+    const overflow = this.state.explainOverflow({ ...update, largest: largest * share }, getGradient)
     if (overflow !== undefined) {
       const message = `rank ${key.rank}, step ${key.step}: its gradient ${overflow}`
       return { kind: 'refuse', reason: 'overflow', message }
     }
-    if (decision.kind === 'collect') return this.#collect(key, { gradient, largest })
-    this.#apply(scale(gradient, share), largest * share)
+    if (decision.kind === 'collect')
+      return this.#collect(key, { gradient, largest, step: key.step, ...extras })
+    this.version++
+    this.state.apply({ ...update, gradient: scaleTrained(gradient, slots, share) }, this.version)
     this.#advance(key)
     await this.#settle()
     return { kind: 'applied', version: this.version }
@@ -166,14 +167,18 @@ export class CentralNode {
     const { checkpointFolder } = this.options
     if (checkpointFolder === undefined || !this.layout) return Promise.resolve()
     this.#saving = this.#saving.then(async () => {
+      const { layout, parameters, moments, steps } = this.state!
       this.#savedVersion = this.version
       await writeCheckpoint(checkpointFolder, {
-        slots: this.layout!.slots,
+        slots: layout.slots,
         epoch: this.epoch,
         version: this.version,
         lastSteps: this.lastSteps.slice(),
-        parameters: this.parameters.slice(),
-        velocity: this.velocity.slice(),
+        optimizer: this.#optimizer,
+        startedWith: this.options.optimizer,
+        steps: steps.slice(),
+        parameters: parameters.slice(),
+        moments: moments.map((values) => values.slice()),
       })
     })
     return this.#saving
@@ -187,8 +192,21 @@ export class CentralNode {
     await this.#saving
   }
 
+  #decide(key: PushKey): PushDecision {
+    const { mode, workers } = this.options
+    const { epoch, version, lastSteps } = this
+    const arrived = new Set(this.#collected.keys())
+    return decidePush({ mode, workers, epoch, version, lastSteps, arrived, lost: this.#lost }, key)
+  }
+
   async #collect(key: PushKey, collected: CollectedGradient): Promise<PushOutcome> {
-    this.#collected.set(key.rank, { ...collected, step: key.step })
+    const [rank, first] = [...this.#collected][0] ?? [key.rank, collected]
+    if (first.learningRate !== collected.learningRate) {
+      const rates = [collected, first].map(({ learningRate }) => learningRate ?? 'no learning rate')
+      const message = `rank ${key.rank}, step ${key.step}: it pushes with ${rates[0]}, rank ${rank} with ${rates[1]}`
+      return { kind: 'refuse', reason: 'rate', message }
+    }
+    this.#collected.set(key.rank, collected)
     if (this.#collected.size === this.options.workers) await this.#finishStep()
     else this.#barrier ??= setTimeout(() => void this.#giveUpWaiting(), this.options.lostAfterMs)
     return { kind: this.#collected.size === 0 ? 'applied' : 'waiting', version: this.version }
@@ -198,15 +216,28 @@ export class CentralNode {
     clearTimeout(this.#barrier)
     this.#barrier = undefined
     const ranks = [...this.#collected.keys()].sort((a, b) => a - b)
-    const gradients = ranks.map((rank) => this.#collected.get(rank)!.gradient)
-    const largest = ranks.reduce((sum, rank) => sum + this.#collected.get(rank)!.largest, 0)
+    const pushes = ranks.map((rank) => this.#collected.get(rank)!)
     for (const rank of ranks) this.lastSteps[rank] = this.#collected.get(rank)!.step
     this.#collected.clear()
-    const update = reduceGradients(gradients, this.options.isMean ? 'mean' : 'sum')
-    const overflow = this.#explainOverflow(largest, () => update)
-    if (overflow === undefined) this.#apply(update, largest)
+    const { isMean } = this.options
+    const gradients = pushes.map(({ gradient }) => gradient)
+    const update = {
+      gradient: reduceGradients(gradients, isMean ? 'mean' : 'sum'),
+      largest: pushes.reduce((sum, { largest }) => sum + largest, 0),
+      absent: new Set(
+        pushes[0]!.absent?.filter((slot) => pushes.every((push) => push.absent?.includes(slot))),
+      ),
+      settings: this.#settingsFor(pushes[0]!),
+    }
+    if (!isMean) averageBuffers(update.gradient, this.layout!.slots, pushes.length)
+    const overflow = this.state!.explainOverflow(update, () => update.gradient.slice())
+    if (overflow === undefined) this.state!.apply(update, ++this.version)
     else this.abortReason = `step ${this.version}: the gradients of all ranks together ${overflow}`
     await this.#settle()
+  }
+
+  #settingsFor({ learningRate }: PushExtras): OptimizerSettings {
+    return learningRate === undefined ? this.#optimizer : { ...this.#optimizer, learningRate }
   }
 
   get #progress() {
@@ -236,18 +267,6 @@ export class CentralNode {
     this.#waiters.wakeAll()
   }
 
-  /** Says which parameter an update of magnitudes up to `largest` would make infinite; undefined: none. */
-  #explainOverflow(largest: number, getUpdate: () => Float32Array): string | undefined {
-    const { sgd } = this.options
-    if (isSafe(advanceRange(this.#range, largest, sgd))) return undefined
-    const update = getUpdate()
-    const at = findOverflow(this, update, sgd)
-    if (at === undefined) return undefined
-    const slot = this.layout!.slots.findLast(({ offset }) => offset <= at)
-    const [added, present] = [update[at]!, this.parameters[at]!].map((value) => value.toExponential(1))
-    return `would make ${slot?.name} infinite: ${added} on top of ${present}`
-  }
-
   async #giveUpWaiting(): Promise<void> {
     this.#barrier = undefined
     const { lost, lostAfterMs } = this.options
@@ -255,19 +274,6 @@ export class CentralNode {
     const missing = this.missingRanks().join(', ')
     this.abortReason = `step ${this.version}: no gradient from rank ${missing} within ${lostAfterMs} ms`
     this.#waiters.wakeAll()
-  }
-
-  #apply(gradient: Float32Array, largest: number): void {
-    const { slots } = this.layout!
-    const { sgd } = this.options
-    const range = advanceRange(this.#range, largest, sgd)
-    stepSgd(this, gradient, sgd)
-    // Bounds only grow. Where they are no longer of use, the values themselves count again.
-    this.#range = isSafe(range) ? range : measureRange(this.parameters, this.velocity)
-    this.version++
-    for (const [at, { offset, length }] of slots.entries()) {
-      if (hasMotion(this.velocity, offset, length)) this.changedAt[at] = this.version
-    }
   }
 
   /** Ends an update: writes the checkpoint if one is due, then lets the waiting pulls go. */
@@ -280,15 +286,4 @@ export class CentralNode {
     }
     this.#waiters.wakeAll()
   }
-}
-
-/** Scales in place: the gradient is this node's own. */
-function scale(values: Float32Array, factor: number): Float32Array {
-  if (factor !== 1) for (let at = 0; at < values.length; at++) values[at]! *= factor
-  return values
-}
-
-function hasMotion(values: Float32Array, offset: number, length: number): boolean {
-  for (let at = offset; at < offset + length; at++) if (values[at] !== 0) return true
-  return false
 }

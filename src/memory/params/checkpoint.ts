@@ -2,10 +2,11 @@ import { mkdir, open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DscError } from '../../failure/dsc-error.js'
 import { decodeFrame, encodeFrame } from './message.js'
-import type { ParameterSlot } from './plan/parameter-layout.js'
+import { type OptimizerSettings, STATE_COUNTS } from './plan/optimizer-settings.js'
+import { layOutParameters, type ParameterSlot } from './plan/parameter-layout.js'
 
 /** Format version of checkpoint files. */
-const CHECKPOINT_VERSION = 1
+const CHECKPOINT_VERSION = 2
 
 /** Everything a central node needs to go on after a restart. */
 export interface Checkpoint {
@@ -13,18 +14,22 @@ export interface Checkpoint {
   readonly epoch: number
   readonly version: number
   readonly lastSteps: readonly number[]
+  readonly optimizer: OptimizerSettings
+  /** What the server was started with: changes made since live as long as that stays the same. */
+  readonly startedWith: OptimizerSettings
+  /** How many steps each slot has made. */
+  readonly steps: readonly number[]
   readonly parameters: Float32Array
-  readonly velocity: Float32Array
+  readonly moments: readonly Float32Array[]
 }
 
 const NAME = 'params.checkpoint'
 
 /** Writes a checkpoint so that after power loss there is the old one or the new one, whole. */
 export async function writeCheckpoint(folder: string, checkpoint: Checkpoint): Promise<void> {
-  const { parameters, velocity, ...state } = checkpoint
-  const values = new Float32Array(parameters.length + velocity.length)
-  values.set(parameters)
-  values.set(velocity, parameters.length)
+  const { parameters, moments, ...state } = checkpoint
+  const values = new Float32Array(parameters.length * (1 + moments.length))
+  for (const [at, part] of [parameters, ...moments].entries()) values.set(part, at * parameters.length)
   await mkdir(folder, { recursive: true })
   const part = join(folder, `${NAME}.part`)
   const file = await open(part, 'w')
@@ -54,17 +59,19 @@ export async function readCheckpoint(folder: string): Promise<Checkpoint | undef
   if (!bytes) return undefined
   try {
     const { header, values } = decodeFrame(bytes)
-    const { slots, epoch, version, lastSteps, checkpoint } = header as Checkpoint & { checkpoint: number }
-    if (checkpoint !== CHECKPOINT_VERSION) throw new Error(`version ${checkpoint}, not ${CHECKPOINT_VERSION}`)
-    const half = values.length / 2
-    return {
-      slots,
-      epoch,
-      version,
-      lastSteps,
-      parameters: values.slice(0, half),
-      velocity: values.slice(half),
-    }
+    const state = header as Omit<Checkpoint, 'parameters' | 'moments'> & { checkpoint: number }
+    if (state.checkpoint !== CHECKPOINT_VERSION)
+      throw new Error(`version ${state.checkpoint}, not ${CHECKPOINT_VERSION}`)
+    const { slots, epoch, version, lastSteps, optimizer, startedWith, steps } = state
+    const { length } = layOutParameters(slots)
+    const count = STATE_COUNTS[optimizer.kind]
+    if (values.length !== length * (1 + count))
+      throw new Error(`${values.length} values, not ${length * (1 + count)}`)
+    const [parameters, ...moments] = Array.from({ length: 1 + count }, (_, at) =>
+      values.slice(at * length, (at + 1) * length),
+    )
+    const training = { optimizer, startedWith, steps, parameters: parameters!, moments }
+    return { slots, epoch, version, lastSteps, ...training }
   } catch (cause) {
     throw new DscError('PARAMS_REFUSED', `the checkpoint ${path} is unusable: ${String(cause)}`, {
       hint: 'move it away to start from the parameters of the workers',

@@ -1,5 +1,5 @@
 import { type Codec, openCodec } from '../../half/codec.js'
-import type { ParameterLayout } from './plan/parameter-layout.js'
+import { type ParameterLayout, roundUpLength } from './plan/parameter-layout.js'
 
 /** Scales are 2^-120 to 2^120, so that float32 holds them and their inverses; the largest magnitude of a parameter is brought below 2^15. */
 const MAX_EXPONENT = 120
@@ -8,6 +8,46 @@ const TOP_EXPONENT = 15
 const CHUNK = 1 << 18
 
 let codec: { readonly codec: Codec; readonly floats: number; readonly halves: number } | undefined
+
+/**
+ * The payload of a push of halves: the halves of the whole layout, those of buffers 0, then the buffers' values in
+ * float32, which have no scale to be rounded at, each with its padding.
+ */
+export function encodeHalfPush(
+  layout: ParameterLayout,
+  gradient: Float32Array,
+): { exponents: number[]; payload: Uint8Array } {
+  const { exponents, halves } = encodeHalfGradient(layout, gradient)
+  const buffers = listBuffers(layout).map(({ offset, size }) => gradient.subarray(offset, offset + size))
+  const parts = [halves, ...buffers].map(
+    ({ buffer, byteOffset, byteLength }) => new Uint8Array(buffer, byteOffset, byteLength),
+  )
+  return { exponents, payload: Buffer.concat(parts) }
+}
+
+/** What `encodeHalfPush` was given, but for the rounding; undefined for a payload of another layout's size. */
+export function decodeHalfPush(
+  layout: ParameterLayout,
+  exponents: readonly number[],
+  payload: Float32Array,
+): Float32Array | undefined {
+  const buffers = listBuffers(layout)
+  let at = layout.length / 2
+  if (payload.length !== buffers.reduce((sum, { size }) => sum + size, at)) return undefined
+  const halves = new Uint16Array(payload.buffer, payload.byteOffset, layout.length)
+  const gradient = decodeHalfGradient(layout, exponents, halves)
+  for (const { offset, size } of buffers) {
+    gradient.set(payload.subarray(at, at + size), offset)
+    at += size
+  }
+  return gradient
+}
+
+function listBuffers(layout: ParameterLayout): { offset: number; size: number }[] {
+  return layout.slots
+    .filter(({ kind }) => kind === 'buffer')
+    .map(({ offset, length }) => ({ offset, size: roundUpLength(length) }))
+}
 
 /**
  * A gradient as halves with one power-of-two scale per parameter: half the bytes. Each parameter's largest magnitude
@@ -19,7 +59,8 @@ export function encodeHalfGradient(
   gradient: Float32Array,
 ): { exponents: number[]; halves: Uint16Array } {
   const halves = new Uint16Array(layout.length)
-  const exponents = layout.slots.map(({ offset, length }) => {
+  const exponents = layout.slots.map(({ kind, offset, length }) => {
+    if (kind === 'buffer') return 0
     const exponent = findExponent(gradient, offset, length)
     convert(length, (at, count, { codec: { memory, kernels }, floats, halves: target }) => {
       new Float32Array(memory, floats, count).set(gradient.subarray(offset + at, offset + at + count))

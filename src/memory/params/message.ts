@@ -8,10 +8,10 @@ const WIRE_VERSION = 1
 export const JOB_HEADER = 'x-dsc-job'
 
 /**
- * One message: 4 bytes length of the header (little endian), the header as JSON, then values: float32, or the halves
- * of a push whose header says `"dtype":"f16"` (whole layouts, so their bytes are a multiple of 32).
+ * One message: 4 bytes length of the header (little endian), the header as JSON, then values: float32, the halves of a
+ * push whose header says `"dtype":"f16"`, with its buffers after them, or what a pull of halves says.
  */
-export function encodeFrame(header: object, values: Float32Array | Uint16Array | undefined): Buffer[] {
+export function encodeFrame(header: object, values: ArrayBufferView | undefined): Buffer[] {
   const payload = values ? Buffer.from(values.buffer, values.byteOffset, values.byteLength) : Buffer.alloc(0)
   const json = JSON.stringify({ ...header, v: WIRE_VERSION, crc: crc32(payload) })
   const size = Buffer.byteLength(json)

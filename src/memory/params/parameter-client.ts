@@ -1,9 +1,11 @@
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { DscError, isDscError } from '../../failure/dsc-error.js'
 import { nameDefaultJob } from '../../platform/default-job.js'
-import { encodeHalfGradient } from './half-gradient.js'
+import type { PushExtras } from './central-options.js'
+import { encodeHalfPush } from './half-gradient.js'
 import { encodeFrame, JOB_HEADER } from './message.js'
 import { type Mirror, openMirror } from './mirror.js'
+import type { OptimizerChange } from './plan/optimizer-settings.js'
 import { layOutParameters, type ParameterLayout, type ParameterSlot } from './plan/parameter-layout.js'
 import { type PullNews, receivePull } from './receive-pull.js'
 
@@ -99,6 +101,7 @@ export class ParameterClient {
         atLeast: String(atLeast),
         step: String(step),
         rank: String(this.#options.rank),
+        halves: '1',
       })
       let news: PullNews | undefined
       const receive = async (response: IncomingMessage) => {
@@ -116,13 +119,17 @@ export class ParameterClient {
     }
   }
 
-  /** Pushes the gradient of `step`, in the layout of the parameters. */
+  /**
+   * Pushes the gradient of `step`, in the layout of the parameters; buffers' values in their places. `learningRate`
+   * is for this update alone. `absent` are the indices of slots without a gradient: they stay as they are.
+   */
   async push(
     gradient: Float32Array,
     step: number,
-    { signal }: { readonly signal?: AbortSignal } = {},
+    { signal, ...extras }: PushExtras & { readonly signal?: AbortSignal } = {},
   ): Promise<PushResult> {
-    const header = { rank: this.#options.rank, epoch: this.#epoch, step, baseVersion: this.mirror.version }
+    const key = { rank: this.#options.rank, epoch: this.#epoch, step, baseVersion: this.mirror.version }
+    const header = { ...key, ...extras }
     const { status, bytes } = await this.#call('/v1/push', {
       body: this.#encodePush(header, gradient),
       signal,
@@ -132,14 +139,19 @@ export class ParameterClient {
     return { state: 'refused', reason: body.error!.reason, message: body.error!.message }
   }
 
+  /** Changes how the centre updates, from its next update on, for all workers. */
+  async change(change: OptimizerChange): Promise<void> {
+    await this.#call('/v1/optimizer', { body: [Buffer.from(JSON.stringify(change))] })
+  }
+
   close(): void {
     this.#agent.destroy()
   }
 
   #encodePush(header: object, gradient: Float32Array): Buffer[] {
     if (this.#options.pushType !== 'f16') return encodeFrame(header, gradient)
-    const { exponents, halves } = encodeHalfGradient(this.layout, gradient)
-    return encodeFrame({ ...header, dtype: 'f16', exponents }, halves)
+    const { exponents, payload } = encodeHalfPush(this.layout, gradient)
+    return encodeFrame({ ...header, dtype: 'f16', exponents }, payload)
   }
 
   #call(path: string, call: Pick<Call, 'body' | 'signal' | 'receive'>): ReturnType<typeof callPatiently> {

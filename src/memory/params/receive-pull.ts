@@ -1,6 +1,7 @@
 import { crc32 } from 'node:zlib'
 import { z } from 'zod'
 import { DscError } from '../../failure/dsc-error.js'
+import { widenParameters } from './half-parameters.js'
 import type { Mirror } from './mirror.js'
 import type { ParameterLayout } from './plan/parameter-layout.js'
 
@@ -12,6 +13,8 @@ const newsSchema = z.object({
   lastStep: z.number().int(),
   /** Indices of the parameters that follow; absent: all of them, as they lie in the layout. */
   changed: z.array(z.number().int()).optional(),
+  /** Whether slots that workers hold as halves come as halves. */
+  halves: z.boolean().default(false),
 })
 
 /** What a pull says of itself. */
@@ -43,11 +46,10 @@ export async function receivePull(
   const news = newsSchema.parse(JSON.parse((await gather(headerLength)).toString('utf8')))
   const ranges = news.changed
     ? news.changed.map((index) => layout.slots[index]!)
-    : [{ offset: 0, length: layout.length }]
+    : [{ offset: 0, length: layout.length, type: 'f32' as const }]
   await mirror.update(news.version, async (half) => {
     let crc = 0
-    for (const { offset, length } of ranges) {
-      const target = new Uint8Array(half.buffer, half.byteOffset + 4 * offset, 4 * length)
+    const fill = async (target: Uint8Array) => {
       let at = 0
       while (at < target.length) {
         if (rest.length === 0) rest = await next()
@@ -57,6 +59,15 @@ export async function receivePull(
         at += part.length
         rest = rest.subarray(part.length)
       }
+    }
+    for (const { offset, length, type = 'f32' } of ranges) {
+      if (type === 'f32' || !news.halves) {
+        await fill(new Uint8Array(half.buffer, half.byteOffset + 4 * offset, 4 * length))
+        continue
+      }
+      const narrow = new Uint16Array(length)
+      await fill(new Uint8Array(narrow.buffer))
+      widenParameters(narrow, type, half.subarray(offset, offset + length))
     }
     if (crc !== news.crc) throw damaged(`checksum ${crc}, not ${news.crc}`)
   })

@@ -5,18 +5,27 @@ import { z } from 'zod'
 import { DscError, isDscError } from '../../failure/dsc-error.js'
 import { isLoopback } from '../../model/host-port.js'
 import { nameDefaultJob } from '../../platform/default-job.js'
+import { answerPull } from './answer-pull.js'
 import type { CentralNode } from './central-node.js'
-import { decodeHalfGradient } from './half-gradient.js'
-import { decodeFrame, encodeFrame, JOB_HEADER } from './message.js'
+import { decodeHalfPush } from './half-gradient.js'
+import { decodeFrame, JOB_HEADER } from './message.js'
 import { formatUpdateMode } from './plan/update-mode.js'
 
-/** A pull that finds nothing new is answered after this long, so that no proxy closes the connection. */
-const MAX_WAIT_MS = 20_000
 /** No message may be larger: a guard against a peer that is not one of ours. */
 const MAX_MESSAGE_BYTES = 64 * 2 ** 30
 
 const count = z.number().int().nonnegative()
-const slots = z.array(z.object({ name: z.string(), shape: z.array(count), layer: count })).min(1)
+const rate = z.number().nonnegative()
+const slot = z.object({
+  name: z.string(),
+  shape: z.array(count),
+  layer: count,
+  kind: z.enum(['parameter', 'buffer']).optional(),
+  type: z.enum(['f32', 'bf16', 'f16']).optional(),
+  weightDecay: rate.optional(),
+  rateScale: rate.optional(),
+})
+const slots = z.array(slot).min(1)
 const beginSchema = z.object({ rank: count, slots })
 const pushSchema = z.object({
   rank: count,
@@ -26,6 +35,14 @@ const pushSchema = z.object({
   dtype: z.enum(['f32', 'f16']).default('f32'),
   /** Of f16: the power of two that each parameter's gradient was multiplied with. */
   exponents: z.array(z.number().int().min(-120).max(120)).default([]),
+  absent: z.array(count).optional(),
+  learningRate: rate.optional(),
+})
+const changeSchema = z.strictObject({
+  learningRate: rate.optional(),
+  weightDecay: rate.optional(),
+  momentum: rate.optional(),
+  maxNorm: rate.optional(),
 })
 
 /** A listening central node. */
@@ -35,7 +52,7 @@ export interface ParameterServer {
 }
 
 /**
- * Serves a central node over HTTP: POST /v1/begin and /v1/push, GET /v1/pull and /v1/status. Beyond loopback a
+ * Serves a central node over HTTP: POST /v1/begin, /v1/push and /v1/optimizer, GET /v1/pull and /v1/status. Beyond loopback a
  * token is required.
  */
 export async function serveParameters(
@@ -101,7 +118,14 @@ async function answer(
     case 'GET /v1/status':
       return send(200, describe(node))
     case 'GET /v1/pull':
-      return pull(node, url, { request, response, send })
+      return answerPull(node, url.searchParams, {
+        response,
+        send: (status, body = describe(node)) => send(status, body),
+      })
+    case 'POST /v1/optimizer': {
+      await node.change(changeSchema.parse(JSON.parse((await readBody(request)).toString('utf8'))))
+      return send(200, describe(node))
+    }
     case 'POST /v1/begin': {
       const { header, values } = decodeFrame(await readBody(request))
       const { slots: wanted } = beginSchema.parse(header)
@@ -112,9 +136,9 @@ async function answer(
     }
     case 'POST /v1/push': {
       const { header, values } = decodeFrame(await readBody(request))
-      const { dtype, exponents, ...key } = pushSchema.parse(header)
+      const { dtype, exponents, absent, learningRate, ...key } = pushSchema.parse(header)
       const gradient = dtype === 'f16' ? widen(node, exponents, values) : values
-      const outcome = await node.push(key, gradient)
+      const outcome = await node.push(key, gradient, { absent, learningRate })
       if (outcome.kind !== 'refuse') return send(200, { state: outcome.kind, version: node.version })
       const { reason, message } = outcome
       return send(reason === 'nan' || reason === 'overflow' ? 422 : reason === 'aborted' ? 410 : 409, {
@@ -128,72 +152,21 @@ async function answer(
   }
 }
 
-async function pull(
-  node: CentralNode,
-  url: URL,
-  io: { request: IncomingMessage; response: ServerResponse; send: (status: number, body: object) => void },
-): Promise<void> {
-  const number = (name: string, fallback: number) => Number(url.searchParams.get(name) ?? fallback)
-  const have = number('have', -1)
-  const sameEpoch = number('epoch', -1) === node.epoch
-  const limit = AbortSignal.timeout(MAX_WAIT_MS)
-  const gone = new AbortController()
-  io.response.once('close', () => gone.abort())
-  const wanted = { version: number('atLeast', 0), step: number('step', 0), epoch: number('sees', -1) }
-  await node.waitFor(wanted, AbortSignal.any([limit, gone.signal]))
-  if (gone.signal.aborted) return
-  if (node.abortReason !== undefined)
-    return io.send(410, { error: { reason: 'aborted', message: node.abortReason } })
-  if (limit.aborted || !node.layout) return io.send(202, describe(node))
-  const { layout } = node
-  // `have` is the version in the half that will be written: what changed since is all it needs.
-  const changed = layout.slots
-    .map((_, at) => at)
-    .filter((at) => !sameEpoch || have < 0 || node.changedAt[at]! > have)
-  const isWhole = changed.length === layout.slots.length
-  const values = isWhole ? node.parameters : gather(node, changed)
-  const rank = number('rank', 0)
-  const header = {
-    version: node.version,
-    epoch: node.epoch,
-    lastStep: node.lastSteps[rank] ?? -1,
-    ...(isWhole ? {} : { changed }),
-  }
-  // Copied at once: the next push must not change bytes that are still being sent.
-  const parts = encodeFrame(header, values.slice())
-  io.response.writeHead(200, {
-    'content-type': 'application/octet-stream',
-    'content-length': parts.reduce((sum, part) => sum + part.length, 0),
-  })
-  for (const part of parts) io.response.write(part)
-  io.response.end()
-}
-
-function gather(node: CentralNode, changed: readonly number[]): Float32Array {
-  const slots = changed.map((at) => node.layout!.slots[at]!)
-  const values = new Float32Array(slots.reduce((sum, { length }) => sum + length, 0))
-  let at = 0
-  for (const { offset, length } of slots) {
-    values.set(node.parameters.subarray(offset, offset + length), at)
-    at += length
-  }
-  return values
-}
-
 /** Halves as float32; of another size than the model's they stay as they are, and the node refuses them by size. */
 function widen(node: CentralNode, exponents: readonly number[], values: Float32Array): Float32Array {
   const { layout } = node
-  const halves = new Uint16Array(values.buffer, values.byteOffset, 2 * values.length)
-  if (!layout || halves.length !== layout.length || exponents.length !== layout.slots.length) return values
-  return decodeHalfGradient(layout, exponents, halves)
+  if (!layout || exponents.length !== layout.slots.length) return values
+  return decodeHalfPush(layout, exponents, values) ?? values
 }
 
 function describe(node: CentralNode) {
-  const { mode, workers, sgd } = node.options
+  const { mode, workers } = node.options
+  const { kind, ...settings } = node.optimizer
   return {
     mode: formatUpdateMode(mode),
     workers,
-    ...sgd,
+    optimizer: kind,
+    ...settings,
     epoch: node.epoch,
     version: node.version,
     lastSteps: node.lastSteps,

@@ -1,13 +1,24 @@
-/** One parameter: float32, at a fixed place in every region that holds the model. */
+/** How a worker holds a parameter; the central node's own values are float32 whatever it is. */
+export type ParameterType = 'f32' | 'bf16' | 'f16'
+
+/** One parameter, or one buffer: at a fixed place in every region that holds the model. */
 export interface ParameterSlot {
   readonly name: string
   readonly shape: readonly number[]
   /** Layer it belongs to, in order of the forward; layers are prefetched one by one. */
   readonly layer: number
+  /** Default: a parameter. A buffer's values are pushed in its gradient's place and averaged, not trained. */
+  readonly kind?: 'parameter' | 'buffer' | undefined
+  /** Default: f32. Halves are sent as halves to workers that ask for them. */
+  readonly type?: ParameterType | undefined
+  /** Instead of the optimizer's weight decay: 0 for biases and norms. */
+  readonly weightDecay?: number | undefined
+  /** What the learning rate is multiplied with. Default: 1. */
+  readonly rateScale?: number | undefined
 }
 
 /** A slot with its place, in elements of 4 bytes. */
-interface PlacedSlot extends ParameterSlot {
+export interface PlacedSlot extends ParameterSlot {
   readonly offset: number
   readonly length: number
 }
@@ -27,16 +38,25 @@ export function layOutParameters(parameters: readonly ParameterSlot[]): Paramete
   const slots = parameters.map((parameter): PlacedSlot => {
     const length = parameter.shape.reduce((product, side) => product * side, 1)
     const slot = { ...parameter, offset, length }
-    offset += Math.ceil(length / ALIGNMENT) * ALIGNMENT
+    offset += roundUpLength(length)
     return slot
   })
   return { slots, length: offset }
 }
 
-/** Whether two jobs mean the same parameters: same names, shapes and layers in the same order. */
+/** Elements that a slot of `length` takes with its padding. */
+export function roundUpLength(length: number): number {
+  return Math.ceil(length / ALIGNMENT) * ALIGNMENT
+}
+
+/** Whether two jobs mean the same parameters: the same slots in the same order. */
 export function isSameLayout(a: readonly ParameterSlot[], b: readonly ParameterSlot[]): boolean {
   const plain = (slots: readonly ParameterSlot[]) =>
-    JSON.stringify(slots.map(({ name, shape, layer }) => [name, shape, layer]))
+    JSON.stringify(
+      slots.map(({ name, shape, layer, kind = 'parameter', type = 'f32', weightDecay, rateScale = 1 }) => [
+        ...[name, shape, layer, kind, type, weightDecay, rateScale],
+      ]),
+    )
   return plain(a) === plain(b)
 }
 

@@ -1,19 +1,38 @@
-import { type SgdOptions, type SgdState, stepSgd } from './momentum-sgd.js'
+import { stepParameters, type UpdateState } from './optimizer.js'
+import type { OptimizerSettings } from './optimizer-settings.js'
 
 /** The largest magnitudes there can be; bounds, from above. */
 export interface UpdateRange {
   readonly parameter: number
+  /** Of sgd's velocity; adamw needs no bound of its own. */
   readonly velocity: number
 }
 
-/** Below this bound float32 cannot overflow, however it rounds. */
+/** Below these bounds float32 cannot overflow, however it rounds: values, and gradients that are squared. */
 const SAFE = 2 ** 127
+const SAFE_TO_SQUARE = 2 ** 60
 
 /** The range after a step with gradients of at most `gradient`: the same arithmetic with magnitudes. */
-export function advanceRange(range: UpdateRange, gradient: number, options: SgdOptions): UpdateRange {
-  const { learningRate, momentum, weightDecay } = options
-  const velocity = momentum * range.velocity + gradient + weightDecay * range.parameter
-  return { velocity, parameter: range.parameter + learningRate * velocity }
+export function advanceRange(range: UpdateRange, gradient: number, settings: OptimizerSettings): UpdateRange {
+  const { learningRate, weightDecay } = settings
+  if (settings.kind === 'sgd') {
+    const slope = gradient + weightDecay * range.parameter
+    const velocity = settings.momentum * range.velocity + slope
+    return { velocity, parameter: range.parameter + learningRate * (velocity + slope) }
+  }
+  if (gradient >= SAFE_TO_SQUARE) return { parameter: Number.POSITIVE_INFINITY, velocity: 0 }
+  // By Cauchy and Schwarz the mean is at most `ratio` roots of the mean square where beta1² < beta2; squares that
+  // vanish in float32 belong to gradients below 2^-74, which epsilon divides. Bias corrections add 1 / (1 − beta1).
+  const [beta1, beta2] = settings.betas
+  const spread = 1 - (beta1 * beta1) / beta2
+  if (!(spread > 0)) return { parameter: Number.POSITIVE_INFINITY, velocity: 0 }
+  const ratio = (1 - beta1) / Math.sqrt((1 - beta2) * spread)
+  const most = learningRate * (ratio + 2 ** -74 / settings.epsilon)
+  const corrected = most / (1 - beta1)
+  return {
+    velocity: 0,
+    parameter: range.parameter * Math.max(1, learningRate * weightDecay) + corrected,
+  }
 }
 
 /** Whether a step to `range` cannot overflow, so that nobody needs to look at the values. */
@@ -22,8 +41,8 @@ export function isSafe({ parameter, velocity }: UpdateRange): boolean {
 }
 
 /** The range of values as they are. */
-export function measureRange(parameters: Float32Array, velocity: Float32Array): UpdateRange {
-  return { parameter: findLargest(parameters), velocity: findLargest(velocity) }
+export function measureRange({ parameters, moments }: UpdateState): UpdateRange {
+  return { parameter: findLargest(parameters), velocity: findLargest(moments[0]!) }
 }
 
 /** The largest magnitude, 0 for none; NaN where a value is not finite. */
@@ -38,20 +57,22 @@ export function findLargest(values: Float32Array): number {
   return largest + sum
 }
 
-/** Index of the first value that a step would make infinite, or undefined. Changes nothing. */
+/** Index of the first value from `offset` on that a step would make infinite, or undefined. Changes nothing. */
 export function findOverflow(
-  { parameters, velocity }: SgdState,
+  { parameters, moments }: UpdateState,
   gradient: Float32Array,
-  options: SgdOptions,
+  range: { settings: OptimizerSettings; offset: number; length: number; step: number },
 ): number | undefined {
-  const one = { parameters: new Float32Array(1), velocity: new Float32Array(1) }
+  const { settings, offset, length, step } = range
+  const one = { parameters: new Float32Array(1), moments: moments.map(() => new Float32Array(1)) }
   const slope = new Float32Array(1)
-  for (let at = 0; at < gradient.length; at++) {
+  const staysFinite = (values: Float32Array) => Number.isFinite(values[0])
+  for (let at = offset; at < offset + length; at++) {
     one.parameters[0] = parameters[at]!
-    one.velocity[0] = velocity[at]!
+    for (const [index, values] of moments.entries()) one.moments[index]![0] = values[at]!
     slope[0] = gradient[at]!
-    stepSgd(one, slope, options)
-    if (!Number.isFinite(one.parameters[0]) || !Number.isFinite(one.velocity[0])) return at
+    stepParameters(one, slope, { settings, offset: 0, length: 1, step })
+    if (!staysFinite(one.parameters) || !one.moments.every(staysFinite)) return at
   }
   return undefined
 }

@@ -8,19 +8,19 @@ import os
 import struct
 import urllib.parse
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from ..torch_private import without_modes
-from .errors import ParamsError
 from .half import encode_half
 from .mirror import Mirror, half_bytes
+from .places import Place, Places
 from .prefetch import Prefetch
 from .server import Server, read_exactly
 
-ALIGNMENT = 16  # elements; as the server places parameters
+CHANGES = {"lr": "learningRate", "weight_decay": "weightDecay", "momentum": "momentum", "clip_norm": "maxNorm"}
 
 
 def connect(model: torch.nn.Module, url: str, rank: int, **options: Any) -> ParameterClient:
@@ -42,7 +42,7 @@ class ParameterClient:
     meanwhile), ``loss.backward()``, ``client.push()``. The first worker's parameters become the job's.
 
     Args:
-        model: float32 parameters only.
+        model: its parameters are float32, or bfloat16 or float16: the centre keeps float32 values of those.
         url: of `dsc params serve`.
         rank: of this worker.
         token: where the server has one.
@@ -51,6 +51,10 @@ class ParameterClient:
         free_host_bytes: most host memory for the mirror; default: half of what is free.
         parameters: where the model's parameters live, if not in it: ``executor.host_parameters()`` of a memory plan.
         push_type: how gradients travel: "f32", or "f16": scaled halves, half the bytes, rounded to 11 bits.
+        buffers: whether floating-point buffers (of batch norms) are shared: a sync step makes them their mean over
+            all ranks, in other modes those of the last push count. Integers (`num_batches_tracked`) stay each rank's.
+        groups: as an optimizer's, for what they name: ``[{"params": [...], "weight_decay": 0.0, "lr_scale": 0.1}]``.
+            Everything else has the centre's weight decay and learning rate.
 
     Raises:
         ParamsError: the server refuses, or does not answer.
@@ -70,6 +74,8 @@ class ParameterClient:
         free_host_bytes: int | None = None,
         parameters: Sequence[torch.nn.Parameter] | None = None,
         push_type: str = "f32",
+        buffers: bool = False,
+        groups: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         if push_type not in ("f32", "f16"):
             raise ValueError(f"push_type is {push_type!r}, expected 'f32' or 'f16'")
@@ -77,9 +83,8 @@ class ParameterClient:
         self._push_type = push_type
         self._server = Server(url, token=token, job=job or f"user-{os.getuid()}", patience_seconds=patience_seconds)
         self._homes = None if parameters is None else dict(zip(model.parameters(), parameters, strict=True))
-        self._layers = [m for m in model.modules() if any(True for _ in m.parameters(recurse=False))]
-        self._places = self._lay_out()
-        self.length = self._end
+        self._places = Places(model, self._homes, buffers=buffers)
+        self._layers, self.length = self._places.layers, self._places.length
         pin = self._homes is None and next(model.parameters()).device.type == "cuda"
         self.mirror = Mirror(self.length, pin=pin, free_bytes=free_host_bytes)
         self.epoch = -1
@@ -88,8 +93,8 @@ class ParameterClient:
         self._held: list[tuple[int, int]] = []  # (epoch, version) in the halves, newest first
         self._hooks: list[torch.utils.hooks.RemovableHandle] = []
         self._prefetch: Prefetch | None = None
-        slots = [{"name": n, "shape": list(p.shape), "layer": layer} for n, p, layer, _ in self._places]
-        begun = self._server.call("POST", "/v1/begin", {"rank": rank, "slots": slots}, self._gather(lambda p: p))
+        header = {"rank": rank, "slots": self._places.describe(groups)}
+        begun = self._server.call("POST", "/v1/begin", header, self._gather(lambda place: place.tensor))
         self._mode = begun["mode"]
         self._pushed = -1  # version that the last accepted push was computed with
         self._base = self.pull()
@@ -110,7 +115,7 @@ class ParameterClient:
         if self._homes is not None:
             self.load()  # the plan's executor copies them on, layer by layer
             return self.step
-        self._prefetch = Prefetch(self, [self._of_layer(i) for i in range(len(self._layers))])
+        self._prefetch = Prefetch(self, [self._places.of_layer(i) for i in range(len(self._layers))])
         for index, layer in enumerate(self._layers):
             self._hooks.append(layer.register_forward_pre_hook(lambda m, x, i=index: self._prefetch.need(i)))
         return self.step
@@ -128,7 +133,7 @@ class ParameterClient:
         while True:
             have = self._held[1] if len(self._held) > 1 else (-1, -1)
             asked = {"have": have[1], "epoch": have[0], "sees": self.epoch, "rank": self.rank}
-            query = urllib.parse.urlencode({**asked, "atLeast": at_least, "step": step})
+            query = urllib.parse.urlencode({**asked, "atLeast": at_least, "step": step, "halves": 1})
             news = self._server.call("GET", f"/v1/pull?{query}", receive=self._receive)
             if news is None:
                 continue
@@ -136,8 +141,11 @@ class ParameterClient:
             self.epoch, self.last_step = news["epoch"], news["lastStep"]
             return int(news["version"])
 
-    def push(self) -> str:
-        """Pushes the model's gradients of the step.
+    def push(self, *, lr: float | None = None) -> str:
+        """Pushes the model's gradients of the step. Parameters without one are not updated.
+
+        Args:
+            lr: learning rate of this update alone, from a schedule; all ranks of a sync step must name the same.
 
         Returns:
             ``applied``, ``waiting`` (for other ranks) or ``duplicate``. ``stale``, ``ahead`` or ``epoch`` mean that
@@ -153,10 +161,15 @@ class ParameterClient:
             "step": self.step,
             "baseVersion": self._base,
         }
-        gradient = self._gather(lambda p: p.grad.to_dense() if p.grad is not None else torch.zeros_like(p))
+        if lr is not None:
+            header["learningRate"] = float(lr)
+        absent = self._places.without_gradient()
+        if absent:
+            header["absent"] = absent
+        gradient = self._gather(lambda place: place.pushed_values())
         if self._push_type == "f16":
             with without_modes():
-                exponents, gradient = encode_half(gradient, [(at, p.numel()) for _, p, _, at in self._places])
+                exponents, gradient = encode_half(gradient, self._places.spans(), self._places.buffer_spans())
             header.update(dtype="f16", exponents=exponents)
         answer = self._server.call("POST", "/v1/push", header, gradient)
         if "error" in answer:
@@ -166,11 +179,29 @@ class ParameterClient:
             self.step += 1
         return str(answer["state"])
 
+    def change(self, **settings: float) -> None:
+        """Changes how the centre updates, for all ranks, from its next update on; it outlives a restart.
+
+        Args:
+            **settings: of ``lr``, ``weight_decay``, ``momentum`` (of SGD), ``clip_norm`` (0: none).
+
+        Raises:
+            ParamsError: the optimizer has none of that name, or the value is out of range.
+            TypeError: an unknown name.
+        """
+        unknown = settings.keys() - CHANGES.keys()
+        if unknown:
+            raise TypeError(f"change() has no {', '.join(sorted(unknown))}; it has {', '.join(CHANGES)}")
+        body = json.dumps({CHANGES[name]: value for name, value in settings.items()}).encode()
+        self._server.call("POST", "/v1/optimizer", body=body)
+
     def load(self) -> int:
         """Copies the mirror into the model at once, whatever was being copied layer by layer. Returns its version."""
         self._stop_prefetch()
         with torch.no_grad(), without_modes():
-            self._base = self.mirror.read(lambda half: self.copy_all([(p, at) for _, p, _, at in self._places], half))
+            self._base = self.mirror.read(
+                lambda half: self.copy_all([(place.tensor, place.offset) for place in self._places.all], half)
+            )
             return self._base
 
     def status(self) -> dict[str, Any]:
@@ -183,26 +214,7 @@ class ParameterClient:
         self._stop_prefetch()
         self._server.close()
 
-    def _lay_out(self) -> list[tuple[str, torch.nn.Parameter, int, int]]:
-        places, at, seen = [], 0, set()
-        names = {id(p): name for name, p in self.model.named_parameters()}
-        for index, layer in enumerate(self._layers):
-            for parameter in layer.parameters(recurse=False):
-                if id(parameter) in seen:
-                    continue
-                seen.add(id(parameter))
-                home = parameter if self._homes is None else self._homes[parameter]
-                if parameter.dtype != torch.float32:
-                    raise ParamsError("dtype", f"{names[id(parameter)]} is {parameter.dtype}: only float32 is served")
-                places.append((names[id(parameter)], home, index, at))
-                at += -(-parameter.numel() // ALIGNMENT) * ALIGNMENT
-        self._end = at
-        return places
-
-    def _of_layer(self, index: int) -> list[tuple[torch.nn.Parameter, int]]:
-        return [(p, at) for _, p, layer, at in self._places if layer == index]
-
-    def copy_all(self, parameters: Sequence[tuple[torch.nn.Parameter, int]], half: torch.Tensor) -> None:
+    def copy_all(self, parameters: Sequence[tuple[torch.Tensor, int]], half: torch.Tensor) -> None:
         """Copies parameters' values from a half of the mirror.
 
         Args:
@@ -212,16 +224,16 @@ class ParameterClient:
         for parameter, at in parameters:
             self._copy(parameter, half, at)
 
-    def _copy(self, parameter: torch.nn.Parameter, half: torch.Tensor, at: int) -> None:
+    def _copy(self, parameter: torch.Tensor, half: torch.Tensor, at: int) -> None:
         # A home's version tells the executor of the change; autograd must not see a device parameter's.
         target = parameter.data if self._homes is None else parameter
         target.copy_(half[at : at + parameter.numel()].view(parameter.shape), non_blocking=True)
 
-    def _gather(self, of: Callable[[torch.nn.Parameter], torch.Tensor]) -> torch.Tensor:
+    def _gather(self, of: Callable[[Place], torch.Tensor]) -> torch.Tensor:
         with torch.no_grad(), without_modes():
             values = torch.zeros(self.length)
-            for _, parameter, _, at in self._places:
-                values[at : at + parameter.numel()].copy_(of(parameter).reshape(-1))
+            for place in self._places.all:
+                values[place.offset : place.offset + place.tensor.numel()].copy_(of(place).reshape(-1))
         return values
 
     def _finish_layers(self) -> None:
@@ -244,16 +256,23 @@ class ParameterClient:
         news: dict[str, Any] = json.loads(bytes(read_exactly(response, bytearray(size))))
         changed = news.get("changed")
         if changed is None:
-            ranges = [(0, self.length)]
+            ranges = [(0, self.length, torch.float32)]
         else:
-            ranges = [(at, p.numel()) for i, (_, p, _, at) in enumerate(self._places) if i in set(changed)]
+            ranges = [
+                (p.offset, p.tensor.numel(), p.tensor.dtype if news.get("halves") else torch.float32)
+                for p in (self._places.all[i] for i in changed)
+            ]
 
         def fill(half: torch.Tensor) -> None:
             crc = 0
-            for at, count in ranges:
-                part = half_bytes(half[at : at + count])
+            for at, count, dtype in ranges:
+                values = half[at : at + count]
+                bits = values if dtype == torch.float32 else torch.empty(count, dtype=torch.int16)
+                part = half_bytes(bits)
                 read_exactly(response, part)
                 crc = zlib.crc32(part, crc)
+                if bits is not values:
+                    values.copy_(bits.view(dtype))
             response.read()
             if crc != news["crc"]:
                 raise ConnectionError("a pull arrived damaged")

@@ -20,7 +20,7 @@ class Prefetch:
     All layers come from one version; a pull between two layers, which only a caller can make, raises.
     """
 
-    def __init__(self, client: ParameterClient, layers: list[list[tuple[torch.nn.Parameter, int]]]) -> None:
+    def __init__(self, client: ParameterClient, layers: list[list[tuple[torch.Tensor, int]]]) -> None:
         self._client = client
         self._layers = layers
         self._done = [threading.Event() for _ in layers]
@@ -65,6 +65,6 @@ class Prefetch:
                 self._error = error
             self._done[index].set()
 
-    def _copy(self, layer: list[tuple[torch.nn.Parameter, int]]) -> int:
+    def _copy(self, layer: list[tuple[torch.Tensor, int]]) -> int:
         with torch.no_grad():
             return self._client.mirror.read(lambda half: self._client.copy_all(layer, half))

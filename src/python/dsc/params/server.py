@@ -46,6 +46,7 @@ class Server:
         header: Mapping[str, Any] | None = None,
         values: torch.Tensor | None = None,
         *,
+        body: bytes | None = None,
         receive: Callable[[http.client.HTTPResponse], Any] | None = None,
     ) -> Any:
         """Sends a request, again if need be, and returns what is answered.
@@ -55,6 +56,7 @@ class Server:
             path: with its query.
             header: JSON values that go before `values`.
             values: the body.
+            body: instead of header and values: as it is sent.
             receive: reads an answer that is not JSON.
 
         Returns:
@@ -64,7 +66,9 @@ class Server:
             ParamsError: the server refuses for good, or does not answer.
         """
         with without_modes():  # messages and mirror are the host's memory, whatever device is counted
-            return self._call_patiently(lambda: self._call_once(method, path, header, values, receive))
+            return self._call_patiently(
+                lambda: self._call_once(method, path, header, body if values is None else values, receive)
+            )
 
     def close(self) -> None:
         """Ends this thread's connection."""
@@ -97,7 +101,7 @@ class Server:
         method: str,
         path: str,
         header: Mapping[str, Any] | None,
-        values: torch.Tensor | None,
+        values: torch.Tensor | bytes | None,
         receive: Callable[[http.client.HTTPResponse], Any] | None,
     ) -> tuple[int, Any]:
         connection = getattr(self._local, "connection", None)
@@ -107,13 +111,13 @@ class Server:
         headers = {"x-dsc-job": self._job}
         if self._token:
             headers["authorization"] = f"Bearer {self._token}"
-        if values is not None:
+        if isinstance(values, torch.Tensor):
             payload = half_bytes(values)
             start = encode_header({**(header or {}), "v": WIRE_VERSION, "crc": zlib.crc32(payload)})
             headers["content-length"] = str(len(start) + len(payload))
             connection.request(method, path, body=_parts(start, payload), headers=headers)
         else:
-            connection.request(method, path, headers=headers)
+            connection.request(method, path, body=values, headers=headers)
         response = connection.getresponse()
         if response.status == 200 and receive is not None:
             return 200, receive(response)

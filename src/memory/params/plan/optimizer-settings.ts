@@ -1,0 +1,94 @@
+import { isDeepStrictEqual } from 'node:util'
+import { DscError } from '../../../failure/dsc-error.js'
+
+/** Stochastic gradient descent with momentum, as torch.optim.SGD does it. */
+export interface SgdSettings {
+  readonly kind: 'sgd'
+  readonly learningRate: number
+  /** 0–1; 0 = none. */
+  readonly momentum: number
+  readonly isNesterov: boolean
+  readonly weightDecay: number
+}
+
+/** Adam with decoupled weight decay, as torch.optim.AdamW does it. */
+export interface AdamwSettings {
+  readonly kind: 'adamw'
+  readonly learningRate: number
+  /** Shares that the running means of gradients and of their squares keep per step, 0–1. */
+  readonly betas: readonly [number, number]
+  readonly epsilon: number
+  readonly weightDecay: number
+}
+
+/** How the central node steps; `maxNorm`: gradients of a larger norm, over all parameters, are scaled down to it. */
+export type OptimizerSettings = (SgdSettings | AdamwSettings) & { readonly maxNorm?: number | undefined }
+
+/** What may change while a job runs; what is left out stays. `maxNorm` 0: no clipping any more. */
+export interface OptimizerChange {
+  readonly learningRate?: number | undefined
+  readonly weightDecay?: number | undefined
+  readonly momentum?: number | undefined
+  readonly maxNorm?: number | undefined
+}
+
+/** Arrays of the layout's length that an optimizer keeps beside the parameters. */
+export const STATE_COUNTS = { sgd: 1, adamw: 2 } as const
+
+/** The settings after a change. Throws where it names what the optimizer does not have, or a value out of range. */
+export function changeSettings(settings: OptimizerSettings, change: OptimizerChange): OptimizerSettings {
+  const { maxNorm, ...other } = change
+  const given = Object.entries(other).filter(([, value]) => value !== undefined)
+  for (const [name] of given) {
+    if (!(name in settings))
+      throw new DscError('PARAMS_REFUSED', `${settings.kind} has no ${name}`, {
+        hint: `what it has: ${Object.keys(settings).slice(1).join(', ')}, maxNorm`,
+      })
+  }
+  const changed = { ...settings, ...Object.fromEntries(given) } as OptimizerSettings
+  return checkSettings(maxNorm === undefined ? changed : { ...changed, maxNorm: maxNorm || undefined })
+}
+
+/**
+ * What a restarted server goes on with: the settings of its checkpoint with what was changed while it ran, or those
+ * it is started with, if they differ from those of its last start. Throws where it is another optimizer.
+ */
+export function resumeSettings(
+  given: OptimizerSettings,
+  saved: { readonly optimizer: OptimizerSettings; readonly startedWith: OptimizerSettings },
+): OptimizerSettings {
+  if (given.kind !== saved.optimizer.kind)
+    throw new DscError(
+      'PARAMS_REFUSED',
+      `the checkpoint is of optimizer ${saved.optimizer.kind}, the server is started with ${given.kind}`,
+      { hint: `--optimizer ${saved.optimizer.kind}, or another folder for --checkpoint` },
+    )
+  return isDeepStrictEqual(toJson(given), toJson(saved.startedWith)) ? saved.optimizer : given
+}
+
+/** As it comes back from a file: without what is undefined. */
+function toJson(settings: OptimizerSettings): unknown {
+  return JSON.parse(JSON.stringify(settings))
+}
+
+/** The settings as they are, or an error that names the first one no optimizer can work with. */
+export function checkSettings(settings: OptimizerSettings): OptimizerSettings {
+  const { learningRate, weightDecay, maxNorm = 1 } = settings
+  check('learningRate', learningRate, learningRate >= 0 && Number.isFinite(learningRate), 'of at least 0')
+  check('weightDecay', weightDecay, weightDecay >= 0 && Number.isFinite(weightDecay), 'of at least 0')
+  check('maxNorm', maxNorm, maxNorm > 0, 'above 0')
+  if (settings.kind === 'sgd') {
+    const { momentum, isNesterov } = settings
+    check('momentum', momentum, momentum >= 0 && momentum < 1, 'from 0 to below 1')
+    if (isNesterov && momentum === 0)
+      throw new DscError('PARAMS_REFUSED', 'nesterov needs a momentum above 0', { hint: '--momentum 0.9' })
+    return settings
+  }
+  for (const beta of settings.betas) check('beta', beta, beta >= 0 && beta < 1, 'from 0 to below 1')
+  check('epsilon', settings.epsilon, settings.epsilon >= 1e-30, 'of at least 1e-30')
+  return settings
+}
+
+function check(name: string, value: number, isRight: boolean, expected: string): void {
+  if (!isRight) throw new DscError('PARAMS_REFUSED', `${name} is ${value}, expected a number ${expected}`)
+}
