@@ -1,6 +1,7 @@
 /** `dsc/params`: a worker's connection to a central node (`dsc params serve`), and its mirror of the parameters. */
-export type { Mirror } from '../memory/params/mirror.js'
+
 export type { PushExtras } from '../memory/params/central-options.js'
+export type { Mirror } from '../memory/params/mirror.js'
 export {
   openParameterClient,
   type ParameterClient,

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
 import { DscError } from '../../../failure/dsc-error.js'
 
 /** Stochastic gradient descent with momentum, as torch.optim.SGD does it. */
@@ -63,12 +62,16 @@ export function resumeSettings(
       `the checkpoint is of optimizer ${saved.optimizer.kind}, the server is started with ${given.kind}`,
       { hint: `--optimizer ${saved.optimizer.kind}, or another folder for --checkpoint` },
     )
-  return isDeepStrictEqual(toJson(given), toJson(saved.startedWith)) ? saved.optimizer : given
+  return toJson(given) === toJson(saved.startedWith) ? saved.optimizer : given
 }
 
-/** As it comes back from a file: without what is undefined. */
-function toJson(settings: OptimizerSettings): unknown {
-  return JSON.parse(JSON.stringify(settings))
+/** One text for equal settings, whether they come from a file or not. */
+function toJson(settings: OptimizerSettings): string {
+  return JSON.stringify(
+    Object.entries(settings)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .filter(([, value]) => value !== undefined),
+  )
 }
 
 /** The settings as they are, or an error that names the first one no optimizer can work with. */
