@@ -6,6 +6,7 @@ import { manifestPath } from '../cache/manifest/manifest-file.js'
 import { openCopyFile } from '../cache/open-copy-file.js'
 import type { Route, RouteCall } from './agent-server.js'
 import type { ArrivingObjects } from './arriving-objects.js'
+import { answerKeptSamples } from './kept-samples.js'
 import type { LocalCopies } from './local-copies.js'
 import type { Metrics } from './metrics.js'
 import { answerCancel, answerPrepare, answerReserve } from './prepare-route.js'
@@ -21,6 +22,8 @@ interface Served {
   readonly arriving: ArrivingObjects
   readonly metrics: Metrics
   readonly samples: SampleServers
+  /** Folder with lists of samples; undefined: none are kept. */
+  readonly tables: string | undefined
   readonly refreshMetrics: () => Promise<void>
   /** Whether other nodes can find this agent: the record has taken its last report. */
   readonly isReported: () => boolean
@@ -108,6 +111,12 @@ function sampleRoutes(served: Served): readonly Route[] {
       methods: ['GET'],
       path: /^\/v1\/copies\/([0-9a-zA-Z-]{1,64})\/samples$/,
       answer: (call) => answerSampleTable(served, call),
+    },
+    {
+      name: 'kept-samples',
+      methods: ['GET'],
+      path: /^\/v1\/samples\/([0-9a-f]{64})$/,
+      answer: (call) => answerKeptSamples(served, call),
     },
     {
       name: 'serve-samples',

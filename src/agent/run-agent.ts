@@ -72,6 +72,7 @@ export async function startAgent(options: {
       arriving,
       metrics,
       samples,
+      tables: tables?.path,
       refreshMetrics: () => agentMetrics.refresh(),
       isReported: () => watch?.isReported() === true,
       stopping: stopping.signal,

@@ -4,9 +4,13 @@ import { filesDirectory } from '../cache/cache-layout.js'
 import { isOfDefinition } from '../cache/leases/take-ready-copy.js'
 import type { Listing } from '../cache/manifest/listing.js'
 import { Manifest } from '../cache/manifest/manifest.js'
+import type { ManifestEntry } from '../cache/manifest/manifest-entry.js'
 import type { Surroundings } from '../cache/surroundings.js'
+import { DscError } from '../failure/dsc-error.js'
+import { toText } from '../feed/samples/byte-path.js'
 import { explainLeftOut } from '../feed/samples/index-samples.js'
-import { digestListing, type ListedSamples, listSamples } from '../feed/samples/listed-samples.js'
+import { digestListing, type ListedFiles, listSamples } from '../feed/samples/listed-samples.js'
+import type { SampleTable } from '../feed/samples/sample-table.js'
 import { arrivingSupply } from '../feed/sources/arriving-supply.js'
 import type { Copy } from '../model/copy.js'
 import { HeldFolder } from '../platform/held-folder.js'
@@ -22,9 +26,8 @@ const LOOK_INTERVAL_MS = 50
 const MAX_SILENCE_MS = 2000
 
 /**
- * The samples of a dataset that is on its way here, fed while it comes: it begins once the listing is admitted.
- * Undefined where the dataset is here, or where it holds tar shards, of which nobody knows the samples before they
- * are here.
+ * The samples of a dataset that is on its way here, fed while it comes: it begins once the listing is admitted, and of
+ * tar shards once it is known what is in them. Undefined where the dataset is here.
  */
 export async function findArrivingSupply(
   context: Surroundings,
@@ -34,28 +37,65 @@ export async function findArrivingSupply(
   const copy = await findAdmitted(preparing)
   const coming = copy && readComing(copy, request)
   if (!coming) return undefined
-  const { listed, here, version } = coming
-  const { table, leftOut } = listed
   const held = HeldFolder.find(copy.directory)
   if (!held) return undefined // published this moment
   preparing.keepTrying()
   const { dataset, prepared } = preparing
-  const prefix = prefixOf(request.split)
-  const keyOf = (file: number) => prefix + table.fileName(file)
+  const { listed, here, keyOf } = coming
   const arrivals = new CopyArrivals({ copy, keyOf, here, prepared })
-  context.report.note(`dsc: ${dataset.name} is fed while it is staged`)
-  const told = explainLeftOut(leftOut)
-  if (told !== undefined) context.report.note(told)
+  const end = () => {
+    arrivals.close()
+    held.close()
+  }
   // Held, the folder is found after its renaming, too.
-  const root = `${filesDirectory(held.path)}/${prefix}`.replace(/\/$/, '')
+  const root = `${filesDirectory(held.path)}/${prefixOf(request.split)}`.replace(/\/$/, '')
+  const told = explainLeftOut(listed.leftOut)
+  if (told !== undefined) context.report.note(told)
+  const found = await findTable(context, { preparing, copy, request, coming, arrivals, root }).catch(
+    (error: unknown) => {
+      end()
+      throw error
+    },
+  )
+  if (found === undefined) {
+    end()
+    return undefined // it comes no more as it was listed
+  }
+  context.report.note(`dsc: ${dataset.name} is fed while it is staged`)
   return {
-    supply: arrivingSupply({ root, table, arrivals, listing: digestListing(table, version) }),
+    supply: arrivingSupply({ root, table: found, arrivals, listing: digestListing(found, copy.version!) }),
     async release() {
       arrivals.close()
       await preparing.release()
       held.close()
     },
   }
+}
+
+/** The table of samples: of plain files it is known from the listing. */
+async function findTable(
+  context: Surroundings,
+  options: {
+    readonly preparing: Preparing
+    readonly copy: Copy
+    readonly request: FeedRequest
+    readonly coming: Coming
+    readonly arrivals: CopyArrivals
+    readonly root: string
+  },
+): Promise<SampleTable | undefined> {
+  const { coming, root, ...rest } = options
+  const { listed, entries } = coming
+  if (listed.kind === 'files') return listed.table
+  const { shards } = listed
+  const pathOf = (file: number) => `${root}/${toText(shards[file]!.path)}`
+  const { findShardSamples } = await import('./find-shard-samples.js')
+  const found = await findShardSamples(context, { ...rest, shards, entries, pathOf })
+  const told = found && explainLeftOut(found.leftOut)
+  if (told !== undefined) context.report.note(told)
+  if (found?.table.count === 0)
+    throw new DscError('SOURCE_EMPTY', `${options.request.target} holds no samples that could be read`)
+  return found?.table
 }
 
 /** The copy that is being staged, once it is admitted; undefined when it is ready. Rejects with why it will not be. */
@@ -92,10 +132,12 @@ async function canAsk({ directory }: Copy): Promise<boolean> {
 }
 
 interface Coming {
-  readonly listed: ListedSamples
-  /** 1 for each file of the table that is here. */
+  readonly listed: ListedFiles
+  /** What the manifest says of each shard; of plain files nothing. */
+  readonly entries: readonly ManifestEntry[]
+  /** 1 for each of its files that is here. */
   readonly here: Uint8Array
-  readonly version: string
+  readonly keyOf: (file: number) => string
 }
 
 /** What is on its way; undefined where that cannot be told from the listing. */
@@ -110,18 +152,17 @@ function readComing(copy: Copy, { target, split, extensions, folderKind }: FeedR
     const present = new Set<string>()
     for (const { key, sizeBytes, state } of manifest.entries('all')) {
       if (!key.startsWith(prefix)) continue
-      const path = key.slice(prefix.length)
-      files.push({ path, size: sizeBytes })
-      if (state === 'present') present.add(path)
+      files.push({ path: key.slice(prefix.length), size: sizeBytes })
+      if (state === 'present') present.add(key)
     }
     if (split !== undefined && files.length === 0) throw noSplit(target!, split)
     const listed = listSamples(files, { folder: target!, extensions, folderKind })
-    if (!listed) return undefined
-    const { table } = listed
-    const here = Uint8Array.from({ length: table.fileCount }, (_, file) =>
-      present.has(table.fileName(file)) ? 1 : 0,
-    )
-    return { listed, here, version: copy.version! }
+    const keyOf = (file: number) =>
+      prefix + (listed.kind === 'files' ? listed.table.fileName(file) : toText(listed.shards[file]!.path))
+    const count = listed.kind === 'files' ? listed.table.fileCount : listed.shards.length
+    const here = Uint8Array.from({ length: count }, (_, file) => (present.has(keyOf(file)) ? 1 : 0))
+    const entries = listed.kind === 'files' ? [] : listed.shards.map((_, file) => manifest.find(keyOf(file))!)
+    return { listed, entries, here, keyOf }
   } finally {
     manifest.close()
   }

@@ -29,9 +29,9 @@ export async function showColdPlan(context: CliContext, request: ColdPlanRequest
     })
   const { files, listMs } = await listSource(context, target, split)
   const listed = listSamples(files, { folder: target, extensions, folderKind })
-  const sampleCount = listed ? listed.table.count : files.length
+  const isFedWhileArriving = listed.kind === 'files'
+  const sampleCount = listed.kind === 'files' ? listed.table.count : files.length
   const totalBytes = files.reduce((sum, { size }) => sum + size, 0)
-  const isFedWhileArriving = listed !== undefined
   const measured = { sampleCount, totalBytes, globalBatch, listMs, cost, stepMs, isFedWhileArriving }
   const plan = planColdStart(measured)
   const result = {
@@ -54,7 +54,9 @@ function formatColdPlan(
   },
 ): string {
   const time = (ms: number) => formatDuration(Math.max(1000, Math.round(ms / 1000) * 1000))
-  const why = plan.isFedWhileArriving ? '' : ': tar shards are fed once they are here'
+  const why = plan.isFedWhileArriving
+    ? ''
+    : ', or sooner: what is in tar shards is known when their headers are'
   const lines = [
     `${plan.dataset}: ${formatCount(plan.objects, 'object')}, ${formatByteSize(plan.bytes)}, none of it here`,
     `first batch after        ${time(plan.firstBatchMs)}${why}`,

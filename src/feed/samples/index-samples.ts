@@ -1,19 +1,5 @@
-import { createHash, randomBytes } from 'node:crypto'
-import {
-  closeSync,
-  constants,
-  existsSync,
-  fstatSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  readSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { createHash } from 'node:crypto'
+import { closeSync, openSync, readSync, realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { DscError } from '../../failure/dsc-error.js'
@@ -26,6 +12,7 @@ import {
 } from '../plan/sample-files.js'
 import { type BytePath, fromText, toBytes, toText } from './byte-path.js'
 import { indexShards, type ShardIndexOptions } from './index-shards.js'
+import { keepTable, readKeptTable } from './kept-tables.js'
 import { type LinkRule, type ListedFile, listFolder } from './list-folder.js'
 import { openSampleTable, requireLength, type SampleTable } from './sample-table.js'
 import { SampleTableBuilder } from './sample-table-builder.js'
@@ -75,7 +62,7 @@ export async function indexSamples(folder: string, options: IndexOptions): Promi
   const cachePath =
     cacheFolder === undefined ? undefined : join(cacheFolder, `${stampOf(root, chosen)}.samples`)
   if (cachePath !== undefined && !options.isRefreshed) {
-    const cached = readKept(cachePath)
+    const cached = readKeptTable(cachePath)
     if (cached) return { root, table: openSampleTable(cached), isCached: true, leftOut: told }
   }
   const { table, damaged } = indexFiles(fromText(root), chosen, options)
@@ -155,32 +142,6 @@ function checksum(path: BytePath, length: number, scratch: Buffer): number {
     return value
   } finally {
     closeSync(fd)
-  }
-}
-
-/** A table that this user or root has kept: in a folder of many, others can put there what they like. */
-function readKept(path: string): Buffer | undefined {
-  let descriptor: number | undefined
-  try {
-    descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
-    const { uid } = fstatSync(descriptor)
-    return uid === 0 || uid === process.getuid?.() ? readFileSync(descriptor) : undefined
-  } catch {
-    return undefined // there is none, or none that can be read: it is made again
-  } finally {
-    if (descriptor !== undefined) closeSync(descriptor)
-  }
-}
-
-/** Keeps the table for the next time, all or nothing; where it cannot be kept, the next time makes it again. */
-function keepTable(path: string, table: SampleTable): void {
-  const partPath = `${path}.${randomBytes(6).toString('hex')}`
-  try {
-    mkdirSync(join(path, '..'), { recursive: true })
-    writeFileSync(partPath, table.bytes, { flag: 'wx' }) // through no link that somebody may have put there
-    renameSync(partPath, path)
-  } catch {
-    if (existsSync(partPath)) rmSync(partPath, { force: true })
   }
 }
 

@@ -1,7 +1,7 @@
 import { closeSync, openSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
 import { DscError } from '../../failure/dsc-error.js'
-import type { LeftOut } from '../plan/sample-files.js'
+import type { FolderFile, LeftOut } from '../plan/sample-files.js'
 import { type BytePath, toBytes, toText } from './byte-path.js'
 import type { ListedFile } from './list-folder.js'
 import { requireLength, type SampleTable } from './sample-table.js'
@@ -31,6 +31,28 @@ interface Group {
 /** A key has several members, or one that only tar can read: samples are slices of their shards. */
 class NotSingle extends Error {}
 
+/** A shard's members as far as they could be read, in their order, and what was wrong behind them. */
+export interface ShardMembers {
+  readonly members: readonly TarMember[]
+  readonly damage: TarDamage | undefined
+}
+
+/** What the samples of a shard are told from. */
+interface OpenShard {
+  /** Throws TarDamage behind the last one that can be read. */
+  members(): Iterable<TarMember>
+  /** CRC-32 of a range; 0 where the bytes are not here. */
+  checksum(offset: number, length: number): number
+  close(): void
+}
+
+/** How shards become samples; numbers are those of the list of shards. */
+interface IndexerOptions extends ShardIndexOptions {
+  readonly open: (file: number) => OpenShard
+  /** Whether checksums are known. */
+  readonly hasChecksums: boolean
+}
+
 /**
  * Lists the samples of tar shards: members of one key (name up to the first dot of its last part) are one sample, as
  * in WebDataset; where every key has one member, samples are the members' contents.
@@ -40,28 +62,59 @@ export function indexShards(
   shards: readonly ListedFile[],
   options: ShardIndexOptions,
 ): IndexedShards {
+  const open = (file: number) => openShardFile(`${root}/${shards[file]!.path}`, shards[file]!.size)
+  return indexWith(shards, { ...options, open, hasChecksums: true })
+}
+
+/** As `indexShards`, of shards that need not be here: only their members are known, and no checksums. */
+export function listShards(
+  shards: readonly FolderFile[],
+  contents: readonly ShardMembers[],
+  options: ShardIndexOptions,
+): IndexedShards {
+  const open = (file: number): OpenShard => ({
+    *members() {
+      const { members, damage } = contents[file]!
+      yield* members
+      if (damage) throw damage
+    },
+    checksum: () => 0,
+    close() {},
+  })
+  return indexWith(shards, { ...options, open, hasChecksums: false })
+}
+
+function openShardFile(path: BytePath, sizeBytes: number): OpenShard {
+  const fd = openSync(toBytes(path), 'r')
+  const reader = new TarReader(fd, sizeBytes)
+  return {
+    members: () => reader.members(),
+    checksum: (offset, length) => checksum(reader, offset, length),
+    close: () => closeSync(fd),
+  }
+}
+
+function indexWith(shards: readonly FolderFile[], options: IndexerOptions): IndexedShards {
   try {
-    return new ShardIndexer(root, 'member', options).index(shards)
+    return new ShardIndexer('member', options).index(shards)
   } catch (error) {
     if (!(error instanceof NotSingle)) throw error
-    return new ShardIndexer(root, 'tar', options).index(shards)
+    return new ShardIndexer('tar', options).index(shards)
   }
 }
 
 class ShardIndexer {
-  readonly #root: BytePath
   readonly #format: 'member' | 'tar'
-  readonly #options: ShardIndexOptions
+  readonly #options: IndexerOptions
   readonly #samples = new SampleTableBuilder()
   readonly #damaged: LeftOut[] = []
 
-  constructor(root: BytePath, format: 'member' | 'tar', options: ShardIndexOptions) {
-    this.#root = root
+  constructor(format: 'member' | 'tar', options: IndexerOptions) {
     this.#format = format
     this.#options = options
   }
 
-  index(shards: readonly ListedFile[]): IndexedShards {
+  index(shards: readonly FolderFile[]): IndexedShards {
     for (const [file, shard] of shards.entries()) {
       this.#options.onProgress?.(file, shards.length)
       this.#indexShard(file, shard)
@@ -69,15 +122,15 @@ class ShardIndexer {
     const table = this.#samples.build(
       this.#format,
       shards.map(({ path }) => path),
+      this.#options,
     )
     return { table, damaged: this.#damaged }
   }
 
-  #indexShard(file: number, shard: ListedFile): void {
-    const fd = openSync(toBytes(`${this.#root}/${shard.path}`), 'r')
+  #indexShard(file: number, shard: FolderFile): void {
+    const opened = this.#options.open(file)
     try {
-      const reader = new TarReader(fd, shard.size)
-      for (const group of groupMembers(reader)) this.#add(group, { file, shard, reader })
+      for (const group of groupMembers(opened.members())) this.#add(group, { file, shard, opened })
     } catch (error) {
       if (!(error instanceof TarDamage)) throw error
       const path = toText(shard.path)
@@ -87,28 +140,28 @@ class ShardIndexer {
         })
       this.#damaged.push({ path, reason: `damaged from byte ${error.at} on: ${error.message}` })
     } finally {
-      closeSync(fd)
+      opened.close()
     }
   }
 
   #add(
     { key, first, last, count }: Group,
-    from: { readonly file: number; readonly shard: ListedFile; readonly reader: TarReader },
+    from: { readonly file: number; readonly shard: FolderFile; readonly opened: OpenShard },
   ): void {
-    const { file, shard, reader } = from
+    const { file, shard, opened } = from
     if (this.#format === 'member' && (count > 1 || first.isSparse)) throw new NotSingle()
     const name = this.#format === 'member' ? first.name : key
     const offset = this.#format === 'member' ? first.dataAt : first.headerAt
     const length = last.dataAt + last.length - offset
     requireLength(`${toText(shard.path)}:${toText(name)}`, length)
-    this.#samples.add({ name, file, offset, length, crc32: checksum(reader, offset, length) })
+    this.#samples.add({ name, file, offset, length, crc32: opened.checksum(offset, length) })
   }
 }
 
 /** A group is told when the header behind it has been read; its bytes are then most likely still at hand. */
-function* groupMembers(reader: TarReader): Generator<Group> {
+function* groupMembers(members: Iterable<TarMember>): Generator<Group> {
   let group: Group | undefined
-  for (const member of reader.members()) {
+  for (const member of members) {
     const key = member.name.replace(/^(.*\/)?([^/.]*).*$/s, '$1$2')
     if (group?.key === key) {
       group.last = member

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto'
 import type { FolderFile, FolderKind, LeftOut } from '../plan/sample-files.js'
 import { fromText } from './byte-path.js'
 import { chooseFiles } from './index-samples.js'
-import { requireLength, type SampleTable } from './sample-table.js'
+import { listShards, type ShardIndexOptions, type ShardMembers } from './index-shards.js'
+import { openSampleTable, requireLength, type SampleTable } from './sample-table.js'
 import { SampleTableBuilder } from './sample-table-builder.js'
 
 /** Samples of files that need not be here yet. */
@@ -12,10 +13,14 @@ export interface ListedSamples {
   readonly leftOut: readonly LeftOut[]
 }
 
-/**
- * The samples of files of which only paths (UTF-8) and sizes are known, as `indexSamples` lists them once they are
- * here. Undefined for tar shards: what is in them can only be read in them.
- */
+/** Which files that need not be here hold samples; of plain files the samples, too. */
+export type ListedFiles = (
+  | ({ readonly kind: 'files' } & ListedSamples)
+  /** Paths are bytes; what is in shards can only be read in them. */
+  | { readonly kind: 'shards'; readonly shards: readonly FolderFile[]; readonly leftOut: readonly LeftOut[] }
+) & { readonly kind: FolderKind }
+
+/** The samples of files of which only paths (UTF-8) and sizes are known, as `indexSamples` lists them once they are here. */
 export function listSamples(
   files: readonly FolderFile[],
   options: {
@@ -24,20 +29,39 @@ export function listSamples(
     readonly extensions: readonly string[] | undefined
     readonly folderKind: FolderKind | undefined
   },
-): ListedSamples | undefined {
+): ListedFiles {
   const byBytes = files
     .map(({ path, size }) => ({ path: fromText(path), size }))
     .sort((a, b) => (a.path < b.path ? -1 : 1))
   const { kind, files: chosen, leftOut } = chooseFiles(options.folder, byBytes, options)
-  if (kind === 'shards') return undefined
+  if (kind === 'shards') return { kind, shards: chosen, leftOut }
   const samples = new SampleTableBuilder()
   for (const [file, { path, size }] of chosen.entries()) {
     requireLength(path, size)
     samples.add({ name: path, file, offset: 0, length: size, crc32: 0 })
   }
   const paths = chosen.map(({ path }) => path)
-  const table = samples.build('file', paths, { hasChecksums: false })
-  return { table: { ...table, known: new Uint8Array(new SharedArrayBuffer(table.count)) }, leftOut }
+  return { kind, table: noteChecksums(samples.build('file', paths, { hasChecksums: false })), leftOut }
+}
+
+/** The samples of shards of which only the members are known, as `indexSamples` lists them once they are here. */
+export function listShardSamples(
+  shards: readonly FolderFile[],
+  contents: readonly ShardMembers[],
+  options: ShardIndexOptions,
+): ListedSamples {
+  const { table, damaged } = listShards(shards, contents, options)
+  return { table: noteChecksums(table), leftOut: damaged }
+}
+
+/** A kept table; where it was made before the bytes were here, checksums are noted when samples are first read. */
+export function openListedTable(bytes: Uint8Array): SampleTable {
+  const table = openSampleTable(bytes)
+  return table.fingerprint === '' ? noteChecksums(table) : table
+}
+
+function noteChecksums(table: SampleTable): SampleTable {
+  return { ...table, known: new Uint8Array(new SharedArrayBuffer(table.count)) }
 }
 
 /** SHA-256 (hex) of a dataset's version and the names and lengths of its samples: equal ones mean equal samples. */

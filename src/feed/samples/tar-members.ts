@@ -58,11 +58,21 @@ class FileWindow {
   }
 }
 
-/**
- * Reads a tar archive from its start to its end: ustar, GNU long names and sparse files, pax paths and sizes, base-256.
- * By hand, because places are wanted and not contents: of a member of 1 GiB it reads 4 MiB, where packages for tar
- * stream all of it and name no place.
- */
+/** Bytes of an archive that a walk through it needs next: up to `length` of them, fewer only at its end. */
+export interface TarQuestion {
+  readonly at: number
+  readonly length: number
+}
+
+/** A walk yields questions, to be answered with `next`, and members. */
+export type TarWalk = Generator<TarQuestion | TarMember, void, Buffer | undefined>
+
+/** Tells apart what a walk yields. */
+export function isMember(step: TarQuestion | TarMember): step is TarMember {
+  return 'name' in step
+}
+
+/** Reads a tar archive of this machine from its start to its end, see `walkTar`. */
 export class TarReader {
   readonly #file: FileWindow
   readonly #sizeBytes: number
@@ -74,76 +84,99 @@ export class TarReader {
 
   /** The regular members. Throws TarDamage where a header is damaged, or the archive ends before its end. */
   *members(): Generator<TarMember> {
-    let at = 0
-    let headerAt: number | undefined
-    let longName: BytePath | undefined
-    let records = NO_RECORDS
-    for (;;) {
-      const header = this.#header(at)
-      if (!header) break
-      headerAt ??= at
-      const length = records.has('size') ? Number(records.get('size')) : readNumber(header, 124, 12)
-      if (!Number.isSafeInteger(length) || length < 0) throw new TarDamage(at, 'a header without a size')
-      const kind = String.fromCharCode(header[156]!)
-      const name = records.get('GNU.sparse.name') ?? records.get('path') ?? longName ?? plainName(header)
-      const isSparse = kind === 'S' || records.has('GNU.sparse.major') || records.has('GNU.sparse.size')
-      const dataAt = at + BLOCK + (kind === 'S' ? this.#sparseHeaderBytes(at, header) : 0)
-      at = dataAt + Math.ceil(length / BLOCK) * BLOCK
-      if (dataAt + length > this.#sizeBytes)
-        throw new TarDamage(headerAt, 'the archive ends inside this member')
-      if (kind === 'L') longName = text(this.#whole(dataAt, length))
-      else if (kind === 'x') records = parsePax(this.#whole(dataAt, length), dataAt)
-      else {
-        if (REGULAR_KINDS.has(kind)) yield { name, headerAt, dataAt, length, isSparse }
-        if (kind === 'K') continue // the target of a link that follows
-        headerAt = undefined
-        longName = undefined
-        records = NO_RECORDS
-      }
+    const walk = walkTar(this.#sizeBytes)
+    for (let step = walk.next(); !step.done; ) {
+      if (isMember(step.value)) {
+        yield step.value
+        step = walk.next()
+      } else step = walk.next(this.#file.read(step.value.at, step.value.length))
     }
-    this.#checkEnd(at)
   }
 
   /** Some bytes of the archive, for a checksum while they are at hand; as many as there are without another read. */
   bytes(at: number, length: number): Buffer {
     return this.#file.read(at, length)
   }
+}
 
-  /** The header at `at`; undefined at the block of zeros that ends an archive. */
-  #header(at: number): Buffer | undefined {
-    const header = this.#file.read(at, BLOCK)
-    if (header.length < BLOCK) throw new TarDamage(at, 'the archive ends here without its end')
-    const sum = sumBytes(header)
-    if (sum === 0) return undefined
-    if (readNumber(header, 148, 8) === sum - sumBytes(header.subarray(148, 156)) + 8 * 32) return header
-    throw new TarDamage(at, 'no header of a tar archive')
-  }
-
-  /** Headers of a sparse file in GNU's old format are followed by blocks of more map. */
-  #sparseHeaderBytes(at: number, header: Buffer): number {
-    let bytes = 0
-    for (let isExtended = header[482] === 1; isExtended; ) {
-      bytes += BLOCK
-      const block = this.#file.read(at + bytes, BLOCK)
-      if (block.length < BLOCK) throw new TarDamage(at, 'the archive ends inside this member')
-      isExtended = block[504] === 1
+/**
+ * Walks through the headers of a tar archive: ustar, GNU long names and sparse files, pax paths and sizes, base-256.
+ * By hand, because places are wanted and not contents: of a member of 1 GiB it reads 4 MiB, where packages for tar
+ * stream all of it and name no place. It reads nothing itself, so that an archive may be elsewhere. Throws TarDamage
+ * where a header is damaged, or the archive ends before its end.
+ */
+export function* walkTar(sizeBytes: number): TarWalk {
+  let at = 0
+  let headerAt: number | undefined
+  let longName: BytePath | undefined
+  let records = NO_RECORDS
+  for (;;) {
+    const header = yield* readHeader(at)
+    if (!header) break
+    headerAt ??= at
+    const length = records.has('size') ? Number(records.get('size')) : readNumber(header, 124, 12)
+    if (!Number.isSafeInteger(length) || length < 0) throw new TarDamage(at, 'a header without a size')
+    const kind = String.fromCharCode(header[156]!)
+    const name = records.get('GNU.sparse.name') ?? records.get('path') ?? longName ?? plainName(header)
+    const isSparse = kind === 'S' || records.has('GNU.sparse.major') || records.has('GNU.sparse.size')
+    const dataAt = at + BLOCK + (kind === 'S' ? yield* sparseHeaderBytes(at, header[482]!) : 0)
+    at = dataAt + Math.ceil(length / BLOCK) * BLOCK
+    if (dataAt + length > sizeBytes) throw new TarDamage(headerAt, 'the archive ends inside this member')
+    if (kind === 'L') longName = text(yield* readWhole(dataAt, length))
+    else if (kind === 'x') records = parsePax(yield* readWhole(dataAt, length), dataAt)
+    else {
+      if (REGULAR_KINDS.has(kind)) yield { name, headerAt, dataAt, length, isSparse }
+      if (kind === 'K') continue // the target of a link that follows
+      headerAt = undefined
+      longName = undefined
+      records = NO_RECORDS
     }
-    return bytes
   }
+  yield* checkEnd(at, sizeBytes)
+}
 
-  #whole(at: number, length: number): Buffer {
-    if (length > WINDOW_BYTES) throw new TarDamage(at, `a name of ${length} bytes`)
-    return this.#file.read(at, length)
+/** A part of a walk that ends with something. */
+type TarStep<Result> = Generator<TarQuestion | TarMember, Result, Buffer | undefined>
+
+/** Valid until the next question. */
+function* read(at: number, length: number): TarStep<Buffer> {
+  return (yield { at, length })!
+}
+
+/** The header at `at`; undefined at the block of zeros that ends an archive. */
+function* readHeader(at: number): TarStep<Buffer | undefined> {
+  const header = yield* read(at, BLOCK)
+  if (header.length < BLOCK) throw new TarDamage(at, 'the archive ends here without its end')
+  const sum = sumBytes(header)
+  if (sum === 0) return undefined
+  if (readNumber(header, 148, 8) === sum - sumBytes(header.subarray(148, 156)) + 8 * 32) return header
+  throw new TarDamage(at, 'no header of a tar archive')
+}
+
+/** Headers of a sparse file in GNU's old format are followed by blocks of more map, if byte 482 says so. */
+function* sparseHeaderBytes(at: number, extended: number): TarStep<number> {
+  let bytes = 0
+  for (let isExtended = extended === 1; isExtended; ) {
+    bytes += BLOCK
+    const block = yield* read(at + bytes, BLOCK)
+    if (block.length < BLOCK) throw new TarDamage(at, 'the archive ends inside this member')
+    isExtended = block[504] === 1
   }
+  return bytes
+}
 
-  /** Behind the end there are only zeros: a header that was overwritten with them would hide what follows. */
-  #checkEnd(endAt: number): void {
-    for (let at = endAt; at < this.#sizeBytes; ) {
-      const bytes = this.#file.read(at, WINDOW_BYTES)
-      if (bytes.length === 0) return
-      if (sumBytes(bytes) !== 0) throw new TarDamage(endAt, 'the archive ends here, but more follows')
-      at += bytes.length
-    }
+function* readWhole(at: number, length: number): TarStep<Buffer> {
+  if (length > WINDOW_BYTES) throw new TarDamage(at, `a name of ${length} bytes`)
+  return yield* read(at, length)
+}
+
+/** Behind the end there are only zeros: a header that was overwritten with them would hide what follows. */
+function* checkEnd(endAt: number, sizeBytes: number): TarStep<void> {
+  for (let at = endAt; at < sizeBytes; ) {
+    const bytes = yield* read(at, Math.min(WINDOW_BYTES, sizeBytes - at))
+    if (bytes.length === 0) return
+    if (sumBytes(bytes) !== 0) throw new TarDamage(endAt, 'the archive ends here, but more follows')
+    at += bytes.length
   }
 }
 

@@ -42,7 +42,9 @@ function openSource(t: TestContext) {
   const root = join(makeTestFolder(t), 'samples')
   writeSamples(root, COUNT, lengthOf)
   const files = readdirSync(root).map((path) => ({ path, size: readFileSync(join(root, path)).length }))
-  const { table } = listSamples(files, { folder: root, extensions: undefined, folderKind: undefined })!
+  const listed = listSamples(files, { folder: root, extensions: undefined, folderKind: undefined })
+  assert.ok(listed.kind === 'files')
+  const { table } = listed
   const arena = openArenaFile('/dev/shm', 2 ** 20)
   const pool = openReaderPool(
     { arenaFd: arena.fd, folder: { root, tableBytes: table.bytes, known: table.known } },

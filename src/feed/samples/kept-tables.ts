@@ -1,0 +1,41 @@
+import { randomBytes } from 'node:crypto'
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname } from 'node:path'
+import type { SampleTable } from './sample-table.js'
+
+/** A table that this user or root has kept: in a folder of many, others can put there what they like. */
+export function readKeptTable(path: string): Buffer | undefined {
+  let descriptor: number | undefined
+  try {
+    descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    const { uid } = fstatSync(descriptor)
+    return uid === 0 || uid === process.getuid?.() ? readFileSync(descriptor) : undefined
+  } catch {
+    return undefined // there is none, or none that can be read: it is made again
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor)
+  }
+}
+
+/** Keeps the table for the next time, all or nothing; where it cannot be kept, the next time makes it again. */
+export function keepTable(path: string, table: Pick<SampleTable, 'bytes'>): void {
+  const partPath = `${path}.${randomBytes(6).toString('hex')}`
+  try {
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(partPath, table.bytes, { flag: 'wx' }) // through no link that somebody may have put there
+    renameSync(partPath, path)
+  } catch {
+    if (existsSync(partPath)) rmSync(partPath, { force: true })
+  }
+}

@@ -1,0 +1,199 @@
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { readAgentAccess } from '../agent/agent-access.js'
+import { fetchKeptSamples } from '../agent/kept-samples.js'
+import { SAMPLES_FOLDER } from '../cache/cache-layout.js'
+import { findHeld, makeHeld } from '../cache/held-cache.js'
+import type { ManifestEntry } from '../cache/manifest/manifest-entry.js'
+import { withRetries } from '../cache/sources/retry.js'
+import type { Surroundings } from '../cache/surroundings.js'
+import type { FolderFile } from '../feed/plan/sample-files.js'
+import { keepTable, readKeptTable } from '../feed/samples/kept-tables.js'
+import { type ListedSamples, listShardSamples, openListedTable } from '../feed/samples/listed-samples.js'
+import type { Copy } from '../model/copy.js'
+import { formatCount } from '../model/format-count.js'
+import { agentUrls } from '../model/node.js'
+import type { Preparing } from './begin-preparing.js'
+import type { CopyArrivals } from './copy-arrivals.js'
+import type { FeedRequest } from './feed-request.js'
+import { listArrivingShards } from './list-arriving-shards.js'
+
+/** Stands for the way in which lists are made: those that were made in another way are not used. */
+const METHOD = 'dsc shard samples 1'
+/** A store without a byte for so long is not asked for headers any more, ms. */
+const STALL_TIMEOUT_MS = 10_000
+/** How often other nodes are asked for a list, ms. */
+const ASK_AGAIN_MS = 500
+
+interface ComingShards {
+  readonly preparing: Preparing
+  readonly copy: Copy
+  readonly request: FeedRequest
+  /** Paths are bytes, relative to the split. */
+  readonly shards: readonly FolderFile[]
+  /** What the manifest says of each. */
+  readonly entries: readonly ManifestEntry[]
+  readonly arrivals: CopyArrivals
+  readonly pathOf: (file: number) => string
+}
+
+/**
+ * The samples of tar shards that are still coming. A list is made once for a version: one that this node or an agent of
+ * another has kept is taken, else it is made of the shards' headers. Undefined when the shards will not come.
+ */
+export async function findShardSamples(
+  context: Surroundings,
+  coming: ComingShards,
+): Promise<ListedSamples | undefined> {
+  const { request, preparing, shards } = coming
+  const stamp = stampOf(coming)
+  const keptPath = join(request.cacheFolder, `${stamp}.samples`)
+  const kept = openFitting(readKeptTable(keptPath) ?? readFromRoot(preparing.cache.root, stamp), shards)
+  if (kept) return kept
+  const stop = new AbortController()
+  const signal = AbortSignal.any([context.signal, stop.signal])
+  const made = makeList(context, coming, signal)
+  const told = askAgents(context, coming, { stamp, signal })
+  try {
+    const listed = await Promise.race([made, told])
+    if (listed && listed.leftOut.length === 0) {
+      keepTable(keptPath, listed.table)
+      keepInRoot(preparing.cache.root, stamp, listed)
+    }
+    return listed
+  } finally {
+    stop.abort()
+    await Promise.allSettled([made, told])
+    context.report.progress(undefined)
+  }
+}
+
+/** Changes with everything that the list depends on. */
+function stampOf({ copy, request, shards }: ComingShards): string {
+  const stamp = createHash('sha256').update(`${METHOD}\n${copy.version}\n${request.split ?? ''}`)
+  for (const { path, size } of shards) stamp.update(`\n${path}\0${size}`, 'latin1')
+  return stamp.digest('hex')
+}
+
+/** A list of just these shards; undefined where it is none. */
+function openFitting(
+  bytes: Uint8Array | undefined,
+  shards: readonly FolderFile[],
+): ListedSamples | undefined {
+  if (bytes === undefined) return undefined
+  try {
+    const table = openListedTable(bytes)
+    const isFitting =
+      table.format !== 'file' &&
+      table.fileCount === shards.length &&
+      shards.every(({ path }, file) => table.rawFileName(file) === path)
+    return isFitting ? { table, leftOut: [] } : undefined
+  } catch {
+    return undefined // damaged, or of another version of dsc
+  }
+}
+
+async function makeList(
+  context: Surroundings,
+  { preparing, request, shards, entries, arrivals, pathOf }: ComingShards,
+  signal: AbortSignal,
+): Promise<ListedSamples | undefined> {
+  const source = await context.openSource(preparing.dataset)
+  const fetcher = await source.openFetcher({ connections: 16 })
+  const readRange = (file: number, offset: number, length: number) => {
+    const { key, etag, versionId, sizeBytes } = entries[file]!
+    const read = async () => {
+      const chunks: Uint8Array[] = []
+      const sink = (chunk: Uint8Array) => {
+        chunks.push(Buffer.from(chunk)) // its memory takes the next bytes
+        return 0
+      }
+      const range = { key, etag, versionId, sizeBytes, offset, length }
+      await fetcher.fetch({ ...range, stallTimeoutMs: STALL_TIMEOUT_MS, sink, signal })
+      return Buffer.concat(chunks)
+    }
+    return withRetries(read, { signal })
+  }
+  try {
+    const contents = await listArrivingShards(
+      {
+        sizes: shards.map(({ size }) => size),
+        pathOf,
+        isHere: (file) => arrivals.isHere(file),
+        waitFor: (file, until) => arrivals.waitFor(file, until),
+        readRange,
+      },
+      {
+        signal,
+        onProgress: (done, total) =>
+          context.report.progress(`listing samples: ${done} of ${formatCount(total, 'shard')}`),
+      },
+    )
+    return contents && listShardSamples(shards, contents, { onDamage: request.onDamage ?? 'raise' })
+  } finally {
+    await fetcher.close()
+    await source.close()
+  }
+}
+
+/** A list that an agent has of a copy of this version; where none has, they are asked until `signal` ends it. */
+async function askAgents(
+  context: Surroundings,
+  { preparing, copy, request, shards }: ComingShards,
+  { stamp, signal }: { readonly stamp: string; readonly signal: AbortSignal },
+): Promise<ListedSamples | undefined> {
+  const config = await context.config()
+  const isAlone = config.record.kind !== 'postgres'
+  const { split, extensions } = request
+  const access = isAlone ? undefined : await readAgentAccess(config)
+  while (access !== undefined && !signal.aborted) {
+    for (const holder of await findHolders(preparing, copy)) {
+      const asked = { stamp, filter: { split, extensions }, access, signal }
+      const listed = openFitting(await fetchKeptSamples(holder, asked), shards)
+      if (listed) return listed
+    }
+    await sleep(ASK_AGAIN_MS, undefined, { signal }).catch(() => {})
+  }
+  if (!signal.aborted) await once(signal, 'abort')
+  return undefined
+}
+
+/** Agents of other nodes that have, or are getting, this version of the dataset; none where the record is away. */
+async function findHolders({ cache }: Preparing, copy: Copy) {
+  const { record, node } = cache
+  const nowMs = cache.nowMs()
+  const [nodes, copies] = await Promise.all([
+    record.listNodes(),
+    record.listCopies({ dataset: copy.dataset, states: ['ready', 'staging'] }, nowMs),
+  ]).catch(() => [[], []] as const)
+  const urls = agentUrls(nodes, nowMs)
+  return copies
+    .filter((each) => each.node !== node && each.version === copy.version && !each.stripe)
+    .flatMap(({ node: name, copyId, state }) => {
+      const url = urls.get(name)
+      return url === undefined ? [] : [{ url, copyId: state === 'ready' ? copyId : undefined }]
+    })
+}
+
+/** What an agent or a feed of this node has kept, where this user may believe it. */
+function readFromRoot(root: string, stamp: string): Uint8Array | undefined {
+  const folder = findHeld(root, [SAMPLES_FOLDER])
+  try {
+    return folder && readKeptTable(folder.pathOf(`${stamp}.samples`))
+  } finally {
+    folder?.close()
+  }
+}
+
+/** Keeps the list where this node's agent finds it for other nodes; without the right to, it is theirs to make. */
+function keepInRoot(root: string, stamp: string, { table }: ListedSamples): void {
+  try {
+    const folder = makeHeld(root, [SAMPLES_FOLDER])
+    keepTable(folder.pathOf(`${stamp}.samples`), table)
+    folder.close()
+  } catch {
+    // The root may be another user's.
+  }
+}
