@@ -7,6 +7,7 @@ import { openFeed } from '../exports/index.js'
 import { type Cluster, makeCluster } from '../testing/cluster.js'
 import { assertSameFiles, makeObjects, makeStore, STORE_ENVIRONMENT } from '../testing/cluster-store.js'
 import type { CountingStore } from '../testing/counting-store.js'
+import { makeShardObjects } from '../testing/shard-objects.js'
 import { waitFor } from '../testing/world.js'
 
 Object.assign(process.env, STORE_ENVIRONMENT)
@@ -133,6 +134,39 @@ test('feeds on four nodes read a cold dataset in their own orders, and the store
   )
   assert.deepEqual(seen.flat().sort(), [...objects.keys()].map((key) => key.slice('data/'.length)).sort())
   assertReadOnce(store)
+})
+
+test('a node takes the list of what is in tar shards from another that has it, and asks the store for nothing', async (context) => {
+  const shards = makeShardObjects({ shards: 4, inShard: 10, lengthOf: () => 50_000 })
+  const objects = new Map([...shards].map(([key, body]) => [key.replace('flowers/', 'data/'), body]))
+  const { cluster, store } = await makeColdCluster(context, {
+    nodes: 2,
+    objects,
+    delayMs: 10,
+    concurrency: 4,
+  })
+  const read = async (node: Cluster['nodes'][number]) => {
+    const feed = await openFeed({
+      dataset: 'flowers',
+      batchSize: 10,
+      memoryBytes: 16 * 2 ** 20,
+      configPath: node.configPath,
+      cacheFolder: join(cluster.directory, node.name, 'tables'),
+    })
+    const names: string[] = []
+    for await (const batch of feed) for (const { name } of batch) names.push(name)
+    await feed.close()
+    return names
+  }
+  const [a, b] = cluster.nodes
+  const names = await read(a!)
+  assert.equal(names.length, 40)
+  await a!.dsc('prepare', 'flowers')
+  const before = { bytes: store.sentBytes(), requests: store.requests() }
+  assert.deepEqual(await read(b!), names)
+  const asked = store.requests() - before.requests
+  assert.ok(asked < 10, `${asked} questions to the store, which has 40 headers`)
+  assert.equal(store.sentBytes(), before.bytes)
 })
 
 /** A reader of the one copy that is being staged under `root`. */

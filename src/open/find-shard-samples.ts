@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readAgentAccess } from '../agent/agent-access.js'
@@ -24,6 +23,8 @@ import { listArrivingShards } from './list-arriving-shards.js'
 const METHOD = 'dsc shard samples 1'
 /** A store without a byte for so long is not asked for headers any more, ms. */
 const STALL_TIMEOUT_MS = 10_000
+/** How long other nodes' lists are waited for before one is begun here, ms; without other nodes it is not. */
+const AGENTS_FIRST_MS = 1000
 /** How often other nodes are asked for a list, ms. */
 const ASK_AGAIN_MS = 500
 
@@ -49,20 +50,20 @@ export async function findShardSamples(
 ): Promise<ListedSamples | undefined> {
   const { request, preparing, shards } = coming
   const stamp = stampOf(coming)
-  const keptPath = join(request.cacheFolder, `${stamp}.samples`)
-  const kept = openFitting(readKeptTable(keptPath) ?? readFromRoot(preparing.cache.root, stamp), shards)
+  const own = readKeptTable(keptPathOf(request, stamp))
+  const kept = openFitting(own ?? readFromRoot(preparing.cache.root, stamp), shards)
   if (kept) return kept
   const stop = new AbortController()
   const signal = AbortSignal.any([context.signal, stop.signal])
+  const agents = await findAgents(context, coming, { stamp, signal })
+  // An agent that has it says so at once, and saves the store the questions for headers.
+  const early = await Promise.race([agents.ask(), sleep(AGENTS_FIRST_MS, undefined, { ref: false })])
+  if (early) return keepEverywhere(coming, stamp, early)
   const made = makeList(context, coming, signal)
-  const told = askAgents(context, coming, { stamp, signal })
+  const told = agents.askUntilTold()
   try {
     const listed = await Promise.race([made, told])
-    if (listed && listed.leftOut.length === 0) {
-      keepTable(keptPath, listed.table)
-      keepInRoot(preparing.cache.root, stamp, listed)
-    }
-    return listed
+    return listed && keepEverywhere(coming, stamp, listed)
   } finally {
     stop.abort()
     await Promise.allSettled([made, told])
@@ -138,26 +139,47 @@ async function makeList(
   }
 }
 
-/** A list that an agent has of a copy of this version; where none has, they are asked until `signal` ends it. */
-async function askAgents(
+/** Agents of other nodes, which may have a list. */
+interface Agents {
+  /** Asks each of them once. */
+  ask(): Promise<ListedSamples | undefined>
+  /** Asks until one has it; undefined once that is of no use. */
+  askUntilTold(): Promise<ListedSamples | undefined>
+}
+
+async function findAgents(
   context: Surroundings,
   { preparing, copy, request, shards }: ComingShards,
   { stamp, signal }: { readonly stamp: string; readonly signal: AbortSignal },
-): Promise<ListedSamples | undefined> {
+): Promise<Agents> {
   const config = await context.config()
-  const isAlone = config.record.kind !== 'postgres'
   const { split, extensions } = request
-  const access = isAlone ? undefined : await readAgentAccess(config)
-  while (access !== undefined && !signal.aborted) {
-    for (const holder of await findHolders(preparing, copy)) {
-      const asked = { stamp, filter: { split, extensions }, access, signal }
+  const access = isAlone(config) ? undefined : await readAgentAccess(config)
+  const ask = async () => {
+    const holders = access === undefined ? [] : await findHolders(preparing, copy)
+    for (const holder of holders) {
+      const asked = { stamp, filter: { split, extensions }, access: access!, signal }
       const listed = openFitting(await fetchKeptSamples(holder, asked), shards)
       if (listed) return listed
     }
-    await sleep(ASK_AGAIN_MS, undefined, { signal }).catch(() => {})
+    return undefined
   }
-  if (!signal.aborted) await once(signal, 'abort')
-  return undefined
+  return {
+    ask,
+    async askUntilTold() {
+      while (!signal.aborted) {
+        await sleep(ASK_AGAIN_MS, undefined, { signal }).catch(() => {})
+        const told = signal.aborted ? undefined : await ask()
+        if (told) return told
+      }
+      return undefined
+    },
+  }
+}
+
+/** Whether the record knows of no other nodes. */
+function isAlone({ record }: Awaited<ReturnType<Surroundings['config']>>): boolean {
+  return record.kind !== 'postgres'
 }
 
 /** Agents of other nodes that have, or are getting, this version of the dataset; none where the record is away. */
@@ -187,13 +209,27 @@ function readFromRoot(root: string, stamp: string): Uint8Array | undefined {
   }
 }
 
-/** Keeps the list where this node's agent finds it for other nodes; without the right to, it is theirs to make. */
-function keepInRoot(root: string, stamp: string, { table }: ListedSamples): void {
+function keptPathOf({ cacheFolder }: Pick<FeedRequest, 'cacheFolder'>, stamp: string): string {
+  return join(cacheFolder, `${stamp}.samples`)
+}
+
+/**
+ * Keeps a list for this user's next feed, and where this node's agent finds it for other nodes; without the right to,
+ * it is theirs to make. One that leaves something out is made again: that may be mended.
+ */
+function keepEverywhere(
+  { request, preparing }: ComingShards,
+  stamp: string,
+  listed: ListedSamples,
+): ListedSamples {
+  if (listed.leftOut.length > 0) return listed
+  keepTable(keptPathOf(request, stamp), listed.table)
   try {
-    const folder = makeHeld(root, [SAMPLES_FOLDER])
-    keepTable(folder.pathOf(`${stamp}.samples`), table)
+    const folder = makeHeld(preparing.cache.root, [SAMPLES_FOLDER])
+    keepTable(folder.pathOf(`${stamp}.samples`), listed.table)
     folder.close()
   } catch {
     // The root may be another user's.
   }
+  return listed
 }

@@ -4,6 +4,8 @@ import { type ReadRange, readShardMembers } from '../feed/samples/read-shard-mem
 
 /** Shards whose headers are asked for at once: beside the requests of a staging, few. */
 const SHARDS_AT_ONCE = 16
+/** Smaller shards come as a whole as soon as their headers would, bytes. */
+const MIN_ASKED_BYTES = 256 * 1024
 
 /** Shards that are coming to this machine; numbers are those of their list. */
 export interface ArrivingShards {
@@ -78,13 +80,14 @@ class ShardListing {
     while (this.#back > 0 && !signal.aborted) {
       this.#back -= 1
       const file = this.#back
-      if (this.#isKnown[file] || this.#shards.isHere(file)) continue
+      const sizeBytes = this.#shards.sizes[file]!
+      if (sizeBytes < MIN_ASKED_BYTES || this.#isKnown[file] || this.#shards.isHere(file)) continue
       const read: ReadRange = (offset, length) => {
         signal.throwIfAborted()
         return this.#shards.readRange(file, offset, length)
       }
       try {
-        const found = await readShardMembers(this.#shards.sizes[file]!, read)
+        const found = await readShardMembers(sizeBytes, read)
         if (found) this.#note(file, found)
       } catch {
         return // a store that refuses, or is away, is the concern of whoever stages

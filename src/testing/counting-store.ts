@@ -10,8 +10,8 @@ export interface CountingStore {
   requests(): number
   /** Most requests that were being answered at once. */
   mostInFlight(): number
-  /** Keeps requests for the last byte of `key` waiting until the returned function is called. */
-  holdBack(key: string): () => void
+  /** Keeps requests for the last byte of `key`, and `minBytes` (default 0) at least, until the returned function is called. */
+  holdBack(key: string, minBytes?: number): () => void
   /** Answers nothing any more: connections are refused. */
   close(): Promise<void>
 }
@@ -25,7 +25,7 @@ export async function startCountingStore(
   let requests = 0
   let inFlight = 0
   let mostInFlight = 0
-  const held = new Map<string, Promise<void>>()
+  const held = new Map<string, { readonly minBytes: number; readonly letGo: Promise<void> }>()
   const etags = new Map(
     [...objects].map(([key, body]) => [key, createHash('md5').update(body).digest('hex')] as const),
   )
@@ -62,7 +62,9 @@ export async function startCountingStore(
     }
     const match = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '')
     const [first, last] = match ? [Number(match[1]), Number(match[2])] : [0, body.length - 1]
-    if (request.method === 'GET' && last === body.length - 1) await held.get(key)
+    const hold = held.get(key)
+    const isHeld = last === body.length - 1 && last + 1 - first >= (hold?.minBytes ?? 0)
+    if (request.method === 'GET' && isHeld) await hold?.letGo
     if (response.destroyed) return
     const part = body.subarray(first, last + 1)
     response.writeHead(match ? 206 : 200, {
@@ -90,9 +92,9 @@ export async function startCountingStore(
     sentBytes: () => sentBytes,
     requests: () => requests,
     mostInFlight: () => mostInFlight,
-    holdBack(key) {
-      const { promise, resolve } = Promise.withResolvers<void>()
-      held.set(key, promise)
+    holdBack(key, minBytes = 0) {
+      const { promise: letGo, resolve } = Promise.withResolvers<void>()
+      held.set(key, { minBytes, letGo })
       return () => {
         held.delete(key)
         resolve()

@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { type Feed, type OpenFeedOptions, openFeed } from '../exports/index.js'
+import { isDscError } from '../failure/dsc-error.js'
+import { shuffleSamples } from '../feed/plan/order.js'
+import { startCountingStore } from '../testing/counting-store.js'
+import { sampleBytes } from '../testing/sample-folder.js'
+import { makeShardObjects } from '../testing/shard-objects.js'
+import { makeWorld, s3Dataset, type World, waitFor } from '../testing/world.js'
+
+const SHARDS = 6
+const IN_SHARD = 12
+const COUNT = SHARDS * IN_SHARD
+const BATCH = 3
+const SEED = 5
+const LARGE = 80_000
+Object.assign(process.env, {
+  AWS_ACCESS_KEY_ID: 'x',
+  AWS_SECRET_ACCESS_KEY: 'x',
+  AWS_EC2_METADATA_DISABLED: 'true',
+})
+
+const lengthOf = (id: number, bytes: number) => bytes + ((id * 91) % 500)
+const keyOf = (shard: number) => `train/${shard}.tar`
+
+const makeShards = ({ bytes = LARGE, isPaired = false } = {}) =>
+  makeShardObjects({ shards: SHARDS, inShard: IN_SHARD, lengthOf: (id) => lengthOf(id, bytes), isPaired })
+
+const TOTAL = (objects: ReadonlyMap<string, Buffer>) =>
+  [...objects.values()].reduce((sum, { length }) => sum + length, 0)
+
+async function makeShardWorld(t: TestContext, objects: ReadonlyMap<string, Buffer>) {
+  const store = await startCountingStore(objects, { delayMs: 10 })
+  t.after(() => store.close())
+  const datasets = { flowers: s3Dataset('bucket', 'flowers/', store.endpoint) }
+  const world = await makeWorld(t, { stage: { concurrency: 2 }, datasets })
+  return { world, store }
+}
+
+async function open(t: TestContext, world: World, options: Partial<OpenFeedOptions> = {}): Promise<Feed> {
+  const feed = await openFeed({
+    dataset: 'flowers',
+    split: 'train',
+    batchSize: BATCH,
+    seed: SEED,
+    memoryBytes: 4 * 2 ** 20,
+    configPath: join(world.directory, 'dsc.yaml'),
+    cacheFolder: join(world.directory, 'tables'),
+    ...options,
+  })
+  t.after(() => feed.close())
+  return feed
+}
+
+/** Reads a pass, or `steps` of it, whose bytes must be those of the samples; calls `atStep` after each batch. */
+async function read(
+  feed: Feed,
+  options: { steps?: number; bytes?: number; atStep?: (step: number) => void } = {},
+): Promise<number[]> {
+  const { steps = COUNT / BATCH, bytes = LARGE, atStep } = options
+  const ids: number[] = []
+  for await (const batch of feed) {
+    for (const { id, data } of batch) {
+      assert.ok(data.equals(sampleBytes(id, lengthOf(id, bytes))), `bytes of sample ${id}`)
+      ids.push(id)
+    }
+    atStep?.(ids.length / BATCH)
+    if (ids.length >= steps * BATCH) break
+  }
+  return ids
+}
+
+const expected = (epoch: number) => [...shuffleSamples({ sampleCount: COUNT, seed: SEED, epoch })]
+const shardOf = (id: number) => Math.floor(id / IN_SHARD)
+const stateOf = (world: World) => world.query<{ state: string }>('SELECT state FROM copies')[0]?.state
+const isReady = (world: World) => waitFor('the copy to be ready', () => stateOf(world) === 'ready')
+
+/** The shard that an epoch needs last, and the batches before it does. */
+function findLast(epoch: number): { readonly shard: number; readonly stepsBefore: number } {
+  const first = Array.from({ length: SHARDS }, (_, shard) =>
+    expected(epoch).findIndex((id) => shardOf(id) === shard),
+  )
+  const shard = first.indexOf(Math.max(...first))
+  return { shard, stepsBefore: Math.floor(first[shard]! / BATCH) }
+}
+
+test('tar shards are fed while they come, in the order of a ready copy, and headers are little of what is fetched', async (t) => {
+  const objects = makeShards()
+  const { world, store } = await makeShardWorld(t, objects)
+  const last = findLast(0)
+  assert.ok(last.stepsBefore > 0)
+  const letGo = store.holdBack(`flowers/${keyOf(last.shard)}`, 100_000)
+  const feed = await open(t, world)
+  const ids = await read(feed, {
+    atStep(step) {
+      if (step !== last.stepsBefore) return
+      assert.equal(stateOf(world), 'staging')
+      letGo()
+    },
+  })
+  assert.deepEqual(ids, expected(0))
+  assert.deepEqual(await read(feed), expected(1))
+  await isReady(world)
+  const share = store.sentBytes() / TOTAL(objects)
+  assert.ok(share < 1.08, `${share.toFixed(3)} times the dataset was fetched`)
+})
+
+test('a state of shards that come goes on with shards that are here, and the other way round', async (t) => {
+  const { world, store } = await makeShardWorld(t, makeShards())
+  const last = findLast(0)
+  const letGo = store.holdBack(`flowers/${keyOf(last.shard)}`, 100_000)
+  const arriving = await open(t, world)
+  const first = await read(arriving, { steps: 1 })
+  const state = arriving.state()
+  assert.equal(stateOf(world), 'staging')
+  await arriving.close()
+  letGo()
+  const ready = await open(t, world, { start: 'staged' })
+  assert.equal(stateOf(world), 'ready')
+  ready.seek(state)
+  const next = await read(ready, { steps: 10 })
+  const later = ready.state()
+  await ready.close()
+  assert.equal((await world.dsc('evict', 'flowers', '--yes')).code, 0)
+  const hold = store.holdBack(`flowers/${keyOf(last.shard)}`, 100_000)
+  const cold = await open(t, world)
+  assert.equal(stateOf(world), 'staging')
+  cold.seek(later)
+  hold()
+  const rest = await read(cold, { steps: COUNT / BATCH - 11 })
+  assert.deepEqual([...first, ...next, ...rest], expected(0))
+  await isReady(world)
+})
+
+test('the list of what is in shards is made once for a version', async (t) => {
+  const objects = makeShards()
+  const { world, store } = await makeShardWorld(t, objects)
+  const first = await open(t, world)
+  await read(first)
+  await isReady(world)
+  await first.close()
+  assert.equal((await world.dsc('evict', 'flowers', '--yes')).code, 0)
+  const before = store.sentBytes()
+  await read(await open(t, world))
+  await isReady(world)
+  assert.equal(store.sentBytes() - before, TOTAL(objects))
+})
+
+test('shards of small members come whole before they are fed, and nothing is fetched twice', async (t) => {
+  const objects = makeShards({ bytes: 900 })
+  const { world, store } = await makeShardWorld(t, objects)
+  const feed = await open(t, world)
+  assert.deepEqual(await read(feed, { bytes: 900 }), expected(0))
+  await isReady(world)
+  assert.equal(store.sentBytes(), TOTAL(objects))
+})
+
+test('members of one key are one sample also while their shards come', async (t) => {
+  const { world, store } = await makeShardWorld(t, makeShards({ isPaired: true }))
+  const namesAndBytes = async (feed: Feed) => {
+    const seen: [string, string][] = []
+    for await (const batch of feed)
+      for (const { name, data } of batch) seen.push([name, data.toString('base64')])
+    await feed.close()
+    return seen
+  }
+  const letGo = store.holdBack(`flowers/${keyOf(findLast(0).shard)}`, 100_000)
+  const feed = await open(t, world)
+  assert.equal(stateOf(world), 'staging')
+  letGo()
+  const cold = await namesAndBytes(feed)
+  assert.equal(cold.length, COUNT)
+  const ready = await namesAndBytes(await open(t, world, { start: 'staged' }))
+  assert.deepEqual(cold, ready)
+})
+
+test('a shard that is damaged at its source is an error that names the byte, or what comes before is fed', async (t) => {
+  const objects = makeShards()
+  objects.set(`flowers/${keyOf(2)}`, objects.get(`flowers/${keyOf(2)}`)!.subarray(0, 300_000))
+  const { world } = await makeShardWorld(t, objects)
+  await assert.rejects(open(t, world), (error) => {
+    return isDscError(error, 'COPY_DAMAGED') && /2\.tar is damaged at byte \d+/.test(error.message)
+  })
+})
