@@ -26,15 +26,16 @@ async function makeColdCluster(
     readonly objects: ReadonlyMap<string, Buffer>
     readonly delayMs: number
     readonly concurrency: number
+    readonly bandwidthLimit?: string
   },
 ): Promise<ColdCluster> {
-  const { objects, delayMs, concurrency } = options
+  const { objects, delayMs, concurrency, bandwidthLimit } = options
   const store = await makeStore(context, objects, { delayMs })
   const cluster = await makeCluster(context, {
     nodes: Array.from({ length: options.nodes }, (_, index) => `node-${index}`),
     datasets: store.datasets,
     environment: STORE_ENVIRONMENT,
-    stage: { concurrency },
+    stage: { concurrency, ...(bandwidthLimit !== undefined && { bandwidthLimit }) },
   })
   await Promise.all(cluster.nodes.map((node) => node.startAgent()))
   return { cluster, store, objects }
