@@ -25,6 +25,26 @@ test('a refusal has an id, and dsc why explains it by that later', async (contex
   assert.equal((await world.dsc('why', 'c0ffee00c0ff')).code, 5)
 })
 
+test('an eviction that is refused has an id, too; a dry run leaves nothing in the history', async (context) => {
+  const world = await makeWorld(context, {})
+  await writeTree(world.directory, { 'flowers/1.txt': 'a rose' })
+  await world.configure({ datasets: { flowers: { source: `file://${world.directory}/flowers/` } } })
+  assert.equal((await world.dsc('prepare', 'flowers', '--task', 't')).code, 0)
+  const fail = async (...words: string[]) => JSON.parse((await world.dsc(...words, '--json')).stderr).error
+  for (const { words, told, next } of [
+    { words: ['flowers'], told: 'an eviction was refused', next: 'dsc why flowers' },
+    { words: ['--free', '1GiB'], told: 'an eviction was refused', next: 'dsc status' },
+  ]) {
+    assert.equal((await fail('evict', ...words, '--dry-run')).id, undefined)
+    const error = await fail('evict', ...words, '--yes')
+    assert.ok(['COPY_IN_USE', 'QUOTA_EXCEEDED'].includes(error.code))
+    const { stdout } = await world.dsc('why', error.id)
+    assert.ok(stdout.startsWith(`${told} on node node-a`) && stdout.includes(error.message), stdout)
+    assert.ok(stdout.endsWith(`now: ${next}\n`), stdout)
+  }
+  assert.equal((await world.dsc('history')).stdout.match(/eviction-refused/g)?.length, 2)
+})
+
 test('an agent tells what it could not prepare in its log, with the id that the caller sees', async (context) => {
   const world = await makeWorld(context, {})
   const datasets = { gone: { source: `file://${world.directory}/gone/` } }

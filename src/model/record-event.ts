@@ -6,6 +6,7 @@ export type RecordEventKind =
   | 'staging-failed'
   | 'refused'
   | 'evicted'
+  | 'eviction-refused'
   | 'leased'
   | 'released'
   | 'lease-expired'

@@ -15,6 +15,18 @@ export type EvictionSelection =
   | { readonly kind: 'copy'; readonly copyId: string }
   | { readonly kind: 'free'; readonly bytes: number }
 
+/** A copy that was to be evicted is in use, or locked. */
+export class CopyInUse extends DscError {
+  readonly dataset: string
+
+  constructor({ dataset, referenceCount }: CopyUse, message: string) {
+    super('COPY_IN_USE', message, {
+      hint: referenceCount > 0 ? `dsc leases --dataset ${dataset}` : `dsc unlock ${dataset}`,
+    })
+    this.dataset = dataset
+  }
+}
+
 /**
  * Plans an eviction on this node without touching anything. Rejects with COPY_NOT_FOUND or COPY_IN_USE when
  * something named is not here or may not go, with QUOTA_EXCEEDED when so many bytes cannot be freed.
@@ -41,9 +53,7 @@ export async function planEvictionOf(cache: Cache, selection: EvictionSelection)
   const held = named.find((copy) => !victims.has(copy.copyId))
   if (held) {
     const leases = await cache.record.listLeases({ copyId: held.copyId })
-    throw new DscError('COPY_IN_USE', `cannot evict ${describeHeld(held, leases, cache.nowMs())}`, {
-      hint: held.referenceCount > 0 ? `dsc leases --dataset ${held.dataset}` : `dsc unlock ${held.dataset}`,
-    })
+    throw new CopyInUse(held, `cannot evict ${describeHeld(held, leases, cache.nowMs())}`)
   }
   return plan
 }

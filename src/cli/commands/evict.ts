@@ -42,14 +42,16 @@ export function evictCommand(context: CliContext): Command {
       for (const name of names) await requireKnownDataset(context, name, 'dsc evict')
       const cache = await context.openCache()
       const { evictCopies, planEvictionOf } = await import('../../cache/eviction/evict-copies.js')
-      const plan = await planEvictionOf(cache, selection)
       if (options.dryRun) {
+        const plan = await planEvictionOf(cache, selection)
         context.report.result(
           { ...evictionFields(plan), evicted: false },
           () => `would evict\n${formatEviction(plan)}`,
         )
         return
       }
+      const { planOwnEviction } = await import('../../cache/eviction/refuse-eviction.js')
+      const plan = await planOwnEviction(cache, selection, null)
       if (plan.victims.length > 0) {
         const isAgreed = await confirm(
           `Delete ${formatCount(plan.victims.length, 'copy', 'copies')} (${formatByteSize(plan.freedBytes)}) from node ${cache.node}?`,

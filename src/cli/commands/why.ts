@@ -75,11 +75,16 @@ function formatFailure(
   { dataset, node, kind, task, atMs, reason, detail }: RecordEvent,
   nowMs: number,
 ): string {
-  const what = kind === 'refused' ? 'was refused' : 'could not be staged'
+  const refused = {
+    refused: `${dataset} was refused`,
+    'eviction-refused': 'an eviction was refused',
+  } as const
+  const isNamed = dataset !== '*'
+  const what = kind in refused ? refused[kind as keyof typeof refused] : `${dataset} could not be staged`
   return [
-    `${dataset} ${what} on node ${node} ${formatDuration(nowMs - atMs)} ago, at ${new Date(atMs).toISOString()}${task === null ? '' : `, for ${task}`}:`,
+    `${what} on node ${node} ${formatDuration(nowMs - atMs)} ago, at ${new Date(atMs).toISOString()}${task === null ? '' : `, for ${task}`}:`,
     reason,
     ...(typeof detail.hint === 'string' ? [`  try: ${detail.hint}`] : []),
-    `  now: dsc why ${dataset}`,
+    isNamed ? `  now: dsc why ${dataset}` : '  now: dsc status',
   ].join('\n')
 }

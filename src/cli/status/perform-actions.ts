@@ -71,9 +71,10 @@ export class ActionPerformer implements StatusActions {
       })
     }
     const cache = await this.#openCache()
-    const { evictCopies, planEvictionOf } = await import('../../cache/eviction/evict-copies.js')
+    const { evictCopies } = await import('../../cache/eviction/evict-copies.js')
+    const { planOwnEviction } = await import('../../cache/eviction/refuse-eviction.js')
     const selection = { kind: 'copy', copyId } as const
-    await planEvictionOf(cache, selection)
+    await planOwnEviction(cache, selection, null)
     const done = await evictCopies(cache, selection, null)
     if (done.victims.length === 0) {
       throw new DscError('COPY_IN_USE', `${copy.dataset} was leased or locked meanwhile`)

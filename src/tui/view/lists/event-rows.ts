@@ -35,6 +35,7 @@ const COLOURS: Readonly<Partial<Record<RecordEventKind, Colour>>> = {
   'staging-started': 'cyan',
   'staging-taken-over': 'cyan',
   'staging-failed': 'red',
+  'eviction-refused': 'yellow',
   refused: 'red',
   damaged: 'red',
   evicted: 'yellow',
