@@ -15,7 +15,7 @@ architecture="$(node -p process.arch)"
 program="$packages/dsc-linux-$architecture"
 
 work="$(mktemp -d)"
-trap 'umount "$work/root/proc" 2>/dev/null; chmod -R u+w "$work"; rm -rf --one-file-system "$work"' EXIT
+trap '{ umount "$work/root/proc" 2>/dev/null || true; }; chmod -R u+w "$work"; rm -rf --one-file-system "$work"' EXIT
 say() { printf '== %s\n' "$*"; }
 
 say "checksums, what is inside, and its licences"
