@@ -30,6 +30,7 @@ export interface FeedOptions {
   readonly layout: SampleLayout
   readonly fallback?: string
   readonly seed: number
+  readonly epoch: number
   readonly order?: OrderKind
   readonly memory?: number
   readonly k: number | 'auto'
@@ -73,6 +74,12 @@ export function withFeedOptions(command: Command): Command {
     )
     .option('--tls', 'storage nodes must show a certificate that agent.tls.caFile of dsc.yaml vouches for')
     .option('--seed <n>', 'seed of the order', parseWholeNumber, 0)
+    .option(
+      '--epoch <n>',
+      'the epoch that is read first: its order is made before the feed answers',
+      parseWholeNumber,
+      0,
+    )
     .addOption(new Option('--order <kind>', 'how an epoch is ordered').choices(ORDER_KINDS))
     .option('--memory <size>', 'memory of the feed (default: 256MiB)', parseMemory)
     .option('--k <n>', 'samples per request', parseK, 'auto')
@@ -113,6 +120,7 @@ export function openEngineFor(
     },
     {
       seed: options.seed,
+      firstEpoch: options.epoch,
       order: options.order,
       memoryBytes: options.memory,
       k: options.k,

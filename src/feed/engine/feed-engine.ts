@@ -29,6 +29,8 @@ interface FeedEngineOptions extends RequestSizingOptions {
   readonly pool: ReaderPool
   readonly arenaFile: ArenaFile
   readonly seed: number
+  /** The epoch that is read first. Default 0. */
+  readonly firstEpoch?: number | undefined
   readonly orderKind: OrderKind
   /** The parts of the samples and how often an epoch visits them; absent: every sample once. */
   readonly mix?: readonly MixPart[] | undefined
@@ -85,6 +87,7 @@ export class FeedEngine {
       pool,
       lengths: table.lengths,
       isCarrying: options.isCarrying,
+      firstEpoch: options.firstEpoch,
     })
     this.#settings = this.#prefetchSettings()
   }

@@ -6,6 +6,8 @@ import type { OrderKind } from '../plan/order.js'
 export interface FeedSettings {
   /** 0 to 2^53 − 1. Default 0. */
   readonly seed?: number
+  /** The epoch that is read first, whose order is there before the feed is. Default 0. */
+  readonly firstEpoch?: number | undefined
   /** Default by the number of samples. */
   readonly order?: OrderKind | undefined
   /** The parts of the samples and how often an epoch visits them. Default: each sample once. */

@@ -33,6 +33,7 @@ export function openFeedEngine(supply: SampleSupply, settings: FeedSettings): Fe
     pool,
     arenaFile,
     seed: settings.seed ?? 0,
+    firstEpoch: settings.firstEpoch,
     orderKind: settings.order ?? chooseOrderKind(mix ? countMixed(mix) : table.count),
     mix,
     k: settings.k ?? 'auto',

@@ -40,13 +40,13 @@ class WatchedPool implements ReaderPool {
   close = () => this.#pool.close()
 }
 
-function open(context: TestContext, { isCarrying = true, carryBytes = 64 * KEPT } = {}) {
+function open(context: TestContext, { isCarrying = true, carryBytes = 64 * KEPT, firstEpoch = 0 } = {}) {
   const pool = new WatchedPool()
   context.after(() => pool.close())
   const arena = { carryBytes, space: { finish: () => {} } }
   const lengths = new Uint32Array(new SharedArrayBuffer(4 * COUNT)).fill(60)
   const orders = new OrderBook({ positionCount: COUNT, seed: SEED, kind: 'shuffle', mix: undefined, pool })
-  const epochs = new Epochs({ orders, arena, pool, lengths, isCarrying })
+  const epochs = new Epochs({ orders, arena, pool, lengths, isCarrying, firstEpoch })
   const shape = { sampleCount: COUNT, batchSize: 10, world: 1, rank: 0, replicate: 1, last: 'drop' } as const
   const items = new RankItems({
     sequence: planRankSequence(shape),
@@ -62,6 +62,14 @@ function open(context: TestContext, { isCarrying = true, carryBytes = 64 * KEPT 
 /** The samples of `epoch` that are kept for it, in its order. */
 const keptFor = (epochs: Epochs, epoch: number) =>
   orderOf(epoch).filter((sample) => epochs.carry.isWanted(epoch, sample))
+
+test('a run that goes on in a later epoch waits for no order, neither its own nor those of epochs that it never reads', async (context) => {
+  const { pool, epochs, items } = open(context, { firstEpoch: 5 })
+  await epochs.ready()
+  assert.equal(epochs.enter(items, 5), undefined)
+  await pool.rest()
+  assert.deepEqual(pool.jobs.toSorted(), ['prefix 6', 'prefix 7', 'shuffle 5', 'shuffle 6', 'shuffle 7'])
+})
 
 for (const isCarrying of [true, false])
   test(`what an epoch needs is made while the one before it runs, ${isCarrying ? 'with' : 'without'} keeping samples`, async (context) => {

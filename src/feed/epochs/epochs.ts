@@ -13,6 +13,8 @@ interface EpochsOptions {
   readonly lengths: Uint32Array
   /** Whether samples are kept for the next epoch (seed 001). */
   readonly isCarrying: boolean
+  /** The epoch that is read first, as far as is known. Default 0. */
+  readonly firstEpoch?: number | undefined
 }
 
 /**
@@ -32,8 +34,7 @@ export class Epochs {
   constructor(options: EpochsOptions) {
     this.#options = options
     this.orders = options.orders
-    this.orders.find(0)
-    if (options.isCarrying) this.orders.find(1)
+    void this.ready().catch(() => {}) // who waits for it hears why
   }
 
   /** The first epoch of which anything is kept. */
@@ -51,7 +52,8 @@ export class Epochs {
 
   /** Resolves when what the first batch of a feed needs is there. */
   async ready(): Promise<void> {
-    await Promise.all([this.orders.get(0), ...(this.#options.isCarrying ? [this.orders.get(1)] : [])])
+    const { firstEpoch = 0, isCarrying } = this.#options
+    await Promise.all([this.orders.get(firstEpoch), ...(isCarrying ? [this.orders.get(firstEpoch + 1)] : [])])
   }
 
   /** Resolves when it is known what `epoch` keeps for the one after it; undefined when it is, or none is kept. */

@@ -36,6 +36,13 @@ for (const { name, memoryBytes, nodeCount, k, lowWater } of [
   })
 }
 
+test('a request of tiny samples is no larger than the feed can handle at a time, unless a batch is, or it is asked for', () => {
+  const tiny = { ...base, memoryBytes: 256 * 2 ** 20, sampleBytes: 64, largestBytes: 64 }
+  assert.equal(planArenaBudget(tiny).k, 4096)
+  assert.equal(planArenaBudget({ ...tiny, ranks: [{ batchSize: 10_000, leases: 3 }] }).k, 10_001)
+  assert.equal(planArenaBudget({ ...tiny, k: 50_000 }).k, 50_000)
+})
+
 for (const { name, batchMib, memoryMib, clients, depth } of [
   { name: 'three batches where they are large', batchMib: 6, memoryMib: 1024, clients: 1, depth: 3 },
   { name: 'thirty-two where they are small', batchMib: 1 / 8, memoryMib: 1024, clients: 1, depth: 32 },

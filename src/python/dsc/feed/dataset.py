@@ -137,6 +137,10 @@ class FeedDataset(IterableDataset[Any]):
         assert self._info is not None
         return self._info
 
+    def expect_epoch(self, epoch: int) -> None:
+        """Says where the next pass will begin, so that a feed started for it has that epoch's order ready."""
+        self._feed.epoch = epoch
+
     def hold(self) -> None:
         """Starts the feed if need be, and keeps it from ending for want of readers as long as this object is used."""
         if self._holder is not None and self._holder.pid == os.getpid() and self._holder.is_alive():
@@ -150,6 +154,7 @@ class FeedDataset(IterableDataset[Any]):
     def set_epoch(self, epoch: int) -> None:
         """Makes the next iteration that epoch's; without it, it is the one after the last."""
         self.position.set_epoch(epoch)
+        self.expect_epoch(epoch)
 
     def batches(self) -> Iterator[Batch]:
         """The batches of one pass, before `transform`."""
@@ -193,6 +198,7 @@ class FeedDataset(IterableDataset[Any]):
         self._pass = object()
         loaded, self._loaded = self._loaded, None
         epoch, step, run = self._next_place(number, None if loaded is None else (loaded.epoch, loaded.step))
+        self.expect_epoch(epoch)
         client = self._own_client()
         try:
             client.start(epoch, step, run)

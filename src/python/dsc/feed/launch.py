@@ -59,6 +59,7 @@ class JobFeed:
         self._timeout = timeout
         # Found out here: a worker's own process says nothing of the job, and may have another environment.
         self._given = os.environ.get("DSC_FEED_SOCKET")
+        self.epoch = 0  # that a feed started now is asked for first
         self._path = socket_path(serving.target, serving.arguments, job_name(world))
 
     @property
@@ -68,7 +69,9 @@ class JobFeed:
 
     def path(self) -> str:
         """The socket of the feed, which is started if there is none."""
-        return self._given or ensure_feed(self._serving.target, self._serving.arguments, self._path)
+        return self._given or ensure_feed(
+            self._serving.target, self._serving.arguments, self._path, first_epoch=self.epoch
+        )
 
     def connect(self, hello: Mapping[str, Any]) -> FeedClient:
         """Opens a connection.
@@ -91,7 +94,9 @@ def socket_path(target: str | None, arguments: Sequence[str], job: str) -> str:
     return os.path.join(runtime_folder(), f"feed-{hashlib.sha256(key.encode()).hexdigest()[:20]}.sock")
 
 
-def ensure_feed(target: str | None, arguments: Sequence[str], path: str, start_timeout: float = 600.0) -> str:
+def ensure_feed(
+    target: str | None, arguments: Sequence[str], path: str, *, start_timeout: float = 600.0, first_epoch: int = 0
+) -> str:
     """Finds the feed of this job, or starts it.
 
     Args:
@@ -99,6 +104,7 @@ def ensure_feed(target: str | None, arguments: Sequence[str], path: str, start_t
         arguments: options of `dsc feed serve`.
         path: of its socket.
         start_timeout: seconds that the feed may take to list the samples.
+        first_epoch: that is read first; a feed that is there already is told by its readers.
 
     Returns:
         The same path, on which a feed answers.
@@ -108,7 +114,7 @@ def ensure_feed(target: str | None, arguments: Sequence[str], path: str, start_t
     """
     with _locked(f"{path}.lock"):
         if not _answers(path):
-            _start(target, arguments, path, start_timeout)
+            _start(target, [*arguments, *(["--epoch", str(first_epoch)] if first_epoch else [])], path, start_timeout)
     return path
 
 

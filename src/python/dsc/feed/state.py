@@ -64,6 +64,7 @@ def find_place(dataset: FeedDataset, state: dict[str, Any], *, override: bool = 
     Raises:
         FeedError: the state does not fit; the message says what differs.
     """
+    dataset.expect_epoch(int(state.get("epoch") or 0))
     info = dataset.info
     current = {**info, "last": dataset.reading.last}
     for name in (choose_identity(state, info), *_FIXED):
