@@ -1,25 +1,30 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { DscError } from '../failure/dsc-error.js'
+import { PLAN_VERSION } from './plan/plan-format.js'
 
 /** What a file that a user names is for, and how one is made: complaints say both. */
 interface FilePurpose {
   readonly what: string
+  readonly version: number
   readonly hint: string
 }
 
 /** A profile that a user names. */
 export const PROFILE_FILE: FilePurpose = {
   what: 'profile',
+  version: 1,
   hint: 'make one with `dsc memory profile -- python train.py`, or dsc.memory.profile(model, inputs)',
 }
 /** A plan that a user names. */
 export const PLAN_FILE: FilePurpose = {
   what: 'plan',
+  version: PLAN_VERSION,
   hint: 'make one with `dsc memory plan profile.json --budget 24GiB`',
 }
 /** A run report that a user names. */
 export const RUN_FILE: FilePurpose = {
   what: 'run report',
+  version: 1,
   hint: 'have one written with offload(plan, report="run.json")',
 }
 
@@ -50,8 +55,12 @@ export async function writeNamedFile(path: string, what: string, text: string): 
 }
 
 /** Complaint about the contents of a file: where in it, and what is wrong there. */
-export function invalidContents(path: string, { what, hint }: FilePurpose, problem: string): DscError {
-  return invalid(`${path} is not a ${what} of version 1: ${problem}`, hint)
+export function invalidContents(
+  path: string,
+  { what, version, hint }: FilePurpose,
+  problem: string,
+): DscError {
+  return invalid(`${path} is not a ${what} of version ${version}: ${problem}`, hint)
 }
 
 function invalid(message: string, hint: string, cause?: unknown): DscError {

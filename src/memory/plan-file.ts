@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { DscError } from '../failure/dsc-error.js'
 import { invalidContents, PLAN_FILE, readJsonFile, writeNamedFile } from './named-file.js'
-import type { MemoryPlan } from './plan/plan-format.js'
+import { type MemoryPlan, PLAN_VERSION } from './plan/plan-format.js'
 
 const count = z.number().int().nonnegative()
 const bytes = count
@@ -35,7 +35,7 @@ const reloadSchema = z.discriminatedUnion('mode', [
 ])
 
 const planSchema = z.object({
-  v: z.literal(1),
+  v: z.literal(PLAN_VERSION),
   kind: z.literal('dsc.mem.plan'),
   profile: z.string(),
   signature: z.string(),
@@ -52,11 +52,15 @@ const planSchema = z.object({
     unplannedPeakBytes: bytes,
     stepMs: number,
     baseMs: number,
+    recomputeMs: number,
     stallMs: number,
     leastStallMs: number,
     hostBytes: bytes,
     movedBytes: bytes,
   }),
+  recompute: z.array(
+    z.object({ name: z.string(), call: count, inputs: count, buffers: z.array(z.string()) }),
+  ),
   moves: z.array(moveSchema),
   keep: z.array(z.object({ storage: count, bytes, why: z.string() })),
   arenas: z.object({ host: z.object({ bytes, liveBytes: bytes }), reload: reloadSchema }),

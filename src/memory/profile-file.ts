@@ -26,6 +26,7 @@ const tensor = z.object({
   refs: count,
   alive: z.tuple([place, place]).optional(),
   heldUntil: place.optional(),
+  livesOn: z.boolean().optional(),
 })
 
 const profileSchema = z.object({
@@ -62,6 +63,28 @@ const profileSchema = z.object({
   backwardOrder: z.array(count).optional(),
   packLayers: z.array(count).optional(),
   unpackOrder: z.array(count).optional(),
+  unpackLayers: z.array(count).optional(),
+  blocks: z
+    .array(
+      z.object({
+        name: z.string(),
+        call: count,
+        layers: z.tuple([count, count]),
+        packs: z.tuple([count, count]),
+        inputs: z.array(
+          z.object({
+            storage: count,
+            dtype: z.string(),
+            shape: z.array(count),
+            stride: z.array(z.number().int()),
+            offset: count,
+          }),
+        ),
+        buffers: z.array(z.string()),
+        obstacle: z.string().optional(),
+      }),
+    )
+    .optional(),
   reuse: z.object({ packs: z.array(count), tensors: z.array(tensor) }).optional(),
 })
 
@@ -100,8 +123,10 @@ function parseProfile(value: unknown, path: string): MemoryProfile {
       `a tensor refers to layer ${lost.layer}, which is not in layers`,
     )
   const packs = profile.packLayers?.length ?? 0
-  if (profile.packLayers?.some((layer) => !layers.has(layer)))
-    throw invalidContents(path, PROFILE_FILE, 'packLayers names a layer that is not in layers')
+  for (const list of ['packLayers', 'unpackLayers'] as const)
+    if (profile[list]?.some((layer) => !layers.has(layer)))
+      throw invalidContents(path, PROFILE_FILE, `${list} names a layer that is not in layers`)
+  checkBlocks(path, profile)
   if (profile.unpackOrder?.some((sequence) => sequence >= packs))
     throw invalidContents(
       path,
@@ -111,4 +136,22 @@ function parseProfile(value: unknown, path: string): MemoryProfile {
   if (profile.reuse?.packs.some((sequence) => sequence >= packs))
     throw invalidContents(path, PROFILE_FILE, `reuse names a pack call beyond the ${packs} of packLayers`)
   return profile
+}
+
+function checkBlocks(path: string, { blocks = [], layers, packLayers = [] }: MemoryProfile): void {
+  const numbers = new Set(layers.map(({ i }) => i))
+  for (const { name, layers: own, packs } of blocks) {
+    if (own[0] > own[1] || !own.every((layer) => numbers.has(layer)))
+      throw invalidContents(
+        path,
+        PROFILE_FILE,
+        `block ${name} has layers ${own.join(' to ')}, which are not in layers`,
+      )
+    if (packs[0] > packs[1] || packs[1] > packLayers.length)
+      throw invalidContents(
+        path,
+        PROFILE_FILE,
+        `block ${name} has the pack calls ${packs.join(' to ')} of the ${packLayers.length} of packLayers`,
+      )
+  }
 }

@@ -155,7 +155,7 @@ test('what a user gets wrong is named: which file or option, what was expected, 
   dsc('plan', PROFILE, '--budget', '55%', '--out', 'good.json', ...small)
   const plan = JSON.parse(readFileSync(join(folder, 'good.json'), 'utf8'))
   const write = (name: string, value: unknown) => writeFileSync(join(folder, name), JSON.stringify(value))
-  write('header.json', { v: 1, kind: 'dsc.mem.plan' })
+  write('header.json', { v: 2, kind: 'dsc.mem.plan' })
   write('far.json', { ...plan, moves: [{ ...plan.moves[0], inAt: 9999 }] })
   writeFileSync(join(folder, 'torn.json'), '{"v":1')
   const of = ['--profile', PROFILE]
@@ -186,7 +186,7 @@ test('what a user gets wrong is named: which file or option, what was expected, 
     {
       words: ['verify', 'good.json', '--plan', 'good.json'],
       status: 70,
-      says: /not a run report.*: kind: .*dsc.mem.run/,
+      says: /not a run report of version 1: v: .*expected 1/,
     },
     {
       words: ['explain', 'good.json', ...of, '--svg', 'no/x.svg'],

@@ -3,9 +3,11 @@ import { DscError } from '../../failure/dsc-error.js'
 import { type Budget, formatBytes, parseBudget, resolveBudget } from '../../memory/budget.js'
 import { writeNamedFile } from '../../memory/named-file.js'
 import { type ExtraKind, MIN_MOVE_BYTES } from '../../memory/plan/candidates.js'
+import { planWays } from '../../memory/plan/choose-ways.js'
 import { drawPlan } from '../../memory/plan/explain.js'
 import type { MemoryPlan } from '../../memory/plan/plan-format.js'
 import { type PlanOutcome, planMemory } from '../../memory/plan/plan-memory.js'
+import type { MemoryProfile } from '../../memory/plan/profile.js'
 import { formatPlanFile, writePlan } from '../../memory/plan-file.js'
 import { readProfile } from '../../memory/profile-file.js'
 import { readRunReport } from '../../memory/run-report.js'
@@ -42,6 +44,11 @@ export function memoryPlanCommand(context: CliContext): Command {
         .argParser(parseSmallest)
         .default(MIN_MOVE_BYTES, '1MiB'),
     )
+    .option(
+      '--recompute',
+      'also let blocks of the model run their forward again; offload() then needs model=',
+      false,
+    )
     .option('--reuse', 'write feature gradients into the maps that die under them', false)
     .option(
       '--reload <space>',
@@ -58,9 +65,10 @@ export function memoryPlanCommand(context: CliContext): Command {
     .action((path: string, options: PlanOptions) => planProfile(context, path, options))
 }
 
-async function planProfile({ report }: CliContext, path: string, options: PlanOptions): Promise<void> {
+async function planProfile(context: CliContext, path: string, options: PlanOptions): Promise<void> {
   if (options.out !== '-') await requireOwnFile(options.out, 'dsc.mem.plan')
   await requireOwnFile(options.svg, '<svg')
+  refuseTogether(options)
   const { profile, hash } = await readProfile(path)
   const feedback = options.feedback ? await readRunReport(options.feedback) : undefined
   const request = {
@@ -75,11 +83,19 @@ async function planProfile({ report }: CliContext, path: string, options: PlanOp
     const roomy = planMemory(profile, { ...request, budgetBytes: Number.MAX_SAFE_INTEGER })
     return roomy.kind === 'planned' ? roomy.plan.predicted.unplannedPeakBytes : 0
   })
-  const outcome = planMemory(profile, { ...request, budgetBytes })
+  const plan = options.recompute ? planWays : planMemory
+  const outcome = plan(profile, { ...request, budgetBytes })
   if (outcome.kind === 'infeasible') {
     throw explainInfeasible({ path, budgetBytes, smallestBytes: options.smallest, outcome })
   }
-  const { plan } = outcome
+  await handOver(context, { plan: outcome.plan, profile, options })
+}
+
+/** Writes the plan and its picture, and says what it comes to. */
+async function handOver(
+  { report }: CliContext,
+  { plan, profile, options }: { plan: MemoryPlan; profile: MemoryProfile; options: PlanOptions },
+): Promise<void> {
   if (options.out === '-') {
     writeAll('stdout', formatPlanFile(plan))
     return
@@ -87,8 +103,22 @@ async function planProfile({ report }: CliContext, path: string, options: PlanOp
   await writePlan(options.out, plan)
   if (options.svg) await writeNamedFile(options.svg, 'picture', drawPlan(profile, plan))
   const { predicted, moves } = plan
-  report.result({ plan: options.out, budgetBytes, moves: moves.length, predicted, arenas: plan.arenas }, () =>
-    formatSummary(plan, options.out),
+  const { budgetBytes, recompute, arenas } = plan
+  const again = recompute.map(({ name }) => name)
+  report.result(
+    { plan: options.out, budgetBytes, moves: moves.length, recompute: again, predicted, arenas },
+    () => formatSummary(plan, options.out),
+  )
+}
+
+function refuseTogether({ recompute, reuse, move }: PlanOptions): void {
+  if (!recompute || (!reuse && !move)) return
+  throw new DscError(
+    'USAGE',
+    `--recompute and ${reuse ? '--reuse' : '--move'} cannot be planned together yet`,
+    {
+      hint: 'choose one of them',
+    },
   )
 }
 
@@ -118,6 +148,7 @@ interface PlanOptions {
   readonly out: string
   readonly move?: readonly ExtraKind[]
   readonly smallest: number
+  readonly recompute: boolean
   readonly reuse: boolean
   readonly reload: boolean
   readonly feedback?: string
@@ -144,8 +175,10 @@ function parseReload(text: string): boolean {
 function formatSummary(plan: MemoryPlan, path: string): string {
   const { predicted, moves, arenas, reuse } = plan
   const words = `${formatCount(reuse.length, 'feature gradient')} written into dead maps`
+  const again = plan.recompute.map(({ name }) => name).join(', ')
+  const againLines = again ? [`  again  ${predicted.recomputeMs} ms of forward: ${again}`] : []
   const reuseLines = plan.options.reuse ? [`  reuse  ${words}`] : []
-  if (moves.length === 0) {
+  if (moves.length === 0 && !again) {
     const peak = `The step peaks at ${formatBytes(predicted.peakBytes)}, the budget is ${formatBytes(plan.budgetBytes)}.`
     return [`${path}: nothing needs to move, 0 bytes. ${peak}`, ...reuseLines].join('\n')
   }
@@ -155,6 +188,7 @@ function formatSummary(plan: MemoryPlan, path: string): string {
     `${path}: ${moves.length} storages move, ${formatBytes(predicted.movedBytes)} per step both ways together`,
     `  peak   ${formatBytes(predicted.peakBytes)} at ${predicted.peakAt} (without a plan ${formatBytes(predicted.unplannedPeakBytes)}, budget ${formatBytes(plan.budgetBytes)})`,
     `  step   ${predicted.stepMs} ms, of which ${predicted.stallMs} ms stall (${slowdown} %; no plan can stall less than ${predicted.leastStallMs} ms)`,
+    ...againLines,
     `  host   ${formatBytes(predicted.hostBytes)} in one arena`,
     `  reload ${formatBytes(arenas.reload.bytes)} in ${reload}`,
     ...reuseLines,

@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
 import { type Budget, formatBytes, parseBudget, resolveBudget } from '../../memory/budget.js'
+import { profileOfPlan } from '../../memory/plan/recompute-blocks.js'
 import { simulatePlan } from '../../memory/plan/simulate-plan.js'
 import { readPlan } from '../../memory/plan-file.js'
 import { readProfile } from '../../memory/profile-file.js'
@@ -42,7 +43,7 @@ export function memorySimulateCommand({ report }: CliContext): Command {
         ? resolveBudget(options.capacity, () => plan.predicted.unplannedPeakBytes)
         : plan.budgetBytes
       const { failEvery } = options
-      const result = simulatePlan(profile, plan, {
+      const result = simulatePlan(profileOfPlan(profile, plan), plan, {
         capacityBytes,
         faults: {
           copySlowdown: () => options.slowCopies,

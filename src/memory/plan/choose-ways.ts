@@ -1,9 +1,9 @@
 import { MIN_MOVE_BYTES } from './candidates.js'
 import { type Block, findBlocks } from './find-blocks.js'
 import type { MemoryPlan } from './plan-format.js'
-import { planMemory } from './plan-memory.js'
+import { type PlanOutcome, type PlanRequest, planMemory } from './plan-memory.js'
 import type { MemoryProfile } from './profile.js'
-import { recomputeBlocks, sumForwardUs } from './recompute-blocks.js'
+import { sumForwardUs } from './recompute-blocks.js'
 
 /** Which blocks run their forward again, and what the step is predicted to take when the rest moves as planned. */
 export interface Way {
@@ -33,11 +33,9 @@ export interface Ways {
   readonly best: Way | undefined
 }
 
-/** What to choose for. */
-export interface WaysRequest {
-  readonly budgetBytes: number
-  /** Smaller storages stay; default 1 MiB. */
-  readonly smallestBytes?: number | undefined
+/** What to choose for: all that `planMemory` is asked, but for the blocks that run again. */
+export type WaysRequest = Omit<PlanRequest, 'recompute' | 'profileHash'> & {
+  readonly profileHash?: string | undefined
 }
 
 /**
@@ -61,6 +59,23 @@ export function chooseWays(profile: MemoryProfile, request: WaysRequest): Ways {
   }
 }
 
+/**
+ * Plans one step under a byte budget, keeping, recomputing and moving: the mixture that `chooseWays` would choose. Where
+ * none fits, the least budget is that of all blocks recomputed, or of none, whichever is smaller. Pure.
+ */
+export function planWays(profile: MemoryProfile, request: WaysRequest): PlanOutcome {
+  const search = new Search(profile, request)
+  const kept = search.plan([])
+  // Nothing is shorter than a step in which nothing runs again and nothing waits.
+  if (kept.kind === 'planned' && kept.plan.predicted.stallMs === 0) return kept
+  search.tryCounts()
+  search.improve()
+  if (search.bestPlan) return { kind: 'planned', plan: search.bestPlan }
+  const again = search.plan(search.blocks.map((_, at) => at))
+  if (kept.kind === 'planned') return kept
+  return again.kind === 'planned' || again.leastBytes < kept.leastBytes ? again : kept
+}
+
 /** Counts of recomputed blocks that are tried first, per order. */
 const FIRST_COUNTS = 4
 /** Tensors planned for while single blocks are changed: bounds the time on large models. */
@@ -73,7 +88,7 @@ class Search {
   readonly #forwardMs: readonly number[]
   readonly #baseMs: number
   readonly #known = new Map<string, Way | undefined>()
-  #best: { readonly way: Way; readonly chosen: readonly number[] } | undefined
+  #best: { readonly way: Way; readonly chosen: readonly number[]; readonly plan: MemoryPlan } | undefined
   #effort = 0
 
   constructor(profile: MemoryProfile, request: WaysRequest) {
@@ -89,21 +104,31 @@ class Search {
     return this.#best?.way
   }
 
+  get bestPlan(): MemoryPlan | undefined {
+    return this.#best?.plan
+  }
+
+  /** The plan in which the blocks `chosen` run again. */
+  plan(chosen: readonly number[]): PlanOutcome {
+    const { smallestBytes = MIN_MOVE_BYTES, profileHash = '' } = this.#request
+    const recompute = chosen.map((at) => this.blocks[at]!)
+    return planMemory(this.#profile, { ...this.#request, smallestBytes, profileHash, recompute })
+  }
+
   /** What recomputing the blocks `chosen` comes to; undefined where it does not fit. */
   evaluate(chosen: readonly number[]): Way | undefined {
     const key = chosen.join()
     if (this.#known.has(key)) return this.#known.get(key)
-    const { budgetBytes, smallestBytes = MIN_MOVE_BYTES } = this.#request
-    const blocks = chosen.map((at) => this.blocks[at]!)
-    const profile = recomputeBlocks(this.#profile, blocks)
-    const outcome = planMemory(profile, { budgetBytes, smallestBytes, profileHash: '' })
-    const way =
-      outcome.kind === 'planned' && outcome.plan.predicted.peakBytes <= budgetBytes
-        ? describeWay(blocks, this.#sumMs(chosen), outcome.plan)
-        : undefined
-    this.#known.set(key, way)
+    const outcome = this.plan(chosen)
     this.#effort += this.#profile.tensors.length
-    if (way && (!this.#best || isBetter(way, this.#best.way))) this.#best = { way, chosen }
+    if (outcome.kind === 'infeasible' || outcome.plan.predicted.peakBytes > this.#request.budgetBytes) {
+      this.#known.set(key, undefined)
+      return undefined
+    }
+    const { plan } = outcome
+    const way = describeWay(plan)
+    this.#known.set(key, way)
+    if (!this.#best || isBetter(way, this.#best.way)) this.#best = { way, chosen, plan }
     return way
   }
 
@@ -176,11 +201,11 @@ function isBetter(one: Way, other: Way): boolean {
   return one.stepMs < other.stepMs || (one.stepMs === other.stepMs && one.movedBytes < other.movedBytes)
 }
 
-function describeWay(blocks: readonly Block[], recomputeMs: number, { predicted, moves }: MemoryPlan): Way {
+function describeWay({ predicted, moves, recompute }: MemoryPlan): Way {
   return {
-    recomputed: blocks.map(({ name }) => name),
+    recomputed: recompute.map(({ name }) => name),
     stepMs: predicted.stepMs,
-    recomputeMs,
+    recomputeMs: predicted.recomputeMs,
     stallMs: predicted.stallMs,
     peakBytes: predicted.peakBytes,
     moves: moves.length,

@@ -1,8 +1,15 @@
 import { layOutArena } from './arena.js'
 import type { Candidate, Keep } from './candidates.js'
+import type { Block } from './find-blocks.js'
 import { findLeastStallUs } from './least-stall.js'
-import { findLifetimes, type Lifetime, sumLiveBytes } from './lifetimes.js'
-import { type MemoryPlan, PLAN_VERSION, type PlannedMove, type Prediction } from './plan-format.js'
+import type { Lifetime } from './lifetimes.js'
+import {
+  type MemoryPlan,
+  PLAN_VERSION,
+  type PlannedMove,
+  type PlannedRecomputation,
+  type Prediction,
+} from './plan-format.js'
 import type { MemoryProfile } from './profile.js'
 import type { ProfiledStep } from './profiled-step.js'
 import { isReloaded, type PlacedSchedule } from './reload-space.js'
@@ -20,6 +27,11 @@ export interface PlanProblem extends Omit<ScheduleLimits, 'aimBytes'> {
   readonly step: ProfiledStep
   readonly clock: TickClock
   readonly candidates: readonly Candidate[]
+  /** Blocks that run again: `profile` and `step` are as they are then. */
+  readonly recompute: readonly Block[]
+  readonly recomputeUs: number
+  /** The peak of the step when nothing moves nor runs again. */
+  readonly unplannedPeakBytes: number
   /** What must stay, and why. */
   readonly keeps: readonly Keep[]
 }
@@ -48,6 +60,7 @@ export function describePlan(problem: PlanProblem, { placed, simulation }: PlanA
     budgetBytes: problem.budgetBytes,
     options,
     predicted: predict(problem, simulation, hostBytes),
+    recompute: problem.recompute.map(describeRecomputation),
     moves,
     keep: [...keeps, ...findIdleKeeps(problem, moves)].sort((a, b) => a.storage - b.storage),
     arenas: { host: { bytes: host.sizeBytes, liveBytes: host.liveBytes }, reload: placed.reload },
@@ -69,9 +82,10 @@ function predict(problem: PlanProblem, simulation: Simulation, hostBytes: number
   return {
     peakBytes: simulation.peakBytes,
     peakAt: simulation.peakAt,
-    unplannedPeakBytes: findUnplannedPeak(problem),
+    unplannedPeakBytes: problem.unplannedPeakBytes,
     stepMs: toMs(simulation.stepUs),
     baseMs: toMs(problem.step.timeline.startUs.at(-1)!),
+    recomputeMs: toMs(problem.recomputeUs),
     stallMs: toMs(simulation.stallUs),
     leastStallMs: toMs(findLeastStallUs(problem)),
     hostBytes,
@@ -79,10 +93,9 @@ function predict(problem: PlanProblem, simulation: Simulation, hostBytes: number
   }
 }
 
-function findUnplannedPeak({ profile, options, step, liveBytes }: PlanProblem): number {
-  if (!options.reuse) return Math.max(...liveBytes)
-  const lifetimes = findLifetimes(profile, step.timeline, { canReuse: false })
-  return Math.max(...sumLiveBytes(lifetimes, step.timeline.events.length, profile.nonTorchBytes))
+function describeRecomputation({ name, recorded }: Block): PlannedRecomputation {
+  const { call = 0, inputs = [], buffers = [] } = recorded ?? {}
+  return { name, call, inputs: inputs.length, buffers }
 }
 
 /** What could move and does not. */

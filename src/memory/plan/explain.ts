@@ -3,6 +3,7 @@ import { findLifetimes, sumLiveBytes } from './lifetimes.js'
 import type { MemoryPlan } from './plan-format.js'
 import type { MemoryProfile } from './profile.js'
 import { layOutStep } from './profiled-step.js'
+import { profileOfPlan } from './recompute-blocks.js'
 import { simulatePlan } from './simulate-plan.js'
 import { formatEvent, layOutTimeline } from './timeline.js'
 
@@ -20,7 +21,8 @@ export interface Explanation {
 }
 
 /** Says for every storage of the profile why it moves or stays, largest first. */
-export function explainPlan(profile: MemoryProfile, plan: MemoryPlan): Explanation[] {
+export function explainPlan(recorded: MemoryProfile, plan: MemoryPlan): Explanation[] {
+  const profile = profileOfPlan(recorded, plan)
   const timeline = layOutTimeline(profile)
   const nameOf = (event: number) => {
     const found = timeline.events[event]
@@ -52,13 +54,15 @@ export function explainPlan(profile: MemoryProfile, plan: MemoryPlan): Explanati
 }
 
 /** The picture of one step: memory without a plan, with it, the budget, and the copies. */
-export function drawPlan(profile: MemoryProfile, plan: MemoryPlan): string {
+export function drawPlan(recorded: MemoryProfile, plan: MemoryPlan): string {
+  const unplanned = layOutStep(recorded, { canReuse: plan.options.reuse })
+  const profile = profileOfPlan(recorded, plan)
   const step = layOutStep(profile, { canReuse: plan.options.reuse })
-  const { timeline, lifetimes } = step
+  const { timeline } = step
   const planned = simulatePlan(profile, plan, { capacityBytes: plan.budgetBytes, step })
   return drawTimeline({
     title: `device memory over one step: ${plan.moves.length} moves, predicted stall ${plan.predicted.stallMs.toFixed(2)} ms of ${plan.predicted.stepMs.toFixed(2)} ms`,
-    unplannedBytes: sumLiveBytes(lifetimes, timeline.events.length, profile.nonTorchBytes),
+    unplannedBytes: sumLiveBytes(unplanned.lifetimes, timeline.events.length, profile.nonTorchBytes),
     plannedBytes: planned.bytesPerEvent,
     startUs: planned.startUs,
     budgetBytes: plan.budgetBytes,

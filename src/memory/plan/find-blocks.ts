@@ -1,4 +1,4 @@
-import type { MemoryProfile } from './profile.js'
+import type { MemoryProfile, RecordedBlock } from './profile.js'
 
 /** Layers that follow each other and belong to one part of the model: what `checkpoint()` can be put around. */
 export interface Block {
@@ -6,6 +6,8 @@ export interface Block {
   readonly name: string
   /** Layers, in order of execution; at least 3. */
   readonly layers: readonly number[]
+  /** The call of a module that it is, in recorded profiles. */
+  readonly recorded?: RecordedBlock | undefined
 }
 
 /** Fewer layers are not worth a recomputation: there is nothing between input and output. */
@@ -13,16 +15,35 @@ const MIN_LAYERS = 3
 
 /**
  * Finds a model's blocks by the names of its layers: the repeated ones (`h.0`, `h.1`, …), as deep as they repeat and have
- * at least 3 layers, and the parts at the top that do not repeat. Blocks do not overlap.
+ * at least 3 layers, and the parts at the top that do not repeat. Blocks do not overlap. In a recorded profile they are
+ * calls of modules, without those that cannot run again.
  */
 export function findBlocks(profile: MemoryProfile): Block[] {
   const named = profile.layers.map(({ i, name }, at) => ({
     layer: i,
     at,
     // What runs between two modules is recorded as `after` the first, and mostly belongs to the same part.
-    path: name.replace(/^after /, '').split('.'),
+    path: name.replace(/^(after|before) /, '').split('.'),
   }))
-  return splitPart(named, 1).sort((a, b) => a.layers[0]! - b.layers[0]!)
+  const parts = splitPart(named, 1).sort((a, b) => a.layers[0]! - b.layers[0]!)
+  if (!profile.blocks) return parts
+  const names = new Set(parts.map(({ name }) => name))
+  return listCalls(profile).filter(({ name }) => names.has(name))
+}
+
+/** All calls of a recorded profile that can run again, nested ones too, in order of their beginning. */
+export function listCalls(profile: MemoryProfile): Block[] {
+  const order = new Map(profile.layers.map(({ i }, at) => [i, at]))
+  return (profile.blocks ?? [])
+    .filter(({ obstacle }) => obstacle === undefined)
+    .map((recorded) => {
+      const [first, last] = recorded.layers.map((layer) => order.get(layer)!) as [number, number]
+      return {
+        name: recorded.name,
+        layers: profile.layers.slice(first, last + 1).map(({ i }) => i),
+        recorded,
+      }
+    })
 }
 
 interface Named {

@@ -19,6 +19,8 @@ export interface Lifetime {
   readonly heldUntil: number
   /** Backward uses still to come when the forward ends: what the reference count starts at. */
   readonly refs: number
+  /** Whether its memory lives on in something else when it is back: it must not lie in an arena. */
+  readonly livesOn: boolean
   /** Sequence numbers of the pack calls, ascending, and positions of the unpack calls, ascending. */
   readonly packs: readonly number[]
   readonly unpacks: readonly number[]
@@ -70,7 +72,9 @@ function describeStorage(
   const isPersistent = PERSISTENT.includes(kind)
   const born = isPersistent ? -1 : Math.min(...tensors.map(({ producer }) => timeline.indexOf(producer)))
   const touched = [...(isPersistent ? [] : [born]), ...tensors.flatMap(usesOf)]
-  const uses = [...new Set(touched)].sort(ascending)
+  const span = findSpan(tensors, timeline, { kind, born, uses: touched })
+  // It may be made after the fullest instant of its event, and is alive only from the next one on then.
+  const uses = [...new Set(touched.map((event) => Math.max(event, span.from)))].sort(ascending)
   const held = tensors.flatMap(({ heldUntil }) => (heldUntil ? [timeline.indexOf(heldUntil)] : []))
   return {
     storage: tensors[0]!.storage,
@@ -78,10 +82,11 @@ function describeStorage(
     name: tensors.find(({ name }) => name !== undefined)?.name ?? null,
     bytes: Math.max(...tensors.map((tensor) => tensor.bytes)),
     born,
-    ...findSpan(tensors, timeline, { kind, born, uses }),
+    ...span,
     uses,
     heldUntil: Math.max(-1, ...held, ...uses.filter((event) => event < timeline.forwardCount)),
     refs: uses.filter((event) => event >= timeline.forwardCount && event !== born).length,
+    livesOn: tensors.some((tensor) => tensor.livesOn === true),
     packs: tensors.flatMap((tensor) => tensor.pack).sort(ascending),
     unpacks: tensors.flatMap((tensor) => tensor.unpack).sort(ascending),
   }

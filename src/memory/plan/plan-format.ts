@@ -3,7 +3,7 @@ import type { TensorKind } from './profile.js'
 import type { Reuse } from './reuse.js'
 
 /** Format version of plan files. Bump it when an executor of the old format would do the wrong thing. */
-export const PLAN_VERSION = 1
+export const PLAN_VERSION = 2
 
 /** One storage that leaves the device and comes back. Event numbers count along the timeline of the profile. */
 export interface PlannedMove {
@@ -38,6 +38,17 @@ export interface PlannedMove {
   readonly ticks: { readonly out: number; readonly free: number; readonly in: number } | null
 }
 
+/** One call of a module that saves only what it is given, and runs its forward again in the backward. */
+export interface PlannedRecomputation {
+  readonly name: string
+  /** How many calls of this module are before it in the step. */
+  readonly call: number
+  /** How many tensors it is given. */
+  readonly inputs: number
+  /** Names of the buffers that its forward changes: its second run must not. */
+  readonly buffers: readonly string[]
+}
+
 /** Where reloaded maps lie: one arena from the first copy in to the last use, or memory of their own each. */
 export type ReloadSpace =
   | {
@@ -55,7 +66,9 @@ export interface Prediction {
   readonly peakAt: string
   readonly unplannedPeakBytes: number
   readonly stepMs: number
+  /** Without stalls, recomputations included. */
   readonly baseMs: number
+  readonly recomputeMs: number
   readonly stallMs: number
   /** No plan of this budget can stall less. */
   readonly leastStallMs: number
@@ -78,6 +91,8 @@ export interface MemoryPlan {
     readonly reuse: boolean
   }
   readonly predicted: Prediction
+  /** Blocks that run again, in order of execution. */
+  readonly recompute: readonly PlannedRecomputation[]
   readonly moves: readonly PlannedMove[]
   readonly keep: readonly Keep[]
   readonly arenas: {

@@ -1,14 +1,16 @@
 import { type ExtraKind, findMovable, MIN_MOVE_BYTES } from './candidates.js'
 import { chooseMoves, emptyAsPossible, type Ranking, rankCandidates } from './choose-moves.js'
 import { describeMoves, describePlan, type PlanAttempt, type PlanProblem } from './describe-plan.js'
-import { sumLiveBytes } from './lifetimes.js'
+import type { Block } from './find-blocks.js'
+import { findLifetimes, sumLiveBytes } from './lifetimes.js'
 import type { MemoryPlan } from './plan-format.js'
 import type { MemoryProfile } from './profile.js'
 import { layOutStep } from './profiled-step.js'
+import { recomputeBlocks, sumForwardUs } from './recompute-blocks.js'
 import { type PlacedSchedule, scheduleAndPlace } from './reload-space.js'
 import { type Simulation, simulatePlan } from './simulate-plan.js'
 import { layOutTicks } from './ticks.js'
-import { formatEvent } from './timeline.js'
+import { formatEvent, layOutTimeline } from './timeline.js'
 
 /** What to plan for. */
 export interface PlanRequest {
@@ -23,6 +25,8 @@ export interface PlanRequest {
   readonly canReuse?: boolean | undefined
   /** Whether reloads get memory of their own instead of one arena; default false. */
   readonly isSlotted?: boolean | undefined
+  /** Blocks that run again instead of saving, of `findBlocks` or `listCalls`, none inside another; default none. */
+  readonly recompute?: readonly Block[] | undefined
   /** How late copies in were in a run, in microseconds per storage; they start that much earlier. */
   readonly latenessUs?: ReadonlyMap<number, number> | undefined
 }
@@ -76,8 +80,9 @@ function findLeftOut({ profile, step, options, liveBytes }: PlanProblem, event: 
   }
 }
 
-function layOutProblem(profile: MemoryProfile, request: PlanRequest): PlanProblem {
-  const { extras = [], smallestBytes = MIN_MOVE_BYTES, canReuse = false } = request
+function layOutProblem(recorded: MemoryProfile, request: PlanRequest): PlanProblem {
+  const { extras = [], smallestBytes = MIN_MOVE_BYTES, canReuse = false, recompute = [] } = request
+  const profile = recomputeBlocks(recorded, recompute)
   const step = layOutStep(profile, { canReuse })
   const { timeline, lifetimes } = step
   const { candidates, keeps } = findMovable(profile, step, { extras, smallestBytes })
@@ -91,10 +96,23 @@ function layOutProblem(profile: MemoryProfile, request: PlanRequest): PlanProble
     budgetBytes: request.budgetBytes,
     latenessUs: request.latenessUs,
     // What comes back may live on as a gradient: longer than an arena would leave it its place.
-    isSlotted: request.isSlotted || canReuse,
+    isSlotted: request.isSlotted || canReuse || candidates.some(({ lifetime }) => lifetime.livesOn),
+    recompute,
+    recomputeUs: recompute.reduce((sum, block) => sum + sumForwardUs(recorded, block), 0),
+    unplannedPeakBytes: findPeakBytes(recorded),
     candidates,
     keeps,
   }
+}
+
+/** The peak of a step as it was profiled. */
+function findPeakBytes(profile: MemoryProfile): number {
+  const timeline = layOutTimeline(profile)
+  const lifetimes = findLifetimes(profile, timeline, { canReuse: false })
+  return sumLiveBytes(lifetimes, timeline.events.length, profile.nonTorchBytes).reduce(
+    (a, b) => Math.max(a, b),
+    0,
+  )
 }
 
 /** Candidates tried per plan, over all attempts: keeps 10,000 tensors under a second. */

@@ -57,6 +57,8 @@ export interface ProfiledTensor {
   readonly alive?: readonly [StepPlace, StepPlace] | undefined
   /** Last forward place at which something other than autograd still holds it. */
   readonly heldUntil?: StepPlace | undefined
+  /** Whether its memory, once it is back, lives on in something else: a gradient, or what a checkpoint saves again. */
+  readonly livesOn?: boolean | undefined
 }
 
 /** What a run recorded in iteration 1 (`dsc.memory.profile` in Python): the planner's only input. */
@@ -85,9 +87,33 @@ export interface MemoryProfile {
   /** Layer of every pack call, and the pack sequence number of every unpack call, in order. */
   readonly packLayers?: readonly number[] | undefined
   readonly unpackOrder?: readonly number[] | undefined
+  /** Layer whose backward makes each unpack call; default: the layer of its pack call. */
+  readonly unpackLayers?: readonly number[] | undefined
+  /** Calls of modules that could run their forward again instead of saving; they nest. Absent: found by layers' names. */
+  readonly blocks?: readonly RecordedBlock[] | undefined
   /** The same step with every feature gradient written into the map that dies under it, where there is one. */
   readonly reuse?: ReusingStep | undefined
 }
+
+/** One call of a module with modules inside. */
+export interface RecordedBlock {
+  readonly name: string
+  /** How many calls of this module were before it in the step. */
+  readonly call: number
+  /** First and last layer, both inside. */
+  readonly layers: readonly [number, number]
+  /** Sequence numbers of the first pack call inside, and of the first after it. */
+  readonly packs: readonly [number, number]
+  /** The tensors it is given, in the order in which they are saved for its second run. */
+  readonly inputs: readonly BlockInput[]
+  /** Names of the buffers that its forward changes: its second run must not. */
+  readonly buffers: readonly string[]
+  /** Why it cannot run again. */
+  readonly obstacle?: string | undefined
+}
+
+/** A view of a storage that a block is given. */
+export type BlockInput = Pick<ProfiledTensor, 'storage' | 'dtype' | 'shape' | 'stride' | 'offset'>
 
 /** A step in which dead maps live on as feature gradients (seed 002, S6). */
 interface ReusingStep {

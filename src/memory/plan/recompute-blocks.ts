@@ -1,25 +1,32 @@
-import type { Block } from './find-blocks.js'
+import { type Block, findBlocks, listCalls } from './find-blocks.js'
+import type { MemoryPlan } from './plan-format.js'
 import type { MemoryProfile, ProfiledTensor, StepPlace } from './profile.js'
+import { type Calls, type InputPack, renumberPacks } from './renumber-packs.js'
 import { layOutTimeline, type Timeline } from './timeline.js'
 
 /**
  * The profile of the same step when `blocks` keep only what comes into them, and run their forward again when their
- * backward begins: longer by those forwards, and their feature maps live twice for a short time each. For planning and
- * simulating only: no executor has its pack calls.
+ * backward begins: longer by those forwards, and their feature maps live twice for a short time each. Blocks must not
+ * overlap. What they are given can move meanwhile.
  */
 export function recomputeBlocks(profile: MemoryProfile, blocks: readonly Block[]): MemoryProfile {
+  if (blocks.length === 0) return profile
   const timeline = layOutTimeline(profile)
-  const recomputed = blocks.map((block) => describeRecomputation(profile, block))
-  const homeOf = new Map(recomputed.flatMap((one) => [...one.layers].map((layer) => [layer, one] as const)))
-  const extraUs = new Map(recomputed.map(({ at, forwardUs }) => [at.layer, forwardUs]))
-  const next = { storage: 1 + profile.tensors.reduce((most, { storage }) => Math.max(most, storage), 0) }
-  const tensors = [...Map.groupBy(profile.tensors, ({ storage }) => storage).values()].flatMap((group) => {
-    const home = homeOf.get(group[0]!.producer.layer)
-    const isInside = group.every(({ kind, producer }) => kind === 'feature' && isMadeIn(home, producer))
-    if (home && isInside) return splitStorage(group, { home, timeline, storage: next.storage++ })
-    return group.map((tensor) => keepForRecomputation(tensor, { homeOf, timeline }))
+  const recomputed = new Map(blocks.map((block) => [block, describeRecomputation(profile, block)]))
+  const calls = renumberPacks(profile, blocks, (block) => recomputed.get(block)!.at.layer)
+  const homeOf = new Map(
+    [...recomputed.values()].flatMap((one) => [...one.layers].map((layer) => [layer, one] as const)),
+  )
+  const inputs = Map.groupBy(calls.inputs, ({ view }) => view.storage)
+  const step: Rewriting = { timeline, recomputed, calls, homeOf, isRecorded: profile.blocks !== undefined }
+  let storage = 1 + profile.tensors.reduce((most, one) => Math.max(most, one.storage), 0)
+  const tensors = [...Map.groupBy(profile.tensors, (one) => one.storage)].flatMap(([own, group]) => {
+    const rewritten = rewriteStorage(step, group, inputs.get(own) ?? [])
+    if (rewritten.again.length > 0) storage++
+    return [...rewritten.first, ...rewritten.again.map((one) => ({ ...one, storage: storage - 1 }))]
   })
-  const { packLayers: _packs, unpackOrder: _unpacks, ...rest } = profile
+  const extraUs = new Map([...recomputed.values()].map(({ at, forwardUs }) => [at.layer, forwardUs]))
+  const { reuse: _reuse, ...rest } = profile
   return {
     ...rest,
     layers: profile.layers.map((layer) => ({
@@ -27,7 +34,17 @@ export function recomputeBlocks(profile: MemoryProfile, blocks: readonly Block[]
       bwdParamUs: layer.bwdParamUs + (extraUs.get(layer.i) ?? 0),
     })),
     tensors: tensors.map((tensor, id) => ({ ...tensor, id })),
+    ...(profile.packLayers && { packLayers: calls.packLayers }),
+    ...(profile.unpackOrder && { unpackOrder: calls.unpackOrder, unpackLayers: calls.unpackLayers }),
   }
+}
+
+/** The profile of the step that `plan` plans: of `profile`, from which it was made, with its blocks recomputed. */
+export function profileOfPlan(profile: MemoryProfile, plan: Pick<MemoryPlan, 'recompute'>): MemoryProfile {
+  const isPlanned = ({ name, recorded }: Block) =>
+    plan.recompute.some((one) => one.name === name && one.call === (recorded?.call ?? 0))
+  const all = profile.blocks ? listCalls(profile) : findBlocks(profile)
+  return recomputeBlocks(profile, all.filter(isPlanned))
 }
 
 /** Sum of the forward times of `block`, in microseconds: what recomputing it costs. */
@@ -40,57 +57,121 @@ export function sumForwardUs(profile: MemoryProfile, block: Block): number {
 interface Recomputation {
   readonly layers: ReadonlySet<number>
   readonly forwardUs: number
+  /** Its last layer's forward: until then whoever calls it holds what it is given. */
+  readonly end: StepPlace
   /** Where its backward begins: there it has run again. */
   readonly at: StepPlace
+}
+
+/** What rewriting a storage needs to know of the step. */
+interface Rewriting {
+  readonly timeline: Timeline
+  readonly recomputed: ReadonlyMap<Block, Recomputation>
+  readonly calls: Calls
+  readonly homeOf: ReadonlyMap<number, Recomputation>
+  /** Whether pack calls are known: without them all that comes into a block is what it reads. */
+  readonly isRecorded: boolean
 }
 
 function describeRecomputation(profile: MemoryProfile, block: Block): Recomputation {
   const layers = new Set(block.layers)
   const backward = profile.backwardOrder ?? profile.layers.map(({ i }) => i).reverse()
   const first = backward.find((layer) => layers.has(layer))!
-  return { layers, forwardUs: sumForwardUs(profile, block), at: { layer: first, phase: 'bwd_param' } }
+  return {
+    layers,
+    forwardUs: sumForwardUs(profile, block),
+    end: { layer: block.layers.at(-1)!, phase: 'fwd' },
+    at: { layer: first, phase: 'bwd_param' },
+  }
 }
 
-function isMadeIn(home: Recomputation | undefined, producer: StepPlace): boolean {
-  return home !== undefined && producer.phase === 'fwd' && home.layers.has(producer.layer)
-}
-
-/** A storage made inside a recomputed block: once for the forward, and once more for the block's own backward. */
-function splitStorage(
+/** One storage: what it is besides the second run of the block that makes it, and what it is in that. */
+function rewriteStorage(
+  step: Rewriting,
   group: readonly ProfiledTensor[],
-  { home, timeline, storage }: { home: Recomputation; timeline: Timeline; storage: number },
+  inputs: readonly InputPack[],
+): { first: ProfiledTensor[]; again: ProfiledTensor[] } {
+  const { producer } = group[0]!
+  const isMap = group.every(({ kind }) => kind === 'feature' || (kind === 'workspace' && inputs.length > 0))
+  const maker = producer.phase === 'fwd' ? step.homeOf.get(producer.layer) : undefined
+  const home = isMap && group.every((tensor) => tensor.producer.phase === 'fwd') ? maker : undefined
+  const isAgain = ({ layer, phase }: StepPlace) => phase !== 'fwd' && home?.layers.has(layer) === true
+  const readers = isMap ? findReaders(step, group, { home, inputs }) : []
+  const first = group.map((tensor) => {
+    const pack = tensor.pack.flatMap((sequence) => step.calls.packOf(sequence) ?? [])
+    const unpack = pack.flatMap(step.calls.unpacksOf).sort((a, b) => a - b)
+    return { ...tensor, pack, unpack, refs: unpack.length, uses: tensor.uses.filter((use) => !isAgain(use)) }
+  })
+  const template = first[0]!
+  const views = inputs.map(
+    ({ view, pack, unpack }): ProfiledTensor => ({
+      ...template,
+      ...view,
+      pack,
+      unpack,
+      refs: unpack.length,
+      livesOn: true, // what the second run saves can share its memory
+    }),
+  )
+  const all = [...first, ...views]
+  if (!isMap) return { first: all, again: [] }
+  const again = home ? group.flatMap((tensor) => runAgain(tensor, { isAgain, home, ...step })) : []
+  return { first: describeFirst(step, all, { readers, isChanged: home !== undefined }), again }
+}
+
+/** The recomputed blocks that need a storage from outside in order to run again. */
+function findReaders(
+  { homeOf, recomputed, isRecorded }: Rewriting,
+  group: readonly ProfiledTensor[],
+  { home, inputs }: { readonly home: Recomputation | undefined; readonly inputs: readonly InputPack[] },
+): Recomputation[] {
+  const found = isRecorded
+    ? inputs.map(({ block }) => recomputed.get(block)!)
+    : group.flatMap(({ uses }) => uses.flatMap(({ layer }) => homeOf.get(layer) ?? []))
+  return [...new Set(found)].filter((reader) => reader !== home)
+}
+
+/** A storage's life but for the second run of the block that makes it. */
+function describeFirst(
+  { timeline, isRecorded }: Rewriting,
+  tensors: readonly ProfiledTensor[],
+  { readers, isChanged }: { readonly readers: readonly Recomputation[]; readonly isChanged: boolean },
 ): ProfiledTensor[] {
-  const isAgain = ({ layer, phase }: StepPlace) => phase !== 'fwd' && home.layers.has(layer)
-  return group.flatMap((tensor) => {
-    const unnumbered = { ...tensor, pack: [], unpack: [], refs: 0 }
-    const uses = tensor.uses.filter((use) => !isAgain(use))
-    const last = findLast([tensor.producer, ...uses, tensor.heldUntil ?? tensor.producer], timeline)
-    const first = { ...unnumbered, uses, alive: [tensor.alive?.[0] ?? tensor.producer, last] as const }
-    const again = tensor.uses.filter(isAgain)
-    if (again.length === 0) return [first]
-    const { heldUntil: _held, ...rest } = unnumbered
-    const alive = [home.at, findLast(again, timeline)] as const
-    // It lives in its block's backward only. Executors leave it where it is.
-    return [first, { ...rest, kind: 'workspace' as const, storage, producer: home.at, uses: again, alive }]
+  const added = readers.map(({ at }) => at)
+  const isSaved = !isRecorded || tensors.some(({ pack }) => pack.length > 0)
+  const isHeldLong = tensors.some(({ kind, heldUntil }) => kind === 'workspace' && heldUntil === undefined)
+  const kind = isSaved && !isHeldLong ? 'feature' : 'workspace'
+  const heldUntil = readers.map(({ end }) => end)
+  return tensors.map((tensor) => {
+    const held = findLast([...(tensor.heldUntil ? [tensor.heldUntil] : []), ...heldUntil], timeline)
+    const uses = [...tensor.uses, ...added]
+    // It is touched where it is made, also where it is not yet alive at that event's fullest instant.
+    const birth = isChanged ? tensor.producer : (tensor.alive?.[0] ?? tensor.producer)
+    const before = (isChanged && !isHeldLong) || !tensor.alive ? [] : [tensor.alive[1]]
+    const last = findLast([birth, tensor.producer, ...uses, ...before, ...(held ? [held] : [])], timeline)!
+    return { ...tensor, kind, uses, alive: [birth, last], ...(held && { heldUntil: held }) }
   })
 }
 
-function findLast(places: readonly StepPlace[], timeline: Timeline): StepPlace {
-  return places.reduce((last, place) => (timeline.indexOf(place) > timeline.indexOf(last) ? place : last))
+/** What of a storage lives once more, in its block's backward only. Executors leave it where it is. */
+function runAgain(
+  tensor: ProfiledTensor,
+  {
+    isAgain,
+    home,
+    timeline,
+  }: Pick<Rewriting, 'timeline'> & { isAgain: (use: StepPlace) => boolean; home: Recomputation },
+): ProfiledTensor[] {
+  const uses = tensor.uses.filter(isAgain)
+  if (uses.length === 0) return []
+  const { heldUntil: _held, ...rest } = tensor
+  const alive = [home.at, findLast(uses, timeline)!] as const
+  return [{ ...rest, kind: 'workspace', producer: home.at, uses, alive, pack: [], unpack: [], refs: 0 }]
 }
 
-/** What comes into a recomputed block is used once more, where the block runs again. `checkpoint()` holds it until then. */
-function keepForRecomputation(
-  tensor: ProfiledTensor,
-  { homeOf, timeline }: { homeOf: ReadonlyMap<number, Recomputation>; timeline: Timeline },
-): ProfiledTensor {
-  const unnumbered = { ...tensor, pack: [], unpack: [] }
-  if (tensor.kind !== 'feature') return unnumbered
-  const homes = new Set(tensor.uses.flatMap(({ layer }) => homeOf.get(layer) ?? []))
-  const added = [...homes].filter(({ layers }) => !layers.has(tensor.producer.layer)).map(({ at }) => at)
-  if (added.length === 0) return unnumbered
-  const uses = [...tensor.uses, ...added]
-  const first = tensor.alive?.[0] ?? tensor.producer
-  const last = findLast([first, ...uses, tensor.alive?.[1] ?? first], timeline)
-  return { ...unnumbered, kind: 'workspace', uses, alive: [first, last] }
+function findLast(places: readonly StepPlace[], timeline: Timeline): StepPlace | undefined {
+  return places.reduce<StepPlace | undefined>(
+    (last, place) => (last && timeline.indexOf(place) <= timeline.indexOf(last) ? last : place),
+    undefined,
+  )
 }

@@ -36,10 +36,12 @@ export function signPacks(profile: MemoryProfile): string[] {
 
 /** Event of each tick, never descending: an unpack belongs to the backward of the layer that packed. */
 export function layOutTicks(profile: MemoryProfile, timeline: Timeline): TickClock {
-  const { packLayers = [], unpackOrder = [] } = profile
+  const { packLayers = [], unpackOrder = [], unpackLayers = [] } = profile
   const events = [
     ...packLayers.map((layer) => timeline.indexOf({ layer, phase: 'fwd' })),
-    ...unpackOrder.map((sequence) => timeline.indexOf({ layer: packLayers[sequence]!, phase: 'bwd_param' })),
+    ...unpackOrder.map((sequence, position) =>
+      timeline.indexOf({ layer: unpackLayers[position] ?? packLayers[sequence]!, phase: 'bwd_param' }),
+    ),
   ]
   let latest = 0
   const rising = events.map((event) => {

@@ -63,6 +63,17 @@ def tree_leaves(nest: Any) -> list[Any]:
     return list(_pytree.tree_leaves(nest))
 
 
+def tree_flatten(nest: Any) -> tuple[list[Any], Any]:
+    """The leaves of nested lists, tuples and dicts, in order, and what `tree_unflatten` needs."""
+    leaves, spec = _pytree.tree_flatten(nest)
+    return list(leaves), spec
+
+
+def tree_unflatten(leaves: list[Any], spec: Any) -> Any:
+    """The nest that `tree_flatten` took apart."""
+    return _pytree.tree_unflatten(leaves, spec)
+
+
 def current_node() -> torch.autograd.graph.Node | None:
     """The autograd node that is running, inside a dispatch mode in backward; None in forward."""
     return torch._C._current_autograd_node()

@@ -16,6 +16,7 @@ from .copies import Copies
 from .host_side import HostSide
 from .plan_format import Plan
 from .plannable import refuse_sharded
+from .recompute import RecomputedBlocks
 from .replanner import Replanner
 from .run_counts import Counts, RunCounts
 from .runnable_plan import PlanError, PlanSource, RunnablePlan
@@ -104,6 +105,7 @@ class Offload:
         self.run = RunCounts()
         self.is_closed = False
         self.model = model
+        self._blocks = self._find_blocks()
         self._replanner: Replanner | None = None
         if profile is not None and not self.runnable.moves_parameters:
             self._replanner = Replanner(profile, replan_every)
@@ -166,6 +168,9 @@ class Offload:
             self._hooks.enter_context(SplitGradients(step))
         if self.host.homes is not None:
             self.host.homes.begin_step(lambda: step.is_planned)
+        if self._blocks is not None:
+            self._blocks.enter()
+            self._hooks.callback(self._blocks.leave)
         return self
 
     def __exit__(
@@ -264,7 +269,12 @@ class Offload:
             self.host.check(made.host_bytes)
         self.host.drop_arena()
         self.runnable = made
+        self._blocks = self._find_blocks()
         self.counts["replans"] += 1
+
+    def _find_blocks(self) -> RecomputedBlocks | None:
+        planned = self.plan["recompute"]
+        return RecomputedBlocks(self.model, planned) if planned and self.model is not None else None
 
     def _end_step(self) -> None:
         step, self._step = self._step, None

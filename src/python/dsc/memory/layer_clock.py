@@ -20,9 +20,11 @@ class LayerClock:
         self._is_running = False
         self._hooks = []
         for name, module in model.named_modules():
-            if next(module.children(), None) is None:
-                label = name or type(module).__name__
-                self._hooks.append(module.register_forward_pre_hook(self._passing(label)))
+            is_leaf = next(module.children(), None) is None
+            label = name or type(module).__name__
+            if is_leaf or name:  # the boundaries of `Segments`
+                begins = label if is_leaf else f"before {name}"
+                self._hooks.append(module.register_forward_pre_hook(self._passing(begins)))
                 self._hooks.append(module.register_forward_hook(self._passing(f"after {label}")))
 
     def begin(self) -> None:

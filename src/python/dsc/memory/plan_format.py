@@ -36,8 +36,17 @@ class Reuse(TypedDict):
     bytes: int
 
 
+class Recomputation(TypedDict):
+    """A call of a module that runs its forward again: by the module's name, and how many calls of it are before."""
+
+    name: str
+    call: int
+    inputs: int
+    buffers: list[str]
+
+
 class Plan(TypedDict):
-    """A plan file of version 1."""
+    """A plan file of version 2."""
 
     v: int
     kind: str
@@ -45,6 +54,7 @@ class Plan(TypedDict):
     budgetBytes: int
     options: dict[str, Any]
     predicted: dict[str, Any]
+    recompute: list[Recomputation]
     moves: list[Move]
     arenas: dict[str, dict[str, Any]]
     reuse: list[Reuse]

@@ -11,12 +11,14 @@ from typing import Any
 import torch
 
 from ..torch_private import tree_leaves
+from .blocks import list_blocks
 from .dtypes import short_dtype
 from .measured import Measured
 from .observer import Idle, Observer, PeakMemory, run_observed
 from .plannable import refuse_sharded, refuse_without_layers
 from .record import MemoryRecord
 from .runnable_plan import PlanError
+from .segments import Segments
 from .tensors import list_tensors
 from .timing import StepTimes, TimedGradients, TimedStep, measure_copies
 
@@ -189,8 +191,9 @@ def _build(model: torch.nn.Module, device: torch.device, measured: Measured) -> 
     layer_of: dict[int, int] = {}
     for segment in range(count):  # an empty gap belongs to the layer before it
         layer_of[segment] = used.index(segment) if segment in used else layer_of[segment - 1]
-    layers = _list_layers(plain.segments.names, used, layer_of, measured)
+    layers = _list_layers(plain.segments, used, layer_of, measured)
     tensors = list_tensors(layer_of, plain, moved)
+    blocks = list_blocks(plain, layer_of, set(used))
     packs = [layer_of[s["segment"]] for s in plain.saved]
     highest = max(plain.events, key=lambda e: e.peak_bytes)
     host = _host_bytes()
@@ -216,25 +219,26 @@ def _build(model: torch.nn.Module, device: torch.device, measured: Measured) -> 
         "nonTorchBytes": measured.non_torch_bytes,
         "packLayers": packs,
         "unpackOrder": plain.unpacked,
+        "unpackLayers": [layer_of[segment] for segment in plain.asked_by],
+        "blocks": blocks,
         **({"reuse": reuse} if reuse else {}),
     }
 
 
 def _list_layers(
-    names: Sequence[str], used: list[int], layer_of: Mapping[int, int], measured: Measured
+    segments: Segments, used: list[int], layer_of: Mapping[int, int], measured: Measured
 ) -> list[dict[str, Any]]:
     forward, backward = [0.0] * len(used), [0.0] * len(used)
     for (segment, phase), row in _medians(measured.times).items():
         (forward if phase == "fwd" else backward)[layer_of[segment]] += row
     layers = []
     for index, segment in enumerate(used):
-        is_leaf = segment % 2 == 1
-        call = segment // 2
-        share = measured.shares[call] if is_leaf and call < len(measured.shares) else 0.0
+        call = segments.leaf_calls.get(segment, len(measured.shares))
+        share = measured.shares[call] if call < len(measured.shares) else 0.0
         layers.append(
             {
                 "i": index,
-                "name": names[segment],
+                "name": segments.names[segment],
                 "fwdUs": round(forward[index], 3),
                 "bwdParamUs": round(backward[index] * share, 3),
                 "bwdFeatUs": round(backward[index] * (1 - share), 3),

@@ -10,6 +10,7 @@ import torch
 
 from ..torch_private import current_node, storage_key, storages_of, tree_leaves
 from .accounting import AccountingDevice
+from .blocks import BlockRecorder
 from .dead_maps import space_of_last
 from .segments import Segments
 from .split_gradients import SplitGradients
@@ -79,6 +80,7 @@ class MemoryRecord:
         self.ids: dict[int, int] = {}  # storage key → id of its present owner
         self.saved: list[Saved] = []  # per pack call: dict
         self.unpacked: list[int] = []  # pack sequence number per unpack call
+        self.asked_by: list[int] = []  # per unpack call: the segment whose backward asks
         self._sparse: set[str] = set()  # names of the parameters whose gradients are sparse
         self.touches: dict[int, set[int]] = {}  # id → indices of the events that read or write it
         self._whole = contextlib.ExitStack()  # what is on for the step, and for its forward
@@ -89,7 +91,8 @@ class MemoryRecord:
         """See `Observer`."""
         device = self.device
         device.on_birth, device.on_death, device.on_op = self._born, self._died, self._moved
-        self.segments = Segments(self.model, self._enter)
+        self.blocks = BlockRecorder(self)
+        self.segments = Segments(self.model, self._enter, self.blocks)
         self._begin(Event(0, False))
         self._whole.callback(self._let_go)
         self._whole.enter_context(device)
@@ -101,6 +104,7 @@ class MemoryRecord:
     def turn(self) -> None:
         """See `Observer`."""
         self._forward.close()
+        self.blocks.end_forward()
         self._begin(Event(self.segments.current, True))
 
     def end(self) -> None:
@@ -208,12 +212,16 @@ class MemoryRecord:
     def _died(self, key: int) -> None:
         self.deaths[self.ids.pop(key)] = self.device.clock
 
+    def identify(self, tensor: torch.Tensor) -> int:
+        """The number of a tensor's storage."""
+        key = storage_key(storages_of(tensor)[0])
+        if key not in self.ids:  # made outside, for example by a data loader
+            self.device.hold(tensor)
+        return self.ids[key]
+
     def _pack(self, tensor: torch.Tensor) -> _Packed:
         storage = storages_of(tensor)[0]
-        identity = self.ids.get(storage_key(storage))
-        if identity is None:  # made outside, for example by a data loader
-            self.device.hold(tensor)
-            identity = self.ids[storage_key(storage)]
+        identity = self.identify(tensor)
         if tensor.layout != torch.strided:  # its parts say less than all there is to say of it
             for part in storages_of(tensor):
                 self.kinds.setdefault(self.ids[storage_key(part)], "buffer")
@@ -238,6 +246,9 @@ class MemoryRecord:
     def _unpack(self, packed: _Packed) -> torch.Tensor:
         sequence, tensor, copy = packed
         self.unpacked.append(sequence)
+        # A checkpoint asks for what it is given when the backward of its last layer begins.
+        own, asking = self.saved[sequence]["segment"], self.segments.of_node(current_node())
+        self.asked_by.append(own if asking is None else max(own, asking))
         if tensor is not None:
             self._unpacked_last[storage_key(tensor)] = sequence
             return tensor

@@ -82,6 +82,7 @@ class Replanner:
         self._path = os.path.join(self._folder.name, f"plan-{self._begun}.json")
         options = ["--budget", str(plan["budgetBytes"]), "--smallest", str(plan["options"]["smallestBytes"])]
         options += ["--reuse"] if plan["options"]["reuse"] else []
+        options += ["--recompute"] if plan["recompute"] else []
         options += ["--reload", plan["arenas"]["reload"]["mode"], "--feedback", run, "--out", self._path]
         self._process = subprocess.Popen(
             [*self._command, "memory", "plan", self._profile, *options],

@@ -22,8 +22,8 @@ class RunnablePlan:
         if isinstance(plan, (str, os.PathLike)):
             with open(plan, encoding="utf-8") as file:
                 plan = cast(Plan, json.load(file))
-        if plan.get("kind") != "dsc.mem.plan" or plan.get("v") != 1:
-            raise PlanError("not a memory plan of version 1: make one with `dsc memory plan`")
+        if plan.get("kind") != "dsc.mem.plan" or plan.get("v") != 2:
+            raise PlanError("not a memory plan of version 2: make one with `dsc memory plan`")
         self.raw: Plan = plan
         self.moves = [move for move in plan["moves"] if move["kind"] == "feature"]
         self.moves_parameters = len(self.moves) < len(plan["moves"])
@@ -55,5 +55,7 @@ class RunnablePlan:
                 f"{stuck[0]['storage']}, {stuck[0]['kind']}): plan from a profile of a real run, and without "
                 "--move optimizer (an optimizer over host_parameters() has its state on the host anyway)"
             )
+        if not has_model and plan["recompute"]:
+            raise PlanError(f"the plan recomputes {plan['recompute'][0]['name']}: offload(plan, model=model)")
         if not has_model and self.moves_parameters:
             raise PlanError("the plan moves parameters or gradients: offload(plan, model=model)")

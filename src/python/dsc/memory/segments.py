@@ -4,26 +4,54 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
 from ..torch_private import current_node, next_sequence_number, sequence_number_of
 
 
-class Segments:
-    """Follows one forward pass. Segment 2k+1 is the k-th call of a leaf module, 2k what runs before it."""
+class BlockWatch(Protocol):
+    """Is told when a forward enters and leaves a module that has modules inside."""
 
-    def __init__(self, model: torch.nn.Module, on_segment: Callable[[int], None] | None = None) -> None:
+    def enter(self, name: str, module: torch.nn.Module, args: Any, kwargs: Any) -> None:
+        """The call begins; the segment that it begins with is the current one."""
+
+    def leave(self, name: str) -> None:
+        """The call is over; the segment after it is not yet begun."""
+
+
+class Segments:
+    """Follows one forward pass: a segment per call of a leaf module, and one per stretch between two boundaries.
+
+    Boundaries are the beginnings and ends of the calls of all modules but the outermost.
+
+    Args:
+        model: whose forward is followed.
+        on_segment: told the number of each segment that begins.
+        watch: told of the modules that have modules inside.
+    """
+
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        on_segment: Callable[[int], None] | None = None,
+        watch: BlockWatch | None = None,
+    ) -> None:
         self.names = ["before the first layer"]
         self.starts = [next_sequence_number()]
+        self.leaf_calls: dict[int, int] = {}  # segment → number of the call of a leaf that it is
         self.on_segment = on_segment or (lambda index: None)
-        self._handles = []
+        self._watch = watch
+        self._handles: list[Any] = []
         for name, module in model.named_modules():
             if next(module.children(), None) is None:
                 label = name or type(module).__name__
                 self._handles.append(module.register_forward_pre_hook(self._enter(label)))
                 self._handles.append(module.register_forward_hook(self._leave(label)))
+            elif name:
+                self._handles.append(module.register_forward_pre_hook(self._enter_block(name), with_kwargs=True))
+                self._handles.append(module.register_forward_hook(self._leave_block(name)))
 
     @property
     def current(self) -> int:
@@ -53,6 +81,8 @@ class Segments:
 
     def _enter(self, label: str) -> Callable[..., None]:
         def hook(module: torch.nn.Module, inputs: Any) -> None:
+            if current_node() is None:
+                self.leaf_calls[len(self.names)] = len(self.leaf_calls)
             self._start(label)
 
         return hook
@@ -60,5 +90,21 @@ class Segments:
     def _leave(self, label: str) -> Callable[..., None]:
         def hook(module: torch.nn.Module, inputs: Any, output: Any) -> None:
             self._start(f"after {label}")
+
+        return hook
+
+    def _enter_block(self, name: str) -> Callable[..., None]:
+        def hook(module: torch.nn.Module, args: Any, kwargs: Any) -> None:
+            self._start(f"before {name}")
+            if self._watch is not None and current_node() is None:
+                self._watch.enter(name, module, args, kwargs)
+
+        return hook
+
+    def _leave_block(self, name: str) -> Callable[..., None]:
+        def hook(module: torch.nn.Module, inputs: Any, output: Any) -> None:
+            if self._watch is not None and current_node() is None:
+                self._watch.leave(name)
+            self._start(f"after {name}")
 
         return hook

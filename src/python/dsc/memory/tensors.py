@@ -18,6 +18,7 @@ class _Context(NamedTuple):
     unpacks_of: dict[int, list[int]]
     plain: MemoryRecord
     held: dict[int, _Place | None]
+    lives_on: set[int]
     layer_of: Mapping[int, int]
 
 
@@ -37,19 +38,20 @@ def list_tensors(layer_of: Mapping[int, int], plain: MemoryRecord, moved: Memory
     unpacks_of: dict[int, list[int]] = {}
     for position, sequence in enumerate(plain.unpacked):
         unpacks_of.setdefault(sequence, []).append(position)
-    held = _find_held(plain, moved, layer_of)
-    context = _Context(places, packs_of, unpacks_of, plain, held, layer_of)
+    held, lives_on = _find_held(plain, moved, layer_of)
+    context = _Context(places, packs_of, unpacks_of, plain, held, lives_on, layer_of)
+    given = {one["storage"] for call in plain.blocks.calls for one in call.inputs}
     tensors: list[_Tensor] = []
     workspace: dict[int, int] = {}
     for identity, (_, size, _) in plain.births.items():
-        if identity not in spans and identity not in packs_of:
+        if identity not in spans and identity not in packs_of and identity not in given:
             continue
         span = spans.get(identity)
         kind = plain.kinds.get(identity)
         if kind is None:
             if identity in packs_of:
                 kind = "feature" if held.get(identity) is not None else "buffer"
-            elif span is not None and span[0] == span[1]:
+            elif span is not None and span[0] == span[1] and identity not in given:
                 workspace[span[0]] = workspace.get(span[0], 0) + size
                 continue
             else:
@@ -67,7 +69,7 @@ def list_tensors(layer_of: Mapping[int, int], plain: MemoryRecord, moved: Memory
 
 
 def _views(identity: int, kind: str, size: int, span: tuple[int, int] | None, context: _Context) -> list[_Tensor]:
-    places, packs_of, unpacks_of, plain, held, layer_of = context
+    places, packs_of, unpacks_of, plain, held, lives_on, layer_of = context
     birth = places[plain.births[identity][2]]
     # A backward event covers both phases of its layer: eager kernels compute them in one.
     alive: list[_Place] | None = [places[span[0]], _end_of(places[span[1]])] if span else [birth, birth]
@@ -82,10 +84,16 @@ def _views(identity: int, kind: str, size: int, span: tuple[int, int] | None, co
         saved = plain.saved[sequence]
         rows.setdefault((saved["dtype"], saved["shape"], saved["stride"], saved["offset"]), []).append(sequence)
     if not rows:
-        return [_named(_plain_tensor(identity, kind, size, alive, touched or []), plain)]
+        unsaved = _named(_plain_tensor(identity, kind, size, alive, touched or []), plain)
+        end = plain.event_of_death(identity)
+        if kind == "workspace" and end < len(places) and not plain.events[end].is_backward:
+            unsaved["heldUntil"] = places[end]
+        return [unsaved]
     tensors = []
     for (dtype, shape, stride, offset), sequences in rows.items():
-        layers = sorted({layer_of[plain.saved[s]["segment"]] for s in sequences}, reverse=True)
+        asking = [plain.asked_by[position] for s in sequences for position in unpacks_of.get(s, [])]
+        segments = asking or [plain.saved[s]["segment"] for s in sequences]
+        layers = sorted({layer_of[segment] for segment in segments}, reverse=True)
         uses = [{"layer": layer, "phase": p} for layer in layers for p in ("bwd_param", "bwd_feat")]
         tensor = _named(_plain_tensor(identity, kind, size, alive, uses if touched is None else touched), plain)
         tensor.update(
@@ -100,6 +108,8 @@ def _views(identity: int, kind: str, size: int, span: tuple[int, int] | None, co
         tensor["refs"] = len(tensor["unpack"])
         if kind == "feature":
             tensor["heldUntil"] = held[identity]
+            if identity in lives_on:
+                tensor["livesOn"] = True
         tensors.append(tensor)
     return tensors
 
@@ -145,25 +155,28 @@ def _find_spans(record: MemoryRecord, places: list[_Place]) -> dict[int, tuple[i
     return spans
 
 
-def _find_held(plain: MemoryRecord, moved: MemoryRecord, layer_of: Mapping[int, int]) -> dict[int, _Place | None]:
+def _find_held(
+    plain: MemoryRecord, moved: MemoryRecord, layer_of: Mapping[int, int]
+) -> tuple[dict[int, _Place | None], set[int]]:
     """Per saved storage the last forward place that holds it besides autograd; None: it cannot be moved.
 
-    Known from the run that drops every saved map: what stays alive then is held by something else. A reloaded copy
-    that outlives its node has become part of a gradient; such a storage must not lie in a shared arena.
+    Known from the run that drops every saved map: what stays alive then is held by something else. Also those of which
+    a reloaded copy outlives its node: it has become part of a gradient, or a checkpoint runs again from it. Such a
+    storage must not lie in a shared arena.
     """
     held: dict[int, _Place | None] = {}
+    lives_on: set[int] = set()
     turn = next(i for i, e in enumerate(moved.events) if e.is_backward)
     for sequence, saved in enumerate(moved.saved):
         identity = plain.saved[sequence]["id"]
         death = moved.event_of_death(saved["id"])
-        is_aliased = any(
-            moved.event_of_death(reload) > moved.births[reload][2] for reload in moved.reloads.get(saved["id"], ())
-        )
-        if death >= turn or is_aliased:
+        if any(moved.event_of_death(reload) > moved.births[reload][2] for reload in moved.reloads.get(saved["id"], ())):
+            lives_on.add(identity)
+        if death >= turn:
             held[identity] = None
         elif identity not in held or held[identity] is not None:
             held[identity] = {"layer": layer_of[moved.events[death].segment], "phase": "fwd"}
-    return held
+    return held, lives_on
 
 
 def _place(event: Event, layer_of: Mapping[int, int]) -> _Place:

@@ -1,0 +1,148 @@
+"""The blocks of a recorded step: calls of modules whose forward could run again in backward instead of saving."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ..torch_private import tree_leaves, version_of, without_modes
+from .dtypes import short_dtype
+from .stash import is_plain
+
+if TYPE_CHECKING:
+    from .record import MemoryRecord
+
+_UNCHANGING = (type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device, torch.Size, slice)
+
+
+def block_inputs(args: Any, kwargs: Any) -> list[torch.Tensor]:
+    """The tensors that a call is given, in the order in which they are saved for its second run."""
+    return [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+
+
+class BlockCall:
+    """One call of a module with modules inside, from its first segment to its last.
+
+    Args:
+        name: of the module in the model.
+        call: how many calls of this module were before it in the step.
+        segment: that it begins with.
+        packs: how many tensors were saved before it.
+    """
+
+    def __init__(self, name: str, call: int, segment: int, packs: int) -> None:
+        self.name, self.call = name, call
+        self.segments = (segment, segment)
+        self.packs = (packs, packs)
+        self.inputs: list[dict[str, Any]] = []  # storage, dtype, shape, stride, offset of each tensor it is given
+        self.buffers: list[str] = []  # of the model, changed by the call
+        self.obstacle: str | None = None  # why it cannot run again
+        self.witnesses: list[tuple[torch.Tensor, int]] = []  # share the inputs' versions, not their memory
+        self.versions: dict[str, int] = {}
+
+
+class BlockRecorder:
+    """Records the calls of one forward.
+
+    Args:
+        record: of the step; its segments call ``enter`` and ``leave``.
+    """
+
+    def __init__(self, record: MemoryRecord) -> None:
+        self._record = record
+        self._open: list[tuple[BlockCall, torch.nn.Module]] = []
+        self._counts: dict[str, int] = {}
+        self.calls: list[BlockCall] = []
+
+    def enter(self, name: str, module: torch.nn.Module, args: Any, kwargs: Any) -> None:
+        """See `BlockWatch`."""
+        number = self._counts.get(name, 0)
+        self._counts[name] = number + 1
+        call = BlockCall(name, number, self._record.segments.current, len(self._record.saved))
+        call.obstacle = _find_obstacle(args, kwargs)
+        if not torch.is_grad_enabled():
+            call.obstacle = "runs without gradients"
+        for tensor in block_inputs(args, kwargs):
+            call.inputs.append(
+                {
+                    "storage": self._record.identify(tensor),
+                    "dtype": short_dtype(tensor.dtype),
+                    "shape": list(tensor.shape),
+                    "stride": list(tensor.stride()) if is_plain(tensor) else [],
+                    "offset": int(tensor.storage_offset()) if is_plain(tensor) else 0,
+                }
+            )
+            with without_modes():
+                witness = tensor.detach()
+                witness.data = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+            call.witnesses.append((witness, version_of(tensor)))
+        call.versions = {label: version_of(buffer) for label, buffer in module.named_buffers()}
+        self._open.append((call, module))
+        self.calls.append(call)
+
+    def leave(self, name: str) -> None:
+        """See `BlockWatch`."""
+        while self._open:  # those inside that raised, and whose error was caught, are not left
+            call, module = self._open.pop()
+            if call.name == name:
+                break
+            call.obstacle = "raised an error"
+        else:
+            return
+        call.segments = (call.segments[0], self._record.segments.current)
+        call.packs = (call.packs[0], len(self._record.saved))
+        # Kernels update running statistics without counting it; the module counts its batches.
+        changed = {
+            label.rpartition(".")[0]
+            for label, buffer in module.named_buffers()
+            if version_of(buffer) != call.versions.get(label)
+        }
+        call.buffers = [f"{name}.{label}" for label, _ in module.named_buffers() if label.rpartition(".")[0] in changed]
+
+    def end_forward(self) -> None:
+        """The forward is over: whose input was changed in it, cannot run again."""
+        for call in self.calls:
+            if any(version_of(witness) != version for witness, version in call.witnesses):
+                call.obstacle = call.obstacle or "its input is changed in place"
+            call.witnesses.clear()
+        for call, _ in self._open:
+            call.obstacle = "raised an error"
+
+
+def list_blocks(record: MemoryRecord, layer_of: Mapping[int, int], used: set[int]) -> list[dict[str, Any]]:
+    """The calls that save something, as a profile lists them.
+
+    Args:
+        record: of the step.
+        layer_of: layer of a segment.
+        used: segments that are layers of their own.
+    """
+    blocks = []
+    for call in record.blocks.calls:
+        inside = [layer_of[s] for s in range(call.segments[0], call.segments[1] + 1) if s in used]
+        if not inside or call.packs[0] == call.packs[1]:
+            continue
+        blocks.append(
+            {
+                "name": call.name,
+                "call": call.call,
+                "layers": [inside[0], inside[-1]],
+                "packs": list(call.packs),
+                "inputs": call.inputs,
+                "buffers": call.buffers,
+                **({"obstacle": call.obstacle} if call.obstacle else {}),
+            }
+        )
+    return blocks
+
+
+def _find_obstacle(args: Any, kwargs: Any) -> str | None:
+    for leaf in tree_leaves((args, kwargs)):
+        if isinstance(leaf, torch.Tensor):
+            if not is_plain(leaf):
+                return "is given a tensor that is more than its bytes"
+        elif not isinstance(leaf, _UNCHANGING) and not callable(leaf):
+            return f"is given a {type(leaf).__name__}, which it may change"
+    return None
