@@ -71,9 +71,7 @@ async function takeAndReport(argv: readonly string[], version: string): Promise<
     if (known?.cacheRoot !== cache.root) return false
     const ready = await takeReadyCopy({ record, node, nowMs: Date.now }, { dataset, lease })
     if (ready.outcome !== 'ready') return false
-    // The agent makes its metrics of the history; where there is none, nobody would read this line.
-    if (known.agent)
-      await addUse({ record, nowMs: Date.now }, { copy: ready.copy, task: lease.task, waitedMs: 0 })
+    await addUse({ record, nowMs: Date.now }, { copy: ready.copy, lease, waitedMs: 0 })
     const report = createReporter({ isJson: values.json, isQuiet: values.quiet, nowMs: Date.now })
     reportPrepared(report, { ...ready, isStagedHere: false }, { lease, showsHubCache: false })
     return true

@@ -137,6 +137,11 @@ const VERBS: readonly Verb[] = [
     load: async () => (await import('./commands/history.js')).historyCommand,
   },
   {
+    name: 'report',
+    summary: 'sum up what staging saved, who waited for what, and what is worth changing',
+    load: async () => (await import('./commands/report.js')).reportCommand,
+  },
+  {
     name: 'why',
     summary: 'explain why a dataset is here, was evicted or refused',
     load: async () => (await import('./commands/why.js')).whyCommand,

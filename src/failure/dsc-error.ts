@@ -233,17 +233,25 @@ export class DscError extends Error {
   readonly hint: string | undefined
   /** By which the record's history, and so `dsc why`, knows this failure; undefined: it does not. */
   readonly id: string | undefined
+  /** What the history keeps of it beside its words, for reports and metrics. */
+  readonly facts: Readonly<Record<string, unknown>> | undefined
 
   constructor(
     code: FailureCode,
     message: string,
-    options: { hint?: string | undefined; cause?: unknown; id?: string | undefined } = {},
+    options: {
+      hint?: string | undefined
+      cause?: unknown
+      id?: string | undefined
+      facts?: Readonly<Record<string, unknown>> | undefined
+    } = {},
   ) {
     super(redactText(message), options.cause === undefined ? undefined : { cause: options.cause })
     this.name = 'DscError'
     this.code = code
     this.hint = options.hint === undefined ? undefined : redactText(options.hint)
     this.id = options.id
+    this.facts = options.facts
   }
 
   get exitCode(): number {

@@ -146,6 +146,8 @@ interface StagingFailure {
   readonly code: FailureCode
   readonly message: string
   readonly hint: string | undefined
+  /** As in `DscError`. */
+  readonly facts?: Readonly<Record<string, unknown>> | undefined
 }
 
 /** Whose use leases end: those that match all that is given. */

@@ -40,6 +40,11 @@ export function explainRefusal(refused: {
   ]
   return new DscError('QUOTA_EXCEEDED', lines.join('\n'), {
     hint: chooseHint({ ...refused, shortfalls: plan.shortfalls }),
+    facts: {
+      limits: plan.shortfalls.map(({ limit }) => limit),
+      neededBytes: refused.request.bytes,
+      borrowers: refused.shares.filter(({ borrowedBytes }) => borrowedBytes > 0).map(({ party }) => party),
+    },
   })
 }
 

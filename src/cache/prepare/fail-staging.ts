@@ -43,7 +43,15 @@ export async function endFailedStaging(
         stageLeaseId,
         useLeaseId: leaseId,
         isForgotten: isHopeless,
-        ...(failure && { failure: { id, code: failure.code, message: failure.message, hint: failure.hint } }),
+        ...(failure && {
+          failure: {
+            id,
+            code: failure.code,
+            message: failure.message,
+            hint: failure.hint,
+            facts: failure.facts,
+          },
+        }),
       },
       cache.nowMs(),
     )

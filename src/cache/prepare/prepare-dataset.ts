@@ -55,7 +55,7 @@ export async function prepareDataset(
     const joined = await joinStaging(cache, request, { isRefresh })
     switch (joined.outcome) {
       case 'ready':
-        await recordUse(cache, { copy: joined.copy, task: lease.task, waitedMs: waitedMs() })
+        await addUse(cache, { copy: joined.copy, lease, waitedMs: waitedMs() })
         return { copy: joined.copy, leaseId: joined.leaseId, isStagedHere: false }
       case 'again':
         break
@@ -73,7 +73,7 @@ export async function prepareDataset(
         const leaseId = isNew ? joined.leaseId : await leaseAgain(cache, request, copy)
         if (leaseId === undefined) break
         hasWaited = true
-        await recordUse(cache, { copy, task: lease.task, waitedMs: waitedMs() })
+        await addUse(cache, { copy, lease, waitedMs: waitedMs() })
         return { copy, leaseId, isStagedHere: isNew, ...(downloaded ? { downloaded } : {}) }
       }
       case 'wait':
@@ -90,12 +90,6 @@ export async function prepareDataset(
         if ((await waitForStager(cache, joined, options)) === 'ended') isRefresh = false
     }
   }
-}
-
-/** On a cluster every use leaves a line in the history, of which agents make their metrics. */
-async function recordUse(cache: Cache, use: Parameters<typeof addUse>[1]): Promise<void> {
-  if (!cache.openStagingSource) return
-  await addUse(cache, use)
 }
 
 /** The refresh found nothing new: the record moved our lease to the copy that was ready, which has its own id there. */

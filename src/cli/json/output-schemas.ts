@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ACCOUNT_OUTPUTS } from './account-outputs.js'
 import { CACHE_OUTPUT_LINES, CACHE_OUTPUTS } from './cache-outputs.js'
 import { CLUSTER_OUTPUTS } from './cluster-outputs.js'
 import { EXCHANGE_OUTPUTS } from './exchange-outputs.js'
@@ -11,6 +12,7 @@ import { MEMORY_OUTPUTS } from './memory-outputs.js'
  */
 export const OUTPUTS = {
   ...CACHE_OUTPUTS,
+  ...ACCOUNT_OUTPUTS,
   ...CLUSTER_OUTPUTS,
   ...FEED_OUTPUTS,
   ...EXCHANGE_OUTPUTS,

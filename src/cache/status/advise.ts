@@ -1,0 +1,101 @@
+import { formatByteSize } from '../../model/byte-size.js'
+import { formatCount } from '../../model/format-count.js'
+import type { Report } from './read-report.js'
+
+/** Something to change, and the figures that say so. */
+export interface Advice {
+  /** A command, or a setting. */
+  readonly change: string
+  readonly because: string
+}
+
+/** From so many on, uses say something about the rate of hits. */
+const TELLING_USES = 20
+/** Below this part of uses, 0 to 1, jobs do not find what they need where they run. */
+const POOR_HIT_RATE = 0.5
+const NAMED = 3
+
+/**
+ * What the figures of a period say is worth changing, most promising first. Empty: nothing stands out.
+ *
+ * | seen                                                  | change                                       |
+ * |-------------------------------------------------------|----------------------------------------------|
+ * | refused for `maxDatasets` alone                       | raise it: the disk has room                  |
+ * | refused for `maxPercent` and not for `minFree`        | raise it, or evict what nobody uses          |
+ * | refused for the disk itself                           | `--stripe`, or a larger disk                 |
+ * | evicted and fetched again                             | lock it, or a share for those who use it     |
+ * | unused copies                                         | evict, unlock                                |
+ * | few hits                                              | send jobs to where their data is             |
+ * | long waits                                            | stage ahead                                  |
+ */
+export function advise(report: Omit<Report, 'advice'>): readonly Advice[] {
+  return [
+    ...adviseOnRefusals(report),
+    ...adviseOnFetchedAgain(report),
+    ...adviseOnUnused(report),
+    ...adviseOnHits(report),
+    ...adviseOnWaits(report),
+  ]
+}
+
+function adviseOnRefusals({ refusals, unused }: Omit<Report, 'advice'>): readonly Advice[] {
+  const countOf = (isOfKind: (limits: readonly string[]) => boolean) =>
+    refusals.filter(({ limits }) => isOfKind(limits)).reduce((sum, { count }) => sum + count, 0)
+  const isFullDisk = (limits: readonly string[]) => limits.includes('minFree') || limits.includes('inodes')
+  const byNumber = countOf((limits) => limits.includes('maxDatasets') && limits.length === 1)
+  const byQuota = countOf((limits) => limits.includes('maxPercent') && !isFullDisk(limits))
+  const byDisk = countOf(isFullDisk)
+  const advice: Advice[] = []
+  const times = (count: number) => formatCount(count, 'request')
+  if (byNumber > 0) {
+    const because = `${times(byNumber)} were refused for the number of datasets alone: the disk had room`
+    advice.push({ change: 'raise cache.maxDatasets', because })
+  }
+  if (byQuota > 0) {
+    const change = unused.length > 0 ? `dsc evict ${unused[0]!.dataset}` : 'raise cache.maxPercent'
+    advice.push({ change, because: `${times(byQuota)} were refused for cache.maxPercent` })
+  }
+  if (byDisk > 0) {
+    const because = `${times(byDisk)} were refused because the file system of the cache was full`
+    advice.push({ change: 'a larger disk, or dsc prepare --stripe', because })
+  }
+  return advice
+}
+
+function adviseOnFetchedAgain({ datasets }: Omit<Report, 'advice'>): readonly Advice[] {
+  return datasets
+    .filter(({ stagedAgain }) => stagedAgain > 0)
+    .toSorted((a, b) => b.stagedAgainBytes - a.stagedAgainBytes)
+    .slice(0, NAMED)
+    .map(({ dataset, stagedAgain, stagedAgainBytes }) => ({
+      change: `dsc lock ${dataset}, or cache.shares for those who use it`,
+      because: `it was evicted and fetched again ${formatCount(stagedAgain, 'time')}, ${formatByteSize(stagedAgainBytes)}`,
+    }))
+}
+
+function adviseOnUnused({ unused }: Omit<Report, 'advice'>): readonly Advice[] {
+  if (unused.length === 0) return []
+  const bytes = unused.reduce((sum, copy) => sum + copy.bytes, 0)
+  const locked = unused.filter(({ isLocked }) => isLocked)
+  const names = (copies: typeof unused) => [...new Set(copies.map(({ dataset }) => dataset))].slice(0, NAMED)
+  const because = `${formatCount(unused.length, 'copy', 'copies')} of ${formatByteSize(bytes)} were used by nobody in this time`
+  return [
+    { change: `dsc evict ${names(unused).join(' ')}, where space is short`, because },
+    ...(locked.length > 0
+      ? [{ change: `dsc unlock ${names(locked).join(' ')}`, because: 'they are locked, and unused' }]
+      : []),
+  ]
+}
+
+function adviseOnHits({ uses, hits }: Omit<Report, 'advice'>): readonly Advice[] {
+  if (uses < TELLING_USES || hits / uses >= POOR_HIT_RATE) return []
+  const because = `${Math.round((100 * hits) / uses)}% of uses found their dataset where they ran`
+  return [{ change: 'sbatch $(dsc hint <dataset> --prefer), or larger quotas', because }]
+}
+
+function adviseOnWaits({ waits }: Omit<Report, 'advice'>): readonly Advice[] {
+  const [longest] = waits
+  if (longest === undefined || longest.waitedMs < 60_000) return []
+  const because = `${longest.task} waited ${Math.round(longest.waitedMs / 60_000)} min for it`
+  return [{ change: `dsc prepare ${longest.dataset} --prefetch before its jobs begin`, because }]
+}

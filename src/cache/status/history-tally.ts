@@ -1,0 +1,137 @@
+import type { RecordEvent } from '../../model/record-event.js'
+
+/** A task that waited for a dataset. */
+export interface Wait {
+  readonly task: string
+  readonly dataset: string
+  readonly node: string
+  readonly waitedMs: number
+  readonly atMs: number
+  /** `user:alice`, `account:nlp`; empty where nobody said. */
+  readonly parties: readonly string[]
+}
+
+/** What a dataset cost and saved over the period, on all nodes that were asked of. */
+export interface DatasetTally {
+  readonly dataset: string
+  uses: number
+  hits: number
+  waitedMs: number
+  /** Bytes that its uses read, each counted as one reading of the whole. */
+  readBytes: number
+  storeBytes: number
+  peerBytes: number
+  evictions: number
+  /** Stagings on a node from which it had been evicted within the period. */
+  stagedAgain: number
+  stagedAgainBytes: number
+}
+
+/** Requests that the policy refused, alike in dataset, node and limits. */
+export interface Refusal {
+  readonly dataset: string
+  readonly node: string
+  /** As `Limit` names them; empty where the history does not say. */
+  readonly limits: readonly string[]
+  readonly lastTask: string | null
+  readonly lastAtMs: number
+  readonly lastReason: string
+  count: number
+}
+
+/** The longest waits that are named one by one. */
+const NAMED_WAITS = 20
+
+/** Sums over the history, event by event, newest first: in memory are datasets and refusals, not events. */
+export class HistoryTally {
+  readonly datasets = new Map<string, DatasetTally>()
+  readonly refusals = new Map<string, Refusal>()
+  readonly copiesUsed = new Set<string>()
+  /** The longest first. */
+  waits: readonly Wait[] = []
+  /** Uses by an earlier dsc, which did not note how large the copy was. */
+  usesOfUnknownSize = 0
+  /** Newest first: a staging comes before the eviction that made it necessary. */
+  readonly #stagedLater = new Map<string, { readonly bytes: number }[]>()
+
+  add(event: RecordEvent): void {
+    switch (event.kind) {
+      case 'leased':
+        return this.#addUse(event)
+      case 'staged':
+        return this.#addStaging(event)
+      case 'evicted':
+        return this.#addEviction(event)
+      case 'refused':
+        return this.#addRefusal(event)
+    }
+  }
+
+  #addUse({ detail, dataset, node, task, atMs, copyId }: RecordEvent): void {
+    const { waitedMs, contentBytes, isHit, parties } = detail as Readonly<Record<string, unknown>>
+    const tally = this.#of(dataset)
+    tally.uses += 1
+    if (copyId !== null) this.copiesUsed.add(copyId)
+    if (isHit === true) tally.hits += 1
+    if (typeof contentBytes === 'number') tally.readBytes += contentBytes
+    else this.usesOfUnknownSize += 1
+    if (typeof waitedMs !== 'number' || waitedMs === 0) return
+    tally.waitedMs += waitedMs
+    const shortest = this.waits.at(-1)
+    if (this.waits.length >= NAMED_WAITS && shortest && shortest.waitedMs >= waitedMs) return
+    const known = Array.isArray(parties) ? parties.map(String) : []
+    const wait = { task: task ?? '', dataset, node, waitedMs, atMs, parties: known }
+    this.waits = [...this.waits, wait].toSorted((a, b) => b.waitedMs - a.waitedMs).slice(0, NAMED_WAITS)
+  }
+
+  #addStaging({ detail, dataset, node }: RecordEvent): void {
+    const origins = detail.origins as { store: number; peers: Readonly<Record<string, number>> } | undefined
+    const tally = this.#of(dataset)
+    const store = Number(origins?.store ?? detail.fetchedBytes ?? 0)
+    const peers = Object.values(origins?.peers ?? {}).reduce((sum, bytes) => sum + bytes, 0)
+    tally.storeBytes += store
+    tally.peerBytes += peers
+    const place = JSON.stringify([dataset, node])
+    this.#stagedLater.set(place, [...(this.#stagedLater.get(place) ?? []), { bytes: store + peers }])
+  }
+
+  #addEviction({ dataset, node }: RecordEvent): void {
+    const tally = this.#of(dataset)
+    tally.evictions += 1
+    const place = JSON.stringify([dataset, node])
+    const after = this.#stagedLater.get(place)?.pop()
+    if (after === undefined) return
+    tally.stagedAgain += 1
+    tally.stagedAgainBytes += after.bytes
+    this.#stagedLater.delete(place)
+  }
+
+  #addRefusal({ dataset, node, detail, task, atMs, reason }: RecordEvent): void {
+    const facts = detail.facts as { readonly limits?: readonly string[] } | undefined
+    const limits = facts?.limits ?? []
+    const key = JSON.stringify([dataset, node, limits])
+    const known = this.refusals.get(key)
+    if (known) known.count += 1
+    else {
+      const last = { lastTask: task, lastAtMs: atMs, lastReason: reason.split('\n')[0]! }
+      this.refusals.set(key, { dataset, node, limits, ...last, count: 1 })
+    }
+  }
+
+  #of(dataset: string): DatasetTally {
+    const found = this.datasets.get(dataset) ?? {
+      dataset,
+      uses: 0,
+      hits: 0,
+      waitedMs: 0,
+      readBytes: 0,
+      storeBytes: 0,
+      peerBytes: 0,
+      evictions: 0,
+      stagedAgain: 0,
+      stagedAgainBytes: 0,
+    }
+    this.datasets.set(dataset, found)
+    return found
+  }
+}

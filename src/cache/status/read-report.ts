@@ -1,0 +1,90 @@
+import type { CopyUse } from '../../model/copy.js'
+import type { RecordStore } from '../../records/record-store.js'
+import { type Advice, advise } from './advise.js'
+import { type DatasetTally, HistoryTally, type Refusal, type Wait } from './history-tally.js'
+import { readCopyPages, readEventPages } from './record-pages.js'
+
+/** A copy that takes space and that nobody used in the period. */
+export interface UnusedCopy {
+  readonly dataset: string
+  readonly node: string
+  readonly bytes: number
+  readonly lastUsedAtMs: number
+  readonly lastTask: string | null
+  readonly isLocked: boolean
+}
+
+/** What staging did over a period. */
+export interface Report {
+  readonly sinceMs: number
+  readonly untilMs: number
+  /** Null = all nodes. */
+  readonly node: string | null
+  readonly uses: number
+  readonly hits: number
+  /** Bytes that uses read, each counted as one reading of the whole dataset. */
+  readonly readBytes: number
+  readonly storeBytes: number
+  readonly peerBytes: number
+  /** What the store would have sent beyond what it did, had every use read from there. */
+  readonly savedBytes: number
+  readonly waitedMs: number
+  /** Uses noted by an earlier dsc: they count as hits or waits, and as no bytes. */
+  readonly usesOfUnknownSize: number
+  /** Those that were used or staged, most bytes read first. */
+  readonly datasets: readonly DatasetTally[]
+  /** The longest ones. */
+  readonly waits: readonly Wait[]
+  readonly refusals: readonly Refusal[]
+  readonly unused: readonly UnusedCopy[]
+  readonly advice: readonly Advice[]
+}
+
+const KINDS = ['leased', 'staged', 'evicted', 'refused'] as const
+
+/** Sums up the history since `sinceMs`, and the copies as they are. */
+export async function readReport(
+  record: RecordStore,
+  asked: { readonly sinceMs: number; readonly nowMs: number; readonly node?: string | undefined },
+): Promise<Report> {
+  const { sinceMs, nowMs, node } = asked
+  const place = node === undefined ? {} : { node }
+  const tally = new HistoryTally()
+  const wanted = { ...place, sinceMs, kinds: KINDS, limit: Number.MAX_SAFE_INTEGER }
+  for await (const page of readEventPages(record, wanted)) for (const event of page) tally.add(event)
+  const unused: UnusedCopy[] = []
+  for await (const page of readCopyPages(record, place, { nowMs }))
+    unused.push(...page.filter((copy) => isUnused(copy, tally, sinceMs)).map(describeUnused))
+  const datasets = [...tally.datasets.values()].toSorted((a, b) => b.readBytes - a.readBytes)
+  const sum = (of: (dataset: DatasetTally) => number) => datasets.reduce((total, each) => total + of(each), 0)
+  const [readBytes, storeBytes] = [sum((each) => each.readBytes), sum((each) => each.storeBytes)]
+  const found = {
+    sinceMs,
+    untilMs: nowMs,
+    node: node ?? null,
+    uses: sum(({ uses }) => uses),
+    hits: sum(({ hits }) => hits),
+    readBytes,
+    storeBytes,
+    peerBytes: sum(({ peerBytes }) => peerBytes),
+    savedBytes: Math.max(0, readBytes - storeBytes),
+    waitedMs: sum(({ waitedMs }) => waitedMs),
+    usesOfUnknownSize: tally.usesOfUnknownSize,
+    datasets,
+    waits: tally.waits,
+    refusals: [...tally.refusals.values()].toSorted((a, b) => b.count - a.count),
+    unused: unused.toSorted((a, b) => b.bytes - a.bytes),
+  }
+  return { ...found, advice: advise(found) }
+}
+
+/** Also what was staged in the period and used by nobody, but not what is in use at present. */
+function isUnused(copy: CopyUse, tally: HistoryTally, sinceMs: number): boolean {
+  if (copy.state !== 'ready' || copy.referenceCount > 0 || tally.copiesUsed.has(copy.copyId)) return false
+  return copy.lastUsedAtMs < sinceMs || copy.lastUsedAtMs === copy.readyAtMs
+}
+
+function describeUnused(copy: CopyUse): UnusedCopy {
+  const { dataset, node, chargedBytes, lastUsedAtMs, lastTask, lock } = copy
+  return { dataset, node, bytes: chargedBytes, lastUsedAtMs, lastTask, isLocked: lock !== null }
+}

@@ -1,0 +1,31 @@
+import type { Report } from './read-report.js'
+
+/** What data leaving the store costs: so much for each GB of 10⁹ bytes. */
+export interface EgressPrice {
+  readonly perGigabyte: number
+}
+
+/** What was saved at a price; null without one. */
+export function priceSaved({ savedBytes }: Report, price: EgressPrice | undefined): number | null {
+  return price === undefined ? null : Math.round((savedBytes / 1e9) * price.perGigabyte * 100) / 100
+}
+
+/** What `dsc report --json` prints. Times are ISO 8601, UTC. Fields are only ever added. */
+export function describeReport(report: Report, price: EgressPrice | undefined) {
+  const { sinceMs, untilMs, waits, refusals, unused, ...rest } = report
+  return {
+    since: formatTime(sinceMs),
+    until: formatTime(untilMs),
+    ...rest,
+    hitRate: report.uses === 0 ? null : report.hits / report.uses,
+    egressPricePerGigabyte: price?.perGigabyte ?? null,
+    savedMoney: priceSaved(report, price),
+    waits: waits.map(({ atMs, ...wait }) => ({ ...wait, at: formatTime(atMs) })),
+    refusals: refusals.map(({ lastAtMs, ...refusal }) => ({ ...refusal, lastAt: formatTime(lastAtMs) })),
+    unused: unused.map(({ lastUsedAtMs, ...copy }) => ({ ...copy, lastUsedAt: formatTime(lastUsedAtMs) })),
+  }
+}
+
+function formatTime(ms: number): string {
+  return new Date(ms).toISOString()
+}

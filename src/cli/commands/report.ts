@@ -1,0 +1,45 @@
+import { Command, Option } from 'commander'
+import { requireKnownNode } from '../../cache/names/known-node.js'
+import { readReport } from '../../cache/status/read-report.js'
+import { describeReport } from '../../cache/status/report-json.js'
+import { parseDuration } from '../../model/duration.js'
+import { argument, parsePrice } from '../arguments/parse-argument.js'
+import type { CliContext } from '../context.js'
+import { formatReport } from '../output/format-report.js'
+import { findTerminalWidth } from '../output/text-table.js'
+
+const WEEK_MS = 7 * 24 * 3_600_000
+
+/** `dsc report`: what staging saved, who waited, what was refused, what lies there unused, what to change. */
+export function reportCommand(context: CliContext): Command {
+  return new Command('report')
+    .description('sum up what staging saved, who waited for what, and what is worth changing')
+    .addOption(
+      new Option('--since <duration>', 'the last <duration>')
+        .argParser(argument(parseDuration))
+        .default(WEEK_MS, '7d'),
+    )
+    .option('--node <node>', 'only this node')
+    .option(
+      '--egress-price <price>',
+      'what the store charges for each GB (1,000,000,000 bytes) that leaves it: 0.09',
+      argument(parsePrice),
+    )
+    .addHelpText(
+      'after',
+      '\nEach use counts as one reading of the whole dataset; what the store did not have to send for it is saved.\n`history` in dsc.yaml says how far back the record goes.\n\nExamples:\n  dsc report\n  dsc report --since 30d --egress-price 0.09\n  dsc report --json | jq .advice',
+    )
+    .action(
+      async (options: { readonly since: number; readonly node?: string; readonly egressPrice?: number }) => {
+        if (options.node !== undefined) await requireKnownNode(context, options.node, 'dsc report')
+        const record = await context.openRecord()
+        const nowMs = context.nowMs()
+        const { since, node } = options
+        const report = await readReport(record, { sinceMs: nowMs - since, nowMs, node })
+        const price = options.egressPrice === undefined ? undefined : { perGigabyte: options.egressPrice }
+        context.report.result(describeReport(report, price), () =>
+          formatReport(report, price, findTerminalWidth()),
+        )
+      },
+    )
+}
