@@ -9,6 +9,12 @@ const MAX_EVENTS = 10_000
 /** Gauges whose labels come and go. */
 const LABELLED_GAUGES = ['dsc_copies', 'dsc_leases', 'dsc_arriving_readers', 'dsc_arriving_waits'] as const
 
+/** The first limit that was in the way: one of a few words. */
+function reasonOf(detail: RecordEvent['detail']): string {
+  const facts = detail.facts as { readonly limits?: readonly string[] } | undefined
+  return facts?.limits?.[0] ?? 'other'
+}
+
 /**
  * Keeps an agent's metrics: counters from the history of its node, gauges from the record as it is. Counts from now on:
  * history from before this process began is not told again.
@@ -51,12 +57,15 @@ export class AgentMetrics {
         metrics.add('dsc_evictions_total', { reason: event.reason })
         break
       case 'refused':
-        metrics.add('dsc_refusals_total', {})
+        metrics.add('dsc_refusals_total', { reason: reasonOf(detail) })
         break
       case 'leased':
+        metrics.add('dsc_uses_total', { outcome: detail.isHit === true ? 'hit' : 'wait' })
         if (detail.isHit === true) metrics.add('dsc_hits_total', { dataset: event.dataset })
         if (typeof detail.waitedMs === 'number') {
           metrics.add('dsc_wait_seconds_total', { task: event.task ?? '' }, detail.waitedMs / 1000)
+          metrics.observe('dsc_dataset_wait_seconds', { dataset: event.dataset }, detail.waitedMs / 1000)
+          metrics.observe('dsc_job_wait_seconds', { task: event.task ?? '' }, detail.waitedMs / 1000)
         }
         break
       case 'staged': {

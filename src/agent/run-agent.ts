@@ -38,6 +38,8 @@ export async function startAgent(options: {
   readonly listen: HostPort
   readonly advertise: string | undefined
   readonly hostName: string
+  /** Of dsc. */
+  readonly version: string
   readonly tokens: AgentTokens | undefined
   readonly tls: { readonly cert: string; readonly key: string } | undefined
   readonly forgetNodesAfterMs: number | undefined
@@ -47,6 +49,8 @@ export async function startAgent(options: {
   const { cache, listen, tokens, tls, note } = options
   requireProtection(listen, tokens)
   const metrics = createMetrics()
+  const build = { version: options.version, node_version: process.versions.node, node: cache.node }
+  metrics.set('dsc_build_info', build, 1)
   const stopCertificate = tls && watchCertificate(tls.cert, metrics, note)
   const copies = openLocalCopies(cache.record, cache.node)
   const arriving = new ArrivingObjects()

@@ -142,6 +142,11 @@ const VERBS: readonly Verb[] = [
     load: async () => (await import('./commands/report.js')).reportCommand,
   },
   {
+    name: 'receipt',
+    summary: 'print which versions of which data a job used, and prove that they can be had again',
+    load: async () => (await import('./commands/receipt.js')).receiptCommand,
+  },
+  {
     name: 'why',
     summary: 'explain why a dataset is here, was evicted or refused',
     load: async () => (await import('./commands/why.js')).whyCommand,

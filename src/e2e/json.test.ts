@@ -99,7 +99,7 @@ test('--ndjson prints one object a line, the same as --json', async (context) =>
     if (command === 'status') {
       assert.deepEqual(
         lines.map((line) => (line as { type: string }).type),
-        ['node', 'copy', 'lease', 'event', 'event'],
+        ['node', 'copy', 'lease', 'event', 'event', 'event'],
       )
     } else assert.deepEqual(lines, JSON.parse((await world.dsc(command, '--json')).stdout))
   }

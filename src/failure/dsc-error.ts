@@ -118,6 +118,12 @@ export const FAILURES = {
     isRetryable: false,
     meaning: 'the dataset still has copies',
   },
+  VERSION_GONE: {
+    exitCode: 30,
+    httpStatus: 410,
+    isRetryable: false,
+    meaning: 'what a job used cannot be had again here',
+  },
   PEER_LOST: { exitCode: 40, httpStatus: 502, isRetryable: false, meaning: 'a rank of the exchange is gone' },
   EXCHANGE_MISMATCH: { exitCode: 41, httpStatus: 409, isRetryable: false, meaning: 'ranks disagree' },
   FEED_STATE_MISMATCH: {

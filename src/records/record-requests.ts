@@ -171,6 +171,7 @@ export interface EventFilter {
   readonly copyId?: string
   readonly kinds?: readonly RecordEventKind[]
   readonly sinceMs?: number
+  readonly task?: string
   /** Of a failure. */
   readonly failureId?: string
   /** Only events older than the one of this sequence number. */

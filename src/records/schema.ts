@@ -109,7 +109,9 @@ export function schemaMigrations(dialect: SchemaDialect): readonly (readonly str
   ]
   // Whom the task belongs to that used a copy last, a list in JSON.
   const parties = [`ALTER TABLE copies ADD COLUMN parties ${text}`]
-  return [first, identities, layouts, order, leaseOrder, findEvents, parties]
+  // What a job used, among ten million events; the only ones that are asked for by task.
+  const findUses = [`CREATE INDEX events_of_uses ON events (task, sequence) WHERE kind = 'leased'`]
+  return [first, identities, layouts, order, leaseOrder, findEvents, parties, findUses]
 }
 
 /** The newest schema of the record that this dsc reads and writes, in every engine. */

@@ -9,6 +9,7 @@ export async function selectEvents(reader: SqlReader, filter: EventFilter): Prom
   if (filter.dataset !== undefined) given.push(['dataset = ?', [filter.dataset]])
   if (filter.node !== undefined) given.push(['node = ?', [filter.node]])
   if (filter.copyId !== undefined) given.push(['copy_id = ?', [filter.copyId]])
+  if (filter.task !== undefined) given.push(['task = ?', [filter.task]])
   if (filter.sinceMs !== undefined) given.push(['at_ms >= ?', [filter.sinceMs]])
   if (filter.failureId !== undefined) given.push(['failure_id = ?', [filter.failureId]])
   if (filter.before !== undefined) given.push(['sequence < ?', [filter.before]])

@@ -1,15 +1,11 @@
-import { mkdtemp } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { CopyUse } from '../../model/copy.js'
 import type { Dataset } from '../../model/dataset.js'
 import { isLeaseLive, type Lease } from '../../model/lease.js'
 import { checkProcess } from '../../platform/processes.js'
-import { removeDirectory } from '../../platform/remove-directory.js'
 import { planAdmission } from '../../policy/plan-admission.js'
 import type { Shortfall } from '../../policy/quota.js'
 import type { Cache } from '../cache.js'
-import { listIntoManifest } from '../download/list-into-manifest.js'
+import { listElsewhere } from '../download/list-elsewhere.js'
 import { describeHeld } from '../eviction/explain-refusal.js'
 import { findDeadLeases } from '../leases/find-dead-leases.js'
 
@@ -132,16 +128,5 @@ function describeExisting(copy: CopyUse, outcome: 'ready' | 'wait'): PreparePlan
     shortfalls: [],
     evictableBytes: 0,
     held: [],
-  }
-}
-
-async function listElsewhere(cache: Cache, dataset: Dataset, signal: AbortSignal) {
-  const copyDirectory = await mkdtemp(join(tmpdir(), 'dsc-plan-'))
-  const source = await cache.openSource(dataset)
-  try {
-    return await listIntoManifest({ source, dataset, copyDirectory, signal })
-  } finally {
-    await source.close()
-    await removeDirectory(copyDirectory)
   }
 }

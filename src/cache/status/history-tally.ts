@@ -55,16 +55,10 @@ export class HistoryTally {
   readonly #stagedLater = new Map<string, { readonly bytes: number }[]>()
 
   add(event: RecordEvent): void {
-    switch (event.kind) {
-      case 'leased':
-        return this.#addUse(event)
-      case 'staged':
-        return this.#addStaging(event)
-      case 'evicted':
-        return this.#addEviction(event)
-      case 'refused':
-        return this.#addRefusal(event)
-    }
+    if (event.kind === 'leased') this.#addUse(event)
+    else if (event.kind === 'staged') this.#addStaging(event)
+    else if (event.kind === 'evicted') this.#addEviction(event)
+    else if (event.kind === 'refused') this.#addRefusal(event)
   }
 
   #addUse({ detail, dataset, node, task, atMs, copyId }: RecordEvent): void {

@@ -40,6 +40,8 @@ export async function verifyDataset(
   names: readonly string[],
   options: {
     readonly isRepair: boolean
+    /** Leaves out the copies for which it is false. Default: all of them are looked at. */
+    readonly accept?: (copy: Copy) => boolean
     readonly signal: AbortSignal
     readonly onProgress: (dataset: string, checkedFiles: number, checkedBytes: number) => void
   },
@@ -54,6 +56,7 @@ export async function verifyDataset(
   const verified: VerifiedDataset[] = []
   for (const copy of ready) {
     if (names.length > 0 && !names.includes(copy.dataset)) continue
+    if (options.accept?.(copy) === false) continue
     if (cache.record.isReadOnly && !options.isRepair) {
       // Who may only look cannot keep the copy from being evicted meanwhile.
       verified.push(await verifyOne(cache, copy, options))

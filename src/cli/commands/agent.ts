@@ -51,6 +51,7 @@ export function agentCommand(context: CliContext): Command {
       requireProtection(listen, tokens)
       const cache = await waitForRecord(context)
       const agent = await startAgent({
+        version: context.version,
         cache,
         listen,
         advertise,

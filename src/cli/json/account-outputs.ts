@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { bytes, count, time } from './output-objects.js'
+import { bytes, count, failure, open, time, version } from './output-objects.js'
 
 /** What `dsc report` and `dsc receipt` print with `--json`; report.test.ts and receipt.test.ts compare it with real output. */
 export const ACCOUNT_OUTPUTS = {
@@ -64,5 +64,35 @@ export const ACCOUNT_OUTPUTS = {
       }),
     ),
     advice: z.array(z.strictObject({ change: z.string(), because: z.string() })),
+  }),
+  receipt: z
+    .looseObject({
+      '@context': open,
+      '@type': z.literal('sc:Dataset'),
+      name: z.string(),
+      conformsTo: z.literal('http://mlcommons.org/croissant/1.0'),
+      distribution: z.array(open),
+      'dsc:task': z.string(),
+      'dsc:parties': z.array(z.string()),
+    })
+    .describe('Croissant JSON-LD'),
+  'receipt --verify': z.strictObject({
+    task: z.string(),
+    isProven: z.boolean(),
+    datasets: z.array(
+      z.strictObject({
+        dataset: z.string(),
+        version,
+        isAvailable: z.boolean(),
+        source: z.discriminatedUnion('state', [
+          z.strictObject({ state: z.literal('same'), provenBy: z.enum(['listing', 'size-and-time']) }),
+          z.strictObject({ state: z.literal('changed'), version }),
+          z.strictObject({ state: z.literal('unreadable'), failure }),
+          z.strictObject({ state: z.literal('unknown') }),
+        ]),
+        here: z.strictObject({ checkedFiles: count, checkedBytes: bytes, damages: count }).nullable(),
+        nodes: z.array(z.string()),
+      }),
+    ),
   }),
 } as const

@@ -45,6 +45,8 @@ export const FEED_METRICS = {
   carry_refused_total: 'samples that memory was too short to keep, by rank',
   dropped_total: 'samples that nobody wanted any more when they came, by rank',
   stall_seconds_total: 'seconds that training waited, by rank and cause',
+  batch_wait_seconds:
+    'how long a batch was waited for after it was asked for, by rank and quantile (0.5, 0.99) of the newest 1,024',
   time_to_first_batch_seconds: 'from the start of a rank to its first batch',
   epoch_gap_seconds: 'what the first batch of the newest epoch took, by rank',
   ready_batches: 'batches that could be delivered at once, by rank',
@@ -181,6 +183,11 @@ function addRank(rows: MetricRows, { rank, stream, clients, skipped }: MeteredRa
   rows.add('dropped_total', counts.dropped, label)
   for (const cause of STALL_CAUSES)
     rows.add('stall_seconds_total', meter.stallMs[cause] / 1000, { ...label, cause })
+  for (const quantile of [0.5, 0.99])
+    rows.add('batch_wait_seconds', meter.findWaitMs(quantile) / 1000, {
+      ...label,
+      quantile: String(quantile),
+    })
   rows.add('time_to_first_batch_seconds', meter.firstBatchMs / 1000, label)
   rows.add('epoch_gap_seconds', meter.epochGapMs / 1000, label)
   rows.add('ready_batches', stream.countReadyBatches(), label)

@@ -1,0 +1,81 @@
+import type { Stripe } from '../../model/copy.js'
+import type { Dataset } from '../../model/dataset.js'
+import type { RecordEvent } from '../../model/record-event.js'
+import type { RecordStore } from '../../records/record-store.js'
+import { readEventPages } from './record-pages.js'
+
+/** One version of one dataset that a job used. */
+export interface UsedVersion {
+  readonly dataset: string
+  /** Digest of the manifest, SHA-256, hexadecimal. */
+  readonly version: string
+  /** What to list and fetch again; null: it was on disk before dsc, and nobody said where it came from. */
+  readonly source: Dataset | null
+  readonly files: number
+  readonly contentBytes: number
+  readonly stripe?: Stripe
+  /** Where the job used it, in order of first use. */
+  readonly nodes: readonly string[]
+  readonly firstUsedAtMs: number
+  readonly lastUsedAtMs: number
+}
+
+/** What a job used. */
+export interface Receipt {
+  readonly task: string
+  readonly parties: readonly string[]
+  /** In order of first use. */
+  readonly used: readonly UsedVersion[]
+}
+
+/** The names under which the record may know a job: as it is given, or by its number in Slurm or its pod's uid. */
+function namesOf(job: string): readonly string[] {
+  return [job, `slurm:${job}`, `pod:${job}`]
+}
+
+/** Gathers what the history says that a job used; undefined when it knows nothing of the job. */
+export async function readReceipt(
+  record: Pick<RecordStore, 'listEvents'>,
+  job: string,
+): Promise<Receipt | undefined> {
+  for (const task of namesOf(job)) {
+    const events: RecordEvent[] = []
+    const wanted = { task, kinds: ['leased'] as const, limit: Number.MAX_SAFE_INTEGER }
+    for await (const page of readEventPages(record, wanted)) events.push(...page.filter(isKnownUse))
+    if (events.length > 0) return sumUp(task, events.toReversed())
+  }
+  return undefined
+}
+
+/** What a use notes of its copy; an earlier dsc noted nothing. */
+type UseDetail = Pick<UsedVersion, 'version' | 'source' | 'files' | 'contentBytes' | 'stripe'> & {
+  readonly parties?: readonly string[]
+}
+
+function isKnownUse({ detail }: RecordEvent): boolean {
+  return typeof (detail as Partial<UseDetail>).version === 'string'
+}
+
+/** `events`: oldest first. */
+function sumUp(task: string, events: readonly RecordEvent[]): Receipt {
+  const used = new Map<string, UsedVersion>()
+  const parties = new Set<string>()
+  for (const { dataset, node, atMs, detail } of events) {
+    const { version, source, files, contentBytes, stripe, parties: named } = detail as unknown as UseDetail
+    for (const party of named ?? []) parties.add(party)
+    const key = JSON.stringify([dataset, version, source?.source, stripe])
+    const before = used.get(key)
+    used.set(key, {
+      dataset,
+      version,
+      source,
+      files,
+      contentBytes,
+      ...(stripe && { stripe }),
+      nodes: [...new Set([...(before?.nodes ?? []), node])],
+      firstUsedAtMs: before?.firstUsedAtMs ?? atMs,
+      lastUsedAtMs: atMs,
+    })
+  }
+  return { task, parties: [...parties], used: [...used.values()] }
+}
