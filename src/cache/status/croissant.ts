@@ -1,6 +1,6 @@
 import type { Dataset } from '../../model/dataset.js'
 import { formatCount } from '../../model/format-count.js'
-import type { Receipt, UsedVersion } from './read-receipt.js'
+import type { Receipt, UsedVersion } from '../../model/receipt.js'
 
 /** The context of Croissant 1.0 (https://docs.mlcommons.org/croissant/docs/croissant-spec.html), and our own words. */
 const CONTEXT = {

@@ -1,32 +1,7 @@
-import type { Stripe } from '../../model/copy.js'
-import type { Dataset } from '../../model/dataset.js'
+import type { Receipt, UsedVersion } from '../../model/receipt.js'
 import type { RecordEvent } from '../../model/record-event.js'
 import type { RecordStore } from '../../records/record-store.js'
 import { readEventPages } from './record-pages.js'
-
-/** One version of one dataset that a job used. */
-export interface UsedVersion {
-  readonly dataset: string
-  /** Digest of the manifest, SHA-256, hexadecimal. */
-  readonly version: string
-  /** What to list and fetch again; null: it was on disk before dsc, and nobody said where it came from. */
-  readonly source: Dataset | null
-  readonly files: number
-  readonly contentBytes: number
-  readonly stripe?: Stripe
-  /** Where the job used it, in order of first use. */
-  readonly nodes: readonly string[]
-  readonly firstUsedAtMs: number
-  readonly lastUsedAtMs: number
-}
-
-/** What a job used. */
-export interface Receipt {
-  readonly task: string
-  readonly parties: readonly string[]
-  /** In order of first use. */
-  readonly used: readonly UsedVersion[]
-}
 
 /** The names under which the record may know a job: as it is given, or by its number in Slurm or its pod's uid. */
 function namesOf(job: string): readonly string[] {

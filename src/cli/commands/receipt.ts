@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { formatCroissant, parseCroissant } from '../../cache/status/croissant.js'
-import { type Receipt, readReceipt } from '../../cache/status/read-receipt.js'
+import { readReceipt } from '../../cache/status/read-receipt.js'
 import type { VerifiedVersion } from '../../cache/upkeep/verify-receipt.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import { formatCount } from '../../model/format-count.js'
+import type { Receipt } from '../../model/receipt.js'
 import type { CliContext } from '../context.js'
 
 /** `dsc receipt`: which versions of which data a job used, and whether the same bytes can be had again. */
