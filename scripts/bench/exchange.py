@@ -127,6 +127,7 @@ def main():
                 f"{mode} {wire}": run_ring(sides, wire, mode, repeats)
                 for mode, wire in (("ring", "fp16"), ("ring", "fp32"), ("direct", "fp16"))
             }
+            found["levels"] = run_torch([side for side in sides for _ in range(2)], "levels", [*settings, "--ranks", 4])["levels"]
         results["links"][link] = found
         load.append(os.getloadavg()[0])
     print("shared memory, accuracy, convergence", file=sys.stderr)

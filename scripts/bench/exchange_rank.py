@@ -1,4 +1,4 @@
-"""One rank of the exchange benchmark. Started twice by exchange.py; rank 0 prints one JSON object."""
+"""One rank of the exchange benchmark. Started once per rank by exchange.py; rank 0 prints one JSON object."""
 
 import argparse
 import json
@@ -138,6 +138,47 @@ def steps_of(arguments, folder, load):
     return {"load": load, "backwardMs": compute_ms, "gradientMib": gradient_mib, "plans": plans, "rows": rows}
 
 
+def levels(arguments, folder):
+    """Backward with the exchange in it, several ranks per host: PyTorch's hooks, one level and two, in turn."""
+    return [levels_of(arguments, load) for load in arguments.level_loads.split(",")]
+
+
+def levels_of(arguments, load):
+    torch.manual_seed(0)
+    build, batch = build_load(arguments, load)
+    ways = {}
+    for name, hook, count in [
+        ("gloo fp32", None, 1),
+        ("PyTorch fp16 hook", "fp16", 1),
+        ("dsc scaled fp16, one level", "scaled", 1),
+        ("dsc scaled fp16, two levels", "scaled", 2),
+    ]:
+        model = build()
+        ddp = DistributedDataParallel(model, **({"bucket_cap_mb": arguments.level_cap} if hook == "scaled" else {}))
+        if hook == "fp16":
+            ddp.register_comm_hook(None, default_hooks.fp16_compress_hook)
+        if hook == "scaled":
+            ddp.register_comm_hook(ScaledHalf(model.parameters(), levels=count), scaled_half_hook)
+        ways[name] = (ddp, [], [])
+    for round_ in range(arguments.rounds + 3):
+        for ddp, seconds, busy_seconds in ways.values():
+            ddp.zero_grad()
+            loss = ddp(batch).square().mean()
+            dist.barrier()
+            start, busy_start = time.perf_counter(), time.process_time()
+            loss.backward()
+            if round_ >= 3:
+                seconds.append(time.perf_counter() - start)
+                busy_seconds.append(time.process_time() - busy_start)
+    rows = []
+    for name, (_, *measured) in ways.items():
+        slowest = torch.tensor(measured, dtype=torch.float64)
+        dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
+        ms, busy_ms = (statistics.median(row) * 1000 for row in slowest.tolist())
+        rows.append({"name": name, "ms": ms, "busyMs": busy_ms})
+    return {"load": load, "gradientMib": sum(p.numel() for p in model.parameters()) * 4 / MIB, "rows": rows}
+
+
 def plain(arguments, folder):
     """All-reduce of one tensor through gloo, in fp32 and cast to fp16, for comparison with dsc's own ring."""
     rows = []
@@ -250,13 +291,16 @@ def main():
     parser.add_argument("--width", type=int, default=1024)
     parser.add_argument("--layers", type=int, default=14)
     parser.add_argument("--loads", default="batch:256,batch:128,wait:200,wait:100")
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--level-loads", default="wait:100,wait:200")
+    parser.add_argument("--level-cap", type=float, default=8.0, help="MiB per bucket of the scaled hooks")
     parser.add_argument("--gpt-steps", type=int, default=300)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     os.environ["GLOO_SOCKET_IFNAME"] = arguments.interface
     host, port = arguments.master.rsplit(":", 1)
-    dist.init_process_group("gloo", init_method=f"tcp://{host}:{port}", rank=arguments.rank, world_size=2)
-    parts = {"steps": steps, "plain": plain, "shared": shared, "accuracy": accuracy, "convergence": convergence}
+    dist.init_process_group("gloo", init_method=f"tcp://{host}:{port}", rank=arguments.rank, world_size=arguments.ranks)
+    parts = {"steps": steps, "plain": plain, "shared": shared, "levels": levels, "accuracy": accuracy, "convergence": convergence}
     results = {name: parts[name](arguments, arguments.folder) for name in arguments.parts.split(",")}
     dist.barrier()
     if arguments.rank == 0:

@@ -58,6 +58,8 @@ def link_section(link, found):
     ]
     for load in found["steps"]["loads"]:
         lines += load_section(load, fitted["bandwidthBytesPerSecond"])
+    if "levels" in found:
+        lines += levels_section(found["levels"])
     lines += [
         "dsc's own TypeScript ring, beside gloo's all-reduce of one tensor (its step includes filling the buffer and the commit):",
         "",
@@ -70,6 +72,22 @@ def link_section(link, found):
             f"| {row['mib']} | {row['gloo fp32']:.1f} | {row['gloo fp16']:.1f} | {ring['ring fp16']:.1f} |"
             f" {ring['ring fp32']:.1f} | {ring['direct fp16']:.1f} | {row['gloo fp32'] / ring['ring fp16']:.2f} |"
         )
+    return [*lines, ""]
+
+
+def levels_section(loads):
+    lines = [
+        "Two hosts with two ranks each on this link, one network namespace per host: one level sends every rank's bytes through",
+        "the network, two levels take the mean of a host through shared memory first. The machine computes all four ranks.",
+        "",
+        "| load | way | ms | processor ms | fp16 hook ÷ way |",
+        "|---|---|---|---|---|",
+    ]
+    for load in loads:
+        base = next(row["ms"] for row in load["rows"] if row["name"] == "PyTorch fp16 hook")
+        for row in load["rows"]:
+            shown = f"{row['ms']:.0f} | {row['busyMs']:.0f} | {base / row['ms']:.2f}"
+            lines.append(f"| {load['load']}, {load['gradientMib']:.0f} MiB | {row['name']} | {shown} |")
     return [*lines, ""]
 
 

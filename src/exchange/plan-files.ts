@@ -2,11 +2,13 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { DscError } from '../failure/dsc-error.js'
+import type { LevelChoice } from './plan/choose-levels.js'
 import type { WireChoice } from './plan/choose-wire.js'
 import type { Link } from './plan/cost-model.js'
 import { gradientsOfModel } from './plan/gradient.js'
 import type { ExchangePlan } from './plan/plan-exchange.js'
 import type { WireType } from './plan/scale.js'
+import type { ThinLink } from './plan/thin-link.js'
 import { explainUnlikeRanks, type JoinedProfile, joinProfiles, type Profile } from './plan/unlike-ranks.js'
 
 const positive = z.number().positive()
@@ -117,12 +119,14 @@ export function describePlan(
     /** Undefined where the user chose. */
     readonly choice?: WireChoice | undefined
     readonly link: Link
+    readonly levels: LevelChoice
+    readonly thinLink?: ThinLink | undefined
   },
 ) {
   const buckets = plan.buckets.map(({ from, to }) => ({
     tensors: profile.gradients.slice(from, to).map(({ name, elements }) => ({ name, elements })),
   }))
-  const { ranks, wire, choice, link } = options
+  const { ranks, wire, choice, link, levels, thinLink } = options
   return {
     format: 'dsc.exchange.plan/1' as const,
     hash: createHash('sha256').update(JSON.stringify({ ranks, wire, buckets })).digest('hex').slice(0, 16),
@@ -130,6 +134,9 @@ export function describePlan(
     ranks,
     wire,
     wireExplanation: choice?.explanation ?? `${wire}, as asked.`,
+    levels: levels.levels,
+    levelsExplanation: levels.explanation ?? null,
+    thinLink: thinLink ?? null,
     backwardMs: profile.kindSeconds.map((seconds) => seconds * 1000),
     unlikeRanks: explainUnlikeRanks(profile.kindSeconds) ?? null,
     bucketRule: plan.rule,

@@ -1,7 +1,9 @@
 import { writeFile } from 'node:fs/promises'
 import { Command, Option } from 'commander'
+import { chooseLevels } from '../../exchange/plan/choose-levels.js'
 import { chooseWire } from '../../exchange/plan/choose-wire.js'
 import { planExchange } from '../../exchange/plan/plan-exchange.js'
+import { findThinLink } from '../../exchange/plan/thin-link.js'
 import type { JoinedProfile } from '../../exchange/plan/unlike-ranks.js'
 import {
   describePlan,
@@ -24,6 +26,7 @@ interface PlanOptions {
   readonly alphaUs?: number
   readonly gigabits?: number
   readonly ranks: number
+  readonly ranksPerHost: number
   readonly wire: 'auto' | 'fp16' | 'fp32'
   readonly optimum?: true
   readonly out?: string
@@ -34,6 +37,12 @@ export function exchangePlanCommand({ report }: CliContext): Command {
   return new Command('plan')
     .description('choose how gradients are fused, and show what every alternative would cost')
     .requiredOption('--ranks <count>', 'processes that exchange gradients', parseNumber(1, 'integer'))
+    .option(
+      '--ranks-per-host <count>',
+      'ranks that share a host; they may take their mean first',
+      parseNumber(1, 'integer'),
+      1,
+    )
     .option(
       '--profile <file...>',
       'profile of a real run, as dsc.exchange.Profiler writes it; one of each kind where ranks are unlike',
@@ -60,19 +69,26 @@ export function exchangePlanCommand({ report }: CliContext): Command {
 Examples:
   dsc exchange plan --profile profile.json --link link.json --ranks 8 --out exchange.plan.json
   dsc exchange plan --profile a100.json l4.json --link link.json --ranks 8    two kinds of GPU
+  dsc exchange plan --profile profile.json --link link.json --ranks 8 --ranks-per-host 4
   dsc exchange plan --model fixtures/exchange/resnet-152.json --backward-ms 200 --alpha-us 30 --gigabits 10 --ranks 8`,
     )
     .action(async (options: PlanOptions) => {
       const profile = await openProfile(options)
       await requireOwnFile(options.out, 'dsc.exchange.plan')
       const link = await openLink(options)
-      const { ranks } = options
-      const job = { ...profile, ranks, link }
+      const { ranks, ranksPerHost } = options
+      if (ranks % ranksPerHost !== 0)
+        throw new DscError('USAGE', `${ranks} ranks are not ${ranksPerHost} on every host`, {
+          hint: `--ranks ${ranksPerHost * Math.ceil(ranks / ranksPerHost)}, or --ranks-per-host 1`,
+        })
+      const levels = chooseLevels({ ...profile, ranks, link }, ranksPerHost)
+      const job = { ...profile, ranks: levels.networkRanks, link }
+      const thinLink = findThinLink(job)
       const choice = options.wire === 'auto' ? chooseWire(job, link.halfValuesPerSecond) : undefined
       const wire = choice?.wire ?? (options.wire === 'fp32' ? 'fp32' : 'fp16')
       const wireBytes = wire === 'fp16' ? 2 : 4
       const plan = planExchange({ ...job, wireBytes, useOptimum: options.optimum === true })
-      const description = describePlan(profile, plan, { ranks, wire, choice, link })
+      const description = describePlan(profile, plan, { ranks, wire, choice, link, levels, thinLink })
       if (options.out) await writeFile(options.out, `${JSON.stringify(description, undefined, 1)}\n`)
       report.result(description, () => formatPlan(description))
     })
@@ -134,6 +150,8 @@ function formatPlan(plan: ReturnType<typeof describePlan>): string {
   return [
     `${plan.model}, ${formatCount(plan.ranks, 'rank')}, ${plan.wire} on the wire, α ${link.alphaMicroseconds.toFixed(0)} µs, ${gigabits} Gb/s`,
     plan.wireExplanation,
+    plan.levelsExplanation ?? [],
+    plan.thinLink?.explanation ?? [],
     plan.unlikeRanks ?? [],
     asked,
     threshold.explanation,

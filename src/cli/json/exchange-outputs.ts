@@ -14,6 +14,18 @@ export const EXCHANGE_OUTPUTS = {
     ranks: count,
     wire,
     wireExplanation: z.string(),
+    levels: z.literal([1, 2]),
+    levelsExplanation: z.string().nullable(),
+    thinLink: z
+      .strictObject({
+        bestSyncShare: z.number(),
+        oneBitStepMs: duration,
+        halfStepMs: duration,
+        localSteps: count,
+        localStepMs: duration,
+        explanation: z.string(),
+      })
+      .nullable(),
     backwardMs: z.array(duration),
     unlikeRanks: z.string().nullable(),
     bucketRule: z.string(),

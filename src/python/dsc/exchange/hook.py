@@ -29,6 +29,8 @@ class ScaledHalf:
         parameters: those of the model, always in the same order (`model.parameters()`).
         process_group: that of DDP; None is the default group.
         agree_every: every so many steps all ranks compare their scales; 0 is never.
+        levels: 2: ranks of one host take their mean through shared memory first, and one of them per host exchanges it
+            over the network. For gradients on the CPU of jobs with several ranks on each of several hosts.
     """
 
     def __init__(
@@ -37,9 +39,13 @@ class ScaledHalf:
         process_group: dist.ProcessGroup | None = None,
         *,
         agree_every: int = 256,
+        levels: int = 1,
     ) -> None:
+        if levels not in (1, 2):
+            raise ValueError(f"levels is {levels}, expected 1 or 2")
         self.process_group = process_group
         self.agree_every = agree_every
+        self.levels = levels
         self.step = 0
         self.redone = 0  # buckets repeated in fp32 so far
         self._groups: dict[tuple[int, ...], scales.Scale] = {}  # indices of a bucket's parameters → Scale
@@ -74,11 +80,12 @@ class ScaledHalf:
         self._reset()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"state": self.state_dict(), "agree_every": self.agree_every}
+        return {"state": self.state_dict(), "agree_every": self.agree_every, "levels": self.levels}
 
     def __setstate__(self, pickled: dict[str, Any]) -> None:
         self.process_group = None
         self.agree_every = pickled["agree_every"]
+        self.levels = pickled.get("levels", 1)
         self._index, self._sizes = {}, []
         self.load_state_dict(pickled["state"])
 
@@ -113,11 +120,18 @@ class ScaledHalf:
 
     def _begin_step(self, values: torch.Tensor) -> tuple[Carrier, Step]:
         if self._carrier is None:
-            self._carrier = (DeviceCarrier if values.is_cuda else HostCarrier)(self.process_group)
+            self._carrier = self._open_carrier(values.device)
         if self.agree_every and self._steps_seen > 0 and self.step % self.agree_every == 0:
             self._check_agreement(values.device)
         self._under_way = Step(self._carrier, self._end_step)
         return self._present()
+
+    def _open_carrier(self, device: torch.device) -> Carrier:
+        if self.levels == 2:
+            from .two_level_carrier import open_two_levels
+
+            return open_two_levels(device)(self.process_group)
+        return (DeviceCarrier if device.type == "cuda" else HostCarrier)(self.process_group)
 
     def _end_step(self, runs: list[Run]) -> None:
         """Every rank gets here with the same results, so all go on with the same scales."""

@@ -70,6 +70,6 @@ def register_planned_hook(ddp: DistributedDataParallel, path: str | os.PathLike[
         return None
     from .hook import ScaledHalf, scaled_half_hook
 
-    state = ScaledHalf(ddp.module.parameters(), ddp.process_group)
+    state = ScaledHalf(ddp.module.parameters(), ddp.process_group, levels=plan.get("levels", 1))
     ddp.register_comm_hook(state, scaled_half_hook)
     return state

@@ -28,6 +28,7 @@ class SharedMemory:
         piece_bytes: how much is exchanged at a time. Small pieces stay in the cache.
         timeout: seconds without progress after which a rank that is alive but stuck is given up. A dead one is named
             at once.
+        is_eager: whether who waits keeps its core busy for 2 ms before it sleeps.
 
     Raises:
         ExchangeMismatch: the ranks are not on one host.
@@ -35,7 +36,12 @@ class SharedMemory:
     """
 
     def __init__(
-        self, process_group: dist.ProcessGroup | None = None, *, piece_bytes: int = 4 << 20, timeout: float = 30.0
+        self,
+        process_group: dist.ProcessGroup | None = None,
+        *,
+        piece_bytes: int = 4 << 20,
+        timeout: float = 30.0,
+        is_eager: bool = True,
     ) -> None:
         if platform.machine() not in ("x86_64", "AMD64"):
             # Flags and data are plain stores: on x86 they become visible in order, elsewhere nobody promises it.
@@ -43,11 +49,12 @@ class SharedMemory:
         self.rank = dist.get_rank(process_group)
         self.ranks = dist.get_world_size(process_group)
         self.timeout = timeout
+        self._patience = 0.002 if is_eager else 0.0
         self._piece = piece_bytes // 4 // (8 * self.ranks) * 8 * self.ranks  # values, a multiple of 8 per rank
         self._turn = 0
         flags = (_FLAG_BYTES * self.ranks + _PAGE - 1) // _PAGE * _PAGE
         size = flags + (self.ranks + 1) * self._piece * 4
-        own = {"host": socket.gethostname(), "boot": _boot_id(), "pid": os.getpid(), "started": _started(os.getpid())}
+        own = {**name_host(), "pid": os.getpid(), "started": _started(os.getpid())}
         everyone: list[Any] = [None] * self.ranks
         dist.all_gather_object(everyone, own, group=process_group)
         for rank, other in enumerate(everyone):
@@ -103,6 +110,53 @@ class SharedMemory:
             self._exchange(values[start : start + self._piece])
         return tensor
 
+    def reduce(self, values: torch.Tensor) -> torch.Tensor:
+        """Takes the mean over all ranks, for the first rank alone; on the others `values` stay as they are.
+
+        Args:
+            values: contiguous, fp32, on the CPU, flat.
+
+        Returns:
+            The same tensor.
+
+        Raises:
+            PeerLost: a rank is gone or stands still.
+        """
+        for start in range(0, values.numel(), self._piece):
+            piece = values[start : start + self._piece]
+            if self.rank == 0:
+                piece.mul_(1.0 / self.ranks)
+            else:
+                torch.mul(piece, 1.0 / self.ranks, out=self._slots[self.rank][: piece.numel()])
+            self._barrier()
+            if self.rank == 0:
+                for slot in self._slots[1:]:
+                    piece.add_(slot[: piece.numel()])
+            self._barrier()
+        return values
+
+    def broadcast(self, values: torch.Tensor) -> torch.Tensor:
+        """Gives the first rank's values to all.
+
+        Args:
+            values: contiguous, fp32, on the CPU, flat; on other ranks they are written over.
+
+        Returns:
+            The same tensor.
+
+        Raises:
+            PeerLost: a rank is gone or stands still.
+        """
+        for start in range(0, values.numel(), self._piece):
+            piece = values[start : start + self._piece]
+            if self.rank == 0:
+                self._result[: piece.numel()].copy_(piece)
+            self._barrier()
+            if self.rank != 0:
+                piece.copy_(self._result[: piece.numel()])
+            self._barrier()
+        return values
+
     def _exchange(self, values: torch.Tensor) -> None:
         """Hands every rank its share, sums the own one, and takes the others' sums. Two barriers."""
         count = values.numel()
@@ -143,8 +197,9 @@ class SharedMemory:
         while self._flags[at] < turn:
             os.sched_yield()
             now = time.monotonic()
-            if now - start > 0.002:
-                time.sleep(50e-6)
+            if now - start > self._patience:
+                # Who waits for long, for a network or a slow rank, leaves the core to others.
+                time.sleep(min(500e-6, max(50e-6, (now - start) / 20)))
             if now - checked > _CHECK_SECONDS:
                 checked = now
                 pid, started = self._peers[rank]
@@ -167,6 +222,11 @@ def shared_memory_hook(state: SharedMemory, bucket: GradBucket) -> torch.futures
     future: torch.futures.Future[torch.Tensor] = torch.futures.Future()
     future.set_result(state.all_reduce(bucket.buffer()))
     return future
+
+
+def name_host() -> dict[str, str]:
+    """What tells this rank's host from others: its name, and its boot."""
+    return {"host": socket.gethostname(), "boot": _boot_id()}
 
 
 def _boot_id() -> str:
