@@ -5,6 +5,7 @@ import { Manifest } from '../cache/manifest/manifest.js'
 import { sendRuleOf } from '../cache/open-copy-file.js'
 import { DscError } from '../failure/dsc-error.js'
 import { type FolderFile, planSampleFiles } from '../feed/plan/sample-files.js'
+import { RECOGNITIONS } from '../feed/samples/formats/formats.js'
 import { openSampleTable } from '../feed/samples/sample-table.js'
 import type { Copy } from '../model/copy.js'
 import type { RouteCall } from './agent-server.js'
@@ -77,7 +78,7 @@ function requireAll(copy: Copy, table: Uint8Array | null, { split, extensions }:
   } finally {
     manifest.close()
   }
-  const expected = planSampleFiles(files, { folder: copy.path }).files.length
+  const expected = planSampleFiles(files, { formats: RECOGNITIONS, folder: copy.path }).files.length
   const found = table === null ? 0 : openSampleTable(table).fileCount
   if (found === expected) return
   throw new DscError(

@@ -5,7 +5,7 @@ import type { FeedEngine } from '../feed/engine/feed-engine.js'
 import type { FeedSettings } from '../feed/engine/feed-settings.js'
 import type { AssignRule } from '../feed/plan/assignment.js'
 import type { LastBatchRule } from '../feed/plan/rank-sequence.js'
-import type { FolderKind } from '../feed/plan/sample-files.js'
+import type { FormatName } from '../feed/plan/sample-files.js'
 import type { SampleLayout } from '../feed/plan/sample-placement.js'
 import { SessionBatches } from '../feed/session/session-batches.js'
 import type { StorageAddress } from '../feed/storage/storage-client.js'
@@ -44,7 +44,7 @@ export interface OpenFeedOptions extends Omit<FeedSettings, 'mix'> {
   /** Extensions of the files that are samples, for example ['png', 'jpg']. Default: all files. */
   readonly only?: readonly string[]
   /** What folders hold: 'shards' of tar, or 'files' that are one sample each. Default: by what most of them is. */
-  readonly as?: FolderKind
+  readonly as?: FormatName
   /** Samples in a batch of this rank. */
   readonly batchSize: number
   /** Default 0 of 1. */
@@ -102,7 +102,7 @@ async function openEngine(options: OpenFeedOptions): Promise<FeedEngine> {
     split: options.split,
     extensions: options.only,
     start: options.start,
-    folderKind: options.as,
+    format: options.as,
     onDamage: options.onError,
     isEncrypted: options.tls ?? false,
     token: options.token ?? process.env.DSC_FEED_TOKEN,

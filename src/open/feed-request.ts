@@ -1,4 +1,4 @@
-import type { FolderKind } from '../feed/plan/sample-files.js'
+import type { FormatName } from '../feed/plan/sample-files.js'
 import type { SampleLayout } from '../feed/plan/sample-placement.js'
 import type { SampleSupply } from '../feed/sources/sample-supply.js'
 import type { StorageAddress } from '../feed/storage/storage-client.js'
@@ -21,7 +21,7 @@ export interface FeedRequest {
   /** Whether a dataset that is not here is fed while it comes, or first staged. Default 'arriving'. */
   readonly start?: FeedStart | undefined
   /** What folders hold; undefined: by what most of them is. */
-  readonly folderKind?: FolderKind | undefined
+  readonly format?: FormatName | undefined
   /** What becomes of damaged shards. Default 'raise'. */
   readonly onDamage?: 'raise' | 'skip' | undefined
   /** Whether storage nodes must show a certificate that `agent.tls.caFile` vouches for. */

@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises'
-import type { ShardMembers } from '../feed/samples/index-shards.js'
+import type { ShardMembers } from '../feed/samples/formats/tar-shards.js'
 import { type ReadRange, readShardMembers } from '../feed/samples/read-shard-members.js'
 
 /** Shards whose headers are asked for at once: beside the requests of a staging, few. */

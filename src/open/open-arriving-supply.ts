@@ -27,7 +27,8 @@ const MAX_SILENCE_MS = 2000
 
 /**
  * The samples of a dataset that is on its way here, fed while it comes: it begins once the listing is admitted, and of
- * tar shards once it is known what is in them. Undefined where the dataset is here.
+ * tar shards once it is known what is in them. Undefined where the dataset is here, or is of a format whose samples
+ * are known when all of it is.
  */
 export async function findArrivingSupply(
   context: Surroundings,
@@ -132,7 +133,7 @@ async function canAsk({ directory }: Copy): Promise<boolean> {
 }
 
 interface Coming {
-  readonly listed: ListedFiles
+  readonly listed: Exclude<ListedFiles, { readonly kind: 'rows' }>
   /** What the manifest says of each shard; of plain files nothing. */
   readonly entries: readonly ManifestEntry[]
   /** 1 for each of its files that is here. */
@@ -141,7 +142,7 @@ interface Coming {
 }
 
 /** What is on its way; undefined where that cannot be told from the listing. */
-function readComing(copy: Copy, { target, split, extensions, folderKind }: FeedRequest): Coming | undefined {
+function readComing(copy: Copy, { target, split, extensions, format }: FeedRequest): Coming | undefined {
   const manifest = Manifest.findPublished(copy.directory)
   if (!manifest) return undefined
   try {
@@ -156,7 +157,8 @@ function readComing(copy: Copy, { target, split, extensions, folderKind }: FeedR
       if (state === 'present') present.add(key)
     }
     if (split !== undefined && files.length === 0) throw noSplit(target!, split)
-    const listed = listSamples(files, { folder: target!, extensions, folderKind })
+    const listed = listSamples(files, { folder: target!, extensions, format })
+    if (listed.kind === 'rows') return undefined
     const keyOf = (file: number) =>
       prefix + (listed.kind === 'files' ? listed.table.fileName(file) : toText(listed.shards[file]!.path))
     const count = listed.kind === 'files' ? listed.table.fileCount : listed.shards.length

@@ -48,9 +48,8 @@ export async function openNamedEngine(
 async function findSupply(context: Surroundings, request: FeedRequest): Promise<LeasedSupply> {
   const { target, mix, from, split, extensions, cacheFolder } = request
   const { indexFolder } = await import('./index-folder.js')
-  const { folderKind, onDamage } = request
-  const index: Index = (folder) =>
-    indexFolder(context, folder, { cacheFolder, extensions, folderKind, onDamage })
+  const { format, onDamage } = request
+  const index: Index = (folder) => indexFolder(context, folder, { cacheFolder, extensions, format, onDamage })
   if (from) return findNodes(context, { ...request, from }, index)
   if (mix) {
     if (target !== undefined)

@@ -1,7 +1,7 @@
 import { DscError } from '../../failure/dsc-error.js'
 import { type ColdStart, planColdStart } from '../../feed/plan/cold-start.js'
 import type { RequestCost } from '../../feed/plan/request-cost.js'
-import type { FolderKind } from '../../feed/plan/sample-files.js'
+import type { FormatName } from '../../feed/plan/sample-files.js'
 import { listSamples } from '../../feed/samples/listed-samples.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import { formatDuration } from '../../model/duration.js'
@@ -14,7 +14,7 @@ interface ColdPlanRequest {
   readonly target: string
   readonly split: string | undefined
   readonly extensions: readonly string[] | undefined
-  readonly folderKind: FolderKind | undefined
+  readonly format: FormatName | undefined
   readonly globalBatch: number
   readonly stepMs: number | undefined
   readonly cost: RequestCost | undefined
@@ -22,13 +22,13 @@ interface ColdPlanRequest {
 
 /** Says how the first epoch of a dataset goes on a node that has nothing of it. Lists the source, and fetches nothing. */
 export async function showColdPlan(context: CliContext, request: ColdPlanRequest): Promise<void> {
-  const { target, split, extensions, folderKind, globalBatch, stepMs, cost } = request
+  const { target, split, extensions, format, globalBatch, stepMs, cost } = request
   if (cost === undefined)
     throw new DscError('USAGE', 'how long a dataset takes to come depends on its store', {
       hint: '--fixed-ms 20 --bandwidth 120MB/s: what an object takes however small it is, and what the link carries',
     })
   const { files, listMs } = await listSource(context, target, split)
-  const listed = listSamples(files, { folder: target, extensions, folderKind })
+  const listed = listSamples(files, { folder: target, extensions, format })
   const isFedWhileArriving = listed.kind === 'files'
   const sampleCount = listed.kind === 'files' ? listed.table.count : files.length
   const totalBytes = files.reduce((sum, { size }) => sum + size, 0)
@@ -42,24 +42,28 @@ export async function showColdPlan(context: CliContext, request: ColdPlanRequest
     isFedWhileArriving,
     ...plan,
   }
-  context.report.result(result, () => formatColdPlan(result))
+  context.report.result(result, () => formatColdPlan(result, BEGINNINGS[listed.kind]))
 }
+
+/** When the first batch can come, by what the files hold. */
+const BEGINNINGS = {
+  files: '',
+  shards: ', or sooner: what is in tar shards is known when their headers are',
+  rows: ': rows of files are fed once they are here',
+} as const
 
 function formatColdPlan(
   plan: ColdStart & {
     readonly dataset: string
     readonly objects: number
     readonly bytes: number
-    readonly isFedWhileArriving: boolean
   },
+  beginning: string,
 ): string {
   const time = (ms: number) => formatDuration(Math.max(1000, Math.round(ms / 1000) * 1000))
-  const why = plan.isFedWhileArriving
-    ? ''
-    : ', or sooner: what is in tar shards is known when their headers are'
   const lines = [
     `${plan.dataset}: ${formatCount(plan.objects, 'object')}, ${formatByteSize(plan.bytes)}, none of it here`,
-    `first batch after        ${time(plan.firstBatchMs)}${why}`,
+    `first batch after        ${time(plan.firstBatchMs)}${beginning}`,
     `whole copy after         ${time(plan.wholeMs)}`,
   ]
   if (plan.epochMs !== null && plan.waitMs !== null)

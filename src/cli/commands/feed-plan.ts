@@ -9,7 +9,8 @@ import {
   planBudgetOptions,
   planExpectation,
 } from '../../feed/plan/expectation.js'
-import { FOLDER_KINDS, type FolderKind } from '../../feed/plan/sample-files.js'
+import { FORMAT_NAMES, type FormatName } from '../../feed/plan/sample-files.js'
+import { formatsOf } from '../../feed/samples/sample-encoding.js'
 import type { SampleTable } from '../../feed/samples/sample-table.js'
 import { formatCount } from '../../model/format-count.js'
 import { indexFolder } from '../../open/index-folder.js'
@@ -23,7 +24,7 @@ import { readRequestCost, type StallArguments, withStallOptions } from './feed-p
 interface PlanOptions extends StallArguments {
   readonly split?: string
   readonly only?: readonly string[]
-  readonly as?: FolderKind
+  readonly as?: FormatName
   readonly batch: number
   readonly ranks: number
   readonly nodes: number
@@ -41,7 +42,7 @@ export function feedPlanCommand(context: CliContext): Command {
     .option('--split <folder>', 'folder of the dataset to feed')
     .option('--only <extensions>', 'only files that end so, for example png,jpg', parseExtensions)
     .addOption(
-      new Option('--as <kind>', 'what the folder holds, whatever it looks like').choices(FOLDER_KINDS),
+      new Option('--as <kind>', 'what the folder holds, whatever it looks like').choices(FORMAT_NAMES),
     )
     .option('--batch <n>', 'samples in a batch of one rank', argument(parseCount), 64)
     .option('--ranks <n>', 'ranks on this machine', argument(parseCount), 1)
@@ -59,16 +60,16 @@ export function feedPlanCommand(context: CliContext): Command {
       const { batch, ranks, rate } = options
       const stepMs = rate === undefined ? options.stepMs : (1000 * batch * ranks) / rate
       if (options.cold) {
-        const { split, only: extensions, as: folderKind } = options
+        const { split, only: extensions, as: format } = options
         const globalBatch = batch * ranks
-        await showColdPlan(context, { target, split, extensions, folderKind, globalBatch, stepMs, cost })
+        await showColdPlan(context, { target, split, extensions, format, globalBatch, stepMs, cost })
         return
       }
       const dataset = await openDatasetFolder(context, target, options.split)
       const listed = await indexFolder(context, dataset.folder, {
         isRefreshed: options.refresh ?? false,
         extensions: options.only,
-        folderKind: options.as,
+        format: options.as,
       }).finally(dataset.release)
       const { table, root, isCached, leftOut } = listed
       const expectation = await rehearse(table, {
@@ -83,10 +84,10 @@ export function feedPlanCommand(context: CliContext): Command {
         cost,
         stepMs,
       })
-      const { count: samples, totalBytes: bytes, format, fingerprint } = table
+      const { count: samples, totalBytes: bytes, encodings, fingerprint } = table
       const result = {
         path: root,
-        format,
+        format: formatsOf(encodings),
         samples,
         bytes,
         fingerprint,

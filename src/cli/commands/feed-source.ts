@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander'
 import { EVICTION_MODES, type EvictionMode } from '../../feed/arena/arena-space.js'
 import type { FeedEngine } from '../../feed/engine/feed-engine.js'
 import { ORDER_KINDS, type OrderKind } from '../../feed/plan/order.js'
-import { FOLDER_KINDS, type FolderKind } from '../../feed/plan/sample-files.js'
+import { FORMAT_NAMES, type FormatName } from '../../feed/plan/sample-files.js'
 import { SAMPLE_LAYOUTS, type SampleLayout } from '../../feed/plan/sample-placement.js'
 import type { HostPort } from '../../model/host-port.js'
 import { FEED_STARTS, type FeedStart } from '../../open/feed-request.js'
@@ -24,7 +24,7 @@ export interface FeedOptions {
   readonly split?: string
   readonly only?: readonly string[]
   readonly start: FeedStart
-  readonly as?: FolderKind
+  readonly as?: FormatName
   readonly onError: 'raise' | 'skip'
   readonly from?: readonly HostPort[]
   readonly layout: SampleLayout
@@ -49,7 +49,7 @@ export function withFeedOptions(command: Command): Command {
     .option('--split <folder>', 'folder of the dataset to feed, for example train')
     .option('--only <extensions>', 'feed only files that end so, for example png,jpg', parseExtensions)
     .addOption(
-      new Option('--as <kind>', 'what the folder holds, whatever it looks like').choices(FOLDER_KINDS),
+      new Option('--as <kind>', 'what the folder holds, whatever it looks like').choices(FORMAT_NAMES),
     )
     .addOption(
       new Option(
@@ -112,7 +112,7 @@ export function openEngineFor(
       mix,
       extensions: options.only,
       start: options.start,
-      folderKind: options.as,
+      format: options.as,
       onDamage: options.onError,
       isEncrypted: options.tls ?? false,
       token: context.environment.DSC_FEED_TOKEN,

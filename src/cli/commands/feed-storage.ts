@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
-import { FOLDER_KINDS, type FolderKind } from '../../feed/plan/sample-files.js'
+import { FORMAT_NAMES, type FormatName } from '../../feed/plan/sample-files.js'
 import { formatCount } from '../../model/format-count.js'
 import { formatHostPort, type HostPort, parseHostPort } from '../../model/host-port.js'
 import { indexFolder } from '../../open/index-folder.js'
@@ -16,7 +16,7 @@ import { untilAborted } from './feed-source.js'
 interface StorageOptions {
   readonly split?: string
   readonly only?: readonly string[]
-  readonly as?: FolderKind
+  readonly as?: FormatName
   readonly listen: HostPort
   readonly tls?: true
   readonly stripe?: { readonly index: number; readonly count: number }
@@ -33,7 +33,7 @@ export function feedStorageCommand(context: CliContext): Command {
     .option('--split <folder>', 'folder of the dataset')
     .option('--only <extensions>', 'only files that end so, for example png,jpg', parseExtensions)
     .addOption(
-      new Option('--as <kind>', 'what the folder holds, whatever it looks like').choices(FOLDER_KINDS),
+      new Option('--as <kind>', 'what the folder holds, whatever it looks like').choices(FORMAT_NAMES),
     )
     .addOption(
       new Option('--listen <host:port>', 'where to listen; port 0 takes a free one')
@@ -55,7 +55,7 @@ export function feedStorageCommand(context: CliContext): Command {
         })
       const tls = options.tls && (await readOwnCertificate(context))
       const index = (path: string) =>
-        indexFolder(context, path, { extensions: options.only, folderKind: options.as })
+        indexFolder(context, path, { extensions: options.only, format: options.as })
       const { folder, release } = await openServed(context, targets, { split: options.split, index })
       const { StorageServer } = await import('../../feed/storage/storage-server.js')
       const server = await asUsageError(cannotListen(host, port), () =>

@@ -15,6 +15,7 @@ import { fileURLToPath } from 'node:url'
 import { crc32 } from 'node:zlib'
 import Database from 'better-sqlite3'
 import { fromText } from '../../feed/samples/byte-path.js'
+import { tableFiles } from '../../feed/samples/sample-table.js'
 import { SampleTableBuilder } from '../../feed/samples/sample-table-builder.js'
 import { StorageClient } from '../../feed/storage/storage-client.js'
 import { killWithTest } from '../../testing/dsc-processes.js'
@@ -180,7 +181,7 @@ test('an agent lists and sends nothing that a record or a client names outside o
   const paths = [`../../../../../../../../../../..${secret}`, 'rose/1.jpg'].map(fromText)
   for (const [file, name] of paths.entries())
     samples.add({ name, file, offset: 0, length: 6, crc32: crc32(file === 0 ? 'secret' : 'a pict') })
-  const table = samples.build('file', paths)
+  const table = samples.build(tableFiles({ format: 'file' }, paths))
   const served = await fetch(`${samplesUrl}/serve`, { method: 'POST', body: Buffer.from(table.bytes) })
   assert.equal(served.status, 200, await served.clone().text())
   const { port } = (await served.json()) as { port: number }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { SampleSource } from '../samples/sample-source.js'
+import { tableFiles } from '../samples/sample-table.js'
 import { SampleTableBuilder } from '../samples/sample-table-builder.js'
 import type { LeasedBatch } from '../stream/leased-batch.js'
 import type { FeedEngine } from './feed-engine.js'
@@ -58,7 +59,7 @@ function openFeed(context: TestContext, setting: Setting) {
   for (let i = 0; i < sampleCount; i++)
     builder.add({ name: `${i}`, file: i, offset: 0, length: lengthOf(i), crc32: 0 })
   const names = Array.from({ length: sampleCount }, (_, i) => `${i}`)
-  const table = builder.build('file', names)
+  const table = builder.build(tableFiles({ format: 'file' }, names))
   const requests: number[][] = []
   const source: SampleSource = {
     table,

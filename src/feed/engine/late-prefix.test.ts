@@ -14,7 +14,7 @@ function open(context: TestContext) {
   const samples = new SampleTableBuilder()
   for (let i = 0; i < COUNT; i++) samples.add({ name: `${i}`, file: 0, offset: 0, length: 60, crc32: 0 })
   const source: SampleSource = {
-    table: samples.build('file', []),
+    table: samples.build([]),
     layout: 'full',
     origin: 'local',
     nodeCount: 1,

@@ -1,9 +1,12 @@
 import { DscError } from '../../failure/dsc-error.js'
 
-/** `shards`: tar archives whose members are samples · `files`: each file is a sample. */
-export const FOLDER_KINDS = ['shards', 'files'] as const
-/** What a folder holds. */
-export type FolderKind = (typeof FOLDER_KINDS)[number]
+/**
+ * How samples lie in files: `files` each file is one · `shards` members of tar archives · `jsonl` lines of JSON ·
+ * `csv`, `tsv` records below a line of names.
+ */
+export const FORMAT_NAMES = ['files', 'shards', 'jsonl', 'csv', 'tsv'] as const
+/** How samples lie in the files of a folder. */
+export type FormatName = (typeof FORMAT_NAMES)[number]
 
 /** A file of a folder; `path` is relative to it. */
 export interface FolderFile {
@@ -19,15 +22,25 @@ export interface LeftOut {
 
 /** Which files of a folder hold samples, and how. */
 export interface SampleFiles<File extends FolderFile> {
-  readonly kind: FolderKind
+  readonly format: FormatName
   readonly files: readonly File[]
   readonly leftOut: readonly LeftOut[]
+}
+
+/** How the files of a format are told from others, by their paths only: the files need not be here yet. */
+export interface Recognition {
+  /** For people: `tar shards`. */
+  readonly title: string
+  /** Whether a file holds samples of the format; `hasFile` says what else the folder has. */
+  holdsSamples(path: string, hasFile: (path: string) => boolean): boolean
+  /** Whether files of any name can be meant where the format is given and no file has a name of it. */
+  readonly takesAnyName?: boolean
 }
 
 /** What the feed does not take apart. */
 const OTHER_KINDS = [
   [/\.(tar\.(gz|bz2|xz|zst)|tgz|tbz2|txz|tzst)$/i, 'compressed tar shards', 'unpack them to .tar'],
-  [/\.(jsonl|ndjson)(\.\w+)?$/i, 'JSON lines', 'write each line as a sample of a tar shard'],
+  [/\.(jsonl|ndjson|csv|tsv)\.\w+$/i, 'compressed lines', 'unpack them'],
   [/\.parquet$/i, 'Parquet', 'write each row as a sample of a tar shard'],
   [/\.mds(\.\w+)?$/i, 'MDS shards', 'write each sample into a tar shard'],
   [/\.tfrecords?$|\.tfrecord-\d+/i, 'TFRecord shards', 'write each record as a sample of a tar shard'],
@@ -37,40 +50,68 @@ const OTHER_KINDS = [
 /** What programs leave in folders beside the data. */
 const LITTER = /(^|\/)(\.[^/]*(\/.*)?|Thumbs\.db|desktop\.ini|__MACOSX\/.*)$/i
 
+/** How the files of a folder are chosen. */
+export interface FileChoice {
+  /** Of all formats; those before others win. */
+  readonly formats: Readonly<Record<FormatName, Recognition>>
+  /** The format that was given; undefined: that of most bytes. */
+  readonly format?: FormatName | undefined
+  /** Names the folder in messages. */
+  readonly folder: string
+}
+
 /**
- * Decides by what most bytes of a folder are. Beside shards every other file is a side file; beside plain files only
- * what programs leave behind. `folder` names it in messages. Throws USAGE for a kind that would be fed as whole files though it holds many samples.
+ * Decides by what most bytes of a folder are. Beside files of a format every other file is a side file; beside plain
+ * files only what programs leave behind. Throws USAGE for a kind that would be fed as whole files though it holds many
+ * samples.
  */
 export function planSampleFiles<File extends FolderFile>(
   all: readonly File[],
-  { folderKind, folder }: { readonly folderKind?: FolderKind | undefined; readonly folder: string },
+  { formats, format: given, folder }: FileChoice,
 ): SampleFiles<File> {
   const files = all.filter(({ path }) => !LITTER.test(path))
   const litter = all.filter(({ path }) => LITTER.test(path)).map(({ path }) => leave(path, 'side file'))
-  const isShard = ({ path }: FolderFile) => path.endsWith('.tar')
-  if (folderKind === 'files') return { kind: 'files', files, leftOut: litter }
-  if (folderKind === 'shards' || (files.some(isShard) && isMost(files, isShard))) {
-    const beside = files.filter((file) => !isShard(file)).map(({ path }) => leave(path, 'beside tar shards'))
-    return { kind: 'shards', files: files.filter(isShard), leftOut: [...litter, ...beside] }
+  let paths: ReadonlySet<string> | undefined // of millions of files only where a format asks
+  const hasFile = (path: string) => {
+    paths ??= new Set(files.map((file) => file.path))
+    return paths.has(path)
   }
+  const findFilesOf = (format: FormatName) =>
+    files.filter(({ path }) => formats[format].holdsSamples(path, hasFile))
+  for (const format of given ? [given] : FORMAT_NAMES) {
+    if (format === 'files') continue
+    const found = findFilesOf(format)
+    if (given && found.length === 0 && formats[format].takesAnyName) return { format, files, leftOut: litter }
+    if (!given && !isMost(files, found)) continue
+    const chosen = new Set(found)
+    const reason = `beside ${formats[format].title}`
+    const beside = files.filter((file) => !chosen.has(file)).map(({ path }) => leave(path, reason))
+    return { format, files: found, leftOut: [...litter, ...beside] }
+  }
+  if (!given) refuseOthers(files, folder)
+  return { format: 'files', files, leftOut: litter }
+}
+
+function refuseOthers(files: readonly FolderFile[], folder: string): void {
   for (const [pattern, name, hint] of OTHER_KINDS) {
-    if (files.length === 0 || !isMost(files, ({ path }) => pattern.test(path))) continue
+    if (
+      !isMost(
+        files,
+        files.filter(({ path }) => pattern.test(path)),
+      )
+    )
+      continue
     throw new DscError('USAGE', `${folder} holds ${name}, which the feed does not read`, {
       hint: `${hint}; or --as files, to feed each file as one sample`,
     })
   }
-  return { kind: 'files', files, leftOut: litter }
 }
 
 const leave = (path: string, reason: string): LeftOut => ({ path, reason })
 
-/** Whether the files of one kind have most of the bytes; where there are no bytes, whether all are of it. */
-function isMost(files: readonly FolderFile[], isOfKind: (file: FolderFile) => boolean): boolean {
-  let bytes = 0
-  let ofKind = 0
-  for (const file of files) {
-    bytes += file.size
-    if (isOfKind(file)) ofKind += file.size
-  }
-  return bytes === 0 ? files.every(isOfKind) : ofKind * 2 > bytes
+/** Whether some files have most of the bytes of all; where there are no bytes, whether they are all. */
+function isMost(all: readonly FolderFile[], some: readonly FolderFile[]): boolean {
+  if (some.length === 0) return false
+  const bytes = all.reduce((sum, { size }) => sum + size, 0)
+  return bytes === 0 ? some.length === all.length : some.reduce((sum, { size }) => sum + size, 0) * 2 > bytes
 }

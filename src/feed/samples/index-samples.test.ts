@@ -24,7 +24,8 @@ import { makeTestFolder, writeSamples } from '../../testing/sample-folder.js'
 import { fromText } from './byte-path.js'
 import { explainLeftOut, type IndexOptions, indexSamples } from './index-samples.js'
 import { SampleReader } from './read-samples.js'
-import { openSampleTable } from './sample-table.js'
+import { formatsOf } from './sample-encoding.js'
+import { openSampleTable, tableFiles } from './sample-table.js'
 import { SampleTableBuilder } from './sample-table-builder.js'
 
 test('files become samples in the byte order of their paths, with lengths and checksums', async (context) => {
@@ -81,12 +82,12 @@ test('members of one key in a tar shard are one sample; single members are sampl
   }
   tar('pairs', 'gnu', ['s1.jpg', 's1.cls', 's2.jpg', 's2.cls', `${long}.jpg`, `${long}.cls`])
   const pairs = await indexSamples(join(folder, 'pairs'), { cacheFolder })
-  assert.equal(pairs.table.format, 'tar')
+  assert.equal(formatsOf(pairs.table.encodings), 'tar')
   assert.deepEqual([0, 1, 2].map(pairs.table.nameOf), ['s1', 's2', long])
 
   tar('singles', 'pax', ['s1.jpg', 's2.jpg', `${long}.jpg`])
   const singles = await indexSamples(join(folder, 'singles'), { cacheFolder })
-  assert.equal(singles.table.format, 'member')
+  assert.equal(formatsOf(singles.table.encodings), 'member')
   const reader = new SampleReader(singles.root, singles.table)
   const samples = Uint32Array.of(2, 0, 1)
   const rooms = Array.from(samples, (sample) => Buffer.alloc(singles.table.lengths[sample]!))
@@ -102,14 +103,14 @@ test('members of one key in a tar shard are one sample; single members are sampl
   assert.deepEqual(rooms.map(String), [`bytes of ${long}.jpg`, 'bytes of s1.jpg', 'bytes of s2.jpg'])
 })
 
-test('a table of another version is refused instead of misread; the layout is pinned: change DSCSAMP1 with it', async (context) => {
+test('a table of another version is refused instead of misread; the layout is pinned: change DSCSAMP2 with it', async (context) => {
   const root = makeTestFolder(context)
   writeFileSync(join(root, 'a'), 'abc')
   const { table } = await indexSamples(root, { cacheFolder: makeTestFolder(context) })
-  assert.equal(Buffer.from(table.bytes.slice(0, 8)).toString(), 'DSCSAMP1')
-  assert.equal(table.bytes.length, 128 + 28 + 8 + 1 + 1)
+  assert.equal(Buffer.from(table.bytes.slice(0, 8)).toString(), 'DSCSAMP2')
+  assert.equal(table.bytes.length, 128 + 28 + 28 + 1 + 1 + '[{"format":"file"}]'.length)
   const damaged = table.bytes.slice()
-  damaged[7] = 0x32
+  damaged[7] = 0x31
   assert.throws(
     () => openSampleTable(damaged),
     (error) => isDscError(error, 'FEED_PROTOCOL'),
@@ -251,7 +252,7 @@ for (const format of ['gnu', 'pax']) {
     const shard = join(folder, 'shards', '0.tar')
     execFileSync('tar', [`--format=${format}`, '--sparse', '-C', folder, '-cf', shard, 'a.bin', 'b.bin'])
     const { table, names, root } = await namesOf(context, dirname(shard))
-    assert.deepEqual([table.format, ...names], ['tar', 'a', 'b'])
+    assert.deepEqual([formatsOf(table.encodings), ...names], ['tar', 'a', 'b'])
     assert.ok(table.lengths[0]! < 100_000)
     const slice = Buffer.alloc(table.lengths[0]!)
     const reader = new SampleReader(root, table)
@@ -292,18 +293,18 @@ test('beside tar shards other files are left out, and told', async (context) => 
   for (const name of ['README.md', '.DS_Store', '0_stats.json'])
     writeFileSync(join(dirname(shard), name), '{}')
   const { names, leftOut, table } = await namesOf(context, dirname(shard))
-  assert.deepEqual([table.format, ...names], ['member', '0000.bin', '0001.bin', '0002.bin'])
+  assert.deepEqual([formatsOf(table.encodings), ...names], ['member', '0000.bin', '0001.bin', '0002.bin'])
   assert.deepEqual(leftOut.map(({ path }) => path).sort(), ['.DS_Store', '0_stats.json', 'README.md'])
   assert.match(explainLeftOut(leftOut)!, /^dsc: 3 not fed: /)
 })
 
-for (const name of ['a.tar.gz', 'a.jsonl', 'a.parquet', 'shard.00000.mds', 'a.arrow', 'a.tfrecord']) {
+for (const name of ['a.tar.gz', 'a.jsonl.gz', 'a.parquet', 'shard.00000.mds', 'a.arrow', 'a.tfrecord']) {
   test(`a folder of files like ${name} is refused by name, unless each file is to be a sample`, async (context) => {
     const root = makeTestFolder(context)
     writeFileSync(join(root, name), 'many samples')
     writeFileSync(join(root, 'index.json'), '{}')
     await assert.rejects(namesOf(context, root), (error) => isDscError(error, 'USAGE'))
-    assert.deepEqual((await namesOf(context, root, { folderKind: 'files' })).names.length, 2)
+    assert.deepEqual((await namesOf(context, root, { format: 'files' })).names.length, 2)
   })
 }
 
@@ -334,7 +335,7 @@ test('what a rule forbids to send cannot be read, whatever a table names and whe
   const paths = ['own', '../secret', 'link', 'pipe'].map(fromText)
   for (const [file, name] of paths.entries())
     samples.add({ name, file, offset: 0, length: 6, crc32: crc32('secret') })
-  const table = samples.build('file', paths)
+  const table = samples.build(tableFiles({ format: 'file' }, paths))
   const read: boolean[] = []
   const reader = new SampleReader(root, table, { below: [root] })
   reader.readAll(Uint32Array.of(0, 1, 2, 3), {

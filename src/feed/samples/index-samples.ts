@@ -1,23 +1,22 @@
 import { createHash } from 'node:crypto'
-import { closeSync, openSync, readSync, realpathSync, statSync } from 'node:fs'
+import { realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { crc32 } from 'node:zlib'
 import { DscError } from '../../failure/dsc-error.js'
 import {
   type FolderFile,
-  type FolderKind,
+  type FormatName,
   type LeftOut,
   planSampleFiles,
   type SampleFiles,
 } from '../plan/sample-files.js'
-import { type BytePath, fromText, toBytes, toText } from './byte-path.js'
-import { indexShards, type ShardIndexOptions } from './index-shards.js'
+import { fromText, toText } from './byte-path.js'
+import type { FormatIndexOptions } from './formats/format.js'
+import { FORMATS, RECOGNITIONS } from './formats/formats.js'
 import { keepTable, readKeptTable } from './kept-tables.js'
 import { type LinkRule, type ListedFile, listFolder } from './list-folder.js'
-import { openSampleTable, requireLength, type SampleTable } from './sample-table.js'
-import { SampleTableBuilder } from './sample-table-builder.js'
+import { openSampleTable, type SampleTable } from './sample-table.js'
 
-/** Where samples are on a local disk: a directory tree of files, or of tar shards. */
+/** Where samples are on a local disk: a directory tree of files that are samples or hold them. */
 export interface SampleFolder {
   /** Absolute path without symbolic links. */
   readonly root: string
@@ -34,24 +33,23 @@ export interface IndexOptions {
   readonly cacheFolder: string | undefined
   /** Only files with one of these extensions (without the dot) are samples. Default: all files. */
   readonly extensions?: readonly string[] | undefined
-  /** What the folder holds. Default: by what most of it is. */
-  readonly folderKind?: FolderKind | undefined
+  /** How samples lie in the files. Default: by what most bytes of the folder are. */
+  readonly format?: FormatName | undefined
   /** Default 'follow'. */
   readonly links?: LinkRule | undefined
-  /** What becomes of a damaged shard. Default 'raise'. */
-  readonly onDamage?: ShardIndexOptions['onDamage'] | undefined
+  /** What becomes of a damaged file of samples. Default 'raise'. */
+  readonly onDamage?: FormatIndexOptions['onDamage'] | undefined
   /** Makes the table again even when a cached one fits. */
   readonly isRefreshed?: boolean
   readonly onProgress?: (filesDone: number, filesTotal: number) => void
 }
 
 /** Stands for the way in which samples are found: tables that were made in another way are not used. */
-const METHOD = 'dsc samples 2'
+const METHOD = 'dsc samples 3'
 
 /**
  * Lists the samples under `folder`, once: the table is kept, and used again while path, size and modification time
- * of every file are as they were. A folder that is mostly *.tar holds WebDataset shards, any other folder one sample
- * per file.
+ * of every file are as they were. How samples lie in the files follows from what most bytes of the folder are.
  */
 export async function indexSamples(folder: string, options: IndexOptions): Promise<SampleFolder> {
   const root = findRoot(folder)
@@ -65,7 +63,9 @@ export async function indexSamples(folder: string, options: IndexOptions): Promi
     const cached = readKeptTable(cachePath)
     if (cached) return { root, table: openSampleTable(cached), isCached: true, leftOut: told }
   }
-  const { table, damaged } = indexFiles(fromText(root), chosen, options)
+  const { onDamage = 'raise', onProgress } = options
+  const request = { root: fromText(root), files: chosen.files, onDamage, onProgress }
+  const { table, damaged } = await FORMATS[chosen.format].index(request)
   if (table.count === 0) throw new DscError('SOURCE_EMPTY', `${folder} holds no samples that could be read`)
   if (cachePath !== undefined && damaged.length === 0) keepTable(cachePath, table)
   return { root, table, isCached: false, leftOut: [...told, ...damaged] }
@@ -88,10 +88,10 @@ function findRoot(folder: string): string {
 export function chooseFiles<File extends FolderFile>(
   folder: string,
   files: readonly File[],
-  { extensions, folderKind }: Pick<IndexOptions, 'extensions' | 'folderKind'>,
+  { extensions, format }: Pick<IndexOptions, 'extensions' | 'format'>,
 ): SampleFiles<File> {
   const isWanted = ({ path }: File) => !extensions || extensions.some((each) => path.endsWith(`.${each}`))
-  const chosen = planSampleFiles(files.filter(isWanted), { folderKind, folder })
+  const chosen = planSampleFiles(files.filter(isWanted), { formats: RECOGNITIONS, format, folder })
   if (chosen.files.length > 0) return chosen
   if (extensions)
     throw new DscError('SOURCE_EMPTY', `${folder} holds no files that end in .${extensions.join(' or .')}`, {
@@ -101,48 +101,10 @@ export function chooseFiles<File extends FolderFile>(
 }
 
 /** Changes with everything that the table depends on. */
-function stampOf(root: string, { kind, files }: SampleFiles<ListedFile>): string {
-  const stamp = createHash('sha256').update(`${METHOD}\n${kind}\n${root}`)
+function stampOf(root: string, { format, files }: SampleFiles<ListedFile>): string {
+  const stamp = createHash('sha256').update(`${METHOD}\n${format}\n${root}`)
   for (const { path, size, mtimeMs } of files) stamp.update(`\n${path}\0${size}\0${mtimeMs}`, 'latin1')
   return stamp.digest('hex')
-}
-
-function indexFiles(
-  root: BytePath,
-  { kind, files }: SampleFiles<ListedFile>,
-  { onDamage = 'raise', onProgress }: IndexOptions,
-): { readonly table: SampleTable; readonly damaged: readonly LeftOut[] } {
-  if (kind === 'shards') return indexShards(root, files, { onDamage, onProgress })
-  const samples = new SampleTableBuilder()
-  const scratch = Buffer.allocUnsafe(1 << 20)
-  for (const [file, { path, size }] of files.entries()) {
-    if (file % 512 === 0) onProgress?.(file, files.length)
-    requireLength(toText(path), size)
-    const crc = checksum(`${root}/${path}`, size, scratch)
-    samples.add({ name: path, file, offset: 0, length: size, crc32: crc })
-  }
-  const paths = files.map(({ path }) => path)
-  return { table: samples.build('file', paths), damaged: [] }
-}
-
-function checksum(path: BytePath, length: number, scratch: Buffer): number {
-  const fd = openSync(toBytes(path), 'r')
-  try {
-    let value = 0
-    for (let done = 0; done < length; ) {
-      const read = readSync(fd, scratch, 0, Math.min(scratch.length, length - done), done)
-      if (read === 0)
-        throw new DscError(
-          'COPY_DAMAGED',
-          `${toText(path)} ended ${length - done} bytes early while it was indexed`,
-        )
-      value = crc32(scratch.subarray(0, read), value)
-      done += read
-    }
-    return value
-  } finally {
-    closeSync(fd)
-  }
 }
 
 /** Says what a folder has that is not fed; undefined when that is nothing. */

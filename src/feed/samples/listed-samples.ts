@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
-import type { FolderFile, FolderKind, LeftOut } from '../plan/sample-files.js'
+import type { FolderFile, FormatName, LeftOut } from '../plan/sample-files.js'
 import { fromText } from './byte-path.js'
+import type { FormatIndexOptions } from './formats/format.js'
+import { listShards, type ShardMembers } from './formats/tar-shards.js'
 import { chooseFiles } from './index-samples.js'
-import { listShards, type ShardIndexOptions, type ShardMembers } from './index-shards.js'
-import { openSampleTable, requireLength, type SampleTable } from './sample-table.js'
+import { formatsOf } from './sample-encoding.js'
+import { openSampleTable, requireLength, type SampleTable, tableFiles } from './sample-table.js'
 import { SampleTableBuilder } from './sample-table-builder.js'
 
 /** Samples of files that need not be here yet. */
@@ -14,11 +16,12 @@ export interface ListedSamples {
 }
 
 /** Which files that need not be here hold samples; of plain files the samples, too. */
-export type ListedFiles = (
+export type ListedFiles =
   | ({ readonly kind: 'files' } & ListedSamples)
   /** Paths are bytes; what is in shards can only be read in them. */
   | { readonly kind: 'shards'; readonly shards: readonly FolderFile[]; readonly leftOut: readonly LeftOut[] }
-) & { readonly kind: FolderKind }
+  /** Of other formats, which are fed once they are here. */
+  | { readonly kind: 'rows'; readonly leftOut: readonly LeftOut[] }
 
 /** The samples of files of which only paths (UTF-8) and sizes are known, as `indexSamples` lists them once they are here. */
 export function listSamples(
@@ -27,28 +30,30 @@ export function listSamples(
     /** For messages. */
     readonly folder: string
     readonly extensions: readonly string[] | undefined
-    readonly folderKind: FolderKind | undefined
+    readonly format: FormatName | undefined
   },
 ): ListedFiles {
   const byBytes = files
     .map(({ path, size }) => ({ path: fromText(path), size }))
     .sort((a, b) => (a.path < b.path ? -1 : 1))
-  const { kind, files: chosen, leftOut } = chooseFiles(options.folder, byBytes, options)
-  if (kind === 'shards') return { kind, shards: chosen, leftOut }
+  const { format, files: chosen, leftOut } = chooseFiles(options.folder, byBytes, options)
+  if (format === 'shards') return { kind: 'shards', shards: chosen, leftOut }
+  if (format !== 'files') return { kind: 'rows', leftOut }
   const samples = new SampleTableBuilder()
   for (const [file, { path, size }] of chosen.entries()) {
     requireLength(path, size)
     samples.add({ name: path, file, offset: 0, length: size, crc32: 0 })
   }
   const paths = chosen.map(({ path }) => path)
-  return { kind, table: noteChecksums(samples.build('file', paths, { hasChecksums: false })), leftOut }
+  const table = samples.build(tableFiles({ format: 'file' }, paths), { hasChecksums: false })
+  return { kind: 'files', table: noteChecksums(table), leftOut }
 }
 
 /** The samples of shards of which only the members are known, as `indexSamples` lists them once they are here. */
 export function listShardSamples(
   shards: readonly FolderFile[],
   contents: readonly ShardMembers[],
-  options: ShardIndexOptions,
+  options: FormatIndexOptions,
 ): ListedSamples {
   const { table, damaged } = listShards(shards, contents, options)
   return { table: noteChecksums(table), leftOut: damaged }
@@ -66,8 +71,12 @@ function noteChecksums(table: SampleTable): SampleTable {
 
 /** SHA-256 (hex) of a dataset's version and the names and lengths of its samples: equal ones mean equal samples. */
 export function digestListing(table: SampleTable, version: string): string {
-  const hash = createHash('sha256').update(`dsc listing 1\n${version}\n${table.format}\n${table.count}\n`)
+  const hash = createHash('sha256').update(
+    `dsc listing 1\n${version}\n${formatsOf(table.encodings)}\n${table.count}\n`,
+  )
   for (const column of [table.names, table.nameEnds, table.lengths])
     hash.update(new Uint8Array(column.buffer, column.byteOffset, column.byteLength))
+  for (let file = 0; table.nameEnds.length === 0 && file < table.fileCount; file++)
+    hash.update(`${table.fileAt(file).rowName}\n`, 'latin1')
   return hash.digest('hex')
 }

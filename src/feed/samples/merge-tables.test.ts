@@ -6,13 +6,14 @@ import { isDscError } from '../../failure/dsc-error.js'
 import { makeTestFolder, writeSamples } from '../../testing/sample-folder.js'
 import { indexSamples } from './index-samples.js'
 import { mergeTables } from './merge-tables.js'
-import type { SampleFormat, SampleRow } from './sample-table.js'
+import type { SampleFormat } from './sample-encoding.js'
+import { type SampleRow, tableFiles } from './sample-table.js'
 import { SampleTableBuilder } from './sample-table-builder.js'
 
 function buildSampleTable(format: SampleFormat, paths: readonly string[], rows: readonly SampleRow[]) {
   const samples = new SampleTableBuilder()
   for (const row of rows) samples.add(row)
-  return samples.build(format, paths)
+  return samples.build(tableFiles({ format }, paths))
 }
 
 test('tables of stripes merge into the table of one machine, each sample on the node it came from', async (context) => {

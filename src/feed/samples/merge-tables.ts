@@ -1,5 +1,6 @@
 import { DscError } from '../../failure/dsc-error.js'
-import type { SampleTable } from './sample-table.js'
+import { formatsOf } from './sample-encoding.js'
+import { placeOf, type SampleTable } from './sample-table.js'
 import { SampleTableBuilder } from './sample-table-builder.js'
 
 /** One table for all nodes of a striped dataset. */
@@ -15,9 +16,8 @@ export interface MergedTable {
  * differently, and when there is no sample at all.
  */
 export function mergeTables(tables: readonly (SampleTable | undefined)[]): MergedTable {
-  const formats = new Set(tables.flatMap((table) => (table ? [table.format] : [])))
-  const [format] = formats
-  if (format === undefined) throw new DscError('SOURCE_EMPTY', 'no node holds a sample to feed')
+  const formats = new Set(tables.flatMap((table) => (table ? [formatsOf(table.encodings)] : [])))
+  if (formats.size === 0) throw new DscError('SOURCE_EMPTY', 'no node holds a sample to feed')
   if (formats.size > 1) {
     throw new DscError(
       'FEED_STATE_MISMATCH',
@@ -30,28 +30,23 @@ export function mergeTables(tables: readonly (SampleTable | undefined)[]): Merge
       Array.from({ length: table?.fileCount ?? 0 }, (_, file) => ({
         node,
         file,
-        name: table!.rawFileName(file),
+        entry: table!.fileAt(file),
       })),
     )
-    .sort((a, b) => (a.name < b.name ? -1 : 1)) // as indexSamples does
+    .sort((a, b) => (a.entry.path < b.entry.path ? -1 : 1)) // as indexSamples does
   const samplesOf = tables.map((table) => groupByFile(table))
   const samples = new SampleTableBuilder()
   const nodes: number[] = []
-  for (const [at, { node, file }] of files.entries()) {
+  for (const [at, { node, file, entry }] of files.entries()) {
     const table = tables[node]!
     for (const sample of samplesOf[node]!.get(file) ?? []) {
-      samples.add({
-        name: table.rawNameOf(sample),
-        file: at,
-        offset: table.offsets[sample]!,
-        length: table.lengths[sample]!,
-        crc32: table.crcs[sample]!,
-      })
+      const place = { ...placeOf(table, sample), file: at }
+      if (entry.rowName === undefined) samples.add({ ...place, name: table.rawNameOf(sample) })
+      else samples.addRow(place)
       nodes.push(node)
     }
   }
-  const names = files.map(({ name }) => name)
-  return { table: samples.build(format, names), placement: Uint16Array.from(nodes) }
+  return { table: samples.build(files.map(({ entry }) => entry)), placement: Uint16Array.from(nodes) }
 }
 
 /** File → its samples, in their order. */

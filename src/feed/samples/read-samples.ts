@@ -47,7 +47,7 @@ export class SampleReader {
     this.#root = root
     this.#table = table
     this.#rule = rule
-    this.#isSharded = table.format !== 'file'
+    this.#isSharded = table.isSharded
   }
 
   /** `samples` in the order that suits the disk, for a caller that reads them in parts. */

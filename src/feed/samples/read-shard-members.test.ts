@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { isDscError } from '../../failure/dsc-error.js'
 import { makeTestFolder, sampleBytes } from '../../testing/sample-folder.js'
+import type { ShardMembers } from './formats/tar-shards.js'
 import { indexSamples } from './index-samples.js'
-import type { ShardMembers } from './index-shards.js'
 import { digestListing, listShardSamples } from './listed-samples.js'
 import { readShardMembers } from './read-shard-members.js'
 import type { SampleTable } from './sample-table.js'
@@ -66,7 +66,7 @@ for (const format of ['gnu', 'pax'])
       const { files, contents, readBytes, totalBytes } = await readAll(folder)
       const { table } = listShardSamples(files, contents as ShardMembers[], { onDamage: 'raise' })
       const found = await indexSamples(folder, { cacheFolder: undefined })
-      assert.deepEqual([table.format, rowsOf(table)], [found.table.format, rowsOf(found.table)])
+      assert.deepEqual([table.encodings, rowsOf(table)], [found.table.encodings, rowsOf(found.table)])
       assert.equal(digestListing(table, 'v'), digestListing(found.table, 'v'))
       assert.ok(readBytes < totalBytes / 10, `${readBytes} of ${totalBytes} bytes were read`)
     })

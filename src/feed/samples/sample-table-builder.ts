@@ -1,88 +1,177 @@
-import { createHash } from 'node:crypto'
+import assert from 'node:assert/strict'
+import { createHash, type Hash } from 'node:crypto'
 import { type BytePath, toBytes } from './byte-path.js'
 import {
-  allocateSampleTable,
-  FINGERPRINT_AT,
   openSampleTable,
-  type SampleFormat,
+  type SamplePlace,
   type SampleRow,
   type SampleTable,
+  type TableFile,
 } from './sample-table.js'
+import { allocateTable, FINGERPRINT_AT, type TableColumns } from './table-layout.js'
 
-const FIRST_ROWS = 1024
+const CHUNK_ROWS = 1 << 16
 const FIRST_NAME_BYTES = 64 * 1024
 
-/** Collects the samples of a table in columns, so that millions take the memory of their numbers and names. */
+/**
+ * Collects the samples of a table in columns, so that a hundred million take the memory of their numbers and names:
+ * 20 bytes each and as many again while the table is built; 8 more and its name for a sample with one of its own.
+ */
 export class SampleTableBuilder {
-  readonly #hash = createHash('sha256')
   #count = 0
   #nameFill = 0
   #names = new Uint8Array(FIRST_NAME_BYTES)
-  #nameEnds = new Float64Array(FIRST_ROWS)
-  #offsets = new Float64Array(FIRST_ROWS)
-  #lengths = new Uint32Array(FIRST_ROWS)
-  #files = new Uint32Array(FIRST_ROWS)
-  #crcs = new Uint32Array(FIRST_ROWS)
+  /** Of the first so many samples; the others have no names of their own. */
+  readonly #nameEnds = new Column(Float64Array)
+  readonly #offsets = new Column(Float64Array)
+  readonly #lengths = new Column(Uint32Array)
+  readonly #files = new Column(Uint32Array)
+  readonly #crcs = new Column(Uint32Array)
 
-  add({ name, file, offset, length, crc32 }: SampleRow): void {
-    const bytes = toBytes(name)
-    this.#hash.update(bytes).update(`\0${length}\0${crc32.toString(16)}\n`)
-    this.#grow(bytes.length)
+  get count(): number {
+    return this.#count
+  }
+
+  /** A sample with a name of its own. */
+  add(row: SampleRow): void {
+    const bytes = toBytes(row.name)
+    while (this.#nameEnds.length < this.#count) this.#nameEnds.push(this.#nameFill)
+    this.#growNames(bytes.length)
     this.#names.set(bytes, this.#nameFill)
     this.#nameFill += bytes.length
-    this.#nameEnds[this.#count] = this.#nameFill
-    this.#offsets[this.#count] = offset
-    this.#lengths[this.#count] = length
-    this.#files[this.#count] = file
-    this.#crcs[this.#count] = crc32
+    this.#nameEnds.push(this.#nameFill)
+    this.addRow(row)
+  }
+
+  /** A sample of a file with a `rowName`. */
+  addRow({ file, offset, length, crc32 }: SamplePlace): void {
+    this.#offsets.push(offset)
+    this.#lengths.push(length)
+    this.#files.push(file)
+    this.#crcs.push(crc32)
     this.#count++
   }
 
-  /** Ends the table. `paths` are the files that rows point to. Without checksums it has no fingerprint. */
+  /** Ends the table. Samples point to `files` by number. Without checksums it has no fingerprint. */
   build(
-    format: SampleFormat,
-    paths: readonly BytePath[],
+    files: readonly TableFile[],
     { hasChecksums = true }: { readonly hasChecksums?: boolean } = {},
   ): SampleTable {
     const count = this.#count
-    const pathBytes = paths.reduce((sum, path) => sum + path.length, 0) // a character is a byte
-    const shape = { format, count, fileCount: paths.length, nameBytes: this.#nameFill, pathBytes }
-    const { bytes, columns } = allocateSampleTable(shape)
-    if (hasChecksums) bytes.set(this.#hash.digest(), FINGERPRINT_AT)
+    const isNamed = this.#nameEnds.length > 0
+    if (isNamed) while (this.#nameEnds.length < count) this.#nameEnds.push(this.#nameFill)
+    const encodings = new Map<string, number>()
+    const fileEncodings = files.map(({ encoding }) => {
+      const text = JSON.stringify(encoding)
+      if (!encodings.has(text)) encodings.set(text, encodings.size)
+      return encodings.get(text)!
+    })
+    const encodingText = Buffer.from(`[${[...encodings.keys()].join(',')}]`)
+    const { bytes, columns } = allocateTable({
+      count,
+      nameCount: isNamed ? count : 0,
+      fileCount: files.length,
+      nameBytes: this.#nameFill,
+      pathBytes: files.reduce((sum, { path }) => sum + path.length, 0), // a character is a byte
+      rowNameBytes: files.reduce((sum, { rowName = '' }) => sum + rowName.length, 0),
+      encodingBytes: encodingText.length,
+    })
     columns.names.set(this.#names.subarray(0, this.#nameFill))
-    columns.nameEnds.set(this.#nameEnds.subarray(0, count))
-    columns.offsets.set(this.#offsets.subarray(0, count))
-    columns.lengths.set(this.#lengths.subarray(0, count))
-    columns.files.set(this.#files.subarray(0, count))
-    columns.crcs.set(this.#crcs.subarray(0, count))
-    let end = 0
-    for (const [i, path] of paths.entries()) {
-      columns.paths.set(toBytes(path), end)
-      end += path.length
-      columns.pathEnds[i] = end
-    }
+    for (const name of ['offsets', 'lengths', 'files', 'crcs'] as const)
+      this.#columnOf(name).copyTo(columns[name])
+    if (isNamed) this.#nameEnds.copyTo(columns.nameEnds)
+    columns.encodings.set(encodingText)
+    fillTexts(
+      files.map(({ path }) => path),
+      columns.paths,
+      columns.pathEnds,
+    )
+    fillTexts(
+      files.map(({ rowName = '' }) => rowName),
+      columns.rowNames,
+      columns.rowNameEnds,
+    )
+    columns.fileEncodings.set(fileEncodings)
+    const hash = createHash('sha256')
+    digestSamples(hash, columns, files)
+    if (hasChecksums) bytes.set(hash.digest(), FINGERPRINT_AT)
     return openSampleTable(bytes)
   }
 
-  /** Doubles what is too small for one more row with a name of `nameBytes`. */
-  #grow(nameBytes: number): void {
-    if (this.#nameFill + nameBytes > this.#names.length)
-      this.#names = enlarge(this.#names, Math.max(2 * this.#names.length, this.#nameFill + nameBytes))
-    if (this.#count < this.#lengths.length) return
-    const rows = 2 * this.#count
-    this.#nameEnds = enlarge(this.#nameEnds, rows)
-    this.#offsets = enlarge(this.#offsets, rows)
-    this.#lengths = enlarge(this.#lengths, rows)
-    this.#files = enlarge(this.#files, rows)
-    this.#crcs = enlarge(this.#crcs, rows)
+  #columnOf(name: 'offsets' | 'lengths' | 'files' | 'crcs') {
+    return { offsets: this.#offsets, lengths: this.#lengths, files: this.#files, crcs: this.#crcs }[name]
+  }
+
+  #growNames(bytes: number): void {
+    if (this.#nameFill + bytes <= this.#names.length) return
+    const longer = new Uint8Array(Math.max(2 * this.#names.length, this.#nameFill + bytes))
+    longer.set(this.#names)
+    this.#names = longer
   }
 }
 
-/** The same values in a longer column. */
-function enlarge<
-  Column extends Uint8Array<ArrayBuffer> | Uint32Array<ArrayBuffer> | Float64Array<ArrayBuffer>,
->(column: Column, length: number): Column {
-  const longer = new (column.constructor as new (length: number) => Column)(length)
-  longer.set(column)
-  return longer
+/** Digests names, lengths and checksums in order; notes the first sample of each file. */
+function digestSamples(hash: Hash, columns: TableColumns, files: readonly TableFile[]): void {
+  const { lengths, crcs, names, nameEnds, firstSamples } = columns
+  const seen = new Uint8Array(files.length)
+  for (let sample = 0; sample < lengths.length; ) {
+    const file = columns.files[sample]!
+    const rowName = files[file]?.rowName
+    if (!seen[file]) firstSamples[file] = sample
+    if (rowName === undefined) {
+      seen[file] = 1
+      hash.update(names.subarray(sample === 0 ? 0 : nameEnds[sample - 1]!, nameEnds[sample]!))
+      hash.update(`\0${lengths[sample]}\0${crcs[sample]!.toString(16)}\n`)
+      sample++
+      continue
+    }
+    assert.ok(!seen[file], `the rows of ${rowName} do not follow each other`)
+    seen[file] = 1
+    let end = sample + 1
+    while (end < lengths.length && columns.files[end] === file) end++
+    hash.update(`${rowName}\0rows\0${end - sample}\n`, 'latin1')
+    for (const column of [lengths, crcs])
+      hash.update(new Uint8Array(column.buffer, column.byteOffset + 4 * sample, 4 * (end - sample)))
+    sample = end
+  }
+}
+
+/** Puts texts behind each other, and where each ends. */
+function fillTexts(texts: readonly BytePath[], bytes: Uint8Array, ends: Float64Array): void {
+  let end = 0
+  for (const [i, text] of texts.entries()) {
+    bytes.set(toBytes(text), end)
+    end += text.length
+    ends[i] = end
+  }
+}
+
+/** Numbers that grow by whole chunks: what is there is never copied to make room. */
+class Column<Numbers extends Uint32Array | Float64Array> {
+  readonly #kind: new (
+    length: number,
+  ) => Numbers
+  readonly #chunks: Numbers[] = []
+  #chunk: Numbers | undefined
+  length = 0
+
+  constructor(kind: new (length: number) => Numbers) {
+    this.#kind = kind
+  }
+
+  push(value: number): void {
+    const at = this.length % CHUNK_ROWS
+    if (at === 0) {
+      this.#chunk = new this.#kind(CHUNK_ROWS)
+      this.#chunks.push(this.#chunk)
+    }
+    this.#chunk![at] = value
+    this.length++
+  }
+
+  /** Into a column of exactly this length. */
+  copyTo(target: Uint32Array | Float64Array): void {
+    for (const [i, chunk] of this.#chunks.entries())
+      target.set(chunk.subarray(0, Math.min(CHUNK_ROWS, this.length - i * CHUNK_ROWS)), i * CHUNK_ROWS)
+  }
 }

@@ -3,6 +3,7 @@ import { DscError, isDscError } from '../../failure/dsc-error.js'
 import { ARENA_BASE } from '../arena/arena-file.js'
 import type { FeedEngine } from '../engine/feed-engine.js'
 import { chooseIdentity } from '../plan/feed-state.js'
+import { formatsOf } from '../samples/sample-encoding.js'
 import { type Hello, parseHello, parseStart } from './hello.js'
 import type { ServedRanks } from './served-ranks.js'
 import { SessionReading } from './session-reading.js'
@@ -134,7 +135,7 @@ export class Session {
       table: { path: tablePath, bytes: table.bytes.length },
       ...engine.samplesIdentity,
       n: table.count,
-      format: table.format,
+      format: formatsOf(table.encodings),
       mix,
       seed,
       order: orderKind,

@@ -82,7 +82,7 @@ class JobRunner {
     if (samples.length === 0) return statuses
     const runs = planArenaRuns(offsets, (i) => table.lengths[samples[i]!]!, RUN_BYTES)
     // A shard is read in its own order, which is not that of the arena, so all runs are filled before one is written.
-    const groups = table.format === 'file' ? runs.map((run) => [run]) : [runs]
+    const groups = table.isSharded ? [runs] : runs.map((run) => [run])
     const places = new Float64Array(samples.length)
     for (const group of groups) {
       let filled = 0

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from .table import Catalog, keep
 
 if TYPE_CHECKING:
     import numpy
@@ -22,18 +24,22 @@ class Sample:
         is_padded: whether it only fills up the last batch.
     """
 
-    __slots__ = ("id", "data", "is_padded", "_name_of")
+    __slots__ = ("id", "data", "is_padded", "_catalog")
 
-    def __init__(self, id: int, data: memoryview, is_padded: bool, name_of: Callable[[int], str]) -> None:
+    def __init__(self, id: int, data: memoryview, is_padded: bool, catalog: Catalog) -> None:
         self.id = id
         self.data = data
         self.is_padded = is_padded
-        self._name_of = name_of
+        self._catalog = catalog
 
     @property
     def name(self) -> str:
-        """Path of the sample inside the dataset (for tar shards: name of the member, or the key of its group)."""
-        return self._name_of(self.id)
+        """Path of the sample inside the dataset.
+
+        For tar shards: name of the member, or the key of its group; for rows of a file its path and their number there,
+        from 0: `train.jsonl:17`.
+        """
+        return self._catalog.name_of(self.id)
 
     def fields(self) -> dict[str, memoryview]:
         """The members of a sample of a tar shard.
@@ -48,8 +54,21 @@ class Sample:
 
         return split_members(self.data)
 
+    def row(self) -> dict[str, Any]:
+        """The values of the sample by name: members of a tar shard's, fields of a line of JSON or CSV.
+
+        Returns:
+            Name → value: {'text': 'hello', 'label': 3}. The text of CSV stays text.
+
+        Raises:
+            FeedError: the sample is a whole file, or is not what its format says.
+        """
+        from .rows import decode_row
+
+        return decode_row(self.data, self._catalog.encoding_of(self.id))
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_rebuild_sample, (self.id, bytes(self.data), self.is_padded, self.name))
+        return (_rebuild_sample, (self.id, bytes(self.data), self.is_padded, keep(self._catalog, [self.id])))
 
 
 class Batch:
@@ -64,7 +83,7 @@ class Batch:
         flags: per sample, 1 where it only fills up.
     """
 
-    __slots__ = ("epoch", "step", "ids", "lengths", "offsets", "flags", "_arena", "_name_of")
+    __slots__ = ("epoch", "step", "ids", "lengths", "offsets", "flags", "_arena", "_catalog")
 
     def __init__(
         self,
@@ -75,7 +94,7 @@ class Batch:
         offsets: list[int],
         flags: bytes,
         arena: memoryview,
-        name_of: Callable[[int], str],
+        catalog: Catalog,
     ) -> None:
         self.epoch = epoch
         self.step = step
@@ -84,7 +103,7 @@ class Batch:
         self.offsets = offsets
         self.flags = flags
         self._arena = arena
-        self._name_of = name_of
+        self._catalog = catalog
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -92,7 +111,7 @@ class Batch:
     def __getitem__(self, index: int) -> Sample:
         at = self.offsets[index]
         view = self._arena[at : at + self.lengths[index]]
-        return Sample(self.ids[index], view, bool(self.flags[index]), self._name_of)
+        return Sample(self.ids[index], view, bool(self.flags[index]), self._catalog)
 
     def __iter__(self) -> Iterator[Sample]:
         return (self[index] for index in range(len(self.ids)))
@@ -160,29 +179,23 @@ class Batch:
 
     def copy(self) -> Batch:
         """The same batch in memory of its own, which stays valid."""
-        return _own(self.epoch, self.step, self.ids, self.lengths, self.flags, b"".join(self.views()), self._name_of)
+        return _own(self.epoch, self.step, self.ids, self.lengths, self.flags, b"".join(self.views()), self._catalog)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        names = {id: self._name_of(id) for id in self.ids}
-        return (_rebuild, (self.epoch, self.step, self.ids, self.lengths, self.flags, b"".join(self.views()), names))
+        catalog = keep(self._catalog, self.ids)
+        return (_own, (self.epoch, self.step, self.ids, self.lengths, self.flags, b"".join(self.views()), catalog))
 
 
-def _rebuild_sample(id: int, data: bytes, is_padded: bool, name: str) -> Sample:
-    return Sample(id, memoryview(data), is_padded, lambda _: name)
-
-
-def _rebuild(
-    epoch: int, step: int, ids: list[int], lengths: list[int], flags: bytes, blob: bytes, names: dict[int, str]
-) -> Batch:
-    return _own(epoch, step, ids, lengths, flags, blob, names.__getitem__)
+def _rebuild_sample(id: int, data: bytes, is_padded: bool, catalog: Catalog) -> Sample:
+    return Sample(id, memoryview(data), is_padded, catalog)
 
 
 def _own(
-    epoch: int, step: int, ids: list[int], lengths: list[int], flags: bytes, blob: bytes, name_of: Callable[[int], str]
+    epoch: int, step: int, ids: list[int], lengths: list[int], flags: bytes, blob: bytes, catalog: Catalog
 ) -> Batch:
     offsets: list[int] = []
     at = 0
     for length in lengths:
         offsets.append(at)
         at += length
-    return Batch(epoch, step, ids, lengths, offsets, flags, memoryview(blob), name_of)
+    return Batch(epoch, step, ids, lengths, offsets, flags, memoryview(blob), catalog)

@@ -14,7 +14,8 @@ from typing import Any
 from .batch import Batch
 from .errors import FeedError, FeedGone
 from .socket_folder import connect_to_feed
-from .wire import PROTOCOL, TABLE_HEADER_BYTES, Message, format_frame, take_frame
+from .table import SampleTable
+from .wire import PROTOCOL, Message, format_frame, take_frame
 
 
 class FeedClient:
@@ -42,7 +43,7 @@ class FeedClient:
                 "run the trainer in the process namespace of the feed",
             )
         self._table, table = self._map(self.info["table"]["path"], self.info["table"]["bytes"])
-        self._open_names(table)
+        self._catalog = SampleTable(table)
 
     def _map(self, path: str, size: int) -> tuple[mmap.mmap, memoryview]:
         try:
@@ -57,19 +58,6 @@ class FeedClient:
         finally:
             os.close(fd)
         return mapping, memoryview(mapping)
-
-    def _open_names(self, table: memoryview) -> None:
-        count, files, name_bytes, _ = struct.unpack_from("<dddd", table, 16)
-        count, files, name_bytes = int(count), int(files), int(name_bytes)
-        at = TABLE_HEADER_BYTES + 8 * count
-        self._name_ends = table[at : at + 8 * count].cast("d")
-        at += 8 * count + 8 * files + 12 * count
-        self._names = table[at : at + name_bytes]
-
-    def name_of(self, id: int) -> str:
-        """The path of a sample inside the dataset."""
-        start = int(self._name_ends[id - 1]) if id else 0
-        return bytes(self._names[start : int(self._name_ends[id])]).decode(errors="replace")
 
     def is_alive(self) -> bool:
         """Whether the feed has not hung up."""
@@ -145,7 +133,7 @@ class FeedClient:
         flags = bytes(view[at + 4 * count : at + 5 * count])
         self.lost = view[at + 5 * count :].cast("I").tolist()
         self._held.append(seq)
-        return Batch(epoch, step, ids, lengths, offsets, flags, self._arena_view, self.name_of)
+        return Batch(epoch, step, ids, lengths, offsets, flags, self._arena_view, self._catalog)
 
     def close(self) -> None:
         """Hangs up."""

@@ -28,7 +28,7 @@ class FeedDataset(IterableDataset[Any]):
             two or three times; 0.1 visits a tenth of them, another tenth in the next epoch.
         split: the split of a dataset that has several.
         only: extensions of the files that are samples, such as 'png,jpg'; default: all files.
-        as_: 'files' | 'shards': what a folder holds, whatever it looks like.
+        as_: 'files', 'shards', 'jsonl', 'csv' or 'tsv': how samples lie in files, whatever those look like.
         start: 'arriving' (default): a dataset that is not here is fed while it comes; 'staged': once it is here.
         batch_size: samples per rank in one step; None: iterating gives single samples, for a DataLoader that makes
             batches itself.

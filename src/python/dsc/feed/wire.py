@@ -5,8 +5,7 @@ from __future__ import annotations
 import struct
 from enum import IntEnum
 
-PROTOCOL = 3
-TABLE_HEADER_BYTES = 128  # before the table of samples
+PROTOCOL = 4
 
 
 class Message(IntEnum):

@@ -1,5 +1,5 @@
 import { readSync } from 'node:fs'
-import { type BytePath, fromBytes } from './byte-path.js'
+import { type BytePath, fromBytes } from '../byte-path.js'
 
 /** A regular file inside a tar archive. */
 export interface TarMember {

@@ -1,23 +1,17 @@
 import { closeSync, openSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
-import { DscError } from '../../failure/dsc-error.js'
-import type { FolderFile, LeftOut } from '../plan/sample-files.js'
-import { type BytePath, toBytes, toText } from './byte-path.js'
-import type { ListedFile } from './list-folder.js'
-import { requireLength, type SampleTable } from './sample-table.js'
-import { SampleTableBuilder } from './sample-table-builder.js'
+import { DscError } from '../../../failure/dsc-error.js'
+import type { FolderFile, LeftOut } from '../../plan/sample-files.js'
+import { type BytePath, toBytes, toText } from '../byte-path.js'
+import { requireLength, tableFiles } from '../sample-table.js'
+import { SampleTableBuilder } from '../sample-table-builder.js'
+import type { Format, FormatIndexOptions, IndexedSamples, IndexRequest } from './format.js'
 import { TarDamage, type TarMember, TarReader } from './tar-members.js'
 
-/** What becomes of a damaged shard, and who hears how far the index is. */
-export interface ShardIndexOptions {
-  /** `raise`: a damaged shard is an error · `skip`: what comes before the damage is fed, and the rest told. */
-  readonly onDamage: 'raise' | 'skip'
-  readonly onProgress?: ((filesDone: number, filesTotal: number) => void) | undefined
-}
-
-interface IndexedShards {
-  readonly table: SampleTable
-  readonly damaged: readonly LeftOut[]
+/** Tar archives, whose members are samples. */
+export const TAR_SHARDS: Format = {
+  recognition: { title: 'tar shards', holdsSamples: (path) => path.endsWith('.tar') },
+  index,
 }
 
 /** Members of one key that follow each other in one shard. */
@@ -47,7 +41,7 @@ interface OpenShard {
 }
 
 /** How shards become samples; numbers are those of the list of shards. */
-interface IndexerOptions extends ShardIndexOptions {
+interface IndexerOptions extends FormatIndexOptions {
   readonly open: (file: number) => OpenShard
   /** Whether checksums are known. */
   readonly hasChecksums: boolean
@@ -57,21 +51,17 @@ interface IndexerOptions extends ShardIndexOptions {
  * Lists the samples of tar shards: members of one key (name up to the first dot of its last part) are one sample, as
  * in WebDataset; where every key has one member, samples are the members' contents.
  */
-export function indexShards(
-  root: BytePath,
-  shards: readonly ListedFile[],
-  options: ShardIndexOptions,
-): IndexedShards {
+function index({ root, files: shards, ...options }: IndexRequest): IndexedSamples {
   const open = (file: number) => openShardFile(`${root}/${shards[file]!.path}`, shards[file]!.size)
   return indexWith(shards, { ...options, open, hasChecksums: true })
 }
 
-/** As `indexShards`, of shards that need not be here: only their members are known, and no checksums. */
+/** As `index`, of shards that need not be here: only their members are known, and no checksums. */
 export function listShards(
   shards: readonly FolderFile[],
   contents: readonly ShardMembers[],
-  options: ShardIndexOptions,
-): IndexedShards {
+  options: FormatIndexOptions,
+): IndexedSamples {
   const open = (file: number): OpenShard => ({
     *members() {
       const { members, damage } = contents[file]!
@@ -94,7 +84,7 @@ function openShardFile(path: BytePath, sizeBytes: number): OpenShard {
   }
 }
 
-function indexWith(shards: readonly FolderFile[], options: IndexerOptions): IndexedShards {
+function indexWith(shards: readonly FolderFile[], options: IndexerOptions): IndexedSamples {
   try {
     return new ShardIndexer('member', options).index(shards)
   } catch (error) {
@@ -114,16 +104,13 @@ class ShardIndexer {
     this.#options = options
   }
 
-  index(shards: readonly FolderFile[]): IndexedShards {
+  index(shards: readonly FolderFile[]): IndexedSamples {
     for (const [file, shard] of shards.entries()) {
       this.#options.onProgress?.(file, shards.length)
       this.#indexShard(file, shard)
     }
-    const table = this.#samples.build(
-      this.#format,
-      shards.map(({ path }) => path),
-      this.#options,
-    )
+    const paths = shards.map(({ path }) => path)
+    const table = this.#samples.build(tableFiles({ format: this.#format }, paths), this.#options)
     return { table, damaged: this.#damaged }
   }
 

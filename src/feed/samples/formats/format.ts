@@ -1,0 +1,39 @@
+import type { LeftOut, Recognition } from '../../plan/sample-files.js'
+import type { BytePath } from '../byte-path.js'
+import type { ListedFile } from '../list-folder.js'
+import type { SampleTable } from '../sample-table.js'
+
+/** What becomes of damage in a file, and who hears how far the index is. */
+export interface FormatIndexOptions {
+  /** `raise`: damage is an error · `skip`: what comes before the damage is fed, and the rest told. */
+  readonly onDamage: 'raise' | 'skip'
+  readonly onProgress?: ((filesDone: number, filesTotal: number) => void) | undefined
+}
+
+/** What is to be indexed. */
+export interface IndexRequest extends FormatIndexOptions {
+  /** The folder, absolute. */
+  readonly root: BytePath
+  /** The files that hold samples, in byte order of their paths; those that the format recognized. */
+  readonly files: readonly ListedFile[]
+}
+
+/** The samples that were found. */
+export interface IndexedSamples {
+  readonly table: SampleTable
+  /** Files, or parts of them, that cannot be read. */
+  readonly damaged: readonly LeftOut[]
+  /** What the files of the table are relative to; absent: the root that was asked for. */
+  readonly root?: string
+}
+
+/**
+ * One way in which samples lie in files. `recognition` (data) says which files hold them, `index` where each sample
+ * begins in its file, how long it is, and what its bytes are (`SampleEncoding`). All else, order, resume, requests,
+ * memory, knows samples only. A new one is a file beside this one, its name in `FORMAT_NAMES`, its line in `FORMATS`.
+ */
+export interface Format {
+  readonly recognition: Recognition
+  /** Throws a DscError that names file and byte where a file is damaged and `onDamage` is 'raise'. */
+  index(request: IndexRequest): IndexedSamples | Promise<IndexedSamples>
+}

@@ -1,0 +1,69 @@
+"""Takes samples apart into named values, by the format that they are stored in."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .errors import FeedError
+
+
+def decode_row(data: memoryview, encoding: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of one sample by name.
+
+    Args:
+        data: its bytes as the feed gives them.
+        encoding: how they are stored, as `Catalog.encoding_of` says.
+
+    Returns:
+        Name → value; a tar shard's members are views of `data`, what other formats hold are Python's own values.
+
+    Raises:
+        FeedError: the sample has no parts, or is not what its format says.
+    """
+    decode = _DECODERS.get(encoding["format"])
+    if decode is None:
+        raise FeedError("USAGE", "these samples are whole files, which have no fields", "use sample.data")
+    return decode(data, encoding)
+
+
+def _members(data: memoryview, _: Mapping[str, Any]) -> dict[str, Any]:
+    from .members import split_members
+
+    return dict(split_members(data))
+
+
+def _json(data: memoryview, _: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        value = json.loads(bytes(data))
+    except ValueError as error:
+        raise FeedError("COPY_DAMAGED", f"a line is not JSON: {error}", "see sample.name") from None
+    if isinstance(value, dict):
+        return value
+    raise FeedError("COPY_DAMAGED", f"a line is {type(value).__name__}, not an object", "json.loads(sample.data)")
+
+
+def _csv(data: memoryview, encoding: Mapping[str, Any]) -> dict[str, Any]:
+    columns: list[str] = encoding["columns"]
+    if len(data) > csv.field_size_limit():
+        csv.field_size_limit(len(data))  # 128 KiB, for all of the process: more does no harm
+    # Lines as the file has them: a field in quotes may go on behind the end of one.
+    lines = bytes(data).decode().split("\n")
+    records = list(csv.reader([f"{line}\n" for line in lines], delimiter=encoding["delimiter"]))
+    fields = records[0] if len(records) == 1 else []
+    if len(fields) == len(columns):
+        return dict(zip(columns, fields))
+    raise FeedError(
+        "COPY_DAMAGED",
+        f"a record has {len(fields)} fields, its file's header {len(columns)}",
+        "see sample.name",
+    )
+
+
+_DECODERS: dict[str, Callable[[memoryview, Mapping[str, Any]], dict[str, Any]]] = {
+    "tar": _members,
+    "json": _json,
+    "csv": _csv,
+}

@@ -1,0 +1,83 @@
+"""The table of samples, which a feed keeps in shared memory: what they are called and how they are stored."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import Any, Protocol
+
+HEADER_BYTES = 128  # before the columns; src/feed/samples/table-layout.ts has the order of both
+
+
+class Catalog(Protocol):
+    """What is known of samples besides their bytes."""
+
+    def name_of(self, id: int) -> str:
+        """The path of a sample inside the dataset, or that of its file and its number there: `train.jsonl:17`."""
+
+    def encoding_of(self, id: int) -> dict[str, Any]:
+        """How the bytes of a sample are stored: `format`, and what else reading them takes."""
+
+
+class SampleTable:
+    """A table as it lies in memory; nothing is copied but what is asked for."""
+
+    def __init__(self, table: memoryview) -> None:
+        count, files, name_bytes, path_bytes = (int(size) for size in struct.unpack_from("<4d", table, 16))
+        names, row_name_bytes, encoding_bytes = (int(size) for size in struct.unpack_from("<3d", table, 80))
+        at = HEADER_BYTES + 8 * count
+
+        def take(size: int) -> memoryview:
+            nonlocal at
+            at += size
+            return table[at - size : at]
+
+        self._name_ends = take(8 * names).cast("d")
+        take(8 * files)
+        self._row_name_ends = take(8 * files).cast("d")
+        self._first_samples = take(8 * files).cast("d")
+        take(4 * count)
+        self._files = take(4 * count).cast("I")
+        take(4 * count)
+        self._file_encodings = take(4 * files).cast("I")
+        self._names = take(name_bytes)
+        take(path_bytes)
+        self._row_names = take(row_name_bytes)
+        self._encodings: list[dict[str, Any]] = json.loads(bytes(take(encoding_bytes)))
+
+    def name_of(self, id: int) -> str:
+        """The path of a sample inside the dataset, or that of its file and its number there."""
+        file = self._files[id]
+        row_name = _text(self._row_names, self._row_name_ends, file)
+        if row_name:
+            return f"{row_name}:{id - int(self._first_samples[file])}"
+        return _text(self._names, self._name_ends, id)
+
+    def encoding_of(self, id: int) -> dict[str, Any]:
+        """How the bytes of a sample are stored."""
+        return self._encodings[self._file_encodings[self._files[id]]]
+
+
+class KeptCatalog:
+    """What is known of a few samples, for another process."""
+
+    def __init__(self, known: dict[int, tuple[str, dict[str, Any]]]) -> None:
+        self._known = known
+
+    def name_of(self, id: int) -> str:
+        """The path of a sample inside the dataset."""
+        return self._known[id][0]
+
+    def encoding_of(self, id: int) -> dict[str, Any]:
+        """How the bytes of a sample are stored."""
+        return self._known[id][1]
+
+
+def keep(catalog: Catalog, ids: list[int]) -> KeptCatalog:
+    """What `catalog` knows of these samples, in memory of its own."""
+    return KeptCatalog({id: (catalog.name_of(id), catalog.encoding_of(id)) for id in ids})
+
+
+def _text(column: memoryview, ends: memoryview[float], at: int) -> str:
+    start = int(ends[at - 1]) if at else 0
+    return bytes(column[start : int(ends[at])]).decode(errors="replace")

@@ -1,0 +1,76 @@
+"""Rows of text formats: what a feed gives of lines and records, and what is made of them."""
+
+import csv
+import json
+import pickle
+
+import pytest
+
+import dsc
+from dsc.feed.errors import FeedError
+from dsc.feed.rows import decode_row
+
+VALUES = ["plain", "a, b", 'say "hi"', "two\nlines", "two\r\nlines", "", "ünï", "x" * 200_000]
+
+
+def read_rows(folder, **options):
+    """Name → row of all samples, each delivered once."""
+    found = {}
+    for batch in dsc.FeedDataset(
+        str(folder), batch_size=7, last="uneven", transform=lambda s: (s.name, s.row()), **options
+    ):
+        found.update(batch)
+    return found
+
+
+def test_lines_of_json_come_as_dicts(dataset):
+    folder = dataset.parent / "lines"
+    folder.mkdir()
+    rows = [{"id": i, "text": "ü" * i} for i in range(50)]
+    (folder / "a.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    assert read_rows(folder) == {f"a.jsonl:{i}": row for i, row in enumerate(rows)}
+
+
+@pytest.mark.parametrize("dialect, name", [("excel", "a.csv"), ("excel-tab", "a.tsv"), ("unix", "a.csv")])
+def test_what_pythons_csv_wrote_comes_back(dataset, dialect, name):
+    folder = dataset.parent / "records"
+    folder.mkdir()
+    rows = [{"id": str(i), "some text": value} for i, value in enumerate(VALUES)]
+    with open(folder / name, "w", newline="") as file:
+        writer = csv.DictWriter(file, ["id", "some text"], dialect=dialect)
+        writer.writeheader()
+        writer.writerows(rows)
+    assert read_rows(folder) == {f"{name}:{i}": row for i, row in enumerate(rows)}
+
+
+def test_a_mix_of_formats_gives_each_sample_by_its_own(dataset):
+    for name, text in {"lines/a.jsonl": '{"a": 1}\n{"a": 2}\n', "records/a.csv": "a,b\n3,4\n"}.items():
+        (dataset.parent / name).parent.mkdir(exist_ok=True)
+        (dataset.parent / name).write_text(text)
+    mix = {str(dataset.parent / "lines"): 1, str(dataset.parent / "records"): 1}
+    loader = dsc.FeedDataset(mix=mix, batch_size=1, transform=lambda s: (s.name, s.row()))
+    found = dict(pair for batch in loader for pair in batch)
+    assert found == {"lines/a.jsonl:0": {"a": 1}, "lines/a.jsonl:1": {"a": 2}, "records/a.csv:0": {"a": "3", "b": "4"}}
+
+
+def test_a_sample_keeps_its_row_on_the_way_to_another_process(dataset):
+    folder = dataset.parent / "lines"
+    folder.mkdir()
+    (folder / "a.jsonl").write_text('{"a": 1}\n')
+    (batch,) = dsc.FeedDataset(str(folder), batch_size=1)
+    for sample in (*pickle.loads(pickle.dumps(batch)), pickle.loads(pickle.dumps(batch[0]))):
+        assert (sample.name, sample.row()) == ("a.jsonl:0", {"a": 1})
+
+
+@pytest.mark.parametrize(
+    "data, encoding, message",
+    [
+        (b"{", {"format": "json"}, "not JSON"),
+        (b"[1]", {"format": "json"}, "list, not an object"),
+        (b"1,2,3", {"format": "csv", "delimiter": ",", "columns": ["a", "b"]}, "3 fields"),
+        (b"x", {"format": "file"}, "whole files"),
+    ],
+)
+def test_what_is_no_row_is_said(data, encoding, message):
+    with pytest.raises(FeedError, match=message):
+        decode_row(memoryview(data), encoding)
