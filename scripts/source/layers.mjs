@@ -67,8 +67,8 @@ export const EDGES = [
   },
   {
     to: 'cache/arrivals',
-    why: 'what readers of an arriving copy need is fetched first',
-    from: 'cache/download',
+    why: 'what readers of an arriving copy need is fetched first, and a status says who they are',
+    from: 'cache/download cache/status',
   },
   {
     to: 'cache/leases',
@@ -137,7 +137,7 @@ export const PURE = [
   /\/(plan|view)\//,
   /\/plan-[^/]*$/,
   /^agent\/gateway\/s3-request\.ts$/,
-  /^cache\/.*\/(compose-status|update-status|explain-copy|explain-dataset|explain-refusal|find-layouts|find-dead-leases|choose-caller|choose-holder|key-to-path|object-facts|facts-of-row|list-holdings|node-usage)\.ts$/,
+  /^cache\/.*\/(compose-status|update-status|explain-copy|explain-dataset|explain-refusal|find-layouts|find-dead-leases|choose-caller|choose-holder|key-to-path|object-facts|facts-of-row|list-holdings|list-waits|node-usage|throughput|transfer-rates)\.ts$/,
 ]
 
 /** Named like what decides, but they carry out what was planned with them. */

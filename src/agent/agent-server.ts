@@ -30,6 +30,8 @@ export interface Route {
   readonly path: RegExp
   /** Answered without a token. */
   readonly isOpen?: true
+  /** Part of the page: answered to whoever has a link, too. */
+  readonly isPage?: true
   readonly answer: (call: RouteCall) => Promise<void>
 }
 
@@ -119,6 +121,8 @@ async function answer(
     const isReading = request.method === 'GET' || request.method === 'HEAD'
     if (may === 'nothing' && found?.route.isOpen !== true)
       refuse(response, 401, 'the token is missing or wrong')
+    else if (may === 'page' && found?.route.isOpen !== true && found?.route.isPage !== true)
+      refuse(response, 403, 'this link opens the page and nothing else')
     else if (may === 'read' && !isReading) refuse(response, 403, 'this token may only read')
     else if (!found) refuse(response, 404, 'there is no such path')
     else if (!found.route.methods.includes(request.method ?? '')) refuse(response, 405, 'method')

@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { DscError } from '../failure/dsc-error.js'
 import { formatHostPort, type HostPort, isLoopback } from '../model/host-port.js'
+import { isLinkGood } from './page/page-link.js'
 
 /** Fewer characters can be guessed. */
 const MIN_TOKEN_CHARACTERS = 16
@@ -63,15 +64,17 @@ export function requireProtection(listen: HostPort, tokens: AgentTokens | undefi
   )
 }
 
+/** What a request may do: `page`: see the page of an agent, as whoever has a link may. */
+export type Permission = 'all' | 'read' | 'page' | 'nothing'
+
 /** What a request may do that carries this `Authorization` header. Takes as long for a nearly right token as for any. */
-export function judgeToken(
-  header: string | undefined,
-  tokens: readonly Token[] | undefined,
-): 'all' | 'read' | 'nothing' {
+export function judgeToken(header: string | undefined, tokens: readonly Token[] | undefined): Permission {
   if (tokens === undefined) return 'all'
   const digest = (text: string) => createHash('sha256').update(text).digest()
   const shown = digest(header ?? '')
   const right = tokens.filter(({ text }) => timingSafeEqual(shown, digest(`Bearer ${text}`)))
-  if (right.length === 0) return 'nothing'
-  return right.every(({ mayOnlyRead }) => mayOnlyRead) ? 'read' : 'all'
+  if (right.length > 0) return right.every(({ mayOnlyRead }) => mayOnlyRead) ? 'read' : 'all'
+  const link = /^Bearer (link:.{1,100})$/.exec(header ?? '')?.[1]
+  const texts = tokens.map(({ text }) => text)
+  return link !== undefined && isLinkGood(link, texts, Date.now()) ? 'page' : 'nothing'
 }

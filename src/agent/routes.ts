@@ -9,6 +9,8 @@ import type { ArrivingObjects } from './arriving-objects.js'
 import { answerKeptSamples } from './kept-samples.js'
 import type { LocalCopies } from './local-copies.js'
 import type { Metrics } from './metrics.js'
+import { type PageAccess, pageRoutes } from './page/page-routes.js'
+import type { StatusPage } from './page/status-page.js'
 import { answerCancel, answerPrepare, answerReserve } from './prepare-route.js'
 import type { SampleServers } from './sample-servers.js'
 import { serveObject } from './serve-object.js'
@@ -24,6 +26,8 @@ interface Served {
   readonly samples: SampleServers
   /** Folder with lists of samples; undefined: none are kept. */
   readonly tables: string | undefined
+  readonly page: StatusPage
+  readonly pageAccess: PageAccess
   readonly refreshMetrics: () => Promise<void>
   /** Whether other nodes can find this agent: the record has taken its last report. */
   readonly isReported: () => boolean
@@ -37,7 +41,13 @@ const METRICS_PATIENCE_MS = 800
 
 /** Everything that an agent answers. Nothing in a path or query ever becomes part of a path on disk. */
 export function createRoutes(served: Served): readonly Route[] {
-  return [...stateRoutes(served), ...copyRoutes(served), ...sampleRoutes(served), ...prepareRoutes(served)]
+  return [
+    ...stateRoutes(served),
+    ...copyRoutes(served),
+    ...sampleRoutes(served),
+    ...prepareRoutes(served),
+    ...pageRoutes(served.page, served.cache, served.pageAccess),
+  ]
 }
 
 function stateRoutes({ cache, metrics, refreshMetrics, isReported }: Served): readonly Route[] {

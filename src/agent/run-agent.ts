@@ -2,16 +2,17 @@ import type { Cache } from '../cache/cache.js'
 import { SAMPLES_FOLDER } from '../cache/cache-layout.js'
 import { makeHeld } from '../cache/held-cache.js'
 import type { HostPort } from '../model/host-port.js'
-import { formatHostPort } from '../model/host-port.js'
 import type { HeldFolder } from '../platform/held-folder.js'
 import { AgentMetrics } from './agent-metrics.js'
 import { startAgentServer } from './agent-server.js'
+import { agentUrl } from './agent-url.js'
 import { ArrivingObjects } from './arriving-objects.js'
 import { type AgentTokens, requireProtection } from './authorize.js'
 import { describeExpiry, readExpiryMs } from './certificate-expiry.js'
 import { Gateway, type GatewayOptions } from './gateway/gateway.js'
 import { openLocalCopies } from './local-copies.js'
 import { createMetrics, type Metrics } from './metrics.js'
+import { StatusPage } from './page/status-page.js'
 import { createRoutes } from './routes.js'
 import { openSampleServers } from './sample-servers.js'
 import { type NodeWatch, watchNode } from './watch-node.js'
@@ -44,6 +45,8 @@ export async function startAgent(options: {
   readonly tls: { readonly cert: string; readonly key: string } | undefined
   readonly forgetNodesAfterMs: number | undefined
   readonly gateway: GatewaySettings | undefined
+  /** Whether other machines may look at the page. Default: this one alone. */
+  readonly isPageEverywhere?: boolean
   readonly note: (sentence: string) => void
 }): Promise<Agent> {
   const { cache, listen, tokens, tls, note } = options
@@ -61,6 +64,7 @@ export async function startAgent(options: {
     tls,
     cacheFolder: tables?.path,
   })
+  const page = new StatusPage(cache)
   const stopping = new AbortController()
   let watch: NodeWatch | undefined
   const agentMetrics = new AgentMetrics(cache, metrics, () => server.connections())
@@ -77,15 +81,15 @@ export async function startAgent(options: {
       metrics,
       samples,
       tables: tables?.path,
+      page,
+      pageAccess: { isEverywhere: options.isPageEverywhere === true, hasTokens: tokens !== undefined },
       refreshMetrics: () => agentMetrics.refresh(),
       isReported: () => watch?.isReported() === true,
       stopping: stopping.signal,
       note,
     }),
   })
-  const isEverywhere = listen.host === '0.0.0.0' || listen.host === '::'
-  const reached = { host: isEverywhere ? options.hostName : listen.host, port: server.address.port }
-  const url = options.advertise ?? `${tls ? 'https' : 'http'}://${formatHostPort(reached)}`
+  const url = agentUrl({ ...options, listen: { host: listen.host, port: server.address.port } })
   const watching = await watchNode({
     cache,
     url,
@@ -106,6 +110,7 @@ export async function startAgent(options: {
     async stop() {
       stopping.abort('the agent stops')
       stopCertificate?.()
+      page.close()
       await gateway?.stop(GRACE_MS)
       await watching
         .stop()

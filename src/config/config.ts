@@ -32,6 +32,8 @@ export interface Config {
     readonly tls?: { readonly certFile: string; readonly keyFile: string; readonly caFile?: string }
     /** Copies of a node that was silent for so long leave the record, ms; absent = never. */
     readonly forgetNodesAfterMs?: number
+    /** Whether the page of the agent is for other machines, too. */
+    readonly isPageEverywhere: boolean
     /** A read-only S3 endpoint; absent = none. */
     readonly gateway?: {
       readonly listen: HostPort

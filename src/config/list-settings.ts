@@ -44,6 +44,7 @@ export function listSettings(config: Config): ListedSetting[] {
     ),
     row('agent.listen', formatHostPort(agent.listen)),
     row('agent.tokenFile', agent.tokenFile, agent.tokenFile ?? 'none'),
+    row('agent.page', agent.isPageEverywhere ? 'everywhere' : 'here'),
     row('agent.gateway', agent.gateway ? formatHostPort(agent.gateway.listen) : 'none'),
     row('stage.concurrency', stage.concurrency, String(stage.concurrency ?? 'up to 64')),
     row('stage.stallTimeout', stage.stallTimeoutMs, formatDuration(stage.stallTimeoutMs)),

@@ -59,6 +59,7 @@ stage: { stallTimeout: 1m, maxRequests: 96, bandwidthLimit: 80Mbit/s }
   assert.deepEqual(config.agent, {
     listen: { host: '127.0.0.1', port: 7171 },
     tokenFile: join(options.homeDirectory, 'token'),
+    isPageEverywhere: false,
   })
   assert.deepEqual(config.stage, { stallTimeoutMs: 60_000, maxRequests: 96, bandwidthBytesPerSecond: 10e6 })
   assert.equal(formatOrigin(config.origins['cache.minFree']!), `${file}:7`)

@@ -106,6 +106,7 @@ function resolveAgent(agent: FileSettings['agent'], base: PathBase): Config['age
       },
     }),
     ...(agent?.forgetNodesAfter !== undefined && { forgetNodesAfterMs: agent.forgetNodesAfter }),
+    isPageEverywhere: agent?.page === 'everywhere',
     ...(agent?.gateway !== undefined && {
       gateway: {
         listen: agent.gateway.listen,
@@ -139,6 +140,7 @@ const AGENT_KEYS = [
   'agent.advertise',
   'agent.tls',
   'agent.forgetNodesAfter',
+  'agent.page',
   'agent.gateway',
 ]
 

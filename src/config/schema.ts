@@ -178,6 +178,12 @@ const agent = z.strictObject({
   forgetNodesAfter: duration
     .describe('Copies of a node that nobody has heard of for so long leave the record (30d). Default: never.')
     .optional(),
+  page: z
+    .enum(['here', 'everywhere'], { error: 'here or everywhere' })
+    .describe(
+      'Who may look at the page that the agent serves: whoever is on this machine (here), or other machines, too (everywhere). Either needs the token or a link of `dsc agent link` where there is a tokenFile. Default: here.',
+    )
+    .optional(),
   gateway: z
     .strictObject({
       listen: text('host:port such as 127.0.0.1:9300')

@@ -36,6 +36,7 @@ test('what commands about agents and several nodes print with --json is what the
   const { world, onOther } = await makeTwoNodes(context)
   const outputs = new OutputChecker(CLUSTER_OUTPUTS)
   await outputs.run(world, 'agent --print-systemd', ['agent', '--print-systemd'])
+  await outputs.run(world, 'agent link', ['agent', 'link'])
   await outputs.run(world, 'gateway key', ['gateway', 'key', 'alice'])
   await outputs.run(world, 'prepare --prolog', ['prepare', 'gone', '--prolog', '--task', 't'])
   const both = ['--task', 't', '--nodes', 'node-a,node-b']

@@ -4,6 +4,7 @@ import type { NodeEntry } from '../../model/node.js'
 import type { ReaderStatus } from '../../model/reader-status.js'
 import type { RecordEvent } from '../../model/record-event.js'
 import { findLayouts, type StripedLayout } from './find-layouts.js'
+import { listWaits, type WaitStatus } from './list-waits.js'
 import { measureNodeUsage, type NodeUsage } from './node-usage.js'
 
 /** Events that a snapshot holds at most; `dsc history` reads further back. */
@@ -32,6 +33,8 @@ export interface TransferStatus {
   /** When the stager last renewed its lease, Unix epoch in ms. */
   readonly stagerSeenAtMs: number | null
   readonly waitingTasks: readonly string[]
+  /** All tasks that wait for it, the stager's own among them, and since when, Unix epoch in ms. */
+  readonly waiters: readonly { readonly task: string; readonly sinceMs: number }[]
   /** Nodes whose copies it reads from at present; empty: the source alone. */
   readonly servedBy: readonly string[]
   /** Who reads it while it comes, and what each waits for; absent where that was not asked, as for other nodes. */
@@ -49,6 +52,8 @@ export interface StatusSnapshot {
   readonly layouts: readonly StripedLayout[]
   readonly leases: readonly PlacedLease[]
   readonly transfers: readonly TransferStatus[]
+  /** Tasks without their dataset, the longest wait first. */
+  readonly waits: readonly WaitStatus[]
   /** Newest first, at most `STATUS_EVENTS`. */
   readonly events: readonly RecordEvent[]
 }
@@ -88,15 +93,16 @@ export function composeStatus(parts: StatusParts): StatusSnapshot {
     layouts: findLayouts(parts.stripedCopies),
     leases: parts.leases,
     transfers,
+    waits: listWaits({ takenAtMs: parts.takenAtMs, transfers, events: parts.events }),
     events: parts.events,
   }
 }
 
 /** A stager that renews its lease shows that its node is there, however long ago the node saved itself. */
-export function seeStagers(
-  nodes: readonly NodeStatus[],
+export function seeStagers<Node extends NodeEntry>(
+  nodes: readonly Node[],
   transfers: readonly TransferStatus[],
-): readonly NodeStatus[] {
+): readonly Node[] {
   const seen = new Map<string, number>()
   for (const { node, stagerSeenAtMs } of transfers) {
     if (stagerSeenAtMs !== null) seen.set(node, Math.max(stagerSeenAtMs, seen.get(node) ?? 0))
@@ -129,7 +135,10 @@ export function describeTransfers(
 
 function describeTransfer(copy: CopyUse, leases: readonly Lease[]): Omit<TransferStatus, 'servedBy'> {
   const stager = copy.isBeingStaged ? leases.find((lease) => lease.purpose === 'stage') : undefined
-  const waiting = leases.filter((lease) => lease.purpose === 'use' && lease.task !== stager?.task)
+  const using = leases.filter((lease) => lease.purpose === 'use')
+  const since = new Map<string, number>()
+  for (const { task, createdAtMs } of using)
+    since.set(task, Math.min(createdAtMs, since.get(task) ?? createdAtMs))
   return {
     copyId: copy.copyId,
     dataset: copy.dataset,
@@ -142,6 +151,7 @@ function describeTransfer(copy: CopyUse, leases: readonly Lease[]): Omit<Transfe
     startedAtMs: copy.createdAtMs,
     stager: stager?.task ?? null,
     stagerSeenAtMs: stager?.renewedAtMs ?? null,
-    waitingTasks: [...new Set(waiting.map((lease) => lease.task))],
+    waitingTasks: [...since.keys()].filter((task) => task !== stager?.task),
+    waiters: [...since].map(([task, sinceMs]) => ({ task, sinceMs })),
   }
 }

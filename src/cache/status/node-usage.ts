@@ -23,6 +23,12 @@ export interface NodeUsage {
   readonly inodes: LimitUsage | null
   /** Bytes that admitted copies may still write. */
   readonly outstandingBytes: number
+  /** The whole disk by whose bytes lie on it: of copies, of all others, of nobody. */
+  readonly onDisk: {
+    readonly oursBytes: number
+    readonly othersBytes: number
+    readonly freeBytes: number
+  }
   /** What could be evicted at present: idle, unlocked, with a remote source. */
   readonly evictableBytes: number
   readonly evictableCopies: number
@@ -46,8 +52,16 @@ export function measureNodeUsage(
     inodes:
       disk.inodesTotal > 0 ? { used: disk.inodesTotal - disk.inodesFree, allowed: disk.inodesTotal } : null,
     outstandingBytes: load.outstandingBytes,
+    onDisk: shareDisk(disk, load.bytes - load.outstandingBytes),
     evictableBytes: evictable.reduce((sum, copy) => sum + copy.chargedBytes, 0),
     evictableCopies: evictable.length,
     shares: measureShares(policy, disk, { copies, load }),
   }
+}
+
+/** `writtenBytes` are charged and on disk by the record, which may be older than what the disk says. */
+function shareDisk({ capacityBytes, freeBytes }: DiskUsage, writtenBytes: number): NodeUsage['onDisk'] {
+  const takenBytes = Math.max(0, capacityBytes - freeBytes)
+  const oursBytes = Math.min(takenBytes, Math.max(0, writtenBytes))
+  return { oursBytes, othersBytes: takenBytes - oursBytes, freeBytes }
 }

@@ -14,6 +14,7 @@ test('the JSON of a status has the fields that scripts rely on', () => {
     'layouts',
     'leases',
     'transfers',
+    'waits',
     'holdings',
     'events',
   ])

@@ -3,8 +3,10 @@ import type { CopyUse } from '../../model/copy.js'
 import type { PlacedLease } from '../../model/lease.js'
 import type { RecordEvent } from '../../model/record-event.js'
 import type { NodeStatus, StatusSnapshot, TransferStatus } from './compose-status.js'
+import type { DatasetExplanation } from './explain-dataset.js'
 import type { StripedLayout } from './find-layouts.js'
 import { listHoldings } from './list-holdings.js'
+import type { WaitStatus } from './list-waits.js'
 
 /** What `dsc status --json` prints. Scripts rely on the names: fields are only ever added. Times are ISO 8601, UTC.
  * The copies can be gone through once: there may be 100,000. */
@@ -17,6 +19,7 @@ export function describeStatus(snapshot: StatusSnapshot) {
     layouts: snapshot.layouts.map(describeLayout),
     leases: snapshot.leases.map(describeLease),
     transfers: snapshot.transfers.map(describeTransfer),
+    waits: snapshot.waits.map(describeWait),
     holdings: listHoldings(snapshot.copies),
     events: snapshot.events.map(describeEvent),
   }
@@ -93,12 +96,40 @@ export function describeNode(node: NodeStatus) {
 
 /** A download as `dsc status --json` prints it. */
 export function describeTransfer(transfer: TransferStatus) {
-  const { startedAtMs, stagerSeenAtMs, source, ...rest } = transfer
+  const { startedAtMs, stagerSeenAtMs, source, waiters: _, ...rest } = transfer
   return {
     ...rest,
     source: source === null ? null : redactUrl(source),
     startedAt: formatTime(startedAtMs),
     stagerSeenAt: stagerSeenAtMs === null ? null : formatTime(stagerSeenAtMs),
+  }
+}
+
+/** A wait as `dsc status --json` prints it. */
+export function describeWait({ sinceMs, ...wait }: WaitStatus) {
+  return { ...wait, since: formatTime(sinceMs) }
+}
+
+/** Why a dataset is here, is gone, or never came, as `dsc why --json` prints it. */
+export function describeExplanation(explained: DatasetExplanation) {
+  const { dataset, copies, layouts, lastEvicted, lastRefused, lastFailed, nextVictims } = explained
+  return {
+    dataset,
+    copies: copies.map(({ copy, origin, keepers, leases, rank }) => ({
+      ...describeCopy(copy),
+      hereBecause: origin ? describeEvent(origin) : null,
+      keptBy: keepers,
+      leases: leases.map(describeLease),
+      evictionRank: rank ?? null,
+    })),
+    layouts: layouts.map(describeLayout),
+    lastEvicted: lastEvicted ? describeEvent(lastEvicted) : null,
+    lastRefused: lastRefused ? describeEvent(lastRefused) : null,
+    lastFailed: lastFailed ? describeEvent(lastFailed) : null,
+    nextVictims: nextVictims.map(({ lastUsedAtMs, ...victim }) => ({
+      ...victim,
+      lastUsedAt: formatTime(lastUsedAtMs),
+    })),
   }
 }
 

@@ -10,9 +10,9 @@ import { readNodes, readStatus, type StatusFilter } from './status-snapshot.js'
 import { updateStatus } from './update-status.js'
 
 /** Reads the record again and again. */
-export interface StatusReader {
+export interface StatusReader<Status = StatusSnapshot> {
   /** The record as it is now. Rejects with what the record rejects with; the next call reads everything again. */
-  read(): Promise<StatusSnapshot>
+  read(): Promise<Status>
   /** Time until everything will be read again, ms; undefined when the last reading left nothing out. */
   completeInMs(): number | undefined
   /** Waits for a change of the record as it says itself; never rejects. */

@@ -1,8 +1,15 @@
 import type { CopyUse } from '../../model/copy.js'
 import type { NodeEntry } from '../../model/node.js'
 import type { RecordStore } from '../../records/record-store.js'
-import { describeTransfers, type NodeStatus, seeStagers, type TransferStatus } from './compose-status.js'
+import {
+  describeTransfers,
+  type NodeStatus,
+  STATUS_EVENTS,
+  seeStagers,
+  type TransferStatus,
+} from './compose-status.js'
 import { findLayouts, type StripedLayout } from './find-layouts.js'
+import { listWaits, type WaitStatus } from './list-waits.js'
 import { measureNodeUsage } from './node-usage.js'
 import { readNodes, type StatusFilter } from './status-snapshot.js'
 
@@ -26,6 +33,7 @@ export interface StatusSummary {
   readonly copies: number
   readonly layouts: readonly StripedLayout[]
   readonly transfers: readonly TransferStatus[]
+  readonly waits: readonly WaitStatus[]
 }
 
 /** Reads the record node by node, so that a cluster of 100,000 copies takes the memory of one node's. */
@@ -54,6 +62,7 @@ export async function summarizeStatus(
     const leases = await record.listLeases({ node })
     transfers.push(...describeTransfers(moving, { leases, transferLeases, takenAtMs: nowMs }))
   }
+  const events = await record.listEvents({ ...filter, limit: STATUS_EVENTS })
   return {
     takenAtMs: nowMs,
     nodes: seeStagers(nodes, transfers),
@@ -61,6 +70,7 @@ export async function summarizeStatus(
     copies: count,
     layouts: findLayouts(await completeStripes(record, striped, nowMs)),
     transfers,
+    waits: listWaits({ takenAtMs: nowMs, transfers, events }),
   }
 }
 

@@ -5,6 +5,7 @@ import type { NodeEntry } from '../../model/node.js'
 import type { RecordEvent } from '../../model/record-event.js'
 import { describeTransfers, type StatusSnapshot, seeStagers } from './compose-status.js'
 import { findLayouts } from './find-layouts.js'
+import { listWaits } from './list-waits.js'
 import { measureNodeUsage } from './node-usage.js'
 
 /** What was read again since a snapshot was made. */
@@ -58,6 +59,7 @@ export function updateStatus(before: StatusSnapshot, changes: StatusChanges): St
         ? before.leases
         : [...before.leases.filter((lease) => !changes.copyIds.has(lease.copyId)), ...changes.leases],
     transfers,
+    waits: listWaits({ takenAtMs: changes.takenAtMs, transfers, events: changes.events }),
     events: changes.events,
   }
 }

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { StatusSnapshot } from './compose-status.js'
 import type { StatusReader } from './status-reader.js'
 
 /** How often the record is read. */
@@ -12,7 +11,8 @@ export interface WatchIntervals {
   readonly pauseMs: number
 }
 
-interface StatusWatch {
+/** Reading that goes on. */
+export interface StatusWatch {
   /** Reads now. */
   readonly refresh: () => void
   readonly stop: () => void
@@ -25,10 +25,10 @@ const READ_SHARE = 0.2
  * Reads the record again whenever it tells of a change, else at intervals; one read at a time. What fails is handed
  * to `fail`, and tried again after `pollMs`.
  */
-export function watchStatus(
-  reader: StatusReader,
+export function watchStatus<Status>(
+  reader: StatusReader<Status>,
   intervals: WatchIntervals,
-  on: { readonly show: (snapshot: StatusSnapshot) => void; readonly fail: (error: unknown) => void },
+  on: { readonly show: (status: Status) => void; readonly fail: (error: unknown) => void },
 ): StatusWatch {
   const { pollMs, quietMs, pauseMs } = intervals
   const stopping = new AbortController()

@@ -12,6 +12,7 @@ import { type HostPort, parseHostPort } from '../../model/host-port.js'
 import { findOwnCommand } from '../../platform/own-command.js'
 import { argument } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
+import { agentLinkCommand } from './agent-link.js'
 
 const ASK_RECORD_AGAIN_MS = 2000
 
@@ -34,8 +35,9 @@ export function agentCommand(context: CliContext): Command {
     .option('--user <name>', 'with --print-systemd: as whom it runs', 'dsc')
     .addHelpText(
       'after',
-      '\nIt listens at agent.listen (default 127.0.0.1:7070), renews leases, ends those of dead holders, and\nanswers /healthz (it lives), /readyz (the record knows it) and /metrics (Prometheus). Beyond loopback it needs agent.tokenFile.\n\nExamples:\n  dsc agent\n  dsc agent --print-systemd | sudo tee /etc/systemd/system/dsc-agent.service\n  curl -H "authorization: Bearer $(cat /etc/dsc/token)" http://gpu-07:7070/metrics',
+      '\nIt listens at agent.listen (default 127.0.0.1:7070), renews leases, ends those of dead holders, and\nanswers /healthz (it lives), /readyz (the record knows it) and /metrics (Prometheus);\n/ is a page that shows the cluster (dsc agent link). Beyond loopback it needs agent.tokenFile.\n\nExamples:\n  dsc agent\n  dsc agent --print-systemd | sudo tee /etc/systemd/system/dsc-agent.service\n  curl -H "authorization: Bearer $(cat /etc/dsc/token)" http://gpu-07:7070/metrics',
     )
+    .addCommand(agentLinkCommand(context))
     .action(async (options: AgentOptions) => {
       const config = await context.config()
       if (options.printSystemd) {
@@ -60,6 +62,7 @@ export function agentCommand(context: CliContext): Command {
         hostName: hostname(),
         tls: tls && { cert: await readCertificate(tls.certFile), key: await readPem(tls.keyFile) },
         gateway: readGateway(config, options.gateway),
+        isPageEverywhere: config.agent.isPageEverywhere,
         note: (sentence) => context.report.note(sentence),
       }).catch((error: unknown) => {
         const { code } = error as NodeJS.ErrnoException

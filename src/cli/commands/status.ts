@@ -1,12 +1,11 @@
 import { Command } from 'commander'
 import { requireKnownDataset } from '../../cache/names/known-dataset.js'
 import { requireKnownNode } from '../../cache/names/known-node.js'
-import type { TransferStatus } from '../../cache/status/compose-status.js'
+import { addReaders } from '../../cache/status/add-readers.js'
 import { measureOwnNode } from '../../cache/status/measure-own-node.js'
 import type { StatusFilter } from '../../cache/status/status-snapshot.js'
 import { summarizeStatus } from '../../cache/status/summarize-status.js'
 import { DscError } from '../../failure/dsc-error.js'
-import type { NodeEntry } from '../../model/node.js'
 import { keepHeapSmall } from '../../platform/small-heap.js'
 import type { CliContext } from '../context.js'
 import { formatStatusJson, formatStatusLines, formatStatusText } from '../output/status-pieces.js'
@@ -68,7 +67,8 @@ Examples:
       const nowMs = context.nowMs()
       const ownNode = await measureOwnNode(await context.config(), nowMs)
       const width = findTerminalWidth() ?? MAX_LINE_CELLS
-      const summary = await addReaders(await summarizeStatus(record, filter, { nowMs, ownNode }), ownNode)
+      const read = await summarizeStatus(record, filter, { nowMs, ownNode })
+      const summary = { ...read, transfers: await addReaders(read.transfers, ownNode) }
       const supply = { record, filter, summary }
       if (options.ndjson) await context.report.stream(formatStatusLines(supply))
       else if (context.report.isJson) await context.report.stream(formatStatusJson(supply))
@@ -76,24 +76,6 @@ Examples:
         await context.report.stream(formatStatusText(supply, width))
       else context.report.result(undefined, () => formatSummary(summary, width))
     })
-}
-
-/** Asks the stagers of this node who reads what they bring. */
-async function addReaders<Status extends { readonly transfers: readonly TransferStatus[] }>(
-  status: Status,
-  { node, cacheRoot }: Pick<NodeEntry, 'node' | 'cacheRoot'>,
-): Promise<Status> {
-  const staged = status.transfers.filter(
-    (transfer) => transfer.node === node && transfer.state === 'staging' && transfer.stager !== null,
-  )
-  if (staged.length === 0) return status
-  const { describeArrivals } = await import('../../cache/arrivals/describe-arrivals.js')
-  const readers = await describeArrivals(cacheRoot, staged)
-  const transfers = status.transfers.map((transfer) => {
-    const found = readers.get(transfer.copyId)
-    return found ? { ...transfer, readers: found } : transfer
-  })
-  return { ...status, transfers }
 }
 
 async function showLive(filter: StatusFilter, context: CliContext): Promise<void> {

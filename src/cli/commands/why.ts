@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import { requireKnownDataset } from '../../cache/names/known-dataset.js'
 import { requireKnownNode } from '../../cache/names/known-node.js'
 import { readExplanation } from '../../cache/status/read-explanation.js'
-import { describeCopy, describeEvent, describeLayout, describeLease } from '../../cache/status/status-json.js'
+import { describeEvent, describeExplanation } from '../../cache/status/status-json.js'
 import { isFailureId } from '../../failure/failure-id.js'
 import { formatDuration } from '../../model/duration.js'
 import type { RecordEvent } from '../../model/record-event.js'
@@ -42,25 +42,9 @@ Examples:
       const record = await context.openRecord()
       const nowMs = context.nowMs()
       const explained = await readExplanation(record, dataset, { node: options.node, nowMs })
-      const data = {
-        dataset,
-        copies: explained.copies.map(({ copy, origin, keepers, leases, rank }) => ({
-          ...describeCopy(copy),
-          hereBecause: origin ? describeEvent(origin) : null,
-          keptBy: keepers,
-          leases: leases.map(describeLease),
-          evictionRank: rank ?? null,
-        })),
-        layouts: explained.layouts.map(describeLayout),
-        lastEvicted: explained.lastEvicted ? describeEvent(explained.lastEvicted) : null,
-        lastRefused: explained.lastRefused ? describeEvent(explained.lastRefused) : null,
-        lastFailed: explained.lastFailed ? describeEvent(explained.lastFailed) : null,
-        nextVictims: explained.nextVictims.map(({ lastUsedAtMs, ...victim }) => ({
-          ...victim,
-          lastUsedAt: new Date(lastUsedAtMs).toISOString(),
-        })),
-      }
-      context.report.result(data, () => formatExplanation(explained, nowMs, findTerminalWidth()))
+      context.report.result(describeExplanation(explained), () =>
+        formatExplanation(explained, nowMs, findTerminalWidth()),
+      )
     })
 }
 

@@ -16,6 +16,7 @@ import {
   time,
   transfer,
   version,
+  wait,
 } from './output-objects.js'
 
 const held = z.strictObject({ ...lease.shape, staleReason: z.string().nullable() }).meta({ id: 'leaseHeld' })
@@ -196,6 +197,7 @@ export const CACHE_OUTPUTS = {
     layouts: z.array(layout),
     leases: z.array(lease),
     transfers: z.array(transfer),
+    waits: z.array(wait),
     holdings: z.array(
       z.strictObject({
         dataset: z.string(),
@@ -250,6 +252,7 @@ export const CACHE_OUTPUT_LINES = {
     z.strictObject({ type: z.literal('layout'), ...layout.shape }),
     z.strictObject({ type: z.literal('lease'), ...lease.shape }),
     z.strictObject({ type: z.literal('transfer'), ...transfer.shape }),
+    z.strictObject({ type: z.literal('wait'), ...wait.shape }),
     z.strictObject({ type: z.literal('event'), ...event.shape }),
   ]),
   leases: held,

@@ -30,6 +30,7 @@ const systemd = z.strictObject({ text: z.string() })
 export const CLUSTER_OUTPUTS = {
   agent: z.strictObject({ node: z.string(), url: z.string(), gateway: z.string().nullable() }),
   'agent --print-systemd': systemd,
+  'agent link': z.strictObject({ url: z.string(), expiresAt: time.nullable() }),
   'gateway key': z.strictObject({ accessKeyId: z.string(), secretAccessKey: z.string() }),
   'prepare --nodes': z.strictObject({
     dataset: z.string(),

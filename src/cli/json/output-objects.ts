@@ -122,6 +122,7 @@ export const node = z
       free: z.strictObject({ bytes, minBytes: bytes.nullable() }),
       inodes: limit.nullable(),
       outstandingBytes: bytes,
+      onDisk: z.strictObject({ oursBytes: bytes, othersBytes: bytes, freeBytes: bytes }),
       evictableBytes: bytes,
       evictableCopies: count,
       shares: z.array(
@@ -159,3 +160,14 @@ export const transfer = z
     servedBy: z.array(z.string()),
   })
   .meta({ id: 'transfer' })
+/** A task that does not have its dataset yet. */
+export const wait = z
+  .strictObject({
+    kind: z.enum(['staging', 'room']),
+    task: z.string(),
+    dataset: z.string(),
+    node: z.string(),
+    since: time,
+    reason: z.string(),
+  })
+  .meta({ id: 'wait' })

@@ -25,13 +25,14 @@ for (const filter of [{}, { node: 'gpu-02' }, { dataset: 'dataset-0003' }, { dat
     assert.deepEqual(JSON.parse(pieces.join('')), JSON.parse(JSON.stringify(whole)))
     assert.deepEqual(Object.keys(JSON.parse(pieces.join(''))), Object.keys(whole), 'in the same order')
     const lines = (await gather(formatStatusLines({ record, filter, summary }))).join('').split('\n')
-    const { nodes, copies, layouts, leases, transfers, events } = whole
+    const { nodes, copies, layouts, leases, transfers, waits, events } = whole
     const expected = Object.entries({
       node: nodes,
       copy: copies,
       layout: layouts,
       lease: leases,
       transfer: transfers,
+      wait: waits,
       event: events,
     }).flatMap(([type, rows]) => rows.map((row) => JSON.stringify({ type, ...row })))
     assert.deepEqual(lines, [...expected, ''])

@@ -9,6 +9,7 @@ import {
   describeNode,
   describeStatus,
   describeTransfer,
+  describeWait,
 } from '../../cache/status/status-json.js'
 import type { StatusFilter } from '../../cache/status/status-snapshot.js'
 import type { StatusSummary } from '../../cache/status/summarize-status.js'
@@ -29,7 +30,7 @@ interface StatusSupply {
 interface TextSupply {
   readonly record: Pick<RecordStore, 'listCopies'>
   readonly filter: StatusFilter
-  readonly summary: Pick<StatusSummary, 'takenAtMs' | 'nodes' | 'layouts' | 'transfers'>
+  readonly summary: Pick<StatusSummary, 'takenAtMs' | 'nodes' | 'layouts' | 'transfers' | 'waits'>
 }
 
 /** `dsc status --json` in pieces: what `describeStatus` says, in the memory of one page of copies and of who holds what. */
@@ -38,7 +39,7 @@ export async function* formatStatusJson(supply: StatusSupply): AsyncGenerator<st
   const empty = { recordLocation: record.location, copies: [], leases: [] }
   const events = await record.listEvents({ ...filter, limit: STATUS_EVENTS })
   const described = describeStatus({ ...summary, ...empty, events })
-  const { takenAt, record: location, nodes, layouts, transfers } = described
+  const { takenAt, record: location, nodes, layouts, transfers, waits } = described
   const holdings: string[] = []
   yield `${JSON.stringify({ takenAt, record: location, nodes }).slice(0, -1)},"copies":[`
   yield* separate(readDatasetCopies(readPages(supply)), (copies) => {
@@ -47,7 +48,7 @@ export async function* formatStatusJson(supply: StatusSupply): AsyncGenerator<st
   })
   yield `],"layouts":${JSON.stringify(layouts)},"leases":[`
   yield* separate(readLeasePages(record, filter), formatElements(describeLease))
-  yield `],"transfers":${JSON.stringify(transfers)},"holdings":[`
+  yield `],"transfers":${JSON.stringify(transfers)},"waits":${JSON.stringify(waits)},"holdings":[`
   yield* separate(holdings, (holding) => holding)
   yield `],"events":${JSON.stringify(described.events)}}\n`
 }
@@ -60,6 +61,7 @@ export async function* formatStatusLines(supply: StatusSupply): AsyncGenerator<s
   yield* formatLines([summary.layouts], (layout) => ({ type: 'layout', ...describeLayout(layout) }))
   yield* formatLines(readLeasePages(record, filter), (lease) => ({ type: 'lease', ...describeLease(lease) }))
   yield* formatLines([summary.transfers], (transfer) => ({ type: 'transfer', ...describeTransfer(transfer) }))
+  yield* formatLines([summary.waits], (wait) => ({ type: 'wait', ...describeWait(wait) }))
   const events = await record.listEvents({ ...filter, limit: STATUS_EVENTS })
   yield* formatLines([events], (event) => ({ type: 'event', ...describeEvent(event) }))
 }

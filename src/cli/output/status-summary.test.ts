@@ -31,6 +31,7 @@ function makeSummary(nodesOf: (dataset: number) => readonly string[]): StatusSum
     copies: 100_000,
     layouts: [],
     transfers: [],
+    waits: [],
   }
 }
 

@@ -1,6 +1,7 @@
 import type { NodeStatus, StatusSnapshot, TransferStatus } from '../../cache/status/compose-status.js'
 import type { StripedLayout } from '../../cache/status/find-layouts.js'
 import { type Holding, listHoldings } from '../../cache/status/list-holdings.js'
+import type { WaitStatus } from '../../cache/status/list-waits.js'
 import type { DatasetSummary, StatusSummary } from '../../cache/status/summarize-status.js'
 import { redactUrl } from '../../failure/redact.js'
 import { formatByteSize } from '../../model/byte-size.js'
@@ -15,12 +16,12 @@ import { formatPercent, formatShare, formatSpan } from '../../tui/view/text/form
 import { formatTable, type TableColumn } from './text-table.js'
 
 /** Rows of a summary, for each of its tables: a page and a half of each, 200 lines in all. */
-const MAX_ROWS = { nodes: 60, datasets: 90, layouts: 15, transfers: 15 } as const
+const MAX_ROWS = { nodes: 60, datasets: 90, layouts: 12, transfers: 12, waits: 6 } as const
 
 /** Lines of a status that lists every copy, about. */
 export function countStatusLines(summary: StatusSummary): number {
-  const { nodes, datasets, copies, layouts, transfers } = summary
-  return nodes.length + datasets.length + copies + layouts.length + transfers.length + 10
+  const { nodes, datasets, copies, layouts, transfers, waits } = summary
+  return nodes.length + datasets.length + copies + layouts.length + transfers.length + waits.length + 12
 }
 
 /** `dsc status` of more than people read: the fullest nodes, the datasets used last with their nodes, what is missing. */
@@ -42,6 +43,9 @@ export function formatSummary(summary: StatusSummary, totalWidth: number): strin
     ),
     limit(summary.transfers, { most: MAX_ROWS.transfers, noun: 'staging' }, (shown) =>
       formatTransfers(shown, totalWidth),
+    ),
+    limit(summary.waits, { most: MAX_ROWS.waits, noun: 'wait' }, (shown) =>
+      formatWaits(shown, takenAtMs, totalWidth),
     ),
     `${formatCount(copies, 'copy', 'copies')} in all; --all lists each, --node and --dataset those of one`,
   ]
@@ -90,7 +94,13 @@ export const NO_COPIES = 'No copies.'
 
 /** The tables of `dsc status` that follow that of the copies. */
 export function formatAfterCopies(
-  { nodes, layouts, transfers }: Pick<StatusSnapshot, 'nodes' | 'layouts' | 'transfers'>,
+  {
+    takenAtMs,
+    nodes,
+    layouts,
+    transfers,
+    waits,
+  }: Pick<StatusSnapshot, 'takenAtMs' | 'nodes' | 'layouts' | 'transfers' | 'waits'>,
   holdings: readonly (readonly string[])[],
   totalWidth: number | undefined,
 ): string {
@@ -100,6 +110,7 @@ export function formatAfterCopies(
   if (nodes.length > 1 && holdings.length > 0) tables.push(formatHoldings(holdings, totalWidth))
   if (layouts.length > 0) tables.push(formatLayouts(layouts, totalWidth))
   if (transfers.length > 0) tables.push(formatTransfers(transfers, totalWidth))
+  if (waits.length > 0) tables.push(formatWaits(waits, takenAtMs, totalWidth))
   return tables.join('\n\n')
 }
 
@@ -266,6 +277,25 @@ function formatTransfers(transfers: readonly TransferStatus[], totalWidth: numbe
     readers.map((reader) => `${dataset} is read while it comes by ${formatReader(reader)}`),
   )
   return [formatTable(columns, rows, totalWidth), ...read].join('\n')
+}
+
+/** Who waits for what; of a refusal the first line, which says what was needed. */
+function formatWaits(waits: readonly WaitStatus[], nowMs: number, totalWidth: number | undefined): string {
+  const columns = [
+    { title: 'WAITS', minWidth: 12 },
+    { title: 'FOR', minWidth: 10 },
+    { title: 'NODE', minWidth: 7, dropOrder: 1 },
+    { title: 'SINCE', align: 'right' },
+    { title: 'BECAUSE', minWidth: 20 },
+  ] as const
+  const rows = waits.map(({ task, dataset, node, sinceMs, reason }) => [
+    task,
+    dataset,
+    node,
+    formatSpan(nowMs - sinceMs),
+    reason.split('\n', 1)[0]!,
+  ])
+  return formatTable(columns, rows, totalWidth)
 }
 
 function formatReader({ name, ordered, waits, waitsFor }: ReaderStatus): string {

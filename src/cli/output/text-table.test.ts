@@ -53,7 +53,7 @@ test('a status fits a terminal of 80 cells', async () => {
 })
 
 test('a status of nothing says so', async () => {
-  const empty = { ...exampleStatus(0), copies: [], transfers: [], nodes: [] }
+  const empty = { ...exampleStatus(0), copies: [], transfers: [], waits: [], nodes: [] }
   assert.equal(await formatExample({ ...empty, takenAtMs: NOW_MS }), 'No copies.\n')
 })
 

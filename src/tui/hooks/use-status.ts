@@ -1,8 +1,8 @@
 import { useCallback, useEffect, useRef, useState } from 'react'
 import type { StatusSnapshot } from '../../cache/status/compose-status.js'
 import type { StatusReader } from '../../cache/status/status-reader.js'
+import { noteProgress, type ProgressHistory } from '../../cache/status/transfer-rates.js'
 import { type WatchIntervals, watchStatus } from '../../cache/status/watch-status.js'
-import { noteProgress, type ProgressHistory } from '../view/lists/transfer-rates.js'
 import type { ReadProblem } from '../view/screen-input.js'
 
 /** What is known of the record at present. The last snapshot stays while the record cannot be read. */

@@ -1,9 +1,9 @@
+import type { ProgressHistory } from '../../../cache/status/transfer-rates.js'
 import type { CopyUse } from '../../../model/copy.js'
 import type { ColumnSpec } from '../text/column-layout.js'
 import type { Glyphs } from '../text/glyphs.js'
 import type { Span } from '../text/styled-line.js'
 import { cellWidth } from '../text/text-cells.js'
-import type { ProgressHistory } from './transfer-rates.js'
 
 /** The lists of the live screen, from left to right. */
 export const TABS = ['copies', 'leases', 'transfers', 'events', 'nodes'] as const

@@ -79,17 +79,13 @@ function drawSpace({ usage, disk }: NodeStatus, width: number, context: DrawCont
   const { bytes, free } = usage
   const allowed = bytes.allowed ?? disk.capacityBytes
   const text = formatShare(bytes.used, allowed)
-  const taken = Math.max(0, 1 - free.bytes / Math.max(1, disk.capacityBytes))
-  // Charged is what a copy will take; on the disk it may not be yet.
-  const own = Math.min(
-    taken,
-    Math.max(0, bytes.used - usage.outstandingBytes) / Math.max(1, disk.capacityBytes),
-  )
+  const own = usage.onDisk.oursBytes / Math.max(1, disk.capacityBytes)
+  const others = usage.onDisk.othersBytes / Math.max(1, disk.capacityBytes)
   const isFreeLow = free.minBytes !== null && free.bytes < free.minBytes
-  const color = isFreeLow ? 'red' : colourOf(Math.max(bytes.used / Math.max(1, allowed), taken))
+  const color = isFreeLow ? 'red' : colourOf(Math.max(bytes.used / Math.max(1, allowed), own + others))
   const barWidth = Math.min(32, width - Math.max(SPACE_TEXT_CELLS, text.length) - 1)
   if (barWidth < 3) return span(text, { color })
-  return span(`${drawSharedBar({ own, others: taken - own }, barWidth, context.glyphs)} ${text}`, { color })
+  return span(`${drawSharedBar({ own, others }, barWidth, context.glyphs)} ${text}`, { color })
 }
 
 /** A bar and its numbers; without a limit only the number. The numbers keep their cells, the bar gives way. */

@@ -15,6 +15,7 @@ const NOTHING: StatusSnapshot = {
   layouts: [],
   leases: [],
   transfers: [],
+  waits: [],
   events: [],
 }
 

@@ -1,11 +1,11 @@
 import type { StatusSnapshot, TransferStatus } from '../../../cache/status/compose-status.js'
+import { estimateLeftMs, findRate } from '../../../cache/status/transfer-rates.js'
 import { formatByteSize } from '../../../model/byte-size.js'
 import type { ColumnSpec } from '../text/column-layout.js'
 import { formatPercent, formatShare, formatSpan } from '../text/format-cells.js'
 import { drawBar, type Glyphs, UNICODE_GLYPHS } from '../text/glyphs.js'
 import { type Span, span } from '../text/styled-line.js'
 import { type DrawContext, type ListRows, matchesFilter, widthOf } from './list-rows.js'
-import { estimateLeftMs, findRate } from './transfer-rates.js'
 
 function planColumns(snapshot: StatusSnapshot): readonly ColumnSpec[] {
   const name = widthOf(

@@ -1,4 +1,4 @@
-import type { StatusSnapshot } from '../../../cache/status/compose-status.js'
+import type { StatusSnapshot } from './compose-status.js'
 
 /** Bytes written at some moments, oldest first, per copy. */
 export type ProgressHistory = ReadonlyMap<string, readonly ProgressSample[]>
@@ -15,7 +15,10 @@ const WINDOW_MS = 15_000
 const STALL_MS = 12_000
 
 /** Adds what a snapshot says to the history; copies that are no longer staged are forgotten. */
-export function noteProgress(history: ProgressHistory, snapshot: StatusSnapshot): ProgressHistory {
+export function noteProgress(
+  history: ProgressHistory,
+  snapshot: Pick<StatusSnapshot, 'takenAtMs' | 'transfers'>,
+): ProgressHistory {
   return new Map(
     snapshot.transfers.map((transfer) => {
       const sample = { atMs: snapshot.takenAtMs, writtenBytes: transfer.writtenBytes }

@@ -1,0 +1,30 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+
+/** No link opens the page for longer: 30 days, ms. */
+export const MAX_LINK_MS = 30 * 86_400_000
+
+/** What begins a bearer that is a link's and no token. */
+const PREFIX = 'link:'
+const FORM = /^link:(\d{1,15})\.([A-Za-z0-9_-]{43})$/
+
+/**
+ * What opens the page, and nothing else, until `expiresAtMs` (Unix epoch): signed with the agents' token, so that every
+ * agent that knows the token accepts it, and a token that is taken away takes its links along.
+ */
+export function signLink(token: string, expiresAtMs: number): string {
+  const seconds = Math.floor(expiresAtMs / 1000)
+  return `${PREFIX}${seconds}.${sign(token, seconds).toString('base64url')}`
+}
+
+/** Whether one of `tokens` signed the link, and it is still good. Takes as long for a nearly right one as for any. */
+export function isLinkGood(link: string, tokens: readonly string[], nowMs: number): boolean {
+  const [, written = '', signature = ''] = FORM.exec(link) ?? []
+  const seconds = Number(written)
+  if (written === '' || seconds * 1000 <= nowMs || seconds * 1000 > nowMs + MAX_LINK_MS) return false
+  const shown = Buffer.from(signature, 'base64url')
+  return tokens.filter((token) => timingSafeEqual(sign(token, seconds), shown)).length > 0
+}
+
+function sign(token: string, seconds: number): Buffer {
+  return createHmac('sha256', token).update(`dsc page until ${seconds}`).digest()
+}

@@ -1,0 +1,178 @@
+import type { Cache } from '../../cache/cache.js'
+import { readExplanation } from '../../cache/status/read-explanation.js'
+import {
+  describeCopy,
+  describeEvent,
+  describeExplanation,
+  describeLease,
+} from '../../cache/status/status-json.js'
+import type { StatusFilter } from '../../cache/status/status-snapshot.js'
+import { DscError } from '../../failure/dsc-error.js'
+import { isLoopback, parseHostPort } from '../../model/host-port.js'
+import type { Route, RouteCall } from '../agent-server.js'
+import { PAGE_DATA_HEADERS, PAGE_PATH, sendPageFile } from './page-files.js'
+import {
+  parseCount,
+  parseWindow,
+  windowMatrix,
+  windowNodes,
+  windowTransfers,
+  windowWaits,
+} from './page-windows.js'
+import type { StatusPage } from './status-page.js'
+
+/** Who may look at the page. */
+export interface PageAccess {
+  /** Whether other machines may, too. */
+  readonly isEverywhere: boolean
+  /** Whether whoever asks has shown a token or a link. Otherwise the page is for addresses of this machine alone. */
+  readonly hasTokens: boolean
+}
+
+/** Rows of the record in one answer. */
+const PAGE_ROWS = 100
+const READ = ['GET', 'HEAD']
+
+/** The page and what it asks for. All of it only reads. */
+export function pageRoutes(
+  page: StatusPage,
+  { record, nowMs }: Pick<Cache, 'record' | 'nowMs'>,
+  access: PageAccess,
+): readonly Route[] {
+  const data = (name: string, find: (query: URLSearchParams) => Promise<object>): Route => ({
+    name: `page-${name}`,
+    methods: READ,
+    path: new RegExp(`^/v1/page/${name}$`),
+    isPage: true,
+    answer: async (call) => {
+      if (isRefused(call, access)) return
+      const found = await find(call.query)
+      call.response.writeHead(200, { ...PAGE_DATA_HEADERS, 'content-type': 'application/json' })
+      call.response.end(JSON.stringify(found))
+    },
+  })
+  return [
+    {
+      name: 'page',
+      methods: READ,
+      path: PAGE_PATH,
+      isOpen: true,
+      answer: async (call) => {
+        if (!isRefused(call, access)) sendPageFile(call.parameters[0]!, call.request, call.response)
+      },
+    },
+    {
+      name: 'page-live',
+      methods: ['GET'],
+      path: /^\/v1\/page\/live$/,
+      isPage: true,
+      answer: async (call) => {
+        if (!isRefused(call, access)) page.stream(call.response)
+      },
+    },
+    data('nodes', async (query) => windowNodes(await page.status(), parseWindow(query))),
+    data('transfers', async (query) => windowTransfers(await page.status(), parseWindow(query))),
+    data('waits', async (query) => windowWaits(await page.status(), parseWindow(query))),
+    data('matrix', async (query) =>
+      windowMatrix(await page.status(), { rows: parseWindow(query), columns: parseWindow(query, 'node-') }),
+    ),
+    data('copies', async (query) => {
+      const limit = PAGE_ROWS
+      const copies = await record.listCopies(
+        { ...parseFilter(query), ...parseAfterCopy(query), limit },
+        nowMs(),
+      )
+      return { rows: copies.map(describeCopy), isLast: copies.length < limit }
+    }),
+    data('leases', async (query) => {
+      const limit = PAGE_ROWS
+      const leases = await record.listLeases({ ...parseFilter(query), ...parseAfterLease(query), limit })
+      return { rows: leases.map(describeLease), isLast: leases.length < limit }
+    }),
+    data('history', async (query) => {
+      const limit = PAGE_ROWS
+      const before = parseCount(query, 'before', { from: 0, to: Number.MAX_SAFE_INTEGER, otherwise: -1 })
+      const events = await record.listEvents({
+        ...parseFilter(query),
+        ...(before < 0 ? {} : { before }),
+        limit,
+      })
+      return { rows: events.map(describeEvent), isLast: events.length < limit }
+    }),
+    data('why', async (query) => {
+      const { dataset, node } = parseFilter(query)
+      if (dataset === undefined) throw new DscError('USAGE', 'dataset: expected the name of one')
+      return describeExplanation(await readExplanation(record, dataset, { node, nowMs: nowMs() }))
+    }),
+  ]
+}
+
+/**
+ * Refuses other machines where the page is not for them. Without a token whoever reaches the page may see it, so the
+ * name that was asked for must be of this machine, too: a browser's tab could have been led here by a name of its own.
+ */
+function isRefused({ request, response }: RouteCall, { isEverywhere, hasTokens }: PageAccess): boolean {
+  const { remoteAddress = '', localAddress } = request.socket
+  const isFar = remoteAddress !== localAddress && !isLoopback(remoteAddress.replace(/^::ffff:/, ''))
+  const problem =
+    !isEverywhere && isFar
+      ? 'The page of this agent is for its own machine only. Set agent.page: everywhere in dsc.yaml, or look through ssh -L 7070:localhost:7070.'
+      : !hasTokens && !isOwnName(request.headers.host ?? '')
+        ? 'The page of an agent without a token is at localhost only: open http://localhost:7070, or whatever agent.listen says.'
+        : undefined
+  if (problem === undefined) return false
+  response.writeHead(403, { ...PAGE_DATA_HEADERS, 'content-type': 'text/plain; charset=utf-8' })
+  response.end(`${problem}\n`)
+  return true
+}
+
+function isOwnName(host: string): boolean {
+  try {
+    return isLoopback(parseHostPort(host, 80).host)
+  } catch {
+    return false
+  }
+}
+
+function parseFilter(query: URLSearchParams): StatusFilter & { readonly copyId?: string } {
+  const [dataset, node, copyId] = ['dataset', 'node', 'copy'].map((name) => query.get(name) || undefined)
+  return {
+    ...(dataset === undefined ? {} : { dataset }),
+    ...(node === undefined ? {} : { node }),
+    ...(copyId === undefined ? {} : { copyId }),
+  }
+}
+
+/** The last row of the answer before, as it came: `[dataset, node, createdAt, copyId]`. */
+function parseAfterCopy(query: URLSearchParams) {
+  const after = parseRow(query, 4)
+  if (!after) return {}
+  const [dataset, node, createdAt, copyId] = after as [string, string, string, string]
+  return { after: { dataset, node, createdAtMs: parseTime(createdAt), copyId } }
+}
+
+/** As `parseAfterCopy`: `[createdAt, leaseId]`. */
+function parseAfterLease(query: URLSearchParams) {
+  const after = parseRow(query, 2)
+  if (!after) return {}
+  return { after: { createdAtMs: parseTime(after[0]!), leaseId: after[1]! } }
+}
+
+function parseRow(query: URLSearchParams, length: number): readonly string[] | undefined {
+  const raw = query.get('after')
+  if (raw === null) return undefined
+  let row: unknown
+  try {
+    row = JSON.parse(raw)
+  } catch {
+    row = undefined
+  }
+  if (Array.isArray(row) && row.length === length && row.every((part) => typeof part === 'string')) return row
+  throw new DscError('USAGE', `after: expected a list of ${length} texts`)
+}
+
+function parseTime(raw: string): number {
+  const ms = Date.parse(raw)
+  if (Number.isFinite(ms)) return ms
+  throw new DscError('USAGE', `after: expected a time, found ${JSON.stringify(raw.slice(0, 50))}`)
+}

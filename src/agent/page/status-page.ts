@@ -1,0 +1,137 @@
+import type { ServerResponse } from 'node:http'
+import type { Cache } from '../../cache/cache.js'
+import { ClusterReader, type ClusterStatus } from '../../cache/status/cluster-status.js'
+import { type StatusWatch, watchStatus } from '../../cache/status/watch-status.js'
+import { DscError } from '../../failure/dsc-error.js'
+import { PAGE_DATA_HEADERS } from './page-files.js'
+import { summarize } from './page-windows.js'
+
+/** As the live screen, but never more than once a second: every page asks anew for what it shows. */
+const INTERVALS = { pollMs: 1000, quietMs: 5000, pauseMs: 1000 }
+/** Without a viewer for so long the status is no longer read, ms, and its memory is given back. */
+const KEEP_MS = 60_000
+/** A stream that says nothing would be cut off by proxies, and by the agent itself, ms. */
+const HEARTBEAT_MS = 15_000
+/** More viewers than this are turned away: the agent's first task is to serve nodes. */
+const MAX_STREAMS = 100
+/** The first reading is waited for so long, ms. */
+const PATIENCE_MS = 10_000
+
+/** Follows the cluster while somebody looks at the page of this agent, and tells all who look. */
+export class StatusPage {
+  readonly #cache: Cache
+  readonly #streams = new Set<ServerResponse>()
+  readonly #waiting = new Set<() => void>()
+  #watch: StatusWatch | undefined
+  #status: ClusterStatus | undefined
+  #problem: string | undefined
+  #revision = 0
+  #idle: NodeJS.Timeout | undefined
+  #isClosed = false
+
+  constructor(cache: Cache) {
+    this.#cache = cache
+  }
+
+  /** The cluster as it was last read; begins to read it. Rejects while the record has not answered at all. */
+  async status(): Promise<ClusterStatus> {
+    this.#follow()
+    if (!this.#status && this.#problem === undefined) await this.#nextReading()
+    if (this.#status) return this.#status
+    throw new DscError(
+      'RECORD_UNAVAILABLE',
+      this.#problem ?? 'the record has not answered yet; the page goes on asking',
+    )
+  }
+
+  /** Sends what changes to one viewer as server-sent events, until it leaves. */
+  stream(response: ServerResponse): void {
+    if (this.#streams.size >= MAX_STREAMS || this.#isClosed) {
+      response.writeHead(503, { ...PAGE_DATA_HEADERS, 'content-type': 'application/json' })
+      response.end(JSON.stringify({ error: { message: `${MAX_STREAMS} others look at this page` } }))
+      return
+    }
+    response.writeHead(200, { ...PAGE_DATA_HEADERS, 'content-type': 'text/event-stream' })
+    response.flushHeaders()
+    this.#streams.add(response)
+    const heartbeat = setInterval(() => response.write(':\n\n'), HEARTBEAT_MS)
+    response.once('close', () => {
+      clearInterval(heartbeat)
+      this.#streams.delete(response)
+      this.#follow()
+    })
+    this.#follow()
+    if (this.#status || this.#problem !== undefined) response.write(this.#describe())
+  }
+
+  /** Ends all streams and stops reading. */
+  close(): void {
+    this.#isClosed = true
+    for (const stream of this.#streams) stream.end()
+    this.#forget()
+  }
+
+  /** Reads as long as somebody looks, and a while longer: a page that is loaded anew finds it as it was. */
+  #follow(): void {
+    clearTimeout(this.#idle)
+    if (this.#isClosed) return
+    if (this.#streams.size === 0) {
+      this.#idle = setTimeout(() => this.#forget(), KEEP_MS)
+      this.#idle.unref()
+    }
+    const { record, node, root } = this.#cache
+    this.#watch ??= watchStatus(
+      new ClusterReader({ record, ownNode: { node, cacheRoot: root }, nowMs: () => record.nowMs() }),
+      INTERVALS,
+      {
+        show: (status) => this.#tell(status, undefined),
+        fail: (error) => this.#tell(this.#status, error instanceof Error ? error.message : String(error)),
+      },
+    )
+  }
+
+  #forget(): void {
+    clearTimeout(this.#idle)
+    this.#watch?.stop()
+    this.#watch = undefined
+    this.#status = undefined
+    this.#problem = undefined
+    this.#release()
+  }
+
+  #tell(status: ClusterStatus | undefined, problem: string | undefined): void {
+    this.#status = status
+    this.#problem = problem
+    this.#revision += 1
+    this.#release()
+    if (this.#streams.size === 0) return
+    const message = this.#describe()
+    // Whoever is slow is told the newest as soon as all before it went out.
+    for (const stream of this.#streams) if (!stream.writableNeedDrain) stream.write(message)
+  }
+
+  #release(): void {
+    for (const go of this.#waiting) go()
+    this.#waiting.clear()
+  }
+
+  #nextReading(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, PATIENCE_MS)
+      this.#waiting.add(() => {
+        clearTimeout(timer)
+        resolve()
+      })
+    })
+  }
+
+  #describe(): string {
+    const told = {
+      revision: this.#revision,
+      node: this.#cache.node,
+      problem: this.#problem ?? null,
+      ...(this.#status ? summarize(this.#status) : {}),
+    }
+    return `event: status\ndata: ${JSON.stringify(told)}\n\n`
+  }
+}

@@ -1,0 +1,164 @@
+import type { CopyUse } from '../../model/copy.js'
+import { isLeaseLive, type PlacedLease } from '../../model/lease.js'
+import type { NodeEntry } from '../../model/node.js'
+import type { RecordEvent } from '../../model/record-event.js'
+import type { RecordStore } from '../../records/record-store.js'
+import { addReaders } from './add-readers.js'
+import {
+  describeTransfers,
+  type NodeStatus,
+  STATUS_EVENTS,
+  seeStagers,
+  type TransferStatus,
+} from './compose-status.js'
+import { HeldCells, NameTable } from './held-cells.js'
+import { listWaits, type WaitStatus } from './list-waits.js'
+import { measureNodeUsage, type NodeUsage } from './node-usage.js'
+import type { StatusReader } from './status-reader.js'
+import { NO_THROUGHPUT, noteThroughput, type Throughput } from './throughput.js'
+
+/** A cluster in few bytes a copy, as a page or a report looks at it again and again. */
+export interface ClusterStatus {
+  readonly takenAtMs: number
+  readonly recordLocation: string
+  /** Those that the record knows, in its order; the ones that were not read yet have no copies and no usage. */
+  readonly nodes: readonly ClusterNode[]
+  /** Names of datasets by the numbers that `HeldCells` has. */
+  readonly datasets: readonly string[]
+  readonly transfers: readonly TransferStatus[]
+  readonly waits: readonly WaitStatus[]
+  readonly throughput: Throughput
+}
+
+/** A node, and what it has. */
+export interface ClusterNode {
+  readonly entry: NodeEntry
+  /** Undefined until its copies were read. */
+  readonly read: { readonly usage: NodeUsage; readonly cells: HeldCells; readonly atMs: number } | undefined
+}
+
+/** Reading nodes may take so long at once, ms; the rest is read next time. */
+const BUDGET_MS = 150
+/** Until the next nodes are read again while some are older than the last reading, ms. */
+const NEXT_NODES_MS = 2000
+/** Leases of more copies than that are read by node. */
+const MAX_COPY_QUERIES = 50
+
+/** What is read, and how. */
+export interface ClusterReading {
+  readonly record: Pick<
+    RecordStore,
+    'location' | 'listNodes' | 'listCopies' | 'listLeases' | 'listEvents' | 'waitForChange'
+  >
+  /** This node, whose stagers can be asked. */
+  readonly ownNode: Pick<NodeEntry, 'node' | 'cacheRoot'>
+  /** Wall clock, Unix epoch in ms. */
+  readonly nowMs: () => number
+}
+
+/**
+ * Reads a cluster bit by bit: each time the nodes that events or stagings name, then those that were read longest ago,
+ * for `BUDGET_MS`. So 1,000 nodes with 500 datasets each take the memory of numbers, and no reading blocks for long.
+ */
+export class ClusterReader implements StatusReader<ClusterStatus> {
+  readonly #reading: ClusterReading
+  readonly #names = new NameTable()
+  readonly #read = new Map<string, NonNullable<ClusterNode['read']>>()
+  #throughput = NO_THROUGHPUT
+  #lastSequence = -1
+  #moving = new Set<string>()
+  #isRoundOver = false
+
+  constructor(reading: ClusterReading) {
+    this.#reading = reading
+  }
+
+  async read(): Promise<ClusterStatus> {
+    const { record, nowMs } = this.#reading
+    const takenAtMs = nowMs()
+    const entries = await record.listNodes()
+    const events = await record.listEvents({ limit: STATUS_EVENTS })
+    const moving = await record.listCopies({ states: ['reserved', 'staging', 'evicting'] }, takenAtMs)
+    await this.#readNodes(entries, this.#findChanged(events, moving))
+    const transfers = await this.#describeTransfers(moving)
+    this.#throughput = noteThroughput(this.#throughput, { takenAtMs, transfers })
+    return {
+      takenAtMs,
+      recordLocation: record.location,
+      nodes: seeStagers(entries, transfers).map((entry) => ({ entry, read: this.#read.get(entry.node) })),
+      datasets: this.#names.names,
+      transfers,
+      waits: listWaits({ takenAtMs, transfers, events }),
+      throughput: this.#throughput,
+    }
+  }
+
+  completeInMs(): number | undefined {
+    return this.#isRoundOver ? undefined : NEXT_NODES_MS
+  }
+
+  waitForChange(wait: Parameters<StatusReader['waitForChange']>[0]): Promise<void> {
+    return this.#reading.record.waitForChange(wait)
+  }
+
+  /** Nodes whose copies are not as they were read; all of them where too much has happened to tell. */
+  #findChanged(events: readonly RecordEvent[], moving: readonly CopyUse[]): ReadonlySet<string> | 'all' {
+    const since = this.#lastSequence
+    this.#lastSequence = events[0]?.sequence ?? since
+    const recent = events.filter(({ sequence }) => sequence > since)
+    const before = this.#moving
+    this.#moving = new Set(moving.map(({ node, copyId, state }) => `${node} ${state} ${copyId}`))
+    const turned = [...this.#moving, ...before]
+      .filter((key) => !this.#moving.has(key) || !before.has(key))
+      .map((key) => key.slice(0, key.indexOf(' '))) // names of nodes have no spaces
+    if (since >= 0 && recent.length >= STATUS_EVENTS) return 'all'
+    return new Set([...recent.map(({ node }) => node), ...turned])
+  }
+
+  async #readNodes(entries: readonly NodeEntry[], changed: ReadonlySet<string> | 'all'): Promise<void> {
+    const { record, nowMs } = this.#reading
+    const known = new Set(entries.map(({ node }) => node))
+    for (const node of this.#read.keys()) if (!known.has(node)) this.#read.delete(node)
+    const ageOf = ({ node }: NodeEntry) =>
+      changed !== 'all' && changed.has(node) ? -1 : (this.#read.get(node)?.atMs ?? 0)
+    const order = entries.toSorted((a, b) => ageOf(a) - ageOf(b))
+    const endMs = performance.now() + BUDGET_MS
+    const beganMs = nowMs()
+    for (const { node, policy, disk } of order) {
+      if (performance.now() > endMs) break
+      const copies = await record.listCopies({ node }, nowMs())
+      const usage = measureNodeUsage(policy, disk, copies)
+      this.#read.set(node, { usage, cells: new HeldCells(copies, this.#names), atMs: nowMs() })
+    }
+    this.#isRoundOver = entries.every(({ node }) => (this.#read.get(node)?.atMs ?? -1) >= beganMs)
+  }
+
+  async #describeTransfers(moving: readonly CopyUse[]): Promise<readonly TransferStatus[]> {
+    const { record, nowMs, ownNode } = this.#reading
+    const coming = moving.filter(({ state }) => state !== 'evicting')
+    if (coming.length === 0) return []
+    const leases = await this.#readLeases(coming)
+    const transferLeases = await record.listLeases({ purpose: 'transfer' })
+    const transfers = describeTransfers(coming, { leases, transferLeases, takenAtMs: nowMs() })
+    return addReaders(transfers, ownNode)
+  }
+
+  async #readLeases(copies: readonly CopyUse[]): Promise<readonly PlacedLease[]> {
+    const { record, nowMs } = this.#reading
+    const wanted =
+      copies.length <= MAX_COPY_QUERIES
+        ? copies.map(({ copyId }) => ({ copyId }))
+        : [...new Set(copies.map(({ node }) => node))].map((node) => ({ node }))
+    const found: PlacedLease[] = []
+    for (const filter of wanted) {
+      const leases = await record.listLeases(filter)
+      found.push(...leases.filter((lease) => isLeaseLive(lease, nowMs())))
+    }
+    return found
+  }
+}
+
+/** A node as the other drawings of a status know it; until its copies were read it seems to have none. */
+export function asNodeStatus({ entry, read }: ClusterNode): NodeStatus {
+  return { ...entry, usage: read?.usage ?? measureNodeUsage(entry.policy, entry.disk, []) }
+}

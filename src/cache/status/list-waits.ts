@@ -1,0 +1,81 @@
+import { formatByteSize } from '../../model/byte-size.js'
+import type { RecordEvent } from '../../model/record-event.js'
+import type { StatusSnapshot, TransferStatus } from './compose-status.js'
+
+/** A task that does not have its dataset yet, and why. */
+export interface WaitStatus {
+  /** `staging`: it is on its way, or was. `room`: the policy refused it, and no later attempt went better. */
+  readonly kind: 'staging' | 'room'
+  readonly task: string
+  readonly dataset: string
+  readonly node: string
+  /** When it asked for the first time, Unix epoch in ms. */
+  readonly sinceMs: number
+  /** For people; several lines where several hold the room. */
+  readonly reason: string
+}
+
+/** A refusal of longer ago is no longer told as a wait, ms: whoever asks again is refused again. */
+const REFUSED_FOR_MS = 15 * 60_000
+
+/** What tasks wait for at present, longest first: stagings, and room that the policy did not have. */
+export function listWaits(
+  status: Pick<StatusSnapshot, 'takenAtMs' | 'transfers' | 'events'>,
+): readonly WaitStatus[] {
+  const waits = [...status.transfers.flatMap(waitsForStaging), ...waitsForRoom(status)]
+  return waits.toSorted((a, b) => a.sinceMs - b.sinceMs || (a.task < b.task ? -1 : 1))
+}
+
+function waitsForStaging(transfer: TransferStatus): readonly WaitStatus[] {
+  const { dataset, node } = transfer
+  return transfer.waiters.map(({ task, sinceMs }) => ({
+    kind: 'staging',
+    task,
+    dataset,
+    node,
+    sinceMs,
+    reason: describeStaging(transfer, task),
+  }))
+}
+
+function describeStaging(transfer: TransferStatus, task: string): string {
+  const { state, stager, node, writtenBytes, chargedBytes, servedBy } = transfer
+  if (stager === null) return 'nobody stages it any more: the next dsc prepare takes it up'
+  const whose = stager === task ? '' : ` for ${stager}`
+  if (state === 'reserved') return `${node} lists its source${whose}`
+  const from = servedBy.length === 0 ? '' : ` from ${servedBy.join(', ')}`
+  return `${node} stages it${whose}${from}: ${formatByteSize(writtenBytes)} of ${formatByteSize(chargedBytes)}`
+}
+
+/** The last refusals of tasks that were given nothing since; `events` are newest first. */
+function waitsForRoom({
+  takenAtMs,
+  transfers,
+  events,
+}: Parameters<typeof listWaits>[0]): readonly WaitStatus[] {
+  const keyOf = (of: { task: string | null; dataset: string; node: string }) =>
+    JSON.stringify([of.task, of.dataset, of.node])
+  const settled = new Set(
+    transfers.flatMap(({ dataset, node, waiters }) =>
+      waiters.map(({ task }) => keyOf({ task, dataset, node })),
+    ),
+  )
+  const refused = new Map<string, { readonly last: RecordEvent; sinceMs: number }>()
+  for (const event of events) {
+    if (event.task === null) continue
+    const key = keyOf(event)
+    if (event.kind === 'staged' || event.kind === 'leased') settled.add(key)
+    if (event.kind !== 'refused' || settled.has(key)) continue
+    const known = refused.get(key)
+    if (known) known.sinceMs = event.atMs
+    else if (takenAtMs - event.atMs <= REFUSED_FOR_MS) refused.set(key, { last: event, sinceMs: event.atMs })
+  }
+  return [...refused.values()].map(({ last, sinceMs }) => ({
+    kind: 'room',
+    task: last.task!,
+    dataset: last.dataset,
+    node: last.node,
+    sinceMs,
+    reason: last.reason,
+  }))
+}

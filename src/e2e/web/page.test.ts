@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { openSqliteRecord } from '../../records/sqlite/record-store.js'
+import { findBarriers, openBrowser, openPage, whyNoBrowser } from '../../testing/browser.js'
+import { exampleCopy } from '../../testing/example-copies.js'
+import { advanceStagings, fillRecord } from '../../testing/example-record.js'
+import { findFreePort } from '../../testing/free-port.js'
+import { makeWorld, waitFor } from '../../testing/world.js'
+
+const skip = process.env.CI ? false : whyNoBrowser()
+const HOSTILE = '<img src=x onerror=alert(1)>"><script>alert(2)</script>\u202egnp.exe'
+const VIEWS = ['overview', 'datasets', 'copies', 'leases', 'history', 'why?dataset=dataset-0001'] as const
+
+/** An agent over a record with nodes, copies, leases, stagings and a name that wants to be a script. */
+async function startPage(context: TestContext, settings: { readonly agent?: Record<string, unknown> } = {}) {
+  const port = await findFreePort()
+  const world = await makeWorld(context, { agent: { listen: `127.0.0.1:${port}`, ...settings.agent } })
+  const record = await openSqliteRecord(world.recordPath)
+  const nowMs = Date.now()
+  const stagings = await fillRecord(record, { copies: 120, nodes: 6, stagings: 2, nowMs })
+  const hostile = exampleCopy(HOSTILE, { copyId: 'hostile', node: 'gpu-01', version: 'e'.repeat(64) })
+  await record.addAdopted({ ...hostile, path: `/nvme/${HOSTILE}` }, nowMs)
+  const lease = { task: HOSTILE, holder: { kind: 'ttl' as const }, expiresAtMs: nowMs + 3_600_000 }
+  await record.leaseReady({ dataset: HOSTILE, node: 'gpu-01', lease }, nowMs)
+  context.after(() => record.close())
+  const url = `http://127.0.0.1:${port}/`
+  const agent = world.start(['agent'])
+  await waitFor('the agent', () =>
+    fetch(`${url}readyz`).then(
+      (answer) => answer.ok,
+      () => false,
+    ),
+  )
+  return {
+    world,
+    url,
+    agent,
+    record,
+    advance: (bytes: number) => advanceStagings(record, stagings, bytes, Date.now()),
+  }
+}
+
+/** Opens a view and waits until it shows what the agent said. */
+async function show(page: Page, url: string, view: string) {
+  await page.goto(`${url}#/${view}`)
+  await page.locator(`main[data-view="${view.split('?')[0]}"]`).waitFor()
+  await page.locator('#connection', { hasText: /^live$/ }).waitFor()
+}
+
+test('the page is whole, plain to all and still at 400 and 2,000 px, light and dark', {
+  skip,
+}, async (context) => {
+  const { url } = await startPage(context)
+  const browser = await openBrowser(context)
+  const shots = process.env.DSC_TEST_SCREENSHOTS
+  if (shots) await mkdir(shots, { recursive: true })
+  for (const theme of ['light', 'dark'] as const) {
+    for (const width of [400, 2000]) {
+      const { page, troubles } = await openPage(browser, { width, theme })
+      // Each view in both themes and at both widths; the two with pictures in all four ways.
+      const isAll = shots !== undefined || (theme === 'light') === (width === 400)
+      for (const view of isAll ? VIEWS : VIEWS.slice(0, 2)) {
+        await show(page, url, view)
+        if (shots)
+          await page.screenshot({
+            path: join(shots, `${view.split('?')[0]}-${width}-${theme}.png`),
+            fullPage: true,
+          })
+        assert.deepEqual(await findBarriers(page), [], `${view}, ${width} px, ${theme}`)
+        const overflow = await page.evaluate(
+          'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+        )
+        assert.equal(overflow, 0, `${view} is wider than ${width} px`)
+        assert.equal(
+          await page.locator('img, iframe, script:not([src])').count(),
+          0,
+          'names became no elements',
+        )
+      }
+      assert.deepEqual(troubles, [])
+      await page.context().close()
+    }
+  }
+})
+
+test('what names hide is shown, and what they say is text', { skip }, async (context) => {
+  const { url } = await startPage(context)
+  const { page, troubles } = await openPage(await openBrowser(context), { width: 1200, theme: 'light' })
+  const query = new URLSearchParams({ dataset: HOSTILE })
+  for (const view of [`leases?${query}`, `copies?${query}`, `why?${query}`, 'datasets?filter=img']) {
+    await show(page, url, view)
+    const text = await page.locator('main').innerText()
+    assert.match(text, /<img src=x onerror=alert\(1\)>"><script>alert\(2\)<\/script>\ufffdgnp\.exe/, view)
+  }
+  assert.deepEqual(troubles, [])
+})
+
+test('a staging moves on the page without anybody asking', { skip }, async (context) => {
+  const { url, advance } = await startPage(context)
+  const { page, troubles } = await openPage(await openBrowser(context), { width: 1200, theme: 'dark' })
+  await show(page, url, 'overview')
+  await page.getByText('43 % of 20 GiB').waitFor()
+  await advance(4 * 1024 ** 3)
+  await page.getByText('63 % of 20 GiB').waitFor()
+  assert.match(await page.locator('.waits').innerText(), /job-4800 has waited .* for webdata-1 on gpu-01/)
+  assert.match(
+    await page.locator('.waits').innerText(),
+    /job-4712 has waited 5 min for laion-huge on gpu-01, which has no room/,
+  )
+  assert.deepEqual(troubles, [])
+})
+
+test('the datasets are walked by keyboard alone', { skip }, async (context) => {
+  const { url } = await startPage(context)
+  const { page } = await openPage(await openBrowser(context), { width: 1200, theme: 'light' })
+  await show(page, url, 'datasets?filter=dataset-')
+  await page.locator('td[tabindex="0"]').focus()
+  const focused = () => page.evaluate("document.activeElement.getAttribute('aria-label')")
+  assert.match(String(await focused()), /^dataset-0001 on gpu-01: ready, 1 lease/)
+  await page.keyboard.press('ArrowRight')
+  await page.keyboard.press('ArrowDown')
+  assert.match(String(await focused()), /^dataset-0002 on gpu-02: ready/)
+  await page.keyboard.press('Shift+Tab')
+  await page.keyboard.press('Tab')
+  assert.match(
+    String(await focused()),
+    /^dataset-0002 on gpu-02: ready/,
+    'the grid is one stop that is remembered',
+  )
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'dataset-0002 on gpu-02' }).waitFor()
+})
+
+test('an agent that goes away is said to be gone, and followed again when it is back', {
+  skip,
+}, async (context) => {
+  const { url, agent, world } = await startPage(context)
+  const { page } = await openPage(await openBrowser(context), { width: 1200, theme: 'light' })
+  await show(page, url, 'overview')
+  agent.process.kill('SIGTERM')
+  await agent.finished
+  await page.getByText(/^nothing new since/).waitFor()
+  assert.ok((await page.getByText('gpu-01').count()) > 0, 'what was known stays')
+  world.start(['agent'])
+  await page.getByText('live', { exact: true }).waitFor({ timeout: 20_000 })
+})

@@ -1,0 +1,69 @@
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { TestContext } from 'node:test'
+import { type Browser, chromium, type Page } from 'playwright-core'
+
+const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
+
+/** Why tests with a browser cannot run here; undefined: they can. `DSC_TEST_CHROMIUM` names one that lies elsewhere. */
+export function whyNoBrowser(): string | undefined {
+  return findBrowser() === undefined
+    ? 'no Chromium: apt-get install chromium, or set DSC_TEST_CHROMIUM'
+    : undefined
+}
+
+function findBrowser(): string | undefined {
+  return [process.env.DSC_TEST_CHROMIUM ?? '', ...PLACES].find((path) => path !== '' && existsSync(path))
+}
+
+/** A real Chromium without a window; closed with the test. */
+export async function openBrowser(context: Pick<TestContext, 'after'>): Promise<Browser> {
+  const browser = await chromium.launch({
+    executablePath: findBrowser()!,
+    args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],
+  })
+  context.after(() => browser.close())
+  return browser
+}
+
+/** How a page is looked at. */
+export interface Look {
+  readonly width: number
+  readonly theme: 'light' | 'dark'
+}
+
+/** A page, and what went wrong in it: errors, messages of the console, and dialogs, which hostile text could open. */
+export async function openPage(
+  browser: Browser,
+  { width, theme }: Look,
+): Promise<{ readonly page: Page; readonly troubles: string[] }> {
+  const session = await browser.newContext({
+    viewport: { width, height: 900 },
+    colorScheme: theme,
+    reducedMotion: 'reduce',
+  })
+  const page = await session.newPage()
+  const troubles: string[] = []
+  page.on('pageerror', (error) => troubles.push(String(error)))
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') troubles.push(message.text())
+  })
+  page.on('dialog', (dialog) => {
+    troubles.push(`dialog: ${dialog.message()}`)
+    void dialog.dismiss()
+  })
+  return { page, troubles }
+}
+
+/** What axe finds against WCAG 2.2 A and AA and its own good practice, one line for each. */
+export async function findBarriers(page: Page): Promise<readonly string[]> {
+  // The page's own policy lets nothing in but its own files; the debugger is above it.
+  const { readFileSync } = await import('node:fs')
+  const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+  await page.evaluate(source)
+  const found = await page.evaluate(
+    `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.flatMap(({ id, help, nodes }) =>
+      nodes.map(({ html, failureSummary }) => id + ': ' + help + ': ' + html.slice(0, 200) + ' ' + failureSummary)))`,
+  )
+  return found as readonly string[]
+}
