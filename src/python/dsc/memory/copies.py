@@ -195,7 +195,9 @@ class CudaCopies:
         # of whole pages, because two registered ranges must not share one.
         arena, start, length = whole_pages(size)
         address = arena.data_ptr() + start
-        status = torch.cuda.cudart().cudaHostRegister(address, length, 0)
+        # On this device, whichever is current: there the call would open a context of hundreds of MiB for nothing.
+        with torch.cuda.device(self._device):
+            status = torch.cuda.cudart().cudaHostRegister(address, length, _PORTABLE)
         if int(status) != 0:
             raise MemoryError(f"cudaHostRegister refused {length} bytes (status {int(status)})")
         # Also when nobody closes: memory that is freed while registered stays locked, and its pages unusable.
@@ -219,11 +221,13 @@ class CudaCopies:
 
     def start_out(self, host: torch.Tensor, device_bytes: torch.Tensor) -> CopyHandle:
         """See `Copies`."""
+        _refuse_capture()
         self._out.wait_event(self._now())
         return self._copy(self._out, host, device_bytes)
 
     def start_in(self, device_bytes: torch.Tensor, host: torch.Tensor, after: CopyHandle = None) -> CopyHandle:
         """See `Copies`."""
+        _refuse_capture()
         self._in.wait_event(self._now())  # the slot's last reader has been queued before this instant
         if after is not None:
             self._in.wait_event(after)
@@ -231,6 +235,7 @@ class CudaCopies:
 
     def wait(self, copy: CopyHandle, on_late: OnLate | None = None, stream: Any = None) -> None:
         """See `Copies`."""
+        _refuse_capture()
         stream = stream or self.stream()
         if on_late is not None and not copy.query():
             reached = torch.cuda.Event(enable_timing=True)
@@ -274,6 +279,28 @@ class CudaCopies:
             event = torch.cuda.Event(enable_timing=True)
             event.record(stream)
         return event
+
+
+# Pinned for the contexts of all devices (cudaHostRegisterPortable).
+_PORTABLE = 1
+
+
+def is_captured(tensor: torch.Tensor) -> bool:
+    """Whether what is computed with `tensor` now becomes part of a CUDA graph instead of being run."""
+    return tensor.is_cuda and torch.cuda.is_current_stream_capturing()
+
+
+def _refuse_capture() -> None:
+    """A captured copy would be replayed without the plan, on memory that has other owners by then.
+
+    Raises:
+        RuntimeError: a CUDA graph is being captured.
+    """
+    if torch.cuda.is_current_stream_capturing():
+        raise RuntimeError(
+            "a CUDA graph is being captured, but memory that was moved before is needed now: "
+            "capture whole steps outside of the plan, or train with the plan and without a graph"
+        )
 
 
 def whole_pages(size: int) -> tuple[torch.Tensor, int, int]:

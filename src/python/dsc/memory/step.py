@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import torch
 
 from ..torch_private import storage_key, version_of
-from .copies import Copies
+from .copies import Copies, is_captured
 from .dead_maps import space_of_last
 from .dtypes import short_dtype
 from .home import ParameterHandle
@@ -164,6 +164,8 @@ class Step:
         """Why a tensor that looks as planned cannot move here; None where it can."""
         if not is_plain(tensor):
             return "is more than its bytes: a subclass, or conjugated or negated lazily"
+        if is_captured(tensor):
+            return "is computed while a CUDA graph is captured, whose replays would not move it"
         self.executor.open_arena(tensor.device)
         if tensor.device != self.executor.host.device:
             return f"is on {tensor.device}, others that move are on {self.executor.host.device}"
