@@ -26,6 +26,7 @@ export type StepAction =
     } & Place)
   | ({ readonly kind: 'lease-copy'; readonly lease: StepLease; readonly purpose: 'use' | 'transfer' } & Pick)
   | ({ readonly kind: 'admit' | 'mark-ready'; readonly version: string; readonly bytes: number } & Pick)
+  | ({ readonly kind: 'charge'; readonly bytes: number } & Pick)
   | ({ readonly kind: 'progress'; readonly bytes: number; readonly ttlMs: number | null } & Pick)
   | ({ readonly kind: 'end'; readonly isForgotten: boolean; readonly isFailure: boolean } & Pick)
   | ({ readonly kind: 'evict'; readonly maxDatasets: number; readonly isPart: boolean } & Place)
@@ -59,6 +60,7 @@ const anyAction = fc.oneof(
   often(2, action('lease-copy', { pick, lease, purpose: fc.constantFrom('use', 'transfer') })),
   often(6, action('admit', { pick, version, bytes })),
   often(5, action('mark-ready', { pick, version, bytes })),
+  often(2, action('charge', { pick, bytes })),
   often(2, action('progress', { pick, bytes, ttlMs })),
   often(2, action('end', { pick, isForgotten: fc.boolean(), isFailure: fc.boolean() })),
   often(3, action('evict', { dataset, node, maxDatasets: fc.nat({ max: 2 }), isPart: fc.boolean() })),

@@ -66,6 +66,16 @@ export async function applyStep(record: RecordStore, world: ModelWorld, step: St
       assert.equal(isReady, model.markReady(published, nowMs))
       return `ready ${isReady}`
     }
+    case 'charge': {
+      const copyId = choose(model.copies, step.pick)?.copyId ?? 'none'
+      const request = { copyId, chargedBytes: step.bytes, chargedInodes: 7, task: 'task-1' }
+      const space = { datasets: 0, bytes: step.bytes, inodes: 0 }
+      const decide = (copies: readonly CopyUse[]) =>
+        planAdmission({ policy: { maxPercent: 50 }, disk: DISK, copies, request: space, requestCopyId: copyId })
+      const { outcome } = await record.chargeCopy(request, decide, nowMs)
+      assert.equal(outcome, model.charge(request, decide, nowMs))
+      return `charge ${outcome}`
+    }
     case 'progress': {
       const turn = choose(world.turns, step.pick)
       if (!turn) return 'progress nothing'

@@ -115,6 +115,7 @@ function assertLawful(model: NaiveRecord): void {
 function assertCovered(seen: ReadonlyMap<string, number>): void {
   for (const label of [
     ...['join ready', 'join wait', 'join stage', 'admit admit', 'admit refuse', 'admit wait', 'admit lost'],
+    ...['charge admit', 'charge refuse', 'charge wait', 'charge gone'],
     ...['admit same-version', 'ready true', 'ready false', 'end', 'evict some', 'evict none', 'finish true'],
     ...[
       'adopt true',

@@ -108,6 +108,15 @@ export interface AdmitRequest {
   readonly chargedInodes: number
 }
 
+/** What a ready copy takes from now on, all of it. */
+export interface ChargeRequest {
+  readonly copyId: string
+  readonly chargedBytes: number
+  readonly chargedInodes: number
+  /** For whom copies are evicted, where some are. */
+  readonly task: string | null
+}
+
 /** How far a staging is. */
 export interface StagingProgress {
   readonly copyId: string

@@ -7,6 +7,7 @@ import type { Admission } from '../policy/plan-admission.js'
 import type { EvictionPlan } from '../policy/plan-eviction.js'
 import type {
   AdmitRequest,
+  ChargeRequest,
   CopyFilter,
   CopyLeaseRequest,
   DeadLease,
@@ -109,6 +110,16 @@ export interface RecordStore {
   ): Promise<
     Admission | { readonly outcome: 'lost' } | { readonly outcome: 'same-version'; readonly copy: Copy }
   >
+
+  /**
+   * Charges a ready copy for what lies beside its files, too, or refuses, as `admit` does; it must be leased, or it may
+   * be a victim itself. `gone`: it is not ready any more.
+   */
+  chargeCopy(
+    request: ChargeRequest,
+    decide: (copies: readonly CopyUse[]) => Admission,
+    nowMs: number,
+  ): Promise<Admission | { readonly outcome: 'gone' }>
 
   /** Notes how much is written and renews the stage lease. False: the lease is gone, stop writing. */
   reportProgress(progress: StagingProgress, nowMs: number): Promise<boolean>

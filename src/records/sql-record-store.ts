@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isLogged } from '../log/log.js'
 import { changeLock } from './change-lock.js'
+import { chargeReadyCopy } from './charge-copy.js'
 import { endDeadLeases, releaseUseLeases } from './end-leases.js'
 import { forgetReady, forgetWholeNode } from './forget-copies.js'
 import { grantLease, handOver, leaseDurability, leaseReadyCopy } from './grant-lease.js'
@@ -97,6 +98,7 @@ function keepCopies(
   | 'listCopies'
   | 'beginEviction'
   | 'finishEviction'
+  | 'chargeCopy'
   | 'setLock'
   | 'addAdopted'
   | 'forgetCopies'
@@ -107,6 +109,10 @@ function keepCopies(
     listCopies: (filter, nowMs) => selectCopyUses(database, filter, nowMs),
     beginEviction: (request, decide, nowMs) =>
       write({ scope: { node: request.node }, nowMs }, (change) => beginEvicting(change, request, decide)),
+    chargeCopy: (request, decide, nowMs) =>
+      write({ scope: { copyId: request.copyId }, nowMs }, (change) =>
+        chargeReadyCopy(change, request, decide),
+      ),
     finishEviction: (copyId) =>
       database.write('durable', { copyId }, async (transaction) => {
         const evicting = `FROM copies WHERE copy_id = ? AND state = 'evicting'`

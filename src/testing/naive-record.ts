@@ -6,6 +6,7 @@ import type { EvictionPlan } from '../policy/plan-eviction.js'
 import type { Victim } from '../policy/take-by-share.js'
 import type {
   AdmitRequest,
+  ChargeRequest,
   CopyFilter,
   DeadLease,
   EndedStaging,
@@ -92,6 +93,22 @@ export class NaiveRecord extends NaiveRows {
     for (const { copy: victim } of admission.plan.victims) this.evict(victim.copyId)
     const { version, files, contentBytes, chargedBytes, chargedInodes } = request
     this.change(copy.copyId, { state: 'staging', version, files, contentBytes, chargedBytes, chargedInodes })
+    return 'admit'
+  }
+
+  charge(
+    request: ChargeRequest,
+    decide: (copies: readonly CopyUse[]) => Admission,
+    nowMs: number,
+  ): Admission['outcome'] | 'gone' {
+    const copy = this.copies.find(({ copyId, state }) => copyId === request.copyId && state === 'ready')
+    if (!copy) return 'gone'
+    const admission = decide(this.uses({ node: copy.node }, nowMs))
+    if (admission.outcome !== 'admit') return admission.outcome
+    for (const { copy: victim } of admission.plan.victims) this.evict(victim.copyId)
+    const { chargedBytes, chargedInodes } = request
+    if (this.copies.some(({ copyId }) => copyId === copy.copyId))
+      this.change(copy.copyId, { chargedBytes, chargedInodes, writtenBytes: chargedBytes })
     return 'admit'
   }
 

@@ -1,0 +1,63 @@
+import type { CopyUse } from '../../model/copy.js'
+import { type Admission, type AdmissionInput, planAdmission } from '../../policy/plan-admission.js'
+import type { Cache } from '../cache.js'
+import { expireDeadLeases } from '../leases/expire-leases.js'
+import { explainRefusal } from './explain-refusal.js'
+import { finishEvictions } from './finish-evictions.js'
+
+/** Rounds of evict-and-look-again. Each frees something or ends, so more are never needed in practice. */
+const MAX_ROUNDS = 1000
+
+/** What needs room on this node. */
+export interface RoomRequest<Other> extends Omit<AdmissionInput, 'policy' | 'disk' | 'copies'> {
+  /** For messages. */
+  readonly dataset: string
+  /** Asks the record, which calls `decide` in a transaction; `Other`: there is nothing to be admitted any more. */
+  readonly ask: (decide: (copies: readonly CopyUse[]) => Admission) => Promise<Admission | Other>
+}
+
+type Admitted = Extract<Admission, { outcome: 'admit' }>
+
+/**
+ * Asks for room until it is admitted: the victims' bytes are off the disk before this resolves. Rejects with
+ * QUOTA_EXCEEDED, having deleted nothing for this request, when no permitted eviction is enough.
+ */
+export async function settleAdmission<Other extends { readonly outcome: string }>(
+  cache: Cache,
+  { dataset, ask, ...asked }: RoomRequest<Other>,
+): Promise<Admitted | Other> {
+  const { policy, node } = cache
+  let hasAskedSlurm = false
+  await expireDeadLeases(cache, { asksSlurm: false })
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    const disk = await cache.measureDisk()
+    const answer = await ask((copies) => planAdmission({ ...asked, policy, disk, copies }))
+    if (isAdmission(answer, 'wait')) {
+      await finishEvictions(cache, answer.evicting)
+    } else if (isAdmission(answer, 'refuse')) {
+      // Asking Slurm is slow, so it is asked only when its answer could turn the refusal.
+      if (!hasAskedSlurm && (await expireDeadLeases(cache, { asksSlurm: true })).length > 0) {
+        hasAskedSlurm = true
+        continue
+      }
+      const { outcome: _, ...refusal } = answer
+      const leases = await cache.record.listLeases({ node })
+      const { request } = asked
+      throw explainRefusal({ ...refusal, dataset, request, disk, node, policy, leases, nowMs: cache.nowMs() })
+    } else {
+      if (isAdmission(answer, 'admit')) {
+        const victims = answer.plan.victims.map(({ copy }) => copy)
+        await finishEvictions(cache, victims)
+      }
+      return answer as Admitted | Other
+    }
+  }
+  throw new Error(`admission of ${dataset} did not settle in ${MAX_ROUNDS} rounds`)
+}
+
+function isAdmission<Outcome extends Admission['outcome']>(
+  answer: { readonly outcome: string },
+  outcome: Outcome,
+): answer is Extract<Admission, { outcome: Outcome }> {
+  return answer.outcome === outcome
+}
