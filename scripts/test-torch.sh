@@ -7,4 +7,6 @@ bin="$(../../scripts/python-venv.sh)/bin"
 "$bin/ruff" check --quiet --config pyproject.toml --extend-ignore ANN ../../docs/recipes
 "$bin/ruff" format --quiet --check --config pyproject.toml . ../../docs/recipes
 "$bin/mypy" --no-error-summary
-PYTHONPATH=. exec "$(../../scripts/trainers-venv.sh)/bin/python" -m pytest -q -rs "$@"
+export PYTHONPATH=.
+"$(../../scripts/trainers-venv.sh)/bin/python" -m pytest -q -rs "$@"
+if [ $# -eq 0 ]; then "$(../../scripts/parquet-venv.sh)/bin/python" -m pytest -q -rs tests/feed_parquet_test.py; fi

@@ -43,6 +43,8 @@ export interface OpenFeedOptions extends Omit<FeedSettings, 'mix'> {
   readonly split?: string
   /** Extensions of the files that are samples, for example ['png', 'jpg']. Default: all files. */
   readonly only?: readonly string[]
+  /** Columns of rows of Parquet files, in this order. Default: all. */
+  readonly columns?: readonly string[]
   /** What folders hold: 'shards' of tar, or 'files' that are one sample each. Default: by what most of them is. */
   readonly as?: FormatName
   /** Samples in a batch of this rank. */
@@ -101,6 +103,7 @@ async function openEngine(options: OpenFeedOptions): Promise<FeedEngine> {
     fallback: options.fallback,
     split: options.split,
     extensions: options.only,
+    columns: options.columns,
     start: options.start,
     format: options.as,
     onDamage: options.onError,

@@ -18,6 +18,8 @@ export interface FeedRequest {
   readonly split: string | undefined
   /** Extensions of the files that are samples, without dots; undefined: all files. */
   readonly extensions: readonly string[] | undefined
+  /** Columns of rows that are fed, in this order; undefined: all. */
+  readonly columns?: readonly string[] | undefined
   /** Whether a dataset that is not here is fed while it comes, or first staged. Default 'arriving'. */
   readonly start?: FeedStart | undefined
   /** What folders hold; undefined: by what most of them is. */

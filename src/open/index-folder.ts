@@ -5,23 +5,31 @@ import {
   indexSamples,
   type SampleFolder,
 } from '../feed/samples/index-samples.js'
+import type { Copy } from '../model/copy.js'
 import { formatCount } from '../model/format-count.js'
+import { findRowsPlace } from './rows-place.js'
 import { samplesCacheFolder } from './samples-folder.js'
 
 /** How samples are listed; the tables go to this user's cache unless it says another folder. */
-export type IndexFolderOptions = Omit<IndexOptions, 'onProgress' | 'cacheFolder'> & {
+export type IndexFolderOptions = Omit<IndexOptions, 'onProgress' | 'cacheFolder' | 'rows'> & {
   readonly cacheFolder?: string | undefined
+  /** Columns of rows; undefined: all. */
+  readonly columns?: readonly string[] | undefined
+  /** Of which the folder is; its rows are unpacked beside its files. */
+  readonly copy?: Copy | undefined
 }
 
 /** Lists the samples of a folder; tells how far it is, and what it leaves out. */
 export async function indexFolder(
-  context: Pick<Surroundings, 'report' | 'environment'>,
+  context: Surroundings,
   folder: string,
-  options: IndexFolderOptions,
+  { columns, copy, ...options }: IndexFolderOptions,
 ): Promise<SampleFolder> {
+  const cacheFolder = options.cacheFolder ?? samplesCacheFolder(context.environment)
   const listed = await indexSamples(folder, {
     ...options,
-    cacheFolder: options.cacheFolder ?? samplesCacheFolder(context.environment),
+    cacheFolder,
+    rows: findRowsPlace(context, { columns, copy, cacheFolder }),
     onProgress: (done, total) =>
       context.report.progress(`listing samples: ${done} of ${formatCount(total, 'file')}`),
   })

@@ -2,13 +2,14 @@ import { statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Surroundings } from '../cache/surroundings.js'
 import { DscError } from '../failure/dsc-error.js'
+import type { Copy } from '../model/copy.js'
 import type { Preparing } from './begin-preparing.js'
 
 /** A folder of samples, leased to this process if it is a copy of a dataset. */
 export interface DatasetFolder {
   readonly folder: string
-  /** Of the dataset; null where the folder is none of ours. */
-  readonly version: string | null
+  /** Of which it is; undefined where the folder is none of ours. */
+  readonly copy: Copy | undefined
   /** Ends the lease; a process that dies without ends it too. */
   release(): Promise<void>
 }
@@ -22,7 +23,8 @@ export async function openDatasetFolder(
   target: string,
   split: string | undefined,
 ): Promise<DatasetFolder> {
-  if (isDirectory(target)) return { folder: findSplit(target, split), version: null, release: async () => {} }
+  if (isDirectory(target))
+    return { folder: findSplit(target, split), copy: undefined, release: async () => {} }
   if (/^[./]/.test(target))
     throw new DscError('COPY_NOT_FOUND', `${target} is no directory`, { hint: 'dsc status' })
   const { beginPreparing } = await import('./begin-preparing.js')
@@ -36,9 +38,9 @@ export async function toFolder(
   split: string | undefined,
 ): Promise<DatasetFolder> {
   try {
-    const { path, version } = await prepared
+    const copy = await prepared
     context.report.progress(undefined)
-    return { folder: findSplit(path, split), version, release }
+    return { folder: findSplit(copy.path, split), copy, release }
   } catch (error) {
     await release()
     throw error

@@ -3,6 +3,7 @@ import type { Surroundings } from '../cache/surroundings.js'
 import { DscError } from '../failure/dsc-error.js'
 import type { SampleFolder } from '../feed/samples/index-samples.js'
 import { joinSamples, type NamedSamples } from '../feed/samples/join-samples.js'
+import type { Copy } from '../model/copy.js'
 import { type DatasetFolder, openDatasetFolder } from './open-dataset-folder.js'
 
 /** Samples of several folders or datasets of this machine, leased like one. */
@@ -17,7 +18,7 @@ export interface JoinedSamples {
 export interface ReadingOptions {
   /** The folder in each of them that is read; undefined = all of it. */
   readonly split: string | undefined
-  readonly index: (folder: string) => Promise<SampleFolder>
+  readonly index: (folder: string, copy?: Copy) => Promise<SampleFolder>
 }
 
 /** Leases every target as it is found; when one cannot be had, those before it are released again. */
@@ -40,7 +41,7 @@ export async function openJoined(
         throw new DscError('USAGE', `two of the datasets are named ${name}`, {
           hint: 'folders whose last parts differ',
         })
-      parts.push({ name, folder: await index(dataset.folder) })
+      parts.push({ name, folder: await index(dataset.folder, dataset.copy) })
     }
     const names = new Map(parts.map((part, i) => [targets[i]!, part.name]))
     return { folder: joinSamples(parts), names, release }

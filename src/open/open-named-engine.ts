@@ -6,6 +6,7 @@ import { DEFAULT_MEMORY_BYTES } from '../feed/plan/arena-budget.js'
 import type { SampleFolder } from '../feed/samples/index-samples.js'
 import type { StorageAddress } from '../feed/storage/storage-client.js'
 import { formatByteSize } from '../model/byte-size.js'
+import type { Copy } from '../model/copy.js'
 import { beginPreparing, type Preparing } from './begin-preparing.js'
 import type { FeedRequest, LeasedSupply } from './feed-request.js'
 import { isDirectory, openDatasetFolder, toFolder } from './open-dataset-folder.js'
@@ -13,8 +14,8 @@ import { openFallback } from './open-fallback.js'
 import { openJoined } from './open-joined.js'
 import { readStorageTls } from './storage-tls.js'
 
-/** Lists the samples of a folder. */
-type Index = (folder: string) => Promise<SampleFolder>
+/** Lists the samples of a folder, which may be of a copy. */
+type Index = (folder: string, copy?: Copy) => Promise<SampleFolder>
 
 /** Opens the engine over a folder of this machine, over stripes on several, or over storage nodes: the one way to it. */
 export async function openNamedEngine(
@@ -48,8 +49,9 @@ export async function openNamedEngine(
 async function findSupply(context: Surroundings, request: FeedRequest): Promise<LeasedSupply> {
   const { target, mix, from, split, extensions, cacheFolder } = request
   const { indexFolder } = await import('./index-folder.js')
-  const { format, onDamage } = request
-  const index: Index = (folder) => indexFolder(context, folder, { cacheFolder, extensions, format, onDamage })
+  const { format, onDamage, columns } = request
+  const index: Index = (folder, copy) =>
+    indexFolder(context, folder, { cacheFolder, extensions, format, onDamage, columns, copy })
   if (from) return findNodes(context, { ...request, from }, index)
   if (mix) {
     if (target !== undefined)
@@ -79,11 +81,12 @@ async function leaseFolder(
   const preparing = mayArrive ? await beginPreparing(context, target) : undefined
   const arriving = preparing && (await findArriving(context, request, preparing))
   if (arriving) return arriving
-  const { folder, version, release } = await (preparing
+  const { folder, copy, release } = await (preparing
     ? toFolder(context, preparing, split)
     : openDatasetFolder(context, target, split))
   try {
-    const listed = await index(folder)
+    const listed = await index(folder, copy)
+    const version = copy?.version ?? null
     const listing = version === null ? undefined : digestListing(listed.table, version)
     return { supply: folderSupply(listed, { listing }), release }
   } catch (error) {

@@ -71,7 +71,13 @@ export async function applyStep(record: RecordStore, world: ModelWorld, step: St
       const request = { copyId, chargedBytes: step.bytes, chargedInodes: 7, task: 'task-1' }
       const space = { datasets: 0, bytes: step.bytes, inodes: 0 }
       const decide = (copies: readonly CopyUse[]) =>
-        planAdmission({ policy: { maxPercent: 50 }, disk: DISK, copies, request: space, requestCopyId: copyId })
+        planAdmission({
+          policy: { maxPercent: 50 },
+          disk: DISK,
+          copies,
+          request: space,
+          requestCopyId: copyId,
+        })
       const { outcome } = await record.chargeCopy(request, decide, nowMs)
       assert.equal(outcome, model.charge(request, decide, nowMs))
       return `charge ${outcome}`

@@ -166,37 +166,40 @@ export function recordStagingContract(engine: string, open: OpenRecord): void {
     assert.equal(await record.addAdopted({ ...copy, version: 'v2' }, NOW_MS), true)
   })
 
-  contract('charges a ready copy for more, and evicts for it what the policy allows', async (record, second) => {
-    const { copy, leaseId } = await stageCopy(record, 'flowers', 'task-1')
-    const idle = await stageCopy(record, 'birds', 'task-2')
-    await record.releaseUses({ leaseId: idle.leaseId }, NOW_MS)
-    const { copyId } = copy
-    const charge = (bytes: number) =>
-      record.chargeCopy(
-        { copyId, chargedBytes: 100 + bytes, chargedInodes: 7, task: 'task-1' },
-        (copies) =>
-          planAdmission({
-            policy: { maxPercent: 50 },
-            disk: DISK,
-            copies,
-            request: { datasets: 0, bytes, inodes: 2 },
-            requestCopyId: 'none',
-          }),
-        NOW_MS,
-      )
-    assert.equal((await charge(500)).outcome, 'refuse')
-    assert.equal((await charge(200)).outcome, 'admit')
-    const [charged] = await second.listCopies({ copyId }, NOW_MS)
-    assert.deepEqual([charged?.chargedBytes, charged?.chargedInodes, charged?.writtenBytes], [300, 7, 300])
-    assert.equal((await charge(150)).outcome, 'admit')
-    const states = (await second.listCopies({}, NOW_MS)).map(({ dataset, state }) => [dataset, state])
-    assert.deepEqual(states, [
-      ['birds', 'evicting'],
-      ['flowers', 'ready'],
-    ])
-    assert.equal((await charge(1)).outcome, 'wait')
-    await record.releaseUses({ leaseId }, NOW_MS)
-    await record.forgetCopies([copyId], 'gone from disk', NOW_MS)
-    assert.equal((await charge(1)).outcome, 'gone')
-  })
+  contract(
+    'charges a ready copy for more, and evicts for it what the policy allows',
+    async (record, second) => {
+      const { copy, leaseId } = await stageCopy(record, 'flowers', 'task-1')
+      const idle = await stageCopy(record, 'birds', 'task-2')
+      await record.releaseUses({ leaseId: idle.leaseId }, NOW_MS)
+      const { copyId } = copy
+      const charge = (bytes: number) =>
+        record.chargeCopy(
+          { copyId, chargedBytes: 100 + bytes, chargedInodes: 7, task: 'task-1' },
+          (copies) =>
+            planAdmission({
+              policy: { maxPercent: 50 },
+              disk: DISK,
+              copies,
+              request: { datasets: 0, bytes, inodes: 2 },
+              requestCopyId: 'none',
+            }),
+          NOW_MS,
+        )
+      assert.equal((await charge(500)).outcome, 'refuse')
+      assert.equal((await charge(200)).outcome, 'admit')
+      const [charged] = await second.listCopies({ copyId }, NOW_MS)
+      assert.deepEqual([charged?.chargedBytes, charged?.chargedInodes, charged?.writtenBytes], [300, 7, 300])
+      assert.equal((await charge(150)).outcome, 'admit')
+      const states = (await second.listCopies({}, NOW_MS)).map(({ dataset, state }) => [dataset, state])
+      assert.deepEqual(states, [
+        ['birds', 'evicting'],
+        ['flowers', 'ready'],
+      ])
+      assert.equal((await charge(1)).outcome, 'wait')
+      await record.releaseUses({ leaseId }, NOW_MS)
+      await record.forgetCopies([copyId], 'gone from disk', NOW_MS)
+      assert.equal((await charge(1)).outcome, 'gone')
+    },
+  )
 }

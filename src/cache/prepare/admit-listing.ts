@@ -40,7 +40,5 @@ export async function admitListing(
         cache.nowMs(),
       ),
   })
-  return settled.outcome === 'admit'
-    ? { outcome: 'admitted', victims: settled.plan.victims }
-    : settled
+  return settled.outcome === 'admit' ? { outcome: 'admitted', victims: settled.plan.victims } : settled
 }

@@ -53,3 +53,11 @@ export function defaultSocketPath(environment: Environment): string {
 export function parseExtensions(text: string): readonly string[] {
   return text.split(',').map((each) => each.trim().replace(/^\./, ''))
 }
+
+/** `image,label` → names. */
+export function parseNames(text: string): readonly string[] {
+  return text
+    .split(',')
+    .map((each) => each.trim())
+    .filter((each) => each !== '')
+}

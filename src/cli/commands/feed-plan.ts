@@ -17,13 +17,14 @@ import { indexFolder } from '../../open/index-folder.js'
 import { openDatasetFolder } from '../../open/open-dataset-folder.js'
 import { argument, parseCount } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
-import { parseExtensions, parseK, parseMemory } from './feed-arguments.js'
+import { parseExtensions, parseK, parseMemory, parseNames } from './feed-arguments.js'
 import { showColdPlan } from './feed-plan-cold.js'
 import { readRequestCost, type StallArguments, withStallOptions } from './feed-plan-stall.js'
 
 interface PlanOptions extends StallArguments {
   readonly split?: string
   readonly only?: readonly string[]
+  readonly columns?: readonly string[]
   readonly as?: FormatName
   readonly batch: number
   readonly ranks: number
@@ -44,6 +45,7 @@ export function feedPlanCommand(context: CliContext): Command {
     .addOption(
       new Option('--as <kind>', 'what the folder holds, whatever it looks like').choices(FORMAT_NAMES),
     )
+    .option('--columns <names>', 'columns of rows, for example image,label (default: all)', parseNames)
     .option('--batch <n>', 'samples in a batch of one rank', argument(parseCount), 64)
     .option('--ranks <n>', 'ranks on this machine', argument(parseCount), 1)
     .option('--nodes <n>', 'storage nodes (1: this disk)', argument(parseCount), 1)
@@ -70,6 +72,8 @@ export function feedPlanCommand(context: CliContext): Command {
         isRefreshed: options.refresh ?? false,
         extensions: options.only,
         format: options.as,
+        columns: options.columns,
+        copy: dataset.copy,
       }).finally(dataset.release)
       const { table, root, isCached, leftOut } = listed
       const expectation = await rehearse(table, {

@@ -16,6 +16,7 @@ import {
   parseK,
   parseMemory,
   parseMix,
+  parseNames,
   parseWholeNumber,
 } from './feed-arguments.js'
 
@@ -23,6 +24,7 @@ import {
 export interface FeedOptions {
   readonly split?: string
   readonly only?: readonly string[]
+  readonly columns?: readonly string[]
   readonly start: FeedStart
   readonly as?: FormatName
   readonly onError: 'raise' | 'skip'
@@ -51,6 +53,7 @@ export function withFeedOptions(command: Command): Command {
     .addOption(
       new Option('--as <kind>', 'what the folder holds, whatever it looks like').choices(FORMAT_NAMES),
     )
+    .option('--columns <names>', 'columns of rows, for example image,label (default: all)', parseNames)
     .addOption(
       new Option(
         '--start <when>',
@@ -111,6 +114,7 @@ export function openEngineFor(
       fallback,
       mix,
       extensions: options.only,
+      columns: options.columns,
       start: options.start,
       format: options.as,
       onDamage: options.onError,

@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
 import { FORMAT_NAMES, type FormatName } from '../../feed/plan/sample-files.js'
+import type { Copy } from '../../model/copy.js'
 import { formatCount } from '../../model/format-count.js'
 import { formatHostPort, type HostPort, parseHostPort } from '../../model/host-port.js'
 import { indexFolder } from '../../open/index-folder.js'
@@ -10,12 +11,13 @@ import { readOwnCertificate } from '../../open/storage-tls.js'
 import { asUsageError, cannotListen } from '../arguments/as-usage-error.js'
 import { argument } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
-import { parseExtensions } from './feed-arguments.js'
+import { parseExtensions, parseNames } from './feed-arguments.js'
 import { untilAborted } from './feed-source.js'
 
 interface StorageOptions {
   readonly split?: string
   readonly only?: readonly string[]
+  readonly columns?: readonly string[]
   readonly as?: FormatName
   readonly listen: HostPort
   readonly tls?: true
@@ -32,6 +34,7 @@ export function feedStorageCommand(context: CliContext): Command {
     )
     .option('--split <folder>', 'folder of the dataset')
     .option('--only <extensions>', 'only files that end so, for example png,jpg', parseExtensions)
+    .option('--columns <names>', 'columns of rows, for example image,label (default: all)', parseNames)
     .addOption(
       new Option('--as <kind>', 'what the folder holds, whatever it looks like').choices(FORMAT_NAMES),
     )
@@ -54,8 +57,13 @@ export function feedStorageCommand(context: CliContext): Command {
           hint: 'DSC_FEED_TOKEN=<secret> on storage nodes and feeds',
         })
       const tls = options.tls && (await readOwnCertificate(context))
-      const index = (path: string) =>
-        indexFolder(context, path, { extensions: options.only, format: options.as })
+      const index = (path: string, copy?: Copy) =>
+        indexFolder(context, path, {
+          extensions: options.only,
+          format: options.as,
+          columns: options.columns,
+          copy,
+        })
       const { folder, release } = await openServed(context, targets, { split: options.split, index })
       const { StorageServer } = await import('../../feed/storage/storage-server.js')
       const server = await asUsageError(cannotListen(host, port), () =>
@@ -81,8 +89,8 @@ async function openServed(
   reading: ReadingOptions,
 ): Promise<Pick<JoinedSamples, 'folder' | 'release'>> {
   if (targets.length > 1) return openJoined(context, targets, reading)
-  const { folder, release } = await openDatasetFolder(context, targets[0]!, reading.split)
-  return { folder: await reading.index(folder), release }
+  const { folder, copy, release } = await openDatasetFolder(context, targets[0]!, reading.split)
+  return { folder: await reading.index(folder, copy), release }
 }
 
 function parseStripe(text: string): { index: number; count: number } {

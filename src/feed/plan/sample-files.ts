@@ -2,9 +2,9 @@ import { DscError } from '../../failure/dsc-error.js'
 
 /**
  * How samples lie in files: `files` each file is one · `shards` members of tar archives · `jsonl` lines of JSON ·
- * `csv`, `tsv` records below a line of names.
+ * `csv`, `tsv` records below a line of names · `parquet` rows.
  */
-export const FORMAT_NAMES = ['files', 'shards', 'jsonl', 'csv', 'tsv'] as const
+export const FORMAT_NAMES = ['files', 'shards', 'jsonl', 'csv', 'tsv', 'parquet'] as const
 /** How samples lie in the files of a folder. */
 export type FormatName = (typeof FORMAT_NAMES)[number]
 
@@ -41,7 +41,6 @@ export interface Recognition {
 const OTHER_KINDS = [
   [/\.(tar\.(gz|bz2|xz|zst)|tgz|tbz2|txz|tzst)$/i, 'compressed tar shards', 'unpack them to .tar'],
   [/\.(jsonl|ndjson|csv|tsv)\.\w+$/i, 'compressed lines', 'unpack them'],
-  [/\.parquet$/i, 'Parquet', 'write each row as a sample of a tar shard'],
   [/\.mds(\.\w+)?$/i, 'MDS shards', 'write each sample into a tar shard'],
   [/\.tfrecords?$|\.tfrecord-\d+/i, 'TFRecord shards', 'write each record as a sample of a tar shard'],
   [/\.(arrow|feather)$/i, 'Arrow', 'write each row as a sample of a tar shard'],

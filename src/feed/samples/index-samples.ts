@@ -18,7 +18,7 @@ import { openSampleTable, type SampleTable } from './sample-table.js'
 
 /** Where samples are on a local disk: a directory tree of files that are samples or hold them. */
 export interface SampleFolder {
-  /** Absolute path without symbolic links. */
+  /** What the files of the table are relative to: an absolute path without symbolic links. */
   readonly root: string
   readonly table: SampleTable
   /** Whether the table was read from the cache instead of made. */
@@ -39,6 +39,8 @@ export interface IndexOptions {
   readonly links?: LinkRule | undefined
   /** What becomes of a damaged file of samples. Default 'raise'. */
   readonly onDamage?: FormatIndexOptions['onDamage'] | undefined
+  /** Rows that are unpacked, and where. Absent: formats that need it are refused. */
+  readonly rows?: FormatIndexOptions['rows']
   /** Makes the table again even when a cached one fits. */
   readonly isRefreshed?: boolean
   readonly onProgress?: (filesDone: number, filesTotal: number) => void
@@ -57,18 +59,19 @@ export async function indexSamples(folder: string, options: IndexOptions): Promi
   const chosen = chooseFiles(folder, files, options)
   const told = [...leftOut, ...chosen.leftOut.map(({ path, reason }) => ({ path: toText(path), reason }))]
   const { cacheFolder } = options
-  const cachePath =
-    cacheFolder === undefined ? undefined : join(cacheFolder, `${stampOf(root, chosen)}.samples`)
+  const format = FORMATS[chosen.format]
+  const isKept = cacheFolder !== undefined && !format.hasOwnIndex
+  const cachePath = isKept ? join(cacheFolder, `${stampOf(root, chosen)}.samples`) : undefined
   if (cachePath !== undefined && !options.isRefreshed) {
     const cached = readKeptTable(cachePath)
     if (cached) return { root, table: openSampleTable(cached), isCached: true, leftOut: told }
   }
-  const { onDamage = 'raise', onProgress } = options
-  const request = { root: fromText(root), files: chosen.files, onDamage, onProgress }
-  const { table, damaged } = await FORMATS[chosen.format].index(request)
+  const { onDamage = 'raise', rows, onProgress } = options
+  const request = { root: fromText(root), files: chosen.files, onDamage, rows, onProgress }
+  const { table, damaged, root: tableRoot = root } = await format.index(request)
   if (table.count === 0) throw new DscError('SOURCE_EMPTY', `${folder} holds no samples that could be read`)
   if (cachePath !== undefined && damaged.length === 0) keepTable(cachePath, table)
-  return { root, table, isCached: false, leftOut: [...told, ...damaged] }
+  return { root: tableRoot, table, isCached: false, leftOut: [...told, ...damaged] }
 }
 
 function findRoot(folder: string): string {

@@ -3,9 +3,9 @@ import { DscError } from '../../failure/dsc-error.js'
 /**
  * What the bytes of a sample are: `file` a whole file · `member` the contents of one tar member · `tar` a slice of a
  * tar shard with all members of one key, headers included (WebDataset) · `json` a line of JSON · `csv` a record of
- * delimited text · the others: a row as its format stores it.
+ * delimited text · `row` columns of a Parquet file as MessagePack (`RowEncoder`) · the others: a row as its format stores it.
  */
-const SAMPLE_FORMATS = ['file', 'member', 'tar', 'json', 'csv'] as const
+const SAMPLE_FORMATS = ['file', 'member', 'tar', 'json', 'csv', 'row'] as const
 /** How a sample lies in its file. */
 export type SampleFormat = (typeof SAMPLE_FORMATS)[number]
 

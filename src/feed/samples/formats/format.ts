@@ -1,12 +1,15 @@
 import type { LeftOut, Recognition } from '../../plan/sample-files.js'
 import type { BytePath } from '../byte-path.js'
 import type { ListedFile } from '../list-folder.js'
+import type { RowsOptions } from '../rows/rows-place.js'
 import type { SampleTable } from '../sample-table.js'
 
 /** What becomes of damage in a file, and who hears how far the index is. */
 export interface FormatIndexOptions {
   /** `raise`: damage is an error · `skip`: what comes before the damage is fed, and the rest told. */
   readonly onDamage: 'raise' | 'skip'
+  /** Rows that are unpacked, and where; absent: they cannot be. */
+  readonly rows?: RowsOptions | undefined
   readonly onProgress?: ((filesDone: number, filesTotal: number) => void) | undefined
 }
 
@@ -34,6 +37,8 @@ export interface IndexedSamples {
  */
 export interface Format {
   readonly recognition: Recognition
+  /** Whether an index is kept by the format itself, so that its tables are not. */
+  readonly hasOwnIndex?: boolean
   /** Throws a DscError that names file and byte where a file is damaged and `onDamage` is 'raise'. */
   index(request: IndexRequest): IndexedSamples | Promise<IndexedSamples>
 }

@@ -2,6 +2,7 @@ import type { FormatName, Recognition } from '../../plan/sample-files.js'
 import { CSV, TSV } from './csv.js'
 import type { Format } from './format.js'
 import { JSON_LINES } from './json-lines.js'
+import { PARQUET } from './parquet.js'
 import { PLAIN_FILES } from './plain-files.js'
 import { TAR_SHARDS } from './tar-shards.js'
 
@@ -11,6 +12,7 @@ export const FORMATS: Readonly<Record<FormatName, Format>> = {
   jsonl: JSON_LINES,
   csv: CSV,
   tsv: TSV,
+  parquet: PARQUET,
   files: PLAIN_FILES,
 }
 

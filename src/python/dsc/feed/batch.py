@@ -55,10 +55,12 @@ class Sample:
         return split_members(self.data)
 
     def row(self) -> dict[str, Any]:
-        """The values of the sample by name: members of a tar shard's, fields of a line of JSON or CSV.
+        """The values of the sample by name: members of a tar shard's, fields of JSON or CSV, columns of Parquet.
 
         Returns:
-            Name → value: {'text': 'hello', 'label': 3}. The text of CSV stays text.
+            Name → value: {'text': 'hello', 'label': 3}. The text of CSV stays text. Parquet gives bytes, str, int,
+            float, bool, list, dict (a struct), None; Decimal, date, time and datetime for what it marks as such; and a
+            list of [key, value] lists for a map.
 
         Raises:
             FeedError: the sample is a whole file, or is not what its format says.

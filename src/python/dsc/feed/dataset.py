@@ -28,7 +28,8 @@ class FeedDataset(IterableDataset[Any]):
             two or three times; 0.1 visits a tenth of them, another tenth in the next epoch.
         split: the split of a dataset that has several.
         only: extensions of the files that are samples, such as 'png,jpg'; default: all files.
-        as_: 'files', 'shards', 'jsonl', 'csv' or 'tsv': how samples lie in files, whatever those look like.
+        columns: of rows of Parquet files, such as ['image', 'label'], which are all that is unpacked; default: all.
+        as_: 'files', 'shards', 'jsonl', 'csv', 'tsv' or 'parquet': how samples lie in files, whatever those look like.
         start: 'arriving' (default): a dataset that is not here is fed while it comes; 'staged': once it is here.
         batch_size: samples per rank in one step; None: iterating gives single samples, for a DataLoader that makes
             batches itself.
@@ -65,6 +66,7 @@ class FeedDataset(IterableDataset[Any]):
         mix: Mapping[str, float] | None = None,
         split: str | None = None,
         only: str | None = None,
+        columns: Sequence[str] | None = None,
         as_: str | None = None,
         start: str | None = None,
         seed: int = 0,
@@ -99,6 +101,7 @@ class FeedDataset(IterableDataset[Any]):
             feed_options=feed_options,
             split=split,
             only=only,
+            columns=columns,
             as_=as_,
             on_error=None if on_error == "raise" else on_error,
             start=start,

@@ -32,6 +32,7 @@ def serve_options(
     mix: Mapping[str, float] | None,
     *,
     feed_options: Sequence[str],
+    columns: Sequence[str] | None = None,
     **named: object,
 ) -> ServeOptions:
     """The options of a feed; `named` are options of `dsc feed serve` (`on_error` is --on-error), left out where None.
@@ -47,7 +48,7 @@ def serve_options(
             raise TypeError(f"mix has {times!r} times {name}, expected a number")
         if not 0 < times < math.inf:
             raise ValueError(f"mix has {times!r} times {name}, expected more than 0")
-    _check_choices({"as_": (named.get("as_"), (None, "files", "shards", "jsonl", "csv", "tsv"))})
+    _check_choices({"as_": (named.get("as_"), (None, "files", "shards", "jsonl", "csv", "tsv", "parquet"))})
     memory, k = named.get("memory"), named.get("k")
     if memory is not None and (not isinstance(memory, str) or not _MEMORY.fullmatch(memory.strip())):
         raise ValueError(f"memory is {memory!r}, expected a size such as '256MiB', or 'auto'")
@@ -59,10 +60,20 @@ def serve_options(
     if (target is None) == (mix is None):
         raise ValueError("give either a dataset or mix={name: times, ...}")
     parts = None if mix is None else ",".join(f"{_locate(name)}={times!r}" for name, times in mix.items())
-    given = {"mix": parts, **named}
+    given = {"mix": parts, "columns": _names(columns), **named}
     arguments = [word for name, value in given.items() if value is not None for word in (_option(name), str(value))]
     whole = None if target is None else str(target)
     return ServeOptions(whole, whole or parts or "", (*arguments, *feed_options))
+
+
+def _names(columns: Sequence[str] | None) -> str | None:
+    if columns is None:
+        return None
+    if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
+        raise TypeError(f"columns is {columns!r}, expected a list of names")
+    if not columns or any("," in name or not name.strip() for name in columns):
+        raise ValueError(f"columns is {columns!r}, expected names without commas, at least one")
+    return ",".join(columns)
 
 
 def _option(name: str) -> str:

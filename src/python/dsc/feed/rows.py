@@ -62,8 +62,15 @@ def _csv(data: memoryview, encoding: Mapping[str, Any]) -> dict[str, Any]:
     )
 
 
+def _row(data: memoryview, _: Mapping[str, Any]) -> dict[str, Any]:
+    from .parquet_rows import read_row
+
+    return read_row(data)
+
+
 _DECODERS: dict[str, Callable[[memoryview, Mapping[str, Any]], dict[str, Any]]] = {
     "tar": _members,
     "json": _json,
     "csv": _csv,
+    "row": _row,
 }

@@ -1,0 +1,180 @@
+import { MessagePackWriter } from './message-pack.js'
+import { type RowField, type ScalarKind, TIME_UNITS, type TimeUnit } from './row-fields.js'
+
+/**
+ * What MessagePack has no type for, as extensions. `decimal`: the number as ASCII text. `date`: int32, days since
+ * 1970. `time` and `timestamp`: one byte (bits 0 and 1: index in `TIME_UNITS`; bit 2: the timestamp is UTC), then
+ * int64, since midnight or since 1970. All big endian.
+ */
+export const ROW_EXTENSIONS = { decimal: 1, date: 2, time: 3, timestamp: 4 } as const
+
+/** Of the byte before a time: it is UTC. */
+export const UTC_FLAG = 4
+
+/** Writes a value; null and undefined are nil. */
+type Encode = (writer: MessagePackWriter, value: unknown) => void
+
+/** A column: its name as it stands in a row, and how its values do. */
+export interface ColumnEncoder {
+  /** A MessagePack string. */
+  readonly key: Uint8Array
+  readonly encode: Encode
+}
+
+/** How the columns of a row are written: a row is a map from their names to their values. */
+export function columnEncoders(fields: readonly RowField[]): readonly ColumnEncoder[] {
+  return fields.map((field) => ({ key: packedKey(field.name), encode: encoderOf(field) }))
+}
+
+function packedKey(name: string): Uint8Array {
+  const writer = new MessagePackWriter()
+  writer.string(Buffer.from(name))
+  return Uint8Array.from(writer.written())
+}
+
+function encoderOf(field: RowField): Encode {
+  const encode = valueEncoderOf(field)
+  return (writer, value) => {
+    if (value === null || value === undefined) writer.nil()
+    else encode(writer, value)
+  }
+}
+
+function valueEncoderOf(field: RowField): Encode {
+  switch (field.kind) {
+    case 'scalar':
+      return scalarEncoder(field.scalar)
+    case 'list':
+      return listEncoder(encoderOf(field.element))
+    case 'struct':
+      return structEncoder(field.fields)
+    case 'map':
+      return mapEncoder(field)
+  }
+}
+
+function listEncoder(encode: Encode): Encode {
+  return (writer, value) => {
+    const values = value as ArrayLike<unknown>
+    writer.array(values.length)
+    for (let i = 0; i < values.length; i++) encode(writer, values[i])
+  }
+}
+
+function structEncoder(fields: readonly RowField[]): Encode {
+  const members = fields.map((field) => ({
+    name: field.name,
+    key: packedKey(field.name),
+    encode: encoderOf(field),
+  }))
+  return (writer, value) => {
+    const struct = value as Readonly<Record<string, unknown>>
+    writer.map(members.length)
+    for (const { name, key, encode } of members) {
+      writer.raw(key)
+      encode(writer, struct[name])
+    }
+  }
+}
+
+/** A map is a list of pairs, for keys need not be strings, nor differ. */
+function mapEncoder({ entries, key, value }: Extract<RowField, { kind: 'map' }>): Encode {
+  const encodeKey = encoderOf(key)
+  const encodeValue = encoderOf(value)
+  return (writer, map) => {
+    const list = (map as Readonly<Record<string, unknown>>)[entries] as Readonly<Record<string, unknown>>[]
+    writer.array(list.length)
+    for (const entry of list) {
+      writer.array(2)
+      encodeKey(writer, entry[key.name])
+      encodeValue(writer, entry[value.name])
+    }
+  }
+}
+
+function scalarEncoder(scalar: ScalarKind): Encode {
+  switch (scalar.is) {
+    case 'boolean':
+      return (writer, value) => writer.boolean(value as boolean)
+    case 'integer':
+      return (writer, value) => writer.integer(value as number)
+    case 'uint32':
+      return (writer, value) => writer.integer((value as number) >>> 0)
+    case 'int64':
+      return (writer, value) => writer.bigInteger(value as bigint)
+    case 'uint64':
+      return (writer, value) => writer.bigInteger(BigInt.asUintN(64, value as bigint))
+    case 'float32':
+      return (writer, value) => writer.float32(value as number)
+    case 'float64':
+      return (writer, value) => writer.float64(value as number)
+    case 'float16':
+      return (writer, value) => writer.float32(halfToNumber(value as Uint8Array))
+    case 'string':
+      return (writer, value) => writer.string(value as Uint8Array)
+    case 'bytes':
+      return (writer, value) => writer.binary(value as Uint8Array)
+    default:
+      return extensionEncoder(scalar)
+  }
+}
+
+type ExtensionKind = Extract<ScalarKind, { is: 'decimal' | 'date' | 'time' | 'timestamp' | 'int96' }>
+
+function extensionEncoder(scalar: ExtensionKind): Encode {
+  const { decimal, date, time, timestamp } = ROW_EXTENSIONS
+  switch (scalar.is) {
+    case 'decimal':
+      return (writer, value) =>
+        writer.extension(decimal, Buffer.from(formatDecimal(unscaled(value), scalar.scale)))
+    case 'date': {
+      const bytes = Buffer.alloc(4)
+      return (writer, value) => {
+        bytes.writeInt32BE(value as number)
+        writer.extension(date, bytes)
+      }
+    }
+    case 'time':
+      return instantEncoder(time, scalar.unit, false)
+    case 'timestamp':
+      return instantEncoder(timestamp, scalar.unit, scalar.isUtc)
+    case 'int96':
+      return instantEncoder(timestamp, 'NANOS', false)
+  }
+}
+
+function instantEncoder(type: number, unit: TimeUnit, isUtc: boolean): Encode {
+  const bytes = Buffer.alloc(9)
+  bytes[0] = TIME_UNITS.indexOf(unit) | (isUtc ? UTC_FLAG : 0)
+  return (writer, value) => {
+    bytes.writeBigInt64BE(BigInt.asIntN(64, BigInt(value as number | bigint)), 1)
+    writer.extension(type, bytes)
+  }
+}
+
+/** The integer of a decimal, from an integer or from big-endian bytes in two's complement. */
+function unscaled(value: unknown): bigint {
+  if (!(value instanceof Uint8Array)) return BigInt(value as number | bigint)
+  if (value.length === 0) return 0n
+  const bits = BigInt(`0x${Buffer.from(value).toString('hex')}`)
+  return BigInt.asIntN(value.length * 8, bits)
+}
+
+/** `12345` with scale 2 as `123.45`; a negative scale adds zeros. */
+function formatDecimal(value: bigint, scale: number): string {
+  if (scale <= 0) return `${value}${scale === 0 ? '' : `E+${-scale}`}`
+  const sign = value < 0n ? '-' : ''
+  const digits = (value < 0n ? -value : value).toString().padStart(scale + 1, '0')
+  return `${sign}${digits.slice(0, -scale)}.${digits.slice(-scale)}`
+}
+
+/** IEEE 754 half precision, little endian. */
+function halfToNumber(bytes: Uint8Array): number {
+  const bits = bytes[0]! | (bytes[1]! << 8)
+  const sign = bits & 0x8000 ? -1 : 1
+  const exponent = (bits >> 10) & 0x1f
+  const fraction = bits & 0x3ff
+  if (exponent === 0) return sign * 2 ** -24 * fraction
+  if (exponent === 0x1f) return fraction === 0 ? sign * Number.POSITIVE_INFINITY : Number.NaN
+  return sign * 2 ** (exponent - 15) * (1 + fraction / 1024)
+}

@@ -1,0 +1,70 @@
+import { readFileSync, statSync } from 'node:fs'
+import { crc32 } from 'node:zlib'
+
+/** What a rows file is made from; when it is another one, the rows are made again. */
+export interface RowsOrigin {
+  /** Bytes of the Parquet file. */
+  readonly size: number
+  readonly mtimeMs: number
+}
+
+/** Where rows lie in a rows file: one behind the other, in the order of the Parquet file. */
+export interface RowsIndex {
+  /** Of each row, bytes. */
+  readonly lengths: Uint32Array
+  readonly crcs: Uint32Array
+  /** Of the rows file. */
+  readonly rowsBytes: number
+}
+
+const MAGIC = 'DSCROWS1'
+const HEADER_BYTES = 40
+const CHECKSUM_BYTES = 4
+
+/**
+ * An index as it is on disk, little endian: magic; number of rows, bytes of the rows file, size and modification time
+ * of the Parquet file (float64 each); all lengths, all CRC-32 (uint32); CRC-32 of what is before it.
+ */
+export function formatRowsIndex({ lengths, crcs, rowsBytes }: RowsIndex, origin: RowsOrigin): Buffer {
+  const bytes = Buffer.alloc(HEADER_BYTES + 8 * lengths.length + CHECKSUM_BYTES)
+  bytes.write(MAGIC, 'latin1')
+  for (const [i, value] of [lengths.length, rowsBytes, origin.size, origin.mtimeMs].entries())
+    bytes.writeDoubleLE(value, 8 + 8 * i)
+  bytes.set(bytesOf(lengths), HEADER_BYTES)
+  bytes.set(bytesOf(crcs), HEADER_BYTES + 4 * lengths.length)
+  const end = bytes.length - CHECKSUM_BYTES
+  bytes.writeUInt32LE(crc32(bytes.subarray(0, end)), end)
+  return bytes
+}
+
+/** The index of a rows file that is whole and made from `origin`; undefined when there is none. */
+export function readRowsIndex(
+  paths: { readonly rows: string | Buffer; readonly index: string | Buffer },
+  origin: RowsOrigin,
+): RowsIndex | undefined {
+  const bytes = readIfThere(paths.index)
+  if (!bytes || bytes.length < HEADER_BYTES + CHECKSUM_BYTES) return undefined
+  const end = bytes.length - CHECKSUM_BYTES
+  if (bytes.toString('latin1', 0, 8) !== MAGIC || bytes.readUInt32LE(end) !== crc32(bytes.subarray(0, end)))
+    return undefined
+  const [count, rowsBytes, size, mtimeMs] = [8, 16, 24, 32].map((at) => bytes.readDoubleLE(at))
+  if (size !== origin.size || mtimeMs !== origin.mtimeMs || end !== HEADER_BYTES + 8 * count!)
+    return undefined
+  if (statSync(paths.rows, { throwIfNoEntry: false })?.size !== rowsBytes) return undefined
+  const column = (at: number) => new Uint32Array(bytes.buffer.slice(at, at + 4 * count!))
+  const first = bytes.byteOffset + HEADER_BYTES
+  return { lengths: column(first), crcs: column(first + 4 * count!), rowsBytes: rowsBytes! }
+}
+
+function readIfThere(path: string | Buffer): Buffer | undefined {
+  try {
+    return readFileSync(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+function bytesOf(column: Uint32Array): Uint8Array {
+  return new Uint8Array(column.buffer, column.byteOffset, column.byteLength)
+}

@@ -1,0 +1,22 @@
+import type { BytePath } from '../byte-path.js'
+
+/** Which columns of rows are fed, and where they are unpacked. */
+export interface RowsOptions {
+  /** Of each row, in this order; undefined: all. */
+  readonly columns?: readonly string[] | undefined
+  /** Finds the place for the rows of the files below `root`, an absolute path without links. */
+  readonly openPlace: (root: BytePath, columns: readonly string[] | undefined) => Promise<RowsPlace>
+}
+
+/** A folder for rows that are unpacked. */
+export interface RowsPlace {
+  /** Where they are written: perhaps the path of a descriptor. */
+  readonly writePath: string
+  /** Where they are read, absolute. */
+  readonly readPath: string
+  /** Asked before about so many bytes are written; rejects where there is no room for them. */
+  readonly makeRoom: (bytes: number) => Promise<void>
+  /** What was written is on the disk. */
+  readonly settle: () => Promise<void>
+  close(): void
+}

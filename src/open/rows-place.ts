@@ -1,0 +1,116 @@
+import { createHash } from 'node:crypto'
+import { lstatSync, mkdirSync, statfsSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { filesDirectory } from '../cache/cache-layout.js'
+import { measureCopy } from '../cache/download/measure-copy.js'
+import { chargeCopy, chargeMeasured } from '../cache/eviction/charge-copy.js'
+import type { Surroundings } from '../cache/surroundings.js'
+import { DscError, isDscError } from '../failure/dsc-error.js'
+import { type BytePath, toBytes } from '../feed/samples/byte-path.js'
+import { rowsFolderName } from '../feed/samples/rows/rows-paths.js'
+import type { RowsOptions, RowsPlace } from '../feed/samples/rows/rows-place.js'
+import { formatByteSize } from '../model/byte-size.js'
+import type { Copy } from '../model/copy.js'
+import { HeldFolder } from '../platform/held-folder.js'
+
+/** Folder in that of a copy, beside its files, or in a user's cache. */
+const ROWS_FOLDER = 'rows'
+
+/** Where rows are unpacked: beside the files of a copy, whose charge grows by them, else in this user's cache. */
+export function findRowsPlace(
+  context: Surroundings,
+  options: {
+    readonly columns: readonly string[] | undefined
+    /** The copy that the files are of; undefined: they are no dataset's. */
+    readonly copy: Copy | undefined
+    /** Where tables of samples are kept; rows lie beside them. */
+    readonly cacheFolder: string
+  },
+): RowsOptions {
+  const { columns, copy, cacheFolder } = options
+  return {
+    columns,
+    async openPlace(root) {
+      const beside = copy && (await openBesideFiles(context, copy, { root, columns }))
+      return beside ?? openInCache(join(cacheFolder, '..', ROWS_FOLDER), { root, columns })
+    },
+  }
+}
+
+interface Wanted {
+  readonly root: BytePath
+  readonly columns: readonly string[] | undefined
+}
+
+/** Undefined where the folder of the copy is not this user's to write to; the rows then go to his own cache. */
+async function openBesideFiles(
+  context: Surroundings,
+  copy: Copy,
+  wanted: Wanted,
+): Promise<RowsPlace | undefined> {
+  const cache = await context.openCache()
+  // An adopted folder is not ours to write to.
+  if (cache.record.isReadOnly || !copy.directory.startsWith(`${cache.root}/`)) return undefined
+  const split = relative(filesDirectory(copy.directory), toBytes(wanted.root).toString())
+  const name = rowsFolderName([split, wanted.columns ?? null])
+  const held = holdFolders(copy.directory, [ROWS_FOLDER, name])
+  if (!held) return undefined
+  return {
+    writePath: held.path,
+    readPath: join(copy.directory, ROWS_FOLDER, name),
+    async makeRoom(bytes) {
+      const { diskBytes, inodes } = await measureCopy(copy.directory)
+      await chargeMeasured(cache, copy.copyId, { diskBytes, inodes })
+      if (!(await chargeCopy(cache, copy, { bytes, inodes: 0 })))
+        throw new DscError('COPY_NOT_FOUND', `${copy.directory} is no ready copy any more`)
+    },
+    async settle() {
+      await chargeMeasured(cache, copy.copyId, await measureCopy(copy.directory))
+    },
+    close: () => held.close(),
+  }
+}
+
+/** Opens folders in each other, made where they are missing; undefined where somebody else's do not let this user. */
+function holdFolders(directory: string, names: readonly string[]): HeldFolder | undefined {
+  let folder = HeldFolder.find(directory)
+  const owner = folder && lstatSync(`${folder.path}/.`).uid
+  for (const name of names) {
+    const parent: HeldFolder | undefined = folder
+    try {
+      folder = parent?.makeFolder(name)
+    } catch (error) {
+      if (!isDscError(error, 'CACHE_ROOT_INVALID')) throw error
+      return undefined
+    } finally {
+      parent?.close()
+    }
+    // Rows that neither the owner of the copy nor this user wrote are anybody's.
+    if (folder && ![owner, process.getuid?.()].includes(lstatSync(`${folder.path}/.`).uid)) {
+      folder.close()
+      return undefined
+    }
+  }
+  return folder
+}
+
+function openInCache(cacheFolder: string, { root, columns }: Wanted): RowsPlace {
+  const ofRoot = createHash('sha256').update(root, 'latin1').digest('hex').slice(0, 16)
+  const path = join(cacheFolder, ofRoot, rowsFolderName([columns ?? null]))
+  mkdirSync(path, { recursive: true, mode: 0o700 })
+  return {
+    writePath: path,
+    readPath: path,
+    async makeRoom(bytes) {
+      const { bavail, bsize } = statfsSync(path)
+      if (bytes <= bavail * bsize) return
+      throw new DscError(
+        'DISK_FULL',
+        `${path}: unpacked rows take about ${formatByteSize(bytes)}, and ${formatByteSize(bavail * bsize)} are free`,
+        { hint: 'fewer --columns, or XDG_CACHE_HOME on another disk' },
+      )
+    },
+    settle: async () => {},
+    close() {},
+  }
+}

@@ -1,0 +1,181 @@
+"""Reads rows of Parquet files, which a feed sends as MessagePack (https://msgpack.org) with four extensions.
+
+By the package `msgpack` where it is installed, else by the code below, which is slower and gives the same.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from .errors import FeedError
+
+Row = dict[str, Any]
+
+# What follows the tag of a number, a string, bytes, or an extension's length.
+_UINT8 = struct.Struct(">B").unpack_from
+_UINT16 = struct.Struct(">H").unpack_from
+_UINT32 = struct.Struct(">I").unpack_from
+_NUMBERS: dict[int, tuple[Callable[..., tuple[Any, ...]], int]] = {
+    0xCA: (struct.Struct(">f").unpack_from, 4),
+    0xCB: (struct.Struct(">d").unpack_from, 8),
+    0xCC: (_UINT8, 1),
+    0xCD: (_UINT16, 2),
+    0xCE: (_UINT32, 4),
+    0xCF: (struct.Struct(">Q").unpack_from, 8),
+    0xD0: (struct.Struct(">b").unpack_from, 1),
+    0xD1: (struct.Struct(">h").unpack_from, 2),
+    0xD2: (struct.Struct(">i").unpack_from, 4),
+    0xD3: (struct.Struct(">q").unpack_from, 8),
+}
+_SIZES: dict[int, tuple[Callable[..., tuple[Any, ...]], int]] = {
+    0xC4: (_UINT8, 1),
+    0xC5: (_UINT16, 2),
+    0xC6: (_UINT32, 4),
+    0xC7: (_UINT8, 1),
+    0xC8: (_UINT16, 2),
+    0xC9: (_UINT32, 4),
+    0xD9: (_UINT8, 1),
+    0xDA: (_UINT16, 2),
+    0xDB: (_UINT32, 4),
+    0xDC: (_UINT16, 2),
+    0xDD: (_UINT32, 4),
+    0xDE: (_UINT16, 2),
+    0xDF: (_UINT32, 4),
+}
+_CONSTANTS = {0xC0: None, 0xC2: False, 0xC3: True}
+
+_UNITS_PER_SECOND = (10**3, 10**6, 10**9)
+_UTC_FLAG = 4
+_EPOCH = datetime.datetime(1970, 1, 1)
+_INSTANT = struct.Struct(">Bq")
+
+
+def _extension(code: int, data: bytes) -> Any:
+    if code == 1:
+        return decimal.Decimal(bytes(data).decode("ascii"))
+    if code == 2:
+        (days,) = struct.unpack(">i", data)
+        return datetime.date.fromordinal(_EPOCH.toordinal() + days)
+    if code in (3, 4):
+        flags, value = _INSTANT.unpack(data)
+        since = datetime.timedelta(microseconds=value * 10**6 // _UNITS_PER_SECOND[flags & 3])
+        if code == 3:
+            return (datetime.datetime.min + since).time()
+        instant = _EPOCH + since
+        return instant.replace(tzinfo=datetime.timezone.utc) if flags & _UTC_FLAG else instant
+    raise ValueError(f"extension {code} is not one of rows")
+
+
+def _value(view: memoryview, at: int) -> tuple[Any, int]:
+    tag = view[at]
+    at += 1
+    if tag < 0x80:
+        return tag, at
+    if tag >= 0xE0:
+        return tag - 0x100, at
+    if tag < 0x90:
+        return _map(view, at, tag & 0x0F)
+    if tag < 0xA0:
+        return _list(view, at, tag & 0x0F)
+    if tag < 0xC0:
+        end = at + (tag & 0x1F)
+        return str(view[at:end], "utf-8"), end
+    number = _NUMBERS.get(tag)
+    if number:
+        return number[0](view, at)[0], at + number[1]
+    size = _SIZES.get(tag)
+    if size:
+        (length,) = size[0](view, at)
+        return _sized(view, at + size[1], tag, length)
+    return _CONSTANTS[tag], at
+
+
+def _sized(view: memoryview, at: int, tag: int, length: int) -> tuple[Any, int]:
+    if tag >= 0xDE:
+        return _map(view, at, length)
+    if tag >= 0xDC:
+        return _list(view, at, length)
+    is_extension = 0xC7 <= tag <= 0xC9
+    end = at + is_extension + length
+    if end > len(view):
+        raise ValueError(f"a value of {length} bytes at {at}")
+    if is_extension:
+        return _extension(view[at], bytes(view[at + 1 : end])), end
+    return (bytes(view[at:end]) if tag <= 0xC6 else str(view[at:end], "utf-8")), end
+
+
+def _map(view: memoryview, at: int, length: int) -> tuple[Row, int]:
+    members: Row = {}
+    for _ in range(length):
+        key, at = _value(view, at)
+        members[key], at = _value(view, at)
+    return members, at
+
+
+def _list(view: memoryview, at: int, length: int) -> tuple[list[Any], int]:
+    values: list[Any] = []
+    for _ in range(length):
+        value, at = _value(view, at)
+        values.append(value)
+    return values, at
+
+
+def read_plainly(view: memoryview) -> Any:
+    """Reads one value, with the standard library only.
+
+    Raises:
+        ValueError, KeyError, IndexError, struct.error: the bytes are no such value.
+    """
+    value, end = _value(view, 0)
+    if end != len(view):
+        raise ValueError(f"it ends at byte {end} of {len(view)}")
+    return value
+
+
+def _find_reader() -> Callable[[memoryview], Any]:
+    try:
+        import msgpack  # type: ignore[import-not-found, import-untyped, unused-ignore]
+    except ImportError:
+        return read_plainly
+
+    unpack = msgpack.unpackb
+
+    def read(view: memoryview) -> Any:
+        return unpack(view, ext_hook=_extension, strict_map_key=False)
+
+    return read
+
+
+_read: Callable[[memoryview], Any] | None = None
+
+
+def read_row(view: memoryview) -> Row:
+    """A row of a Parquet file.
+
+    Args:
+        view: the bytes of the sample.
+
+    Returns:
+        Column → value: bytes, str, int, float, bool, list, dict (a struct), None; Decimal, date, time and datetime for
+        what Parquet marks as such. A map is a list of [key, value] lists. Nothing in it needs `view` any more.
+
+    Raises:
+        FeedError: the sample is no row.
+        UnicodeDecodeError: a column of text is none.
+    """
+    global _read
+    if _read is None:
+        _read = _find_reader()
+    try:
+        row = _read(view)
+    except UnicodeDecodeError:
+        raise  # a row all the same
+    except Exception as error:  # msgpack has its own, and whichever it is, the bytes are none of a row
+        raise FeedError("COPY_DAMAGED", f"a sample is no row of a Parquet file: {error}", "see sample.name") from None
+    if isinstance(row, dict):
+        return row
+    raise FeedError("COPY_DAMAGED", f"a sample is {type(row).__name__}, no row of a Parquet file", "see sample.name")

@@ -1,0 +1,16 @@
+import { fromText } from '../feed/samples/byte-path.js'
+import { listFolder } from '../feed/samples/list-folder.js'
+import { unpackRows } from '../feed/samples/rows/unpack-rows.js'
+
+// Unpacks the Parquet files of a folder, to be killed while it does: node unpack-child.js <folder> <folder of rows>
+const [root, folder] = process.argv.slice(2) as [string, string]
+const { files } = await listFolder(root, 'follow')
+await unpackRows({
+  root: fromText(root),
+  files,
+  columns: undefined,
+  folder,
+  makeRoom: async () => {},
+  settle: async () => {},
+  onProgress: (done) => console.log(done),
+})
