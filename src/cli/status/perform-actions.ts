@@ -3,11 +3,13 @@ import type { Cache } from '../../cache/cache.js'
 import { resolveDataset } from '../../cache/names/resolve-dataset.js'
 import { DscError } from '../../failure/dsc-error.js'
 import type { CopyUse } from '../../model/copy.js'
+import type { PlacedLease } from '../../model/lease.js'
 import { holdByThisProcess } from '../../platform/processes.js'
 import { findUserName } from '../../platform/this-user.js'
 import type { RecordStore } from '../../records/record-store.js'
 import type { StatusActions } from '../../tui/status-actions.js'
 import type { CliContext } from '../context.js'
+import { findStager } from './find-stager.js'
 
 /** The screen's own lease on what it stages lives so long where nobody can see whether the screen does, ms. */
 const LEASE_MS = 24 * 3_600_000
@@ -18,6 +20,8 @@ export class ActionPerformer implements StatusActions {
   readonly #openRecord: () => Promise<RecordStore>
   readonly #user: string
   readonly #underWay = new Set<Promise<void>>()
+  /** What ends the screen's own stagings, by dataset. */
+  readonly #preparing = new Map<string, AbortController>()
 
   /** `openRecord` gives the record that the screen reads; the signal of `context` aborts what is under way. */
   constructor(context: CliContext, openRecord: () => Promise<RecordStore>) {
@@ -38,6 +42,19 @@ export class ActionPerformer implements StatusActions {
     return this.#track(this.#evict(copyId))
   }
 
+  release(leaseId: string): Promise<void> {
+    return this.#track(this.#release(leaseId))
+  }
+
+  cancel(stageLease: PlacedLease): Promise<void> {
+    return this.#track(this.#cancel(stageLease))
+  }
+
+  whyNotCancel(stageLease: PlacedLease | undefined): string | undefined {
+    const stager = findStager(stageLease)
+    return 'obstacle' in stager ? stager.obstacle : undefined
+  }
+
   prepare(dataset: string): Promise<void> {
     return this.#track(this.#prepare(dataset))
   }
@@ -52,6 +69,19 @@ export class ActionPerformer implements StatusActions {
     const forget = () => this.#underWay.delete(work)
     work.then(forget, forget)
     return work
+  }
+
+  async #release(leaseId: string): Promise<void> {
+    const record = await this.#openRecord()
+    const released = await record.releaseUses({ leaseId }, this.#context.nowMs())
+    if (released === 0) throw new DscError('LEASE_NOT_FOUND', 'the lease has ended meanwhile')
+  }
+
+  async #cancel(stageLease: PlacedLease): Promise<void> {
+    const stager = findStager(stageLease)
+    if ('obstacle' in stager) throw new DscError('USAGE', stager.obstacle)
+    if (stager.pid === process.pid) this.#preparing.get(stageLease.dataset)?.abort('stopped in dsc status')
+    else process.kill(stager.pid, 'SIGTERM')
   }
 
   async #setLock(copyId: string, reason: string | null): Promise<void> {
@@ -82,8 +112,11 @@ export class ActionPerformer implements StatusActions {
   }
 
   async #prepare(name: string): Promise<void> {
-    const { nowMs, signal } = this.#context
+    const { nowMs } = this.#context
     const dataset = await resolveDataset(this.#context, name)
+    const stopping = new AbortController()
+    this.#preparing.set(dataset.name, stopping)
+    const signal = AbortSignal.any([this.#context.signal, stopping.signal])
     const cache = await this.#openCache()
     const { prepareDataset } = await import('../../cache/prepare/prepare-dataset.js')
     // Nobody uses it yet: the lease is this screen's, and ends when the copy is there.

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { renderToString } from 'ink'
+import { NO_THROUGHPUT } from '../../cache/status/throughput.js'
 import { NOW_MS } from '../../testing/example-copies.js'
 import { exampleStatus } from '../../testing/example-status.js'
 import { selectRows } from '../view/lists/select-rows.js'
@@ -23,7 +24,7 @@ test('ink draws the lines of the view unchanged: nothing wraps, nothing is cut',
       rows: selectRows(snapshot, FIRST_SCREEN),
       copyHistory: snapshot.events,
       size: { columns, rows },
-      context: { nowMs: NOW_MS, utcOffsetMinutes: 0, glyphs: UNICODE_GLYPHS, history: new Map() },
+      context: { nowMs: NOW_MS, utcOffsetMinutes: 0, glyphs: UNICODE_GLYPHS, throughput: NO_THROUGHPUT },
     })
     const drawn = renderToString(<ScreenLines lines={lines} isColoured={false} />, { columns })
     assert.deepEqual(

@@ -11,7 +11,7 @@ import type { StatusActions } from '../status-actions.js'
 import { waitForContinue } from '../stop-process.js'
 import { handleKey } from '../view/keys/handle-key.js'
 import { selectRows } from '../view/lists/select-rows.js'
-import { drawScreen, findShownCopy } from '../view/screen.js'
+import { drawScreen, findShownCopy, findShownLease } from '../view/screen.js'
 import { planScreen } from '../view/screen-plan.js'
 import { type Effect, FIRST_SCREEN, type ScreenState } from '../view/screen-state.js'
 import type { Glyphs } from '../view/text/glyphs.js'
@@ -36,15 +36,20 @@ export function StatusApp(props: StatusAppProps): ReactElement {
   const size = useWindowSize()
   const [isSuspended, setSuspended] = useState(false)
   useTick(1000)
-  const { snapshot, problem, history, refresh } = useStatus(props.reader, {
+  const { snapshot, problem, throughput, refresh } = useStatus(props.reader, {
     intervals: props.intervals,
     nowMs: props.nowMs,
     isPaused: isSuspended,
   })
   const { state, latest, update } = useScreenState()
-  const { tab, filter, sort } = state
-  const rows = useMemo(() => selectRows(snapshot, { tab, filter, sort }), [snapshot, tab, filter, sort])
-  const act = useActions(props.actions, update, refresh)
+  const { tab, filter, sorts, scope } = state
+  const rows = useMemo(
+    () => selectRows(snapshot, { tab, filter, sorts, scope }),
+    [snapshot, tab, filter, sorts, scope],
+  )
+  const findStageLease = (copyId: string) =>
+    snapshot?.leases.find((lease) => lease.copyId === copyId && lease.purpose === 'stage')
+  const act = useActions(props.actions, update, { refresh, findStageLease })
   const planOf = (of: ScreenState) => planScreen(snapshot ?? { nodes: [], transfers: [] }, of, size)
 
   const plan = planOf(state)
@@ -76,7 +81,14 @@ export function StatusApp(props: StatusAppProps): ReactElement {
       }
       const height = planOf(current).listHeight
       const copy = findShownCopy(view, height)
-      const outcome = handleKey(current, press, { rows: view.rows, height, copy, ownNode: props.ownNode })
+      const outcome = handleKey(current, press, {
+        rows: view.rows,
+        height,
+        copy,
+        lease: findShownLease(view, height),
+        whyNotCancel: (copyId) => props.actions.whyNotCancel(findStageLease(copyId)),
+        ownNode: props.ownNode,
+      })
       update(() => outcome.state)
       if (outcome.effect) apply(outcome.effect)
     }
@@ -84,7 +96,7 @@ export function StatusApp(props: StatusAppProps): ReactElement {
 
   const nowMs = props.nowMs()
   const utcOffsetMinutes = -new Date(nowMs).getTimezoneOffset()
-  const context = { nowMs, utcOffsetMinutes, glyphs: props.glyphs, history }
+  const context = { nowMs, utcOffsetMinutes, glyphs: props.glyphs, throughput }
   const lines = drawScreen({ snapshot, problem, state, rows, copyHistory, size, context })
   return <ScreenLines lines={lines} isColoured={props.isColoured} />
 }

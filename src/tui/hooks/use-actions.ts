@@ -1,16 +1,27 @@
+import { useRef } from 'react'
 import { isDscError } from '../../failure/dsc-error.js'
+import type { PlacedLease } from '../../model/lease.js'
 import type { StatusActions } from '../status-actions.js'
 import type { Action, Message, ScreenState } from '../view/screen-state.js'
+
+/** What actions need of the screen. */
+interface Screen {
+  readonly refresh: () => void
+  /** The lease of whoever stages this copy. */
+  readonly findStageLease: (copyId: string) => PlacedLease | undefined
+}
 
 /** Carries out what keys ask for, and says in the last line how it went. */
 export function useActions(
   actions: StatusActions,
   update: (change: (before: ScreenState) => ScreenState) => void,
-  refresh: () => void,
+  { refresh, findStageLease }: Screen,
 ): (action: Action) => void {
+  const latest = useRef(findStageLease)
+  latest.current = findStageLease
   const say = (message: Message) => update((before) => ({ ...before, message }))
   return async (action) => {
-    const { doing, done, work } = planAction(action, actions)
+    const { doing, done, work } = planAction(action, actions, latest.current)
     say({ text: doing, isError: false })
     try {
       await work()
@@ -22,7 +33,11 @@ export function useActions(
   }
 }
 
-function planAction(action: Action, actions: StatusActions) {
+function planAction(
+  action: Action,
+  actions: StatusActions,
+  findStageLease: (copyId: string) => PlacedLease | undefined,
+) {
   const { dataset } = action
   switch (action.kind) {
     case 'lock':
@@ -42,6 +57,22 @@ function planAction(action: Action, actions: StatusActions) {
         doing: `evicting ${dataset}`,
         done: `evicted ${dataset}`,
         work: () => actions.evict(action.copyId),
+      }
+    case 'release':
+      return {
+        doing: `releasing ${dataset} from ${action.task}`,
+        done: `released ${dataset} from ${action.task}`,
+        work: () => actions.release(action.leaseId),
+      }
+    case 'cancel':
+      return {
+        doing: `stopping the staging of ${dataset}`,
+        done: `the staging of ${dataset} is told to stop`,
+        work: async () => {
+          const lease = findStageLease(action.copyId)
+          if (!lease) throw new Error(`nobody stages ${dataset} any more`)
+          await actions.cancel(lease)
+        },
       }
     case 'prepare':
       return {

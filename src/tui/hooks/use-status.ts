@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'react'
 import type { StatusSnapshot } from '../../cache/status/compose-status.js'
 import type { StatusReader } from '../../cache/status/status-reader.js'
-import { noteProgress, type ProgressHistory } from '../../cache/status/transfer-rates.js'
+import { NO_THROUGHPUT, noteThroughput, type Throughput } from '../../cache/status/throughput.js'
 import { type WatchIntervals, watchStatus } from '../../cache/status/watch-status.js'
 import type { ReadProblem } from '../view/screen-input.js'
 
@@ -9,7 +9,7 @@ import type { ReadProblem } from '../view/screen-input.js'
 interface StatusView {
   readonly snapshot: StatusSnapshot | undefined
   readonly problem: ReadProblem | undefined
-  readonly history: ProgressHistory
+  readonly throughput: Throughput
   /** Reads now instead of at the next change or interval. */
   readonly refresh: () => void
 }
@@ -26,7 +26,11 @@ export function useStatus(
   },
 ): StatusView {
   const { intervals, nowMs, isPaused } = options
-  const [known, setKnown] = useState<Known>({ snapshot: undefined, problem: undefined, history: new Map() })
+  const [known, setKnown] = useState<Known>({
+    snapshot: undefined,
+    problem: undefined,
+    throughput: NO_THROUGHPUT,
+  })
   const wake = useRef<() => void>(() => {})
 
   useEffect(() => {
@@ -36,7 +40,7 @@ export function useStatus(
         setKnown((before) => ({
           snapshot,
           problem: undefined,
-          history: noteProgress(before.history, snapshot),
+          throughput: noteThroughput(before.throughput, snapshot),
         })),
       // Whatever the record says: it is shown, and tried again.
       fail: (error) => {

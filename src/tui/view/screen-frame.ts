@@ -1,10 +1,13 @@
 import { STATUS_EVENTS, type StatusSnapshot } from '../../cache/status/compose-status.js'
+import { formatByteSize } from '../../model/byte-size.js'
 import { formatCount } from '../../model/format-count.js'
 import type { DrawContext, ListRows, Tab } from './lists/list-rows.js'
 import { TABS } from './lists/list-rows.js'
+import { describeSort } from './lists/sort-rows.js'
 import type { ScreenInput } from './screen-input.js'
 import type { ScreenState } from './screen-state.js'
 import { formatClock, formatSpan } from './text/format-cells.js'
+import { drawSpark } from './text/glyphs.js'
 import { fitLine, type Line, lineText, type Span, span, spreadLine } from './text/styled-line.js'
 import { cellWidth, fitText, wrapText } from './text/text-cells.js'
 
@@ -12,6 +15,7 @@ import { cellWidth, fitText, wrapText } from './text/text-cells.js'
 export function drawTitle({ snapshot, problem, size, context }: ScreenInput): Line {
   const width = size.columns
   const clock = span(` ${formatClock(context.nowMs, context.utcOffsetMinutes)} `)
+  const speed = drawSpeed(context, width)
   const name = span(' dsc status ', { isBold: true })
   if (problem) {
     const since = formatSpan(context.nowMs - problem.sinceMs)
@@ -19,8 +23,20 @@ export function drawTitle({ snapshot, problem, size, context }: ScreenInput): Li
     return spreadLine([name, span(fitText(text, cellWidth(text)), { color: 'red' })], [clock], width)
   }
   const where = snapshot ? ` ${snapshot.recordLocation}` : ' reading the record'
-  return spreadLine([name, span(where, { isDim: true })], [clock], width)
+  return spreadLine([name, span(where, { isDim: true })], [...speed, clock], width)
 }
+
+/** How fast all nodes together staged in the last minute; nothing where none did, or there is no room. */
+function drawSpeed({ throughput, glyphs }: DrawContext, width: number): Line {
+  const { total } = throughput
+  if (width < MIN_SPEED_COLUMNS || !total.some((rate) => rate > 0)) return []
+  const text = `${drawSpark(total, SPEED_CELLS, glyphs)} ${formatByteSize(total.at(-1) ?? 0)}/s `
+  return [span(` ${text}`, { color: 'cyan' })]
+}
+
+/** A narrower screen has no room for the speed. */
+const MIN_SPEED_COLUMNS = 80
+const SPEED_CELLS = 20
 
 const NAMES: Readonly<Record<Tab, string>> = {
   copies: 'Copies',
@@ -28,6 +44,7 @@ const NAMES: Readonly<Record<Tab, string>> = {
   transfers: 'Transfers',
   events: 'Events',
   nodes: 'Nodes',
+  waits: 'Waits',
 }
 
 /** The tabs with their counts; at the right the filter. */
@@ -39,6 +56,7 @@ export function drawTabs({ state, rows, size, context }: ScreenInput, snapshot: 
     transfers: snapshot.transfers.length,
     events: snapshot.events.length,
     nodes: snapshot.nodes.length,
+    waits: snapshot.waits.length,
   }
   const isCut = (tab: Tab) => tab === 'events' && counts.events >= STATUS_EVENTS
   const name = (tab: Tab, cells?: number) =>
@@ -60,7 +78,11 @@ export function drawTabs({ state, rows, size, context }: ScreenInput, snapshot: 
 
 function drawFilter(state: ScreenState, rows: ListRows, context: DrawContext): Line {
   if (state.filter === '' && state.mode.kind !== 'filter') {
-    return state.tab === 'copies' && state.sort !== 'name' ? [span(`by ${state.sort} `, { isDim: true })] : []
+    const sort = state.sorts[state.tab]
+    return [
+      ...(state.scope ? [span(`${state.scope.label} `, { color: 'yellow' as const })] : []),
+      ...(sort ? [span(`${describeSort(sort)} `, { isDim: true })] : []),
+    ]
   }
   const found = `${rows.keys.length.toLocaleString('en-US')} of ${rows.total.toLocaleString('en-US')} `
   const shown =
@@ -100,23 +122,27 @@ function drawLastLine(state: ScreenState, width: number): Line {
       return ask('prepare dataset:', state.mode.text)
     case 'ask-lock-reason':
       return ask(`lock ${state.mode.dataset}, because:`, state.mode.text)
-    case 'confirm-evict':
+    case 'command':
+      return ask(':', state.mode.text)
+    case 'confirm':
       return fitLine([span(` ${state.mode.question} `, { color: 'red', isBold: true })], width)
     default:
   }
   const keys =
     state.mode.kind === 'detail'
-      ? ['Esc back', 'l lock', 'u unlock', 'e evict', '? help', 'q quit']
+      ? ['Esc back', 'Enter leases', 'l lock', 'u unlock', 'e evict', '? help', 'q quit']
       : state.mode.kind === 'help'
         ? ['any key: closes']
         : [
             'Enter look',
             '/ filter',
-            's sort',
+            's S sort',
             'Tab list',
             'l u lock',
             'e evict',
+            'x end',
             'p prepare',
+            ': commands',
             '? help',
             'q quit',
           ]

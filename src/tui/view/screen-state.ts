@@ -1,7 +1,7 @@
-import type { SortOrder } from './lists/copy-rows.js'
 import type { ListPosition } from './lists/list-position.js'
 import { START } from './lists/list-position.js'
 import type { Tab } from './lists/list-rows.js'
+import type { ListSort } from './lists/sort-rows.js'
 
 /** What the keys mean at the moment. */
 type Mode =
@@ -10,11 +10,14 @@ type Mode =
   | { readonly kind: 'detail'; readonly copyId: string; readonly scroll: number }
   | { readonly kind: 'help'; readonly scroll: number }
   | {
-      readonly kind: 'confirm-evict'
-      readonly copyId: string
-      readonly dataset: string
+      readonly kind: 'confirm'
       readonly question: string
+      /** What is done after a yes. */
+      readonly action: Action
+      /** What is said after anything else. */
+      readonly refusal: string
     }
+  | { readonly kind: 'command'; readonly text: string }
   | {
       readonly kind: 'ask-lock-reason'
       readonly copyId: string
@@ -29,12 +32,26 @@ export interface Message {
   readonly isError: boolean
 }
 
+/** One node, or one copy, that somebody went into, and the way back. */
+export interface Scope {
+  readonly node?: string
+  readonly copyId?: string
+  /** For people. */
+  readonly label: string
+  /** The list that it was entered from. */
+  readonly from: Tab
+  /** What that list was narrowed to. */
+  readonly outer: Scope | undefined
+}
+
 /** Everything about the screen that the user has chosen. */
 export interface ScreenState {
   readonly tab: Tab
   readonly positions: Readonly<Record<Tab, ListPosition>>
   readonly filter: string
-  readonly sort: SortOrder
+  readonly sorts: Readonly<Partial<Record<Tab, ListSort>>>
+  /** What the lists are narrowed to; undefined = all. */
+  readonly scope: Scope | undefined
   readonly mode: Mode
   /** The copy whose details show while a question is asked about it; undefined = the list shows. */
   readonly detailCopyId: string | undefined
@@ -44,9 +61,10 @@ export interface ScreenState {
 /** The live screen as it opens. */
 export const FIRST_SCREEN: ScreenState = {
   tab: 'copies',
-  positions: { copies: START, leases: START, transfers: START, events: START, nodes: START },
+  positions: { copies: START, leases: START, transfers: START, events: START, nodes: START, waits: START },
   filter: '',
-  sort: 'name',
+  sorts: {},
+  scope: undefined,
   mode: { kind: 'browse' },
   detailCopyId: undefined,
   message: undefined,
@@ -64,4 +82,6 @@ export type Action =
   | { readonly kind: 'lock'; readonly copyId: string; readonly dataset: string; readonly reason: string }
   | { readonly kind: 'unlock'; readonly copyId: string; readonly dataset: string }
   | { readonly kind: 'evict'; readonly copyId: string; readonly dataset: string }
+  | { readonly kind: 'release'; readonly leaseId: string; readonly dataset: string; readonly task: string }
+  | { readonly kind: 'cancel'; readonly copyId: string; readonly dataset: string }
   | { readonly kind: 'prepare'; readonly dataset: string }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import type { StatusSnapshot } from '../../cache/status/compose-status.js'
-import { noteProgress } from '../../cache/status/transfer-rates.js'
+import { NO_THROUGHPUT, noteThroughput } from '../../cache/status/throughput.js'
 import { NOW_MS } from '../../testing/example-copies.js'
 import { exampleStatus } from '../../testing/example-status.js'
 import { selectRows } from './lists/select-rows.js'
@@ -28,11 +28,11 @@ function draw(
   const snapshot = 'snapshot' in changes ? changes.snapshot : exampleStatus(60)
   const state = changes.state ?? FIRST_SCREEN
   const earlier = exampleStatus(60, { nowMs: NOW_MS - 4_000, writtenBytes: 7.5 * GIB })
-  const history = noteProgress(noteProgress(new Map(), earlier), exampleStatus(60))
+  const throughput = noteThroughput(noteThroughput(NO_THROUGHPUT, earlier), exampleStatus(60))
   return drawScreen({
     problem: undefined,
     copyHistory: exampleStatus(60).events.filter((event) => event.copyId === 'copy-0'),
-    context: { nowMs: NOW_MS, utcOffsetMinutes: 0, glyphs: UNICODE_GLYPHS, history },
+    context: { nowMs: NOW_MS, utcOffsetMinutes: 0, glyphs: UNICODE_GLYPHS, throughput },
     ...changes,
     snapshot,
     state,
@@ -61,7 +61,7 @@ test('looking inside a copy at 80x24 shows what keeps it, its leases and its his
   compareGolden('inside-80x24', draw(80, 24, { state: DETAIL }))
 })
 
-for (const tab of ['leases', 'transfers', 'events', 'nodes'] as const) {
+for (const tab of ['leases', 'transfers', 'events', 'nodes', 'waits'] as const) {
   test(`the ${tab} at 80x24`, () => {
     compareGolden(`${tab}-80x24`, draw(80, 24, { state: { ...FIRST_SCREEN, tab } }))
   })
@@ -128,7 +128,7 @@ test('the help at 80x24', () => {
 })
 
 test('a terminal without UTF-8 gets ASCII only', () => {
-  const context = { nowMs: NOW_MS, utcOffsetMinutes: 0, glyphs: ASCII_GLYPHS, history: new Map() }
+  const context = { nowMs: NOW_MS, utcOffsetMinutes: 0, glyphs: ASCII_GLYPHS, throughput: NO_THROUGHPUT }
   for (const line of draw(80, 24, { context })) assert.match(line, /^[\x20-\x7e]*$/)
 })
 

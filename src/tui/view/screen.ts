@@ -1,10 +1,11 @@
 import type { CopyUse } from '../../model/copy.js'
+import type { PlacedLease } from '../../model/lease.js'
 import { drawCopyDetail } from './copy-detail.js'
 import { drawHelp } from './help-lines.js'
 import { drawList } from './lists/draw-list.js'
 import { listEventRows } from './lists/event-rows.js'
 import { placeList } from './lists/list-position.js'
-import { listNodeRows } from './lists/node-rows.js'
+import { FULLEST, listNodeRows } from './lists/node-rows.js'
 import { listTransferRows } from './lists/transfer-rows.js'
 import { drawFooter, drawMore, drawRule, drawTabs, drawTitle } from './screen-frame.js'
 import type { ScreenInput } from './screen-input.js'
@@ -35,6 +36,16 @@ export function findShownCopy(
   if (state.detailCopyId === undefined && rows.copyAt) return rows.copyAt(index)
   const copyId = state.detailCopyId ?? rows.copyIdAt(index)
   return copyId === undefined ? undefined : snapshot?.copies.find((copy) => copy.copyId === copyId)
+}
+
+/** The lease under the cursor, where the list is one of leases. */
+export function findShownLease(
+  { state, rows }: Pick<ScreenInput, 'state' | 'rows'>,
+  listHeight: number,
+): PlacedLease | undefined {
+  if (state.detailCopyId !== undefined) return undefined
+  const { index } = placeList(state.positions[rows.tab], { keys: rows.keys, height: listHeight })
+  return rows.leaseAt?.(index)
 }
 
 function drawMain(input: ScreenInput, plan: ScreenPlan): readonly Line[] {
@@ -76,7 +87,7 @@ function drawNodes({ snapshot, size, context }: ScreenInput, plan: ScreenPlan): 
   const height = plan.nodeRows
   const width = size.columns
   if (!snapshot || height === 0) return []
-  const rows = listNodeRows(snapshot, '', snapshot.nodes.length > height ? 'fullest' : 'name')
+  const rows = listNodeRows(snapshot, '', snapshot.nodes.length > height ? FULLEST : undefined)
   const hidden = rows.keys.length - height
   const shown = hidden > 0 ? height - 1 : height
   const lines = drawList(rows, { offset: 0, height: shown, width }, context)
@@ -86,7 +97,7 @@ function drawNodes({ snapshot, size, context }: ScreenInput, plan: ScreenPlan): 
 function drawTransfers(input: ScreenInput, plan: ScreenPlan): readonly Line[] {
   const { snapshot, size, context } = input
   if (!snapshot || plan.transferRows === 0) return []
-  const rows = listTransferRows(snapshot, '')
+  const rows = listTransferRows(snapshot, '', undefined)
   const list = drawList(rows, { offset: 0, height: plan.transferRows, width: size.columns }, context)
   const hidden = rows.keys.length - plan.transferRows
   const title = hidden > 0 ? `Staging, ${hidden} more under 3` : 'Staging'
@@ -96,7 +107,7 @@ function drawTransfers(input: ScreenInput, plan: ScreenPlan): readonly Line[] {
 function drawEvents(input: ScreenInput, plan: ScreenPlan): readonly Line[] {
   const { snapshot, size, context } = input
   if (!snapshot || plan.eventRows === 0) return []
-  const rows = listEventRows(snapshot, '')
+  const rows = listEventRows(snapshot, '', undefined)
   const list = drawList(rows, { offset: 0, height: plan.eventRows, width: size.columns }, context)
   return [drawRule('Latest events', size.columns, context), ...list.slice(1)]
 }

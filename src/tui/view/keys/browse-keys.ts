@@ -1,7 +1,8 @@
-import { SORT_ORDERS } from '../lists/copy-rows.js'
+import { placeList } from '../lists/list-position.js'
 import { TABS } from '../lists/list-rows.js'
+import { chooseNextSort, describeSort } from '../lists/sort-rows.js'
 import type { ScreenState } from '../screen-state.js'
-import { moveCursor, note, showTab, withFilter } from './change-screen.js'
+import { enterScope, leaveScope, moveCursor, note, showTab, withFilter } from './change-screen.js'
 import { act } from './copy-keys.js'
 import type { KeyOutcome, KeyPress, KeyTarget } from './key-press.js'
 
@@ -29,8 +30,11 @@ export function browse(state: ScreenState, key: KeyPress, target: KeyTarget): Ke
     case 'left':
       return { state: showTab(state, -1) }
     case 'escape':
-      return { state: state.filter === '' ? state : withFilter(state, '') }
+      return { state: state.filter === '' ? leaveScope(state) : withFilter(state, '') }
+    case 'backspace':
+      return { state: leaveScope(state) }
     case 'enter':
+      if (rows.tab === 'nodes') return enterNode(state, target)
       if (!target.copy) return { state: note(state, 'no copy to look into here') }
       return {
         state: {
@@ -44,6 +48,28 @@ export function browse(state: ScreenState, key: KeyPress, target: KeyTarget): Ke
     default:
       return { state }
   }
+}
+
+/** From a node to its copies. */
+function enterNode(state: ScreenState, { rows, height }: KeyTarget): KeyOutcome {
+  const { index } = placeList(state.positions.nodes, { keys: rows.keys, height })
+  const node = rows.keys[index]
+  if (node === undefined) return { state: note(state, 'no node here') }
+  return { state: enterScope(state, { node, label: node }, 'copies') }
+}
+
+/** The next column, or the same one the other way round. */
+function changeSort(
+  state: ScreenState,
+  { rows }: KeyTarget,
+  { isNext }: { readonly isNext: boolean },
+): KeyOutcome {
+  const { [rows.tab]: before, ...others } = state.sorts
+  const reversed = before && { ...before, isReversed: !before.isReversed }
+  const sort = isNext ? chooseNextSort(before, rows.sortable) : reversed
+  if (!sort) return { state: note({ ...state, sorts: others }, `${rows.tab} as the record has them`) }
+  const sorts = { ...others, [rows.tab]: sort }
+  return { state: note({ ...state, sorts }, `${rows.tab} ${describeSort(sort)}`) }
 }
 
 function browseText(state: ScreenState, text: string, target: KeyTarget): KeyOutcome {
@@ -61,10 +87,11 @@ function browseText(state: ScreenState, text: string, target: KeyTarget): KeyOut
       return { state: moveCursor(state, Math.max(1, height - 1), target) }
     case '/':
       return { state: { ...state, mode: { kind: 'filter', before: state.filter } } }
-    case 's': {
-      const sort = SORT_ORDERS[(SORT_ORDERS.indexOf(state.sort) + 1) % SORT_ORDERS.length]!
-      return { state: note({ ...state, tab: 'copies', sort }, `copies by ${sort}`) }
-    }
+    case ':':
+      return { state: { ...state, mode: { kind: 'command', text: '' } } }
+    case 's':
+    case 'S':
+      return changeSort(state, target, { isNext: text === 's' })
     default: {
       const tab = TABS[Number(text) - 1]
       if (tab) return { state: { ...state, tab } }

@@ -1,6 +1,6 @@
 import { type ListPosition, moveBy, placeList, START } from '../lists/list-position.js'
 import { TABS, type Tab } from '../lists/list-rows.js'
-import type { ScreenState } from '../screen-state.js'
+import type { Scope, ScreenState } from '../screen-state.js'
 import type { KeyPress, KeyTarget } from './key-press.js'
 
 /** The cursor of the list, `by` rows further. */
@@ -18,13 +18,29 @@ export function withFilter(state: ScreenState, filter: string): ScreenState {
   return {
     ...state,
     filter,
-    positions: { copies: START, leases: START, transfers: START, events: START, nodes: START },
+    positions: { copies: START, leases: START, transfers: START, events: START, nodes: START, waits: START },
   }
 }
 
 /** The list `by` tabs further, round and round. */
 export function showTab(state: ScreenState, by: number): ScreenState {
   return { ...state, tab: TABS[(TABS.indexOf(state.tab) + by + TABS.length) % TABS.length]! }
+}
+
+/** Into a node or a copy: the lists show what belongs to it. */
+export function enterScope(
+  state: ScreenState,
+  to: Pick<Scope, 'node' | 'copyId' | 'label'>,
+  tab: Tab,
+): ScreenState {
+  const scope = { ...to, from: state.tab, outer: state.scope }
+  return { ...withFilter(state, ''), tab, scope, mode: { kind: 'browse' }, detailCopyId: undefined }
+}
+
+/** Out of what was entered last, to the list that it was entered from. */
+export function leaveScope(state: ScreenState): ScreenState {
+  if (!state.scope) return state
+  return { ...state, tab: state.scope.from, scope: state.scope.outer }
 }
 
 /** Back from a question or the help to where it was asked. */

@@ -3,10 +3,12 @@ import { formatByteSize } from '../../../model/byte-size.js'
 import type { CopyUse } from '../../../model/copy.js'
 import type { ScreenState } from '../screen-state.js'
 import { note } from './change-screen.js'
+import { confirm, endShown } from './end-keys.js'
 import type { KeyOutcome, KeyTarget } from './key-press.js'
 
 /** The keys that mean the same in the list and in the details. */
-export function act(state: ScreenState, text: string, { copy, ownNode }: KeyTarget): KeyOutcome {
+export function act(state: ScreenState, text: string, target: KeyTarget): KeyOutcome {
+  const { copy, ownNode } = target
   switch (text) {
     case 'q':
       return { state, effect: { kind: 'quit' } }
@@ -15,6 +17,8 @@ export function act(state: ScreenState, text: string, { copy, ownNode }: KeyTarg
       return { state: { ...state, mode: { kind: 'help', scroll: 0 } } }
     case 'r':
       return { state, effect: { kind: 'refresh' } }
+    case 'x':
+      return endShown(state, target)
     case 'p':
       return { state: { ...state, mode: { kind: 'ask-dataset', text: '' } } }
     case 'l':
@@ -34,12 +38,8 @@ export function act(state: ScreenState, text: string, { copy, ownNode }: KeyTarg
       const obstacle = findObstacle(copy, ownNode)
       if (obstacle !== undefined) return { state: { ...state, message: { text: obstacle, isError: true } } }
       const question = `Evict ${copy.dataset} from ${copy.node} (${formatByteSize(copy.chargedBytes)})? y/N`
-      return {
-        state: {
-          ...state,
-          mode: { kind: 'confirm-evict', copyId: copy.copyId, dataset: copy.dataset, question },
-        },
-      }
+      const action = { kind: 'evict', copyId: copy.copyId, dataset: copy.dataset } as const
+      return confirm(state, question, action, 'not evicted')
     }
     default:
       return { state }

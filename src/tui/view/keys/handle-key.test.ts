@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { exampleStatus } from '../../../testing/example-status.js'
 import { selectRows } from '../lists/select-rows.js'
-import { findShownCopy } from '../screen.js'
+import { findShownCopy, findShownLease } from '../screen.js'
 import { type Effect, FIRST_SCREEN, type ScreenState } from '../screen-state.js'
 import { handleKey } from './handle-key.js'
 import type { KeyPress } from './key-press.js'
@@ -19,7 +19,9 @@ function press(keys: readonly string[], start: ScreenState = FIRST_SCREEN, ownNo
       word.length === 1 ? { name: 'text', text: word } : { name: word as KeyPress['name'], text: '' }
     const rows = selectRows(STATUS, state)
     const copy = findShownCopy({ snapshot: STATUS, state, rows }, HEIGHT)
-    const outcome = handleKey(state, key, { rows, height: HEIGHT, copy, ownNode })
+    const lease = findShownLease({ state, rows }, HEIGHT)
+    const whyNotCancel = () => (ownNode === 'gpu-01' ? undefined : 'it is staged elsewhere')
+    const outcome = handleKey(state, key, { rows, height: HEIGHT, copy, lease, whyNotCancel, ownNode })
     state = outcome.state
     if (outcome.effect) effects.push(outcome.effect)
   }
@@ -41,7 +43,7 @@ for (const { keys, dataset } of [
 
 test('Tab, Shift-Tab and digits choose the list', () => {
   assert.equal(press(['tab']).state.tab, 'leases')
-  assert.equal(press(['shift-tab']).state.tab, 'nodes')
+  assert.equal(press(['shift-tab']).state.tab, 'waits')
   assert.equal(press(['4']).state.tab, 'events')
   assert.equal(press(['9']).state.tab, 'copies')
 })
@@ -73,7 +75,7 @@ test('what lies on another node is not asked about: it can be evicted there only
 
 test('evicting asks first, and only y means yes', () => {
   const asked = press(['down', 'e'])
-  assert.equal(asked.state.mode.kind, 'confirm-evict')
+  assert.equal(asked.state.mode.kind, 'confirm')
   assert.deepEqual(asked.effects, [])
   for (const no of ['n', 'enter', 'escape', ' ']) assert.deepEqual(press([no], asked.state).effects, [])
   assert.deepEqual(press(['y'], asked.state).effects, [
@@ -120,3 +122,93 @@ test('the outcome of an action is shown until the next key', () => {
   const state: ScreenState = { ...FIRST_SCREEN, message: { text: 'done', isError: false } }
   assert.equal(press(['down'], state).state.message, undefined)
 })
+
+test('x on a lease asks and releases it; on one of a sender it says that it ends by itself', () => {
+  const asked = press(['2', 'x'])
+  assert.match(drawQuestion(asked.state), /Release dataset-0001 on gpu-01 from job-4700\?/)
+  assert.deepEqual(asked.effects, [])
+  assert.deepEqual(press(['n'], asked.state).effects, [])
+  assert.deepEqual(press(['y'], asked.state).effects, [
+    { kind: 'release', leaseId: 'lease-0-0', dataset: 'dataset-0001', task: 'job-4700' },
+  ])
+})
+
+test('x on a staging asks and stops it, where that can be done from here, and else says why not', () => {
+  const asked = press(['3', 'x'], FIRST_SCREEN, 'gpu-01')
+  assert.match(drawQuestion(asked.state), /Stop staging webdata on gpu-01\?/)
+  assert.deepEqual(press(['y'], asked.state).effects, [
+    { kind: 'cancel', copyId: 'copy-webdata', dataset: 'webdata' },
+  ])
+  const refused = press(['3', 'x'], FIRST_SCREEN, 'gpu-02').state
+  assert.deepEqual([refused.mode.kind, refused.message?.text], ['browse', 'it is staged elsewhere'])
+})
+
+test('x on a ready copy or nothing asks nothing', () => {
+  assert.match(press(['x']).state.message?.text ?? '', /not being staged; x on a lease releases it/)
+  assert.match(press(['5', 'x']).state.message?.text ?? '', /there is none here/)
+})
+
+test('Enter leads from a node to its copies, a copy, its leases, and Esc all the way back', () => {
+  const copies = press(['5', 'down', 'enter'])
+  assert.equal(copies.state.tab, 'copies')
+  assert.deepEqual([copies.rows.keys.length, copies.rows.keys[0]], [30, 'copy-1'])
+  const leases = press(['down', 'enter', 'enter'], copies.state)
+  assert.equal(leases.state.tab, 'leases')
+  assert.deepEqual(leases.rows.keys, ['lease-3-0', 'lease-3-1', 'lease-3-2', 'lease-3-3'])
+  const back = press(['escape'], leases.state)
+  assert.deepEqual([back.state.tab, back.rows.keys.length], ['copies', 30])
+  const nodes = press(['escape'], back.state)
+  assert.deepEqual([nodes.state.tab, nodes.state.scope], ['nodes', undefined])
+})
+
+test('s sorts each list by one column after the other, S the other way round', () => {
+  const bySize = press(['s'])
+  const byUse = press(['s', 's'])
+  assert.equal(bySize.state.sorts.copies?.column, 'SIZE')
+  assert.equal(byUse.state.sorts.copies?.column, 'USED')
+  assert.deepEqual(press(['S'], bySize.state).rows.keys, press(['s', 'S']).rows.keys)
+  assert.equal(press(['2', 's'], bySize.state).state.sorts.copies?.column, 'SIZE', 'lists have an order each')
+  for (const tab of ['1', '2', '3', '4', '5', '6']) {
+    const { sortable } = press([tab]).rows
+    const around = press([tab, ...sortable.map(() => 's'), 's'])
+    assert.deepEqual(
+      around.rows.keys,
+      press([tab]).rows.keys,
+      `${tab}: as the record has it, after the last column`,
+    )
+  }
+})
+
+for (const { typed, holds } of [
+  { typed: 'leases', holds: ({ state }: Pressed) => state.tab === 'leases' },
+  { typed: 'wa', holds: ({ state }: Pressed) => state.tab === 'waits' },
+  {
+    typed: 'node gpu-02',
+    holds: ({ rows }: Pressed) => rows.keys.length === 30 && rows.keys[0] === 'copy-1',
+  },
+  { typed: 'filter 0042', holds: ({ rows }: Pressed) => rows.keys.length === 1 },
+  { typed: 'sort files', holds: ({ rows }: Pressed) => rows.keys[0] === 'copy-webdata' },
+  {
+    typed: 'sort colour',
+    holds: ({ state }: Pressed) => /no column colour: size, used/.test(state.message?.text ?? ''),
+  },
+  { typed: 'prepare flowers', holds: ({ effects }: Pressed) => effects[0]?.kind === 'prepare' },
+  { typed: 'q', holds: ({ effects }: Pressed) => effects[0]?.kind === 'quit' },
+  {
+    typed: 'nonsense',
+    holds: ({ state }: Pressed) => /:nonsense is none of copies, leases/.test(state.message?.text ?? ''),
+  },
+  {
+    typed: 'e',
+    holds: ({ state }: Pressed) => /:e is several of events, evict/.test(state.message?.text ?? ''),
+  },
+  { typed: '', holds: ({ state }: Pressed) => state.mode.kind === 'browse' },
+]) {
+  test(`:${typed} does what it says`, () => assert.ok(holds(press([':', ...typed, 'enter']))))
+}
+
+type Pressed = ReturnType<typeof press>
+
+function drawQuestion({ mode }: ScreenState): string {
+  return mode.kind === 'confirm' ? mode.question : ''
+}

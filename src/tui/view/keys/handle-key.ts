@@ -1,8 +1,9 @@
 import type { ScreenState } from '../screen-state.js'
 import { browse } from './browse-keys.js'
-import { edit, leaveQuestion, moveCursor, note, withFilter } from './change-screen.js'
+import { edit, enterScope, leaveQuestion, moveCursor, note, withFilter } from './change-screen.js'
 import { act } from './copy-keys.js'
 import type { KeyOutcome, KeyPress, KeyTarget } from './key-press.js'
+import { runCommand } from './run-command.js'
 
 /** Applies one key to the screen. */
 export function handleKey(before: ScreenState, key: KeyPress, target: KeyTarget): KeyOutcome {
@@ -18,11 +19,18 @@ export function handleKey(before: ScreenState, key: KeyPress, target: KeyTarget)
       return typeFilter(state, key, target)
     case 'help':
       return readHelp(state, key)
-    case 'confirm-evict': {
-      const { copyId, dataset } = state.mode
+    case 'confirm': {
+      const { action, refusal } = state.mode
       const after = leaveQuestion(state)
-      if (key.name !== 'text' || key.text.toLowerCase() !== 'y') return { state: note(after, 'not evicted') }
-      return { state: after, effect: { kind: 'evict', copyId, dataset } }
+      if (key.name !== 'text' || key.text.toLowerCase() !== 'y') return { state: note(after, refusal) }
+      return { state: after, effect: action }
+    }
+    case 'command': {
+      const { text } = state.mode
+      const isOver = key.name === 'escape' || (key.name === 'backspace' && text === '')
+      if (isOver) return { state: leaveQuestion(state) }
+      if (key.name === 'enter') return runCommand(leaveQuestion(state), text, target)
+      return { state: { ...state, mode: { kind: 'command', text: edit(text, key) } } }
     }
     case 'ask-lock-reason': {
       const { copyId, dataset, text } = state.mode
@@ -52,8 +60,16 @@ function lookInside(state: ScreenState, key: KeyPress, target: KeyTarget): KeyOu
         : state,
   })
   switch (key.name) {
-    case 'escape':
     case 'enter':
+      if (!target.copy) return { state }
+      return {
+        state: enterScope(
+          state,
+          { copyId: target.copy.copyId, label: `${target.copy.dataset} on ${target.copy.node}` },
+          'leases',
+        ),
+      }
+    case 'escape':
     case 'left':
     case 'backspace':
       return { state: { ...state, mode: { kind: 'browse' }, detailCopyId: undefined } }

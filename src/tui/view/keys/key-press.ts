@@ -1,4 +1,5 @@
 import type { CopyUse } from '../../../model/copy.js'
+import type { PlacedLease } from '../../../model/lease.js'
 import type { ListRows } from '../lists/list-rows.js'
 import type { Effect, ScreenState } from '../screen-state.js'
 
@@ -32,6 +33,10 @@ export interface KeyTarget {
   readonly height: number
   /** The copy under the cursor, or the one whose details show. */
   readonly copy: CopyUse | undefined
+  /** The lease under the cursor. */
+  readonly lease: PlacedLease | undefined
+  /** Why the staging of a copy cannot be stopped from here; undefined where it can. */
+  readonly whyNotCancel: (copyId: string) => string | undefined
   /** The node that this is: only its copies can be evicted here. */
   readonly ownNode: string
 }

@@ -7,11 +7,19 @@ import type { ColumnSpec } from '../text/column-layout.js'
 import { formatPercent, formatSpan } from '../text/format-cells.js'
 import { type Span, span } from '../text/styled-line.js'
 import { type ListRows, matchesFilter, widthOf } from './list-rows.js'
+import { type ListSort, type SortValues, sortRows } from './sort-rows.js'
 
-/** Orders of the list of copies, in the order in which `s` goes through them. */
-export const SORT_ORDERS = ['name', 'size', 'used', 'leases'] as const
-/** By what the list of copies is sorted. */
-export type SortOrder = (typeof SORT_ORDERS)[number]
+const SORT_VALUES: SortValues<CopyUse> = {
+  SIZE: ({ chargedBytes }) => chargedBytes,
+  USED: ({ lastUsedAtMs }) => lastUsedAtMs,
+  'KEPT BY': ({ referenceCount, lock }) => referenceCount + (lock ? 0.5 : 0),
+  DATASET: ({ dataset }) => dataset,
+  NODE: ({ node }) => node,
+  STATE: ({ state }) => state,
+  'LAST TASK': ({ lastTask }) => lastTask ?? '',
+  FILES: ({ files }) => files,
+  VERSION: ({ version }) => version ?? '',
+}
 
 function planColumns(snapshot: StatusSnapshot): readonly ColumnSpec[] {
   const name = widthOf(names(snapshot.copies, 'dataset'), 7, 60)
@@ -39,7 +47,7 @@ function* names<Key extends string>(
 }
 
 /** The copies that match the filter, in the given order. */
-export function listCopyRows(snapshot: StatusSnapshot, filter: string, sort: SortOrder): ListRows {
+export function listCopyRows(snapshot: StatusSnapshot, filter: string, sort: ListSort | undefined): ListRows {
   const found =
     filter === ''
       ? snapshot.copies
@@ -53,7 +61,7 @@ export function listCopyRows(snapshot: StatusSnapshot, filter: string, sort: Sor
             copy.lock ? 'locked' : null,
           ]),
         )
-  const copies = sortCopies(found, sort)
+  const copies = sortRows(found, sort, SORT_VALUES)
   const hasStripes = snapshot.copies.some(({ stripe }) => stripe !== undefined)
   const broken = new Set(
     snapshot.layouts
@@ -63,6 +71,7 @@ export function listCopyRows(snapshot: StatusSnapshot, filter: string, sort: Sor
   return {
     tab: 'copies',
     columns: planColumns(snapshot),
+    sortable: Object.keys(SORT_VALUES),
     keys: copies.map((copy) => copy.copyId),
     total: snapshot.copies.length,
     copyIdAt: (index) => copies[index]?.copyId,
@@ -123,17 +132,4 @@ export function drawKeepers(copy: CopyUse): Span {
   if (keepers.includes('no source')) return span('no source', { color: 'yellow' })
   if (keepers.includes('stager')) return span('stager', { color: 'cyan' })
   return span('-', { isDim: true })
-}
-
-function sortCopies(copies: readonly CopyUse[], sort: SortOrder): readonly CopyUse[] {
-  switch (sort) {
-    case 'name':
-      return copies
-    case 'size':
-      return copies.toSorted((a, b) => b.chargedBytes - a.chargedBytes)
-    case 'used':
-      return copies.toSorted((a, b) => b.lastUsedAtMs - a.lastUsedAtMs)
-    case 'leases':
-      return copies.toSorted((a, b) => b.referenceCount - a.referenceCount)
-  }
 }

@@ -4,6 +4,14 @@ import type { ColumnSpec } from '../text/column-layout.js'
 import { formatMoment } from '../text/format-cells.js'
 import { type Colour, type Span, span } from '../text/styled-line.js'
 import { type DrawContext, type ListRows, matchesFilter, widthOf } from './list-rows.js'
+import { type ListSort, type SortValues, sortRows } from './sort-rows.js'
+
+const SORT_VALUES: SortValues<RecordEvent> = {
+  TIME: ({ sequence }) => sequence,
+  WHAT: ({ kind }) => kind,
+  DATASET: ({ dataset }) => dataset,
+  NODE: ({ node }) => node,
+}
 
 function planColumns(events: readonly RecordEvent[]): readonly ColumnSpec[] {
   const name = widthOf(
@@ -44,13 +52,19 @@ const COLOURS: Readonly<Partial<Record<RecordEventKind, Colour>>> = {
 }
 
 /** What happened, newest first. */
-export function listEventRows(snapshot: StatusSnapshot, filter: string): ListRows {
-  const events = snapshot.events.filter((event) =>
+export function listEventRows(
+  snapshot: StatusSnapshot,
+  filter: string,
+  sort: ListSort | undefined,
+): ListRows {
+  const found = snapshot.events.filter((event) =>
     matchesFilter(filter, [event.dataset, event.node, event.kind, event.task, event.reason]),
   )
+  const events = sortRows(found, sort, SORT_VALUES)
   return {
     tab: 'events',
     columns: planColumns(snapshot.events),
+    sortable: Object.keys(SORT_VALUES),
     keys: events.map((event) => String(event.sequence)),
     total: snapshot.events.length,
     copyIdAt: (index) => events[index]?.copyId ?? undefined,

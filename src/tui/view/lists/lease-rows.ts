@@ -4,6 +4,17 @@ import type { ColumnSpec } from '../text/column-layout.js'
 import { formatSpan } from '../text/format-cells.js'
 import { span } from '../text/styled-line.js'
 import { type ListRows, matchesFilter, widthOf } from './list-rows.js'
+import { type ListSort, type SortValues, sortRows } from './sort-rows.js'
+
+const SORT_VALUES: SortValues<PlacedLease> = {
+  TASK: ({ task }) => task,
+  DATASET: ({ dataset }) => dataset,
+  NODE: ({ node }) => node,
+  FOR: ({ purpose }) => purpose,
+  SINCE: ({ createdAtMs }) => -createdAtMs,
+  'ENDS IN': ({ expiresAtMs }) => -(expiresAtMs ?? Number.POSITIVE_INFINITY),
+  HOLDER: formatWho,
+}
 
 function planColumns({ leases }: StatusSnapshot): readonly ColumnSpec[] {
   const task = widthOf(
@@ -47,8 +58,12 @@ function formatWho(lease: PlacedLease): string {
 }
 
 /** The leases that match the filter, as the record orders them. */
-export function listLeaseRows(snapshot: StatusSnapshot, filter: string): ListRows {
-  const leases =
+export function listLeaseRows(
+  snapshot: StatusSnapshot,
+  filter: string,
+  sort: ListSort | undefined,
+): ListRows {
+  const found =
     filter === ''
       ? snapshot.leases
       : snapshot.leases.filter((lease) =>
@@ -61,12 +76,15 @@ export function listLeaseRows(snapshot: StatusSnapshot, filter: string): ListRow
             formatWho(lease),
           ]),
         )
+  const leases = sortRows(found, sort, SORT_VALUES)
   return {
     tab: 'leases',
     columns: planColumns(snapshot),
+    sortable: Object.keys(SORT_VALUES),
     keys: leases.map((lease) => lease.leaseId),
     total: snapshot.leases.length,
     copyIdAt: (index) => leases[index]?.copyId,
+    leaseAt: (index) => leases[index],
     drawAt: (index, _widths, { nowMs }) => {
       const lease = leases[index]!
       const isLive = isLeaseLive(lease, nowMs)

@@ -1,12 +1,13 @@
-import type { ProgressHistory } from '../../../cache/status/transfer-rates.js'
+import type { Throughput } from '../../../cache/status/throughput.js'
 import type { CopyUse } from '../../../model/copy.js'
+import type { PlacedLease } from '../../../model/lease.js'
 import type { ColumnSpec } from '../text/column-layout.js'
 import type { Glyphs } from '../text/glyphs.js'
 import type { Span } from '../text/styled-line.js'
 import { cellWidth } from '../text/text-cells.js'
 
 /** The lists of the live screen, from left to right. */
-export const TABS = ['copies', 'leases', 'transfers', 'events', 'nodes'] as const
+export const TABS = ['copies', 'leases', 'transfers', 'events', 'nodes', 'waits'] as const
 /** A list of the live screen. */
 export type Tab = (typeof TABS)[number]
 
@@ -15,13 +16,15 @@ export interface DrawContext {
   readonly nowMs: number
   readonly utcOffsetMinutes: number
   readonly glyphs: Glyphs
-  readonly history: ProgressHistory
+  readonly throughput: Throughput
 }
 
 /** One list of the screen: filtered, sorted, and able to draw any of its rows. Only visible rows are drawn. */
 export interface ListRows {
   readonly tab: Tab
   readonly columns: readonly ColumnSpec[]
+  /** Titles of the columns that it can be sorted by. */
+  readonly sortable: readonly string[]
   readonly keys: readonly string[]
   /** Rows before the filter. */
   readonly total: number
@@ -29,6 +32,8 @@ export interface ListRows {
   readonly copyIdAt: (index: number) => string | undefined
   /** The same as a copy, where the rows are copies: spares looking for it among all. */
   readonly copyAt?: (index: number) => CopyUse | undefined
+  /** The lease that row `index` is, where the rows are leases. */
+  readonly leaseAt?: (index: number) => PlacedLease | undefined
   /** One span per column, in the order of `columns`. */
   readonly drawAt: (index: number, widths: readonly number[], context: DrawContext) => readonly Span[]
   readonly emptyText: string

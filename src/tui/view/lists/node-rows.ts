@@ -2,9 +2,10 @@ import type { NodeStatus, StatusSnapshot } from '../../../cache/status/compose-s
 import type { NodeUsage } from '../../../cache/status/node-usage.js'
 import { formatByteSize } from '../../../model/byte-size.js'
 import { formatPercent, formatShare, formatSpan } from '../text/format-cells.js'
-import { drawBar, drawSharedBar } from '../text/glyphs.js'
+import { drawBar, drawSharedBar, drawSpark } from '../text/glyphs.js'
 import { type Colour, type Span, span } from '../text/styled-line.js'
 import { type DrawContext, type ListRows, matchesFilter, widthOf } from './list-rows.js'
+import { type ListSort, type SortValues, sortRows } from './sort-rows.js'
 
 const COLUMNS = [
   { title: 'DATASETS', width: 18, minWidth: 14, grow: 1 },
@@ -15,19 +16,32 @@ const COLUMNS = [
   { title: 'INODES', width: 6, align: 'right', dropOrder: 6 },
   { title: 'SEEN', width: 4, align: 'right', dropOrder: 2 },
   { title: 'CACHE', width: 12, minWidth: 8, grow: 2, dropOrder: 5 },
+  { title: 'STAGES', width: 22, dropOrder: 7 },
 ] as const
 
 const SPACE_TEXT_CELLS = 17
+const SPARK_CELLS = 10
 
-/** Nodes with their usage against each limit of their policy, by name or the fullest first. */
-export function listNodeRows(
-  snapshot: StatusSnapshot,
-  filter: string,
-  order: 'name' | 'fullest' = 'name',
-): ListRows {
+/** The fullest nodes first. */
+export const FULLEST: ListSort = { column: 'FULL', isReversed: false }
+
+const SORT_VALUES: SortValues<NodeStatus> = {
+  FULL: ({ usage }) => findPressure(usage),
+  NODE: ({ node }) => node,
+  DATASETS: ({ usage }) => usage.datasets.used,
+  SPACE: ({ usage }) => usage.bytes.used,
+  FREE: ({ usage }) => usage.free.bytes,
+  'MIN FREE': ({ usage }) => usage.free.minBytes ?? 0,
+  EVICTABLE: ({ usage }) => usage.evictableBytes,
+  INODES: ({ usage }) => (usage.inodes ? usage.inodes.used / Math.max(1, usage.inodes.allowed ?? 0) : 0),
+  SEEN: ({ seenAtMs }) => seenAtMs,
+  CACHE: ({ cacheRoot }) => cacheRoot,
+}
+
+/** Nodes with their usage against each limit of their policy. */
+export function listNodeRows(snapshot: StatusSnapshot, filter: string, sort: ListSort | undefined): ListRows {
   const found = snapshot.nodes.filter((node) => matchesFilter(filter, [node.node, node.cacheRoot]))
-  const nodes =
-    order === 'fullest' ? found.toSorted((a, b) => findPressure(b.usage) - findPressure(a.usage)) : found
+  const nodes = sortRows(found, sort, SORT_VALUES)
   const name = widthOf(
     snapshot.nodes.values().map((node) => node.node),
     4,
@@ -36,6 +50,7 @@ export function listNodeRows(
   return {
     tab: 'nodes',
     columns: [{ title: 'NODE', width: name, minWidth: Math.min(name, 16) }, ...COLUMNS],
+    sortable: Object.keys(SORT_VALUES),
     keys: nodes.map((node) => node.node),
     total: snapshot.nodes.length,
     copyIdAt: () => undefined,
@@ -67,7 +82,17 @@ function drawNode(node: NodeStatus, widths: readonly number[], context: DrawCont
     span(usage.inodes === null ? '-' : formatPercent(usage.inodes.used, usage.inodes.allowed ?? 0)),
     span(formatSpan(context.nowMs - node.seenAtMs), { isDim: true }),
     span(node.cacheRoot, { isDim: true }),
+    drawThroughput(node.node, context),
   ]
+}
+
+/** How fast the node staged in the last minute, and how fast it does now. */
+function drawThroughput(node: string, { throughput, glyphs }: DrawContext): Span {
+  const rates = throughput.byNode.get(node)
+  if (!rates) return span('-', { isDim: true })
+  return span(`${drawSpark(rates, SPARK_CELLS, glyphs)} ${formatByteSize(rates.at(-1) ?? 0)}/s`, {
+    color: 'cyan',
+  })
 }
 
 function formatDatasets({ used, allowed }: NodeUsage['datasets']): string {

@@ -6,6 +6,17 @@ import { formatPercent, formatShare, formatSpan } from '../text/format-cells.js'
 import { drawBar, type Glyphs, UNICODE_GLYPHS } from '../text/glyphs.js'
 import { type Span, span } from '../text/styled-line.js'
 import { type DrawContext, type ListRows, matchesFilter, widthOf } from './list-rows.js'
+import { type ListSort, type SortValues, sortRows } from './sort-rows.js'
+
+const SORT_VALUES: SortValues<TransferStatus> = {
+  DATASET: ({ dataset }) => dataset,
+  NODE: ({ node }) => node,
+  PROGRESS: ({ writtenBytes, chargedBytes }) => (chargedBytes > 0 ? writtenBytes / chargedBytes : 0),
+  WRITTEN: ({ writtenBytes }) => writtenBytes,
+  LEFT: ({ writtenBytes, chargedBytes }) => chargedBytes - writtenBytes,
+  STAGER: ({ stager }) => stager ?? '',
+  WAITING: ({ waitingTasks }) => waitingTasks.length,
+}
 
 function planColumns(snapshot: StatusSnapshot): readonly ColumnSpec[] {
   const name = widthOf(
@@ -31,13 +42,19 @@ function planColumns(snapshot: StatusSnapshot): readonly ColumnSpec[] {
 }
 
 /** The downloads that match the filter. */
-export function listTransferRows(snapshot: StatusSnapshot, filter: string): ListRows {
-  const transfers = snapshot.transfers.filter((transfer) =>
+export function listTransferRows(
+  snapshot: StatusSnapshot,
+  filter: string,
+  sort: ListSort | undefined,
+): ListRows {
+  const found = snapshot.transfers.filter((transfer) =>
     matchesFilter(filter, [transfer.dataset, formatWay(transfer), transfer.stager, transfer.source]),
   )
+  const transfers = sortRows(found, sort, SORT_VALUES)
   return {
     tab: 'transfers',
     columns: planColumns(snapshot),
+    sortable: Object.keys(SORT_VALUES),
     keys: transfers.map((transfer) => transfer.copyId),
     total: snapshot.transfers.length,
     copyIdAt: (index) => transfers[index]?.copyId,
@@ -60,7 +77,7 @@ function drawTransfer(
   context: DrawContext,
 ): readonly Span[] {
   const { writtenBytes, chargedBytes } = transfer
-  const rate = findRate(context.history, transfer.copyId)
+  const rate = findRate(context.throughput.progress, transfer.copyId)
   const leftMs = estimateLeftMs(chargedBytes - writtenBytes, rate)
   const isListing = transfer.state === 'reserved'
   const barWidth = Math.min(40, Math.max(1, (widths[2] ?? 9) - 5))

@@ -9,6 +9,8 @@ export interface Glyphs {
   readonly side: string
   readonly dot: string
   readonly ellipsis: string
+  /** Heights of a small curve, the lowest first. */
+  readonly heights: string
   /** Between a node and those that send to it. */
   readonly from: string
 }
@@ -23,6 +25,7 @@ export const UNICODE_GLYPHS: Glyphs = {
   side: '│',
   dot: '·',
   ellipsis: '…',
+  heights: '▁▂▃▄▅▆▇█',
   from: '←',
 }
 
@@ -36,6 +39,7 @@ export const ASCII_GLYPHS: Glyphs = {
   side: '|',
   dot: '-',
   ellipsis: '~',
+  heights: '_.-=+*#@',
   from: '<-',
 }
 
@@ -62,6 +66,17 @@ export function drawSharedBar(
   return (
     glyphs.full.repeat(filled) + glyphs.others.repeat(taken - filled) + glyphs.empty.repeat(width - taken)
   )
+}
+
+/** The last rates as a curve of `width` cells; its highest cell is the most of them, and only nothing is the lowest. */
+export function drawSpark(rates: readonly number[], width: number, { heights }: Glyphs): string {
+  const shown = rates.slice(-width)
+  const most = Math.max(1, ...shown)
+  const steps = [...heights]
+  return shown
+    .map((rate) => steps[rate <= 0 ? 0 : Math.max(1, Math.round((rate / most) * (steps.length - 1)))])
+    .join('')
+    .padStart(width)
 }
 
 /** Full means full: 99 % leaves a cell empty, 1 % fills one. */

@@ -1,0 +1,89 @@
+import { TABS } from '../lists/list-rows.js'
+import type { ScreenState } from '../screen-state.js'
+import { enterScope, leaveScope, withFilter } from './change-screen.js'
+import { act } from './copy-keys.js'
+import { endShown } from './end-keys.js'
+import type { KeyOutcome, KeyTarget } from './key-press.js'
+
+interface ScreenCommand {
+  readonly name: string
+  /** What follows the name. */
+  readonly takes?: string
+  readonly does: string
+  readonly run: (state: ScreenState, words: string, target: KeyTarget) => KeyOutcome
+}
+
+const key =
+  (text: string) =>
+  (state: ScreenState, _words: string, target: KeyTarget): KeyOutcome =>
+    act(state, text, target)
+
+/** What can be typed after `:`, beside the names of lists. */
+export const SCREEN_COMMANDS: readonly ScreenCommand[] = [
+  {
+    name: 'filter',
+    takes: 'words',
+    does: 'filter every list',
+    run: (state, words) => ({ state: withFilter(state, words) }),
+  },
+  { name: 'node', takes: 'name', does: 'show only what is on this node', run: chooseNode },
+  {
+    name: 'all',
+    does: 'show everything again',
+    run: (state) => ({ state: withFilter({ ...state, scope: undefined }, '') }),
+  },
+  { name: 'back', does: 'out of a node or copy', run: (state) => ({ state: leaveScope(state) }) },
+  { name: 'sort', takes: 'column', does: 'sort this list; without a column as the record does', run: sortBy },
+  {
+    name: 'prepare',
+    takes: 'dataset',
+    does: 'prepare a dataset on this node',
+    run: (state, words, target) =>
+      words === '' ? act(state, 'p', target) : { state, effect: { kind: 'prepare', dataset: words } },
+  },
+  { name: 'lock', does: 'as l', run: key('l') },
+  { name: 'unlock', does: 'as u', run: key('u') },
+  { name: 'evict', does: 'as e', run: key('e') },
+  { name: 'release', does: 'as x on a lease', run: (state, _words, target) => endShown(state, target) },
+  { name: 'cancel', does: 'as x on a staging', run: (state, _words, target) => endShown(state, target) },
+  { name: 'refresh', does: 'as r', run: key('r') },
+  { name: 'help', does: 'as ?', run: key('?') },
+  { name: 'quit', does: 'as q', run: key('q') },
+]
+
+/** Does what was typed after `:`. The beginning of a name will do where only one begins so. */
+export function runCommand(state: ScreenState, text: string, target: KeyTarget): KeyOutcome {
+  const [word = '', ...rest] = text.trim().split(/\s+/)
+  if (word === '') return { state }
+  const names = [...TABS, ...SCREEN_COMMANDS.map(({ name }) => name)]
+  const found = names.includes(word) ? [word] : names.filter((name) => name.startsWith(word))
+  if (found.length !== 1)
+    return fail(
+      state,
+      `:${word} is ${found.length === 0 ? 'none' : 'several'} of ${(found.length === 0 ? names : found).join(', ')}`,
+    )
+  const tab = TABS.find((name) => name === found[0])
+  if (tab) return { state: { ...state, tab } }
+  return SCREEN_COMMANDS.find(({ name }) => name === found[0])!.run(state, rest.join(' '), target)
+}
+
+function chooseNode(state: ScreenState, name: string): KeyOutcome {
+  if (name === '') return fail(state, ':node needs the name of a node')
+  return {
+    state: enterScope(state, { node: name, label: name }, state.tab === 'nodes' ? 'copies' : state.tab),
+  }
+}
+
+function sortBy(state: ScreenState, column: string, { rows }: KeyTarget): KeyOutcome {
+  const { [rows.tab]: before, ...sorts } = state.sorts
+  if (column === '') return { state: { ...state, sorts } }
+  const found = rows.sortable.find((title) => title.toLowerCase().startsWith(column.toLowerCase()))
+  if (found === undefined)
+    return fail(state, `no column ${column}: ${rows.sortable.join(', ').toLowerCase()}`)
+  const isReversed = before?.column === found && !before.isReversed
+  return { state: { ...state, sorts: { ...sorts, [rows.tab]: { column: found, isReversed } } } }
+}
+
+function fail(state: ScreenState, text: string): KeyOutcome {
+  return { state: { ...state, message: { text, isError: true } } }
+}
