@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { existsSync, readFileSync, readlinkSync, realpathSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { test } from 'node:test'
 import { startHubServer } from '../testing/hub-server.js'
 import { makeWorld } from '../testing/world.js'
@@ -90,7 +92,7 @@ test('--include takes a part of a repository by its URL, under a name of its own
 test('dsc run shows repositories to the command as the cache of the hub’s own clients', async (t) => {
   const hub = await startHubServer()
   t.after(() => hub.close())
-  const commits = ['a', 'b'].map((name) => hub.commit(`models/org/${name}`, { 'config.json': name }))
+  for (const name of ['a', 'b']) hub.commit(`models/org/${name}`, { 'config.json': name })
   const world = await makeWorld(t, {})
   const script = join(world.directory, 'show.sh')
   writeFileSync(
@@ -108,7 +110,87 @@ test('dsc run shows repositories to the command as the cache of the hub’s own 
   const [, folder = ''] = /^0 (.*)\nab$/.exec(both.stdout) ?? []
   assert.notEqual(folder, '', both.stdout + both.stderr)
   assert.equal(existsSync(folder), false)
-  assert.equal(commits.length, 2)
+})
+
+test('a gateway lists and sends declared repositories as a hub does, range by range, and names what it has not', async (t) => {
+  const hub = await startHubServer()
+  t.after(() => hub.close())
+  const weights = randomBytes(300_000)
+  const many = Object.fromEntries(Array.from({ length: 1100 }, (_, at) => [`many/${at}/x.txt`, `${at}`]))
+  const commit = hub.commit('models/org/model', { 'a b/ü.txt': 'odd', 'w.safetensors': weights, ...many })
+  hub.commit('models/org/secret', { 'a.txt': 'x' })
+  const world = await makeWorld(t, {
+    agent: { listen: '127.0.0.1:0' },
+    datasets: { model: { source: 'hf://org/model@main', endpoint: hub.endpoint } },
+  })
+  const agent = world.start(['agent', '--gateway', '127.0.0.1:0', '--json'])
+  const [line] = await once(createInterface({ input: agent.process.stdout! }), 'line')
+  const { gateway } = JSON.parse(String(line)) as { gateway: string }
+  const ask = (path: string, headers = {}) => fetch(`${gateway}${path}`, { headers })
+
+  const readJson = async (answer: Response) => JSON.parse(await answer.text())
+  const about = await readJson(await ask('/api/models/org/model/revision/main'))
+  assert.equal(about.sha, commit)
+  assert.equal(about.siblings.length, 1102)
+  const paths: string[] = []
+  for (let next: string | undefined = `/api/models/org/model/tree/${commit}?recursive=true`; next; ) {
+    const page = await ask(next)
+    for (const entry of await readJson(page)) paths.push(`${entry.type} ${entry.path}`)
+    const link = /<[^>]*?(\/api[^>]*)>/.exec(page.headers.get('link') ?? '')
+    next = link?.[1]
+  }
+  assert.equal(paths.length, new Set(paths).size)
+  assert.equal(paths.filter((path) => path.startsWith('file ')).length, 1102)
+  assert.equal(paths.filter((path) => path.startsWith('directory ')).length, 1102)
+  const root = await readJson(await ask(`/api/models/org/model/tree/${commit}`))
+  assert.deepEqual(
+    root.map(({ path }: { path: string }) => path),
+    ['a b', 'many', 'w.safetensors'],
+  )
+  const file = await ask('/org/model/resolve/main/a%20b/%C3%BC.txt')
+  assert.equal(await file.text(), 'odd')
+  assert.equal(file.headers.get('x-repo-commit'), commit)
+  const range = await ask(`/org/model/resolve/${commit}/w.safetensors`, { range: 'bytes=1000-1999' })
+  assert.equal(range.status, 206)
+  assert.ok(Buffer.from(await range.arrayBuffer()).equals(weights.subarray(1000, 2000)))
+  for (const [path, word] of [
+    ['/api/models/org/secret', 'RepoNotFound'],
+    ['/api/datasets/org/model', 'RepoNotFound'],
+    ['/api/models/org/model/revision/v9', 'RevisionNotFound'],
+    ['/org/model/resolve/main/none.txt', 'EntryNotFound'],
+    [`/api/models/org/model/tree/${commit}/none`, 'EntryNotFound'],
+  ]) {
+    const refused = await ask(path!)
+    assert.equal(refused.status, 404)
+    assert.equal(refused.headers.get('x-error-code'), word)
+  }
+})
+
+test('a gateway that trusts no local user wants a key as the hub’s token', async (t) => {
+  const hub = await startHubServer()
+  t.after(() => hub.close())
+  hub.commit('models/org/model', { 'a.txt': 'x' })
+  const world = await makeWorld(t, {
+    agent: { listen: '127.0.0.1:0', tokenFile: 'tokens', gateway: { listen: '127.0.0.1:0', users: [] } },
+    datasets: { model: { source: 'hf://org/model', endpoint: hub.endpoint } },
+  })
+  writeFileSync(join(world.directory, 'tokens'), 'a-token-of-this-cluster\n')
+  const agent = world.start(['agent', '--json'])
+  const [line] = await once(createInterface({ input: agent.process.stdout! }), 'line')
+  const { gateway } = JSON.parse(String(line)) as { gateway: string }
+  const key = JSON.parse((await world.dsc('gateway', 'key', 'alice', '--json')).stdout)
+  for (const [token, status] of [
+    [undefined, 401],
+    ['hf_somebody', 401],
+    [`${key.accessKeyId}:wrong`, 401],
+    [`dsc-bob:${key.secretAccessKey}`, 401],
+    [`${key.accessKeyId}:${key.secretAccessKey}`, 200],
+    ['a-token-of-this-cluster', 200],
+  ] as const) {
+    const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
+    const answer = await fetch(`${gateway}/org/model/resolve/main/a.txt`, { headers })
+    assert.equal(answer.status, status, String(token))
+  }
 })
 
 test('a mistake about a repository is one sentence with what to do', async (t) => {

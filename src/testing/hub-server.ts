@@ -53,7 +53,6 @@ export async function startHubServer(): Promise<HubServer> {
   const server = createServer((request, response) => {
     hub.requests.push(`${request.method} ${request.url}`)
     if (hub.onRequest?.(request, response)) return
-    request.resume()
     answer(request, response).catch((error: unknown) => {
       response.statusCode = 500
       response.end(String(error))
@@ -170,10 +169,10 @@ export async function startHubServer(): Promise<HubServer> {
       return sendTree(response, { files, folder, url })
     }
     if (operation === 'paths-info') {
-      const { paths } = JSON.parse((await readBody(request)) || '{}') as { paths?: readonly string[] }
+      const paths = new URLSearchParams(await readBody(request)).getAll('paths')
       return sendJson(
         response,
-        [...files].filter(([path]) => paths?.includes(path)).map(([path, body]) => describe(path, body)),
+        [...files].filter(([path]) => paths.includes(path)).map(([path, body]) => describe(path, body)),
       )
     }
     sendJson(response, {

@@ -5,10 +5,13 @@ import type { Dataset } from '../../model/dataset.js'
 import { formatHostPort, type HostPort } from '../../model/host-port.js'
 import { createUniqueId } from '../../platform/unique-id.js'
 import type { AgentTokens } from '../authorize.js'
+import { answerHub, type HubExchange, refuseHub } from '../hub/answer-hub.js'
+import { type HubOperation, parseHubRequest } from '../hub/parse-hub-request.js'
 import type { Metrics } from '../metrics.js'
 import { findServed, listServed, type ServedDataset } from './find-dataset.js'
 import { GatewayCopies, type Pins } from './gateway-copies.js'
 import { findGatewaySecrets } from './gateway-keys.js'
+import { findRepository, requireHubToken, toHubRefusal } from './hub-repositories.js'
 import { listBucket } from './list-bucket.js'
 import { isLocalUser, type LocalUsers } from './local-users.js'
 import {
@@ -68,7 +71,7 @@ export class Gateway {
   readonly #sockets = new Set<Socket>()
   readonly #server
   readonly #renewal: NodeJS.Timeout
-  #served: { readonly untilMs: number; readonly list: Promise<readonly ServedDataset[]> } | undefined
+  #datasets: { readonly untilMs: number; readonly list: Promise<readonly Dataset[]> } | undefined
 
   private constructor(options: GatewayOptions) {
     this.#options = options
@@ -131,9 +134,15 @@ export class Gateway {
     response.setHeader('server', 'dsc')
     let operation: S3Operation | undefined
     try {
-      const served = await this.#listServed()
+      const datasets = await this.#listDatasets()
+      const served = listServed(datasets)
       const buckets = new Set(served.map(({ bucket }) => bucket))
       const { method = '', url = '' } = request
+      const hub = buckets.has(firstName(url)) ? undefined : parseHubRequest(url)
+      if (hub) {
+        await this.#answerHub(hub, datasets, { request, response })
+        return
+      }
       this.#authorize(request)
       operation = parseS3Request({ method, url, host: request.headers.host, buckets })
       await this.#carryOut(operation, served, { request, response })
@@ -145,6 +154,39 @@ export class Gateway {
       const labels = { operation: operation?.kind ?? 'none', status: String(response.statusCode) }
       this.#options.metrics.add('dsc_gateway_requests_total', labels)
     }
+  }
+
+  /** Answers a client of a Hugging Face hub. */
+  async #answerHub(
+    operation: HubOperation,
+    datasets: readonly Dataset[],
+    exchange: HubExchange,
+  ): Promise<void> {
+    const { request, response } = exchange
+    const { tokens, metrics } = this.#options
+    response.removeHeader('x-amz-request-id')
+    try {
+      if (!this.#isTrusted(request.socket)) requireHubToken(request.headers.authorization, tokens)
+      const { pins } = this.#connections.get(request.socket)!
+      const client = {
+        copies: this.#copies,
+        pins,
+        signal: this.#untilGone(response),
+        onSent: ({ from, bytes }: { readonly from: string; readonly bytes: number }) =>
+          metrics.add('dsc_gateway_sent_bytes_total', { from }, bytes),
+      }
+      await answerHub(operation, (of) => findRepository(datasets, of, client), exchange)
+    } catch (error) {
+      if (response.headersSent || response.destroyed) response.destroy()
+      else refuseHub(exchange, toHubRefusal(error, exchange))
+    }
+  }
+
+  /** Aborts when the client or the gateway goes. */
+  #untilGone(response: ServerResponse): AbortSignal {
+    const gone = new AbortController()
+    response.once('close', () => gone.abort(new Error('the client has gone')))
+    return AbortSignal.any([gone.signal, this.#stopping.signal])
   }
 
   async #carryOut(
@@ -187,9 +229,7 @@ export class Gateway {
           key: operation.key.slice(found.prefix.length),
           versionId: operation.versionId,
         }
-        const gone = new AbortController()
-        response.once('close', () => gone.abort(new Error('the client has gone')))
-        const signal = AbortSignal.any([gone.signal, this.#stopping.signal])
+        const signal = this.#untilGone(response)
         const { from, bytes } = await sendObject(this.#copies, asked, { request, response, pins, signal })
         this.#options.metrics.add('dsc_gateway_sent_bytes_total', { from }, bytes)
       }
@@ -229,19 +269,19 @@ export class Gateway {
     return connection.isTrusted
   }
 
-  #listServed(): Promise<readonly ServedDataset[]> {
-    if (this.#served && this.#served.untilMs > performance.now()) return this.#served.list
-    const before = this.#served?.list
+  #listDatasets(): Promise<readonly Dataset[]> {
+    if (this.#datasets && this.#datasets.untilMs > performance.now()) return this.#datasets.list
+    const before = this.#datasets?.list
     const { declared, cache } = this.#options
     const list = cache.record.listDatasets().then(
       (known) => {
         const names = new Set(declared.map(({ name }) => name))
-        return listServed([...declared, ...known.filter(({ name }) => !names.has(name))])
+        return [...declared, ...known.filter(({ name }) => !names.has(name))]
       },
       // Without its record it goes on with what it knew.
-      () => before ?? listServed(declared),
+      () => before ?? declared,
     )
-    this.#served = { untilMs: performance.now() + DATASETS_MS, list }
+    this.#datasets = { untilMs: performance.now() + DATASETS_MS, list }
     return list
   }
 
@@ -262,4 +302,9 @@ export class Gateway {
       })
       .end(body)
   }
+}
+
+/** The first name in a target: `/bucket/key` or `/organisation/…`. */
+function firstName(target: string): string {
+  return target.split('?', 1)[0]!.split('/')[1] ?? ''
 }

@@ -11,7 +11,7 @@ import type { RecordStore } from '../../records/record-store.js'
 import { bandwidthLimitOption, readBandwidthLimit } from '../arguments/bandwidth-limit-option.js'
 import { taskOption } from '../arguments/lease-options.js'
 import type { CliContext } from '../context.js'
-import { type HubCache, openHubCache } from '../prepare/hub-cache.js'
+import { type HubView, openHubView } from '../prepare/hub-cache.js'
 import { findExecutable, spawnCommand } from '../spawn-command.js'
 
 /** A lease whose process cannot be seen from where cleanup runs is kept alive by being renewed. */
@@ -36,7 +36,7 @@ export function runCommand(context: CliContext): Command {
     .option('--refresh', 'look for new versions even if copies are ready')
     .addHelpText(
       'after',
-      "\nThe command finds the first path in DSC_DATASET and each in DSC_DATASET_<NAME> (upper case, other\ncharacters than letters and digits become _). Its exit code is returned. Repositories of a Hugging Face hub\nare found by its own libraries: HF_HUB_CACHE points to them, and HF_HUB_OFFLINE is set unless it was.\n\nExamples:\n  dsc run flowers -- python train.py\n  dsc run hf://org/model -- python serve.py\n  dsc run imagenet labels -- sh -c 'ls $DSC_DATASET_LABELS'",
+      "\nThe command finds the first path in DSC_DATASET and each in DSC_DATASET_<NAME> (upper case, other\ncharacters than letters and digits become _). Its exit code is returned. Repositories of a Hugging Face hub\nare found by its own libraries: HF_HUB_CACHE points to them; of models nothing is asked (HF_HUB_OFFLINE),\nfor datasets a hub that has these alone (HF_ENDPOINT), unless HF_HUB_OFFLINE is set.\n\nExamples:\n  dsc run flowers -- python train.py\n  dsc run hf://org/model -- python serve.py\n  dsc run imagenet labels -- sh -c 'ls $DSC_DATASET_LABELS'",
     )
     .action(async (datasets: readonly string[], options: RunOptions) => {
       const [name, ...words] = context.commandWords
@@ -48,10 +48,10 @@ export function runCommand(context: CliContext): Command {
       const executable = findExecutable(name, context.environment)
       await context.config(readBandwidthLimit(options))
       const leaseIds: string[] = []
-      let hub: HubCache | undefined
+      let hub: HubView | undefined
       try {
         const copies = await prepareAll(context, { datasets, options, leaseIds })
-        hub = openHubCache(copies, context.environment)
+        hub = await openHubView((await context.openCache()).root, copies, context.environment)
         const variables = { ...nameVariables(copies), ...hub.variables }
         await runLeased(context, { executable, words, variables, leaseIds })
       } finally {

@@ -17,35 +17,54 @@ export function requireRepository(dataset: Dataset): HubUrl {
   })
 }
 
-/** The cache of the hub's own clients with these copies in it, until `close`. */
-export interface HubCache {
+/** What the hub's own clients find these copies by, until `close`. */
+export interface HubView {
   readonly variables: Readonly<Record<string, string>>
   close(): void
 }
 
+const NOTHING: HubView = { variables: {}, close() {} }
+
 /**
- * Puts the repositories among prepared copies where the hub's own clients look (HF_HUB_CACHE), and keeps these from
- * asking the hub for what is there (HF_HUB_OFFLINE, unless the caller has set it).
+ * Puts the repositories among prepared copies where the hub's own clients look (HF_HUB_CACHE). Of models they ask
+ * nothing then (HF_HUB_OFFLINE); for datasets they ask a hub even so, and get one that has these copies alone
+ * (HF_ENDPOINT). Neither, where the caller has set HF_HUB_OFFLINE.
  */
-export function openHubCache(
-  copies: readonly Pick<Copy, 'source' | 'directory'>[],
+export async function openHubView(
+  root: string,
+  copies: readonly Copy[],
   environment: Readonly<Record<string, string | undefined>>,
-): HubCache {
-  const repositories = copies.flatMap(({ source, directory }) => {
-    const url = source === null ? undefined : findHubUrl(source.source)
-    return url ? [{ url, hub: hubDirectory(directory) }] : []
-  })
-  const [first, ...more] = repositories
-  if (first === undefined) return { variables: {}, close() {} }
-  const offline = environment.HF_HUB_OFFLINE === undefined ? { HF_HUB_OFFLINE: '1' } : {}
-  if (more.length === 0) return { variables: { HF_HUB_CACHE: first.hub, ...offline }, close() {} }
+): Promise<HubView> {
+  const repositories = copies.filter(({ source }) => source !== null && findHubUrl(source.source))
+  const [first] = repositories
+  if (first === undefined) return NOTHING
+  const cache =
+    repositories.length === 1
+      ? { variables: { HF_HUB_CACHE: hubDirectory(first.directory) }, close() {} }
+      : joinHubCaches(repositories)
+  if (environment.HF_HUB_OFFLINE !== undefined) return cache
+  if (repositories.every(({ source }) => findHubUrl(source!.source)!.kind === 'models'))
+    return { ...cache, variables: { ...cache.variables, HF_HUB_OFFLINE: '1' } }
+  const { LocalHub } = await import('../../agent/hub/local-hub.js')
+  const hub = await LocalHub.open(root, repositories)
+  return {
+    variables: { ...cache.variables, HF_ENDPOINT: hub.endpoint },
+    close: () => {
+      hub.close()
+      cache.close()
+    },
+  }
+}
+
+/** One folder that leads to the caches of several copies. */
+function joinHubCaches(copies: readonly Copy[]): HubView {
   const folder = mkdtempSync(join(tmpdir(), 'dsc-hub-'))
-  for (const { url, hub } of repositories) {
-    const name = nameHubFolder(url)
-    symlinkSync(join(hub, name), join(folder, name))
+  for (const { source, directory } of copies) {
+    const name = nameHubFolder(findHubUrl(source!.source)!)
+    symlinkSync(join(hubDirectory(directory), name), join(folder, name))
   }
   return {
-    variables: { HF_HUB_CACHE: folder, ...offline },
+    variables: { HF_HUB_CACHE: folder },
     close: () => rmSync(folder, { recursive: true, force: true }),
   }
 }

@@ -37,7 +37,7 @@ export async function* listRepository(
   const { sha, lastModified } = readJson(about.body, what) as { sha?: unknown; lastModified?: unknown }
   if (typeof sha !== 'string' || !SHA1.test(sha)) throw notAHub(what, 'no commit in its answer')
   const modifiedAtMs = Date.parse(String(lastModified)) || 0
-  const folder = url.folder.split('/').filter(Boolean).map(encodeURIComponent).join('/')
+  const folder = encodeURIComponent(url.folder.replace(/\/$/, ''))
   const seen = new Set<string>()
   let next: string | undefined = `${base}/tree/${sha}${folder && `/${folder}`}?recursive=true&expand=false`
   while (next !== undefined) {

@@ -1,0 +1,105 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { Dataset } from '../../model/dataset.js'
+import { findHubUrl, type HubUrl } from '../../model/source-url.js'
+import type { AgentTokens } from '../authorize.js'
+import { judgeToken } from '../authorize.js'
+import { type HubExchange, HubRefusal, type HubSnapshot } from '../hub/answer-hub.js'
+import type { AskedRepository } from '../hub/parse-hub-request.js'
+import type { GatewayCopies, Pins } from './gateway-copies.js'
+import { findGatewaySecrets } from './gateway-keys.js'
+import { sendObject } from './send-object.js'
+import { toS3Error } from './to-s3-error.js'
+
+const COMMIT = /^[0-9a-f]{40}$/
+
+/** What one connection reads from. */
+interface HubClient {
+  readonly copies: GatewayCopies
+  readonly pins: Pins
+  /** Aborts when the client or the gateway goes. */
+  readonly signal: AbortSignal
+  readonly onSent: (sent: { readonly from: string; readonly bytes: number }) => void
+}
+
+/**
+ * Finds the declared dataset that holds a repository at a revision: by the revision that it declares, or by the commit
+ * that its copy is of. Rejects with a HubRefusal.
+ */
+export async function findRepository(
+  datasets: readonly Dataset[],
+  of: AskedRepository,
+  client: HubClient,
+): Promise<HubSnapshot> {
+  const candidates = datasets
+    .flatMap((dataset) => {
+      const url = findHubUrl(dataset.source)
+      return url && url.kind === of.kind && url.repository === of.repository ? [{ dataset, url }] : []
+    })
+    .toSorted((a, b) => breadth(a) - breadth(b))
+  if (candidates.length === 0)
+    throw new HubRefusal(
+      404,
+      'RepoNotFound',
+      `${of.repository} is no dataset that dsc.yaml declares or the record knows: dsc dataset add <name> hf://${of.kind === 'models' ? '' : 'datasets/'}${of.repository}`,
+    )
+  for (const candidate of candidates) {
+    if (candidate.url.revision !== of.revision && !COMMIT.test(of.revision)) continue
+    const snapshot = await openSnapshot(candidate, client)
+    if (candidate.url.revision === of.revision || snapshot.commit === of.revision) return snapshot
+  }
+  const known = candidates.map(({ url }) => url.revision).join(', ')
+  throw new HubRefusal(
+    404,
+    'RevisionNotFound',
+    `of ${of.repository} this gateway has ${known}, not ${of.revision}`,
+  )
+}
+
+/** A whole repository is preferred to a part of it. */
+function breadth({ dataset, url }: { readonly dataset: Dataset; readonly url: HubUrl }): number {
+  return url.folder.length + dataset.include.length + dataset.exclude.length
+}
+
+async function openSnapshot(
+  { dataset, url }: { readonly dataset: Dataset; readonly url: HubUrl },
+  { copies, pins, signal, onSent }: HubClient,
+): Promise<HubSnapshot> {
+  const look: HubSnapshot['look'] = async (read) => {
+    const found = await copies.untilFound([dataset], async () => {
+      const located = await copies.locate(dataset, pins)
+      return copies.use(located, async () => copies.look(located, (manifest) => ({ value: read(manifest) })))
+    })
+    return found.value
+  }
+  const first = await look((manifest) => manifest.entries('all').next().value)
+  return {
+    commit: first?.versionId ?? '',
+    folder: url.folder,
+    look,
+    send: async (key, exchange) => {
+      onSent(await sendObject(copies, { dataset, key, versionId: undefined }, { ...exchange, pins, signal }))
+    },
+  }
+}
+
+/** What went wrong, in a hub's words. */
+export function toHubRefusal(error: unknown, { response }: Pick<HubExchange, 'response'>): HubRefusal {
+  if (error instanceof HubRefusal) return error
+  const { status, code, message, retryAfterSeconds } = toS3Error(error)
+  if (retryAfterSeconds !== undefined) response.setHeader('retry-after', retryAfterSeconds)
+  return new HubRefusal(status, code === 'NoSuchKey' ? 'EntryNotFound' : '', message)
+}
+
+/** Throws unless `HF_TOKEN` is one of the agents' tokens, or a key of the gateway written `id:secret`. */
+export function requireHubToken(header: string | undefined, tokens: AgentTokens | undefined): void {
+  if (tokens !== undefined && judgeToken(header, tokens.accepted) !== 'nothing') return
+  const [, id = '', secret = ''] = /^Bearer (dsc-[^:]+):(.+)$/.exec(header ?? '') ?? []
+  const shown = Buffer.from(secret)
+  const known = findGatewaySecrets(tokens?.accepted ?? [], id).map((text) => Buffer.from(text))
+  if (known.some((right) => right.length === shown.length && timingSafeEqual(right, shown))) return
+  throw new HubRefusal(
+    401,
+    '',
+    'this gateway answers users of its own machine, and those whose HF_TOKEN is a key of `dsc gateway key`, as id:secret',
+  )
+}

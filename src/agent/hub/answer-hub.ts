@@ -1,0 +1,161 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Manifest } from '../../cache/manifest/manifest.js'
+import { describeFile, listTree } from './list-tree.js'
+import type { AskedRepository, HubOperation } from './parse-hub-request.js'
+
+const MAX_BODY_BYTES = 1024 * 1024
+
+/** A refusal in the words that a hub's clients know: those of huggingface_hub's `hf_raise_for_status`. */
+export class HubRefusal extends Error {
+  readonly status: number
+  readonly word: string
+
+  constructor(status: number, word: string, message: string) {
+    super(message)
+    this.status = status
+    this.word = word
+  }
+}
+
+/** A copy of a repository, at one commit. */
+export interface HubSnapshot {
+  readonly commit: string
+  /** The folder of the repository that the copy holds: empty, or ends in `/`. */
+  readonly folder: string
+  /** Calls `look` with the manifest of its files. */
+  look<Value>(look: (manifest: Manifest) => Value): Promise<Value>
+  /** Answers with a file, or the range of it that is asked for; `key` is relative to `folder`. */
+  send(key: string, exchange: HubExchange): Promise<void>
+}
+
+/** A request and its answer. */
+export interface HubExchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+}
+
+/** Answers what a client of a hub asks of a repository; `find` gives it, or throws a HubRefusal. */
+export async function answerHub(
+  operation: HubOperation,
+  find: (of: AskedRepository) => Promise<HubSnapshot>,
+  exchange: HubExchange,
+): Promise<void> {
+  const { request, response } = exchange
+  const snapshot = await find(operation.of)
+  const { commit, folder } = snapshot
+  response.setHeader('x-repo-commit', commit)
+  switch (operation.kind) {
+    case 'file': {
+      const { path } = operation
+      if (!path.startsWith(folder)) throw missing(path)
+      return snapshot.send(path.slice(folder.length), exchange)
+    }
+    case 'info':
+      return sendJson(response, await snapshot.look((manifest) => describe(operation.of, snapshot, manifest)))
+    case 'tree': {
+      const page = await snapshot.look((manifest) => listTree(manifest, { ...operation, copyFolder: folder }))
+      if (page === undefined) throw missing(operation.folder)
+      if (page.next !== undefined) {
+        const url = new URL(`http://${request.headers.host ?? 'localhost'}${request.url}`)
+        url.searchParams.set('cursor', page.next)
+        response.setHeader('link', `<${url.href}>; rel="next"`)
+      }
+      return sendJson(response, page.entries)
+    }
+    case 'paths': {
+      const paths = readPaths(await readBody(request), request.headers['content-type'])
+      return sendJson(
+        response,
+        await snapshot.look((manifest) => paths.flatMap((path) => findPath(manifest, folder, path))),
+      )
+    }
+  }
+}
+
+/** Answers with what went wrong. */
+export function refuseHub({ request, response }: HubExchange, refusal: HubRefusal): void {
+  const { status, word, message } = refusal
+  const body = request.method === 'HEAD' ? '' : JSON.stringify({ error: message })
+  // What a header may not hold is in the body alone.
+  const told = message.replaceAll(/[^\t\x20-\x7e]/g, '?')
+  response
+    .writeHead(status, {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+      'x-error-message': told,
+      ...(word === '' ? {} : { 'x-error-code': word }),
+    })
+    .end(body)
+}
+
+function missing(path: string): HubRefusal {
+  return new HubRefusal(404, 'EntryNotFound', `there is no ${path} in this copy`)
+}
+
+function describe(of: AskedRepository, { commit, folder }: HubSnapshot, manifest: Manifest): unknown {
+  const siblings: { readonly rfilename: string }[] = []
+  let modifiedAtMs = 0
+  for (const entry of manifest.entriesByKey()) {
+    if (entry.state === 'elsewhere') continue
+    siblings.push({ rfilename: folder + entry.key })
+    modifiedAtMs = Math.max(modifiedAtMs, entry.modifiedAtMs)
+  }
+  const lastModified = new Date(modifiedAtMs).toISOString()
+  return {
+    _id: commit.slice(0, 24),
+    id: of.repository,
+    ...(of.kind === 'models' ? { modelId: of.repository } : {}),
+    sha: commit,
+    lastModified,
+    createdAt: lastModified,
+    private: false,
+    gated: false,
+    disabled: false,
+    tags: [],
+    downloads: 0,
+    likes: 0,
+    siblings,
+  }
+}
+
+function findPath(manifest: Manifest, folder: string, path: string): readonly unknown[] {
+  if (!path.startsWith(folder)) return []
+  const entry = manifest.find(path.slice(folder.length))
+  if (entry) return [describeFile(path, entry)]
+  const below = listTree(manifest, {
+    copyFolder: folder,
+    folder: `${path}/`,
+    isRecursive: false,
+    after: undefined,
+  })
+  return below ? [{ type: 'directory', path, oid: '0'.repeat(40), size: 0 }] : []
+}
+
+/** The paths of a form or of JSON: clients send either. */
+function readPaths(body: string, type: string | undefined): readonly string[] {
+  if (!type?.includes('json')) return new URLSearchParams(body).getAll('paths')
+  try {
+    const { paths } = JSON.parse(body) as { readonly paths?: unknown }
+    return Array.isArray(paths) ? paths.filter((path) => typeof path === 'string') : []
+  } catch {
+    throw new HubRefusal(400, 'BadRequest', 'expected JSON with paths')
+  }
+}
+
+async function readBody(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > MAX_BODY_BYTES) throw new HubRefusal(413, 'BadRequest', 'expected at most 1 MiB of paths')
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+function sendJson(response: ServerResponse, value: unknown): void {
+  const body = JSON.stringify(value)
+  response
+    .writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) })
+    .end(body)
+}

@@ -1,0 +1,78 @@
+import type { HubUrl } from '../../model/source-url.js'
+
+/** A repository as a client of a hub names it. */
+export interface AskedRepository extends Pick<HubUrl, 'kind' | 'repository'> {
+  /** Branch, tag or commit. */
+  readonly revision: string
+}
+
+/** What a client of a hub asks for. */
+export type HubOperation =
+  | { readonly kind: 'info'; readonly of: AskedRepository }
+  | {
+      readonly kind: 'tree'
+      readonly of: AskedRepository
+      /** Empty, or ends in `/`. */
+      readonly folder: string
+      readonly isRecursive: boolean
+      /** Path of the last file of the page before. */
+      readonly after: string | undefined
+    }
+  | { readonly kind: 'paths'; readonly of: AskedRepository }
+  | { readonly kind: 'file'; readonly of: AskedRepository; readonly path: string }
+
+const VERBS = ['revision', 'tree', 'paths-info'] as const
+
+/**
+ * Reads the target of a request (`/path?query`) as one to a Hugging Face hub; undefined where it is none. Source: what
+ * huggingface_hub 1.x and 2.x ask (`hf_api.py`, `file_download.py`).
+ */
+export function parseHubRequest(target: string): HubOperation | undefined {
+  const [pathname = '', query = ''] = target.split('?', 2)
+  let words: readonly string[]
+  try {
+    words = pathname.split('/').slice(1).map(decodeURIComponent)
+  } catch {
+    return undefined
+  }
+  const parameters = new URLSearchParams(query)
+  if (words[0] === 'api') return parseApi(words.slice(1), parameters)
+  const kind = words[0] === 'datasets' ? 'datasets' : 'models'
+  const rest = kind === 'datasets' ? words.slice(1) : words
+  const at = [1, 2].find((place) => rest[place] === 'resolve')
+  if (at === undefined || rest.length < at + 3) return undefined
+  const of = { kind, repository: rest.slice(0, at).join('/'), revision: rest[at + 1]! } as const
+  return { kind: 'file', of, path: rest.slice(at + 2).join('/') }
+}
+
+function parseApi(words: readonly string[], parameters: URLSearchParams): HubOperation | undefined {
+  const [kind, ...rest] = words
+  if (kind !== 'models' && kind !== 'datasets') return undefined
+  const at = [1, 2].find((place) => (VERBS as readonly (string | undefined)[]).includes(rest[place]))
+  const repository = rest.slice(0, at).join('/')
+  if (repository === '' || rest.length < 1) return undefined
+  if (at === undefined)
+    return rest.length > 2 ? undefined : { kind: 'info', of: { kind, repository, revision: 'main' } }
+  const revision = rest[at + 1]
+  if (!revision) return undefined
+  const of: AskedRepository = { kind, repository, revision }
+  switch (rest[at] as (typeof VERBS)[number]) {
+    case 'revision':
+      return { kind: 'info', of }
+    case 'paths-info':
+      return { kind: 'paths', of }
+    case 'tree': {
+      const folder = rest
+        .slice(at + 2)
+        .join('/')
+        .replace(/\/*$/, '/')
+      return {
+        kind: 'tree',
+        of,
+        folder: folder === '/' ? '' : folder,
+        isRecursive: /^(true|1)$/i.test(parameters.get('recursive') ?? ''),
+        after: parameters.get('cursor') ?? undefined,
+      }
+    }
+  }
+}
