@@ -39,8 +39,10 @@ const OWN = new Set(['AWS_PROFILE', 'AWS_CA_BUNDLE', 'SLURM_JOB_ID', 'DSC_CONFIG
 export function killWithTest(context: Pick<TestContext, 'after'>): StartProcess {
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !OWN.has(name)))
   const started = new Set<ChildProcess>()
-  context.after(() => {
+  context.after(async () => {
+    const ended = [...started].map((child) => new Promise((resolve) => child.once('exit', resolve)))
     for (const child of started) child.kill('SIGKILL')
+    await Promise.all(ended)
   })
   return ([program, ...words], { cwd, environment, detached = false, owner }) => {
     const child = spawn(program!, words, {
@@ -58,7 +60,10 @@ export function killWithTest(context: Pick<TestContext, 'after'>): StartProcess 
       })
     }
     const finished = new Promise<Finished>((resolve, reject) => {
-      child.once('error', reject)
+      child.once('error', (error) => {
+        started.delete(child)
+        reject(error)
+      })
       child.once('close', (code, signal) => {
         started.delete(child)
         resolve({ code, signal, ...texts })

@@ -6,6 +6,6 @@ import type { TestContext } from 'node:test'
 /** A fresh directory that is removed, read-only files and all, when the test ends. */
 export async function temporaryDirectory(context: Pick<TestContext, 'after'>): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'dsc-test-'))
-  context.after(() => rm(path, { recursive: true, force: true }))
+  context.after(() => rm(path, { recursive: true, force: true, maxRetries: 5 }))
   return path
 }

@@ -46,10 +46,10 @@ export async function makeWorld(
   context: Pick<TestContext, 'after'>,
   settings: WorldSettings & { readonly server?: S3Server; readonly root?: string },
 ): Promise<World> {
+  const startProcess = killWithTest(context) // before the folder goes that they write into
   const directory = await temporaryDirectory(context)
   const root = settings.root ?? join(directory, 'cache')
   const recordPath = join(directory, 'record.db')
-  const startProcess = killWithTest(context)
   const start = (words: readonly string[], options: StartOptions = {}): Running =>
     startProcess([...DSC, ...words], {
       cwd: directory,
