@@ -9,4 +9,7 @@ bin="$(../../scripts/python-venv.sh)/bin"
 "$bin/mypy" --no-error-summary
 export PYTHONPATH=.
 "$(../../scripts/trainers-venv.sh)/bin/python" -m pytest -q -rs "$@"
-if [ $# -eq 0 ]; then "$(../../scripts/parquet-venv.sh)/bin/python" -m pytest -q -rs tests/feed_parquet_test.py; fi
+if [ $# -eq 0 ]; then # with the libraries that write the formats
+  "$(../../scripts/parquet-venv.sh)/bin/python" -m pytest -q -rs tests/feed_parquet_test.py
+  "$(../../scripts/formats-venv.sh)/bin/python" -m pytest -q -rs tests/feed_formats_test.py
+fi

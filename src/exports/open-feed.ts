@@ -45,7 +45,7 @@ export interface OpenFeedOptions extends Omit<FeedSettings, 'mix'> {
   readonly only?: readonly string[]
   /** Columns of rows of Parquet files, in this order. Default: all. */
   readonly columns?: readonly string[]
-  /** What folders hold: 'shards' of tar, or 'files' that are one sample each. Default: by what most of them is. */
+  /** How samples lie in files, whatever those look like; 'files': each is one. Default: by what most of them is. */
   readonly as?: FormatName
   /** Samples in a batch of this rank. */
   readonly batchSize: number

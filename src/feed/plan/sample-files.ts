@@ -2,9 +2,10 @@ import { DscError } from '../../failure/dsc-error.js'
 
 /**
  * How samples lie in files: `files` each file is one · `shards` members of tar archives · `jsonl` lines of JSON ·
- * `csv`, `tsv` records below a line of names · `parquet` rows.
+ * `csv`, `tsv` records below a line of names · `parquet` rows · `mds` rows of MosaicML Streaming's shards · `litdata`
+ * items of LitData's chunks.
  */
-export const FORMAT_NAMES = ['files', 'shards', 'jsonl', 'csv', 'tsv', 'parquet'] as const
+export const FORMAT_NAMES = ['files', 'shards', 'jsonl', 'csv', 'tsv', 'parquet', 'mds', 'litdata'] as const
 /** How samples lie in the files of a folder. */
 export type FormatName = (typeof FORMAT_NAMES)[number]
 
@@ -37,11 +38,25 @@ export interface Recognition {
   readonly takesAnyName?: boolean
 }
 
-/** What the feed does not take apart. */
+/** How a dataset is repacked: out of a compressed file a sample cannot be read without all that stands before it. */
+function unpackWith(command: string): string {
+  return `in the folder that the dataset comes from: ${command}`
+}
+
+function unpackAll(files: string, command: string): string {
+  return unpackWith(`find . -name '${files}' -exec ${command} {} +`)
+}
+
+const ZSTD_TO_MDS = `sh -c 'for f; do zstd -d --rm "$f" -o "\${f%.zstd}"; done' -`
+
+/** What the feed does not take apart, and what helps. */
 const OTHER_KINDS = [
-  [/\.(tar\.(gz|bz2|xz|zst)|tgz|tbz2|txz|tzst)$/i, 'compressed tar shards', 'unpack them to .tar'],
-  [/\.(jsonl|ndjson|csv|tsv)\.\w+$/i, 'compressed lines', 'unpack them'],
-  [/\.mds(\.\w+)?$/i, 'MDS shards', 'write each sample into a tar shard'],
+  [/\.(tar|jsonl|ndjson|csv|tsv)\.gz$|\.tgz$/i, 'gzip archives', unpackWith('gzip -dr .')],
+  [/\.(tar|jsonl|ndjson|csv|tsv)\.bz2$|\.tbz2$/i, 'bzip2 archives', unpackAll('*bz2', 'bzip2 -d')],
+  [/\.(tar|jsonl|ndjson|csv|tsv)\.xz$|\.txz$/i, 'xz archives', unpackAll('*xz', 'xz -d')],
+  [/\.(tar|jsonl|ndjson|csv|tsv)\.zst$|\.tzst$/i, 'zstd archives', unpackAll('*zst', 'zstd -d --rm')],
+  [/\.mds\.zstd$/i, 'compressed MDS shards', unpackAll('*.mds.zstd', ZSTD_TO_MDS)],
+  [/\.mds\.\w+$/i, 'compressed MDS shards', 'write them with MDSWriter(compression=None)'],
   [/\.tfrecords?$|\.tfrecord-\d+/i, 'TFRecord shards', 'write each record as a sample of a tar shard'],
   [/\.(arrow|feather)$/i, 'Arrow', 'write each row as a sample of a tar shard'],
 ] as const

@@ -298,7 +298,7 @@ test('beside tar shards other files are left out, and told', async (context) => 
   assert.match(explainLeftOut(leftOut)!, /^dsc: 3 not fed: /)
 })
 
-for (const name of ['a.tar.gz', 'a.jsonl.gz', 'a.parquet', 'shard.00000.mds', 'a.arrow', 'a.tfrecord']) {
+for (const name of ['a.tar.gz', 'a.jsonl.gz', 'a.parquet', 'shard.00000.mds.zstd', 'a.arrow', 'a.tfrecord']) {
   test(`a folder of files like ${name} is refused by name, unless each file is to be a sample`, async (context) => {
     const root = makeTestFolder(context)
     writeFileSync(join(root, name), 'many samples')

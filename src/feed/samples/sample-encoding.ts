@@ -5,7 +5,7 @@ import { DscError } from '../../failure/dsc-error.js'
  * tar shard with all members of one key, headers included (WebDataset) · `json` a line of JSON · `csv` a record of
  * delimited text · `row` columns of a Parquet file as MessagePack (`RowEncoder`) · the others: a row as its format stores it.
  */
-const SAMPLE_FORMATS = ['file', 'member', 'tar', 'json', 'csv', 'row'] as const
+const SAMPLE_FORMATS = ['file', 'member', 'tar', 'json', 'csv', 'row', 'mds', 'litdata'] as const
 /** How a sample lies in its file. */
 export type SampleFormat = (typeof SAMPLE_FORMATS)[number]
 
@@ -14,6 +14,12 @@ export interface SampleEncoding {
   readonly format: SampleFormat
   /** Names of the fields, where they are the same for all samples of a file. */
   readonly columns?: readonly string[] | undefined
+  /** How each field is stored, in the words of the format (`mds`, `litdata`). */
+  readonly types?: readonly string[] | undefined
+  /** Bytes of each field; null: they stand before the fields (`mds`). */
+  readonly sizes?: readonly (number | null)[] | undefined
+  /** What the fields are put together to: a tree as torch.utils._pytree writes it (`litdata`). */
+  readonly spec?: string | undefined
   /** What stands between fields (`csv`). */
   readonly delimiter?: string | undefined
 }

@@ -2,6 +2,8 @@ import type { FormatName, Recognition } from '../../plan/sample-files.js'
 import { CSV, TSV } from './csv.js'
 import type { Format } from './format.js'
 import { JSON_LINES } from './json-lines.js'
+import { LITDATA } from './litdata.js'
+import { MDS } from './mds.js'
 import { PARQUET } from './parquet.js'
 import { PLAIN_FILES } from './plain-files.js'
 import { TAR_SHARDS } from './tar-shards.js'
@@ -13,6 +15,8 @@ export const FORMATS: Readonly<Record<FormatName, Format>> = {
   csv: CSV,
   tsv: TSV,
   parquet: PARQUET,
+  mds: MDS,
+  litdata: LITDATA,
   files: PLAIN_FILES,
 }
 

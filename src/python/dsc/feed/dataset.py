@@ -29,7 +29,8 @@ class FeedDataset(IterableDataset[Any]):
         split: the split of a dataset that has several.
         only: extensions of the files that are samples, such as 'png,jpg'; default: all files.
         columns: of rows of Parquet files, such as ['image', 'label'], which are all that is unpacked; default: all.
-        as_: 'files', 'shards', 'jsonl', 'csv', 'tsv' or 'parquet': how samples lie in files, whatever those look like.
+        as_: 'files', 'shards', 'jsonl', 'csv', 'tsv', 'parquet', 'mds' or 'litdata': how samples lie in
+            files, whatever those look like.
         start: 'arriving' (default): a dataset that is not here is fed while it comes; 'staged': once it is here.
         batch_size: samples per rank in one step; None: iterating gives single samples, for a DataLoader that makes
             batches itself.

@@ -48,7 +48,8 @@ def serve_options(
             raise TypeError(f"mix has {times!r} times {name}, expected a number")
         if not 0 < times < math.inf:
             raise ValueError(f"mix has {times!r} times {name}, expected more than 0")
-    _check_choices({"as_": (named.get("as_"), (None, "files", "shards", "jsonl", "csv", "tsv", "parquet"))})
+    formats = (None, "files", "shards", "jsonl", "csv", "tsv", "parquet", "mds", "litdata")
+    _check_choices({"as_": (named.get("as_"), formats)})
     memory, k = named.get("memory"), named.get("k")
     if memory is not None and (not isinstance(memory, str) or not _MEMORY.fullmatch(memory.strip())):
         raise ValueError(f"memory is {memory!r}, expected a size such as '256MiB', or 'auto'")

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import struct
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from .errors import FeedError
+
+_Decoder: TypeAlias = Callable[[memoryview, Mapping[str, Any]], dict[str, Any]]
+_WHICH = "sample.name says which"
 
 
 def decode_row(data: memoryview, encoding: Mapping[str, Any]) -> dict[str, Any]:
@@ -39,7 +43,7 @@ def _json(data: memoryview, _: Mapping[str, Any]) -> dict[str, Any]:
     try:
         value = json.loads(bytes(data))
     except ValueError as error:
-        raise FeedError("COPY_DAMAGED", f"a line is not JSON: {error}", "see sample.name") from None
+        raise FeedError("COPY_DAMAGED", f"a line is not JSON: {error}", _WHICH) from None
     if isinstance(value, dict):
         return value
     raise FeedError("COPY_DAMAGED", f"a line is {type(value).__name__}, not an object", "json.loads(sample.data)")
@@ -58,7 +62,7 @@ def _csv(data: memoryview, encoding: Mapping[str, Any]) -> dict[str, Any]:
     raise FeedError(
         "COPY_DAMAGED",
         f"a record has {len(fields)} fields, its file's header {len(columns)}",
-        "see sample.name",
+        _WHICH,
     )
 
 
@@ -68,9 +72,30 @@ def _row(data: memoryview, _: Mapping[str, Any]) -> dict[str, Any]:
     return read_row(data)
 
 
-_DECODERS: dict[str, Callable[[memoryview, Mapping[str, Any]], dict[str, Any]]] = {
+def _mds(data: memoryview, encoding: Mapping[str, Any]) -> dict[str, Any]:
+    from .mds_rows import decode_mds
+
+    return _named(decode_mds, data, encoding)
+
+
+def _litdata(data: memoryview, encoding: Mapping[str, Any]) -> dict[str, Any]:
+    from .litdata_rows import decode_litdata
+
+    return _named(decode_litdata, data, encoding)
+
+
+def _named(decode: _Decoder, data: memoryview, encoding: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return decode(data, encoding)
+    except (ValueError, KeyError, IndexError, struct.error) as error:
+        raise FeedError("COPY_DAMAGED", f"a row of {encoding['format']} cannot be read: {error}", _WHICH) from None
+
+
+_DECODERS: dict[str, _Decoder] = {
     "tar": _members,
     "json": _json,
     "csv": _csv,
     "row": _row,
+    "mds": _mds,
+    "litdata": _litdata,
 }

@@ -1,0 +1,64 @@
+"""Rows of MDS and LitData: what a feed gives is what the formats' own libraries were given."""
+
+import importlib.util
+import sys
+
+import numpy
+import pytest
+from feed_rows_test import read_rows
+from feed_support import ROOT
+
+FIXTURES = ROOT / "fixtures" / "formats"
+
+
+def maker():
+    """scripts/make-format-fixtures.py, without the libraries that it writes with."""
+    path = ROOT / "scripts" / "make-format-fixtures.py"
+    source = path.read_text().replace("import litdata\n", "").replace("from streaming import MDSWriter\n", "")
+    spec = importlib.util.spec_from_loader("make_format_fixtures", loader=None)
+    module = importlib.util.module_from_spec(spec)
+    module.__file__ = str(path)
+    exec(compile(source, str(path), "exec"), module.__dict__)
+    return module
+
+
+def same(found, expected):
+    if isinstance(expected, dict):
+        return set(found) == set(expected) and all(same(found[key], value) for key, value in expected.items())
+    if hasattr(expected, "shape"):
+        return type(found) is type(expected) and found.dtype == expected.dtype and numpy.array_equal(found, expected)
+    return type(found) is type(expected) and found == expected
+
+
+@pytest.mark.parametrize("name, by", [("mds", "mds_row"), ("litdata", "litdata_row")])
+def test_every_value_comes_back(dataset, name, by):
+    rows = read_rows(FIXTURES / name)
+    expected = [getattr(maker(), by)(i) for i in range(20)]
+    found = sorted(rows.values(), key=lambda row: row["id"])
+    assert len(found) == 20
+    for row, want in zip(found, expected):
+        assert same(row, want), (row, want)
+    assert "streaming" not in sys.modules and "litdata" not in sys.modules
+
+
+def test_what_streaming_writes_now_comes_back(dataset):
+    streaming = pytest.importorskip("streaming")
+    make = maker()
+    folder = dataset.parent / "mds"
+    columns = make.MDS_COLUMNS
+    with streaming.MDSWriter(out=str(folder), columns=columns, size_limit=2000, compression=None) as writer:
+        for i in range(50):
+            writer.write(make.mds_row(i))
+    rows = sorted(read_rows(folder).values(), key=lambda row: row["id"])
+    assert len(rows) == 50 and all(same(row, make.mds_row(i)) for i, row in enumerate(rows))
+
+
+def test_what_webdataset_writes_is_fed_as_rows_too(dataset):
+    webdataset = pytest.importorskip("webdataset")
+    folder = dataset.parent / "wds"
+    folder.mkdir()
+    with webdataset.ShardWriter(str(folder / "%05d.tar"), maxcount=8, verbose=0) as writer:
+        for i in range(20):
+            writer.write({"__key__": f"{i:03}", "txt": f"text {i}", "cls": i})
+    rows = read_rows(folder, copy=True)
+    assert {name: bytes(row["txt"]) for name, row in rows.items()} == {f"{i:03}": b"text %d" % i for i in range(20)}
