@@ -92,7 +92,8 @@ function findPlace(placed: readonly { low: number }[], offset: number): number {
   return low
 }
 
-function findMostLive(requests: readonly ArenaRequest[]): number {
+/** The most bytes that are taken at once: no layout is smaller. */
+export function findMostLive(requests: readonly ArenaRequest[]): number {
   const changes = requests
     .flatMap(({ bytes, from, to }) => [
       { at: from, bytes: align(bytes) },

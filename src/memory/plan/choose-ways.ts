@@ -1,9 +1,8 @@
-import { MIN_MOVE_BYTES } from './candidates.js'
-import { type Block, findBlocks } from './find-blocks.js'
+import type { Block } from './find-blocks.js'
 import type { MemoryPlan } from './plan-format.js'
-import { type PlanOutcome, type PlanRequest, planMemory } from './plan-memory.js'
+import type { PlanOutcome } from './plan-memory.js'
 import type { MemoryProfile } from './profile.js'
-import { sumForwardUs } from './recompute-blocks.js'
+import { type WaysRequest, WaysSearch } from './search-ways.js'
 
 /** Which blocks run their forward again, and what the step is predicted to take when the rest moves as planned. */
 export interface Way {
@@ -33,29 +32,22 @@ export interface Ways {
   readonly best: Way | undefined
 }
 
-/** What to choose for: all that `planMemory` is asked, but for the blocks that run again. */
-export type WaysRequest = Omit<PlanRequest, 'recompute' | 'profileHash'> & {
-  readonly profileHash?: string | undefined
-}
-
 /**
  * Chooses for every block whether it is recomputed, and plans what of the rest moves, so that the predicted step is
- * least under a budget. Pure. Tries how many blocks are recomputed, from the end, from the start and by bytes per time;
- * then changes single blocks and swaps two as long as that helps. Sets that recompute longer than the best step so far
- * are not looked at.
+ * least under a budget; compares with the fixed recipes. Pure.
  */
 export function chooseWays(profile: MemoryProfile, request: WaysRequest): Ways {
-  const search = new Search(profile, request)
-  const roomy = new Search(profile, { ...request, budgetBytes: Number.MAX_SAFE_INTEGER })
-  search.tryCounts()
-  search.improve()
+  const search = new WaysSearch(profile, request)
+  const roomy = new WaysSearch(profile, { ...request, budgetBytes: Number.MAX_SAFE_INTEGER })
+  const kept = search.plan([])
+  const best = findBest(search, kept)
   return {
     blocks: search.blocks,
     budgetBytes: request.budgetBytes,
-    keepAll: roomy.evaluate([])!,
-    recomputeAll: roomy.evaluate(search.blocks.map((_, at) => at))!,
-    moveOnly: search.evaluate([]),
-    best: search.best,
+    keepAll: describeWay(roomy.plan([]))!,
+    recomputeAll: describeWay(roomy.plan(search.blocks.map((_, at) => at)))!,
+    moveOnly: describeWay(kept),
+    best: best && describeWay({ kind: 'planned', plan: best }),
   }
 }
 
@@ -64,144 +56,28 @@ export function chooseWays(profile: MemoryProfile, request: WaysRequest): Ways {
  * none fits, the least budget is that of all blocks recomputed, or of none, whichever is smaller. Pure.
  */
 export function planWays(profile: MemoryProfile, request: WaysRequest): PlanOutcome {
-  const search = new Search(profile, request)
+  const search = new WaysSearch(profile, request)
   const kept = search.plan([])
-  // Nothing is shorter than a step in which nothing runs again and nothing waits.
-  if (kept.kind === 'planned' && kept.plan.predicted.stallMs === 0) return kept
-  search.tryCounts()
-  search.improve()
-  if (search.bestPlan) return { kind: 'planned', plan: search.bestPlan }
+  const best = findBest(search, kept)
+  if (best) return { kind: 'planned', plan: best }
   const again = search.plan(search.blocks.map((_, at) => at))
-  if (kept.kind === 'planned') return kept
-  return again.kind === 'planned' || again.leastBytes < kept.leastBytes ? again : kept
+  const isLess =
+    again.kind === 'infeasible' && kept.kind === 'infeasible' && again.leastBytes < kept.leastBytes
+  return isLess ? again : kept
 }
 
-/** Counts of recomputed blocks that are tried first, per order. */
-const FIRST_COUNTS = 4
-/** Tensors planned for while single blocks are changed: bounds the time on large models. */
-const EFFORT = 60_000
-
-class Search {
-  readonly blocks: readonly Block[]
-  readonly #profile: MemoryProfile
-  readonly #request: WaysRequest
-  readonly #forwardMs: readonly number[]
-  readonly #baseMs: number
-  readonly #known = new Map<string, Way | undefined>()
-  #best: { readonly way: Way; readonly chosen: readonly number[]; readonly plan: MemoryPlan } | undefined
-  #effort = 0
-
-  constructor(profile: MemoryProfile, request: WaysRequest) {
-    this.#profile = profile
-    this.#request = request
-    this.blocks = findBlocks(profile)
-    this.#forwardMs = this.blocks.map((block) => sumForwardUs(profile, block) / 1000)
-    this.#baseMs =
-      profile.layers.reduce((sum, layer) => sum + layer.fwdUs + layer.bwdParamUs + layer.bwdFeatUs, 0) / 1000
-  }
-
-  get best(): Way | undefined {
-    return this.#best?.way
-  }
-
-  get bestPlan(): MemoryPlan | undefined {
-    return this.#best?.plan
-  }
-
-  /** The plan in which the blocks `chosen` run again. */
-  plan(chosen: readonly number[]): PlanOutcome {
-    const { smallestBytes = MIN_MOVE_BYTES, profileHash = '' } = this.#request
-    const recompute = chosen.map((at) => this.blocks[at]!)
-    return planMemory(this.#profile, { ...this.#request, smallestBytes, profileHash, recompute })
-  }
-
-  /** What recomputing the blocks `chosen` comes to; undefined where it does not fit. */
-  evaluate(chosen: readonly number[]): Way | undefined {
-    const key = chosen.join()
-    if (this.#known.has(key)) return this.#known.get(key)
-    const outcome = this.plan(chosen)
-    this.#effort += this.#profile.tensors.length
-    if (outcome.kind === 'infeasible' || outcome.plan.predicted.peakBytes > this.#request.budgetBytes) {
-      this.#known.set(key, undefined)
-      return undefined
-    }
-    const { plan } = outcome
-    const way = describeWay(plan)
-    this.#known.set(key, way)
-    if (!this.#best || isBetter(way, this.#best.way)) this.#best = { way, chosen, plan }
-    return way
-  }
-
-  /** Recomputes more and more blocks, in three orders. */
-  tryCounts(): void {
-    const all = this.blocks.map((_, at) => at)
-    const freedPerMs = all.map((at) => this.#sumInsideBytes(at) / Math.max(1e-9, this.#forwardMs[at]!))
-    const orders = [all.toReversed(), all, all.toSorted((a, b) => freedPerMs[b]! - freedPerMs[a]! || b - a)]
-    for (const order of orders) this.#tryOrder(order)
-  }
-
-  /** Tries a few counts, and then, around the best of them, ever closer ones: the step over the count has one valley. */
-  #tryOrder(order: readonly number[]): void {
-    let stride = Math.max(1, Math.ceil(order.length / FIRST_COUNTS))
-    let middle = 0
-    const lookAt = (count: number) => {
-      if (count < 0 || count > order.length) return
-      const before = this.best
-      this.#try(order.slice(0, count))
-      if (this.best !== before) middle = count
-    }
-    for (let count = 0; count < order.length + stride; count += stride) lookAt(Math.min(count, order.length))
-    while (stride > 1) {
-      stride = Math.ceil(stride / 2)
-      for (const count of [middle - stride, middle + stride]) lookAt(count)
-    }
-  }
-
-  /** Adds, takes away or swaps blocks as long as the step gets shorter. */
-  improve(): void {
-    const all = this.blocks.map((_, at) => at)
-    for (let before: Way | undefined; before !== this.best && this.#effort < EFFORT; ) {
-      before = this.best
-      for (const at of all) this.#change([at])
-      for (const out of this.#best?.chosen ?? []) {
-        for (const add of all) if (!this.#best?.chosen.includes(add)) this.#change([out, add])
-      }
-    }
-  }
-
-  /** Turns the choice of `changed` around in the best set. */
-  #change(changed: readonly number[]): void {
-    if (!this.#best || this.#effort >= EFFORT) return
-    const set = new Set(this.#best.chosen)
-    for (const at of changed) if (!set.delete(at)) set.add(at)
-    this.#try([...set])
-  }
-
-  #try(set: readonly number[]): void {
-    const chosen = set.toSorted((a, b) => a - b)
-    const cannotWin = this.#best && this.#baseMs + this.#sumMs(chosen) > this.#best.way.stepMs
-    if (!cannotWin) this.evaluate(chosen)
-  }
-
-  #sumMs(chosen: readonly number[]): number {
-    return chosen.reduce((sum, at) => sum + this.#forwardMs[at]!, 0)
-  }
-
-  #sumInsideBytes(at: number): number {
-    const layers = new Set(this.blocks[at]!.layers)
-    return this.#profile.tensors.reduce(
-      (sum, { kind, producer, bytes }) =>
-        sum + (kind === 'feature' && layers.has(producer.layer) ? bytes : 0),
-      0,
-    )
-  }
+/** The plan with the shortest step, of those that fit. Nothing is shorter than to run nothing again and wait for nothing. */
+function findBest(search: WaysSearch, kept: PlanOutcome): MemoryPlan | undefined {
+  const own =
+    kept.kind === 'planned' && kept.plan.predicted.peakBytes <= kept.plan.budgetBytes ? kept.plan : undefined
+  if (own?.predicted.stallMs === 0) return own
+  const found = search.search()
+  return found && own ? (found.predicted.stepMs < own.predicted.stepMs ? found : own) : (found ?? own)
 }
 
-function isBetter(one: Way, other: Way): boolean {
-  return one.stepMs < other.stepMs || (one.stepMs === other.stepMs && one.movedBytes < other.movedBytes)
-}
-
-function describeWay({ predicted, moves, recompute }: MemoryPlan): Way {
+function describeWay(outcome: PlanOutcome): Way | undefined {
+  if (outcome.kind === 'infeasible') return undefined
+  const { predicted, moves, recompute } = outcome.plan
   return {
     recomputed: recompute.map(({ name }) => name),
     stepMs: predicted.stepMs,

@@ -2,7 +2,7 @@ import { layOutArena } from './arena.js'
 import type { Candidate, Keep } from './candidates.js'
 import type { Block } from './find-blocks.js'
 import { findLeastStallUs } from './least-stall.js'
-import type { Lifetime } from './lifetimes.js'
+import { findLifetimes, type Lifetime, sumLiveBytes } from './lifetimes.js'
 import {
   type MemoryPlan,
   PLAN_VERSION,
@@ -17,6 +17,7 @@ import { listReuse } from './reuse.js'
 import type { ScheduleLimits } from './schedule.js'
 import type { Simulation } from './simulate-plan.js'
 import { findTicks, signPacks, type TickClock } from './ticks.js'
+import { layOutTimeline } from './timeline.js'
 
 /** What is decided on: a step, what may leave it for a while, and how much may be there at once. */
 export interface PlanProblem extends Omit<ScheduleLimits, 'aimBytes'> {
@@ -30,8 +31,8 @@ export interface PlanProblem extends Omit<ScheduleLimits, 'aimBytes'> {
   /** Blocks that run again: `profile` and `step` are as they are then. */
   readonly recompute: readonly Block[]
   readonly recomputeUs: number
-  /** The peak of the step when nothing moves nor runs again. */
-  readonly unplannedPeakBytes: number
+  /** The step when nothing moves nor runs again. */
+  readonly recorded: MemoryProfile
   /** What must stay, and why. */
   readonly keeps: readonly Keep[]
 }
@@ -82,7 +83,7 @@ function predict(problem: PlanProblem, simulation: Simulation, hostBytes: number
   return {
     peakBytes: simulation.peakBytes,
     peakAt: simulation.peakAt,
-    unplannedPeakBytes: problem.unplannedPeakBytes,
+    unplannedPeakBytes: findPeakBytes(problem.recorded),
     stepMs: toMs(simulation.stepUs),
     baseMs: toMs(problem.step.timeline.startUs.at(-1)!),
     recomputeMs: toMs(problem.recomputeUs),
@@ -91,6 +92,13 @@ function predict(problem: PlanProblem, simulation: Simulation, hostBytes: number
     hostBytes,
     movedBytes: simulation.movedBytes,
   }
+}
+
+/** The peak of a step as it was profiled. */
+function findPeakBytes(profile: MemoryProfile): number {
+  const timeline = layOutTimeline(profile)
+  const lifetimes = findLifetimes(profile, timeline, { canReuse: false })
+  return Math.max(...sumLiveBytes(lifetimes, timeline.events.length, profile.nonTorchBytes))
 }
 
 function describeRecomputation({ name, recorded }: Block): PlannedRecomputation {

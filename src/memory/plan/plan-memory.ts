@@ -2,7 +2,7 @@ import { type ExtraKind, findMovable, MIN_MOVE_BYTES } from './candidates.js'
 import { chooseMoves, emptyAsPossible, type Ranking, rankCandidates } from './choose-moves.js'
 import { describeMoves, describePlan, type PlanAttempt, type PlanProblem } from './describe-plan.js'
 import type { Block } from './find-blocks.js'
-import { findLifetimes, sumLiveBytes } from './lifetimes.js'
+import { sumLiveBytes } from './lifetimes.js'
 import type { MemoryPlan } from './plan-format.js'
 import type { MemoryProfile } from './profile.js'
 import { layOutStep } from './profiled-step.js'
@@ -10,7 +10,7 @@ import { recomputeBlocks, sumForwardUs } from './recompute-blocks.js'
 import { type PlacedSchedule, scheduleAndPlace } from './reload-space.js'
 import { type Simulation, simulatePlan } from './simulate-plan.js'
 import { layOutTicks } from './ticks.js'
-import { formatEvent, layOutTimeline } from './timeline.js'
+import { formatEvent } from './timeline.js'
 
 /** What to plan for. */
 export interface PlanRequest {
@@ -68,6 +68,14 @@ export function planMemory(profile: MemoryProfile, request: PlanRequest): PlanOu
   return { kind: 'planned', plan: describePlan(problem, findBest(problem)) }
 }
 
+/** How a step does under the first plans that would be tried for it, or that none fits. Quicker than `planMemory`. */
+export function estimatePlan(profile: MemoryProfile, request: PlanRequest): Simulation | undefined {
+  const problem = { ...layOutProblem(profile, request), isSlotted: true } // arenas take long to lay out
+  if (emptyAsPossible(problem.liveBytes, problem.candidates).highest() > request.budgetBytes) return undefined
+  const { simulation } = findBest(problem, FEW_TRIES)
+  return simulation.peakBytes <= request.budgetBytes ? simulation : undefined
+}
+
 function findLeftOut({ profile, step, options, liveBytes }: PlanProblem, event: number): UnmovedStorages {
   const { candidates } = findMovable(profile, step, { extras: options.move, smallestBytes: 0 })
   const small = candidates.filter(
@@ -99,30 +107,23 @@ function layOutProblem(recorded: MemoryProfile, request: PlanRequest): PlanProbl
     isSlotted: request.isSlotted || canReuse || candidates.some(({ lifetime }) => lifetime.livesOn),
     recompute,
     recomputeUs: recompute.reduce((sum, block) => sum + sumForwardUs(recorded, block), 0),
-    unplannedPeakBytes: findPeakBytes(recorded),
+    recorded,
     candidates,
     keeps,
   }
 }
 
-/** The peak of a step as it was profiled. */
-function findPeakBytes(profile: MemoryProfile): number {
-  const timeline = layOutTimeline(profile)
-  const lifetimes = findLifetimes(profile, timeline, { canReuse: false })
-  return sumLiveBytes(lifetimes, timeline.events.length, profile.nonTorchBytes).reduce(
-    (a, b) => Math.max(a, b),
-    0,
-  )
-}
-
 /** Candidates tried per plan, over all attempts: keeps 10,000 tensors under a second. */
 const EFFORT = 16_000
 
+/** Rankings tried for an estimate. */
+const FEW_TRIES = 2
+
 /** Tries rankings and aims in a fixed order until the stall is negligible; keeps the least stall, then bytes. */
-function findBest(problem: PlanProblem): PlanAttempt {
+function findBest(problem: PlanProblem, mostTries = Number.POSITIVE_INFINITY): PlanAttempt {
   const { candidates, liveBytes, budgetBytes, step } = problem
   let best: PlanAttempt | undefined
-  let triesLeft = Math.max(3, Math.floor(EFFORT / Math.max(1, candidates.length)))
+  let triesLeft = Math.min(mostTries, Math.max(3, Math.floor(EFFORT / Math.max(1, candidates.length))))
   const goodUs = GOOD_ENOUGH * step.timeline.startUs.at(-1)!
   for (const aim of AIMS) {
     for (const ranking of RANKINGS) {

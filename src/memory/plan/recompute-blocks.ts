@@ -12,7 +12,11 @@ import { layOutTimeline, type Timeline } from './timeline.js'
 export function recomputeBlocks(profile: MemoryProfile, blocks: readonly Block[]): MemoryProfile {
   if (blocks.length === 0) return profile
   const timeline = layOutTimeline(profile)
-  const recomputed = new Map(blocks.map((block) => [block, describeRecomputation(profile, block)]))
+  const backward = profile.backwardOrder ?? profile.layers.map(({ i }) => i).reverse()
+  const placeOf = new Map(backward.map((layer, at) => [layer, at]))
+  const recomputed = new Map(
+    blocks.map((block) => [block, describeRecomputation(profile, block, placeOf)] as const),
+  )
   const calls = renumberPacks(profile, blocks, (block) => recomputed.get(block)!.at.layer)
   const homeOf = new Map(
     [...recomputed.values()].flatMap((one) => [...one.layers].map((layer) => [layer, one] as const)),
@@ -49,8 +53,17 @@ export function profileOfPlan(profile: MemoryProfile, plan: Pick<MemoryPlan, 're
 
 /** Sum of the forward times of `block`, in microseconds: what recomputing it costs. */
 export function sumForwardUs(profile: MemoryProfile, block: Block): number {
-  const layers = new Set(block.layers)
-  return profile.layers.reduce((sum, { i, fwdUs }) => sum + (layers.has(i) ? fwdUs : 0), 0)
+  const times = forwardUsOf(profile)
+  return block.layers.reduce((sum, layer) => sum + times.get(layer)!, 0)
+}
+
+const FORWARD_US = new WeakMap<MemoryProfile, ReadonlyMap<number, number>>()
+
+/** Forward times by layer: asked for again and again while blocks are compared. */
+function forwardUsOf(profile: MemoryProfile): ReadonlyMap<number, number> {
+  const known = FORWARD_US.get(profile) ?? new Map(profile.layers.map(({ i, fwdUs }) => [i, fwdUs]))
+  FORWARD_US.set(profile, known)
+  return known
 }
 
 /** A block that runs its forward again. */
@@ -73,12 +86,14 @@ interface Rewriting {
   readonly isRecorded: boolean
 }
 
-function describeRecomputation(profile: MemoryProfile, block: Block): Recomputation {
-  const layers = new Set(block.layers)
-  const backward = profile.backwardOrder ?? profile.layers.map(({ i }) => i).reverse()
-  const first = backward.find((layer) => layers.has(layer))!
+function describeRecomputation(
+  profile: MemoryProfile,
+  block: Block,
+  placeOf: ReadonlyMap<number, number>,
+): Recomputation {
+  const first = block.layers.reduce((a, b) => (placeOf.get(b)! < placeOf.get(a)! ? b : a))
   return {
-    layers,
+    layers: new Set(block.layers),
     forwardUs: sumForwardUs(profile, block),
     end: { layer: block.layers.at(-1)!, phase: 'fwd' },
     at: { layer: first, phase: 'bwd_param' },

@@ -1,4 +1,4 @@
-import { layOutArena } from './arena.js'
+import { findMostLive, layOutArena } from './arena.js'
 import type { Candidate } from './candidates.js'
 import type { Lifetime } from './lifetimes.js'
 import type { ReloadSpace } from './plan-format.js'
@@ -46,7 +46,7 @@ function placeInArena(
   limits: ScheduleLimits,
 ): { placed?: PlacedSchedule; roomBytes: number } {
   const reloads = moves.filter((move) => isReloaded(move, timeline))
-  const { sizeBytes, liveBytes, offsets } = layOutReloads(reloads)
+  const { sizeBytes, liveBytes, offsets } = layOutArena(listReloads(reloads))
   const from = Math.min(...reloads.map((move) => move.inAt))
   const to = Math.max(...reloads.map((move) => Math.max(move.useAt, move.lifetime.to)))
   const rest = sumRestBytes(limits.liveBytes, moves)
@@ -57,7 +57,7 @@ function placeInArena(
 }
 
 function placeInSlots(timeline: Timeline, moves: readonly ScheduledMove[]): PlacedSchedule {
-  const { liveBytes } = layOutReloads(moves.filter((move) => isReloaded(move, timeline)))
+  const liveBytes = findMostLive(listReloads(moves.filter((move) => isReloaded(move, timeline))))
   return { moves, reload: { mode: 'slots', bytes: liveBytes, liveBytes }, reloadOffsets: new Map() }
 }
 
@@ -84,13 +84,11 @@ function sumRestBytes(liveBytes: readonly number[], moves: readonly ScheduledMov
   })
 }
 
-function layOutReloads(reloads: readonly ScheduledMove[]) {
-  return layOutArena(
-    reloads.map(({ lifetime, bytes, inAt, useAt }) => ({
-      id: lifetime.storage,
-      bytes,
-      from: inAt,
-      to: Math.max(useAt, lifetime.to),
-    })),
-  )
+function listReloads(reloads: readonly ScheduledMove[]) {
+  return reloads.map(({ lifetime, bytes, inAt, useAt }) => ({
+    id: lifetime.storage,
+    bytes,
+    from: inAt,
+    to: Math.max(useAt, lifetime.to),
+  }))
 }

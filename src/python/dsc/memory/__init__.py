@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from .auto import AutoProfiler as AutoProfiler
     from .executor import Offload as Offload
     from .executor import offload as offload
+    from .fitted import FittedStep as FittedStep
+    from .fitted import fit as fit
     from .profiler import profile as profile
     from .runnable_plan import PlanError as PlanError
 
@@ -19,8 +21,10 @@ __getattr__, __dir__ = lazy_names(
     {
         "AccountingDevice": "accounting",
         "AutoProfiler": "auto",
+        "FittedStep": "fitted",
         "Offload": "executor",
         "PlanError": "runnable_plan",
+        "fit": "fitted",
         "offload": "executor",
         "profile": "profiler",
     },

@@ -29,6 +29,20 @@ def refuse_sharded(model: torch.nn.Module) -> None:
             )
 
 
+def refuse_compiled(model: torch.nn.Module) -> None:
+    """Raises a `PlanError` for a compiled model, which decides by itself what it saves."""
+    compiler = sys.modules.get("torch._dynamo.eval_frame")
+    own = compiler is not None and isinstance(model, compiler.OptimizedModule)
+    inside = [name for name, module in model.named_modules() if module._compiled_call_impl is not None]
+    if own or inside:
+        name = inside[0] if inside and inside[0] else "the model"
+        raise PlanError(
+            f"{name} is compiled, and torch.compile decides by itself what its graph saves: give dsc "
+            "the model before torch.compile, or have the compiler recompute, by "
+            "torch._functorch.config.activation_memory_budget = 0.5 (a share of what it would save)"
+        )
+
+
 def refuse_without_layers(model: torch.nn.Module, layer_names: list[str]) -> None:
     """Raises a `PlanError` for a step that called no layer: there is nothing between which a plan could move.
 

@@ -68,6 +68,7 @@ def profile_step(
     optimizer: torch.optim.Optimizer | None = None,
     device: torch.device | None = None,
     out: str | os.PathLike[str] | None = None,
+    is_accumulating: bool = False,
 ) -> dict[str, Any]:
     """Like ``profile``, for any way to a loss.
 
@@ -78,6 +79,7 @@ def profile_step(
         optimizer: whose state is counted.
         device: default: that of the first parameter.
         out: a path to write the profile to.
+        is_accumulating: whether the step adds to the gradients that there are.
 
     Returns:
         See ``profile``.
@@ -89,8 +91,9 @@ def profile_step(
     cuda_rng = torch.cuda.get_rng_state(device) if device.type == "cuda" else None
 
     def fresh() -> None:
-        for parameter in model.parameters():
-            parameter.grad = None
+        for name, parameter in model.named_parameters():
+            earlier = grads[name] if is_accumulating else None
+            parameter.grad = None if earlier is None else earlier.clone()
         with torch.no_grad():
             for name, b in model.named_buffers():
                 b.copy_(buffers[name])

@@ -29,6 +29,7 @@ class RunCounts:
     Attributes:
         sums: counters since the first step.
         late_us: storage → microseconds that its copies came late, at worst.
+        is_told: whether a miss was told, or another executor of the model told one.
         last_miss: why the last step that was not as planned was not; None if all were.
     """
 
@@ -47,6 +48,7 @@ class RunCounts:
         }
         self.late_us: dict[int, float] = {}
         self.last_miss: str | None = None
+        self.is_told = False
         self._step_ms: list[float] = []
         self._entered_at: float | None = None
 
@@ -65,7 +67,8 @@ class RunCounts:
 
     def miss(self, why: str) -> None:
         """Counts a step that is not what was planned; the first one is told."""
-        if self.sums["planMisses"] == 0:
+        if not self.is_told:
+            self.is_told = True
             warnings.warn(
                 f"this step is not the one that was planned: {why}. Such steps run as without a plan. If all "
                 "do, profile the step that runs, loss included (`dsc memory profile -- python train.py`, or `loss=` of "

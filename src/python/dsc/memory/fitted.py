@@ -1,0 +1,237 @@
+"""``model, step = dsc.memory.fit(model, budget="20GiB")``: profiles in the first step, plans, and goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import subprocess
+import tempfile
+import warnings
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
+
+from ..program import find_program
+from ..torch_private import tree_leaves
+from .copies import Copies
+from .executor import Offload
+from .plan_format import Plan
+from .plannable import refuse_compiled, refuse_sharded
+from .profiler import profile_step, tensors_in
+from .runnable_plan import PlanError
+
+MOST_PLANS = 16  # each takes a profile of eight steps; models that see more shapes than this should pad
+
+
+def fit(
+    model: torch.nn.Module,
+    *,
+    budget: int | str,
+    smallest: str = "1MiB",
+    host_limit_bytes: int | None = None,
+    copies: Copies | None = None,
+) -> tuple[torch.nn.Module, FittedStep]:
+    """Trains a model within a budget of device memory: blocks are recomputed and tensors moved as a plan says.
+
+    Args:
+        model: on the device that it is trained on; it is returned as it is.
+        budget: device bytes (``20 * 2**30``, ``"20GiB"``), or a share of the peak without a plan (``"50%"``).
+        smallest: smaller tensors stay where they are.
+        host_limit_bytes: most host memory that a plan's arena may take; default: half of what is free.
+        copies: what moves the bytes; default: threads on CPU, streams on CUDA.
+
+    Returns:
+        The model, and what runs a forward and backward of it: ``loss = step(compute_loss, *batch)``.
+
+    Raises:
+        PlanError: the model cannot be planned: it is compiled or sharded; or `dsc` is not installed here.
+    """
+    refuse_compiled(model)
+    refuse_sharded(model)
+    command = find_program()
+    if not command:
+        raise PlanError("the program dsc is not installed here: pip install dsc-data, or DSC_BIN='node .../dsc.js'")
+    planner = _Planner(command, str(budget), smallest)
+    return model, FittedStep(model, planner, {"host_limit_bytes": host_limit_bytes, "copies": copies})
+
+
+class FittedStep:
+    """Runs forwards and backwards of one model under plans of their own, one per shape of batch.
+
+    Args:
+        model: that is trained.
+        planner: what makes the plans.
+        options: of the executors.
+    """
+
+    def __init__(self, model: torch.nn.Module, planner: _Planner, options: Mapping[str, Any]) -> None:
+        self.model = model
+        self._planner = planner
+        self._options = options
+        self._profiles: dict[str, dict[str, Any]] = {}
+        self._executors: dict[str, Offload] = {}
+        self._optimizers: list[weakref.ref[torch.optim.Optimizer]] = []
+        self._state_bytes = 0
+        self._is_told = False
+        # Bound weakly: the hook is on for as long as the process, the model may go before.
+        own = weakref.ref(self)
+        self._handle = register_optimizer_step_post_hook(lambda optimizer, args, kwargs: _notice(own, optimizer))
+
+    @property
+    def plans(self) -> list[Plan]:
+        """The plans that were made so far, in the order of the batches they were made for."""
+        return [executor.plan for executor in self._executors.values()]
+
+    @property
+    def executors(self) -> list[Offload]:
+        """What carries the plans out, with its counts, in the same order."""
+        return list(self._executors.values())
+
+    def __call__(
+        self, compute_loss: Callable[..., torch.Tensor] | Mapping[str, Any], *inputs: Any, **named: Any
+    ) -> torch.Tensor:
+        """Runs a forward and its backward; gradients are added to ``.grad`` as always.
+
+        The first time a batch has new shapes, eight steps are run to profile them: gradients, buffers and random
+        numbers are as if there had been one. What they need without a plan must fit once.
+
+        Args:
+            compute_loss: from the inputs to the loss; it calls the model. Or a dict of the model's inputs, where the
+                model's output has a ``loss``.
+            *inputs: what ``compute_loss`` is given; plans go by the shapes of the tensors in it.
+            **named: more of them, by name.
+
+        Returns:
+            The loss, without its graph.
+
+        Raises:
+            PlanError: no plan fits the budget; the message says how much is needed, and where.
+        """
+        if isinstance(compute_loss, Mapping):
+            batch = dict(compute_loss)
+            return self(lambda **given: self.model(**given).loss, **batch)
+        chosen = compute_loss
+
+        def run() -> torch.Tensor:
+            return chosen(*inputs, **named)
+
+        executor = self._executor_for(_shape_of(self.model, (inputs, named)), run, held=(inputs, named))
+        with executor if executor is not None else contextlib.nullcontext():
+            loss = run()
+        torch.autograd.backward(loss)
+        if executor is not None:
+            executor.end_step()
+            self._is_told = self._is_told or executor.counts["planMisses"] > 0
+        return loss.detach()
+
+    def close(self) -> None:
+        """Gives all host memory back."""
+        self._handle.remove()
+        for executor in self._executors.values():
+            executor.close()
+        self._executors.clear()
+
+    def _executor_for(self, shape: str, run: Callable[[], torch.Tensor], held: Any) -> Offload | None:
+        self._count_state()
+        executor = self._executors.get(shape)
+        if executor is not None and executor.needs_profile:  # the model has changed
+            self._executors.pop(shape).close()
+            self._profiles.pop(shape, None)
+            executor = None
+        if executor is None:
+            if shape not in self._profiles and len(self._profiles) >= MOST_PLANS:
+                return self._executor_of_most()
+            if shape not in self._profiles:
+                self._profiles[shape] = profile_step(
+                    self.model, run, held=[held], is_accumulating=_has_grads(self.model)
+                )
+            plan = self._planner.plan(self._profiles[shape], self._state_bytes)
+            executor = self._executors[shape] = Offload(plan, model=self.model, **self._options)
+        executor.run.is_told = self._is_told
+        return executor
+
+    def _executor_of_most(self) -> Offload | None:
+        """For a batch beyond the shapes that are planned: what recomputes most; what it would move stays."""
+        if not self._is_told:
+            warnings.warn(
+                f"batches have had more than {MOST_PLANS} shapes: this one is not planned for, and the blocks are "
+                "recomputed that another plan recomputes. Pad batches to a few lengths.",
+                stacklevel=3,
+            )
+            self._is_told = True
+        executor = max(self._executors.values(), key=lambda one: one.plan["predicted"]["recomputeMs"])
+        executor.run.is_told = True
+        return executor
+
+    def _count_state(self) -> None:
+        """Plans again when an optimizer has made its state, which it does in its first step."""
+        optimizers = [found for found in (own() for own in self._optimizers) if found is not None]
+        state = {id(t): t.nbytes for o in optimizers for t in tensors_in(list(o.state.values()))}
+        device = next(self.model.parameters()).device
+        size = (
+            sum(state.values())
+            if all(t.device == device for o in optimizers for t in tensors_in(list(o.state.values())))
+            else 0
+        )
+        if size == self._state_bytes:
+            return
+        self._state_bytes = size
+        for executor in self._executors.values():
+            executor.close()
+        self._executors.clear()
+
+
+class _Planner:
+    """Makes plans by the program `dsc`."""
+
+    def __init__(self, command: list[str], budget: str, smallest: str) -> None:
+        self._command, self._budget, self._smallest = command, budget, smallest
+
+    def plan(self, profile: dict[str, Any], held_bytes: int) -> Plan:
+        """A plan for a profiled step beside `held_bytes` that the profile does not know of."""
+        known = {**profile, "nonTorchBytes": profile["nonTorchBytes"] + held_bytes}
+        with tempfile.TemporaryDirectory(prefix="dsc-fit-") as folder:
+            path, out = os.path.join(folder, "step.profile.json"), os.path.join(folder, "step.plan.json")
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(known, file, separators=(",", ":"))
+            words = ["memory", "plan", path, "--budget", self._budget, "--smallest", self._smallest, "--recompute"]
+            done = subprocess.run([*self._command, *words, "--out", out], capture_output=True, text=True)
+            if done.returncode != 0:
+                raise PlanError(done.stderr.strip().removeprefix("dsc: ").replace(path, "this step"))
+            with open(out, encoding="utf-8") as file:
+                return cast(Plan, json.load(file))
+
+
+def _notice(own: weakref.ref[FittedStep], optimizer: torch.optim.Optimizer) -> None:
+    step = own()
+    if step is None or any(known() is optimizer for known in step._optimizers):
+        return
+    parameters = set(step.model.parameters())
+    if any(parameter in parameters for group in optimizer.param_groups for parameter in group["params"]):
+        step._optimizers.append(weakref.ref(optimizer))
+
+
+def _has_grads(model: torch.nn.Module) -> bool:
+    return any(parameter.grad is not None for parameter in model.parameters())
+
+
+def _shape_of(model: torch.nn.Module, inputs: Any) -> str:
+    """What the saved tensors of a step depend on, as far as its inputs say it."""
+    leaves = [
+        (str(leaf.dtype), tuple(leaf.shape), leaf.requires_grad)
+        if isinstance(leaf, torch.Tensor)
+        else leaf
+        if isinstance(leaf, (bool, int, str, type(None)))
+        else type(leaf).__name__
+        for leaf in tree_leaves(inputs)
+    ]
+    device = next(model.parameters()).device.type
+    autocast = (torch.is_autocast_enabled(device), str(torch.get_autocast_dtype(device)))
+    frozen = [name for name, parameter in model.named_parameters() if not parameter.requires_grad]
+    words = repr((leaves, autocast, model.training, _has_grads(model), frozen))
+    return hashlib.sha256(words.encode()).hexdigest()

@@ -1,0 +1,164 @@
+"""`model, step = dsc.memory.fit(model, budget)`: trains as without, within the budget, whatever the batches' shapes."""
+
+import os
+import warnings
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from memory_networks import GPT, loss_of  # noqa: E402
+from memory_tools import ROOT, node, one_thread  # noqa: E402, F401
+from memory_training import same  # noqa: E402
+from torch import nn  # noqa: E402
+
+from dsc.memory import AccountingDevice, PlanError, fit  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def program(monkeypatch):
+    monkeypatch.setenv("DSC_BIN", f"{node()} {os.path.join(ROOT, 'bin', 'dsc.js')}")
+
+
+def batches(*sizes):
+    torch.manual_seed(7)
+    return [torch.randint(0, 64, (size, 32)) for size in sizes]
+
+
+def fresh():
+    torch.manual_seed(0)
+    model = GPT(width=64, blocks=6)
+    return model, torch.optim.AdamW(model.parameters(), lr=1e-3)
+
+
+def train(given, budget=None, accumulate=1):
+    """Parameters after a step per batch, the losses, and the counted peaks of the steps after the first."""
+    model, optimizer = fresh()
+    step = None
+    if budget is not None:
+        found, step = fit(model, budget=budget, smallest="4KiB")
+        assert found is model
+    losses, peaks = [], []
+    for at, tokens in enumerate(given):
+        torch.manual_seed(at)
+        compute = lambda batch: loss_of(model(batch))  # noqa: E731
+        device = AccountingDevice()
+        # What the first step profiles counts for itself.
+        is_planned = step is None or len(step.plans) > 0
+        if is_planned:
+            device.__enter__()
+            device.hold(model, tokens, optimizer)
+            device.reset_peak()
+        try:
+            if step is None:
+                loss = compute(tokens)
+                loss.backward()
+                loss = loss.detach()
+            else:
+                loss = step(compute, tokens)
+        finally:
+            if is_planned:
+                device.__exit__(None, None, None)
+        losses.append(loss)
+        peaks.append(device.peak_bytes)
+        if (at + 1) % accumulate == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+    return list(model.parameters()), losses, peaks, step
+
+
+def test_training_goes_on_as_without_and_within_the_budget():
+    given = batches(*[8] * 5)
+    plain, losses, peaks, _ = train(given)
+    budget = int(0.6 * max(peaks))
+    found, found_losses, found_peaks, step = train(given, budget)
+    assert same(plain, found) and same(losses, found_losses)
+    assert max(found_peaks[2:]) <= 1.05 * budget < max(peaks)  # from the step on in which the optimizer has its state
+    assert all(executor.counts["planMisses"] == 0 for executor in step.executors)
+    assert step.plans[0]["recompute"] or step.plans[0]["moves"]
+    step.close()
+
+
+def test_every_shape_of_batch_has_a_plan_of_its_own():
+    given = batches(8, 8, 5, 8, 5)
+    plain, _, peaks, _ = train(given)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found, _, _, step = train(given, int(0.6 * max(peaks)))
+    assert same(plain, found)
+    assert len(step.plans) == 2
+    assert sum(executor.counts["planMisses"] for executor in step.executors) == 0
+    step.close()
+
+
+def test_gradients_that_are_accumulated_count():
+    given = batches(*[8] * 6)
+    plain, _, peaks, _ = train(given, accumulate=2)
+    budget = int(0.65 * max(peaks))
+    found, _, found_peaks, step = train(given, budget, accumulate=2)
+    assert same(plain, found)
+    assert len(step.plans) == 2 and max(found_peaks[4:]) <= 1.05 * budget
+    step.close()
+
+
+class Fickle(GPT):
+    """Saves more once told to: nothing in its inputs says so."""
+
+    is_changed = False
+
+    def forward(self, tokens):
+        out = super().forward(tokens)
+        return out.tanh() if self.is_changed else out
+
+
+def test_a_model_that_changes_is_told_once_and_planned_anew():
+    torch.manual_seed(0)
+    model = Fickle(width=64, blocks=4)
+    _, step = fit(model, budget="60%", smallest="4KiB")
+    (tokens,) = batches(8)
+    compute = lambda: loss_of(model(tokens))  # noqa: E731
+
+    def one():
+        model.zero_grad()
+        step(compute)
+
+    one()
+    model.is_changed = True
+    with pytest.warns(UserWarning, match="not the one that was planned") as told:
+        for _ in range(3):
+            one()
+    assert len(told) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        one()
+    assert step.executors[0].counts["plannedSteps"] == 1
+    step.close()
+
+
+def test_a_dict_of_inputs_is_a_batch_of_a_model_with_a_loss_of_its_own():
+    class Output:
+        def __init__(self, loss):
+            self.loss = loss
+
+    class WithLoss(GPT):
+        def forward(self, input_ids, labels):
+            return Output(torch.nn.functional.cross_entropy(super().forward(input_ids).flatten(0, 1), labels.flatten()))
+
+    model = WithLoss(width=64, blocks=2)
+    _, step = fit(model, budget="90%", smallest="4KiB")
+    (tokens,) = batches(4)
+    assert step({"input_ids": tokens, "labels": tokens}).shape == ()
+    assert all(parameter.grad is not None for parameter in model.parameters())
+    step.close()
+
+
+def test_what_cannot_be_planned_is_said_in_a_sentence():
+    model, _ = fresh()
+    with pytest.raises(PlanError, match=r"(?s)no plan of this step fits 1024 bytes .*needs .*try: --budget"):
+        fit(model, budget=1024)[1](lambda tokens: loss_of(model(tokens)), *batches(2))
+    with pytest.raises(PlanError, match="the model is compiled.*activation_memory_budget"):
+        fit(torch.compile(model), budget="1GiB")
+    inner = nn.Sequential(nn.Linear(2, 2), nn.Tanh())
+    inner[0].compile()
+    with pytest.raises(PlanError, match="^0 is compiled"):
+        fit(inner, budget="1GiB")
