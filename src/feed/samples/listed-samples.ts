@@ -41,7 +41,7 @@ export function listSamples(
   if (format !== 'files') return { kind: 'rows', leftOut }
   const samples = new SampleTableBuilder()
   for (const [file, { path, size }] of chosen.entries()) {
-    requireLength(path, size)
+    requireLength(() => path, size)
     samples.add({ name: path, file, offset: 0, length: size, crc32: 0 })
   }
   const paths = chosen.map(({ path }) => path)

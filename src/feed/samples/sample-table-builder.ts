@@ -12,6 +12,9 @@ import { allocateTable, FINGERPRINT_AT, type TableColumns } from './table-layout
 
 const CHUNK_ROWS = 1 << 16
 const FIRST_NAME_BYTES = 64 * 1024
+const DIGEST_BYTES = 64 * 1024
+const DIGITS = Buffer.from('0123456789abcdef')
+const NEWLINE = 0x0a
 
 /**
  * Collects the samples of a table in columns, so that a hundred million take the memory of their numbers and names:
@@ -50,6 +53,23 @@ export class SampleTableBuilder {
     this.#files.push(file)
     this.#crcs.push(crc32)
     this.#count++
+  }
+
+  /** All samples of a table, each with a name of its own; its files are those from `firstFile` on. */
+  addAll(table: SampleTable, firstFile: number): void {
+    const { count, names, nameEnds, offsets, lengths, files, crcs } = table
+    assert.ok(nameEnds.length === count && this.#nameEnds.length === this.#count)
+    this.#growNames(names.length)
+    this.#names.set(names, this.#nameFill)
+    for (let sample = 0; sample < count; sample++) {
+      this.#nameEnds.push(this.#nameFill + nameEnds[sample]!)
+      this.#offsets.push(offsets[sample]!)
+      this.#lengths.push(lengths[sample]!)
+      this.#files.push(firstFile + files[sample]!)
+      this.#crcs.push(crcs[sample]!)
+    }
+    this.#nameFill += names.length
+    this.#count += count
   }
 
   /** Ends the table. Samples point to `files` by number. Without checksums it has no fingerprint. */
@@ -92,9 +112,8 @@ export class SampleTableBuilder {
       columns.rowNameEnds,
     )
     columns.fileEncodings.set(fileEncodings)
-    const hash = createHash('sha256')
-    digestSamples(hash, columns, files)
-    if (hasChecksums) bytes.set(hash.digest(), FINGERPRINT_AT)
+    noteFirstSamples(columns)
+    if (hasChecksums) bytes.set(digestSamples(columns, files), FINGERPRINT_AT)
     return openSampleTable(bytes)
   }
 
@@ -110,18 +129,23 @@ export class SampleTableBuilder {
   }
 }
 
-/** Digests names, lengths and checksums in order; notes the first sample of each file. */
-function digestSamples(hash: Hash, columns: TableColumns, files: readonly TableFile[]): void {
-  const { lengths, crcs, names, nameEnds, firstSamples } = columns
+function noteFirstSamples({ files, firstSamples }: TableColumns): void {
+  for (let sample = files.length - 1; sample >= 0; sample--) firstSamples[files[sample]!] = sample
+}
+
+/** Digests names, lengths and checksums in order. */
+function digestSamples(columns: TableColumns, files: readonly TableFile[]): Buffer {
+  const { lengths, crcs, names, nameEnds } = columns
+  const hash = createHash('sha256')
+  const texts = new TextDigest(hash)
   const seen = new Uint8Array(files.length)
   for (let sample = 0; sample < lengths.length; ) {
     const file = columns.files[sample]!
     const rowName = files[file]?.rowName
-    if (!seen[file]) firstSamples[file] = sample
     if (rowName === undefined) {
       seen[file] = 1
-      hash.update(names.subarray(sample === 0 ? 0 : nameEnds[sample - 1]!, nameEnds[sample]!))
-      hash.update(`\0${lengths[sample]}\0${crcs[sample]!.toString(16)}\n`)
+      texts.addBytes(names, sample === 0 ? 0 : nameEnds[sample - 1]!, nameEnds[sample]!)
+      texts.addNumbers(lengths[sample]!, crcs[sample]!)
       sample++
       continue
     }
@@ -129,10 +153,57 @@ function digestSamples(hash: Hash, columns: TableColumns, files: readonly TableF
     seen[file] = 1
     let end = sample + 1
     while (end < lengths.length && columns.files[end] === file) end++
+    texts.flush()
     hash.update(`${rowName}\0rows\0${end - sample}\n`, 'latin1')
     for (const column of [lengths, crcs])
       hash.update(new Uint8Array(column.buffer, column.byteOffset + 4 * sample, 4 * (end - sample)))
     sample = end
+  }
+  texts.flush()
+  return hash.digest()
+}
+
+/** Gathers short texts for a digest, each call of which costs more than the bytes of one; no view or string is made of any. */
+class TextDigest {
+  readonly #hash: Hash
+  readonly #bytes = new Uint8Array(DIGEST_BYTES)
+  #fill = 0
+
+  constructor(hash: Hash) {
+    this.#hash = hash
+  }
+
+  addBytes(bytes: Uint8Array, start: number, end: number): void {
+    for (let at = start; at < end; at++) {
+      if (this.#fill === DIGEST_BYTES) this.flush()
+      this.#bytes[this.#fill++] = bytes[at]!
+    }
+  }
+
+  /** As `\0<length>\0<CRC-32 in hexadecimal>\n`. */
+  addNumbers(length: number, crc32: number): void {
+    if (this.#fill + 32 > DIGEST_BYTES) this.flush()
+    this.#bytes[this.#fill++] = 0
+    this.#addDigits(length, 10)
+    this.#bytes[this.#fill++] = 0
+    this.#addDigits(crc32, 16)
+    this.#bytes[this.#fill++] = NEWLINE
+  }
+
+  flush(): void {
+    this.#hash.update(this.#bytes.subarray(0, this.#fill))
+    this.#fill = 0
+  }
+
+  #addDigits(value: number, base: 10 | 16): void {
+    let end = this.#fill + 1
+    for (let rest = value; rest >= base; rest = Math.floor(rest / base)) end++
+    let rest = value
+    for (let at = end - 1; at >= this.#fill; at--) {
+      this.#bytes[at] = DIGITS[rest % base]!
+      rest = Math.floor(rest / base)
+    }
+    this.#fill = end
   }
 }
 

@@ -86,9 +86,9 @@ export function placeOf(table: SampleTable, sample: number, firstFile = 0): Samp
 }
 
 /** Throws USAGE for a sample that is too long for a table. */
-export function requireLength(name: string, length: number): void {
-  if (length >= 2 ** 32)
-    throw new DscError('USAGE', `sample ${name} has ${length} bytes; the feed takes samples below 4 GiB`)
+export function requireLength(nameOf: () => string, length: number): void {
+  if (length < 2 ** 32) return
+  throw new DscError('USAGE', `sample ${nameOf()} has ${length} bytes; the feed takes samples below 4 GiB`)
 }
 
 /** Reads a table from its bytes; copies them into shared memory unless they are there. */

@@ -13,7 +13,7 @@ function index({ root, files, onProgress }: IndexRequest): IndexedSamples {
   const samples = new SampleTableBuilder()
   for (const [file, { path, size }] of files.entries()) {
     if (file % 512 === 0) onProgress?.(file, files.length)
-    requireLength(toText(path), size)
+    requireLength(() => toText(path), size)
     const fd = openSync(toBytes(`${root}/${path}`), 'r')
     try {
       const crc = checksumRange(fd, 0, size)

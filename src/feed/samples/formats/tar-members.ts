@@ -147,9 +147,9 @@ function* read(at: number, length: number): TarStep<Buffer> {
 function* readHeader(at: number): TarStep<Buffer | undefined> {
   const header = yield* read(at, BLOCK)
   if (header.length < BLOCK) throw new TarDamage(at, 'the archive ends here without its end')
-  const sum = sumBytes(header)
+  const sum = sumBytes(header, 0, BLOCK)
   if (sum === 0) return undefined
-  if (readNumber(header, 148, 8) === sum - sumBytes(header.subarray(148, 156)) + 8 * 32) return header
+  if (readNumber(header, 148, 8) === sum - sumBytes(header, 148, 156) + 8 * 32) return header
   throw new TarDamage(at, 'no header of a tar archive')
 }
 
@@ -175,7 +175,7 @@ function* checkEnd(endAt: number, sizeBytes: number): TarStep<void> {
   for (let at = endAt; at < sizeBytes; ) {
     const bytes = yield* read(at, Math.min(WINDOW_BYTES, sizeBytes - at))
     if (bytes.length === 0) return
-    if (sumBytes(bytes) !== 0) throw new TarDamage(endAt, 'the archive ends here, but more follows')
+    if (sumBytes(bytes, 0, bytes.length) !== 0) throw new TarDamage(endAt, 'the archive ends here, but more follows')
     at += bytes.length
   }
 }
@@ -183,22 +183,23 @@ function* checkEnd(endAt: number, sizeBytes: number): TarStep<void> {
 /** Regular files: POSIX, the ancient form, contiguous, GNU sparse. */
 const REGULAR_KINDS: ReadonlySet<string> = new Set(['0', '\0', '7', 'S'])
 
-function text(field: Uint8Array): BytePath {
-  const end = field.indexOf(0)
-  return fromBytes(end < 0 ? field : field.subarray(0, end))
+/** Up to the first NUL of a field. Millions of headers are read so: no view is made of any. */
+function text(bytes: Buffer, start = 0, limit = bytes.length): BytePath {
+  let end = start
+  while (end < limit && bytes[end] !== 0) end++
+  return bytes.toString('latin1', start, end)
 }
 
-function sumBytes(bytes: Uint8Array): number {
+function sumBytes(bytes: Uint8Array, start: number, end: number): number {
   let sum = 0
-  for (let i = 0; i < bytes.length; i++) sum += bytes[i]!
+  for (let i = start; i < end; i++) sum += bytes[i]!
   return sum
 }
 
 function plainName(header: Buffer): BytePath {
-  const isPosix = fromBytes(header.subarray(257, 262)) === 'ustar' && header[262] === 0
-  const prefix = isPosix ? text(header.subarray(345, 500)) : ''
-  const name = text(header.subarray(0, 100))
-  return prefix ? `${prefix}/${name}` : name
+  const isPosix = header[345] !== 0 && header.toString('latin1', 257, 263) === 'ustar\0'
+  const name = text(header, 0, 100)
+  return isPosix ? `${text(header, 345, 500)}/${name}` : name
 }
 
 /** Octal text, or base-256 where the top bit is set; NaN for anything else. */

@@ -6,6 +6,7 @@ import { type BytePath, toBytes, toText } from '../byte-path.js'
 import { requireLength, tableFiles } from '../sample-table.js'
 import { SampleTableBuilder } from '../sample-table-builder.js'
 import type { Format, FormatIndexOptions, IndexedSamples, IndexRequest } from './format.js'
+import { countIndexThreads, indexTarInThreads } from './index-tar-in-threads.js'
 import { TarDamage, type TarMember, TarReader } from './tar-members.js'
 
 /** Tar archives, whose members are samples. */
@@ -23,7 +24,10 @@ interface Group {
 }
 
 /** A key has several members, or one that only tar can read: samples are slices of their shards. */
-class NotSingle extends Error {}
+export class NotSingle extends Error {}
+
+/** Samples are contents of members, or slices of shards with the headers. */
+export type ShardFormat = 'member' | 'tar'
 
 /** A shard's members as far as they could be read, in their order, and what was wrong behind them. */
 export interface ShardMembers {
@@ -43,17 +47,35 @@ interface OpenShard {
 /** How shards become samples; numbers are those of the list of shards. */
 interface IndexerOptions extends FormatIndexOptions {
   readonly open: (file: number) => OpenShard
-  /** Whether checksums are known. */
-  readonly hasChecksums: boolean
+  /** Not where checksums are unknown, and of a part. */
+  readonly hasFingerprint: boolean
 }
 
 /**
  * Lists the samples of tar shards: members of one key (name up to the first dot of its last part) are one sample, as
  * in WebDataset; where every key has one member, samples are the members' contents.
  */
-function index({ root, files: shards, ...options }: IndexRequest): IndexedSamples {
+async function index(request: IndexRequest): Promise<IndexedSamples> {
+  const threads = countIndexThreads(request.files)
+  if (threads > 1)
+    return (
+      (await indexTarInThreads('member', request, threads)) ??
+      (await indexTarInThreads('tar', request, threads))!
+    )
+  return eitherWay((format) => indexShardsAs(format, request))
+}
+
+/**
+ * Lists the samples of shards in this thread. Throws NotSingle where they are none of `format`. As a `part` of a table
+ * they get no fingerprint, for the whole has another one.
+ */
+export function indexShardsAs(
+  format: ShardFormat,
+  { root, files: shards, ...options }: IndexRequest,
+  extent: 'whole' | 'part' = 'whole',
+): IndexedSamples {
   const open = (file: number) => openShardFile(`${root}/${shards[file]!.path}`, shards[file]!.size)
-  return indexWith(shards, { ...options, open, hasChecksums: true })
+  return new ShardIndexer(format, { ...options, open, hasFingerprint: extent === 'whole' }).index(shards)
 }
 
 /** As `index`, of shards that need not be here: only their members are known, and no checksums. */
@@ -71,7 +93,9 @@ export function listShards(
     checksum: () => 0,
     close() {},
   })
-  return indexWith(shards, { ...options, open, hasChecksums: false })
+  return eitherWay((format) =>
+    new ShardIndexer(format, { ...options, open, hasFingerprint: false }).index(shards),
+  )
 }
 
 function openShardFile(path: BytePath, sizeBytes: number): OpenShard {
@@ -84,22 +108,22 @@ function openShardFile(path: BytePath, sizeBytes: number): OpenShard {
   }
 }
 
-function indexWith(shards: readonly FolderFile[], options: IndexerOptions): IndexedSamples {
+function eitherWay(indexAs: (format: ShardFormat) => IndexedSamples): IndexedSamples {
   try {
-    return new ShardIndexer('member', options).index(shards)
+    return indexAs('member')
   } catch (error) {
     if (!(error instanceof NotSingle)) throw error
-    return new ShardIndexer('tar', options).index(shards)
+    return indexAs('tar')
   }
 }
 
 class ShardIndexer {
-  readonly #format: 'member' | 'tar'
+  readonly #format: ShardFormat
   readonly #options: IndexerOptions
   readonly #samples = new SampleTableBuilder()
   readonly #damaged: LeftOut[] = []
 
-  constructor(format: 'member' | 'tar', options: IndexerOptions) {
+  constructor(format: ShardFormat, options: IndexerOptions) {
     this.#format = format
     this.#options = options
   }
@@ -110,7 +134,9 @@ class ShardIndexer {
       this.#indexShard(file, shard)
     }
     const paths = shards.map(({ path }) => path)
-    const table = this.#samples.build(tableFiles({ format: this.#format }, paths), this.#options)
+    const table = this.#samples.build(tableFiles({ format: this.#format }, paths), {
+      hasChecksums: this.#options.hasFingerprint,
+    })
     return { table, damaged: this.#damaged }
   }
 
@@ -140,7 +166,7 @@ class ShardIndexer {
     const name = this.#format === 'member' ? first.name : key
     const offset = this.#format === 'member' ? first.dataAt : first.headerAt
     const length = last.dataAt + last.length - offset
-    requireLength(`${toText(shard.path)}:${toText(name)}`, length)
+    requireLength(() => `${toText(shard.path)}:${toText(name)}`, length)
     this.#samples.add({ name, file, offset, length, crc32: opened.checksum(offset, length) })
   }
 }
@@ -149,7 +175,7 @@ class ShardIndexer {
 function* groupMembers(members: Iterable<TarMember>): Generator<Group> {
   let group: Group | undefined
   for (const member of members) {
-    const key = member.name.replace(/^(.*\/)?([^/.]*).*$/s, '$1$2')
+    const key = keyOf(member.name)
     if (group?.key === key) {
       group.last = member
       group.count++
@@ -159,6 +185,12 @@ function* groupMembers(members: Iterable<TarMember>): Generator<Group> {
     group = { key, first: member, last: member, count: 1 }
   }
   if (group) yield group
+}
+
+/** A name up to the first dot of its last part. */
+function keyOf(name: BytePath): BytePath {
+  const dot = name.indexOf('.', name.lastIndexOf('/') + 1)
+  return dot < 0 ? name : name.slice(0, dot)
 }
 
 function checksum(reader: TarReader, offset: number, length: number): number {
