@@ -52,7 +52,10 @@ test('one shard whose samples have several members decides for all, whichever th
 test('a damaged shard is an error that names it, or is told and left out, in threads, too', async (context) => {
   const { root, request } = await makeShards(context)
   truncateSync(join(root, '4.tar'), 2048)
-  await assert.rejects(indexTarInThreads('member', request, 2), { code: 'COPY_DAMAGED', message: /^4\.tar is/ })
+  await assert.rejects(indexTarInThreads('member', request, 2), {
+    code: 'COPY_DAMAGED',
+    message: /^4\.tar is/,
+  })
   const skipping = { ...request, onDamage: 'skip' as const }
   const together = await indexTarInThreads('member', skipping, 2)
   const alone = indexShardsAs('member', skipping)

@@ -175,7 +175,8 @@ function* checkEnd(endAt: number, sizeBytes: number): TarStep<void> {
   for (let at = endAt; at < sizeBytes; ) {
     const bytes = yield* read(at, Math.min(WINDOW_BYTES, sizeBytes - at))
     if (bytes.length === 0) return
-    if (sumBytes(bytes, 0, bytes.length) !== 0) throw new TarDamage(endAt, 'the archive ends here, but more follows')
+    if (sumBytes(bytes, 0, bytes.length) !== 0)
+      throw new TarDamage(endAt, 'the archive ends here, but more follows')
     at += bytes.length
   }
 }
