@@ -7,6 +7,7 @@ import type { WireChoice } from './plan/choose-wire.js'
 import type { Link } from './plan/cost-model.js'
 import { gradientsOfModel } from './plan/gradient.js'
 import type { ExchangePlan } from './plan/plan-exchange.js'
+import type { UnitPlan } from './plan/plan-units.js'
 import type { WireType } from './plan/scale.js'
 import type { ThinLink } from './plan/thin-link.js'
 import { explainUnlikeRanks, type JoinedProfile, joinProfiles, type Profile } from './plan/unlike-ranks.js'
@@ -121,12 +122,13 @@ export function describePlan(
     readonly link: Link
     readonly levels: LevelChoice
     readonly thinLink?: ThinLink | undefined
+    readonly units?: UnitPlan | undefined
   },
 ) {
   const buckets = plan.buckets.map(({ from, to }) => ({
     tensors: profile.gradients.slice(from, to).map(({ name, elements }) => ({ name, elements })),
   }))
-  const { ranks, wire, choice, link, levels, thinLink } = options
+  const { ranks, wire, choice, link, levels, thinLink, units } = options
   return {
     format: 'dsc.exchange.plan/1' as const,
     hash: createHash('sha256').update(JSON.stringify({ ranks, wire, buckets })).digest('hex').slice(0, 16),
@@ -137,6 +139,7 @@ export function describePlan(
     levels: levels.levels,
     levelsExplanation: levels.explanation ?? null,
     thinLink: thinLink ?? null,
+    sharded: units ?? null,
     backwardMs: profile.kindSeconds.map((seconds) => seconds * 1000),
     unlikeRanks: explainUnlikeRanks(profile.kindSeconds) ?? null,
     bucketRule: plan.rule,

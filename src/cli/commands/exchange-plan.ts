@@ -3,6 +3,7 @@ import { Command, Option } from 'commander'
 import { chooseLevels } from '../../exchange/plan/choose-levels.js'
 import { chooseWire } from '../../exchange/plan/choose-wire.js'
 import { planExchange } from '../../exchange/plan/plan-exchange.js'
+import { planUnits, type UnitPlan } from '../../exchange/plan/plan-units.js'
 import { findThinLink } from '../../exchange/plan/thin-link.js'
 import type { JoinedProfile } from '../../exchange/plan/unlike-ranks.js'
 import {
@@ -29,6 +30,7 @@ interface PlanOptions {
   readonly ranksPerHost: number
   readonly wire: 'auto' | 'fp16' | 'fp32'
   readonly optimum?: true
+  readonly sharded?: true
   readonly out?: string
 }
 
@@ -62,6 +64,7 @@ export function exchangePlanCommand({ report }: CliContext): Command {
         .default('auto'),
     )
     .option('--optimum', 'use the buckets of the exact optimum; only as good as the profile')
+    .option('--sharded', 'plan the units of FSDP2 (fully_shard), too')
     .option('--out <file>', 'write the plan here')
     .addHelpText(
       'after',
@@ -88,7 +91,16 @@ Examples:
       const wire = choice?.wire ?? (options.wire === 'fp32' ? 'fp32' : 'fp16')
       const wireBytes = wire === 'fp16' ? 2 : 4
       const plan = planExchange({ ...job, wireBytes, useOptimum: options.optimum === true })
-      const description = describePlan(profile, plan, { ranks, wire, choice, link, levels, thinLink })
+      const units = options.sharded
+        ? planUnits({
+            gradients: job.gradients,
+            ranks,
+            link,
+            parameterBytes: job.gradientBytes,
+            gradientWireBytes: wireBytes,
+          })
+        : undefined
+      const description = describePlan(profile, plan, { ranks, wire, choice, link, levels, thinLink, units })
       if (options.out) await writeFile(options.out, `${JSON.stringify(description, undefined, 1)}\n`)
       report.result(description, () => formatPlan(description))
     })
@@ -164,7 +176,26 @@ function formatPlan(plan: ReturnType<typeof describePlan>): string {
     '',
     `buckets, MiB on the wire (${sizes.length}): ${shown.join(' ')}`,
     `DistributedDataParallel(model${args.join('')})`,
+    plan.sharded ? formatUnits(plan.sharded) : [],
   ]
     .flat()
     .join('\n')
+}
+
+function formatUnits({ units, chosen, alternatives }: UnitPlan): string[] {
+  const mib = (bytes: number) => (bytes / 1024 / 1024).toFixed(0)
+  const rows = alternatives.map(
+    ({ name, units: count, prefetch, stepMs, exposedMs, gatheredBytes }) =>
+      `  ${name.padEnd(16)}${String(count).padStart(6)}${String(prefetch).padStart(10)}${stepMs.toFixed(1).padStart(11)}${exposedMs.toFixed(1).padStart(13)}${mib(gatheredBytes).padStart(15)}`,
+  )
+  const shown = units
+    .slice(0, 6)
+    .map(({ modules }) => `[${modules.map((name) => name || 'the model').join(', ')}]`)
+  return [
+    '',
+    `FSDP2: ${chosen.name} per unit, ${chosen.prefetch} gathered ahead; a step is predicted to take ${chosen.stepMs.toFixed(1)} ms`,
+    `  ${'unit'.padEnd(16)}${'units'.padStart(6)}${'ahead'.padStart(10)}${'step ms'.padStart(11)}${'exposed ms'.padStart(13)}${'gathered MiB'.padStart(15)}`,
+    ...rows,
+    `fully_shard() of each of: ${shown.join(' ')}${units.length > 6 ? ` and ${units.length - 6} more (--json)` : ''}, then of the model`,
+  ]
 }

@@ -5,6 +5,15 @@ const duration = z.number().nonnegative()
 const rate = z.number().nonnegative()
 const wire = z.enum(['fp16', 'fp32'])
 
+const unitAlternative = z.strictObject({
+  name: z.string(),
+  units: count,
+  prefetch: count,
+  stepMs: duration,
+  exposedMs: z.number(),
+  gatheredBytes: bytes,
+})
+
 /** What the commands of `dsc exchange` print with `--json`. `plan` and `probe` write the same into `--out`. */
 export const EXCHANGE_OUTPUTS = {
   'exchange plan': z.strictObject({
@@ -24,6 +33,13 @@ export const EXCHANGE_OUTPUTS = {
         localSteps: count,
         localStepMs: duration,
         explanation: z.string(),
+      })
+      .nullable(),
+    sharded: z
+      .strictObject({
+        units: z.array(z.strictObject({ modules: z.array(z.string()), elements: count })),
+        chosen: unitAlternative,
+        alternatives: z.array(unitAlternative),
       })
       .nullable(),
     backwardMs: z.array(duration),

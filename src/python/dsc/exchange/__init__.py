@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from .plan import register_planned_hook as register_planned_hook
     from .probe import probe_link as probe_link
     from .profile import Profiler as Profiler
+    from .sharded import ScaledAllReduce as ScaledAllReduce
+    from .sharded import ScaledReduceScatter as ScaledReduceScatter
+    from .sharded import use_scaled_half as use_scaled_half
     from .shared_memory import SharedMemory as SharedMemory
     from .shared_memory import shared_memory_hook as shared_memory_hook
 
@@ -31,11 +34,14 @@ __getattr__, __dir__ = lazy_names(
         "PeerLost": "errors",
         "Profiler": "profile",
         "ScaledHalf": "hook",
+        "ScaledAllReduce": "sharded",
+        "ScaledReduceScatter": "sharded",
         "SharedMemory": "shared_memory",
         "ddp_kwargs": "plan",
         "probe_link": "probe",
         "register_planned_hook": "plan",
         "scaled_half_hook": "hook",
         "shared_memory_hook": "shared_memory",
+        "use_scaled_half": "sharded",
     },
 )
