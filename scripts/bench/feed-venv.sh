@@ -4,11 +4,12 @@
 set -euo pipefail
 base="$("$(dirname "$0")/../python-venv.sh")"
 venv="${DSC_FEED_BENCH_VENV:-$base-feed-bench}"
-if [ ! -e "$venv/.complete-1" ]; then
+if [ ! -e "$venv/.complete-2" ]; then
   python3 -m venv "$venv" >&2
   site="$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
   "$base/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > "$site/test-environment.pth"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check webdataset torchdata litdata mosaicml-streaming pillow >&2
-  touch "$venv/.complete-1"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check webdataset torchdata litdata mosaicml-streaming pillow \
+    pyarrow datasets lancedb pylance polars msgpack >&2
+  touch "$venv/.complete-2"
 fi
 printf '%s\n' "$venv"

@@ -19,6 +19,7 @@ import tempfile
 import threading
 
 from feed_data import make_set, noise, photo
+from feed_parquet import LOADERS as PARQUET_ROWS, SHAPES, make_parquet
 from feed_report import is_feed, plot, ratios, table
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -28,6 +29,7 @@ NODE = str(ROOT / "node_modules" / ".bin" / "node")
 DSC = [NODE, str(ROOT / "bin" / "dsc.js")]
 PEERS = ["torch:0", "torch:1", "torch:2", "stateful:2", "wds:0", "wds:2", "mosaicml:0", "mosaicml:2", "litdata:0", "litdata:2"]
 FEEDS = ["dsc:raw", "dsc:packed", "dsc:remote"]
+ALL_ROWS = [*PEERS, *FEEDS, *PARQUET_ROWS]
 JPEG_ROWS = ["torch:0", "torch:2", "wds:2", "dsc:raw"]
 
 
@@ -59,6 +61,8 @@ def measure(row, folder, mode, memory=None, rounds=2, compute_ms=0.0, options=()
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     finally:
+        for scratch in folder.glob("tmp*"):
+            shutil.rmtree(scratch, ignore_errors=True)
         for process in storage:
             process.terminate()
             process.wait()
@@ -67,15 +71,16 @@ def measure(row, folder, mode, memory=None, rounds=2, compute_ms=0.0, options=()
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--short", action="store_true")
-    parser.add_argument("--rows", type=lambda text: text.split(","), default=PEERS + FEEDS, help="loaders to compare")
+    parser.add_argument("--rows", type=lambda text: text.split(","), default=ALL_ROWS, help="loaders to compare")
     parser.add_argument("--modes", type=lambda text: text.split(","), default=["bytes", "tensor"])
     parser.add_argument("--epochs", type=int, default=4, help="of each run at most; the first does not count (default: 4)")
     parser.add_argument("--folder", help="where the data goes, and stays (default: a temporary folder); below /dev/shm it is in memory for certain")
     options = parser.parse_args()
+    plain = [row for row in options.rows if row in PEERS + FEEDS]
     scale, runs = (4, 1) if options.short else (1, 2)
     base = pathlib.Path(options.folder or tempfile.mkdtemp(prefix="dsc-bench-"))
     given = [*(["--short"] if options.short else []),
-             *(["--rows", ",".join(options.rows)] if options.rows != PEERS + FEEDS else []),
+             *(["--rows", ",".join(options.rows)] if options.rows != ALL_ROWS else []),
              *(["--modes", ",".join(options.modes)] if options.modes != ["bytes", "tensor"] else []),
              *(["--epochs", str(options.epochs)] if options.epochs != 4 else []),
              *(["--folder", options.folder] if options.folder else [])]
@@ -87,11 +92,11 @@ def main():
              "WebDataset shuffles a buffer of 1,000, LitData and MosaicML in blocks; torch and dsc shuffle globally. "
              "The tensors of dsc are views of the arena where the samples of a batch lie side by side (`Batch.array()`, one batch `ahead`), and copies elsewhere; samples in `bytes` mode are views.", ""]
     try:
-        for count, size in [(8000 // scale, 100 * 1024), (100_000 // scale, 4096)]:
+        for count, size in [(8000 // scale, 100 * 1024), (100_000 // scale, 4096)] if plain else []:
             folder = prepared(base / f"{count}-{size}", count, noise(size))
-            results = collect(folder, count * size, options.rows, options.modes, runs, options.epochs)
-            lines += section(f"{count:,} x {size // 1024} KiB", f"feed-{size // 1024}kib", options.rows, options.modes, results)
-            lines += stalls(folder, count * size, options.rows, results)
+            results = collect(folder, count * size, plain, options.modes, runs, options.epochs)
+            lines += section(f"{count:,} x {size // 1024} KiB", f"feed-{size // 1024}kib", plain, options.modes, results)
+            lines += stalls(folder, count * size, plain, results)
             if size == 4096 and "dsc:remote" in options.rows:
                 lines += one_or_many(folder)
             write(lines)
@@ -101,11 +106,32 @@ def main():
             folder = prepared(base / f"{count}-jpeg", count, photo, formats=("tar",))
             results = collect(folder, count * 20_000, rows, ["jpeg"], runs, options.epochs)
             lines += section(f"{count:,} JPEGs of 256 x 256 pixels, decoded to tensors", "feed-jpeg", rows, ["jpeg"], results)
+        rows = [row for row in PARQUET_ROWS if row in options.rows]
+        if rows:
+            lines += parquet(base, rows, scale, runs, options.epochs)
         lines += laws()
     finally:
         if not options.folder:
             shutil.rmtree(base, ignore_errors=True)
     print(write(lines))
+
+
+def parquet(base, rows, scale, runs, epochs):
+    """Rows of Parquet files, in Hugging Face's shapes of text and images."""
+    lines = []
+    for shape, (count, group) in SHAPES.items():
+        count, group = count // scale, group // scale
+        folder = base / f"{count}-{shape}"
+        if not (folder / "done").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            make_parquet(folder, shape, count, group)
+            (folder / "done").touch()
+        data_bytes = sum(path.stat().st_size for path in folder.glob("parquet/data/*.parquet"))
+        results = collect(folder, data_bytes, rows, ["rows"], runs, epochs)
+        lines += section(f"Parquet: {count:,} rows of {shape}, 100 row groups", f"feed-parquet-{shape}", rows, ["rows"], results)
+    return [*lines, "pyarrow decodes a row group for each row, of some 1,500 rows; hf-map is `datasets` after its conversion to Arrow, asked for 64 rows at a time; "
+            "hf-iter has a buffer of 1,000 rows; LitData shuffles in blocks; lance is the format of LanceDB, asked for 64 rows at a time. pyarrow, hf-map, lance and dsc shuffle globally. "
+            "The first batch includes what each has to convert, index or unpack.", ""]
 
 
 def prepared(folder, count, bytes_of, **options):

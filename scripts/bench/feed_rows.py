@@ -6,8 +6,10 @@ import os
 import resource
 import sys
 import time
+import tempfile
 import warnings
 
+import feed_parquet
 import numpy
 import torch
 
@@ -111,6 +113,8 @@ def dsc_feed(root, mode, kind, options=()):
 
 
 def touch(batch, mode):
+    if mode == "rows":
+        return feed_parquet.touch_rows(batch)
     if mode == "bytes":
         for item in batch:
             item[0], item[-1]
@@ -174,8 +178,16 @@ def main():
     name, _, argument = row.partition(":")
     feed = None
     memory_before = memory_mib([os.getpid()])
+    scratch = tempfile.mkdtemp(dir=root)  # feed.py removes it
+    os.environ["XDG_CACHE_HOME"] = os.environ["HF_HOME"] = scratch  # what was converted before counts for nobody
     begun = time.perf_counter()
-    if name == "dsc":
+    if name == "dsc" and mode == "rows":
+        workers = int(argument.partition("-")[2] or 0)
+        epochs, feed = feed_parquet.dsc_rows(root, workers, json.loads(os.environ.get("BENCH_FEED_OPTIONS", "[]")))
+        feed.connect()
+    elif mode == "rows":
+        epochs = feed_parquet.PEERS[name](root, int(argument), scratch)
+    elif name == "dsc":
         epochs, feed = dsc_feed(root, mode, argument, json.loads(os.environ.get("BENCH_FEED_OPTIONS", "[]")))
     else:
         epochs = {"torch": torch_files, "stateful": stateful, "wds": webdataset, "mosaicml": mosaicml, "litdata": litdata}[name](root, mode, int(argument))

@@ -160,3 +160,20 @@ test('a column that is not there is named, and so is what is', async (context) =
   })
   assert.equal(world.query('SELECT task FROM leases').length, 0)
 })
+
+test('rows that the quota has no room for are refused with what they need, and nothing is left of them', async (context) => {
+  const world = await makeRowsWorld(context)
+  assert.equal((await world.dsc('prepare', 'rows')).code, 0)
+  const bytes = chargedBytes(world)
+  await world.configure({
+    cache: { minFree: '900TiB' },
+    datasets: { rows: { source: `file://${join(world.directory, 'source')}`, include: ['**/*.parquet'] } },
+  })
+  await assert.rejects(open(context, world, { dataset: 'rows' }), (error) => {
+    assert.ok(isDscError(error, 'QUOTA_EXCEEDED'))
+    assert.match(error.message, /no room for rows on node node-a: it needs /)
+    return true
+  })
+  assert.ok(chargedBytes(world) < bytes + 4096 * 8, 'only empty folders are left')
+  assert.equal(world.query('SELECT task FROM leases').length, 0)
+})

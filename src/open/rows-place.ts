@@ -32,7 +32,25 @@ export function findRowsPlace(
     columns,
     async openPlace(root) {
       const beside = copy && (await openBesideFiles(context, copy, { root, columns }))
-      return beside ?? openInCache(join(cacheFolder, '..', ROWS_FOLDER), { root, columns })
+      return telling(context, beside ?? openInCache(join(cacheFolder, '..', ROWS_FOLDER), { root, columns }))
+    },
+  }
+}
+
+/** Says that rows are unpacked, which takes a while, and how long it took. */
+function telling({ report }: Surroundings, place: RowsPlace): RowsPlace {
+  let beganMs = 0
+  return {
+    ...place,
+    async makeRoom(bytes) {
+      await place.makeRoom(bytes)
+      report.note(`dsc: rows of Parquet files are unpacked, once: about ${formatByteSize(bytes)}`)
+      beganMs = performance.now()
+    },
+    async settle() {
+      await place.settle()
+      const seconds = ((performance.now() - beganMs) / 1000).toFixed(1)
+      report.note(`dsc: rows were unpacked in ${seconds} s, into ${place.readPath}`)
     },
   }
 }

@@ -114,6 +114,13 @@ def test_rows_are_the_same_without_msgpack(folder, monkeypatch):
     assert rows_of(folder) == with_msgpack
 
 
+def test_a_batch_gives_the_rows_of_its_samples(folder):
+    parquet.write_table(table(64, 5), path_of(folder, 0, 1))
+    for batch in dsc.FeedDataset(folder, batch_size=BATCH, seed=7):
+        assert batch.rows() == [sample.row() for sample in batch]
+        assert batch.copy().rows() == batch.rows()
+
+
 def test_images_of_a_dataset_of_hugging_face_are_bytes_and_path(folder):
     datasets = pytest.importorskip("datasets")
     images = [{"bytes": bytes([i]) * 900, "path": None} for i in range(50)]

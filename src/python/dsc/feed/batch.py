@@ -123,6 +123,17 @@ class Batch:
         arena = self._arena
         return [arena[at : at + length] for at, length in zip(self.offsets, self.lengths)]
 
+    def rows(self) -> list[dict[str, Any]]:
+        """The values of all samples by name: as `Sample.row`, and quicker than one by one.
+
+        Raises:
+            FeedError: a sample is a whole file, or is not what its format says.
+        """
+        from .rows import decode_rows
+
+        encoding_of = self._catalog.encoding_of
+        return decode_rows(self.views(), [encoding_of(id) for id in self.ids])
+
     def array(self) -> Bytes:
         """The samples as one array, valid until the next batch is asked for.
 

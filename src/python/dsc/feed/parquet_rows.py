@@ -8,7 +8,8 @@ from __future__ import annotations
 import datetime
 import decimal
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from .errors import FeedError
@@ -142,12 +143,7 @@ def _find_reader() -> Callable[[memoryview], Any]:
     except ImportError:
         return read_plainly
 
-    unpack = msgpack.unpackb
-
-    def read(view: memoryview) -> Any:
-        return unpack(view, ext_hook=_extension, strict_map_key=False)
-
-    return read
+    return partial(msgpack.unpackb, ext_hook=_extension, strict_map_key=False)
 
 
 _read: Callable[[memoryview], Any] | None = None
@@ -167,15 +163,22 @@ def read_row(view: memoryview) -> Row:
         FeedError: the sample is no row.
         UnicodeDecodeError: a column of text is none.
     """
+    return read_rows([view])[0]
+
+
+def read_rows(views: Sequence[memoryview]) -> list[Row]:
+    """Several rows; as `read_row`."""
     global _read
     if _read is None:
         _read = _find_reader()
     try:
-        row = _read(view)
+        rows = list(map(_read, views))
     except UnicodeDecodeError:
         raise  # a row all the same
     except Exception as error:  # msgpack has its own, and whichever it is, the bytes are none of a row
         raise FeedError("COPY_DAMAGED", f"a sample is no row of a Parquet file: {error}", "see sample.name") from None
-    if isinstance(row, dict):
-        return row
-    raise FeedError("COPY_DAMAGED", f"a sample is {type(row).__name__}, no row of a Parquet file", "see sample.name")
+    for row in rows:
+        if type(row) is not dict:
+            said = f"a sample is {type(row).__name__}, no row of a Parquet file"
+            raise FeedError("COPY_DAMAGED", said, "see sample.name")
+    return rows

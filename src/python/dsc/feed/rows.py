@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from .errors import FeedError
@@ -31,6 +31,15 @@ def decode_row(data: memoryview, encoding: Mapping[str, Any]) -> dict[str, Any]:
     if decode is None:
         raise FeedError("USAGE", "these samples are whole files, which have no fields", "use sample.data")
     return decode(data, encoding)
+
+
+def decode_rows(views: Sequence[memoryview], encodings: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Several samples, each as `decode_row`."""
+    if all(encoding["format"] == "row" for encoding in encodings):
+        from .parquet_rows import read_rows
+
+        return read_rows(views)
+    return [decode_row(view, encoding) for view, encoding in zip(views, encodings)]
 
 
 def _members(data: memoryview, _: Mapping[str, Any]) -> dict[str, Any]:
