@@ -86,6 +86,7 @@ test("npm pack takes documents, operators' files and the Python client along, an
     'scripts/kubernetes/base/agents.yaml',
     'scripts/container/Dockerfile',
     'scripts/examples/read-feed.mjs',
+    'src/agent/page/files/page.js',
     'src/config/dsc.schema.json',
     'src/python/pyproject.toml',
     'src/python/dsc/__init__.py',

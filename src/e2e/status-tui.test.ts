@@ -114,7 +114,7 @@ test('status with 1,000 copies can be used at 40x10, and looks inside at 200x60'
   skip,
 }, async (context) => {
   const { terminal } = await openStatus(context, 1000, 40, 10)
-  const small = await terminal.waitFor(/1 Copies 1,001 +2 +3 +4 +5\n.*DATASET +STATE +KEPT BY\n/)
+  const small = await terminal.waitFor(/1 Copies 1,001 +2 +3 +4 +5 +6\n.*DATASET +STATE +KEPT BY\n/)
   assert.equal(small.length, 10)
   assert.match(small.at(-1)!, /\? help +q quit/)
   await terminal.press('End')

@@ -116,7 +116,7 @@ function drawTransfers({ rows, total }, { parameters, set, now }) {
 
 function drawSource({ servedBy, source }) {
   if (servedBy.length > 0) return servedBy.flatMap((node, at) => [at > 0 ? ', ' : '', name(node)])
-  return source === null ? '–' : name(source)
+  return source === null ? '–' : h('code', null, visible(source))
 }
 
 function drawProgress({ state, dataset, writtenBytes, chargedBytes }) {
