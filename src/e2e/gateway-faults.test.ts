@@ -64,6 +64,71 @@ test('while the origin is away, what is here is served and the rest is ServiceUn
   assert.match(body.toString(), /<Code>ServiceUnavailable<\/Code>/)
 })
 
+test('folder markers are listed and answered as the origin does, on their way and ready', async (t) => {
+  const objects = new Map([
+    ['data/', Buffer.alloc(0)],
+    ['data/a', Buffer.from('alpha')],
+    ['data/empty/', Buffer.alloc(0)],
+    ['data/full/', Buffer.alloc(0)],
+    ['data/full/b', Buffer.from('beta')],
+  ])
+  const store = await startCountingStore(objects)
+  t.after(() => store.close())
+  const datasets = { data: s3Dataset('bucket', 'data/', store.endpoint) }
+  const world = await makeWorld(t, { agent: { listen: '127.0.0.1:0' }, datasets })
+  const letGo = store.holdBack('data/full/b')
+  const { read } = await startGateway(world)
+  const list = async (query: string) => {
+    const { body } = await read(`/bucket?list-type=2&${query}`)
+    return [...body.toString().matchAll(/<(?:Key|Prefix)>([^<]*)</g)].map(([, key]) => key)
+  }
+  const check = async () => {
+    assert.deepEqual(await list(''), ['', ...objects.keys()])
+    assert.deepEqual(await list('prefix=data/&delimiter=/'), [
+      'data/',
+      ...['data/', 'data/a'],
+      ...['data/empty/', 'data/full/'],
+    ])
+    assert.deepEqual(await list('prefix=data/full/&max-keys=1'), ['data/full/', 'data/full/'])
+    assert.deepEqual(await list('prefix=data/full/&start-after=data/full/'), ['data/full/', 'data/full/b'])
+    for (const key of ['data/', 'data/empty/']) {
+      const { status, headers, body } = await read(`/bucket/${key}`)
+      assert.deepEqual([status, body.length, headers['content-length']], [200, 0, '0'])
+      assert.equal(headers.etag, '"d41d8cd98f00b204e9800998ecf8427e"')
+    }
+    assert.equal((await read('/bucket/data/none/')).status, 404)
+  }
+  await check()
+  letGo()
+  assert.equal((await read('/bucket/data/full/b')).body.toString(), 'beta')
+  await waitFor(
+    'the copy to be ready',
+    () => world.query(`SELECT 1 FROM copies WHERE state = 'ready'`).length > 0,
+  )
+  await check()
+  assert.equal((await world.dsc('verify', 'data')).code, 0)
+})
+
+test('keys that cannot be files are passed through', async (t) => {
+  const objects = new Map([
+    ['odd/a//b', Buffer.from('double')],
+    ['odd/../c', Buffer.from('up')],
+    ['odd/d', BIG],
+  ])
+  const store = await startCountingStore(objects)
+  t.after(() => store.close())
+  const world = await makeWorld(t, {
+    agent: { listen: '127.0.0.1:0' },
+    datasets: { odd: s3Dataset('bucket', 'odd/', store.endpoint) },
+  })
+  const { read } = await startGateway(world)
+  const { body } = await read('/bucket?list-type=2')
+  const keys = [...body.toString().matchAll(/<Key>([^<]*)</g)].map(([, key]) => key)
+  assert.deepEqual(keys, ['odd/../c', 'odd/a//b', 'odd/d'])
+  assert.equal((await read('/bucket/odd/a//b')).body.toString(), 'double')
+  assert.ok((await read('/bucket/odd/d')).body.equals(BIG))
+})
+
 test('a bucket may stand in the host name', async (t) => {
   const { read } = await makeGateway(t)
   const hosted = await read('/here/a', { host: 'bucket.localhost:9300' })

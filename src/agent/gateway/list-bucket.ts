@@ -1,9 +1,10 @@
 import type { Manifest } from '../../cache/manifest/manifest.js'
+import type { ManifestEntry } from '../../cache/manifest/manifest-entry.js'
 import { compareKeys } from '../../model/compare-keys.js'
 import type { ServedDataset } from './find-dataset.js'
 import { findServed } from './find-dataset.js'
 import type { GatewayCopies, Pins } from './gateway-copies.js'
-import { type BucketPage, type KeysFrom, type ListedKey, planListing } from './plan-listing.js'
+import { type BucketPage, type KeysFrom, planListing } from './plan-listing.js'
 import { type ListQuery, S3Error } from './s3-request.js'
 
 /**
@@ -71,10 +72,14 @@ function keysOf(
   const inner = inBucket.filter(
     (entry) => entry.prefix.length > prefix.length && entry.prefix.startsWith(prefix),
   )
+  const entriesFrom = merge<ManifestEntry>([
+    (key) => manifest.entriesFrom(key),
+    (key) => manifest.markers.from(key),
+  ])
   return function* (from) {
     const start = from.startsWith(prefix) ? from.slice(prefix.length) : ''
     if (!from.startsWith(prefix) && compareKeys(from, prefix) > 0) return
-    for (const entry of manifest.entriesFrom(start)) {
+    for (const entry of entriesFrom(start)) {
       if (entry.state === 'elsewhere') continue
       const key = prefix + entry.key
       if (inner.length > 0 && findServed(inBucket, bucket, key)?.dataset !== dataset) continue
@@ -90,7 +95,9 @@ function namesOnly({ prefix }: ServedDataset): KeysFrom {
 }
 
 /** Several ordered lists as one. */
-function merge(lists: readonly KeysFrom[]): KeysFrom {
+function merge<Keyed extends { readonly key: string }>(
+  lists: readonly ((from: string) => Iterable<Keyed>)[],
+): (from: string) => Iterable<Keyed> {
   if (lists.length === 1) return lists[0]!
   return function* (from) {
     const heads = lists.map((keysFrom) => {
@@ -101,10 +108,10 @@ function merge(lists: readonly KeysFrom[]): KeysFrom {
       let least: (typeof heads)[number] | undefined
       for (const head of heads) {
         if (head.next.done) continue
-        if (!least || compareKeys(head.next.value.key, (least.next.value as ListedKey).key) < 0) least = head
+        if (!least || compareKeys(head.next.value.key, (least.next.value as Keyed).key) < 0) least = head
       }
       if (!least) return
-      yield least.next.value as ListedKey
+      yield least.next.value as Keyed
       least.next = least.keys.next()
     }
   }

@@ -74,7 +74,7 @@ export class PassedDatasets {
     const directory = join(trashDirectory(cache.root), `gateway-${createUniqueId()}`)
     const source = await cache.openSource(dataset)
     try {
-      await listIntoManifest({ source, dataset, copyDirectory: directory, signal })
+      await listIntoManifest({ source, dataset, copyDirectory: directory, unsafeKeys: 'list', signal })
       return { kind: 'passed', directory, source, reason, readers: 0, isReplaced: false }
     } catch (error) {
       await source.close()

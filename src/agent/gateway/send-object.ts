@@ -66,7 +66,10 @@ async function trySending(
   client: GatewayClient & { readonly asked: AskedObject },
 ): Promise<Sent | undefined> {
   const { asked, request, response, signal } = client
-  const entry = copies.look(located, (manifest) => manifest.find(asked.key) ?? null)
+  const entry = copies.look(
+    located,
+    (manifest) => manifest.find(asked.key) ?? manifest.markers.find(asked.key) ?? null,
+  )
   if (entry === undefined) return undefined
   if (entry === null || entry.state === 'elsewhere') throw missing(asked)
   if (asked.versionId !== undefined && asked.versionId !== (entry.versionId ?? 'null'))

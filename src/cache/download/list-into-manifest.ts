@@ -31,6 +31,8 @@ export async function listIntoManifest(options: {
   readonly stripe?: Stripe | undefined
   /** A kept listing of another version is made again; absent = any will do. */
   readonly version?: string | undefined
+  /** `refuse` (default): keys that cannot be paths fail it · `list`: no file is ever written of this listing. */
+  readonly unsafeKeys?: 'refuse' | 'list' | undefined
   /** Lists again what was listed before. */
   readonly isRelisted?: boolean | undefined
   readonly onProgress?: (progress: { readonly objects: number }) => void
@@ -126,12 +128,12 @@ async function insertPages(
   for await (const page of pages) {
     throwIfStopped(signal)
     const taken: ListedObject[] = []
+    const markers: ListedObject[] = []
     for (const object of page) {
       if (!isWanted(object.key)) counts.filteredObjects += 1
-      else if (object.sizeBytes === 0 && (object.key === '' || object.key.endsWith('/')))
-        counts.skippedFolderMarkers += 1
+      else if (object.sizeBytes === 0 && (object.key === '' || object.key.endsWith('/'))) markers.push(object)
       else {
-        const { problem } = keyToPath(object.key)
+        const { problem } = options.unsafeKeys === 'list' ? { problem: null } : keyToPath(object.key)
         if (problem === null) taken.push(object)
         else {
           refusedCount += 1
@@ -140,6 +142,8 @@ async function insertPages(
       }
     }
     if (refusedCount === 0) manifest.add(taken)
+    manifest.markers.add(markers)
+    counts.skippedFolderMarkers += markers.length
     counts.files += taken.length
     for (const object of taken) counts.contentBytes += object.sizeBytes
     onProgress?.({ objects: counts.files })

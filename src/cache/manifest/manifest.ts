@@ -6,6 +6,7 @@ import type { ObjectFacts } from '../proof/object-facts.js'
 import type { Part } from '../proof/plan-parts.js'
 import type { FinishedPart } from '../proof/prove-parts.js'
 import { AttachedPrevious } from './attached-previous.js'
+import { FolderMarkers } from './folder-markers.js'
 import { type ManifestEntry, type ObjectRow, STATE_CODES, toEntry } from './manifest-entry.js'
 import {
   createManifestFile,
@@ -49,10 +50,13 @@ const PAGE_ENTRIES = 500
 export class Manifest {
   readonly #db: Database.Database
   readonly #statements: ManifestStatements
+  /** Objects without files. */
+  readonly markers: FolderMarkers
 
   private constructor(db: Database.Database) {
     this.#db = db
     this.#statements = new ManifestStatements(db)
+    this.markers = new FolderMarkers(this.#statements)
   }
 
   /** Creates an empty manifest, throwing away what was there. */
@@ -65,7 +69,7 @@ export class Manifest {
     return new Manifest(openManifestFile(copyDirectory))
   }
 
-  /** Opens the manifest of a published copy, which nobody writes any more. */
+  /** Opens the manifest of a published copy. */
   static openPublished(copyDirectory: string): Manifest {
     return new Manifest(openPublishedFile(copyDirectory))
   }
@@ -156,7 +160,6 @@ export class Manifest {
   maxId(): number {
     return this.#statements.get<{ id: number }>('SELECT coalesce(max(id), 0) AS id FROM object')!.id
   }
-
   findId(key: string): number | undefined {
     return this.#statements.get<{ id: number }>('SELECT id FROM object WHERE key = ?', key)?.id
   }
@@ -237,6 +240,7 @@ export class Manifest {
 
   /** Forgets all objects. */
   clear(): void {
+    this.markers.clear()
     this.#db.exec('DELETE FROM object')
   }
 

@@ -33,6 +33,7 @@ export async function* listPeerManifest(options: {
     const manifest = Manifest.openPublished(folder.path)
     try {
       yield* manifest.pages('all', PAGE_OBJECTS)
+      yield [...manifest.markers.from('')]
     } finally {
       manifest.close()
     }
