@@ -7,14 +7,13 @@ import { prepareDataset } from '../../cache/prepare/prepare-dataset.js'
 import { type FailureCode, isDscError } from '../../failure/dsc-error.js'
 import type { Copy } from '../../model/copy.js'
 import type { Dataset } from '../../model/dataset.js'
+import { answerInTime } from './answer-in-time.js'
 import { GatewayHolds } from './gateway-holds.js'
 import { type Passed, PassedDatasets } from './passed-datasets.js'
 import { S3Error } from './s3-request.js'
 
 /** How long what the record said is believed, ms: far below the life of any hold. */
 const BELIEVED_MS = 500
-/** A record that takes longer than this to answer is not waited for where held copies are known, ms. */
-const PATIENCE_MS = 500
 /** How often a staging that was begun is looked at until it is admitted, ms. */
 const LOOK_INTERVAL_MS = 50
 /** A copy that is not found for so long is not only being moved, ms. */
@@ -44,6 +43,7 @@ export class GatewayCopies {
   readonly #signal: AbortSignal
   readonly #holds: GatewayHolds
   readonly #believed = new Map<string, { readonly untilMs: number; readonly copies: readonly Copy[] }>()
+  readonly #asked = new Map<string, Promise<readonly Copy[]>>()
   readonly #stagings = new Map<string, Promise<void>>()
   readonly #failures = new Map<string, { readonly untilMs: number; readonly error: unknown }>()
   /** Those who wait for objects of a dataset that is being staged. */
@@ -96,7 +96,7 @@ export class GatewayCopies {
       return await this.arriving.waitFor(copy, key, AbortSignal.any([signal, failed.signal]))
     } catch (error) {
       if (!failed.signal.aborted) throw error
-      if (isDscError(failed.signal.reason, ...PASSES)) return { outcome: 'gone' }
+      if (isPassed(failed.signal.reason)) return { outcome: 'gone' }
       throw failed.signal.reason
     } finally {
       waits.delete(failed)
@@ -165,18 +165,27 @@ export class GatewayCopies {
   async #listCopies(dataset: string): Promise<readonly Copy[]> {
     const known = this.#believed.get(dataset)
     if (known && known.untilMs > performance.now()) return known.copies
-    const { record, node } = this.#cache
-    const asked = record.listCopies({ dataset, node, states: ['ready', 'staging'] }, this.#cache.nowMs())
-    // A record that is away for a while takes nothing from what is held.
-    const held = known?.copies.filter(({ copyId }) => this.#holds.has(copyId)) ?? []
-    const late = () => sleep(PATIENCE_MS, held, { ref: false })
-    const found = await (held.length > 0 ? Promise.race([asked.catch(() => held), late()]) : asked)
+    // Nothing here is evicted without the record: what it said of ready copies holds while it is away.
+    const answer = known?.copies.filter(({ state }) => state === 'ready') ?? []
+    const found = await answerInTime(this.#askRecord(dataset), answer.length > 0 ? { answer } : undefined)
     const whole = found.filter((copy) => !copy.stripe && isInPlace(this.#cache.root, copy))
     const copies = whole.toSorted((a, b) => b.createdAtMs - a.createdAtMs)
     // Arriving copies change from moment to moment.
     if (copies.some(({ state }) => state === 'ready'))
       this.#believed.set(dataset, { untilMs: performance.now() + BELIEVED_MS, copies })
     return copies
+  }
+
+  /** All who ask at once share one question: one that is away answers late, or never. */
+  #askRecord(dataset: string): Promise<readonly Copy[]> {
+    const { record, node } = this.#cache
+    const asked =
+      this.#asked.get(dataset) ??
+      record
+        .listCopies({ dataset, node, states: ['ready', 'staging'] }, this.#cache.nowMs())
+        .finally(() => this.#asked.delete(dataset))
+    this.#asked.set(dataset, asked)
+    return asked
   }
 
   /** Has the record asked at once; what it said before is kept for when it does not answer. */
@@ -230,14 +239,22 @@ export class GatewayCopies {
       const request = { dataset, lease, isRefresh: false, mayWait: true }
       const { copy, leaseId } = await prepareDataset(this.#cache, request, { signal: this.#signal })
       this.#holds.take(copy, { leaseId, expiresAtMs: lease.expiresAtMs })
-      this.#doubt(dataset.name)
+      // Known from now on, also to who cannot ask the record any more.
+      this.#believed.set(dataset.name, { untilMs: 0, copies: [copy] })
     } catch (error) {
       if (this.#signal.aborted) return
-      if (isDscError(error, ...PASSES)) this.#passed.begin(dataset, error.message)
+      if (isPassed(error)) this.#passed.begin(dataset, error.message)
       else this.#failures.set(dataset.name, { untilMs: performance.now() + FAILED_MS, error })
       for (const wait of this.#waits.get(dataset.name) ?? []) wait.abort(error)
     }
   }
+}
+
+/** Whether a dataset that failed to be staged is passed through. */
+function isPassed(error: unknown): error is Error {
+  // A disk that is nearly full is an I/O error to SQLite, which may have left some room by the time one looks.
+  const isNearlyFull = String((error as { code?: unknown } | null)?.code).startsWith('SQLITE_IOERR')
+  return isNearlyFull || isDscError(error, ...PASSES)
 }
 
 /** Whether a copy lies where copies of this cache lie: members of its group can write anything into the record. */

@@ -1,11 +1,14 @@
 import type { Cache } from '../../cache/cache.js'
 import type { Copy } from '../../model/copy.js'
 import type { LeaseRequest } from '../../model/lease.js'
+import { answerInTime } from './answer-in-time.js'
 
 interface Hold {
   readonly leaseId: string
   expiresAtMs: number
   readers: number
+  /** Undefined while nobody asks the record for it. */
+  renewing?: Promise<void> | undefined
 }
 
 /** Keeps copies that S3 clients read from being evicted: by leases that live `keepMs` longer than the last read. */
@@ -64,13 +67,16 @@ export class GatewayHolds {
     const known = this.#holds.get(copy.copyId)
     const nowMs = this.#cache.nowMs()
     if (known && known.expiresAtMs > nowMs) {
-      if (known.expiresAtMs - nowMs < this.#keepMs / 2) await this.#renew(known)
+      const renewed = known.expiresAtMs - nowMs < this.#keepMs / 2 ? this.#renew(known) : undefined
+      await answerInTime(renewed ?? Promise.resolve(), { answer: undefined })
       return known
     }
     if (copy.state !== 'ready') return undefined // held by its stager, and by the lease that waits for it
-    const begun = this.#beginning.get(copy.copyId) ?? this.#lease(copy, nowMs)
+    const begun =
+      this.#beginning.get(copy.copyId) ??
+      this.#lease(copy, nowMs).finally(() => this.#beginning.delete(copy.copyId))
     this.#beginning.set(copy.copyId, begun)
-    return begun.finally(() => this.#beginning.delete(copy.copyId))
+    return answerInTime(begun, { answer: undefined })
   }
 
   async #lease({ copyId }: Copy, nowMs: number): Promise<Hold | undefined> {
@@ -82,8 +88,15 @@ export class GatewayHolds {
     return hold
   }
 
-  /** A record that is away costs nothing as long as the hold lives. */
-  async #renew(hold: Hold): Promise<void> {
+  /** A record that is away costs nothing as long as the hold lives; it is asked once at a time. */
+  #renew(hold: Hold): Promise<void> {
+    hold.renewing ??= this.#askToRenew(hold).finally(() => {
+      hold.renewing = undefined
+    })
+    return hold.renewing
+  }
+
+  async #askToRenew(hold: Hold): Promise<void> {
     const nowMs = this.#cache.nowMs()
     const expiresAtMs = nowMs + this.#keepMs
     const isRenewed = await this.#cache.record

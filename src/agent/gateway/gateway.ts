@@ -8,6 +8,7 @@ import type { AgentTokens } from '../authorize.js'
 import { answerHub, type HubExchange, refuseHub } from '../hub/answer-hub.js'
 import { type HubOperation, parseHubRequest } from '../hub/parse-hub-request.js'
 import type { Metrics } from '../metrics.js'
+import { answerInTime } from './answer-in-time.js'
 import { findServed, listServed, type ServedDataset } from './find-dataset.js'
 import { GatewayCopies, type Pins } from './gateway-copies.js'
 import { findGatewaySecrets } from './gateway-keys.js'
@@ -273,13 +274,13 @@ export class Gateway {
     if (this.#datasets && this.#datasets.untilMs > performance.now()) return this.#datasets.list
     const before = this.#datasets?.list
     const { declared, cache } = this.#options
-    const list = cache.record.listDatasets().then(
-      (known) => {
-        const names = new Set(declared.map(({ name }) => name))
-        return [...declared, ...known.filter(({ name }) => !names.has(name))]
-      },
-      // Without its record it goes on with what it knew.
-      () => before ?? declared,
+    const asked = cache.record.listDatasets().then((known) => {
+      const names = new Set(declared.map(({ name }) => name))
+      return [...declared, ...known.filter(({ name }) => !names.has(name))]
+    })
+    // Without its record it goes on with what it knew.
+    const list = Promise.resolve(before).then((earlier) =>
+      answerInTime(asked, { answer: earlier ?? declared }),
     )
     this.#datasets = { untilMs: performance.now() + DATASETS_MS, list }
     return list

@@ -1,10 +1,13 @@
-import { rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Cache } from '../../cache/cache.js'
 import { trashDirectory } from '../../cache/cache-layout.js'
 import { listIntoManifest } from '../../cache/download/list-into-manifest.js'
 import type { Source } from '../../cache/sources/source.js'
+import { isDscError } from '../../failure/dsc-error.js'
 import type { Dataset } from '../../model/dataset.js'
+import { describeDiskFailure } from '../../platform/disk-failure.js'
 import { createUniqueId } from '../../platform/unique-id.js'
 
 /** A dataset that could not be staged is passed through for so long before it is tried again, ms. */
@@ -69,9 +72,21 @@ export class PassedDatasets {
     this.#passed.clear()
   }
 
+  /** Lists the source into the cache's trash; on a disk that is full, into the system's folder for such files. */
   async #open(dataset: Dataset, reason: string): Promise<Passed> {
-    const { cache, signal } = this.#options
+    const { cache } = this.#options
     const directory = join(trashDirectory(cache.root), `gateway-${createUniqueId()}`)
+    try {
+      return await this.#list(dataset, directory, reason)
+    } catch (error) {
+      if (!isDscError(describeDiskFailure(error, cache.root), 'DISK_FULL') && !isSqliteFailure(error))
+        throw error
+      return this.#list(dataset, await mkdtemp(join(tmpdir(), 'dsc-gateway-')), reason)
+    }
+  }
+
+  async #list(dataset: Dataset, directory: string, reason: string): Promise<Passed> {
+    const { cache, signal } = this.#options
     const source = await cache.openSource(dataset)
     try {
       await listIntoManifest({ source, dataset, copyDirectory: directory, unsafeKeys: 'list', signal })
@@ -82,6 +97,10 @@ export class PassedDatasets {
       throw error
     }
   }
+}
+
+function isSqliteFailure(error: unknown): boolean {
+  return String((error as { code?: unknown } | null)?.code).startsWith('SQLITE_')
 }
 
 async function replace(passed: Passed): Promise<void> {

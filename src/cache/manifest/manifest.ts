@@ -50,7 +50,6 @@ const PAGE_ENTRIES = 500
 export class Manifest {
   readonly #db: Database.Database
   readonly #statements: ManifestStatements
-  /** Objects without files. */
   readonly markers: FolderMarkers
 
   private constructor(db: Database.Database) {
@@ -152,9 +151,8 @@ export class Manifest {
 
   /** Ids of objects that are present. */
   presentIds(): readonly number[] {
-    return this.#statements
-      .all<{ id: number }>(`SELECT id FROM object WHERE ${WHERE.present}`)
-      .map(({ id }) => id)
+    const sql = `SELECT id FROM object WHERE ${WHERE.present}`
+    return this.#statements.all<{ id: number }>(sql).map(({ id }) => id)
   }
 
   maxId(): number {
