@@ -15,15 +15,10 @@ import { findGatewaySecrets } from './gateway-keys.js'
 import { findRepository, requireHubToken, toHubRefusal } from './hub-repositories.js'
 import { listBucket } from './list-bucket.js'
 import { isLocalUser, type LocalUsers } from './local-users.js'
-import {
-  formatBuckets,
-  formatError,
-  formatListing,
-  formatLocation,
-  formatVersioning,
-} from './s3-documents.js'
+import { formatBuckets, formatListing, formatLocation, formatVersioning } from './s3-documents.js'
 import { parseS3Request, S3Error, type S3Operation } from './s3-request.js'
 import { sendObject } from './send-object.js'
+import { sendS3Error } from './send-s3-error.js'
 import { toS3Error, undeclared } from './to-s3-error.js'
 import { isSigned, verifySignature } from './verify-signature.js'
 
@@ -150,7 +145,7 @@ export class Gateway {
     } catch (error) {
       if (response.headersSent || response.destroyed)
         response.destroy() // the client sees that bytes are missing
-      else this.#refuse(response, toS3Error(error), { request, requestId })
+      else sendS3Error(toS3Error(error), { request, response, requestId })
     } finally {
       const labels = { operation: operation?.kind ?? 'none', status: String(response.statusCode) }
       this.#options.metrics.add('dsc_gateway_requests_total', labels)
@@ -284,24 +279,6 @@ export class Gateway {
     )
     this.#datasets = { untilMs: performance.now() + DATASETS_MS, list }
     return list
-  }
-
-  #refuse(
-    response: ServerResponse,
-    error: S3Error,
-    { request, requestId }: { readonly request: IncomingMessage; readonly requestId: string },
-  ): void {
-    const resource = (request.url ?? '').split('?', 1)[0]!
-    const body = request.method === 'HEAD' ? '' : formatError(error, resource, requestId)
-    if (error.retryAfterSeconds !== undefined) response.setHeader('retry-after', error.retryAfterSeconds)
-    // What a client still sends is not read.
-    if (request.method !== 'GET' && request.method !== 'HEAD') response.setHeader('connection', 'close')
-    response
-      .writeHead(error.status, {
-        'content-type': 'application/xml',
-        'content-length': Buffer.byteLength(body),
-      })
-      .end(body)
   }
 }
 
