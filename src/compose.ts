@@ -138,6 +138,12 @@ const OPENERS: Readonly<Record<SourceScheme, (dataset: Dataset) => Promise<Sourc
   s3: async (dataset) => (await import('./cache/sources/s3/s3-source.js')).openS3Source(dataset),
   file: async (dataset) => (await import('./cache/sources/file/file-source.js')).openFileSource(dataset),
   hf: async (dataset) => (await import('./cache/sources/hf/hub-source.js')).openHubSource(dataset),
+  https: openWeb,
+  http: openWeb,
+}
+
+async function openWeb(dataset: Dataset): Promise<Source> {
+  return (await import('./cache/sources/web/web-source.js')).openWebSource(dataset)
 }
 
 function openSource(dataset: Dataset): Promise<Source> {

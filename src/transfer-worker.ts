@@ -5,6 +5,7 @@ import { openFileFetcher } from './cache/sources/file/file-fetcher.js'
 import { openHubFetcher } from './cache/sources/hf/hub-fetcher.js'
 import { openS3Fetcher } from './cache/sources/s3/s3-fetcher.js'
 import type { OpenFetcher } from './cache/sources/source.js'
+import { openWebFetcher } from './cache/sources/web/web-source.js'
 import type { SourceScheme } from './model/source-url.js'
 
 // The file that transfer threads run, bundled so that it loads at once. What a thread reads is described by the
@@ -13,6 +14,8 @@ const fetchers: Readonly<Record<SourceScheme, OpenFetcher>> = {
   s3: openS3Fetcher,
   file: openFileFetcher,
   hf: openHubFetcher,
+  https: openWebFetcher,
+  http: openWebFetcher,
 }
 
 serveTransfers(parentPort!, workerData as WorkerSetup, fetchers)

@@ -27,6 +27,10 @@ for (const { raw, parsed } of [
     raw,
     parsed: { scheme: 'hf', kind: 'models', repository: 'org/name', revision: 'main', folder: '', ...is },
   })),
+  {
+    raw: 'https://host/a/files.txt?x=1#part',
+    parsed: { scheme: 'https', url: 'https://host/a/files.txt?x=1' },
+  },
   { raw: 'file:///my%20data/', parsed: { scheme: 'file', directory: '/my data/' } },
 ]) {
   test(`parseSourceUrl reads ${raw}`, () => assert.deepEqual(parseSourceUrl(raw), parsed))
@@ -35,7 +39,9 @@ for (const { raw, parsed } of [
 for (const { raw, problem } of [
   { raw: '', problem: /no scheme/ },
   { raw: '/data', problem: /no scheme/ },
-  { raw: 'http://host/data', problem: /the scheme is http/ },
+  { raw: 'ftp://host/data', problem: /the scheme is ftp/ },
+  { raw: 'https://me:secret@host/data', problem: /credentials/ },
+  { raw: 'https://', problem: /no host/ },
   { raw: 's3:///prefix', problem: /no bucket name/ },
   { raw: 's3://b/prefix', problem: /no bucket name/ },
   { raw: 's3://key:secret@bucket/', problem: /credentials/ },
@@ -57,7 +63,7 @@ for (const { raw, problem } of [
 }
 
 test('parseSourceUrl never shows a secret that it refuses', () => {
-  for (const raw of ['s3://key:hush@bucket/', 'http://host/x?X-Amz-Signature=hush'])
+  for (const raw of ['s3://key:hush@bucket/', 'ftp://host/x?X-Amz-Signature=hush', 'https://me:hush@host/x'])
     assert.throws(
       () => parseSourceUrl(raw),
       (error: Error) => !error.message.includes('hush'),

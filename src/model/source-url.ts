@@ -1,5 +1,5 @@
 /** The schemes that sources have; each has a folder in `cache/sources`. */
-export const SOURCE_SCHEMES = ['s3', 'file', 'hf'] as const
+export const SOURCE_SCHEMES = ['s3', 'file', 'hf', 'https', 'http'] as const
 
 /** One of the schemes that sources have. */
 export type SourceScheme = (typeof SOURCE_SCHEMES)[number]
@@ -21,6 +21,7 @@ export type SourceUrl =
   | { readonly scheme: 's3'; readonly bucket: string; readonly prefix: string }
   | { readonly scheme: 'file'; readonly directory: string }
   | HubUrl
+  | { readonly scheme: 'https' | 'http'; readonly url: string }
 
 const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]$/
 /** As huggingface_hub's `validate_repo_id` has it, each part of at most 96 characters. */
@@ -82,6 +83,15 @@ function parseHub(raw: string, rest: string): HubUrl {
   return { scheme: 'hf', kind, repository, revision, folder: readFolder(raw, inside) }
 }
 
+/** A file, or a list of files; what stands behind `?` may let the caller in, and is never shown. */
+function parseWeb(raw: string): SourceUrl {
+  const url = URL.parse(raw)
+  if (url === null || url.hostname === '') throw unusable(raw, 'it has no host')
+  if (url.username !== '' || url.password !== '') throw unusable(raw, 'it has credentials before "@"')
+  url.hash = ''
+  return { scheme: url.protocol === 'https:' ? 'https' : 'http', url: url.href }
+}
+
 function readFolder(raw: string, segments: readonly string[]): string {
   const named = segments.filter((segment) => segment !== '')
   if (named.some((segment) => segment === '..' || segment === '.'))
@@ -116,6 +126,9 @@ export function formatSourceUrl(url: SourceUrl): string {
       return `s3://${url.bucket}/${url.prefix}`
     case 'file':
       return `file://${url.directory}`
+    case 'https':
+    case 'http':
+      return url.url.replace(/\?.*$/s, '')
     case 'hf': {
       const kind = url.kind === 'models' ? '' : `${url.kind}/`
       const revision = url.revision === HUB_DEFAULT_REVISION ? '' : `@${encodeURIComponent(url.revision)}`
@@ -128,6 +141,8 @@ const PARSERS: Readonly<Record<SourceScheme, (raw: string, rest: string) => Sour
   s3: parseS3,
   file: parseFile,
   hf: parseHub,
+  https: parseWeb,
+  http: parseWeb,
 }
 
 function unusable(raw: string, problem: string): RangeError {

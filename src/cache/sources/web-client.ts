@@ -4,7 +4,7 @@ import { throwIfStopped } from '../../failure/throw-if-stopped.js'
 import type { Headers } from '../../http/answer-listener.js'
 import { findProxy, type HttpProxy } from '../../http/find-proxy.js'
 import { HttpPool } from '../../http/http-pool.js'
-import { readAnswer } from '../../http/read-answer.js'
+import { type Answer, readAnswer } from '../../http/read-answer.js'
 import { DEFAULT_STALL_TIMEOUT_MS } from '../../model/stall-timeout.js'
 import type { AnswerDialect } from './answer-handler.js'
 import { withRetries } from './retry.js'
@@ -58,6 +58,13 @@ export function findRedirect(what: string, status: number, headers: Headers): Re
     : undefined
 }
 
+/** A question that is answered by one text. */
+interface WebQuestion extends Pick<ListOptions, 'onRetry' | 'stallTimeoutMs' | 'signal'> {
+  /** What is asked for, for messages. */
+  readonly what: string
+  readonly dialect: Omit<AnswerDialect, 'readFacts'>
+}
+
 /** Keep-alive connections to the servers that URLs lead to. What a server redirects to is remembered while it works. */
 export class WebClient {
   readonly #options: WebClientOptions
@@ -94,32 +101,17 @@ export class WebClient {
   }
 
   /** Reads a whole text, such as a listing, with retries. */
-  async readText(
-    start: string,
-    question: Pick<ListOptions, 'onRetry' | 'stallTimeoutMs' | 'signal'> & {
-      readonly what: string
-      readonly dialect: Omit<AnswerDialect, 'readFacts'>
-      readonly maxBytes?: number
-    },
-  ): Promise<{ readonly headers: Headers; readonly body: Buffer }> {
-    const { what, dialect, signal, onRetry, stallTimeoutMs = DEFAULT_STALL_TIMEOUT_MS } = question
-    const readOnce = async ({ pool, origin, path, headers, proxy }: Hop) => {
-      throwIfStopped(signal)
-      const progress = { hasAnswer: false }
-      const request = { method: 'GET' as const, path, headers, stallTimeoutMs }
-      const answer = await readAnswer(pool, request, { signal, progress }).catch((error: unknown) => {
-        throwIfStopped(signal)
-        const receivedBytes = progress.hasAnswer ? 0 : undefined
-        const about = { what, origin, proxy: proxy?.url, receivedBytes, expectedBytes: 0, stallTimeoutMs }
-        throw dialect.describeConnectionError(error as Error, about)
-      })
-      const { status } = answer
-      if (status >= 200 && status <= 299) return answer
-      const body = answer.body.toString('utf8', 0, MAX_ERROR_BODY_BYTES)
-      const refused = { what, status, headers: answer.headers, body, nowMs: Date.now() }
-      throw findRedirect(what, status, answer.headers) ?? dialect.describeAnswer(refused)
-    }
-    return withRetries(() => this.follow(start, readOnce), { signal, onRetry })
+  readText(start: string, question: WebQuestion): Promise<Answer> {
+    return withRetries(() => this.follow(start, (hop) => ask('GET', hop, question)), question)
+  }
+
+  /** Reads the head of an answer, with retries. */
+  async readHead(start: string, question: WebQuestion): Promise<Headers> {
+    const { headers } = await withRetries(
+      () => this.follow(start, (hop) => ask('HEAD', hop, question)),
+      question,
+    )
+    return headers
   }
 
   /** Ends all connections; requests that run or wait fail. */
@@ -166,4 +158,24 @@ function leadOn(from: string, redirect: Redirect): string {
       hint: 'expected a redirect to https:// (or http:// from http://)',
     },
   )
+}
+
+/** Asks once, at one server. */
+async function ask(method: 'GET' | 'HEAD', hop: Hop, question: WebQuestion): Promise<Answer> {
+  const { what, dialect, signal, stallTimeoutMs = DEFAULT_STALL_TIMEOUT_MS } = question
+  const { pool, origin, path, headers, proxy } = hop
+  throwIfStopped(signal)
+  const progress = { hasAnswer: false }
+  const request = { method, path, headers, stallTimeoutMs }
+  const answer = await readAnswer(pool, request, { signal, progress }).catch((error: unknown) => {
+    throwIfStopped(signal)
+    const receivedBytes = progress.hasAnswer ? 0 : undefined
+    const about = { what, origin, proxy: proxy?.url, receivedBytes, expectedBytes: 0, stallTimeoutMs }
+    throw dialect.describeConnectionError(error as Error, about)
+  })
+  const { status } = answer
+  if (status >= 200 && status <= 299) return answer
+  const body = answer.body.toString('utf8', 0, MAX_ERROR_BODY_BYTES)
+  const refused = { what, status, headers: answer.headers, body, nowMs: Date.now() }
+  throw findRedirect(what, status, answer.headers) ?? dialect.describeAnswer(refused)
 }

@@ -3,6 +3,9 @@ import { type AnswerDialect, AnswerHandler } from './answer-handler.js'
 import type { Fetcher, FetchRequest, InspectRequest } from './source.js'
 import { findRedirect, type Hop, WebClient, type WebClientOptions } from './web-client.js'
 
+/** Beginning of the etag of an object whose server gives it none. */
+export const UNTOLD = 'untold-'
+
 /** What a kind of web source has of its own. */
 export interface WebProtocol {
   /** The URL of an object, and what it is called in messages. */
@@ -51,12 +54,11 @@ export class WebFetcher implements Fetcher {
     const { hasEtags, dialect } = this.#protocol
     const { offset, length, sizeBytes, stallTimeoutMs } = request
     const isWhole = offset === 0 && length === sizeBytes
-    const etag = hasEtags ? request.etag : null
+    // Of a file that is proven by what was listed, the server may call it what it likes.
+    const etag = hasEtags && !request.checksum && !request.etag?.startsWith(UNTOLD) ? request.etag : null
     const headers = {
       ...hop.headers,
       ...(isWhole ? {} : { range: `bytes=${offset}-${offset + length - 1}` }),
-      // A weak etag never matches: it is compared with the answer's instead.
-      ...(etag === null || etag.startsWith('W/') ? {} : { 'if-match': `"${etag}"` }),
     }
     return new Promise((resolve, reject) => {
       const options = {

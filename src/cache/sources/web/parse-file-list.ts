@@ -1,0 +1,123 @@
+/** A file that a list names. */
+export interface ListedFile {
+  readonly url: string
+  /** Path in the copy. */
+  readonly key: string
+  /** Undefined: the server is asked. */
+  readonly sizeBytes: number | undefined
+  /** Hexadecimal, lower case; undefined: not known. */
+  readonly sha256: string | undefined
+}
+
+/** What a text is that a web source leads to: one of the lists below, by the name it has; else a file by itself. */
+export type ListFormat = 'lines' | 'croissant' | 'bagit'
+
+const SHA256 = /^[0-9a-f]{64}$/i
+
+/** The format of the list at a URL, by its name; undefined: it is no list, but the one file of the dataset. */
+export function findListFormat(url: string): ListFormat | undefined {
+  const name = new URL(url).pathname.split('/').at(-1) ?? ''
+  if (/(^|[._-])files\.txt$/i.test(name)) return 'lines'
+  if (/croissant.*\.json(ld)?$/i.test(name)) return 'croissant'
+  if (/^manifest-sha256\.txt$/i.test(name)) return 'bagit'
+  return undefined
+}
+
+/**
+ * Reads a list of files. `lines`: URL, and where known its size in bytes and SHA-256, per line; what begins with `#` is a
+ * remark. `bagit`: RFC 8493, 2.1.3, a SHA-256 and a path per line. `croissant`: the FileObjects of MLCommons Croissant
+ * 1.0, with `contentUrl` and `sha256`. URLs may be relative to the list's own. Throws a RangeError that says where it is
+ * none.
+ */
+export function parseFileList(text: string, format: ListFormat, base: string): readonly ListedFile[] {
+  const files = format === 'croissant' ? readCroissant(text, base) : readLines(text, { format, base })
+  const seen = new Set<string>()
+  for (const { key } of files) {
+    if (seen.has(key)) throw new RangeError(`${JSON.stringify(key)} is listed twice`)
+    seen.add(key)
+  }
+  return files
+}
+
+function readLines(
+  text: string,
+  { format, base }: { readonly format: 'lines' | 'bagit'; readonly base: string },
+): readonly ListedFile[] {
+  return text.split(/\r?\n/).flatMap((line, at) => {
+    if (line.trim() === '' || line.startsWith('#')) return []
+    const file = format === 'bagit' ? readBagLine(line, base) : readLine(line.trim(), base)
+    if (file) return [file]
+    const expected = format === 'bagit' ? 'SHA-256 and path' : 'URL, size and SHA-256'
+    throw new RangeError(`line ${at + 1}: expected ${expected}, found ${JSON.stringify(line.slice(0, 200))}`)
+  })
+}
+
+function readLine(line: string, base: string): ListedFile | undefined {
+  const [address = '', ...words] = line.split(/\s+/)
+  const digest = words.find((word) => SHA256.test(word))
+  const size = words.find((word) => /^\d{1,15}$/.test(word))
+  if (words.length !== Number(digest !== undefined) + Number(size !== undefined)) return undefined
+  return describe(address, base, {
+    sha256: digest?.toLowerCase(),
+    sizeBytes: size === undefined ? undefined : Number(size),
+  })
+}
+
+/** Percent signs, line feeds and carriage returns of paths are escaped (RFC 8493, 2.1.3). */
+function readBagLine(line: string, base: string): ListedFile | undefined {
+  const [, digest, path] = /^([0-9a-f]{64})\s+\*?(\S.*)$/i.exec(line) ?? []
+  if (digest === undefined || path === undefined) return undefined
+  const name = path
+    .replace(/%(0A|0D|25)/gi, (escaped) => decodeURIComponent(escaped))
+    .split('/')
+    .map(encodeURIComponent)
+    .join('/')
+  return describe(name, base, { sha256: digest.toLowerCase(), sizeBytes: undefined })
+}
+
+function readCroissant(text: string, base: string): readonly ListedFile[] {
+  let document: { readonly distribution?: unknown }
+  try {
+    document = JSON.parse(text) as typeof document
+  } catch {
+    throw new RangeError('expected Croissant, found what is no JSON')
+  }
+  const { distribution } = document
+  if (!Array.isArray(distribution)) throw new RangeError('expected Croissant with a distribution, found none')
+  return distribution.flatMap((entry: Readonly<Record<string, unknown>>, at) => {
+    const { contentUrl, sha256, contentSize, '@type': type } = entry
+    if (typeof contentUrl !== 'string' || !String(type).endsWith('FileObject')) return []
+    const digest = typeof sha256 === 'string' && SHA256.test(sha256) ? sha256.toLowerCase() : undefined
+    const size = /^(\d{1,15})(?: ?B)?$/.exec(String(contentSize ?? ''))?.[1]
+    const sizeBytes = size === undefined ? undefined : Number(size)
+    const file = describe(contentUrl, base, { sha256: digest, sizeBytes })
+    if (file) return [file]
+    throw new RangeError(
+      `distribution ${at + 1}: expected an http(s) contentUrl, found ${JSON.stringify(contentUrl)}`,
+    )
+  })
+}
+
+/** The path is that below the list's folder, else host and path. */
+function describe(
+  address: string,
+  base: string,
+  known: Pick<ListedFile, 'sha256' | 'sizeBytes'>,
+): ListedFile | undefined {
+  const url = URL.parse(address, base)
+  if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:')) return undefined
+  const folder = new URL('.', base)
+  const isBelow = url.origin === folder.origin && url.pathname.startsWith(folder.pathname)
+  const path = isBelow ? url.pathname.slice(folder.pathname.length) : `${url.host}${url.pathname}`
+  const key = decodePath(path)
+  return key === undefined || key === '' || key.endsWith('/') ? undefined : { url: url.href, key, ...known }
+}
+
+/** The path that a URL's path stands for; undefined where its percent escapes are broken. */
+export function decodePath(path: string): string | undefined {
+  try {
+    return decodeURIComponent(path)
+  } catch {
+    return undefined
+  }
+}
