@@ -24,6 +24,7 @@ test('what dsc feed prints with --json is what the schema says', async (context)
   const plan = ['feed', 'plan', 'flowers', '--batch', '2']
   await outputs.run(world, 'feed plan', plan)
   await outputs.run(world, 'feed plan', [...plan, '--step-ms', '4', ...cost])
+  await outputs.run(world, 'feed index', ['feed', 'index', 'flowers'])
   await outputs.run(world, 'feed bench', ['feed', 'bench', 'flowers', '--batch', '2', '--epochs', '2'])
   const socket = join(world.directory, 'feed.sock')
   await outputs.serve(world, 'feed serve', ['feed', 'serve', 'flowers', '--socket', socket], async () => {

@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import type { CliContext } from '../context.js'
 import { feedBenchCommand } from './feed-bench.js'
+import { feedIndexCommand } from './feed-index.js'
 import { feedPlanCommand } from './feed-plan.js'
 import { feedServeCommand } from './feed-serve.js'
 import { feedStatusCommand } from './feed-status.js'
@@ -20,6 +21,7 @@ export function feedCommand(context: CliContext): Command {
     .description('feed shuffled samples from node disks to training processes')
     .addCommand(feedServeCommand(context))
     .addCommand(feedPlanCommand(context))
+    .addCommand(feedIndexCommand(context))
     .addCommand(feedStatusCommand(context))
     .addCommand(feedBenchCommand(context))
     .addCommand(feedStorageCommand(context))

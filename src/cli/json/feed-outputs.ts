@@ -17,6 +17,21 @@ export const FEED_OUTPUTS = {
     seed: count,
     order: z.string(),
   }),
+  'feed index': z.strictObject({
+    path: z.string(),
+    formats: z.array(
+      z.strictObject({ format: z.string(), columns: z.array(z.string()).nullable(), samples: count }),
+    ),
+    samples: count,
+    files: count,
+    bytes,
+    largestBytes: bytes,
+    indexBytes: bytes,
+    fingerprint: z.string(),
+    isListedBefore: z.boolean(),
+    seconds: z.number().nonnegative(),
+    leftOut: z.array(z.strictObject({ path: z.string(), reason: z.string() })),
+  }),
   'feed plan': z.strictObject({
     path: z.string(),
     format: z.string(),

@@ -1,0 +1,114 @@
+import { Command, Option } from 'commander'
+import { FORMAT_NAMES, type FormatName } from '../../feed/plan/sample-files.js'
+import type { SampleEncoding } from '../../feed/samples/sample-encoding.js'
+import type { SampleTable } from '../../feed/samples/sample-table.js'
+import { formatByteSize } from '../../model/byte-size.js'
+import { formatCount } from '../../model/format-count.js'
+import { indexFolder } from '../../open/index-folder.js'
+import { openDatasetFolder } from '../../open/open-dataset-folder.js'
+import type { CliContext } from '../context.js'
+import { parseExtensions, parseNames } from './feed-arguments.js'
+
+interface IndexCommandOptions {
+  readonly split?: string
+  readonly only?: readonly string[]
+  readonly columns?: readonly string[]
+  readonly as?: FormatName
+  readonly onError: 'raise' | 'skip'
+  readonly refresh?: true
+}
+
+/** `dsc feed index`. */
+export function feedIndexCommand(context: CliContext): Command {
+  return new Command('index')
+    .description('list the samples of a dataset, once: what feeds of this node then begin with')
+    .argument('<dataset>', 'a directory, or the name of a dataset')
+    .option('--split <folder>', 'folder of the dataset to index')
+    .option('--only <extensions>', 'only files that end so, for example png,jpg', parseExtensions)
+    .addOption(
+      new Option('--as <kind>', 'what the folder holds, whatever it looks like').choices(FORMAT_NAMES),
+    )
+    .option('--columns <names>', 'columns of rows, for example image,label (default: all)', parseNames)
+    .addOption(
+      new Option('--on-error <rule>', 'skip: list what comes before the damage of a shard')
+        .choices(['raise', 'skip'])
+        .default('raise'),
+    )
+    .option('--refresh', 'list the samples again')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  dsc feed index flowers\n  dsc feed index /data/lines --as jsonl --json',
+    )
+    .action(async (target: string, options: IndexCommandOptions) => {
+      const { folder, copy, release } = await openDatasetFolder(context, target, options.split)
+      const startedMs = performance.now()
+      const { table, root, isCached, leftOut } = await indexFolder(context, folder, {
+        isRefreshed: options.refresh ?? false,
+        extensions: options.only,
+        format: options.as,
+        columns: options.columns,
+        onDamage: options.onError,
+        copy,
+      }).finally(release)
+      const result = {
+        path: root,
+        formats: countFormats(table),
+        samples: table.count,
+        files: table.fileCount,
+        bytes: table.totalBytes,
+        largestBytes: table.largestBytes,
+        indexBytes: table.bytes.length,
+        fingerprint: table.fingerprint,
+        isListedBefore: isCached,
+        seconds: (performance.now() - startedMs) / 1000,
+        leftOut,
+      }
+      context.report.result(result, () => formatIndex(result))
+    })
+}
+
+/** What is found in the files of one encoding. */
+interface FoundFormat {
+  readonly format: string
+  /** Names of the fields where all samples have the same; else null. */
+  readonly columns: readonly string[] | null
+  readonly samples: number
+}
+
+function countFormats(table: SampleTable): readonly FoundFormat[] {
+  const counts = new Map<SampleEncoding, number>()
+  for (let sample = 0; sample < table.count; sample++) {
+    const encoding = table.encodingOf(sample)
+    counts.set(encoding, (counts.get(encoding) ?? 0) + 1)
+  }
+  return [...counts].map(([{ format, columns }, samples]) => ({ format, columns: columns ?? null, samples }))
+}
+
+/** Encodings that are shown; CSV files may each have a header of their own. */
+const SHOWN_FORMATS = 10
+
+function formatIndex(index: {
+  readonly path: string
+  readonly formats: readonly FoundFormat[]
+  readonly samples: number
+  readonly files: number
+  readonly bytes: number
+  readonly largestBytes: number
+  readonly indexBytes: number
+  readonly isListedBefore: boolean
+  readonly seconds: number
+}): string {
+  const { path, formats, samples, files, bytes, largestBytes, indexBytes } = index
+  const made = index.isListedBefore ? 'made before' : `made in ${index.seconds.toFixed(1)} s`
+  const lines = [
+    `${path}: ${formatCount(samples, 'sample')} in ${formatCount(files, 'file')}, ${formatByteSize(bytes)}, the largest ${formatByteSize(largestBytes)}`,
+    `index    ${formatByteSize(indexBytes)}, ${made}`,
+    ...formats.slice(0, SHOWN_FORMATS).map(({ format, columns, samples: count }) => {
+      const fields = columns ? `: ${columns.join(', ')}` : ''
+      return `format   ${format}, ${formatCount(count, 'sample')}${fields}`
+    }),
+  ]
+  if (formats.length > SHOWN_FORMATS)
+    lines.push(`         and ${formats.length - SHOWN_FORMATS} more (--json)`)
+  return lines.join('\n')
+}

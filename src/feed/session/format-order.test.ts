@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { openTestFeedClient } from '../../testing/feed-client.js'
+import { readAllSamples } from '../../testing/read-all-samples.js'
+import { makeTestFolder, writeSamples } from '../../testing/sample-folder.js'
+import { openFeedEngine } from '../engine/open-feed-engine.js'
+import { shuffleSamples } from '../plan/order.js'
+import { indexSamples } from '../samples/index-samples.js'
+import { folderSupply } from '../sources/folder-supply.js'
+import { SessionServer } from './session-server.js'
+
+const COUNT = 20
+const GLOBAL_BATCH = 4
+const SEED = 7
+const FIXTURES = join(import.meta.dirname, '..', '..', '..', 'fixtures', 'formats')
+
+const lines = (line: (id: number) => string) => Array.from({ length: COUNT }, (_, id) => line(id)).join('\n')
+
+/** Writes 20 samples of a format into a folder. */
+const WRITERS: Readonly<Record<string, (folder: string) => void>> = {
+  files: (folder) => writeSamples(folder, COUNT, (id) => 10 + id),
+  shards(folder) {
+    writeSamples(join(folder, '..', 'members'), COUNT, (id) => 10 + id)
+    execFileSync('tar', ['-C', join(folder, '..', 'members'), '-cf', join(folder, '0.tar'), '.'])
+  },
+  jsonl: (folder) =>
+    writeFileSync(
+      join(folder, 'a.jsonl'),
+      lines((id) => `{"id":${id}}`),
+    ),
+  csv: (folder) => writeFileSync(join(folder, 'a.csv'), `id,text\n${lines((id) => `${id},"a\n${id}"`)}`),
+  tsv: (folder) => writeFileSync(join(folder, 'a.tsv'), `id\ttext\n${lines((id) => `${id}\tx`)}`),
+  mds: (folder) => cpSync(join(FIXTURES, 'mds'), folder, { recursive: true }),
+  litdata: (folder) => cpSync(join(FIXTURES, 'litdata'), folder, { recursive: true }),
+}
+
+async function serve(context: TestContext, format: string, memoryBytes: number) {
+  const home = makeTestFolder(context)
+  const folder = join(home, 'data')
+  mkdirSync(folder)
+  WRITERS[format]!(folder)
+  const listed = await indexSamples(folder, { cacheFolder: undefined })
+  const engine = openFeedEngine(folderSupply(listed), { seed: SEED, memoryBytes, threads: 1, k: 3 })
+  await engine.ready()
+  const server = await SessionServer.open({ engine, socketPath: join(home, 's') })
+  context.after(async () => {
+    await server.close()
+    await engine.close()
+  })
+  return { socketPath: server.socketPath, samples: readAllSamples(listed) }
+}
+
+/** Ids and bytes of each global batch that `world` ranks get from `step` on. */
+async function readEpoch(socketPath: string, { world, step }: { world: number; step: number }) {
+  const steps = new Map<number, { id: number; data: Buffer }[][]>()
+  const readRank = async (rank: number) => {
+    const client = await openTestFeedClient(socketPath, { rank, world, batch: GLOBAL_BATCH / world })
+    try {
+      for await (const batch of client.read({ epoch: 1, step })) {
+        const ranks = steps.get(batch.step) ?? []
+        steps.set(batch.step, ranks)
+        ranks[rank] = batch.ids.map((id, i) => ({ id, data: batch.data[i]! }))
+      }
+    } finally {
+      client.close()
+    }
+  }
+  await Promise.all(Array.from({ length: world }, (_, rank) => readRank(rank)))
+  return [...steps].sort(([a], [b]) => a - b).map(([, ranks]) => ranks.flat())
+}
+
+for (const format of Object.keys(WRITERS)) {
+  test(`samples of ${format} come in the one order, with their bytes, for any ranks, from any step on`, async (context) => {
+    const order = [...shuffleSamples({ sampleCount: COUNT, seed: SEED, epoch: 1 })]
+    for (const { world, step } of [
+      { world: 1, step: 0 },
+      { world: 2, step: 0 },
+      { world: 4, step: 2 },
+      { world: 1, step: 3 },
+    ]) {
+      const { socketPath, samples } = await serve(context, format, 200_000)
+      const found = (await readEpoch(socketPath, { world, step })).flat()
+      assert.deepEqual(
+        found.map(({ id }) => id),
+        order.slice(step * GLOBAL_BATCH),
+        `${world} ranks from step ${step}`,
+      )
+      for (const { id, data } of found) assert.ok(data.equals(samples[id]!), `sample ${id}`)
+    }
+  })
+}
