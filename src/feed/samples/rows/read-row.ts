@@ -1,5 +1,5 @@
 import { DscError } from '../../../failure/dsc-error.js'
-import { ROW_EXTENSIONS, UTC_FLAG } from './row-encoder.js'
+import { ROW_EXTENSIONS, UTC_FLAG } from './row-extensions.js'
 
 /**
  * A value of a row: what Parquet calls a struct is an object, a map a list of pairs. Integers beyond 2^53 are bigint.

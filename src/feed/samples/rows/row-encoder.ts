@@ -1,15 +1,6 @@
 import { MessagePackWriter } from './message-pack.js'
+import { ROW_EXTENSIONS, UTC_FLAG } from './row-extensions.js'
 import { type RowField, type ScalarKind, TIME_UNITS, type TimeUnit } from './row-fields.js'
-
-/**
- * What MessagePack has no type for, as extensions. `decimal`: the number as ASCII text. `date`: int32, days since
- * 1970. `time` and `timestamp`: one byte (bits 0 and 1: index in `TIME_UNITS`; bit 2: the timestamp is UTC), then
- * int64, since midnight or since 1970. All big endian.
- */
-export const ROW_EXTENSIONS = { decimal: 1, date: 2, time: 3, timestamp: 4 } as const
-
-/** Of the byte before a time: it is UTC. */
-export const UTC_FLAG = 4
 
 /** Writes a value; null and undefined are nil. */
 type Encode = (writer: MessagePackWriter, value: unknown) => void
