@@ -1,35 +1,92 @@
 import { Command } from 'commander'
 import { formatBytes } from '../../memory/budget.js'
 import { writeNamedFile } from '../../memory/named-file.js'
-import { drawPlan, explainPlan } from '../../memory/plan/explain.js'
+import { type BudgetPoint, traceBudgets } from '../../memory/plan/budget-curve.js'
+import { drawCurve } from '../../memory/plan/draw-curve.js'
+import { drawPlan, type Explanation, explainPlan } from '../../memory/plan/explain.js'
+import type { MemoryPlan } from '../../memory/plan/plan-format.js'
+import { sumPlan } from '../../memory/plan/sum-plan.js'
 import { readPlan } from '../../memory/plan-file.js'
 import { readProfile } from '../../memory/profile-file.js'
 import type { CliContext } from '../context.js'
+import { requireOwnFile } from '../output/require-own-file.js'
 
-/** `dsc memory explain`: for every tensor, why it moves or stays. */
+interface ExplainOptions {
+  readonly profile: string
+  readonly all: boolean
+  readonly svg?: string
+  readonly curve?: string
+}
+
+/** `dsc memory explain`: what a plan comes to, by module, and for every tensor why it moves or stays. */
 export function memoryExplainCommand({ report }: CliContext): Command {
   return new Command('explain')
-    .description('say for every tensor why it moves or stays')
+    .description('say what a plan comes to, and for every tensor why it moves or stays')
     .argument('<plan>', 'what `dsc memory plan` wrote')
     .requiredOption('--profile <file>', 'the profile it was planned from')
     .option('--all', 'small tensors too', false)
     .option('--svg <file>', 'draw memory over the step, planned and unplanned')
-    .addHelpText('after', '\nExamples:\n  dsc memory explain gpt.plan.json --profile gpt.profile.json')
-    .action(async (path: string, options: { profile: string; all: boolean; svg?: string }) => {
+    .option('--curve <file>', 'draw the predicted step under more and less memory')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  dsc memory explain gpt.plan.json --profile gpt.profile.json\n  dsc memory explain gpt.plan.json --profile gpt.profile.json --curve budgets.svg',
+    )
+    .action(async (path: string, options: ExplainOptions) => {
+      await requireOwnFile(options.curve, '<svg')
       const { profile, hash } = await readProfile(options.profile)
       const plan = await readPlan(path, hash)
       const rows = explainPlan(profile, plan)
+      const sums = sumPlan(profile, plan)
+      const budgets = options.curve ? traceBudgets(profile, plan) : []
       if (options.svg) await writeNamedFile(options.svg, 'picture', drawPlan(profile, plan))
-      report.result({ tensors: rows }, () => {
-        const shown = rows.filter(({ bytes }) => options.all || bytes >= plan.options.smallestBytes)
-        const lines = shown.map(
-          ({ decision, bytes, kind, name, producer, storage, why }) =>
-            `${decision.padEnd(6)} ${formatBytes(bytes).padStart(11)}  ${kind.padEnd(12)} #${storage} of ${name ?? producer}: ${why}`,
-        )
-        const hidden = rows.length - shown.length
-        return [...lines, ...(hidden > 0 ? [`${hidden} small tensors stay; --all shows them`] : [])].join(
-          '\n',
-        )
-      })
+      if (options.curve) await writeNamedFile(options.curve, 'picture', drawCurve(budgets, plan.budgetBytes))
+      report.result({ ...sums, predicted: plan.predicted, budgets, tensors: rows }, () =>
+        [
+          ...formatTotals(sums, plan),
+          ...formatBudgets(budgets, plan),
+          '',
+          ...formatTensors(rows, { smallestBytes: options.all ? 0 : plan.options.smallestBytes }),
+        ].join('\n'),
+      )
     })
+}
+
+function formatTotals({ totals, modules }: ReturnType<typeof sumPlan>, { predicted, budgetBytes }: MemoryPlan): string[] {
+  const { keptBytes, recomputedBytes, movedBytes } = totals
+  const columns = (kept: string, again: string, moved: string) =>
+    `${kept.padStart(12)}${again.padStart(12)}${moved.padStart(12)}`
+  return [
+    `saved for backward: ${formatBytes(keptBytes)} stay, ${formatBytes(recomputedBytes)} are recomputed, ${formatBytes(movedBytes)} move`,
+    `predicted: peak ${formatBytes(predicted.peakBytes)} of ${formatBytes(budgetBytes)} at ${predicted.peakAt} (without a plan ${formatBytes(predicted.unplannedPeakBytes)}); step ${predicted.stepMs} ms, of which ${predicted.recomputeMs} ms again and ${predicted.stallMs} ms stall`,
+    '',
+    `  ${'module'.padEnd(32)}${columns('stays', 'again', 'moves')}`,
+    ...modules.map(
+      (one) =>
+        `  ${one.name.padEnd(32)}${columns(formatBytes(one.keptBytes), formatBytes(one.recomputedBytes), formatBytes(one.movedBytes))}`,
+    ),
+  ]
+}
+
+function formatBudgets(budgets: readonly BudgetPoint[], { budgetBytes }: MemoryPlan): string[] {
+  const at = budgets.findIndex((point) => point.budgetBytes === budgetBytes)
+  if (at < 0) return []
+  const say = (point: BudgetPoint | undefined) =>
+    point
+      ? [
+          `  with ${formatBytes(point.budgetBytes)}: ${point.stepMs === undefined ? 'no plan fits' : `a step of ${point.stepMs} ms`}`,
+        ]
+      : []
+  return ['', ...budgets.flatMap((point) => say(point))]
+}
+
+function formatTensors(rows: readonly Explanation[], { smallestBytes }: { smallestBytes: number }): string[] {
+  const shown = rows.filter(({ bytes }) => bytes >= smallestBytes)
+  const hidden = rows.length - shown.length
+  return [
+    ...shown.map(
+      ({ decision, bytes, kind, name, producer, storage, why }) =>
+        `${decision.padEnd(6)} ${formatBytes(bytes).padStart(11)}  ${kind.padEnd(12)} #${storage} of ${name ?? producer}: ${why}`,
+    ),
+    ...(hidden > 0 ? [`${hidden} small tensors stay; --all shows them`] : []),
+  ]
 }

@@ -67,7 +67,10 @@ function formatWay(way: Way | undefined, budgetBytes: number): string {
   return `${formatBytes(peakBytes).padStart(12)}${times}${peakBytes > budgetBytes ? '  over the budget' : ''}`
 }
 
-function explainBest({ blocks, keepAll, budgetBytes }: Ways, { recomputed, moves }: Way): string[] {
+/** A fixed recipe whose step is at most this many times as long is as good: a prediction is no better than that. */
+const AS_GOOD = 1.02
+
+function explainBest({ blocks, keepAll, recomputeAll, budgetBytes }: Ways, { recomputed, moves, stepMs }: Way): string[] {
   if (keepAll.peakBytes <= budgetBytes) return ['everything fits: nothing needs to move or to run again']
   const again =
     recomputed.length === 0
@@ -77,11 +80,12 @@ function explainBest({ blocks, keepAll, budgetBytes }: Ways, { recomputed, moves
         : `recompute ${recomputed.join(', ')}`
   const rest =
     moves === 0 ? 'nothing needs to move' : `then ${formatCount(moves, 'storage')} of the rest move`
-  const next =
-    recomputed.length === 0
-      ? 'plan with `dsc memory plan`'
-      : moves === 0
-        ? 'wrap these in torch.utils.checkpoint.checkpoint(…, use_reentrant=False)'
-        : 'wrap these in torch.utils.checkpoint.checkpoint(…, use_reentrant=False), profile again, and plan the rest'
-  return [`${again}; ${rest}`, `next: ${next}`]
+  const next = recomputed.length === 0 ? 'dsc memory plan' : 'dsc memory plan --recompute'
+  const isAsGood = recomputeAll.peakBytes <= budgetBytes && recomputeAll.stepMs <= AS_GOOD * stepMs
+  const recipe = isAsGood
+    ? [
+        'as good here: checkpoint() around every block, in transformers model.gradient_checkpointing_enable(); it needs nothing of dsc',
+      ]
+    : []
+  return [`${again}; ${rest}`, ...recipe, `next: ${next}`]
 }

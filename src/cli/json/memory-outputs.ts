@@ -35,6 +35,20 @@ const parameterStatus = z.strictObject({
   abortReason: z.string().nullable(),
 })
 
+const predicted = z.strictObject({
+      peakBytes: bytes,
+      peakAt: z.string(),
+      unplannedPeakBytes: bytes,
+      stepMs: ms,
+      baseMs: ms,
+      recomputeMs: ms,
+      stallMs: ms,
+      leastStallMs: ms,
+      hostBytes: bytes,
+      movedBytes: bytes,
+    })
+const saved = { keptBytes: bytes, recomputedBytes: bytes, movedBytes: bytes }
+
 /** What the commands of `dsc memory` and `dsc params` print with `--json`. */
 export const MEMORY_OUTPUTS = {
   'memory profile': z.strictObject({
@@ -57,24 +71,17 @@ export const MEMORY_OUTPUTS = {
     budgetBytes: bytes,
     moves: count,
     recompute: z.array(z.string()),
-    predicted: z.strictObject({
-      peakBytes: bytes,
-      peakAt: z.string(),
-      unplannedPeakBytes: bytes,
-      stepMs: ms,
-      baseMs: ms,
-      recomputeMs: ms,
-      stallMs: ms,
-      leastStallMs: ms,
-      hostBytes: bytes,
-      movedBytes: bytes,
-    }),
+    predicted,
     arenas: z.strictObject({
       host: z.strictObject({ bytes, liveBytes: bytes }),
       reload: z.looseObject({ mode: z.enum(['arena', 'slots']), bytes }),
     }),
   }),
   'memory explain': z.strictObject({
+    totals: z.strictObject(saved),
+    modules: z.array(z.strictObject({ name: z.string(), ...saved })),
+    predicted,
+    budgets: z.array(z.strictObject({ budgetBytes: bytes, stepMs: ms.optional() })),
     tensors: z.array(
       z.strictObject({
         storage: count,

@@ -1,0 +1,64 @@
+import { findLifetimes } from './lifetimes.js'
+import type { MemoryPlan } from './plan-format.js'
+import type { MemoryProfile } from './profile.js'
+import { profileOfPlan } from './recompute-blocks.js'
+import { layOutTimeline } from './timeline.js'
+
+/** Bytes of feature maps by what the plan does with them. */
+export interface PlanTotals {
+  readonly keptBytes: number
+  /** Not saved: made again in backward. */
+  readonly recomputedBytes: number
+  /** One way. */
+  readonly movedBytes: number
+}
+
+/** Totals of one part of the model. */
+export interface ModuleTotals extends PlanTotals {
+  readonly name: string
+}
+
+/** Sums what the plan does with the saved feature maps: for the whole step, and by module, largest first. */
+export function sumPlan(
+  recorded: MemoryProfile,
+  plan: MemoryPlan,
+): { totals: PlanTotals; modules: ModuleTotals[] } {
+  const own = listSaved(recorded)
+  const again = new Map(listSaved(profileOfPlan(recorded, plan)).map(({ storage }) => [storage, true]))
+  const moved = new Set(plan.moves.map(({ storage }) => storage))
+  const rows = own.map(({ storage, bytes, layer }) => ({
+    name: moduleOf(recorded.layers.find(({ i }) => i === layer)?.name ?? ''),
+    keptBytes: again.has(storage) && !moved.has(storage) ? bytes : 0,
+    recomputedBytes: again.has(storage) || moved.has(storage) ? 0 : bytes,
+    movedBytes: moved.has(storage) ? bytes : 0,
+  }))
+  const modules = [...Map.groupBy(rows, ({ name }) => name)].map(([name, group]) => ({ name, ...sum(group) }))
+  const size = (one: PlanTotals) => one.keptBytes + one.recomputedBytes + one.movedBytes
+  return { totals: sum(rows), modules: modules.sort((a, b) => size(b) - size(a)) }
+}
+
+function listSaved(profile: MemoryProfile): { storage: number; bytes: number; layer: number }[] {
+  const timeline = layOutTimeline(profile)
+  return findLifetimes(profile, timeline, { canReuse: false }).flatMap(({ kind, storage, bytes, uses, born }) => {
+    const isSaved = kind === 'feature' && uses.some((event) => event >= timeline.forwardCount)
+    return isSaved ? [{ storage, bytes, layer: timeline.events[born]!.layer }] : []
+  })
+}
+
+/** `h.3.mlp.fc1` belongs to `h.3`: a part of the model is what its numbers count, or else its first word. */
+function moduleOf(layer: string): string {
+  const words = layer.replace(/^(after|before) /, '').split('.')
+  const number = words.findIndex((word) => /^\d+$/.test(word))
+  return words.slice(0, number >= 0 ? number + 1 : 1).join('.')
+}
+
+function sum(rows: readonly PlanTotals[]): PlanTotals {
+  return rows.reduce(
+    (all, one) => ({
+      keptBytes: all.keptBytes + one.keptBytes,
+      recomputedBytes: all.recomputedBytes + one.recomputedBytes,
+      movedBytes: all.movedBytes + one.movedBytes,
+    }),
+    { keptBytes: 0, recomputedBytes: 0, movedBytes: 0 },
+  )
+}
