@@ -5,6 +5,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { cpus, loadavg } from 'node:os'
 import { mirrorThroughput, serverThroughput } from './memory-params.mjs'
 import { plannerTime, planQuality, timeline } from './memory-plans.mjs'
+import { waysQuality } from './memory-ways.mjs'
 
 const isShort = process.argv.includes('--short')
 const lines = []
@@ -26,6 +27,7 @@ say()
 trainingSteps()
 mkdirSync('docs/benchmarks', { recursive: true })
 planQuality(say)
+waysQuality(say, isShort)
 timeline(say)
 plannerTime(say, isShort)
 await mirrorThroughput(say, isShort)

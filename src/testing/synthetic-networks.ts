@@ -1,7 +1,7 @@
 import type { SyntheticNode } from './synthetic-profile.js'
 
 /** Collects nodes of a network; every method returns the index of what it added. Sizes are fp32. */
-class Network {
+export class Network {
   readonly nodes: SyntheticNode[] = []
 
   batch(elements: number): number {

@@ -51,7 +51,10 @@ export function memoryExplainCommand({ report }: CliContext): Command {
     })
 }
 
-function formatTotals({ totals, modules }: ReturnType<typeof sumPlan>, { predicted, budgetBytes }: MemoryPlan): string[] {
+function formatTotals(
+  { totals, modules }: ReturnType<typeof sumPlan>,
+  { predicted, budgetBytes }: MemoryPlan,
+): string[] {
   const { keptBytes, recomputedBytes, movedBytes } = totals
   const columns = (kept: string, again: string, moved: string) =>
     `${kept.padStart(12)}${again.padStart(12)}${moved.padStart(12)}`

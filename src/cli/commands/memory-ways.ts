@@ -70,7 +70,10 @@ function formatWay(way: Way | undefined, budgetBytes: number): string {
 /** A fixed recipe whose step is at most this many times as long is as good: a prediction is no better than that. */
 const AS_GOOD = 1.02
 
-function explainBest({ blocks, keepAll, recomputeAll, budgetBytes }: Ways, { recomputed, moves, stepMs }: Way): string[] {
+function explainBest(
+  { blocks, keepAll, recomputeAll, budgetBytes }: Ways,
+  { recomputed, moves, stepMs }: Way,
+): string[] {
   if (keepAll.peakBytes <= budgetBytes) return ['everything fits: nothing needs to move or to run again']
   const again =
     recomputed.length === 0

@@ -36,17 +36,17 @@ const parameterStatus = z.strictObject({
 })
 
 const predicted = z.strictObject({
-      peakBytes: bytes,
-      peakAt: z.string(),
-      unplannedPeakBytes: bytes,
-      stepMs: ms,
-      baseMs: ms,
-      recomputeMs: ms,
-      stallMs: ms,
-      leastStallMs: ms,
-      hostBytes: bytes,
-      movedBytes: bytes,
-    })
+  peakBytes: bytes,
+  peakAt: z.string(),
+  unplannedPeakBytes: bytes,
+  stepMs: ms,
+  baseMs: ms,
+  recomputeMs: ms,
+  stallMs: ms,
+  leastStallMs: ms,
+  hostBytes: bytes,
+  movedBytes: bytes,
+})
 const saved = { keptBytes: bytes, recomputedBytes: bytes, movedBytes: bytes }
 
 /** What the commands of `dsc memory` and `dsc params` print with `--json`. */

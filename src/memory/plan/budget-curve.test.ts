@@ -16,7 +16,11 @@ const DEVICE = {
   copyLatencyUs: 10,
   copyRatio: 4,
 }
-const profile = buildProfile('GPT', gpt({ batch: 8, context: 512, width: 512, blocks: 6, vocabulary: 8000 }), DEVICE)
+const profile = buildProfile(
+  'GPT',
+  gpt({ batch: 8, context: 512, width: 512, blocks: 6, vocabulary: 8000 }),
+  DEVICE,
+)
 
 function planAt(share: number) {
   const roomy = planWays(profile, { budgetBytes: Number.MAX_SAFE_INTEGER })
@@ -49,10 +53,19 @@ test('every saved feature map stays, is recomputed or moves: the sums are those 
   const { keptBytes, recomputedBytes, movedBytes } = totals
   assert.ok(keptBytes > 0 && recomputedBytes > 0 && movedBytes > 0)
   assert.equal(keptBytes + recomputedBytes + movedBytes, sumPlan(profile, full).totals.keptBytes)
-  assert.equal(movedBytes, plan.moves.reduce((sum, { bytes }) => sum + bytes, 0))
-  assert.equal(modules.reduce((sum, one) => sum + one.recomputedBytes, 0), recomputedBytes)
+  assert.equal(
+    movedBytes,
+    plan.moves.reduce((sum, { bytes }) => sum + bytes, 0),
+  )
+  assert.equal(
+    modules.reduce((sum, one) => sum + one.recomputedBytes, 0),
+    recomputedBytes,
+  )
   assert.deepEqual(
-    modules.filter((one) => one.recomputedBytes > 0).map(({ name }) => name).sort(),
+    modules
+      .filter((one) => one.recomputedBytes > 0)
+      .map(({ name }) => name)
+      .sort(),
     plan.recompute.map(({ name }) => name).sort(),
   )
 })

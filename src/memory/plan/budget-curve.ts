@@ -20,9 +20,13 @@ export function traceBudgets(profile: MemoryProfile, plan: MemoryPlan): BudgetPo
   const apart = Math.min(2 ** 30, Math.ceil(SMALL_SHARE * budgetBytes))
   const top = Math.max(predicted.unplannedPeakBytes, budgetBytes)
   const low = Math.floor(budgetBytes / 2)
-  const spread = Array.from({ length: POINTS }, (_, at) => Math.floor(low + ((top - low) * at) / (POINTS - 1)))
+  const spread = Array.from({ length: POINTS }, (_, at) =>
+    Math.floor(low + ((top - low) * at) / (POINTS - 1)),
+  )
   const budgets = [...new Set([...spread, budgetBytes - apart, budgetBytes, budgetBytes + apart])]
-  return budgets.sort((a, b) => a - b).map((bytes) => ({ budgetBytes: bytes, stepMs: predictStep(profile, plan, bytes) }))
+  return budgets
+    .sort((a, b) => a - b)
+    .map((bytes) => ({ budgetBytes: bytes, stepMs: predictStep(profile, plan, bytes) }))
 }
 
 function predictStep(profile: MemoryProfile, plan: MemoryPlan, budgetBytes: number): number | undefined {

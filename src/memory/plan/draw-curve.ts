@@ -9,10 +9,13 @@ const BOTTOM = 60
 
 /** Draws the predicted step over the budget as a standalone SVG; the plan's own budget is marked. Deterministic. */
 export function drawCurve(points: readonly BudgetPoint[], budgetBytes: number): string {
-  const fitting = points.flatMap((point) => (point.stepMs === undefined ? [] : [{ ...point, stepMs: point.stepMs }]))
+  const fitting = points.flatMap((point) =>
+    point.stepMs === undefined ? [] : [{ ...point, stepMs: point.stepMs }],
+  )
   const [first, last] = [points[0]!.budgetBytes, points.at(-1)!.budgetBytes]
   const topMs = 1.1 * Math.max(...fitting.map(({ stepMs }) => stepMs), 1e-3)
-  const x = (bytes: number) => (LEFT + ((WIDTH - LEFT - RIGHT) * (bytes - first)) / Math.max(1, last - first)).toFixed(1)
+  const x = (bytes: number) =>
+    (LEFT + ((WIDTH - LEFT - RIGHT) * (bytes - first)) / Math.max(1, last - first)).toFixed(1)
   const y = (ms: number) => (TOP + (HEIGHT - TOP - BOTTOM) * (1 - ms / topMs)).toFixed(1)
   const unit = last >= 2 ** 30 ? 2 ** 30 : 2 ** 20
   const label = (bytes: number) => `${(bytes / unit).toFixed(1)} ${unit === 2 ** 30 ? 'GiB' : 'MiB'}`

@@ -39,10 +39,12 @@ export function sumPlan(
 
 function listSaved(profile: MemoryProfile): { storage: number; bytes: number; layer: number }[] {
   const timeline = layOutTimeline(profile)
-  return findLifetimes(profile, timeline, { canReuse: false }).flatMap(({ kind, storage, bytes, uses, born }) => {
-    const isSaved = kind === 'feature' && uses.some((event) => event >= timeline.forwardCount)
-    return isSaved ? [{ storage, bytes, layer: timeline.events[born]!.layer }] : []
-  })
+  return findLifetimes(profile, timeline, { canReuse: false }).flatMap(
+    ({ kind, storage, bytes, uses, born }) => {
+      const isSaved = kind === 'feature' && uses.some((event) => event >= timeline.forwardCount)
+      return isSaved ? [{ storage, bytes, layer: timeline.events[born]!.layer }] : []
+    },
+  )
 }
 
 /** `h.3.mlp.fc1` belongs to `h.3`: a part of the model is what its numbers count, or else its first word. */

@@ -1,0 +1,136 @@
+// Compares plans that keep, recompute and move with fixed recipes on the simulated device: for memory.mjs.
+import { planWays } from '../../dist/memory/plan/choose-ways.js'
+import { findBlocks } from '../../dist/memory/plan/find-blocks.js'
+import { findLifetimes, sumLiveBytes } from '../../dist/memory/plan/lifetimes.js'
+import { planMemory } from '../../dist/memory/plan/plan-memory.js'
+import { recomputeBlocks, sumForwardUs } from '../../dist/memory/plan/recompute-blocks.js'
+import { simulatePlan } from '../../dist/memory/plan/simulate-plan.js'
+import { layOutTimeline } from '../../dist/memory/plan/timeline.js'
+import { offloadAll } from '../../dist/testing/offload-all.js'
+import { sumPersistentBytes } from '../../dist/testing/persistent-bytes.js'
+import { gpt, resnet50, unet } from '../../dist/testing/synthetic-networks.js'
+import { buildProfile } from '../../dist/testing/synthetic-profile.js'
+import { llama } from '../../dist/testing/synthetic-transformers.js'
+
+const DEVICE = {
+  name: 'simulated',
+  bytes: 80 * 2 ** 30,
+  flopsPerSecond: 60e12,
+  bytesPerSecond: 2e12,
+  copyLatencyUs: 10,
+}
+const WIDE = { batch: 4, context: 2048, width: 1024, hidden: 2816, vocabulary: 32000 }
+const NETWORKS = {
+  'Llama-like, 16 × 1024, batch 4 × 2048': llama({ ...WIDE, blocks: 16, experts: 0 }),
+  'MoE, 8 × 1024, 8 experts': llama({ ...WIDE, blocks: 8, experts: 8 }),
+  'ViT, 12 × 768, batch 64 × 197': gpt({ batch: 64, context: 197, width: 768, blocks: 12, vocabulary: 1000 }),
+  'U-Net, batch 8, 256²': unet(8, 256),
+  'ResNet-50, batch 64': resnet50(64),
+}
+const SHARES = [0.7, 0.5, 0.3]
+const RATIOS = [1, 2, 4, 8]
+
+/** Steps of plans beside those of the recipes, over budgets and links. */
+export function waysQuality(say, isShort) {
+  say('## Keeping, recomputing and moving in one plan, beside fixed recipes')
+  say()
+  say(
+    'Step in percent of the step that keeps everything; for the recipes, which take no budget, their peak in percent of',
+  )
+  say(
+    "the activations' peak. x = time to copy all feature maps out, in forward passes. *Again* runs every block a second",
+  )
+  say(
+    'time (`checkpoint()`), *again, inputs moved* moves what each block is given besides (waiting for the copy out, as',
+  )
+  say(
+    "transformers' `offload`), *all moved* fetches every map when it is asked for. In brackets: a bound that no plan can",
+  )
+  say('beat. Simulated; no figure of a real machine.')
+  say()
+  for (const [name, nodes] of Object.entries(NETWORKS)) {
+    say(`### ${name}`)
+    say()
+    say(
+      `| x | ${SHARES.map((share) => `plan at ${100 * share} %`).join(' | ')} | again | again, inputs moved | all moved |`,
+    )
+    say(`|---|${SHARES.map(() => '---|').join('')}---|---|---|`)
+    for (const copyRatio of isShort ? RATIOS.slice(1, 3) : RATIOS) {
+      const profile = buildProfile(name, nodes, { ...DEVICE, copyRatio })
+      say(`| ${copyRatio} | ${[...planned(profile), ...recipes(profile)].join(' | ')} |`)
+    }
+    say()
+  }
+}
+
+function planned(profile) {
+  const { fixed, natural, baseMs } = measure(profile)
+  return SHARES.map((share) => {
+    const budgetBytes = Math.floor(fixed + share * natural)
+    const outcome = planWays(profile, { budgetBytes })
+    if (outcome.kind === 'infeasible') return 'does not fit'
+    return `${percent(outcome.plan.predicted.stepMs / baseMs)} (${percent(leastStepMs(profile, budgetBytes) / baseMs)})`
+  })
+}
+
+function recipes(profile) {
+  const { fixed, natural, baseMs } = measure(profile)
+  const again = recomputeBlocks(profile, findBlocks(profile))
+  const { plan } = planMemory(again, { budgetBytes: Number.MAX_SAFE_INTEGER, profileHash: 'bench' })
+  const blind = [offloadAll(again, { isBlocking: true }), offloadAll(profile, { isBlocking: false })]
+  return [plan, ...blind].map((one, at) => {
+    const run = simulatePlan(at < 2 ? again : profile, one, {
+      capacityBytes: Number.MAX_SAFE_INTEGER,
+      isEager: true,
+    })
+    return `${percent(run.stepUs / 1000 / baseMs)}, peak ${percent((run.peakBytes - fixed) / natural)}`
+  })
+}
+
+function measure(profile) {
+  const fixed = sumPersistentBytes(profile)
+  const { predicted } = planMemory(profile, {
+    budgetBytes: Number.MAX_SAFE_INTEGER,
+    profileHash: 'bench',
+  }).plan
+  return { fixed, natural: predicted.unplannedPeakBytes - fixed, baseMs: predicted.baseMs }
+}
+
+/**
+ * A step that no plan can beat: what is alive above the budget at the fullest event was not saved, at the least time per
+ * byte of any block, in fractions of blocks, or has left through the link, for which there was all of the time before.
+ */
+function leastStepMs(profile, budgetBytes) {
+  const timeline = layOutTimeline(profile)
+  const lifetimes = findLifetimes(profile, timeline, { canReuse: false })
+  const live = sumLiveBytes(lifetimes, timeline.events.length, profile.nonTorchBytes)
+  const event = live.indexOf(Math.max(...live))
+  const over = live[event] - budgetBytes
+  const blocks = findBlocks(profile).map((block) => {
+    const layers = new Set(block.layers)
+    const bytes = lifetimes.reduce((sum, one) => {
+      const isFreed = one.from < event && event <= one.to && layers.has(timeline.events[one.from].layer)
+      return sum + (isFreed && one.kind === 'feature' ? one.bytes : 0)
+    }, 0)
+    return { bytes, us: sumForwardUs(profile, block) }
+  })
+  const beforeUs = timeline.startUs[event]
+  let least = Number.POSITIVE_INFINITY
+  let freed = 0
+  let us = 0
+  const stallUs = () => Math.max(0, (over - freed) / (profile.device.d2hGBs * 1e3) - beforeUs - us)
+  least = Math.min(least, stallUs())
+  for (const block of blocks
+    .filter(({ bytes }) => bytes > 0)
+    .sort((a, b) => a.us / a.bytes - b.us / b.bytes)) {
+    const needed = Math.min(1, Math.max(0, over - freed) / block.bytes)
+    freed += needed * block.bytes
+    us += needed * block.us
+    least = Math.min(least, us + stallUs())
+  }
+  return (timeline.startUs.at(-1) + least) / 1000
+}
+
+function percent(share) {
+  return `${(100 * share).toFixed(1)} %`
+}
