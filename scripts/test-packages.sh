@@ -2,7 +2,7 @@
 # Makes the packages and tries each where a newcomer would: the executable and the deb in a bare Debian 12 that
 # debootstrap makes (no Node, npm or Python), the wheel in a fresh virtual environment without Node on PATH, the npm
 # tarball in an empty folder without network. Needs root for the bare Debian, pip and Go. With --e2e the end-to-end tests
-# run against the executable, too.
+# run against the executable, too; with --arm64 all of it is made for arm64, where it is looked at and not run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/node_modules/.bin:$PATH:/usr/sbin:/sbin"
@@ -29,6 +29,23 @@ node -e '
 for name in Node.js better-sqlite3 react; do
   grep -q "^$name [0-9]" "$packages/.work/linux-$architecture/program/THIRD-PARTY-LICENSES.txt"
 done
+
+# The newest GLIBC_x that a file asks for.
+needs_glibc() { readelf -W --dyn-syms "$1" 2>/dev/null | grep -o 'GLIBC_[0-9.]*' | sed 's/GLIBC_//' | sort -Vu | tail -1; }
+runs_with_glibc() {
+  local needed
+  for file in "$@"; do
+    needed="$(needs_glibc "$file")"
+    [ -n "$needed" ] || { say "not known: which glibc $file needs"; return 1; }
+    [ "$(printf '%s\n2.34\n' "$needed" | sort -V | tail -1)" = 2.34 ] || { say "$file needs glibc $needed"; return 1; }
+  done
+}
+if command -v readelf >/dev/null; then
+  say "nothing needs a newer glibc than 2.34, as the wheel, the deb and the rpm say"
+  runs_with_glibc "$program" "$packages/.work/linux-$architecture/program/node_modules/better-sqlite3/prebuilds/linux-$architecture.node"
+else
+  say "not tried: which glibc is needed, for there is no readelf"
+fi
 
 say "the executable, made once more elsewhere, has the same bytes"
 node scripts/package/package.mjs executable --output "$work/again/below" >/dev/null
@@ -120,11 +137,34 @@ assert program.startswith(sys.prefix), program
 assert subprocess.run([program, "--version"], check=True, capture_output=True, text=True).stdout.strip()
 '
 
+say "the wheel by pipx run and uvx"
+python3 -m venv "$work/tools"
+if "$work/tools/bin/pip" install --quiet --disable-pip-version-check pipx uv; then
+  wheel="$(echo "$packages"/dsc_data-*manylinux*.whl)"
+  [ "$(HOME="$work/home" "$work/tools/bin/pipx" run --spec "$wheel" dsc --version 2>/dev/null)" = "$version" ]
+  [ "$(HOME="$work/home" "$work/tools/bin/uvx" --quiet --from "$wheel" dsc --version)" = "$version" ]
+else
+  say "not tried: pipx and uv could not be installed"
+fi
+
 say "the npm tarball without network"
 npm install --silent --offline --cache "$work/no-cache" --prefix "$work/npm" "$packages/dsc-$version.tgz"
 [ "$("$work/npm/node_modules/.bin/dsc" --version)" = "$version" ]
 
-if [ "${1:-}" = --e2e ]; then
+if [[ " $* " = *" --arm64 "* ]]; then
+  say "all of it for arm64"
+  node scripts/package/package.mjs executable wheel linux --target linux-arm64 --output "$work/arm64"
+  machine() { od -An -tx1 -j18 -N2 "$1" | tr -d ' \n'; } # e_machine of ELF: b7 00 is AArch64
+  [ "$(machine "$work/arm64/dsc-linux-arm64")" = b700 ]
+  [ "$(machine "$work/arm64/.work/linux-arm64/program/node_modules/better-sqlite3/prebuilds/linux-arm64.node")" = b700 ]
+  [ "$(dpkg-deb --field "$work/arm64"/dsc_*_arm64.deb Architecture)" = arm64 ]
+  runs_with_glibc "$work/arm64/dsc-linux-arm64" \
+    "$work/arm64/.work/linux-arm64/program/node_modules/better-sqlite3/prebuilds/linux-arm64.node"
+  ls "$work/arm64"/dsc-*.aarch64.rpm "$work/arm64"/dsc_data-*_aarch64.whl >/dev/null
+  [ "$(ls "$work/arm64/.work/linux-arm64/program/node_modules/better-sqlite3/prebuilds")" = linux-arm64.node ]
+fi
+
+if [[ " $* " = *" --e2e "* ]]; then
   say "the end-to-end tests against the executable"
   DSC_BIN="$program" npm run --silent test:e2e
 fi

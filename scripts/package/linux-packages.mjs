@@ -34,8 +34,8 @@ export async function makeLinuxPackages(target, output, executable) {
     license,
     depends: [],
     overrides: {
-      deb: { depends: ['libc6 (>= 2.28)', 'libstdc++6', 'passwd'], recommends: ['ca-certificates'] },
-      rpm: { depends: ['glibc >= 2.28', 'libstdc++', 'shadow-utils'], recommends: ['ca-certificates'] },
+      deb: { depends: ['libc6 (>= 2.34)', 'libstdc++6', 'passwd'], recommends: ['ca-certificates'] },
+      rpm: { depends: ['glibc >= 2.34', 'libstdc++', 'shadow-utils'], recommends: ['ca-certificates'] },
     },
     contents: [
       { src: executable, dst: '/usr/bin/dsc', file_info: { mode: 0o755 } },

@@ -17,8 +17,8 @@ const { values, positionals } = parseArgs({
     output: { type: 'string', default: 'dist-packages' },
   },
 })
-/** Node's binary needs glibc 2.28. */
-const MANYLINUX = { 'linux-x64': 'manylinux_2_28_x86_64', 'linux-arm64': 'manylinux_2_28_aarch64' }
+/** better-sqlite3's binary needs glibc 2.34, Node's own 2.28. */
+const MANYLINUX = { 'linux-x64': 'manylinux_2_34_x86_64', 'linux-arm64': 'manylinux_2_34_aarch64' }
 
 const { target } = values
 const output = resolve(values.output)
