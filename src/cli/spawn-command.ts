@@ -46,14 +46,24 @@ export function findExecutable(
 export function spawnCommand(
   executable: string,
   words: readonly string[],
-  environment: Readonly<Record<string, string | undefined>>,
+  {
+    environment,
+    output = 'stdout',
+  }: {
+    readonly environment: Readonly<Record<string, string | undefined>>
+    /** Where the command prints what it prints on stdout. */
+    readonly output?: 'stdout' | 'stderr'
+  },
 ): SpawnedCommand {
   const guard = ['/usr/bin/setpriv', '/bin/setpriv'].find(isExecutable)
   const [file, args] = guard
     ? [guard, ['--pdeathsig', 'TERM', '--', executable, ...words]]
     : [executable, [...words]]
   restoreUmask()
-  const child = spawn(file, args, { stdio: 'inherit', env: { ...environment } })
+  const child = spawn(file, args, {
+    stdio: ['inherit', output === 'stderr' ? 2 : 'inherit', 'inherit'],
+    env: { ...environment },
+  })
   const forward = (signal: NodeJS.Signals) => {
     // A terminal sends its signals to the whole foreground group: the command has this one already.
     const isFromTerminal =

@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import type { CliContext } from '../context.js'
 import { feedBenchCommand } from './feed-bench.js'
 import { feedIndexCommand } from './feed-index.js'
+import { feedHeadspaceCommand } from './feed-headspace.js'
 import { feedPlanCommand } from './feed-plan.js'
 import { feedServeCommand } from './feed-serve.js'
 import { feedStatusCommand } from './feed-status.js'
@@ -23,6 +24,7 @@ export function feedCommand(context: CliContext): Command {
     .addCommand(feedPlanCommand(context))
     .addCommand(feedIndexCommand(context))
     .addCommand(feedStatusCommand(context))
+    .addCommand(feedHeadspaceCommand(context))
     .addCommand(feedBenchCommand(context))
     .addCommand(feedStorageCommand(context))
     .addHelpText('after', EXAMPLES)

@@ -119,7 +119,7 @@ async function runLeased(
   },
 ): Promise<void> {
   const environment = { ...context.environment, ...run.variables }
-  const child = spawnCommand(run.executable, run.words, environment)
+  const child = spawnCommand(run.executable, run.words, { environment })
   const holder = child.pid === undefined ? undefined : identifyProcess(child.pid)
   const handedOver =
     holder &&

@@ -6,7 +6,19 @@ const rate = z.number().nonnegative()
 const ms = z.number().nonnegative()
 const counts = z.record(z.string(), count)
 
-/** What the commands of `dsc feed` print with `--json`. */
+const pace = z.strictObject({ batches: count, secondsPerBatch: z.number(), noise: z.number() })
+
+/** What the command of `dsc feed` prints that runs a trainer; headspace.test.ts compares it with real output. */
+export const FEED_TRIAL_OUTPUTS = {
+  'feed headspace': z.strictObject({
+    /** Of the slowest worker, which the others wait for: 0.05 = 5 % more batches in the same time. */
+    fasterIfFree: z.number(),
+    noise: z.number(),
+    workers: z.array(z.strictObject({ rank: count, worker: count, asItIs: pace, free: pace })),
+  }),
+} as const
+
+/** What the other commands of `dsc feed` print with `--json`. */
 export const FEED_OUTPUTS = {
   'feed serve': z.strictObject({
     socket: z.string(),

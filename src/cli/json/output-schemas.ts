@@ -3,7 +3,7 @@ import { ACCOUNT_OUTPUTS } from './account-outputs.js'
 import { CACHE_OUTPUT_LINES, CACHE_OUTPUTS } from './cache-outputs.js'
 import { CLUSTER_OUTPUTS } from './cluster-outputs.js'
 import { EXCHANGE_OUTPUTS } from './exchange-outputs.js'
-import { FEED_OUTPUTS } from './feed-outputs.js'
+import { FEED_OUTPUTS, FEED_TRIAL_OUTPUTS } from './feed-outputs.js'
 import { MEMORY_OUTPUTS } from './memory-outputs.js'
 
 /**
@@ -15,6 +15,7 @@ export const OUTPUTS = {
   ...ACCOUNT_OUTPUTS,
   ...CLUSTER_OUTPUTS,
   ...FEED_OUTPUTS,
+  ...FEED_TRIAL_OUTPUTS,
   ...EXCHANGE_OUTPUTS,
   ...MEMORY_OUTPUTS,
 } as const

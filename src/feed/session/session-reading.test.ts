@@ -26,7 +26,15 @@ test('a worker that joins a run waits until the stream stands where the run begi
     const socket = new PassThrough()
     const hello = parseHello({ proto: SESSION_PROTOCOL, batch: 1, rank: 0, world: 1, worker, workers: 2 })
     const table = {} as SampleTable
-    const reading = new SessionReading({ socket: socket as never, hello, rank, table, poisoned: undefined })
+    const reading = new SessionReading({
+      socket: socket as never,
+      hello,
+      rank,
+      table,
+      poisoned: undefined,
+      probe: undefined,
+      depth: 1,
+    })
     return { socket, begun: reading.start(start) }
   })
   await new Promise(setImmediate)

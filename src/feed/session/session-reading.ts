@@ -4,6 +4,7 @@ import type { ArenaFile } from '../arena/arena-file.js'
 import type { Extent } from '../arena/arena-zone.js'
 import type { SampleTable } from '../samples/sample-table.js'
 import type { LeasedBatch } from '../stream/leased-batch.js'
+import type { WorkerProbe } from './headspace.js'
 import type { Hello, Start } from './hello.js'
 import { placeSession, type Run, type RunSession } from './rank-runs.js'
 import type { ServedRank } from './served-ranks.js'
@@ -16,6 +17,10 @@ interface SessionReadingOptions {
   readonly table: SampleTable
   /** Filled with 0xDB where released samples were; undefined: left as it is. */
   readonly poisoned: ArenaFile | undefined
+  /** Measures how fast the client could be; undefined: nobody asked. */
+  readonly probe: WorkerProbe | undefined
+  /** Batches that the client may hold at once. */
+  readonly depth: number
 }
 
 /** What one client reads: where it is, what it may get, and what it holds. */
@@ -53,6 +58,8 @@ export class SessionReading implements RunSession {
   async start(start: Start): Promise<void> {
     const { hello, socket } = this.#options
     this.release(Number.POSITIVE_INFINITY)
+    const { probe, depth } = this.#options
+    for (const batch of probe?.begin(this, depth) ?? []) this.rank.stream.release(batch)
     this.#hasEnded = false
     const { run, isNew } = placeSession(this.rank.run, start, { ...hello, session: this })
     this.#run = run
@@ -90,6 +97,7 @@ export class SessionReading implements RunSession {
     for (const [seq, batch] of this.#leases) {
       if (seq > upTo) break
       this.#leases.delete(seq)
+      if (this.#options.probe?.keeps(batch)) continue
       const held = batch.slots.map((slot) => slot.extent!)
       this.rank.stream.release(batch)
       this.#poison(batch, held)
@@ -99,6 +107,7 @@ export class SessionReading implements RunSession {
   close(): void {
     this.#isClosed = true
     this.release(Number.POSITIVE_INFINITY)
+    for (const batch of this.#options.probe?.end(this) ?? []) this.rank.stream.release(batch)
     this.rank.clients.delete(this)
   }
 
@@ -115,7 +124,8 @@ export class SessionReading implements RunSession {
       this.#credits--
       const step = this.#nextStep
       this.#nextStep += run.workers
-      const batch = await this.#read(run, step)
+      const replayed = this.#options.probe?.replay(run.epoch, step)
+      const batch = replayed ?? (await this.#read(run, step))
       if (!batch) continue
       this.#deliver(batch, run)
       if (this.#credits === 0 && !this.#hasEnded) this.#servedAtMs = performance.now()
@@ -135,6 +145,7 @@ export class SessionReading implements RunSession {
   #deliver(batch: LeasedBatch, run: Run): void {
     if (!this.#isClosed && this.#run === run && this.rank.run === run) {
       this.#send(batch)
+      this.#options.probe?.note(batch, performance.now())
       return
     }
     this.rank.stream.release(batch)

@@ -3,6 +3,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { FeedEngine } from '../engine/feed-engine.js'
+import type { HeadspaceProbe } from './headspace.js'
 import { listenOnSocket } from './listen-on-socket.js'
 import { ServedRanks } from './served-ranks.js'
 import { Session, type SessionHost } from './session.js'
@@ -17,6 +18,8 @@ export interface SessionServerOptions {
   /** Called when the last client leaves, and whenever one comes. */
   readonly onClients?: (count: number) => void
   readonly onStop?: () => void
+  /** Hands out cached batches after a while, and measures (`dsc feed headspace`). */
+  readonly probe?: HeadspaceProbe
 }
 
 /** How a request of HTTP begins. No frame does: these bytes would announce one of 0.5 GB. */
@@ -42,6 +45,7 @@ export class SessionServer {
       tablePath: `/proc/${process.pid}/fd/${this.#tableFd}`,
       isPoisoning: options.isPoisoning ?? false,
       stop: () => options.onStop?.(),
+      probe: options.probe,
     }
     this.#server = createServer((socket) => this.#accept(socket))
   }

@@ -4,6 +4,7 @@ import { ARENA_BASE } from '../arena/arena-file.js'
 import type { FeedEngine } from '../engine/feed-engine.js'
 import { chooseIdentity } from '../plan/feed-state.js'
 import { formatsOf } from '../samples/sample-encoding.js'
+import { type HeadspaceProbe, REPLAYED_BATCHES } from './headspace.js'
 import { type Hello, parseHello, parseStart } from './hello.js'
 import type { ServedRanks } from './served-ranks.js'
 import { SessionReading } from './session-reading.js'
@@ -26,6 +27,8 @@ export interface SessionHost {
   /** Whether released samples are filled with 0xDB. */
   readonly isPoisoning: boolean
   readonly stop: () => void
+  /** As in `SessionServerOptions`. */
+  readonly probe: HeadspaceProbe | undefined
 }
 
 /** The feed's end of one connection. Whatever the client holds is given back when it closes. */
@@ -108,12 +111,17 @@ export class Session {
     const { engine, ranks, isPoisoning } = this.#host
     this.#checkExpectation(hello)
     const rank = ranks.join(hello)
+    const depth = ranks.depthOf(hello)
+    const probe = this.#host.probe?.ofWorker(hello)
+    if (probe) engine.allowLeases(rank.stream, (depth + REPLAYED_BATCHES) * hello.workers)
     this.#reading = new SessionReading({
       socket: this.#socket,
       hello,
       rank,
       table: engine.table,
       poisoned: isPoisoning ? engine.arena.file : undefined,
+      probe,
+      depth,
     })
     rank.clients.add(this.#reading)
     this.#socket.write(formatJsonFrame(MESSAGE.welcome, this.#welcome(hello, this.#reading)))

@@ -1,0 +1,166 @@
+import { dirname, join } from 'node:path'
+import { Command } from 'commander'
+import { DscError } from '../../failure/dsc-error.js'
+import { HeadspaceProbe, type Pace, type WorkerHeadspace } from '../../feed/session/headspace.js'
+import { checkProcess, identifyProcess } from '../../platform/processes.js'
+import { argument, parseCount } from '../arguments/parse-argument.js'
+import type { CliContext } from '../context.js'
+import { formatTable } from '../output/text-table.js'
+import { findExecutable, spawnCommand } from '../spawn-command.js'
+import { defaultSocketPath, parseWholeNumber } from './feed-arguments.js'
+import { type FeedOptions, openEngineFor, withFeedOptions } from './feed-source.js'
+
+interface HeadspaceOptions extends FeedOptions {
+  readonly batches: number
+  readonly warmup: number
+}
+
+/** A trainer that was told to end is killed after this. */
+const GRACE_MS = 30_000
+
+/** `dsc feed headspace`: how much faster training would be if data were free. */
+export function feedHeadspaceCommand(context: CliContext): Command {
+  return withFeedOptions(new Command('headspace'))
+    .description('run a trainer for a trial, and say how much faster it would be if data were free')
+    .option(
+      '--batches <n>',
+      'batches of each worker that are measured, in either way',
+      argument(parseCount),
+      200,
+    )
+    .option('--warmup <n>', 'batches of each worker that come before', parseWholeNumber, 50)
+    .addHelpText(
+      'after',
+      '\nThe trainer follows after --, as it is always started; it finds the feed by DSC_FEED_SOCKET, so seed and order must be\nthose it asks for. After warm-up and measurement each worker gets batches again and again that lie in memory: data is\nfree then, and what the trainer learns is of no use. So it is ended, and should not write over good checkpoints.\nWhat the trainer prints goes to stderr.\n\nExamples:\n  dsc feed headspace flowers --seed 42 -- python train.py\n  dsc feed headspace flowers --batches 500 -- torchrun --nproc-per-node 8 train.py',
+    )
+    .action(async (target: string | undefined, options: HeadspaceOptions) => {
+      const [name, ...words] = context.commandWords
+      if (name === undefined)
+        throw new DscError('USAGE', 'no trainer: expected -- and the command that trains', {
+          hint: `dsc feed headspace ${target ?? '<dataset>'} -- python train.py`,
+        })
+      const executable = findExecutable(name, context.environment)
+      const probe = new HeadspaceProbe({ batches: options.batches, warmup: options.warmup })
+      await train(context, { target, options, probe, executable, words })
+      const workers = probe.list()
+      if (workers.length === 0) throw tooFew(probe, options)
+      const result = summarize(workers)
+      context.report.result(result, () => formatHeadspace(result))
+    })
+}
+
+/** Runs the trainer until all of its workers have been measured, or it ends by itself. */
+async function train(
+  context: CliContext,
+  trial: {
+    readonly target: string | undefined
+    readonly options: HeadspaceOptions
+    readonly probe: HeadspaceProbe
+    readonly executable: string
+    readonly words: readonly string[]
+  },
+): Promise<void> {
+  const { target, options, probe, executable, words } = trial
+  const engine = await openEngineFor(target, options, context)
+  const folder = dirname(defaultSocketPath({ ...context.environment, DSC_FEED_SOCKET: undefined }))
+  const socketPath = join(folder, `headspace-${process.pid}.sock`)
+  try {
+    const { SessionServer } = await import('../../feed/session/session-server.js')
+    const server = await SessionServer.open({ engine, socketPath, probe })
+    try {
+      const environment = { ...context.environment, DSC_FEED_SOCKET: socketPath }
+      const child = spawnCommand(executable, words, { environment, output: 'stderr' })
+      const isMeasured = await Promise.race([
+        probe.finished.then(() => true),
+        child.exitCode.then(() => false),
+      ])
+      if (isMeasured && child.pid !== undefined) await end(child, child.pid, probe.pids)
+    } finally {
+      await server.close()
+    }
+  } finally {
+    await engine.close()
+  }
+}
+
+/** Ends the trainer, and then those of its workers that it leaves behind: PyTorch's go on when their parent is killed. */
+async function end(
+  { exitCode }: ReturnType<typeof spawnCommand>,
+  pid: number,
+  readers: ReadonlySet<number>,
+): Promise<void> {
+  const workers = [...readers].map((reader) => identifyProcess(reader)).filter((found) => found !== undefined)
+  kill(pid, 'SIGTERM')
+  const timer = setTimeout(() => kill(pid, 'SIGKILL'), GRACE_MS)
+  await exitCode.finally(() => clearTimeout(timer))
+  for (const worker of workers) if (checkProcess(worker) === 'alive') kill(worker.pid, 'SIGKILL')
+}
+
+function kill(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch {
+    // It has ended meanwhile, or is another user's.
+  }
+}
+
+function tooFew(probe: HeadspaceProbe, { batches, warmup }: HeadspaceOptions): DscError {
+  const had = Number.isFinite(probe.leastDelivered) ? probe.leastDelivered : 0
+  return new DscError(
+    'USAGE',
+    had === 0
+      ? 'the trainer ended and took no batch from this feed'
+      : `the trainer ended after ${had} batches of its slowest worker: ${warmup} to warm up and twice ${batches} to be measured are needed, and a few at the beginning of each epoch`,
+    {
+      hint:
+        had === 0
+          ? 'FeedDataset or FeedLoader reads from DSC_FEED_SOCKET unless it is told another socket'
+          : `dsc feed headspace --batches ${Math.max(1, Math.floor(had / 4))} --warmup ${Math.floor(had / 4)}, or more epochs`,
+    },
+  )
+}
+
+interface Headspace {
+  /** Of the slowest worker, which the others wait for: 0.05 = 5 % more batches in the same time. */
+  readonly fasterIfFree: number
+  /** The larger of both measurements' noise, as `Pace` has it. */
+  readonly noise: number
+  readonly workers: readonly WorkerHeadspace[]
+}
+
+function summarize(workers: readonly WorkerHeadspace[]): Headspace {
+  const slowest = (of: (worker: WorkerHeadspace) => Pace) =>
+    Math.max(...workers.map((worker) => of(worker).secondsPerBatch))
+  const noises = workers.flatMap(({ asItIs, free }) => [asItIs.noise, free.noise])
+  const fasterIfFree = slowest(({ asItIs }) => asItIs) / slowest(({ free }) => free) - 1
+  return { fasterIfFree, noise: Math.max(...noises), workers }
+}
+
+function formatHeadspace({ fasterIfFree, noise, workers }: Headspace): string {
+  const columns = [
+    { title: 'RANK', align: 'right' },
+    { title: 'WORKER', align: 'right' },
+    { title: 'MS A BATCH', align: 'right' },
+    { title: 'IF DATA WERE FREE', align: 'right' },
+    { title: 'FASTER', align: 'right' },
+    { title: 'NOISE', align: 'right' },
+  ] as const
+  const ms = ({ secondsPerBatch }: Pace) => (1000 * secondsPerBatch).toFixed(2)
+  const rows = workers.map(({ rank, worker, asItIs, free }) => [
+    String(rank),
+    String(worker),
+    ms(asItIs),
+    ms(free),
+    percent(asItIs.secondsPerBatch / free.secondsPerBatch - 1),
+    percent(Math.max(asItIs.noise, free.noise)),
+  ])
+  const verdict =
+    fasterIfFree <= Math.max(noise, 0.02)
+      ? 'Data costs training nothing that can be told from noise: look elsewhere.'
+      : `Training would be ${percent(fasterIfFree)} faster if data were free: dsc feed status says what it waits for.`
+  return `${formatTable(columns, rows, undefined)}\n\n${verdict}`
+}
+
+function percent(part: number): string {
+  return `${(100 * part).toFixed(1)}%`
+}
