@@ -13,6 +13,7 @@ from torch import nn  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 from dsc.memory import PlanError, offload, profile  # noqa: E402
+from dsc.memory.profiler import profile_step  # noqa: E402
 
 SLOW_GBS, FAST_GBS = 0.02, 20.0
 
@@ -72,11 +73,11 @@ def train(name, plan=None, autocast=False):
 def plan_of(name, folder, budget, link_gbs, *flags, autocast=False):
     model, inputs = fresh(name)
 
-    def loss(output):
-        return loss_of(output)
+    def step():  # what autocast keeps of the weights ends with it, before the backward, as in `train`
+        with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+            return loss_of(model(inputs))
 
-    with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
-        made = profile(model, inputs, loss=loss)
+    made = profile_step(model, step, held=[inputs])
     made["device"].update(d2hGBs=link_gbs, h2dGBs=link_gbs, bothGBs=link_gbs)
     return make_plan(made, folder, budget, "--recompute", *flags)
 
