@@ -16,7 +16,7 @@ export interface SampleFilter {
 }
 
 /** A folder of a copy, and which files may be sent from it. */
-export interface ServedFolder {
+interface ServedFolder {
   readonly path: string
   readonly split: string | undefined
   readonly rule: SendRule

@@ -17,7 +17,7 @@ export interface HubUrl {
 }
 
 /** A source URL taken apart. An S3 prefix is empty or ends in `/`. */
-export type SourceUrl =
+type SourceUrl =
   | { readonly scheme: 's3'; readonly bucket: string; readonly prefix: string }
   | { readonly scheme: 'file'; readonly directory: string }
   | HubUrl

@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises'
-import type { ShardMembers } from '../feed/samples/formats/tar-shards.js'
+import type { ShardMembers } from '../feed/samples/formats/index-shards.js'
 import { type ReadRange, readShardMembers } from '../feed/samples/read-shard-members.js'
 
 /** Shards whose headers are asked for at once: beside the requests of a staging, few. */
@@ -8,7 +8,7 @@ const SHARDS_AT_ONCE = 16
 const MIN_ASKED_BYTES = 256 * 1024
 
 /** Shards that are coming to this machine; numbers are those of their list. */
-export interface ArrivingShards {
+interface ArrivingShards {
   readonly sizes: readonly number[]
   /** Where a shard lies once it is here. */
   pathOf(file: number): string

@@ -2,7 +2,7 @@ import { compareKeys } from '../../model/compare-keys.js'
 import type { ListQuery } from './s3-request.js'
 
 /** An object as a listing shows it. */
-export interface ListedKey {
+interface ListedKey {
   /** The bucket's key. */
   readonly key: string
   readonly sizeBytes: number

@@ -5,7 +5,7 @@ import { DscError } from '../../failure/dsc-error.js'
 import { compareText } from '../../model/compare-text.js'
 
 /** The part of a list that a page shows. */
-export interface Window {
+interface Window {
   /** Index of the first row, from 0. */
   readonly from: number
   /** Rows, 1 to `MAX_ROWS`. */

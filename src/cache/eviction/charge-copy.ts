@@ -3,7 +3,7 @@ import type { Cache } from '../cache.js'
 import { settleAdmission } from './settle-admission.js'
 
 /** What a copy gets beside its files. */
-export interface ExtraCharge {
+interface ExtraCharge {
   readonly bytes: number
   readonly inodes: number
 }

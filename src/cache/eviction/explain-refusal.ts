@@ -54,7 +54,7 @@ function isWorthNaming({ party, usedBytes }: ShareStanding): boolean {
 }
 
 /** `group:vision takes 3 GiB, 1 GiB of it borrowed; 2 GiB (40%) are guaranteed to it`. */
-export function describeShare(standing: ShareStanding): string {
+function describeShare(standing: ShareStanding): string {
   const { party, percent, guaranteedBytes, usedBytes, borrowedBytes } = standing
   const used = formatByteSize(usedBytes)
   if (party === null) return `who has none takes ${used}, all of it borrowed`

@@ -9,7 +9,7 @@ import { finishEvictions } from './finish-evictions.js'
 const MAX_ROUNDS = 1000
 
 /** What needs room on this node. */
-export interface RoomRequest<Other> extends Omit<AdmissionInput, 'policy' | 'disk' | 'copies'> {
+interface RoomRequest<Other> extends Omit<AdmissionInput, 'policy' | 'disk' | 'copies'> {
   /** For messages. */
   readonly dataset: string
   /** Asks the record, which calls `decide` in a transaction; `Other`: there is nothing to be admitted any more. */

@@ -29,7 +29,7 @@ export interface BrokenRequest {
 }
 
 /** What a user of this kind of source can do about a server that cannot be reached. */
-export interface ConnectionHints {
+interface ConnectionHints {
   /** Its certificate is of an authority that nobody here trusts. */
   readonly authority: string
   /** Its host name is unknown. */
@@ -39,7 +39,7 @@ export interface ConnectionHints {
 }
 
 /** Turns a failed connection into the failure a user meets. */
-export function describeConnectionError(error: unknown, request: BrokenRequest): SourceFailure {
+export function describeBrokenRequest(error: unknown, request: BrokenRequest): SourceFailure {
   const { what, receivedBytes, expectedBytes } = request
   const code = findCode(error)
   if (STALL_CODES.has(code))

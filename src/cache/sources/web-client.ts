@@ -39,7 +39,7 @@ export interface Hop {
 }
 
 /** An answer that leads elsewhere: thrown by who asks, and followed. */
-export class Redirect extends SourceFailure {
+class Redirect extends SourceFailure {
   readonly location: string
 
   constructor(what: string, location: string) {

@@ -7,7 +7,7 @@ import { findRedirect, type Hop, WebClient, type WebClientOptions } from './web-
 export const UNTOLD = 'untold-'
 
 /** What a kind of web source has of its own. */
-export interface WebProtocol {
+interface WebProtocol {
   /** The URL of an object, and what it is called in messages. */
   locate(object: Pick<FetchRequest, 'key' | 'versionId'>): { readonly url: string; readonly what: string }
   readonly dialect: Omit<AnswerDialect, 'readFacts'>

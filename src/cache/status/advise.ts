@@ -1,6 +1,41 @@
 import { formatByteSize } from '../../model/byte-size.js'
 import { formatCount } from '../../model/format-count.js'
-import type { Report } from './read-report.js'
+import type { DatasetTally, Refusal, Wait } from './history-tally.js'
+
+/** A copy that takes space and that nobody used in the period. */
+export interface UnusedCopy {
+  readonly dataset: string
+  readonly node: string
+  readonly bytes: number
+  readonly lastUsedAtMs: number
+  readonly lastTask: string | null
+  readonly isLocked: boolean
+}
+
+/** What staging did over a period, in figures. */
+export interface ReportFigures {
+  readonly sinceMs: number
+  readonly untilMs: number
+  /** Null = all nodes. */
+  readonly node: string | null
+  readonly uses: number
+  readonly hits: number
+  /** Bytes that uses read, each counted as one reading of the whole dataset. */
+  readonly readBytes: number
+  readonly storeBytes: number
+  readonly peerBytes: number
+  /** What the store would have sent beyond what it did, had every use read from there. */
+  readonly savedBytes: number
+  readonly waitedMs: number
+  /** Uses noted by an earlier dsc: they count as hits or waits, and as no bytes. */
+  readonly usesOfUnknownSize: number
+  /** Those that were used or staged, most bytes read first. */
+  readonly datasets: readonly DatasetTally[]
+  /** The longest ones. */
+  readonly waits: readonly Wait[]
+  readonly refusals: readonly Refusal[]
+  readonly unused: readonly UnusedCopy[]
+}
 
 /** Something to change, and the figures that say so. */
 export interface Advice {
@@ -28,7 +63,7 @@ const NAMED = 3
  * | few hits                                              | send jobs to where their data is             |
  * | long waits                                            | stage ahead                                  |
  */
-export function advise(report: Omit<Report, 'advice'>): readonly Advice[] {
+export function advise(report: ReportFigures): readonly Advice[] {
   return [
     ...adviseOnRefusals(report),
     ...adviseOnFetchedAgain(report),
@@ -38,7 +73,7 @@ export function advise(report: Omit<Report, 'advice'>): readonly Advice[] {
   ]
 }
 
-function adviseOnRefusals({ refusals, unused }: Omit<Report, 'advice'>): readonly Advice[] {
+function adviseOnRefusals({ refusals, unused }: ReportFigures): readonly Advice[] {
   const countOf = (isOfKind: (limits: readonly string[]) => boolean) =>
     refusals.filter(({ limits }) => isOfKind(limits)).reduce((sum, { count }) => sum + count, 0)
   const isFullDisk = (limits: readonly string[]) => limits.includes('minFree') || limits.includes('inodes')
@@ -62,7 +97,7 @@ function adviseOnRefusals({ refusals, unused }: Omit<Report, 'advice'>): readonl
   return advice
 }
 
-function adviseOnFetchedAgain({ datasets }: Omit<Report, 'advice'>): readonly Advice[] {
+function adviseOnFetchedAgain({ datasets }: ReportFigures): readonly Advice[] {
   return datasets
     .filter(({ stagedAgain }) => stagedAgain > 0)
     .toSorted((a, b) => b.stagedAgainBytes - a.stagedAgainBytes)
@@ -73,7 +108,7 @@ function adviseOnFetchedAgain({ datasets }: Omit<Report, 'advice'>): readonly Ad
     }))
 }
 
-function adviseOnUnused({ unused }: Omit<Report, 'advice'>): readonly Advice[] {
+function adviseOnUnused({ unused }: ReportFigures): readonly Advice[] {
   if (unused.length === 0) return []
   const bytes = unused.reduce((sum, copy) => sum + copy.bytes, 0)
   const locked = unused.filter(({ isLocked }) => isLocked)
@@ -87,13 +122,13 @@ function adviseOnUnused({ unused }: Omit<Report, 'advice'>): readonly Advice[] {
   ]
 }
 
-function adviseOnHits({ uses, hits }: Omit<Report, 'advice'>): readonly Advice[] {
+function adviseOnHits({ uses, hits }: ReportFigures): readonly Advice[] {
   if (uses < TELLING_USES || hits / uses >= POOR_HIT_RATE) return []
   const because = `${Math.round((100 * hits) / uses)}% of uses found their dataset where they ran`
   return [{ change: 'sbatch $(dsc hint <dataset> --prefer), or larger quotas', because }]
 }
 
-function adviseOnWaits({ waits }: Omit<Report, 'advice'>): readonly Advice[] {
+function adviseOnWaits({ waits }: ReportFigures): readonly Advice[] {
   const [longest] = waits
   if (longest === undefined || longest.waitedMs < 60_000) return []
   const because = `${longest.task} waited ${Math.round(longest.waitedMs / 60_000)} min for it`

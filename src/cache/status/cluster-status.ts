@@ -45,7 +45,7 @@ const NEXT_NODES_MS = 2000
 const MAX_COPY_QUERIES = 50
 
 /** What is read, and how. */
-export interface ClusterReading {
+interface ClusterReading {
   readonly record: Pick<
     RecordStore,
     'location' | 'listNodes' | 'listCopies' | 'listLeases' | 'listEvents' | 'waitForChange'

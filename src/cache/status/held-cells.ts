@@ -1,7 +1,7 @@
 import type { CopyState, CopyUse } from '../../model/copy.js'
 
 /** A dataset on a node, in few words. */
-export interface HeldCell {
+interface HeldCell {
   readonly state: CopyState
   readonly isLocked: boolean
   /** Live leases of all its copies on the node. */

@@ -1,6 +1,5 @@
 import { formatByteSize } from '../../model/byte-size.js'
 import type { RecordEvent } from '../../model/record-event.js'
-import type { StatusSnapshot, TransferStatus } from './compose-status.js'
 
 /** A task that does not have its dataset yet, and why. */
 export interface WaitStatus {
@@ -15,18 +14,34 @@ export interface WaitStatus {
   readonly reason: string
 }
 
+/** A staging that tasks may wait for. */
+interface WaitedStaging {
+  readonly dataset: string
+  readonly node: string
+  readonly state: string
+  /** Null: nobody goes on with it. */
+  readonly stager: string | null
+  readonly writtenBytes: number
+  readonly chargedBytes: number
+  readonly servedBy: readonly string[]
+  readonly waiters: readonly { readonly task: string; readonly sinceMs: number }[]
+}
+
 /** A refusal of longer ago is no longer told as a wait, ms: whoever asks again is refused again. */
 const REFUSED_FOR_MS = 15 * 60_000
 
 /** What tasks wait for at present, longest first: stagings, and room that the policy did not have. */
-export function listWaits(
-  status: Pick<StatusSnapshot, 'takenAtMs' | 'transfers' | 'events'>,
-): readonly WaitStatus[] {
+export function listWaits(status: {
+  readonly takenAtMs: number
+  readonly transfers: readonly WaitedStaging[]
+  /** Newest first. */
+  readonly events: readonly RecordEvent[]
+}): readonly WaitStatus[] {
   const waits = [...status.transfers.flatMap(waitsForStaging), ...waitsForRoom(status)]
   return waits.toSorted((a, b) => a.sinceMs - b.sinceMs || (a.task < b.task ? -1 : 1))
 }
 
-function waitsForStaging(transfer: TransferStatus): readonly WaitStatus[] {
+function waitsForStaging(transfer: WaitedStaging): readonly WaitStatus[] {
   const { dataset, node } = transfer
   return transfer.waiters.map(({ task, sinceMs }) => ({
     kind: 'staging',
@@ -38,7 +53,7 @@ function waitsForStaging(transfer: TransferStatus): readonly WaitStatus[] {
   }))
 }
 
-function describeStaging(transfer: TransferStatus, task: string): string {
+function describeStaging(transfer: WaitedStaging, task: string): string {
   const { state, stager, node, writtenBytes, chargedBytes, servedBy } = transfer
   if (stager === null) return 'nobody stages it any more: the next dsc prepare takes it up'
   const whose = stager === task ? '' : ` for ${stager}`

@@ -1,42 +1,11 @@
 import type { CopyUse } from '../../model/copy.js'
 import type { RecordStore } from '../../records/record-store.js'
-import { type Advice, advise } from './advise.js'
-import { type DatasetTally, HistoryTally, type Refusal, type Wait } from './history-tally.js'
+import { type Advice, advise, type ReportFigures, type UnusedCopy } from './advise.js'
+import { type DatasetTally, HistoryTally } from './history-tally.js'
 import { readCopyPages, readEventPages } from './record-pages.js'
 
-/** A copy that takes space and that nobody used in the period. */
-export interface UnusedCopy {
-  readonly dataset: string
-  readonly node: string
-  readonly bytes: number
-  readonly lastUsedAtMs: number
-  readonly lastTask: string | null
-  readonly isLocked: boolean
-}
-
 /** What staging did over a period. */
-export interface Report {
-  readonly sinceMs: number
-  readonly untilMs: number
-  /** Null = all nodes. */
-  readonly node: string | null
-  readonly uses: number
-  readonly hits: number
-  /** Bytes that uses read, each counted as one reading of the whole dataset. */
-  readonly readBytes: number
-  readonly storeBytes: number
-  readonly peerBytes: number
-  /** What the store would have sent beyond what it did, had every use read from there. */
-  readonly savedBytes: number
-  readonly waitedMs: number
-  /** Uses noted by an earlier dsc: they count as hits or waits, and as no bytes. */
-  readonly usesOfUnknownSize: number
-  /** Those that were used or staged, most bytes read first. */
-  readonly datasets: readonly DatasetTally[]
-  /** The longest ones. */
-  readonly waits: readonly Wait[]
-  readonly refusals: readonly Refusal[]
-  readonly unused: readonly UnusedCopy[]
+export interface Report extends ReportFigures {
   readonly advice: readonly Advice[]
 }
 

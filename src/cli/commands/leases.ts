@@ -8,8 +8,8 @@ import { isLeaseLive, type PlacedLease } from '../../model/lease.js'
 import { checkProcess } from '../../platform/processes.js'
 import { keepHeapSmall } from '../../platform/small-heap.js'
 import type { CliContext } from '../context.js'
+import { LEASE_COLUMNS, leaseCells, type ShownLease } from '../output/lease-cells.js'
 import { formatLines, formatList, formatPagedTable } from '../output/list-pieces.js'
-import { LEASE_COLUMNS, leaseCells, type ShownLease } from '../output/status-table.js'
 import { findTerminalWidth } from '../output/text-table.js'
 
 interface LeasesOptions {

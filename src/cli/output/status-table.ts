@@ -1,19 +1,15 @@
-import type { NodeStatus, StatusSnapshot, TransferStatus } from '../../cache/status/compose-status.js'
+import type { NodeStatus, StatusSnapshot } from '../../cache/status/compose-status.js'
 import type { StripedLayout } from '../../cache/status/find-layouts.js'
 import { type Holding, listHoldings } from '../../cache/status/list-holdings.js'
-import type { WaitStatus } from '../../cache/status/list-waits.js'
 import type { DatasetSummary, StatusSummary } from '../../cache/status/summarize-status.js'
-import { redactUrl } from '../../failure/redact.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import { type CopyUse, formatStripe } from '../../model/copy.js'
 import { formatCount } from '../../model/format-count.js'
 import { formatNodeList } from '../../model/format-node-list.js'
-import { formatHolder, isLeaseLive, type PlacedLease } from '../../model/lease.js'
-import type { ReaderStatus } from '../../model/reader-status.js'
 import { drawKeepers, drawState } from '../../tui/view/lists/copy-rows.js'
-import { formatWay } from '../../tui/view/lists/transfer-rows.js'
 import { formatPercent, formatShare, formatSpan } from '../../tui/view/text/format-cells.js'
-import { formatTable, type TableColumn } from './text-table.js'
+import { formatTable } from './text-table.js'
+import { formatTransfers, formatWaits } from './transfer-tables.js'
 
 /** Rows of a summary, for each of its tables: a page and a half of each, 200 lines in all. */
 const MAX_ROWS = { nodes: 60, datasets: 90, layouts: 12, transfers: 12, waits: 6 } as const
@@ -150,7 +146,7 @@ export function formatNodes(
 }
 
 /** Who is guaranteed how much of each node, and who takes it. Empty where no node has shares. */
-export function formatShares(nodes: readonly NodeStatus[], totalWidth: number | undefined): string {
+function formatShares(nodes: readonly NodeStatus[], totalWidth: number | undefined): string {
   const columns = [
     { title: 'SHARE', minWidth: 12 },
     { title: 'NODE', minWidth: 8 },
@@ -252,86 +248,4 @@ function formatLayouts(layouts: readonly StripedLayout[], totalWidth: number | u
     ]
   })
   return formatTable(columns, rows, totalWidth)
-}
-
-function formatTransfers(transfers: readonly TransferStatus[], totalWidth: number | undefined): string {
-  const columns = [
-    { title: 'STAGING', minWidth: 12 },
-    { title: 'NODE', minWidth: 7, dropOrder: 1 },
-    { title: 'WRITTEN', align: 'right' },
-    { title: 'DONE', align: 'right' },
-    { title: 'STAGER', minWidth: 10 },
-    { title: 'WAITING', align: 'right' },
-    { title: 'SOURCE', minWidth: 12, dropOrder: 2 },
-  ] as const
-  const rows = transfers.map((transfer) => [
-    transfer.dataset,
-    formatWay(transfer),
-    transfer.state === 'reserved' ? 'listing' : formatShare(transfer.writtenBytes, transfer.chargedBytes),
-    transfer.state === 'reserved' ? '-' : formatPercent(transfer.writtenBytes, transfer.chargedBytes),
-    transfer.stager ?? 'nobody',
-    String(transfer.waitingTasks.length),
-    transfer.source === null ? '-' : redactUrl(transfer.source),
-  ])
-  const read = transfers.flatMap(({ dataset, readers = [] }) =>
-    readers.map((reader) => `${dataset} is read while it comes by ${formatReader(reader)}`),
-  )
-  return [formatTable(columns, rows, totalWidth), ...read].join('\n')
-}
-
-/** Who waits for what; of a refusal the first line, which says what was needed. */
-function formatWaits(waits: readonly WaitStatus[], nowMs: number, totalWidth: number | undefined): string {
-  const columns = [
-    { title: 'WAITS', minWidth: 12 },
-    { title: 'FOR', minWidth: 10 },
-    { title: 'NODE', minWidth: 7, dropOrder: 1 },
-    { title: 'SINCE', align: 'right' },
-    { title: 'BECAUSE', minWidth: 20 },
-  ] as const
-  const rows = waits.map(({ task, dataset, node, sinceMs, reason }) => [
-    task,
-    dataset,
-    node,
-    formatSpan(nowMs - sinceMs),
-    reason.split('\n', 1)[0]!,
-  ])
-  return formatTable(columns, rows, totalWidth)
-}
-
-function formatReader({ name, ordered, waits, waitsFor }: ReaderStatus): string {
-  const more = waits - waitsFor.length
-  const keys = `${waitsFor.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
-  return `${name || 'a reader'}: ${waits === 0 ? 'waits for nothing' : `waits for ${keys}`}, ${ordered} ordered ahead`
-}
-
-/** A lease, and why it counts no more. */
-export interface ShownLease extends PlacedLease {
-  readonly staleReason: string | null
-}
-
-/** The columns of `dsc leases`: who keeps what, until when. */
-export const LEASE_COLUMNS: readonly TableColumn[] = [
-  { title: 'TASK', minWidth: 12 },
-  { title: 'DATASET', minWidth: 10 },
-  { title: 'NODE', minWidth: 7, dropOrder: 2 },
-  { title: 'FOR' },
-  { title: 'SINCE', align: 'right' },
-  { title: 'ENDS IN', align: 'right' },
-  { title: 'HOLDER', minWidth: 12, dropOrder: 3 },
-  { title: 'STALE BECAUSE', minWidth: 14, dropOrder: 1, isLeftOutWhereEmpty: true },
-]
-
-/** A lease's row under `LEASE_COLUMNS`. */
-export function leaseCells(lease: ShownLease, nowMs: number): readonly string[] {
-  const endsIn = (atMs: number) => (isLeaseLive(lease, nowMs) ? formatSpan(atMs - nowMs) : 'expired')
-  return [
-    lease.task,
-    lease.dataset,
-    lease.node,
-    lease.purpose,
-    formatSpan(nowMs - lease.createdAtMs),
-    lease.expiresAtMs === null ? '-' : endsIn(lease.expiresAtMs),
-    lease.holder.kind === 'ttl' ? 'ttl' : formatHolder(lease),
-    lease.staleReason ?? '-',
-  ]
 }

@@ -2,14 +2,14 @@ import { type CallCost, callSeconds, type Link } from './cost-model.js'
 import type { Gradient } from './gradient.js'
 
 /** Neighbouring blocks of a model that FSDP2 gathers and reduces together: one call of `fully_shard`. */
-export interface ShardedUnit {
+interface ShardedUnit {
   /** Names of the modules, in the order of the forward. */
   readonly modules: readonly string[]
   readonly elements: number
 }
 
 /** One way of sharding, and what it is predicted to come to. */
-export interface UnitAlternative {
+interface UnitAlternative {
   readonly name: string
   readonly units: number
   /** Units whose parameters are gathered ahead of the one that computes. */

@@ -65,7 +65,7 @@ const OTHER_KINDS = [
 const LITTER = /(^|\/)(\.[^/]*(\/.*)?|Thumbs\.db|desktop\.ini|__MACOSX\/.*)$/i
 
 /** How the files of a folder are chosen. */
-export interface FileChoice {
+interface FileChoice {
   /** Of all formats; those before others win. */
   readonly formats: Readonly<Record<FormatName, Recognition>>
   /** The format that was given; undefined: that of most bytes. */

@@ -1,5 +1,5 @@
+import type { ShardMembers } from './formats/index-shards.js'
 import { isMember, TarDamage, type TarMember, type TarQuestion, walkTar } from './formats/tar-members.js'
-import type { ShardMembers } from './formats/tar-shards.js'
 
 /** Bytes that are read at once for a header: a pax header and the one that it belongs to, or those of small members. */
 const WINDOW_BYTES = 2048

@@ -8,7 +8,7 @@ const HEADER_BYTES = 128
 export const FINGERPRINT_AT = 48
 
 /** The sizes that a table's layout follows from, in samples, files and bytes. */
-export interface TableShape {
+interface TableShape {
   readonly count: number
   /** Samples with a place for a name: all or none. */
   readonly nameCount: number

@@ -40,7 +40,7 @@ export async function answerPull(
     ...(isNarrow ? { halves: true } : {}),
   }
   // Copied at once: the next push must not change bytes that are still being sent.
-  const values = isWhole ? state.parameters.slice() : gather(state, changed, isNarrow)
+  const values = isWhole ? state.parameters.slice() : gather(state, changed, isNarrow ? 'halves' : 'floats')
   const parts = encodeFrame(header, values)
   response.writeHead(200, {
     'content-type': 'application/octet-stream',
@@ -54,12 +54,12 @@ export async function answerPull(
 function gather(
   { layout, parameters }: ParameterState,
   changed: readonly number[],
-  isNarrow: boolean,
+  form: 'floats' | 'halves',
 ): Uint8Array {
   const parts = changed.map((at) => {
     const { offset, length, type } = layout.slots[at]!
     const values = parameters.subarray(offset, offset + length)
-    const sent = isNarrow && isHalf(type) ? narrowParameters(values, type) : values
+    const sent = form === 'halves' && isHalf(type) ? narrowParameters(values, type) : values
     return new Uint8Array(sent.buffer, sent.byteOffset, sent.byteLength)
   })
   return Buffer.concat(parts)

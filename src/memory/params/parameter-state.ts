@@ -1,5 +1,5 @@
-import { stepParameters, type UpdateState } from './plan/optimizer.js'
-import type { OptimizerSettings } from './plan/optimizer-settings.js'
+import { stepParameters } from './plan/optimizer.js'
+import type { OptimizerSettings, UpdateState } from './plan/optimizer-settings.js'
 import { STATE_COUNTS } from './plan/optimizer-settings.js'
 import {
   layOutParameters,
@@ -11,7 +11,7 @@ import { clipGradient } from './plan/reduce-gradients.js'
 import { advanceRange, findOverflow, isSafe, measureRange, type UpdateRange } from './plan/update-range.js'
 
 /** One update: the gradient of every parameter and the values of every buffer, in the layout. */
-export interface ParameterUpdate {
+interface ParameterUpdate {
   readonly gradient: Float32Array
   /** At least the largest magnitude in `gradient`. */
   readonly largest: number
@@ -21,7 +21,7 @@ export interface ParameterUpdate {
 }
 
 /** What a state is made of; all arrays are taken over. */
-export interface ParameterStateParts {
+interface ParameterStateParts {
   readonly slots: readonly ParameterSlot[]
   readonly parameters: Float32Array
   /** As many as the optimizer keeps. */

@@ -5,7 +5,7 @@ import { profileOfPlan } from './recompute-blocks.js'
 import { layOutTimeline } from './timeline.js'
 
 /** Bytes of feature maps by what the plan does with them. */
-export interface PlanTotals {
+interface PlanTotals {
   readonly keptBytes: number
   /** Not saved: made again in backward. */
   readonly recomputedBytes: number
@@ -14,7 +14,7 @@ export interface PlanTotals {
 }
 
 /** Totals of one part of the model. */
-export interface ModuleTotals extends PlanTotals {
+interface ModuleTotals extends PlanTotals {
   readonly name: string
 }
 

@@ -2,7 +2,7 @@ import type { FailureCode } from '../../../failure/dsc-error.js'
 import { SourceFailure } from '../../../failure/source-failure.js'
 import type { Headers } from '../../../http/answer-listener.js'
 import type { AnswerDialect, RefusedAnswer } from '../answer-handler.js'
-import { describeConnectionError, readRetryAfterMs } from '../connection-failure.js'
+import { describeBrokenRequest, readRetryAfterMs } from '../connection-failure.js'
 
 interface Meaning {
   readonly code: FailureCode
@@ -16,7 +16,7 @@ export function speakHub(page: string): Omit<AnswerDialect, 'readFacts'> {
   return {
     describeAnswer: (answer) => describeAnswer(answer, page),
     describeConnectionError: (error, request) =>
-      describeConnectionError(error, {
+      describeBrokenRequest(error, {
         ...request,
         hints: {
           authority: 'set SSL_CERT_FILE to a PEM file with that authority’s certificate',

@@ -31,7 +31,7 @@ export async function findHubToken(
 }
 
 /** The folder of the hub's own clients. */
-export function findHubHome(environment: Environment, homeDirectory: string): string {
+function findHubHome(environment: Environment, homeDirectory: string): string {
   if (environment.HF_HOME) return environment.HF_HOME
   return join(environment.XDG_CACHE_HOME || join(homeDirectory, '.cache'), 'huggingface')
 }

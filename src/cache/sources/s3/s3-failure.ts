@@ -2,7 +2,7 @@ import { DscError, type FailureCode } from '../../../failure/dsc-error.js'
 import { SourceFailure } from '../../../failure/source-failure.js'
 import {
   type BrokenRequest,
-  describeConnectionError as describeBroken,
+  describeBrokenRequest,
   headerText,
   readRetryAfterMs,
 } from '../connection-failure.js'
@@ -132,7 +132,7 @@ export function describeConnectionError(
   request: Omit<BrokenRequest, 'hints'> & { readonly bucket?: string | undefined },
 ): SourceFailure {
   const { bucket, ...broken } = request
-  return describeBroken(error, {
+  return describeBrokenRequest(error, {
     ...broken,
     hints: {
       authority:

@@ -1,5 +1,5 @@
 /** A file that a list names. */
-export interface ListedFile {
+export interface NamedFile {
   readonly url: string
   /** Path in the copy. */
   readonly key: string
@@ -10,7 +10,7 @@ export interface ListedFile {
 }
 
 /** What a text is that a web source leads to: one of the lists below, by the name it has; else a file by itself. */
-export type ListFormat = 'lines' | 'croissant' | 'bagit'
+type ListFormat = 'lines' | 'croissant' | 'bagit'
 
 const SHA256 = /^[0-9a-f]{64}$/i
 
@@ -29,7 +29,7 @@ export function findListFormat(url: string): ListFormat | undefined {
  * 1.0, with `contentUrl` and `sha256`. URLs may be relative to the list's own. Throws a RangeError that says where it is
  * none.
  */
-export function parseFileList(text: string, format: ListFormat, base: string): readonly ListedFile[] {
+export function parseFileList(text: string, format: ListFormat, base: string): readonly NamedFile[] {
   const files = format === 'croissant' ? readCroissant(text, base) : readLines(text, { format, base })
   const seen = new Set<string>()
   for (const { key } of files) {
@@ -42,7 +42,7 @@ export function parseFileList(text: string, format: ListFormat, base: string): r
 function readLines(
   text: string,
   { format, base }: { readonly format: 'lines' | 'bagit'; readonly base: string },
-): readonly ListedFile[] {
+): readonly NamedFile[] {
   return text.split(/\r?\n/).flatMap((line, at) => {
     if (line.trim() === '' || line.startsWith('#')) return []
     const file = format === 'bagit' ? readBagLine(line, base) : readLine(line.trim(), base)
@@ -52,7 +52,7 @@ function readLines(
   })
 }
 
-function readLine(line: string, base: string): ListedFile | undefined {
+function readLine(line: string, base: string): NamedFile | undefined {
   const [address = '', ...words] = line.split(/\s+/)
   const digest = words.find((word) => SHA256.test(word))
   const size = words.find((word) => /^\d{1,15}$/.test(word))
@@ -64,7 +64,7 @@ function readLine(line: string, base: string): ListedFile | undefined {
 }
 
 /** Percent signs, line feeds and carriage returns of paths are escaped (RFC 8493, 2.1.3). */
-function readBagLine(line: string, base: string): ListedFile | undefined {
+function readBagLine(line: string, base: string): NamedFile | undefined {
   const [, digest, path] = /^([0-9a-f]{64})\s+\*?(\S.*)$/i.exec(line) ?? []
   if (digest === undefined || path === undefined) return undefined
   const name = path
@@ -75,7 +75,7 @@ function readBagLine(line: string, base: string): ListedFile | undefined {
   return describe(name, base, { sha256: digest.toLowerCase(), sizeBytes: undefined })
 }
 
-function readCroissant(text: string, base: string): readonly ListedFile[] {
+function readCroissant(text: string, base: string): readonly NamedFile[] {
   let document: { readonly distribution?: unknown }
   try {
     document = JSON.parse(text) as typeof document
@@ -102,8 +102,8 @@ function readCroissant(text: string, base: string): readonly ListedFile[] {
 function describe(
   address: string,
   base: string,
-  known: Pick<ListedFile, 'sha256' | 'sizeBytes'>,
-): ListedFile | undefined {
+  known: Pick<NamedFile, 'sha256' | 'sizeBytes'>,
+): NamedFile | undefined {
   const url = URL.parse(address, base)
   if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:')) return undefined
   const folder = new URL('.', base)

@@ -1,7 +1,7 @@
 import type { FailureCode } from '../../../failure/dsc-error.js'
 import { SourceFailure } from '../../../failure/source-failure.js'
 import type { AnswerDialect, RefusedAnswer } from '../answer-handler.js'
-import { describeConnectionError, readRetryAfterMs } from '../connection-failure.js'
+import { describeBrokenRequest, readRetryAfterMs } from '../connection-failure.js'
 
 interface Meaning {
   readonly code: FailureCode
@@ -14,7 +14,7 @@ interface Meaning {
 export const WEB_DIALECT: Omit<AnswerDialect, 'readFacts'> = {
   describeAnswer,
   describeConnectionError: (error, request) =>
-    describeConnectionError(error, {
+    describeBrokenRequest(error, {
       ...request,
       hints: {
         authority: 'set SSL_CERT_FILE to a PEM file with that authority’s certificate',

@@ -9,7 +9,7 @@ import { readEtag } from '../answer-handler.js'
 import type { ListedObject, ListOptions, OpenFetcher, Source } from '../source.js'
 import { WebClient } from '../web-client.js'
 import { UNTOLD, WebFetcher } from '../web-fetcher.js'
-import { decodePath, findListFormat, type ListedFile, parseFileList } from './parse-file-list.js'
+import { decodePath, findListFormat, type NamedFile, parseFileList } from './parse-file-list.js'
 import { WEB_DIALECT } from './web-failure.js'
 
 /** Files of which servers are asked at once, where their list does not tell sizes. */
@@ -67,7 +67,7 @@ async function listFiles(
   client: WebClient,
   { url, what }: { readonly url: string; readonly what: string },
   options: ListOptions,
-): Promise<readonly ListedFile[]> {
+): Promise<readonly NamedFile[]> {
   const format = findListFormat(url)
   if (format === undefined) {
     const key = decodePath(new URL(url).pathname.split('/').at(-1) ?? '') || 'index.html'
@@ -87,7 +87,7 @@ async function listFiles(
 
 async function describeAll(
   client: WebClient,
-  files: readonly ListedFile[],
+  files: readonly NamedFile[],
   options: ListOptions,
 ): Promise<readonly ListedObject[]> {
   const objects: ListedObject[] = []
@@ -99,7 +99,7 @@ async function describeAll(
 }
 
 /** What the list does not say of a file its server is asked. The URL is kept as the object's version. */
-async function describe(client: WebClient, file: ListedFile, options: ListOptions): Promise<ListedObject> {
+async function describe(client: WebClient, file: NamedFile, options: ListOptions): Promise<ListedObject> {
   const { url, key, sha256 } = file
   const checksum = sha256
     ? { algorithm: 'sha256' as const, value: Buffer.from(sha256, 'hex').toString('base64') }

@@ -1,5 +1,5 @@
 import type { Format } from './format.js'
-import { indexRecords, RecordDamage, type RecordEnds } from './scan-records.js'
+import { indexRecords, RecordDamage, type RecordEnds, type WindowPlace } from './scan-records.js'
 
 const LINE_FEED = 0x0a
 const QUOTE = 0x22
@@ -39,9 +39,9 @@ class CsvEnds implements RecordEnds {
     this.#delimiter = delimiter
   }
 
-  load(window: Buffer<ArrayBuffer>, isLast: boolean): void {
+  load(window: Buffer<ArrayBuffer>, place: WindowPlace): void {
     this.#window = window
-    this.#isLast = isLast
+    this.#isLast = place === 'last'
     this.#quote = -1
   }
 

@@ -42,3 +42,6 @@ export interface Format {
   /** Throws a DscError that names file and byte where a file is damaged and `onDamage` is 'raise'. */
   index(request: IndexRequest): IndexedSamples | Promise<IndexedSamples>
 }
+
+/** Samples are contents of members, or slices of shards with the headers. */
+export type ShardFormat = 'member' | 'tar'

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { makeTestFolder, writeSamples } from '../../../testing/sample-folder.js'
 import { listFolder } from '../list-folder.js'
+import { indexShardsAs } from './index-shards.js'
 import { countIndexThreads, groupBySize, indexTarInThreads } from './index-tar-in-threads.js'
-import { indexShardsAs } from './tar-shards.js'
 
 const SHARDS = 7
 

@@ -1,5 +1,5 @@
 import type { Format } from './format.js'
-import { indexRecords, type RecordEnds } from './scan-records.js'
+import { indexRecords, type RecordEnds, type WindowPlace } from './scan-records.js'
 
 const LINE_FEED = 0x0a
 
@@ -23,9 +23,9 @@ class LineEnds implements RecordEnds {
   #window = Buffer.alloc(0)
   #isLast = false
 
-  load(window: Buffer<ArrayBuffer>, isLast: boolean): void {
+  load(window: Buffer<ArrayBuffer>, place: WindowPlace): void {
     this.#window = window
-    this.#isLast = isLast
+    this.#isLast = place === 'last'
   }
 
   find(start: number): number {

@@ -32,7 +32,7 @@ export interface ShardHead {
 }
 
 /** Tells the encoding of a shard. Throws ShardDamage where that contradicts its head. */
-export type DescribeShard = (shard: ListedFile, head: ShardHead) => SampleEncoding
+type DescribeShard = (shard: ListedFile, head: ShardHead) => SampleEncoding
 
 /**
  * Lists the samples of shards that begin as MDS's and LitData's do: u32 count, then count + 1 u32 offsets, little

@@ -16,10 +16,13 @@ const LONGEST_RECORD_BYTES = 256 << 20
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 const CARRIAGE_RETURN = 0x0d
 
+/** Whether more of the file follows a window. */
+export type WindowPlace = 'inner' | 'last'
+
 /** Says where records of text end. */
 export interface RecordEnds {
-  /** Another part of the file is there, which begins with a record; `isLast`: the file ends with it. */
-  load(window: Buffer, isLast: boolean): void
+  /** Another part of the file is there, which begins with a record; of the `last` one the file ends with it. */
+  load(window: Buffer, place: WindowPlace): void
   /** Index of the line feed that ends the record at `start`, or of the window's end where it is the last; −1: not in it. */
   find(start: number): number
 }
@@ -28,7 +31,7 @@ export interface RecordEnds {
 export class RecordDamage extends Error {}
 
 /** How the records of a text format are told apart and described. */
-export interface RecordFormat {
+interface RecordFormat {
   readonly makeEnds: () => RecordEnds
   /** Whether a record is no sample: an empty line. */
   readonly isSkipped: (record: Buffer) => boolean
@@ -97,7 +100,7 @@ class RecordScan {
       const window = this.#fill(fd)
       let start = this.at === 0 && window.subarray(0, 3).equals(BYTE_ORDER_MARK) ? 3 : 0
       const windowAt = this.at
-      ends.load(window, windowAt + window.length >= size)
+      ends.load(window, windowAt + window.length >= size ? 'last' : 'inner')
       while (start < window.length) {
         this.at = windowAt + start
         const end = ends.find(start)

@@ -65,7 +65,7 @@ export interface TarQuestion {
 }
 
 /** A walk yields questions, to be answered with `next`, and members. */
-export type TarWalk = Generator<TarQuestion | TarMember, void, Buffer | undefined>
+type TarWalk = Generator<TarQuestion | TarMember, void, Buffer | undefined>
 
 /** Tells apart what a walk yields. */
 export function isMember(step: TarQuestion | TarMember): step is TarMember {

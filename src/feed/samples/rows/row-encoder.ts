@@ -6,7 +6,7 @@ import { type RowField, type ScalarKind, TIME_UNITS, type TimeUnit } from './row
 type Encode = (writer: MessagePackWriter, value: unknown) => void
 
 /** A column: its name as it stands in a row, and how its values do. */
-export interface ColumnEncoder {
+interface ColumnEncoder {
   /** A MessagePack string. */
   readonly key: Uint8Array
   readonly encode: Encode
@@ -126,17 +126,17 @@ function extensionEncoder(scalar: ExtensionKind): Encode {
       }
     }
     case 'time':
-      return instantEncoder(time, scalar.unit, false)
+      return instantEncoder(time, scalar.unit)
     case 'timestamp':
-      return instantEncoder(timestamp, scalar.unit, scalar.isUtc)
+      return instantEncoder(timestamp, scalar.unit, scalar.isUtc ? UTC_FLAG : 0)
     case 'int96':
-      return instantEncoder(timestamp, 'NANOS', false)
+      return instantEncoder(timestamp, 'NANOS')
   }
 }
 
-function instantEncoder(type: number, unit: TimeUnit, isUtc: boolean): Encode {
+function instantEncoder(type: number, unit: TimeUnit, flags = 0): Encode {
   const bytes = Buffer.alloc(9)
-  bytes[0] = TIME_UNITS.indexOf(unit) | (isUtc ? UTC_FLAG : 0)
+  bytes[0] = TIME_UNITS.indexOf(unit) | flags
   return (writer, value) => {
     bytes.writeBigInt64BE(BigInt.asIntN(64, BigInt(value as number | bigint)), 1)
     writer.extension(type, bytes)

@@ -11,7 +11,7 @@ const BELIEVED_MS = 60_000
 const LOOK_MS = 100
 
 /** Makes others wait; it ends with the process. */
-export interface RowsClaim {
+interface RowsClaim {
   release(): void
 }
 

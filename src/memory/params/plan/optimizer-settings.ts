@@ -77,21 +77,40 @@ function toJson(settings: OptimizerSettings): string {
 /** The settings as they are, or an error that names the first one no optimizer can work with. */
 export function checkSettings(settings: OptimizerSettings): OptimizerSettings {
   const { learningRate, weightDecay, maxNorm = 1 } = settings
-  check('learningRate', learningRate, learningRate >= 0 && Number.isFinite(learningRate), 'of at least 0')
-  check('weightDecay', weightDecay, weightDecay >= 0 && Number.isFinite(weightDecay), 'of at least 0')
-  check('maxNorm', maxNorm, maxNorm > 0, 'above 0')
+  if (!(learningRate >= 0 && Number.isFinite(learningRate)))
+    throw outside('learningRate', learningRate, 'of at least 0')
+  if (!(weightDecay >= 0 && Number.isFinite(weightDecay)))
+    throw outside('weightDecay', weightDecay, 'of at least 0')
+  if (!(maxNorm > 0)) throw outside('maxNorm', maxNorm, 'above 0')
   if (settings.kind === 'sgd') {
     const { momentum, isNesterov } = settings
-    check('momentum', momentum, momentum >= 0 && momentum < 1, 'from 0 to below 1')
+    if (!(momentum >= 0 && momentum < 1)) throw outside('momentum', momentum, 'from 0 to below 1')
     if (isNesterov && momentum === 0)
       throw new DscError('PARAMS_REFUSED', 'nesterov needs a momentum above 0', { hint: '--momentum 0.9' })
     return settings
   }
-  for (const beta of settings.betas) check('beta', beta, beta >= 0 && beta < 1, 'from 0 to below 1')
-  check('epsilon', settings.epsilon, settings.epsilon >= 1e-30, 'of at least 1e-30')
+  for (const beta of settings.betas)
+    if (!(beta >= 0 && beta < 1)) throw outside('beta', beta, 'from 0 to below 1')
+  if (!(settings.epsilon >= 1e-30)) throw outside('epsilon', settings.epsilon, 'of at least 1e-30')
   return settings
 }
 
-function check(name: string, value: number, isRight: boolean, expected: string): void {
-  if (!isRight) throw new DscError('PARAMS_REFUSED', `${name} is ${value}, expected a number ${expected}`)
+function outside(name: string, value: number, expected: string): DscError {
+  return new DscError('PARAMS_REFUSED', `${name} is ${value}, expected a number ${expected}`)
+}
+
+/** What a step changes: parameters, and as many arrays of their length as the optimizer keeps. */
+export interface UpdateState {
+  readonly parameters: Float32Array
+  readonly moments: readonly Float32Array[]
+}
+
+/** One parameter's part of a step. */
+export interface StepRange<Settings = OptimizerSettings> {
+  readonly settings: Settings
+  /** In elements. */
+  readonly offset: number
+  readonly length: number
+  /** How many steps this parameter will have made with this one, from 1. */
+  readonly step: number
 }

@@ -1,6 +1,5 @@
 import { multiplyAdd } from './fused.js'
-import type { StepRange, UpdateState } from './optimizer.js'
-import type { AdamwSettings } from './optimizer-settings.js'
+import type { AdamwSettings, StepRange, UpdateState } from './optimizer-settings.js'
 
 /**
  * Steps the parameters of `range` in place and in float32, operation by operation as `_single_tensor_adam` of

@@ -1,6 +1,5 @@
 import { multiplyAdd } from './fused.js'
-import type { StepRange, UpdateState } from './optimizer.js'
-import type { SgdSettings } from './optimizer-settings.js'
+import type { SgdSettings, StepRange, UpdateState } from './optimizer-settings.js'
 
 /**
  * Steps the parameters of `range` in place and in float32, in the order of torch.optim.SGD(foreach=False) and with

@@ -1,5 +1,5 @@
-import { stepParameters, type UpdateState } from './optimizer.js'
-import type { OptimizerSettings } from './optimizer-settings.js'
+import { stepParameters } from './optimizer.js'
+import type { OptimizerSettings, UpdateState } from './optimizer-settings.js'
 
 /** The largest magnitudes there can be; bounds, from above. */
 export interface UpdateRange {

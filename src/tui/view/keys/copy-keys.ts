@@ -3,7 +3,7 @@ import { formatByteSize } from '../../../model/byte-size.js'
 import type { CopyUse } from '../../../model/copy.js'
 import type { ScreenState } from '../screen-state.js'
 import { note } from './change-screen.js'
-import { confirm, endShown } from './end-keys.js'
+import { askFirst, endShown } from './end-keys.js'
 import type { KeyOutcome, KeyTarget } from './key-press.js'
 
 /** The keys that mean the same in the list and in the details. */
@@ -39,7 +39,7 @@ export function act(state: ScreenState, text: string, target: KeyTarget): KeyOut
       if (obstacle !== undefined) return { state: { ...state, message: { text: obstacle, isError: true } } }
       const question = `Evict ${copy.dataset} from ${copy.node} (${formatByteSize(copy.chargedBytes)})? y/N`
       const action = { kind: 'evict', copyId: copy.copyId, dataset: copy.dataset } as const
-      return confirm(state, question, action, 'not evicted')
+      return askFirst(state, { question, action, refusal: 'not evicted' })
     }
     default:
       return { state }

@@ -8,7 +8,8 @@ export function endShown(state: ScreenState, target: KeyTarget): KeyOutcome {
   if (lease?.purpose === 'use') {
     const { leaseId, dataset, task, node } = lease
     const question = `Release ${dataset} on ${node} from ${task}? Without leases it may be evicted. y/N`
-    return confirm(state, question, { kind: 'release', leaseId, dataset, task }, 'not released')
+    const action = { kind: 'release', leaseId, dataset, task } as const
+    return askFirst(state, { question, action, refusal: 'not released' })
   }
   if (lease?.purpose === 'transfer')
     return refuse(state, 'a lease for sending to another node ends by itself when the copy is there')
@@ -18,17 +19,16 @@ export function endShown(state: ScreenState, target: KeyTarget): KeyOutcome {
   const obstacle = target.whyNotCancel(copy.copyId)
   if (obstacle !== undefined) return refuse(state, obstacle)
   const question = `Stop staging ${copy.dataset} on ${copy.node}? What is there is kept for the next time. y/N`
-  return confirm(
-    state,
-    question,
-    { kind: 'cancel', copyId: copy.copyId, dataset: copy.dataset },
-    'not stopped',
-  )
+  const action = { kind: 'cancel', copyId: copy.copyId, dataset: copy.dataset } as const
+  return askFirst(state, { question, action, refusal: 'not stopped' })
 }
 
 /** Asks before it is done. */
-export function confirm(state: ScreenState, question: string, action: Action, refusal: string): KeyOutcome {
-  return { state: { ...state, mode: { kind: 'confirm', question, action, refusal } } }
+export function askFirst(
+  state: ScreenState,
+  asked: { readonly question: string; readonly action: Action; readonly refusal: string },
+): KeyOutcome {
+  return { state: { ...state, mode: { kind: 'confirm', ...asked } } }
 }
 
 function refuse(state: ScreenState, text: string): KeyOutcome {

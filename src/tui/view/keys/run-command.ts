@@ -19,7 +19,7 @@ const key =
     act(state, text, target)
 
 /** What can be typed after `:`, beside the names of lists. */
-export const SCREEN_COMMANDS: readonly ScreenCommand[] = [
+const SCREEN_COMMANDS: readonly ScreenCommand[] = [
   {
     name: 'filter',
     takes: 'words',

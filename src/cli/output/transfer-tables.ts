@@ -1,0 +1,65 @@
+import type { TransferStatus } from '../../cache/status/compose-status.js'
+import type { WaitStatus } from '../../cache/status/list-waits.js'
+import { redactUrl } from '../../failure/redact.js'
+import type { ReaderStatus } from '../../model/reader-status.js'
+import { formatWay } from '../../tui/view/lists/transfer-rows.js'
+import { formatPercent, formatShare, formatSpan } from '../../tui/view/text/format-cells.js'
+import { formatTable } from './text-table.js'
+
+/** What is being staged, by whom, and who reads it while it comes. */
+export function formatTransfers(
+  transfers: readonly TransferStatus[],
+  totalWidth: number | undefined,
+): string {
+  const columns = [
+    { title: 'STAGING', minWidth: 12 },
+    { title: 'NODE', minWidth: 7, dropOrder: 1 },
+    { title: 'WRITTEN', align: 'right' },
+    { title: 'DONE', align: 'right' },
+    { title: 'STAGER', minWidth: 10 },
+    { title: 'WAITING', align: 'right' },
+    { title: 'SOURCE', minWidth: 12, dropOrder: 2 },
+  ] as const
+  const rows = transfers.map((transfer) => [
+    transfer.dataset,
+    formatWay(transfer),
+    transfer.state === 'reserved' ? 'listing' : formatShare(transfer.writtenBytes, transfer.chargedBytes),
+    transfer.state === 'reserved' ? '-' : formatPercent(transfer.writtenBytes, transfer.chargedBytes),
+    transfer.stager ?? 'nobody',
+    String(transfer.waitingTasks.length),
+    transfer.source === null ? '-' : redactUrl(transfer.source),
+  ])
+  const read = transfers.flatMap(({ dataset, readers = [] }) =>
+    readers.map((reader) => `${dataset} is read while it comes by ${formatReader(reader)}`),
+  )
+  return [formatTable(columns, rows, totalWidth), ...read].join('\n')
+}
+
+/** Who waits for what; of a refusal the first line, which says what was needed. */
+export function formatWaits(
+  waits: readonly WaitStatus[],
+  nowMs: number,
+  totalWidth: number | undefined,
+): string {
+  const columns = [
+    { title: 'WAITS', minWidth: 12 },
+    { title: 'FOR', minWidth: 10 },
+    { title: 'NODE', minWidth: 7, dropOrder: 1 },
+    { title: 'SINCE', align: 'right' },
+    { title: 'BECAUSE', minWidth: 20 },
+  ] as const
+  const rows = waits.map(({ task, dataset, node, sinceMs, reason }) => [
+    task,
+    dataset,
+    node,
+    formatSpan(nowMs - sinceMs),
+    reason.split('\n', 1)[0]!,
+  ])
+  return formatTable(columns, rows, totalWidth)
+}
+
+function formatReader({ name, ordered, waits, waitsFor }: ReaderStatus): string {
+  const more = waits - waitsFor.length
+  const keys = `${waitsFor.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+  return `${name || 'a reader'}: ${waits === 0 ? 'waits for nothing' : `waits for ${keys}`}, ${ordered} ordered ahead`
+}
