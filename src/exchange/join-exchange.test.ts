@@ -176,38 +176,41 @@ test('gradients that overflow when summed do not overflow: they are halved first
   })
 })
 
-test('after 1000 steps with restarts from checkpoints at random all ranks still have the same scales', async () => {
-  const plan = planOf(2, 'fp16', [[1200], [2000, 48]])
-  const seed = Math.floor(Math.random() * 2 ** 31)
-  console.log(`seed ${seed}`)
-  const next = random(seed)
-  const rendezvous = await openRendezvous({ host: '127.0.0.1', port: 0, nowMs: Date.now })
-  const join = (options: { committedSteps?: number; scales?: readonly ScaleState[][] }) =>
-    Promise.all(
-      [0, 1].map((rank) =>
-        joinExchange({ rendezvous, plan, rank, ...options, scales: options.scales?.[rank] }),
-      ),
-    )
-  let sessions = await join({})
-  const outcomes = new Set<string>()
-  let level = 1e-3
-  for (let step = 0; step < 1000; step++) {
-    if (next() > 0.49) {
-      const scales = sessions.map((session) => structuredClone(session.scales()) as ScaleState[])
+/** A seed with which a thousand steps meet every outcome, and one of this run. */
+const SEEDS = [1, Math.floor(Math.random() * 2 ** 31)]
+
+for (const [at, seed] of SEEDS.entries())
+  test(`after 1000 steps with restarts from checkpoints at random all ranks still have the same scales, ${at === 0 ? 'with each outcome' : 'with any seed'}`, async (context) => {
+    const plan = planOf(2, 'fp16', [[1200], [2000, 48]])
+    context.diagnostic(`seed ${seed}`)
+    const next = random(seed)
+    const rendezvous = await openRendezvous({ host: '127.0.0.1', port: 0, nowMs: Date.now })
+    const join = (options: { committedSteps?: number; scales?: readonly ScaleState[][] }) =>
+      Promise.all(
+        [0, 1].map((rank) =>
+          joinExchange({ rendezvous, plan, rank, ...options, scales: options.scales?.[rank] }),
+        ),
+      )
+    let sessions = await join({})
+    context.after(async () => {
       for (const session of sessions) await session.close()
-      sessions = await join({ committedSteps: step, scales })
+      await rendezvous.close()
+    })
+    const outcomes = new Set<string>()
+    let level = 1e-3
+    for (let step = 0; step < 1000; step++) {
+      if (next() > 0.49) {
+        const scales = sessions.map((session) => structuredClone(session.scales()) as ScaleState[])
+        for (const session of sessions) await session.close()
+        sessions = await join({ committedSteps: step, scales })
+      }
+      level *= 2 ** (next() * 2)
+      const gradients = makeGradients(plan, step, level * (next() > 0.48 ? 1e5 : 1))
+      const reports = await runStep(sessions, gradients)
+      for (const { outcome, wireType } of reports[0]!.buckets) outcomes.add(`${outcome} ${wireType}`)
+      assert.deepEqual(sessions[0]!.scales(), sessions[1]!.scales())
+      assert.deepEqual(gradients[0], gradients[1])
     }
-    level *= 2 ** (next() * 2)
-    const gradients = makeGradients(plan, step, level * (next() > 0.48 ? 1e5 : 1))
-    const reports = await runStep(sessions, gradients)
-    for (const { outcome, wireType } of reports[0]!.buckets) outcomes.add(`${outcome} ${wireType}`)
-    assert.deepEqual(sessions[0]!.scales(), sessions[1]!.scales())
-    assert.deepEqual(gradients[0], gradients[1])
-  }
-  assert.ok(
-    outcomes.has('clean fp16') && outcomes.has('redone fp32') && outcomes.has('clean bf16'),
-    [...outcomes].join(),
-  )
-  for (const session of sessions) await session.close()
-  await rendezvous.close()
-})
+    if (at === 0)
+      assert.deepEqual([...outcomes].toSorted(), ['clean bf16', 'clean fp16', 'clean fp32', 'redone fp32'])
+  })

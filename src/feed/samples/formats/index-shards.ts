@@ -1,6 +1,6 @@
 import { closeSync, openSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
-import { DscError } from '../../../failure/dsc-error.js'
+import { DscError, type describeFailure } from '../../../failure/dsc-error.js'
 import type { FolderFile, LeftOut } from '../../plan/sample-files.js'
 import { type BytePath, toBytes, toText } from '../byte-path.js'
 import { requireLength, tableFiles } from '../sample-table.js'
@@ -24,6 +24,19 @@ export interface ShardMembers {
   readonly members: readonly TarMember[]
   readonly damage: TarDamage | undefined
 }
+
+/** Some shards that a thread is to index. */
+export interface TarIndexJob {
+  readonly request: Omit<IndexRequest, 'onProgress'>
+  readonly format: ShardFormat
+}
+
+/** `table`: bytes in shared memory. `not-single`: these shards must be indexed as `tar`, and so must all others. */
+export type TarIndexReply =
+  | { readonly kind: 'indexed'; readonly table: Uint8Array; readonly damaged: readonly LeftOut[] }
+  | { readonly kind: 'not-single' }
+  | { readonly kind: 'failed'; readonly failure: ReturnType<typeof describeFailure> }
+  | { readonly kind: 'broken'; readonly message: string }
 
 /** What the samples of a shard are told from. */
 interface OpenShard {

@@ -1,29 +1,16 @@
 import { availableParallelism } from 'node:os'
-import { DscError, type describeFailure } from '../../../failure/dsc-error.js'
+import { DscError } from '../../../failure/dsc-error.js'
 import { BackgroundThread } from '../../../platform/background-thread.js'
-import type { LeftOut } from '../../plan/sample-files.js'
 import type { ListedFile } from '../list-folder.js'
 import { openSampleTable, tableFiles } from '../sample-table.js'
 import { SampleTableBuilder } from '../sample-table-builder.js'
 import type { IndexedSamples, IndexRequest, ShardFormat } from './format.js'
+import type { TarIndexJob, TarIndexReply } from './index-shards.js'
 
 /** Below this, threads take longer to start than they save. */
 const BYTES_PER_THREAD = 64 * 2 ** 20
 /** So that no thread waits long for the last one, and progress is seen. */
 const GROUPS_PER_THREAD = 4
-
-/** Some shards that a thread is to index. */
-export interface TarIndexJob {
-  readonly request: Omit<IndexRequest, 'onProgress'>
-  readonly format: ShardFormat
-}
-
-/** `table`: bytes in shared memory. `not-single`: these shards must be indexed as `tar`, and so must all others. */
-export type TarIndexReply =
-  | { readonly kind: 'indexed'; readonly table: Uint8Array; readonly damaged: readonly LeftOut[] }
-  | { readonly kind: 'not-single' }
-  | { readonly kind: 'failed'; readonly failure: ReturnType<typeof describeFailure> }
-  | { readonly kind: 'broken'; readonly message: string }
 
 type Indexed = Extract<TarIndexReply, { kind: 'indexed' }>
 

@@ -1,7 +1,6 @@
 import { parentPort } from 'node:worker_threads'
 import { type DscError, describeFailure, isDscError } from '../../../failure/dsc-error.js'
-import { indexShardsAs, NotSingle } from './index-shards.js'
-import type { TarIndexJob, TarIndexReply } from './index-tar-in-threads.js'
+import { indexShardsAs, NotSingle, type TarIndexJob, type TarIndexReply } from './index-shards.js'
 
 if (parentPort) parentPort.on('message', (job: TarIndexJob) => parentPort!.postMessage(answer(job)))
 
