@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 
-client, endpoint, bucket, folder, scratch = sys.argv[1:]
+client, endpoint, bucket, folder, scratch = sys.argv[1:6]
 expected = {
     str(path.relative_to(folder)): path.read_bytes() for path in pathlib.Path(folder).rglob("*") if path.is_file()
 }
@@ -113,18 +113,64 @@ def duckdb() -> dict[str, bytes]:
     )
 
 
-if client == "make-parquet":
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+def mosaicml() -> dict[str, bytes]:
+    from streaming import StreamingDataset
 
-    table = pa.table({"id": list(range(50_000)), "text": [f"row {i}" for i in range(50_000)]})
-    pq.write_table(table, folder, row_group_size=10_000)
-    sys.exit(0)
-read_all = globals()[client]
-try:
-    actual = read_all()
-except ImportError:
-    sys.exit(77)
-assert sorted(actual) == sorted(expected), f"expected {sorted(expected)}, found {sorted(actual)}"
-for key, body in expected.items():
-    assert actual[key] == body, key
+    os.environ["S3_ENDPOINT_URL"] = endpoint
+    data = StreamingDataset(remote=f"s3://{bucket}/mds", local=f"{scratch}/mds", shuffle=False, batch_size=4)
+    assert [data[i]["x"] for i in range(len(data))] == [sample(i) for i in range(ROWS)]
+    return expected
+
+
+def litdata() -> dict[str, bytes]:
+    from litdata import StreamingDataset
+
+    options = {"endpoint_url": endpoint}
+    data = StreamingDataset(f"s3://{bucket}/lit", cache_dir=f"{scratch}/lit", shuffle=False, storage_options=options)
+    assert [bytes(data[i]) for i in range(len(data))] == [sample(i) for i in range(ROWS)]
+    return expected
+
+
+ROWS = 200
+
+
+def sample(i: int) -> bytes:
+    return bytes((i * 7 + k) % 251 for k in range(1000 + i))
+
+
+def make_shards() -> None:
+    """Shards as MosaicML Streaming and LitData write them; without these packages none."""
+    try:
+        from litdata import optimize
+        from streaming import MDSWriter
+    except ImportError:
+        return
+    with MDSWriter(out=f"{folder}/mds", columns={"x": "bytes"}, size_limit=1 << 16) as writer:
+        for i in range(ROWS):
+            writer.write({"x": sample(i)})
+    optimize(sample, list(range(ROWS)), f"{folder}/lit", chunk_bytes="64KB", num_workers=1)
+
+
+def main() -> None:
+    if client == "make-shards":
+        make_shards()
+        sys.exit(0)
+    if client == "make-parquet":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        table = pa.table({"id": list(range(50_000)), "text": [f"row {i}" for i in range(50_000)]})
+        pq.write_table(table, folder, row_group_size=10_000)
+        sys.exit(0)
+    read_all = globals()[client]
+    try:
+        actual = read_all()
+    except ImportError:
+        sys.exit(77)
+    assert sorted(actual) == sorted(expected), f"expected {sorted(expected)}, found {sorted(actual)}"
+    for key, body in expected.items():
+        assert actual[key] == body, key
+
+
+if __name__ == "__main__":  # workers of loaders read this file, too
+    main()

@@ -1,3 +1,8 @@
 #!/usr/bin/env bash
-# Makes (once) the virtual environment with the S3 clients that test:gateway runs, and prints its folder.
-exec "$(dirname "$0")/make-venv.sh" "${DSC_TEST_GATEWAY_VENV:-gateway-venv}" 1 boto3 awscli pyarrow duckdb s5cmd
+# Makes (once) the virtual environment with the S3 clients that test:gateway runs, and prints its folder. It borrows
+# torch and numpy from the test environment, which it leaves as it is.
+set -euo pipefail
+scripts="$(cd "$(dirname "$0")" && pwd)"
+BASE_VENV="$("$scripts/python-venv.sh")" exec "$scripts/make-venv.sh" \
+  "${DSC_TEST_GATEWAY_VENV:-venv-gateway}" 5 \
+  boto3 awscli pyarrow duckdb s5cmd litdata mosaicml-streaming

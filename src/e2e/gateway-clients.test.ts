@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after, test } from 'node:test'
@@ -12,7 +12,9 @@ import { makeWorld } from '../testing/world.js'
 
 /** Python with the clients: `npm run test:gateway` names it. */
 const PYTHON = process.env.DSC_TEST_GATEWAY_PYTHON
-const CLIENTS = ['boto3', 'aws', 's5cmd', 'rclone', 'pyarrow', 'duckdb']
+const CLIENTS = [...['boto3', 'aws', 's5cmd', 'rclone', 'pyarrow', 'duckdb'], ...['mosaicml', 'litdata']]
+/** Those that read shards of their own. */
+const SHARDS: Readonly<Record<string, string>> = { mosaicml: 'mds/', litdata: 'lit/' }
 const skip = PYTHON === undefined && 'npm run test:gateway runs it'
 
 const server = await startS3Server()
@@ -58,9 +60,12 @@ for (const when of ['cold', 'ready'] as const)
         join(folder, 'rows.parquet'),
         '-',
       ])
+      const shards = SHARDS[name]
+      if (shards !== undefined) await run(['make-shards', '-', '-', folder, '-'])
       for (const key of readdirSync(folder, { recursive: true, encoding: 'utf8' }))
-        if (key in objects || key.endsWith('.parquet'))
-          await server.putObject(bucket, key, readFileSync(join(folder, key)))
+        if (key in objects || key.endsWith('.parquet') || (shards && key.startsWith(shards)))
+          if (statSync(join(folder, key)).isFile())
+            await server.putObject(bucket, key, readFileSync(join(folder, key)))
       const world = await makeWorld(t, {
         server,
         agent: { listen: '127.0.0.1:0' },

@@ -43,8 +43,9 @@ for (const [headers, answer] of [
     else assert.deepEqual(planObjectAnswer(headers, OBJECT), answer)
   })
 
-test('an empty object has no range', () => {
+test('an empty object has no range, and its refusal says its size, by which clients know it', () => {
   assert.throws(() => planObjectAnswer({ range: 'bytes=0-' }, { ...OBJECT, sizeBytes: 0 }), {
     code: 'InvalidRange',
+    details: { RangeRequested: 'bytes=0-', ActualObjectSize: '0' },
   })
 })

@@ -55,8 +55,14 @@ function planRange(range: string | undefined, sizeBytes: number): ObjectAnswer {
     return whole
   const offset = first === '' ? Math.max(0, sizeBytes - Number(last)) : Number(first)
   const end = first === '' || last === '' ? sizeBytes : Math.min(sizeBytes, Number(last) + 1)
-  if (offset >= end)
-    throw new S3Error({ code: 'InvalidRange', status: 416 }, 'The requested range is not satisfiable')
+  if (offset >= end) {
+    // By these some clients know an empty object.
+    const details = { RangeRequested: range!, ActualObjectSize: String(sizeBytes) }
+    throw new S3Error(
+      { code: 'InvalidRange', status: 416, details },
+      'The requested range is not satisfiable',
+    )
+  }
   return { status: 206, offset, length: end - offset }
 }
 

@@ -9,7 +9,8 @@ const OWNER = '<Owner><ID>dsc</ID><DisplayName>dsc</DisplayName></Owner>'
 /** The bodies of S3's answers, as the S3 API reference shows them. */
 
 export function formatError(error: S3Error, resource: string, requestId: string): string {
-  return `${HEAD}<Error>${tag('Code', error.code)}${tag('Message', error.message)}${tag('Resource', resource)}${tag('RequestId', requestId)}</Error>`
+  const details = Object.entries(error.details).map(([name, value]) => tag(name, value))
+  return `${HEAD}<Error>${tag('Code', error.code)}${tag('Message', error.message)}${details.join('')}${tag('Resource', resource)}${tag('RequestId', requestId)}</Error>`
 }
 
 /** The answer to ListBuckets. Datasets have no date of their own: 1970 stands for it. */

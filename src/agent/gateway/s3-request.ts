@@ -30,15 +30,23 @@ export class S3Error extends Error {
   readonly status: number
   /** Seconds after which the client may ask again; absent = it need not. */
   readonly retryAfterSeconds: number | undefined
+  /** More elements of the error's document, by name. */
+  readonly details: Readonly<Record<string, string>>
 
   constructor(
-    answer: { readonly code: string; readonly status: number; readonly retryAfterSeconds?: number },
+    answer: {
+      readonly code: string
+      readonly status: number
+      readonly retryAfterSeconds?: number
+      readonly details?: Readonly<Record<string, string>>
+    },
     message: string,
   ) {
     super(message)
     this.code = answer.code
     this.status = answer.status
     this.retryAfterSeconds = answer.retryAfterSeconds
+    this.details = answer.details ?? {}
   }
 }
 

@@ -15,6 +15,8 @@ export function sendS3Error(
   const resource = (request.url ?? '').split('?', 1)[0]!
   const body = request.method === 'HEAD' ? '' : formatError(error, resource, requestId)
   if (error.retryAfterSeconds !== undefined) response.setHeader('retry-after', error.retryAfterSeconds)
+  const { ActualObjectSize: size } = error.details
+  if (size !== undefined) response.setHeader('content-range', `bytes */${size}`)
   // What a client still sends is not read.
   if (request.method !== 'GET' && request.method !== 'HEAD') response.setHeader('connection', 'close')
   response
