@@ -1,5 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Cache } from './cache/cache.js'
+import { findHubCache } from './cache/sources/hf/hub-home.js'
 import type { Source, StagingPlan } from './cache/sources/source.js'
 import type { Surroundings } from './cache/surroundings.js'
 import type { Config, RecordLocation } from './config/config.js'
@@ -7,7 +9,7 @@ import type { Overrides } from './config/resolve-settings.js'
 import { DscError } from './failure/dsc-error.js'
 import { logPhase } from './log/log.js'
 import type { Dataset } from './model/dataset.js'
-import { parseSourceUrl, type SourceScheme } from './model/source-url.js'
+import { findHubUrl, nameHubFolder, parseSourceUrl, type SourceScheme } from './model/source-url.js'
 import { readMachine } from './platform/machine-identity.js'
 import { findHomeDirectory } from './platform/this-user.js'
 import type { RecordStore } from './records/record-store.js'
@@ -115,6 +117,7 @@ async function openCache(config: Config, record: RecordStore): Promise<Cache> {
     policy,
     nowMs: () => record.nowMs(),
     openSource,
+    findBlobs,
     ...(config.record.kind === 'postgres' ? { openStagingSource: createStagingSource(config, record) } : {}),
     measureDisk: async () => (await import('./platform/disk-usage.js')).readDiskUsage(root),
     listSlurmJobs: async () => (await import('./cache/leases/slurm-queue.js')).listSlurmJobs(),
@@ -148,6 +151,12 @@ async function openWeb(dataset: Dataset): Promise<Source> {
 
 function openSource(dataset: Dataset): Promise<Source> {
   return OPENERS[parseSourceUrl(dataset.source).scheme](dataset)
+}
+
+/** Where the hub's own clients keep a repository's contents for this user. */
+function findBlobs({ source }: Dataset): string | undefined {
+  const url = findHubUrl(source)
+  return url && join(findHubCache(process.env, findHomeDirectory()), nameHubFolder(url), 'blobs')
 }
 
 /** On a cluster a dataset is staged from other nodes where they have it. */

@@ -17,6 +17,8 @@ export interface Cache {
   readonly openSource: (dataset: Dataset) => Promise<Source>
   /** Opens the source for a staging by way of other nodes; absent where the record is one machine's. */
   readonly openStagingSource?: (dataset: Dataset, plan: StagingPlan) => Promise<StagingSource>
+  /** A folder in which this user has contents of the dataset's objects by their etags; undefined: nowhere. */
+  readonly findBlobs?: (dataset: Dataset) => string | undefined
   readonly measureDisk: () => Promise<DiskUsage>
   /** Job ids that Slurm still knows, or undefined when that cannot be found out: then nothing is concluded. */
   readonly listSlurmJobs: () => Promise<ReadonlySet<string> | undefined>

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, readFileSync, readlinkSync, realpathSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { test } from 'node:test'
@@ -191,6 +199,50 @@ test('a gateway that trusts no local user wants a key as the hub’s token', asy
     const answer = await fetch(`${gateway}/org/model/resolve/main/a.txt`, { headers })
     assert.equal(answer.status, status, String(token))
   }
+})
+
+test('dsc adopt takes what the hub’s own clients have downloaded, and fetches what is missing or spoilt there', async (t) => {
+  const hub = await startHubServer()
+  t.after(() => hub.close())
+  const [weights, spoilt] = [randomBytes(400_000), randomBytes(9000)]
+  const files = { 'w.safetensors': weights, 'onnx/w.onnx': spoilt, 'config.json': '{}', 'a.txt': 'text' }
+  const commit = hub.commit('models/org/model', files)
+  const tag = hub.commit('models/org/model', { 'a.txt': 'old' }, { branch: 'v1/x' })
+  hub.commit('datasets/org/gone', { 'a.txt': 'x' })
+  const world = await makeWorld(t, {})
+  const clients = join(world.directory, 'hub')
+  const repository = join(clients, 'models--org--model')
+  const keep = (body: string | Buffer, etag: string) => writeFileSync(join(repository, 'blobs', etag), body)
+  for (const folder of ['blobs', 'refs/v1', `snapshots/${commit}`, `snapshots/${tag}`])
+    mkdirSync(join(repository, folder), { recursive: true })
+  mkdirSync(join(clients, 'datasets--org--gone', 'snapshots', commit), { recursive: true })
+  writeFileSync(join(repository, 'refs/main'), commit)
+  writeFileSync(join(repository, 'refs/v1/x'), tag)
+  keep(weights, createHash('sha256').update(weights).digest('hex'))
+  keep(randomBytes(9000), createHash('sha256').update(spoilt).digest('hex'))
+  keep('text', createHash('sha1').update('blob 4\0text').digest('hex'))
+  const environment = { HF_ENDPOINT: hub.endpoint }
+  const run = (...words: readonly string[]) => world.start(words, { environment }).finished
+
+  const planned = await run('adopt', clients, '--dry-run', '--json')
+  assert.deepEqual(
+    JSON.parse(planned.stdout).folders.map(({ source }: { source: string }) => source),
+    [`hf://datasets/org/gone@${commit}`, 'hf://org/model', 'hf://org/model@v1%2Fx'],
+  )
+  const adopted = await run('adopt', clients, '--json')
+  assert.notEqual(adopted.code, 0)
+  assert.match(adopted.stderr, /no such revision/)
+  const copies = JSON.parse(adopted.stdout)
+  assert.equal(copies.length, 2)
+  assert.equal(hub.sentBytes, spoilt.length + '{}'.length + 'old'.length)
+  const { path } = copies[0]
+  for (const [name, body] of Object.entries(files))
+    assert.ok(readFileSync(join(path, name)).equals(Buffer.from(body)), name)
+  const verified = await run('verify', copies[0].dataset)
+  assert.equal(verified.code, 0, verified.stderr)
+  hub.requests.length = 0
+  assert.equal((await run('prepare', 'hf://org/model', '--task', 'a')).stdout.trim(), path)
+  assert.deepEqual(hub.requests, [])
 })
 
 test('a mistake about a repository is one sentence with what to do', async (t) => {

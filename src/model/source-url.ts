@@ -119,6 +119,20 @@ export function findHubUrl(raw: string): HubUrl | undefined {
   return url.scheme === 'hf' ? url : undefined
 }
 
+/** What the hub's clients call a repository's folder. */
+export function nameHubFolder({ kind, repository }: HubUrl): string {
+  return `${kind}--${repository.replaceAll('/', '--')}`
+}
+
+/** The repository whose folder the hub's clients call so; undefined: it is none's. */
+export function parseHubFolder(name: string): Pick<HubUrl, 'kind' | 'repository'> | undefined {
+  const [, kind, first, second] = /^(models|datasets)--(.+?)(?:--(.+))?$/.exec(name) ?? []
+  if (first === undefined) return undefined
+  const names = second === undefined ? [first] : [first, second]
+  if (!names.every((each) => HUB_NAME.test(each))) return undefined
+  return { kind: kind as HubUrl['kind'], repository: names.join('/') }
+}
+
 /** The one form of a source that is the same however it was written. */
 export function formatSourceUrl(url: SourceUrl): string {
   switch (url.scheme) {

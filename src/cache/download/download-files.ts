@@ -13,6 +13,7 @@ import type { Source } from '../sources/source.js'
 import { startEarlyFlush } from './early-flush.js'
 import { ObjectDownload } from './object-download.js'
 import { recheckAfterReboot } from './recheck.js'
+import { reuseBlobs } from './reuse-blobs.js'
 import { reusePrevious } from './reuse-previous.js'
 import { openStale, staleDirectory } from './stale-staging.js'
 import { type FetchTask, type Lane, SORT_AGAIN_MS, TaskLanes } from './task-lanes.js'
@@ -47,7 +48,9 @@ interface DownloadOptions {
   readonly copyDirectory: string
   /** Copies here from which objects are taken that are the same; the dataset's own first. */
   readonly reusableDirectories?: readonly string[]
-  /** Called when these are no longer needed. */
+  /** A folder of contents by their etags, from which objects are taken. */
+  readonly blobs?: string | undefined
+  /** Called when the reusable copies are no longer needed. */
   readonly onReused?: (() => Promise<void>) | undefined
   /** No byte for this long fails an attempt, ms. Default 30,000. */
   readonly stallTimeoutMs?: number | undefined
@@ -88,6 +91,11 @@ export async function downloadFiles(options: DownloadOptions): Promise<Downloade
       reused.reusedBytes += taken.reusedBytes
     }
     await options.onReused?.()
+    if (options.blobs !== undefined) {
+      const taken = await reuseBlobs(manifest, { copy: copyDirectory, blobs: options.blobs }, signal)
+      reused.reusedFiles += taken.reusedFiles
+      reused.reusedBytes += taken.reusedBytes
+    }
     const fetched = await fetchPending(manifest, options)
     await removeDirectory(staleDirectory(copyDirectory))
     return { ...fetched, ...reused, verifiedBy: manifest.countByProof() }

@@ -1,7 +1,7 @@
 import { symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import type { Dataset } from '../../model/dataset.js'
-import { findHubUrl, type HubUrl } from '../../model/source-url.js'
+import { findHubUrl, nameHubFolder } from '../../model/source-url.js'
 import { onHeldPath } from '../../platform/held-folder.js'
 import { removeDirectory } from '../../platform/remove-directory.js'
 import { hubDirectory } from '../cache-layout.js'
@@ -36,11 +36,6 @@ export async function layHubCache(copyDirectory: string, manifest: Manifest): Pr
   }
   if (commit === undefined || url.revision === commit) return
   write(join(repository, 'refs', url.revision), commit)
-}
-
-/** What the hub's clients call a repository's folder. */
-export function nameHubFolder({ kind, repository }: HubUrl): string {
-  return `${kind}--${repository.replaceAll('/', '--')}`
 }
 
 /** Several files may be one blob. */

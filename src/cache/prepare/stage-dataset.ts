@@ -195,6 +195,7 @@ async function download(
     source,
     copyDirectory: held.path,
     reusableDirectories: reusable.directories,
+    blobs: cache.findBlobs?.(options.dataset),
     onReused: reusable.release,
     ...cache.transfer,
     requestLimit: share.requestLimit,

@@ -1,5 +1,7 @@
 import { Command } from 'commander'
+import { resolveDataset } from '../../cache/names/resolve-dataset.js'
 import { describeCopy } from '../../cache/status/status-json.js'
+import { type DownloadedRepository, listHubCache } from '../../cache/upkeep/list-hub-cache.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { parseWord } from '../../failure/parse-word.js'
 import { formatByteSize } from '../../model/byte-size.js'
@@ -7,6 +9,7 @@ import type { Copy } from '../../model/copy.js'
 import { type Dataset, parseDatasetName } from '../../model/dataset.js'
 import { formatCount } from '../../model/format-count.js'
 import { parseSourceUrl } from '../../model/source-url.js'
+import { holdByThisProcess } from '../../platform/processes.js'
 import { argument, parseEndpoint } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { alignColumns } from '../output/align-columns.js'
@@ -22,7 +25,9 @@ interface AdoptOptions {
 /** `dsc adopt`: folders that were on disk before dsc become copies in the record. */
 export function adoptCommand(context: CliContext): Command {
   return new Command('adopt')
-    .description('put folders that are on disk already into the record, where they lie')
+    .description(
+      'put folders that are on disk already into the record, where they lie; or take what is in a Hugging Face cache',
+    )
     .argument('<folders...>', "folders, or quoted globs that name some: '/nvme/old/*'")
     .option('--name <dataset>', "name of the dataset (default: the folder's)")
     .option('--source <url>', 'where the same files can be had again; they are compared with it')
@@ -31,10 +36,13 @@ export function adoptCommand(context: CliContext): Command {
     .option('--dry-run', 'list the folders that would be adopted')
     .addHelpText(
       'after',
-      "\nNothing is moved or changed. Without --source the copy is locked: nobody could fetch it again.\n\nExamples:\n  dsc adopt /nvme/imagenet\n  dsc adopt '/nvme/old/*' --dry-run\n  dsc adopt /nvme/imagenet --source s3://ml-data/imagenet/",
+      "\nNothing is moved or changed. Without --source the copy is locked: nobody could fetch it again.\nOf a cache of the Hugging Face libraries each repository is staged as its hf:// source: what the hub lists is copied\nfrom there where it is whole, and fetched where it is not.\n\nExamples:\n  dsc adopt /nvme/imagenet\n  dsc adopt ~/.cache/huggingface/hub\n  dsc adopt '/nvme/old/*' --dry-run\n  dsc adopt /nvme/imagenet --source s3://ml-data/imagenet/",
     )
     .action(async (patterns: readonly string[], options: AdoptOptions) => {
-      const folders = await findFolders(patterns)
+      const found = await findFolders(patterns)
+      const repositories = found.flatMap((folder) => listHubCache(folder) ?? [])
+      if (repositories.length > 0) return adoptRepositories(context, repositories, options)
+      const folders = found
       const isNamed = options.name !== undefined || options.source !== undefined
       if (isNamed && folders.length > 1) {
         throw new DscError('USAGE', `--name and --source are for one folder, found ${folders.length}`, {
@@ -73,6 +81,54 @@ export function adoptCommand(context: CliContext): Command {
       )
       context.report.result(described, () => formatAdopted(adopted))
     })
+}
+
+/** Stages repositories by what the hub's own clients have of them. */
+async function adoptRepositories(
+  context: CliContext,
+  repositories: readonly DownloadedRepository[],
+  options: AdoptOptions,
+): Promise<void> {
+  if (options.name !== undefined || options.source !== undefined)
+    throw new DscError('USAGE', 'a Hugging Face cache says itself what its repositories are', {
+      hint: 'leave --name and --source out',
+    })
+  if (options.dryRun) {
+    const folders = repositories.map(({ source, hubCache }) => ({ folder: hubCache, source }))
+    context.report.result({ dryRun: true, folders }, () =>
+      alignColumns(repositories.map(({ source, hubCache }) => [`would take ${source}`, `from ${hubCache}`])),
+    )
+    return
+  }
+  const taken: Copy[] = []
+  const failures: unknown[] = []
+  for (const { source, hubCache } of repositories) {
+    process.env.HF_HUB_CACHE = hubCache // where stagings of this process look
+    try {
+      taken.push(await stageOnce(context, source))
+    } catch (error) {
+      if (!(error instanceof DscError) || context.signal.aborted) throw error
+      failures.push(error)
+      context.report.note(`${source}: ${error.message}`)
+    }
+  }
+  const described = taken.map((copy) => describeCopy({ ...copy, referenceCount: 0, isBeingStaged: false }))
+  context.report.result(described, () => formatAdopted(taken))
+  if (failures.length > 0) throw failures[0]
+}
+
+async function stageOnce(context: CliContext, source: string): Promise<Copy> {
+  const cache = await context.openCache()
+  const { prepareDataset } = await import('../../cache/prepare/prepare-dataset.js')
+  const { reportProgress } = await import('../../cache/prepare/report-progress.js')
+  const dataset = await resolveDataset(context, source)
+  const lease = { task: 'dsc adopt', holder: holdByThisProcess(), expiresAtMs: null }
+  const onProgress = reportProgress(context.report, dataset.name, context.nowMs)
+  const request = { dataset, lease, isRefresh: false, mayWait: true }
+  const { copy, leaseId } = await prepareDataset(cache, request, { signal: context.signal, onProgress })
+  context.report.progress(undefined)
+  await cache.record.releaseUses({ leaseId }, context.nowMs())
+  return copy
 }
 
 function formatAdopted(adopted: readonly Copy[]): string {

@@ -2,11 +2,10 @@ import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { hubDirectory } from '../../cache/cache-layout.js'
-import { nameHubFolder } from '../../cache/download/hub-layout.js'
 import { DscError } from '../../failure/dsc-error.js'
 import type { Copy } from '../../model/copy.js'
 import type { Dataset } from '../../model/dataset.js'
-import { findHubUrl, type HubUrl } from '../../model/source-url.js'
+import { findHubUrl, type HubUrl, nameHubFolder } from '../../model/source-url.js'
 
 /** Throws USAGE unless the dataset is a repository of a Hugging Face hub. */
 export function requireRepository(dataset: Dataset): HubUrl {

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DscError } from '../../../failure/dsc-error.js'
+import { findHubHome } from './hub-home.js'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -28,12 +29,6 @@ export async function findHubToken(
       hint: 'set HF_TOKEN, or HF_TOKEN_PATH to a file that this user may read',
     })
   }
-}
-
-/** The folder of the hub's own clients. */
-function findHubHome(environment: Environment, homeDirectory: string): string {
-  if (environment.HF_HOME) return environment.HF_HOME
-  return join(environment.XDG_CACHE_HOME || join(homeDirectory, '.cache'), 'huggingface')
 }
 
 function clean(raw: string | undefined): string | undefined {

@@ -1,0 +1,101 @@
+import { closeSync, constants, copyFileSync, lstatSync, openSync, readSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { throwIfStopped } from '../../failure/throw-if-stopped.js'
+import type { VerifiedBy } from '../../model/manifest.js'
+import { changeFileMode, onHeldPath } from '../../platform/held-folder.js'
+import { filesDirectory } from '../cache-layout.js'
+import type { Manifest } from '../manifest/manifest.js'
+import type { ManifestEntry } from '../manifest/manifest-entry.js'
+import { createDigest, formatDigest } from '../proof/digest.js'
+
+const READ_BYTES = 1024 * 1024
+const READS_BETWEEN_BREATHS = 32
+const ETAG = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/
+
+/**
+ * Takes objects whose contents lie in `blobs`, each under its etag, as the clients of Hugging Face hubs keep them: copies
+ * the file (by reflink where the file system can), and keeps it if it has the checksum that the source lists. Whoever
+ * owns the folder may write into it later, so nothing is linked.
+ */
+export async function reuseBlobs(
+  manifest: Manifest,
+  folders: { readonly copy: string; readonly blobs: string },
+  signal: AbortSignal,
+): Promise<{ readonly reusedFiles: number; readonly reusedBytes: number }> {
+  const counts = { reusedFiles: 0, reusedBytes: 0 }
+  if (!statSync(folders.blobs, { throwIfNoEntry: false })?.isDirectory()) return counts
+  for (const page of manifest.pages('missing')) {
+    for (const entry of page) {
+      throwIfStopped(signal)
+      const taken = await takeBlob(entry, folders, signal)
+      if (taken === undefined) continue
+      manifest.finishObject(entry.id, taken.verifiedBy, taken.digest)
+      counts.reusedFiles += 1
+      counts.reusedBytes += entry.sizeBytes
+    }
+  }
+  return counts
+}
+
+/** Undefined: there is no such blob, or it is not what its name says. */
+async function takeBlob(
+  { key, etag, checksum, sizeBytes, partBytes }: ManifestEntry,
+  folders: { readonly copy: string; readonly blobs: string },
+  signal: AbortSignal,
+): Promise<{ readonly verifiedBy: VerifiedBy; readonly digest: string } | undefined> {
+  if (etag === null || !ETAG.test(etag) || checksum === null || partBytes !== null) return undefined
+  const blob = join(folders.blobs, etag)
+  const stats = statSync(blob, { throwIfNoEntry: false })
+  if (!stats?.isFile() || stats.size !== sizeBytes) return undefined
+  const target = join(filesDirectory(folders.copy), key)
+  if (!copyBlob(blob, target)) return undefined
+  const digests = [createDigest('sha256')]
+  if (checksum.algorithm !== 'sha256') digests.push(createDigest(checksum.algorithm, sizeBytes))
+  const take = (chunk: Uint8Array) => {
+    for (const digest of digests) digest.update(chunk)
+  }
+  await readInto(target, take, signal)
+  const [sha256, other = sha256] = digests.map((digest) => digest.finish())
+  if (other!.toString('base64') === checksum.value) {
+    onHeldPath(target, (path) => changeFileMode(path, 0o444))
+    return { verifiedBy: checksum.algorithm, digest: formatDigest('sha256', sha256!) }
+  }
+  onHeldPath(target, (path) => rmSync(path))
+  return undefined
+}
+
+/** False: this user may not read it, or it has gone. What an attempt left that was killed is replaced. */
+function copyBlob(blob: string, target: string): boolean {
+  return onHeldPath(
+    target,
+    (path) => {
+      try {
+        if (lstatSync(path, { throwIfNoEntry: false })) rmSync(path)
+        copyFileSync(blob, path, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE)
+        return true
+      } catch (error) {
+        const code = (error as NodeJS.ErrnoException).code ?? ''
+        if (code === 'ENOSPC' || code === 'EDQUOT') throw error
+        return false
+      }
+    },
+    { makesFolders: true },
+  )
+}
+
+async function readInto(path: string, take: (chunk: Uint8Array) => void, signal: AbortSignal): Promise<void> {
+  const descriptor = onHeldPath(path, (held) => openSync(held, constants.O_RDONLY | constants.O_NOFOLLOW))
+  const buffer = Buffer.allocUnsafeSlow(READ_BYTES)
+  try {
+    for (let reads = 1; ; reads += 1) {
+      const bytes = readSync(descriptor, buffer, 0, READ_BYTES, null)
+      if (bytes === 0) return
+      take(buffer.subarray(0, bytes))
+      if (reads % READS_BETWEEN_BREATHS !== 0) continue
+      await new Promise(setImmediate) // lets signals and progress through
+      throwIfStopped(signal)
+    }
+  } finally {
+    closeSync(descriptor)
+  }
+}
