@@ -172,6 +172,10 @@ test('a gateway lists and sends declared repositories as a hub does, range by ra
     assert.equal(refused.status, 404)
     assert.equal(refused.headers.get('x-error-code'), word)
   }
+  for (const method of ['PUT', 'POST', 'DELETE']) {
+    const refused = await fetch(`${gateway}/org/model/resolve/main/w.safetensors`, { method })
+    assert.equal(refused.status, 405)
+  }
 })
 
 test('a gateway that trusts no local user wants a key as the hub’s token', async (t) => {

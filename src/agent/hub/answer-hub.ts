@@ -41,6 +41,9 @@ export async function answerHub(
   exchange: HubExchange,
 ): Promise<void> {
   const { request, response } = exchange
+  const { method = '' } = request
+  if (!(operation.kind === 'paths' ? ['POST'] : ['GET', 'HEAD']).includes(method))
+    throw new HubRefusal(405, '', `repositories are read here, not written: ${method} is not answered`)
   const snapshot = await find(operation.of)
   const { commit, folder } = snapshot
   response.setHeader('x-repo-commit', commit)
