@@ -113,6 +113,25 @@ test('a staging moves on the page without anybody asking', { skip }, async (cont
   assert.deepEqual(troubles, [])
 })
 
+test('the shares of a node stand under the nodes', { skip }, async (context) => {
+  const { url, record } = await startPage(context)
+  const node = (await record.listNodes()).find((entry) => entry.node === 'gpu-01')!
+  const shares = [
+    { party: 'group:vision', percent: 50 },
+    { party: 'user:<b>ada', percent: 10 },
+  ]
+  await record.saveNode({ ...node, policy: { ...node.policy, shares } })
+  const { page, troubles } = await openPage(await openBrowser(context), { width: 1200, theme: 'light' })
+  await show(page, url, 'overview')
+  const section = page.locator('section[aria-labelledby="shares"]')
+  await section.getByText('group:vision').waitFor({ timeout: 20_000 })
+  const text = (await section.innerText()).replaceAll(/\s+/g, ' ')
+  assert.match(text, /user:<b>ada/)
+  assert.match(text, /nobody’s share gpu-01 0 B [\d.]+ GiB [\d.]+ GiB \d+/)
+  assert.deepEqual(await findBarriers(page), [])
+  assert.deepEqual(troubles, [])
+})
+
 test('the datasets are walked by keyboard alone', { skip }, async (context) => {
   const { url } = await startPage(context)
   const { page } = await openPage(await openBrowser(context), { width: 1200, theme: 'light' })

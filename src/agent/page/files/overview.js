@@ -24,7 +24,7 @@ export function drawOverview(view) {
       'div',
       { class: 'columns' },
       h('div', null, drawWaits(data.waits, view), drawTransfers(data.transfers, view)),
-      drawNodes(data.nodes, view),
+      h('div', null, drawNodes(data.nodes, view), drawShares(data.nodes)),
     ),
   ]
 }
@@ -202,6 +202,35 @@ function drawNodes({ rows, total }, { parameters, set, now }) {
       empty: 'No node matches.',
     }),
     pager({ total, shown: rows.length, parameters, set, noun: 'nodes' }),
+  )
+}
+
+/** Who is guaranteed how much of the nodes above, and takes how much; nothing where no policy has shares. */
+function drawShares({ rows }) {
+  const shares = rows.flatMap(({ node, usage }) => usage.shares.map((share) => ({ node, ...share })))
+  if (shares.length === 0) return null
+  const columns = [
+    { title: 'Share', cell: ({ party }) => (party === null ? 'nobody’s share' : name(party)) },
+    { title: 'Node', cell: ({ node }) => link('copies', { node }, name(node)) },
+    { title: 'Guaranteed', isNumber: true, cell: ({ guaranteedBytes }) => bytes(guaranteedBytes) },
+    { title: 'Takes', isNumber: true, cell: ({ usedBytes }) => bytes(usedBytes) },
+    {
+      title: 'Borrowed',
+      isNumber: true,
+      cell: ({ borrowedBytes }) => (borrowedBytes === 0 ? '–' : bytes(borrowedBytes)),
+    },
+    { title: 'Datasets', isNumber: true, cell: ({ usedDatasets }) => count(usedDatasets) },
+  ]
+  return h(
+    'section',
+    { 'aria-labelledby': 'shares' },
+    h('h2', { id: 'shares' }, 'Shares'),
+    table({
+      caption: 'Who is guaranteed how much of these nodes, and takes how much',
+      columns,
+      rows: shares,
+      keyOf: ({ node, party }) => `${node} ${party}`,
+    }),
   )
 }
 
