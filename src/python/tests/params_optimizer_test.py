@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -21,12 +22,17 @@ from dsc.params import ParameterClient, ParamsError  # noqa: E402
 STEPS = 60
 
 
+# Ranks are threads here, and what models are initialized with is drawn from one generator.
+DRAWING = threading.Lock()
+
+
 def make_model(kind="mlp"):
-    torch.manual_seed(0)
-    if kind == "norm":
-        layers = [torch.nn.Conv2d(3, 7, 3), torch.nn.BatchNorm2d(7), torch.nn.ReLU(), torch.nn.Flatten()]
-        return torch.nn.Sequential(*layers, torch.nn.Linear(7 * 36, 3))
-    return torch.nn.Sequential(torch.nn.Linear(37, 300), torch.nn.GELU(), torch.nn.Linear(300, 5))
+    with DRAWING:
+        torch.manual_seed(0)
+        if kind == "norm":
+            layers = [torch.nn.Conv2d(3, 7, 3), torch.nn.BatchNorm2d(7), torch.nn.ReLU(), torch.nn.Flatten()]
+            return torch.nn.Sequential(*layers, torch.nn.Linear(7 * 36, 3))
+        return torch.nn.Sequential(torch.nn.Linear(37, 300), torch.nn.GELU(), torch.nn.Linear(300, 5))
 
 
 def batch_of(step, rank, kind="mlp"):
