@@ -32,7 +32,7 @@ interface Holder {
   readonly copyId: string | undefined
 }
 
-/** The table of samples that an agent has; undefined where it has none now, or does not answer. */
+/** The table of samples that an agent has; `listing`: it makes it; undefined: it has none, or does not answer. */
 export async function fetchKeptSamples(
   { url, copyId }: Holder,
   options: {
@@ -41,7 +41,7 @@ export async function fetchKeptSamples(
     readonly access: AgentAccess
     readonly signal: AbortSignal
   },
-): Promise<Uint8Array | undefined> {
+): Promise<Uint8Array | 'listing' | undefined> {
   const { stamp, filter, access, signal } = options
   const query = new URLSearchParams({
     ...(filter.split !== undefined && { split: filter.split }),
@@ -54,6 +54,7 @@ export async function fetchKeptSamples(
       const answer = await askOnce(`${url}${path}`, question)
       const bytes = await buffer(answer)
       if (answer.statusCode === 200) return bytes
+      if (answer.statusCode === 202) return 'listing'
     } catch {
       return undefined // whoever asks makes the list itself
     }

@@ -25,8 +25,9 @@ const METHOD = 'dsc shard samples 2'
 const STALL_TIMEOUT_MS = 10_000
 /** How long other nodes' lists are waited for before one is begun here, ms; without other nodes it is not. */
 const AGENTS_FIRST_MS = 1000
-/** How often other nodes are asked for a list, ms. */
+/** How often other nodes are asked for a list, ms; and how often those that are making one. */
 const ASK_AGAIN_MS = 500
+const ASK_LISTING_MS = 50
 
 interface ComingShards {
   readonly preparing: Preparing
@@ -56,8 +57,8 @@ export async function findShardSamples(
   const stop = new AbortController()
   const signal = AbortSignal.any([context.signal, stop.signal])
   const agents = await findAgents(context, coming, { stamp, signal })
-  // An agent that has it says so at once, and saves the store the questions for headers.
-  const early = await Promise.race([agents.ask(), sleep(AGENTS_FIRST_MS, undefined, { ref: false })])
+  // An agent that has it, or all the shards, saves the store the questions for headers.
+  const early = await agents.askEarly()
   if (early) return keepEverywhere(coming, stamp, early)
   const made = makeList(context, coming, signal)
   const told = agents.askUntilTold()
@@ -141,8 +142,8 @@ async function makeList(
 
 /** Agents of other nodes, which may have a list. */
 interface Agents {
-  /** Asks each of them once. */
-  ask(): Promise<ListedSamples | undefined>
+  /** Asks each of them once, and for a second those that are making one. */
+  askEarly(): Promise<ListedSamples | undefined>
   /** Asks until one has it; undefined once that is of no use. */
   askUntilTold(): Promise<ListedSamples | undefined>
 }
@@ -155,22 +156,34 @@ async function findAgents(
   const config = await context.config()
   const { split, extensions } = request
   const access = isAlone(config) ? undefined : await readAgentAccess(config)
-  const ask = async () => {
+  const ask = async (): Promise<ListedSamples | 'listing' | undefined> => {
+    let isListing = false
     const holders = access === undefined ? [] : await findHolders(preparing, copy)
     for (const holder of holders) {
       const asked = { stamp, filter: { split, extensions }, access: access!, signal }
-      const listed = openFitting(await fetchKeptSamples(holder, asked), shards)
+      const told = await fetchKeptSamples(holder, asked)
+      const listed = told === 'listing' ? undefined : openFitting(told, shards)
       if (listed) return listed
+      isListing ||= told === 'listing'
     }
-    return undefined
+    return isListing ? 'listing' : undefined
   }
   return {
-    ask,
+    async askEarly() {
+      const untilMs = performance.now() + AGENTS_FIRST_MS
+      const tooLate = sleep(AGENTS_FIRST_MS, undefined, { ref: false })
+      for (;;) {
+        const told = await Promise.race([ask(), tooLate])
+        if (told !== 'listing') return told
+        if (performance.now() >= untilMs) return undefined
+        await sleep(ASK_LISTING_MS)
+      }
+    },
     async askUntilTold() {
       while (!signal.aborted) {
         await sleep(ASK_AGAIN_MS, undefined, { signal }).catch(() => {})
         const told = signal.aborted ? undefined : await ask()
-        if (told) return told
+        if (told && told !== 'listing') return told
       }
       return undefined
     },
