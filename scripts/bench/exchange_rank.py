@@ -118,6 +118,13 @@ def steps_of(arguments, folder, load):
         if hook == "scaled":
             ddp.register_comm_hook(ScaledHalf(model.parameters()), scaled_half_hook)
         ways[name] = (ddp, [], [])
+    rows = measure(arguments, ways, batch)
+    gradient_mib = sum(p.numel() for p in model.parameters()) * 4 / MIB
+    return {"load": load, "backwardMs": compute_ms, "gradientMib": gradient_mib, "plans": plans, "rows": rows}
+
+
+def measure(arguments, ways, batch):
+    """Backward by each of the ways (model, seconds, processor seconds) in turn: the slowest rank's medians."""
     for round_ in range(arguments.rounds + 3):
         for ddp, seconds, busy_seconds in ways.values():
             ddp.zero_grad()
@@ -134,8 +141,7 @@ def steps_of(arguments, folder, load):
         dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
         ms, busy_ms = (statistics.median(row) * 1000 for row in slowest.tolist())
         rows.append({"name": name, "ms": ms, "busyMs": busy_ms})
-    gradient_mib = sum(p.numel() for p in model.parameters()) * 4 / MIB
-    return {"load": load, "backwardMs": compute_ms, "gradientMib": gradient_mib, "plans": plans, "rows": rows}
+    return rows
 
 
 def levels(arguments, folder):
@@ -160,22 +166,7 @@ def levels_of(arguments, load):
         if hook == "scaled":
             ddp.register_comm_hook(ScaledHalf(model.parameters(), levels=count), scaled_half_hook)
         ways[name] = (ddp, [], [])
-    for round_ in range(arguments.rounds + 3):
-        for ddp, seconds, busy_seconds in ways.values():
-            ddp.zero_grad()
-            loss = ddp(batch).square().mean()
-            dist.barrier()
-            start, busy_start = time.perf_counter(), time.process_time()
-            loss.backward()
-            if round_ >= 3:
-                seconds.append(time.perf_counter() - start)
-                busy_seconds.append(time.process_time() - busy_start)
-    rows = []
-    for name, (_, *measured) in ways.items():
-        slowest = torch.tensor(measured, dtype=torch.float64)
-        dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
-        ms, busy_ms = (statistics.median(row) * 1000 for row in slowest.tolist())
-        rows.append({"name": name, "ms": ms, "busyMs": busy_ms})
+    rows = measure(arguments, ways, batch)
     return {"load": load, "gradientMib": sum(p.numel() for p in model.parameters()) * 4 / MIB, "rows": rows}
 
 
