@@ -1,8 +1,8 @@
-import { readFile } from 'node:fs/promises'
 import { DscError } from '../../../failure/dsc-error.js'
 import type { Dataset } from '../../../model/dataset.js'
 import { formatSourceUrl, parseSourceUrl } from '../../../model/source-url.js'
 import { findHomeDirectory } from '../../../platform/this-user.js'
+import { readWebAuthorities } from '../read-certificates.js'
 import type { Source } from '../source.js'
 import { WebClient } from '../web-client.js'
 import { bearer, createHubFetcher, type HubLocation } from './hub-fetcher.js'
@@ -21,7 +21,7 @@ export function openHubSource(dataset: Dataset): Source {
   const getToken = async () =>
     dataset.anonymous ? undefined : findHubToken(process.env, findHomeDirectory())
   const authorize = async () => bearer(await getToken())
-  const locate = async (): Promise<HubLocation> => ({ endpoint, url, ca: await readAuthorities() })
+  const locate = async (): Promise<HubLocation> => ({ endpoint, url, ca: await readWebAuthorities() })
   return {
     url: what,
     async *list(options) {
@@ -45,17 +45,5 @@ function readEndpoint(raw: string): string {
     return `${url.origin}${url.pathname.replace(/\/+$/, '')}`
   throw new DscError('CONFIG_INVALID', `expected the URL of a hub, found ${JSON.stringify(raw)}`, {
     hint: 'set endpoint: (or HF_ENDPOINT) to one such as https://huggingface.co',
-  })
-}
-
-/** The certificates that the hub's own clients would trust, PEM; undefined: nobody named a file. */
-async function readAuthorities(): Promise<string | undefined> {
-  const path = process.env.REQUESTS_CA_BUNDLE || process.env.SSL_CERT_FILE
-  if (!path) return undefined
-  return readFile(path, 'utf8').catch((error: Error) => {
-    throw new DscError('CONFIG_INVALID', `the certificates for the hub cannot be read: ${error.message}`, {
-      cause: error,
-      hint: 'SSL_CERT_FILE (or REQUESTS_CA_BUNDLE) must name a PEM file of certificates',
-    })
   })
 }

@@ -1,7 +1,5 @@
-import { readFile } from 'node:fs/promises'
-import { createSecureContext } from 'node:tls'
 import { loadConfig } from '@smithy/core/config'
-import { DscError } from '../../../failure/dsc-error.js'
+import { readCertificates } from '../read-certificates.js'
 
 /**
  * Reads the certificates (PEM) that servers' own must be signed by, from the file that the AWS CLI would use, too:
@@ -17,21 +15,8 @@ export async function readAuthorities(profile: string | undefined): Promise<stri
     profile === undefined ? {} : { profile },
   )()
   if (file === undefined) return undefined
-  const fail = (problem: string, cause?: unknown) =>
-    new DscError('CONFIG_INVALID', `the certificates for S3 in ${file} ${problem}`, {
-      hint: 'AWS_CA_BUNDLE, or ca_bundle of the AWS profile, must name a PEM file of certificates',
-      cause,
-    })
-  const text = await readFile(file, 'utf8').catch((error: Error) => {
-    throw fail(`cannot be read: ${error.message}`, error)
+  return readCertificates(file, {
+    of: 'S3',
+    hint: 'AWS_CA_BUNDLE, or ca_bundle of the AWS profile, must name a PEM file of certificates',
   })
-  // What has no certificate in it at all is otherwise taken for an empty list.
-  if (!text.includes('-----BEGIN '))
-    throw fail('are none: expected PEM, found no -----BEGIN CERTIFICATE-----')
-  try {
-    createSecureContext({ ca: text })
-  } catch (error) {
-    throw fail(`cannot be used: ${(error as Error).message}`, error)
-  }
-  return text
 }

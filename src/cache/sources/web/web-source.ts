@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import { DscError } from '../../../failure/dsc-error.js'
 import { SourceFailure } from '../../../failure/source-failure.js'
 import type { Headers } from '../../../http/answer-listener.js'
 import type { Dataset } from '../../../model/dataset.js'
 import { formatSourceUrl, parseSourceUrl } from '../../../model/source-url.js'
 import { readEtag } from '../answer-handler.js'
+import { readWebAuthorities } from '../read-certificates.js'
 import type { ListedObject, ListOptions, OpenFetcher, Source } from '../source.js'
 import { WebClient } from '../web-client.js'
 import { UNTOLD, WebFetcher } from '../web-fetcher.js'
@@ -30,7 +30,7 @@ export function openWebSource(dataset: Dataset): Source {
     throw new RangeError(`expected an https:// source, found ${dataset.source}`)
   const { url } = parsed
   const what = formatSourceUrl(parsed)
-  const locate = async (): Promise<WebLocation> => ({ url, ca: await readAuthorities() })
+  const locate = async (): Promise<WebLocation> => ({ url, ca: await readWebAuthorities() })
   return {
     url: what,
     async *list(options) {
@@ -131,19 +131,4 @@ function readSize(headers: Headers, what: string): number {
 
 function withoutQuery(url: string): string {
   return url.replace(/[?#].*$/s, '')
-}
-
-async function readAuthorities(): Promise<string | undefined> {
-  const path = process.env.REQUESTS_CA_BUNDLE || process.env.SSL_CERT_FILE
-  if (!path) return undefined
-  return readFile(path, 'utf8').catch((error: Error) => {
-    throw new DscError(
-      'CONFIG_INVALID',
-      `the certificates for web servers cannot be read: ${error.message}`,
-      {
-        cause: error,
-        hint: 'SSL_CERT_FILE (or REQUESTS_CA_BUNDLE) must name a PEM file of certificates',
-      },
-    )
-  })
 }
