@@ -228,6 +228,10 @@ test('dsc adopt takes what the hub’s own clients have downloaded, and fetches 
   const environment = { HF_ENDPOINT: hub.endpoint }
   const run = (...words: readonly string[]) => world.start(words, { environment }).finished
 
+  mkdirSync(join(world.directory, 'plain'))
+  const mixed = await run('adopt', clients, join(world.directory, 'plain'))
+  assert.equal(mixed.code, 2)
+  assert.match(mixed.stderr, /plain is no Hugging Face cache, and others of these are/)
   const planned = await run('adopt', clients, '--dry-run', '--json')
   assert.deepEqual(
     JSON.parse(planned.stdout).folders.map(({ source }: { source: string }) => source),

@@ -18,9 +18,14 @@ const COMMIT = /^[0-9a-f]{40}$/
  */
 export function listHubCache(folder: string): readonly DownloadedRepository[] | undefined {
   if (isRepository(folder)) return listRevisions(folder)
-  const repositories = readdirSync(folder)
-    .map((name) => join(folder, name))
-    .filter(isRepository)
+  let repositories: readonly string[]
+  try {
+    repositories = readdirSync(folder)
+      .map((name) => join(folder, name))
+      .filter(isRepository)
+  } catch {
+    return undefined // whoever adopts it as it is says what is wrong
+  }
   return repositories.length === 0 ? undefined : repositories.flatMap(listRevisions)
 }
 

@@ -39,10 +39,20 @@ export function adoptCommand(context: CliContext): Command {
       "\nNothing is moved or changed. Without --source the copy is locked: nobody could fetch it again.\nOf a cache of the Hugging Face libraries each repository is staged as its hf:// source: what the hub lists is copied\nfrom there where it is whole, and fetched where it is not.\n\nExamples:\n  dsc adopt /nvme/imagenet\n  dsc adopt ~/.cache/huggingface/hub\n  dsc adopt '/nvme/old/*' --dry-run\n  dsc adopt /nvme/imagenet --source s3://ml-data/imagenet/",
     )
     .action(async (patterns: readonly string[], options: AdoptOptions) => {
-      const found = await findFolders(patterns)
-      const repositories = found.flatMap((folder) => listHubCache(folder) ?? [])
-      if (repositories.length > 0) return adoptRepositories(context, repositories, options)
-      const folders = found
+      const folders = await findFolders(patterns)
+      const hubs = folders.map(listHubCache)
+      const ordinary = folders.filter((_, at) => hubs[at] === undefined)
+      if (ordinary.length < folders.length) {
+        if (ordinary[0] === undefined)
+          return adoptRepositories(
+            context,
+            hubs.flatMap((hub) => hub ?? []),
+            options,
+          )
+        throw new DscError('USAGE', `${ordinary[0]} is no Hugging Face cache, and others of these are`, {
+          hint: 'adopt those caches by themselves',
+        })
+      }
       const isNamed = options.name !== undefined || options.source !== undefined
       if (isNamed && folders.length > 1) {
         throw new DscError('USAGE', `--name and --source are for one folder, found ${folders.length}`, {
