@@ -20,7 +20,7 @@ import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { crc32 } from 'node:zlib'
 import { isDscError } from '../../failure/dsc-error.js'
-import { makeTestFolder, writeSamples } from '../../testing/sample-folder.js'
+import { makeTestFolder, sampleBytes, writeSamples } from '../../testing/sample-folder.js'
 import { fromText } from './byte-path.js'
 import { explainLeftOut, type IndexOptions, indexSamples } from './index-samples.js'
 import { SampleReader } from './read-samples.js'
@@ -265,6 +265,21 @@ for (const format of ['gnu', 'pax']) {
     assert.deepEqual(whole, readFileSync(join(folder, 'a.bin')))
   })
 }
+
+test('members of any length, across what is read at once, have their places and checksums', async (context) => {
+  const folder = makeTestFolder(context)
+  const lengths = [0, 1, 700_000, 1 << 20, 5, (1 << 20) - 512, 3_300_001, 511, 512, 513, 999_999]
+  writeSamples(join(folder, 'files'), lengths.length, (id) => lengths[id]!)
+  const names = lengths.map((_, id) => `${String(id).padStart(6, '0')}.bin`)
+  mkdirSync(join(folder, 'shards'))
+  execFileSync('tar', ['-cf', join(folder, 'shards', '0.tar'), '-C', join(folder, 'files'), ...names])
+  const { table } = await namesOf(context, join(folder, 'shards'))
+  assert.deepEqual([...table.lengths], lengths)
+  assert.deepEqual(
+    [...table.crcs],
+    lengths.map((length, id) => crc32(sampleBytes(id, length))),
+  )
+})
 
 test('links to files and folders are followed; loops and links to nothing are left out and told', async (context) => {
   const root = makeTestFolder(context)

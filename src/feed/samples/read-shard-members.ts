@@ -1,5 +1,12 @@
 import type { ShardMembers } from './formats/index-shards.js'
-import { isMember, TarDamage, type TarMember, type TarQuestion, walkTar } from './formats/tar-members.js'
+import {
+  type ArchiveWindow,
+  isMember,
+  TarDamage,
+  type TarMember,
+  type TarQuestion,
+  walkTar,
+} from './formats/tar-members.js'
 
 /** Bytes that are read at once for a header: a pax header and the one that it belongs to, or those of small members. */
 const WINDOW_BYTES = 2048
@@ -21,18 +28,16 @@ export async function readShardMembers(
   { maxShare = MAX_SHARE }: { readonly maxShare?: number } = {},
 ): Promise<ShardMembers | undefined> {
   const members: TarMember[] = []
-  const walk = walkTar(sizeBytes)
   const window = new RangeWindow(sizeBytes, read)
   try {
-    for (let step = walk.next(); !step.done; ) {
-      if (isMember(step.value)) {
-        members.push(step.value)
-        step = walk.next()
+    for (const step of walkTar(sizeBytes, window)) {
+      if (isMember(step)) {
+        members.push(step)
         continue
       }
-      const isCostly = window.readBytes > maxShare * step.value.at
-      if (members.length >= JUDGED_MEMBERS && isCostly && step.value.at < sizeBytes / 2) return undefined
-      step = walk.next(await window.answer(step.value))
+      const isCostly = window.readBytes > maxShare * step.at
+      if (members.length >= JUDGED_MEMBERS && isCostly && step.at < sizeBytes / 2) return undefined
+      await window.cover(step)
     }
     return { members, damage: undefined }
   } catch (error) {
@@ -42,27 +47,24 @@ export async function readShardMembers(
 }
 
 /** The part of a shard that was read last. */
-class RangeWindow {
+class RangeWindow implements ArchiveWindow {
   readBytes = 0
+  start = 0
+  bytes = Buffer.alloc(0)
   readonly #sizeBytes: number
   readonly #read: ReadRange
-  #start = 0
-  #bytes = Buffer.alloc(0)
 
   constructor(sizeBytes: number, read: ReadRange) {
     this.#sizeBytes = sizeBytes
     this.#read = read
   }
 
-  async answer({ at, length }: TarQuestion): Promise<Buffer> {
+  async cover({ at, length }: TarQuestion): Promise<void> {
     const end = Math.min(at + length, this.#sizeBytes)
-    if (end <= at) return Buffer.alloc(0)
-    if (at < this.#start || end > this.#start + this.#bytes.length) {
-      const wanted = Math.min(Math.max(length, WINDOW_BYTES), this.#sizeBytes - at)
-      this.#bytes = Buffer.from(await this.#read(at, wanted))
-      this.#start = at
-      this.readBytes += wanted
-    }
-    return this.#bytes.subarray(at - this.#start, end - this.#start)
+    if (at >= this.start && end <= this.start + this.bytes.length) return
+    const wanted = Math.min(Math.max(length, WINDOW_BYTES), this.#sizeBytes - at)
+    this.bytes = wanted > 0 ? Buffer.from(await this.#read(at, wanted)) : Buffer.alloc(0)
+    this.start = at
+    this.readBytes += Math.max(0, wanted)
   }
 }

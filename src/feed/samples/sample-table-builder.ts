@@ -37,11 +37,10 @@ export class SampleTableBuilder {
 
   /** A sample with a name of its own. */
   add(row: SampleRow): void {
-    const bytes = toBytes(row.name)
+    const { name } = row
     while (this.#nameEnds.length < this.#count) this.#nameEnds.push(this.#nameFill)
-    this.#growNames(bytes.length)
-    this.#names.set(bytes, this.#nameFill)
-    this.#nameFill += bytes.length
+    this.#growNames(name.length)
+    for (let i = 0; i < name.length; i++) this.#names[this.#nameFill++] = name.charCodeAt(i) // a character is a byte
     this.#nameEnds.push(this.#nameFill)
     this.addRow(row)
   }
@@ -197,15 +196,20 @@ class TextDigest {
 
   #addDigits(value: number, base: 10 | 16): void {
     let end = this.#fill + 1
-    for (let rest = value; rest >= base; rest = Math.floor(rest / base)) end++
+    for (let rest = value; rest >= base; rest = quotientOf(rest, base)) end++
     let rest = value
     for (let at = end - 1; at >= this.#fill; at--) {
-      this.#bytes[at] = DIGITS[rest % base]!
-      rest = Math.floor(rest / base)
+      const quotient = quotientOf(rest, base)
+      this.#bytes[at] = DIGITS[rest - quotient * base]!
+      rest = quotient
     }
     this.#fill = end
   }
 }
+
+/** Of a value below 2^32, without a division of doubles where there is none needed. */
+const quotientOf = (value: number, base: 10 | 16): number =>
+  base === 16 ? value >>> 4 : ((value >>> 0) / 10) >>> 0
 
 /** Puts texts behind each other, and where each ends. */
 function fillTexts(texts: readonly BytePath[], bytes: Uint8Array, ends: Float64Array): void {

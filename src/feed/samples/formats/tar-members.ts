@@ -26,46 +26,51 @@ export class TarDamage extends Error {
 
 const BLOCK = 512
 
-/** Bytes that are read at once. */
-const WINDOW_BYTES = 4 << 20
+/** Bytes that are read at once: what stays in a cache of the processor until it has been looked through. */
+const WINDOW_BYTES = 1 << 20
 
 /** What a pax header says of the member behind it; names of records → values. */
 type PaxRecords = ReadonlyMap<string, string>
 
 const NO_RECORDS: PaxRecords = new Map()
 
+/** Part of an archive that is at hand: a walk looks there before it asks. */
+export interface ArchiveWindow {
+  /** Where it begins in the archive, in bytes. */
+  readonly start: number
+  readonly bytes: Buffer
+}
+
 /** Part of a file, read ahead. */
-class FileWindow {
+class FileWindow implements ArchiveWindow {
+  start = 0
+  bytes = Buffer.alloc(0)
   readonly #fd: number
   readonly #sizeBytes: number
-  readonly #window = Buffer.allocUnsafeSlow(WINDOW_BYTES)
-  #start = 0
-  #filled = 0
+  readonly #room = Buffer.allocUnsafeSlow(WINDOW_BYTES)
 
   constructor(fd: number, sizeBytes: number) {
     this.#fd = fd
     this.#sizeBytes = sizeBytes
   }
 
-  /** Up to `length` bytes from `at` on, fewer only at the end of the file or of the window; valid until the next call. */
-  read(at: number, length: number): Buffer {
+  /** Has the window cover `length` bytes from `at` on, as far as file and window go. */
+  cover(at: number, length: number): void {
     const wanted = Math.min(length, WINDOW_BYTES, this.#sizeBytes - at)
-    if (at < this.#start || at + wanted > this.#start + this.#filled) {
-      this.#start = at
-      this.#filled = readSync(this.#fd, this.#window, 0, WINDOW_BYTES, at)
-    }
-    return this.#window.subarray(at - this.#start, Math.min(at - this.#start + wanted, this.#filled))
+    if (covers(this, at, wanted)) return
+    this.start = at
+    this.bytes = this.#room.subarray(0, readSync(this.#fd, this.#room, 0, WINDOW_BYTES, at))
   }
 }
 
-/** Bytes of an archive that a walk through it needs next: up to `length` of them, fewer only at its end. */
+/** Bytes of an archive that a walk through it needs next: the window is to cover them, as far as the archive goes. */
 export interface TarQuestion {
   readonly at: number
   readonly length: number
 }
 
-/** A walk yields questions, to be answered with `next`, and members. */
-type TarWalk = Generator<TarQuestion | TarMember, void, Buffer | undefined>
+/** A walk yields questions, which the window answers, and members. */
+type TarWalk = Generator<TarQuestion | TarMember, void, void>
 
 /** Tells apart what a walk yields. */
 export function isMember(step: TarQuestion | TarMember): step is TarMember {
@@ -74,115 +79,155 @@ export function isMember(step: TarQuestion | TarMember): step is TarMember {
 
 /** Reads a tar archive of this machine from its start to its end, see `walkTar`. */
 export class TarReader {
-  readonly #file: FileWindow
+  readonly #window: FileWindow
   readonly #sizeBytes: number
 
   constructor(fd: number, sizeBytes: number) {
-    this.#file = new FileWindow(fd, sizeBytes)
+    this.#window = new FileWindow(fd, sizeBytes)
     this.#sizeBytes = sizeBytes
   }
 
   /** The regular members. Throws TarDamage where a header is damaged, or the archive ends before its end. */
   *members(): Generator<TarMember> {
-    const walk = walkTar(this.#sizeBytes)
-    for (let step = walk.next(); !step.done; ) {
-      if (isMember(step.value)) {
-        yield step.value
-        step = walk.next()
-      } else step = walk.next(this.#file.read(step.value.at, step.value.length))
+    for (const step of walkTar(this.#sizeBytes, this.#window)) {
+      if (isMember(step)) yield step
+      else this.#window.cover(step.at, step.length)
     }
   }
 
   /** Some bytes of the archive, for a checksum while they are at hand; as many as there are without another read. */
   bytes(at: number, length: number): Buffer {
-    return this.#file.read(at, length)
+    this.#window.cover(at, length)
+    return atHand(this.#window, at, length)
   }
 }
 
 /**
  * Walks through the headers of a tar archive: ustar, GNU long names and sparse files, pax paths and sizes, base-256.
- * By hand, because places are wanted and not contents: of a member of 1 GiB it reads 4 MiB, where packages for tar
+ * By hand, because places are wanted and not contents: of a member of 1 GiB it reads 1 MiB, where packages for tar
  * stream all of it and name no place. It reads nothing itself, so that an archive may be elsewhere. Throws TarDamage
  * where a header is damaged, or the archive ends before its end.
  */
-export function* walkTar(sizeBytes: number): TarWalk {
+export function* walkTar(sizeBytes: number, window: ArchiveWindow): TarWalk {
+  const sums = new ByteSums()
   let at = 0
   let headerAt: number | undefined
   let longName: BytePath | undefined
   let records = NO_RECORDS
   for (;;) {
-    const header = yield* readHeader(at)
-    if (!header) break
+    if (!covers(window, at, BLOCK)) yield { at, length: BLOCK }
+    const { bytes } = window
+    const header = at - window.start
+    if (!isHeader(sums, window, at)) break
     headerAt ??= at
-    const length = records.has('size') ? Number(records.get('size')) : readNumber(header, 124, 12)
+    const length = records.has('size') ? Number(records.get('size')) : readNumber(bytes, header + 124, 12)
     if (!Number.isSafeInteger(length) || length < 0) throw new TarDamage(at, 'a header without a size')
-    const kind = String.fromCharCode(header[156]!)
-    const name = records.get('GNU.sparse.name') ?? records.get('path') ?? longName ?? plainName(header)
-    const isSparse = kind === 'S' || records.has('GNU.sparse.major') || records.has('GNU.sparse.size')
-    const dataAt = at + BLOCK + (kind === 'S' ? yield* sparseHeaderBytes(at, header[482]!) : 0)
+    const kind = bytes[header + 156]!
+    const name = records.get('GNU.sparse.name') ?? records.get('path') ?? longName ?? plainName(bytes, header)
+    const isSparse = kind === KIND.sparse || records.has('GNU.sparse.major') || records.has('GNU.sparse.size')
+    const mapBytes = kind === KIND.sparse ? yield* sparseHeaderBytes(window, at, bytes[header + 482]!) : 0
+    const dataAt = at + BLOCK + mapBytes
     at = dataAt + Math.ceil(length / BLOCK) * BLOCK
     if (dataAt + length > sizeBytes) throw new TarDamage(headerAt, 'the archive ends inside this member')
-    if (kind === 'L') longName = text(yield* readWhole(dataAt, length))
-    else if (kind === 'x') records = parsePax(yield* readWhole(dataAt, length), dataAt)
+    if (kind === KIND.longName) longName = text(yield* readWhole(window, dataAt, length))
+    else if (kind === KIND.pax) records = parsePax(yield* readWhole(window, dataAt, length), dataAt)
     else {
       if (REGULAR_KINDS.has(kind)) yield { name, headerAt, dataAt, length, isSparse }
-      if (kind === 'K') continue // the target of a link that follows
+      if (kind === KIND.longTarget) continue // the target of a link that follows
       headerAt = undefined
       longName = undefined
       records = NO_RECORDS
     }
   }
-  yield* checkEnd(at, sizeBytes)
+  yield* checkEnd(at, sizeBytes, window)
 }
 
 /** A part of a walk that ends with something. */
-type TarStep<Result> = Generator<TarQuestion | TarMember, Result, Buffer | undefined>
+type TarStep<Result> = Generator<TarQuestion | TarMember, Result, void>
 
-/** Valid until the next question. */
-function* read(at: number, length: number): TarStep<Buffer> {
-  return (yield { at, length })!
+function covers({ start, bytes }: ArchiveWindow, at: number, length: number): boolean {
+  return at >= start && at + length <= start + bytes.length
 }
 
-/** The header at `at`; undefined at the block of zeros that ends an archive. */
-function* readHeader(at: number): TarStep<Buffer | undefined> {
-  const header = yield* read(at, BLOCK)
-  if (header.length < BLOCK) throw new TarDamage(at, 'the archive ends here without its end')
-  const sum = sumBytes(header, 0, BLOCK)
-  if (sum === 0) return undefined
-  if (readNumber(header, 148, 8) === sum - sumBytes(header, 148, 156) + 8 * 32) return header
-  throw new TarDamage(at, 'no header of a tar archive')
+/** Up to `length` bytes of the window from `at` on; valid until it moves. */
+function atHand({ start, bytes }: ArchiveWindow, at: number, length: number): Buffer {
+  return bytes.subarray(at - start, at - start + length)
+}
+
+/** Valid until the next question. */
+function* read(window: ArchiveWindow, at: number, length: number): TarStep<Buffer> {
+  yield { at, length }
+  return atHand(window, at, length)
+}
+
+/** Whether a header stands at `at`, and not the block of zeros that ends an archive. */
+function isHeader(sums: ByteSums, window: ArchiveWindow, at: number): boolean {
+  if (!covers(window, at, BLOCK)) throw new TarDamage(at, 'the archive ends here without its end')
+  const { bytes } = window
+  const header = at - window.start
+  const sum = sums.of(bytes, header, BLOCK)
+  if (sum === 0) return false
+  const sumWithBlanks = sum - sums.of(bytes, header + 148, 8) + 8 * 32
+  if (readNumber(bytes, header + 148, 8) !== sumWithBlanks)
+    throw new TarDamage(at, 'no header of a tar archive')
+  return true
 }
 
 /** Headers of a sparse file in GNU's old format are followed by blocks of more map, if byte 482 says so. */
-function* sparseHeaderBytes(at: number, extended: number): TarStep<number> {
+function* sparseHeaderBytes(window: ArchiveWindow, at: number, extended: number): TarStep<number> {
   let bytes = 0
   for (let isExtended = extended === 1; isExtended; ) {
     bytes += BLOCK
-    const block = yield* read(at + bytes, BLOCK)
+    const block = yield* read(window, at + bytes, BLOCK)
     if (block.length < BLOCK) throw new TarDamage(at, 'the archive ends inside this member')
     isExtended = block[504] === 1
   }
   return bytes
 }
 
-function* readWhole(at: number, length: number): TarStep<Buffer> {
+function* readWhole(window: ArchiveWindow, at: number, length: number): TarStep<Buffer> {
   if (length > WINDOW_BYTES) throw new TarDamage(at, `a name of ${length} bytes`)
-  return yield* read(at, length)
+  return yield* read(window, at, length)
 }
 
 /** Behind the end there are only zeros: a header that was overwritten with them would hide what follows. */
-function* checkEnd(endAt: number, sizeBytes: number): TarStep<void> {
+function* checkEnd(endAt: number, sizeBytes: number, window: ArchiveWindow): TarStep<void> {
   for (let at = endAt; at < sizeBytes; ) {
-    const bytes = yield* read(at, Math.min(WINDOW_BYTES, sizeBytes - at))
+    const bytes = yield* read(window, at, Math.min(WINDOW_BYTES, sizeBytes - at))
     if (bytes.length === 0) return
-    if (sumBytes(bytes, 0, bytes.length) !== 0)
+    if (bytes.some((byte) => byte !== 0))
       throw new TarDamage(endAt, 'the archive ends here, but more follows')
     at += bytes.length
   }
 }
 
+/** What a header describes, as it stands in byte 156. */
+const KIND = { longTarget: 0x4b, longName: 0x4c, pax: 0x78, sparse: 0x53 }
+
+/** Sums of bytes, four at a time where they lie so: every header of an archive is summed up. */
+class ByteSums {
+  #bytes: Buffer | undefined
+  #words: Uint32Array = new Uint32Array()
+
+  /** A whole header in one view; `start` and `length` are multiples of 4. */
+  of(bytes: Buffer, start: number, length: number): number {
+    if ((bytes.byteOffset | start) & 3) return sumBytes(bytes, start, start + length)
+    if (bytes !== this.#bytes) {
+      this.#bytes = bytes
+      this.#words = new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.length >>> 2)
+    }
+    const words = this.#words
+    let pairs = 0 // two sums of 16 bits, each of at most 256 bytes
+    for (let i = start >>> 2; i < (start + length) >>> 2; i++) {
+      const word = words[i]!
+      pairs = (pairs + (word & 0x00ff00ff) + ((word >>> 8) & 0x00ff00ff)) | 0
+    }
+    return (pairs & 0xffff) + (pairs >>> 16)
+  }
+}
+
 /** Regular files: POSIX, the ancient form, contiguous, GNU sparse. */
-const REGULAR_KINDS: ReadonlySet<string> = new Set(['0', '\0', '7', 'S'])
+const REGULAR_KINDS: ReadonlySet<number> = new Set([0x30, 0, 0x37, KIND.sparse])
 
 /** Up to the first NUL of a field. Millions of headers are read so: no view is made of any. */
 function text(bytes: Buffer, start = 0, limit = bytes.length): BytePath {
@@ -197,24 +242,25 @@ function sumBytes(bytes: Uint8Array, start: number, end: number): number {
   return sum
 }
 
-function plainName(header: Buffer): BytePath {
-  const isPosix = header[345] !== 0 && header.toString('latin1', 257, 263) === 'ustar\0'
-  const name = text(header, 0, 100)
-  return isPosix ? `${text(header, 345, 500)}/${name}` : name
+function plainName(bytes: Buffer, header: number): BytePath {
+  const isPosix =
+    bytes[header + 345] !== 0 && bytes.toString('latin1', header + 257, header + 263) === 'ustar\0'
+  const name = text(bytes, header, header + 100)
+  return isPosix ? `${text(bytes, header + 345, header + 500)}/${name}` : name
 }
 
 /** Octal text, or base-256 where the top bit is set; NaN for anything else. */
-function readNumber(header: Buffer, at: number, length: number): number {
-  const first = header[at]!
+function readNumber(bytes: Buffer, at: number, length: number): number {
+  const first = bytes[at]!
   if (first & 0x80) {
     let value = first & 0x7f
-    for (let i = at + 1; i < at + length; i++) value = value * 256 + header[i]!
+    for (let i = at + 1; i < at + length; i++) value = value * 256 + bytes[i]!
     return value
   }
   let value = 0
   let isBegun = false
   for (let i = at; i < at + length; i++) {
-    const byte = header[i]!
+    const byte = bytes[i]!
     if (byte >= 0x30 && byte <= 0x37) value = value * 8 + byte - 0x30
     else if (byte !== 0 && byte !== 0x20) return Number.NaN
     else if (isBegun) return value
