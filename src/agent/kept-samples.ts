@@ -46,6 +46,7 @@ export async function fetchKeptSamples(
   const query = new URLSearchParams({
     ...(filter.split !== undefined && { split: filter.split }),
     ...(filter.extensions && { only: filter.extensions.join(',') }),
+    ...(filter.format && { as: filter.format }),
   })
   const paths = [`/v1/samples/${stamp}`, ...(copyId ? [`/v1/copies/${copyId}/samples?${query}`] : [])]
   for (const path of paths) {

@@ -1,12 +1,14 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { isDscError } from '../failure/dsc-error.js'
 import { indexSamples } from '../feed/samples/index-samples.js'
+import type { FormatName } from '../model/sample-formats.js'
 
 /** What the thread is to index. */
 export interface SampleIndexData {
   readonly folder: string
   readonly cacheFolder: string | undefined
   readonly extensions: readonly string[] | undefined
+  readonly format: FormatName | undefined
 }
 
 /** `table` is null when the folder has no samples. */

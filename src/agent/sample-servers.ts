@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { openSampleTable } from '../feed/samples/sample-table.js'
 import { StorageServer } from '../feed/storage/storage-server.js'
+import type { FormatName } from '../model/sample-formats.js'
 import { BackgroundThread } from '../platform/background-thread.js'
 import type { SendRule } from '../platform/send-rule.js'
 import type { SampleIndexData, SampleIndexReply } from './sample-index-thread.js'
@@ -13,6 +14,8 @@ const SWEEP_MS = 60_000
 export interface SampleFilter {
   readonly split: string | undefined
   readonly extensions: readonly string[] | undefined
+  /** What the files hold; undefined: by what most bytes are. */
+  readonly format: FormatName | undefined
 }
 
 /** A folder of a copy, and which files may be sent from it. */
@@ -68,12 +71,12 @@ export function openSampleServers(options: {
   }, SWEEP_MS)
   timer.unref()
   return {
-    index(path, { split, extensions }) {
+    index(path, { split, extensions, format }) {
       const folder = join(path, split ?? '')
-      const key = JSON.stringify([folder, extensions])
+      const key = JSON.stringify([folder, extensions, format])
       let index = indexes.get(key)
       if (index === undefined) {
-        index = startIndex({ folder, cacheFolder, extensions })
+        index = startIndex({ folder, cacheFolder, extensions, format })
         indexes.set(key, index)
       }
       if (!index.isDone) return 'indexing'

@@ -8,6 +8,7 @@ import { type FolderFile, planSampleFiles } from '../feed/plan/sample-files.js'
 import { RECOGNITIONS } from '../feed/samples/formats/formats.js'
 import { openSampleTable } from '../feed/samples/sample-table.js'
 import type { Copy } from '../model/copy.js'
+import { FORMAT_NAMES, type FormatName } from '../model/sample-formats.js'
 import type { RouteCall } from './agent-server.js'
 import type { SampleFilter, SampleServers } from './sample-servers.js'
 
@@ -20,7 +21,7 @@ interface Serving {
 }
 
 /**
- * Answers `GET /v1/copies/<id>/samples?split=…&only=…`: the table of the samples that the copy has. 202: they are
+ * Answers `GET /v1/copies/<id>/samples?split=…&only=…&as=…`: the table of the samples that the copy has. 202: they are
  * being listed, ask again; 204: it has none.
  */
 export async function answerSampleTable(
@@ -29,7 +30,8 @@ export async function answerSampleTable(
 ): Promise<void> {
   const copy = await findReady(cache, parameters[0]!)
   const only = query.get('only')
-  const filter = { split: readSplit(query), extensions: only === null ? undefined : only.split(',') }
+  const extensions = only === null ? undefined : only.split(',')
+  const filter = { split: readSplit(query), extensions, format: readFormat(query) }
   const answer = samples.index(copy.path, filter)
   if (answer === 'indexing') {
     response.writeHead(202, { 'retry-after': '1' }).end()
@@ -66,7 +68,8 @@ export async function answerServeSamples(
 }
 
 /** Throws COPY_DAMAGED when files of the copy are not in the table: the order of samples would silently be another. */
-function requireAll(copy: Copy, table: Uint8Array | null, { split, extensions }: SampleFilter): void {
+function requireAll(copy: Copy, table: Uint8Array | null, filter: SampleFilter): void {
+  const { split, extensions, format } = filter
   const prefix = split === undefined ? '' : `${split.replace(/\/+$/, '')}/`
   const manifest = Manifest.openPublished(copy.directory)
   const files: FolderFile[] = []
@@ -78,7 +81,7 @@ function requireAll(copy: Copy, table: Uint8Array | null, { split, extensions }:
   } finally {
     manifest.close()
   }
-  const expected = planSampleFiles(files, { formats: RECOGNITIONS, folder: copy.path }).files.length
+  const expected = planSampleFiles(files, { formats: RECOGNITIONS, format, folder: copy.path }).files.length
   const found = table === null ? 0 : openSampleTable(table).fileCount
   if (found === expected) return
   throw new DscError(
@@ -86,6 +89,14 @@ function requireAll(copy: Copy, table: Uint8Array | null, { split, extensions }:
     `${copy.path} on node ${copy.node} has ${found} files with samples, expected ${expected}`,
     { hint: `dsc verify ${copy.dataset} --repair` },
   )
+}
+
+/** What the files of the copy hold, whatever they look like. */
+function readFormat(query: URLSearchParams): FormatName | undefined {
+  const name = query.get('as')
+  const format = FORMAT_NAMES.find((each) => each === name)
+  if (name === null || format !== undefined) return format
+  throw new DscError('USAGE', `expected one of ${FORMAT_NAMES.join(', ')}, found ${JSON.stringify(name)}`)
 }
 
 /** A folder of the dataset; it may not lead out of the copy. */

@@ -5,6 +5,7 @@ import { BYTE_SIZE_PATTERN, parseByteSize } from '../model/byte-size.js'
 import { parseDatasetName } from '../model/dataset.js'
 import { DURATION_PATTERN, parseDuration } from '../model/duration.js'
 import { parseHostPort } from '../model/host-port.js'
+import { FORMAT_NAMES } from '../model/sample-formats.js'
 import { parseSourceUrl, SOURCE_EXAMPLES } from '../model/source-url.js'
 
 /**
@@ -143,6 +144,15 @@ const dataset = z.strictObject(
       .optional(),
     include: globs.describe('Globs over keys below the prefix. Default: every object.'),
     exclude: globs.describe('Globs over keys to leave out; these win over include. Default: none.'),
+    format: z
+      .enum(FORMAT_NAMES, { error: `one of ${FORMAT_NAMES.join(', ')}` })
+      .describe('How feeds find samples in the files. Default: by what most bytes of a folder are.')
+      .optional(),
+    columns: z
+      .array(text('the name of a column'), { error: 'a list of columns such as [image, label]' })
+      .min(1, { error: 'a list of columns such as [image, label]' })
+      .describe('Columns of rows that feeds read, in this order. Default: all.')
+      .optional(),
   },
   { error: 'a dataset with at least a source' },
 )

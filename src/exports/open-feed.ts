@@ -5,7 +5,6 @@ import type { FeedEngine } from '../feed/engine/feed-engine.js'
 import type { FeedSettings } from '../feed/engine/feed-settings.js'
 import type { AssignRule } from '../feed/plan/assignment.js'
 import type { LastBatchRule } from '../feed/plan/rank-sequence.js'
-import type { FormatName } from '../feed/plan/sample-files.js'
 import type { SampleLayout } from '../feed/plan/sample-placement.js'
 import { SessionBatches } from '../feed/session/session-batches.js'
 import type { StorageAddress } from '../feed/storage/storage-client.js'
@@ -46,7 +45,7 @@ export interface OpenFeedOptions extends Omit<FeedSettings, 'mix'> {
   /** Columns of rows of Parquet files, in this order. Default: all. */
   readonly columns?: readonly string[]
   /** How samples lie in files, whatever those look like; 'files': each is one. Default: by what most of them is. */
-  readonly as?: FormatName
+  readonly as?: FeedRequest['format']
   /** Samples in a batch of this rank. */
   readonly batchSize: number
   /** Default 0 of 1. */

@@ -1,3 +1,4 @@
+import type { FormatName } from './sample-formats.js'
 import { formatSourceUrl, parseSourceUrl } from './source-url.js'
 
 /** A named source of training data with filters. Optional settings are absent, never empty. */
@@ -20,6 +21,10 @@ export interface Dataset {
   readonly include: readonly string[]
   /** Globs relative to the prefix, stronger than `include`. A pattern equal to a key always matches it. */
   readonly exclude: readonly string[]
+  /** How feeds find samples in the files. Default: by what most bytes of a folder are. */
+  readonly format?: FormatName
+  /** Columns of rows that feeds read, in this order. Default: all. */
+  readonly columns?: readonly string[]
 }
 
 /** Which objects of a source are taken. */

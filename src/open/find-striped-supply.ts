@@ -8,6 +8,7 @@ import type { Dataset } from '../model/dataset.js'
 import { isSameDefinition } from '../model/dataset.js'
 import { formatCount } from '../model/format-count.js'
 import { agentUrls } from '../model/node.js'
+import type { FormatName } from '../model/sample-formats.js'
 import { holdByThisProcess } from '../platform/processes.js'
 import type { RecordStore } from '../records/record-store.js'
 import { openSourceReader } from './open-fallback.js'
@@ -24,6 +25,8 @@ export interface StripedTarget {
   readonly target: string
   readonly split: string | undefined
   readonly extensions: readonly string[] | undefined
+  /** What the files hold; undefined: as the dataset declares. */
+  readonly format: FormatName | undefined
   /** Where tables of samples are kept between runs. */
   readonly cacheFolder: string
 }
@@ -34,7 +37,7 @@ export interface StripedTarget {
  */
 export async function findStripedSupply(
   context: Surroundings,
-  { target, split, extensions, cacheFolder }: StripedTarget,
+  { target, split, extensions, format, cacheFolder }: StripedTarget,
 ): Promise<{ readonly supply: SampleSupply; release(): Promise<void> } | undefined> {
   const found = await findStripes(context, target)
   if (!found) return undefined
@@ -53,7 +56,7 @@ export async function findStripedSupply(
       version: layout.version,
       holders,
       replicas,
-      filter: { split, extensions },
+      filter: { split, extensions, format: format ?? dataset.format },
       access,
       cacheFolder,
       onProgress: (listed) =>

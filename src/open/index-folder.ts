@@ -15,7 +15,7 @@ export type IndexFolderOptions = Omit<IndexOptions, 'onProgress' | 'cacheFolder'
   readonly cacheFolder?: string | undefined
   /** Columns of rows; undefined: all. */
   readonly columns?: readonly string[] | undefined
-  /** Of which the folder is; its rows are unpacked beside its files. */
+  /** Of which the folder is: its dataset may declare how it is read, and its rows are unpacked beside its files. */
   readonly copy?: Copy | undefined
 }
 
@@ -23,11 +23,13 @@ export type IndexFolderOptions = Omit<IndexOptions, 'onProgress' | 'cacheFolder'
 export async function indexFolder(
   context: Surroundings,
   folder: string,
-  { columns, copy, ...options }: IndexFolderOptions,
+  { copy, ...options }: IndexFolderOptions,
 ): Promise<SampleFolder> {
+  const { format, columns } = await declaredReading(context, copy, options)
   const cacheFolder = options.cacheFolder ?? samplesCacheFolder(context.environment)
   const listed = await indexSamples(folder, {
     ...options,
+    format,
     cacheFolder,
     rows: findRowsPlace(context, { columns, copy, cacheFolder }),
     onProgress: (done, total) =>
@@ -37,4 +39,16 @@ export async function indexFolder(
   const leftOut = explainLeftOut(listed.leftOut)
   if (leftOut !== undefined) context.report.note(leftOut)
   return listed
+}
+
+/** How a copy is read where the caller does not say: as its dataset declares. */
+async function declaredReading(
+  context: Surroundings,
+  copy: Copy | undefined,
+  given: Pick<IndexFolderOptions, 'format' | 'columns'>,
+): Promise<Pick<IndexFolderOptions, 'format' | 'columns'>> {
+  if (!copy) return given
+  const { datasets } = await context.config()
+  const declared = datasets.find(({ name }) => name === copy.dataset) ?? copy.source
+  return { format: given.format ?? declared?.format, columns: given.columns ?? declared?.columns }
 }

@@ -5,6 +5,7 @@ import { listIntoManifest } from '../cache/download/list-into-manifest.js'
 import { Manifest } from '../cache/manifest/manifest.js'
 import { resolveDataset } from '../cache/names/resolve-dataset.js'
 import type { Surroundings } from '../cache/surroundings.js'
+import type { Dataset } from '../model/dataset.js'
 import { removeDirectory } from '../platform/remove-directory.js'
 
 /** A file that a dataset's source has. */
@@ -18,7 +19,7 @@ export async function listSource(
   context: Surroundings,
   target: string,
   split: string | undefined,
-): Promise<{ readonly files: readonly SourceFile[]; readonly listMs: number }> {
+): Promise<{ readonly dataset: Dataset; readonly files: readonly SourceFile[]; readonly listMs: number }> {
   const dataset = await resolveDataset(context, target)
   const copyDirectory = await mkdtemp(join(tmpdir(), 'dsc-plan-'))
   const source = await context.openSource(dataset)
@@ -26,7 +27,7 @@ export async function listSource(
     const beganMs = performance.now()
     await listIntoManifest({ source, dataset, copyDirectory, signal: context.signal })
     const listMs = performance.now() - beganMs
-    return { files: readFiles(copyDirectory, split === undefined ? '' : `${split}/`), listMs }
+    return { dataset, files: readFiles(copyDirectory, split === undefined ? '' : `${split}/`), listMs }
   } finally {
     await source.close()
     await removeDirectory(copyDirectory)

@@ -36,7 +36,8 @@ export async function findArrivingSupply(
   preparing: Preparing,
 ): Promise<LeasedSupply | undefined> {
   const copy = await findAdmitted(preparing)
-  const coming = copy && readComing(copy, request)
+  const format = request.format ?? preparing.dataset.format
+  const coming = copy && readComing(copy, { ...request, format })
   if (!coming) return undefined
   const held = HeldFolder.find(copy.directory)
   if (!held) return undefined // published this moment

@@ -63,7 +63,7 @@ async function findSupply(context: Surroundings, request: FeedRequest): Promise<
       hint: 'dsc feed serve --help',
     })
   const { findStripedSupply } = await import('./find-striped-supply.js')
-  const striped = await findStripedSupply(context, { target, split, extensions, cacheFolder })
+  const striped = await findStripedSupply(context, { target, split, extensions, format, cacheFolder })
   return striped ?? leaseFolder(context, { ...request, target }, index)
 }
 

@@ -94,6 +94,7 @@ async function findTable(
     holders.length,
     filter.split ?? null,
     filter.extensions ?? null,
+    filter.format ?? null,
   ])
   const kept = join(options.cacheFolder, `${createHash('sha256').update(key).digest('hex')}.stripe`)
   let problem = 'it is lost'
@@ -126,6 +127,7 @@ async function fetchTable(options: OpenStripesOptions, { url, copyId }: StripeHo
   const query = new URLSearchParams({
     ...(filter.split !== undefined && { split: filter.split }),
     ...(filter.extensions && { only: filter.extensions.join(',') }),
+    ...(filter.format && { as: filter.format }),
   })
   for (;;) {
     const answer = await ask(options, `${url}/v1/copies/${copyId}/samples?${query}`)

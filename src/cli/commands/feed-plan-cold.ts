@@ -1,11 +1,11 @@
 import { DscError } from '../../failure/dsc-error.js'
 import { type ColdStart, planColdStart } from '../../feed/plan/cold-start.js'
 import type { RequestCost } from '../../feed/plan/request-cost.js'
-import type { FormatName } from '../../feed/plan/sample-files.js'
 import { listSamples } from '../../feed/samples/listed-samples.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import { formatDuration } from '../../model/duration.js'
 import { formatCount } from '../../model/format-count.js'
+import type { FormatName } from '../../model/sample-formats.js'
 import { listSource } from '../../open/list-source.js'
 import type { CliContext } from '../context.js'
 
@@ -22,12 +22,13 @@ interface ColdPlanRequest {
 
 /** Says how the first epoch of a dataset goes on a node that has nothing of it. Lists the source, and fetches nothing. */
 export async function showColdPlan(context: CliContext, request: ColdPlanRequest): Promise<void> {
-  const { target, split, extensions, format, globalBatch, stepMs, cost } = request
+  const { target, split, extensions, globalBatch, stepMs, cost } = request
   if (cost === undefined)
     throw new DscError('USAGE', 'how long a dataset takes to come depends on its store', {
       hint: '--fixed-ms 20 --bandwidth 120MB/s: what an object takes however small it is, and what the link carries',
     })
-  const { files, listMs } = await listSource(context, target, split)
+  const { dataset, files, listMs } = await listSource(context, target, split)
+  const format = request.format ?? dataset.format
   const listed = listSamples(files, { folder: target, extensions, format })
   const isFedWhileArriving = listed.kind === 'files'
   const sampleCount = listed.kind === 'files' ? listed.table.count : files.length

@@ -9,10 +9,10 @@ import {
   planBudgetOptions,
   planExpectation,
 } from '../../feed/plan/expectation.js'
-import { FORMAT_NAMES, type FormatName } from '../../feed/plan/sample-files.js'
 import { formatsOf } from '../../feed/samples/sample-encoding.js'
 import type { SampleTable } from '../../feed/samples/sample-table.js'
 import { formatCount } from '../../model/format-count.js'
+import { FORMAT_NAMES, type FormatName } from '../../model/sample-formats.js'
 import { indexFolder } from '../../open/index-folder.js'
 import { openDatasetFolder } from '../../open/open-dataset-folder.js'
 import { argument, parseCount } from '../arguments/parse-argument.js'

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { COPY_ORIGINS } from '../../model/copy.js'
+import { FORMAT_NAMES } from '../../model/sample-formats.js'
 
 /** A moment. */
 export const time = z.iso.datetime().meta({ id: 'time', description: 'ISO 8601, UTC' })
@@ -40,6 +41,8 @@ export const dataset = z
     pathStyle: z.boolean().optional(),
     anonymous: z.boolean().optional(),
     requesterPays: z.boolean().optional(),
+    format: z.enum(FORMAT_NAMES).optional(),
+    columns: z.array(z.string()).optional(),
   })
   .meta({ id: 'dataset' })
 /** A copy of a dataset on a node. */

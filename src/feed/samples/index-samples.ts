@@ -2,13 +2,8 @@ import { createHash } from 'node:crypto'
 import { realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DscError } from '../../failure/dsc-error.js'
-import {
-  type FolderFile,
-  type FormatName,
-  type LeftOut,
-  planSampleFiles,
-  type SampleFiles,
-} from '../plan/sample-files.js'
+import type { FormatName } from '../../model/sample-formats.js'
+import { type FolderFile, type LeftOut, planSampleFiles, type SampleFiles } from '../plan/sample-files.js'
 import { fromText, toText } from './byte-path.js'
 import type { FormatIndexOptions } from './formats/format.js'
 import { FORMATS, RECOGNITIONS } from './formats/formats.js'

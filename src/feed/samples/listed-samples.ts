@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { FolderFile, FormatName, LeftOut } from '../plan/sample-files.js'
+import type { FormatName } from '../../model/sample-formats.js'
+import type { FolderFile, LeftOut } from '../plan/sample-files.js'
 import { fromText } from './byte-path.js'
 import type { FormatIndexOptions } from './formats/format.js'
 import { listShards, type ShardMembers } from './formats/index-shards.js'

@@ -1,4 +1,5 @@
-import type { FormatName, Recognition } from '../../plan/sample-files.js'
+import type { FormatName } from '../../../model/sample-formats.js'
+import type { Recognition } from '../../plan/sample-files.js'
 import { CSV, TSV } from './csv.js'
 import type { Format } from './format.js'
 import { JSON_LINES } from './json-lines.js'
