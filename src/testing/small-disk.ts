@@ -1,4 +1,4 @@
-import { execFile, execFileSync } from 'node:child_process'
+import { execFile, execFileSync, spawnSync } from 'node:child_process'
 import { chownSync, mkdirSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm, rmdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -49,15 +49,41 @@ export function mountExt4WithRootShare(
   return mountExt4(context, { sizeBytes, inodes, rootShare: ROOT_SHARE })
 }
 
-async function mountExt4(
+function mountExt4(
   context: Pick<TestContext, 'after'>,
   disk: { readonly sizeBytes: number; readonly inodes: number; readonly rootShare: number },
 ): Promise<string> {
   const { sizeBytes, inodes, rootShare } = disk
+  const make = ['mkfs.ext4', '-q', '-F', '-m', String(rootShare), '-N', String(inodes)]
+  return mountImage(context, sizeBytes, make)
+}
+
+/** Why a test that needs file systems whose files can share blocks is skipped, or false. */
+export function whyNoReflinks(command: string): string | false {
+  if (whyNoSmallDisk) return whyNoSmallDisk
+  return spawnSync(command, ['-V']).error === undefined ? false : `${command} is not installed`
+}
+
+/** XFS takes no less, bytes; the image is sparse. */
+const LEAST_XFS_BYTES = 300 * 2 ** 20
+
+/** Mounts a file system whose files can share blocks, until the test ends. */
+export function mountReflinks(
+  context: Pick<TestContext, 'after'>,
+  command: 'mkfs.xfs' | 'mkfs.btrfs',
+): Promise<string> {
+  return mountImage(context, LEAST_XFS_BYTES, [command, '-q'])
+}
+
+async function mountImage(
+  context: Pick<TestContext, 'after'>,
+  sizeBytes: number,
+  [command, ...options]: readonly string[],
+): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'dsc-disk-'))
-  const image = `${path}.ext4`
+  const image = `${path}.image`
   execFileSync('truncate', ['-s', String(sizeBytes), image])
-  execFileSync('mkfs.ext4', ['-q', '-F', '-m', String(rootShare), '-N', String(inodes), image])
+  execFileSync(command!, [...options, image])
   execFileSync('mount', ['-o', 'loop', image, path])
   context.after(async () => {
     await promisify(execFile)('umount', ['--lazy', path])
