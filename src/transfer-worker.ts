@@ -3,6 +3,7 @@ import { serveTransfers } from './cache/download/transfer/serve-transfers.js'
 import type { WorkerSetup } from './cache/download/transfer/worker-wire.js'
 import { openFileFetcher } from './cache/sources/file/file-fetcher.js'
 import { openHubFetcher } from './cache/sources/hf/hub-fetcher.js'
+import { createPeerOpener } from './cache/sources/peer/peer-thread.js'
 import { openS3Fetcher } from './cache/sources/s3/s3-fetcher.js'
 import type { OpenFetcher } from './cache/sources/source.js'
 import { openWebFetcher } from './cache/sources/web/web-source.js'
@@ -18,4 +19,4 @@ const fetchers: Readonly<Record<SourceScheme, OpenFetcher>> = {
   http: openWebFetcher,
 }
 
-serveTransfers(parentPort!, workerData as WorkerSetup, fetchers)
+serveTransfers(parentPort!, workerData as WorkerSetup, { ...fetchers, peers: createPeerOpener(fetchers) })

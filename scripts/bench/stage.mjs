@@ -1,13 +1,13 @@
 // `npm run bench:stage`: dsc beside s5cmd (also with a sync at the end), the AWS CLI and rclone, in turn, against versitygw on loopback.
 // Options: --rounds 5 --sets small,medium,large --scale 1 (a fraction makes a short run) --write (docs/benchmarks/stage.md)
-import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { findFreePort } from '../../dist/testing/free-port.js'
 import { formatReport, writePage } from './stage-report.mjs'
 import { describeVersions, findPrograms, listTools } from './stage-tools.mjs'
+import { startVersitygw, storeEnvironment, upload } from './versitygw.mjs'
 
 const { values } = parseArgs({
   options: {
@@ -23,7 +23,6 @@ const SETS = {
   medium: { objects: 2000, bytes: MIB },
   large: { objects: 4, bytes: 1024 * MIB },
 }
-const KEYS = { AWS_ACCESS_KEY_ID: 'bench', AWS_SECRET_ACCESS_KEY: 'bench-secret', AWS_REGION: 'us-east-1' }
 /** ext4 looks long for a free inode while many were deleted shortly before: small runs stay until their set is done. */
 const MAX_KEPT_BYTES = 512 * MIB
 const used = []
@@ -31,33 +30,13 @@ const rounds = Number(values.rounds)
 const scale = Number(values.scale)
 const workspace = mkdtempSync(join(tmpdir(), 'dsc-bench-'))
 const peers = findPrograms('scripts/bench-peers.sh')
-const { versitygw } = findPrograms('scripts/s3-servers.sh')
-if (!versitygw || !peers.s5cmd) throw new Error('bench:stage needs versitygw and s5cmd, both built with Go')
-const port = await findFreePort()
-const endpoint = `http://127.0.0.1:${port}`
-const data = join(workspace, 'server')
-mkdirSync(data)
-const server = spawn(
-  versitygw,
-  [
-    '--keep-alive', // as S3 does
-    '--access',
-    KEYS.AWS_ACCESS_KEY_ID,
-    '--secret',
-    KEYS.AWS_SECRET_ACCESS_KEY,
-    '--port',
-    `127.0.0.1:${port}`,
-    'posix',
-    data,
-  ],
-  { stdio: 'ignore' },
-)
+const store = await startVersitygw(workspace, peers)
+const { endpoint } = store
 const tools = listTools(peers, endpoint)
 const sets = values.sets.split(',').map(sizeOf)
 
 try {
-  await untilUp()
-  upload()
+  upload(sets, { workspace, endpoint, s5cmd: peers.s5cmd })
   const results = []
   for (const set of sets) {
     measure('s5cmd', set) // whoever reads first finds the server's files on disk instead of in memory
@@ -76,32 +55,8 @@ try {
   process.stdout.write(text)
   if (values.write) writePage(text)
 } finally {
-  server.kill()
+  store.stop()
   rmSync(workspace, { recursive: true, force: true })
-}
-
-/** Puts the objects there through the protocol, so that the server knows their etags. */
-function upload() {
-  for (const { name, objects, bytes } of sets) {
-    const folder = join(workspace, 'upload', name)
-    mkdirSync(folder, { recursive: true })
-    const block = Buffer.alloc(bytes)
-    for (let index = 0; index < objects; index++) {
-      block.writeUInt32LE(index)
-      mkdirSync(join(folder, `${index % 100}`), { recursive: true })
-      writeFileSync(join(folder, `${index % 100}`, `${index}.bin`), block)
-    }
-  }
-  execFileSync(peers.s5cmd, ['--endpoint-url', endpoint, 'mb', 's3://bench'], { env: environment() })
-  execFileSync(
-    peers.s5cmd,
-    ['--endpoint-url', endpoint, 'cp', `${join(workspace, 'upload')}/`, 's3://bench/'],
-    {
-      env: environment(),
-      stdio: ['ignore', 'ignore', 'inherit'],
-    },
-  )
-  rmSync(join(workspace, 'upload'), { recursive: true })
 }
 
 /** One run into an empty folder, with the page cache written back before, so that no tool pays for another. */
@@ -118,7 +73,7 @@ function measure(tool, { name, objects, bytes }) {
   const start = performance.now()
   const { status, stderr } = spawnSync('/usr/bin/time', ['-f', 'used=%U %S %M', program, ...words], {
     cwd: run,
-    env: environment(),
+    env: storeEnvironment(),
     encoding: 'utf8',
     maxBuffer: 2 ** 30,
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -149,29 +104,4 @@ function sizeOf(name) {
   // Of the large set, the objects shrink instead of their number.
   if (name === 'large') return { name, objects, bytes: Math.max(MIB, Math.round(bytes * scale)) }
   return { name, objects: Math.max(1, Math.round(objects * scale)), bytes }
-}
-
-function environment() {
-  const { AWS_CA_BUNDLE: _, AWS_PROFILE: __, ...inherited } = process.env
-  return {
-    ...inherited,
-    ...KEYS,
-    AWS_EC2_METADATA_DISABLED: 'true',
-    AWS_CONFIG_FILE: '/dev/null',
-    AWS_SHARED_CREDENTIALS_FILE: '/dev/null',
-  }
-}
-
-async function untilUp() {
-  for (let attempt = 0; attempt < 200; attempt++) {
-    if (
-      await fetch(endpoint).then(
-        () => true,
-        () => false,
-      )
-    )
-      return
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
-  throw new Error('versitygw does not answer')
 }

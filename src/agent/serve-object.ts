@@ -6,6 +6,7 @@ import {
   FACTS_HEADER,
   formatPartDigest,
   NO_WAIT_HEADER,
+  PROVEN_HEADER,
   parseObjectQuery,
 } from '../cache/sources/peer-wire.js'
 import { DscError } from '../failure/dsc-error.js'
@@ -90,6 +91,7 @@ function writeHead(
     'content-type': 'application/octet-stream',
     [FACTS_HEADER]: JSON.stringify(factsOfEntry(entry)),
     ...(part ? { [DIGEST_HEADER]: formatPartDigest(part) } : {}),
+    ...(entry.state === 'present' ? { [PROVEN_HEADER]: '1' } : {}),
   }
   if (request.headers.range === undefined) response.writeHead(200, head)
   else {

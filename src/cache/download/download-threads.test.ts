@@ -54,10 +54,10 @@ test('credentials that expire are asked for again', async () => {
   const copyDirectory = bench.makePath('copy')
   await listIntoManifest({ ...from, copyDirectory, signal })
   let asked = 0
-  const source = withAccess(from.source, ({ getCredentials }) => ({
-    getCredentials: async () => {
+  const source = withAccess(from.source, ({ answer }) => ({
+    answer: async () => {
       asked += 1
-      return { ...((await getCredentials!()) as object), expiresAtMs: Date.now() + 1000 }
+      return { ...((await answer!(undefined)) as object), expiresAtMs: Date.now() + 1000 }
     },
   }))
   await downloadFiles({ source, copyDirectory, threads: 1, concurrency: 1, signal })
@@ -69,7 +69,7 @@ test('credentials that cannot be had are the failure of the download', async () 
   const copyDirectory = bench.makePath('copy')
   await listIntoManifest({ ...from, copyDirectory, signal })
   const source = withAccess(from.source, () => ({
-    getCredentials: () => Promise.reject(new Error('the card reader is empty')),
+    answer: () => Promise.reject(new Error('the card reader is empty')),
   }))
   await assert.rejects(downloadFiles({ source, copyDirectory, threads: 1, signal }), /card reader/)
 })

@@ -131,7 +131,8 @@ export class ObjectDownload {
       proof.kind === 'combine' || proof.kind === 'digest-of-digests' ? proof.algorithm : undefined
     const { object } = parted
     const needsDigest = proof.kind === 'size' || (proof.kind === 'digest-of-digests' && !proof.isCertain)
-    const task = { kind: 'part', object, part, proofAlgorithm, needsDigest } as const
+    const isRepeated = parted.mismatches > 0
+    const task = { kind: 'part', object, part, proofAlgorithm, needsDigest, isRepeated } as const
     const finished = await this.#options.engine.run(task)
     this.fetchedBytes += part.length
     this.#options.onWritten(part.length, 0)

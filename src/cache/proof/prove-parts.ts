@@ -1,16 +1,22 @@
 import { createReadStream, statSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
 import type { VerifiedBy } from '../../model/manifest.js'
 import { combineCrcs } from './combine-crc.js'
 import { createDigest } from './digest.js'
+import { digestRange } from './digest-range.js'
 import type { Part } from './plan-parts.js'
-import { nameProof, type Proof } from './plan-proof.js'
+import { nameAlgorithm, nameProof, type Proof, type ProofAlgorithm } from './plan-proof.js'
 import { requireDigest } from './require-digest.js'
 
 /** A finished part's digests as the manifest keeps them. */
 export interface FinishedPart {
   readonly digest: string
+  /** A digest for the proof of the whole; null: `digest` is one. `PROVEN_ELSEWHERE`: the part needs no such proof. */
   readonly proof: string | null
 }
+
+/** Stands where a part's proof would: it has the digest that it has on a node that has proven the whole object. */
+export const PROVEN_ELSEWHERE = 'elsewhere'
 
 /**
  * Proves a file whose parts are all there: from the parts' digests where that is possible, else by reading the
@@ -25,12 +31,14 @@ export async function proveParts(options: {
   readonly signal: AbortSignal
 }): Promise<VerifiedBy> {
   const { key, proof, parts, finished } = options
+  const algorithm = provenElsewhere(finished)
+  if (algorithm !== undefined) return nameAlgorithm(algorithm)
   if (proof.kind === 'size') return nameProof(proof)
   if (proof.kind === 'whole') {
     requireDigest(key, proof, await digestFile(options.path, proof.algorithm, options.signal))
     return nameProof(proof)
   }
-  const digests = finished.map((part) => decodeDigest(part.proof ?? part.digest, proof.algorithm))
+  const digests = await digestParts(options, proof.algorithm)
   if (proof.kind === 'combine') {
     const crcs = parts.map((part, index) => ({ crc: digests[index]!, length: part.length }))
     requireDigest(key, proof, combineCrcs(proof.algorithm, crcs))
@@ -42,6 +50,37 @@ export async function proveParts(options: {
   if (!proof.isCertain && found.toString('hex') !== proof.expected) return 'own-sha256'
   requireDigest(key, proof, found)
   return nameProof(proof)
+}
+
+/** The algorithm of the parts' digests, if all came from nodes that had proven the whole. */
+function provenElsewhere(finished: readonly FinishedPart[]): ProofAlgorithm | undefined {
+  if (finished.some(({ proof }) => proof !== PROVEN_ELSEWHERE)) return undefined
+  return finished[0] && (algorithmOf(finished[0].digest) as ProofAlgorithm)
+}
+
+/** The parts' digests by one algorithm; of those that came from elsewhere with another one, by reading them again. */
+async function digestParts(
+  { path, parts, finished, signal }: Parameters<typeof proveParts>[0],
+  algorithm: ProofAlgorithm,
+): Promise<readonly Buffer[]> {
+  const digests: Buffer[] = []
+  let file: FileHandle | undefined
+  try {
+    for (const [index, part] of finished.entries()) {
+      const known = part.proof === null || part.proof === PROVEN_ELSEWHERE ? part.digest : part.proof
+      if (part.proof === PROVEN_ELSEWHERE && algorithmOf(known) !== algorithm) {
+        file ??= await open(path, 'r')
+        digests.push(await digestRange(file, parts[index]!, { algorithm, signal }))
+      } else digests.push(decodeDigest(known, algorithm))
+    }
+  } finally {
+    await file?.close()
+  }
+  return digests
+}
+
+function algorithmOf(digest: string): string {
+  return digest.slice(0, digest.indexOf(':'))
 }
 
 async function digestFile(path: string, algorithm: Parameters<typeof createDigest>[0], signal: AbortSignal) {

@@ -11,6 +11,11 @@ export const FACTS_HEADER = 'x-dsc-facts'
  * `<offset>+<length> <algorithm>:<base64>`.
  */
 export const DIGEST_HEADER = 'x-dsc-digest'
+/**
+ * Answer header beside the digest: this node has proven the whole object, so that bytes with the digest are the
+ * source's. Without it the digest only says what this node has received so far.
+ */
+export const PROVEN_HEADER = 'x-dsc-proven'
 /** Answer header of every agent: its node, so that a wrong address is noticed. */
 export const NODE_HEADER = 'x-dsc-node'
 

@@ -15,6 +15,14 @@ export interface ListedObject {
   readonly modifiedAtMs: number
 }
 
+/** The digest of a range, of a node that has it. */
+export interface GivenDigest {
+  /** `algorithm:base64`. */
+  readonly digest: string
+  /** That node has proven the whole object: bytes with this digest are the source's. */
+  readonly isProven: boolean
+}
+
 /** A range of one object to read. */
 export interface FetchRequest {
   readonly key: string
@@ -32,13 +40,12 @@ export interface FetchRequest {
   readonly stallTimeoutMs: number
   /** Called once, before the first byte. */
   readonly onFacts?: (facts: ObjectFacts) => void
-  /**
-   * Called before the first byte with the digest (`algorithm:base64`) that the range must have, where somebody else than
-   * the source sends it.
-   */
-  readonly onDigest?: (digest: string) => void
+  /** Called before the first byte with the digest that the range must have, where another node sends it. */
+  readonly onDigest?: (given: GivenDigest) => void
   /** Nothing else proves these bytes: whoever else than the source sends them must give their digest. */
   readonly needsDigest?: boolean
+  /** The whole object was fetched before and found wrong: only the source itself is asked. */
+  readonly isRepeated?: boolean
   /**
    * Called for each chunk, in order. A chunk is valid only during the call: its memory takes the next bytes.
    * Returns how long to wait before more may come, ms. What it throws ends the fetch and is passed on.
@@ -53,6 +60,11 @@ export interface Fetcher {
   fetch(request: FetchRequest): Promise<void>
   /** Asks for an object's checksums and upload parts without reading it. One attempt. */
   inspect(request: InspectRequest): Promise<ObjectFacts>
+  /**
+   * What its source is to know since this was called last, plain data; undefined: nothing. A thread hands it over
+   * before the results that it belongs to. Absent: never anything.
+   */
+  takeNews?(): unknown
   /** Ends its connections; running fetches fail. */
   close(): Promise<void>
 }
@@ -99,15 +111,17 @@ export interface SourceAccess {
   readonly scheme: string
   /** Plain data that the adapter understands. */
   readonly location: unknown
-  /** Plain data, too; asked for again when it expires. Absent: reading needs none. */
-  readonly getCredentials?: () => Promise<unknown> | unknown
+  /** Answers what a thread's fetcher asks, plain data both ways. Absent: it has nothing to ask. */
+  readonly answer?: (question: unknown) => Promise<unknown> | unknown
+  /** Hears what a thread's fetcher has to tell (`Fetcher.takeNews`). */
+  readonly onNews?: (news: unknown) => void
 }
 
 /** Opens a fetcher in a transfer thread. */
 export type OpenFetcher = (access: {
   readonly location: unknown
-  /** Asks the main thread. */
-  readonly askCredentials: () => Promise<unknown>
+  /** Asks the source, in the main thread; plain data both ways. */
+  readonly ask: (question?: unknown) => Promise<unknown>
   readonly connections: number
 }) => Fetcher
 

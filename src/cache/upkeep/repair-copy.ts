@@ -154,7 +154,14 @@ class CopyRepair {
     const parts = planParts(entry.sizeBytes, entry.partBytes)
     const wanted = isKept ? parts.filter((part) => damage.parts?.includes(part.number)) : parts
     for (const part of wanted) {
-      const options = { fetcher, object, part, proofAlgorithm: undefined, needsDigest: false }
+      const options = {
+        fetcher,
+        object,
+        part,
+        proofAlgorithm: undefined,
+        needsDigest: false,
+        isRepeated: false,
+      }
       await this.#carryOut(new PartTransfer(options))
     }
     return wanted.reduce((sum, { length }) => sum + length, 0)

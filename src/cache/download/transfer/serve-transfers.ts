@@ -29,7 +29,8 @@ class TransferThread {
   readonly #fetcher: Fetcher
   readonly #runner: TransferRunner
   readonly #progress: NodeJS.Timeout
-  #asked: { resolve: (credentials: unknown) => void; reject: (error: Error) => void }[] = []
+  readonly #asked = new Map<number, { resolve: (answer: unknown) => void; reject: (error: Error) => void }>()
+  #lastQuestion = 0
   #results: TaskResult[] = []
   #isReportDue = false
   #reportedBytes = 0
@@ -37,7 +38,7 @@ class TransferThread {
   constructor(port: MessagePort, setup: WorkerSetup, openFetcher: OpenFetcher) {
     this.#port = port
     const { location, connections, stallTimeoutMs } = setup
-    this.#fetcher = openFetcher({ location, connections, askCredentials: () => this.#askCredentials() })
+    this.#fetcher = openFetcher({ location, connections, ask: (question) => this.#ask(question) })
     this.#runner = new TransferRunner({
       fetcher: this.#fetcher,
       stallTimeoutMs,
@@ -55,11 +56,13 @@ class TransferThread {
       case 'tasks':
         for (const { id, task } of message.tasks) this.#begin(id, task)
         return
-      case 'credentials':
-        for (const { resolve } of this.#asked.splice(0)) resolve(message.credentials)
+      case 'answer':
+        this.#asked.get(message.id)?.resolve(message.answer)
+        this.#asked.delete(message.id)
         return
-      case 'no-credentials':
-        for (const { reject } of this.#asked.splice(0)) reject(unpackFailure(message.failure))
+      case 'no-answer':
+        this.#asked.get(message.id)?.reject(unpackFailure(message.failure))
+        this.#asked.delete(message.id)
         return
       case 'stop':
         this.#stop.abort()
@@ -88,14 +91,17 @@ class TransferThread {
   #report(): void {
     this.#isReportDue = false
     this.#reportedBytes = this.#runner.counts.receivedBytes
-    this.#post({ kind: 'report', results: this.#results, counts: { ...this.#runner.counts } })
+    const news = this.#fetcher.takeNews?.()
+    this.#post({ kind: 'report', results: this.#results, counts: { ...this.#runner.counts }, news })
     this.#results = []
   }
 
-  #askCredentials(): Promise<unknown> {
+  #ask(question: unknown): Promise<unknown> {
+    this.#lastQuestion += 1
+    const id = this.#lastQuestion
     return new Promise((resolve, reject) => {
-      this.#asked.push({ resolve, reject })
-      this.#post({ kind: 'ask-credentials' })
+      this.#asked.set(id, { resolve, reject })
+      this.#post({ kind: 'ask', id, question })
     })
   }
 

@@ -15,6 +15,8 @@ export type TransferTask =
       readonly proofAlgorithm: ProofAlgorithm | undefined
       /** Nothing proves the whole. */
       readonly needsDigest: boolean
+      /** The whole was fetched before and found wrong. */
+      readonly isRepeated: boolean
     }
   | { readonly kind: 'inspect'; readonly object: TransferObject }
   | {

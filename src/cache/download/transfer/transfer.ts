@@ -4,9 +4,9 @@ import { createDigest, type Digest, type DigestAlgorithm, formatDigest } from '.
 import type { ObjectFacts } from '../../proof/object-facts.js'
 import type { Part } from '../../proof/plan-parts.js'
 import { nameProof, type Proof, type ProofAlgorithm, planProof } from '../../proof/plan-proof.js'
-import type { FinishedPart } from '../../proof/prove-parts.js'
+import { type FinishedPart, PROVEN_ELSEWHERE } from '../../proof/prove-parts.js'
 import { requireDigest } from '../../proof/require-digest.js'
-import type { Fetcher } from '../../sources/source.js'
+import type { Fetcher, FetchRequest, GivenDigest } from '../../sources/source.js'
 import { FileSink } from './file-sink.js'
 
 /** An object as a transfer needs it: plain data, so that it can go to a worker. */
@@ -32,7 +32,7 @@ export interface AttemptLimits {
 }
 
 /** Digests at least this strong are kept as our own content digest when the source's proof computes them anyway. */
-function isStrong(algorithm: ProofAlgorithm | undefined): algorithm is ProofAlgorithm {
+function isStrong(algorithm: DigestAlgorithm | undefined): algorithm is ProofAlgorithm {
   return algorithm === 'sha256' || algorithm === 'md5' || algorithm === 'crc64nvme' || algorithm === 'sha1'
 }
 
@@ -65,25 +65,25 @@ class ArrivingRange {
   readonly #fetcher: Fetcher
   readonly #object: TransferObject
   readonly #range: { readonly offset: number; readonly length: number }
-  readonly #needsDigest: boolean
+  readonly #asks: Pick<FetchRequest, 'needsDigest' | 'isRepeated'>
   /** The digests to make, asked for before the first byte. */
-  readonly #chooseDigests: () => readonly DigestAlgorithm[]
+  readonly #chooseDigests: (given: GivenDigest | undefined) => readonly DigestAlgorithm[]
   #sink: FileSink | undefined
   #digests: ArrivingDigests
-  #given: string | undefined
+  #given: GivenDigest | undefined
   #receivedBytes = 0
 
   constructor(options: {
     readonly fetcher: Fetcher
     readonly object: TransferObject
     readonly range: { readonly offset: number; readonly length: number }
-    readonly needsDigest: boolean
-    readonly chooseDigests: () => readonly DigestAlgorithm[]
+    readonly asks: Pick<FetchRequest, 'needsDigest' | 'isRepeated'>
+    readonly chooseDigests: (given: GivenDigest | undefined) => readonly DigestAlgorithm[]
   }) {
     this.#fetcher = options.fetcher
     this.#object = options.object
     this.#range = options.range
-    this.#needsDigest = options.needsDigest
+    this.#asks = options.asks
     this.#chooseDigests = options.chooseDigests
     this.#digests = new ArrivingDigests(options.range.length)
   }
@@ -91,15 +91,15 @@ class ArrivingRange {
   /** Reads what is missing and has `prove` look at the digests; throws away everything when it throws. */
   async attempt<Value>(
     limits: AttemptLimits,
-    prove: (digests: ReadonlyMap<DigestAlgorithm, Buffer>) => Value,
+    prove: (digests: ReadonlyMap<DigestAlgorithm, Buffer>, given: GivenDigest | undefined) => Value,
   ): Promise<Value> {
     const sink = this.#openSink()
     try {
       await this.#readRest(sink, limits)
       if (this.#receivedBytes === 0) this.#addDigests()
       const digests = this.#digests.finish()
-      if (this.#given) requireGiven(this.#object.key, this.#given, digests)
-      const value = prove(digests)
+      if (this.#given) requireGiven(this.#object.key, this.#given.digest, digests)
+      const value = prove(digests, this.#given)
       sink.finish()
       return value
     } catch (error) {
@@ -131,13 +131,14 @@ class ArrivingRange {
       length: length - beganAt,
       stallTimeoutMs,
       signal,
-      needsDigest: this.#needsDigest && this.#given === undefined,
+      ...this.#asks,
+      needsDigest: this.#asks.needsDigest === true && this.#given === undefined,
       // An answer to the rest says less than the one to the whole.
       onFacts: (found) => {
         if (beganAt === 0) this.facts = found
       },
-      onDigest: (digest) => {
-        if (beganAt === 0) this.#given = digest
+      onDigest: (given) => {
+        if (beganAt === 0) this.#given = given
       },
       sink: (chunk) => {
         if (this.#receivedBytes === 0) this.#addDigests()
@@ -150,8 +151,8 @@ class ArrivingRange {
   }
 
   #addDigests(): void {
-    for (const algorithm of this.#chooseDigests()) this.#digests.add(algorithm)
-    if (this.#given) this.#digests.add(algorithmOf(this.#given))
+    for (const algorithm of this.#chooseDigests(this.#given)) this.#digests.add(algorithm)
+    if (this.#given) this.#digests.add(algorithmOf(this.#given.digest))
   }
 
   #openSink(): FileSink {
@@ -180,7 +181,7 @@ export class WholeTransfer {
       fetcher,
       object,
       range: { offset: 0, length: object.sizeBytes },
-      needsDigest: true,
+      asks: { needsDigest: true },
       chooseDigests: () => this.#chooseDigests(),
     })
   }
@@ -229,26 +230,41 @@ export class PartTransfer {
     readonly part: Part
     readonly proofAlgorithm: ProofAlgorithm | undefined
     readonly needsDigest: boolean
+    readonly isRepeated: boolean
   }) {
-    const { part, proofAlgorithm } = options
+    const { part, proofAlgorithm, needsDigest, isRepeated } = options
     const content = isStrong(proofAlgorithm) ? proofAlgorithm : 'sha256'
     this.#content = content
     this.#proof = proofAlgorithm === content ? undefined : proofAlgorithm
     const chosen = proofAlgorithm ? [content, proofAlgorithm] : [content]
-    this.#range = new ArrivingRange({ ...options, range: part, chooseDigests: () => chosen })
+    this.#range = new ArrivingRange({
+      ...options,
+      asks: { needsDigest, isRepeated },
+      range: part,
+      chooseDigests: (given) => (isProof(given) ? [] : chosen),
+    })
   }
 
   /** Makes one attempt. */
   attempt(limits: AttemptLimits): Promise<FinishedPart> {
-    return this.#range.attempt(limits, (digests) => ({
-      digest: formatDigest(this.#content, digests.get(this.#content)!),
-      proof: this.#proof ? formatDigest(this.#proof, digests.get(this.#proof)!) : null,
-    }))
+    return this.#range.attempt(limits, (digests, given) =>
+      isProof(given)
+        ? { digest: given.digest, proof: PROVEN_ELSEWHERE }
+        : {
+            digest: formatDigest(this.#content, digests.get(this.#content)!),
+            proof: this.#proof ? formatDigest(this.#proof, digests.get(this.#proof)!) : null,
+          },
+    )
   }
 
   discard(limits: Pick<AttemptLimits, 'onLost'>): void {
     this.#range.discard(limits)
   }
+}
+
+/** Whether bytes that have the digest need no other proof. */
+function isProof(given: GivenDigest | undefined): given is GivenDigest {
+  return given?.isProven === true && isStrong(algorithmOf(given.digest))
 }
 
 /** Throws CHECKSUM_MISMATCH unless the bytes have the digest that their sender says. */

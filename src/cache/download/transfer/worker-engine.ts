@@ -87,10 +87,11 @@ function startThread(setup: WorkerSetup, access: SourceAccess, onChange: () => v
     data: setup,
     resourceLimits: RESOURCE_LIMITS,
     onReply: (message) => {
-      if (message.kind === 'ask-credentials') {
-        void answerCredentials(worker, access)
+      if (message.kind === 'ask') {
+        void answer(worker, access, message)
         return
       }
+      if (message.news !== undefined) access.onNews?.(message.news)
       takeReport(thread, message)
       onChange()
     },
@@ -118,14 +119,16 @@ function fail(thread: Thread, cause: Error): void {
   thread.pending.clear()
 }
 
-async function answerCredentials(worker: Thread['worker'], access: SourceAccess): Promise<void> {
-  let answer: ToWorker
+async function answer(
+  worker: Thread['worker'],
+  access: SourceAccess,
+  { id, question }: Extract<FromWorker, { kind: 'ask' }>,
+): Promise<void> {
   try {
-    answer = { kind: 'credentials', credentials: await access.getCredentials?.() }
+    worker.post({ kind: 'answer', id, answer: await access.answer?.(question) })
   } catch (error) {
-    answer = { kind: 'no-credentials', failure: packFailure(error) }
+    worker.post({ kind: 'no-answer', id, failure: packFailure(error) })
   }
-  worker.post(answer)
 }
 
 function flush(thread: Thread): void {

@@ -20,8 +20,8 @@ export type ToWorker =
       readonly kind: 'tasks'
       readonly tasks: readonly { readonly id: number; readonly task: TransferTask }[]
     }
-  | { readonly kind: 'credentials'; readonly credentials: unknown }
-  | { readonly kind: 'no-credentials'; readonly failure: WireFailure }
+  | { readonly kind: 'answer'; readonly id: number; readonly answer: unknown }
+  | { readonly kind: 'no-answer'; readonly id: number; readonly failure: WireFailure }
   /** Running tasks fail. */
   | { readonly kind: 'stop' }
   /** No more tasks come. */
@@ -34,5 +34,12 @@ export type TaskResult =
 
 /** What a transfer worker says to the process. */
 export type FromWorker =
-  | { readonly kind: 'report'; readonly results: readonly TaskResult[]; readonly counts: TransferCounts }
-  | { readonly kind: 'ask-credentials' }
+  | {
+      readonly kind: 'report'
+      readonly results: readonly TaskResult[]
+      readonly counts: TransferCounts
+      /** For the source (`Fetcher.takeNews`). */
+      readonly news: unknown
+    }
+  /** For the source, too. */
+  | { readonly kind: 'ask'; readonly id: number; readonly question: unknown }

@@ -15,10 +15,10 @@ export interface HubLocation {
 }
 
 /** Opens a fetcher for a repository that the main thread has described. */
-export const openHubFetcher: OpenFetcher = ({ location, askCredentials, connections }) => {
+export const openHubFetcher: OpenFetcher = ({ location, ask, connections }) => {
   let token: Promise<unknown> | undefined
   const authorize = async () => {
-    token ??= askCredentials()
+    token ??= ask()
     return bearer((await token) as string | undefined)
   }
   return createHubFetcher(location as HubLocation, authorize, connections)

@@ -34,7 +34,7 @@ export function openHubSource(dataset: Dataset): Source {
       }
     },
     openFetcher: async ({ connections }) => createHubFetcher(await locate(), authorize, connections),
-    describeAccess: async () => ({ scheme: 'hf', location: await locate(), getCredentials: getToken }),
+    describeAccess: async () => ({ scheme: 'hf', location: await locate(), answer: getToken }),
     async close() {},
   }
 }

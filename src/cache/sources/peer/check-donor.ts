@@ -20,9 +20,9 @@ export async function checkDonor(
     isWaitedFor: false,
     isStaging: () => false,
     onFacts: () => {},
-    onDigest: (text) => {
-      expected = text
-      digest = createDigest(text.slice(0, text.indexOf(':')) as DigestAlgorithm)
+    onDigest: (given) => {
+      expected = given.digest
+      digest = createDigest(expected.slice(0, expected.indexOf(':')) as DigestAlgorithm)
     },
     sink: (chunk) => {
       digest?.update(chunk)

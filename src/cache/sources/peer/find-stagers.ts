@@ -29,6 +29,6 @@ export async function findStagers({ record, node, dataset }: PeerSearch): Promis
     const isOwn = copy.node === node
     const isStaging = active.has(copy.copyId)
     const mayHave = !isOwn && (!isStaging || copy.createdAtMs <= beganAtMs)
-    return [{ node: copy.node, url: isOwn ? '' : url, isStaging, mayHave, take: async () => true }]
+    return [{ node: copy.node, url: isOwn ? '' : url, isStaging, mayHave }]
   })
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { findPeers, type PeerCopy, type PeerSearch } from './find-peers.js'
 import { findStagers } from './find-stagers.js'
 import type { Providers, Stager } from './plan-providers.js'
@@ -9,25 +10,24 @@ const LOOK_AGAIN_MS = [250, 500, 1000, 1000, 1000, 1000, 1000, 1000, 2000, 5000]
 export class Neighbours {
   readonly #search: PeerSearch
   readonly #invited: readonly Stager[]
-  readonly #take: (copyId: string) => Promise<boolean>
   #ready: readonly PeerCopy[]
   #stagers: readonly Stager[] = []
   /** Nodes that were found staging at some time. */
   readonly #seen = new Set<string>()
   #looks = 0
   #timer: NodeJS.Timeout | undefined
+  /** Those who want to know of the next look. */
+  #waiting: (() => void)[] = []
   #isClosed = false
 
   /** `ready`: what was found at first; `invited`: nodes that were told to stage together with this one. */
   constructor(
     search: PeerSearch,
     found: { readonly ready: readonly PeerCopy[]; readonly invited: readonly Stager[] },
-    take: (copyId: string) => Promise<boolean>,
   ) {
     this.#search = search
     this.#ready = found.ready
     this.#invited = found.invited
-    this.#take = take
   }
 
   /** Looks now, and again and again until it is closed. */
@@ -43,10 +43,15 @@ export class Neighbours {
   get providers(): Providers {
     const invited = this.#invited.filter(({ node }) => !this.#seen.has(node)) // they will begin
     const stagers = new Map([...invited, ...this.#stagers].map((stager) => [stager.node, stager]))
-    const ready = this.#ready.map(({ node, url, copy }) => {
-      return { node, url, take: () => this.#take(copy.copyId) }
-    })
+    const ready = this.#ready.map(({ node, url, copy }) => ({ node, url, copyId: copy.copyId }))
     return { ready, stagers: [...stagers.values()] }
+  }
+
+  /** Resolves with who they are once that is something else than `known`. */
+  async changedFrom(known: Providers): Promise<Providers> {
+    while (isDeepStrictEqual(this.providers, known))
+      await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    return this.providers
   }
 
   close(): void {
@@ -60,6 +65,7 @@ export class Neighbours {
       if (ready.length > 0) this.#ready = ready
       this.#stagers = stagers
       for (const { node } of stagers) this.#seen.add(node)
+      for (const resolve of this.#waiting.splice(0)) resolve()
     } catch {
       // The record is away: whoever was known is asked.
     }

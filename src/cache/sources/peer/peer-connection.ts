@@ -1,3 +1,4 @@
+import type { Headers } from '../../../http/answer-listener.js'
 import { HttpPool } from '../../../http/http-pool.js'
 import type { ObjectFacts } from '../../proof/object-facts.js'
 import {
@@ -6,6 +7,7 @@ import {
   NO_WAIT_HEADER,
   NODE_HEADER,
   type PartDigest,
+  PROVEN_HEADER,
   parseFacts,
   parsePartDigest,
 } from '../peer-wire.js'
@@ -43,7 +45,7 @@ export interface PeerConnection {
     readonly isWaitedFor: boolean
     readonly onFacts: (facts: ObjectFacts) => void
     /** Called before the first byte; undefined: the peer gives none. What it throws ends the request as a failure of the peer. */
-    readonly onDigest: (digest: PartDigest | undefined) => void
+    readonly onDigest: (given: (PartDigest & { readonly isProven: boolean }) | undefined) => void
     readonly sink: (chunk: Uint8Array) => number
     readonly signal: AbortSignal | undefined
   }): Promise<PeerAnswer>
@@ -79,7 +81,7 @@ export function openPeerConnection(url: string, access: PeerAccess, connections:
               const facts = isOk(code) ? parseFacts(answered[FACTS_HEADER]) : undefined
               if (facts) onFacts(facts)
               try {
-                if (isOk(code) && !isHead) onDigest(parsePartDigest(answered[DIGEST_HEADER]))
+                if (isOk(code) && !isHead) onDigest(readDigest(answered))
               } catch (error) {
                 control.cancel()
                 settle({ outcome: 'failed', problem: describeProblem(error) })
@@ -119,6 +121,11 @@ export function openPeerConnection(url: string, access: PeerAccess, connections:
       }),
     close: async () => pool.close(),
   }
+}
+
+function readDigest(headers: Headers): (PartDigest & { readonly isProven: boolean }) | undefined {
+  const part = parsePartDigest(headers[DIGEST_HEADER])
+  return part && { ...part, isProven: headers[PROVEN_HEADER] !== undefined }
 }
 
 function isOk(status: number): boolean {

@@ -1,24 +1,35 @@
 import type { Dataset } from '../../../model/dataset.js'
 import type { ObjectFacts } from '../../proof/object-facts.js'
 import { formatObjectUrl } from '../peer-wire.js'
-import type { Fetcher, FetchRequest, InspectRequest } from '../source.js'
+import type { Fetcher, FetchRequest, GivenDigest, InspectRequest } from '../source.js'
 import { checkDonor } from './check-donor.js'
 import { Peer } from './peer.js'
 import { openPeerConnection, type PeerAccess } from './peer-connection.js'
-import type { PeerReport } from './peer-report.js'
+import type { PeerNews, PeerReport } from './peer-report.js'
 import { type Asked, type Provider, type Providers, planProviders } from './plan-providers.js'
 
-interface PeerFetcherOptions {
+/** Who reads from peers. Plain data, so that a thread can have it. */
+export interface PeerLocation {
+  readonly node: string
+  readonly dataset: Pick<Dataset, 'name' | 'source'>
+  readonly access: PeerAccess
+}
+
+/** What only the staging itself can do for those who read for it. */
+export interface PeerHome {
   /** Whom this node may ask just now. */
   readonly findProviders: () => Providers
-  readonly node: string
-  readonly dataset: Dataset
-  readonly access: PeerAccess
-  readonly connections: number
-  readonly report: PeerReport
+  /** Keeps a peer's copy while it is read. False: it is no longer ready. */
+  readonly take: (copyId: string) => Promise<boolean>
   /** Called when a peer's bytes are not what the peer itself says they are. */
   readonly onDamage: (node: string, damage: DonorDamage) => Promise<void>
   readonly openOriginFetcher: () => Promise<Fetcher>
+}
+
+interface PeerFetcherOptions extends PeerLocation {
+  readonly connections: number
+  readonly home: PeerHome
+  readonly report: PeerReport
 }
 
 /** What a peer sent of an object that is not what it should be. */
@@ -50,15 +61,17 @@ export class PeerFetcher implements Fetcher {
     const range = { offset: request.offset, length: request.length }
     const path = this.#pathOf(request)
     const onFacts = once((facts: ObjectFacts) => request.onFacts?.(facts))
-    const onDigest = once((digest: string) => {
+    const onDigest = once((given: GivenDigest) => {
       // Later it would miss the bytes that came before.
-      if (range.length === request.length) request.onDigest?.(digest)
+      if (range.length === request.length) request.onDigest?.(given)
     })
     const { sink, signal, needsDigest } = request
     const part = { offset: request.offset, length: request.length }
     const distrusted = this.#servedBy.get(name)
     if (distrusted !== undefined && distrusted !== STORE) await this.#doubt(distrusted, request, path)
-    for (const { provider, isWaitedFor } of this.#rank(request.key, request.offset, distrusted)) {
+    const ranked = request.isRepeated ? [] : this.#rank(request.key, request.offset, distrusted)
+    for (const { provider, isWaitedFor } of ranked) {
+      if (!(await this.#isKept(provider))) continue
       const isStaging = () => this.#isStaging(provider)
       const limits = { isWaitedFor, isStaging, signal }
       const asked = { path, part, range, onFacts, onDigest, needsDigest, sink, ...limits }
@@ -75,7 +88,7 @@ export class PeerFetcher implements Fetcher {
         ...range,
         onFacts,
         sink: (chunk) => {
-          this.#options.report.received.store += chunk.length
+          this.#options.report.addStoreBytes(chunk.length)
           return sink(chunk)
         },
       }),
@@ -86,8 +99,9 @@ export class PeerFetcher implements Fetcher {
     const path = this.#pathOf(request)
     const { signal } = request
     let facts: ObjectFacts | undefined
-    const isReady = this.#options.findProviders().ready.length > 0 // who stages would have to ask the store, too
+    const isReady = this.#options.home.findProviders().ready.length > 0 // who stages would have to ask the store, too
     for (const { provider, isWaitedFor } of isReady ? this.#rank(request.key, 0) : []) {
+      if (!(await this.#isKept(provider))) continue
       const range = { offset: 0, length: 0 }
       const onFacts = (found: ObjectFacts) => {
         facts = found
@@ -109,6 +123,10 @@ export class PeerFetcher implements Fetcher {
     return this.#fromOrigin((fetcher) => fetcher.inspect(request))
   }
 
+  takeNews(): PeerNews | undefined {
+    return this.#options.report.takeNews()
+  }
+
   async close(): Promise<void> {
     await Promise.all([...this.#peers.values()].map((peer) => peer.close()))
     await (await this.#origin?.catch(() => undefined))?.close()
@@ -119,14 +137,9 @@ export class PeerFetcher implements Fetcher {
     return formatObjectUrl(name, source, object)
   }
 
-  /** Whether a node that is still fetching the part would be waited for. */
-  isAwaited(key: string, offset: number): boolean {
-    return this.#rank(key, offset)[0]?.isWaitedFor === true
-  }
-
   /** Whom to ask for a range before the store, in order, without the one whose bytes were wrong. */
   #rank(key: string, offset: number, distrusted?: string): readonly Asked[] {
-    const providers = this.#options.findProviders()
+    const providers = this.#options.home.findProviders()
     const asked = planProviders(providers, { node: this.#options.node, key, offset }).filter(
       ({ provider, isWaitedFor }) => {
         const peer = this.#peerOf(provider)
@@ -137,8 +150,12 @@ export class PeerFetcher implements Fetcher {
     return asked.sort((a, b) => this.#peerOf(a.provider).inFlight - this.#peerOf(b.provider).inFlight)
   }
 
+  #isKept({ copyId }: Provider): Promise<boolean> | true {
+    return copyId === undefined || this.#options.home.take(copyId)
+  }
+
   #isStaging({ node }: Provider): boolean {
-    const { ready, stagers } = this.#options.findProviders()
+    const { ready, stagers } = this.#options.home.findProviders()
     return [...ready, ...stagers.filter((stager) => stager.isStaging)].some(
       (provider) => provider.node === node,
     )
@@ -155,7 +172,7 @@ export class PeerFetcher implements Fetcher {
       return
     }
     peer.dismiss(`has a damaged ${JSON.stringify(key)}`)
-    await this.#options.onDamage(node, { key, offset, ...damage })
+    await this.#options.home.onDamage(node, { key, offset, ...damage })
   }
 
   #peerOf(provider: Provider): Peer {
@@ -163,7 +180,6 @@ export class PeerFetcher implements Fetcher {
     if (known) return known
     const { access, connections, report } = this.#options
     const peer = new Peer({
-      provider,
       // As many again, so that what is answered at once never stands behind questions that a node holds.
       connection: openPeerConnection(provider.url, access, connections * 2),
       onBytes: (bytes) => report.addBytes(provider.node, bytes),
@@ -180,7 +196,7 @@ export class PeerFetcher implements Fetcher {
 
   async #fromOrigin<Value>(ask: (fetcher: Fetcher) => Promise<Value>): Promise<Value> {
     try {
-      this.#origin ??= this.#options.openOriginFetcher()
+      this.#origin ??= this.#options.home.openOriginFetcher()
       return await ask(await this.#origin)
     } catch (error) {
       throw this.#options.report.explain(error)

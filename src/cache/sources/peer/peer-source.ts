@@ -11,6 +11,7 @@ import type {
   ListOptions,
   Origins,
   Source,
+  SourceAccess,
   StagingPlan,
   StagingSource,
 } from '../source.js'
@@ -18,9 +19,10 @@ import { listPeerManifest } from './fetch-manifest.js'
 import { findListers, findPeers, type PeerCopy } from './find-peers.js'
 import { Neighbours } from './neighbours.js'
 import type { PeerAccess } from './peer-connection.js'
-import { type DonorDamage, PeerFetcher } from './peer-fetcher.js'
-import { PeerReport } from './peer-report.js'
-import type { Stager } from './plan-providers.js'
+import { type DonorDamage, PeerFetcher, type PeerLocation } from './peer-fetcher.js'
+import { type PeerNews, PeerReport } from './peer-report.js'
+import type { PeerQuestion, PeerThreadLocation } from './peer-thread.js'
+import { planProviders, type Stager } from './plan-providers.js'
 
 /** Keeps copies until it is released. */
 export interface CopyKeeper {
@@ -64,10 +66,11 @@ class PeerSource implements StagingSource {
   readonly #options: PeerSourceOptions
   readonly #peers: readonly PeerCopy[]
   readonly #neighbours: Neighbours
-  #fetcher: PeerFetcher | undefined
   readonly #keeper: CopyKeeper
   readonly #report = new PeerReport()
   #origin: Promise<Source> | undefined
+  /** How threads read the store. */
+  #store: Promise<SourceAccess> | undefined
 
   constructor(options: PeerSourceOptions, peers: readonly PeerCopy[], invited: readonly Stager[]) {
     this.url = options.dataset.source
@@ -75,9 +78,7 @@ class PeerSource implements StagingSource {
     this.#peers = peers
     this.#keeper = options.openKeeper()
     const { record, node, dataset } = options
-    this.#neighbours = new Neighbours({ record, node, dataset }, { ready: peers, invited }, (copyId) =>
-      this.#keeper.take(copyId),
-    )
+    this.#neighbours = new Neighbours({ record, node, dataset }, { ready: peers, invited })
   }
 
   describeOrigins(): Origins {
@@ -101,30 +102,70 @@ class PeerSource implements StagingSource {
   }
 
   async openFetcher({ connections }: { readonly connections: number }): Promise<Fetcher> {
-    const { node, access, dataset } = this.#options
     await this.#neighbours.watch()
-    const openOriginFetcher = async () => (await this.#openOrigin()).openFetcher({ connections })
-    this.#fetcher = new PeerFetcher({
-      findProviders: () => this.#neighbours.providers,
-      node,
-      access,
+    return new PeerFetcher({
+      ...this.#location,
       connections,
-      dataset,
       report: this.#report,
-      onDamage: (donor, damage) => this.#markDamaged(donor, damage),
-      openOriginFetcher,
+      home: {
+        findProviders: () => this.#neighbours.providers,
+        take: (copyId) => this.#keeper.take(copyId),
+        onDamage: (donor, damage) => this.#markDamaged(donor, damage),
+        openOriginFetcher: async () => (await this.#openOrigin()).openFetcher({ connections }),
+      },
     })
-    return this.#fetcher
+  }
+
+  async describeAccess(): Promise<SourceAccess> {
+    await this.#neighbours.watch()
+    const location: PeerThreadLocation = { ...this.#location, providers: this.#neighbours.providers }
+    return {
+      scheme: 'peers',
+      location,
+      answer: (question) => this.#answer(question as PeerQuestion),
+      onNews: (news) => this.#report.addNews(news as PeerNews),
+    }
   }
 
   isAwaited(key: string, offset: number): boolean {
-    return this.#fetcher?.isAwaited(key, offset) === true
+    const part = { node: this.#options.node, key, offset }
+    return planProviders(this.#neighbours.providers, part)[0]?.isWaitedFor === true
   }
 
   async close(): Promise<void> {
     this.#neighbours.close()
     await this.#keeper.release()
     await (await this.#origin?.catch(() => undefined))?.close()
+  }
+
+  get #location(): PeerLocation {
+    const { node, access, dataset } = this.#options
+    return { node, access, dataset: { name: dataset.name, source: dataset.source } }
+  }
+
+  async #answer(question: PeerQuestion): Promise<unknown> {
+    switch (question.ask) {
+      case 'providers':
+        return this.#neighbours.changedFrom(question.known)
+      case 'take':
+        return this.#keeper.take(question.copyId)
+      case 'damage':
+        return this.#markDamaged(question.node, question.damage)
+      case 'store': {
+        const { scheme, location } = await this.#accessStore()
+        return { scheme, location }
+      }
+      case 'of-store':
+        return (await this.#accessStore()).answer?.(question.question)
+    }
+  }
+
+  #accessStore(): Promise<SourceAccess> {
+    this.#store ??= this.#openOrigin().then((origin) => {
+      if (origin.describeAccess) return origin.describeAccess()
+      throw new Error(`${origin.url} cannot be read by other threads`)
+    })
+    return this.#store
   }
 
   async #findListers(): Promise<readonly PeerCopy[]> {
@@ -190,7 +231,7 @@ async function findInvited(
     const invited = sharedWith.flatMap((name) => {
       const url = urls.get(name)
       return name === node || url !== undefined
-        ? [{ node: name, url: url ?? '', isStaging: true, mayHave: false, take: async () => true }]
+        ? [{ node: name, url: url ?? '', isStaging: true, mayHave: false }]
         : []
     })
     if (invited.length === sharedWith.length || performance.now() > endMs) return invited

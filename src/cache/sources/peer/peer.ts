@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { throwIfStopped } from '../../../failure/throw-if-stopped.js'
 import type { ObjectFacts } from '../../proof/object-facts.js'
+import type { GivenDigest } from '../source.js'
 import type { PeerAnswer, PeerConnection } from './peer-connection.js'
-import type { Provider } from './plan-providers.js'
 
 /** A part of an object; `range` is what is missing of it: it shrinks as bytes come, and the next one asked goes on there. */
 export interface PeerRequest {
@@ -11,7 +11,7 @@ export interface PeerRequest {
   readonly range: { offset: number; length: number }
   readonly onFacts: (facts: ObjectFacts) => void
   /** Called with the digest of the whole range, as it was asked for at first. */
-  readonly onDigest: (digest: string) => void
+  readonly onDigest: (given: GivenDigest) => void
   /** A peer that gives no digest is of no use. */
   readonly needsDigest?: boolean | undefined
   readonly sink: (chunk: Uint8Array) => number
@@ -41,18 +41,15 @@ export class Peer {
   /** Times that waiting for it brought nothing; after the first it is only asked, with longer rests. */
   #fruitlessWaits = 0
   #emptyAnswers = 0
-  readonly #provider: Provider
   readonly #connection: PeerConnection
   readonly #onBytes: (bytes: number) => void
   readonly #onProblem: (problem: string) => void
 
   constructor(options: {
-    readonly provider: Provider
     readonly connection: PeerConnection
     readonly onBytes: (bytes: number) => void
     readonly onProblem: (problem: string) => void
   }) {
-    this.#provider = options.provider
     this.#connection = options.connection
     this.#onBytes = options.onBytes
     this.#onProblem = options.onProblem
@@ -72,7 +69,6 @@ export class Peer {
     const beganMs = performance.now()
     this.inFlight += 1
     try {
-      if (!(await this.#provider.take())) return false
       for (;;) {
         throwIfStopped(request.signal)
         const answer = await this.#get(request)
@@ -116,7 +112,7 @@ export class Peer {
       onFacts,
       signal,
       onDigest: (found) => {
-        if (found?.offset === part.offset && found.length === part.length) onDigest(found.digest)
+        if (found?.offset === part.offset && found.length === part.length) onDigest(found)
         else if (needsDigest) throw new Error('gives no digest of the part')
       },
       sink: (chunk) => {

@@ -8,7 +8,6 @@ const stager = (node: string, mayHave = false): Stager => ({
   url: `http://${node}`,
   mayHave,
   isStaging: true,
-  take: async () => true,
 })
 const PART = { key: 'a.bin', offset: 0 }
 

@@ -1,10 +1,11 @@
 import { rankOwners } from '../../../policy/placement.js'
 
-/** A node that may supply parts. `take` leases what it has; false: it no longer has it. */
+/** A node that may supply parts. Plain data, so that a thread can have it. */
 export interface Provider {
   readonly node: string
   readonly url: string
-  readonly take: () => Promise<boolean>
+  /** The ready copy that is kept there while it is read; absent: a staging, which nobody evicts. */
+  readonly copyId?: string
 }
 
 /** A node that stages the dataset, or has given up staging it. */

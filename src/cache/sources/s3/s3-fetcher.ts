@@ -32,11 +32,11 @@ export interface S3Location {
 }
 
 /** Opens a fetcher for a location that the main thread has resolved. */
-export const openS3Fetcher: OpenFetcher = ({ location, askCredentials, connections }) => {
+export const openS3Fetcher: OpenFetcher = ({ location, ask, connections }) => {
   const place = location as S3Location
   const getCredentials = place.isAnonymous
     ? () => undefined
-    : keepCredentials(askCredentials as () => Promise<Credentials>)
+    : keepCredentials(ask as () => Promise<Credentials>)
   return new S3Fetcher(place, getCredentials, connections)
 }
 

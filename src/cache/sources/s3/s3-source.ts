@@ -61,7 +61,10 @@ export function openS3Source(dataset: Dataset): Source {
       const { location, getCredentials } = await access()
       return new S3Fetcher(location, getCredentials, connections)
     },
-    describeAccess: async () => ({ scheme: 's3', ...(await access()) }),
+    async describeAccess() {
+      const { location, getCredentials } = await access()
+      return { scheme: 's3', location, answer: getCredentials }
+    },
     async close() {
       await lister.close()
       if (opening) (await opening.catch(() => undefined))?.client.destroy()
