@@ -90,6 +90,11 @@ export const EDGES = [
     why: 'room is made for what is staged, or for the policy',
     from: 'cache/prepare cache/upkeep',
   },
+  {
+    to: 'cache/status',
+    why: 'a report and a receipt read the record page by page, as a status does',
+    from: 'cache/accounting',
+  },
   { to: 'cache/upkeep', why: 'what an earlier stager left is cleaned up first', from: 'cache/prepare' },
   // Inside feed/.
   {

@@ -1,5 +1,5 @@
-import type { Report } from '../../cache/status/read-report.js'
-import { type EgressPrice, priceSaved } from '../../cache/status/report-json.js'
+import type { Report } from '../../cache/accounting/read-report.js'
+import { type EgressPrice, priceSaved } from '../../cache/accounting/report-json.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import { formatDuration } from '../../model/duration.js'
 import { formatCount } from '../../model/format-count.js'

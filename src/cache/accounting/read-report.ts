@@ -1,8 +1,8 @@
 import type { CopyUse } from '../../model/copy.js'
 import type { RecordStore } from '../../records/record-store.js'
+import { readCopyPages, readEventPages } from '../status/record-pages.js'
 import { type Advice, advise, type ReportFigures, type UnusedCopy } from './advise.js'
 import { type DatasetTally, HistoryTally } from './history-tally.js'
-import { readCopyPages, readEventPages } from './record-pages.js'
 
 /** What staging did over a period. */
 export interface Report extends ReportFigures {
