@@ -45,6 +45,7 @@ async function checkTerminalIsBack(terminal: TmuxTerminal): Promise<void> {
   const screen = await terminal.waitFor(/rc=\d+/)
   assert.match(screen.join('\n'), /before/, 'the main screen is back')
   assert.doesNotMatch(screen.join('\n'), /DATASETS/, 'nothing of the status is left')
+  assert.equal(await terminal.hasMouse(), false, 'the mouse is the terminal’s again')
   await terminal.press(STTY, 'Enter')
   await terminal.waitFor(/state: cooked/)
 }
@@ -164,6 +165,41 @@ test('status evicts an idle copy of this node only after a yes', { skip }, async
   assert.equal((await record.listCopies({ dataset: 'dataset-0003' }, Date.now())).length, 0)
 })
 
+test('a mouse chooses rows, sorts by a heading, looks inside and scrolls; :mouse leaves it to the terminal', {
+  skip,
+}, async (context) => {
+  const { terminal } = await openStatus(context, 60)
+  assert.equal(await terminal.hasMouse(), true)
+  const report = async (code: number, column: number, row: number) =>
+    terminal.press('-l', `\u001b[<${code};${column + 1};${row + 1}M\u001b[<${code};${column + 1};${row + 1}m`)
+  const click = async (text: string) => {
+    const screen = await terminal.screen()
+    const row = screen.findIndex((line) => line.includes(text))
+    await report(0, screen[row]!.indexOf(text), row)
+  }
+  await click('dataset-0003')
+  await terminal.waitFor(/▶ dataset-0003/)
+  await report(65, 10, 12)
+  await terminal.waitFor(/▶ dataset-0006/)
+  await click('SIZE  KEPT')
+  await terminal.waitFor(/by SIZE\b(?! reversed)/)
+  await click('SIZE  KEPT')
+  await terminal.waitFor(/by SIZE reversed/)
+  await click('2  3')
+  await terminal.waitFor(/TASK +DATASET/)
+  await click('gpu-02')
+  await terminal.waitFor(/1 Copi[\s\S]*gpu-02 +by SIZE reversed[\s\S]*▶ \S+ +gpu-02/)
+  const under = (await terminal.screen()).find((line) => line.startsWith('▶'))!
+  await click(under)
+  await terminal.waitFor(/kept by[\s\S]*HISTORY/)
+  await terminal.press('Escape')
+  await terminal.waitFor(/▶ \S+ +gpu-02/)
+  await terminal.press('-l', ':mouse')
+  await terminal.press('Enter')
+  await terminal.waitFor(/the mouse marks text/)
+  assert.equal(await terminal.hasMouse(), false)
+})
+
 test('status looks inside a copy and comes back', { skip }, async (context) => {
   const { terminal } = await openStatus(context, 5)
   await terminal.press('Enter')
@@ -247,10 +283,12 @@ test('Ctrl-Z gives the terminal to the shell, and fg draws the status again', { 
   const { terminal } = await openStatus(context, 5)
   await terminal.press('C-z')
   await terminal.waitFor(/Stopped|Suspended/)
+  assert.equal(await terminal.hasMouse(), false)
   await terminal.press(STTY, 'Enter')
   await terminal.waitFor(/state: cooked/)
   await terminal.press('fg', 'Enter')
   await terminal.waitFor(/▶ dataset-0001/)
+  assert.equal(await terminal.hasMouse(), true)
   await terminal.press('Down')
   await terminal.waitFor(/▶ dataset-0002/)
   await terminal.press('q')

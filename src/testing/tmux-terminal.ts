@@ -13,6 +13,8 @@ export interface TmuxTerminal {
   screen(): Promise<readonly string[]>
   /** The same with the escape sequences of colours and other looks. */
   styledScreen(): Promise<string>
+  /** Whether the program wants to hear of the mouse, with cells as numbers. */
+  hasMouse(): Promise<boolean>
   resize(columns: number, rows: number): Promise<void>
   /** Closes the terminal's window while the program in it runs. */
   close(): Promise<void>
@@ -59,6 +61,10 @@ export async function openTerminal(
       return (await tmux('capture-pane', '-p')).replace(/\n$/, '').split('\n')
     },
     styledScreen: () => tmux('capture-pane', '-p', '-e'),
+    async hasMouse() {
+      const flags = await tmux('display-message', '-p', '#{mouse_standard_flag}#{mouse_sgr_flag}')
+      return flags.trim() === '11'
+    },
     async resize(columns, rows) {
       await tmux('resize-window', '-x', String(columns), '-y', String(rows))
     },

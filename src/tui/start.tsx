@@ -3,6 +3,7 @@ import type { StatusReader } from '../cache/status/status-reader.js'
 import type { WatchIntervals } from '../cache/status/watch-status.js'
 import type { RecordEvent } from '../model/record-event.js'
 import { StatusApp } from './components/status-app.js'
+import { MouseReporting } from './mouse-reporting.js'
 import type { StatusActions } from './status-actions.js'
 import { chooseGlyphs } from './view/text/glyphs.js'
 
@@ -25,6 +26,7 @@ const DEFAULT_INTERVALS: WatchIntervals = { pollMs: 500, quietMs: 5000, pauseMs:
 
 /** Takes over the terminal until the user quits or `signal` aborts; rejects if a component throws. */
 export async function showStatusScreen(options: StatusScreenOptions): Promise<void> {
+  const mouse = new MouseReporting(process)
   const screen = render(
     <StatusApp
       reader={options.reader}
@@ -35,6 +37,7 @@ export async function showStatusScreen(options: StatusScreenOptions): Promise<vo
       nowMs={options.nowMs}
       glyphs={chooseGlyphs(options.environment)}
       isColoured={!options.environment.NO_COLOR}
+      mouse={mouse}
     />,
     {
       alternateScreen: true,
@@ -54,6 +57,7 @@ export async function showStatusScreen(options: StatusScreenOptions): Promise<vo
   try {
     await screen.waitUntilExit()
   } finally {
+    mouse.off()
     options.signal.removeEventListener('abort', close)
   }
 }

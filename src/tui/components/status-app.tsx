@@ -5,13 +5,19 @@ import type { WatchIntervals } from '../../cache/status/watch-status.js'
 import type { RecordEvent } from '../../model/record-event.js'
 import { useActions } from '../hooks/use-actions.js'
 import { useCopyHistory } from '../hooks/use-copy-history.js'
+import { useMouse } from '../hooks/use-mouse.js'
 import { useStatus } from '../hooks/use-status.js'
 import { useTick } from '../hooks/use-tick.js'
+import type { MouseReporting } from '../mouse-reporting.js'
 import type { StatusActions } from '../status-actions.js'
 import { waitForContinue } from '../stop-process.js'
 import { handleKey } from '../view/keys/handle-key.js'
+import type { KeyOutcome, KeyTarget } from '../view/keys/key-press.js'
 import { selectRows } from '../view/lists/select-rows.js'
+import { findSpot, type Spot } from '../view/mouse/find-spot.js'
+import { handleMouse } from '../view/mouse/handle-mouse.js'
 import { drawScreen, findShownCopy, findShownLease } from '../view/screen.js'
+import type { ScreenInput } from '../view/screen-input.js'
 import { planScreen } from '../view/screen-plan.js'
 import { type Effect, FIRST_SCREEN, type ScreenState } from '../view/screen-state.js'
 import type { Glyphs } from '../view/text/glyphs.js'
@@ -28,6 +34,7 @@ interface StatusAppProps {
   readonly nowMs: () => number
   readonly glyphs: Glyphs
   readonly isColoured: boolean
+  readonly mouse: MouseReporting
 }
 
 /** The live screen: reads, draws, and turns keys into actions. */
@@ -44,8 +51,8 @@ export function StatusApp(props: StatusAppProps): ReactElement {
   const { state, latest, update } = useScreenState()
   const { tab, filter, sorts, scope } = state
   const rows = useMemo(
-    () => selectRows(snapshot, { tab, filter, sorts, scope }),
-    [snapshot, tab, filter, sorts, scope],
+    () => selectRows(snapshot, { tab, filter, sorts, scope }, throughput),
+    [snapshot, tab, filter, sorts, scope, throughput],
   )
   const findStageLease = (copyId: string) =>
     snapshot?.leases.find((lease) => lease.copyId === copyId && lease.purpose === 'stage')
@@ -65,39 +72,48 @@ export function StatusApp(props: StatusAppProps): ReactElement {
         return refresh()
       case 'suspend':
         setSuspended(true)
+        props.mouse.off()
         void suspendTerminal(waitForContinue).finally(() => setSuspended(false))
         return
       default:
         return act(effect)
     }
   }
-  useInput((input, key) => {
-    for (const press of readKeyPresses(input, key)) {
-      const current = latest.current
-      const view = {
-        snapshot,
-        state: current,
-        rows: current === state ? rows : selectRows(snapshot, current),
-      }
-      const height = planOf(current).listHeight
-      const copy = findShownCopy(view, height)
-      const outcome = handleKey(current, press, {
-        rows: view.rows,
-        height,
-        copy,
-        lease: findShownLease(view, height),
-        whyNotCancel: (copyId) => props.actions.whyNotCancel(findStageLease(copyId)),
-        ownNode: props.ownNode,
-      })
-      update(() => outcome.state)
-      if (outcome.effect) apply(outcome.effect)
-    }
-  })
-
   const nowMs = props.nowMs()
   const utcOffsetMinutes = -new Date(nowMs).getTimezoneOffset()
   const context = { nowMs, utcOffsetMinutes, glyphs: props.glyphs, throughput }
-  const lines = drawScreen({ snapshot, problem, state, rows, copyHistory, size, context })
+  const drawn = { snapshot, problem, state, rows, copyHistory, size, context }
+
+  const handle = (react: (input: ScreenInput, target: KeyTarget) => KeyOutcome) => {
+    const current = latest.current
+    const view =
+      current === state
+        ? drawn
+        : { ...drawn, state: current, rows: selectRows(snapshot, current, throughput) }
+    const height = planOf(current).listHeight
+    const outcome = react(view, {
+      rows: view.rows,
+      height,
+      copy: findShownCopy(view, height),
+      lease: findShownLease(view, height),
+      whyNotCancel: (copyId) => props.actions.whyNotCancel(findStageLease(copyId)),
+      ownNode: props.ownNode,
+    })
+    update(() => outcome.state)
+    if (outcome.effect) apply(outcome.effect)
+  }
+  useInput((input, key) => {
+    for (const press of readKeyPresses(input, key))
+      handle((view, target) => handleKey(view.state, press, target))
+  })
+  useMouse(state.isMouseOn && !isSuspended ? props.mouse : undefined, (report) =>
+    handle((view, target) => {
+      const spot: Spot = report.kind === 'click' ? findSpot(view, report) : { kind: 'nothing' }
+      return handleMouse(view.state, report, { ...target, spot })
+    }),
+  )
+
+  const lines = drawScreen(drawn)
   return <ScreenLines lines={lines} isColoured={props.isColoured} />
 }
 

@@ -14,15 +14,14 @@ const KEYS: readonly (readonly [string, string])[] = [
   ['p', 'prepare a dataset on this node'],
   [':', 'commands: :waits, :node gpu-01, :sort size, :help …'],
   ['r', 'read the record now'],
+  ['mouse', 'click: row, again: into it; heading: sort; wheel: move'],
   ['q, Ctrl-C', 'quit;  Ctrl-Z  suspend'],
 ]
 
 const NOTES = [
-  'SPACE is the disk: what copies take, what others take, what is free; its',
-  'numbers are those of the policy.',
-  'KEPT BY says what keeps a copy from being evicted: leases of tasks, a lock,',
-  'its stager, or having no remote source. "-" means idle: it may go when',
-  'another dataset needs the room.',
+  'SPACE is the disk: of copies, of others, free; its numbers are the policy’s.',
+  'KEPT BY is what keeps a copy from being evicted: leases of tasks, a lock, its',
+  'stager, or having no remote source. "-": idle, it may go when room is needed.',
 ]
 
 /** What the keys do. */

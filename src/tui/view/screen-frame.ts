@@ -1,14 +1,11 @@
-import { STATUS_EVENTS, type StatusSnapshot } from '../../cache/status/compose-status.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import { formatCount } from '../../model/format-count.js'
-import type { DrawContext, ListRows, Tab } from './lists/list-rows.js'
-import { TABS } from './lists/list-rows.js'
-import { describeSort } from './lists/sort-rows.js'
+import type { DrawContext } from './lists/list-rows.js'
 import type { ScreenInput } from './screen-input.js'
 import type { ScreenState } from './screen-state.js'
 import { formatClock, formatSpan } from './text/format-cells.js'
 import { drawSpark } from './text/glyphs.js'
-import { fitLine, type Line, lineText, type Span, span, spreadLine } from './text/styled-line.js'
+import { fitLine, type Line, span, spreadLine } from './text/styled-line.js'
 import { cellWidth, fitText, wrapText } from './text/text-cells.js'
 
 /** The first line: which record, how fresh. A record that cannot be read is said here, in red. */
@@ -37,60 +34,6 @@ function drawSpeed({ throughput, glyphs }: DrawContext, width: number): Line {
 /** A narrower screen has no room for the speed. */
 const MIN_SPEED_COLUMNS = 80
 const SPEED_CELLS = 20
-
-const NAMES: Readonly<Record<Tab, string>> = {
-  copies: 'Copies',
-  leases: 'Leases',
-  transfers: 'Transfers',
-  events: 'Events',
-  nodes: 'Nodes',
-  waits: 'Waits',
-}
-
-/** The tabs with their counts; at the right the filter. */
-export function drawTabs({ state, rows, size, context }: ScreenInput, snapshot: StatusSnapshot): Line {
-  const width = size.columns
-  const counts: Readonly<Record<Tab, number>> = {
-    copies: snapshot.copies.length,
-    leases: snapshot.leases.length,
-    transfers: snapshot.transfers.length,
-    events: snapshot.events.length,
-    nodes: snapshot.nodes.length,
-    waits: snapshot.waits.length,
-  }
-  const isCut = (tab: Tab) => tab === 'events' && counts.events >= STATUS_EVENTS
-  const name = (tab: Tab, cells?: number) =>
-    ` ${NAMES[tab].slice(0, cells)} ${counts[tab].toLocaleString('en-US')}${isCut(tab) ? '+' : ''}`
-  const draw = (nameOf: (tab: Tab) => string): Span[] =>
-    TABS.map((tab, at) => {
-      const text = ` ${at + 1}${nameOf(tab)} `
-      return tab === state.tab ? span(text, { isInverse: true, isBold: true }) : span(text)
-    })
-  const right = drawFilter(state, rows, context)
-  const room = width - cellWidth(lineText(right))
-  const forms = [
-    draw((tab) => name(tab)),
-    draw((tab) => name(tab, 5)),
-    draw((tab) => (tab === state.tab ? name(tab) : '')),
-  ]
-  return spreadLine(forms.find((form) => cellWidth(lineText(form)) <= room) ?? forms.at(-1)!, right, width)
-}
-
-function drawFilter(state: ScreenState, rows: ListRows, context: DrawContext): Line {
-  if (state.filter === '' && state.mode.kind !== 'filter') {
-    const sort = state.sorts[state.tab]
-    return [
-      ...(state.scope ? [span(`${state.scope.label} `, { color: 'yellow' as const })] : []),
-      ...(sort ? [span(`${describeSort(sort)} `, { isDim: true })] : []),
-    ]
-  }
-  const found = `${rows.keys.length.toLocaleString('en-US')} of ${rows.total.toLocaleString('en-US')} `
-  const shown =
-    cellWidth(state.filter) > 20
-      ? fitText(state.filter, 20, { ellipsis: context.glyphs.ellipsis })
-      : state.filter
-  return [span(`/${shown} `, { color: 'yellow' }), span(found, { isDim: true })]
-}
 
 const MAX_MESSAGE_LINES = 4
 

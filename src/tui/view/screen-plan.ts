@@ -13,6 +13,8 @@ export interface ScreenPlan {
   readonly nodeRows: number
   /** Rows of downloads above the list; 0 = left out. */
   readonly transferRows: number
+  /** Index of the row with the names of the lists; the list's heading is the next one. */
+  readonly tabsRow: number
   /** Rows of the list, without its heading. */
   readonly listHeight: number
   /** Cells of the pane beside the list that shows the copy under the cursor; 0 = none. */
@@ -45,12 +47,15 @@ export function planScreen(
   const transferRows =
     state.tab === 'transfers' || isLookingInside ? 0 : Math.min(snapshot.transfers.length, mostTransfers)
   const eventRows = isTall && state.tab !== 'events' && !isLookingInside ? Math.floor(rows / 6) : 0
-  const taken =
+  const tabsRow =
     1 + // title
     (nodeRows > 0 ? nodeRows + 1 : 0) +
-    (transferRows > 0 ? transferRows + 1 : 0) +
+    (transferRows > 0 ? transferRows + 1 : 0)
+  const taken =
+    tabsRow +
     2 + // tabs and heading
     (eventRows > 0 ? eventRows + 1 : 0) +
     1 // footer
-  return { nodeRows, transferRows, listHeight: Math.max(1, rows - taken), sideColumns, eventRows }
+  const listHeight = Math.max(1, rows - taken)
+  return { nodeRows, transferRows, tabsRow, listHeight, sideColumns, eventRows }
 }

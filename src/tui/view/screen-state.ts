@@ -56,6 +56,8 @@ export interface ScreenState {
   /** The copy whose details show while a question is asked about it; undefined = the list shows. */
   readonly detailCopyId: string | undefined
   readonly message: Message | undefined
+  /** Whether the mouse is for the screen; else for the terminal, which marks text with it. */
+  readonly isMouseOn: boolean
 }
 
 /** The live screen as it opens. */
@@ -68,6 +70,7 @@ export const FIRST_SCREEN: ScreenState = {
   mode: { kind: 'browse' },
   detailCopyId: undefined,
   message: undefined,
+  isMouseOn: true,
 }
 
 /** What a key asks for beyond the screen itself. */

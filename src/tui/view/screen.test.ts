@@ -36,7 +36,7 @@ function draw(
     ...changes,
     snapshot,
     state,
-    rows: selectRows(snapshot, state),
+    rows: selectRows(snapshot, state, throughput),
     size: { columns, rows },
   }).map(lineText)
 }

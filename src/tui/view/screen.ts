@@ -1,3 +1,5 @@
+import type { StatusSnapshot } from '../../cache/status/compose-status.js'
+import { NO_THROUGHPUT } from '../../cache/status/throughput.js'
 import type { CopyUse } from '../../model/copy.js'
 import type { PlacedLease } from '../../model/lease.js'
 import { drawCopyDetail } from './copy-detail.js'
@@ -5,12 +7,16 @@ import { drawHelp } from './help-lines.js'
 import { drawList } from './lists/draw-list.js'
 import { listEventRows } from './lists/event-rows.js'
 import { placeList } from './lists/list-position.js'
+import type { ListRows } from './lists/list-rows.js'
 import { FULLEST, listNodeRows } from './lists/node-rows.js'
 import { listTransferRows } from './lists/transfer-rows.js'
-import { drawFooter, drawMore, drawRule, drawTabs, drawTitle } from './screen-frame.js'
+import { drawFooter, drawMore, drawRule, drawTitle } from './screen-frame.js'
 import type { ScreenInput } from './screen-input.js'
 import { planScreen, type ScreenPlan, type ScreenSize } from './screen-plan.js'
+import { drawTabs } from './tab-bar.js'
 import { fitLine, type Line, span } from './text/styled-line.js'
+
+const EVERYTHING = { filter: '', sort: undefined }
 
 /** Draws the whole screen: exactly `size.rows` lines of exactly `size.columns` cells. */
 export function drawScreen(input: ScreenInput): readonly Line[] {
@@ -87,17 +93,29 @@ function drawNodes({ snapshot, size, context }: ScreenInput, plan: ScreenPlan): 
   const height = plan.nodeRows
   const width = size.columns
   if (!snapshot || height === 0) return []
-  const rows = listNodeRows(snapshot, '', snapshot.nodes.length > height ? FULLEST : undefined)
+  const rows = chooseNodes(snapshot, plan)
   const hidden = rows.keys.length - height
   const shown = hidden > 0 ? height - 1 : height
   const lines = drawList(rows, { offset: 0, height: shown, width }, context)
   return hidden > 0 ? [...lines, drawMore(hidden + 1, 'node', width)] : lines
 }
 
+/** The nodes above the list, in their order there; where not all fit, the fullest first. */
+function chooseNodes(snapshot: StatusSnapshot, { nodeRows }: ScreenPlan): ListRows {
+  const sort = snapshot.nodes.length > nodeRows ? FULLEST : undefined
+  return listNodeRows(snapshot, { ...EVERYTHING, sort, throughput: NO_THROUGHPUT })
+}
+
+/** Names of the nodes above the list, from the first row to the last. */
+export function listShownNodes(snapshot: StatusSnapshot, plan: ScreenPlan): readonly string[] {
+  const { keys } = chooseNodes(snapshot, plan)
+  return keys.slice(0, keys.length > plan.nodeRows ? plan.nodeRows - 1 : plan.nodeRows)
+}
+
 function drawTransfers(input: ScreenInput, plan: ScreenPlan): readonly Line[] {
   const { snapshot, size, context } = input
   if (!snapshot || plan.transferRows === 0) return []
-  const rows = listTransferRows(snapshot, '', undefined)
+  const rows = listTransferRows(snapshot, { ...EVERYTHING, throughput: context.throughput })
   const list = drawList(rows, { offset: 0, height: plan.transferRows, width: size.columns }, context)
   const hidden = rows.keys.length - plan.transferRows
   const title = hidden > 0 ? `Staging, ${hidden} more under 3` : 'Staging'
@@ -107,7 +125,7 @@ function drawTransfers(input: ScreenInput, plan: ScreenPlan): readonly Line[] {
 function drawEvents(input: ScreenInput, plan: ScreenPlan): readonly Line[] {
   const { snapshot, size, context } = input
   if (!snapshot || plan.eventRows === 0) return []
-  const rows = listEventRows(snapshot, '', undefined)
+  const rows = listEventRows(snapshot, { ...EVERYTHING, throughput: context.throughput })
   const list = drawList(rows, { offset: 0, height: plan.eventRows, width: size.columns }, context)
   return [drawRule('Latest events', size.columns, context), ...list.slice(1)]
 }

@@ -1,5 +1,5 @@
 import { type ListPosition, moveBy, placeList, START } from '../lists/list-position.js'
-import { TABS, type Tab } from '../lists/list-rows.js'
+import { type ListRows, TABS, type Tab } from '../lists/list-rows.js'
 import type { Scope, ScreenState } from '../screen-state.js'
 import type { KeyPress, KeyTarget } from './key-press.js'
 
@@ -41,6 +41,18 @@ export function enterScope(
 export function leaveScope(state: ScreenState): ScreenState {
   if (!state.scope) return state
   return { ...state, tab: state.scope.from, scope: state.scope.outer }
+}
+
+/** From the details of a copy back to the list. */
+export function leaveDetail(state: ScreenState): ScreenState {
+  return { ...state, mode: { kind: 'browse' }, detailCopyId: undefined }
+}
+
+/** Sorts the list by the column; once more: the other way round. */
+export function sortByColumn(state: ScreenState, column: string, { tab }: ListRows): ScreenState {
+  const before = state.sorts[tab]
+  const isReversed = before?.column === column && !before.isReversed
+  return { ...state, sorts: { ...state.sorts, [tab]: { column, isReversed } } }
 }
 
 /** Back from a question or the help to where it was asked. */

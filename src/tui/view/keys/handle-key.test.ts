@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { NO_THROUGHPUT } from '../../../cache/status/throughput.js'
 import { exampleStatus } from '../../../testing/example-status.js'
 import { selectRows } from '../lists/select-rows.js'
 import { findShownCopy, findShownLease } from '../screen.js'
@@ -17,7 +18,7 @@ function press(keys: readonly string[], start: ScreenState = FIRST_SCREEN, ownNo
   for (const word of keys) {
     const key: KeyPress =
       word.length === 1 ? { name: 'text', text: word } : { name: word as KeyPress['name'], text: '' }
-    const rows = selectRows(STATUS, state)
+    const rows = selectRows(STATUS, state, NO_THROUGHPUT)
     const copy = findShownCopy({ snapshot: STATUS, state, rows }, HEIGHT)
     const lease = findShownLease({ state, rows }, HEIGHT)
     const whyNotCancel = () => (ownNode === 'gpu-01' ? undefined : 'it is staged elsewhere')
@@ -25,7 +26,7 @@ function press(keys: readonly string[], start: ScreenState = FIRST_SCREEN, ownNo
     state = outcome.state
     if (outcome.effect) effects.push(outcome.effect)
   }
-  const rows = selectRows(STATUS, state)
+  const rows = selectRows(STATUS, state, NO_THROUGHPUT)
   return { state, effects, copy: findShownCopy({ snapshot: STATUS, state, rows }, HEIGHT), rows }
 }
 

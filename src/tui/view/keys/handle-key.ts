@@ -1,6 +1,14 @@
 import type { ScreenState } from '../screen-state.js'
 import { browse } from './browse-keys.js'
-import { edit, enterScope, leaveQuestion, moveCursor, note, withFilter } from './change-screen.js'
+import {
+  edit,
+  enterScope,
+  leaveDetail,
+  leaveQuestion,
+  moveCursor,
+  note,
+  withFilter,
+} from './change-screen.js'
 import { act } from './copy-keys.js'
 import type { KeyOutcome, KeyPress, KeyTarget } from './key-press.js'
 import { runCommand } from './run-command.js'
@@ -72,7 +80,7 @@ function lookInside(state: ScreenState, key: KeyPress, target: KeyTarget): KeyOu
     case 'escape':
     case 'left':
     case 'backspace':
-      return { state: { ...state, mode: { kind: 'browse' }, detailCopyId: undefined } }
+      return { state: leaveDetail(state) }
     case 'up':
       return scrollBy(-1)
     case 'down':

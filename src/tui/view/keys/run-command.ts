@@ -1,6 +1,6 @@
 import { TABS } from '../lists/list-rows.js'
 import type { ScreenState } from '../screen-state.js'
-import { enterScope, leaveScope, withFilter } from './change-screen.js'
+import { enterScope, leaveScope, note, sortByColumn, withFilter } from './change-screen.js'
 import { act } from './copy-keys.js'
 import { endShown } from './end-keys.js'
 import type { KeyOutcome, KeyTarget } from './key-press.js'
@@ -47,6 +47,7 @@ const SCREEN_COMMANDS: readonly ScreenCommand[] = [
   { name: 'release', does: 'as x on a lease', run: (state, _words, target) => endShown(state, target) },
   { name: 'cancel', does: 'as x on a staging', run: (state, _words, target) => endShown(state, target) },
   { name: 'refresh', does: 'as r', run: key('r') },
+  { name: 'mouse', does: 'leave the mouse to the terminal, or take it back', run: toggleMouse },
   { name: 'help', does: 'as ?', run: key('?') },
   { name: 'quit', does: 'as q', run: key('q') },
 ]
@@ -74,14 +75,22 @@ function chooseNode(state: ScreenState, name: string): KeyOutcome {
   }
 }
 
+/** Whoever wants to mark text without holding Shift. */
+function toggleMouse(state: ScreenState): KeyOutcome {
+  const isMouseOn = !state.isMouseOn
+  const text = isMouseOn ? 'the mouse moves the cursor' : 'the mouse marks text; :mouse takes it back'
+  return { state: note({ ...state, isMouseOn }, text) }
+}
+
 function sortBy(state: ScreenState, column: string, { rows }: KeyTarget): KeyOutcome {
-  const { [rows.tab]: before, ...sorts } = state.sorts
-  if (column === '') return { state: { ...state, sorts } }
+  if (column === '') {
+    const { [rows.tab]: _, ...sorts } = state.sorts
+    return { state: { ...state, sorts } }
+  }
   const found = rows.sortable.find((title) => title.toLowerCase().startsWith(column.toLowerCase()))
   if (found === undefined)
     return fail(state, `no column ${column}: ${rows.sortable.join(', ').toLowerCase()}`)
-  const isReversed = before?.column === found && !before.isReversed
-  return { state: { ...state, sorts: { ...sorts, [rows.tab]: { column: found, isReversed } } } }
+  return { state: sortByColumn(state, found, rows) }
 }
 
 function fail(state: ScreenState, text: string): KeyOutcome {

@@ -6,8 +6,8 @@ import { formatCount } from '../../../model/format-count.js'
 import type { ColumnSpec } from '../text/column-layout.js'
 import { formatPercent, formatSpan } from '../text/format-cells.js'
 import { type Span, span } from '../text/styled-line.js'
-import { type ListRows, matchesFilter, widthOf } from './list-rows.js'
-import { type ListSort, type SortValues, sortRows } from './sort-rows.js'
+import { type ListChoice, type ListRows, matchesFilter, widthOf } from './list-rows.js'
+import { type SortValues, sortRows } from './sort-rows.js'
 
 const SORT_VALUES: SortValues<CopyUse> = {
   SIZE: ({ chargedBytes }) => chargedBytes,
@@ -19,6 +19,7 @@ const SORT_VALUES: SortValues<CopyUse> = {
   'LAST TASK': ({ lastTask }) => lastTask ?? '',
   FILES: ({ files }) => files,
   VERSION: ({ version }) => version ?? '',
+  STRIPE: ({ stripe }) => stripe?.index ?? -1,
 }
 
 function planColumns(snapshot: StatusSnapshot): readonly ColumnSpec[] {
@@ -47,7 +48,7 @@ function* names<Key extends string>(
 }
 
 /** The copies that match the filter, in the given order. */
-export function listCopyRows(snapshot: StatusSnapshot, filter: string, sort: ListSort | undefined): ListRows {
+export function listCopyRows(snapshot: StatusSnapshot, { filter, sort }: ListChoice): ListRows {
   const found =
     filter === ''
       ? snapshot.copies

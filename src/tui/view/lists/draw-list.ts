@@ -1,5 +1,5 @@
 import { layoutColumns, squeezeColumns } from '../text/column-layout.js'
-import { type Line, type Span, span } from '../text/styled-line.js'
+import { fitLine, type Line, type Span, span } from '../text/styled-line.js'
 import { fitText } from '../text/text-cells.js'
 import type { DrawContext, ListRows } from './list-rows.js'
 
@@ -16,28 +16,35 @@ interface ListArea {
   readonly width: number
 }
 
+/** The columns of a list as they fit. */
+function placeColumns(rows: ListRows, width: number) {
+  const room = width - MARGIN
+  return squeezeColumns(layoutColumns(rows.columns, room, GAP), room, GAP)
+}
+
+/** The title of the column at this cell of a line of the list; undefined between columns and beyond them. */
+export function findColumn(rows: ListRows, width: number, cell: number): string | undefined {
+  let from = MARGIN
+  for (const { index, width: cells } of placeColumns(rows, width)) {
+    if (cell >= from && cell < from + cells) return rows.columns[index]!.title
+    from += cells + GAP
+  }
+  return undefined
+}
+
 /** Draws a list's heading and the rows of the area, each exactly as wide as it. */
 export function drawList(rows: ListRows, area: ListArea, context: DrawContext): readonly Line[] {
   const { width } = area
   const { ellipsis } = context.glyphs
-  const room = width - MARGIN
-  const placed = squeezeColumns(layoutColumns(rows.columns, room, GAP), room, GAP)
+  const placed = placeColumns(rows, width)
   const widths: number[] = []
   for (const column of placed) widths[column.index] = column.width
-  const heading: Span = span(
-    fitText(
-      ' '.repeat(MARGIN) +
-        placed
-          .map(({ index, width: cells }) => {
-            const { title, align } = rows.columns[index]!
-            return fitText(title, cells, { align, ellipsis })
-          })
-          .join(' '.repeat(GAP)),
-      width,
-    ),
-    { isDim: true },
-  )
-  const lines: Line[] = [[heading]]
+  const heading = placed.flatMap(({ index, width: cells }, at): Span[] => {
+    const { title, align } = rows.columns[index]!
+    const look = title === rows.sortedBy ? ({ color: 'cyan', isBold: true } as const) : { isDim: true }
+    return [span(' '.repeat(at === 0 ? MARGIN : GAP)), span(fitText(title, cells, { align, ellipsis }), look)]
+  })
+  const lines: Line[] = [fitLine(heading, width)]
   const last = Math.min(rows.keys.length, area.offset + area.height)
   for (let index = area.offset; index < last; index += 1) {
     lines.push(drawRow(index))

@@ -3,14 +3,15 @@ import type { RecordEvent, RecordEventKind } from '../../../model/record-event.j
 import type { ColumnSpec } from '../text/column-layout.js'
 import { formatMoment } from '../text/format-cells.js'
 import { type Colour, type Span, span } from '../text/styled-line.js'
-import { type DrawContext, type ListRows, matchesFilter, widthOf } from './list-rows.js'
-import { type ListSort, type SortValues, sortRows } from './sort-rows.js'
+import { type DrawContext, type ListChoice, type ListRows, matchesFilter, widthOf } from './list-rows.js'
+import { type SortValues, sortRows } from './sort-rows.js'
 
 const SORT_VALUES: SortValues<RecordEvent> = {
   TIME: ({ sequence }) => sequence,
   WHAT: ({ kind }) => kind,
   DATASET: ({ dataset }) => dataset,
   NODE: ({ node }) => node,
+  WHY: ({ reason }) => reason,
 }
 
 function planColumns(events: readonly RecordEvent[]): readonly ColumnSpec[] {
@@ -52,11 +53,7 @@ const COLOURS: Readonly<Partial<Record<RecordEventKind, Colour>>> = {
 }
 
 /** What happened, newest first. */
-export function listEventRows(
-  snapshot: StatusSnapshot,
-  filter: string,
-  sort: ListSort | undefined,
-): ListRows {
+export function listEventRows(snapshot: StatusSnapshot, { filter, sort }: ListChoice): ListRows {
   const found = snapshot.events.filter((event) =>
     matchesFilter(filter, [event.dataset, event.node, event.kind, event.task, event.reason]),
   )

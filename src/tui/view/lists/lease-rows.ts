@@ -3,8 +3,8 @@ import { formatHolder, isLeaseLive, type PlacedLease } from '../../../model/leas
 import type { ColumnSpec } from '../text/column-layout.js'
 import { formatSpan } from '../text/format-cells.js'
 import { span } from '../text/styled-line.js'
-import { type ListRows, matchesFilter, widthOf } from './list-rows.js'
-import { type ListSort, type SortValues, sortRows } from './sort-rows.js'
+import { type ListChoice, type ListRows, matchesFilter, widthOf } from './list-rows.js'
+import { type SortValues, sortRows } from './sort-rows.js'
 
 const SORT_VALUES: SortValues<PlacedLease> = {
   TASK: ({ task }) => task,
@@ -58,11 +58,7 @@ function formatWho(lease: PlacedLease): string {
 }
 
 /** The leases that match the filter, as the record orders them. */
-export function listLeaseRows(
-  snapshot: StatusSnapshot,
-  filter: string,
-  sort: ListSort | undefined,
-): ListRows {
+export function listLeaseRows(snapshot: StatusSnapshot, { filter, sort }: ListChoice): ListRows {
   const found =
     filter === ''
       ? snapshot.leases

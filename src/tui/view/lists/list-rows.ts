@@ -5,6 +5,7 @@ import type { ColumnSpec } from '../text/column-layout.js'
 import type { Glyphs } from '../text/glyphs.js'
 import type { Span } from '../text/styled-line.js'
 import { cellWidth } from '../text/text-cells.js'
+import type { ListSort } from './sort-rows.js'
 
 /** The lists of the live screen, from left to right. */
 export const TABS = ['copies', 'leases', 'transfers', 'events', 'nodes', 'waits'] as const
@@ -19,12 +20,24 @@ export interface DrawContext {
   readonly throughput: Throughput
 }
 
+/** Which rows of a list are wanted, and in what order. */
+export interface ListChoice {
+  /** Words that a row must have. */
+  readonly filter: string
+  /** Undefined: as the record has them. */
+  readonly sort: ListSort | undefined
+  /** What rates are sorted by. */
+  readonly throughput: Throughput
+}
+
 /** One list of the screen: filtered, sorted, and able to draw any of its rows. Only visible rows are drawn. */
 export interface ListRows {
   readonly tab: Tab
   readonly columns: readonly ColumnSpec[]
   /** Titles of the columns that it can be sorted by. */
   readonly sortable: readonly string[]
+  /** The column that it is sorted by, whose title stands out. */
+  readonly sortedBy?: string
   readonly keys: readonly string[]
   /** Rows before the filter. */
   readonly total: number

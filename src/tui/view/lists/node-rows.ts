@@ -1,10 +1,11 @@
 import type { NodeStatus, StatusSnapshot } from '../../../cache/status/compose-status.js'
 import type { NodeUsage } from '../../../cache/status/node-usage.js'
+import type { Throughput } from '../../../cache/status/throughput.js'
 import { formatByteSize } from '../../../model/byte-size.js'
 import { formatPercent, formatShare, formatSpan } from '../text/format-cells.js'
 import { drawBar, drawSharedBar, drawSpark } from '../text/glyphs.js'
 import { type Colour, type Span, span } from '../text/styled-line.js'
-import { type DrawContext, type ListRows, matchesFilter, widthOf } from './list-rows.js'
+import { type DrawContext, type ListChoice, type ListRows, matchesFilter, widthOf } from './list-rows.js'
 import { type ListSort, type SortValues, sortRows } from './sort-rows.js'
 
 const COLUMNS = [
@@ -25,7 +26,7 @@ const SPARK_CELLS = 10
 /** The fullest nodes first. */
 export const FULLEST: ListSort = { column: 'FULL', isReversed: false }
 
-const SORT_VALUES: SortValues<NodeStatus> = {
+const sortValues = ({ byNode }: Throughput): SortValues<NodeStatus> => ({
   FULL: ({ usage }) => findPressure(usage),
   NODE: ({ node }) => node,
   DATASETS: ({ usage }) => usage.datasets.used,
@@ -36,12 +37,14 @@ const SORT_VALUES: SortValues<NodeStatus> = {
   INODES: ({ usage }) => (usage.inodes ? usage.inodes.used / Math.max(1, usage.inodes.allowed ?? 0) : 0),
   SEEN: ({ seenAtMs }) => seenAtMs,
   CACHE: ({ cacheRoot }) => cacheRoot,
-}
+  STAGES: ({ node }) => byNode.get(node)?.at(-1) ?? 0,
+})
 
 /** Nodes with their usage against each limit of their policy. */
-export function listNodeRows(snapshot: StatusSnapshot, filter: string, sort: ListSort | undefined): ListRows {
+export function listNodeRows(snapshot: StatusSnapshot, { filter, sort, throughput }: ListChoice): ListRows {
   const found = snapshot.nodes.filter((node) => matchesFilter(filter, [node.node, node.cacheRoot]))
-  const nodes = sortRows(found, sort, SORT_VALUES)
+  const values = sortValues(throughput)
+  const nodes = sortRows(found, sort, values)
   const name = widthOf(
     snapshot.nodes.values().map((node) => node.node),
     4,
@@ -50,7 +53,7 @@ export function listNodeRows(snapshot: StatusSnapshot, filter: string, sort: Lis
   return {
     tab: 'nodes',
     columns: [{ title: 'NODE', width: name, minWidth: Math.min(name, 16) }, ...COLUMNS],
-    sortable: Object.keys(SORT_VALUES),
+    sortable: Object.keys(values),
     keys: nodes.map((node) => node.node),
     total: snapshot.nodes.length,
     copyIdAt: () => undefined,

@@ -1,9 +1,10 @@
 import type { StatusSnapshot } from '../../../cache/status/compose-status.js'
+import type { Throughput } from '../../../cache/status/throughput.js'
 import type { Scope, ScreenState } from '../screen-state.js'
 import { listCopyRows } from './copy-rows.js'
 import { listEventRows } from './event-rows.js'
 import { listLeaseRows } from './lease-rows.js'
-import type { ListRows } from './list-rows.js'
+import type { ListChoice, ListRows, Tab } from './list-rows.js'
 import { listNodeRows } from './node-rows.js'
 import { listTransferRows } from './transfer-rows.js'
 import { listWaitRows } from './wait-rows.js'
@@ -24,23 +25,28 @@ const NOTHING: StatusSnapshot = {
 export function selectRows(
   snapshot: StatusSnapshot | undefined,
   { tab, filter, sorts, scope }: Pick<ScreenState, 'tab' | 'filter' | 'sorts' | 'scope'>,
+  throughput: Throughput,
 ): ListRows {
-  const from = narrow(snapshot ?? NOTHING, scope)
   const sort = sorts[tab]
-  const words = filter.trim()
+  const choice = { filter: filter.trim(), sort, throughput }
+  const rows = listRows(narrow(snapshot ?? NOTHING, scope), tab, choice)
+  return sort ? { ...rows, sortedBy: sort.column } : rows
+}
+
+function listRows(from: StatusSnapshot, tab: Tab, choice: ListChoice): ListRows {
   switch (tab) {
     case 'copies':
-      return listCopyRows(from, words, sort)
+      return listCopyRows(from, choice)
     case 'leases':
-      return listLeaseRows(from, words, sort)
+      return listLeaseRows(from, choice)
     case 'transfers':
-      return listTransferRows(from, words, sort)
+      return listTransferRows(from, choice)
     case 'events':
-      return listEventRows(from, words, sort)
+      return listEventRows(from, choice)
     case 'nodes':
-      return listNodeRows(from, words, sort)
+      return listNodeRows(from, choice)
     case 'waits':
-      return listWaitRows(from, words, sort)
+      return listWaitRows(from, choice)
   }
 }
 

@@ -1,14 +1,15 @@
 import type { StatusSnapshot, TransferStatus } from '../../../cache/status/compose-status.js'
+import type { Throughput } from '../../../cache/status/throughput.js'
 import { estimateLeftMs, findRate } from '../../../cache/status/transfer-rates.js'
 import { formatByteSize } from '../../../model/byte-size.js'
 import type { ColumnSpec } from '../text/column-layout.js'
 import { formatPercent, formatShare, formatSpan } from '../text/format-cells.js'
 import { drawBar, type Glyphs, UNICODE_GLYPHS } from '../text/glyphs.js'
 import { type Span, span } from '../text/styled-line.js'
-import { type DrawContext, type ListRows, matchesFilter, widthOf } from './list-rows.js'
-import { type ListSort, type SortValues, sortRows } from './sort-rows.js'
+import { type DrawContext, type ListChoice, type ListRows, matchesFilter, widthOf } from './list-rows.js'
+import { type SortValues, sortRows } from './sort-rows.js'
 
-const SORT_VALUES: SortValues<TransferStatus> = {
+const sortValues = ({ progress }: Throughput): SortValues<TransferStatus> => ({
   DATASET: ({ dataset }) => dataset,
   NODE: ({ node }) => node,
   PROGRESS: ({ writtenBytes, chargedBytes }) => (chargedBytes > 0 ? writtenBytes / chargedBytes : 0),
@@ -16,7 +17,8 @@ const SORT_VALUES: SortValues<TransferStatus> = {
   LEFT: ({ writtenBytes, chargedBytes }) => chargedBytes - writtenBytes,
   STAGER: ({ stager }) => stager ?? '',
   WAITING: ({ waitingTasks }) => waitingTasks.length,
-}
+  RATE: ({ copyId }) => findRate(progress, copyId) ?? -1,
+})
 
 function planColumns(snapshot: StatusSnapshot): readonly ColumnSpec[] {
   const name = widthOf(
@@ -44,17 +46,17 @@ function planColumns(snapshot: StatusSnapshot): readonly ColumnSpec[] {
 /** The downloads that match the filter. */
 export function listTransferRows(
   snapshot: StatusSnapshot,
-  filter: string,
-  sort: ListSort | undefined,
+  { filter, sort, throughput }: ListChoice,
 ): ListRows {
   const found = snapshot.transfers.filter((transfer) =>
     matchesFilter(filter, [transfer.dataset, formatWay(transfer), transfer.stager, transfer.source]),
   )
-  const transfers = sortRows(found, sort, SORT_VALUES)
+  const values = sortValues(throughput)
+  const transfers = sortRows(found, sort, values)
   return {
     tab: 'transfers',
     columns: planColumns(snapshot),
-    sortable: Object.keys(SORT_VALUES),
+    sortable: Object.keys(values),
     keys: transfers.map((transfer) => transfer.copyId),
     total: snapshot.transfers.length,
     copyIdAt: (index) => transfers[index]?.copyId,

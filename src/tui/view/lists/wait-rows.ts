@@ -3,14 +3,15 @@ import type { WaitStatus } from '../../../cache/status/list-waits.js'
 import type { ColumnSpec } from '../text/column-layout.js'
 import { formatSpan } from '../text/format-cells.js'
 import { span } from '../text/styled-line.js'
-import { type ListRows, matchesFilter, widthOf } from './list-rows.js'
-import { type ListSort, type SortValues, sortRows } from './sort-rows.js'
+import { type ListChoice, type ListRows, matchesFilter, widthOf } from './list-rows.js'
+import { type SortValues, sortRows } from './sort-rows.js'
 
 const SORT_VALUES: SortValues<WaitStatus> = {
   WAITS: ({ task }) => task,
   FOR: ({ dataset }) => dataset,
   NODE: ({ node }) => node,
   SINCE: ({ sinceMs }) => -sinceMs,
+  BECAUSE: ({ reason }) => reason,
 }
 
 function planColumns({ waits }: StatusSnapshot): readonly ColumnSpec[] {
@@ -27,7 +28,7 @@ function planColumns({ waits }: StatusSnapshot): readonly ColumnSpec[] {
 }
 
 /** Tasks without their dataset, the longest wait first. */
-export function listWaitRows(snapshot: StatusSnapshot, filter: string, sort: ListSort | undefined): ListRows {
+export function listWaitRows(snapshot: StatusSnapshot, { filter, sort }: ListChoice): ListRows {
   const found = snapshot.waits.filter(({ task, dataset, node, reason }) =>
     matchesFilter(filter, [task, dataset, node, reason]),
   )
