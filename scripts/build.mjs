@@ -1,4 +1,4 @@
-// Compiles src/ to dist/: every module with tsc, then two of them bundled into one file each, because they are started
+// Compiles src/ to dist/: every module with tsc, then three of them bundled into one file each, because they are started
 // so often that reading their modules one by one would be most of their time (scripts/bench/warm-prepare.mjs).
 // What was compiled from a file that is no more is removed first, so that no moved test runs twice.
 //   node scripts/build.mjs
@@ -33,10 +33,22 @@ const withSqlite = {
   },
 }
 
-/** Entry → how it is bundled; what `warm-prepare` leaves outside is for a dsc.yaml that was just edited. */
+/** Leaves what parses a dsc.yaml that was just edited in a bundle of its own. */
+const withoutParser = {
+  name: 'without-parser',
+  setup(bundling) {
+    bundling.onResolve({ filter: /\/parse-settings\.js$/ }, () => ({
+      path: './parse-settings.cjs',
+      external: true,
+    }))
+  },
+}
+
+/** Name of a bundle in dist/ → how it is made. */
 const BUNDLES = {
-  'dist/warm-prepare': { external: ['yaml', 'zod'], plugins: [withoutThreads, withSqlite] },
-  'dist/transfer-worker': { packages: 'bundle' },
+  'warm-prepare': { entry: 'warm-prepare', plugins: [withoutThreads, withoutParser, withSqlite] },
+  'parse-settings': { entry: 'config/parse-settings', minify: true },
+  'transfer-worker': { entry: 'transfer-worker', packages: 'bundle' },
 }
 
 const LEFT = /\.(d\.ts|js|js\.map)$/
@@ -50,10 +62,10 @@ const { status } = spawnSync('tsc', ['-p', 'tsconfig.json'], { stdio: 'inherit' 
 if (status !== 0) process.exit(status ?? 1)
 
 await Promise.all(
-  Object.entries(BUNDLES).map(([entry, settings]) =>
+  Object.entries(BUNDLES).map(([name, { entry, ...settings }]) =>
     build({
-      entryPoints: [`${entry}.js`],
-      outfile: `${entry}.cjs`,
+      entryPoints: [`dist/${entry}.js`],
+      outfile: `dist/${name}.cjs`,
       bundle: true,
       platform: 'node',
       format: 'cjs',

@@ -4,15 +4,8 @@ import { dirname, join } from 'node:path'
 import { DscError } from '../failure/dsc-error.js'
 import type { Config } from './config.js'
 import { findConfigFile } from './find-config-file.js'
-import type { ParsedSettings } from './parse-settings.js'
 import { type Overrides, resolveSettings } from './resolve-settings.js'
-import {
-  readSettingsCache,
-  readStats,
-  settingsCachePath,
-  stampOf,
-  writeSettingsCache,
-} from './settings-cache.js'
+import { readSettingsCache, settingsCachePath, writeSettingsCache } from './settings-cache.js'
 
 /** What configuration is made from. Nothing else reads the environment. */
 export interface LoadOptions {
@@ -27,8 +20,6 @@ export interface LoadOptions {
   readonly version?: string
   /** Flags that stand above file and environment. Default: none. */
   readonly overrides?: Overrides
-  /** Wall clock, Unix epoch in milliseconds. Default: now. */
-  readonly nowMs?: number
 }
 
 /**
@@ -43,11 +34,7 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
   const parsed =
     filePath === undefined
       ? { settings: {}, lines: {} }
-      : await readSettings(filePath, {
-          cacheHome,
-          version: options.version ?? '0',
-          nowMs: options.nowMs ?? Date.now(),
-        })
+      : await readSettings(filePath, { cacheHome, version: options.version ?? '0' })
   return resolveSettings({
     ...parsed,
     filePath,
@@ -62,19 +49,14 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
   })
 }
 
-async function readSettings(
-  filePath: string,
-  { cacheHome, version, nowMs }: { cacheHome: string; version: string; nowMs: number },
-): Promise<ParsedSettings> {
-  const stats = readStats(filePath)
-  const stamp = stats && stampOf(stats, filePath, version)
-  const cachePath = settingsCachePath(cacheHome, filePath)
-  const remembered = stamp && readSettingsCache(cachePath, stamp)
+async function readSettings(path: string, from: { cacheHome: string; version: string }) {
+  const origin = { path, text: readText(path), version: from.version }
+  const cachePath = settingsCachePath(from.cacheHome, path)
+  const remembered = readSettingsCache(cachePath, origin)
   if (remembered) return remembered
-  const text = readText(filePath)
   const { parseSettings } = await import('./parse-settings.js')
-  const parsed = parseSettings(text, filePath)
-  if (stats && stamp && stats.isFile()) writeSettingsCache(cachePath, parsed, { stats, stamp, nowMs })
+  const parsed = parseSettings(origin.text, path)
+  writeSettingsCache(cachePath, origin, parsed)
   return parsed
 }
 

@@ -4,13 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { parseSettings } from './parse-settings.js'
-import {
-  readSettingsCache,
-  readStats,
-  settingsCachePath,
-  stampOf,
-  writeSettingsCache,
-} from './settings-cache.js'
+import { readSettingsCache, settingsCachePath, writeSettingsCache } from './settings-cache.js'
 
 const root = mkdtempSync(join(tmpdir(), 'dsc-settings-'))
 after(() => rmSync(root, { recursive: true }))
@@ -31,33 +25,30 @@ test('the remembered form is pinned: when this fails, bump FORMAT, or a new dsc 
       '"lowWaterPercent":50},"datasets":{"flowers":{"source":"s3://bucket/","include":["a"]}},"agent":{"listen":' +
       '{"host":"127.0.0.1","port":7070},"tokenFile":"t"},"stage":{"concurrency":4,"stallTimeout":1000,"bandwidthLimit":1000000}}',
   )
-  const stats = { dev: 1n, ino: 2n, size: 3n, mtimeNs: 4n, ctimeNs: 5n }
-  assert.equal(stampOf(stats as Parameters<typeof stampOf>[0], '/p', '0.1.0'), '1 0.1.0 1 2 3 4 5 /p')
 })
 
-test('what is remembered comes back as JSON keeps it, for its stamp alone', () => {
-  const file = join(root, 'dsc.yaml')
-  writeFileSync(file, EXAMPLE)
-  const stats = readStats(file)!
-  const parsed = parseSettings(EXAMPLE, file)
-  const cachePath = settingsCachePath(root, file)
-  writeSettingsCache(cachePath, parsed, { stats, stamp: 's', nowMs: Number(stats.ctimeMs) + 3000 })
-  assert.deepEqual(readSettingsCache(cachePath, 's'), parsed)
-  assert.equal(readSettingsCache(cachePath, 't'), undefined)
+test('what is remembered comes back as JSON keeps it, for its text, path and version alone', () => {
+  const origin = { path: '/etc/dsc/dsc.yaml', text: EXAMPLE, version: '1' }
+  const parsed = parseSettings(EXAMPLE, origin.path)
+  const cachePath = settingsCachePath(root, origin.path)
+  writeSettingsCache(cachePath, origin, parsed)
+  assert.deepEqual(readSettingsCache(cachePath, origin), parsed)
+  for (const other of [{ text: `${EXAMPLE}#` }, { path: '/dsc.yaml' }, { version: '2' }]) {
+    assert.equal(readSettingsCache(cachePath, { ...origin, ...other }), undefined)
+  }
   const folder = join(root, 'dsc-config')
   assert.equal(statSync(folder).mode & 0o777, 0o700)
   assert.equal(readdirSync(folder).length, 1, 'a part file stayed behind')
-  assert.equal(JSON.parse(readFileSync(cachePath, 'utf8')).stamp, 's')
+  assert.equal(JSON.parse(readFileSync(cachePath, 'utf8')).format, 2)
 })
 
 test('a folder that cannot be written costs time, not the command', () => {
   const file = join(root, 'dsc.yaml')
   writeFileSync(file, EXAMPLE)
-  const stats = readStats(file)!
-  const parsed = parseSettings(EXAMPLE, file)
+  const origin = { path: file, text: EXAMPLE, version: '1' }
   const cachePath = settingsCachePath(join(file, 'below-a-file'), file)
-  writeSettingsCache(cachePath, parsed, { stats, stamp: 's', nowMs: Number(stats.ctimeMs) + 3000 })
-  assert.equal(readSettingsCache(cachePath, 's'), undefined)
+  writeSettingsCache(cachePath, origin, parseSettings(EXAMPLE, file))
+  assert.equal(readSettingsCache(cachePath, origin), undefined)
 })
 
 test('the longest path has a name that a file system takes', () => {

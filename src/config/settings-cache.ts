@@ -1,50 +1,39 @@
-import {
-  type BigIntStats,
-  closeSync,
-  fstatSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { closeSync, fstatSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { ParsedSettings } from './parse-settings.js'
 
 /**
  * Remembers what a dsc.yaml said, so that a warm `dsc prepare` loads neither yaml nor zod: together they
- * cost 40 ms, nearly twice what an empty Node process does, and the file has almost never changed.
- * An entry counts only for the very same file (device, inode, size, both times) and the same dsc.
+ * cost 40 ms, as much as an empty Node process does, and the file has almost never changed.
+ * An entry counts only for the very same text and the same dsc.
  */
 
 /** Bump when the shape of ParsedSettings changes; settings-cache.test.ts pins it. */
-const FORMAT = 1
+const FORMAT = 2
 
-interface Entry {
-  readonly stamp: string
+/** What settings were parsed from. */
+export interface SettingsOrigin {
+  readonly path: string
+  readonly text: string
+  /** Version of dsc. */
+  readonly version: string
+}
+
+interface Entry extends SettingsOrigin {
+  readonly format: number
   readonly parsed: ParsedSettings
 }
 
-/** Time that a file must have rested before its entry is written: times of files step by up to 2 s (vfat). */
-const REST_MS = 2000
-
 /**
  * Where the entry for `configPath` lives. Beside the cache folder, not in it: copies live there. Two long
- * paths may share an entry; the stamp tells them apart. (Importing node:crypto for a hash costs 4 ms.)
+ * paths may share an entry, which knows its own. (Importing node:crypto for a hash costs 4 ms.)
  */
 export function settingsCachePath(cacheHome: string, configPath: string): string {
   return join(cacheHome, 'dsc-config', `${encodeURIComponent(configPath).slice(-200)}.json`)
 }
 
-/** What identifies the contents of `configPath` without reading it. */
-export function stampOf(stats: BigIntStats, configPath: string, dscVersion: string): string {
-  const { dev, ino, size, mtimeNs, ctimeNs } = stats
-  return [FORMAT, dscVersion, dev, ino, size, mtimeNs, ctimeNs, configPath].join(' ')
-}
-
-/** The remembered settings for `stamp`, or undefined. An entry that another user wrote does not count. */
-export function readSettingsCache(cachePath: string, stamp: string): ParsedSettings | undefined {
+/** The remembered settings of `origin`, or undefined. An entry that another user wrote does not count. */
+export function readSettingsCache(cachePath: string, origin: SettingsOrigin): ParsedSettings | undefined {
   let file: number
   try {
     file = openSync(cachePath, 'r')
@@ -53,8 +42,10 @@ export function readSettingsCache(cachePath: string, stamp: string): ParsedSetti
   }
   try {
     if (fstatSync(file).uid !== process.getuid?.()) return undefined
-    const entry = JSON.parse(readFileSync(file, 'utf8')) as Entry
-    return entry.stamp === stamp ? entry.parsed : undefined
+    const { format, path, text, version, parsed } = JSON.parse(readFileSync(file, 'utf8')) as Entry
+    const isSame =
+      format === FORMAT && path === origin.path && text === origin.text && version === origin.version
+    return isSame ? parsed : undefined
   } catch (error) {
     if (error instanceof SyntaxError) return undefined // cut off by a full disk
     throw error
@@ -63,18 +54,10 @@ export function readSettingsCache(cachePath: string, stamp: string): ParsedSetti
   }
 }
 
-/**
- * Remembers `parsed` for `stats`. Does nothing where the file changed a moment ago (its times could stay
- * the same after another change) or where the folder cannot be written: the cache only saves time.
- */
-export function writeSettingsCache(
-  cachePath: string,
-  parsed: ParsedSettings,
-  options: { stats: BigIntStats; stamp: string; nowMs: number },
-): void {
-  if (Number(options.stats.ctimeMs) > options.nowMs - REST_MS) return
+/** Remembers `parsed`; does nothing where the folder cannot be written: the cache only saves time. */
+export function writeSettingsCache(cachePath: string, origin: SettingsOrigin, parsed: ParsedSettings): void {
   const partPath = `${cachePath}.${process.pid}`
-  const entry: Entry = { stamp: options.stamp, parsed }
+  const entry: Entry = { format: FORMAT, ...origin, parsed }
   try {
     mkdirSync(dirname(cachePath), { recursive: true, mode: 0o700 })
     // The file may hold the password of the record.
@@ -83,9 +66,4 @@ export function writeSettingsCache(
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === undefined) throw error
   }
-}
-
-/** Stats with nanoseconds, or undefined when the file is gone. */
-export function readStats(path: string): BigIntStats | undefined {
-  return statSync(path, { bigint: true, throwIfNoEntry: false })
 }
