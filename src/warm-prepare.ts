@@ -1,13 +1,18 @@
 import { parseArgs } from 'node:util'
+import { readCacheIdentity } from './cache/cache-identity.js'
 import { addUse } from './cache/leases/add-use.js'
 import { chooseHolder } from './cache/leases/choose-holder.js'
 import { identifyCaller } from './cache/leases/identify-caller.js'
 import { takeReadyCopy } from './cache/leases/take-ready-copy.js'
 import { reportPrepared } from './cli/output/report-prepared.js'
 import { createReporter } from './cli/output/reporter.js'
+import type { RecordLocation } from './config/config.js'
 import { loadConfig } from './config/load-config.js'
 import { parseLeaseTime } from './model/lease.js'
+import { readMachine } from './platform/machine-identity.js'
 import { findHomeDirectory } from './platform/this-user.js'
+import { judgeNodeClaim } from './policy/judge-node-claim.js'
+import type { RecordStore } from './records/record-store.js'
 import { openExistingSqliteRecord } from './records/sqlite/record-store.js'
 
 /**
@@ -53,9 +58,9 @@ async function takeAndReport(argv: readonly string[], version: string): Promise<
     version,
   })
   const declared = datasets.find((dataset) => dataset.name === name)
-  if (location.kind !== 'sqlite') return false
-  const record = openExistingSqliteRecord(location.path)
+  const record = await openExistingRecord(location)
   if (record === undefined) return false
+  const nowMs = () => record.nowMs()
   try {
     const dataset = declared ?? (await record.findDataset(name))
     if (dataset === undefined) return false
@@ -65,17 +70,28 @@ async function takeAndReport(argv: readonly string[], version: string): Promise<
       shares: cache.policy.shares,
       ttlMs: values.ttl === undefined ? undefined : parseLeaseTime(values.ttl),
     })
-    const lease = chooseHolder(caller, Date.now())
-    // Another cache root under this node's name: the whole program says so.
-    const known = (await record.listNodes()).find((entry) => entry.node === node)
-    if (known?.cacheRoot !== cache.root) return false
-    const ready = await takeReadyCopy({ record, node, nowMs: Date.now }, { dataset, lease })
+    const lease = chooseHolder(caller, nowMs())
+    // Another cache under this node's name, or another name or folder for this cache: the whole program says so.
+    const cacheId = readCacheIdentity(cache.root)?.id
+    if (typeof cacheId !== 'string') return false
+    const claim = { node, cacheRoot: cache.root, identity: { cacheId, machine: readMachine() } }
+    const nodes = await record.listNodes()
+    if (judgeNodeClaim(claim, nodes).outcome !== 'ours') return false
+    if (nodes.find((entry) => entry.node === node)?.cacheRoot !== cache.root) return false
+    const ready = await takeReadyCopy({ record, node, nowMs }, { dataset, lease })
     if (ready.outcome !== 'ready') return false
-    await addUse({ record, nowMs: Date.now }, { copy: ready.copy, lease, waitedMs: 0 })
+    await addUse({ record, nowMs }, { copy: ready.copy, lease, waitedMs: 0 })
     const report = createReporter({ isJson: values.json, isQuiet: values.quiet, nowMs: Date.now })
     reportPrepared(report, { ...ready, isStagedHere: false }, { lease, showsHubCache: false })
     return true
   } finally {
     await record.close()
   }
+}
+
+/** The record if it is there, answers at once, and needs no migration. */
+async function openExistingRecord(location: RecordLocation): Promise<RecordStore | undefined> {
+  if (location.kind === 'sqlite') return openExistingSqliteRecord(location.path)
+  const { openPostgresRecord } = await import('./records/postgres/record-store.js')
+  return openPostgresRecord(location.url, { patienceMs: 0, connections: 1 })
 }

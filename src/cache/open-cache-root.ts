@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto'
-import { link, readFile, rename, unlink, writeFile } from 'node:fs/promises'
+import { link, rename, unlink, writeFile } from 'node:fs/promises'
 import { DscError } from '../failure/dsc-error.js'
 import { makeFolder, shareLikeFolder } from '../platform/shared-folder.js'
+import { readCacheIdentity } from './cache-identity.js'
 import {
   copiesDirectory,
   identityFile,
@@ -20,7 +20,7 @@ export async function openCacheRoot(
   root: string,
   options: { readonly hasCopies: () => Promise<boolean> },
 ): Promise<string> {
-  const identity = await readIdentity(root)
+  const identity = readCacheIdentity(root)
   if (identity !== undefined) {
     if (identity.layout === LAYOUT_VERSION) {
       shareLikeFolder(root)
@@ -47,7 +47,7 @@ export async function openCacheRoot(
     for (const directory of [copiesDirectory(root), stagingDirectory(root), trashDirectory(root)]) {
       makeFolder(directory)
     }
-    const id = randomUUID()
+    const id = crypto.randomUUID()
     await writeFirst(identityFile(root), formatIdentity(id))
     return id
   } catch (error) {
@@ -62,7 +62,7 @@ export async function openCacheRoot(
 
 /** Gives the cache a new id, for instance because its disk was copied. Returns it. */
 export async function renewCacheId(root: string): Promise<string> {
-  const id = randomUUID()
+  const id = crypto.randomUUID()
   const next = `${identityFile(root)}.${id}`
   await writeFile(next, formatIdentity(id), { flag: 'wx' })
   await rename(next, identityFile(root))
@@ -71,7 +71,7 @@ export async function renewCacheId(root: string): Promise<string> {
 
 /** Makes a file with its content, whole at once. Rejects with EEXIST when there is one. */
 async function writeFirst(path: string, text: string): Promise<void> {
-  const next = `${path}.${randomUUID()}`
+  const next = `${path}.${crypto.randomUUID()}`
   await writeFile(next, text, { flag: 'wx' })
   try {
     await link(next, path)
@@ -82,26 +82,4 @@ async function writeFirst(path: string, text: string): Promise<void> {
 
 function formatIdentity(id: string): string {
   return `${JSON.stringify({ layout: LAYOUT_VERSION, id })}\n`
-}
-
-async function readIdentity(
-  root: string,
-): Promise<{ readonly layout: unknown; readonly id?: unknown } | undefined> {
-  let text: string
-  try {
-    text = await readFile(identityFile(root), 'utf8')
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
-    throw new DscError('CACHE_ROOT_INVALID', `cannot read ${identityFile(root)} (${code})`, {
-      hint: 'dsc doctor',
-      cause: error,
-    })
-  }
-  try {
-    return JSON.parse(text) as { layout: unknown; id?: unknown }
-  } catch {
-    // Killed between create and write: its content is made anew.
-    return { layout: LAYOUT_VERSION, id: await renewCacheId(root) }
-  }
 }

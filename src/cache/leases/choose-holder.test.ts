@@ -11,7 +11,7 @@ const plain: Caller = {
   podUid: undefined,
   user: 'ada',
   parties: ['user:ada', 'account:nlp'],
-  process: EXAMPLE_PROCESS,
+  findProcess: () => EXAMPLE_PROCESS,
 }
 
 for (const { name, caller, expected } of [
@@ -37,7 +37,7 @@ for (const { name, caller, expected } of [
   },
   {
     name: 'falls back to time where the caller is gone already',
-    caller: { ...plain, process: undefined },
+    caller: { ...plain, findProcess: () => undefined },
     expected: { task: 'ada@unknown', holder: { kind: 'ttl' }, expiresAtMs: 1050 },
   },
 ] as const) {

@@ -12,8 +12,8 @@ export interface Caller {
   readonly user: string
   /** As in `LeaseRequest`. */
   readonly parties: readonly string[]
-  /** The process that called `dsc`, or dsc itself where it stays (`dsc run`). */
-  readonly process: ProcessHolder | undefined
+  /** Looks up the process that called `dsc`, or dsc itself where it stays (`dsc run`): that takes milliseconds. */
+  readonly findProcess: () => ProcessHolder | undefined
 }
 
 /**
@@ -38,10 +38,8 @@ function chooseLease(caller: Caller, nowMs: number): LeaseRequest {
     return lease(`slurm:${caller.slurmJobId}`, { kind: 'slurm', jobId: caller.slurmJobId }, null)
   }
   if (caller.podUid) return lease(`pod:${caller.podUid}`, { kind: 'pod', uid: caller.podUid }, untilTtlMs)
-  if (caller.process) {
-    const { host, pid } = caller.process
-    return lease(`${caller.user}@${host}:${pid}`, caller.process, null)
-  }
+  const found = caller.findProcess()
+  if (found) return lease(`${caller.user}@${found.host}:${found.pid}`, found, null)
   return lease(`${caller.user}@unknown`, { kind: 'ttl' }, untilTtlMs)
 }
 

@@ -10,5 +10,5 @@ test('identifyCaller reads the Slurm job and the pod from the environment', () =
     isOwnProcess: true,
   })
   assert.deepEqual([caller.slurmJobId, caller.podUid, caller.user], ['12', uid, 'ada'])
-  assert.deepEqual(caller.process, identifyProcess(process.pid))
+  assert.deepEqual(caller.findProcess(), identifyProcess(process.pid))
 })

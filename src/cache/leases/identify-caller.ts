@@ -22,7 +22,6 @@ export function identifyCaller(options: {
   readonly shares?: readonly Share[] | undefined
 }): Caller {
   const { environment } = options
-  const callerPid = options.isOwnProcess ? process.pid : chooseCaller(process.pid, PROCESS_TREE)
   return {
     task: options.task,
     ttlMs: options.ttlMs ?? DEFAULT_TTL_MS,
@@ -30,7 +29,10 @@ export function identifyCaller(options: {
     podUid: findPodUid(environment),
     user: findUserName(environment),
     parties: findParties({ environment, shares: options.shares }),
-    process: callerPid === undefined ? undefined : identifyProcess(callerPid),
+    findProcess: () => {
+      const pid = options.isOwnProcess ? process.pid : chooseCaller(process.pid, PROCESS_TREE)
+      return pid === undefined ? undefined : identifyProcess(pid)
+    },
   }
 }
 

@@ -38,19 +38,24 @@ const IS_THERE = `SELECT CASE WHEN to_regprocedure('dsc_begin(boolean, text, tex
   ELSE (SELECT max(version) FROM dsc_schema) END AS version`
 const CLOCK = 'BEGIN; SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms'
 
-/** Brings the schema to the newest version; only reads when it is there already. */
+/** Brings the schema to the newest version; asks once, and only reads, when it is there already. */
 export async function prepareSchema(connections: Connections, location: string): Promise<Attempt<undefined>> {
   return attempt(connections, async (connection) => {
-    const there = await connection.query(`SELECT to_regclass('dsc_turn') IS NOT NULL AS there`)
-    const found = there.rows[0]?.there === 't' ? await connection.query(IS_THERE) : undefined
-    if (found?.rows[0]?.version !== MIGRATIONS.length) {
-      await connection.query(`BEGIN; SELECT pg_advisory_xact_lock(${MIGRATION_LOCK})`)
-      await migrate(createTransaction(connection), MIGRATIONS, location)
-      await connection.query(OWN_OBJECTS)
-      await connection.query('COMMIT')
-    }
-    await connection.begin(CLOCK)
-    await connection.query('ROLLBACK')
+    const [found] = await Promise.all([
+      connection.query(IS_THERE).catch(expectUndefinedTable),
+      connection.begin(CLOCK),
+      connection.query('ROLLBACK'),
+    ])
+    if (found?.rows[0]?.version === MIGRATIONS.length) return undefined
+    await connection.query(`BEGIN; SELECT pg_advisory_xact_lock(${MIGRATION_LOCK})`)
+    await migrate(createTransaction(connection), MIGRATIONS, location)
+    await connection.query(OWN_OBJECTS)
+    await connection.query('COMMIT')
     return undefined
   })
+}
+
+/** In an empty database there is no `dsc_schema`. */
+function expectUndefinedTable(error: unknown): undefined {
+  if ((error as { readonly code?: string }).code !== '42P01') throw error
 }

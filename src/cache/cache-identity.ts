@@ -1,0 +1,30 @@
+import { readFileSync } from 'node:fs'
+import { DscError } from '../failure/dsc-error.js'
+import { identityFile, LAYOUT_VERSION } from './cache-layout.js'
+
+/** What the identity file of a cache root says. */
+export interface CacheIdentity {
+  readonly layout: unknown
+  /** The random id of this cache; absent where whoever wrote it was killed first. */
+  readonly id?: unknown
+}
+
+/** Reads the identity of a cache root; undefined when it has none. Throws CACHE_ROOT_INVALID when it cannot be read. */
+export function readCacheIdentity(root: string): CacheIdentity | undefined {
+  let text: string
+  try {
+    text = readFileSync(identityFile(root), 'utf8')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
+    throw new DscError('CACHE_ROOT_INVALID', `cannot read ${identityFile(root)} (${code})`, {
+      hint: 'dsc doctor',
+      cause: error,
+    })
+  }
+  try {
+    return JSON.parse(text) as CacheIdentity
+  } catch {
+    return { layout: LAYOUT_VERSION }
+  }
+}
