@@ -1,9 +1,8 @@
+import { statSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
-import { pipeline } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cache } from '../cache/cache.js'
 import { manifestPath } from '../cache/manifest/manifest-file.js'
-import { openCopyFile } from '../cache/open-copy-file.js'
 import type { Route, RouteCall } from './agent-server.js'
 import type { ArrivingObjects } from './arriving-objects.js'
 import { answerKeptSamples } from './kept-samples.js'
@@ -13,6 +12,7 @@ import { type PageAccess, pageRoutes } from './page/page-routes.js'
 import type { StatusPage } from './page/status-page.js'
 import { answerCancel, answerPrepare, answerReserve } from './prepare-route.js'
 import type { SampleServers } from './sample-servers.js'
+import { sendCopyFile } from './send-copy-file.js'
 import { serveObject } from './serve-object.js'
 import { serveRemoteFile, serveRemoteIndex } from './serve-remote.js'
 import { answerSampleTable, answerServeSamples } from './serve-samples.js'
@@ -167,12 +167,9 @@ async function serveManifest(cache: Cache, { response, parameters }: RouteCall):
     response.writeHead(404).end()
     return
   }
-  const file = await openCopyFile(cache.root, copy, manifestPath(copy.directory))
-  try {
-    const { size } = await file.stat()
-    response.writeHead(200, { 'content-length': size, 'content-type': 'application/vnd.sqlite3' })
-    await pipeline(file.createReadStream({ autoClose: false }), response)
-  } finally {
-    await file.close()
-  }
+  const path = manifestPath(copy.directory)
+  const length = statSync(path).size
+  await sendCopyFile({ root: cache.root, copy, path, range: { offset: 0, length } }, response, () => {
+    response.writeHead(200, { 'content-length': length, 'content-type': 'application/vnd.sqlite3' })
+  })
 }

@@ -1,6 +1,5 @@
 import type { Cache } from '../cache/cache.js'
 import { factsOfEntry } from '../cache/manifest/facts-of-entry.js'
-import { openCopyFile } from '../cache/open-copy-file.js'
 import {
   DIGEST_HEADER,
   FACTS_HEADER,
@@ -15,7 +14,7 @@ import type { ArrivingObjects } from './arriving-objects.js'
 import type { Range } from './local-copies.js'
 import { isOfSource, type LocalCopies, type LocalObject } from './local-copies.js'
 import type { Metrics } from './metrics.js'
-import { sendOpenFile } from './send-file.js'
+import { sendCopyFile } from './send-copy-file.js'
 
 /** A question for a part that is still arriving is held for so long, ms; then the client may ask again. */
 const HOLD_MS = 8000
@@ -67,18 +66,15 @@ async function send(
   range: Range,
   { root, request, response }: RouteCall & { readonly root: string },
 ): Promise<void> {
-  if (request.method === 'HEAD' || range.length === 0) {
+  if (request.method === 'HEAD') {
     writeHead(found, range, { request, response })
     response.end()
     return
   }
-  const file = await openCopyFile(root, found.copy, found.path)
-  try {
-    writeHead(found, range, { request, response })
-    await sendOpenFile({ file, path: found.path }, range, response)
-  } finally {
-    await file.close()
-  }
+  const { copy, path } = found
+  await sendCopyFile({ root, copy, path, range }, response, () =>
+    writeHead(found, range, { request, response }),
+  )
 }
 
 function writeHead(

@@ -1,11 +1,10 @@
 import { pipeline } from 'node:stream/promises'
 import type { Cache } from '../cache/cache.js'
-import { openCopyFile } from '../cache/open-copy-file.js'
 import { formatRemoteUrl } from '../cache/sources/peer-wire.js'
 import type { RouteCall } from './agent-server.js'
 import type { LocalCopies, Range } from './local-copies.js'
 import type { Metrics } from './metrics.js'
-import { sendOpenFile } from './send-file.js'
+import { sendCopyFile } from './send-copy-file.js'
 import { parseRange } from './serve-object.js'
 
 /** Answers `GET /v1/datasets/<name>/`: the files of the newest ready copy, one JSON line each. */
@@ -49,17 +48,13 @@ export async function serveRemoteFile(
     response.writeHead(416, { 'content-range': `bytes */${sizeBytes}` }).end()
     return
   }
-  if (request.method === 'HEAD' || range.length === 0) {
+  if (request.method === 'HEAD') {
     response.writeHead(...headOf(range, { request, sizeBytes })).end()
     return
   }
-  const file = await openCopyFile(cache.root, found.copy, found.path)
-  try {
+  await sendCopyFile({ root: cache.root, copy: found.copy, path: found.path, range }, response, () => {
     response.writeHead(...headOf(range, { request, sizeBytes }))
-    await sendOpenFile({ file, path: found.path }, range, response)
-  } finally {
-    await file.close()
-  }
+  })
   metrics.add('dsc_sent_bytes_total', { dataset }, range.length)
 }
 

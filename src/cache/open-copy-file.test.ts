@@ -26,7 +26,8 @@ async function makeCopy(context: TestContext) {
 async function read(...asked: Parameters<typeof openCopyFile>): Promise<string> {
   const file = await openCopyFile(...asked)
   try {
-    return await file.readFile('utf8')
+    const buffer = Buffer.alloc(100)
+    return buffer.toString('utf8', 0, await file.read(buffer, 0))
   } finally {
     await file.close()
   }

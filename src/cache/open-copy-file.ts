@@ -1,9 +1,15 @@
-import { constants, realpathSync } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
+import { realpathSync } from 'node:fs'
 import { DscError } from '../failure/dsc-error.js'
 import type { Copy } from '../model/copy.js'
+import { QuickFile } from '../platform/quick-file.js'
 import { findOpened, maySend, type SendRule } from '../platform/send-rule.js'
 import { isMarked, placeOf } from './adopted-folder.js'
+
+/** What of a copy says which files are its own. */
+type CopyPlace = Pick<Copy, 'dataset' | 'version' | 'copyId' | 'path' | 'origin'>
+
+/** Cache roots without links, by what they are called: asked for at every opening, they hardly ever change. */
+const realRoots = new Map<string, string>()
 
 /**
  * Opens a file of a copy, to be sent to another node or a client. Others of the cache's group may have put a link in
@@ -11,17 +17,15 @@ import { isMarked, placeOf } from './adopted-folder.js'
  * the root. Files of an adopted folder may lie there as well, if its owner had it adopted or everybody may read them.
  * Rejects with CACHE_ROOT_INVALID for anything else, and with what opening rejects with.
  */
-export async function openCopyFile(
-  root: string,
-  copy: Pick<Copy, 'dataset' | 'version' | 'copyId' | 'path' | 'origin'>,
-  path: string,
-): Promise<FileHandle> {
-  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK) // of a pipe nobody waits for a writer
+export async function openCopyFile(root: string, copy: CopyPlace, path: string): Promise<QuickFile> {
+  const file = await QuickFile.open(path)
   try {
-    if (maySend(file.fd, path, sendRuleOf(root, copy))) return file
+    if (maySend(file.descriptor, path, sendRuleOf(root, copy))) return file
+    realRoots.delete(root) // the root itself may have been moved
+    if (maySend(file.descriptor, path, sendRuleOf(root, copy))) return file
     throw new DscError(
       'CACHE_ROOT_INVALID',
-      `${path} leads to ${findOpened(file.fd, path)}, which is not of this cache`,
+      `${path} leads to ${findOpened(file.descriptor, path)}, which is not of this cache`,
       { hint: 'dsc verify; find out who put a link there' },
     )
   } catch (error) {
@@ -31,9 +35,10 @@ export async function openCopyFile(
 }
 
 /** Which files may be sent as files of this copy. */
-export function sendRuleOf(root: string, copy: Parameters<typeof openCopyFile>[1]): SendRule {
+export function sendRuleOf(root: string, copy: CopyPlace): SendRule {
   const { origin, version, path } = copy
-  const cacheRoot = realpathSync(root)
+  const cacheRoot = realRoots.get(root) ?? realpathSync(root)
+  realRoots.set(root, cacheRoot)
   if (origin !== 'local' || version === null) return { below: [cacheRoot] }
   return isMarked(placeOf({ root }, { ...copy, version }))
     ? { below: [cacheRoot, path] }

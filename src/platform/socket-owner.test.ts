@@ -33,9 +33,9 @@ for (const [listening, dialled] of [
       const client = connect(port, dialled)
       t.after(() => client.destroy())
     })
-    assert.equal(ownerOf(socket), process.getuid!())
+    assert.equal(await ownerOf(socket), process.getuid!())
     const stranger = { address: socket.localAddress!, port: socket.localPort! }
-    assert.equal(findSocketOwner({ address: '127.0.0.9', port: 9 }, stranger), undefined)
+    assert.equal(await findSocketOwner({ address: '127.0.0.9', port: 9 }, stranger), undefined)
   })
 
 const isRoot = process.getuid!() === 0
@@ -45,5 +45,5 @@ test('findSocketOwner tells another user apart', { skip: !isRoot && 'needs root'
     const child = spawn(process.execPath, ['-e', code], { uid: 65_534, cwd: '/', stdio: 'ignore' })
     t.after(() => child.kill())
   })
-  assert.equal(ownerOf(socket), 65_534)
+  assert.equal(await ownerOf(socket), 65_534)
 })

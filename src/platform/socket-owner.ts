@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 
 /** An end of a TCP connection on this machine. */
 interface SocketEnd {
@@ -6,26 +6,40 @@ interface SocketEnd {
   readonly port: number
 }
 
+/** Readings of the kernel's tables that begin when the one that goes on has ended. */
+const nextTables = new Map<string, Promise<string>>()
+const lastTables = new Map<string, Promise<string>>()
+
 /**
  * The user who holds the other end of a loopback connection, as the kernel's table of sockets says (Linux). Undefined
  * where it is not there: the other end is on another machine or in another network namespace, or has gone.
  * `peer` is that end, `own` this one.
  */
-export function findSocketOwner(peer: SocketEnd, own: SocketEnd): number | undefined {
+export async function findSocketOwner(peer: SocketEnd, own: SocketEnd): Promise<number | undefined> {
   const isV6 = plainAddress(peer).includes(':')
-  const wanted = [formatEnd(peer), formatEnd(own)]
-  let table: string
-  try {
-    table = readFileSync(isV6 ? '/proc/net/tcp6' : '/proc/net/tcp', 'latin1')
-  } catch {
-    return undefined
-  }
-  for (const line of table.split('\n').slice(1)) {
-    // sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid …
-    const [, local, remote, , , , , uid] = line.trim().split(/\s+/)
-    if (local === wanted[0] && remote === wanted[1]) return Number(uid)
-  }
-  return undefined
+  const table = await readNextTable(isV6 ? '/proc/net/tcp6' : '/proc/net/tcp')
+  // sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid …
+  const at = table.indexOf(` ${formatEnd(peer)} ${formatEnd(own)} `)
+  if (at === -1) return undefined
+  const [, , , , , , uid] = table.slice(at, table.indexOf('\n', at)).trim().split(/\s+/)
+  return Number(uid)
+}
+
+/**
+ * A table that was read from now on. Writing it takes the kernel milliseconds where there are many connections, so
+ * those who ask while it does share the next one; the one that is being read may not have theirs yet.
+ */
+function readNextTable(path: string): Promise<string> {
+  const waiting = nextTables.get(path)
+  if (waiting) return waiting
+  const next = Promise.resolve(lastTables.get(path)).then(() => {
+    nextTables.delete(path)
+    const reading = readFile(path, 'latin1').catch(() => '')
+    lastTables.set(path, reading)
+    return reading
+  })
+  nextTables.set(path, next)
+  return next
 }
 
 /** As in /proc/net/tcp: the address as 32-bit words in the byte order of the machine, in hexadecimal. */

@@ -9,14 +9,24 @@ export interface ServedDataset {
   readonly prefix: string
 }
 
-/** The datasets that an S3 client can ask for, longest prefix first; others have no bucket. */
-export function listServed(datasets: readonly Dataset[]): readonly ServedDataset[] {
-  return datasets
+/** What clients can ask for. */
+export interface Catalog {
+  /** Also those without a bucket. */
+  readonly datasets: readonly Dataset[]
+  /** Those that an S3 client can ask for, longest prefix first. */
+  readonly served: readonly ServedDataset[]
+  readonly buckets: ReadonlySet<string>
+}
+
+/** Sorts datasets by what is asked for. */
+export function makeCatalog(datasets: readonly Dataset[]): Catalog {
+  const served = datasets
     .flatMap((dataset) => {
       const url = parseSourceUrl(dataset.source)
       return url.scheme === 's3' ? [{ dataset, bucket: url.bucket, prefix: url.prefix }] : []
     })
     .toSorted((a, b) => b.prefix.length - a.prefix.length || (a.dataset.name < b.dataset.name ? -1 : 1))
+  return { datasets, served, buckets: new Set(served.map(({ bucket }) => bucket)) }
 }
 
 /**

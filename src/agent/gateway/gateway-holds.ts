@@ -67,8 +67,8 @@ export class GatewayHolds {
     const known = this.#holds.get(copy.copyId)
     const nowMs = this.#cache.nowMs()
     if (known && known.expiresAtMs > nowMs) {
-      const renewed = known.expiresAtMs - nowMs < this.#keepMs / 2 ? this.#renew(known) : undefined
-      await answerInTime(renewed ?? Promise.resolve(), { answer: undefined })
+      if (known.expiresAtMs - nowMs < this.#keepMs / 2)
+        await answerInTime(this.#renew(known), { answer: undefined })
       return known
     }
     if (copy.state !== 'ready') return undefined // held by its stager, and by the lease that waits for it

@@ -9,18 +9,17 @@ import { answerHub, type HubExchange, refuseHub } from '../hub/answer-hub.js'
 import { type HubOperation, parseHubRequest } from '../hub/parse-hub-request.js'
 import type { Metrics } from '../metrics.js'
 import { answerInTime } from './answer-in-time.js'
-import { findServed, listServed, type ServedDataset } from './find-dataset.js'
+import { type Catalog, findServed, makeCatalog, type ServedDataset } from './find-dataset.js'
+import { GatewayAccess } from './gateway-access.js'
 import { GatewayCopies, type Pins } from './gateway-copies.js'
-import { findGatewaySecrets } from './gateway-keys.js'
 import { findRepository, requireHubToken, toHubRefusal } from './hub-repositories.js'
 import { listBucket } from './list-bucket.js'
-import { isLocalUser, type LocalUsers } from './local-users.js'
+import type { LocalUsers } from './local-users.js'
 import { formatBuckets, formatListing, formatLocation, formatVersioning } from './s3-documents.js'
-import { parseS3Request, S3Error, type S3Operation } from './s3-request.js'
+import { parseS3Request, type S3Operation } from './s3-request.js'
 import { sendObject } from './send-object.js'
 import { sendS3Error } from './send-s3-error.js'
 import { toS3Error, undeclared } from './to-s3-error.js'
-import { isSigned, verifySignature } from './verify-signature.js'
 
 const MAX_CONNECTIONS = 4096
 const MAX_HEADER_BYTES = 32 * 1024
@@ -47,13 +46,6 @@ export interface GatewayOptions {
   readonly note: (sentence: string) => void
 }
 
-/** What a connection is known to be. */
-interface Connection {
-  readonly pins: Pins
-  /** Whether its unsigned requests are answered; found out at the first. */
-  isTrusted: boolean | undefined
-}
-
 /**
  * A read-only S3 server over this node's copies: clients keep their buckets and keys and set only the endpoint. What
  * is not here is staged under the policy, and read while it comes. Only datasets that are declared or in the record
@@ -63,14 +55,16 @@ export class Gateway {
   readonly #options: GatewayOptions
   readonly #copies: GatewayCopies
   readonly #stopping = new AbortController()
-  readonly #connections = new WeakMap<Socket, Connection>()
-  readonly #sockets = new Set<Socket>()
+  readonly #access: GatewayAccess
+  /** Open connections, and the versions that each reads. */
+  readonly #connections = new Map<Socket, Pins>()
   readonly #server
   readonly #renewal: NodeJS.Timeout
-  #datasets: { readonly untilMs: number; readonly list: Promise<readonly Dataset[]> } | undefined
+  #catalog: { readonly untilMs: number; readonly made: Promise<Catalog> } | undefined
 
   private constructor(options: GatewayOptions) {
     this.#options = options
+    this.#access = new GatewayAccess(options)
     const { cache, keepMs, note } = options
     this.#copies = new GatewayCopies({ cache, keepMs, note, signal: this.#stopping.signal })
     this.#renewal = setInterval(() => void this.#copies.renewHolds(), keepMs / HOLDS_PER_KEEP).unref()
@@ -82,9 +76,8 @@ export class Gateway {
     this.#server.timeout = IDLE_TIMEOUT_MS
     this.#server.maxConnections = MAX_CONNECTIONS
     this.#server.on('connection', (socket: Socket) => {
-      this.#sockets.add(socket)
-      this.#connections.set(socket, { pins: new Map(), isTrusted: undefined })
-      socket.on('close', () => this.#sockets.delete(socket))
+      this.#connections.set(socket, new Map())
+      socket.on('close', () => this.#connections.delete(socket))
       socket.on('error', () => socket.destroy())
     })
   }
@@ -116,7 +109,7 @@ export class Gateway {
     const closed = new Promise((resolve) => this.#server.close(resolve))
     this.#server.closeIdleConnections()
     const timer = setTimeout(() => {
-      for (const socket of this.#sockets) socket.destroy()
+      for (const socket of this.#connections.keys()) socket.destroy()
     }, graceMs)
     await closed
     clearTimeout(timer)
@@ -130,16 +123,14 @@ export class Gateway {
     response.setHeader('server', 'dsc')
     let operation: S3Operation | undefined
     try {
-      const datasets = await this.#listDatasets()
-      const served = listServed(datasets)
-      const buckets = new Set(served.map(({ bucket }) => bucket))
+      const { datasets, served, buckets } = await this.#readCatalog()
       const { method = '', url = '' } = request
       const hub = buckets.has(firstName(url)) ? undefined : parseHubRequest(url)
       if (hub) {
         await this.#answerHub(hub, datasets, { request, response })
         return
       }
-      this.#authorize(request)
+      await this.#access.authorize(request)
       operation = parseS3Request({ method, url, host: request.headers.host, buckets })
       await this.#carryOut(operation, served, { request, response })
     } catch (error) {
@@ -162,12 +153,12 @@ export class Gateway {
     const { tokens, metrics } = this.#options
     response.removeHeader('x-amz-request-id')
     try {
-      if (!this.#isTrusted(request.socket)) requireHubToken(request.headers.authorization, tokens)
-      const { pins } = this.#connections.get(request.socket)!
+      if (!(await this.#access.isTrusted(request.socket)))
+        requireHubToken(request.headers.authorization, tokens)
       const client = {
         copies: this.#copies,
-        pins,
-        signal: this.#untilGone(response),
+        pins: this.#pinsOf(request),
+        untilGone: () => this.#untilGone(response),
         onSent: ({ from, bytes }: { readonly from: string; readonly bytes: number }) =>
           metrics.add('dsc_gateway_sent_bytes_total', { from }, bytes),
       }
@@ -201,7 +192,7 @@ export class Gateway {
     }
     const inBucket = served.filter(({ bucket }) => bucket === operation.bucket)
     if (inBucket.length === 0) throw undeclared(operation.bucket, '')
-    const { pins } = this.#connections.get(request.socket)!
+    const pins = this.#pinsOf(request)
     switch (operation.kind) {
       case 'HeadBucket':
         response.writeHead(200, { 'x-amz-bucket-region': 'us-east-1' }).end()
@@ -225,60 +216,32 @@ export class Gateway {
           key: operation.key.slice(found.prefix.length),
           versionId: operation.versionId,
         }
-        const signal = this.#untilGone(response)
-        const { from, bytes } = await sendObject(this.#copies, asked, { request, response, pins, signal })
+        const untilGone = () => this.#untilGone(response)
+        const { from, bytes } = await sendObject(this.#copies, asked, { request, response, pins, untilGone })
         this.#options.metrics.add('dsc_gateway_sent_bytes_total', { from }, bytes)
       }
     }
   }
 
-  /** Throws an S3Error unless the request is signed with a key of ours, or comes from a user of this machine whom it serves. */
-  #authorize(request: IncomingMessage): void {
-    const { tokens, users } = this.#options
-    if (isSigned(request as { url: string; method: string; headers: IncomingMessage['headers'] })) {
-      // Clients sign with whatever keys they find: where local users are trusted, theirs need not be ours.
-      if (this.#isTrusted(request.socket)) return
-      if (tokens === undefined)
-        throw new S3Error(
-          { code: 'InvalidAccessKeyId', status: 403 },
-          'this gateway gives out no keys: it has no agent.tokenFile',
-        )
-      const { method = '', url = '', headers } = request
-      verifySignature(
-        { method, url, headers },
-        (accessKeyId) => findGatewaySecrets(tokens.accepted, accessKeyId),
-        Date.now(),
-      )
-      return
-    }
-    if (this.#isTrusted(request.socket)) return
-    const who = users === 'all' ? 'users of this machine' : 'users whom agent.gateway.users names'
-    throw new S3Error(
-      { code: 'AccessDenied', status: 403 },
-      `unsigned requests are answered for ${who}, over loopback; \`dsc gateway key\` gives a key to sign with`,
-    )
+  /** The versions that a connection reads; one that has gone meanwhile reads none. */
+  #pinsOf({ socket }: IncomingMessage): Pins {
+    return this.#connections.get(socket) ?? new Map()
   }
 
-  #isTrusted(socket: Socket): boolean {
-    const connection = this.#connections.get(socket)!
-    connection.isTrusted ??= isLocalUser(socket, this.#options.users)
-    return connection.isTrusted
-  }
-
-  #listDatasets(): Promise<readonly Dataset[]> {
-    if (this.#datasets && this.#datasets.untilMs > performance.now()) return this.#datasets.list
-    const before = this.#datasets?.list
+  #readCatalog(): Promise<Catalog> {
+    if (this.#catalog && this.#catalog.untilMs > performance.now()) return this.#catalog.made
+    const before = this.#catalog?.made
     const { declared, cache } = this.#options
     const asked = cache.record.listDatasets().then((known) => {
       const names = new Set(declared.map(({ name }) => name))
-      return [...declared, ...known.filter(({ name }) => !names.has(name))]
+      return makeCatalog([...declared, ...known.filter(({ name }) => !names.has(name))])
     })
     // Without its record it goes on with what it knew.
-    const list = Promise.resolve(before).then((earlier) =>
-      answerInTime(asked, { answer: earlier ?? declared }),
+    const made = Promise.resolve(before).then((earlier) =>
+      answerInTime(asked, { answer: earlier ?? makeCatalog(declared) }),
     )
-    this.#datasets = { untilMs: performance.now() + DATASETS_MS, list }
-    return list
+    this.#catalog = { untilMs: performance.now() + DATASETS_MS, made }
+    return made
   }
 }
 

@@ -16,8 +16,8 @@ const COMMIT = /^[0-9a-f]{40}$/
 interface HubClient {
   readonly copies: GatewayCopies
   readonly pins: Pins
-  /** Aborts when the client or the gateway goes. */
-  readonly signal: AbortSignal
+  /** Makes a signal that aborts when the client or the gateway goes. */
+  readonly untilGone: () => AbortSignal
   readonly onSent: (sent: { readonly from: string; readonly bytes: number }) => void
 }
 
@@ -62,7 +62,7 @@ function breadth({ dataset, url }: { readonly dataset: Dataset; readonly url: Hu
 
 async function openSnapshot(
   { dataset, url }: { readonly dataset: Dataset; readonly url: HubUrl },
-  { copies, pins, signal, onSent }: HubClient,
+  { copies, pins, untilGone, onSent }: HubClient,
 ): Promise<HubSnapshot> {
   const look: HubSnapshot['look'] = async (read) => {
     const found = await copies.untilFound([dataset], async () => {
@@ -77,7 +77,8 @@ async function openSnapshot(
     folder: url.folder,
     look,
     send: async (key, exchange) => {
-      onSent(await sendObject(copies, { dataset, key, versionId: undefined }, { ...exchange, pins, signal }))
+      const asked = { dataset, key, versionId: undefined }
+      onSent(await sendObject(copies, asked, { ...exchange, pins, untilGone }))
     },
   }
 }

@@ -5,11 +5,11 @@ import { findSocketOwner } from '../../platform/socket-owner.js'
 export type LocalUsers = 'all' | ReadonlySet<number>
 
 /** Whether a connection over loopback is one of these users'. */
-export function isLocalUser(socket: Socket, users: LocalUsers): boolean {
+export async function isLocalUser(socket: Socket, users: LocalUsers): Promise<boolean> {
   const { remoteAddress, remotePort, localAddress, localPort } = socket
   if (!remoteAddress || !remotePort || !localAddress || !localPort) return false
   if (!/^(::1$|(::ffff:)?127\.)/.test(remoteAddress)) return false
-  const uid = findSocketOwner(
+  const uid = await findSocketOwner(
     { address: remoteAddress, port: remotePort },
     { address: localAddress, port: localPort },
   )

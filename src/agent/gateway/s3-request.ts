@@ -52,11 +52,13 @@ export class S3Error extends Error {
 
 const MAX_KEYS = 1000
 /** Parameters that name another operation than reading objects and lists: ACLs, uploads, tags, policies … */
-const OTHER_OPERATIONS = [
-  'accelerate acl analytics attributes cors encryption intelligent-tiering inventory legal-hold lifecycle logging',
-  'metadata metrics notification object-lock ownershipControls partNumber policy policyStatus publicAccessBlock',
-  'replication requestPayment retention select tagging torrent uploadId uploads versions website',
-].flatMap((line) => line.split(' '))
+const OTHER_OPERATIONS = new Set(
+  [
+    'accelerate acl analytics attributes cors encryption intelligent-tiering inventory legal-hold lifecycle logging',
+    'metadata metrics notification object-lock ownershipControls partNumber policy policyStatus publicAccessBlock',
+    'replication requestPayment retention select tagging torrent uploadId uploads versions website',
+  ].flatMap((line) => line.split(' ')),
+)
 
 /**
  * Reads what a request asks for. `buckets` tells host names of the virtual-host style apart from the gateway's own.
@@ -77,8 +79,8 @@ export function parseS3Request(request: {
       { code: 'AccessDenied', status: 403 },
       'dsc serves datasets to be read: nothing can be written through it',
     )
-  for (const name of OTHER_OPERATIONS)
-    if (query.has(name))
+  for (const name of query.keys())
+    if (OTHER_OPERATIONS.has(name))
       throw new S3Error({ code: 'NotImplemented', status: 501 }, `dsc does not answer ?${name}`)
   const path = decodePath(rawPath)
   const hostBucket = findHostBucket(request.host, request.buckets)

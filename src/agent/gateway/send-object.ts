@@ -1,13 +1,10 @@
-import type { FileHandle } from 'node:fs/promises'
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { filesDirectory } from '../../cache/cache-layout.js'
 import type { ManifestEntry } from '../../cache/manifest/manifest-entry.js'
-import { openCopyFile } from '../../cache/open-copy-file.js'
 import { withRetries } from '../../cache/sources/retry.js'
-import type { Copy } from '../../model/copy.js'
 import type { Dataset } from '../../model/dataset.js'
-import { sendOpenFile } from '../send-file.js'
+import { sendCopyFile } from '../send-copy-file.js'
 import type { GatewayCopies, Located, Pins } from './gateway-copies.js'
 import type { Passed } from './passed-datasets.js'
 import { type ObjectAnswer, planObjectAnswer } from './plan-object-answer.js'
@@ -40,8 +37,8 @@ interface GatewayClient {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly pins: Pins
-  /** Aborts when the client or the gateway goes. */
-  readonly signal: AbortSignal
+  /** Makes a signal that aborts when the client or the gateway goes. */
+  readonly untilGone: () => AbortSignal
 }
 
 /**
@@ -65,7 +62,7 @@ async function trySending(
   located: Located,
   client: GatewayClient & { readonly asked: AskedObject },
 ): Promise<Sent | undefined> {
-  const { asked, request, response, signal } = client
+  const { asked, request, response, untilGone } = client
   const entry = copies.look(
     located,
     (manifest) => manifest.find(asked.key) ?? manifest.markers.find(asked.key) ?? null,
@@ -90,19 +87,20 @@ async function trySending(
   }
   let path = `${filesDirectory(located.copy.directory)}/${entry.path}`
   if (from === 'arriving') {
-    const look = await copies.waitFor(located.copy, asked.key, signal)
+    const look = await copies.waitFor(located.copy, asked.key, untilGone())
     if (look.outcome !== 'there') return undefined
     path = look.path
   }
-  const file = await openIfThere(copies.root, located.copy, path)
-  if (file === undefined) return undefined
   try {
-    response.writeHead(answer.status, headersOf(request, entry, answer))
-    await sendOpenFile({ file, path }, answer, response)
-  } finally {
-    await file.close()
+    const file = { root: copies.root, copy: located.copy, path, range: answer }
+    await sendCopyFile(file, response, () => {
+      response.writeHead(answer.status, headersOf(request, entry, answer))
+    })
+    return { from, bytes: answer.length }
+  } catch (error) {
+    if (!response.headersSent && (error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
   }
-  return { from, bytes: answer.length }
 }
 
 function missing({ key }: AskedObject): S3Error {
@@ -137,15 +135,6 @@ function headersOf(
   return headers
 }
 
-async function openIfThere(root: string, copy: Copy, path: string): Promise<FileHandle | undefined> {
-  try {
-    return await openCopyFile(root, copy, path)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
-}
-
 /** Sends a range as it comes from the source; an attempt that breaks off is gone on with where it ended. */
 async function passThrough(
   passed: Passed,
@@ -156,7 +145,8 @@ async function passThrough(
   },
 ): Promise<void> {
   const { entry, answer, client } = what
-  const { request, response, signal } = client
+  const { request, response } = client
+  const signal = client.untilGone()
   const fetcher = await passed.source.openFetcher({ connections: 1 })
   let passedBytes = 0
   try {

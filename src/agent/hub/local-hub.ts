@@ -2,13 +2,12 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { filesDirectory } from '../../cache/cache-layout.js'
 import { Manifest } from '../../cache/manifest/manifest.js'
-import { openCopyFile } from '../../cache/open-copy-file.js'
 import type { Copy } from '../../model/copy.js'
 import { findHubUrl, type HubUrl } from '../../model/source-url.js'
 import { isLocalUser } from '../gateway/local-users.js'
 import { planObjectAnswer } from '../gateway/plan-object-answer.js'
 import { S3Error } from '../gateway/s3-request.js'
-import { sendOpenFile } from '../send-file.js'
+import { sendCopyFile } from '../send-copy-file.js'
 import { answerHub, type HubExchange, HubRefusal, type HubSnapshot, refuseHub } from './answer-hub.js'
 import { type AskedRepository, parseHubRequest } from './parse-hub-request.js'
 
@@ -56,7 +55,7 @@ export class LocalHub {
   async #answer(exchange: HubExchange): Promise<void> {
     const { request, response } = exchange
     try {
-      if (!isLocalUser(request.socket, new Set([process.getuid!()])))
+      if (!(await isLocalUser(request.socket, new Set([process.getuid!()]))))
         throw new HubRefusal(403, '', 'this hub answers the user who ran dsc run')
       const operation = parseHubRequest(request.url ?? '')
       if (operation === undefined)
@@ -116,18 +115,14 @@ async function sendFile(
   const { offset, length } = answer
   const range = { 'content-range': `bytes ${offset}-${offset + length - 1}/${entry.sizeBytes}` }
   const headers = { 'content-length': length, ...(answer.status === 206 ? range : {}) }
-  if (request.method === 'HEAD' || length === 0) {
+  if (request.method === 'HEAD') {
     response.writeHead(answer.status, headers).end()
     return
   }
   const path = `${filesDirectory(copy.directory)}/${entry.path}`
-  const file = await openCopyFile(root, copy, path)
-  try {
+  await sendCopyFile({ root, copy, path, range: answer }, response, () => {
     response.writeHead(answer.status, headers)
-    await sendOpenFile({ file, path }, answer, response)
-  } finally {
-    await file.close()
-  }
+  })
 }
 
 function toRefusal(error: unknown): HubRefusal {

@@ -1,0 +1,29 @@
+/** Read and sent at once, bytes: it stays in the cache of a processor between the two. */
+const LARGE_BYTES = 256 * 1024
+const SMALL_BYTES = 64 * 1024
+/** Large buffers that may be used at once: thousands of clients that take nothing must not fill the memory. */
+const MAX_LARGE = 256
+/** Buffers of each size that are kept for the next file. */
+const MAX_KEPT = 64
+
+/** Memory through which files are sent: made once and used again, because making it costs as much as sending 10 KiB. */
+export class SendBuffers {
+  readonly #large: Buffer[] = []
+  readonly #small: Buffer[] = []
+  #largeUsed = 0
+
+  /** Lends memory for sending so many bytes, perhaps in pieces, to `send`. */
+  async use(bytes: number, send: (buffer: Buffer) => Promise<void>): Promise<void> {
+    const isLarge = bytes > SMALL_BYTES && this.#largeUsed < MAX_LARGE
+    const kept = isLarge ? this.#large : this.#small
+    const buffer = kept.pop() ?? Buffer.allocUnsafeSlow(isLarge ? LARGE_BYTES : SMALL_BYTES)
+    if (isLarge) this.#largeUsed += 1
+    try {
+      await send(buffer)
+      // One that failed may still be read by a connection that is being closed: it is left to be collected.
+      if (kept.length < MAX_KEPT) kept.push(buffer)
+    } finally {
+      if (isLarge) this.#largeUsed -= 1
+    }
+  }
+}

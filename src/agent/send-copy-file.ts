@@ -1,0 +1,73 @@
+import type { ServerResponse } from 'node:http'
+import { openCopyFile } from '../cache/open-copy-file.js'
+import type { Copy } from '../model/copy.js'
+import type { QuickFile } from '../platform/quick-file.js'
+import type { Range } from './local-copies.js'
+import { SendBuffers } from './send-buffers.js'
+
+/** A range of a file of a copy. */
+interface SentFile {
+  /** Of the cache. */
+  readonly root: string
+  readonly copy: Copy
+  /** Absolute. */
+  readonly path: string
+  readonly range: Range
+}
+
+/** Of all files that this process sends. */
+const buffers = new SendBuffers()
+
+/**
+ * Sends a range of a file of a copy and ends the answer; `begin` writes its head once the file is open. Rejects before
+ * that with what opening rejects with, later when the client goes or the file is too short.
+ */
+export async function sendCopyFile(
+  { root, copy, path, range }: SentFile,
+  response: ServerResponse,
+  begin: () => void,
+): Promise<void> {
+  if (range.length === 0) {
+    begin()
+    response.end()
+    return
+  }
+  const file = await openCopyFile(root, copy, path)
+  try {
+    begin()
+    await buffers.use(range.length, (buffer) => sendRange({ file, path, range }, response, buffer))
+  } finally {
+    await file.close()
+  }
+}
+
+/** Sends by one buffer, which the connection has taken before it is filled again. */
+async function sendRange(
+  { file, path, range }: { readonly file: QuickFile; readonly path: string; readonly range: Range },
+  response: ServerResponse,
+  buffer: Buffer,
+): Promise<void> {
+  for (let sent = 0; sent < range.length; ) {
+    const left = range.length - sent
+    const bytesRead = await file.read(buffer.subarray(0, left), range.offset + sent)
+    if (bytesRead === 0) throw new Error(`${path} ends ${left} bytes early`)
+    sent += bytesRead
+    const taken = write(response, buffer.subarray(0, bytesRead))
+    if (sent === range.length) response.end() // leaves together with the last chunk
+    await taken
+  }
+}
+
+/** Resolves when the connection has taken the chunk; rejects when it is gone. */
+function write(response: ServerResponse, chunk: Uint8Array): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const gone = () => reject(new Error('the client has gone'))
+    response.once('close', gone)
+    response.write(chunk, (error) => {
+      response.off('close', gone)
+      if (error) reject(error)
+      else resolve()
+    })
+    if (response.destroyed) gone()
+  })
+}
