@@ -33,19 +33,21 @@ export function traceConformance(options: ConformanceOptions): string[] {
     (a, b) => a + b,
     0,
   )
-  const space = new ArenaSpace({
+  const space: ArenaSpace = new ArenaSpace({
     totalBytes: options.arenaBytes + 2 * totalLength, // the top end (Cache_next, delivery) is a space of its own
     eviction: 'patent',
     threshold: options.threshold,
     moveChunkBytes: Number.POSITIVE_INFINITY,
     move: () => {},
     observer: {
-      evicted: (run) => void trace.push(`evict ${run.map((extent) => extent.sample).join(' ')}`),
-      moved: (run) => void trace.push(`move ${run.map((extent) => extent.sample).join(' ')}`),
+      evicted: (run) =>
+        void trace.push(`evict ${run.map((extent) => space.extents.sampleOf(extent)).join(' ')}`),
+      moved: (run) =>
+        void trace.push(`move ${run.map((extent) => space.extents.sampleOf(extent)).join(' ')}`),
     },
   })
   space.setLimits({ bottomBytes: options.arenaBytes, topBytes: 2 * totalLength })
-  const carry = new CarryOver()
+  const carry = new CarryOver(space.extents)
   const orderOf = (epoch: number) => planOrder({ sampleCount, seed, epoch, kind: 'shuffle' })
   const orders = Array.from({ length: epochs + 1 }, (_, epoch) => orderOf(epoch))
   const sequence = planRankSequence({

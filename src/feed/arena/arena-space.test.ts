@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createRandomStream } from '../plan/random.js'
+import type { Extent } from './arena-extents.js'
 import { ArenaSpace, type EvictionMode } from './arena-space.js'
-import type { Extent } from './arena-zone.js'
 
 const OPERATIONS = Number(process.env.DSC_ARENA_OPERATIONS ?? 100_000)
 
 /** The live extents of both ends by address; throws when two overlap or one lies outside. */
 function checkLayout(arena: ArenaSpace, live: ReadonlySet<Extent>): void {
-  const spans = [...live].map((extent) => [arena.offsetOf(extent), extent.length] as const)
+  const { extents } = arena
+  const spans = [...live].map((extent) => [arena.offsetOf(extent), extents.lengthOf(extent)] as const)
   spans.sort((a, b) => a[0] - b[0])
   let end = 0
   for (const [start, length] of spans) {
@@ -18,11 +19,11 @@ function checkLayout(arena: ArenaSpace, live: ReadonlySet<Extent>): void {
   assert.ok(end <= arena.totalBytes)
 }
 
-/** Serials of the samples that wait in the prefetch space, in the order in which they lie there. */
-function listReady(arena: ArenaSpace): number[] {
-  const serials: number[] = []
-  for (let at = arena.bottom.first; at; at = at.next) if (at.state === 'ready') serials.push(at.serial)
-  return serials
+/** The samples that wait in the prefetch space, in the order in which they lie there. */
+function listReady({ bottom, extents }: ArenaSpace): number[] {
+  return [...bottom]
+    .filter((extent) => extents.stateOf(extent) === 'ready')
+    .map((extent) => extents.sampleOf(extent))
 }
 
 /**
@@ -36,7 +37,7 @@ function runOperations(eviction: EvictionMode, seed: number, operations: number)
   let movedBytes = 0
   const leased = new Set<Extent>()
   const where = new Map<Extent, number>()
-  const arena = new ArenaSpace({
+  const arena: ArenaSpace = new ArenaSpace({
     totalBytes,
     eviction,
     moveChunkBytes: 700, // so that passes take many steps, with other work in between
@@ -47,17 +48,18 @@ function runOperations(eviction: EvictionMode, seed: number, operations: number)
     },
     observer: {
       evicted: (run) => {
-        for (const extent of run) assert.equal(extent.state, 'done')
+        for (const extent of run) assert.equal(arena.extents.stateOf(extent), 'done')
       },
       moved: (run) => {
-        for (const { state } of run) assert.ok(state === 'ready' || state === 'placed', state)
+        for (const extent of run) assert.match(arena.extents.stateOf(extent), /^(ready|placed)$/)
       },
     },
   })
   arena.setLimits({ bottomBytes: 28_000, topBytes: 12_000 })
+  const { extents: all } = arena
   const live = new Set<Extent>()
   const inState = (...states: readonly string[]) =>
-    [...live].filter((extent) => states.includes(extent.state))
+    [...live].filter((extent) => states.includes(all.stateOf(extent)))
   const pick = (among: readonly Extent[]) => among[random.nextBelow(among.length)]!
   const normal = () =>
     Array.from({ length: 6 }, () => random.nextBelow(1000) / 1000 - 0.5).reduce((a, b) => a + b)
@@ -67,7 +69,7 @@ function runOperations(eviction: EvictionMode, seed: number, operations: number)
     if (action < 40) {
       const length = Math.max(1, Math.min(4000, Math.round(300 * Math.exp(0.8 * normal()))))
       const before = listReady(arena)
-      const run = Array.from({ length: 1 + random.nextBelow(5) }, () => ({ length, sample: i, serial: i }))
+      const run = Array.from({ length: 1 + random.nextBelow(5) }, () => ({ length, sample: i }))
       const single = () =>
         action < 34
           ? arena.reserveBottom(run[0]!, action < 12 ? 'missed' : 'ahead')
@@ -76,22 +78,23 @@ function runOperations(eviction: EvictionMode, seed: number, operations: number)
       assert.deepEqual(listReady(arena), before, `operation ${i}: compaction changed the order`)
       for (const [at, extent] of (extents ?? []).entries()) {
         live.add(extent)
-        assert.equal(extent.start, extents![0]!.start + at * length, 'a run lies side by side')
+        assert.equal(all.startOf(extent), all.startOf(extents![0]!) + at * length, 'a run lies side by side')
       }
       if (!extents?.length) refused++
     } else if (action < 45) {
-      for (const extent of inState('placed')) extent.state = 'reserved'
+      for (const extent of inState('placed')) all.mark(extent, 'reserved')
     } else if (action < 65) {
       const reserved = inState('reserved')
       if (reserved.length === 0) continue
       const extent = pick(reserved)
-      memory.fill(extent.serial & 0xff, arena.offsetOf(extent), arena.offsetOf(extent) + extent.length)
-      extent.state = extent.zone === arena.top ? 'kept' : 'ready'
+      const at = arena.offsetOf(extent)
+      memory.fill(all.sampleOf(extent) & 0xff, at, at + all.lengthOf(extent))
+      all.mark(extent, all.isAtTop(extent) ? 'kept' : 'ready')
     } else if (action < 80) {
       const ready = inState('ready', 'kept')
       if (ready.length === 0) continue
       const extent = pick(ready)
-      extent.state = 'leased'
+      all.mark(extent, 'leased')
       leased.add(extent)
       where.set(extent, arena.offsetOf(extent))
     } else {
@@ -99,20 +102,16 @@ function runOperations(eviction: EvictionMode, seed: number, operations: number)
       if (done.length === 0) continue
       const extent = pick(done)
       assert.equal(arena.offsetOf(extent), where.get(extent), 'a leased extent was moved')
-      for (let at = arena.offsetOf(extent); at < arena.offsetOf(extent) + extent.length; at++)
-        assert.equal(
-          memory[at],
-          extent.serial & 0xff,
-          `operation ${i}: the bytes of ${extent.serial} changed`,
-        )
+      const sample = all.sampleOf(extent)
+      for (let at = arena.offsetOf(extent); at < arena.offsetOf(extent) + all.lengthOf(extent); at++)
+        assert.equal(memory[at], sample & 0xff, `operation ${i}: the bytes of ${sample} changed`)
       arena.finish(extent)
       live.delete(extent)
       leased.delete(extent)
     }
     if (i % 64 === 0) checkLayout(arena, live)
   }
-  const order: number[] = []
-  for (let at = arena.bottom.first; at; at = at.next) order.push(at.start)
+  const order = [...arena.bottom].map((extent) => all.startOf(extent))
   assert.deepEqual(
     order,
     order.toSorted((a, b) => a - b),
@@ -141,16 +140,14 @@ test('a run of used extents is evicted as one hole, which the next samples fill 
   arena.setLimits({ bottomBytes: 100, topBytes: 0 })
   const extents = Array.from(
     { length: 10 },
-    (_, i) => arena.reserveBottom({ length: 10, sample: i, serial: i }, 'ahead')!,
+    (_, i) => arena.reserveBottom({ length: 10, sample: i }, 'ahead')!,
   )
-  for (const extent of extents) extent.state = 'ready'
+  for (const extent of extents) arena.extents.mark(extent, 'ready')
   for (const extent of extents.slice(2, 6)) arena.finish(extent)
-  const placed = [11, 12, 13].map(
-    (serial) => arena.reserveBottom({ length: 10, sample: serial, serial: serial }, 'ahead')!,
-  )
+  const placed = [11, 12, 13].map((sample) => arena.reserveBottom({ length: 10, sample }, 'ahead')!)
   assert.deepEqual(evictions, [4])
   assert.deepEqual(
-    placed.map((extent) => extent.start),
+    placed.map((extent) => arena.extents.startOf(extent)),
     [20, 30, 40],
   )
 })
@@ -160,24 +157,25 @@ test('a run takes the first hole that holds all of it, and leaves smaller ones t
   arena.setLimits({ bottomBytes: 100, topBytes: 0 })
   const extents = Array.from(
     { length: 10 },
-    (_, i) => arena.reserveBottom({ length: 10, sample: i, serial: i }, 'ahead')!,
+    (_, i) => arena.reserveBottom({ length: 10, sample: i }, 'ahead')!,
   )
-  for (const extent of extents) extent.state = 'ready'
+  for (const extent of extents) arena.extents.mark(extent, 'ready')
   for (const at of [1, 4, 5, 6]) arena.finish(extents[at]!)
-  const itemsFrom = (serial: number) => [0, 1, 2].map((i) => ({ length: 10, sample: i, serial: serial + i }))
+  const itemsFrom = (sample: number) => [0, 1, 2].map((i) => ({ length: 10, sample: sample + i }))
   assert.deepEqual(
-    arena.reserveRun(itemsFrom(20))!.map(({ start }) => start),
+    arena.reserveRun(itemsFrom(20))!.map((extent) => arena.extents.startOf(extent)),
     [40, 50, 60],
   )
   assert.equal(arena.reserveRun(itemsFrom(30)), undefined)
-  assert.equal(arena.reserveBottom({ length: 10, sample: 40, serial: 40 }, 'ahead')!.start, 10)
+  const single = arena.reserveBottom({ length: 10, sample: 40 }, 'ahead')!
+  assert.equal(arena.extents.startOf(single), 10)
 })
 
 test('nothing is placed over the border between prefetched and kept samples', () => {
   const arena = new ArenaSpace({ totalBytes: 100, eviction: 'lazy', move: () => {} })
   arena.setLimits({ bottomBytes: 60, topBytes: 60 })
-  const kept = arena.reserveTop({ length: 70, sample: 0, serial: 0 })!
+  const kept = arena.reserveTop({ length: 70, sample: 0 })!
   assert.equal(arena.offsetOf(kept), 30)
-  assert.ok(arena.reserveBottom({ length: 30, sample: 1, serial: 1 }, 'missed'))
-  assert.equal(arena.reserveBottom({ length: 1, sample: 2, serial: 2 }, 'missed'), undefined)
+  assert.ok(arena.reserveBottom({ length: 30, sample: 1 }, 'missed'))
+  assert.equal(arena.reserveBottom({ length: 1, sample: 2 }, 'missed'), undefined)
 })

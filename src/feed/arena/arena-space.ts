@@ -1,4 +1,5 @@
-import { ArenaZone, type Extent, type ExtentItem, type MoveBytes, type ZoneObserver } from './arena-zone.js'
+import { ArenaExtents, type Extent, type ExtentItem } from './arena-extents.js'
+import { ArenaZone, type MoveBytes, type ZoneObserver } from './arena-zone.js'
 
 /** `lazy` refills holes and compacts only when no hole fits; `patent` compacts at every threshold (seed 000). */
 export const EVICTION_MODES = ['lazy', 'patent'] as const
@@ -35,8 +36,9 @@ interface Growth {
  */
 export class ArenaSpace {
   readonly totalBytes: number
+  readonly extents = new ArenaExtents()
   readonly bottom: ArenaZone
-  readonly top = new ArenaZone()
+  readonly top = new ArenaZone(this.extents, 'top')
   readonly #eviction: EvictionMode
   readonly #threshold: number
   readonly #move: MoveBytes
@@ -46,7 +48,7 @@ export class ArenaSpace {
   constructor(options: ArenaOptions) {
     const { totalBytes } = options
     this.totalBytes = totalBytes
-    this.bottom = new ArenaZone(options.observer)
+    this.bottom = new ArenaZone(this.extents, 'bottom', options.observer)
     this.#eviction = options.eviction
     this.#threshold = options.threshold ?? 0.9
     this.#move = options.move
@@ -56,7 +58,8 @@ export class ArenaSpace {
 
   /** Where the extent begins in the arena, in bytes. */
   offsetOf(extent: Extent): number {
-    return extent.zone === this.bottom ? extent.start : this.totalBytes - extent.start - extent.length
+    const start = this.extents.startOf(extent)
+    return this.extents.isAtTop(extent) ? this.totalBytes - start - this.extents.lengthOf(extent) : start
   }
 
   /** How far each end may grow before it evicts, in bytes. Together at most `totalBytes`. */
@@ -66,7 +69,8 @@ export class ArenaSpace {
 
   /** Marks an extent as evictable. */
   finish(extent: Extent): void {
-    extent.zone.finish(extent)
+    const zone = this.extents.isAtTop(extent) ? this.top : this.bottom
+    zone.finish(extent)
   }
 
   /** Room for a sample that is delivered at once or kept, or undefined. */
@@ -131,7 +135,7 @@ export class ArenaSpace {
       this.#slide()
       placed = bottom.append(items, limitBytes)
     }
-    if (urgency === 'ahead') for (const extent of placed ?? []) extent.state = 'placed'
+    if (urgency === 'ahead') for (const extent of placed ?? []) this.extents.mark(extent, 'placed')
     if (placed || urgency === 'ahead') return placed
     bottom.sweep() // leased samples cannot move, so what waits behind them gets the holes between them
     return bottom.fill(items)

@@ -12,14 +12,14 @@ interface ArenaUseCount {
 /** Counts the bytes that clients hold, and those of holes. */
 export function countArenaUse(arena: ArenaSpace): ArenaUseCount {
   return {
-    leasedBytes: countLeased(arena.bottom) + countLeased(arena.top),
+    leasedBytes: countLeased(arena, arena.bottom) + countLeased(arena, arena.top),
     holeBytes: countHoles(arena.bottom) + countHoles(arena.top),
   }
 }
 
-function countLeased(zone: ArenaZone): number {
+function countLeased({ extents }: ArenaSpace, zone: ArenaZone): number {
   let bytes = 0
-  for (let at = zone.first; at; at = at.next) if (at.state === 'leased') bytes += at.length
+  for (const extent of zone) if (extents.stateOf(extent) === 'leased') bytes += extents.lengthOf(extent)
   return bytes
 }
 

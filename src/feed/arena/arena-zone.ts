@@ -1,28 +1,4 @@
-/**
- * What an extent of the arena is doing.
- * placed: has a place, nobody has been asked for it yet · reserved: bytes are on their way · ready: arrived, not yet
- * used ("unhit") · leased: a client reads it · kept: held for the next epoch · done: used ("hit"), may be evicted.
- * Only `done` is evicted; only `placed` and `ready` are moved.
- */
-type ExtentState = 'placed' | 'reserved' | 'ready' | 'leased' | 'kept' | 'done'
-
-/** One entry of the metadata list: where a sample lies. Entries form a list in address order. */
-export interface Extent {
-  /** Bytes from the zone's own end of the arena. Changes when the extent is moved. */
-  start: number
-  /** Bytes that the extent occupies. */
-  readonly length: number
-  state: ExtentState
-  readonly sample: number
-  /** Pointer into the prefetch list: which item of which epoch this is. */
-  readonly serial: number
-  readonly zone: ArenaZone
-  previous: Extent | undefined
-  next: Extent | undefined
-}
-
-/** What is to be placed. */
-export type ExtentItem = Pick<Extent, 'length' | 'sample' | 'serial'>
+import type { ArenaExtents, Extent, ExtentItem } from './arena-extents.js'
 
 /** Carries `length` bytes from `from` to `to` (zone offsets, to < from, may overlap). */
 export type MoveBytes = (from: number, to: number, length: number) => void
@@ -46,6 +22,8 @@ const HOLES_TRIED = 64
 
 /** One end of the arena: a growing region of extents with holes. It moves no bytes itself: `slide` is told how. */
 export class ArenaZone {
+  readonly #extents: ArenaExtents
+  readonly #isTop: boolean
   readonly #observer: ZoneObserver
   #first: Extent | undefined
   #last: Extent | undefined
@@ -56,7 +34,9 @@ export class ArenaZone {
   #nextHole = 0
   #pass: { at: Extent | undefined; to: number } | undefined
 
-  constructor(observer: ZoneObserver = {}) {
+  constructor(extents: ArenaExtents, end: 'bottom' | 'top', observer: ZoneObserver = {}) {
+    this.#extents = extents
+    this.#isTop = end === 'top'
     this.#observer = observer
   }
 
@@ -75,8 +55,9 @@ export class ArenaZone {
     return this.#doneBytes
   }
 
-  get first(): Extent | undefined {
-    return this.#first
+  /** In address order. */
+  *[Symbol.iterator](): Generator<Extent> {
+    for (let at = this.#first; at; at = this.#extents.nextOf(at)) yield at
   }
 
   get isSliding(): boolean {
@@ -115,28 +96,33 @@ export class ArenaZone {
 
   /** Marks an extent as evictable. */
   finish(extent: Extent): void {
-    extent.state = 'done'
-    this.#liveBytes -= extent.length
-    this.#doneBytes += extent.length
+    const length = this.#extents.lengthOf(extent)
+    this.#extents.mark(extent, 'done')
+    this.#liveBytes -= length
+    this.#doneBytes += length
   }
 
   /** Evicts runs of `done` extents; each becomes one hole. Returns whether anything was evicted. */
   sweep(): boolean {
     if (this.#pass) return false
+    const extents = this.#extents
     let hasEvicted = false
     let end = 0
+    let before: Extent | undefined
     this.#holes = []
     this.#nextHole = 0
     let at = this.#first
     while (at) {
-      if (at.state === 'done') {
+      if (extents.stateOf(at) === 'done') {
         hasEvicted = true
         at = this.#evictRun(at)
         continue
       }
-      if (at.start > end) this.#holes.push({ start: end, length: at.start - end, before: at.previous })
-      end = at.start + at.length
-      at = at.next
+      const start = extents.startOf(at)
+      if (start > end) this.#holes.push({ start: end, length: start - end, before })
+      end = start + extents.lengthOf(at)
+      before = at
+      at = extents.nextOf(at)
     }
     this.#usedBytes = end
     return hasEvicted
@@ -154,28 +140,30 @@ export class ArenaZone {
       this.#nextHole = 0
     }
     const pass = this.#pass
+    const extents = this.#extents
     let budget = maxBytes
     while (pass.at) {
       const extent: Extent = pass.at
-      if (extent.state === 'done') {
+      if (extents.stateOf(extent) === 'done') {
         pass.at = this.#evictRun(extent)
         continue
       }
-      if (!isMovable(extent) || extent.start === pass.to) {
-        pass.to = extent.start + extent.length
-        pass.at = extent.next
+      const start = extents.startOf(extent)
+      if (!this.#isMovable(extent) || start === pass.to) {
+        pass.to = start + extents.lengthOf(extent)
+        pass.at = extents.nextOf(extent)
         continue
       }
       if (budget <= 0) return false
-      const run = movableRun(extent, budget)
-      const length = sumLengths(run)
-      move(extent.start, pass.to, length)
-      const distance = extent.start - pass.to
-      for (const moved of run) moved.start -= distance
+      const run = this.#movableRun(extent, budget)
+      const length = run.reduce((bytes, each) => bytes + extents.lengthOf(each), 0)
+      move(start, pass.to, length)
+      const distance = start - pass.to
+      for (const moved of run) extents.move(moved, extents.startOf(moved) - distance)
       this.#observer.moved?.(run, length)
       budget -= length
       pass.to += length
-      pass.at = run.at(-1)!.next
+      pass.at = extents.nextOf(run.at(-1)!)
     }
     this.#usedBytes = pass.to
     this.#pass = undefined
@@ -187,70 +175,63 @@ export class ArenaZone {
   #insertAll(items: readonly ExtentItem[], start: number, previous: Extent | undefined): Extent[] {
     let before = previous
     let end = start
-    return items.map(({ length, sample, serial }) => {
-      const extent: Extent = {
-        start: end,
-        length,
-        state: 'reserved',
-        sample,
-        serial,
-        zone: this,
-        previous: undefined,
-        next: undefined,
-      }
+    return items.map((item) => {
+      const extent = this.#extents.add(item, { start: end, isAtTop: this.#isTop })
       this.#insert(extent, before)
       before = extent
-      end += length
+      end += item.length
       return extent
     })
   }
 
   #insert(extent: Extent, previous: Extent | undefined): void {
-    extent.previous = previous
-    extent.next = previous ? previous.next : this.#first
-    if (extent.next) extent.next.previous = extent
-    else this.#last = extent
-    if (previous) previous.next = extent
-    else this.#first = extent
-    this.#liveBytes += extent.length
-  }
-
-  #unlink(extent: Extent): void {
-    if (extent.previous) extent.previous.next = extent.next
-    else this.#first = extent.next
-    if (extent.next) extent.next.previous = extent.previous
-    else this.#last = extent.previous
+    const next = previous ? this.#extents.nextOf(previous) : this.#first
+    this.#extents.link(previous, extent)
+    this.#extents.link(extent, next)
+    if (!previous) this.#first = extent
+    if (!next) this.#last = extent
+    this.#liveBytes += this.#extents.lengthOf(extent)
   }
 
   /** Takes the run of `done` extents at `extent` out of the list; returns what follows it. */
   #evictRun(extent: Extent): Extent | undefined {
+    const extents = this.#extents
+    const previous = extents.previousOf(extent)
     const run: Extent[] = []
     let at: Extent | undefined = extent
-    while (at?.state === 'done') {
+    while (at && extents.stateOf(at) === 'done') {
       run.push(at)
-      this.#doneBytes -= at.length
-      const following: Extent | undefined = at.next
-      this.#unlink(at)
-      at = following
+      this.#doneBytes -= extents.lengthOf(at)
+      at = extents.nextOf(at)
     }
+    extents.link(previous, at)
+    if (!previous) this.#first = at
+    if (!at) this.#last = previous
     this.#observer.evicted?.(run)
+    for (const evicted of run) extents.evict(evicted)
     return at
   }
-}
 
-const isMovable = ({ state }: Extent): boolean => state === 'ready' || state === 'placed'
-
-/** The movable extents that lie side by side from `first` on, up to about `maxBytes`; the first one always. */
-function movableRun(first: Extent, maxBytes: number): Extent[] {
-  const run: Extent[] = []
-  let end = first.start
-  let at: Extent | undefined = first
-  while (at && isMovable(at) && at.start === end && (run.length === 0 || end - first.start < maxBytes)) {
-    run.push(at)
-    end += at.length
-    at = at.next
+  #isMovable(extent: Extent): boolean {
+    const state = this.#extents.stateOf(extent)
+    return state === 'ready' || state === 'placed'
   }
-  return run
+
+  /** The movable extents that lie side by side from `first` on, up to about `maxBytes`; the first one always. */
+  #movableRun(first: Extent, maxBytes: number): Extent[] {
+    const extents = this.#extents
+    const start = extents.startOf(first)
+    const run: Extent[] = []
+    let end = start
+    let at: Extent | undefined = first
+    while (at && this.#isMovable(at) && extents.startOf(at) === end) {
+      if (run.length > 0 && end - start >= maxBytes) break
+      run.push(at)
+      end += extents.lengthOf(at)
+      at = extents.nextOf(at)
+    }
+    return run
+  }
 }
 
 function sumLengths(items: readonly ExtentItem[]): number {

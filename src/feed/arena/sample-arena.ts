@@ -1,9 +1,9 @@
 import { type ArenaBudget, planPrefetchRoom } from '../plan/arena-budget.js'
 import type { SampleTable } from '../samples/sample-table.js'
+import type { Extent } from './arena-extents.js'
 import { ARENA_BASE, type ArenaFile } from './arena-file.js'
 import { planExtentBytes } from './arena-runs.js'
 import { ArenaSpace, type EvictionMode } from './arena-space.js'
-import type { Extent } from './arena-zone.js'
 import type { SampleRoom } from './sample-room.js'
 
 /** Copying less than this costs no more than waking a thread to do it. */
@@ -107,7 +107,7 @@ export class SampleArena implements SampleRoom {
 
   /** Room for one sample outside of every order, or undefined. */
   reserve(sample: number): Extent | undefined {
-    const item = { length: this.extentBytesOf(sample), sample, serial: -1 }
+    const item = { length: this.extentBytesOf(sample), sample }
     return this.space.reserveTop(item) ?? this.space.reserveBottom(item, 'missed')
   }
 
@@ -120,7 +120,10 @@ export class SampleArena implements SampleRoom {
   async copy(copies: readonly ExtentCopy[]): Promise<void> {
     const from = Float64Array.from(copies, (copy) => this.offsetOf(copy.from))
     const to = Float64Array.from(copies, (copy) => this.offsetOf(copy.to))
-    const lengths = Float64Array.from(copies, (copy) => this.#table.lengths[copy.from.sample]!)
+    const lengths = Float64Array.from(
+      copies,
+      (copy) => this.#table.lengths[this.space.extents.sampleOf(copy.from)]!,
+    )
     const bytes = lengths.reduce((sum, length) => sum + length, 0)
     this.#counts.copiedBytes += bytes
     if (bytes > COPY_HERE_BYTES) await this.#copyAside({ from, to, lengths })

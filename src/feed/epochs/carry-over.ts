@@ -1,21 +1,21 @@
-import type { Extent } from '../arena/arena-zone.js'
+import type { ArenaExtents, Extent } from '../arena/arena-extents.js'
 import { isInPrefix, type Prefix } from '../plan/prefix.js'
-
-/** The samples kept for one epoch. */
-interface KeptList {
-  readonly extents: Map<number, Extent>
-  bytes: number
-}
+import { KeptSamples } from './kept-samples.js'
 
 /**
  * Cache_next of seed 001, by epoch: the entries of the running epoch are its curList, those of the epoch after it
  * its nexList. A sample is wanted for an epoch when it is in the prefix of that epoch's order.
  */
 export class CarryOver {
+  readonly #extents: ArenaExtents
   readonly #prefixes = new Map<number, Prefix>()
   /** Epochs whose first prefix is being made. */
   readonly #awaited = new Set<number>()
-  readonly #lists = new Map<number, KeptList>()
+  readonly #lists = new Map<number, KeptSamples>()
+
+  constructor(extents: ArenaExtents) {
+    this.#extents = extents
+  }
 
   /** Says which samples the first part of `epoch` consists of. `isWanted` is false for epochs never told of. */
   setPrefix(epoch: number, prefix: Prefix): void {
@@ -52,26 +52,20 @@ export class CarryOver {
   }
 
   holds(epoch: number, sample: number): boolean {
-    return this.#lists.get(epoch)?.extents.has(sample) ?? false
+    return this.#lists.get(epoch)?.has(sample) ?? false
   }
 
   /** S31, S32: puts a sample on the list of `epoch`. */
-  insert(epoch: number, sample: number, extent: Extent): void {
-    const list = this.#lists.get(epoch) ?? { extents: new Map<number, Extent>(), bytes: 0 }
+  insert(epoch: number, extent: Extent): void {
+    const list = this.#lists.get(epoch) ?? new KeptSamples(this.#extents)
     this.#lists.set(epoch, list)
-    extent.state = 'kept'
-    list.extents.set(sample, extent)
-    list.bytes += extent.length
+    this.#extents.mark(extent, 'kept')
+    list.add(extent)
   }
 
   /** S31: takes a hit out of the list of `epoch`. */
   take(epoch: number, sample: number): Extent | undefined {
-    const list = this.#lists.get(epoch)
-    const extent = list?.extents.get(sample)
-    if (!list || !extent) return undefined
-    list.extents.delete(sample)
-    list.bytes -= extent.length
-    return extent
+    return this.#lists.get(epoch)?.take(sample)
   }
 
   /** Forgets epochs before `epoch`; returns the extents that nobody used. */
@@ -79,7 +73,7 @@ export class CarryOver {
     const unused: Extent[] = []
     for (const [old, list] of this.#lists) {
       if (old >= epoch) continue
-      unused.push(...list.extents.values())
+      for (const extent of list) unused.push(extent)
       this.#lists.delete(old)
     }
     for (const old of this.#awaited) if (old < epoch) this.#awaited.delete(old)
@@ -88,7 +82,7 @@ export class CarryOver {
   }
 
   size(epoch: number): number {
-    return this.#lists.get(epoch)?.extents.size ?? 0
+    return this.#lists.get(epoch)?.size ?? 0
   }
 
   bytes(epoch: number): number {

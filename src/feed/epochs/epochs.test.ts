@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { ArenaExtents } from '../arena/arena-extents.js'
 import { shuffleSamples } from '../plan/order.js'
 import { planRankSequence } from '../plan/rank-sequence.js'
 import { openReaderPool, type ReaderPool } from '../threads/reader-pool.js'
@@ -43,7 +44,7 @@ class WatchedPool implements ReaderPool {
 function open(context: TestContext, { isCarrying = true, carryBytes = 64 * KEPT, firstEpoch = 0 } = {}) {
   const pool = new WatchedPool()
   context.after(() => pool.close())
-  const arena = { carryBytes, space: { finish: () => {} } }
+  const arena = { carryBytes, space: { extents: new ArenaExtents(), finish: () => {} } }
   const lengths = new Uint32Array(new SharedArrayBuffer(4 * COUNT)).fill(60)
   const orders = new OrderBook({ positionCount: COUNT, seed: SEED, kind: 'shuffle', mix: undefined, pool })
   const epochs = new Epochs({ orders, arena, pool, lengths, isCarrying, firstEpoch })

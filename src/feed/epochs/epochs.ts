@@ -7,7 +7,9 @@ import type { RankItems } from './rank-items.js'
 
 interface EpochsOptions {
   readonly orders: OrderBook
-  readonly arena: Pick<SampleArena, 'carryBytes'> & { readonly space: Pick<SampleArena['space'], 'finish'> }
+  readonly arena: Pick<SampleArena, 'carryBytes'> & {
+    readonly space: Pick<SampleArena['space'], 'extents' | 'finish'>
+  }
   readonly pool: ReaderPool
   /** Bytes of every sample of the dataset, in memory that threads share. */
   readonly lengths: Uint32Array
@@ -22,7 +24,7 @@ interface EpochsOptions {
  * before it runs, and not by the feed's thread: its order, and which samples it keeps for the epoch after it.
  */
 export class Epochs {
-  readonly carry = new CarryOver()
+  readonly carry: CarryOver
   readonly orders: OrderBook
   readonly #options: EpochsOptions
   /** Rank → its epoch; −1 before it has read. */
@@ -34,6 +36,7 @@ export class Epochs {
   constructor(options: EpochsOptions) {
     this.#options = options
     this.orders = options.orders
+    this.carry = new CarryOver(options.arena.space.extents)
     void this.ready().catch(() => {}) // who waits for it hears why
   }
 

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { DscError } from '../../failure/dsc-error.js'
-import type { ArenaFile } from '../arena/arena-file.js'
-import type { Extent } from '../arena/arena-zone.js'
+import type { Extent } from '../arena/arena-extents.js'
+import type { SampleArena } from '../arena/sample-arena.js'
 import type { SampleTable } from '../samples/sample-table.js'
 import type { LeasedBatch } from '../stream/leased-batch.js'
 import type { WorkerProbe } from './headspace.js'
@@ -16,7 +16,7 @@ interface SessionReadingOptions {
   readonly rank: ServedRank
   readonly table: SampleTable
   /** Filled with 0xDB where released samples were; undefined: left as it is. */
-  readonly poisoned: ArenaFile | undefined
+  readonly poisoned: SampleArena | undefined
   /** Measures how fast the client could be; undefined: nobody asked. */
   readonly probe: WorkerProbe | undefined
   /** Batches that the client may hold at once. */
@@ -98,9 +98,9 @@ export class SessionReading implements RunSession {
       if (seq > upTo) break
       this.#leases.delete(seq)
       if (this.#options.probe?.keeps(batch)) continue
-      const held = batch.slots.map((slot) => slot.extent!)
+      const held = this.#options.poisoned && batch.slots.map((slot) => slot.extent!)
       this.rank.stream.release(batch)
-      this.#poison(batch, held)
+      if (held) this.#poison(batch, held)
     }
   }
 
@@ -166,15 +166,11 @@ export class SessionReading implements RunSession {
     socket.write(formatBatch({ seq, epoch, step, offsets, ids, lengths, flags, lost }))
   }
 
-  /** Overwrites what may be evicted; a view that outlives its batch then shows it. */
+  /** Overwrites what may be evicted and has not been; a view that outlives its batch then shows it. */
   #poison(batch: LeasedBatch, held: readonly Extent[]): void {
+    const { space, file } = this.#options.poisoned!
     for (const [i, extent] of held.entries())
-      if (extent.state === 'done' && isInPlace(extent))
-        this.#options.poisoned?.poison(batch.offsets[i]!, extent.length)
+      if (space.extents.stateOf(extent) === 'done')
+        file.poison(batch.offsets[i]!, space.extents.lengthOf(extent))
   }
-}
-
-/** Whether it has not been evicted: then another sample may be arriving in its place. */
-function isInPlace(extent: Extent): boolean {
-  return (extent.previous ? extent.previous.next : extent.zone.first) === extent
 }

@@ -119,7 +119,7 @@ export class Session {
       hello,
       rank,
       table: engine.table,
-      poisoned: isPoisoning ? engine.arena.file : undefined,
+      poisoned: isPoisoning ? engine.arena : undefined,
       probe,
       depth,
     })

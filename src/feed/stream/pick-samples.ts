@@ -26,7 +26,7 @@ export async function pickSamples(options: PickOptions, samples: readonly number
     for (const slot of slots) arena.space.finish(slot.extent!)
     throw error
   }
-  for (const slot of slots) slot.extent!.state = 'leased'
+  for (const slot of slots) arena.space.extents.mark(slot.extent!, 'leased')
   return { epoch: 0, step: 0, slots, lost: [], offsets: slots.map((slot) => arena.offsetOf(slot.extent!)) }
 }
 

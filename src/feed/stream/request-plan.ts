@@ -1,4 +1,4 @@
-import type { ExtentItem } from '../arena/arena-zone.js'
+import type { ExtentItem } from '../arena/arena-extents.js'
 import type { SampleRoom } from '../arena/sample-room.js'
 import type { RankItem, RankItems } from '../epochs/rank-items.js'
 import { batchOfSerial } from '../plan/rank-sequence.js'
@@ -130,14 +130,15 @@ export class RequestPlan {
     node.hasAsked = true
     counts.requests++
     counts.requested += request.slots.length
-    for (const { extent } of request.slots) extent!.state = 'reserved' // it stays where its bytes will go
+    const { extents } = this.#options.room.space
+    for (const { extent } of request.slots) extents.mark(extent!, 'reserved') // it stays where its bytes will go
     return request
   }
 
   /** Adds following samples of the list to a request while there is room, those of a batch side by side. */
   #takeFollowing(node: number, taken: Slot[], count: number): void {
     const { room, settings } = this.#options
-    let bytes = taken.reduce((sum, slot) => sum + (slot.extent?.length ?? 0), 0)
+    let bytes = taken.reduce((sum, { sample }) => sum + room.extentBytesOf(sample), 0)
     while (taken.length < count) {
       // The first sample of a request goes however long it is.
       const requestBytes = taken.length === 0 ? Number.POSITIVE_INFINITY : settings.maxRequestBytes - bytes
@@ -146,7 +147,7 @@ export class RequestPlan {
       if (group.slots.length === 0) return
       if (!group.isWhole && taken.length > 0 && settings.isBatched) return
       const placed = this.#place(group.slots)
-      for (const slot of placed) bytes += slot.extent!.length
+      for (const { sample } of placed) bytes += room.extentBytesOf(sample)
       taken.push(...placed)
       if (placed.length < group.slots.length) return
     }
@@ -200,7 +201,7 @@ export class RequestPlan {
     return !first || batchOfSerial(sequence, first.serial) === batchOfSerial(sequence, slot.serial)
   }
 
-  #extentItem({ sample, serial }: RankItem): ExtentItem {
-    return { length: this.#options.room.extentBytesOf(sample), sample, serial }
+  #extentItem({ sample }: RankItem): ExtentItem {
+    return { length: this.#options.room.extentBytesOf(sample), sample }
   }
 }

@@ -1,4 +1,4 @@
-import type { Extent } from '../arena/arena-zone.js'
+import type { Extent } from '../arena/arena-extents.js'
 import type { RankItem } from '../epochs/rank-items.js'
 
 /** Where one item of the rank's sequence stands. */

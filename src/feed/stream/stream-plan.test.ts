@@ -24,7 +24,7 @@ const SETTINGS: PrefetchSettings = {
 function makePlan(totalBytes: number, settings: Partial<PrefetchSettings> = {}, visitsEach = 1) {
   const arena = new ArenaSpace({ totalBytes, eviction: 'lazy', move: () => {} })
   arena.setLimits({ bottomBytes: totalBytes, topBytes: 0 })
-  const carry = new CarryOver()
+  const carry = new CarryOver(arena.extents)
   const sequence = planRankSequence({
     sampleCount: 100,
     batchSize: 10,
@@ -103,7 +103,7 @@ test('a miss without room is blocked until the sample needed last gives way, whi
 test('a sample that an epoch of a mix visits twice, and that was kept once, is asked for once', () => {
   const { plan, answer, arena, carry } = makePlan(1000, { k: 10, lowWater: 90 }, 2)
   carry.setPrefix(0, makePrefix(100, [3]))
-  carry.insert(0, 3, arena.reserveTop({ length: 10, sample: 3, serial: 0 })!)
+  carry.insert(0, arena.reserveTop({ length: 10, sample: 3 })!)
   const asked: number[] = []
   for (let ids = answer(plan.nextPrefetch()); ids.length > 0; ids = answer(plan.nextPrefetch()))
     asked.push(...ids)

@@ -102,7 +102,7 @@ export class StreamPlan {
       return
     }
     slot.state = 'ready'
-    slot.extent!.state = 'ready'
+    this.#room.space.extents.mark(slot.extent!, 'ready')
   }
 
   /** The bytes of a slot will never come. */
@@ -122,7 +122,7 @@ export class StreamPlan {
   /** Hands a ready slot to a client. */
   lease(slot: Slot): void {
     slot.state = 'leased'
-    slot.extent!.state = 'leased'
+    this.#room.space.extents.mark(slot.extent!, 'leased')
     this.#requests.leaveAhead(slot)
   }
 
@@ -133,23 +133,23 @@ export class StreamPlan {
   planDelivery(slot: Slot): CarryCopy | undefined {
     const { space } = this.#room
     const from = slot.extent!
-    if (from.zone === space.top) return undefined
-    const to = space.reserveTop({ length: from.length, sample: slot.sample, serial: slot.serial })
+    if (space.extents.isAtTop(from)) return undefined
+    const to = space.reserveTop({ length: space.extents.lengthOf(from), sample: slot.sample })
     if (!to) return undefined
-    from.state = 'leased'
+    space.extents.mark(from, 'leased')
     return { from, to, slot }
   }
 
   /** What a client gets has left the prefetch space. */
   settleDelivery({ from, to, slot }: CarryCopy): void {
     slot.extent = to
-    to.state = 'ready'
+    this.#room.space.extents.mark(to, 'ready')
     this.#room.space.finish(from)
   }
 
   /** It could not leave. */
   failDelivery({ from, to }: CarryCopy): void {
-    from.state = 'ready'
+    this.#room.space.extents.mark(from, 'ready')
     this.#room.space.finish(to)
   }
 
@@ -165,14 +165,14 @@ export class StreamPlan {
       space.finish(extent)
       return undefined
     }
-    const isRoom = this.#carry.heldBytes() + extent.length <= this.#room.carryBytes
-    if (isRoom && extent.zone === space.top) {
+    const length = space.extents.lengthOf(extent)
+    const isRoom = this.#carry.heldBytes() + length <= this.#room.carryBytes
+    if (isRoom && space.extents.isAtTop(extent)) {
       this.#counts.carried++
-      this.#carry.insert(next, slot.sample, extent)
+      this.#carry.insert(next, extent)
       return undefined
     }
-    const { sample, serial } = slot
-    const to = isRoom ? space.reserveTop({ length: extent.length, sample, serial }) : undefined
+    const to = isRoom ? space.reserveTop({ length, sample: slot.sample }) : undefined
     if (to) {
       this.#place.unreleased++
       return { from: extent, to, slot }
@@ -187,7 +187,7 @@ export class StreamPlan {
     this.#place.unreleased--
     this.#room.space.finish(from)
     this.#counts.carried++
-    this.#carry.insert(slot.epoch + 1, slot.sample, to)
+    this.#carry.insert(slot.epoch + 1, to)
   }
 
   /** The copy could not be made. */
