@@ -10,7 +10,7 @@ from memory_late_copies_test import LateCopies  # noqa: E402
 from memory_networks import NETWORKS, loss_of  # noqa: E402
 from memory_tools import make_plan, under  # noqa: E402
 
-from dsc.memory import Offload, copies, profile, step  # noqa: E402
+from dsc.memory import Offload, cuda_copies, profile, step  # noqa: E402
 
 
 class PretendedCuda:
@@ -101,14 +101,14 @@ SECOND = torch.device("cuda", 1)
 
 
 def test_memory_is_pinned_for_all_devices_without_opening_the_current_one(cuda):
-    queues = copies.CudaCopies(SECOND)
+    queues = cuda_copies.CudaCopies(SECOND)
     queues.release(queues.pinned(10_000))
     assert cuda.log == [("pin", 1, 1), ("unpin",)]
     assert cuda.device_now == 0
 
 
 def test_copies_follow_the_computation_of_their_own_device_whichever_is_current(cuda):
-    queues = copies.CudaCopies(SECOND)
+    queues = cuda_copies.CudaCopies(SECOND)
     host, on_device = torch.zeros(4, dtype=torch.uint8), torch.ones(4, dtype=torch.uint8)
     out = queues.start_out(host, on_device)
     assert cuda.log == [("record", "main 1"), ("wait", "side 0", "main 1 at 0"), ("record", "side 0")]
@@ -122,7 +122,7 @@ def test_copies_follow_the_computation_of_their_own_device_whichever_is_current(
 
 
 def test_a_wait_is_of_the_stream_that_it_is_for(cuda):
-    queues = copies.CudaCopies(SECOND)
+    queues = cuda_copies.CudaCopies(SECOND)
     out = queues.start_out(torch.zeros(4, dtype=torch.uint8), torch.ones(4, dtype=torch.uint8))
     users = PretendedStream(cuda, "the user's", 1)
     cuda.log.clear()
@@ -134,7 +134,7 @@ def test_a_wait_is_of_the_stream_that_it_is_for(cuda):
 
 @pytest.mark.parametrize("call", ["start_out", "start_in", "wait"])
 def test_no_copy_becomes_part_of_a_graph(cuda, call):
-    queues = copies.CudaCopies(SECOND)
+    queues = cuda_copies.CudaCopies(SECOND)
     room = torch.zeros(4, dtype=torch.uint8), torch.ones(4, dtype=torch.uint8)
     out = queues.start_out(*room)
     cuda.is_capturing = True

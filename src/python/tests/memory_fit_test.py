@@ -7,12 +7,18 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from memory_networks import GPT, loss_of  # noqa: E402
+from memory_networks import GPT, NETWORKS, loss_of  # noqa: E402
+from memory_networks import fresh as fresh_network  # noqa: E402
 from memory_tools import ROOT, node, one_thread  # noqa: E402, F401
 from memory_training import same  # noqa: E402
 from torch import nn  # noqa: E402
 
-from dsc.memory import AccountingDevice, PlanError, fit  # noqa: E402
+from dsc.memory import AccountingDevice, PlanError, fit, profile  # noqa: E402
+from dsc.memory.dropped import DroppedTensors  # noqa: E402
+from dsc.memory.first_steps import FirstSteps  # noqa: E402
+from dsc.memory.observer import run_observed  # noqa: E402
+from dsc.memory.timing import TimedStep  # noqa: E402
+from dsc.torch_private import storage_key  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +38,7 @@ def fresh():
 
 
 def train(given, budget=None, accumulate=1):
-    """Parameters after a step per batch, the losses, and the counted peaks of the steps after the first."""
+    """Parameters after a step per batch, the losses, and the counted peaks of the steps."""
     model, optimizer = fresh()
     step = None
     if budget is not None:
@@ -42,23 +48,15 @@ def train(given, budget=None, accumulate=1):
     for at, tokens in enumerate(given):
         torch.manual_seed(at)
         compute = lambda batch: loss_of(model(batch))  # noqa: E731
-        device = AccountingDevice()
-        # What the first step profiles counts for itself.
-        is_planned = step is None or len(step.plans) > 0
-        if is_planned:
-            device.__enter__()
+        with AccountingDevice() as device:
             device.hold(model, tokens, optimizer)
             device.reset_peak()
-        try:
             if step is None:
                 loss = compute(tokens)
                 loss.backward()
                 loss = loss.detach()
             else:
                 loss = step(compute, tokens)
-        finally:
-            if is_planned:
-                device.__exit__(None, None, None)
         losses.append(loss)
         peaks.append(device.peak_bytes)
         if (at + 1) % accumulate == 0:
@@ -73,10 +71,76 @@ def test_training_goes_on_as_without_and_within_the_budget():
     budget = int(0.6 * max(peaks))
     found, found_losses, found_peaks, step = train(given, budget)
     assert same(plain, found) and same(losses, found_losses)
-    assert max(found_peaks[2:]) <= 1.05 * budget < max(peaks)  # from the step on in which the optimizer has its state
+    assert max(found_peaks) <= 1.05 * budget < max(peaks)  # in the first step, too
     assert all(executor.counts["planMisses"] == 0 for executor in step.executors)
     assert step.plans[0]["recompute"] or step.plans[0]["moves"]
     step.close()
+
+
+def test_nothing_runs_twice_and_the_second_step_is_planned():
+    model, _ = fresh()
+    _, step = fit(model, budget="70%", smallest="4KiB")
+    calls = []
+
+    def compute(tokens):
+        calls.append(len(step.plans))
+        return loss_of(model(tokens))
+
+    for tokens in batches(4, 4, 4):
+        step(compute, tokens)
+        model.zero_grad()
+    assert calls == [0, 1, 1]
+    assert step.executors[0].counts["plannedSteps"] == 2
+    step.close()
+
+
+@pytest.mark.parametrize("name", list(NETWORKS))
+def test_the_first_step_tells_what_steps_without_a_plan_tell(name):
+    model, inputs = fresh_network(name)
+    torch.manual_seed(3)
+    loss_of(model(inputs)).backward()
+    plain = [parameter.grad for parameter in model.parameters()]
+    full = profile(model, inputs, loss=loss_of)
+
+    model, inputs = fresh_network(name)
+    torch.manual_seed(3)
+    first = FirstSteps(model)
+    assert not first.is_complete
+    first.run(lambda: loss_of(model(inputs)), inputs)
+    assert first.is_complete
+    found = first.write()
+
+    assert same(plain, [parameter.grad for parameter in model.parameters()])
+    for same_field in ("signature", "peak", "packLayers", "unpackOrder", "unpackLayers", "blocks"):
+        assert found[same_field] == full[same_field], same_field
+    saved = [[t for t in made["tensors"] if t["pack"]] for made in (found, full)]
+    assert saved[0] == saved[1]
+    assert all(layer["fwdUs"] >= 0 for layer in found["layers"]) and sum(x["bwdFeatUs"] for x in found["layers"]) > 0
+
+
+def test_a_step_that_is_timed_with_saved_tensors_on_the_host_has_the_same_gradients():
+    model, inputs = fresh_network("convnet")
+    loss_of(model(inputs)).backward()
+    plain = [parameter.grad for parameter in model.parameters()]
+    model, inputs = fresh_network("convnet")
+    timed = TimedStep(model, torch.device("cpu"), DroppedTensors({storage_key(p) for p in model.parameters()}))
+    run_observed(timed, lambda: loss_of(model(inputs)))
+    assert same(plain, [parameter.grad for parameter in model.parameters()])
+    assert timed.times[("copy", "")] > 0 and any(phase == "bwd" for _, phase in timed.times)
+
+
+def test_what_is_changed_between_forward_and_backward_is_refused_in_the_first_step_too():
+    model = nn.Sequential(nn.Linear(4, 4), nn.Sigmoid())
+
+    def compute(x):
+        out = model(x)
+        loss = out.sum()
+        with torch.no_grad():
+            out.mul_(2)
+        return loss
+
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        FirstSteps(model).run(lambda: compute(torch.ones(2, 4)), ())
 
 
 def test_every_shape_of_batch_has_a_plan_of_its_own():
@@ -130,6 +194,7 @@ def test_a_model_that_changes_is_told_once_and_planned_anew():
     assert len(told) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        one()
         one()
     assert step.executors[0].counts["plannedSteps"] == 1
     step.close()

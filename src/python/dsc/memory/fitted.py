@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
@@ -20,12 +19,13 @@ from ..program import find_program
 from ..torch_private import tree_leaves
 from .copies import Copies
 from .executor import Offload
+from .first_steps import FirstSteps
 from .plan_format import Plan
 from .plannable import refuse_compiled, refuse_sharded
-from .profiler import profile_step, tensors_in
+from .profiler import tensors_in
 from .runnable_plan import PlanError
 
-MOST_PLANS = 16  # each takes a profile of eight steps; models that see more shapes than this should pad
+MOST_PLANS = 16  # each takes a step with everything on the host; models that see more shapes than this should pad
 
 
 def fit(
@@ -73,6 +73,7 @@ class FittedStep:
         self.model = model
         self._planner = planner
         self._options = options
+        self._first: dict[str, FirstSteps] = {}
         self._profiles: dict[str, dict[str, Any]] = {}
         self._executors: dict[str, Offload] = {}
         self._optimizers: list[weakref.ref[torch.optim.Optimizer]] = []
@@ -97,8 +98,8 @@ class FittedStep:
     ) -> torch.Tensor:
         """Runs a forward and its backward; gradients are added to ``.grad`` as always.
 
-        The first time a batch has new shapes, eight steps are run to profile them: gradients, buffers and random
-        numbers are as if there had been one. What they need without a plan must fit once.
+        The first step with new shapes runs with saved tensors on the host and is what the plan is made from, on a GPU
+        the first two: slower, and in little memory.
 
         Args:
             compute_loss: from the inputs to the loss; it calls the model. Or a dict of the model's inputs, where the
@@ -120,13 +121,16 @@ class FittedStep:
         def run() -> torch.Tensor:
             return chosen(*inputs, **named)
 
-        executor = self._executor_for(_shape_of(self.model, (inputs, named)), run, held=(inputs, named))
-        with executor if executor is not None else contextlib.nullcontext():
+        self._count_state()
+        shape = _shape_of(self.model, (inputs, named))
+        if self._is_new(shape):
+            return self._run_first(shape, run, held=(inputs, named))
+        executor = self._executor_of(shape)
+        with executor:
             loss = run()
         torch.autograd.backward(loss)
-        if executor is not None:
-            executor.end_step()
-            self._is_told = self._is_told or executor.counts["planMisses"] > 0
+        executor.end_step()
+        self._is_told = self._is_told or executor.counts["planMisses"] > 0
         return loss.detach()
 
     def close(self) -> None:
@@ -136,26 +140,35 @@ class FittedStep:
             executor.close()
         self._executors.clear()
 
-    def _executor_for(self, shape: str, run: Callable[[], torch.Tensor], held: Any) -> Offload | None:
-        self._count_state()
+    def _is_new(self, shape: str) -> bool:
+        """Whether a shape's steps are still to be seen, for a plan: once more where the model has changed."""
         executor = self._executors.get(shape)
-        if executor is not None and executor.needs_profile:  # the model has changed
+        if executor is not None and executor.needs_profile:
             self._executors.pop(shape).close()
             self._profiles.pop(shape, None)
-            executor = None
-        if executor is None:
-            if shape not in self._profiles and len(self._profiles) >= MOST_PLANS:
-                return self._executor_of_most()
-            if shape not in self._profiles:
-                self._profiles[shape] = profile_step(
-                    self.model, run, held=[held], is_accumulating=_has_grads(self.model)
-                )
+        return shape not in self._profiles and len(self._profiles) < MOST_PLANS
+
+    def _run_first(self, shape: str, run: Callable[[], torch.Tensor], held: Any) -> torch.Tensor:
+        first = self._first.pop(shape, None) or FirstSteps(self.model)
+        loss = first.run(run, held)
+        if first.is_complete:
+            self._profiles[shape] = first.write()
+            self._executor_of(shape)  # a budget that nothing fits is told now
+        else:
+            self._first[shape] = first
+        return loss
+
+    def _executor_of(self, shape: str) -> Offload:
+        if shape not in self._profiles:
+            return self._executor_of_most()
+        if shape not in self._executors:
             plan = self._planner.plan(self._profiles[shape], self._state_bytes)
-            executor = self._executors[shape] = Offload(plan, model=self.model, **self._options)
+            self._executors[shape] = Offload(plan, model=self.model, **self._options)
+        executor = self._executors[shape]
         executor.run.is_told = self._is_told
         return executor
 
-    def _executor_of_most(self) -> Offload | None:
+    def _executor_of_most(self) -> Offload:
         """For a batch beyond the shapes that are planned: what recomputes most; what it would move stays."""
         if not self._is_told:
             warnings.warn(
@@ -164,6 +177,8 @@ class FittedStep:
                 stacklevel=3,
             )
             self._is_told = True
+        for shape in self._profiles.keys() - self._executors.keys():
+            self._executor_of(shape)
         executor = max(self._executors.values(), key=lambda one: one.plan["predicted"]["recomputeMs"])
         executor.run.is_told = True
         return executor

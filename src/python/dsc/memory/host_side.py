@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 
 from ..torch_private import without_modes
-from .copies import Copies, CpuCopies, CudaCopies
+from .copies import Copies, CpuCopies
+from .cuda_copies import CudaCopies
 from .host_memory import free_host_bytes
 from .host_parameters import HostParameters
 from .plan_format import Move

@@ -57,13 +57,13 @@ class Idle:
         """See `Observer`."""
 
 
-def run_observed(observer: Observer, step: Callable[[], torch.Tensor]) -> None:
-    """Runs a forward, and the backward of what it returns, under an observer."""
+def run_observed(observer: Observer, step: Callable[[], torch.Tensor]) -> torch.Tensor:
+    """Runs a forward, and the backward of the loss that it returns, under an observer; the loss without its graph."""
     observer.begin()
     try:
         loss = step()
         observer.turn()
-        loss.backward()
-        del loss
+        torch.autograd.backward(loss)
+        return loss.detach()
     finally:
         observer.end()

@@ -8,13 +8,15 @@ from typing import Any, TypedDict
 
 import torch
 
-from ..torch_private import current_node, storage_key, storages_of, tree_leaves
+from ..torch_private import current_node, storage_key, storages_of, tree_leaves, version_of
 from .accounting import AccountingDevice
 from .blocks import BlockRecorder
 from .dead_maps import space_of_last
+from .dropped import Dropped, DroppedTensors
 from .segments import Segments
 from .split_gradients import SplitGradients
-from .stash import is_plain
+from .stash import check_version
+from .timing import StepClock, StepTimes
 
 
 class Event:
@@ -43,7 +45,7 @@ class Saved(TypedDict):
     nbytes: int
 
 
-_Packed = tuple[int, torch.Tensor | None, torch.Tensor | None]  # sequence number, the tensor or its copy on the host
+_Packed = tuple[int, torch.Tensor | Dropped, int]  # sequence number, the tensor or what stands for it, its version
 
 
 class MemoryRecord:
@@ -54,6 +56,7 @@ class MemoryRecord:
         list_held: the tensors that are alive before the step, by kind; asked when it begins.
         is_offloading: whether every saved feature map is dropped, and made again when it is asked for.
         is_reusing: whether feature gradients are written into maps that nobody reads any more.
+        clock: takes the times of the step; what dropping costs is not in them.
     """
 
     def __init__(
@@ -63,11 +66,14 @@ class MemoryRecord:
         *,
         is_offloading: bool = False,
         is_reusing: bool = False,
+        clock: StepClock | None = None,
     ) -> None:
         self.device = AccountingDevice()
+        self.times: StepTimes = {}
+        self._clock = clock
         self.model = model
         self.keep_keys: set[int] = set()  # storages of parameters, buffers and the like: never dropped
-        self.is_offloading = is_offloading
+        self._dropped = DroppedTensors(self.keep_keys) if is_offloading else None
         self.is_reusing = is_reusing
         self.reused: list[int] = []  # sequence numbers of the saved maps that a gradient was written into
         self._unpacked_last: dict[int, int] = {}  # storage key → sequence number of its last unpack call
@@ -97,6 +103,7 @@ class MemoryRecord:
         self._whole.callback(self._let_go)
         self._whole.enter_context(device)
         self._hold()
+        self._mark(self.events[-1])
         self._forward.enter_context(torch.autograd.graph.saved_tensors_hooks(self._pack, self._unpack))
         if self.is_reusing:
             self._forward.enter_context(SplitGradients(self))
@@ -116,6 +123,9 @@ class MemoryRecord:
                 if parameter.grad is not None:
                     self._name_gradient(name, parameter.grad)
         self._name_parameters()
+        if self._clock is not None:
+            self._clock.mark(("end", ""))
+            self.times = self._clock.sums()
 
     def _let_go(self) -> None:
         self.segments.close()
@@ -183,6 +193,11 @@ class MemoryRecord:
         event.peak_bytes = self.device.live_bytes
         event.start_clock = event.peak_clock = self.device.clock
         self.events.append(event)
+        self._mark(event)
+
+    def _mark(self, event: Event) -> None:
+        if self._clock is not None:
+            self._clock.mark((event.segment, "bwd" if event.is_backward else "fwd"))
 
     def _moved(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         event = self.events[-1]
@@ -237,23 +252,25 @@ class MemoryRecord:
                 "nbytes": storage.nbytes(),
             }
         )
-        if not self.is_offloading or storage_key(storage) in self.keep_keys or not is_plain(tensor):
-            return sequence, tensor.detach(), None
-        with self.device.uncounted():
-            copy = tensor.detach().clone(memory_format=torch.preserve_format)
-        return sequence, None, copy
+        if self._clock is not None:
+            self._clock.mark(("copy", ""))
+        dropped = self._dropped.drop(tensor) if self._dropped is not None else None
+        self._mark(self.events[-1])
+        return sequence, tensor.detach() if dropped is None else dropped, version_of(tensor)
 
     def _unpack(self, packed: _Packed) -> torch.Tensor:
-        sequence, tensor, copy = packed
+        sequence, kept, version = packed
         self.unpacked.append(sequence)
         # A checkpoint asks for what it is given when the backward of its last layer begins.
         own, asking = self.saved[sequence]["segment"], self.segments.of_node(current_node())
         self.asked_by.append(own if asking is None else max(own, asking))
-        if tensor is not None:
-            self._unpacked_last[storage_key(tensor)] = sequence
-            return tensor
-        assert copy is not None
-        back = torch.empty_strided(copy.shape, copy.stride(), dtype=copy.dtype, device=copy.device)
-        back.copy_(copy)
+        if isinstance(kept, torch.Tensor):
+            check_version(kept, version)
+            self._unpacked_last[storage_key(kept)] = sequence
+            return kept
+        if self._clock is not None:
+            self._clock.mark(("copy", ""))
+        back = kept.bring_back()
+        self._mark(self.events[-1])
         self.reloads.setdefault(self.saved[sequence]["id"], []).append(self.ids[storage_key(back)])
         return back

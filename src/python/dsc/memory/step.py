@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import torch
 
 from ..torch_private import storage_key, version_of
-from .copies import Copies, is_captured
+from .copies import Copies
+from .cuda_copies import is_captured
 from .dead_maps import space_of_last
 from .dtypes import short_dtype
 from .home import ParameterHandle

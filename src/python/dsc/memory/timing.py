@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -13,6 +14,7 @@ import torch
 from torch.utils.hooks import RemovableHandle
 
 from ..torch_private import clear_forward_hooks
+from .dropped import Dropped, DroppedTensors
 from .segments import Segments
 
 StepTimes: TypeAlias = dict[tuple[Any, str], float]  # (segment, "fwd" | "bwd") → microseconds
@@ -43,6 +45,13 @@ class StepClock:
             return [(what, 1e3 * now.elapsed_time(later)) for (what, now), (_, later) in pairs]
         return [(what, 1e6 * (later - now)) for (what, now), (_, later) in pairs]
 
+    def sums(self) -> StepTimes:
+        """Microseconds per what was marked."""
+        sums: StepTimes = {}
+        for what, microseconds in self.read():
+            sums[what] = sums.get(what, 0.0) + microseconds
+        return sums
+
 
 class TimedStep:
     """Times one step by segment; ``times`` are those it took, at the end.
@@ -50,12 +59,14 @@ class TimedStep:
     Args:
         model: whose layers are timed.
         device: that runs it.
+        dropped: keeps saved tensors away meanwhile; what that costs is not in the times.
     """
 
-    def __init__(self, model: torch.nn.Module, device: torch.device) -> None:
+    def __init__(self, model: torch.nn.Module, device: torch.device, dropped: DroppedTensors | None = None) -> None:
         self.times: StepTimes = {}
         self._model = model
         self._clock = StepClock(device)
+        self._dropped = dropped
         self._reached: list[int] = []  # segments whose backward has begun
         self._hooks = contextlib.ExitStack()
 
@@ -75,18 +86,28 @@ class TimedStep:
         """See `Observer`."""
         self._hooks.close()
         self._clock.mark(("end", ""))
-        for what, microseconds in self._clock.read():
-            self.times[what] = self.times.get(what, 0.0) + microseconds
+        self.times = self._clock.sums()
 
-    def _pack(self, tensor: torch.Tensor) -> tuple[int, torch.Tensor]:
-        return self._segments.current, tensor.detach()
+    def _pack(self, tensor: torch.Tensor) -> tuple[int, torch.Tensor | Dropped]:
+        if self._dropped is None:
+            return self._segments.current, tensor.detach()
+        self._clock.mark(("copy", ""))
+        dropped = self._dropped.drop(tensor)
+        self._clock.mark((self._segments.current, "fwd"))
+        return self._segments.current, tensor.detach() if dropped is None else dropped
 
-    def _unpack(self, packed: tuple[int, torch.Tensor]) -> torch.Tensor:
-        segment, tensor = packed
-        if not self._reached or segment < self._reached[-1]:
+    def _unpack(self, packed: tuple[int, torch.Tensor | Dropped]) -> torch.Tensor:
+        segment, kept = packed
+        is_new = not self._reached or segment < self._reached[-1]
+        if is_new:
             self._reached.append(segment)
-            self._clock.mark((segment, "bwd"))
-        return tensor
+        if isinstance(kept, Dropped):
+            self._clock.mark(("copy", ""))
+            kept = kept.bring_back()
+            is_new = True
+        if is_new:
+            self._clock.mark((self._reached[-1], "bwd"))
+        return kept
 
 
 class TimedGradients:
@@ -161,6 +182,7 @@ def _share_of_parameters(module: torch.nn.Module, inputs: tuple[Any, ...], devic
 SIZES = (1 << 20, 16 << 20, 128 << 20)
 
 
+@functools.cache
 def measure_copies(device: torch.device) -> dict[str, float]:
     """Measured link: GB/s out, in, and both at once (sum), and the latency of one copy in microseconds."""
     if device.type == "cuda":

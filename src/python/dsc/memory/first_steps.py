@@ -1,0 +1,84 @@
+"""The first steps with one shape of batch: steps of the training like any other, from which their profile is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ..torch_private import storage_key
+from .build_profile import build_profile
+from .dropped import DroppedTensors
+from .kept_record import keep_dropped
+from .measured import Measured
+from .observer import Observer, PeakMemory, run_observed
+from .profiler import tensors_in
+from .record import MemoryRecord
+from .timing import StepClock, TimedStep
+
+
+class FirstSteps:
+    """Runs a step, on a GPU two, with saved tensors on the host: with about the least memory, and slowly.
+
+    The first is recorded. On CPU its times are taken, too; on a GPU it loads kernels, so the second is timed.
+
+    Args:
+        model: that is trained.
+    """
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        self._model = model
+        self._held: Any = ()
+        self._device = device = next(model.parameters()).device
+        self._record = MemoryRecord(model, self._list_held, is_offloading=True, clock=StepClock(device))
+        self._peak = PeakMemory(device) if device.type == "cuda" else None
+        self._timed: TimedStep | None = None
+        self._left = 2 if device.type == "cuda" else 1
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the profile can be made."""
+        return self._left == 0
+
+    def run(self, step: Callable[[], torch.Tensor], held: Any) -> torch.Tensor:
+        """Runs a forward and its backward; gradients are added as always.
+
+        Args:
+            step: runs the forward and returns the loss.
+            held: the tensors that it is given.
+
+        Returns:
+            The loss, without its graph.
+        """
+        self._held = held
+        try:
+            return run_observed(self._next_observer(), step)
+        finally:
+            self._held = ()
+            self._left -= 1
+
+    def write(self) -> dict[str, Any]:
+        """The profile, as ``dsc.memory.profile`` returns it.
+
+        Raises:
+            PlanError: the model calls no layers.
+        """
+        times = self._record.times if self._timed is None else self._timed.times
+        unseen = 0 if self._peak is None else max(0, self._peak.bytes - self._record.device.peak_bytes)
+        measured = Measured([times], [], keep_dropped(self._record), self._record, None, unseen)
+        return build_profile(self._model, self._device, measured)
+
+    def _next_observer(self) -> Observer:
+        if self._record.events:
+            kept = {storage_key(tensor) for tensors in self._list_held().values() for tensor in tensors}
+            self._timed = TimedStep(self._model, self._device, DroppedTensors(kept))
+            return self._timed
+        return self._record
+
+    def _list_held(self) -> dict[str, list[torch.Tensor]]:
+        left = [p.grad for p in self._model.parameters() if p.grad is not None]
+        return {
+            "param": list(self._model.parameters()),
+            "buffer": [*self._model.buffers(), *tensors_in(self._held), *left],
+        }
