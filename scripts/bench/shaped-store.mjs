@@ -1,13 +1,14 @@
 // A read-only S3 bucket `bench` over a folder, behind a link of its own: every answer waits for the link's delay, and
-// all answers together get its bandwidth. Started by cold.mjs as a process of its own.
-// Usage: shaped-store.mjs FOLDER BYTES_PER_SECOND DELAY_MS; prints its port. GET /-/sent: body bytes sent so far.
+// all answers together get its bandwidth. Started by cold.mjs and swarm-world.mjs as a process of its own.
+// Usage: shaped-store.mjs FOLDER BYTES_PER_SECOND DELAY_MS [ADDRESS]; prints its port. GET /-/sent: body bytes sent so
+// far. BYTES_PER_SECOND may be Infinity, where the kernel shapes the link.
 import { createHash } from 'node:crypto'
 import { openSync, readdirSync, readSync, statSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-const [folder, rate, delay] = process.argv.slice(2)
+const [folder, rate, delay, address = '127.0.0.1'] = process.argv.slice(2)
 const bytesPerSecond = Number(rate)
 const delayMs = Number(delay)
 const CHUNK_BYTES = 64 * 1024
@@ -91,4 +92,4 @@ async function answer(request, response) {
 }
 
 const server = createServer((request, response) => void answer(request, response))
-server.listen(0, '127.0.0.1', () => console.log(server.address().port))
+server.listen(0, address, () => console.log(server.address().port))

@@ -43,6 +43,9 @@ export interface ClusterOptions {
   readonly stage?: Readonly<Record<string, unknown>>
   readonly cache?: Readonly<Record<string, unknown>>
   readonly agent?: Readonly<Record<string, unknown>>
+  /** Settings of the PostgreSQL server, `name=value`. */
+  readonly postgres?: readonly string[]
+  readonly postgresEnvironment?: Readonly<Record<string, string>>
   /** Each node on a host of its own, in the order of `nodes`. Default: all on this machine's loopback address. */
   readonly network?: TestNetwork
   /** Agents reach each other through these instead of directly: asked with the port they listen on. */
@@ -55,7 +58,10 @@ export async function makeCluster(
   options: ClusterOptions,
 ): Promise<Cluster> {
   const directory = await temporaryDirectory(context)
-  const postgres = await startPostgresServer()
+  const postgres = await startPostgresServer({
+    options: options.postgres ?? [],
+    environment: options.postgresEnvironment ?? {},
+  })
   const startProcess = killWithTest(context)
   context.after(() => postgres.close())
   const database = new URL(await postgres.makeDatabase())

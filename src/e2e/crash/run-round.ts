@@ -1,11 +1,11 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { FAILURES } from '../../failure/dsc-error.js'
 import type { Finished, Running } from '../../testing/dsc-processes.js'
 import { findBroken, fingerprint } from './check-invariants.js'
 import { type CrashCoverage, type CrashPoint, TARGETS } from './crash-steps.js'
 import { type CrashWorld, NODE_NAMES, type NodeName, SOURCE_NAMES } from './crash-world.js'
+import { isCrash } from './is-crash.js'
 import { BRIEF, chooseOperation, type Operation } from './operations.js'
 import { readArriving } from './read-arriving.js'
 import type { Random } from './seeded-random.js'
@@ -167,11 +167,6 @@ async function command(
   const { code, stderr } = await crash.start(node, words).finished
   const isExpected = code !== null && codes.includes(code) && !isCrash(code, stderr)
   return isExpected ? [] : [`${node}: ${words.join(' ')} ended with ${code}: ${stderr}`]
-}
-
-/** A stack trace, the exit code of a failure that nobody explained, or words that this program got wrong. */
-function isCrash(code: number | null, stderr: string): boolean {
-  return code === null || code === 1 || code === FAILURES.USAGE.exitCode || /^\s+at .*:\d+/m.test(stderr)
 }
 
 /** Record and disks in one text, without what changes by itself. */

@@ -1,0 +1,71 @@
+// Nodes in network namespaces of this machine, each with an agent, a root and a shaped cable of its own, a real
+// PostgreSQL, and a store behind a cable, too; for swarm.mjs.
+import { spawn } from 'node:child_process'
+import { randomFillSync } from 'node:crypto'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { makeCluster } from '../../dist/testing/cluster.js'
+import { STORE_ENVIRONMENT } from '../../dist/testing/cluster-store.js'
+import { makeNetwork } from '../../dist/testing/network-namespace.js'
+
+const STORE = fileURLToPath(new URL('shaped-store.mjs', import.meta.url))
+/** Agents that are started at once. */
+const STARTED_AT_ONCE = 4
+
+/** Makes nodes whose datasets are `<shape>-<run>` for each of `shapes` and `runs`. Everything ends with `context`. */
+export async function makeSwarm(context, { nodes, megabits, storeMegabits, shapes, runs, folder }) {
+  const network = await makeNetwork(context, nodes + 1)
+  const storeHost = network.hosts[nodes]
+  makeObjects(folder, shapes)
+  context.after(() => rmSync(folder, { recursive: true, force: true }))
+  const endpoint = await startStore(context, storeHost, folder)
+  const source = (name) => ({
+    source: `s3://bench/${name}/`,
+    endpoint,
+    region: 'us-east-1',
+    pathStyle: true,
+  })
+  const names = Array.from({ length: nodes }, (_, index) => `n${String(index + 1).padStart(2, '0')}`)
+  const cluster = await makeCluster(context, {
+    nodes: names,
+    datasets: Object.fromEntries(
+      shapes.flatMap(({ name }) => runs.map((run) => [`${name}-${run}`, source(name)])),
+    ),
+    environment: STORE_ENVIRONMENT,
+    network,
+    postgres: [`max_connections=${nodes * 8 + 50}`],
+  })
+  const waiting = cluster.nodes.values()
+  const agents = new Map()
+  await Promise.all(
+    Array.from({ length: STARTED_AT_ONCE }, async () => {
+      for (const node of waiting) agents.set(node.name, await node.startAgent())
+    }),
+  )
+  await Promise.all(network.hosts.slice(0, nodes).map((host) => host.shape(megabits)))
+  await storeHost.shape(storeMegabits)
+  return { cluster, network, agents, storeHost, readSent: () => readSent(endpoint) }
+}
+
+/** Random bytes: nothing on the way can make them smaller. */
+function makeObjects(folder, shapes) {
+  for (const { name, files, bytes } of shapes) {
+    mkdirSync(join(folder, name), { recursive: true })
+    const content = Buffer.alloc(bytes)
+    for (let index = 0; index < files; index++)
+      writeFileSync(join(folder, name, `${String(index).padStart(5, '0')}.bin`), randomFillSync(content))
+  }
+}
+
+async function startStore(context, host, folder) {
+  const [program, ...words] = [...host.enter, process.execPath, STORE, folder, 'Infinity', '0', host.address]
+  const child = spawn(program, words, { stdio: ['ignore', 'pipe', 'inherit'] })
+  context.after(() => void child.kill('SIGKILL'))
+  const port = await new Promise((resolve) => child.stdout.once('data', (text) => resolve(Number(text))))
+  return `http://${host.address}:${port}`
+}
+
+async function readSent(endpoint) {
+  return Number(await (await fetch(`${endpoint}/-/sent`)).text())
+}
