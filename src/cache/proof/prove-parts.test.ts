@@ -43,7 +43,21 @@ test('parts that another node has proven need no other proof: the file is not re
     finished: finish(() => true),
     signal: AbortSignal.timeout(10_000),
   })
-  assert.equal(verifiedBy, 'sha256')
+  assert.equal(verifiedBy, 'own-sha256')
+})
+
+test('where the source’s checksum is made of the digests that the parts have anyway, it is compared all the same', async () => {
+  const options = {
+    key: 'a.bin',
+    path: '/there/is/no/such/file',
+    proof: PROOF,
+    parts: PARTS,
+    finished: finish(() => false).map(({ proof }) => ({ digest: proof, proof: PROVEN_ELSEWHERE })),
+    signal: AbortSignal.timeout(10_000),
+  }
+  assert.equal(await proveParts(options), 'crc32c')
+  const proof: Proof = { ...PROOF, expected: '00000000' }
+  await assert.rejects(proveParts({ ...options, proof }), { code: 'CHECKSUM_MISMATCH' })
 })
 
 test('where some parts came from another node and some from the source, the whole is proven by the source’s checksum', async (context) => {

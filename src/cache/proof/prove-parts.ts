@@ -32,7 +32,8 @@ export async function proveParts(options: {
 }): Promise<VerifiedBy> {
   const { key, proof, parts, finished } = options
   const algorithm = provenElsewhere(finished)
-  if (algorithm !== undefined) return nameAlgorithm(algorithm)
+  if (algorithm !== undefined && !isOfParts(proof, algorithm))
+    return algorithm === 'sha256' ? 'own-sha256' : nameAlgorithm(algorithm)
   if (proof.kind === 'size') return nameProof(proof)
   if (proof.kind === 'whole') {
     requireDigest(key, proof, await digestFile(options.path, proof.algorithm, options.signal))
@@ -50,6 +51,11 @@ export async function proveParts(options: {
   if (!proof.isCertain && found.toString('hex') !== proof.expected) return 'own-sha256'
   requireDigest(key, proof, found)
   return nameProof(proof)
+}
+
+/** Whether the proof is made of the parts' digests by this algorithm alone, which costs nothing. */
+function isOfParts(proof: Proof, algorithm: ProofAlgorithm): boolean {
+  return (proof.kind === 'combine' || proof.kind === 'digest-of-digests') && proof.algorithm === algorithm
 }
 
 /** The algorithm of the parts' digests, if all came from nodes that had proven the whole. */
