@@ -20,7 +20,7 @@ export async function* listObjects(
   const { url, listPage } = options
   const limits: PageLimits = { signal, onRetry: options.onRetry, stallTimeoutMs: options.stallTimeoutMs }
   const greatest: number[] = []
-  let firstKey: string | undefined
+  const keys: string[] = []
   let after: string | undefined
   let isInOrder = options.isSequential !== true
   let continuation: string | undefined
@@ -29,17 +29,19 @@ export async function* listObjects(
       const page = await listPage({ continuation }, limits)
       checkAdvance(page, continuation, url)
       isInOrder &&= isAscending(after, page.objects)
-      firstKey ??= page.objects[0]?.key
+      if (isInOrder) for (const { key } of page.objects) keys.push(key)
       after = page.objects.at(-1)?.key ?? after
       if (isInOrder) noteGreatest(greatest, sampleKeys(page))
       if (page.objects.length > 0) yield page.objects
       if (!page.isTruncated) return
       continuation = page.continuation
-      if (isInOrder && pages >= PAGES_BEFORE_PARTS && after !== undefined) break
+      if (isInOrder && pages >= PAGES_BEFORE_PARTS && after !== undefined) {
+        const { requestLimit } = options
+        const known = { listPage, url, limits, requestLimit, listed: { keys, pages }, greatest }
+        yield* new PartsListing(after, known).pages()
+        return
+      }
     }
-    const { requestLimit } = options
-    const known = { listPage, url, limits, requestLimit, firstKey: firstKey!, greatest }
-    yield* new PartsListing(after, known).pages()
   } finally {
     stop.abort('the listing ended')
   }

@@ -3,7 +3,7 @@ import type { ListedObject } from '../source.js'
 import { KeyRange } from './key-range.js'
 import type { ListPage, PageLimits } from './list-page.js'
 import type { ListingPage } from './parse-listing.js'
-import { noteGreatest, planBorders, planSplit } from './plan-split.js'
+import { noteGreatest, planBorders, planPartCount, planSplit } from './plan-split.js'
 
 /** Requests at once: what hides a page's latency (100 to 200 ms on AWS) behind the taking of other pages. */
 const DEFAULT_CONCURRENCY = 16
@@ -17,7 +17,8 @@ interface PartsOptions {
   readonly limits: PageLimits
   /** As in `ListOptions`. */
   readonly requestLimit?: (() => number) | undefined
-  readonly firstKey: string
+  /** What is listed already. */
+  readonly listed: { readonly keys: readonly string[]; readonly pages: number }
   /** Filled on the way: the greatest code point at each position of keys. */
   readonly greatest: number[]
 }
@@ -94,7 +95,8 @@ export class PartsListing {
   }
 
   #split(): KeyRange | undefined {
-    const { firstKey, greatest } = this.#options
+    const { listed, greatest } = this.#options
+    const firstKey = listed.keys[0]!
     for (const range of this.#ranges) {
       if (!range.maySplit) continue
       const border = planSplit({ after: range.after, end: range.end, firstKey, greatest })
@@ -107,11 +109,13 @@ export class PartsListing {
   }
 
   async #splitByFolders(all: KeyRange): Promise<void> {
-    const folders = await findFolders(this.#options.listPage, all.after, this.#options.limits)
+    const { listPage, limits, listed } = this.#options
+    const folders = await findFolders(listPage, all.after, limits)
     this.#hasBorders = true
     if (all.isDone) return
     let lowest = all
-    for (const border of planBorders(folders, lowest.after, this.#limit)) {
+    const parts = planPartCount(folders, listed, this.#limit)
+    for (const border of planBorders(folders, lowest.after, parts)) {
       lowest = lowest.split(border)
       this.#ranges.push(lowest)
     }

@@ -37,6 +37,22 @@ export function planBorders(folders: readonly string[], after: string, parts: nu
   return Array.from({ length: borders }, (_, index) => usable[Math.floor((index * usable.length) / borders)]!)
 }
 
+/**
+ * How many parts, up to `most`, what is left is worth, a page each: a part of less than a page brings the keys behind
+ * its end along, for nothing. Guessed by the folders that are left and the keys in those that are behind.
+ */
+export function planPartCount(
+  folders: readonly string[],
+  listed: { readonly keys: readonly string[]; readonly pages: number },
+  most: number,
+): number {
+  const depth = folders[0]?.split('/').length
+  if (depth === undefined) return 1
+  const behind = new Set(listed.keys.map((key) => key.split('/', depth - 1).join('/')))
+  const keysLeft = (folders.length * listed.keys.length) / behind.size
+  return Math.max(1, Math.min(most, Math.ceil((keysLeft * listed.pages) / listed.keys.length)))
+}
+
 /** Takes note of the code points of a few keys of a page. */
 export function noteGreatest(greatest: number[], keys: readonly string[]): void {
   for (const key of keys) {
