@@ -14,6 +14,7 @@ import {
 import { removeDirectory } from '../../platform/remove-directory.js'
 import { syncPath } from '../download/publish-copy.js'
 import { preallocate } from '../download/transfer/file-sink.js'
+import { KeptFolders } from '../download/transfer/kept-folders.js'
 import { PartTransfer, WholeTransfer } from '../download/transfer/transfer.js'
 import { Manifest } from '../manifest/manifest.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
@@ -80,6 +81,7 @@ class CopyRepair {
   readonly #counts = { repairedFiles: 0, fetchedBytes: 0, removedFiles: 0 }
   readonly #failures: Repair['failures'][number][] = []
   #fetcher: Fetcher | undefined
+  readonly #folders = new KeptFolders()
 
   constructor(options: RepairOptions) {
     this.#options = options
@@ -92,6 +94,7 @@ class CopyRepair {
 
   async close(): Promise<void> {
     await this.#fetcher?.close()
+    this.#folders.close()
     this.#manifest.close()
   }
 
@@ -136,7 +139,7 @@ class CopyRepair {
   async #fetch(entry: ManifestEntry, damage: Damage, draft: string): Promise<number> {
     const { source, files } = this.#options
     this.#fetcher ??= await source.openFetcher({ connections: 4 })
-    const fetcher = this.#fetcher
+    const tools = { fetcher: this.#fetcher, folders: this.#folders }
     const object = {
       key: entry.key,
       etag: entry.etag,
@@ -146,7 +149,7 @@ class CopyRepair {
       path: draft,
     }
     if (entry.partBytes === null) {
-      await this.#carryOut(new WholeTransfer(fetcher, object))
+      await this.#carryOut(new WholeTransfer(tools, object))
       return entry.sizeBytes
     }
     const isKept = damage.parts !== undefined && copyFile(`${files.path}/${entry.key}`, draft)
@@ -155,7 +158,7 @@ class CopyRepair {
     const wanted = isKept ? parts.filter((part) => damage.parts?.includes(part.number)) : parts
     for (const part of wanted) {
       const options = {
-        fetcher,
+        tools,
         object,
         part,
         proofAlgorithm: undefined,

@@ -4,10 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { FileSink, preallocate } from './file-sink.js'
+import { KeptFolders } from './kept-folders.js'
 
 const directory = mkdtempSync(join(tmpdir(), 'dsc-sink-'))
 after(() => rmSync(directory, { recursive: true, force: true }))
 
+const folders = new KeptFolders()
 const KIB = 1024
 const BODY = Buffer.from(Array.from({ length: 900 * KIB }, (_, index) => (index * 31) >> 3))
 
@@ -31,7 +33,7 @@ for (const { name, chunkBytes } of [
 ]) {
   test(`a file is what came in ${name} chunks`, () => {
     const path = join(directory, name, 'file')
-    pour(new FileSink(path, { offset: 0, isWhole: true }), chunkBytes, BODY.length)
+    pour(new FileSink(path, { offset: 0, isWhole: true, folders }), chunkBytes, BODY.length)
     assert.ok(readFileSync(path).equals(BODY))
     assert.equal(statSync(path).mode & 0o777, 0o444)
   })
@@ -40,7 +42,7 @@ for (const { name, chunkBytes } of [
 test('a range is written where it belongs and leaves the rest', () => {
   const path = join(directory, 'range')
   preallocate(path, 300 * KIB)
-  pour(new FileSink(path, { offset: 100 * KIB, isWhole: false }), [16 * KIB], 150 * KIB)
+  pour(new FileSink(path, { offset: 100 * KIB, isWhole: false, folders }), [16 * KIB], 150 * KIB)
   const expected = Buffer.concat([
     Buffer.alloc(100 * KIB),
     BODY.subarray(0, 150 * KIB),
@@ -51,29 +53,30 @@ test('a range is written where it belongs and leaves the rest', () => {
 
 test('a file without bytes exists', () => {
   const path = join(directory, 'empty')
-  new FileSink(path, { offset: 0, isWhole: true }).finish()
+  new FileSink(path, { offset: 0, isWhole: true, folders }).finish()
   assert.equal(statSync(path).size, 0)
 })
 
 test('what gathered for a file that failed is not found in the next', () => {
-  const failed = new FileSink(join(directory, 'failed'), { offset: 0, isWhole: true })
+  const failed = new FileSink(join(directory, 'failed'), { offset: 0, isWhole: true, folders })
   for (let chunk = 0; chunk < 3; chunk += 1) failed.write(Buffer.alloc(16 * KIB, 7))
   failed.discard()
   const path = join(directory, 'next')
-  pour(new FileSink(path, { offset: 0, isWhole: true }), [16 * KIB], 100 * KIB)
+  pour(new FileSink(path, { offset: 0, isWhole: true, folders }), [16 * KIB], 100 * KIB)
   assert.ok(readFileSync(path).equals(BODY.subarray(0, 100 * KIB)))
 })
 
 for (const { name, write } of [
   {
     name: 'a whole file',
-    write: (path: string) => pour(new FileSink(path, { offset: 0, isWhole: true }), [16 * KIB], 100 * KIB),
+    write: (path: string) =>
+      pour(new FileSink(path, { offset: 0, isWhole: true, folders }), [16 * KIB], 100 * KIB),
   },
   {
     name: 'a file in parts',
     write: (path: string) => {
       preallocate(path, 100 * KIB)
-      pour(new FileSink(path, { offset: 0, isWhole: false }), [16 * KIB], 100 * KIB)
+      pour(new FileSink(path, { offset: 0, isWhole: false, folders }), [16 * KIB], 100 * KIB)
     },
   },
 ]) {
@@ -91,7 +94,7 @@ for (const { name, write } of [
 test('parts of a file that a killed attempt made read-only are kept and can be written again', () => {
   const path = join(directory, 'complete')
   preallocate(path, 100 * KIB)
-  pour(new FileSink(path, { offset: 0, isWhole: false }), [16 * KIB], 100 * KIB)
+  pour(new FileSink(path, { offset: 0, isWhole: false, folders }), [16 * KIB], 100 * KIB)
   chmodSync(path, 0o444)
   preallocate(path, 100 * KIB)
   assert.ok(readFileSync(path).equals(BODY.subarray(0, 100 * KIB)))

@@ -1,5 +1,6 @@
 import { closeSync, constants, ftruncateSync, lstatSync, openSync, rmSync, writeSync } from 'node:fs'
 import { changeFileMode, onHeldPath } from '../../../platform/held-folder.js'
+import type { KeptFolders } from './kept-folders.js'
 
 /**
  * Chunks below this are gathered, bytes: TLS hands out 16 KiB at a time, and writing those one by one takes twice the
@@ -16,6 +17,7 @@ const spareBuffers: Buffer[] = []
 export class FileSink {
   readonly #path: string
   readonly #isWhole: boolean
+  readonly #folders: KeptFolders
   #descriptor: number | undefined
   #position: number
   /** Small chunks that came after the first, which is often all there is. */
@@ -24,10 +26,14 @@ export class FileSink {
   #hasChunk = false
 
   /** `isWhole`: the range is the file; else the file keeps its other bytes. */
-  constructor(path: string, options: { readonly offset: number; readonly isWhole: boolean }) {
+  constructor(
+    path: string,
+    options: { readonly offset: number; readonly isWhole: boolean; readonly folders: KeptFolders },
+  ) {
     this.#path = path
     this.#position = options.offset
     this.#isWhole = options.isWhole
+    this.#folders = options.folders
   }
 
   write(chunk: Uint8Array): void {
@@ -100,7 +106,7 @@ export class FileSink {
         return openSync(path, flags, mode)
       }
     }
-    this.#descriptor = onHeldPath(this.#path, open, { makesFolders: true })
+    this.#descriptor = this.#folders.on(this.#path, open)
     return this.#descriptor
   }
 }

@@ -17,6 +17,6 @@ export function openLocalEngine(options: {
   return {
     counts: runner.counts,
     run: (task) => runner.run(task),
-    close: () => fetcher.close(),
+    close: () => runner.close(),
   }
 }

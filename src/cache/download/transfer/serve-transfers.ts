@@ -70,7 +70,7 @@ class TransferThread {
       case 'close':
         clearInterval(this.#progress)
         this.#port.close()
-        void this.#fetcher.close()
+        void this.#runner.close()
     }
   }
 

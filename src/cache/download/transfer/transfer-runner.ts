@@ -5,6 +5,7 @@ import { proveByUploadParts } from '../../proof/prove-by-upload-parts.js'
 import { proveParts } from '../../proof/prove-parts.js'
 import { withRetries } from '../../sources/retry.js'
 import type { Fetcher } from '../../sources/source.js'
+import { KeptFolders } from './kept-folders.js'
 import { type AttemptLimits, PartTransfer, type TransferObject, WholeTransfer } from './transfer.js'
 import type { TransferResults, TransferTask } from './transfer-task.js'
 
@@ -23,6 +24,7 @@ const MAX_MISMATCHES = 2
 export class TransferRunner {
   readonly counts = { receivedBytes: 0, retries: 0, throttled: 0 }
   readonly #options: TransferRunnerOptions
+  readonly #folders = new KeptFolders()
 
   constructor(options: TransferRunnerOptions) {
     this.#options = options
@@ -32,12 +34,12 @@ export class TransferRunner {
     task: Extract<TransferTask, { kind: Kind }>,
   ): Promise<TransferResults[Kind]>
   run(task: TransferTask): Promise<TransferResults[TransferTask['kind']]> {
-    const { fetcher, signal } = this.#options
+    const { signal } = this.#options
     switch (task.kind) {
       case 'whole':
         return this.#fetchWhole(task.object)
       case 'part': {
-        return this.#carryOut(new PartTransfer({ ...task, fetcher }))
+        return this.#carryOut(new PartTransfer({ ...task, tools: this.#tools }))
       }
       case 'inspect':
         return this.#inspect(task.object)
@@ -48,9 +50,19 @@ export class TransferRunner {
     }
   }
 
+  /** Ends the fetcher, too. */
+  async close(): Promise<void> {
+    await this.#options.fetcher.close()
+    this.#folders.close()
+  }
+
+  get #tools() {
+    return { fetcher: this.#options.fetcher, folders: this.#folders }
+  }
+
   async #fetchWhole(object: TransferObject): Promise<TransferResults['whole']> {
     for (let mismatches = 0; ; mismatches += 1) {
-      const { digest, verifiedBy } = await this.#carryOut(new WholeTransfer(this.#options.fetcher, object))
+      const { digest, verifiedBy } = await this.#carryOut(new WholeTransfer(this.#tools, object))
       if (verifiedBy !== 'own-sha256' || countUploadParts(object.etag) < 2) return { digest, verifiedBy }
       // Uploaded in parts although it is small: the source is asked for their size, and the file read by them.
       const facts = await this.#inspect(object)

@@ -8,6 +8,7 @@ import { type FinishedPart, PROVEN_ELSEWHERE } from '../../proof/prove-parts.js'
 import { requireDigest } from '../../proof/require-digest.js'
 import type { Fetcher, FetchRequest, GivenDigest } from '../../sources/source.js'
 import { FileSink } from './file-sink.js'
+import type { KeptFolders } from './kept-folders.js'
 
 /** An object as a transfer needs it: plain data, so that it can go to a worker. */
 export interface TransferObject {
@@ -19,6 +20,12 @@ export interface TransferObject {
   readonly sizeBytes: number
   /** Absolute path of the file. */
   readonly path: string
+}
+
+/** What an object is fetched with. */
+interface TransferTools {
+  readonly fetcher: Fetcher
+  readonly folders: KeptFolders
 }
 
 /** What holds for one attempt. */
@@ -62,7 +69,7 @@ class ArrivingDigests {
 /** A range of an object on its way into a file. An attempt goes on where the one before it stopped. */
 class ArrivingRange {
   facts: ObjectFacts | undefined
-  readonly #fetcher: Fetcher
+  readonly #tools: TransferTools
   readonly #object: TransferObject
   readonly #range: { readonly offset: number; readonly length: number }
   readonly #asks: Pick<FetchRequest, 'needsDigest' | 'isRepeated'>
@@ -74,13 +81,13 @@ class ArrivingRange {
   #receivedBytes = 0
 
   constructor(options: {
-    readonly fetcher: Fetcher
+    readonly tools: TransferTools
     readonly object: TransferObject
     readonly range: { readonly offset: number; readonly length: number }
     readonly asks: Pick<FetchRequest, 'needsDigest' | 'isRepeated'>
     readonly chooseDigests: (given: GivenDigest | undefined) => readonly DigestAlgorithm[]
   }) {
-    this.#fetcher = options.fetcher
+    this.#tools = options.tools
     this.#object = options.object
     this.#range = options.range
     this.#asks = options.asks
@@ -125,7 +132,7 @@ class ArrivingRange {
     if (length === 0) return
     const beganAt = this.#receivedBytes
     const { stallTimeoutMs, signal } = limits
-    await this.#fetcher.fetch({
+    await this.#tools.fetcher.fetch({
       ...this.#object,
       offset: offset + beganAt,
       length: length - beganAt,
@@ -158,7 +165,7 @@ class ArrivingRange {
   #openSink(): FileSink {
     const { offset, length } = this.#range
     const isWhole = offset === 0 && length === this.#object.sizeBytes
-    this.#sink ??= new FileSink(this.#object.path, { offset, isWhole })
+    this.#sink ??= new FileSink(this.#object.path, { offset, isWhole, folders: this.#tools.folders })
     return this.#sink
   }
 }
@@ -175,10 +182,10 @@ export class WholeTransfer {
   #proof = { kind: 'size' } as Proof
   #content: DigestAlgorithm = 'sha256'
 
-  constructor(fetcher: Fetcher, object: TransferObject) {
+  constructor(tools: TransferTools, object: TransferObject) {
     this.#object = object
     this.#range = new ArrivingRange({
-      fetcher,
+      tools,
       object,
       range: { offset: 0, length: object.sizeBytes },
       asks: { needsDigest: true },
@@ -225,7 +232,7 @@ export class PartTransfer {
   readonly #proof: ProofAlgorithm | undefined
 
   constructor(options: {
-    readonly fetcher: Fetcher
+    readonly tools: TransferTools
     readonly object: TransferObject
     readonly part: Part
     readonly proofAlgorithm: ProofAlgorithm | undefined
