@@ -1,6 +1,5 @@
-import { parentPort, workerData } from 'node:worker_threads'
+import { parentPort } from 'node:worker_threads'
 import { serveTransfers } from './cache/download/transfer/serve-transfers.js'
-import type { WorkerSetup } from './cache/download/transfer/worker-wire.js'
 import { openFileFetcher } from './cache/sources/file/file-fetcher.js'
 import { openHubFetcher } from './cache/sources/hf/hub-fetcher.js'
 import { createPeerOpener } from './cache/sources/peer/peer-thread.js'
@@ -19,4 +18,4 @@ const fetchers: Readonly<Record<SourceScheme, OpenFetcher>> = {
   http: openWebFetcher,
 }
 
-serveTransfers(parentPort!, workerData as WorkerSetup, { ...fetchers, peers: createPeerOpener(fetchers) })
+serveTransfers(parentPort!, { ...fetchers, peers: createPeerOpener(fetchers) })

@@ -21,6 +21,7 @@ import { adaptConcurrency } from './transfer/adapt-concurrency.js'
 import { BoundedRun } from './transfer/bounded-run.js'
 import { openTransferEngine } from './transfer/open-transfer-engine.js'
 import type { TransferEngine } from './transfer/transfer-task.js'
+import type { WaitingThreads } from './transfer/waiting-threads.js'
 
 /** How far a download is. */
 export interface DownloadProgress {
@@ -62,13 +63,16 @@ interface DownloadOptions {
   readonly bandwidthLimit?: (() => number) | undefined
   /** Threads that transfer, 0 = this one. Default: by cores and by what there is to fetch. */
   readonly threads?: number | undefined
+  /** Threads that were started before; the caller ends those that are left. */
+  readonly waitingThreads?: WaitingThreads | undefined
   readonly onProgress?: ((progress: DownloadProgress) => void) | undefined
   /** Names the boot, for tests; default: the system's. */
   readonly bootId?: string | undefined
   readonly signal: AbortSignal
 }
 
-const DEFAULT_CONCURRENCY = 64
+/** Requests at once unless the caller says otherwise. */
+export const DEFAULT_CONCURRENCY = 64
 const PROGRESS_INTERVAL_MS = 100
 const PENDING_PAGE_ENTRIES = 1000
 const LANES: readonly Lane[] = ['direct', 'awaited']
@@ -127,6 +131,7 @@ async function fetchPending(manifest: Manifest, options: DownloadOptions) {
     left: manifest.count('missing'),
     concurrency,
     threads: options.threads,
+    waitingThreads: options.waitingThreads,
     stallTimeoutMs: options.stallTimeoutMs ?? DEFAULT_STALL_TIMEOUT_MS,
     bandwidthLimit: options.bandwidthLimit,
     signal,

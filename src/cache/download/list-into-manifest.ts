@@ -35,7 +35,7 @@ export async function listIntoManifest(options: {
   readonly unsafeKeys?: 'refuse' | 'list' | undefined
   /** Lists again what was listed before. */
   readonly isRelisted?: boolean | undefined
-  readonly onProgress?: (progress: { readonly objects: number }) => void
+  readonly onProgress?: (progress: { readonly objects: number; readonly bytes: number }) => void
   /** Most requests at once just now, 1 or more. Absent = as many as the source likes. */
   readonly requestLimit?: (() => number) | undefined
   readonly onRetry?: OnRetry
@@ -146,7 +146,7 @@ async function insertPages(
     counts.skippedFolderMarkers += markers.length
     counts.files += taken.length
     for (const object of taken) counts.contentBytes += object.sizeBytes
-    onProgress?.({ objects: counts.files })
+    onProgress?.({ objects: counts.files, bytes: counts.contentBytes })
   }
   if (refusedCount > 0) {
     const more = refusedCount > refused.length ? ` and ${refusedCount - refused.length} more` : ''

@@ -6,9 +6,10 @@ import { type HeldFolder, nameHeldFolder } from '../../platform/held-folder.js'
 import type { Victim } from '../../policy/take-by-share.js'
 import type { Cache } from '../cache.js'
 import { stagingDirectoryOf } from '../cache-layout.js'
-import { type Downloaded, downloadFiles } from '../download/download-files.js'
+import { DEFAULT_CONCURRENCY, type Downloaded, downloadFiles } from '../download/download-files.js'
 import { listIntoManifest } from '../download/list-into-manifest.js'
 import { type NodeShare, openNodeShare } from '../download/node-share.js'
+import { WaitingThreads } from '../download/transfer/waiting-threads.js'
 import { discardDirectory } from '../eviction/finish-evictions.js'
 import { makeHeld } from '../held-cache.js'
 import { KeptStageLease } from '../leases/keep-stage-lease.js'
@@ -67,6 +68,7 @@ interface OpenStaging {
   /** Undefined where the source is always the store. */
   readonly describeOrigins: (() => Origins) | undefined
   readonly held: HeldFolder
+  readonly waitingThreads: WaitingThreads
 }
 
 /**
@@ -114,12 +116,14 @@ async function stage(cache: Cache, turn: StageTurn, options: Staging): Promise<S
   const { dataset, isRefresh = false, sharedWith = [], version } = options
   const staging = await cache.openStagingSource?.(dataset, { isRefresh, sharedWith, version })
   const source = staging ?? (await cache.openSource(dataset))
+  const waitingThreads = new WaitingThreads()
   try {
     const describeOrigins = staging && (() => staging.describeOrigins())
-    return await stageFrom({ source, describeOrigins, held }, { cache, turn, options })
+    return await stageFrom({ source, describeOrigins, held, waitingThreads }, { cache, turn, options })
   } catch (error) {
     throw nameHeldFolder(error, held)
   } finally {
+    await waitingThreads.close()
     await source.close()
     held.close()
   }
@@ -164,6 +168,9 @@ function list(
   options: Staging & OpenStaging & { readonly stripe: Stripe | undefined },
 ): Promise<Listing> {
   const { source, held, share, dataset, stripe, version, isRelisted, signal, onProgress } = options
+  const { waitingThreads, isRefresh, isReservation } = options
+  const { concurrency = DEFAULT_CONCURRENCY } = cache.transfer
+  const mayFetch = !isRefresh && !isReservation // a refresh mostly finds that nothing changed
   return listIntoManifest({
     source,
     dataset,
@@ -174,7 +181,10 @@ function list(
     version,
     isRelisted,
     signal,
-    onProgress: ({ objects }) => onProgress?.({ step: 'listing', objects }),
+    onProgress: ({ objects, bytes }) => {
+      if (mayFetch) waitingThreads.expect({ files: objects, bytes, concurrency })
+      onProgress?.({ step: 'listing', objects })
+    },
     onRetry: ({ message }, attemptsLeft) =>
       onProgress?.({ step: 'retrying', problem: message, attemptsLeft }),
   })
@@ -193,6 +203,7 @@ async function download(
   })
   return downloadFiles({
     source,
+    waitingThreads: options.waitingThreads,
     copyDirectory: held.path,
     reusableDirectories: reusable.directories,
     blobs: cache.findBlobs?.(options.dataset),

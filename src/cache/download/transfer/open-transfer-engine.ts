@@ -4,6 +4,7 @@ import { changeBandwidth, createBandwidthBucket } from './bandwidth-bucket.js'
 import { openLocalEngine } from './local-engine.js'
 import { planThreads } from './plan-threads.js'
 import type { TransferEngine } from './transfer-task.js'
+import { WaitingThreads } from './waiting-threads.js'
 import { openWorkerEngine } from './worker-engine.js'
 
 const LOOK_AT_BANDWIDTH_MS = 200
@@ -16,6 +17,8 @@ export async function openTransferEngine(options: {
   readonly concurrency: number
   /** Threads that transfer, 0 = this one; absent = by cores and by what is left. */
   readonly threads: number | undefined
+  /** Threads that were started before. */
+  readonly waitingThreads: WaitingThreads | undefined
   readonly stallTimeoutMs: number
   /** Bytes per second at present; absent = no limit. */
   readonly bandwidthLimit: (() => number) | undefined
@@ -31,6 +34,7 @@ export async function openTransferEngine(options: {
       files: left.files,
       bytes: left.contentBytes,
     })
+  const waiting = options.waitingThreads ?? new WaitingThreads()
   const bandwidth = bandwidthLimit && createBandwidthBucket(bandwidthLimit())
   const engine =
     threads === 0 || source.describeAccess === undefined
@@ -43,7 +47,7 @@ export async function openTransferEngine(options: {
           ...options,
           bandwidth,
           access: await source.describeAccess(),
-          threads: Math.min(threads, concurrency),
+          threads: Array.from({ length: Math.min(threads, concurrency) }, () => waiting.take()),
           connections: concurrency,
         })
   if (!bandwidth || !bandwidthLimit) return engine

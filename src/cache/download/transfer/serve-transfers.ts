@@ -12,18 +12,26 @@ const PROGRESS_MS = 100
  * The life of a transfer thread: does the tasks that come over `port` and reports in batches, one for all that ends
  * in one turn of the event loop. How many tasks there are at once is up to who sends them.
  */
-export function serveTransfers(
-  port: MessagePort,
-  setup: WorkerSetup,
-  schemes: Readonly<Record<string, OpenFetcher>>,
-): void {
-  const openFetcher = schemes[setup.scheme]
-  if (openFetcher === undefined) throw new Error(`no transfer thread reads ${setup.scheme}`)
-  const thread = new TransferThread(port, setup, openFetcher)
-  port.on('message', (message: ToWorker) => thread.take(message))
+export function serveTransfers(port: MessagePort, schemes: Readonly<Record<string, OpenFetcher>>): void {
+  let transfers: ThreadTransfers | undefined
+  port.on('message', (message: ToWorker) => {
+    if (transfers !== undefined) transfers.take(message)
+    else transfers = begin(port, message, schemes)
+  })
 }
 
-class TransferThread {
+function begin(
+  port: MessagePort,
+  message: ToWorker,
+  schemes: Readonly<Record<string, OpenFetcher>>,
+): ThreadTransfers {
+  if (message.kind !== 'begin') throw new Error(`expected what is to be read, found ${message.kind}`)
+  const openFetcher = schemes[message.setup.scheme]
+  if (openFetcher === undefined) throw new Error(`no transfer thread reads ${message.setup.scheme}`)
+  return new ThreadTransfers(port, message.setup, openFetcher)
+}
+
+class ThreadTransfers {
   readonly #port: MessagePort
   readonly #stop = new AbortController()
   readonly #fetcher: Fetcher
@@ -53,6 +61,8 @@ class TransferThread {
 
   take(message: ToWorker): void {
     switch (message.kind) {
+      case 'begin':
+        return
       case 'tasks':
         for (const { id, task } of message.tasks) this.#begin(id, task)
         return

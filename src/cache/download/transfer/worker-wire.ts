@@ -2,7 +2,7 @@ import type { BandwidthBucket } from './bandwidth-bucket.js'
 import type { WireFailure } from './failure-wire.js'
 import type { TransferCounts, TransferResults, TransferTask } from './transfer-task.js'
 
-/** What a transfer thread is started with. */
+/** What a transfer thread reads, and how. */
 export interface WorkerSetup {
   /** Names the adapter that reads the source. */
   readonly scheme: string
@@ -16,6 +16,8 @@ export interface WorkerSetup {
 
 /** What the process says to a transfer worker. */
 export type ToWorker =
+  /** Comes first. */
+  | { readonly kind: 'begin'; readonly setup: WorkerSetup }
   | {
       readonly kind: 'tasks'
       readonly tasks: readonly { readonly id: number; readonly task: TransferTask }[]

@@ -1,0 +1,127 @@
+import { BackgroundThread } from '../../../platform/background-thread.js'
+import type { SourceAccess } from '../../sources/source.js'
+import { packFailure, unpackFailure } from './failure-wire.js'
+import type { TransferCounts, TransferResults, TransferTask } from './transfer-task.js'
+import type { FromWorker, ToWorker, WorkerSetup } from './worker-wire.js'
+
+const WORKER_FILE = new URL('../../../transfer-worker.cjs', import.meta.url)
+/** A thread that has nothing to do any more ends by itself; one that does not is ended after this time, ms. */
+const CLOSE_PATIENCE_MS = 5000
+/** Chunks live outside the heap, so a small young generation keeps threads small without making them slow. */
+const RESOURCE_LIMITS = { maxYoungGenerationSizeMb: 8 }
+
+/** What a thread is given once it is to read a source. */
+interface ThreadWork {
+  readonly setup: WorkerSetup
+  readonly access: SourceAccess
+  readonly onChange: () => void
+}
+
+type Value = TransferResults[TransferTask['kind']]
+
+interface Pending {
+  readonly resolve: (value: Value) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** A thread that transfers objects, with its own connections. It loads its code from the moment it is made. */
+export class TransferThread {
+  counts: TransferCounts = { receivedBytes: 0, retries: 0, throttled: 0 }
+  readonly #worker: BackgroundThread<ToWorker, FromWorker>
+  readonly #pending = new Map<number, Pending>()
+  #outbox: { readonly id: number; readonly task: TransferTask }[] = []
+  #lastId = 0
+  #failure: Error | undefined
+  #work: ThreadWork | undefined
+
+  constructor() {
+    this.#worker = new BackgroundThread(WORKER_FILE, {
+      data: undefined,
+      resourceLimits: RESOURCE_LIMITS,
+      onReply: (message) => this.#hear(message),
+      onFailure: (cause) => this.#fail(cause),
+    })
+  }
+
+  /** Tasks that have not ended yet. */
+  get pendingTasks(): number {
+    return this.#pending.size
+  }
+
+  /** Says what is to be read. Call once, before the first task. */
+  begin(work: ThreadWork): void {
+    this.#work = work
+    this.#worker.ref()
+    this.#worker.post({ kind: 'begin', setup: work.setup })
+  }
+
+  /** Tasks of one turn of the event loop go over together. When the thread dies, they fail. */
+  run(task: TransferTask): Promise<Value> {
+    return new Promise((resolve, reject) => {
+      if (this.#failure) {
+        reject(this.#failure)
+        return
+      }
+      this.#lastId += 1
+      this.#pending.set(this.#lastId, { resolve, reject })
+      if (this.#outbox.length === 0) queueMicrotask(() => this.#flush())
+      this.#outbox.push({ id: this.#lastId, task })
+    })
+  }
+
+  /** Fails what runs. */
+  abort(): void {
+    this.#worker.post({ kind: 'stop' })
+  }
+
+  async close(): Promise<void> {
+    this.#worker.post({ kind: 'close' })
+    const patience = setTimeout(() => void this.#worker.stop(), CLOSE_PATIENCE_MS)
+    await this.#worker.ended
+    clearTimeout(patience)
+    if (this.#pending.size > 0) this.#fail(new Error('it did not close in time'))
+  }
+
+  /** Ends a thread that was never given anything to do. */
+  dismiss(): Promise<void> {
+    return this.#worker.stop()
+  }
+
+  #flush(): void {
+    const tasks = this.#outbox
+    this.#outbox = []
+    this.#worker.post({ kind: 'tasks', tasks })
+  }
+
+  #hear(message: FromWorker): void {
+    const { access, onChange } = this.#work!
+    if (message.kind === 'ask') {
+      void this.#answer(access, message)
+      return
+    }
+    if (message.news !== undefined) access.onNews?.(message.news)
+    this.counts = message.counts
+    for (const result of message.results) {
+      const task = this.#pending.get(result.id)
+      this.#pending.delete(result.id)
+      if ('failure' in result) task?.reject(unpackFailure(result.failure))
+      else task?.resolve(result.value)
+    }
+    onChange()
+  }
+
+  async #answer(access: SourceAccess, { id, question }: Extract<FromWorker, { kind: 'ask' }>): Promise<void> {
+    try {
+      this.#worker.post({ kind: 'answer', id, answer: await access.answer?.(question) })
+    } catch (error) {
+      this.#worker.post({ kind: 'no-answer', id, failure: packFailure(error) })
+    }
+  }
+
+  /** Fails what the thread was to do; the first cause counts. */
+  #fail(cause: Error): void {
+    this.#failure ??= new Error(`a thread that transfers objects ended early: ${cause.message}`, { cause })
+    for (const { reject } of this.#pending.values()) reject(this.#failure)
+    this.#pending.clear()
+  }
+}
