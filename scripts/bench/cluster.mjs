@@ -1,5 +1,6 @@
 // The record and the policy under the load of a whole cluster, and three real agents that pass datasets on.
 // Usage: npm run bench:cluster -- [nodes] [jobs] [clients]     (full: 1000 20000 32)
+// With --peers: only how fast one node takes from another, beside curl and nginx (peers.mjs has its options).
 
 import { writeFileSync } from 'node:fs'
 import { cpus, loadavg } from 'node:os'
@@ -7,6 +8,10 @@ import { measureAgents } from './cluster-agents.mjs'
 import { drawBars } from './cluster-plot.mjs'
 import { POOLS, SEED, simulateCluster } from './cluster-simulation.mjs'
 
+if (process.argv.includes('--peers')) {
+  await import('./peers.mjs')
+  process.exit()
+}
 const [NODES = 1000, JOBS = 20_000, CLIENTS = 32] = process.argv.slice(2).map(Number)
 const loadBefore = loadavg()[0]
 const simulated = await simulateCluster(NODES, JOBS, CLIENTS)

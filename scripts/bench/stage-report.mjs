@@ -10,18 +10,20 @@ export function formatReport({ results, sets, tools, rounds, versions, command }
   const text = [
     `${cpus().length} × ${cpus()[0].model}, load ${loadavg()[0].toFixed(1)} at the end; node ${process.versions.node}, versitygw, ${versions}.`,
     `Everything on one machine and one disk; the server shares the processors. ${rounds} rounds, tools in turn: median (least–most). Command: \`${command}\`\n`,
-    `| objects | tool | seconds | wall ÷ dsc | CPU seconds | peak MiB | objects/s | MB/s | safety |`,
-    '|---|---|---|---|---|---|---|---|---|',
+    `| objects | tool | seconds | wall ÷ dsc | CPU seconds | peak MiB | objects/s | MB/s | verified GB per CPU second | safety |`,
+    '|---|---|---|---|---|---|---|---|---|---|',
   ]
   for (const { name, objects, bytes } of sets) {
     const of = (tool) => results.filter((result) => result.set === name && result.tool === tool)
     const base = median(of('dsc').map(({ seconds }) => seconds))
-    for (const [tool, { does }] of Object.entries(tools)) {
+    for (const [tool, { does, verifies }] of Object.entries(tools)) {
       const runs = of(tool)
       const seconds = runs.map((run) => run.seconds)
       const middle = median(seconds)
+      const cpuSeconds = median(runs.map((run) => run.cpuSeconds))
+      const verified = verifies ? ((objects * bytes) / 1e9 / cpuSeconds).toFixed(2) : '-'
       text.push(
-        `| ${objects.toLocaleString('en')} × ${formatBytes(bytes)} | ${tool} | ${middle.toFixed(2)} (${Math.min(...seconds).toFixed(2)}–${Math.max(...seconds).toFixed(2)}) | ${(middle / base).toFixed(2)} | ${median(runs.map(({ cpuSeconds }) => cpuSeconds)).toFixed(2)} | ${median(runs.map(({ rssMiB }) => rssMiB)).toFixed(0)} | ${(objects / middle).toFixed(0)} | ${((objects * bytes) / 1e6 / middle).toFixed(1)} | ${does} |`,
+        `| ${objects.toLocaleString('en')} × ${formatBytes(bytes)} | ${tool} | ${middle.toFixed(2)} (${Math.min(...seconds).toFixed(2)}–${Math.max(...seconds).toFixed(2)}) | ${(middle / base).toFixed(2)} | ${cpuSeconds.toFixed(2)} | ${median(runs.map(({ rssMiB }) => rssMiB)).toFixed(0)} | ${(objects / middle).toFixed(0)} | ${((objects * bytes) / 1e6 / middle).toFixed(1)} | ${verified} | ${does} |`,
       )
     }
   }

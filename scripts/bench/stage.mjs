@@ -1,5 +1,7 @@
-// `npm run bench:stage`: dsc beside s5cmd (also with a sync at the end), the AWS CLI and rclone, in turn, against versitygw on loopback.
-// Options: --rounds 5 --sets small,medium,large --scale 1 (a fraction makes a short run) --write (docs/benchmarks/stage.md)
+// `npm run bench:stage`: dsc beside s5cmd, rclone and the AWS CLI, as they are and made as safe, in turn, against
+// versitygw on loopback.
+// Options: --rounds 5 --sets small,medium,large --scale 1 (a fraction makes a short run) --tools dsc,s5cmd,rclone,aws
+// (with ', safe' each; default: all) --write (docs/benchmarks/stage.md)
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,6 +16,7 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '5' },
     sets: { type: 'string', default: 'small,medium,large' },
     scale: { type: 'string', default: '1' },
+    tools: { type: 'string' },
     write: { type: 'boolean', default: false },
   },
 })
@@ -32,7 +35,9 @@ const workspace = mkdtempSync(join(tmpdir(), 'dsc-bench-'))
 const peers = findPrograms('scripts/bench-peers.sh')
 const store = await startVersitygw(workspace, peers)
 const { endpoint } = store
-const tools = listTools(peers, endpoint)
+const known = listTools(peers, endpoint)
+const wanted = values.tools?.split(/,(?! )/) ?? Object.keys(known)
+const tools = Object.fromEntries(Object.entries(known).filter(([name]) => wanted.includes(name)))
 const sets = values.sets.split(',').map(sizeOf)
 
 try {
@@ -49,7 +54,7 @@ try {
     }
     for (const run of used.splice(0)) rmSync(run, { recursive: true, force: true })
   }
-  const command = `npm run bench:stage -- --rounds ${rounds} --sets ${values.sets} --scale ${scale} --write`
+  const command = `npm run bench:stage -- --rounds ${rounds} --sets ${values.sets} --scale ${scale}${values.tools ? ` --tools '${values.tools}'` : ''} --write`
   const versions = describeVersions(peers)
   const text = formatReport({ results, sets, tools, rounds, versions, command })
   process.stdout.write(text)
