@@ -113,6 +113,21 @@ def duckdb() -> dict[str, bytes]:
     )
 
 
+def s3torch() -> dict[str, bytes]:
+    from s3torchconnector import S3ClientConfig, S3MapDataset
+    from torch.utils.data import DataLoader
+
+    path_style = S3ClientConfig(force_path_style=True)
+    data = S3MapDataset.from_prefix(
+        f"s3://{bucket}/", region="us-east-1", endpoint=endpoint, transform=read_object, s3client_config=path_style
+    )
+    return dict(DataLoader(data, batch_size=None, num_workers=2, multiprocessing_context="spawn"))
+
+
+def read_object(reader) -> tuple[str, bytes]:  # noqa: ANN001
+    return reader.key, reader.read()
+
+
 def mosaicml() -> dict[str, bytes]:
     from streaming import StreamingDataset
 

@@ -4,5 +4,5 @@
 set -euo pipefail
 scripts="$(cd "$(dirname "$0")" && pwd)"
 BASE_VENV="$("$scripts/python-venv.sh")" exec "$scripts/make-venv.sh" \
-  "${DSC_TEST_GATEWAY_VENV:-venv-gateway}" 5 \
-  boto3 awscli pyarrow duckdb s5cmd litdata mosaicml-streaming
+  "${DSC_TEST_GATEWAY_VENV:-venv-gateway}" 6 \
+  boto3 awscli pyarrow duckdb s5cmd litdata mosaicml-streaming s3torchconnector

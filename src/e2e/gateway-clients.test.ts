@@ -12,7 +12,10 @@ import { makeWorld } from '../testing/world.js'
 
 /** Python with the clients: `npm run test:gateway` names it. */
 const PYTHON = process.env.DSC_TEST_GATEWAY_PYTHON
-const CLIENTS = [...['boto3', 'aws', 's5cmd', 'rclone', 'pyarrow', 'duckdb'], ...['mosaicml', 'litdata']]
+const CLIENTS = [
+  ...['boto3', 'aws', 's5cmd', 'rclone', 'pyarrow', 'duckdb'],
+  ...['s3torch', 'mosaicml', 'litdata'],
+]
 /** Those that read shards of their own. */
 const SHARDS: Readonly<Record<string, string>> = { mosaicml: 'mds/', litdata: 'lit/' }
 const skip = PYTHON === undefined && 'npm run test:gateway runs it'

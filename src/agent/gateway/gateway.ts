@@ -54,6 +54,8 @@ export interface GatewayOptions {
 export class Gateway {
   readonly #options: GatewayOptions
   readonly #copies: GatewayCopies
+  readonly #id = createUniqueId()
+  #requests = 0
   readonly #stopping = new AbortController()
   readonly #access: GatewayAccess
   /** Open connections, and the versions that each reads. */
@@ -118,7 +120,7 @@ export class Gateway {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const requestId = createUniqueId()
+    const requestId = `${this.#id}-${++this.#requests}`
     response.setHeader('x-amz-request-id', requestId)
     response.setHeader('server', 'dsc')
     let operation: S3Operation | undefined
@@ -215,6 +217,7 @@ export class Gateway {
           dataset: found.dataset,
           key: operation.key.slice(found.prefix.length),
           versionId: operation.versionId,
+          partNumber: operation.partNumber,
         }
         const untilGone = () => this.#untilGone(response)
         const { from, bytes } = await sendObject(this.#copies, asked, { request, response, pins, untilGone })

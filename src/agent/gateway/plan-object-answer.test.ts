@@ -49,3 +49,33 @@ test('an empty object has no range, and its refusal says its size, by which clie
     details: { RangeRequested: 'bytes=0-', ActualObjectSize: '0' },
   })
 })
+
+const MIB = 1024 * 1024
+const PARTED = { sizeBytes: 20 * MIB, etag: 'abc-3', modifiedAtMs: MODIFIED }
+const EMPTY = { ...OBJECT, sizeBytes: 0 }
+const part = (number: number, uploadPartBytes?: number) => ({ number, uploadPartBytes })
+for (const [name, object, asked, answer] of [
+  ['an object in one piece is its first part', OBJECT, part(1), { status: 206, offset: 0, length: 10 }],
+  ['an object in one piece has no second part', OBJECT, part(2), 'InvalidPartNumber'],
+  // So the AWS CRT (s3torchconnector, Mountpoint) reads objects that it found to be empty.
+  ['an empty object has an empty part', EMPTY, part(1), { status: 200, offset: 0, length: 0 }],
+  [
+    ...(['a part is where the upload had it', PARTED, part(2, 8 * MIB)] as const),
+    { status: 206, offset: 8 * MIB, length: 8 * MIB },
+  ],
+  [
+    ...(['the last part may be shorter', PARTED, part(3, 8 * MIB)] as const),
+    { status: 206, offset: 16 * MIB, length: 4 * MIB },
+  ],
+  ['there are as many parts as the etag says', PARTED, part(4, 8 * MIB), 'InvalidPartNumber'],
+  ['parts of unknown size are not guessed', PARTED, part(1), 'NotImplemented'],
+] as const)
+  test(name, () => {
+    const plan = () => planObjectAnswer({}, object, asked)
+    if (typeof answer === 'string') assert.throws(plan, { code: answer })
+    else assert.deepEqual(plan(), answer)
+  })
+
+test('a part and a range at once are refused', () => {
+  assert.throws(() => planObjectAnswer({ range: 'bytes=0-1' }, OBJECT, part(1)), { code: 'InvalidRequest' })
+})

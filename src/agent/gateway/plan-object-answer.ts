@@ -14,14 +14,21 @@ export type ObjectAnswer =
   | { readonly status: 206; readonly offset: number; readonly length: number }
   | { readonly status: 304 }
 
+/** A part of the upload that is asked for instead of a range. */
+interface AskedPart {
+  readonly number: number
+  /** Size of all parts but the last; undefined: unknown. */
+  readonly uploadPartBytes: number | undefined
+}
+
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
 
 /**
  * Decides how a request for an object is answered, by its conditions and its range (RFC 9110, 13.2.2 and 14.2). A
  * range that cannot be read, or several of them, mean the whole object, as at S3. Throws an S3Error for a condition
- * that does not hold and a range behind the end.
+ * that does not hold and a range or part behind the end.
  */
-export function planObjectAnswer(headers: Headers, object: ObjectState): ObjectAnswer {
+export function planObjectAnswer(headers: Headers, object: ObjectState, part?: AskedPart): ObjectAnswer {
   const header = (name: string) => (typeof headers[name] === 'string' ? (headers[name] as string) : undefined)
   /** Whether it changed after the date in a header; undefined: there is no such date. */
   const isChangedSince = (name: string) => {
@@ -40,7 +47,34 @@ export function planObjectAnswer(headers: Headers, object: ObjectState): ObjectA
   if (isKnown) return { status: 304 }
   const ifRange = header('if-range')
   const range = ifRange === undefined || matches(ifRange, object.etag) ? header('range') : undefined
-  return planRange(range, object.sizeBytes)
+  if (part === undefined) return planRange(range, object.sizeBytes)
+  if (range === undefined) return planPart(part, object)
+  throw new S3Error(
+    { code: 'InvalidRequest', status: 400 },
+    'Cannot specify both Range header and partNumber query parameter',
+  )
+}
+
+/** The etag of an object in parts ends in their number; any other object is its own first part. */
+function planPart(
+  { number, uploadPartBytes }: AskedPart,
+  { etag, sizeBytes }: Pick<ObjectState, 'etag' | 'sizeBytes'>,
+): ObjectAnswer {
+  const parts = Number(/-(\d+)$/.exec(etag ?? '')?.[1] ?? 1)
+  if (number > parts)
+    throw new S3Error(
+      { code: 'InvalidPartNumber', status: 416 },
+      `The requested partnumber is not satisfiable: the object has ${parts}`,
+    )
+  if (sizeBytes === 0) return { status: 200, offset: 0, length: 0 }
+  if (parts === 1) return { status: 206, offset: 0, length: sizeBytes }
+  const offset = (number - 1) * (uploadPartBytes ?? sizeBytes)
+  if (offset >= sizeBytes || uploadPartBytes === undefined)
+    throw new S3Error(
+      { code: 'NotImplemented', status: 501 },
+      'the origin did not say where the parts of this object begin: ask for ranges',
+    )
+  return { status: 206, offset, length: Math.min(uploadPartBytes, sizeBytes - offset) }
 }
 
 function planRange(range: string | undefined, sizeBytes: number): ObjectAnswer {

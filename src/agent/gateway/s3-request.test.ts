@@ -14,21 +14,26 @@ for (const [method, url, host, asked] of [
     'GET',
     '/ml-data/a%20b/%C3%BC+%2B',
     undefined,
-    { kind: 'GetObject', bucket: 'ml-data', key: 'a b/ü++', versionId: undefined },
+    { kind: 'GetObject', bucket: 'ml-data', key: 'a b/ü++', versionId: undefined, partNumber: undefined },
   ],
   [
     'HEAD',
     '/ml-data/a?versionId=3',
     undefined,
-    { kind: 'HeadObject', bucket: 'ml-data', key: 'a', versionId: '3' },
+    { kind: 'HeadObject', bucket: 'ml-data', key: 'a', versionId: '3', partNumber: undefined },
   ],
   [
     'GET',
     '/a//b',
     'ml-data.localhost:9300',
-    { kind: 'GetObject', bucket: 'ml-data', key: 'a//b', versionId: undefined },
+    { kind: 'GetObject', bucket: 'ml-data', key: 'a//b', versionId: undefined, partNumber: undefined },
   ],
-  ['GET', '/a/b', 'other.localhost', { kind: 'GetObject', bucket: 'a', key: 'b', versionId: undefined }],
+  [
+    'GET',
+    '/a/b',
+    'other.localhost',
+    { kind: 'GetObject', bucket: 'a', key: 'b', versionId: undefined, partNumber: undefined },
+  ],
 ] as const)
   test(`${method} ${url} at ${host ?? 'an address'} is ${asked.kind}`, () => {
     assert.deepEqual(parse(method, url, host), asked)
@@ -46,7 +51,8 @@ for (const [method, url, code] of [
   ['DELETE', '/ml-data/a', 'AccessDenied'],
   ['POST', '/ml-data?delete', 'AccessDenied'],
   ['GET', '/ml-data?acl', 'NotImplemented'],
-  ['GET', '/ml-data/a?partNumber=1', 'NotImplemented'],
+  ['GET', '/ml-data/a?partNumber=0', 'InvalidArgument'],
+  ['GET', '/ml-data/a?partNumber=10001', 'InvalidArgument'],
   ['GET', '/ml-data/%zz', 'InvalidURI'],
   ['GET', '/ml-data?max-keys=-1', 'InvalidArgument'],
   ['GET', '/ml-data?list-type=2&continuation-token=%2F', 'InvalidArgument'],

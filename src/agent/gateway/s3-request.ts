@@ -8,6 +8,8 @@ export type S3Operation =
       readonly bucket: string
       readonly key: string
       readonly versionId: string | undefined
+      /** Of the upload, from 1 on; undefined: all of the object. */
+      readonly partNumber: number | undefined
     }
 
 /** The parameters of ListObjectsV2. */
@@ -51,11 +53,13 @@ export class S3Error extends Error {
 }
 
 const MAX_KEYS = 1000
+/** Of an upload at S3. */
+const MAX_PARTS = 10_000
 /** Parameters that name another operation than reading objects and lists: ACLs, uploads, tags, policies … */
 const OTHER_OPERATIONS = new Set(
   [
     'accelerate acl analytics attributes cors encryption intelligent-tiering inventory legal-hold lifecycle logging',
-    'metadata metrics notification object-lock ownershipControls partNumber policy policyStatus publicAccessBlock',
+    'metadata metrics notification object-lock ownershipControls policy policyStatus publicAccessBlock',
     'replication requestPayment retention select tagging torrent uploadId uploads versions website',
   ].flatMap((line) => line.split(' ')),
 )
@@ -88,12 +92,24 @@ export function parseS3Request(request: {
   if (bucket === '') return { kind: 'ListBuckets' }
   if (key !== '') {
     const versionId = query.get('versionId') ?? undefined
-    return { kind: method === 'HEAD' ? 'HeadObject' : 'GetObject', bucket, key, versionId }
+    const partNumber = parsePartNumber(query.get('partNumber'))
+    return { kind: method === 'HEAD' ? 'HeadObject' : 'GetObject', bucket, key, versionId, partNumber }
   }
   if (method === 'HEAD') return { kind: 'HeadBucket', bucket }
   if (query.has('location')) return { kind: 'GetBucketLocation', bucket }
   if (query.has('versioning')) return { kind: 'GetBucketVersioning', bucket }
   return parseList(bucket, query)
+}
+
+function parsePartNumber(raw: string | null): number | undefined {
+  if (raw === null) return undefined
+  const partNumber = /^\d{1,5}$/.test(raw) ? Number(raw) : 0
+  if (partNumber < 1 || partNumber > MAX_PARTS)
+    throw new S3Error(
+      { code: 'InvalidArgument', status: 400 },
+      `partNumber: expected 1 to ${MAX_PARTS}, found ${raw}`,
+    )
+  return partNumber
 }
 
 function parseList(bucket: string, query: URLSearchParams): S3Operation {

@@ -30,6 +30,8 @@ interface AskedObject {
   /** Relative to the dataset's prefix. */
   readonly key: string
   readonly versionId: string | undefined
+  /** Of the upload; undefined: what the headers ask for. */
+  readonly partNumber?: number | undefined
 }
 
 /** Who asks. */
@@ -74,7 +76,11 @@ async function trySending(
       { code: 'NoSuchVersion', status: 404 },
       'dsc serves one version of each object, and not this one',
     )
-  const answer = planObjectAnswer(request.headers, entry)
+  const part =
+    asked.partNumber === undefined
+      ? undefined
+      : { number: asked.partNumber, uploadPartBytes: knownPartBytes(entry) }
+  const answer = planObjectAnswer(request.headers, entry, part)
   const from = located.kind === 'passed' ? 'origin' : located.copy.state === 'ready' ? 'ready' : 'arriving'
   const hasBody = request.method === 'GET' && answer.status !== 304 && answer.length > 0
   if (!hasBody) {
@@ -105,6 +111,10 @@ async function trySending(
 
 function missing({ key }: AskedObject): S3Error {
   return new S3Error({ code: 'NoSuchKey', status: 404 }, `The specified key does not exist: ${key}`)
+}
+
+function knownPartBytes({ facts }: ManifestEntry): number | undefined {
+  return facts === null || facts.isPartSizeGuessed ? undefined : (facts.uploadPartBytes ?? undefined)
 }
 
 function headersOf(
