@@ -73,6 +73,7 @@ export function openLocalCopies(record: RecordStore, node: string): LocalCopies 
     if (manifest === undefined) {
       manifest = Manifest.openPublished(copy.directory)
     }
+    manifest.holdForTurn()
     manifests.delete(copy.copyId)
     manifests.set(copy.copyId, manifest) // the last one used is the last one closed
     for (const [copyId, oldest] of manifests) {

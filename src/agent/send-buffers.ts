@@ -1,10 +1,9 @@
-/** Read and sent at once, bytes: it stays in the cache of a processor between the two. */
-const LARGE_BYTES = 256 * 1024
+const LARGE_BYTES = 1024 * 1024
 const SMALL_BYTES = 64 * 1024
 /** Large buffers that may be used at once: thousands of clients that take nothing must not fill the memory. */
-const MAX_LARGE = 256
+const MAX_LARGE = 64
 /** Buffers of each size that are kept for the next file. */
-const MAX_KEPT = 64
+const MAX_KEPT = 16
 
 /** Memory through which files are sent: made once and used again, because making it costs as much as sending 10 KiB. */
 export class SendBuffers {

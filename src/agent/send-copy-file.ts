@@ -41,20 +41,33 @@ export async function sendCopyFile(
   }
 }
 
-/** Sends by one buffer, which the connection has taken before it is filled again. */
+/** Sends from one half of a buffer while the other is filled; what fits whole is read and sent at once. */
 async function sendRange(
   { file, path, range }: { readonly file: QuickFile; readonly path: string; readonly range: Range },
   response: ServerResponse,
   buffer: Buffer,
 ): Promise<void> {
-  for (let sent = 0; sent < range.length; ) {
-    const left = range.length - sent
-    const bytesRead = await file.read(buffer.subarray(0, left), range.offset + sent)
-    if (bytesRead === 0) throw new Error(`${path} ends ${left} bytes early`)
-    sent += bytesRead
-    const taken = write(response, buffer.subarray(0, bytesRead))
-    if (sent === range.length) response.end() // leaves together with the last chunk
-    await taken
+  const half = range.length <= buffer.length ? buffer.length : buffer.length / 2
+  const end = range.offset + range.length
+  const readAt = async (at: number, from: number) => {
+    const piece = buffer.subarray(from, from + Math.min(half, end - at))
+    const bytesRead = await file.read(piece, at)
+    if (bytesRead === 0) throw new Error(`${path} ends ${end - at} bytes early`)
+    return piece.subarray(0, bytesRead)
+  }
+  let reading = readAt(range.offset, 0)
+  try {
+    for (let [at, from] = [range.offset, 0]; at < end; ) {
+      const piece = await reading
+      at += piece.length
+      from = half - from
+      const taken = write(response, piece)
+      if (at < end) reading = readAt(at, from)
+      else response.end() // leaves together with the last piece
+      await taken
+    }
+  } finally {
+    await reading.catch(() => {}) // nobody reads a file that is closed
   }
 }
 

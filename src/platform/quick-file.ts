@@ -6,7 +6,10 @@ const elsewhere = { open: promisify(open), read: promisify(read), close: promisi
 /** Of all files that this process reads so. */
 const pace = new DiskPace(() => performance.now())
 
-/** A file that is opened and read on this thread as long as that takes no waiting for a disk. */
+/** More than this is always read by another thread, which copies while this one sends, bytes. */
+const MAX_HERE_BYTES = 64 * 1024
+
+/** A file that is opened, and read in small pieces, on this thread as long as that takes no waiting for a disk. */
 export class QuickFile {
   readonly descriptor: number
 
@@ -27,10 +30,10 @@ export class QuickFile {
   /** Reads into `buffer` what the file has from `offset` on, as much as there is room for. Returns the bytes read. */
   read(buffer: Buffer, offset: number): number | Promise<number> {
     const { descriptor } = this
-    return pace.run(
-      () => readSync(descriptor, buffer, 0, buffer.length, offset),
-      async () => (await elsewhere.read(descriptor, buffer, 0, buffer.length, offset)).bytesRead,
-    )
+    const readElsewhere = async () =>
+      (await elsewhere.read(descriptor, buffer, 0, buffer.length, offset)).bytesRead
+    if (buffer.length > MAX_HERE_BYTES) return readElsewhere()
+    return pace.run(() => readSync(descriptor, buffer, 0, buffer.length, offset), readElsewhere)
   }
 
   close(): void | Promise<void> {

@@ -118,6 +118,7 @@ export class GatewayCopies {
     const manifest = isReady ? this.#keepOpen(located.copy) : Manifest.findPublished(directoryOf(located))
     if (manifest === undefined) return undefined
     try {
+      if (isReady) manifest.holdForTurn()
       return look(manifest)
     } catch (error) {
       // On a full disk SQLite cannot read what a stager writes: its staging is about to end.

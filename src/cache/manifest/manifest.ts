@@ -88,6 +88,15 @@ export class Manifest {
     this.#db.close()
   }
 
+  /** Keeps the file locked for reading until this turn of the event loop ends: a lock costs more than a look. */
+  holdForTurn(): void {
+    if (this.#db.inTransaction) return
+    this.#statements.run('BEGIN')
+    setImmediate(() => {
+      if (this.#db.open) this.#statements.run('COMMIT')
+    })
+  }
+
   /** Folds the journal in, so that the manifest is one file; waits for those who look into it this moment. */
   foldJournal(): Promise<void> {
     return foldJournal(this.#db)
