@@ -15,7 +15,7 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3'
 import { startS3Server } from '../testing/s3-server.js'
-import { makeWorld, type World } from '../testing/world.js'
+import { makeWorld, type World, waitFor } from '../testing/world.js'
 
 const server = await startS3Server()
 after(() => server.close())
@@ -157,6 +157,32 @@ test('where the policy has no room, bytes are passed through and not kept', asyn
     assert.equal(all.KeyCount, 4)
     const status = JSON.parse((await world.dsc('status', '--json')).stdout)
     assert.deepEqual(status.copies, [])
+  })
+})
+
+test('a connection goes on reading the version that it began with, and the ETag says which', async (t) => {
+  const bucket = await makeBucket({ 'data/a': Buffer.from('first') })
+  const datasets = { data: declare(bucket, 'data/') }
+  const world = await makeWorld(t, { server, agent: { listen: '127.0.0.1:0' }, datasets })
+  assert.equal((await world.dsc('prepare', 'data')).code, 0)
+  const readVersion = async (client: S3Client) => {
+    const { Body, ETag } = await client.send(new GetObjectCommand({ Bucket: bucket, Key: 'data/a' }))
+    return { text: await Body!.transformToString(), etag: ETag }
+  }
+  await withGateway(world, async (kept) => {
+    const first = await readVersion(kept)
+    assert.equal(first.text, 'first')
+    await server.putObject(bucket, 'data/a', Buffer.from('second'))
+    assert.equal((await world.dsc('prepare', 'data', '--refresh')).code, 0)
+    const credentials = { accessKeyId: 'any', secretAccessKey: 'any' }
+    const settings = { ...(await settingsOf(kept)), credentials }
+    const second = await waitFor('new connections to read the new version', async () => {
+      const client = new S3Client(settings)
+      const read = await readVersion(client).finally(() => client.destroy())
+      return read.text === 'second' && read
+    })
+    assert.notEqual(second.etag, first.etag)
+    assert.deepEqual(await readVersion(kept), first)
   })
 })
 
