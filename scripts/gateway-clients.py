@@ -146,6 +146,36 @@ def litdata() -> dict[str, bytes]:
     return expected
 
 
+def list_all() -> None:
+    """Lists the bucket with each client that lists, and compares the keys with those of the folder."""
+    import boto3
+    import pyarrow.fs
+
+    pages = boto3.client("s3").get_paginator("list_objects_v2").paginate(Bucket=bucket)
+    host = endpoint.removeprefix("http://")
+    files = pyarrow.fs.S3FileSystem(endpoint_override=host, scheme="http", access_key="any", secret_key="any")
+    remote = f":s3,provider=Other,env_auth,endpoint='{endpoint}':{bucket}"
+    found = {
+        "boto3": [item["Key"] for page in pages for item in page["Contents"]],
+        "aws": last_words("aws", "s3", "ls", "--recursive", f"s3://{bucket}/"),
+        "s5cmd": last_words("s5cmd", "--endpoint-url", endpoint, "ls", f"s3://{bucket}/*"),
+        "rclone": last_words("rclone", "lsf", "--recursive", "--files-only", "--config", "/dev/null", remote),
+        "pyarrow": [
+            info.path.removeprefix(f"{bucket}/")
+            for info in files.get_file_info(pyarrow.fs.FileSelector(bucket, recursive=True))
+            if info.is_file
+        ],
+    }
+    wanted = pathlib.Path(folder, "keys").read_text().split()
+    for name, keys in found.items():
+        assert sorted(keys) == wanted, f"{name}: {len(keys)} keys, expected {len(wanted)}"
+
+
+def last_words(*words: str) -> list[str]:
+    printed = subprocess.run([command(words[0]), *words[1:]], check=True, capture_output=True, text=True, timeout=120)
+    return [line.split()[-1] for line in printed.stdout.splitlines()]
+
+
 ROWS = 200
 
 
@@ -169,6 +199,9 @@ def make_shards() -> None:
 def main() -> None:
     if client == "make-shards":
         make_shards()
+        sys.exit(0)
+    if client == "list":
+        list_all()
         sys.exit(0)
     if client == "make-parquet":
         import pyarrow as pa

@@ -6,9 +6,10 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after, test } from 'node:test'
+import { startCountingStore } from '../testing/counting-store.js'
 import { startS3Server } from '../testing/s3-server.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
-import { makeWorld } from '../testing/world.js'
+import { makeWorld, s3Dataset } from '../testing/world.js'
 
 /** Python with the clients: `npm run test:gateway` names it. */
 const PYTHON = process.env.DSC_TEST_GATEWAY_PYTHON
@@ -37,6 +38,26 @@ async function run(
   const [status] = (await once(child, 'close')) as [number | null]
   return { status, stderr }
 }
+
+test('10,000 objects are listed by every client that lists', { skip }, async (t) => {
+  const folder = await temporaryDirectory(t)
+  const keys = Array.from(
+    { length: 10_000 },
+    (_, i) => `many/${i % 7}/${String(i).padStart(5, '0')}`,
+  ).toSorted()
+  writeFileSync(join(folder, 'keys'), keys.join('\n'))
+  const store = await startCountingStore(new Map(keys.map((key) => [key, Buffer.from(key)])))
+  t.after(() => store.close())
+  const datasets = { many: s3Dataset('bucket', 'many/', store.endpoint) }
+  // Nothing is staged for a listing that is passed through.
+  const world = await makeWorld(t, { cache: { minFree: '1PiB' }, agent: { listen: '127.0.0.1:0' }, datasets })
+  const environment = { AWS_ACCESS_KEY_ID: 'x', AWS_SECRET_ACCESS_KEY: 'x' }
+  const agent = world.start(['agent', '--gateway', '127.0.0.1:0', '--json'], { environment })
+  const [line] = await once(createInterface({ input: agent.process.stdout! }), 'line')
+  const { gateway } = JSON.parse(String(line)) as { gateway: string }
+  const { status, stderr } = await run(['list', gateway, 'bucket', folder, folder])
+  assert.equal(status, 0, stderr)
+})
 
 for (const when of ['cold', 'ready'] as const)
   for (const name of CLIENTS)
