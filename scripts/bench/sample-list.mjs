@@ -48,6 +48,8 @@ function compare() {
 
 /** In a process of its own, for its memory: lists, feeds an epoch and a bit, and says what that took. */
 async function list(data) {
+  const { keepYoungGenerationSmall } = await import('../../dist/platform/young-generation.js')
+  keepYoungGenerationSmall() // as dsc feed serve does
   const { indexSamples } = await import('../../dist/feed/samples/index-samples.js')
   const { openFeedEngine } = await import('../../dist/feed/engine/open-feed-engine.js')
   const { folderSupply } = await import('../../dist/feed/sources/folder-supply.js')

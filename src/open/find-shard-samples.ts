@@ -20,7 +20,7 @@ import type { FeedRequest } from './feed-request.js'
 import { listArrivingShards } from './list-arriving-shards.js'
 
 /** Stands for the way in which lists are made: those that were made in another way are not used. */
-const METHOD = 'dsc shard samples 2'
+const METHOD = 'dsc shard samples 3'
 /** A store without a byte for so long is not asked for headers any more, ms. */
 const STALL_TIMEOUT_MS = 10_000
 /** How long other nodes' lists are waited for before one is begun here, ms; without other nodes it is not. */

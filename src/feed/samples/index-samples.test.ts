@@ -103,12 +103,12 @@ test('members of one key in a tar shard are one sample; single members are sampl
   assert.deepEqual(rooms.map(String), [`bytes of ${long}.jpg`, 'bytes of s1.jpg', 'bytes of s2.jpg'])
 })
 
-test('a table of another version is refused instead of misread; the layout is pinned: change DSCSAMP2 with it', async (context) => {
+test('a table of another version is refused instead of misread; the layout is pinned: change DSCSAMP3 with it', async (context) => {
   const root = makeTestFolder(context)
   writeFileSync(join(root, 'a'), 'abc')
   const { table } = await indexSamples(root, { cacheFolder: makeTestFolder(context) })
-  assert.equal(Buffer.from(table.bytes.slice(0, 8)).toString(), 'DSCSAMP2')
-  assert.equal(table.bytes.length, 128 + 28 + 28 + 1 + 1 + '[{"format":"file"}]'.length)
+  assert.equal(Buffer.from(table.bytes.slice(0, 8)).toString(), 'DSCSAMP3')
+  assert.equal(table.bytes.length, 128 + 28 + 20 + 1 + 1 + '[{"format":"file"}]'.length)
   const damaged = table.bytes.slice()
   damaged[7] = 0x31
   assert.throws(

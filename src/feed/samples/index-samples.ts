@@ -42,7 +42,7 @@ export interface IndexOptions {
 }
 
 /** Stands for the way in which samples are found: tables that were made in another way are not used. */
-const METHOD = 'dsc samples 3'
+const METHOD = 'dsc samples 4'
 
 /**
  * Lists the samples under `folder`, once: the table is kept, and used again while path, size and modification time

@@ -58,11 +58,11 @@ export interface SampleTable {
   /** 1 for each sample whose checksum is known, which the first to read it notes; absent: all are. Shared memory. */
   readonly known?: Uint8Array | undefined
   readonly files: Uint32Array
-  readonly offsets: Float64Array
+  readonly offsets: Uint32Array | Float64Array
   readonly fileCount: number
   /** All names, one behind the other; where each ends: empty where no sample has a name of its own. */
   readonly names: Uint8Array
-  readonly nameEnds: Float64Array
+  readonly nameEnds: Uint32Array | Float64Array
   /** For people; `rawNameOf` tells apart what is not UTF-8. */
   nameOf(sample: number): string
   rawNameOf(sample: number): BytePath
@@ -139,7 +139,7 @@ function toSharedMemory(source: Uint8Array): Uint8Array<SharedArrayBuffer> {
   return bytes
 }
 
-function textOf(column: Uint8Array, ends: Float64Array, i: number): BytePath {
+function textOf(column: Uint8Array, ends: Uint32Array | Float64Array, i: number): BytePath {
   return fromBytes(column.slice(i === 0 ? 0 : ends[i - 1]!, ends[i]!))
 }
 

@@ -1,14 +1,14 @@
 import { DscError } from '../../failure/dsc-error.js'
 
 /** Another layout, another number: tables are kept on disk, sent to other machines, and mapped by clients. */
-const MAGIC = 'DSCSAMP2'
+const MAGIC = 'DSCSAMP3'
 const HEADER_BYTES = 128
 
 /** Where the fingerprint stands in the header: 32 bytes, zeros where there is none. */
 export const FINGERPRINT_AT = 48
 
 /** The sizes that a table's layout follows from, in samples, files and bytes. */
-interface TableShape {
+export interface TableShape {
   readonly count: number
   /** Samples with a place for a name: all or none. */
   readonly nameCount: number
@@ -17,6 +17,8 @@ interface TableShape {
   readonly pathBytes: number
   readonly rowNameBytes: number
   readonly encodingBytes: number
+  /** Of the number that says where a sample begins in its file: 4 or 8. */
+  readonly offsetBytes: number
 }
 
 /** Where each size stands in the header, as a double. */
@@ -28,10 +30,16 @@ const SIZES_AT: Readonly<Record<keyof TableShape, number>> = {
   nameCount: 80,
   rowNameBytes: 88,
   encodingBytes: 96,
+  offsetBytes: 104,
 }
 
 /** The columns of a table, as views into its one buffer. */
 export type TableColumns = ReturnType<typeof columnsOf>
+
+/** Bytes of each number of a column whose largest is this. */
+export function bytesFor(largest: number): 4 | 8 {
+  return largest < 2 ** 32 ? 4 : 8
+}
 
 /** Room for a table with its header. Layout (little endian): header of 128 bytes, then the columns in the order below. */
 export function allocateTable(shape: TableShape): {
@@ -58,7 +66,8 @@ export function openColumns(bytes: Uint8Array<SharedArrayBuffer>): {
     const shape = Object.fromEntries(sizes) as unknown as TableShape
     const isWhole = Object.values(shape).every((size) => Number.isSafeInteger(size) && size >= 0)
     const isNamed = shape.nameCount === 0 || shape.nameCount === shape.count
-    if (isWhole && isNamed && sizeOf(shape) === bytes.length)
+    const isOffset = shape.offsetBytes === 4 || shape.offsetBytes === 8
+    if (isWhole && isNamed && isOffset && sizeOf(shape) === bytes.length)
       return { shape, columns: columnsOf(bytes.buffer, shape) }
   }
   throw new DscError('FEED_PROTOCOL', 'a samples manifest is damaged or of another version of dsc', {
@@ -66,36 +75,58 @@ export function openColumns(bytes: Uint8Array<SharedArrayBuffer>): {
   })
 }
 
+/** Where each column begins, in bytes, and where the last one ends. A column begins at a multiple of its numbers. */
+function placeColumns(shape: TableShape) {
+  const { count, nameCount, fileCount } = shape
+  let end = HEADER_BYTES
+  const place = (numbers: number, bytesEach: number) => {
+    const start = Math.ceil(end / bytesEach) * bytesEach
+    end = start + numbers * bytesEach
+    return start
+  }
+  const starts = {
+    pathEnds: place(fileCount, 8),
+    rowNameEnds: place(fileCount, 8),
+    firstSamples: place(fileCount, 8),
+    offsets: place(count, shape.offsetBytes),
+    nameEnds: place(nameCount, bytesFor(shape.nameBytes)),
+    lengths: place(count, 4),
+    files: place(count, 4),
+    crcs: place(count, 4),
+    fileEncodings: place(fileCount, 4),
+    names: place(shape.nameBytes, 1),
+    paths: place(shape.pathBytes, 1),
+    rowNames: place(shape.rowNameBytes, 1),
+    encodings: place(shape.encodingBytes, 1),
+  }
+  return { starts, end }
+}
+
 function sizeOf(shape: TableShape): number {
-  const { count, nameCount, fileCount, nameBytes, pathBytes, rowNameBytes, encodingBytes } = shape
-  const columns = count * 20 + nameCount * 8 + fileCount * 28
-  return HEADER_BYTES + columns + nameBytes + pathBytes + rowNameBytes + encodingBytes
+  return placeColumns(shape).end
 }
 
 function columnsOf(buffer: SharedArrayBuffer, shape: TableShape) {
   const { count, nameCount, fileCount } = shape
-  let at = HEADER_BYTES
-  const take = (bytes: number) => {
-    at += bytes
-    return at - bytes
-  }
-  const bytesOf = (length: number) => new Uint8Array(buffer, take(length), length)
+  const { starts } = placeColumns(shape)
+  const wideOrNot = (bytesEach: number, start: number, length: number): Uint32Array | Float64Array =>
+    bytesEach === 4 ? new Uint32Array(buffer, start, length) : new Float64Array(buffer, start, length)
   return {
-    offsets: new Float64Array(buffer, take(count * 8), count),
-    nameEnds: new Float64Array(buffer, take(nameCount * 8), nameCount),
-    pathEnds: new Float64Array(buffer, take(fileCount * 8), fileCount),
-    rowNameEnds: new Float64Array(buffer, take(fileCount * 8), fileCount),
+    pathEnds: new Float64Array(buffer, starts.pathEnds, fileCount),
+    rowNameEnds: new Float64Array(buffer, starts.rowNameEnds, fileCount),
     /** The first sample of each file: what the numbers in the names of its rows count from. */
-    firstSamples: new Float64Array(buffer, take(fileCount * 8), fileCount),
-    lengths: new Uint32Array(buffer, take(count * 4), count),
-    files: new Uint32Array(buffer, take(count * 4), count),
-    crcs: new Uint32Array(buffer, take(count * 4), count),
+    firstSamples: new Float64Array(buffer, starts.firstSamples, fileCount),
+    offsets: wideOrNot(shape.offsetBytes, starts.offsets, count),
+    nameEnds: wideOrNot(bytesFor(shape.nameBytes), starts.nameEnds, nameCount),
+    lengths: new Uint32Array(buffer, starts.lengths, count),
+    files: new Uint32Array(buffer, starts.files, count),
+    crcs: new Uint32Array(buffer, starts.crcs, count),
     /** Index into the encodings. */
-    fileEncodings: new Uint32Array(buffer, take(fileCount * 4), fileCount),
-    names: bytesOf(shape.nameBytes),
-    paths: bytesOf(shape.pathBytes),
-    rowNames: bytesOf(shape.rowNameBytes),
+    fileEncodings: new Uint32Array(buffer, starts.fileEncodings, fileCount),
+    names: new Uint8Array(buffer, starts.names, shape.nameBytes),
+    paths: new Uint8Array(buffer, starts.paths, shape.pathBytes),
+    rowNames: new Uint8Array(buffer, starts.rowNames, shape.rowNameBytes),
     /** JSON. */
-    encodings: bytesOf(shape.encodingBytes),
+    encodings: new Uint8Array(buffer, starts.encodings, shape.encodingBytes),
   }
 }

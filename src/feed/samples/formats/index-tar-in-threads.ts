@@ -2,8 +2,8 @@ import { availableParallelism } from 'node:os'
 import { DscError } from '../../../failure/dsc-error.js'
 import { BackgroundThread } from '../../../platform/background-thread.js'
 import type { ListedFile } from '../list-folder.js'
+import { concatTables } from '../make-table.js'
 import { openSampleTable, tableFiles } from '../sample-table.js'
-import { SampleTableBuilder } from '../sample-table-builder.js'
 import type { IndexedSamples, IndexRequest, ShardFormat } from './format.js'
 import type { TarIndexJob, TarIndexReply } from './index-shards.js'
 
@@ -40,15 +40,12 @@ export async function indexTarInThreads(
     (done) => request.onProgress?.(Math.floor((files.length * done) / groups.length), files.length),
   )
   if (replies === undefined) return undefined
-  const samples = new SampleTableBuilder()
-  let firstFile = 0
-  for (const [at, { table }] of replies.entries()) {
-    samples.addAll(openSampleTable(table), firstFile)
-    firstFile += groups[at]!.length
-  }
   const paths = files.map(({ path }) => path)
   return {
-    table: samples.build(tableFiles({ format }, paths)),
+    table: concatTables(
+      replies.map(({ table }) => openSampleTable(table)),
+      tableFiles({ format }, paths),
+    ),
     damaged: replies.flatMap(({ damaged }) => damaged),
   }
 }

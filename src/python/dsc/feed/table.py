@@ -24,26 +24,30 @@ class SampleTable:
 
     def __init__(self, table: memoryview) -> None:
         count, files, name_bytes, path_bytes = (int(size) for size in struct.unpack_from("<4d", table, 16))
-        names, row_name_bytes, encoding_bytes = (int(size) for size in struct.unpack_from("<3d", table, 80))
-        at = HEADER_BYTES + 8 * count
+        sizes = struct.unpack_from("<4d", table, 80)
+        names, row_name_bytes, encoding_bytes, offset_bytes = (int(size) for size in sizes)
+        name_end_bytes = 4 if name_bytes < 2**32 else 8
+        at = HEADER_BYTES
 
-        def take(size: int) -> memoryview:
+        def take(numbers: int, bytes_each: int) -> memoryview:
             nonlocal at
-            at += size
-            return table[at - size : at]
+            start = -(-at // bytes_each) * bytes_each
+            at = start + numbers * bytes_each
+            return table[start:at]
 
-        self._name_ends = take(8 * names).cast("d")
-        take(8 * files)
-        self._row_name_ends = take(8 * files).cast("d")
-        self._first_samples = take(8 * files).cast("d")
-        take(4 * count)
-        self._files = take(4 * count).cast("I")
-        take(4 * count)
-        self._file_encodings = take(4 * files).cast("I")
-        self._names = take(name_bytes)
-        take(path_bytes)
-        self._row_names = take(row_name_bytes)
-        self._encodings: list[dict[str, Any]] = json.loads(bytes(take(encoding_bytes)))
+        take(files, 8)
+        self._row_name_ends = take(files, 8).cast("d")
+        self._first_samples = take(files, 8).cast("d")
+        take(count, offset_bytes)
+        self._name_ends = take(names, name_end_bytes).cast("I" if name_end_bytes == 4 else "d")
+        take(count, 4)
+        self._files = take(count, 4).cast("I")
+        take(count, 4)
+        self._file_encodings = take(files, 4).cast("I")
+        self._names = take(name_bytes, 1)
+        take(path_bytes, 1)
+        self._row_names = take(row_name_bytes, 1)
+        self._encodings: list[dict[str, Any]] = json.loads(bytes(take(encoding_bytes, 1)))
 
     def name_of(self, id: int) -> str:
         """The path of a sample inside the dataset, or that of its file and its number there."""
@@ -78,6 +82,6 @@ def keep(catalog: Catalog, ids: list[int]) -> KeptCatalog:
     return KeptCatalog({id: (catalog.name_of(id), catalog.encoding_of(id)) for id in ids})
 
 
-def _text(column: memoryview, ends: memoryview[float], at: int) -> str:
+def _text(column: memoryview, ends: memoryview[int] | memoryview[float], at: int) -> str:
     start = int(ends[at - 1]) if at else 0
     return bytes(column[start : int(ends[at])]).decode(errors="replace")

@@ -1,0 +1,94 @@
+import { type BytePath, toBytes } from './byte-path.js'
+import { digestSamples } from './digest-samples.js'
+import { openSampleTable, type SampleTable, type TableFile } from './sample-table.js'
+import { allocateTable, FINGERPRINT_AT, type TableColumns, type TableShape } from './table-layout.js'
+
+/** What a table is to be made of. */
+interface TableParts {
+  /** Of its samples. */
+  readonly shape: Pick<TableShape, 'count' | 'nameCount' | 'nameBytes' | 'offsetBytes'>
+  /** Samples point to them by number. */
+  readonly files: readonly TableFile[]
+  /** Without checksums it has no fingerprint. */
+  readonly hasChecksums: boolean
+}
+
+/** Makes a table in its place in memory, into whose columns `fill` puts the samples. */
+export function makeTable(
+  { shape, files, hasChecksums }: TableParts,
+  fill: (columns: TableColumns) => void,
+): SampleTable {
+  const encodings = new Map<string, number>()
+  const fileEncodings = files.map(({ encoding }) => {
+    const text = JSON.stringify(encoding)
+    if (!encodings.has(text)) encodings.set(text, encodings.size)
+    return encodings.get(text)!
+  })
+  const encodingText = Buffer.from(`[${[...encodings.keys()].join(',')}]`)
+  const { bytes, columns } = allocateTable({
+    ...shape,
+    fileCount: files.length,
+    pathBytes: files.reduce((sum, { path }) => sum + path.length, 0), // a character is a byte
+    rowNameBytes: files.reduce((sum, { rowName = '' }) => sum + rowName.length, 0),
+    encodingBytes: encodingText.length,
+  })
+  fill(columns)
+  columns.encodings.set(encodingText)
+  fillTexts(
+    files.map(({ path }) => path),
+    columns.paths,
+    columns.pathEnds,
+  )
+  fillTexts(
+    files.map(({ rowName = '' }) => rowName),
+    columns.rowNames,
+    columns.rowNameEnds,
+  )
+  columns.fileEncodings.set(fileEncodings)
+  noteFirstSamples(columns)
+  if (hasChecksums) bytes.set(digestSamples(columns, files), FINGERPRINT_AT)
+  return openSampleTable(bytes)
+}
+
+/**
+ * One table of tables whose samples, each with a name of its own, follow each other; `files` are those of the first
+ * table, then those of the second, and so on.
+ */
+export function concatTables(tables: readonly SampleTable[], files: readonly TableFile[]): SampleTable {
+  const count = tables.reduce((sum, table) => sum + table.count, 0)
+  const shape = {
+    count,
+    nameCount: count,
+    nameBytes: tables.reduce((sum, { names }) => sum + names.length, 0),
+    offsetBytes: Math.max(4, ...tables.map(({ offsets }) => offsets.BYTES_PER_ELEMENT)),
+  }
+  return makeTable({ shape, files, hasChecksums: true }, (columns) => {
+    const at = { sample: 0, file: 0, name: 0 }
+    for (const table of tables) {
+      columns.names.set(table.names, at.name)
+      for (const column of ['offsets', 'lengths', 'crcs'] as const)
+        columns[column].set(table[column], at.sample)
+      for (let i = 0; i < table.count; i++) {
+        columns.nameEnds[at.sample + i] = at.name + table.nameEnds[i]!
+        columns.files[at.sample + i] = at.file + table.files[i]!
+      }
+      at.sample += table.count
+      at.file += table.fileCount
+      at.name += table.names.length
+    }
+  })
+}
+
+function noteFirstSamples({ files, firstSamples }: TableColumns): void {
+  for (let sample = files.length - 1; sample >= 0; sample--) firstSamples[files[sample]!] = sample
+}
+
+/** Puts texts behind each other, and where each ends. */
+function fillTexts(texts: readonly BytePath[], bytes: Uint8Array, ends: Float64Array): void {
+  let end = 0
+  for (const [i, text] of texts.entries()) {
+    bytes.set(toBytes(text), end)
+    end += text.length
+    ends[i] = end
+  }
+}
