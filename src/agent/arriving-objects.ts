@@ -1,4 +1,5 @@
 import { ArrivalClient } from '../cache/arrivals/arrival-client.js'
+import { BlockSet, planBlockBytes } from '../cache/arrivals/block-set.js'
 import { Manifest } from '../cache/manifest/manifest.js'
 import type { ManifestEntry } from '../cache/manifest/manifest-entry.js'
 import type { WireObject } from '../cache/sources/peer-wire.js'
@@ -8,7 +9,7 @@ import { isSameObject, type LocalObject, pathOf, type Range } from './local-copi
 /** How often a staging is looked at while somebody waits for a part of it, ms. */
 const LOOK_INTERVAL_MS = 50
 /** What a status calls those who ask agents. */
-const READER_NAME = 'other nodes'
+const READER = { name: 'other nodes' }
 
 /** `early`: not there in time, or the staging is over: ask again. `other`: it has no such object, or another version. */
 type Arrived = LocalObject | 'early' | 'other'
@@ -37,7 +38,6 @@ export class ArrivingObjects {
   async wait(copy: Copy, question: Question, limitMs: number): Promise<Arrived> {
     const [found = 'early'] = lookAt(copy, [question]) ?? []
     if (found !== 'early' || limitMs === 0) return found
-    void this.#want(copy.directory, question.object.key)
     return new Promise((resolve) => {
       const staging = this.#stagings.get(copy.directory) ?? { copy, waiters: new Set() }
       this.#stagings.set(copy.directory, staging)
@@ -47,6 +47,7 @@ export class ArrivingObjects {
       }
       const waiter: Waiter = { ...question, endMs: performance.now() + limitMs, settle }
       staging.waiters.add(waiter)
+      void this.#want(copy, waiter)
       this.#timer ??= setInterval(() => this.#look(), LOOK_INTERVAL_MS)
     })
   }
@@ -78,32 +79,48 @@ export class ArrivingObjects {
   }
 
   /** Tells the stager what is waited for; one that cannot be asked fetches it in its own order. */
-  async #want(directory: string, key: string): Promise<void> {
+  async #want(copy: Copy, waiter: Waiter): Promise<void> {
+    const { directory } = copy
+    const { object, range } = waiter
     const known = this.#stagers.get(directory)
     let client = await known
     if (!client?.isOpen) {
       // Whoever met the same dead connection shares the new one.
       if (this.#stagers.get(directory) === known)
-        this.#stagers.set(directory, ArrivalClient.open(directory, READER_NAME))
+        this.#stagers.set(directory, ArrivalClient.open(directory, READER))
       client = await this.#stagers.get(directory)
     }
-    if ((await client?.want(key)) !== 'gone') return
+    const isWhole = range.length === object.sizeBytes
+    const arrival = await client?.want(isWhole ? object.key : [object.key, range.offset, range.length])
+    if (arrival === 'there' && !isWhole) {
+      // What is written is written down a moment later; a part is given with its digest, so that is waited for.
+      const [found] = lookAt(copy, [waiter], 'written') ?? []
+      if (found !== undefined && found !== 'early') waiter.settle(found)
+    }
+    if (arrival !== 'gone') return
     // Nobody stages any more, or somebody else does: whoever waits asks again.
-    for (const waiter of [...(this.#stagings.get(directory)?.waiters ?? [])])
-      if (waiter.object.key === key) waiter.settle('early')
+    for (const each of [...(this.#stagings.get(directory)?.waiters ?? [])])
+      if (each.object.key === object.key) each.settle('early')
   }
 }
+
+/** Whether ranges that are no parts are known to be written, whatever the manifest says of them. */
+type Known = 'written' | 'nothing'
 
 /**
  * What of an arriving copy is there; undefined once it is one no more. The manifest is opened for the look only: the
  * stager could not publish while somebody holds it open.
  */
-function lookAt(copy: Copy, questions: readonly Question[]): readonly Arrived[] | undefined {
+function lookAt(
+  copy: Copy,
+  questions: readonly Question[],
+  known: Known = 'nothing',
+): readonly Arrived[] | undefined {
   let manifest: Manifest | undefined
   try {
     const opened = Manifest.findPublished(copy.directory)
     manifest = opened
-    return opened && questions.map((question) => lookFor(opened, copy, question))
+    return opened && questions.map((question) => lookFor(opened, { ...question, copy, known }))
   } catch {
     return questions.map(() => 'early') // it is being published or removed this moment
   } finally {
@@ -111,10 +128,14 @@ function lookAt(copy: Copy, questions: readonly Question[]): readonly Arrived[] 
   }
 }
 
-function lookFor(manifest: Manifest, copy: Copy, { object, range }: Question): Arrived {
+function lookFor(
+  manifest: Manifest,
+  { copy, object, range, known }: Question & { readonly copy: Copy; readonly known: Known },
+): Arrived {
   const entry = manifest.find(object.key)
   if (!entry || entry.state === 'elsewhere' || !isSameObject(entry, object)) return 'other'
-  if (!isThere(manifest, entry, range)) return 'early'
+  const isWritten = () => !isPart(entry, range) && (known === 'written' || hasBlocks(manifest, entry, range))
+  if (!isThere(manifest, entry, range) && !isWritten()) return 'early'
   return { copy, entry, part: manifest.findPart(entry, range), path: pathOf(copy, entry) }
 }
 
@@ -124,4 +145,18 @@ function isThere(manifest: Manifest, entry: ManifestEntry, range: Range): boolea
   const first = Math.floor(range.offset / entry.partBytes)
   const last = Math.floor((range.offset + range.length - 1) / entry.partBytes)
   return manifest.hasParts(entry.id, first, last)
+}
+
+/** Whether the range is just one of the object's parts, or the parts are not known yet. */
+function isPart({ partBytes, sizeBytes }: ManifestEntry, { offset, length }: Range): boolean {
+  if (partBytes === null) return true
+  return offset % partBytes === 0 && length === Math.min(partBytes, sizeBytes - offset)
+}
+
+function hasBlocks(manifest: Manifest, entry: ManifestEntry, range: Range): boolean {
+  const { id, sizeBytes, partBytes, facts } = entry
+  const bits = partBytes === null ? undefined : manifest.blocks.find(id)
+  if (partBytes === null || bits === undefined) return false
+  const blockBytes = planBlockBytes({ sizeBytes, partBytes, ignoresRanges: facts?.ignoresRanges === true })
+  return new BlockSet(sizeBytes, blockBytes, bits).has(range)
 }

@@ -30,11 +30,20 @@ const makeShards = ({ bytes = LARGE, isPaired = false } = {}) =>
 const TOTAL = (objects: ReadonlyMap<string, Buffer>) =>
   [...objects.values()].reduce((sum, { length }) => sum + length, 0)
 
-async function makeShardWorld(t: TestContext, objects: ReadonlyMap<string, Buffer>) {
+const LARGE_IN_SHARD = 30
+/** Two shards that are fetched in parts. */
+const makeLargeShards = (bytes: number) =>
+  makeShardObjects({ shards: 2, inShard: LARGE_IN_SHARD, lengthOf: (id) => lengthOf(id, bytes) })
+
+async function makeShardWorld(
+  t: TestContext,
+  objects: ReadonlyMap<string, Buffer>,
+  { concurrency = 2 } = {},
+) {
   const store = await startCountingStore(objects, { delayMs: 10 })
   t.after(() => store.close())
   const datasets = { flowers: s3Dataset('bucket', 'flowers/', store.endpoint) }
-  const world = await makeWorld(t, { stage: { concurrency: 2 }, datasets })
+  const world = await makeWorld(t, { stage: { concurrency }, datasets })
   return { world, store }
 }
 
@@ -56,9 +65,9 @@ async function open(t: TestContext, world: World, options: Partial<OpenFeedOptio
 /** Reads a pass, or `steps` of it, whose bytes must be those of the samples; calls `atStep` after each batch. */
 async function read(
   feed: Feed,
-  options: { steps?: number; bytes?: number; atStep?: (step: number) => void } = {},
+  options: { count?: number; steps?: number; bytes?: number; atStep?: (step: number) => void } = {},
 ): Promise<number[]> {
-  const { steps = COUNT / BATCH, bytes = LARGE, atStep } = options
+  const { count = COUNT, steps = count / BATCH, bytes = LARGE, atStep } = options
   const ids: number[] = []
   for await (const batch of feed) {
     for (const { id, data } of batch) {
@@ -182,4 +191,44 @@ test('a shard that is damaged at its source is an error that names the byte, or 
   await assert.rejects(open(t, world), (error) => {
     return isDscError(error, 'COPY_DAMAGED') && /2\.tar is damaged at byte \d+/.test(error.message)
   })
+})
+
+test('samples of shards that are on their way are fed before any shard is whole, where that is asked for', async (t) => {
+  const bytes = 900_000
+  const { world, store } = await makeShardWorld(t, makeLargeShards(bytes), { concurrency: 8 })
+  const large = { bytes, count: 2 * LARGE_IN_SHARD }
+  const letGo = [0, 1].map((shard) => store.holdBack(`flowers/${keyOf(shard)}`, 2_000_000))
+  const feed = await open(t, world, { start: 'unproven', memoryBytes: 16 * 2 ** 20 })
+  const ids = await read(feed, { ...large, atStep: () => assert.equal(stateOf(world), 'staging') })
+  assert.deepEqual(ids, [...shuffleSamples({ sampleCount: large.count, seed: SEED, epoch: 0 })])
+  const state = feed.state()
+  for (const each of letGo) each()
+  await isReady(world)
+  await feed.close()
+  const ready = await open(t, world, { start: 'staged', memoryBytes: 16 * 2 ** 20 })
+  ready.seek(state)
+  assert.deepEqual(await read(ready, large), [
+    ...shuffleSamples({ sampleCount: large.count, seed: SEED, epoch: 1 }),
+  ])
+  assert.equal((await world.dsc('verify', 'flowers')).code, 0)
+})
+
+test('what a killed stager had of shards in ranges is fed on by the one that takes over', async (t) => {
+  const objects = makeShards()
+  const { world, store } = await makeShardWorld(t, objects)
+  const first = await open(t, world)
+  await read(first)
+  await isReady(world)
+  await first.close()
+  assert.equal((await world.dsc('evict', 'flowers', '--yes')).code, 0)
+  const before = store.sentBytes()
+  const stager = world.start(['prepare', 'flowers'])
+  await waitFor('the staging to be admitted', () => stateOf(world) === 'staging')
+  const feed = await open(t, world, { start: 'unproven' })
+  const ids = await read(feed, { atStep: (step) => step === 2 && stager.process.kill('SIGKILL') })
+  assert.deepEqual(ids, expected(0))
+  await isReady(world)
+  const share = (store.sentBytes() - before) / TOTAL(objects)
+  assert.ok(share < 1.3, `${share.toFixed(3)} times the dataset was fetched`)
+  assert.equal((await world.dsc('verify', 'flowers')).code, 0)
 })

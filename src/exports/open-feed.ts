@@ -18,8 +18,8 @@ export interface OpenFeedOptions extends Omit<FeedSettings, 'mix'> {
   /** A directory, the name of a dataset (staged if need be, whole or in stripes), or the URL of its source. */
   readonly dataset?: string
   /**
-   * When a dataset that is not here is fed: while it comes ('arriving', default), or once it is here ('staged'), as a
-   * mix and tar shards always are.
+   * When a dataset that is not here is fed: while it comes ('arriving', default; 'unproven': of tar shards also samples
+   * that are proven with their shard later), or once it is here ('staged'), as a mix always is.
    */
   readonly start?: FeedStart
   /** Datasets (with `from`: first folders of the samples' names) → how often an epoch visits each of their samples. */

@@ -1,5 +1,6 @@
+import type { Asked } from '../cache/arrivals/arrival-wire.js'
 import { ArrivingReader } from '../cache/arrivals/arriving-reader.js'
-import type { Arrivals } from '../feed/sources/arriving-source.js'
+import type { Arrivals, Wanted } from '../feed/sources/arriving-source.js'
 import type { Copy } from '../model/copy.js'
 
 /** The files of a copy that is being staged, as a feed sees them; numbers are those of the feed's table. */
@@ -7,7 +8,8 @@ export class CopyArrivals implements Arrivals {
   readonly #copy: Copy
   readonly #keyOf: (file: number) => string
   readonly #here: Uint8Array
-  readonly #reader = new ArrivingReader(`the feed of process ${process.pid}`)
+  readonly spoilt = new Set<number>()
+  readonly #reader = new ArrivingReader(`the feed of process ${process.pid}`, (key) => this.#noteSpoilt(key))
   readonly #closing = new AbortController()
   /** Resolves when the staging is over, with what it failed with. */
   readonly #over: Promise<string | undefined>
@@ -47,27 +49,39 @@ export class CopyArrivals implements Arrivals {
     return this.isComplete || this.#here[file] === 1
   }
 
-  order(files: readonly number[]): void {
-    const keys = files.map(this.#keyOf)
+  order(wanted: readonly Wanted[]): void {
+    const asked = wanted.map((each) => this.#askedOf(each))
     this.#ordering = this.#ordering.then(() =>
-      this.#isOver ? undefined : this.#reader.order(this.#copy, keys),
+      this.#isOver ? undefined : this.#reader.order(this.#copy, asked),
     )
   }
 
-  async waitFor(file: number, signal: AbortSignal = this.#closing.signal): Promise<boolean> {
+  async waitFor(wanted: Wanted, signal: AbortSignal = this.#closing.signal): Promise<boolean> {
+    const file = typeof wanted === 'number' ? wanted : wanted.file
     if (this.#isOver) return this.isHere(file)
-    const outcome = await this.#reader.awaitKey(this.#copy, this.#keyOf(file), signal).catch((error) => {
-      if (signal.aborted) return 'unknown' as const
-      throw error
-    })
-    if (outcome === 'there') this.#here[file] = 1
+    const outcome = await this.#reader
+      .awaitAsked(this.#copy, this.#askedOf(wanted), signal)
+      .catch((error) => {
+        if (signal.aborted) return 'unknown' as const
+        throw error
+      })
+    if (outcome === 'there' && typeof wanted === 'number') this.#here[file] = 1
     if (outcome === 'gone') await this.#over // it is being published, or has been given up
-    return this.isHere(file)
+    return this.isHere(file) || (outcome === 'there' && typeof wanted !== 'number')
   }
 
   close(): void {
     this.#closing.abort()
     this.#reader.close()
+  }
+
+  #askedOf(wanted: Wanted): Asked {
+    if (typeof wanted === 'number') return this.#keyOf(wanted)
+    return [this.#keyOf(wanted.file), wanted.offset, wanted.length]
+  }
+
+  #noteSpoilt(key: string): void {
+    for (let file = 0; file < this.#here.length; file++) if (this.#keyOf(file) === key) this.spoilt.add(file)
   }
 
   #end(failure: string | undefined): string | undefined {

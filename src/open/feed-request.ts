@@ -34,8 +34,11 @@ export interface FeedRequest {
   readonly cacheFolder: string
 }
 
-/** When the feed of a dataset that is not here begins. */
-export const FEED_STARTS = ['arriving', 'staged'] as const
+/**
+ * When the feed of a dataset that is not here begins: `arriving`: while it comes, with samples of files that are proven;
+ * `unproven`: with samples of shards that are proven later; `staged`: once it is here.
+ */
+export const FEED_STARTS = ['arriving', 'unproven', 'staged'] as const
 /** Whether a feed waits until its dataset is here. */
 export type FeedStart = (typeof FEED_STARTS)[number]
 

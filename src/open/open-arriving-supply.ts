@@ -65,7 +65,11 @@ export async function findArrivingSupply(
   }
   context.report.note(`dsc: ${dataset.name} is fed while it is staged`)
   return {
-    supply: arrivingSupply({ root, table: found, arrivals, listing: digestListing(found, copy.version!) }),
+    supply: arrivingSupply({
+      ...{ root, table: found, arrivals },
+      listing: digestListing(found, copy.version!),
+      takes: request.start === 'unproven' ? 'unproven' : 'proven',
+    }),
     async release() {
       arrivals.close()
       await preparing.release()

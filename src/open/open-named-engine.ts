@@ -77,7 +77,7 @@ async function leaseFolder(
     import('../feed/sources/folder-supply.js'),
     import('../feed/samples/listed-samples.js'),
   ])
-  const mayArrive = start === 'arriving' && !/^[./]/.test(target) && !isDirectory(target)
+  const mayArrive = start !== 'staged' && !/^[./]/.test(target) && !isDirectory(target)
   const preparing = mayArrive ? await beginPreparing(context, target) : undefined
   const arriving = preparing && (await findArriving(context, request, preparing))
   if (arriving) return arriving

@@ -3,6 +3,7 @@ import type { ReaderStatus } from '../../model/reader-status.js'
 import { HeldFolder } from '../../platform/held-folder.js'
 import {
   ARRIVALS_VERSION,
+  type Asked,
   type FromStager,
   readArrivalMessages,
   SOCKET_NAME,
@@ -15,36 +16,47 @@ const ORDER_CHUNK_KEYS = 500
 /** What became of a wait: `gone`: whoever staged has ended, in whatever way; `unknown`: there is no such object. */
 type Arrival = 'there' | 'unknown' | 'gone'
 
+/** Who reads an arriving copy. */
+export interface ArrivalReader {
+  /** Shown to people; empty: unnamed. */
+  readonly name: string
+  /** Told of objects of which ranges were there, and which are not what their source holds. */
+  readonly onSpoilt?: ((key: string) => void) | undefined
+}
+
 /** A reader's connection to the stager of one arriving copy. */
 export class ArrivalClient {
   readonly #socket: Socket
   #tell: ((readers: readonly ReaderStatus[]) => void) | undefined
+  /** By what is waited for, as JSON. */
   readonly #waits = new Map<string, ((arrival: Arrival) => void)[]>()
+  readonly #onSpoilt: ArrivalReader['onSpoilt']
 
-  private constructor(socket: Socket) {
+  private constructor(socket: Socket, { onSpoilt }: ArrivalReader) {
     this.#socket = socket
+    this.#onSpoilt = onSpoilt
     socket.unref()
     socket.on('error', () => socket.destroy())
     socket.on('close', () => {
-      for (const key of [...this.#waits.keys()]) this.#settle(key, 'gone')
+      for (const name of [...this.#waits.keys()]) this.#settle(name, 'gone')
     })
   }
 
-  /**
-   * Connects to whoever stages in the folder; undefined where nobody does, or nobody whom this user may ask. `name` is
-   * shown to people.
-   */
-  static open(copyDirectory: string, name = ''): Promise<ArrivalClient | undefined> {
+  /** Connects to whoever stages in the folder; undefined where nobody does, or nobody whom this user may ask. */
+  static open(
+    copyDirectory: string,
+    reader: ArrivalReader = { name: '' },
+  ): Promise<ArrivalClient | undefined> {
     const folder = HeldFolder.find(copyDirectory)
     if (folder === undefined) return Promise.resolve(undefined) // published or given up
     const socket = connect(folder.pathOf(SOCKET_NAME))
     folder.close() // the address was taken when connect returned
-    const client = new ArrivalClient(socket)
+    const client = new ArrivalClient(socket, reader)
     return new Promise((resolve) => {
       socket.once('close', () => resolve(undefined))
       readArrivalMessages(socket, (message) => {
         if ((message as { arrivals?: unknown }).arrivals === ARRIVALS_VERSION) {
-          if (name !== '') sendArrivalMessage(socket, { name })
+          if (reader.name !== '') sendArrivalMessage(socket, { name: reader.name })
           resolve(client)
         } else client.#take(message as FromStager)
       })
@@ -55,14 +67,14 @@ export class ArrivalClient {
     return !this.#socket.destroyed
   }
 
-  /** Says which objects this reader will use next, in that order; adds to what it said before. */
-  order(keys: readonly string[]): void {
-    for (let from = 0; from < keys.length; from += ORDER_CHUNK_KEYS)
-      sendArrivalMessage(this.#socket, { order: keys.slice(from, from + ORDER_CHUNK_KEYS) })
+  /** Says what this reader will use next, in that order; adds to what it said before. */
+  order(asked: readonly Asked[]): void {
+    for (let from = 0; from < asked.length; from += ORDER_CHUNK_KEYS)
+      sendArrivalMessage(this.#socket, { order: asked.slice(from, from + ORDER_CHUNK_KEYS) })
   }
 
-  /** Waits for an object, which is fetched next. Resolves with `gone`, too, when nobody waits any more. */
-  want(key: string, signal?: AbortSignal): Promise<Arrival> {
+  /** Waits for what is asked, which is fetched next. Resolves with `gone`, too, when nobody waits any more. */
+  want(asked: Asked, signal?: AbortSignal): Promise<Arrival> {
     if (!this.isOpen || signal?.aborted) return Promise.resolve('gone')
     return new Promise((resolve) => {
       const giveUp = () => settle('gone')
@@ -71,11 +83,12 @@ export class ArrivalClient {
         resolve(arrival)
       }
       signal?.addEventListener('abort', giveUp, { once: true })
-      const waits = this.#waits.get(key)
+      const name = JSON.stringify(asked)
+      const waits = this.#waits.get(name)
       if (waits) waits.push(settle)
       else {
-        this.#waits.set(key, [settle])
-        sendArrivalMessage(this.#socket, { want: key })
+        this.#waits.set(name, [settle])
+        sendArrivalMessage(this.#socket, { want: asked })
       }
     })
   }
@@ -96,15 +109,16 @@ export class ArrivalClient {
 
   /** Throws for what is no message: then the connection ends. */
   #take(message: FromStager): void {
-    if ('there' in message) this.#settle(message.there, 'there')
-    else if ('unknown' in message) this.#settle(message.unknown, 'unknown')
+    if ('there' in message) this.#settle(JSON.stringify(message.there), 'there')
+    else if ('unknown' in message) this.#settle(JSON.stringify(message.unknown), 'unknown')
+    else if ('spoilt' in message) this.#onSpoilt?.(message.spoilt)
     else if ('readers' in message) this.#tell?.(message.readers)
-    else throw new TypeError('expected there, unknown or readers')
+    else throw new TypeError('expected there, unknown, spoilt or readers')
   }
 
-  #settle(key: string, arrival: Arrival): void {
-    const waits = this.#waits.get(key) ?? []
-    this.#waits.delete(key)
+  #settle(name: string, arrival: Arrival): void {
+    const waits = this.#waits.get(name) ?? []
+    this.#waits.delete(name)
     for (const resolve of waits) resolve(arrival)
   }
 }

@@ -7,21 +7,26 @@ import { temporaryDirectory } from '../../testing/temporary-directory.js'
 import { ArrivalClient } from './arrival-client.js'
 import { ArrivalServer } from './arrival-server.js'
 import { SOCKET_NAME } from './arrival-wire.js'
+import { BlockSet } from './block-set.js'
+import type { Need } from './order-of-need.js'
 
 const KEYS = ['a', 'b', 'c', 'odd \n "key"']
 
 async function openServer(t: TestContext, inFolder?: string) {
   const folder = inFolder ?? (await temporaryDirectory(t))
-  const wanted: number[] = []
+  const wanted: Need[] = []
+  /** What is in the file of `b`. */
+  const written = new BlockSet(100_000, 4096)
   const server = await ArrivalServer.open({
     copyDirectory: folder,
     maxId: KEYS.length,
     there: [1],
     idOf: (key) => (KEYS.includes(key) ? KEYS.indexOf(key) + 1 : undefined),
-    onWant: (id) => wanted.push(id),
+    isWritten: (id, range) => id === 2 && written.has(range),
+    onWant: (need) => wanted.push(need),
   })
   t.after(() => server.close())
-  return { server, folder, wanted }
+  return { server, folder, wanted, written }
 }
 
 async function openClient(t: TestContext, folder: string): Promise<ArrivalClient> {
@@ -47,13 +52,37 @@ test('a reader hears of what is there at once, of the rest when it arrives', asy
 test('a status says who reads, and who waits for what', async (t) => {
   const { folder } = await openServer(t)
   const asks = await openClient(t, folder)
-  const named = await ArrivalClient.open(folder, 'the feed')
+  const named = await ArrivalClient.open(folder, { name: 'the feed' })
   assert.ok(named)
   t.after(() => named.close())
   named.order(['b', 'c', 'a'])
   void named.want('c')
   assert.equal(await named.want('a'), 'there')
   assert.deepEqual(await asks.describe(), [{ name: 'the feed', ordered: 3, waits: 1, waitsFor: ['c'] }])
+})
+
+test('a range is there as soon as it is written, and readers hear when it was not what its source holds', async (t) => {
+  const { server, folder, wanted, written } = await openServer(t)
+  const spoilt: string[] = []
+  const client = await ArrivalClient.open(folder, { name: '', onSpoilt: (key) => spoilt.push(key) })
+  assert.ok(client)
+  t.after(() => client.close())
+  client.order([['c', 5, 10], 'b'])
+  const first = client.want(['b', 9000, 100])
+  assert.equal(await client.want(['a', 0, 1]), 'there')
+  assert.equal(await client.want(['nothing', 0, 1]), 'unknown')
+  assert.deepEqual(wanted, [{ id: 2, offset: 9000, length: 100 }])
+  assert.deepEqual(server.need.takeWanted(), wanted[0])
+  assert.deepEqual(server.need.takeOrdered(), { id: 3, offset: 5, length: 10 })
+  written.add({ offset: 9000, length: 100 })
+  server.wrote(2)
+  assert.equal(await first, 'there')
+  assert.equal(await client.want(['b', 8192, 4096]), 'there')
+  const later = client.want(['b', 50_000, 1])
+  server.spoilt('b')
+  server.arrived(2)
+  assert.equal(await later, 'there')
+  assert.deepEqual(spoilt, ['b'])
 })
 
 test('an order of thousands of keys is taken whole', async (t) => {
@@ -94,6 +123,7 @@ test('the socket of a killed stager is replaced, in folders however deep', async
 for (const [what, bytes] of [
   ['no JSON', 'hello\n'],
   ['no message', '{"order":"a"}\n'],
+  ['no range', '{"want":["a",-1,5]}\n'],
   ['a line that never ends', 'x'.repeat(1024 * 1024 + 2)],
 ] as const)
   test(`${what} ends a connection and no other`, async (t) => {

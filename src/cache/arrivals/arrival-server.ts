@@ -3,8 +3,15 @@ import { rmSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import type { ReaderStatus } from '../../model/reader-status.js'
 import { HeldFolder } from '../../platform/held-folder.js'
-import { ARRIVALS_VERSION, readArrivalMessages, SOCKET_NAME, sendArrivalMessage } from './arrival-wire.js'
-import { OrderOfNeed } from './order-of-need.js'
+import {
+  ARRIVALS_VERSION,
+  type Asked,
+  readArrivalMessages,
+  SOCKET_NAME,
+  sendArrivalMessage,
+} from './arrival-wire.js'
+import type { ByteRange } from './block-set.js'
+import { idOf, type Need, OrderOfNeed } from './order-of-need.js'
 
 /** More readers than this of one staging on one machine look at the manifest instead. */
 const MAX_READERS = 256
@@ -23,8 +30,10 @@ interface ArrivalServerOptions {
   readonly there: Iterable<number>
   /** Id of a key of the manifest; undefined: it has none such. */
   readonly idOf: (key: string) => number | undefined
-  /** Called when a reader began to wait for an object that is not there. */
-  readonly onWant?: (id: number) => void
+  /** Whether the bytes of a range are in the file, of an object that is not there yet. */
+  readonly isWritten: (id: number, range: ByteRange) => boolean
+  /** Called when a reader began to wait for something that is not there. */
+  readonly onWant?: (need: Need) => void
 }
 
 /**
@@ -63,10 +72,22 @@ export class ArrivalServer {
     return opened
   }
 
-  /** Tells those who wait for it that an object is written and proven. */
+  /** Tells those who wait for it, or for ranges of it, that an object is written and proven. */
   arrived(id: number): void {
-    for (const socket of this.need.arrived(id)) sendArrivalMessage(socket, { there: this.#keys.get(id)! })
+    for (const { reader, need } of this.need.arrived(id)) this.#tellThere(reader, need)
     this.#keys.delete(id)
+  }
+
+  /** Bytes of an object were written: tells those who wait for just these. */
+  wrote(id: number): void {
+    const { isWritten } = this.#options
+    for (const { reader, need } of this.need.wrote(id, (range) => isWritten(id, range)))
+      this.#tellThere(reader, need)
+  }
+
+  /** Tells all readers that an object is not what its source holds, though ranges of it were there. */
+  spoilt(key: string): void {
+    for (const socket of this.#sockets) sendArrivalMessage(socket, { spoilt: key })
   }
 
   /** Ends all connections and takes the socket away: it does not belong to a published copy. */
@@ -103,9 +124,9 @@ export class ArrivalServer {
     if (Array.isArray(order))
       this.need.addOrder(
         socket,
-        order.flatMap((key) => this.#idOf(key) ?? []),
+        order.flatMap((asked) => this.#needOf(asked) ?? []),
       )
-    else if (typeof want === 'string') this.#want(socket, want)
+    else if (want !== undefined) this.#want(socket, want as Asked)
     else if (typeof name === 'string') this.#names.set(socket, name.slice(0, MAX_NAME_LENGTH))
     else if (status === true) sendArrivalMessage(socket, { readers: this.#describe() })
     else throw new TypeError('expected order, want, name or status')
@@ -120,17 +141,37 @@ export class ArrivalServer {
     }))
   }
 
-  #want(socket: Socket, key: string): void {
-    const id = this.#idOf(key)
-    if (id === undefined) sendArrivalMessage(socket, { unknown: key })
-    else if (this.need.want(socket, id) === 'there') sendArrivalMessage(socket, { there: key })
+  #want(socket: Socket, asked: Asked): void {
+    const need = this.#needOf(asked)
+    if (need === undefined) sendArrivalMessage(socket, { unknown: asked })
+    else if (this.#isWritten(need) || this.need.want(socket, need) === 'there')
+      sendArrivalMessage(socket, { there: asked })
     else {
-      this.#keys.set(id, key)
-      this.#options.onWant?.(id)
+      this.#keys.set(idOf(need), typeof asked === 'string' ? asked : asked[0])
+      this.#options.onWant?.(need)
     }
   }
 
-  #idOf(key: unknown): number | undefined {
-    return typeof key === 'string' ? this.#options.idOf(key) : undefined
+  #isWritten(need: Need): boolean {
+    return typeof need !== 'number' && (need.length === 0 || this.#options.isWritten(need.id, need))
   }
+
+  #tellThere(socket: Socket, need: Need): void {
+    const key = this.#keys.get(idOf(need))!
+    sendArrivalMessage(socket, { there: typeof need === 'number' ? key : [key, need.offset, need.length] })
+  }
+
+  /** Undefined: there is no such object. Throws for what names none. */
+  #needOf(asked: unknown): Need | undefined {
+    if (typeof asked === 'string') return this.#options.idOf(asked)
+    const [key, offset, length] = Array.isArray(asked) ? (asked as readonly unknown[]) : []
+    if (typeof key !== 'string' || !isCount(offset) || !isCount(length))
+      throw new TypeError('expected a key, or a key, an offset and a length')
+    const id = this.#options.idOf(key)
+    return id === undefined ? undefined : { id, offset, length }
+  }
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0
 }

@@ -3,26 +3,34 @@ import { createInterface } from 'node:readline'
 import type { ReaderStatus } from '../../model/reader-status.js'
 
 /**
+ * What a reader asks for: an object by its key, to be told once it is proven; or a range of one (key, offset, length in
+ * bytes), to be told as soon as its bytes are written. They are proven with their object, later.
+ */
+export type Asked = string | readonly [key: string, offset: number, length: number]
+
+/**
  * What readers of an arriving copy and its stager say to each other over the socket in its staging folder, one JSON
- * object a line. Objects are named by their keys. A reader says `order` (what it will use, in that order; more of it
- * may follow) and `want` (what it waits for); the stager answers each `want` with `there`, at once or when the object
- * is written and proven, or with `unknown`. A stager that ends closes the connection: readers look at the copy again.
- * A reader may say its `name`; whoever asks for the `status` is told of all `readers`.
+ * object a line. A reader says `order` (what it will use, in that order; more of it may follow) and `want` (what it
+ * waits for); the stager answers each `want` with `there`, at once or when that is so, or with `unknown`. `spoilt` is an
+ * object of which ranges were told of, and which was then found to be other than its source: it is fetched again.
+ * A stager that ends closes the connection: readers look at the copy again. A reader may say its `name`; whoever asks
+ * for the `status` is told of all `readers`.
  */
 type FromReader =
-  | { readonly order: readonly string[] }
-  | { readonly want: string }
+  | { readonly order: readonly Asked[] }
+  | { readonly want: Asked }
   | { readonly name: string }
   | { readonly status: true }
 /** What the stager says to a reader. */
 export type FromStager =
   | { readonly arrivals: typeof ARRIVALS_VERSION }
-  | { readonly there: string }
-  | { readonly unknown: string }
+  | { readonly there: Asked }
+  | { readonly unknown: Asked }
+  | { readonly spoilt: string }
   | { readonly readers: readonly ReaderStatus[] }
 
 /** Said first by the stager; raise it with every change of the messages. */
-export const ARRIVALS_VERSION = 2
+export const ARRIVALS_VERSION = 3
 
 /** Longer lines are no messages of ours, bytes. */
 const MAX_LINE_BYTES = 1024 * 1024

@@ -3,7 +3,8 @@ import type { Copy } from '../../model/copy.js'
 import { filesDirectory } from '../cache-layout.js'
 import { Manifest } from '../manifest/manifest.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
-import { ArrivalClient } from './arrival-client.js'
+import { ArrivalClient, type ArrivalReader } from './arrival-client.js'
+import type { Asked } from './arrival-wire.js'
 
 /** How often the manifest is looked at where the stager cannot be asked, ms. */
 const LOOK_INTERVAL_MS = 50
@@ -26,32 +27,38 @@ export class ArrivingReader {
     { readonly keys: Map<string, Look['outcome']>; readonly done: Promise<void> }
   >()
   /** What was ordered of each copy, for the stager that takes over. */
-  readonly #orders = new Map<string, string[]>()
-  readonly #name: string
+  readonly #orders = new Map<string, Asked[]>()
+  readonly #self: ArrivalReader
   #isClosed = false
 
-  /** `name`: what a status calls this reader. */
-  constructor(name: string) {
-    this.#name = name
+  /** `name`: what a status calls this reader; `onSpoilt`: as in `ArrivalReader`. */
+  constructor(name: string, onSpoilt?: ArrivalReader['onSpoilt']) {
+    this.#self = { name, onSpoilt }
   }
 
-  /** Says which objects of a copy will be used next, in that order; adds to what was said before. */
-  async order(copy: Pick<Copy, 'directory'>, keys: readonly string[]): Promise<void> {
+  /** Says what of a copy will be used next, in that order; adds to what was said before. */
+  async order(copy: Pick<Copy, 'directory'>, asked: readonly Asked[]): Promise<void> {
     const { directory } = copy
     const client = await this.#clientOf(directory)
-    this.#orders.set(directory, [...(this.#orders.get(directory) ?? []), ...keys])
-    client?.order(keys)
+    const ordered = this.#orders.get(directory) ?? []
+    for (const each of asked) ordered.push(each)
+    this.#orders.set(directory, ordered)
+    client?.order(asked)
   }
 
-  /** As `waitFor`, for an object of whose place and size the caller knows: the stager is asked before the manifest. */
-  async awaitKey(
+  /**
+   * As `waitFor`, for an object of whose place and size the caller knows, or a range of one: the stager is asked before
+   * the manifest, which tells of whole objects only.
+   */
+  async awaitAsked(
     copy: Pick<Copy, 'directory'>,
-    key: string,
+    asked: Asked,
     signal: AbortSignal,
   ): Promise<ArrivingLook['outcome']> {
+    const key = typeof asked === 'string' ? asked : asked[0]
     while (!this.#isClosed) {
       const client = await this.#clientOf(copy.directory)
-      const arrival = client && (await client.want(key, signal))
+      const arrival = client && (await client.want(asked, signal))
       if (arrival === 'there' || arrival === 'unknown') return arrival
       signal.throwIfAborted()
       const outcome = await this.#lookTogether(copy.directory, key)
@@ -114,7 +121,7 @@ export class ArrivingReader {
     // Whoever waited for the same dead connection shares the new one.
     const again = this.#clients.get(directory)
     if (again !== known && again !== undefined) return again
-    const opened = ArrivalClient.open(directory, this.#name)
+    const opened = ArrivalClient.open(directory, this.#self)
     this.#clients.set(directory, opened)
     const fresh = await opened
     if (fresh === undefined) this.#clients.delete(directory)

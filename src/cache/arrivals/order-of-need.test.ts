@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { OrderOfNeed } from './order-of-need.js'
+import { type Need, OrderOfNeed } from './order-of-need.js'
 
 /** In the order in which a staging takes them: what is waited for, then what is ordered. */
 const takeNext = (need: OrderOfNeed<string>) => need.takeWanted() ?? need.takeOrdered()
 
 const takeAll = (need: OrderOfNeed<string>) => {
-  const taken: number[] = []
+  const taken: Need[] = []
   for (let id = takeNext(need); id !== undefined; id = takeNext(need)) taken.push(id)
   return taken
 }
@@ -48,7 +48,10 @@ test('those who wait hear of the arrival once', () => {
   need.want('b', 4)
   assert.equal(takeNext(need), 4)
   assert.equal(need.want('c', 4), 'coming')
-  assert.deepEqual(need.arrived(4), ['a', 'b', 'c'])
+  assert.deepEqual(
+    need.arrived(4).map(({ reader }) => reader),
+    ['a', 'b', 'c'],
+  )
   assert.deepEqual(need.arrived(4), [])
   assert.equal(need.want('d', 4), 'there')
 })
@@ -61,4 +64,35 @@ test('a reader that has gone leaves nothing to fetch first', () => {
   need.forget('a')
   assert.deepEqual(takeAll(need), [9])
   assert.equal(need.readerCount, 1)
+})
+
+test('a range that somebody waits for comes first, and its readers hear of it when its bytes are written', () => {
+  const need = new OrderOfNeed<string>(9, [3])
+  const range = { id: 5, offset: 100, length: 50 }
+  need.addOrder('a', [{ id: 3, offset: 0, length: 1 }, { id: 4, offset: 7, length: 2 }, 6])
+  assert.equal(need.want('a', range), 'coming')
+  assert.equal(need.want('b', range), 'coming')
+  assert.deepEqual(takeAll(need), [range, { id: 4, offset: 7, length: 2 }, 6])
+  assert.deepEqual(
+    need.wrote(5, () => false),
+    [],
+  )
+  assert.deepEqual(
+    need.wrote(5, ({ offset }) => offset === 100).map(({ reader }) => reader),
+    ['a', 'b'],
+  )
+  assert.deepEqual(
+    need.wrote(5, () => true),
+    [],
+  )
+})
+
+test('whoever waits for a range hears of it, too, when the object is proven', () => {
+  const need = new OrderOfNeed<string>(9, [])
+  const range = { id: 5, offset: 100, length: 50 }
+  need.want('a', range)
+  need.want('gone', { id: 5, offset: 0, length: 1 })
+  need.forget('gone')
+  assert.deepEqual(need.arrived(5), [{ reader: 'a', need: range }])
+  assert.equal(need.want('b', range), 'there')
 })

@@ -1,28 +1,47 @@
+import type { ByteRange } from './block-set.js'
+
 /** What an object of an arriving copy is: still to be fetched, handed out to be fetched, or there and proven. */
 const TO_FETCH = 0
 const TAKEN = 1
 const THERE = 2
 
+/** A range of an object that a reader takes as soon as its bytes are written. */
+export interface RangeNeed extends ByteRange {
+  readonly id: number
+}
+
+/** What a reader needs: an object, proven, or a range of one. */
+export type Need = number | RangeNeed
+
 interface Reader {
-  /** Ids in the order in which this reader will use them; `position` is the first that was not looked at. */
-  readonly order: number[]
+  /** What this reader will use, in that order; `position` is the first that was not looked at. */
+  readonly order: Need[]
   position: number
 }
 
+/** A range and who waits for it. */
+interface RangeWait<ReaderName> {
+  readonly reader: ReaderName
+  readonly need: RangeNeed
+}
+
 /**
- * The order in which a staging fetches the objects that its readers need first: objects that somebody waits for,
- * oldest first; then the readers' orders, one object of each reader in turn, so that none waits for another's whole
- * list. What no reader named follows in the order of the listing, which is the caller's.
+ * The order in which a staging fetches what its readers need first: what somebody waits for, oldest first; then the
+ * readers' orders, one need of each reader in turn, so that none waits for another's whole list. What no reader named
+ * follows in the order of the listing, which is the caller's.
  *
- * Objects are ids of the manifest, integers from 1. Nothing is handed out twice.
+ * Objects are ids of the manifest, integers from 1. No object is handed out twice; which bytes of a range are still to
+ * be fetched is the caller's to know.
  */
 export class OrderOfNeed<ReaderName> {
   readonly #states: Uint8Array
   readonly #readers = new Map<ReaderName, Reader>()
   /** Readers that wait, by object, oldest object first. */
   readonly #waiting = new Map<number, Set<ReaderName>>()
-  /** Objects of `#waiting` that were not handed out. */
-  readonly #wanted = new Set<number>()
+  /** Ranges that readers wait for, by object. */
+  readonly #rangeWaits = new Map<number, RangeWait<ReaderName>[]>()
+  /** What is waited for and was not handed out. */
+  readonly #wanted = new Set<Need>()
   #turn = 0
 
   /** `maxId` is the largest id of the manifest; objects in `there` need not be fetched. */
@@ -45,16 +64,22 @@ export class OrderOfNeed<ReaderName> {
   }
 
   /** Adds to the end of a reader's order. */
-  addOrder(reader: ReaderName, ids: readonly number[]): void {
+  addOrder(reader: ReaderName, needs: readonly Need[]): void {
     const known = this.#readerOf(reader)
     if (known.position === known.order.length) known.position = known.order.length = 0
-    for (const id of ids) known.order.push(id)
+    for (const need of needs) known.order.push(need)
   }
 
-  /** Notes that a reader waits for an object, which is fetched next. Returns whether it is there already. */
-  want(reader: ReaderName, id: number): 'there' | 'coming' {
+  /** Notes that a reader waits for something, which is fetched next. Returns whether it is there, proven, already. */
+  want(reader: ReaderName, need: Need): 'there' | 'coming' {
+    const id = idOf(need)
     if (this.isThere(id)) return 'there'
     this.#readerOf(reader)
+    if (typeof need !== 'number') {
+      this.#rangeWaits.set(id, [...(this.#rangeWaits.get(id) ?? []), { reader, need }])
+      this.#wanted.add(need)
+      return 'coming'
+    }
     const waiting = this.#waiting.get(id)
     if (waiting) waiting.add(reader)
     else this.#waiting.set(id, new Set([reader]))
@@ -71,31 +96,36 @@ export class OrderOfNeed<ReaderName> {
       this.#waiting.delete(id)
       this.#wanted.delete(id)
     }
+    for (const id of [...this.#rangeWaits.keys()]) this.#endRangeWaits(id, (wait) => wait.reader === reader)
   }
 
   /** What each reader said it will use and waits for, oldest first. */
   *describe(): Generator<{ reader: ReaderName; ordered: number; waitsFor: readonly number[] }> {
     for (const [reader, { order, position }] of this.#readers) {
-      const waits = [...this.#waiting].filter(([, readers]) => readers.has(reader))
-      yield { reader, ordered: order.length - position, waitsFor: waits.map(([id]) => id) }
+      const objects = [...this.#waiting].filter(([, readers]) => readers.has(reader)).map(([id]) => id)
+      const ranges = [...this.#rangeWaits.values()].flat().filter((wait) => wait.reader === reader)
+      const waitsFor = [...objects, ...ranges.map(({ need }) => need.id)]
+      yield { reader, ordered: order.length - position, waitsFor }
     }
   }
 
-  /** Takes the object that somebody has waited for longest; undefined when nobody waits. */
-  takeWanted(): number | undefined {
+  /** Takes what somebody has waited for longest; undefined when nobody waits. */
+  takeWanted(): Need | undefined {
     const [wanted] = this.#wanted
-    if (wanted !== undefined) this.take(wanted)
+    if (wanted === undefined) return undefined
+    this.#wanted.delete(wanted)
+    if (typeof wanted === 'number') this.take(wanted)
     return wanted
   }
 
-  /** Takes the next object of the readers' orders, of one reader after the other; undefined at their ends. */
-  takeOrdered(): number | undefined {
+  /** Takes the next of the readers' orders, of one reader after the other; undefined at their ends. */
+  takeOrdered(): Need | undefined {
     const readers = [...this.#readers.values()]
     for (let tried = 0; tried < readers.length; tried++) {
       const reader = readers[this.#turn++ % readers.length]!
       while (reader.position < reader.order.length) {
-        const id = reader.order[reader.position++]!
-        if (this.take(id)) return id
+        const need = reader.order[reader.position++]!
+        if (typeof need === 'number' ? this.take(need) : !this.isThere(need.id)) return need
       }
     }
     return undefined
@@ -109,13 +139,31 @@ export class OrderOfNeed<ReaderName> {
     return true
   }
 
-  /** An object is there. Returns the readers that waited for it. */
-  arrived(id: number): readonly ReaderName[] {
+  /** An object is there. Returns who waited for what of it. */
+  arrived(id: number): readonly { readonly reader: ReaderName; readonly need: Need }[] {
     this.#states[id] = THERE
     this.#wanted.delete(id)
-    const waiting = this.#waiting.get(id)
+    const waiting = [...(this.#waiting.get(id) ?? [])].map((reader) => ({ reader, need: id }))
     this.#waiting.delete(id)
-    return waiting ? [...waiting] : []
+    return [...waiting, ...this.#endRangeWaits(id, () => true)]
+  }
+
+  /** Bytes of an object were written. Returns who waited for ranges of which `isWritten` says that they are there. */
+  wrote(id: number, isWritten: (range: ByteRange) => boolean): readonly RangeWait<ReaderName>[] {
+    return this.#rangeWaits.has(id) ? this.#endRangeWaits(id, ({ need }) => isWritten(need)) : []
+  }
+
+  #endRangeWaits(
+    id: number,
+    isOver: (wait: RangeWait<ReaderName>) => boolean,
+  ): readonly RangeWait<ReaderName>[] {
+    const { over = [], left = [] } = Object.groupBy(this.#rangeWaits.get(id) ?? [], (wait) =>
+      isOver(wait) ? 'over' : 'left',
+    )
+    for (const { need } of over) this.#wanted.delete(need)
+    if (left.length > 0) this.#rangeWaits.set(id, left)
+    else this.#rangeWaits.delete(id)
+    return over
   }
 
   #readerOf(name: ReaderName): Reader {
@@ -126,4 +174,9 @@ export class OrderOfNeed<ReaderName> {
     }
     return reader
   }
+}
+
+/** The object that is needed, or of which a range is. */
+export function idOf(need: Need): number {
+  return typeof need === 'number' ? need : need.id
 }

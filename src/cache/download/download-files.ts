@@ -6,12 +6,13 @@ import { DEFAULT_STALL_TIMEOUT_MS } from '../../model/stall-timeout.js'
 import { describeDiskFailure } from '../../platform/disk-failure.js'
 import { removeDirectory } from '../../platform/remove-directory.js'
 import { ArrivalServer } from '../arrivals/arrival-server.js'
+import type { Need } from '../arrivals/order-of-need.js'
 import { Manifest } from '../manifest/manifest.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
 import { ProgressLog } from '../manifest/progress-log.js'
 import type { Source } from '../sources/source.js'
 import { startEarlyFlush } from './early-flush.js'
-import { ObjectDownload } from './object-download.js'
+import { ObjectDownload, type RangeQueue } from './object-download.js'
 import { recheckAfterReboot } from './recheck.js'
 import { reuseBlobs } from './reuse-blobs.js'
 import { reusePrevious } from './reuse-previous.js'
@@ -144,9 +145,10 @@ async function fetchPending(manifest: Manifest, options: DownloadOptions) {
     maxId: manifest.maxId(),
     there: manifest.presentIds(),
     idOf: (key) => manifest.findId(key),
-    onWant: (id) => {
-      download.hurry(id)
-      lanes.hurry(id)
+    isWritten: (id, range) => download.isWritten(id, range),
+    onWant: (need) => {
+      if (typeof need === 'number') download.hurry(need)
+      lanes.hurry(need)
       wanted.emit('want')
     },
   })
@@ -158,6 +160,9 @@ async function fetchPending(manifest: Manifest, options: DownloadOptions) {
     onChange,
     onWritten: flush.note,
     onArrived: (id) => arrivals.arrived(id),
+    onRange: (id) => arrivals.wrote(id),
+    onSpoilt: (key) => arrivals.spoilt(key),
+    isThere: (id) => arrivals.need.isThere(id),
   })
   const lanes = openLanes({ source: options.source, manifest, download, need: arrivals.need })
   try {
@@ -197,10 +202,14 @@ async function runTasks(options: {
   })
   const limitOf = (lane: Lane) => (lane === 'direct' ? adaptive.current() : readCap())
   const run = new BoundedRun({
-    concurrency: () => limitOf('direct') + limitOf('awaited'),
+    concurrency: () => 2 * readCap(),
     next: () => {
       throwIfStopped(options.signal)
-      return lanes.next(LANES.filter((lane) => running[lane] < limitOf(lane)))
+      // What somebody waits for does not wait for parts of 16 MiB that were begun before.
+      return lanes.next(
+        LANES.filter((lane) => running[lane] < limitOf(lane)),
+        LANES.filter((lane) => running[lane] < readCap()),
+      )
     },
     run: async ({ task, lane }: { readonly task: FetchTask; readonly lane: Lane }) => {
       running[lane] += 1
@@ -222,7 +231,10 @@ async function runTasks(options: {
   }
 }
 
-/** What somebody waits for first; then what was begun, what readers will need, and the rest as it was listed. */
+/**
+ * What somebody waits for first; then ranges that readers will need, what was begun, objects that readers will need,
+ * and the rest as it was listed.
+ */
 function openLanes(options: {
   readonly source: Source
   readonly manifest: Manifest
@@ -236,16 +248,30 @@ function openLanes(options: {
       if (need.take(next.value.id)) return next.value
     return undefined
   }
-  const taskOf = (id: number | undefined): FetchTask | undefined =>
-    id === undefined ? undefined : download.taskOf(manifest.get(id))
   const takeRest = () => {
     const entry = takeListed()
     return entry && download.taskOf(entry)
   }
+  const takeFrom = (queue: RangeQueue, takeNeed: () => Need | undefined): FetchTask | undefined => {
+    for (let next = takeNeed(); next !== undefined; next = takeNeed()) {
+      if (typeof next === 'number') return download.taskOf(manifest.get(next))
+      download.addRange(queue, next)
+      const task = download.nextRange(queue)
+      if (task) return task
+    }
+    return undefined
+  }
   return new TaskLanes({
-    takeWanted: () => taskOf(need.takeWanted()),
-    takeNext: () => download.nextPart() ?? taskOf(need.takeOrdered()) ?? takeRest(),
-    isAwaited: ({ key, offset }) => source.isAwaited?.(key, offset) === true,
+    takeWanted: () =>
+      download.nextRange('wanted') ??
+      download.nextHurriedPart() ??
+      takeFrom('wanted', () => need.takeWanted()),
+    takeNext: () =>
+      download.nextRange('ordered') ??
+      download.nextPart() ??
+      takeFrom('ordered', () => need.takeOrdered()) ??
+      takeRest(),
+    isAwaited: ({ key, partOffset }) => source.isAwaited?.(key, partOffset) === true,
     nowMs: () => performance.now(),
   })
 }

@@ -2,29 +2,20 @@ import { join } from 'node:path'
 import { isDscError } from '../../failure/dsc-error.js'
 import type { VerifiedBy } from '../../model/manifest.js'
 import { changeFileMode, onHeldPath } from '../../platform/held-folder.js'
+import { type ByteRange, planBlockBytes } from '../arrivals/block-set.js'
+import type { RangeNeed } from '../arrivals/order-of-need.js'
 import { filesDirectory } from '../cache-layout.js'
 import type { Manifest } from '../manifest/manifest.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
 import type { ProgressLog } from '../manifest/progress-log.js'
 import { type Part, planPartBytes, planParts } from '../proof/plan-parts.js'
-import { type Proof, planProof } from '../proof/plan-proof.js'
+import { planProof } from '../proof/plan-proof.js'
 import type { FinishedPart } from '../proof/prove-parts.js'
+import { PartedObject, type Portion } from './parted-object.js'
 import type { FetchTask } from './task-lanes.js'
 import { preallocate } from './transfer/file-sink.js'
 import type { TransferObject } from './transfer/transfer.js'
 import type { TransferEngine } from './transfer/transfer-task.js'
-
-/** A large object of which parts are on their way. */
-interface PartedObject {
-  readonly entry: ManifestEntry
-  readonly object: TransferObject
-  readonly parts: readonly Part[]
-  readonly proof: Proof
-  readonly finished: (FinishedPart | undefined)[]
-  missing: number
-  /** Times the whole was fetched and found wrong. */
-  mismatches: number
-}
 
 interface ObjectDownloadOptions {
   readonly manifest: Manifest
@@ -36,11 +27,20 @@ interface ObjectDownloadOptions {
   readonly onWritten: (bytes: number, files: number) => void
   /** Called with the id of an object that is written and proven. */
   readonly onArrived: (id: number) => void
+  /** Called with the id of an object of which more is in its file. */
+  readonly onRange: (id: number) => void
+  /** Called with the key of an object that is other than its source, and of which ranges may have been read. */
+  readonly onSpoilt: (key: string) => void
+  /** Whether an object is written and proven. */
+  readonly isThere: (id: number) => boolean
 }
 
 const MAX_MISMATCHES = 2
 
-/** Hands objects and their parts to the transfer engine and remembers in the manifest what is finished. */
+/** Ranges that are to be fetched: those that somebody waits for, and those that are ordered. */
+export type RangeQueue = 'wanted' | 'ordered'
+
+/** Hands objects, their parts and ranges to the transfer engine and remembers in the manifest what is finished. */
 export class ObjectDownload {
   fetchedBytes = 0
   finishedFiles = 0
@@ -50,7 +50,20 @@ export class ObjectDownload {
   #mismatches = 0
   readonly #options: ObjectDownloadOptions
   readonly #files: string
+  /** Objects that came in parts so far, and are not proven. */
+  readonly #begun = new Map<number, PartedObject>()
+  /** Those, and objects that are being begun. */
+  readonly #beginning = new Map<number, Promise<PartedObject>>()
+  /** Those, and objects that are to be: nobody fetches them in one piece any more. */
+  readonly #parted = new Set<number>()
+  /** Objects that are being fetched in one piece. */
+  readonly #whole = new Set<number>()
   #queue: { readonly parted: PartedObject; readonly part: Part }[] = []
+  /** Objects that somebody waits for. */
+  readonly #hurried = new Set<number>()
+  readonly #ranges: Record<RangeQueue, RangeNeed[]> = { wanted: [], ordered: [] }
+  /** Ranges of objects that are being begun. */
+  readonly #waiting = new Map<number, { readonly queue: RangeQueue; readonly need: RangeNeed }[]>()
 
   constructor(options: ObjectDownloadOptions) {
     this.#options = options
@@ -69,80 +82,196 @@ export class ObjectDownload {
 
   /** The next part of a large object that was begun. Finishing begun ones first keeps few files half done. */
   nextPart(): FetchTask | undefined {
-    const next = this.#queue.shift()
-    if (next === undefined) return undefined
-    const { parted, part } = next
-    const { id, key } = parted.entry
-    return { id, key, offset: part.offset, run: () => this.#fetchPart(parted, part) }
+    return this.#nextPartOf(() => true)
+  }
+
+  /** As `nextPart`, of objects that somebody waits for. */
+  nextHurriedPart(): FetchTask | undefined {
+    return this.#hurried.size === 0 ? undefined : this.#nextPartOf((id) => this.#hurried.has(id))
+  }
+
+  #nextPartOf(isMeant: (id: number) => boolean): FetchTask | undefined {
+    for (let next = this.#queue[0]; next && isMeant(next.parted.entry.id); next = this.#queue[0]) {
+      const portion = next.parted.take(next.part)
+      if (portion) return this.#taskOfPortion(next.parted, portion)
+      this.#queue.shift()
+    }
+    return undefined
+  }
+
+  /** Notes that a range of an object is to be fetched before whole objects. */
+  addRange(queue: RangeQueue, need: RangeNeed): void {
+    this.#ranges[queue].push(need)
+  }
+
+  /** The next bytes of ranges that are to be fetched; undefined: none, or it is not known yet in which parts they are. */
+  nextRange(queue: RangeQueue): FetchTask | undefined {
+    const ranges = this.#ranges[queue]
+    for (let next = ranges[0]; next; next = ranges[0]) {
+      const parted = this.#begun.get(next.id)
+      if (parted) {
+        const portion = queue === 'wanted' ? parted.takeWanted(next) : parted.take(next)
+        if (portion) return this.#taskOfPortion(parted, portion)
+        ranges.shift()
+        continue
+      }
+      ranges.shift()
+      const begin = this.#taskOfBeginning(queue, next)
+      if (begin) return begin
+    }
+    return undefined
+  }
+
+  /** Whether the bytes of a range are in the file of an object that is not finished. */
+  isWritten(id: number, range: ByteRange): boolean {
+    return this.#begun.get(id)?.there.has(range) ?? false
   }
 
   /** Somebody waits for an object: if it was begun, its parts come before those of others. */
   hurry(id: number): void {
+    this.#hurried.add(id)
     const isHurried = ({ parted }: { readonly parted: PartedObject }) => parted.entry.id === id
     this.#queue = [...this.#queue.filter(isHurried), ...this.#queue.filter((next) => !isHurried(next))]
   }
 
   /** The task that `fetchObject` is. */
   taskOf(entry: ManifestEntry): FetchTask {
-    return { id: entry.id, key: entry.key, offset: 0, run: () => this.fetchObject(entry) }
+    const { id, key, sizeBytes } = entry
+    const range = { offset: 0, length: sizeBytes }
+    return { id, key, partOffset: 0, range, run: () => this.fetchObject(entry) }
   }
 
   /** Fetches a small object; for a large one plans its parts, which `nextPart` then hands out. */
   async fetchObject(entry: ManifestEntry): Promise<void> {
-    const object: TransferObject = {
-      key: entry.key,
-      etag: entry.etag,
-      versionId: entry.versionId,
-      checksum: entry.checksum,
-      sizeBytes: entry.sizeBytes,
-      path: join(this.#files, entry.key),
-    }
-    if (planPartBytes(entry.sizeBytes, null) < entry.sizeBytes) return this.#beginParts(entry, object)
-    const { digest, verifiedBy } = await this.#options.engine.run({ kind: 'whole', object })
-    this.fetchedBytes += entry.sizeBytes
-    this.#options.onWritten(entry.sizeBytes, 1)
+    const { id, sizeBytes, partBytes } = entry
+    const isParted = partBytes !== null || this.#parted.has(id)
+    if (isParted || planPartBytes(sizeBytes, null) < sizeBytes) return this.#fetchInParts(entry)
+    this.#whole.add(id)
+    const task = { kind: 'whole', object: this.#objectOf(entry) } as const
+    const { digest, verifiedBy } = await this.#options.engine.run(task)
+    this.#whole.delete(id)
+    this.fetchedBytes += sizeBytes
+    this.#options.onWritten(sizeBytes, 1)
     this.#finish(entry, verifiedBy, digest)
   }
 
-  async #beginParts(entry: ManifestEntry, object: TransferObject): Promise<void> {
+  async #fetchInParts(entry: ManifestEntry): Promise<void> {
+    const parted = await this.#begin(entry)
+    const missing = parted.missingParts.map((part) => ({ parted, part }))
+    this.#queue = this.#hurried.has(entry.id) ? [...missing, ...this.#queue] : [...this.#queue, ...missing]
+    for (const part of parted.missingParts) await this.#digestWritten(parted, part)
+    await this.#proveParts(parted)
+  }
+
+  #objectOf({ key, etag, versionId, checksum, sizeBytes }: ManifestEntry): TransferObject {
+    return { key, etag, versionId, checksum, sizeBytes, path: join(this.#files, key) }
+  }
+
+  /** The task of beginning an object of which a range is needed; undefined where somebody does, or it needs no more. */
+  #taskOfBeginning(queue: RangeQueue, need: RangeNeed): FetchTask | undefined {
+    const { id } = need
+    if (this.#whole.has(id) || this.#options.isThere(id)) return undefined
+    const waiting = this.#waiting.get(id)
+    this.#waiting.set(id, [...(waiting ?? []), { queue, need }])
+    if (waiting || this.#beginning.has(id)) return undefined
+    this.#parted.add(id)
+    const entry = this.#options.manifest.get(id)
+    const run = async () => {
+      await this.#begin(entry)
+    }
+    return { id, key: entry.key, partOffset: 0, range: { offset: 0, length: 0 }, run }
+  }
+
+  #begin(entry: ManifestEntry): Promise<PartedObject> {
+    const begun = this.#beginning.get(entry.id) ?? this.#planParts(entry)
+    this.#beginning.set(entry.id, begun)
+    return begun
+  }
+
+  async #planParts(entry: ManifestEntry): Promise<PartedObject> {
     const { manifest, log, engine } = this.#options
-    const { sizeBytes, etag } = entry
+    const { id, sizeBytes, etag } = entry
+    const object = this.#objectOf(entry)
     const facts = entry.facts ?? (await engine.run({ kind: 'inspect', object }))
-    const planned = facts.ignoresRanges ? sizeBytes : planPartBytes(sizeBytes, facts.uploadPartBytes)
+    const ignoresRanges = facts.ignoresRanges === true
+    const planned = ignoresRanges ? sizeBytes : planPartBytes(sizeBytes, facts.uploadPartBytes)
     const partBytes = entry.partBytes ?? planned
-    if (entry.partBytes === null) log.planObject(entry.id, partBytes, facts)
+    if (entry.partBytes === null) log.planObject(id, partBytes, facts)
     const parts = planParts(sizeBytes, partBytes)
-    const known = manifest.partsOf(entry.id)
+    const known = manifest.partsOf(id)
     const finished = parts.map(({ number }) => known.get(number))
     preallocate(object.path, sizeBytes)
     const proof = planProof({ sizeBytes, etag, partBytes, facts })
-    const missing = parts.filter((part) => !finished[part.number])
-    for (const part of parts) if (finished[part.number]) this.#keptBytes += part.length
-    const counts = { missing: missing.length, mismatches: 0 }
-    const parted: PartedObject = { entry, object, parts, proof, finished, ...counts }
-    for (const part of missing) this.#queue.push({ parted, part })
-    if (missing.length === 0) await this.#proveParts(parted)
+    const bits = manifest.blocks.find(id)
+    const blockBytes = planBlockBytes({ sizeBytes, partBytes, ignoresRanges })
+    const parted = new PartedObject({ entry, object, parts, proof, finished, bits, blockBytes })
+    for (const part of parts) this.#keptBytes += parted.there.countIn(part)
+    this.#begun.set(id, parted)
+    for (const { queue, need } of this.#waiting.get(id)?.toReversed() ?? []) this.#ranges[queue].unshift(need)
+    this.#waiting.delete(id)
+    return parted
   }
 
-  async #fetchPart(parted: PartedObject, part: Part): Promise<void> {
-    const { proof } = parted
-    // A digest of the whole in order is made by reading again: it would be of no use per part.
-    const proofAlgorithm =
-      proof.kind === 'combine' || proof.kind === 'digest-of-digests' ? proof.algorithm : undefined
-    const { object } = parted
-    const needsDigest = proof.kind === 'size' || (proof.kind === 'digest-of-digests' && !proof.isCertain)
+  #taskOfPortion(parted: PartedObject, portion: Portion): FetchTask {
+    const { id, key } = parted.entry
+    const { part, length } = portion
+    const run = () =>
+      length === part.length ? this.#fetchPart(parted, portion) : this.#fetchRange(parted, portion)
+    return { id, key, partOffset: part.offset, range: portion, run }
+  }
+
+  async #fetchPart(parted: PartedObject, portion: Portion): Promise<void> {
+    const { object, proofAlgorithm, needsDigest } = parted
+    const { part } = portion
     const isRepeated = parted.mismatches > 0
     const task = { kind: 'part', object, part, proofAlgorithm, needsDigest, isRepeated } as const
     const finished = await this.#options.engine.run(task)
-    this.fetchedBytes += part.length
-    this.#options.onWritten(part.length, 0)
+    this.#note(parted, portion, finished.digest)
+    if (parted.hasExtras(part)) await this.#digestWritten(parted, part)
+    else await this.#finishPart(parted, part, finished)
+  }
+
+  async #fetchRange(parted: PartedObject, portion: Portion): Promise<void> {
+    const { object, needsDigest } = parted
+    const { part, offset, length, isExtra } = portion
+    const isRepeated = parted.mismatches > 0
+    const range = { offset, length }
+    const task = { kind: 'range', object, part, range, needsDigest, isRepeated } as const
+    const digest = await this.#options.engine.run(task)
+    if (isExtra) this.#keptBytes -= length
+    this.#note(parted, portion, digest)
+    this.#options.log.wroteBlocks(parted.entry.id, parted.there.bits)
+    await this.#digestWritten(parted, part)
+  }
+
+  #note(parted: PartedObject, portion: Portion, digest: string): void {
+    this.fetchedBytes += portion.length
+    this.#options.onWritten(portion.length, 0)
+    parted.wrote(portion, digest)
+    this.#options.onRange(parted.entry.id)
+  }
+
+  async #digestWritten(parted: PartedObject, part: Part): Promise<void> {
+    if (!parted.takeWritten(part)) return
+    const { object, proofAlgorithm, entry } = parted
+    const { engine, onSpoilt } = this.#options
+    for (const { offset, length, digest } of parted.extrasOf(part)) {
+      const range = { offset, length }
+      const task = { kind: 'digest', object, part: range, proofAlgorithm: 'crc32' } as const
+      if ((await engine.run(task)).proof !== digest) onSpoilt(entry.key) // readers got other bytes than stay
+    }
+    const finished = await engine.run({ kind: 'digest', object, part, proofAlgorithm })
+    await this.#finishPart(parted, part, finished)
+  }
+
+  async #finishPart(parted: PartedObject, part: Part, finished: FinishedPart): Promise<void> {
     parted.finished[part.number] = finished
     this.#options.log.finishPart(parted.entry.id, part.number, finished)
-    parted.missing -= 1
-    if (parted.missing === 0) await this.#proveParts(parted)
+    await this.#proveParts(parted)
   }
 
   async #proveParts(parted: PartedObject): Promise<void> {
+    if (!parted.takeProof()) return
     const { entry, object, parts, proof } = parted
     const { log, engine } = this.#options
     let verifiedBy: VerifiedBy
@@ -153,21 +282,25 @@ export class ObjectDownload {
       // Which part is wrong cannot be told, so all of them are fetched again.
       const isMismatch = isDscError(error, 'CHECKSUM_MISMATCH')
       log.forgetParts(entry.id)
+      if (isMismatch) this.#options.onSpoilt(entry.key)
       parted.mismatches += 1
       if (!isMismatch || parted.mismatches > MAX_MISMATCHES) throw error
       this.#mismatches += 1
       this.#keptBytes -= entry.sizeBytes
-      parted.finished.fill(undefined)
-      parted.missing = parts.length
+      parted.restart()
       for (const part of parts) this.#queue.push({ parted, part })
       return
     }
     onHeldPath(object.path, (path) => changeFileMode(path, 0o444))
+    this.#begun.delete(entry.id)
+    this.#beginning.delete(entry.id)
+    this.#parted.delete(entry.id)
     this.#finish(entry, verifiedBy, null)
   }
 
   #finish(entry: ManifestEntry, verifiedBy: VerifiedBy, digest: string | null): void {
     this.finishedFiles += 1
+    this.#hurried.delete(entry.id)
     this.#options.log.finishObject(entry.id, verifiedBy, digest)
     this.#options.onArrived(entry.id)
     this.#options.onChange()

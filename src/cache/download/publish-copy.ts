@@ -70,6 +70,7 @@ async function finishManifest(copyDirectory: string): Promise<{ readonly mustSyn
           hint: 'run the same command again: finished files are kept',
         },
       )
+    manifest.blocks.drop()
     await layHubCache(copyDirectory, manifest)
     await manifest.foldJournal()
   } finally {

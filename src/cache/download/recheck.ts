@@ -18,6 +18,7 @@ export async function recheckAfterReboot(
   const before = manifest.readSetting('boot_id')
   const counts = { recheckedObjects: 0, lostObjects: 0 }
   if (before !== undefined && (before !== bootId || bootId === 'unknown')) {
+    manifest.blocks.drop() // nothing tells whether they reached the disk
     for (const entry of manifest.entries('begun')) {
       throwIfStopped(options.signal)
       const path = join(filesDirectory(copyDirectory), entry.key)

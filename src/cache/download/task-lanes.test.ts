@@ -3,7 +3,13 @@ import { test } from 'node:test'
 import { type FetchTask, type Lane, SORT_AGAIN_MS, TaskLanes } from './task-lanes.js'
 
 const ALL: readonly Lane[] = ['direct', 'awaited']
-const task = (id: number): FetchTask => ({ id, key: `${id}`, offset: 0, run: async () => {} })
+const task = (id: number): FetchTask => ({
+  id,
+  key: `${id}`,
+  partOffset: 0,
+  range: { offset: 0, length: 10 },
+  run: async () => {},
+})
 
 /** Lanes of the objects `ids`, of which those in `awaited` come from another node. */
 function makeLanes(ids: readonly number[], awaited: readonly number[]) {

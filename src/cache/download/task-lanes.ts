@@ -1,9 +1,14 @@
-/** One thing to fetch: an object, or a part of a large one that was begun. */
+import type { ByteRange } from '../arrivals/block-set.js'
+import type { Need } from '../arrivals/order-of-need.js'
+
+/** One thing to fetch: an object, or bytes of one part of an object that was begun. */
 export interface FetchTask {
   /** Of the object, in the manifest. */
   readonly id: number
   readonly key: string
-  readonly offset: number
+  /** Where the part begins. */
+  readonly partOffset: number
+  readonly range: ByteRange
   readonly run: () => Promise<void>
 }
 
@@ -41,16 +46,20 @@ export class TaskLanes {
     this.#options = options
   }
 
-  /** The next task of one of the lanes that have room; undefined: there is none at present. */
-  next(free: readonly Lane[]): { readonly task: FetchTask; readonly lane: Lane } | undefined {
+  /**
+   * The next task of one of the lanes that have room; undefined: there is none at present. `freeForWanted`: those that
+   * have room for what somebody waits for.
+   */
+  next(
+    free: readonly Lane[],
+    freeForWanted: readonly Lane[] = free,
+  ): { readonly task: FetchTask; readonly lane: Lane } | undefined {
     const { takeWanted, takeNext } = this.#options
     for (let task = takeWanted(); task; task = takeWanted()) this.#wanted[this.#laneOf(task)].push(task)
-    if (free.length === 0) return undefined
+    if (freeForWanted.length === 0) return undefined
     this.#sortAgain()
-    for (const queues of [this.#wanted, this.#standing]) {
-      const taken = this.#takeFrom(queues, free)
-      if (taken) return taken
-    }
+    const taken = this.#takeFrom(this.#wanted, freeForWanted) ?? this.#takeFrom(this.#standing, free)
+    if (taken || free.length === 0) return taken
     while (this.#standing.direct.length + this.#standing.awaited.length < MAX_STANDING) {
       const task = takeNext()
       if (task === undefined) return undefined
@@ -61,13 +70,14 @@ export class TaskLanes {
     return undefined
   }
 
-  /** Somebody waits for an object: it overtakes those that stand in its lane. */
-  hurry(id: number): void {
+  /** Somebody waits for an object, or a range of one: it overtakes those that stand in its lane. */
+  hurry(need: Need): void {
     for (const lane of ['direct', 'awaited'] as const) {
-      const hurried = this.#standing[lane].filter((task) => task.id === id)
-      if (hurried.length === 0) continue
+      const { hurried = [], left = [] } = Object.groupBy(this.#standing[lane], (task) =>
+        isOf(task, need) ? 'hurried' : 'left',
+      )
       this.#wanted[lane].push(...hurried)
-      this.#standing[lane] = this.#standing[lane].filter((task) => task.id !== id)
+      this.#standing[lane] = left
     }
   }
 
@@ -100,4 +110,10 @@ export class TaskLanes {
   #laneOf(task: FetchTask): Lane {
     return this.#options.isAwaited(task) ? 'awaited' : 'direct'
   }
+}
+
+function isOf({ id, range }: FetchTask, need: Need): boolean {
+  if (typeof need === 'number') return id === need
+  const isBefore = range.offset + range.length <= need.offset
+  return id === need.id && !isBefore && range.offset < need.offset + need.length
 }

@@ -5,6 +5,7 @@ import type { ManifestObject, VerifiedBy } from '../../model/manifest.js'
 import type { ObjectFacts } from '../proof/object-facts.js'
 import type { Part } from '../proof/plan-parts.js'
 import type { FinishedPart } from '../proof/prove-parts.js'
+import { ArrivedBlocks } from './arrived-blocks.js'
 import { AttachedPrevious } from './attached-previous.js'
 import { FolderMarkers } from './folder-markers.js'
 import { type ManifestEntry, type ObjectRow, STATE_CODES, toEntry } from './manifest-entry.js'
@@ -51,11 +52,13 @@ export class Manifest {
   readonly #db: Database.Database
   readonly #statements: ManifestStatements
   readonly markers: FolderMarkers
+  readonly blocks: ArrivedBlocks
 
   private constructor(db: Database.Database) {
     this.#db = db
     this.#statements = new ManifestStatements(db)
     this.markers = new FolderMarkers(this.#statements)
+    this.blocks = new ArrivedBlocks(this.#statements)
   }
 
   /** Creates an empty manifest, throwing away what was there. */
@@ -248,6 +251,7 @@ export class Manifest {
   /** Forgets all objects. */
   clear(): void {
     this.markers.clear()
+    this.blocks.drop()
     this.#db.exec('DELETE FROM object')
   }
 
@@ -266,6 +270,7 @@ export class Manifest {
   finishObject(id: number, verifiedBy: VerifiedBy, digest: string | null): void {
     const sql = `UPDATE object SET state = ${STATE_CODES.present}, verified_by = ?, digest = ? WHERE id = ?`
     this.#statements.run(sql, verifiedBy, digest, id)
+    this.blocks.forget(id)
   }
 
   planObject(id: number, partBytes: number, facts: ObjectFacts): void {
@@ -289,6 +294,7 @@ export class Manifest {
 
   forgetParts(objectId: number): void {
     this.#statements.run('DELETE FROM part WHERE object_id = ?', objectId)
+    this.blocks.forget(objectId)
   }
 
   /** Says that an object is to be fetched: of one in several parts those of `parts`, absent = all. */

@@ -13,6 +13,8 @@ const BATCH_MS = 200
 export class ProgressLog {
   readonly #manifest: Manifest
   #pending: (() => void)[] = []
+  /** The newest bits of objects of which blocks came. */
+  readonly #blocks = new Map<number, Uint8Array>()
   #timer: NodeJS.Timeout | undefined
   #failure: { readonly error: unknown } | undefined
 
@@ -22,6 +24,7 @@ export class ProgressLog {
 
   /** `digest` is null for an object in several parts. */
   finishObject(id: number, verifiedBy: VerifiedBy, digest: string | null): void {
+    this.#blocks.delete(id)
     this.#add(() => this.#manifest.finishObject(id, verifiedBy, digest))
   }
 
@@ -33,7 +36,14 @@ export class ProgressLog {
     this.#add(() => this.#manifest.planObject(id, partBytes, facts))
   }
 
+  /** Blocks of an object are in its file; `bits` may go on changing. */
+  wroteBlocks(objectId: number, bits: Uint8Array): void {
+    this.#blocks.set(objectId, bits)
+    this.#flushSoon()
+  }
+
   forgetParts(objectId: number): void {
+    this.#blocks.delete(objectId)
     this.#add(() => this.#manifest.forgetParts(objectId))
   }
 
@@ -43,17 +53,23 @@ export class ProgressLog {
     this.#timer = undefined
     if (this.#failure) throw this.#failure.error
     const entries = this.#pending
-    if (entries.length === 0) return
+    if (entries.length === 0 && this.#blocks.size === 0) return
     this.#pending = []
     this.#manifest.transaction(() => {
       for (const write of entries) write()
+      for (const [objectId, bits] of this.#blocks) this.#manifest.blocks.write(objectId, bits)
     })
+    this.#blocks.clear()
   }
 
   #add(write: () => void): void {
     this.#pending.push(write)
     if (this.#pending.length >= BATCH_ENTRIES) this.flush()
-    else this.#timer ??= setTimeout(() => this.#flushByTimer(), BATCH_MS)
+    else this.#flushSoon()
+  }
+
+  #flushSoon(): void {
+    this.#timer ??= setTimeout(() => this.#flushByTimer(), BATCH_MS)
   }
 
   #flushByTimer(): void {

@@ -36,6 +36,8 @@ export interface FetchRequest {
   readonly offset: number
   /** Bytes to read; `offset + length <= sizeBytes`. */
   readonly length: number
+  /** Where the part begins that the range is of: nodes that share the reading agree on parts. Absent: at `offset`. */
+  readonly partOffset?: number
   /** Fails with SOURCE_STALLED when no byte arrives for this long, ms. */
   readonly stallTimeoutMs: number
   /** Called once, before the first byte. */
@@ -70,7 +72,7 @@ export interface Fetcher {
 }
 
 /** An object of which the facts are asked, not the bytes. */
-export type InspectRequest = Omit<FetchRequest, 'sink' | 'onFacts' | 'offset' | 'length'>
+export type InspectRequest = Omit<FetchRequest, 'sink' | 'onFacts' | 'offset' | 'length' | 'partOffset'>
 
 /** How a source is listed. */
 export interface ListOptions {

@@ -57,7 +57,7 @@ export function withFeedOptions(command: Command): Command {
     .addOption(
       new Option(
         '--start <when>',
-        'when a dataset that is not here is fed: while it comes, or once it is here',
+        'when a dataset that is not here is fed: while it comes (unproven: of shards also what is proven with its shard later), or once it is here',
       )
         .choices(FEED_STARTS)
         .default('arriving'),

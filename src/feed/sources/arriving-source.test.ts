@@ -7,7 +7,7 @@ import { openArenaFile } from '../arena/arena-file.js'
 import { indexSamples } from '../samples/index-samples.js'
 import { digestListing, listSamples } from '../samples/listed-samples.js'
 import { openReaderPool } from '../threads/reader-pool.js'
-import { type Arrivals, ArrivingSource } from './arriving-source.js'
+import { type Arrivals, ArrivingSource, type Wanted } from './arriving-source.js'
 
 const COUNT = 200
 const lengthOf = () => 100
@@ -16,22 +16,23 @@ const lengthOf = () => 100
 class ToldArrivals implements Arrivals {
   readonly name = 'a test'
   readonly isComplete = false
-  readonly ordered: number[] = []
-  readonly here = new Map<number, PromiseWithResolvers<boolean>>()
+  readonly spoilt = new Set<number>()
+  readonly ordered: Wanted[] = []
+  readonly here = new Map<Wanted, PromiseWithResolvers<boolean>>()
 
   isHere(): boolean {
     return false
   }
 
-  order(files: readonly number[]): void {
-    this.ordered.push(...files)
+  order(wanted: readonly Wanted[]): void {
+    this.ordered.push(...wanted)
   }
 
-  waitFor(file: number): Promise<boolean> {
-    return this.arrivalOf(file).promise
+  waitFor(wanted: Wanted): Promise<boolean> {
+    return this.arrivalOf(wanted).promise
   }
 
-  arrivalOf(file: number): PromiseWithResolvers<boolean> {
+  arrivalOf(file: Wanted): PromiseWithResolvers<boolean> {
     const known = this.here.get(file) ?? Promise.withResolvers<boolean>()
     this.here.set(file, known)
     return known

@@ -1,7 +1,11 @@
+import { DscError } from '../../failure/dsc-error.js'
 import type { OnSample, ReadRequest, SampleSource } from '../samples/sample-source.js'
-import type { SampleTable } from '../samples/sample-table.js'
+import { placeOf, type SampleTable } from '../samples/sample-table.js'
 import type { ReaderPool } from '../threads/reader-pool.js'
 import { LocalSource } from './local-source.js'
+
+/** What is waited for of a file: all of it, proven, or some of its bytes, as soon as they are written. */
+export type Wanted = number | { readonly file: number; readonly offset: number; readonly length: number }
 
 /** Files that are coming to this machine. */
 export interface Arrivals {
@@ -9,26 +13,33 @@ export interface Arrivals {
   readonly name: string
   /** Whether all of them are here. */
   readonly isComplete: boolean
+  /** Files whose bytes were here, and which were then found to be other than their source. */
+  readonly spoilt: ReadonlySet<number>
   /** Files that are here already. */
   isHere(file: number): boolean
-  /** Says which files will be read, in that order; adds to what was said before. */
-  order(files: readonly number[]): void
-  /** Waits until a file is here, proven; it comes next. False: it will not come. */
-  waitFor(file: number, signal: AbortSignal | undefined): Promise<boolean>
+  /** Says what will be read, in that order; adds to what was said before. */
+  order(wanted: readonly Wanted[]): void
+  /** Waits until it is here; it comes next. False: it will not come. */
+  waitFor(wanted: Wanted, signal: AbortSignal | undefined): Promise<boolean>
 }
 
-/** Files that are ordered ahead of those that were read: enough to keep every connection of a stager busy. */
-const ORDER_AHEAD_FILES = 4096
-/** Streams take turns with so many files. */
-const TURN_FILES = 64
+/** What is ordered ahead of what was read: enough to keep every connection of a stager busy. */
+const ORDER_AHEAD = 4096
+/** Streams take turns with so much of it. */
+const TURN = 64
+/** Samples of a spoilt file that a message names. */
+const SHOWN_SAMPLES = 8
 
 /** What a stream will read, and how much of it was ordered. */
 interface Expected {
-  readonly files: readonly number[]
+  readonly wanted: readonly Wanted[]
   ordered: number
 }
 
-/** Samples of plain files of this machine's disk that are still coming: each is read as soon as it is there. */
+/**
+ * Samples of files of this machine's disk that are still coming. Each is read as soon as its file is there, proven; with
+ * `unproven`, as soon as its own bytes are, and whoever read it is told should its file turn out to be wrong.
+ */
 export class ArrivingSource implements SampleSource {
   readonly layout = 'full'
   readonly origin = 'local'
@@ -36,6 +47,9 @@ export class ArrivingSource implements SampleSource {
   readonly table: SampleTable
   readonly #arrivals: Arrivals
   readonly #local: LocalSource
+  readonly #takes: 'proven' | 'unproven'
+  /** Samples that were read before their files were proven, by file. */
+  readonly #unproven = new Map<number, number[]>()
   readonly #expected = new Map<object, Expected>()
   #ordered = 0
   #read = 0
@@ -46,8 +60,11 @@ export class ArrivingSource implements SampleSource {
     readonly table: SampleTable
     readonly pool: ReaderPool
     readonly arrivals: Arrivals
+    /** Default 'proven'. */
+    readonly takes?: 'proven' | 'unproven' | undefined
   }) {
     this.table = options.table
+    this.#takes = options.takes ?? 'proven'
     this.#arrivals = options.arrivals
     this.#local = new LocalSource(options.root, options.table, options.pool)
   }
@@ -62,12 +79,16 @@ export class ArrivingSource implements SampleSource {
 
   expect(stream: object, samples: readonly number[]): void {
     if (this.#arrivals.isComplete) return
-    const files = [...new Set(samples.map((sample) => this.table.files[sample]!))]
-    this.#expected.set(stream, { files, ordered: 0 })
+    const wanted =
+      this.#takes === 'unproven'
+        ? samples.map((sample) => this.#wantedOf(sample))
+        : [...new Set(samples.map((sample) => this.table.files[sample]!))]
+    this.#expected.set(stream, { wanted, ordered: 0 })
     this.#orderMore()
   }
 
   async read(request: ReadRequest, onSample: OnSample): Promise<void> {
+    this.#requireSound()
     const here: number[] = []
     const coming: number[] = []
     for (const [i, sample] of request.samples.entries())
@@ -87,7 +108,10 @@ export class ArrivingSource implements SampleSource {
 
   async #readWhenHere(request: ReadRequest, i: number, onSample: OnSample): Promise<void> {
     this.#waits += 1
-    const isHere = await this.#arrivals.waitFor(this.table.files[request.samples[i]!]!, request.signal)
+    const sample = request.samples[i]!
+    const wanted = this.#wantedOf(sample)
+    const isHere = await this.#arrivals.waitFor(wanted, request.signal)
+    if (typeof wanted !== 'number') this.#noteUnproven(wanted.file, sample)
     if (isHere) return this.#readAll(request, [i], (at, status) => onSample(at, status, 'store'))
     onSample(i, 'unreachable')
   }
@@ -102,16 +126,44 @@ export class ArrivingSource implements SampleSource {
 
   /** Orders on, of one stream after the other, as reading goes on. */
   #orderMore(): void {
-    for (let isMore = true; isMore && this.#ordered < this.#read + ORDER_AHEAD_FILES; ) {
+    for (let isMore = true; isMore && this.#ordered < this.#read + ORDER_AHEAD; ) {
       isMore = false
       for (const expected of this.#expected.values()) {
-        const turn = expected.files.slice(expected.ordered, expected.ordered + TURN_FILES)
+        const turn = expected.wanted.slice(expected.ordered, expected.ordered + TURN)
         if (turn.length === 0) continue
         isMore = true
         expected.ordered += turn.length
         this.#ordered += turn.length
-        this.#arrivals.order(turn.filter((file) => !this.#arrivals.isHere(file)))
+        this.#arrivals.order(
+          turn.filter((wanted) => !this.#arrivals.isHere(typeof wanted === 'number' ? wanted : wanted.file)),
+        )
       }
+    }
+  }
+
+  #wantedOf(sample: number): Wanted {
+    const { file, offset, length } = placeOf(this.table, sample)
+    return this.#takes === 'unproven' ? { file, offset, length } : file
+  }
+
+  #noteUnproven(file: number, sample: number): void {
+    const known = this.#unproven.get(file)
+    if (known) known.push(sample)
+    else this.#unproven.set(file, [sample])
+  }
+
+  /** Throws when samples that were fed have turned out to be other than their source: training has seen them. */
+  #requireSound(): void {
+    for (const file of this.#arrivals.spoilt) {
+      const samples = this.#unproven.get(file)
+      if (samples === undefined) continue
+      const names = samples.slice(0, SHOWN_SAMPLES).map((sample) => this.table.nameOf(sample))
+      const more = samples.length > SHOWN_SAMPLES ? ` and ${samples.length - SHOWN_SAMPLES} more` : ''
+      throw new DscError(
+        'FEED_SAMPLE_LOST',
+        `${this.table.fileName(file)} did not come as its source holds it, and samples of it were fed before it was proven: ${names.join(', ')}${more}`,
+        { hint: 'go back to a checkpoint from before; start="arriving" feeds proven samples only' },
+      )
     }
   }
 }

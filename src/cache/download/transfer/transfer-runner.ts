@@ -5,8 +5,15 @@ import { proveByUploadParts } from '../../proof/prove-by-upload-parts.js'
 import { proveParts } from '../../proof/prove-parts.js'
 import { withRetries } from '../../sources/retry.js'
 import type { Fetcher } from '../../sources/source.js'
+import { digestPart } from './digest-part.js'
 import { KeptFolders } from './kept-folders.js'
-import { type AttemptLimits, PartTransfer, type TransferObject, WholeTransfer } from './transfer.js'
+import {
+  type AttemptLimits,
+  PartTransfer,
+  RangeTransfer,
+  type TransferObject,
+  WholeTransfer,
+} from './transfer.js'
 import type { TransferResults, TransferTask } from './transfer-task.js'
 
 interface TransferRunnerOptions {
@@ -41,6 +48,10 @@ export class TransferRunner {
       case 'part': {
         return this.#carryOut(new PartTransfer({ ...task, tools: this.#tools }))
       }
+      case 'range':
+        return this.#carryOut(new RangeTransfer({ ...task, tools: this.#tools }))
+      case 'digest':
+        return digestPart({ ...task, signal })
       case 'inspect':
         return this.#inspect(task.object)
       case 'prove': {

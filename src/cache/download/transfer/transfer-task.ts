@@ -1,4 +1,5 @@
 import type { VerifiedBy } from '../../../model/manifest.js'
+import type { ByteRange } from '../../arrivals/block-set.js'
 import type { ObjectFacts } from '../../proof/object-facts.js'
 import type { Part } from '../../proof/plan-parts.js'
 import type { Proof, ProofAlgorithm } from '../../proof/plan-proof.js'
@@ -18,6 +19,22 @@ export type TransferTask =
       /** The whole was fetched before and found wrong. */
       readonly isRepeated: boolean
     }
+  /** Bytes of a part, into its file: the part is digested once it is all there. */
+  | {
+      readonly kind: 'range'
+      readonly object: TransferObject
+      readonly part: Part
+      readonly range: ByteRange
+      readonly needsDigest: boolean
+      readonly isRepeated: boolean
+    }
+  /** A part, or a range of one, read where it lies. */
+  | {
+      readonly kind: 'digest'
+      readonly object: TransferObject
+      readonly part: ByteRange
+      readonly proofAlgorithm: ProofAlgorithm | undefined
+    }
   | { readonly kind: 'inspect'; readonly object: TransferObject }
   | {
       readonly kind: 'prove'
@@ -31,6 +48,9 @@ export type TransferTask =
 export interface TransferResults {
   readonly whole: { readonly digest: string; readonly verifiedBy: VerifiedBy }
   readonly part: FinishedPart
+  /** Digest of what came. */
+  readonly range: string
+  readonly digest: FinishedPart
   readonly inspect: ObjectFacts
   readonly prove: VerifiedBy
 }

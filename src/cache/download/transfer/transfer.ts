@@ -1,5 +1,6 @@
 import { SourceFailure } from '../../../failure/source-failure.js'
 import type { ObjectChecksum, VerifiedBy } from '../../../model/manifest.js'
+import type { ByteRange } from '../../arrivals/block-set.js'
 import { createDigest, type Digest, type DigestAlgorithm, formatDigest } from '../../proof/digest.js'
 import type { ObjectFacts } from '../../proof/object-facts.js'
 import type { Part } from '../../proof/plan-parts.js'
@@ -72,7 +73,7 @@ class ArrivingRange {
   readonly #tools: TransferTools
   readonly #object: TransferObject
   readonly #range: { readonly offset: number; readonly length: number }
-  readonly #asks: Pick<FetchRequest, 'needsDigest' | 'isRepeated'>
+  readonly #asks: Pick<FetchRequest, 'needsDigest' | 'isRepeated' | 'partOffset'>
   /** The digests to make, asked for before the first byte. */
   readonly #chooseDigests: (given: GivenDigest | undefined) => readonly DigestAlgorithm[]
   #sink: FileSink | undefined
@@ -84,7 +85,7 @@ class ArrivingRange {
     readonly tools: TransferTools
     readonly object: TransferObject
     readonly range: { readonly offset: number; readonly length: number }
-    readonly asks: Pick<FetchRequest, 'needsDigest' | 'isRepeated'>
+    readonly asks: Pick<FetchRequest, 'needsDigest' | 'isRepeated' | 'partOffset'>
     readonly chooseDigests: (given: GivenDigest | undefined) => readonly DigestAlgorithm[]
   }) {
     this.#tools = options.tools
@@ -240,10 +241,10 @@ export class PartTransfer {
     readonly isRepeated: boolean
   }) {
     const { part, proofAlgorithm, needsDigest, isRepeated } = options
-    const content = isStrong(proofAlgorithm) ? proofAlgorithm : 'sha256'
+    const { content, proof } = planPartDigests(proofAlgorithm)
     this.#content = content
-    this.#proof = proofAlgorithm === content ? undefined : proofAlgorithm
-    const chosen = proofAlgorithm ? [content, proofAlgorithm] : [content]
+    this.#proof = proof
+    const chosen = proof ? [content, proof] : [content]
     this.#range = new ArrivingRange({
       ...options,
       asks: { needsDigest, isRepeated },
@@ -272,6 +273,42 @@ export class PartTransfer {
 /** Whether bytes that have the digest need no other proof. */
 function isProof(given: GivenDigest | undefined): given is GivenDigest {
   return given?.isProven === true && isStrong(algorithmOf(given.digest))
+}
+
+/** Bytes of a part, which is proven when all of it is there. */
+export class RangeTransfer {
+  readonly #range: ArrivingRange
+
+  constructor(options: {
+    readonly tools: TransferTools
+    readonly object: TransferObject
+    readonly part: Part
+    readonly range: ByteRange
+    readonly needsDigest: boolean
+    readonly isRepeated: boolean
+  }) {
+    const { part, needsDigest, isRepeated } = options
+    const asks = { needsDigest, isRepeated, partOffset: part.offset }
+    this.#range = new ArrivingRange({ ...options, asks, chooseDigests: () => ['crc32'] })
+  }
+
+  /** Makes one attempt. Resolves with the CRC-32 of what came. */
+  attempt(limits: AttemptLimits): Promise<string> {
+    return this.#range.attempt(limits, (digests) => formatDigest('crc32', digests.get('crc32')!))
+  }
+
+  discard(limits: Pick<AttemptLimits, 'onLost'>): void {
+    this.#range.discard(limits)
+  }
+}
+
+/** The digests of a part that are kept: of its content, and what proves the whole where that is another. */
+export function planPartDigests(proofAlgorithm: ProofAlgorithm | undefined): {
+  readonly content: DigestAlgorithm
+  readonly proof: ProofAlgorithm | undefined
+} {
+  const content = isStrong(proofAlgorithm) ? proofAlgorithm : 'sha256'
+  return { content, proof: proofAlgorithm === content ? undefined : proofAlgorithm }
 }
 
 /** Throws CHECKSUM_MISMATCH unless the bytes have the digest that their sender says. */

@@ -69,7 +69,10 @@ export class PeerFetcher implements Fetcher {
     const part = { offset: request.offset, length: request.length }
     const distrusted = this.#servedBy.get(name)
     if (distrusted !== undefined && distrusted !== STORE) await this.#doubt(distrusted, request, path)
-    const ranked = request.isRepeated ? [] : this.#rank(request.key, request.offset, distrusted)
+    const { key, offset, partOffset = offset } = request
+    // No node has a digest of just a range of a part.
+    const isStoreOnly = request.isRepeated || (needsDigest && request.partOffset !== undefined)
+    const ranked = isStoreOnly ? [] : this.#rank(key, partOffset, distrusted)
     for (const { provider, isWaitedFor } of ranked) {
       if (!(await this.#isKept(provider))) continue
       const isStaging = () => this.#isStaging(provider)

@@ -31,7 +31,8 @@ class FeedDataset(IterableDataset[Any]):
         columns: of rows of Parquet files, such as ['image', 'label'], which are all that is unpacked; default: all.
         as_: 'files', 'shards', 'jsonl', 'csv', 'tsv', 'parquet', 'mds' or 'litdata': how samples lie in
             files, whatever those look like.
-        start: 'arriving' (default): a dataset that is not here is fed while it comes; 'staged': once it is here.
+        start: 'arriving' (default): a dataset that is not here is fed while it comes; 'unproven': of shards also what
+            is proven with its shard later; 'staged': once it is here.
         batch_size: samples per rank in one step; None: iterating gives single samples, for a DataLoader that makes
             batches itself.
         seed: of the order.

@@ -55,7 +55,7 @@ def serve_options(
         raise ValueError(f"memory is {memory!r}, expected a size such as '256MiB', or 'auto'")
     if k not in (None, "auto"):
         _check_numbers({"k": (k, 1)})
-    _check_choices({"start": (named.get("start"), (None, "arriving", "staged"))})
+    _check_choices({"start": (named.get("start"), (None, "arriving", "unproven", "staged"))})
     if isinstance(feed_options, str):
         raise TypeError("feed_options is a text, expected a list of words")
     if (target is None) == (mix is None):

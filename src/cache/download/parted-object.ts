@@ -1,0 +1,164 @@
+import { BlockSet, type ByteRange } from '../arrivals/block-set.js'
+import type { ManifestEntry } from '../manifest/manifest-entry.js'
+import type { Part } from '../proof/plan-parts.js'
+import type { Proof, ProofAlgorithm } from '../proof/plan-proof.js'
+import type { FinishedPart } from '../proof/prove-parts.js'
+import type { TransferObject } from './transfer/transfer.js'
+
+/** Bytes to fetch in one request: a part, or some of one. */
+export interface Portion extends ByteRange {
+  readonly part: Part
+  /** Whether the whole part is on its way, too, and these bytes of it are wanted sooner. */
+  readonly isExtra: boolean
+}
+
+/** A range and the CRC-32 of what came. */
+interface RangeDigest extends ByteRange {
+  readonly digest: string
+}
+
+/** An object that comes in parts, and of each part what a reader needs first. */
+export class PartedObject {
+  readonly entry: ManifestEntry
+  readonly object: TransferObject
+  readonly parts: readonly Part[]
+  readonly proof: Proof
+  readonly finished: (FinishedPart | undefined)[]
+  /** Blocks that are in the file. */
+  readonly there: BlockSet
+  /** Times the whole was fetched and found wrong. */
+  mismatches = 0
+  /** Blocks that are there or on their way. */
+  readonly #taken: BlockSet
+  /** Parts that are on their way as wholes, by number. */
+  readonly #coming = new Set<number>()
+  /** Blocks that were asked for a second time. */
+  readonly #extra: BlockSet
+  /** Of each part with such blocks: how many requests for them are on their way, and what readers got by them. */
+  readonly #extras = new Map<number, { underWay: number; readonly came: RangeDigest[] }>()
+  /** Parts that are being digested, by number. */
+  readonly #digesting = new Set<number>()
+  #isProving = false
+
+  constructor(options: {
+    readonly entry: ManifestEntry
+    readonly object: TransferObject
+    readonly parts: readonly Part[]
+    readonly proof: Proof
+    readonly finished: (FinishedPart | undefined)[]
+    /** Blocks that an earlier attempt left. */
+    readonly bits: Uint8Array | undefined
+    readonly blockBytes: number
+  }) {
+    const { entry, parts, finished, bits, blockBytes } = options
+    this.entry = entry
+    this.object = options.object
+    this.parts = parts
+    this.proof = options.proof
+    this.finished = finished
+    this.there = new BlockSet(entry.sizeBytes, blockBytes, bits)
+    for (const part of parts) if (finished[part.number]) this.there.add(part)
+    this.#taken = new BlockSet(entry.sizeBytes, blockBytes, this.there.bits)
+    this.#extra = new BlockSet(entry.sizeBytes, blockBytes)
+  }
+
+  get missingParts(): readonly Part[] {
+    return this.parts.filter(({ number }) => !this.finished[number])
+  }
+
+  /** What parts are proven with; undefined: nothing, for a digest of the whole in order is made by reading again. */
+  get proofAlgorithm(): ProofAlgorithm | undefined {
+    const { proof } = this
+    return proof.kind === 'combine' || proof.kind === 'digest-of-digests' ? proof.algorithm : undefined
+  }
+
+  /** Whether nothing but the digest of who sends a part proves it. */
+  get needsDigest(): boolean {
+    const { proof } = this
+    return proof.kind === 'size' || (proof.kind === 'digest-of-digests' && !proof.isCertain)
+  }
+
+  /** Takes the first bytes of the range that nobody fetches yet; undefined: there are none. */
+  take(range: ByteRange): Portion | undefined {
+    const run = this.#taken.missing(range).next().value
+    if (run === undefined) return undefined
+    const portion = this.#cut(run)
+    this.#taken.add(portion)
+    if (portion.length === portion.part.length) this.#coming.add(portion.part.number)
+    return { ...portion, isExtra: false }
+  }
+
+  /**
+   * As `take`, of a range that somebody waits for: where its bytes are far behind in a part that is on its way, they are
+   * asked for once more, alone.
+   */
+  takeWanted(range: ByteRange): Portion | undefined {
+    const taken = this.take(range)
+    if (taken) return taken
+    for (const run of this.there.missing(range)) {
+      const { part, ...rest } = this.#cut(run)
+      const extra = this.#coming.has(part.number) ? this.#extra.missing(rest).next().value : undefined
+      if (extra === undefined || extra.length === part.length) continue
+      this.#extra.add(extra)
+      const extras = this.#extras.get(part.number) ?? { underWay: 0, came: [] }
+      extras.underWay += 1
+      this.#extras.set(part.number, extras)
+      return { ...extra, part, isExtra: true }
+    }
+    return undefined
+  }
+
+  /** The bytes are in the file; `digest`: of a range, as it came. */
+  wrote({ part, offset, length, isExtra }: Portion, digest: string): void {
+    this.there.add({ offset, length })
+    const extras = isExtra ? this.#extras.get(part.number) : undefined
+    if (extras) {
+      extras.underWay -= 1
+      extras.came.push({ offset, length, digest })
+    } else if (length === part.length) this.#coming.delete(part.number)
+  }
+
+  /**
+   * What readers got of a part while all of it was on its way: its bytes were written twice, so that what was digested
+   * on the way may not be what is in the file.
+   */
+  extrasOf({ number }: Part): readonly RangeDigest[] {
+    return this.#extras.get(number)?.came ?? []
+  }
+
+  hasExtras({ number }: Part): boolean {
+    return this.#extras.has(number)
+  }
+
+  /** Whether all parts are finished, once: the whole is to be proven. */
+  takeProof(): boolean {
+    if (this.#isProving || this.missingParts.length > 0) return false
+    this.#isProving = true
+    return true
+  }
+
+  /** Whether all of a part that came in ranges is there, once: it is to be digested. */
+  takeWritten({ number, offset, length }: Part): boolean {
+    if (this.finished[number] || this.#digesting.has(number) || this.#coming.has(number)) return false
+    if ((this.#extras.get(number)?.underWay ?? 0) > 0 || !this.there.has({ offset, length })) return false
+    this.#digesting.add(number)
+    return true
+  }
+
+  /** As much of a run as is in its first part. */
+  #cut({ offset, length }: ByteRange): ByteRange & { readonly part: Part } {
+    const part = this.parts[Math.floor(offset / this.parts[0]!.length)]!
+    return { part, offset, length: Math.min(length, part.offset + part.length - offset) }
+  }
+
+  /** Everything is fetched again. */
+  restart(): void {
+    this.finished.fill(undefined)
+    this.#digesting.clear()
+    this.#extras.clear()
+    this.#extra.clear()
+    this.there.clear()
+    this.#taken.clear()
+    this.#isProving = false
+  }
+}

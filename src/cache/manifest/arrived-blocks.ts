@@ -1,0 +1,40 @@
+import type { ManifestStatements } from './manifest-statements.js'
+
+/**
+ * Which blocks of objects are in their files, of parts that are not finished (`BlockSet`). Their table is made with the
+ * first of them, and goes when the copy is published.
+ */
+export class ArrivedBlocks {
+  readonly #statements: ManifestStatements
+
+  constructor(statements: ManifestStatements) {
+    this.#statements = statements
+  }
+
+  find(objectId: number): Uint8Array | undefined {
+    if (!this.#isThere()) return undefined
+    const sql = 'SELECT bits FROM arrived_blocks WHERE object_id = ?'
+    return this.#statements.get<{ bits: Uint8Array }>(sql, objectId)?.bits
+  }
+
+  write(objectId: number, bits: Uint8Array): void {
+    this.#statements.run(
+      'CREATE TABLE IF NOT EXISTS arrived_blocks (object_id INTEGER PRIMARY KEY, bits BLOB NOT NULL)',
+    )
+    this.#statements.run('INSERT OR REPLACE INTO arrived_blocks VALUES (?, ?)', objectId, Buffer.from(bits))
+  }
+
+  forget(objectId: number): void {
+    if (this.#isThere()) this.#statements.run('DELETE FROM arrived_blocks WHERE object_id = ?', objectId)
+  }
+
+  /** Forgets all of them, and their table. */
+  drop(): void {
+    this.#statements.run('DROP TABLE IF EXISTS arrived_blocks')
+  }
+
+  #isThere(): boolean {
+    const sql = `SELECT 1 FROM sqlite_master WHERE name = 'arrived_blocks'`
+    return this.#statements.get(sql) !== undefined
+  }
+}
