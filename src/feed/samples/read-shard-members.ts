@@ -1,12 +1,6 @@
 import type { ShardMembers } from './formats/index-shards.js'
-import {
-  type ArchiveWindow,
-  isMember,
-  TarDamage,
-  type TarMember,
-  type TarQuestion,
-  walkTar,
-} from './formats/tar-members.js'
+import { PackedMembers } from './formats/packed-members.js'
+import { type ArchiveWindow, isMember, TarDamage, type TarQuestion, walkTar } from './formats/tar-members.js'
 
 /** Bytes that are read at once for a header: a pax header and the one that it belongs to, or those of small members. */
 const WINDOW_BYTES = 2048
@@ -27,22 +21,24 @@ export async function readShardMembers(
   read: ReadRange,
   { maxShare = MAX_SHARE }: { readonly maxShare?: number } = {},
 ): Promise<ShardMembers | undefined> {
-  const members: TarMember[] = []
+  const members = new PackedMembers()
   const window = new RangeWindow(sizeBytes, read)
   try {
     for (const step of walkTar(sizeBytes, window)) {
       if (isMember(step)) {
-        members.push(step)
+        members.add(step)
         continue
       }
       const isCostly = window.readBytes > maxShare * step.at
-      if (members.length >= JUDGED_MEMBERS && isCostly && step.at < sizeBytes / 2) return undefined
+      if (members.count >= JUDGED_MEMBERS && isCostly && step.at < sizeBytes / 2) return undefined
       await window.cover(step)
     }
     return { members, damage: undefined }
   } catch (error) {
     if (error instanceof TarDamage) return { members, damage: error }
     throw error
+  } finally {
+    members.trim()
   }
 }
 

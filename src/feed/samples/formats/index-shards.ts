@@ -21,7 +21,7 @@ export class NotSingle extends Error {}
 
 /** A shard's members as far as they could be read, in their order, and what was wrong behind them. */
 export interface ShardMembers {
-  readonly members: readonly TarMember[]
+  readonly members: Iterable<TarMember>
   readonly damage: TarDamage | undefined
 }
 
