@@ -21,11 +21,12 @@ import { makeWorld, s3Dataset, type World, type WorldSettings } from '../../test
 import { type CrashPoint, crashEnvironment } from './crash-steps.js'
 import type { Random } from './seeded-random.js'
 
-/** A dataset in the bucket: how many objects of how many bytes. */
+/** A dataset in the bucket: how many objects of how many bytes. Those of `shards` come in parts. */
 const SOURCES = {
   few: { objects: 3, bytes: 4_000_000 },
   many: { objects: 60, bytes: 5_000 },
   large: { objects: 2, bytes: 9_000_000 },
+  shards: { objects: 1, bytes: 26_000_000 },
   tiny: { objects: 1, bytes: 10 },
 } as const
 export type SourceName = keyof typeof SOURCES
@@ -108,6 +109,11 @@ export class CrashWorld {
   async query<T>(sql: string): Promise<readonly T[]> {
     const { world, database } = this.#parts
     return database ? database.query<T>(sql) : world.query<T>(sql)
+  }
+
+  /** What a source ever held under an etag; undefined for an etag of another's. */
+  bytesOf(etag: string): Buffer | undefined {
+    return this.#parts.bucket.bytesOf(etag)
   }
 
   /** Changes some objects of a source, so that the next listing is another version. */
@@ -205,6 +211,8 @@ async function chooseQuota(
 class Bucket {
   readonly name: string
   readonly #server: S3Server
+  /** How each object came to be, by its MD5. */
+  readonly #made = new Map<string, { readonly seed: string; readonly bytes: number }>()
   #generation = 0
 
   constructor(server: S3Server, name: string) {
@@ -220,15 +228,22 @@ class Bucket {
   async put(name: SourceName, index: number): Promise<void> {
     this.#generation += 1
     const { bytes } = SOURCES[name]
-    const body = createHash('shake256', { outputLength: 64 })
-      .update(`${name} ${index} ${this.#generation}`)
-      .digest('hex')
-    await this.#server.putObject(
-      this.name,
-      `${name}/${index % 3 === 0 ? '' : 'deep/er/'}${index}.bin`,
-      body.repeat(Math.ceil(bytes / body.length)).slice(0, bytes),
-    )
+    const seed = `${name} ${index} ${this.#generation}`
+    const body = makeBody(seed, bytes)
+    this.#made.set(createHash('md5').update(body).digest('hex'), { seed, bytes })
+    const key = `${name}/${index % 3 === 0 ? '' : 'deep/er/'}${index}.bin`
+    await this.#server.putObject(this.name, key, body)
   }
+
+  bytesOf(etag: string): Buffer | undefined {
+    const made = this.#made.get(etag)
+    return made && makeBody(made.seed, made.bytes)
+  }
+}
+
+/** No two of its blocks are equal, so that a range in another's place is found. */
+function makeBody(seed: string, bytes: number): Buffer {
+  return createHash('shake256', { outputLength: bytes }).update(seed).digest()
 }
 
 interface CrashDatabase {

@@ -35,7 +35,7 @@ const startedMs = Date.now()
 let counted = 0
 let idle = 0
 let failures = 0
-let arrivingReads = 0
+const arriving = { objects: 0, ranges: 0 }
 let nextSeed = firstSeed
 const isDone = () => counted >= wanted || failures >= 5
 
@@ -59,7 +59,8 @@ async function runWorld(seed: number): Promise<void> {
         turn: seed * ROUNDS_PER_WORLD + number,
         coverage,
       })
-      arrivingReads += reads
+      arriving.objects += reads.objects
+      arriving.ranges += reads.ranges
       if (inFlight) counted += 1
       else idle += 1
       if (values.verbose)
@@ -89,6 +90,6 @@ process.stdout.write(`died at, operation by operation:\n${coverage.format()}`)
 const missing = wanted >= ROUNDS_FOR_ALL_STEPS ? coverage.missing() : []
 for (const step of missing) process.stdout.write(`never died at ${step}\n`)
 process.stdout.write(
-  `${counted} rounds, ${idle} more with nothing in flight, ${arrivingReads} reads of arriving objects, ${failures} failures, ${seconds} s\n`,
+  `${counted} rounds, ${idle} more with nothing in flight, ${arriving.objects} reads of arriving objects and ${arriving.ranges} of ranges, ${failures} failures, ${seconds} s\n`,
 )
 process.exitCode = failures > 0 || counted < wanted || missing.length > 0 ? 1 : 0

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ArrivingReader } from '../../cache/arrivals/arriving-reader.js'
+import { filesDirectory } from '../../cache/cache-layout.js'
 import { Manifest } from '../../cache/manifest/manifest.js'
 import type { CrashWorld } from './crash-world.js'
 
@@ -13,24 +14,38 @@ const PAUSE_MS = 10
 export interface ArrivingReads {
   /** Objects that were read while their copy was staged. */
   readonly objects: number
+  /** Ranges that were read while their object was not proven. */
+  readonly ranges: number
   /** Bytes that were not the source's. */
   readonly broken: readonly string[]
 }
 
-/** Reads the copies that are being staged, as feeds do, object by object from the last one on, until `signal`. */
+/** A range as of a sample in a shard, bytes; its place in the object is drawn. */
+const RANGE_BYTES = 50_000
+
+/**
+ * Reads the copies that are being staged, as feeds do, from the last object on, until `signal`: a range of each as soon
+ * as it is written, and each once it is proven.
+ */
 export async function readArriving(crash: CrashWorld, signal: AbortSignal): Promise<ArrivingReads> {
   const reader = new ArrivingReader('the crash test')
   const broken: string[] = []
-  let objects = 0
+  let [objects, ranges] = [0, 0]
   try {
     while (!signal.aborted) {
       const stagings = await crash.query<{ directory: string }>(
         `SELECT directory FROM copies WHERE state = 'staging'`,
       )
       for (const copy of stagings)
-        for (const [key] of [...etagsOf(copy.directory)].toReversed()) {
+        for (const [key, etag] of [...etagsOf(copy.directory)].toReversed()) {
           if (signal.aborted) break
-          const path = await waitFor(reader, copy, key, signal)
+          const read = { ...copy, key, source: crash.bytesOf(etag), damage: crash.damage }
+          const [range, path] = await Promise.all([
+            readRange(reader, read, signal),
+            waitFor(reader, copy, key, signal),
+          ])
+          if (range === 'broken') broken.push(`a reader of a range of arriving ${key} got other bytes`)
+          if (range !== 'none') ranges += 1
           const problem = path && findDifference(copy, { key, path, damage: crash.damage })
           if (problem) broken.push(problem)
           if (path) objects += 1
@@ -40,7 +55,40 @@ export async function readArriving(crash: CrashWorld, signal: AbortSignal): Prom
   } finally {
     reader.close()
   }
-  return { objects, broken }
+  return { objects, ranges, broken }
+}
+
+/** Waits for a range and compares it with what the source holds; `none`: it did not come in time, or is another's. */
+async function readRange(
+  reader: ArrivingReader,
+  read: {
+    readonly directory: string
+    readonly key: string
+    readonly source: Buffer | undefined
+    readonly damage: ReadonlySet<string>
+  },
+  signal: AbortSignal,
+): Promise<'good' | 'broken' | 'none'> {
+  const { directory, key, source, damage } = read
+  if (source === undefined || source.length < RANGE_BYTES) return 'none'
+  const offset = Math.floor(Math.random() * (source.length - RANGE_BYTES))
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(MAX_WAIT_MS)])
+  const outcome = await reader
+    .awaitAsked({ directory }, [key, offset, RANGE_BYTES], limit)
+    .catch(() => 'none' as const)
+  const bytes = outcome === 'there' ? readIfThere(`${filesDirectory(directory)}/${key}`) : undefined
+  // Its listing may have been made anew meanwhile.
+  if (bytes === undefined || !isListed(directory, { key, source })) return 'none'
+  const end = offset + RANGE_BYTES
+  if (damage.has(createHash('md5').update(bytes).digest('hex'))) return 'none' // taken from a copy that was spoilt
+  return bytes.subarray(offset, end).equals(source.subarray(offset, end)) ? 'good' : 'broken'
+}
+
+function isListed(
+  directory: string,
+  { key, source }: { readonly key: string; readonly source: Buffer },
+): boolean {
+  return etagsOf(directory).get(key) === createHash('md5').update(source).digest('hex')
 }
 
 /** Where an object lies once it is there; undefined where it did not come in time. */

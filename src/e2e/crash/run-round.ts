@@ -7,7 +7,7 @@ import { type CrashCoverage, type CrashPoint, TARGETS } from './crash-steps.js'
 import { type CrashWorld, NODE_NAMES, type NodeName, SOURCE_NAMES } from './crash-world.js'
 import { isCrash } from './is-crash.js'
 import { BRIEF, chooseOperation, type Operation } from './operations.js'
-import { readArriving } from './read-arriving.js'
+import { type ArrivingReads, readArriving } from './read-arriving.js'
 import type { Random } from './seeded-random.js'
 
 /** What a round did. `inFlight`: something was killed that had begun to change record or disk. */
@@ -15,7 +15,7 @@ export interface Round {
   readonly story: string
   readonly inFlight: boolean
   /** Objects that were read while their copy was staged. */
-  readonly arrivingReads: number
+  readonly arrivingReads: Pick<ArrivingReads, 'objects' | 'ranges'>
   readonly broken: readonly string[]
 }
 
@@ -97,7 +97,7 @@ export async function runRound(
   broken.push(...findChanges(outsideBefore, fingerprint(outside)))
   proxy.setRules([])
   if (killed > 0) broken.push(...(await settle(crash, random)))
-  return { story, inFlight, arrivingReads: reads.objects, broken }
+  return { story, inFlight, arrivingReads: reads, broken }
 }
 
 /** A moment at the step; where an operation comes to it many times, any of those. */
