@@ -12,7 +12,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 
-const LOADERS = 'arriving,staged,mosaicml,litdata,s3torchconnector,boto3'
+const LOADERS = 'arriving,unproven,listed,staged,mosaicml,litdata,s3torchconnector,boto3'
 const { values } = parseArgs({
   options: {
     rounds: { type: 'string', default: '3' },
@@ -28,6 +28,8 @@ const BATCH = 64
 const SAMPLE_BYTES = 100 * 1024
 const SHARD_BYTES = 32 * 1024 * 1024
 const MISSING = 77
+/** As `unproven`, which comes before it and leaves the list of what is in the shards. */
+const LISTED = 'listed'
 const LIMIT_MS = 1_800_000
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const python = join(
@@ -43,7 +45,7 @@ const shards = Math.max(2, Math.round(64 * scale))
 const results = []
 
 try {
-  makeData()
+  makeData(values.sets.split(','))
   for (const set of values.sets.split(','))
     for (const step of values.steps.split(',').map(Number))
       for (let round = 0; round < rounds; round++)
@@ -56,9 +58,9 @@ try {
 }
 
 /** Both sets as dsc and the AWS loaders read them, and in the formats that MosaicML Streaming and LitData want. */
-function makeData() {
+function makeData(sets) {
   const objects = join(bucket, 'objects')
-  for (let index = 0; index < samples; index++) {
+  for (let index = 0; sets.includes('objects') && index < samples; index++) {
     const path = join(objects, `${index % 100}`, `${String(index).padStart(6, '0')}.bin`)
     mkdirSync(dirname(path), { recursive: true })
     writeFileSync(path, randomBytes(SAMPLE_BYTES))
@@ -66,7 +68,15 @@ function makeData() {
   const script = join(root, 'scripts/bench/cold_data.py')
   const made = spawnSync(
     python,
-    [script, bucket, String(shards), String(SHARD_BYTES), String(SAMPLE_BYTES)],
+    [
+      script,
+      bucket,
+      String(shards),
+      String(SHARD_BYTES),
+      String(SAMPLE_BYTES),
+      sets.join(','),
+      values.loaders,
+    ],
     {
       stdio: ['ignore', 'ignore', 'inherit'],
     },
@@ -88,14 +98,28 @@ async function measure({ set, step, round, loader }) {
     join(scratch, 'dsc.yaml'),
     `record: sqlite://${scratch}/record.db\ncache: { root: ${scratch}/cache }\ndatasets:\n  ${set}: { source: 's3://bench/${set}/', endpoint: '${endpoint}', region: us-east-1, pathStyle: true }\n`,
   )
+  const lists = join(workspace, 'lists')
+  if (loader !== LISTED) rmSync(lists, { recursive: true, force: true })
   const stepSeconds = (step * BATCH * SAMPLE_BYTES) / LINK.bytesPerSecond
   await warm(endpoint)
   const before = await sentBytes(endpoint)
   const child = spawn(
     python,
-    [join(root, 'scripts/bench/cold_rows.py'), loader, endpoint, set, scratch, `${stepSeconds}`],
+    [
+      join(root, 'scripts/bench/cold_rows.py'),
+      loader === LISTED ? 'unproven' : loader,
+      endpoint,
+      set,
+      scratch,
+      `${stepSeconds}`,
+    ],
     {
-      env: { ...process.env, DSC_BIN: join(root, 'bin/dsc.js'), PYTHONPATH: join(root, 'src/python') },
+      env: {
+        ...process.env,
+        XDG_CACHE_HOME: lists,
+        DSC_BIN: join(root, 'bin/dsc.js'),
+        PYTHONPATH: join(root, 'src/python'),
+      },
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: LIMIT_MS,
     },
@@ -112,7 +136,9 @@ async function measure({ set, step, round, loader }) {
   if (status !== 0) throw new Error(`${name} ended with ${status}: ${errors.slice(-3000)}`)
   const { first, epochs } = JSON.parse(out.trim().split('\n').at(-1))
   results.push({ set, step, loader, first, epochs, sent })
-  process.stderr.write(`${name}: first ${first.toFixed(2)} s, ${epochs.map((each) => each.toFixed(1))} s\n`)
+  process.stderr.write(
+    `${name}: first ${first.toFixed(2)} s, ${epochs.map((each) => each.toFixed(1))} s, ${(sent / 1e6).toFixed()} MB\n`,
+  )
 }
 
 /** Has the store read its files once, so that nobody pays for its disk. */

@@ -1,4 +1,4 @@
-"""Makes the sets of cold.mjs in the formats that loaders want: cold_data.py BUCKET SHARDS SHARD_BYTES SAMPLE_BYTES.
+"""Makes the sets of cold.mjs in the formats that loaders want: cold_data.py BUCKET SHARDS SHARD_BYTES SAMPLE_BYTES SETS LOADERS.
 
 BUCKET/objects is there. MDS and LitData are left out where their packages are not installed.
 """
@@ -11,7 +11,8 @@ import sys
 import tarfile
 
 bucket = sys.argv[1]
-shards, shard_bytes, sample_bytes = map(int, sys.argv[2:])
+shards, shard_bytes, sample_bytes = map(int, sys.argv[2:5])
+sets, loaders = (names.split(",") for names in sys.argv[5:])
 CHUNK = "64MB"
 
 
@@ -68,9 +69,12 @@ def make_lit(name):
 
 
 if __name__ == "__main__":
-    make_shards()
-    for name in ("objects", "shards"):
-        for make in (make_mds, make_lit):
+    if "shards" in sets:
+        make_shards()
+    for name in sets:
+        for loader, make in (("mosaicml", make_mds), ("litdata", make_lit)):
+            if loader not in loaders:
+                continue
             try:
                 make(name)
             except ImportError as error:

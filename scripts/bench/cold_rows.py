@@ -40,6 +40,10 @@ def arriving():
     return dsc_feed("arriving")
 
 
+def unproven():
+    return dsc_feed("unproven")
+
+
 def staged():
     return dsc_feed("staged")
 
