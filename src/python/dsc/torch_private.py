@@ -5,6 +5,8 @@ A newer PyTorch that moves one of these breaks this file only.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +34,9 @@ def storage_key(of: torch.Tensor | torch.UntypedStorage) -> int:
 
 def storages_of(tensor: torch.Tensor) -> list[torch.UntypedStorage]:
     """The storages that a tensor lies in: one, or one per part of a sparse tensor, its values' first."""
+    local = getattr(tensor, "_local_tensor", None)  # of a DTensor: what this rank has of it
+    if local is not None:
+        return storages_of(local)
     if tensor.layout == torch.sparse_coo:
         parts = [tensor._values(), tensor._indices()]
     elif tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
@@ -47,6 +52,26 @@ def storage_uses(tensor: torch.Tensor) -> int:
     """How many tensors share a tensor's storage, itself among them. Tensors that Python cannot see count, too."""
     storage = tensor.untyped_storage()  # one more use while it is here
     return int(torch._C._storage_Use_Count(storage._cdata)) - 1
+
+
+@contextlib.contextmanager
+def watched_resizes(on_resized: Callable[[torch.UntypedStorage], None]) -> Iterator[None]:
+    """A context in which somebody is told of storages that were resized: FSDP gives memory back by that.
+
+    Contexts nest.
+    """
+    earlier = torch.UntypedStorage.resize_
+
+    def resize(storage: torch.UntypedStorage, size: int) -> torch.UntypedStorage:
+        result: torch.UntypedStorage = earlier(storage, size)
+        on_resized(storage)
+        return result
+
+    setattr(torch.UntypedStorage, "resize_", resize)  # noqa: B010 (types forbid to assign methods)
+    try:
+        yield
+    finally:
+        setattr(torch.UntypedStorage, "resize_", earlier)  # noqa: B010
 
 
 def version_of(tensor: torch.Tensor) -> int:

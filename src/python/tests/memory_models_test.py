@@ -117,6 +117,13 @@ def alone(tmp_path):
     dist.destroy_process_group()
 
 
+def _plan_that_moves(*kinds):
+    moves = [{"kind": kind, "ticks": {}, "name": "0.weight"} for kind in kinds]
+    arenas = {"host": {"bytes": 0}, "reload": {"bytes": 0}}
+    lists = {"packSignatures": [], "packLayers": [], "reuse": [], "recompute": []}
+    return {"v": 2, "kind": "dsc.mem.plan", "moves": moves, "arenas": arenas, **lists}
+
+
 def test_sharded_models_are_refused_by_name(alone):
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
@@ -128,7 +135,8 @@ def test_sharded_models_are_refused_by_name(alone):
     with pytest.raises(PlanError, match=r"^0 is sharded by fully_shard, "):
         profile(sharded, torch.randn(4, 8))
     with pytest.raises(PlanError, match=r"^0 is sharded by fully_shard, "):
-        Offload({"v": 1, "kind": "dsc.mem.plan"}, model=sharded)
+        Offload(_plan_that_moves("param"), model=sharded)
+    Offload(_plan_that_moves(), model=sharded).close()
     parallel = distribute_module(nn.Sequential(nn.Linear(8, 8)), mesh)
     assert isinstance(parallel[0].weight.placements[0], Replicate)
     with pytest.raises(PlanError, match=r"^parameter 0.weight is a DTensor, "):

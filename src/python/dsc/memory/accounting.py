@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from ..torch_private import TorchDispatchMode, storage_key, storages_of, tree_leaves, without_modes
+from ..torch_private import TorchDispatchMode, storage_key, storages_of, tree_leaves, watched_resizes, without_modes
 
 
 class AccountingDevice(TorchDispatchMode):
@@ -31,6 +31,15 @@ class AccountingDevice(TorchDispatchMode):
         )
         self.on_birth: Callable[[int, int], None] | None = None  # called with (key, bytes)
         self.on_death: Callable[[int], None] | None = None  # called with (key,)
+
+    def __enter__(self) -> AccountingDevice:
+        self._resizes = watched_resizes(self._resized)
+        self._resizes.__enter__()
+        return super().__enter__()  # type: ignore[no-any-return, no-untyped-call]
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
+        self._resizes.__exit__(*error)
 
     @staticmethod
     def uncounted() -> AbstractContextManager[Any]:
@@ -89,6 +98,12 @@ class AccountingDevice(TorchDispatchMode):
             self.on_birth(key, size)
         # A storage's Python object lives as long as the storage itself (PyObject preservation).
         weakref.finalize(storage, self._forget, key).atexit = False
+
+    def _resized(self, storage: torch.UntypedStorage) -> None:
+        """Memory of another size is other memory: the one ends, and one of the new size begins."""
+        self._forget(storage_key(storage))
+        if storage.nbytes() > 0:
+            self._count_storage(storage)
 
     def _forget(self, key: int) -> None:
         size = self._sizes.pop(key, None)

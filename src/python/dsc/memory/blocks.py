@@ -9,6 +9,7 @@ import torch
 
 from ..torch_private import tree_leaves, version_of, without_modes
 from .dtypes import short_dtype
+from .plannable import sharded_units
 from .stash import is_plain
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ class BlockRecorder:
         call.obstacle = _find_obstacle(args, kwargs)
         if not torch.is_grad_enabled():
             call.obstacle = "runs without gradients"
+        elif any(unit is not module for unit in sharded_units(module)):
+            call.obstacle = "has sharded parts inside, which other ranks would have to gather again, too"
         for tensor in block_inputs(args, kwargs):
             call.inputs.append(
                 {

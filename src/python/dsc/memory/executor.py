@@ -15,7 +15,7 @@ import torch
 from .copies import Copies
 from .host_side import HostSide
 from .plan_format import Plan
-from .plannable import refuse_sharded
+from .plannable import refuse_parted, refuse_sharded
 from .recompute import RecomputedBlocks
 from .replanner import Replanner
 from .run_counts import Counts, RunCounts
@@ -98,9 +98,9 @@ class Offload:
         profile: str | os.PathLike[str] | None = None,
         replan_every: int = 50,
     ) -> None:
-        if model is not None:
-            refuse_sharded(model)
         self.runnable = RunnablePlan(plan, has_model=model is not None)
+        if model is not None:
+            (refuse_sharded if self.runnable.moves_parameters else refuse_parted)(model)
         self.host = HostSide(host_limit_bytes, copies)
         self.run = RunCounts()
         self.is_closed = False

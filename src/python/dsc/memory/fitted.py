@@ -21,7 +21,7 @@ from .copies import Copies
 from .executor import Offload
 from .first_steps import FirstSteps
 from .plan_format import Plan
-from .plannable import refuse_compiled, refuse_sharded
+from .plannable import refuse_compiled, refuse_parted
 from .profiler import tensors_in
 from .runnable_plan import PlanError
 
@@ -49,10 +49,11 @@ def fit(
         The model, and what runs a forward and backward of it: ``loss = step(compute_loss, *batch)``.
 
     Raises:
-        PlanError: the model cannot be planned: it is compiled or sharded; or `dsc` is not installed here.
+        PlanError: the model cannot be planned: it is compiled, or in parts that `fully_shard` does not gather; or
+            `dsc` is not installed here.
     """
     refuse_compiled(model)
-    refuse_sharded(model)
+    refuse_parted(model)
     command = find_program()
     if not command:
         raise PlanError("the program dsc is not installed here: pip install dsc-data, or DSC_BIN='node .../dsc.js'")

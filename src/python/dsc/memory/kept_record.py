@@ -27,7 +27,7 @@ def keep_dropped(dropped: MemoryRecord) -> MemoryRecord:
             if reload in dropped.names:
                 kept.names.setdefault(identity, dropped.names[reload])
     for saved in dropped.saved:  # by nodes that do not ask for it: theirs until their backward has run
-        if saved["id"] not in dropped.reloads:
+        if saved["id"] not in dropped.reloads and saved["id"] not in dropped.gathered:
             _extend(kept, dropped, saved["id"], [_end_of_backward(dropped, saved["segment"])])
     kept.events = _find_peaks(kept)
     return kept

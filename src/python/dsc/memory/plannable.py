@@ -9,24 +9,48 @@ import torch
 from .runnable_plan import PlanError
 
 
-def refuse_sharded(model: torch.nn.Module) -> None:
-    """Raises a `PlanError` for a model whose parameters another library moves: FSDP, tensor parallelism."""
-    # Nobody can have made one of these without these modules, and importing them takes a second.
-    fsdp, tensor = sys.modules.get("torch.distributed.fsdp"), sys.modules.get("torch.distributed.tensor")
-    by_fsdp = tuple(getattr(fsdp, name) for name in ("FSDPModule", "FullyShardedDataParallel") if hasattr(fsdp, name))
+def sharded_units(model: torch.nn.Module) -> list[torch.nn.Module]:
+    """The modules that `fully_shard` was given, the model among them."""
+    fsdp = sys.modules.get("torch.distributed.fsdp")  # nobody can have called it without this, which takes a second
+    unit = getattr(fsdp, "FSDPModule", ())
+    return [module for module in model.modules() if isinstance(module, unit)]
+
+
+def is_sharded(tensor: torch.Tensor) -> bool:
+    """Whether this rank has a part of a tensor alone."""
+    module = sys.modules.get("torch.distributed.tensor")
+    return module is not None and isinstance(tensor, module.DTensor)
+
+
+def refuse_parted(model: torch.nn.Module) -> None:
+    """Raises a `PlanError` for a model in parts that `fully_shard` does not gather: FSDP's first version, DTensors."""
+    first = getattr(sys.modules.get("torch.distributed.fsdp"), "FullyShardedDataParallel", ())
     for name, module in model.named_modules():
-        if isinstance(module, by_fsdp):
-            made_by = "FullyShardedDataParallel" if isinstance(module, by_fsdp[1:]) else "fully_shard"
+        if isinstance(module, first):
             raise PlanError(
-                f"{name or 'the model'} is sharded by {made_by}, which gathers and frees parameters itself: "
-                "dsc plans unsharded models and those under DistributedDataParallel, so give FSDP its offload_policy"
+                f"{name or 'the model'} is sharded by FullyShardedDataParallel, which keeps its parameters in one "
+                "buffer: shard it by fully_shard instead"
             )
+    gathered = {parameter for unit in sharded_units(model) for parameter in unit.parameters()}
     for name, parameter in model.named_parameters():
-        if tensor is not None and isinstance(parameter, tensor.DTensor):
+        if is_sharded(parameter) and parameter not in gathered:
             raise PlanError(
-                f"parameter {name} is a DTensor, of which each rank has a part: dsc plans plain tensors, so profile "
-                "the model before it is sharded or do without a memory plan"
+                f"parameter {name} is a DTensor, of which each rank has a part: dsc plans plain tensors, and models "
+                "sharded by fully_shard"
             )
+
+
+def refuse_sharded(model: torch.nn.Module) -> None:
+    """Raises a `PlanError` for any model in parts: where parameters move, or steps are repeated."""
+    refuse_parted(model)
+    units = sharded_units(model)
+    if units:
+        name = next((name for name, module in model.named_modules() if module is units[0]), "")
+        raise PlanError(
+            f"{name or 'the model'} is sharded by fully_shard, which gathers and frees parameters itself: "
+            "dsc.memory.fit(model, budget) plans its activations while it trains; a profile apart from the training, "
+            "and plans that move parameters, are for models that are not sharded"
+        )
 
 
 def refuse_compiled(model: torch.nn.Module) -> None:

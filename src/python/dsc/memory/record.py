@@ -13,6 +13,7 @@ from .accounting import AccountingDevice
 from .blocks import BlockRecorder
 from .dead_maps import space_of_last
 from .dropped import Dropped, DroppedTensors
+from .plannable import is_sharded, sharded_units
 from .segments import Segments
 from .split_gradients import SplitGradients
 from .stash import check_version
@@ -87,6 +88,7 @@ class MemoryRecord:
         self.saved: list[Saved] = []  # per pack call: dict
         self.unpacked: list[int] = []  # pack sequence number per unpack call
         self.asked_by: list[int] = []  # per unpack call: the segment whose backward asks
+        self.gathered: set[int] = set()  # ids of parameters that FSDP has gathered, as long as it keeps them
         self._sparse: set[str] = set()  # names of the parameters whose gradients are sparse
         self.touches: dict[int, set[int]] = {}  # id → indices of the events that read or write it
         self._whole = contextlib.ExitStack()  # what is on for the step, and for its forward
@@ -99,6 +101,9 @@ class MemoryRecord:
         device.on_birth, device.on_death, device.on_op = self._born, self._died, self._moved
         self.blocks = BlockRecorder(self)
         self.segments = Segments(self.model, self._enter, self.blocks)
+        for unit in sharded_units(self.model):
+            handle = unit.register_forward_pre_hook(self._see_gathered)
+            self._whole.callback(handle.remove)
         self._begin(Event(0, False))
         self._whole.callback(self._let_go)
         self._whole.enter_context(device)
@@ -131,6 +136,13 @@ class MemoryRecord:
         self.segments.close()
         self.device.on_birth = self.device.on_death = self.device.on_op = None
 
+    def _see_gathered(self, unit: torch.nn.Module, inputs: Any) -> None:
+        """FSDP has gathered the parameters of a unit, and frees them itself: they neither move nor count as saved."""
+        for parameter in unit.parameters():
+            if not is_sharded(parameter):
+                self.keep_keys.add(storage_key(parameter))
+                self.gathered.add(self.identify(parameter))
+
     def space_of(self, saved: torch.Tensor) -> torch.Tensor | None:
         """See `DeadMaps`: wherever only autograd has the map, and asks for it the last time."""
         sequence = self._unpacked_last.get(storage_key(saved))
@@ -158,14 +170,14 @@ class MemoryRecord:
                 for parameter in module.parameters():
                     owners.setdefault(parameter, set()).add(label or type(module).__name__)
         for name, parameter in self.model.named_parameters():
-            storage = parameter.untyped_storage()
+            storage = storages_of(parameter)[0]
             identity = self.ids[storage_key(storage)]
             users = {
                 self.segments.names[self.events[at].segment]
                 for at in self.touches.get(identity, ())
                 if not self.events[at].is_backward
             }
-            is_whole = storage.nbytes() == parameter.numel() * parameter.element_size()
+            is_whole = not is_sharded(parameter) and storage.nbytes() == parameter.numel() * parameter.element_size()
             if is_whole and name not in self._sparse and users <= owners.get(parameter, set()):
                 self.names[identity] = name
             else:

@@ -47,7 +47,7 @@ def list_tensors(layer_of: Mapping[int, int], plain: MemoryRecord, moved: Memory
         if identity not in spans and identity not in packs_of and identity not in given:
             continue
         span = spans.get(identity)
-        kind = plain.kinds.get(identity)
+        kind = "workspace" if identity in plain.gathered else plain.kinds.get(identity)
         if kind is None:
             if identity in packs_of:
                 kind = "feature" if held.get(identity) is not None else "buffer"
@@ -93,6 +93,8 @@ def _views(identity: int, kind: str, size: int, span: tuple[int, int] | None, co
     for (dtype, shape, stride, offset), sequences in rows.items():
         asking = [plain.asked_by[position] for s in sequences for position in unpacks_of.get(s, [])]
         segments = asking or [plain.saved[s]["segment"] for s in sequences]
+        if identity in plain.gathered:  # read in backward from memory that FSDP takes anew
+            segments = []
         layers = sorted({layer_of[segment] for segment in segments}, reverse=True)
         uses = [{"layer": layer, "phase": p} for layer in layers for p in ("bwd_param", "bwd_feat")]
         tensor = _named(_plain_tensor(identity, kind, size, alive, uses if touched is None else touched), plain)
