@@ -1,4 +1,4 @@
-import type { MemoryProfile, ProfiledTensor, StepPlace, TensorKind } from './profile.js'
+import type { MemoryProfile, ProfiledTensor, TensorKind } from './profile.js'
 import type { Timeline } from './timeline.js'
 
 /** One storage over one step, in event indices. Everything that shares a storage lives and moves as one. */
@@ -50,46 +50,80 @@ export function findLifetimes(
   { canReuse }: ReuseOption,
 ): Lifetime[] {
   const fused = new Set(profile.layers.filter((layer) => layer.fused).map((layer) => layer.i))
-  const isLast = ({ layer, phase }: StepPlace) => phase === 'bwd_param' && fused.has(layer)
-  /** Events that a tensor is used in: a fused layer uses what it needs until its feature gradient is done. */
-  const usesOf = ({ uses }: ProfiledTensor) =>
-    uses.flatMap((use) => [
-      timeline.indexOf(use),
-      ...(isLast(use) ? [timeline.indexOf({ layer: use.layer, phase: 'bwd_feat' })] : []),
-    ])
   const all = canReuse ? (profile.reuse?.tensors ?? profile.tensors) : profile.tensors
   return [...Map.groupBy(all, ({ storage }) => storage).values()]
     .sort(([a], [b]) => a!.storage - b!.storage)
-    .map((tensors) => describeStorage(tensors, timeline, usesOf))
+    .map((tensors) => describeStorage(tensors, timeline, fused))
 }
 
+/** Asked for every storage of every plan that is tried: loops here, as lists made on the way cost most of the time. */
 function describeStorage(
   tensors: readonly ProfiledTensor[],
   timeline: Timeline,
-  usesOf: (tensor: ProfiledTensor) => number[],
+  fused: ReadonlySet<number>,
 ): Lifetime {
   const kind = STRENGTH.find((candidate) => tensors.some((tensor) => tensor.kind === candidate))!
   const isPersistent = PERSISTENT.includes(kind)
-  const born = isPersistent ? -1 : Math.min(...tensors.map(({ producer }) => timeline.indexOf(producer)))
-  const touched = [...(isPersistent ? [] : [born]), ...tensors.flatMap(usesOf)]
+  let born = isPersistent ? -1 : Number.POSITIVE_INFINITY
+  let bytes = 0
+  let held = -1
+  for (const tensor of tensors) {
+    if (!isPersistent) born = Math.min(born, timeline.indexOf(tensor.producer))
+    bytes = Math.max(bytes, tensor.bytes)
+    if (tensor.heldUntil) held = Math.max(held, timeline.indexOf(tensor.heldUntil))
+  }
+  const touched = listTouches(tensors, timeline, fused)
+  if (!isPersistent) touched.push(born)
   const span = findSpan(tensors, timeline, { kind, born, uses: touched })
-  // It may be made after the fullest instant of its event, and is alive only from the next one on then.
-  const uses = [...new Set(touched.map((event) => Math.max(event, span.from)))].sort(ascending)
-  const held = tensors.flatMap(({ heldUntil }) => (heldUntil ? [timeline.indexOf(heldUntil)] : []))
+  const uses = sortUses(touched, span.from)
+  let refs = 0
+  for (const event of uses) {
+    if (event < timeline.forwardCount) held = Math.max(held, event)
+    else if (event !== born) refs++
+  }
   return {
     storage: tensors[0]!.storage,
     kind,
     name: tensors.find(({ name }) => name !== undefined)?.name ?? null,
-    bytes: Math.max(...tensors.map((tensor) => tensor.bytes)),
+    bytes,
     born,
     ...span,
     uses,
-    heldUntil: Math.max(-1, ...held, ...uses.filter((event) => event < timeline.forwardCount)),
-    refs: uses.filter((event) => event >= timeline.forwardCount && event !== born).length,
+    heldUntil: held,
+    refs,
     livesOn: tensors.some((tensor) => tensor.livesOn === true),
-    packs: tensors.flatMap((tensor) => tensor.pack).sort(ascending),
-    unpacks: tensors.flatMap((tensor) => tensor.unpack).sort(ascending),
+    packs: sortCalls(tensors, 'pack'),
+    unpacks: sortCalls(tensors, 'unpack'),
   }
+}
+
+/** Events that tensors are used in: a fused layer uses what it needs until its feature gradient is done. */
+function listTouches(
+  tensors: readonly ProfiledTensor[],
+  timeline: Timeline,
+  fused: ReadonlySet<number>,
+): number[] {
+  const touched: number[] = []
+  for (const { uses } of tensors) {
+    for (const use of uses) {
+      touched.push(timeline.indexOf(use))
+      if (use.phase === 'bwd_param' && fused.has(use.layer))
+        touched.push(timeline.indexOf({ layer: use.layer, phase: 'bwd_feat' }))
+    }
+  }
+  return touched
+}
+
+/** Ascending and distinct. What is made after the fullest instant of its event is alive only from the next one on. */
+function sortUses(touched: readonly number[], from: number): number[] {
+  const sorted = touched.map((event) => Math.max(event, from)).sort(ascending)
+  return sorted.filter((event, at) => event !== sorted[at - 1])
+}
+
+function sortCalls(tensors: readonly ProfiledTensor[], call: 'pack' | 'unpack'): readonly number[] {
+  return tensors.length === 1 && tensors[0]![call].length < 2
+    ? tensors[0]![call]
+    : tensors.flatMap((tensor) => tensor[call]).sort(ascending)
 }
 
 /** First and last event of a storage: as they were recorded, or from what makes it to its last use. */
@@ -100,12 +134,17 @@ function findSpan(
 ): { from: number; to: number } {
   const lastEvent = timeline.events.length - 1
   if (PERSISTENT.includes(kind)) return { from: 0, to: lastEvent }
-  const spans = tensors.flatMap(({ alive }) => (alive ? [alive] : []))
-  const isRecorded = spans.length > 0
-  const from = isRecorded ? Math.min(...spans.map(([first]) => timeline.indexOf(first))) : born
-  const last = isRecorded
-    ? Math.max(...spans.map(([, place]) => timeline.indexOf(place)))
-    : Math.max(born, ...uses)
+  let from = Number.POSITIVE_INFINITY
+  let last = -1
+  for (const { alive } of tensors) {
+    if (!alive) continue
+    from = Math.min(from, timeline.indexOf(alive[0]))
+    last = Math.max(last, timeline.indexOf(alive[1]))
+  }
+  if (last < 0) {
+    from = born
+    last = uses.reduce((latest, event) => Math.max(latest, event), born)
+  }
   return { from, to: Math.max(from, kind === 'param_grad' ? lastEvent : last) }
 }
 

@@ -4,33 +4,59 @@
  */
 export class LiveCurve {
   readonly length: number
+  /** A power of two: event i is node `#leaves + i`, and node n's children are 2n and 2n + 1. */
+  readonly #leaves: number
   readonly #highest: Float64Array
+  /** Added to all events below a node, and not yet to its children. */
   readonly #pending: Float64Array
 
   constructor(bytesPerEvent: readonly number[]) {
     this.length = bytesPerEvent.length
-    this.#highest = new Float64Array(4 * Math.max(1, this.length))
-    this.#pending = new Float64Array(4 * Math.max(1, this.length))
-    this.#fill(bytesPerEvent, { node: 1, low: 0, high: this.length - 1 })
+    this.#leaves = 2 ** Math.ceil(Math.log2(Math.max(1, this.length)))
+    this.#highest = new Float64Array(2 * this.#leaves).fill(Number.NEGATIVE_INFINITY)
+    this.#pending = new Float64Array(this.#leaves)
+    this.#highest.set(bytesPerEvent, this.#leaves)
+    for (let node = this.#leaves - 1; node > 0; node--) this.#update(node)
   }
 
   /** Adds `bytes` (may be negative) to every event from `from` to `to`, both included. */
   add(from: number, to: number, bytes: number): void {
-    if (from <= to) this.#add({ from, to }, bytes, { node: 1, low: 0, high: this.length - 1 })
+    if (from > to) return
+    let low = this.#leaves + from
+    let high = this.#leaves + to
+    for (; low <= high; low >>= 1, high >>= 1) {
+      if (low % 2 === 1) this.#addBelow(low++, bytes)
+      if (high % 2 === 0) this.#addBelow(high--, bytes)
+    }
+    for (let node = (this.#leaves + from) >> 1; node > 0; node >>= 1) this.#update(node)
+    for (let node = (this.#leaves + to) >> 1; node > 0; node >>= 1) this.#update(node)
   }
 
   /** The highest value from `from` to `to`, both included; −Infinity for an empty range. */
   highest(from = 0, to = this.length - 1): number {
-    return from > to
-      ? Number.NEGATIVE_INFINITY
-      : this.#max(from, to, { node: 1, low: 0, high: this.length - 1 })
+    if (from > to) return Number.NEGATIVE_INFINITY
+    let low = this.#leaves + from
+    let high = this.#leaves + to
+    let left = this.#highest[low]!
+    let right = this.#highest[high]!
+    while (low >> 1 !== high >> 1) {
+      if (low % 2 === 0) left = Math.max(left, this.#highest[low + 1]!)
+      if (high % 2 === 1) right = Math.max(right, this.#highest[high - 1]!)
+      low >>= 1
+      high >>= 1
+      left += this.#pending[low]!
+      right += this.#pending[high]!
+    }
+    let most = Math.max(left, right)
+    for (let node = low >> 1; node > 0; node >>= 1) most += this.#pending[node]!
+    return most
   }
 
   /** The first event that has the highest value of all. */
   firstHighest(): number {
     let node = 1
     let low = 0
-    let high = this.length - 1
+    let high = this.#leaves - 1
     while (low < high) {
       const middle = (low + high) >> 1
       const goesLeft = this.#highest[2 * node]! >= this.#highest[2 * node + 1]!
@@ -43,42 +69,17 @@ export class LiveCurve {
 
   /** The last event from `from` to `to` whose value exceeds `limit`, or −1. */
   lastAbove(from: number, to: number, limit: number): number {
-    return from > to ? -1 : this.#lastAbove({ from, to }, limit, { node: 1, low: 0, high: this.length - 1 })
+    return from > to ? -1 : this.#lastAbove({ from, to }, limit, { node: 1, low: 0, high: this.#leaves - 1 })
   }
 
-  #fill(values: readonly number[], { node, low, high }: Range): void {
-    if (low >= high) {
-      this.#highest[node] = values[low] ?? 0
-      return
-    }
-    const middle = (low + high) >> 1
-    this.#fill(values, { node: 2 * node, low, high: middle })
-    this.#fill(values, { node: 2 * node + 1, low: middle + 1, high })
-    this.#highest[node] = Math.max(this.#highest[2 * node]!, this.#highest[2 * node + 1]!)
+  #addBelow(node: number, bytes: number): void {
+    this.#highest[node]! += bytes
+    if (node < this.#leaves) this.#pending[node]! += bytes
   }
 
-  #add(span: Span, bytes: number, { node, low, high }: Range): void {
-    const { from, to } = span
-    if (to < low || high < from) return
-    if (from <= low && high <= to) {
-      this.#highest[node]! += bytes
-      this.#pending[node]! += bytes
-      return
-    }
-    const middle = (low + high) >> 1
-    this.#add(span, bytes, { node: 2 * node, low, high: middle })
-    this.#add(span, bytes, { node: 2 * node + 1, low: middle + 1, high })
-    this.#highest[node] =
-      Math.max(this.#highest[2 * node]!, this.#highest[2 * node + 1]!) + this.#pending[node]!
-  }
-
-  #max(from: number, to: number, { node, low, high }: Range): number {
-    if (to < low || high < from) return Number.NEGATIVE_INFINITY
-    if (from <= low && high <= to) return this.#highest[node]!
-    const middle = (low + high) >> 1
-    const left = this.#max(from, to, { node: 2 * node, low, high: middle })
-    const right = this.#max(from, to, { node: 2 * node + 1, low: middle + 1, high })
-    return Math.max(left, right) + this.#pending[node]!
+  #update(node: number): void {
+    const most = Math.max(this.#highest[2 * node]!, this.#highest[2 * node + 1]!)
+    this.#highest[node] = most + this.#pending[node]!
   }
 
   #lastAbove(span: Span, limit: number, { node, low, high }: Range): number {
