@@ -27,6 +27,7 @@ const tensor = z.object({
   alive: z.tuple([place, place]).optional(),
   heldUntil: place.optional(),
   livesOn: z.boolean().optional(),
+  line: z.string().optional(),
 })
 
 const profileSchema = z.object({

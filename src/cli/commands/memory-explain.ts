@@ -5,7 +5,7 @@ import { type BudgetPoint, traceBudgets } from '../../memory/plan/budget-curve.j
 import { drawCurve } from '../../memory/plan/draw-curve.js'
 import { drawPlan, type Explanation, explainPlan } from '../../memory/plan/explain.js'
 import type { MemoryPlan } from '../../memory/plan/plan-format.js'
-import { sumPlan } from '../../memory/plan/sum-plan.js'
+import { type PlanSums, sumPlan } from '../../memory/plan/sum-plan.js'
 import { readPlan } from '../../memory/plan-file.js'
 import { readProfile } from '../../memory/profile-file.js'
 import type { CliContext } from '../context.js'
@@ -51,22 +51,32 @@ export function memoryExplainCommand({ report }: CliContext): Command {
     })
 }
 
+/** Lines of code that are listed: the largest. */
+const MOST_LINES = 20
+
 function formatTotals(
-  { totals, modules }: ReturnType<typeof sumPlan>,
+  { totals, modules, lines }: PlanSums,
   { predicted, budgetBytes }: MemoryPlan,
 ): string[] {
   const { keptBytes, recomputedBytes, movedBytes } = totals
-  const columns = (kept: string, again: string, moved: string) =>
-    `${kept.padStart(12)}${again.padStart(12)}${moved.padStart(12)}`
+  const listed = [...modules, ...lines.slice(0, MOST_LINES)]
+  const width = Math.max(32, ...listed.map(({ name }) => name.length))
+  const row = (name: string, columns: readonly string[]) =>
+    `  ${name.padEnd(width)}${columns.map((text) => text.padStart(12)).join('')}`
+  const rows = (group: PlanSums['modules']) =>
+    group.map((one) => row(one.name, [one.keptBytes, one.recomputedBytes, one.movedBytes].map(formatBytes)))
+  const titles = ['stays', 'again', 'moves']
+  const byLine =
+    lines.length === 0 ? [] : ['', row('line of code', titles), ...rows(lines.slice(0, MOST_LINES))]
+  const hidden = lines.length > MOST_LINES ? [`  ${lines.length - MOST_LINES} smaller lines: --json`] : []
   return [
     `saved for backward: ${formatBytes(keptBytes)} stay, ${formatBytes(recomputedBytes)} are recomputed, ${formatBytes(movedBytes)} move`,
     `predicted: peak ${formatBytes(predicted.peakBytes)} of ${formatBytes(budgetBytes)} at ${predicted.peakAt} (without a plan ${formatBytes(predicted.unplannedPeakBytes)}); step ${predicted.stepMs} ms, of which ${predicted.recomputeMs} ms again and ${predicted.stallMs} ms stall`,
     '',
-    `  ${'module'.padEnd(32)}${columns('stays', 'again', 'moves')}`,
-    ...modules.map(
-      (one) =>
-        `  ${one.name.padEnd(32)}${columns(formatBytes(one.keptBytes), formatBytes(one.recomputedBytes), formatBytes(one.movedBytes))}`,
-    ),
+    row('module', titles),
+    ...rows(modules),
+    ...byLine,
+    ...hidden,
   ]
 }
 

@@ -80,6 +80,7 @@ export const MEMORY_OUTPUTS = {
   'memory explain': z.strictObject({
     totals: z.strictObject(saved),
     modules: z.array(z.strictObject({ name: z.string(), ...saved })),
+    lines: z.array(z.strictObject({ name: z.string(), ...saved })),
     predicted,
     budgets: z.array(z.strictObject({ budgetBytes: bytes, stepMs: ms.optional() })),
     tensors: z.array(

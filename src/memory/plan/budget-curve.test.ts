@@ -49,7 +49,8 @@ test('the curve of a plan goes from half its budget to the peak without a plan, 
 
 test('every saved feature map stays, is recomputed or moves: the sums are those of a plan that keeps all', () => {
   const { plan, full } = planAt(0.5)
-  const { totals, modules } = sumPlan(profile, plan)
+  const { totals, modules, lines } = sumPlan(profile, plan)
+  assert.deepEqual(lines, [], 'profiles without lines have none')
   const { keptBytes, recomputedBytes, movedBytes } = totals
   assert.ok(keptBytes > 0 && recomputedBytes > 0 && movedBytes > 0)
   assert.equal(keptBytes + recomputedBytes + movedBytes, sumPlan(profile, full).totals.keptBytes)
@@ -67,5 +68,23 @@ test('every saved feature map stays, is recomputed or moves: the sums are those 
       .map(({ name }) => name)
       .sort(),
     plan.recompute.map(({ name }) => name).sort(),
+  )
+})
+
+test('sums by line of code come to those of the step, largest first', () => {
+  const known = {
+    ...profile,
+    tensors: profile.tensors.map((one) => ({ ...one, line: `gpt.py:${one.producer.layer % 3}` })),
+  }
+  const { totals, lines } = sumPlan(known, planAt(0.5).plan)
+  const sizes = lines.map((one) => one.keptBytes + one.recomputedBytes + one.movedBytes)
+  assert.deepEqual(lines.map(({ name }) => name).sort(), ['gpt.py:0', 'gpt.py:1', 'gpt.py:2'])
+  assert.deepEqual(
+    sizes,
+    sizes.toSorted((a, b) => b - a),
+  )
+  assert.equal(
+    lines.reduce((sum, one) => sum + one.movedBytes, 0),
+    totals.movedBytes,
   )
 })

@@ -59,6 +59,8 @@ export interface ProfiledTensor {
   readonly heldUntil?: StepPlace | undefined
   /** Whether its memory, once it is back, lives on in something else: a gradient, or what a checkpoint saves again. */
   readonly livesOn?: boolean | undefined
+  /** The line of the model's code that saved it, for people: "models/gpt.py:42". */
+  readonly line?: string | undefined
 }
 
 /** What a run recorded in iteration 1 (`dsc.memory.profile` in Python): the planner's only input. */

@@ -13,28 +13,47 @@ interface PlanTotals {
   readonly movedBytes: number
 }
 
-/** Totals of one part of the model. */
-interface ModuleTotals extends PlanTotals {
+/** Totals of one part of the model, or of one line of its code. */
+interface NamedTotals extends PlanTotals {
   readonly name: string
 }
 
-/** Sums what the plan does with the saved feature maps: for the whole step, and by module, largest first. */
-export function sumPlan(
-  recorded: MemoryProfile,
-  plan: MemoryPlan,
-): { totals: PlanTotals; modules: ModuleTotals[] } {
+/** What a plan does with the saved feature maps: in the whole step, by module, and by line of code, largest first. */
+export interface PlanSums {
+  readonly totals: PlanTotals
+  readonly modules: readonly NamedTotals[]
+  /** Empty where the profile does not know of lines. */
+  readonly lines: readonly NamedTotals[]
+}
+
+/** Sums what the plan does with the saved feature maps. */
+export function sumPlan(recorded: MemoryProfile, plan: MemoryPlan): PlanSums {
   const own = listSaved(recorded)
   const again = new Map(listSaved(profileOfPlan(recorded, plan)).map(({ storage }) => [storage, true]))
   const moved = new Set(plan.moves.map(({ storage }) => storage))
+  const lineOf = new Map(recorded.tensors.map(({ storage, line }) => [storage, line]))
   const rows = own.map(({ storage, bytes, layer }) => ({
-    name: moduleOf(recorded.layers.find(({ i }) => i === layer)?.name ?? ''),
+    module: moduleOf(recorded.layers.find(({ i }) => i === layer)?.name ?? ''),
+    line: lineOf.get(storage),
     keptBytes: again.has(storage) && !moved.has(storage) ? bytes : 0,
     recomputedBytes: again.has(storage) || moved.has(storage) ? 0 : bytes,
     movedBytes: moved.has(storage) ? bytes : 0,
   }))
-  const modules = [...Map.groupBy(rows, ({ name }) => name)].map(([name, group]) => ({ name, ...sum(group) }))
+  return {
+    totals: sum(rows),
+    modules: sumBy(rows, ({ module }) => module),
+    lines: sumBy(rows, ({ line }) => line),
+  }
+}
+
+function sumBy<Row extends PlanTotals>(
+  rows: readonly Row[],
+  nameOf: (row: Row) => string | undefined,
+): NamedTotals[] {
   const size = (one: PlanTotals) => one.keptBytes + one.recomputedBytes + one.movedBytes
-  return { totals: sum(rows), modules: modules.sort((a, b) => size(b) - size(a)) }
+  return [...Map.groupBy(rows, nameOf)]
+    .flatMap(([name, group]) => (name === undefined ? [] : [{ name, ...sum(group) }]))
+    .sort((a, b) => size(b) - size(a))
 }
 
 function listSaved(profile: MemoryProfile): { storage: number; bytes: number; layer: number }[] {

@@ -83,3 +83,13 @@ def test_the_profiler_copies_leaves_and_never_the_model(monkeypatch):
     monkeypatch.setattr(torch.nn.Sequential, "__deepcopy__", lambda self, memo: copied.append(self), raising=False)
     profile(model, inputs, loss=loss_of)
     assert copied == []
+
+
+def test_what_is_saved_is_known_by_the_line_of_the_models_code(tmp_path):
+    model, inputs = fresh("gpt")
+    made = profile(model, inputs, loss=loss_of)
+    lines = {tensor["line"] for tensor in made["tensors"] if tensor["kind"] == "feature"}
+    assert len(lines) > 3 and all("memory_networks.py:" in line for line in lines)
+    _, profile_path, plan_path = make_plan(made, tmp_path, "70%")
+    said = run_dsc("memory", "explain", plan_path, "--profile", profile_path).stdout
+    assert "line of code" in said and all(line in said for line in lines)

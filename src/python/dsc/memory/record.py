@@ -11,6 +11,7 @@ import torch
 from ..torch_private import current_node, storage_key, storages_of, tree_leaves, version_of
 from .accounting import AccountingDevice
 from .blocks import BlockRecorder
+from .calling_line import calling_line
 from .dead_maps import space_of_last
 from .dropped import Dropped, DroppedTensors
 from .plannable import is_sharded, sharded_units
@@ -44,6 +45,7 @@ class Saved(TypedDict):
     stride: tuple[int, ...]
     offset: int
     nbytes: int
+    line: str  # of the model's code
 
 
 _Packed = tuple[int, torch.Tensor | Dropped, int]  # sequence number, the tensor or what stands for it, its version
@@ -262,6 +264,7 @@ class MemoryRecord:
                 "stride": tuple(tensor.stride()) if tensor.layout == torch.strided else (),
                 "offset": int(tensor.storage_offset()) if tensor.layout == torch.strided else 0,
                 "nbytes": storage.nbytes(),
+                "line": calling_line(),
             }
         )
         if self._clock is not None:

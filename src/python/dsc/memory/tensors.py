@@ -108,6 +108,8 @@ def _views(identity: int, kind: str, size: int, span: tuple[int, int] | None, co
             unpack=sorted(p for s in sequences for p in unpacks_of.get(s, [])),
         )
         tensor["refs"] = len(tensor["unpack"])
+        if plain.saved[sequences[0]]["line"]:
+            tensor["line"] = plain.saved[sequences[0]]["line"]
         if kind == "feature":
             tensor["heldUntil"] = held[identity]
             if identity in lives_on:
