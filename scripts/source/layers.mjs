@@ -138,6 +138,7 @@ export const SPLIT = ['cache', 'feed']
 
 /** Files that decide and do nothing else: no clock, randomness, process, waiting or packages, and nothing impure imported. */
 export const PURE = [
+  /^memory\/(step|ways|explain)\//,
   /^(model|policy)\//,
   /\/(plan|view)\//,
   /\/plan-[^/]*$/,

@@ -2,11 +2,12 @@
  * `dsc/memory`: plans which tensors of a training step leave the device and when, and runs plans on a simulated
  * device. Profiles come from `dsc memory profile`; the Python executor reads the plans.
  */
-export { chooseWays, planWays, type Way, type Ways } from '../memory/plan/choose-ways.js'
+
 export type { MemoryPlan, PlannedMove, Prediction } from '../memory/plan/plan-format.js'
 export { type PlanOutcome, type PlanRequest, planMemory } from '../memory/plan/plan-memory.js'
-export type { MemoryProfile, ProfiledLayer, ProfiledTensor } from '../memory/plan/profile.js'
-export type { WaysRequest } from '../memory/plan/search-ways.js'
 export { type DeviceFaults, type Simulation, simulatePlan } from '../memory/plan/simulate-plan.js'
 export { readPlan, writePlan } from '../memory/plan-file.js'
 export { readProfile } from '../memory/profile-file.js'
+export type { MemoryProfile, ProfiledLayer, ProfiledTensor } from '../memory/step/profile.js'
+export { chooseWays, planWays, type Way, type Ways } from '../memory/ways/choose-ways.js'
+export type { WaysRequest } from '../memory/ways/search-ways.js'

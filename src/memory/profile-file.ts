@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { invalidContents, PROFILE_FILE, readJsonFile } from './named-file.js'
-import type { MemoryProfile } from './plan/profile.js'
+import type { MemoryProfile } from './step/profile.js'
 
 const count = z.number().int().nonnegative()
 const microseconds = z.number().nonnegative()

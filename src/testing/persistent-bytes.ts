@@ -1,4 +1,4 @@
-import type { MemoryProfile, TensorKind } from '../memory/plan/profile.js'
+import type { MemoryProfile, TensorKind } from '../memory/step/profile.js'
 
 const PERSISTENT: readonly TensorKind[] = ['param', 'buffer', 'opt_state', 'param_grad']
 

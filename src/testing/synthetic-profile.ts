@@ -1,4 +1,4 @@
-import type { MemoryProfile, ProfiledLayer, ProfiledTensor, StepPlace } from '../memory/plan/profile.js'
+import type { MemoryProfile, ProfiledLayer, ProfiledTensor, StepPlace } from '../memory/step/profile.js'
 
 /** One operation of a network whose shapes are known. */
 export interface SyntheticNode {

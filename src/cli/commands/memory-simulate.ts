@@ -1,10 +1,10 @@
 import { Command } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
 import { type Budget, formatBytes, parseBudget, resolveBudget } from '../../memory/budget.js'
-import { profileOfPlan } from '../../memory/plan/recompute-blocks.js'
 import { simulatePlan } from '../../memory/plan/simulate-plan.js'
 import { readPlan } from '../../memory/plan-file.js'
 import { readProfile } from '../../memory/profile-file.js'
+import { profileOfPlan } from '../../memory/step/recompute-blocks.js'
 import { formatCount } from '../../model/format-count.js'
 import type { CliContext } from '../context.js'
 

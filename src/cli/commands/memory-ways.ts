@@ -2,9 +2,9 @@ import { Command, Option } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
 import { type Budget, formatBytes, parseBudget, resolveBudget } from '../../memory/budget.js'
 import { MIN_MOVE_BYTES } from '../../memory/plan/candidates.js'
-import { chooseWays, type Way, type Ways } from '../../memory/plan/choose-ways.js'
 import { planMemory } from '../../memory/plan/plan-memory.js'
 import { readProfile } from '../../memory/profile-file.js'
+import { chooseWays, type Way, type Ways } from '../../memory/ways/choose-ways.js'
 import { formatCount } from '../../model/format-count.js'
 import type { CliContext } from '../context.js'
 import { parseSmallest } from './memory-arguments.js'
@@ -44,18 +44,19 @@ export function memoryWaysCommand({ report }: CliContext): Command {
 }
 
 function formatWays(path: string, ways: Ways): string {
-  const { keepAll, recomputeAll, moveOnly, best, budgetBytes, blocks } = ways
+  const { keepAll, recomputeAll, recomputeAllMoveInputs, moveOnly, best, budgetBytes, blocks } = ways
   const rows: [string, Way | undefined][] = [
     ['keep everything', keepAll],
     ['recompute every block', recomputeAll],
+    ['and move what they are given', recomputeAllMoveInputs],
     ['move only (dsc memory plan)', moveOnly],
     ['chosen by block', best],
   ]
   return [
     `${path}: ${formatBytes(budgetBytes)} of device memory, ${blocks.length === 0 ? 'no part that could be recomputed' : formatCount(blocks.length, 'block')}`,
     '',
-    `  ${'way'.padEnd(28)}${'peak'.padStart(12)}${'step ms'.padStart(10)}${'again'.padStart(8)}${'stall'.padStart(8)}`,
-    ...rows.map(([name, way]) => `  ${name.padEnd(28)}${formatWay(way, budgetBytes)}`),
+    `  ${'way'.padEnd(30)}${'peak'.padStart(12)}${'step ms'.padStart(10)}${'again'.padStart(8)}${'stall'.padStart(8)}`,
+    ...rows.map(([name, way]) => `  ${name.padEnd(30)}${formatWay(way, budgetBytes)}`),
     ...(best ? ['', ...explainBest(ways, best)] : []),
   ].join('\n')
 }
@@ -71,7 +72,7 @@ function formatWay(way: Way | undefined, budgetBytes: number): string {
 const AS_GOOD = 1.02
 
 function explainBest(
-  { blocks, keepAll, recomputeAll, budgetBytes }: Ways,
+  { blocks, keepAll, recomputeAll, recomputeAllMoveInputs, budgetBytes }: Ways,
   { recomputed, moves, stepMs }: Way,
 ): string[] {
   if (keepAll.peakBytes <= budgetBytes) return ['everything fits: nothing needs to move or to run again']
@@ -84,11 +85,15 @@ function explainBest(
   const rest =
     moves === 0 ? 'nothing needs to move' : `then ${formatCount(moves, 'storage')} of the rest move`
   const next = recomputed.length === 0 ? 'dsc memory plan' : 'dsc memory plan --recompute'
-  const isAsGood = recomputeAll.peakBytes <= budgetBytes && recomputeAll.stepMs <= AS_GOOD * stepMs
-  const recipe = isAsGood
+  const isAsGood = (way: Way) => way.peakBytes <= budgetBytes && way.stepMs <= AS_GOOD * stepMs
+  const recipe = isAsGood(recomputeAll)
     ? [
         'as good here: checkpoint() around every block, in transformers model.gradient_checkpointing_enable(); it needs nothing of dsc',
       ]
-    : []
+    : isAsGood(recomputeAllMoveInputs)
+      ? [
+          "as good here: checkpoint() around every block with its inputs on the host, in transformers gradient_checkpointing_kwargs={'offload': True}; it needs nothing of dsc",
+        ]
+      : []
   return [`${again}; ${rest}`, ...recipe, `next: ${next}`]
 }

@@ -63,6 +63,7 @@ export const MEMORY_OUTPUTS = {
     budgetBytes: bytes,
     keepAll: way,
     recomputeAll: way,
+    recomputeAllMoveInputs: way,
     moveOnly: way.optional(),
     best: way.optional(),
   }),

@@ -1,5 +1,5 @@
+import type { MemoryProfile } from '../step/profile.js'
 import { copyUs } from './candidates.js'
-import type { MemoryProfile } from './profile.js'
 
 /** What goes wrong with copies on purpose. Every function gets a number that is unique per copy of the step. */
 export interface CopyFaults {

@@ -1,8 +1,11 @@
+import type { Block } from '../step/find-blocks.js'
+import { findLifetimes, type Lifetime, sumLiveBytes } from '../step/lifetimes.js'
+import type { MemoryProfile } from '../step/profile.js'
+import type { ProfiledStep } from '../step/profiled-step.js'
+import { layOutTimeline } from '../step/timeline.js'
 import { layOutArena } from './arena.js'
 import type { Candidate, Keep } from './candidates.js'
-import type { Block } from './find-blocks.js'
 import { findLeastStallUs } from './least-stall.js'
-import { findLifetimes, type Lifetime, sumLiveBytes } from './lifetimes.js'
 import {
   type MemoryPlan,
   PLAN_VERSION,
@@ -10,14 +13,11 @@ import {
   type PlannedRecomputation,
   type Prediction,
 } from './plan-format.js'
-import type { MemoryProfile } from './profile.js'
-import type { ProfiledStep } from './profiled-step.js'
 import { isReloaded, type PlacedSchedule } from './reload-space.js'
 import { listReuse } from './reuse.js'
 import type { ScheduleLimits } from './schedule.js'
 import type { Simulation } from './simulate-plan.js'
 import { findTicks, signPacks, type TickClock } from './ticks.js'
-import { layOutTimeline } from './timeline.js'
 
 /** What is decided on: a step, what may leave it for a while, and how much may be there at once. */
 export interface PlanProblem extends Omit<ScheduleLimits, 'aimBytes'> {

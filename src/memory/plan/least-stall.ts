@@ -1,7 +1,7 @@
+import type { MemoryProfile } from '../step/profile.js'
+import type { Timeline } from '../step/timeline.js'
 import type { Candidate } from './candidates.js'
 import { emptyAsPossible } from './choose-moves.js'
-import type { MemoryProfile } from './profile.js'
-import type { Timeline } from './timeline.js'
 
 /** Events looked at: those with the least room for maps that could be away, and those furthest over the budget. */
 const MAX_EVENTS = 128

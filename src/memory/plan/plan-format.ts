@@ -1,5 +1,5 @@
+import type { TensorKind } from '../step/profile.js'
 import type { ExtraKind, Keep } from './candidates.js'
-import type { TensorKind } from './profile.js'
 import type { Reuse } from './reuse.js'
 
 /** Format version of plan files. Bump it when an executor of the old format would do the wrong thing. */

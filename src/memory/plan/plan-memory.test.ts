@@ -7,9 +7,9 @@ import { gpt, resnet50, unet, uniform } from '../../testing/synthetic-networks.j
 import { buildProfile, type SyntheticNode } from '../../testing/synthetic-profile.js'
 import { formatPlanFile } from '../plan-file.js'
 import { readProfile } from '../profile-file.js'
+import type { MemoryProfile } from '../step/profile.js'
 import type { MemoryPlan } from './plan-format.js'
 import { type PlanRequest, planMemory } from './plan-memory.js'
-import type { MemoryProfile } from './profile.js'
 import { simulatePlan } from './simulate-plan.js'
 
 const DEVICE = {

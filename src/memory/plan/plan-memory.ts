@@ -1,16 +1,16 @@
+import type { Block } from '../step/find-blocks.js'
+import { sumLiveBytes } from '../step/lifetimes.js'
+import type { MemoryProfile } from '../step/profile.js'
+import { layOutStep } from '../step/profiled-step.js'
+import { recomputeBlocks, sumForwardUs } from '../step/recompute-blocks.js'
+import { formatEvent } from '../step/timeline.js'
 import { type ExtraKind, findMovable, MIN_MOVE_BYTES } from './candidates.js'
 import { chooseMoves, emptyAsPossible, type Ranking, rankCandidates } from './choose-moves.js'
 import { describeMoves, describePlan, type PlanAttempt, type PlanProblem } from './describe-plan.js'
-import type { Block } from './find-blocks.js'
-import { sumLiveBytes } from './lifetimes.js'
 import type { MemoryPlan } from './plan-format.js'
-import type { MemoryProfile } from './profile.js'
-import { layOutStep } from './profiled-step.js'
-import { recomputeBlocks, sumForwardUs } from './recompute-blocks.js'
 import { type PlacedSchedule, scheduleAndPlace } from './reload-space.js'
 import { type Simulation, simulatePlan } from './simulate-plan.js'
 import { layOutTicks } from './ticks.js'
-import { formatEvent } from './timeline.js'
 
 /** What to plan for. */
 export interface PlanRequest {

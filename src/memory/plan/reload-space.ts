@@ -1,9 +1,9 @@
+import type { Lifetime } from '../step/lifetimes.js'
+import type { Timeline } from '../step/timeline.js'
 import { findMostLive, layOutArena } from './arena.js'
 import type { Candidate } from './candidates.js'
-import type { Lifetime } from './lifetimes.js'
 import type { ReloadSpace } from './plan-format.js'
 import { type ScheduledMove, type ScheduleLimits, scheduleMoves } from './schedule.js'
-import type { Timeline } from './timeline.js'
 
 /** A schedule with the place of everything that comes back. */
 export interface PlacedSchedule {

@@ -1,4 +1,4 @@
-import type { MemoryProfile } from './profile.js'
+import type { MemoryProfile } from '../step/profile.js'
 
 /** A saved map that dies under its feature gradient, which is written into its space (seed 002, S6). */
 export interface Reuse {

@@ -1,6 +1,6 @@
+import type { Timeline } from '../step/timeline.js'
 import type { Candidate } from './candidates.js'
 import { LiveCurve } from './live-curve.js'
-import type { Timeline } from './timeline.js'
 
 /** Copies start this much earlier than their measured time asks for. */
 const EARLINESS = 1.2

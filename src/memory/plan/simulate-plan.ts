@@ -1,9 +1,9 @@
+import type { MemoryProfile } from '../step/profile.js'
+import { layOutStep, type ProfiledStep } from '../step/profiled-step.js'
+import { formatEvent, type StepEvent } from '../step/timeline.js'
 import { type CopyFaults, CopyQueues, type CopyTime } from './copy-queues.js'
 import { DeviceLedger } from './device-ledger.js'
 import type { MemoryPlan, PlannedMove } from './plan-format.js'
-import type { MemoryProfile } from './profile.js'
-import { layOutStep, type ProfiledStep } from './profiled-step.js'
-import { formatEvent, type StepEvent } from './timeline.js'
 
 /** What goes wrong on purpose. Every function gets a number that is unique per copy or event of the step. */
 export interface DeviceFaults extends CopyFaults {

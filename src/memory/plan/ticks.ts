@@ -1,7 +1,7 @@
-import type { Lifetime } from './lifetimes.js'
+import type { Lifetime } from '../step/lifetimes.js'
+import type { MemoryProfile } from '../step/profile.js'
+import type { Timeline } from '../step/timeline.js'
 import type { PlannedMove } from './plan-format.js'
-import type { MemoryProfile } from './profile.js'
-import type { Timeline } from './timeline.js'
 
 /** The executor's clock: the event of each tick (pack calls 0…P−1, then unpack calls), and how many are packs. */
 export interface TickClock {

@@ -1,10 +1,10 @@
-import { MIN_MOVE_BYTES } from './candidates.js'
-import { type Block, findBlocks, listCalls } from './find-blocks.js'
-import type { MemoryPlan } from './plan-format.js'
-import { estimatePlan, type PlanOutcome, type PlanRequest, planMemory } from './plan-memory.js'
-import type { MemoryProfile } from './profile.js'
-import { sumForwardUs } from './recompute-blocks.js'
-import type { Simulation } from './simulate-plan.js'
+import { MIN_MOVE_BYTES } from '../plan/candidates.js'
+import type { MemoryPlan } from '../plan/plan-format.js'
+import { estimatePlan, type PlanOutcome, type PlanRequest, planMemory } from '../plan/plan-memory.js'
+import type { Simulation } from '../plan/simulate-plan.js'
+import { type Block, findBlocks, listCalls } from '../step/find-blocks.js'
+import type { MemoryProfile } from '../step/profile.js'
+import { sumForwardUs } from '../step/recompute-blocks.js'
 
 /** What to choose for: all that `planMemory` is asked, but for the blocks that run again. */
 export type WaysRequest = Omit<PlanRequest, 'recompute' | 'profileHash'> & {

@@ -1,8 +1,8 @@
-import { findLifetimes } from './lifetimes.js'
-import type { MemoryPlan } from './plan-format.js'
-import type { MemoryProfile } from './profile.js'
-import { profileOfPlan } from './recompute-blocks.js'
-import { layOutTimeline } from './timeline.js'
+import type { MemoryPlan } from '../plan/plan-format.js'
+import { findLifetimes } from '../step/lifetimes.js'
+import type { MemoryProfile } from '../step/profile.js'
+import { profileOfPlan } from '../step/recompute-blocks.js'
+import { layOutTimeline } from '../step/timeline.js'
 
 /** Bytes of feature maps by what the plan does with them. */
 interface PlanTotals {

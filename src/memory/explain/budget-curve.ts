@@ -1,7 +1,7 @@
-import { planWays } from './choose-ways.js'
-import type { MemoryPlan } from './plan-format.js'
-import { planMemory } from './plan-memory.js'
-import type { MemoryProfile } from './profile.js'
+import type { MemoryPlan } from '../plan/plan-format.js'
+import { planMemory } from '../plan/plan-memory.js'
+import type { MemoryProfile } from '../step/profile.js'
+import { planWays } from '../ways/choose-ways.js'
 
 /** What a plan of the same kind predicts under another budget; no time where none fits. */
 export interface BudgetPoint {

@@ -1,5 +1,4 @@
 import { type Block, findBlocks, listCalls } from './find-blocks.js'
-import type { MemoryPlan } from './plan-format.js'
 import type { MemoryProfile, ProfiledTensor, StepPlace } from './profile.js'
 import { type Calls, type InputPack, renumberPacks } from './renumber-packs.js'
 import { layOutTimeline, type Timeline } from './timeline.js'
@@ -44,7 +43,10 @@ export function recomputeBlocks(profile: MemoryProfile, blocks: readonly Block[]
 }
 
 /** The profile of the step that `plan` plans: of `profile`, from which it was made, with its blocks recomputed. */
-export function profileOfPlan(profile: MemoryProfile, plan: Pick<MemoryPlan, 'recompute'>): MemoryProfile {
+export function profileOfPlan(
+  profile: MemoryProfile,
+  plan: { readonly recompute: readonly { readonly name: string; readonly call: number }[] },
+): MemoryProfile {
   const isPlanned = ({ name, recorded }: Block) =>
     plan.recompute.some((one) => one.name === name && one.call === (recorded?.call ?? 0))
   const all = profile.blocks ? listCalls(profile) : findBlocks(profile)

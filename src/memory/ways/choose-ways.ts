@@ -1,7 +1,10 @@
-import type { Block } from './find-blocks.js'
-import type { MemoryPlan } from './plan-format.js'
-import type { PlanOutcome } from './plan-memory.js'
-import type { MemoryProfile } from './profile.js'
+import type { MemoryPlan } from '../plan/plan-format.js'
+import type { PlanOutcome } from '../plan/plan-memory.js'
+import { simulatePlan } from '../plan/simulate-plan.js'
+import type { Block } from '../step/find-blocks.js'
+import type { MemoryProfile } from '../step/profile.js'
+import { recomputeBlocks, sumForwardUs } from '../step/recompute-blocks.js'
+import { offloadAll } from './offload-all.js'
 import { type WaysRequest, WaysSearch } from './search-ways.js'
 
 /** Which blocks run their forward again, and what the step is predicted to take when the rest moves as planned. */
@@ -26,6 +29,8 @@ export interface Ways {
   readonly keepAll: Way
   /** Every block runs again and nothing moves, whatever the budget: `checkpoint()` around each block. */
   readonly recomputeAll: Way
+  /** As well, and what each block is given moves when it is saved: transformers' offloaded checkpointing. */
+  readonly recomputeAllMoveInputs: Way
   /** Only moves: what `dsc memory plan` does. */
   readonly moveOnly: Way | undefined
   /** The mixture with the least predicted step. */
@@ -46,6 +51,7 @@ export function chooseWays(profile: MemoryProfile, request: WaysRequest): Ways {
     budgetBytes: request.budgetBytes,
     keepAll: describeWay(roomy.plan([]))!,
     recomputeAll: describeWay(roomy.plan(search.blocks.map((_, at) => at)))!,
+    recomputeAllMoveInputs: runRecipe(profile, search.blocks, request.smallestBytes),
     moveOnly: describeWay(kept),
     best: best && describeWay({ kind: 'planned', plan: best }),
   }
@@ -73,6 +79,22 @@ function findBest(search: WaysSearch, kept: PlanOutcome): MemoryPlan | undefined
   if (own?.predicted.stallMs === 0) return own
   const found = search.search()
   return found && own ? (found.predicted.stepMs < own.predicted.stepMs ? found : own) : (found ?? own)
+}
+
+/** Every block again, what is still saved on the host: computation waits for each copy, as nothing is planned. */
+function runRecipe(profile: MemoryProfile, blocks: readonly Block[], smallestBytes: number | undefined): Way {
+  const again = recomputeBlocks(profile, blocks)
+  const recipe = offloadAll(again, { isBlocking: true, smallestBytes })
+  const run = simulatePlan(again, recipe, { capacityBytes: Number.MAX_SAFE_INTEGER, isEager: true })
+  return {
+    recomputed: blocks.map(({ name }) => name),
+    stepMs: run.stepUs / 1000,
+    recomputeMs: blocks.reduce((sum, block) => sum + sumForwardUs(profile, block), 0) / 1000,
+    stallMs: run.stallUs / 1000,
+    peakBytes: run.peakBytes,
+    moves: recipe.moves.length,
+    movedBytes: run.movedBytes,
+  }
 }
 
 function describeWay(outcome: PlanOutcome): Way | undefined {

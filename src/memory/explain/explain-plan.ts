@@ -1,11 +1,11 @@
+import type { MemoryPlan } from '../plan/plan-format.js'
+import { simulatePlan } from '../plan/simulate-plan.js'
+import { findLifetimes, sumLiveBytes } from '../step/lifetimes.js'
+import type { MemoryProfile } from '../step/profile.js'
+import { layOutStep } from '../step/profiled-step.js'
+import { profileOfPlan } from '../step/recompute-blocks.js'
+import { formatEvent, layOutTimeline } from '../step/timeline.js'
 import { drawTimeline } from './draw-timeline.js'
-import { findLifetimes, sumLiveBytes } from './lifetimes.js'
-import type { MemoryPlan } from './plan-format.js'
-import type { MemoryProfile } from './profile.js'
-import { layOutStep } from './profiled-step.js'
-import { profileOfPlan } from './recompute-blocks.js'
-import { simulatePlan } from './simulate-plan.js'
-import { formatEvent, layOutTimeline } from './timeline.js'
 
 /** One storage and what the plan does with it, for people. */
 export interface Explanation {

@@ -1,8 +1,8 @@
-import { findMovable, MIN_MOVE_BYTES } from '../memory/plan/candidates.js'
-import { findLifetimes } from '../memory/plan/lifetimes.js'
-import type { MemoryPlan, PlannedMove } from '../memory/plan/plan-format.js'
-import type { MemoryProfile } from '../memory/plan/profile.js'
-import { layOutTimeline } from '../memory/plan/timeline.js'
+import { findMovable, MIN_MOVE_BYTES } from '../plan/candidates.js'
+import type { MemoryPlan, PlannedMove } from '../plan/plan-format.js'
+import { findLifetimes } from '../step/lifetimes.js'
+import type { MemoryProfile } from '../step/profile.js'
+import { layOutTimeline } from '../step/timeline.js'
 
 /**
  * What tools without a plan do, in the simulator's terms: every feature map leaves and is fetched when it is asked
@@ -10,11 +10,14 @@ import { layOutTimeline } from '../memory/plan/timeline.js'
  */
 export function offloadAll(
   profile: MemoryProfile,
-  { isBlocking }: { readonly isBlocking: boolean },
+  {
+    isBlocking,
+    smallestBytes = MIN_MOVE_BYTES,
+  }: { readonly isBlocking: boolean; readonly smallestBytes?: number | undefined },
 ): Pick<MemoryPlan, 'moves' | 'arenas' | 'options'> {
   const timeline = layOutTimeline(profile)
   const lifetimes = findLifetimes(profile, timeline, { canReuse: false })
-  const limits = { extras: [], smallestBytes: MIN_MOVE_BYTES }
+  const limits = { extras: [], smallestBytes }
   const { candidates } = findMovable(profile, { timeline, lifetimes }, limits)
   const moves = candidates.map(
     (candidate): PlannedMove => ({
@@ -42,6 +45,6 @@ export function offloadAll(
   return {
     moves,
     arenas: { host: { bytes: 0, liveBytes: 0 }, reload: { mode: 'slots', bytes: 0, liveBytes: 0 } },
-    options: { move: [], smallestBytes: MIN_MOVE_BYTES, reuse: false },
+    options: { move: [], smallestBytes, reuse: false },
   }
 }
