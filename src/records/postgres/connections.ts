@@ -71,8 +71,9 @@ export function openConnections(plan: ConnectionPlan, most: number, clock: Serve
           preferred = index
           return taken
         } catch (error) {
-          // Of several ways, the first one's failure is told unless a later one came further.
-          if (failure === undefined || !isUnreachable(error)) failure = error
+          // Of several ways, the first one's failure is told unless a later one came further. That it has no TLS is
+          // no failure where it may be used without, and says nothing of a server that went away after it.
+          if (failure === undefined || hasNoTls(failure) || !isUnreachable(error)) failure = error
         }
       }
       throw failure
@@ -86,10 +87,12 @@ export function openConnections(plan: ConnectionPlan, most: number, clock: Serve
 function isUnreachable(error: unknown): boolean {
   return (
     error instanceof Error &&
-    ('errno' in error ||
-      error instanceof AggregateError ||
-      /does not support SSL|timeout/i.test(error.message))
+    ('errno' in error || error instanceof AggregateError || hasNoTls(error) || /timeout/i.test(error.message))
   )
+}
+
+function hasNoTls(error: unknown): boolean {
+  return error instanceof Error && /does not support SSL/i.test(error.message)
 }
 
 /** The connections to one server in one way. */
