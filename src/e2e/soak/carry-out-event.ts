@@ -89,7 +89,7 @@ async function replaceAgent(
   const agent: Running = world.agents.get(node)!
   agent.process.kill(signal)
   const { code, stderr } = await agent.finished
-  if (signal === 'SIGTERM' && (code === null || isCrash(code, stderr)))
+  if (signal === 'SIGTERM' && code !== null && isCrash(code, stderr))
     findings.fail(`the agent of ${node} was asked to end and ended with ${code}: ${stderr.slice(-2000)}`)
   await sleep(AGENT_AWAY_MS)
   for (let attempt = 0; ; attempt++) {

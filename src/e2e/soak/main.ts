@@ -51,7 +51,11 @@ async function soak(world: SoakWorld): Promise<void> {
   const memory = new MemoryWatch()
   const gate = new Gate(MAX_JOBS)
   const startedMs = performance.now()
-  const until = (atMs: number) => sleep(Math.max(0, atMs - (performance.now() - startedMs)))
+  let settlingMs = 0 // the plan stands still meanwhile
+  const until = async (atMs: number) => {
+    for (let leftMs = 1; leftMs > 0; await sleep(Math.min(500, leftMs)))
+      leftMs = Math.max(0, atMs + settlingMs - (performance.now() - startedMs))
+  }
   let isOver = false
   const watching = (async () => {
     for (let isHalved = false; !isOver; await sleep(CHECK_EVERY_MS)) {
@@ -78,7 +82,9 @@ async function soak(world: SoakWorld): Promise<void> {
     await until(atMs)
     if (event.kind === 'settle') {
       await Promise.all(happening.splice(0))
+      const beganMs = performance.now()
       await gate.whileNobodyIsIn(() => settle(world))
+      settlingMs += performance.now() - beganMs
       findings.count('settled')
       continue
     }

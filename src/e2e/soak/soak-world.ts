@@ -61,6 +61,7 @@ export async function makeSoakWorld(context: Pick<TestContext, 'after'>): Promis
   })
   const database = new pg.Pool({ connectionString: cluster.recordUrl, max: 3, connectionTimeoutMillis: 5000 })
   database.on('error', () => {})
+  database.on('connect', (client) => void client.on('error', () => {}))
   context.after(() => database.end())
   const nodes = cluster.nodes.map((node) => ({ ...node, root: join(disks.get(node.name)!, 'cache') }))
   const nodeOf = (name: NodeName) => nodes.find((node) => node.name === name)!
