@@ -40,12 +40,22 @@ export async function makeSwarm(context, { nodes, megabits, storeMegabits, shape
   const agents = new Map()
   await Promise.all(
     Array.from({ length: STARTED_AT_ONCE }, async () => {
-      for (const node of waiting) agents.set(node.name, await node.startAgent())
+      for (const node of waiting) {
+        const agent = await node.startAgent()
+        agents.set(node.name, agent)
+        void agent.finished.then((ended) => tellOfFailure(node.name, ended))
+      }
     }),
   )
   await Promise.all(network.hosts.slice(0, nodes).map((host) => host.shape(megabits)))
   await storeHost.shape(storeMegabits)
   return { cluster, network, agents, storeHost, readSent: () => readSent(endpoint) }
+}
+
+/** An agent that nobody killed says why it ended. */
+function tellOfFailure(name, { code, signal, stderr }) {
+  if (signal === null)
+    process.stderr.write(`the agent of ${name} ended with ${code}: ${stderr.slice(-2000)}\n`)
 }
 
 /** Random bytes: nothing on the way can make them smaller. */

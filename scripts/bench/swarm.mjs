@@ -36,6 +36,8 @@ const ends = []
 const context = { after: (end) => ends.unshift(end) }
 const folder = mkdtempSync(join(tmpdir(), 'dsc-swarm-'))
 const log = []
+for (const signal of ['SIGTERM', 'SIGINT'])
+  process.once(signal, () => void close().then(() => process.exit(1)))
 try {
   const swarm = await makeSwarm(context, { nodes, megabits, storeMegabits, shapes, runs, folder })
   process.stdout.write(
@@ -74,10 +76,14 @@ try {
   }
   process.stdout.write(`\nagents take ${Math.round(Math.max(...readMemory()))} MiB at most\n`)
 } finally {
-  for (const end of ends) await end()
+  await close()
   if (values.log) writeFileSync(values.log, JSON.stringify(log))
 }
 
 function median(numbers) {
   return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)]
+}
+
+async function close() {
+  for (const end of ends.splice(0)) await end()
 }
