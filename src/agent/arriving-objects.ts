@@ -6,8 +6,10 @@ import type { WireObject } from '../cache/sources/peer-wire.js'
 import type { Copy } from '../model/copy.js'
 import { isSameObject, type LocalObject, pathOf, type Range } from './local-copies.js'
 
-/** How often a staging is looked at while somebody waits for a part of it, ms. */
+/** How often a staging is looked at for what is due, ms. */
 const LOOK_INTERVAL_MS = 50
+/** How often it is looked at for everything that somebody waits for: many wait for long, ms. */
+const LOOK_AT_ALL_INTERVAL_MS = 1000
 /** What a status calls those who ask agents. */
 const READER = { name: 'other nodes' }
 
@@ -21,6 +23,8 @@ interface Question {
 
 interface Waiter extends Question {
   readonly endMs: number
+  /** Its stager says that it is written, or cannot be asked. */
+  isDue: boolean
   readonly settle: (arrived: Arrived) => void
 }
 
@@ -30,7 +34,10 @@ interface Waiter extends Question {
  */
 export class ArrivingObjects {
   /** Waiters, by the folder of the staging. */
-  readonly #stagings = new Map<string, { readonly copy: Copy; readonly waiters: Set<Waiter> }>()
+  readonly #stagings = new Map<
+    string,
+    { readonly copy: Copy; readonly waiters: Set<Waiter>; lookedAtAllMs: number }
+  >()
   readonly #stagers = new Map<string, Promise<ArrivalClient | undefined>>()
   #timer: NodeJS.Timeout | undefined
 
@@ -39,13 +46,14 @@ export class ArrivingObjects {
     const [found = 'early'] = lookAt(copy, [question]) ?? []
     if (found !== 'early' || limitMs === 0) return found
     return new Promise((resolve) => {
-      const staging = this.#stagings.get(copy.directory) ?? { copy, waiters: new Set() }
+      const staging = this.#stagings.get(copy.directory) ?? { copy, waiters: new Set(), lookedAtAllMs: 0 }
       this.#stagings.set(copy.directory, staging)
       const settle = (arrived: Arrived) => {
         staging.waiters.delete(waiter)
         resolve(arrived)
       }
-      const waiter: Waiter = { ...question, endMs: performance.now() + limitMs, settle }
+      const endMs = performance.now() + limitMs
+      const waiter: Waiter = { ...question, endMs, isDue: false, settle }
       staging.waiters.add(waiter)
       void this.#want(copy, waiter)
       this.#timer ??= setInterval(() => this.#look(), LOOK_INTERVAL_MS)
@@ -62,9 +70,12 @@ export class ArrivingObjects {
 
   #look(): void {
     const nowMs = performance.now()
-    for (const [directory, { copy, waiters }] of this.#stagings) {
-      const waiting = [...waiters]
-      const found = lookAt(copy, waiting)
+    for (const [directory, staging] of this.#stagings) {
+      const { copy, waiters } = staging
+      const isForAll = nowMs - staging.lookedAtAllMs >= LOOK_AT_ALL_INTERVAL_MS
+      if (isForAll) staging.lookedAtAllMs = nowMs
+      const waiting = [...waiters].filter(({ isDue }) => isDue || isForAll)
+      const found = waiting.length > 0 ? lookAt(copy, waiting) : []
       // Published or given up: whoever waits asks again and is served from there, or elsewhere.
       if (found === undefined) this.#stagers.delete(directory)
       for (const [index, waiter] of waiting.entries()) {
@@ -97,6 +108,7 @@ export class ArrivingObjects {
       const [found] = lookAt(copy, [waiter], 'written') ?? []
       if (found !== undefined && found !== 'early') waiter.settle(found)
     }
+    waiter.isDue = true
     if (arrival !== 'gone') return
     // Nobody stages any more, or somebody else does: whoever waits asks again.
     for (const each of [...(this.#stagings.get(directory)?.waiters ?? [])])

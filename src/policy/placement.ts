@@ -24,19 +24,75 @@ export function rankPeers<T extends PeerLoad>(peers: readonly T[], askingNode: s
  * (rendezvous hashing).
  */
 export function rankOwners(nodes: readonly string[], key: string, offset: number): readonly string[] {
-  return nodes
-    .map((node) => ({ node, weight: hash(`${node}\0${key}\0${offset}`) }))
-    .sort((a, b) => b.weight - a.weight || (a.node < b.node ? -1 : 1))
-    .map(({ node }) => node)
+  const turn = Math.imul(Math.floor(offset / TURN_BYTES), GOLDEN_TURN)
+  const weighed = new Float64Array(nodes.length)
+  for (let index = 0; index < nodes.length; index++) {
+    const weight = (mix(hashOn(hashOfNode(nodes[index]!), key)) + turn) >>> 0
+    weighed[index] = weight * MAX_NODES + index
+  }
+  weighed.sort()
+  const ranked = Array.from(weighed, (value) => nodes[value % MAX_NODES]!).reverse()
+  // Equal weights are as rare as they are small, but all nodes must agree on them.
+  for (let at = 1; at < ranked.length; at++) {
+    const isEqual = Math.floor(weighed.at(-at)! / MAX_NODES) === Math.floor(weighed.at(-at - 1)! / MAX_NODES)
+    if (isEqual && ranked[at - 1]! > ranked[at]!)
+      [ranked[at - 1], ranked[at]] = [ranked[at]!, ranked[at - 1]!]
+  }
+  return ranked
 }
+
+/** How many nodes take a part from each node that passes it on: more would share one link, fewer make a longer way. */
+const TAKERS = 2
+
+/**
+ * From whom the node at `position` of a part's order takes it, the nearest first. The first `sources` of the order have
+ * the part or read it from the store; the others pass it on, each to two, so that nobody sends it to all.
+ */
+export function planPassing(position: number, sources: number): readonly number[] {
+  const givers: number[] = []
+  for (let at = position; at >= sources; ) {
+    at = Math.floor((at - sources) / TAKERS)
+    givers.push(at)
+  }
+  return givers
+}
+
+/** So much further in an object the order of its nodes begins elsewhere, bytes. */
+const TURN_BYTES = 1024 * 1024
+/** 2^32 by the golden ratio: wherever an object's parts begin, these turns spread over the whole circle. */
+const GOLDEN_TURN = 0x9e3779b1
+/** Above any number of nodes; a weight of 32 bits and an index below this fit into one number. */
+const MAX_NODES = 2 ** 20
+const MAX_KNOWN = 10_000
+/** Hashes of nodes' names with what follows them: the same names are ranked for every part. */
+const known = new Map<string, number>()
+
+function hashOfNode(node: string): number {
+  let value = known.get(node)
+  if (value === undefined) {
+    if (known.size >= MAX_KNOWN) known.clear()
+    value = hashOn(FNV_BASIS, `${node}\0`)
+    known.set(node, value)
+  }
+  return value
+}
+
+const FNV_BASIS = 0x811c9dc5
 
 /** 32-bit FNV-1a, mixed once more, because neighbouring names differ in their last characters only. */
 function hash(text: string): number {
-  let value = 0x811c9dc5
-  for (let index = 0; index < text.length; index++) {
+  return mix(hashOn(FNV_BASIS, text))
+}
+
+function hashOn(from: number, text: string): number {
+  let value = from
+  for (let index = 0; index < text.length; index++)
     value = Math.imul(value ^ text.charCodeAt(index), 0x01000193)
-  }
-  value = Math.imul(value ^ (value >>> 16), 0x85ebca6b)
+  return value
+}
+
+function mix(hashed: number): number {
+  let value = Math.imul(hashed ^ (hashed >>> 16), 0x85ebca6b)
   value = Math.imul(value ^ (value >>> 13), 0xc2b2ae35)
   return (value ^ (value >>> 16)) >>> 0
 }

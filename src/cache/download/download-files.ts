@@ -157,6 +157,7 @@ async function fetchPending(manifest: Manifest, options: DownloadOptions) {
     log,
     engine,
     copyDirectory,
+    partBytes: options.source.partBytes,
     onChange,
     onWritten: flush.note,
     onArrived: (id) => arrivals.arrived(id),

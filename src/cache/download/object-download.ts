@@ -22,6 +22,8 @@ interface ObjectDownloadOptions {
   readonly log: ProgressLog
   readonly engine: TransferEngine
   readonly copyDirectory: string
+  /** Of large objects, unless their upload parts suit. */
+  readonly partBytes: number | undefined
   readonly onChange: () => void
   /** Called with what is in the files. */
   readonly onWritten: (bytes: number, files: number) => void
@@ -194,7 +196,9 @@ export class ObjectDownload {
     const object = this.#objectOf(entry)
     const facts = entry.facts ?? (await engine.run({ kind: 'inspect', object }))
     const ignoresRanges = facts.ignoresRanges === true
-    const planned = ignoresRanges ? sizeBytes : planPartBytes(sizeBytes, facts.uploadPartBytes)
+    const planned = ignoresRanges
+      ? sizeBytes
+      : planPartBytes(sizeBytes, facts.uploadPartBytes, this.#options.partBytes)
     const partBytes = entry.partBytes ?? planned
     if (entry.partBytes === null) log.planObject(id, partBytes, facts)
     const parts = planParts(sizeBytes, partBytes)

@@ -2,6 +2,8 @@
 export const WHOLE_OBJECT_BYTES = 24 * 1024 * 1024
 /** Part of a large object unless its upload parts suit, bytes. */
 export const PART_BYTES = 16 * 1024 * 1024
+/** The same among nodes that take it from each other: a node passes a part on once it has all of it. */
+export const SHARED_PART_BYTES = 4 * 1024 * 1024
 const MIN_PART_BYTES = 5 * 1024 * 1024
 const MAX_PART_BYTES = 64 * 1024 * 1024
 
@@ -16,11 +18,15 @@ export interface Part {
  * The size of an object's parts in bytes. Upload parts of a usable size are kept, because then the checksums of
  * the parts prove a composite checksum or a multipart etag without a second pass over the file.
  */
-export function planPartBytes(sizeBytes: number, uploadPartBytes: number | null): number {
+export function planPartBytes(
+  sizeBytes: number,
+  uploadPartBytes: number | null,
+  usualBytes = PART_BYTES,
+): number {
   if (sizeBytes <= WHOLE_OBJECT_BYTES) return Math.max(1, sizeBytes)
   if (uploadPartBytes !== null && uploadPartBytes >= MIN_PART_BYTES && uploadPartBytes <= MAX_PART_BYTES)
     return uploadPartBytes
-  return PART_BYTES
+  return usualBytes
 }
 
 const MIB = 1024 * 1024

@@ -102,6 +102,8 @@ export interface Source {
    * requests that are answered at once, never in their place. Absent: never.
    */
   isAwaited?(key: string, offset: number): boolean
+  /** Size of the parts of large objects unless their upload parts suit, bytes. Absent: the usual one. */
+  readonly partBytes?: number
   /** What other threads need to open fetchers of their own; absent where only this thread can read. */
   describeAccess?(): Promise<SourceAccess>
   close(): Promise<void>

@@ -12,13 +12,15 @@ export async function checkDonor(
   const { path, signal, offset, length } = request
   let expected: string | undefined
   let digest: Digest | undefined
-  const isRead = await peer.read({
+  const outcome = await peer.read({
     path,
     signal,
     part: { offset, length },
     range: { offset, length },
     isWaitedFor: false,
+    isHeld: false,
     isStaging: () => false,
+    beganMs: performance.now(),
     onFacts: () => {},
     onDigest: (given) => {
       expected = given.digest
@@ -29,7 +31,7 @@ export async function checkDonor(
       return 0
     },
   })
-  if (!isRead || expected === undefined || digest === undefined) return undefined
+  if (outcome !== 'done' || expected === undefined || digest === undefined) return undefined
   const found = formatDigest(digest.algorithm, digest.finish())
   return found === expected ? undefined : { expected, found }
 }

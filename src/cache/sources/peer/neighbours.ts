@@ -6,6 +6,15 @@ import type { Providers, Stager } from './plan-providers.js'
 /** How long after each look the next one follows, ms: nodes that begin together find each other early. */
 const LOOK_AGAIN_MS = [250, 500, 1000, 1000, 1000, 1000, 1000, 1000, 2000, 5000]
 
+/** So many that stage together may all look at this pace: what each reads grows with their number. */
+const STAGERS_AT_THIS_PACE = 100
+
+/** How long after its look number `looks`, counted from 0, a node looks again, ms. */
+export function planNextLook(looks: number, stagers: number): number {
+  const paceMs = LOOK_AGAIN_MS[Math.min(looks, LOOK_AGAIN_MS.length - 1)]!
+  return paceMs * Math.max(1, stagers / STAGERS_AT_THIS_PACE)
+}
+
 /** The nodes that a dataset can be taken from: found in the record, and looked for again while it is staged. */
 export class Neighbours {
   readonly #search: PeerSearch
@@ -34,7 +43,7 @@ export class Neighbours {
   async watch(): Promise<void> {
     await this.#look()
     if (this.#isClosed) return
-    const afterMs = LOOK_AGAIN_MS[Math.min(this.#looks, LOOK_AGAIN_MS.length - 1)]!
+    const afterMs = planNextLook(this.#looks, this.#stagers.length)
     this.#looks += 1
     this.#timer = setTimeout(() => void this.watch(), afterMs).unref()
   }

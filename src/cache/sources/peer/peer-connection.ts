@@ -42,7 +42,7 @@ export interface PeerConnection {
     readonly offset: number
     readonly length: number
     /** Whether a node that is staging holds the question until it has the bytes, and fetches them next. */
-    readonly isWaitedFor: boolean
+    readonly isHeld: boolean
     readonly onFacts: (facts: ObjectFacts) => void
     /** Called before the first byte; undefined: the peer gives none. What it throws ends the request as a failure of the peer. */
     readonly onDigest: (given: (PartDigest & { readonly isProven: boolean }) | undefined) => void
@@ -60,10 +60,10 @@ export function openPeerConnection(url: string, access: PeerAccess, connections:
     ...(access.token === undefined ? {} : { authorization: `Bearer ${access.token}` }),
   }
   return {
-    get: ({ path, offset, length, isWaitedFor, onFacts, onDigest, sink, signal }) =>
+    get: ({ path, offset, length, isHeld, onFacts, onDigest, sink, signal }) =>
       new Promise((resolve, reject) => {
         const isHead = length === 0
-        const asker = isWaitedFor ? own : { ...own, [NO_WAIT_HEADER]: '1' }
+        const asker = isHeld ? own : { ...own, [NO_WAIT_HEADER]: '1' }
         const headers = isHead ? asker : { ...asker, range: `bytes=${offset}-${offset + length - 1}` }
         let status = 0
         let received = 0

@@ -1,9 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Dataset } from '../../../model/dataset.js'
 import type { ObjectFacts } from '../../proof/object-facts.js'
 import { formatObjectUrl } from '../peer-wire.js'
 import type { Fetcher, FetchRequest, GivenDigest, InspectRequest } from '../source.js'
 import { checkDonor } from './check-donor.js'
-import { Peer } from './peer.js'
+import { Peer, type PeerOutcome, type PeerRequest } from './peer.js'
 import { openPeerConnection, type PeerAccess } from './peer-connection.js'
 import type { PeerNews, PeerReport } from './peer-report.js'
 import { type Asked, type Provider, type Providers, planProviders } from './plan-providers.js'
@@ -40,6 +41,8 @@ export interface DonorDamage {
   readonly found: string
 }
 
+/** Everybody is asked again at the earliest so long after the last time, ms. */
+const ASK_AGAIN_MS = 300
 const MAX_REMEMBERED = 10_000
 /** Stands for the store among those who served a range. */
 const STORE = ''
@@ -69,20 +72,15 @@ export class PeerFetcher implements Fetcher {
     const part = { offset: request.offset, length: request.length }
     const distrusted = this.#servedBy.get(name)
     if (distrusted !== undefined && distrusted !== STORE) await this.#doubt(distrusted, request, path)
-    const { key, offset, partOffset = offset } = request
     // No node has a digest of just a range of a part.
     const isStoreOnly = request.isRepeated || (needsDigest && request.partOffset !== undefined)
-    const ranked = isStoreOnly ? [] : this.#rank(key, partOffset, distrusted)
-    for (const { provider, isWaitedFor } of ranked) {
-      if (!(await this.#isKept(provider))) continue
-      const isStaging = () => this.#isStaging(provider)
-      const limits = { isWaitedFor, isStaging, signal }
-      const asked = { path, part, range, onFacts, onDigest, needsDigest, sink, ...limits }
-      if (await this.#peerOf(provider).read(asked)) {
-        this.#remember(name, provider.node)
-        return
-      }
-      if (range.length === 0) return
+    const beganMs = performance.now()
+    const asked = { path, part, range, onFacts, onDigest, needsDigest, sink, signal, beganMs }
+    while (!isStoreOnly) {
+      const { outcome, node } = await this.#askAround(request, asked, distrusted)
+      if (node !== undefined) this.#remember(name, node)
+      if (outcome === 'done') return
+      if (outcome === 'elsewhere') break
     }
     this.#remember(name, STORE)
     await this.#fromOrigin((fetcher) =>
@@ -96,6 +94,31 @@ export class PeerFetcher implements Fetcher {
         },
       }),
     )
+  }
+
+  /**
+   * Asks everybody who may have the rest of a range, the nearest first. That one holds the question until it has it; if
+   * it is late, those from whom it takes the range itself may have it.
+   */
+  async #askAround(
+    { key, offset, partOffset = offset }: FetchRequest,
+    asked: Omit<PeerRequest, 'isWaitedFor' | 'isHeld' | 'isStaging'>,
+    distrusted: string | undefined,
+  ): Promise<{ readonly outcome: PeerOutcome; readonly node?: string }> {
+    const roundMs = performance.now()
+    let outcome: PeerOutcome = 'elsewhere'
+    for (const { provider, isWaitedFor } of this.#rank(key, partOffset, distrusted)) {
+      if (!(await this.#isKept(provider))) continue
+      const isHeld = isWaitedFor && performance.now() - roundMs < ASK_AGAIN_MS
+      const isStaging = () => this.#isStaging(provider)
+      const answer = await this.#peerOf(provider).read({ ...asked, isWaitedFor, isHeld, isStaging })
+      if (answer === 'done') return { outcome: 'done', node: provider.node }
+      if (asked.range.length === 0) return { outcome: 'done' }
+      if (answer === 'later') outcome = 'later'
+    }
+    const leftMs = roundMs + ASK_AGAIN_MS - performance.now()
+    if (outcome === 'later' && leftMs > 0) await sleep(leftMs)
+    return { outcome }
   }
 
   async inspect(request: InspectRequest): Promise<ObjectFacts> {
@@ -118,10 +141,12 @@ export class PeerFetcher implements Fetcher {
         sink: () => 0,
         signal,
         isWaitedFor,
+        isHeld: false,
         isStaging: () => false,
+        beganMs: performance.now(),
       }
-      const isAnswered = await this.#peerOf(provider).read(asked)
-      if (isAnswered && facts) return facts
+      const outcome = await this.#peerOf(provider).read(asked)
+      if (outcome === 'done' && facts) return facts
     }
     return this.#fromOrigin((fetcher) => fetcher.inspect(request))
   }
@@ -149,8 +174,11 @@ export class PeerFetcher implements Fetcher {
         return provider.node !== distrusted && !peer.isResting && (isWaitedFor || !peer.isLikelyEmpty)
       },
     )
-    if (providers.ready.length === 0) return asked
-    return asked.sort((a, b) => this.#peerOf(a.provider).inFlight - this.#peerOf(b.provider).inFlight)
+    const givers = asked.filter(({ isWaitedFor }) => isWaitedFor)
+    const others = asked.filter(({ isWaitedFor }) => !isWaitedFor)
+    if (providers.ready.length > 0)
+      others.sort((a, b) => this.#peerOf(a.provider).inFlight - this.#peerOf(b.provider).inFlight)
+    return [...givers, ...others]
   }
 
   #isKept({ copyId }: Provider): Promise<boolean> | true {

@@ -4,6 +4,7 @@ import type { Dataset } from '../../../model/dataset.js'
 import { formatTransferTask } from '../../../model/lease.js'
 import { agentUrls } from '../../../model/node.js'
 import type { RecordStore } from '../../../records/record-store.js'
+import { SHARED_PART_BYTES } from '../../proof/plan-parts.js'
 import { markDamaged } from '../damaged-copies.js'
 import type {
   Fetcher,
@@ -63,6 +64,7 @@ export async function openPeerSource(options: PeerSourceOptions): Promise<Stagin
 
 class PeerSource implements StagingSource {
   readonly url: string
+  readonly partBytes = SHARED_PART_BYTES
   readonly #options: PeerSourceOptions
   readonly #peers: readonly PeerCopy[]
   readonly #neighbours: Neighbours

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { throwIfStopped } from '../../../failure/throw-if-stopped.js'
 import type { ObjectFacts } from '../../proof/object-facts.js'
 import type { GivenDigest } from '../source.js'
@@ -18,9 +17,16 @@ export interface PeerRequest {
   readonly signal: AbortSignal | undefined
   /** Whether the node is staging, and to be waited for until it has the part or stages no more. */
   readonly isWaitedFor: boolean
+  /** Whether it holds the question until it has the part. Only of one that is waited for. */
+  readonly isHeld: boolean
   /** Whether the node is, as far as is known, still staging. Only asked of one that is waited for. */
   readonly isStaging: () => boolean
+  /** When this part was first asked for, ms. */
+  readonly beganMs: number
 }
+
+/** `later`: it has nothing of the rest yet, and is worth asking again. `elsewhere`: the rest must come from others. */
+export type PeerOutcome = 'done' | 'later' | 'elsewhere'
 
 /** A peer that failed is left alone for so long, ms. */
 const REST_MS = 10_000
@@ -28,7 +34,6 @@ const REST_MS = 10_000
 const BEGIN_PATIENCE_MS = 15_000
 /** A node that owns a part and has sent nothing at all for so long is not waited for any more, ms. */
 const SILENT_PATIENCE_MS = 60_000
-const ASK_AGAIN_MS = 300
 const MAX_REST_DOUBLINGS = 6
 /** A node that had none of so many parts in a row is not asked for more of them, unless it is waited for. */
 const MAX_EMPTY_ANSWERS = 100
@@ -64,29 +69,25 @@ export class Peer {
     return this.#emptyAnswers >= MAX_EMPTY_ANSWERS
   }
 
-  /** Reads the range, waiting for it where that is worth it. False: the rest of it must come from elsewhere. */
-  async read(request: PeerRequest): Promise<boolean> {
-    const beganMs = performance.now()
+  /** Asks once for the range; a node that is waited for is worth it for as long as it makes progress. */
+  async read(request: PeerRequest): Promise<PeerOutcome> {
     this.inFlight += 1
     try {
-      for (;;) {
-        throwIfStopped(request.signal)
-        const answer = await this.#get(request)
-        if (answer.outcome === 'ok') {
-          this.#emptyAnswers = 0
-          return true
-        }
-        throwIfStopped(request.signal)
-        if (answer.outcome === 'failed') {
-          this.#restsUntilMs = performance.now() + REST_MS
-          this.#onProblem(answer.problem)
-          return false
-        }
-        if (!request.isWaitedFor) this.#emptyAnswers += 1
-        const mayCome = answer.outcome !== 'other' && request.isWaitedFor && request.isStaging()
-        if (!mayCome || !this.#isWorthWaiting(answer, beganMs)) return false
-        if (answer.outcome === 'missing') await sleep(ASK_AGAIN_MS)
+      throwIfStopped(request.signal)
+      const answer = await this.#get(request)
+      if (answer.outcome === 'ok') {
+        this.#emptyAnswers = 0
+        return 'done'
       }
+      throwIfStopped(request.signal)
+      if (answer.outcome === 'failed') {
+        this.#restsUntilMs = performance.now() + REST_MS
+        this.#onProblem(answer.problem)
+        return 'elsewhere'
+      }
+      if (!request.isWaitedFor) this.#emptyAnswers += 1
+      const mayCome = answer.outcome !== 'other' && request.isWaitedFor && request.isStaging()
+      return mayCome && this.#isWorthWaiting(answer, request.beganMs) ? 'later' : 'elsewhere'
     } finally {
       this.inFlight -= 1
     }
@@ -103,12 +104,12 @@ export class Peer {
   }
 
   #get(request: PeerRequest): Promise<PeerAnswer> {
-    const { path, part, range, onFacts, onDigest, needsDigest, sink, signal, isWaitedFor } = request
+    const { path, part, range, onFacts, onDigest, needsDigest, sink, signal, isHeld } = request
     return this.#connection.get({
       path,
       offset: range.offset,
       length: range.length,
-      isWaitedFor,
+      isHeld,
       onFacts,
       signal,
       onDigest: (found) => {

@@ -1,4 +1,4 @@
-import { rankOwners } from '../../../policy/placement.js'
+import { planPassing, rankOwners } from '../../../policy/placement.js'
 
 /** A node that may supply parts. Plain data, so that a thread can have it. */
 export interface Provider {
@@ -31,24 +31,28 @@ export interface Asked {
 
 /**
  * Whom to ask for a part before the store, in order. One of the nodes that stage is to read the part from the store
- * (`rankOwners`): the others wait for it there, each only for nodes that stand before itself in the part's order, so
- * that no two nodes ever wait for each other, whatever each knows of the rest. What a staging has read before it knew
- * of this one, or before it gave up, is taken from there.
+ * (`rankOwners`), unless a node has everything already; the others pass the part on (`planPassing`). Each waits only for
+ * nodes that stand before itself in the part's order, so that no two nodes ever wait for each other, whatever each
+ * knows of the rest. What a staging has read before it knew of this one, or before it gave up, is taken from there.
  */
 export function planProviders(
   { ready, stagers }: Providers,
   part: { readonly node: string; readonly key: string; readonly offset: number },
 ): readonly Asked[] {
-  if (ready.length > 0) return ready.map((provider) => ({ provider, isWaitedFor: false }))
   const { node, key, offset } = part
   const byName = new Map(stagers.map((stager) => [stager.node, stager]))
   const staging = stagers.filter(({ isStaging }) => isStaging).map((stager) => stager.node)
-  const owners = rankOwners(staging, key, offset).map((name) => byName.get(name)!)
-  const own = owners.findIndex((owner) => owner.node === node)
+  const owners = rankOwners(staging, key, offset)
+  const own = owners.indexOf(node)
   const before = own === -1 ? owners : owners.slice(0, own)
-  const others = stagers.filter((stager) => stager.mayHave && !before.includes(stager))
+  const sources = Math.max(1, ready.length)
+  const givers = planPassing(ready.length + before.length, sources)
+    .filter((position) => position >= ready.length)
+    .map((position) => byName.get(before[position - ready.length]!)!)
+  const others = stagers.filter((stager) => stager.mayHave && !givers.includes(stager))
   return [
-    ...before.map((provider) => ({ provider, isWaitedFor: true })),
-    ...others.map((provider) => ({ provider, isWaitedFor: false })),
+    ...givers.map((provider) => ({ provider, isWaitedFor: true })),
+    ...ready.map((provider) => ({ provider, isWaitedFor: false })),
+    ...(ready.length > 0 ? [] : others).map((provider) => ({ provider, isWaitedFor: false })),
   ]
 }
