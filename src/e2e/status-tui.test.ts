@@ -11,8 +11,9 @@ import { DSC } from '../testing/dsc-processes.js'
 import { advanceStagings, fillRecord } from '../testing/example-record.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
 import { hasTmux, openTerminal, type TmuxTerminal } from '../testing/tmux-terminal.js'
+import { waitFor } from '../testing/world.js'
 
-const CRASHING = fileURLToPath(new URL('../testing/crashing-status-screen.js', import.meta.url))
+const CRASHING = fileURLToPath(new URL('../testing/example-status-screen.js', import.meta.url))
 // In CI a missing tmux is a failure: these tests are the only ones with a real terminal.
 const skip = !hasTmux() && !process.env.CI ? 'tmux is not installed' : false
 
@@ -230,7 +231,7 @@ test('status says that the record is gone, keeps what it knew, and goes on when 
   await terminal.waitFor(/^ dsc status +sqlite:/)
 })
 
-test('status has colours, and none with NO_COLOR', { skip }, async (context) => {
+test('status has colours, those of a theme, and none with NO_COLOR', { skip }, async (context) => {
   const { directory } = await openExample(context, 5)
   const terminal = await openTerminal(context, { columns: 80, rows: 24, directory })
   const coloured = /\p{Cc}\[[0-9;]*3[1-6]m/u
@@ -240,6 +241,16 @@ test('status has colours, and none with NO_COLOR', { skip }, async (context) => 
   assert.match(await terminal.styledScreen(), coloured)
   await terminal.press('q')
   await terminal.waitFor(/rc=0/)
+  // The numbers of the palette: what the screen paints, the terminal's own sixteen colours do not change.
+  const painted = /48;5;231m/
+  await terminal.press(`clear; env -u CI -u NO_COLOR DSC_THEME=light ${DSC.join(' ')} status`, 'Enter')
+  await terminal.waitFor(/▶ dataset-0001/)
+  assert.match(await terminal.styledScreen(), painted)
+  await terminal.press('-l', ':theme terminal')
+  await terminal.press('Enter')
+  await waitFor('the colours of the terminal', async () => !painted.test(await terminal.styledScreen()))
+  await terminal.press('q')
+  await terminal.waitFor(/ready:/)
   await terminal.press(`clear; env -u CI NO_COLOR=1 ${DSC.join(' ')} status`, 'Enter')
   await terminal.waitFor(/▶ dataset-0001/)
   assert.doesNotMatch(await terminal.styledScreen(), coloured)

@@ -1,15 +1,22 @@
 import { composeStatus, type StatusSnapshot } from '../cache/status/compose-status.js'
 import type { CopyUse } from '../model/copy.js'
 import { formatTransferTask, type PlacedLease } from '../model/lease.js'
+import type { CachePolicy } from '../model/policy.js'
 import { EXAMPLE_PROCESS, exampleCopy, NOW_MS } from './example-copies.js'
 import { exampleReady } from './example-record.js'
 
 const GIB = 1024 ** 3
 
+/** Shares for `exampleStatus`: one within its guarantee, one that borrows. */
+export const EXAMPLE_SHARES = [
+  { party: 'group:vision', percent: 50 },
+  { party: 'account:nlp', percent: 10 },
+]
+
 /** A snapshot that is always the same: copies over two nodes, leases, locks, two downloads, four events. */
 export function exampleStatus(
   copyCount: number,
-  changes: { nowMs?: number; writtenBytes?: number } = {},
+  changes: { nowMs?: number; writtenBytes?: number; shares?: CachePolicy['shares'] } = {},
 ): StatusSnapshot {
   const nowMs = changes.nowMs ?? NOW_MS
   const nodes = ['gpu-01', 'gpu-02']
@@ -36,6 +43,7 @@ export function exampleStatus(
       lock: at % 10 === 3 ? { by: 'ops', reason: 'benchmark of the week', atMs: NOW_MS - 86_400_000 } : null,
       referenceCount,
       isBeingStaged: false,
+      ...(changes.shares && at % 3 < 2 ? { parties: [changes.shares[at % 3]!.party] } : {}),
     }
   })
   copies.push(exampleStaging('webdata', 'gpu-01', changes.writtenBytes ?? 8 * GIB))
@@ -65,7 +73,12 @@ export function exampleStatus(
     nodes: nodes.map((node) => ({
       node,
       cacheRoot: '/nvme/dsc',
-      policy: { maxDatasets: 40, maxPercent: 80, minFreeBytes: 50 * GIB },
+      policy: {
+        maxDatasets: 40,
+        maxPercent: 80,
+        minFreeBytes: 50 * GIB,
+        ...(changes.shares && node === 'gpu-01' ? { shares: changes.shares } : {}),
+      },
       disk: { capacityBytes: 1000 * GIB, freeBytes: 180 * GIB, inodesTotal: 1000, inodesFree: 800 },
       seenAtMs: NOW_MS - 2_000,
     })),

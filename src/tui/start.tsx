@@ -5,7 +5,9 @@ import type { RecordEvent } from '../model/record-event.js'
 import { StatusApp } from './components/status-app.js'
 import { MouseReporting } from './mouse-reporting.js'
 import type { StatusActions } from './status-actions.js'
+import type { ReportText } from './view/screen-input.js'
 import { chooseGlyphs } from './view/text/glyphs.js'
+import { chooseTheme, type ThemeName } from './view/text/theme.js'
 
 /** What the live screen shows, and what it can do. */
 export interface StatusScreenOptions {
@@ -13,9 +15,13 @@ export interface StatusScreenOptions {
   /** The node that this is. */
   readonly ownNode: string
   readonly readHistory: (copyId: string, dataset: string) => Promise<readonly RecordEvent[]>
+  /** What `dsc report` says of the last `sinceMs`. */
+  readonly readReport: (sinceMs: number) => Promise<ReportText>
   readonly actions: StatusActions
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly nowMs: () => number
+  /** Default: the terminal's colours, or those for a light one where it says that it is. */
+  readonly theme?: ThemeName | undefined
   /** Default: every 500 ms where the record cannot tell of changes; else at changes, and every 5 s. */
   readonly intervals?: WatchIntervals
   /** Closes the screen and gives the terminal back. */
@@ -26,17 +32,19 @@ const DEFAULT_INTERVALS: WatchIntervals = { pollMs: 500, quietMs: 5000, pauseMs:
 
 /** Takes over the terminal until the user quits or `signal` aborts; rejects if a component throws. */
 export async function showStatusScreen(options: StatusScreenOptions): Promise<void> {
+  const isColoured = !options.environment.NO_COLOR
   const mouse = new MouseReporting(process)
   const screen = render(
     <StatusApp
       reader={options.reader}
       ownNode={options.ownNode}
       readHistory={options.readHistory}
+      readReport={options.readReport}
       actions={options.actions}
       intervals={options.intervals ?? DEFAULT_INTERVALS}
       nowMs={options.nowMs}
       glyphs={chooseGlyphs(options.environment)}
-      isColoured={!options.environment.NO_COLOR}
+      theme={isColoured ? (options.theme ?? chooseTheme(options.environment)) : undefined}
       mouse={mouse}
     />,
     {

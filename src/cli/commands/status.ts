@@ -1,4 +1,4 @@
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import { requireKnownDataset } from '../../cache/names/known-dataset.js'
 import { requireKnownNode } from '../../cache/names/known-node.js'
 import { addReaders } from '../../cache/status/add-readers.js'
@@ -7,6 +7,7 @@ import type { StatusFilter } from '../../cache/status/status-snapshot.js'
 import { summarizeStatus } from '../../cache/status/summarize-status.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { keepHeapSmall } from '../../platform/small-heap.js'
+import { THEMES, type ThemeName } from '../../tui/view/text/theme.js'
 import type { CliContext } from '../context.js'
 import { formatStatusJson, formatStatusLines, formatStatusText } from '../output/status-pieces.js'
 import { countStatusLines, formatSummary } from '../output/status-table.js'
@@ -16,6 +17,7 @@ import { createRecordSource } from '../status/record-source.js'
 
 interface StatusOptions {
   readonly plain?: true
+  readonly theme?: ThemeName
   readonly all?: true
   readonly ndjson?: true
   readonly node?: string
@@ -30,6 +32,11 @@ export function statusCommand(context: CliContext): Command {
   return new Command('status')
     .description('look at nodes, copies, leases and downloads: live on a terminal, else a table')
     .option('--plain', 'print a table once, also on a terminal')
+    .addOption(
+      new Option('--theme <name>', 'colours of the live screen; default: those of the terminal')
+        .choices(THEMES)
+        .env('DSC_THEME'),
+    )
     .option('--all', 'every copy, however many there are')
     .option('--node <node>', 'only this node')
     .option('--dataset <dataset>', 'only copies of this dataset')
@@ -59,7 +66,7 @@ Examples:
         process.stdin.isTTY === true &&
         context.environment.TERM !== 'dumb'
       if (isLive && !(await context.openRecord()).isReadOnly) {
-        await showLive(filter, context)
+        await showLive({ filter, theme: options.theme }, context)
         return
       }
       keepHeapSmall()
@@ -78,11 +85,16 @@ Examples:
     })
 }
 
-async function showLive(filter: StatusFilter, context: CliContext): Promise<void> {
+async function showLive(
+  { filter, theme }: { readonly filter: StatusFilter; readonly theme: ThemeName | undefined },
+  context: CliContext,
+): Promise<void> {
   // React's development build is slower and keeps a measurement of every render for ever.
   process.env.NODE_ENV ??= 'production'
   const { RecordReader } = await import('../../cache/status/status-reader.js')
   const { showStatusScreen } = await import('../../tui/start.js')
+  const { readReport } = await import('../../cache/accounting/read-report.js')
+  const { formatReport } = await import('../output/format-report.js')
   const config = await context.config()
   const place = config.record
   const records = createRecordSource(context.reopenRecord, place.kind === 'sqlite' ? place.path : undefined)
@@ -100,9 +112,16 @@ async function showLive(filter: StatusFilter, context: CliContext): Promise<void
         measureOwnNode: () => measureOwnNode(config, context.nowMs()),
       }),
       readHistory: async (copyId) => (await records.current()).listEvents({ copyId, limit: 50 }),
+      readReport: async (sinceMs) => {
+        const nowMs = context.nowMs()
+        const record = await records.current()
+        const report = await readReport(record, { sinceMs: nowMs - sinceMs, nowMs, node: filter.node })
+        return (columns) => formatReport(report, undefined, columns).split('\n')
+      },
       ownNode: config.node,
       actions,
       environment: context.environment,
+      theme,
       nowMs: context.nowMs,
       signal: context.signal,
     })

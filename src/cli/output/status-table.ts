@@ -1,12 +1,13 @@
 import type { NodeStatus, StatusSnapshot } from '../../cache/status/compose-status.js'
 import type { StripedLayout } from '../../cache/status/find-layouts.js'
-import { type Holding, listHoldings } from '../../cache/status/list-holdings.js'
+import { listHoldings } from '../../cache/status/list-holdings.js'
 import type { DatasetSummary, StatusSummary } from '../../cache/status/summarize-status.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import { type CopyUse, formatStripe } from '../../model/copy.js'
 import { formatCount } from '../../model/format-count.js'
 import { formatNodeList } from '../../model/format-node-list.js'
 import { drawKeepers, drawState } from '../../tui/view/lists/copy-rows.js'
+import { formatHolders } from '../../tui/view/lists/dataset-rows.js'
 import { formatPercent, formatShare, formatSpan } from '../../tui/view/text/format-cells.js'
 import { formatTable } from './text-table.js'
 import { formatTransfers, formatWaits } from './transfer-tables.js'
@@ -205,26 +206,6 @@ export function holdingCells(copies: readonly CopyUse[]): readonly (readonly str
     String(nodes.filter(({ state }) => state === 'ready').length),
     formatHolders(nodes),
   ])
-}
-
-function formatHolders(nodes: Holding['nodes']): string {
-  const ready = (use: 'used' | 'idle') =>
-    nodes
-      .filter(({ state, referenceCount }) => state === 'ready' && referenceCount > 0 === (use === 'used'))
-      .map(({ node }) => node)
-  const used = formatNodeList(ready('used')).split(/,(?![^[]*\])/)
-  return [
-    ...used.filter((list) => list !== '').map((list) => `${list}*`),
-    formatNodeList(ready('idle')).replaceAll(/,(?![^[]*\])/g, ', '),
-    ...nodes
-      .filter(({ state }) => state !== 'ready')
-      .map(
-        ({ node, state, fillRatio }) =>
-          `${node} (${state === 'staging' ? formatPercent(fillRatio, 1) : state})`,
-      ),
-  ]
-    .filter((text) => text !== '')
-    .join(', ')
 }
 
 function formatLayouts(layouts: readonly StripedLayout[], totalWidth: number | undefined): string {

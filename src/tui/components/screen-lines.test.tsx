@@ -26,7 +26,7 @@ test('ink draws the lines of the view unchanged: nothing wraps, nothing is cut',
       size: { columns, rows },
       context: { nowMs: NOW_MS, utcOffsetMinutes: 0, glyphs: UNICODE_GLYPHS, throughput: NO_THROUGHPUT },
     })
-    const drawn = renderToString(<ScreenLines lines={lines} isColoured={false} />, { columns })
+    const drawn = renderToString(<ScreenLines lines={lines} theme={undefined} />, { columns })
     assert.deepEqual(
       drawn.split('\n').map((line) => line.trimEnd()),
       lines.map((line) => lineText(line).trimEnd()),

@@ -6,6 +6,7 @@ import type { RecordEvent } from '../../model/record-event.js'
 import { useActions } from '../hooks/use-actions.js'
 import { useCopyHistory } from '../hooks/use-copy-history.js'
 import { useMouse } from '../hooks/use-mouse.js'
+import { useReport } from '../hooks/use-report.js'
 import { useStatus } from '../hooks/use-status.js'
 import { useTick } from '../hooks/use-tick.js'
 import type { MouseReporting } from '../mouse-reporting.js'
@@ -17,10 +18,11 @@ import { selectRows } from '../view/lists/select-rows.js'
 import { findSpot, type Spot } from '../view/mouse/find-spot.js'
 import { handleMouse } from '../view/mouse/handle-mouse.js'
 import { drawScreen, findShownCopy, findShownLease } from '../view/screen.js'
-import type { ScreenInput } from '../view/screen-input.js'
+import type { ReportText, ScreenInput } from '../view/screen-input.js'
 import { planScreen } from '../view/screen-plan.js'
 import { type Effect, FIRST_SCREEN, type ScreenState } from '../view/screen-state.js'
 import type { Glyphs } from '../view/text/glyphs.js'
+import type { ThemeName } from '../view/text/theme.js'
 import { readKeyPresses } from './read-key-presses.js'
 import { ScreenLines } from './screen-lines.js'
 
@@ -29,11 +31,13 @@ interface StatusAppProps {
   /** The node that this is. */
   readonly ownNode: string
   readonly readHistory: (copyId: string, dataset: string) => Promise<readonly RecordEvent[]>
+  readonly readReport: (sinceMs: number) => Promise<ReportText>
   readonly actions: StatusActions
   readonly intervals: WatchIntervals
   readonly nowMs: () => number
   readonly glyphs: Glyphs
-  readonly isColoured: boolean
+  /** The theme that it opens in; undefined: no colours at all. */
+  readonly theme: ThemeName | undefined
   readonly mouse: MouseReporting
 }
 
@@ -48,7 +52,7 @@ export function StatusApp(props: StatusAppProps): ReactElement {
     nowMs: props.nowMs,
     isPaused: isSuspended,
   })
-  const { state, latest, update } = useScreenState()
+  const { state, latest, update } = useScreenState(props.theme)
   const { tab, filter, sorts, scope } = state
   const rows = useMemo(
     () => selectRows(snapshot, { tab, filter, sorts, scope }, throughput),
@@ -63,6 +67,7 @@ export function StatusApp(props: StatusAppProps): ReactElement {
   const isDetailShown = plan.sideColumns > 0 || state.detailCopyId !== undefined
   const shown = isDetailShown ? findShownCopy({ snapshot, state, rows }, plan.listHeight) : undefined
   const copyHistory = useCopyHistory(props.readHistory, shown, snapshot)
+  const report = useReport(props.readReport, state.mode.kind === 'report' ? state.mode.sinceMs : undefined)
 
   const apply = (effect: Effect) => {
     switch (effect.kind) {
@@ -82,7 +87,7 @@ export function StatusApp(props: StatusAppProps): ReactElement {
   const nowMs = props.nowMs()
   const utcOffsetMinutes = -new Date(nowMs).getTimezoneOffset()
   const context = { nowMs, utcOffsetMinutes, glyphs: props.glyphs, throughput }
-  const drawn = { snapshot, problem, state, rows, copyHistory, size, context }
+  const drawn = { snapshot, problem, state, rows, copyHistory, report, size, context }
 
   const handle = (react: (input: ScreenInput, target: KeyTarget) => KeyOutcome) => {
     const current = latest.current
@@ -114,12 +119,12 @@ export function StatusApp(props: StatusAppProps): ReactElement {
   )
 
   const lines = drawScreen(drawn)
-  return <ScreenLines lines={lines} isColoured={props.isColoured} />
+  return <ScreenLines lines={lines} theme={props.theme && state.theme} />
 }
 
 /** What the user has chosen; `latest` knows it before React has drawn it: keys come faster. */
-function useScreenState() {
-  const [state, setState] = useState<ScreenState>(FIRST_SCREEN)
+function useScreenState(theme: ThemeName = FIRST_SCREEN.theme) {
+  const [state, setState] = useState<ScreenState>({ ...FIRST_SCREEN, theme })
   const latest = useRef(state)
   const update = useCallback((change: (before: ScreenState) => ScreenState) => {
     latest.current = change(latest.current)

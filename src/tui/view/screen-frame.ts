@@ -39,7 +39,7 @@ const MAX_MESSAGE_LINES = 4
 
 /** The last line: a question, the outcome of an action, or the keys. A long outcome takes up to four lines. */
 export function drawFooter(state: ScreenState, width: number): readonly Line[] {
-  const asks = !['browse', 'detail', 'help'].includes(state.mode.kind)
+  const asks = !['browse', 'detail', 'help', 'report'].includes(state.mode.kind)
   if (!state.message || asks) return [drawLastLine(state, width)]
   const look = state.message.isError
     ? ({ color: 'red', isBold: true } as const)
@@ -74,8 +74,8 @@ function drawLastLine(state: ScreenState, width: number): Line {
   const keys =
     state.mode.kind === 'detail'
       ? ['Esc back', 'Enter leases', 'l lock', 'u unlock', 'e evict', '? help', 'q quit']
-      : state.mode.kind === 'help'
-        ? ['any key: closes']
+      : state.mode.kind === 'help' || state.mode.kind === 'report'
+        ? ['up down move', 'any key: closes']
         : [
             'Enter look',
             '/ filter',

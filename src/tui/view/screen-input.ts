@@ -11,6 +11,9 @@ export interface ReadProblem {
   readonly sinceMs: number
 }
 
+/** A report as lines of at most so many cells. */
+export type ReportText = (columns: number) => readonly string[]
+
 /** Everything that a screen is made of. */
 export interface ScreenInput {
   readonly snapshot: StatusSnapshot | undefined
@@ -20,6 +23,8 @@ export interface ScreenInput {
   readonly rows: ListRows
   /** Events of the copy that shows in the details; undefined while they are read. */
   readonly copyHistory: readonly RecordEvent[] | undefined
+  /** What `dsc report` prints, where the screen asks for it; undefined while it is read. */
+  readonly report?: ReportText | undefined
   readonly size: ScreenSize
   readonly context: DrawContext
 }

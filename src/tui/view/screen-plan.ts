@@ -1,4 +1,5 @@
 import type { StatusSnapshot } from '../../cache/status/compose-status.js'
+import type { Tab } from './lists/list-rows.js'
 import type { ScreenState } from './screen-state.js'
 
 /** Cells of the terminal. */
@@ -23,6 +24,8 @@ export interface ScreenPlan {
   readonly eventRows: number
 }
 
+/** Lists whose rows are about more than one copy: the whole width is theirs. */
+const OF_NODES: readonly Tab[] = ['nodes', 'datasets', 'shares']
 const WIDE_COLUMNS = 150
 const TALL_ROWS = 32
 
@@ -38,7 +41,7 @@ export function planScreen(
   const { rows, columns } = size
   const isTall = rows >= TALL_ROWS
   const sideColumns =
-    columns >= WIDE_COLUMNS && state.tab !== 'nodes' ? Math.min(80, Math.floor(columns * 0.36)) : 0
+    columns >= WIDE_COLUMNS && !OF_NODES.includes(state.tab) ? Math.min(80, Math.floor(columns * 0.36)) : 0
   const isLookingInside = state.detailCopyId !== undefined && sideColumns === 0
   const mostNodes = rows < 12 ? 0 : isTall ? Math.floor(rows / 6) : 3
   const nodeRows =

@@ -1,7 +1,7 @@
-import type { ListPosition } from './lists/list-position.js'
-import { START } from './lists/list-position.js'
-import type { Tab } from './lists/list-rows.js'
+import { type ListPosition, START } from './lists/list-position.js'
+import type { ScopeTarget, Tab } from './lists/list-rows.js'
 import type { ListSort } from './lists/sort-rows.js'
+import type { ThemeName } from './text/theme.js'
 
 /** What the keys mean at the moment. */
 type Mode =
@@ -9,6 +9,8 @@ type Mode =
   | { readonly kind: 'filter'; readonly before: string }
   | { readonly kind: 'detail'; readonly copyId: string; readonly scroll: number }
   | { readonly kind: 'help'; readonly scroll: number }
+  /** Over the last `sinceMs`. */
+  | { readonly kind: 'report'; readonly sinceMs: number; readonly scroll: number }
   | {
       readonly kind: 'confirm'
       readonly question: string
@@ -32,12 +34,8 @@ export interface Message {
   readonly isError: boolean
 }
 
-/** One node, or one copy, that somebody went into, and the way back. */
-export interface Scope {
-  readonly node?: string
-  readonly copyId?: string
-  /** For people. */
-  readonly label: string
+/** What somebody went into, and the way back. */
+export interface Scope extends ScopeTarget {
   /** The list that it was entered from. */
   readonly from: Tab
   /** What that list was narrowed to. */
@@ -58,12 +56,25 @@ export interface ScreenState {
   readonly message: Message | undefined
   /** Whether the mouse is for the screen; else for the terminal, which marks text with it. */
   readonly isMouseOn: boolean
+  readonly theme: ThemeName
+}
+
+/** Every list at its top. */
+export const FIRST_POSITIONS: Readonly<Record<Tab, ListPosition>> = {
+  copies: START,
+  leases: START,
+  transfers: START,
+  events: START,
+  nodes: START,
+  waits: START,
+  datasets: START,
+  shares: START,
 }
 
 /** The live screen as it opens. */
 export const FIRST_SCREEN: ScreenState = {
   tab: 'copies',
-  positions: { copies: START, leases: START, transfers: START, events: START, nodes: START, waits: START },
+  positions: FIRST_POSITIONS,
   filter: '',
   sorts: {},
   scope: undefined,
@@ -71,6 +82,7 @@ export const FIRST_SCREEN: ScreenState = {
   detailCopyId: undefined,
   message: undefined,
   isMouseOn: true,
+  theme: 'terminal',
 }
 
 /** What a key asks for beyond the screen itself. */

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import type { StatusSnapshot } from '../../cache/status/compose-status.js'
 import { NO_THROUGHPUT, noteThroughput } from '../../cache/status/throughput.js'
 import { NOW_MS } from '../../testing/example-copies.js'
-import { exampleStatus } from '../../testing/example-status.js'
+import { EXAMPLE_SHARES, exampleStatus } from '../../testing/example-status.js'
 import { selectRows } from './lists/select-rows.js'
 import { drawScreen } from './screen.js'
 import type { ScreenInput } from './screen-input.js'
@@ -101,6 +101,21 @@ for (const columns of [40, 80, 120, 200]) {
     })
   }
 }
+
+for (const tab of ['datasets', 'shares'] as const) {
+  test(`the ${tab} at 80x24`, () => {
+    const snapshot = exampleStatus(60, { shares: EXAMPLE_SHARES })
+    compareGolden(`${tab}-80x24`, draw(80, 24, { snapshot, state: { ...FIRST_SCREEN, tab } }))
+  })
+}
+
+test('the report is drawn to the width of the screen, and its names cannot move the cursor', () => {
+  const state: ScreenState = { ...FIRST_SCREEN, mode: { kind: 'report', sinceMs: 1, scroll: 1 } }
+  const report = (columns: number) => ['first', `${columns} cells`, 'job \x1b[2J']
+  const lines = draw(80, 5, { state, report })
+  assert.match(lines.join('\n'), /^ 78 cells +\n job \?\[2J/m)
+  assert.match(draw(80, 24, { state }).join('\n'), /Reading the history/)
+})
 
 test('progress and rate survive 40 columns', () => {
   const lines = draw(40, 16, { state: { ...FIRST_SCREEN, tab: 'transfers' } })

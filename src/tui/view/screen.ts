@@ -15,6 +15,7 @@ import type { ScreenInput } from './screen-input.js'
 import { planScreen, type ScreenPlan, type ScreenSize } from './screen-plan.js'
 import { drawTabs } from './tab-bar.js'
 import { fitLine, type Line, span } from './text/styled-line.js'
+import { withoutControls } from './text/text-cells.js'
 
 const EVERYTHING = { filter: '', sort: undefined }
 
@@ -25,7 +26,16 @@ export function drawScreen(input: ScreenInput): readonly Line[] {
   const footer = drawFooter(state, size.columns)
   if (!snapshot) return fitHeight([title], footer, size)
   if (state.mode.kind === 'help') {
-    return fitHeight([title, [], ...scrollLines(drawHelp(), state.mode.scroll, size.rows - 3)], footer, size)
+    return fitHeight(
+      [title, [], ...scrollLines(drawHelp(size.columns), state.mode.scroll, size.rows - 3)],
+      footer,
+      size,
+    )
+  }
+  if (state.mode.kind === 'report') {
+    const text = input.report?.(size.columns - 2) ?? ['Reading the history.']
+    const lines = text.map((line): Line => [span(` ${withoutControls(line)}`)])
+    return fitHeight([title, [], ...scrollLines(lines, state.mode.scroll, size.rows - 3)], footer, size)
   }
   const plan = planScreen(snapshot, state, size)
   const head = [title, ...drawNodes(input, plan), ...drawTransfers(input, plan)]

@@ -13,6 +13,8 @@ const NAMES: Readonly<Record<Tab, string>> = {
   events: 'Events',
   nodes: 'Nodes',
   waits: 'Waits',
+  datasets: 'Datasets',
+  shares: 'Shares',
 }
 
 /** The lists with their counts; at the right the filter. */
@@ -34,7 +36,7 @@ export function findTab(input: ScreenInput, snapshot: StatusSnapshot, column: nu
   return undefined
 }
 
-/** Names and counts as they fit: whole, shortened, or but the digits of the lists that do not show. */
+/** Names and counts as they fit: whole, shortened, or without counts, or but the digits of the lists that do not show. */
 function placeTabs({ state, rows, size, context }: ScreenInput, snapshot: StatusSnapshot) {
   const counts: Readonly<Record<Tab, number>> = {
     copies: snapshot.copies.length,
@@ -43,16 +45,23 @@ function placeTabs({ state, rows, size, context }: ScreenInput, snapshot: Status
     events: snapshot.events.length,
     nodes: snapshot.nodes.length,
     waits: snapshot.waits.length,
+    datasets: new Set(snapshot.copies.map(({ dataset }) => dataset)).size,
+    shares: snapshot.nodes.reduce((sum, { usage }) => sum + usage.shares.length, 0),
   }
   const isCut = (tab: Tab) => tab === 'events' && counts.events >= STATUS_EVENTS
   const name = (tab: Tab, cells?: number) =>
     ` ${NAMES[tab].slice(0, cells)} ${counts[tab].toLocaleString('en-US')}${isCut(tab) ? '+' : ''}`
   const place = (nameOf: (tab: Tab) => string) =>
-    TABS.map((tab, at) => ({ tab, text: ` ${at + 1}${nameOf(tab)} ` }))
+    TABS.map((tab, at) => ({ tab, text: ` ${at + 1}${nameOf(tab)} ` })).filter(
+      // Most clusters have no shares, and no room for their name.
+      ({ tab }) => tab !== 'shares' || counts.shares > 0 || state.tab === 'shares',
+    )
   const room = size.columns - cellWidth(lineText(drawFilter(state, rows, context)))
   const forms = [
     place((tab) => name(tab)),
     place((tab) => name(tab, 5)),
+    place((tab) => (tab === state.tab ? name(tab) : ` ${NAMES[tab]}`)),
+    place((tab) => (tab === state.tab ? name(tab) : ` ${NAMES[tab].slice(0, 5)}`)),
     place((tab) => (tab === state.tab ? name(tab) : '')),
   ]
   const widthOf = (form: (typeof forms)[number]) => form.reduce((sum, { text }) => sum + cellWidth(text), 0)

@@ -34,7 +34,7 @@ export function browse(state: ScreenState, key: KeyPress, target: KeyTarget): Ke
     case 'backspace':
       return { state: leaveScope(state) }
     case 'enter':
-      if (rows.tab === 'nodes') return enterNode(state, target)
+      if (rows.scopeAt) return enterRow(state, target)
       if (!target.copy) return { state: note(state, 'no copy to look into here') }
       return {
         state: {
@@ -50,12 +50,12 @@ export function browse(state: ScreenState, key: KeyPress, target: KeyTarget): Ke
   }
 }
 
-/** From a node to its copies. */
-function enterNode(state: ScreenState, { rows, height }: KeyTarget): KeyOutcome {
-  const { index } = placeList(state.positions.nodes, { keys: rows.keys, height })
-  const node = rows.keys[index]
-  if (node === undefined) return { state: note(state, 'no node here') }
-  return { state: enterScope(state, { node, label: node }, 'copies') }
+/** From a node, or a dataset, to its copies. */
+function enterRow(state: ScreenState, { rows, height }: KeyTarget): KeyOutcome {
+  const { index } = placeList(state.positions[rows.tab], { keys: rows.keys, height })
+  const scope = rows.scopeAt?.(index)
+  if (!scope) return { state: note(state, 'nothing to look into here') }
+  return { state: enterScope(state, scope, 'copies') }
 }
 
 /** The next column, or the same one the other way round. */

@@ -1,6 +1,6 @@
-import { type ListPosition, moveBy, placeList, START } from '../lists/list-position.js'
-import { type ListRows, TABS, type Tab } from '../lists/list-rows.js'
-import type { Scope, ScreenState } from '../screen-state.js'
+import { type ListPosition, moveBy, placeList } from '../lists/list-position.js'
+import { type ListRows, type ScopeTarget, TABS, type Tab } from '../lists/list-rows.js'
+import { FIRST_POSITIONS, type ScreenState } from '../screen-state.js'
 import type { KeyPress, KeyTarget } from './key-press.js'
 
 /** The cursor of the list, `by` rows further. */
@@ -15,11 +15,7 @@ function withPosition(state: ScreenState, tab: Tab, position: ListPosition): Scr
 
 /** A new filter starts at the top of every list. */
 export function withFilter(state: ScreenState, filter: string): ScreenState {
-  return {
-    ...state,
-    filter,
-    positions: { copies: START, leases: START, transfers: START, events: START, nodes: START, waits: START },
-  }
+  return { ...state, filter, positions: FIRST_POSITIONS }
 }
 
 /** The list `by` tabs further, round and round. */
@@ -27,12 +23,8 @@ export function showTab(state: ScreenState, by: number): ScreenState {
   return { ...state, tab: TABS[(TABS.indexOf(state.tab) + by + TABS.length) % TABS.length]! }
 }
 
-/** Into a node or a copy: the lists show what belongs to it. */
-export function enterScope(
-  state: ScreenState,
-  to: Pick<Scope, 'node' | 'copyId' | 'label'>,
-  tab: Tab,
-): ScreenState {
+/** Into a node, a dataset or a copy: the lists show what belongs to it. */
+export function enterScope(state: ScreenState, to: ScopeTarget, tab: Tab): ScreenState {
   const scope = { ...to, from: state.tab, outer: state.scope }
   return { ...withFilter(state, ''), tab, scope, mode: { kind: 'browse' }, detailCopyId: undefined }
 }

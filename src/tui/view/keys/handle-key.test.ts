@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { NO_THROUGHPUT } from '../../../cache/status/throughput.js'
-import { exampleStatus } from '../../../testing/example-status.js'
+import { EXAMPLE_SHARES, exampleStatus } from '../../../testing/example-status.js'
 import { selectRows } from '../lists/select-rows.js'
 import { findShownCopy, findShownLease } from '../screen.js'
 import { type Effect, FIRST_SCREEN, type ScreenState } from '../screen-state.js'
 import { handleKey } from './handle-key.js'
 import type { KeyPress } from './key-press.js'
 
-const STATUS = exampleStatus(60)
+const STATUS = exampleStatus(60, { shares: EXAMPLE_SHARES })
 const HEIGHT = 10
 
 /** Presses keys one after the other; a word of one character is typed. */
@@ -44,7 +44,7 @@ for (const { keys, dataset } of [
 
 test('Tab, Shift-Tab and digits choose the list', () => {
   assert.equal(press(['tab']).state.tab, 'leases')
-  assert.equal(press(['shift-tab']).state.tab, 'waits')
+  assert.equal(press(['shift-tab']).state.tab, 'shares')
   assert.equal(press(['4']).state.tab, 'events')
   assert.equal(press(['9']).state.tab, 'copies')
 })
@@ -213,3 +213,32 @@ type Pressed = ReturnType<typeof press>
 function drawQuestion({ mode }: ScreenState): string {
   return mode.kind === 'confirm' ? mode.question : ''
 }
+
+test('Enter leads from a dataset to its copies, and Esc back', () => {
+  const inside = press(['7', 'down', 'enter'])
+  assert.equal(inside.state.tab, 'copies')
+  assert.deepEqual(inside.rows.keys, ['copy-1'])
+  assert.equal(press(['escape'], inside.state).state.tab, 'datasets')
+})
+
+test('Enter leads from a share to what is on its node', () => {
+  const inside = press(['8', 'down', 'enter'])
+  assert.equal(inside.state.scope?.node, 'gpu-01')
+})
+
+test(':report opens over a week or what is asked, scrolls, and closes', () => {
+  const open = press([...':report 30d', 'enter', 'j', 'down']).state
+  assert.deepEqual(open.mode, { kind: 'report', sinceMs: 30 * 86_400_000, scroll: 2 })
+  assert.deepEqual(press(['q'], open).effects, [], 'q closes it and does not quit')
+  assert.equal(press(['q'], open).state.mode.kind, 'browse')
+  assert.equal(press([...':report', 'enter']).state.mode.kind, 'report')
+  assert.match(press([...':report never', 'enter']).state.message?.text ?? '', /takes a duration like/)
+})
+
+test(':theme takes a name', () => {
+  assert.equal(press([...':theme light', 'enter']).state.theme, 'light')
+  assert.match(
+    press([...':theme pink', 'enter']).state.message?.text ?? '',
+    /terminal, dark, light, contrast/,
+  )
+})

@@ -26,7 +26,8 @@ export function handleKey(before: ScreenState, key: KeyPress, target: KeyTarget)
     case 'filter':
       return typeFilter(state, key, target)
     case 'help':
-      return readHelp(state, key)
+    case 'report':
+      return readText(state, key, target)
     case 'confirm': {
       const { action, refusal } = state.mode
       const after = leaveQuestion(state)
@@ -118,12 +119,21 @@ function typeFilter(state: ScreenState, key: KeyPress, target: KeyTarget): KeyOu
   }
 }
 
-function readHelp(state: ScreenState, key: KeyPress): KeyOutcome {
-  if (state.mode.kind !== 'help') return { state }
-  const { scroll } = state.mode
-  if (key.name === 'down' || key.name === 'page-down')
-    return { state: { ...state, mode: { kind: 'help', scroll: scroll + 1 } } }
-  if (key.name === 'up' || key.name === 'page-up')
-    return { state: { ...state, mode: { kind: 'help', scroll: Math.max(0, scroll - 1) } } }
-  return { state: leaveQuestion(state) }
+/** The help, or the report: any other key closes it. */
+function readText(state: ScreenState, key: KeyPress, { height }: KeyTarget): KeyOutcome {
+  const { mode } = state
+  if (mode.kind !== 'help' && mode.kind !== 'report') return { state }
+  const steps: Readonly<Partial<Record<string, number>>> = {
+    up: -1,
+    down: 1,
+    'page-up': -height,
+    'page-down': height,
+    home: Number.NEGATIVE_INFINITY,
+    k: -1,
+    j: 1,
+    ' ': height,
+  }
+  const by = steps[key.name === 'text' ? key.text : key.name]
+  if (by === undefined) return { state: leaveQuestion(state) }
+  return { state: { ...state, mode: { ...mode, scroll: Math.max(0, mode.scroll + by) } } }
 }

@@ -1,5 +1,7 @@
+import { parseDuration } from '../../../model/duration.js'
 import { TABS } from '../lists/list-rows.js'
 import type { ScreenState } from '../screen-state.js'
+import { THEMES } from '../text/theme.js'
 import { enterScope, leaveScope, note, sortByColumn, withFilter } from './change-screen.js'
 import { act } from './copy-keys.js'
 import { endShown } from './end-keys.js'
@@ -46,7 +48,14 @@ const SCREEN_COMMANDS: readonly ScreenCommand[] = [
   { name: 'evict', does: 'as e', run: key('e') },
   { name: 'release', does: 'as x on a lease', run: (state, _words, target) => endShown(state, target) },
   { name: 'cancel', does: 'as x on a staging', run: (state, _words, target) => endShown(state, target) },
+  {
+    name: 'report',
+    takes: 'duration',
+    does: 'what staging saved, who waited, what to change; 7d unless told',
+    run: showReport,
+  },
   { name: 'refresh', does: 'as r', run: key('r') },
+  { name: 'theme', takes: 'name', does: 'colours: terminal, dark, light, contrast', run: chooseTheme },
   { name: 'mouse', does: 'leave the mouse to the terminal, or take it back', run: toggleMouse },
   { name: 'help', does: 'as ?', run: key('?') },
   { name: 'quit', does: 'as q', run: key('q') },
@@ -73,6 +82,21 @@ function chooseNode(state: ScreenState, name: string): KeyOutcome {
   return {
     state: enterScope(state, { node: name, label: name }, state.tab === 'nodes' ? 'copies' : state.tab),
   }
+}
+
+function showReport(state: ScreenState, text: string): KeyOutcome {
+  try {
+    const sinceMs = parseDuration(text || '7d')
+    return { state: { ...state, mode: { kind: 'report', sinceMs, scroll: 0 } } }
+  } catch {
+    return fail(state, `:report takes a duration like 12h or 30d, found ${text}`)
+  }
+}
+
+function chooseTheme(state: ScreenState, name: string): KeyOutcome {
+  const theme = THEMES.find((known) => known === name)
+  if (!theme) return fail(state, `:theme is one of ${THEMES.join(', ')}`)
+  return { state: { ...state, theme } }
 }
 
 /** Whoever wants to mark text without holding Shift. */

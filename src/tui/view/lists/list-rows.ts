@@ -8,7 +8,16 @@ import { cellWidth } from '../text/text-cells.js'
 import type { ListSort } from './sort-rows.js'
 
 /** The lists of the live screen, from left to right. */
-export const TABS = ['copies', 'leases', 'transfers', 'events', 'nodes', 'waits'] as const
+export const TABS = [
+  'copies',
+  'leases',
+  'transfers',
+  'events',
+  'nodes',
+  'waits',
+  'datasets',
+  'shares',
+] as const
 /** A list of the live screen. */
 export type Tab = (typeof TABS)[number]
 
@@ -30,6 +39,15 @@ export interface ListChoice {
   readonly throughput: Throughput
 }
 
+/** A node, a dataset or a copy that lists can be narrowed to. */
+export interface ScopeTarget {
+  readonly node?: string
+  readonly dataset?: string
+  readonly copyId?: string
+  /** For people. */
+  readonly label: string
+}
+
 /** One list of the screen: filtered, sorted, and able to draw any of its rows. Only visible rows are drawn. */
 export interface ListRows {
   readonly tab: Tab
@@ -43,6 +61,8 @@ export interface ListRows {
   readonly total: number
   /** The copy that row `index` is about; undefined where it is about none. */
   readonly copyIdAt: (index: number) => string | undefined
+  /** What Enter goes into, where the rows are about more than one copy. */
+  readonly scopeAt?: (index: number) => ScopeTarget | undefined
   /** The same as a copy, where the rows are copies: spares looking for it among all. */
   readonly copyAt?: (index: number) => CopyUse | undefined
   /** The lease that row `index` is, where the rows are leases. */

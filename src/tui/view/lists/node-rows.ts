@@ -57,6 +57,10 @@ export function listNodeRows(snapshot: StatusSnapshot, { filter, sort, throughpu
     keys: nodes.map((node) => node.node),
     total: snapshot.nodes.length,
     copyIdAt: () => undefined,
+    scopeAt: (index) => {
+      const node = nodes[index]?.node
+      return node === undefined ? undefined : { node, label: node }
+    },
     drawAt: (index, widths, context) => drawNode(nodes[index]!, widths, context),
     emptyText: filter === '' ? 'No node is known yet' : 'No node matches the filter',
   }

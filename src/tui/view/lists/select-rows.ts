@@ -2,10 +2,12 @@ import type { StatusSnapshot } from '../../../cache/status/compose-status.js'
 import type { Throughput } from '../../../cache/status/throughput.js'
 import type { Scope, ScreenState } from '../screen-state.js'
 import { listCopyRows } from './copy-rows.js'
+import { listDatasetRows } from './dataset-rows.js'
 import { listEventRows } from './event-rows.js'
 import { listLeaseRows } from './lease-rows.js'
 import type { ListChoice, ListRows, Tab } from './list-rows.js'
 import { listNodeRows } from './node-rows.js'
+import { listShareRows } from './share-rows.js'
 import { listTransferRows } from './transfer-rows.js'
 import { listWaitRows } from './wait-rows.js'
 
@@ -45,16 +47,21 @@ function listRows(from: StatusSnapshot, tab: Tab, choice: ListChoice): ListRows 
       return listEventRows(from, choice)
     case 'nodes':
       return listNodeRows(from, choice)
+    case 'datasets':
+      return listDatasetRows(from, choice)
+    case 'shares':
+      return listShareRows(from, choice)
     case 'waits':
       return listWaitRows(from, choice)
   }
 }
 
-/** What is on one node, or keeps one copy. The nodes themselves stay all. */
+/** What is on one node, of one dataset, or keeps one copy. The nodes themselves stay all. */
 function narrow(snapshot: StatusSnapshot, scope: Scope | undefined): StatusSnapshot {
   if (!scope) return snapshot
-  const isIn = (row: { readonly node: string; readonly copyId?: string | null }) =>
+  const isIn = (row: { readonly node: string; readonly dataset: string; readonly copyId?: string | null }) =>
     (scope.node === undefined || row.node === scope.node) &&
+    (scope.dataset === undefined || row.dataset === scope.dataset) &&
     (scope.copyId === undefined || row.copyId === undefined || row.copyId === scope.copyId)
   return {
     ...snapshot,

@@ -23,7 +23,7 @@ const NOTHING: Spot = { kind: 'nothing' }
 /** Finds what `drawScreen` draws at a cell. */
 export function findSpot(input: ScreenInput, at: { readonly column: number; readonly row: number }): Spot {
   const { snapshot, state, rows, size } = input
-  if (!snapshot || state.mode.kind === 'help') return NOTHING
+  if (!snapshot || state.mode.kind === 'help' || state.mode.kind === 'report') return NOTHING
   if (at.row >= size.rows - drawFooter(state, size.columns).length) return NOTHING
   const plan = planScreen(snapshot, state, size)
   if (at.row < plan.tabsRow) {

@@ -9,7 +9,7 @@ import type { MouseReport } from './mouse-report.js'
 /** Rows that one notch of a wheel moves. */
 const WHEEL_ROWS = 3
 /** Questions are answered by keys alone: a slip of the hand must not. */
-const SCROLLED = ['browse', 'filter', 'detail', 'help']
+const SCROLLED = ['browse', 'filter', 'detail', 'help', 'report']
 
 /** Applies a mouse to the screen; `spot` is what is under it. */
 export function handleMouse(

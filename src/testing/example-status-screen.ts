@@ -1,8 +1,10 @@
-// A program for the terminal test: a status screen that breaks after its first reading. argv[2] says how:
-// `component`: the second reading makes a component throw; `timer`: something outside of React throws.
+// A program for the terminal tests: a status screen that shows an example. argv[2] says what becomes of it: `still`:
+// nothing, and its clock stands; `component`: the second reading makes a component throw; `timer`: something outside of
+// React throws.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { showStatusScreen } from '../tui/start.js'
-import { exampleStatus } from './example-status.js'
+import { NOW_MS } from './example-copies.js'
+import { EXAMPLE_SHARES, exampleStatus } from './example-status.js'
 
 const how = process.argv[2]
 const FIRST_SCREEN_MS = 1500
@@ -17,7 +19,7 @@ await showStatusScreen({
   reader: {
     async read() {
       readings += 1
-      const status = exampleStatus(5)
+      const status = how === 'still' ? exampleStatus(60, { shares: EXAMPLE_SHARES }) : exampleStatus(5)
       if (readings === 1 || how !== 'component') return status
       return {
         ...status,
@@ -30,6 +32,7 @@ await showStatusScreen({
     waitForChange: ({ pollMs }) => sleep(pollMs),
   },
   readHistory: async () => [],
+  readReport: async () => () => ['nothing to tell'],
   actions: {
     lock: async () => {},
     unlock: async () => {},
@@ -40,7 +43,7 @@ await showStatusScreen({
     prepare: async () => {},
   },
   environment: process.env,
-  nowMs: Date.now,
+  nowMs: how === 'still' ? () => NOW_MS : Date.now,
   intervals: { pollMs: FIRST_SCREEN_MS, quietMs: FIRST_SCREEN_MS, pauseMs: 0 },
   signal: new AbortController().signal,
 })

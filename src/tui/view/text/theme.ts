@@ -1,0 +1,65 @@
+import type { Colour, Span } from './styled-line.js'
+
+/** The looks that the live screen can have. */
+export const THEMES = ['terminal', 'dark', 'light', 'contrast'] as const
+/** One of them; `terminal` leaves the background and the sixteen colours to the terminal. */
+export type ThemeName = (typeof THEMES)[number]
+
+/**
+ * Colours by their numbers in the palette of 256. Those from 16 on look the same everywhere, unlike the first sixteen,
+ * so the contrast of a text with the background that is painted under it is known (theme.test.ts).
+ */
+export interface Theme {
+  readonly background: number
+  readonly text: number
+  /** What stands back. */
+  readonly dim: number
+  readonly colours: Readonly<Record<Colour, number>>
+}
+
+/** The themes that paint their own background. */
+export const PAINTED_THEMES: Readonly<Record<Exclude<ThemeName, 'terminal'>, Theme>> = {
+  dark: {
+    background: 234,
+    text: 252,
+    dim: 247,
+    colours: { green: 114, yellow: 221, red: 210, cyan: 80, blue: 111, magenta: 176 },
+  },
+  light: {
+    background: 231,
+    text: 235,
+    dim: 240,
+    colours: { green: 22, yellow: 94, red: 124, cyan: 24, blue: 19, magenta: 90 },
+  },
+  contrast: {
+    background: 16,
+    text: 231,
+    dim: 252,
+    colours: { green: 46, yellow: 226, red: 217, cyan: 51, blue: 117, magenta: 213 },
+  },
+}
+
+/** How a terminal is told to draw a span. */
+export interface Look {
+  readonly bold: boolean
+  readonly dimColor: boolean
+  readonly inverse: boolean
+  readonly color?: string
+  readonly backgroundColor?: string
+}
+
+/** The look of a span in a theme; without one there are no colours, and bold, dim and inverse remain. */
+export function lookOf({ color, isBold, isDim, isInverse }: Span, theme: ThemeName | undefined): Look {
+  const plain = { bold: isBold ?? false, inverse: isInverse ?? false }
+  if (theme === undefined || theme === 'terminal')
+    return { ...plain, dimColor: isDim ?? false, ...(theme && color ? { color } : {}) }
+  const { background, text, dim, colours } = PAINTED_THEMES[theme]
+  const ink = color ? colours[color] : isDim ? dim : text
+  return { ...plain, dimColor: false, color: `ansi256(${ink})`, backgroundColor: `ansi256(${background})` }
+}
+
+/** The theme for a terminal that says how light its background is (`COLORFGBG=0;15`); else its own colours. */
+export function chooseTheme(environment: Readonly<Record<string, string | undefined>>): ThemeName {
+  const background = environment.COLORFGBG?.split(';').at(-1)
+  return background === '7' || background === '15' ? 'light' : 'terminal'
+}
