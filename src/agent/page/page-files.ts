@@ -18,6 +18,7 @@ const FILES = {
   '/page/list.js': ['list.js', 'text/javascript; charset=utf-8'],
   '/page/overview.js': ['overview.js', 'text/javascript; charset=utf-8'],
   '/page/datasets.js': ['datasets.js', 'text/javascript; charset=utf-8'],
+  '/page/report.js': ['report.js', 'text/javascript; charset=utf-8'],
   '/page/records.js': ['records.js', 'text/javascript; charset=utf-8'],
 } as const
 

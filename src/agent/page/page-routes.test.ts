@@ -164,3 +164,16 @@ test('a viewer hears of changes, and the end of the agent ends the stream', asyn
   page.close()
   while (!(await reader.read()).done);
 })
+
+test('the report is that of dsc report, read again after a minute, and says what it cannot read', async (context) => {
+  const { ask } = await servePage(context, undefined)
+  const { body } = await ask('/v1/page/report?since=30d&price=0.09')
+  assert.equal(body.egressPricePerGigabyte, 0.09)
+  assert.equal(body.refusals[0].dataset, 'laion-huge')
+  assert.ok(body.totals.unused >= body.unused.length)
+  const again = await ask('/v1/page/report?since=30d&price=0.09')
+  assert.equal(again.body.until, body.until)
+  const wrong = await ask('/v1/page/report?since=week')
+  assert.equal(wrong.status, 400)
+  assert.match(JSON.stringify(wrong.body), /since: expected a duration/)
+})

@@ -11,6 +11,7 @@ import { DscError } from '../../failure/dsc-error.js'
 import { isLoopback, parseHostPort } from '../../model/host-port.js'
 import type { Route, RouteCall } from '../agent-server.js'
 import { PAGE_DATA_HEADERS, PAGE_PATH, sendPageFile } from './page-files.js'
+import { PageReports } from './page-report.js'
 import {
   parseCount,
   parseWindow,
@@ -39,6 +40,7 @@ export function pageRoutes(
   { record, nowMs }: Pick<Cache, 'record' | 'nowMs'>,
   access: PageAccess,
 ): readonly Route[] {
+  const reports = new PageReports({ record, nowMs })
   const data = (name: string, find: (query: URLSearchParams) => Promise<object>): Route => ({
     name: `page-${name}`,
     methods: READ,
@@ -99,6 +101,7 @@ export function pageRoutes(
       })
       return { rows: events.map(describeEvent), isLast: events.length < limit }
     }),
+    data('report', (query) => reports.describe(query)),
     data('why', async (query) => {
       const { dataset, node } = parseFilter(query)
       if (dataset === undefined) throw new DscError('USAGE', 'dataset: expected the name of one')

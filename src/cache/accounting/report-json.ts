@@ -5,6 +5,13 @@ export interface EgressPrice {
   readonly perGigabyte: number
 }
 
+/** Reads an amount of money of 0 or more, without a currency. */
+export function parsePrice(raw: string): number {
+  const price = /^\d+(\.\d+)?$/.test(raw) ? Number(raw) : Number.NaN
+  if (Number.isFinite(price)) return price
+  throw new RangeError(`expected a price such as 0.09, found ${JSON.stringify(raw)}`)
+}
+
 /** What was saved at a price; null without one. */
 export function priceSaved({ savedBytes }: Report, price: EgressPrice | undefined): number | null {
   return price === undefined ? null : Math.round((savedBytes / 1e9) * price.perGigabyte * 100) / 100

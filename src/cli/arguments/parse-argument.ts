@@ -28,13 +28,6 @@ export function parseCount(raw: string): number {
   throw new RangeError(`expected a whole number of 1 or more, found ${JSON.stringify(raw)}`)
 }
 
-/** Reads an amount of money of 0 or more, without a currency. */
-export function parsePrice(raw: string): number {
-  const price = /^\d+(\.\d+)?$/.test(raw) ? Number(raw) : Number.NaN
-  if (Number.isFinite(price)) return price
-  throw new RangeError(`expected a price such as 0.09, found ${JSON.stringify(raw)}`)
-}
-
 /** Checks an `http://` or `https://` URL and returns it as it is. */
 export function parseEndpoint(raw: string): string {
   if (/^https?:\/\//.test(raw) && URL.canParse(raw)) return raw

@@ -1,6 +1,9 @@
 import { Command } from 'commander'
+import { findParties } from '../../cache/leases/find-parties.js'
 import { listSlurmFeatures } from '../../cache/leases/slurm-queue.js'
 import { resolveDataset } from '../../cache/names/resolve-dataset.js'
+import { findOwnShares, type OwnShare } from '../../cache/status/find-own-shares.js'
+import { formatByteSize } from '../../model/byte-size.js'
 import { type NodeHint, rankHints } from '../../policy/rank-hints.js'
 import { formatPercent } from '../../tui/view/text/format-cells.js'
 import type { CliContext } from '../context.js'
@@ -27,15 +30,33 @@ export function hintCommand(context: CliContext): Command {
       }
       const hints = rankHints(datasets, copies)
       const prefer = options.prefer ? await formatPrefer(context, hints) : undefined
+      const nodes = await record.listNodes()
+      const all = nodes.flatMap(({ policy }) => policy.shares ?? [])
+      const shares = await findOwnShares(record, nodes, {
+        parties: findParties({ environment: context.environment, shares: all }),
+        preferred: hints.map(({ node }) => node),
+      })
       context.report.result(
-        { datasets, nodes: hints, ...(prefer !== undefined && { prefer }) },
-        () =>
-          prefer ??
-          (hints.length === 0
-            ? 'no node has any of it'
-            : hints.map((hint) => `${hint.node}  ${describe(hint)}`).join('\n')),
+        { datasets, nodes: hints, ...(prefer !== undefined && { prefer }), shares },
+        () => prefer ?? [formatHints(hints), ...formatOwnShares(shares)].join('\n'),
       )
     })
+}
+
+function formatHints(hints: readonly NodeHint[]): string {
+  if (hints.length === 0) return 'no node has any of it'
+  return hints.map((hint) => `${hint.node}  ${describe(hint)}`).join('\n')
+}
+
+/** What is left of the caller's shares, for a job whose dataset must come first. */
+function formatOwnShares(shares: readonly OwnShare[]): readonly string[] {
+  if (shares.length === 0) return []
+  const rows = shares.slice(0, MAX_NAMED).map(({ node, party, leftBytes, guaranteedBytes }) => {
+    if (party === null) return `${node}  no share of yours: what you stage there, others may take back`
+    return `${node}  ${party} has ${formatByteSize(leftBytes)} left of ${formatByteSize(guaranteedBytes)}`
+  })
+  const hidden = shares.length - rows.length
+  return ['', 'of your shares:', ...rows, ...(hidden > 0 ? [`and ${hidden} nodes more: --json`] : [])]
 }
 
 /** The option for sbatch, or nothing where it would not help. */

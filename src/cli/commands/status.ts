@@ -103,14 +103,18 @@ async function showLive(
   try {
     // A record that cannot be opened at all is a failure of the command; one that goes away later is shown.
     await records.current()
+    const measure = () => measureOwnNode(config, context.nowMs())
     const clock = { nowMs: context.nowMs, elapsedMs: () => performance.now() }
+    const reader = new RecordReader({ supply: records, filter, clock, measureOwnNode: measure })
     await showStatusScreen({
-      reader: new RecordReader({
-        supply: records,
-        filter,
-        clock,
-        measureOwnNode: () => measureOwnNode(config, context.nowMs()),
-      }),
+      reader: {
+        read: async () => {
+          const status = await reader.read()
+          return { ...status, transfers: await addReaders(status.transfers, await measure()) }
+        },
+        completeInMs: () => reader.completeInMs(),
+        waitForChange: (wait) => reader.waitForChange(wait),
+      },
       readHistory: async (copyId) => (await records.current()).listEvents({ copyId, limit: 50 }),
       readReport: async (sinceMs) => {
         const nowMs = context.nowMs()

@@ -146,6 +146,15 @@ export const CACHE_OUTPUTS = {
       }),
     ),
     prefer: z.string().optional(),
+    shares: z.array(
+      z.strictObject({
+        node: z.string(),
+        party: z.string().nullable(),
+        guaranteedBytes: bytes,
+        usedBytes: bytes,
+        leftBytes: bytes,
+      }),
+    ),
   }),
   'release --lease': z.strictObject({ released: count, lease: z.string() }),
   'cleanup --print-systemd': z.strictObject({ text: z.string() }),

@@ -127,8 +127,11 @@ export function formatNodes(
     { title: 'MIN FREE', align: 'right', dropOrder: 2 },
     { title: 'EVICTABLE', align: 'right', dropOrder: 1 },
     { title: 'SEEN', align: 'right', dropOrder: 3 },
+    { title: 'OTHERS', align: 'right', dropOrder: 4 },
+    { title: 'INODES', align: 'right', dropOrder: 5 },
+    { title: 'CACHE', minWidth: 8, dropOrder: 6 },
   ] as const
-  const rows = nodes.map(({ node, usage, disk, seenAtMs }) => {
+  const rows = nodes.map(({ node, usage, disk, seenAtMs, cacheRoot }) => {
     const allowedBytes = usage.bytes.allowed ?? disk.capacityBytes
     return [
       node,
@@ -141,6 +144,9 @@ export function formatNodes(
       usage.free.minBytes === null ? '-' : formatByteSize(usage.free.minBytes),
       formatByteSize(usage.evictableBytes),
       formatSpan(nowMs - seenAtMs),
+      formatByteSize(usage.onDisk.othersBytes),
+      usage.inodes === null ? '-' : formatPercent(usage.inodes.used, usage.inodes.allowed ?? 0),
+      cacheRoot,
     ]
   })
   return formatTable(columns, rows, totalWidth)

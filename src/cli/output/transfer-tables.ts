@@ -1,8 +1,7 @@
 import type { TransferStatus } from '../../cache/status/compose-status.js'
 import type { WaitStatus } from '../../cache/status/list-waits.js'
 import { redactUrl } from '../../failure/redact.js'
-import type { ReaderStatus } from '../../model/reader-status.js'
-import { formatWay } from '../../tui/view/lists/transfer-rows.js'
+import { formatReader, formatWay } from '../../tui/view/lists/transfer-rows.js'
 import { formatPercent, formatShare, formatSpan } from '../../tui/view/text/format-cells.js'
 import { formatTable } from './text-table.js'
 
@@ -56,10 +55,4 @@ export function formatWaits(
     reason.split('\n', 1)[0]!,
   ])
   return formatTable(columns, rows, totalWidth)
-}
-
-function formatReader({ name, ordered, waits, waitsFor }: ReaderStatus): string {
-  const more = waits - waitsFor.length
-  const keys = `${waitsFor.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
-  return `${name || 'a reader'}: ${waits === 0 ? 'waits for nothing' : `waits for ${keys}`}, ${ordered} ordered ahead`
 }

@@ -12,7 +12,15 @@ import { makeWorld, waitFor } from '../../testing/world.js'
 
 const skip = process.env.CI ? false : whyNoBrowser()
 const HOSTILE = '<img src=x onerror=alert(1)>"><script>alert(2)</script>\u202egnp.exe'
-const VIEWS = ['overview', 'datasets', 'copies', 'leases', 'history', 'why?dataset=dataset-0001'] as const
+const VIEWS = [
+  'overview',
+  'datasets',
+  'copies',
+  'leases',
+  'history',
+  'report?since=30d&price=0.09',
+  'why?dataset=dataset-0001',
+] as const
 
 /** An agent over a record with nodes, copies, leases, stagings and a name that wants to be a script. */
 async function startPage(context: TestContext, settings: { readonly agent?: Record<string, unknown> } = {}) {
@@ -130,6 +138,28 @@ test('the shares of a node stand under the nodes', { skip }, async (context) => 
   assert.match(text, /nobody’s share gpu-01 0 B [\d.]+ GiB [\d.]+ GiB \d+/)
   assert.deepEqual(await findBarriers(page), [])
   assert.deepEqual(troubles, [])
+})
+
+test('the report says what was refused and what nobody uses, over the time that is asked', {
+  skip,
+}, async (context) => {
+  const { url } = await startPage(context)
+  const { page, troubles } = await openPage(await openBrowser(context), { width: 1200, theme: 'light' })
+  await show(page, url, 'report')
+  const main = page.locator('main')
+  assert.match(await main.innerText(), /laion-huge/)
+  await page.getByLabel('The last').fill('30d')
+  await page.getByLabel('Price of a GB').fill('0.09')
+  await page.keyboard.press('Enter')
+  await page.waitForURL(/since=30d.*price=0\.09/)
+  await main.getByRole('heading', { name: 'Used by nobody' }).waitFor()
+  await page.getByLabel('The last').fill('a week')
+  await page.keyboard.press('Enter')
+  await page.getByText(/since: expected a duration/).waitFor()
+  assert.deepEqual(
+    troubles.filter((trouble) => !/400/.test(trouble)),
+    [],
+  )
 })
 
 test('the datasets are walked by keyboard alone', { skip }, async (context) => {

@@ -10,6 +10,7 @@ import type { RecordEvent } from '../../model/record-event.js'
 import { describeKeeping } from './describe-keeping.js'
 import { drawState } from './lists/copy-rows.js'
 import type { DrawContext } from './lists/list-rows.js'
+import { formatReader } from './lists/transfer-rows.js'
 import { formatMoment, formatSpan } from './text/format-cells.js'
 import { fitLine, type Line, type Span, span } from './text/styled-line.js'
 import { withoutControls, wrapText } from './text/text-cells.js'
@@ -53,6 +54,7 @@ function listFacts({ copy, snapshot }: CopyDetail, { nowMs }: DrawContext): read
   const by = copy.lastTask === null ? '' : ` by ${copy.lastTask}`
   const size = `${formatByteSize(copy.chargedBytes)} on disk, ${formatByteSize(copy.contentBytes)} in ${formatCount(copy.files, 'file')}`
   const source = copy.source ? redactUrl(copy.source.source) : 'none known: it was on disk before (adopted)'
+  const { readers = [] } = snapshot.transfers.find(({ copyId }) => copyId === copy.copyId) ?? {}
   const facts: readonly (readonly [string, string | Span | undefined])[] = [
     ['state', drawState(copy)],
     ['size', copy.state === 'reserved' ? undefined : size],
@@ -62,6 +64,7 @@ function listFacts({ copy, snapshot }: CopyDetail, { nowMs }: DrawContext): read
     ['path', copy.path],
     ['used', `${formatSpan(nowMs - copy.lastUsedAtMs)} ago${by}`],
     ['staged', `${formatSpan(nowMs - (copy.readyAtMs ?? copy.createdAtMs))} ago from ${copy.origin}`],
+    ...readers.map((reader) => ['read by', formatReader(reader)] as const),
   ]
   return facts.flatMap(([label, value]) =>
     value === undefined ? [] : [{ label, value: typeof value === 'string' ? span(value) : value }],

@@ -117,6 +117,17 @@ test('the report is drawn to the width of the screen, and its names cannot move 
   assert.match(draw(80, 24, { state }).join('\n'), /Reading the history/)
 })
 
+test('whoever reads a copy while it comes is named inside it', () => {
+  const status = exampleStatus(3)
+  const readers = [{ name: 'train-7', ordered: 40, waits: 3, waitsFor: ['a.tar', 'b.tar'] }]
+  const snapshot = { ...status, transfers: status.transfers.map((transfer) => ({ ...transfer, readers })) }
+  const state: ScreenState = { ...DETAIL, detailCopyId: 'copy-webdata' }
+  assert.match(
+    draw(80, 40, { snapshot, state }).join('\n'),
+    /read by +train-7: waits for a\.tar, b\.tar and 1 more, 40 ordered ahead/,
+  )
+})
+
 test('progress and rate survive 40 columns', () => {
   const lines = draw(40, 16, { state: { ...FIRST_SCREEN, tab: 'transfers' } })
   assert.match(lines.find((line) => line.startsWith('▶'))!, /^▶ webdata +█+░+ +40% +128 MiB\/s/)

@@ -158,7 +158,7 @@ function drawTasks({ stager, waitingTasks, readers = [], stagerSeenAt }, now) {
 
 function drawNodes({ rows, total }, { parameters, set, now }) {
   const columns = [
-    { title: 'Node', sort: 'node', cell: ({ node }) => link('copies', { node }, name(node)) },
+    { title: 'Node', sort: 'node', cell: drawNode },
     {
       title: 'Datasets',
       sort: 'datasets',
@@ -238,8 +238,16 @@ function ofLimit({ used, allowed }, format) {
   return allowed === null ? format(used) : `${format(used)} of ${format(allowed)}`
 }
 
+function drawNode({ node, cacheRoot }) {
+  return [
+    link('copies', { node }, name(node)),
+    h('div', { class: 'minor' }, h('code', null, visible(cacheRoot))),
+  ]
+}
+
 function drawDisk(node) {
   const { bytes: free, minBytes } = node.usage.free
+  const { inodes } = node.usage
   const isLow = minBytes !== null && free < minBytes
   return [
     diskBar(node),
@@ -248,6 +256,7 @@ function drawDisk(node) {
       { class: isLow ? 'bad' : 'minor' },
       `${bytes(free)} free`,
       minBytes === null ? '' : ` (policy keeps ${bytes(minBytes)})`,
+      inodes === null ? '' : `, ${percent(inodes.used / Math.max(1, inodes.allowed))} of inodes used`,
     ),
   ]
 }

@@ -14,6 +14,7 @@ import {
   loadLeases,
   loadWhy,
 } from './records.js'
+import { drawReport, loadReport } from './report.js'
 
 const VIEWS = {
   overview: { title: 'Overview', load: loadOverview, draw: drawOverview },
@@ -21,6 +22,7 @@ const VIEWS = {
   copies: { title: 'Copies', load: loadCopies, draw: drawCopies },
   leases: { title: 'Leases', load: loadLeases, draw: drawLeases },
   history: { title: 'History', load: loadHistory, draw: drawHistory },
+  report: { title: 'Report', load: loadReport, draw: drawReport },
   why: { title: 'Why', load: loadWhy, draw: drawWhy },
 }
 

@@ -43,12 +43,18 @@ export function loadCopies({ ask, parameters: { dataset, node, after } }) {
   return ask('copies', { dataset, node, after })
 }
 
+/** `ready, stripe 2/3, locked`. */
+function describeState({ state, stripe, locked }) {
+  const part = stripe ? `, stripe ${stripe.index + 1}/${stripe.count}` : ''
+  return `${state}${part}${locked ? ', locked' : ''}`
+}
+
 export function drawCopies(view) {
   const { data, parameters, set, now } = view
   const columns = [
     { title: 'Dataset', cell: ({ dataset, node }) => link('why', { dataset, node }, name(dataset)) },
     { title: 'Node', cell: ({ node }) => link('copies', { node }, name(node)) },
-    { title: 'State', cell: ({ state, locked }) => (locked ? `${state}, locked` : state) },
+    { title: 'State', cell: describeState },
     { title: 'Size', isNumber: true, cell: ({ bytes: size }) => bytes(size) },
     {
       title: 'Leases',

@@ -2,6 +2,7 @@ import type { StatusSnapshot, TransferStatus } from '../../../cache/status/compo
 import type { Throughput } from '../../../cache/status/throughput.js'
 import { estimateLeftMs, findRate } from '../../../cache/status/transfer-rates.js'
 import { formatByteSize } from '../../../model/byte-size.js'
+import type { ReaderStatus } from '../../../model/reader-status.js'
 import type { ColumnSpec } from '../text/column-layout.js'
 import { formatPercent, formatShare, formatSpan } from '../text/format-cells.js'
 import { drawBar, type Glyphs, UNICODE_GLYPHS } from '../text/glyphs.js'
@@ -71,6 +72,13 @@ export function formatWay(
   glyphs: Pick<Glyphs, 'from'> = UNICODE_GLYPHS,
 ): string {
   return servedBy.length === 0 ? node : `${node} ${glyphs.from} ${servedBy.join(', ')}`
+}
+
+/** Who reads a copy while it comes, and what of it they wait for. */
+export function formatReader({ name, ordered, waits, waitsFor }: ReaderStatus): string {
+  const more = waits - waitsFor.length
+  const keys = `${waitsFor.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+  return `${name || 'a reader'}: ${waits === 0 ? 'waits for nothing' : `waits for ${keys}`}, ${ordered} ordered ahead`
 }
 
 function drawTransfer(

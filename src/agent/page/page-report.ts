@@ -1,0 +1,67 @@
+import { type Report, readReport } from '../../cache/accounting/read-report.js'
+import { describeReport, type EgressPrice, parsePrice } from '../../cache/accounting/report-json.js'
+import type { Cache } from '../../cache/cache.js'
+import { DscError } from '../../failure/dsc-error.js'
+import { parseDuration } from '../../model/duration.js'
+
+/** A report is read again after so long, ms: whoever looks asks again and again, and the history may be long. */
+const KEPT_MS = 60_000
+/** Reports that are kept at once. */
+const MAX_KEPT = 8
+/** Rows of each list in an answer. */
+const MAX_ROWS = 100
+
+interface KeptReport {
+  readonly atMs: number
+  readonly report: Promise<Report>
+}
+
+/** Reports for the page, as `dsc report --json` has them but for the ends of long lists. */
+export class PageReports {
+  readonly #cache: Pick<Cache, 'record' | 'nowMs'>
+  readonly #kept = new Map<string, KeptReport>()
+
+  constructor(cache: Pick<Cache, 'record' | 'nowMs'>) {
+    this.#cache = cache
+  }
+
+  /** Answers `since` (`7d` unless told), `node` and `price`. Throws USAGE for what is none of that. */
+  async describe(query: URLSearchParams) {
+    const sinceMs = check('since', query.get('since') || '7d', parseDuration)
+    const rawPrice = query.get('price') || undefined
+    const price: EgressPrice | undefined =
+      rawPrice === undefined ? undefined : { perGigabyte: check('price', rawPrice, parsePrice) }
+    const report = await this.#read({ sinceMs, node: query.get('node') || undefined })
+    const { datasets, waits, refusals, unused, ...rest } = describeReport(report, price)
+    return {
+      ...rest,
+      datasets: datasets.slice(0, MAX_ROWS),
+      waits: waits.slice(0, MAX_ROWS),
+      refusals: refusals.slice(0, MAX_ROWS),
+      unused: unused.slice(0, MAX_ROWS),
+      totals: { datasets: datasets.length, refusals: refusals.length, unused: unused.length },
+    }
+  }
+
+  #read(asked: { readonly sinceMs: number; readonly node: string | undefined }): Promise<Report> {
+    const { record, nowMs } = this.#cache
+    const key = JSON.stringify(asked)
+    const kept = this.#kept.get(key)
+    if (kept && nowMs() - kept.atMs < KEPT_MS) return kept.report
+    const { sinceMs, node } = asked
+    const report = readReport(record, { sinceMs: nowMs() - sinceMs, nowMs: nowMs(), node })
+    this.#kept.delete(key)
+    this.#kept.set(key, { atMs: nowMs(), report })
+    report.catch(() => this.#kept.delete(key))
+    for (const oldest of [...this.#kept.keys()].slice(0, -MAX_KEPT)) this.#kept.delete(oldest)
+    return report
+  }
+}
+
+function check<Value>(name: string, raw: string, parse: (raw: string) => Value): Value {
+  try {
+    return parse(raw.slice(0, 50))
+  } catch (error) {
+    throw new DscError('USAGE', `${name}: ${(error as Error).message}`)
+  }
+}
