@@ -116,7 +116,7 @@ test('status with 1,000 copies can be used at 40x10, and looks inside at 200x60'
   skip,
 }, async (context) => {
   const { terminal } = await openStatus(context, 1000, 40, 10)
-  const small = await terminal.waitFor(/1 Copies 1,001 +2 +3 +4 +5 +6\n.*DATASET +STATE +KEPT BY\n/)
+  const small = await terminal.waitFor(/1 Copies 1,001 +2 +3 +4 +5 +6 +7\n.*DATASET +STATE +KEPT BY\n/)
   assert.equal(small.length, 10)
   assert.match(small.at(-1)!, /\? help +q quit/)
   await terminal.press('End')
@@ -299,7 +299,7 @@ test('Ctrl-Z gives the terminal to the shell, and fg draws the status again', { 
   await terminal.waitFor(/state: cooked/)
   await terminal.press('fg', 'Enter')
   await terminal.waitFor(/▶ dataset-0001/)
-  assert.equal(await terminal.hasMouse(), true)
+  await waitFor('the mouse', () => terminal.hasMouse())
   await terminal.press('Down')
   await terminal.waitFor(/▶ dataset-0002/)
   await terminal.press('q')
