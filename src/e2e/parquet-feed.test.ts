@@ -161,15 +161,48 @@ test('a column that is not there is named, and so is what is', async (context) =
   assert.equal(world.query('SELECT task FROM leases').length, 0)
 })
 
-test('rows that the quota has no room for are refused with what they need, and nothing is left of them', async (context) => {
-  const world = await makeRowsWorld(context)
+/** The disk has room for the copy of rows, and for nothing else. */
+async function fillQuota(world: World): Promise<void> {
   assert.equal((await world.dsc('prepare', 'rows')).code, 0)
-  const bytes = chargedBytes(world)
   await world.configure({
     cache: { minFree: '900TiB' },
     datasets: { rows: { source: `file://${join(world.directory, 'source')}`, include: ['**/*.parquet'] } },
   })
-  await assert.rejects(open(context, world, { dataset: 'rows' }), (error) => {
+}
+
+test('rows that the quota has no room for are read in row groups, and that is told', async (context) => {
+  const world = await makeRowsWorld(context)
+  await fillQuota(world)
+  const columns = ['text', 'i64']
+  const first = await open(context, world, { dataset: 'rows', columns, batchSize: 4 })
+  const ids = await readRows(first, columns, 5)
+  const state = first.state()
+  assert.match(state.order, /^groups-\d+$/)
+  await first.close()
+  const parts: number[][] = []
+  for (const rank of [0, 1]) {
+    const order = rank === 0 ? undefined : state.order // found anew, or said
+    const feed = await open(context, world, { dataset: 'rows', columns, batchSize: 2, rank, world: 2, order })
+    await feed.seek(state)
+    parts.push(await readRows(feed, columns))
+    await feed.close()
+  }
+  for (let at = 0; at < parts[0]!.length; at += 2)
+    for (const part of parts) ids.push(...part.slice(at, at + 2))
+  assert.deepEqual(
+    ids.toSorted((a, b) => a - b),
+    [...Array(COUNT).keys()],
+    'each row once',
+  )
+  const cli = await world.dsc('feed', 'plan', 'rows', '--columns', 'text,i64')
+  assert.match(cli.stderr, /rows are not unpacked \(no room for rows .*\), but read in row groups/)
+})
+
+test('rows that the quota has no room for are refused with what they need, and nothing is left of them', async (context) => {
+  const world = await makeRowsWorld(context)
+  await fillQuota(world)
+  const bytes = chargedBytes(world)
+  await assert.rejects(open(context, world, { dataset: 'rows', order: 'shuffle' }), (error) => {
     assert.ok(isDscError(error, 'QUOTA_EXCEEDED'))
     assert.match(error.message, /no room for rows on node node-a: it needs /)
     return true

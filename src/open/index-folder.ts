@@ -1,10 +1,13 @@
 import type { Surroundings } from '../cache/surroundings.js'
+import { formatGroupOrder } from '../feed/plan/group-order.js'
 import {
   explainLeftOut,
   type IndexOptions,
   indexSamples,
   type SampleFolder,
 } from '../feed/samples/index-samples.js'
+import type { RowsReading } from '../feed/samples/rows/rows-place.js'
+import { formatByteSize } from '../model/byte-size.js'
 import type { Copy } from '../model/copy.js'
 import { formatCount } from '../model/format-count.js'
 import { findRowsPlace } from './rows-place.js'
@@ -15,6 +18,8 @@ export type IndexFolderOptions = Omit<IndexOptions, 'onProgress' | 'cacheFolder'
   readonly cacheFolder?: string | undefined
   /** Columns of rows; undefined: all. */
   readonly columns?: readonly string[] | undefined
+  /** How rows of Parquet files are read; default: unpacked, and refused where there is no room for that. */
+  readonly reading?: RowsReading | undefined
   /** Of which the folder is: its dataset may declare how it is read, and its rows are unpacked beside its files. */
   readonly copy?: Copy | undefined
 }
@@ -23,7 +28,7 @@ export type IndexFolderOptions = Omit<IndexOptions, 'onProgress' | 'cacheFolder'
 export async function indexFolder(
   context: Surroundings,
   folder: string,
-  { copy, ...options }: IndexFolderOptions,
+  { copy, reading = { kind: 'unpacked' }, ...options }: IndexFolderOptions,
 ): Promise<SampleFolder> {
   const { format, columns } = await declaredReading(context, copy, options)
   const cacheFolder = options.cacheFolder ?? samplesCacheFolder(context.environment)
@@ -31,14 +36,25 @@ export async function indexFolder(
     ...options,
     format,
     cacheFolder,
-    rows: findRowsPlace(context, { columns, copy, cacheFolder }),
+    rows: findRowsPlace(context, { columns, reading, copy, cacheFolder }),
     onProgress: (done, total) =>
       context.report.progress(`listing samples: ${done} of ${formatCount(total, 'file')}`),
   })
   context.report.progress(undefined)
   const leftOut = explainLeftOut(listed.leftOut)
   if (leftOut !== undefined) context.report.note(leftOut)
+  if (listed.groups?.reason !== undefined) context.report.note(explainGroups(listed))
   return listed
+}
+
+/** Says what the shuffle is where rows could not be unpacked. */
+function explainGroups({ table, groups }: SampleFolder): string {
+  const { reason, window, ends } = groups!
+  const bytes = Math.min(1, window / ends.length) * table.totalBytes
+  return (
+    `dsc: rows are not unpacked (${reason}), but read in row groups, in the order ${formatGroupOrder(window)}:\n` +
+    `  shuffled through ${formatCount(window, 'row group')} of ${ends.length} at a time, which take ${formatByteSize(bytes)} of memory; --order shuffle refuses that`
+  )
 }
 
 /** How a copy is read where the caller does not say: as its dataset declares. */

@@ -3,7 +3,10 @@ import { DscError } from '../failure/dsc-error.js'
 import type { FeedEngine } from '../feed/engine/feed-engine.js'
 import type { FeedSettings } from '../feed/engine/feed-settings.js'
 import { DEFAULT_MEMORY_BYTES } from '../feed/plan/arena-budget.js'
+import { parseGroupOrder } from '../feed/plan/group-order.js'
+import type { OrderKind } from '../feed/plan/order.js'
 import type { SampleFolder } from '../feed/samples/index-samples.js'
+import type { RowsReading } from '../feed/samples/rows/rows-place.js'
 import type { StorageAddress } from '../feed/storage/storage-client.js'
 import { formatByteSize } from '../model/byte-size.js'
 import type { Copy } from '../model/copy.js'
@@ -15,7 +18,7 @@ import { openJoined } from './open-joined.js'
 import { readStorageTls } from './storage-tls.js'
 
 /** Lists the samples of a folder, which may be of a copy. */
-type Index = (folder: string, copy?: Copy) => Promise<SampleFolder>
+type Index = (folder: string, copy?: Copy, reading?: RowsReading) => Promise<SampleFolder>
 
 /** Opens the engine over a folder of this machine, over stripes on several, or over storage nodes: the one way to it. */
 export async function openNamedEngine(
@@ -24,7 +27,7 @@ export async function openNamedEngine(
   settings: FeedSettings,
 ): Promise<FeedEngine> {
   const { openFeedEngine } = await import('../feed/engine/open-feed-engine.js')
-  const { supply, release } = await findSupply(context, request)
+  const { supply, release } = await findSupply(context, request, planReading(settings.order))
   let engine: FeedEngine
   try {
     engine = openFeedEngine(supply, settings)
@@ -46,12 +49,23 @@ export async function openNamedEngine(
   }
 }
 
-async function findSupply(context: Surroundings, request: FeedRequest): Promise<LeasedSupply> {
+/** How rows are read for an order: only one that goes through few groups at a time can read them in groups. */
+function planReading(order: OrderKind | undefined): RowsReading {
+  const window = parseGroupOrder(order)
+  if (window !== undefined) return { kind: 'groups', window }
+  return { kind: order === undefined || order === 'sequential' ? 'either' : 'unpacked' }
+}
+
+async function findSupply(
+  context: Surroundings,
+  request: FeedRequest,
+  reading: RowsReading,
+): Promise<LeasedSupply> {
   const { target, mix, from, split, extensions, cacheFolder } = request
   const { indexFolder } = await import('./index-folder.js')
   const { format, onDamage, columns } = request
-  const index: Index = (folder, copy) =>
-    indexFolder(context, folder, { cacheFolder, extensions, format, onDamage, columns, copy })
+  const index: Index = (folder, copy, read) =>
+    indexFolder(context, folder, { cacheFolder, extensions, format, onDamage, columns, reading: read, copy })
   if (from) return findNodes(context, { ...request, from }, index)
   if (mix) {
     if (target !== undefined)
@@ -64,7 +78,9 @@ async function findSupply(context: Surroundings, request: FeedRequest): Promise<
     })
   const { findStripedSupply } = await import('./find-striped-supply.js')
   const striped = await findStripedSupply(context, { target, split, extensions, format, cacheFolder })
-  return striped ?? leaseFolder(context, { ...request, target }, index)
+  return (
+    striped ?? leaseFolder(context, { ...request, target }, (folder, copy) => index(folder, copy, reading))
+  )
 }
 
 async function leaseFolder(
@@ -73,7 +89,7 @@ async function leaseFolder(
   index: Index,
 ): Promise<LeasedSupply> {
   const { target, split, start = 'arriving' } = request
-  const [{ folderSupply }, { digestListing }] = await Promise.all([
+  const [{ folderSupply, groupSupply }, { digestListing }] = await Promise.all([
     import('../feed/sources/folder-supply.js'),
     import('../feed/samples/listed-samples.js'),
   ])
@@ -88,7 +104,8 @@ async function leaseFolder(
     const listed = await index(folder, copy)
     const version = copy?.version ?? null
     const listing = version === null ? undefined : digestListing(listed.table, version)
-    return { supply: folderSupply(listed, { listing }), release }
+    const supplyOf = listed.groups ? groupSupply : folderSupply
+    return { supply: supplyOf(listed, { listing }), release }
   } catch (error) {
     await release()
     throw error

@@ -7,8 +7,8 @@ import { chargeCopy, chargeMeasured } from '../cache/eviction/charge-copy.js'
 import type { Surroundings } from '../cache/surroundings.js'
 import { DscError, isDscError } from '../failure/dsc-error.js'
 import { type BytePath, toBytes } from '../feed/samples/byte-path.js'
-import { rowsFolderName } from '../feed/samples/rows/rows-paths.js'
-import type { RowsOptions, RowsPlace } from '../feed/samples/rows/rows-place.js'
+import { type RowsKept, rowsFolderName } from '../feed/samples/rows/rows-paths.js'
+import type { RowsOptions, RowsPlace, RowsReading } from '../feed/samples/rows/rows-place.js'
 import { formatByteSize } from '../model/byte-size.js'
 import type { Copy } from '../model/copy.js'
 import { HeldFolder } from '../platform/held-folder.js'
@@ -21,36 +21,42 @@ export function findRowsPlace(
   context: Surroundings,
   options: {
     readonly columns: readonly string[] | undefined
+    readonly reading: RowsReading
     /** The copy that the files are of; undefined: they are no dataset's. */
     readonly copy: Copy | undefined
     /** Where tables of samples are kept; rows lie beside them. */
     readonly cacheFolder: string
   },
 ): RowsOptions {
-  const { columns, copy, cacheFolder } = options
+  const { columns, reading, copy, cacheFolder } = options
   return {
     columns,
-    async openPlace(root) {
-      const beside = copy && (await openBesideFiles(context, copy, { root, columns }))
-      return telling(context, beside ?? openInCache(join(cacheFolder, '..', ROWS_FOLDER), { root, columns }))
+    reading,
+    async openPlace(root, _, kept) {
+      // Lengths are a list like those of all formats, and lie where those do: a full copy has no room for them.
+      const isBeside = copy && kept === 'rows'
+      const beside = isBeside && (await openBesideFiles(context, copy, { root, columns }))
+      const place = beside || openInCache(join(cacheFolder, '..', ROWS_FOLDER), { root, columns })
+      return telling(context, place, kept)
     },
   }
 }
 
-/** Says that rows are unpacked, which takes a while, and how long it took. */
-function telling({ report }: Surroundings, place: RowsPlace): RowsPlace {
+/** Says that rows are unpacked or measured, which takes a while, and how long it took. */
+function telling({ report }: Surroundings, place: RowsPlace, kept: RowsKept): RowsPlace {
+  const what = kept === 'rows' ? 'unpacked' : 'measured'
   let beganMs = 0
   return {
     ...place,
     async makeRoom(bytes) {
       await place.makeRoom(bytes)
-      report.note(`dsc: rows of Parquet files are unpacked, once: about ${formatByteSize(bytes)}`)
+      report.note(`dsc: rows of Parquet files are ${what}, once: about ${formatByteSize(bytes)}`)
       beganMs = performance.now()
     },
     async settle() {
       await place.settle()
       const seconds = ((performance.now() - beganMs) / 1000).toFixed(1)
-      report.note(`dsc: rows were unpacked in ${seconds} s, into ${place.readPath}`)
+      report.note(`dsc: rows were ${what} in ${seconds} s, into ${place.readPath}`)
     },
   }
 }

@@ -9,6 +9,7 @@ await unpackRows({
   root: fromText(root),
   files,
   columns: undefined,
+  kept: 'rows',
   folder,
   makeRoom: async () => {},
   settle: async () => {},

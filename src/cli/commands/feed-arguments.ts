@@ -1,5 +1,7 @@
 import { join } from 'node:path'
 import { InvalidArgumentError } from 'commander'
+import { formatGroupOrder, parseGroupOrder } from '../../feed/plan/group-order.js'
+import { ORDER_KINDS, type OrderKind } from '../../feed/plan/order.js'
 import { parseByteSize } from '../../model/byte-size.js'
 import { type HostPort, parseHostPort } from '../../model/host-port.js'
 import { argument, parseCount } from '../arguments/parse-argument.js'
@@ -16,6 +18,15 @@ export function parseWholeNumber(text: string): number {
 
 /** Reads `auto` or how many samples are asked for at once. */
 export const parseK = argument((raw) => (raw === 'auto' ? raw : parseCount(raw)))
+
+/** Reads the name of an order. */
+export function parseOrder(text: string): OrderKind {
+  const kind = ORDER_KINDS.find((each) => each === text)
+  const window = parseGroupOrder(text)
+  if (kind) return kind
+  if (window !== undefined) return formatGroupOrder(window)
+  throw new InvalidArgumentError(`${ORDER_KINDS.join(', ')}, or groups-N is expected`)
+}
 
 /** `web=1,code=2.5` → how often an epoch visits the samples of each. */
 export function parseMix(text: string): Readonly<Record<string, number>> {

@@ -73,6 +73,7 @@ export function feedPlanCommand(context: CliContext): Command {
         extensions: options.only,
         format: options.as,
         columns: options.columns,
+        reading: { kind: 'either' },
         copy: dataset.copy,
       }).finally(dataset.release)
       const { table, root, isCached, leftOut } = listed

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import { EVICTION_MODES, type EvictionMode } from '../../feed/arena/arena-space.js'
 import type { FeedEngine } from '../../feed/engine/feed-engine.js'
-import { ORDER_KINDS, type OrderKind } from '../../feed/plan/order.js'
+import type { OrderKind } from '../../feed/plan/order.js'
 import { SAMPLE_LAYOUTS, type SampleLayout } from '../../feed/plan/sample-placement.js'
 import type { HostPort } from '../../model/host-port.js'
 import { FORMAT_NAMES, type FormatName } from '../../model/sample-formats.js'
@@ -17,6 +17,7 @@ import {
   parseMemory,
   parseMix,
   parseNames,
+  parseOrder,
   parseWholeNumber,
 } from './feed-arguments.js'
 
@@ -83,7 +84,11 @@ export function withFeedOptions(command: Command): Command {
       parseWholeNumber,
       0,
     )
-    .addOption(new Option('--order <kind>', 'how an epoch is ordered').choices(ORDER_KINDS))
+    .option(
+      '--order <kind>',
+      'how an epoch is ordered: shuffle, feistel6, sequential, or groups-16: through 16 row groups at a time',
+      parseOrder,
+    )
     .option('--memory <size>', 'memory of the feed (default: 256MiB)', parseMemory)
     .option('--k <n>', 'samples per request', parseK, 'auto')
     .option('--request <size>', 'bytes per request that k=auto aims for (default: 4MiB)', parseMemory)

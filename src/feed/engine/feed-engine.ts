@@ -10,6 +10,7 @@ import { RankItems } from '../epochs/rank-items.js'
 import { type ArenaBudget, planArenaBudget } from '../plan/arena-budget.js'
 import type { AssignRule } from '../plan/assignment.js'
 import type { FeedState } from '../plan/feed-state.js'
+import type { SampleGroups } from '../plan/group-order.js'
 import { countMixed, type MixPart } from '../plan/mix.js'
 import type { OrderKind } from '../plan/order.js'
 import { planRankSequence, type RankOptions } from '../plan/rank-sequence.js'
@@ -32,6 +33,8 @@ interface FeedEngineOptions extends RequestSizingOptions {
   /** The epoch that is read first. Default 0. */
   readonly firstEpoch?: number | undefined
   readonly orderKind: OrderKind
+  /** For orders through groups. */
+  readonly groups?: SampleGroups | undefined
   /** The parts of the samples and how often an epoch visits them; absent: every sample once. */
   readonly mix?: readonly MixPart[] | undefined
   readonly eviction: EvictionMode
@@ -66,7 +69,7 @@ export class FeedEngine {
   readonly #closers: (() => Promise<void>)[] = []
 
   constructor(options: FeedEngineOptions) {
-    const { arenaFile, pool, seed, mix, nowMs } = options
+    const { arenaFile, pool, seed, groups, mix, nowMs } = options
     const { table } = options.source
     this.#options = options
     this.sizing = new RequestSizing(options)
@@ -80,7 +83,7 @@ export class FeedEngine {
       budget: this.#planBudget(),
     })
     const positionCount = this.positionCount
-    const orders = new OrderBook({ positionCount, seed, kind: options.orderKind, mix, pool })
+    const orders = new OrderBook({ positionCount, seed, kind: options.orderKind, groups, mix, pool })
     this.#epochs = new Epochs({
       orders,
       arena: this.arena,

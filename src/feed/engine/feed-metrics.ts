@@ -57,6 +57,7 @@ export const FEED_METRICS = {
   hedges_total: 'samples asked for elsewhere because their node was slow',
   failovers_total: 'requests that went to another node',
   arriving_waits_total: 'samples that were asked for before their file had come',
+  row_groups_read_total: 'row groups of Parquet files that were read, whose rows are not unpacked',
   corrupt_total: 'samples whose checksum was wrong',
   fallback_samples_total: 'samples read from the fallback',
   breakers_opened_total: 'times a node was given up until it answers again',

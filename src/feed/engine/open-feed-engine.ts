@@ -1,9 +1,11 @@
 import { existsSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
+import { DscError } from '../../failure/dsc-error.js'
 import { freeBytesOf, openArenaFile } from '../arena/arena-file.js'
 import { planArenaBytes } from '../plan/arena-budget.js'
+import { formatGroupOrder, parseGroupOrder } from '../plan/group-order.js'
 import { countMixed } from '../plan/mix.js'
-import { chooseOrderKind } from '../plan/order.js'
+import { chooseOrderKind, type OrderKind } from '../plan/order.js'
 import type { SampleSupply } from '../sources/sample-supply.js'
 import { openReaderPool } from '../threads/reader-pool.js'
 import { FeedEngine } from './feed-engine.js'
@@ -11,7 +13,7 @@ import type { FeedSettings } from './feed-settings.js'
 
 /** Opens a feed without clients: its arena, its threads and its source. */
 export function openFeedEngine(supply: SampleSupply, settings: FeedSettings): FeedEngine {
-  const { table, folder } = supply
+  const { folder } = supply
   const mix = supply.mix ?? settings.mix
   const arenaFolder = settings.arenaFolder ?? (existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
   const arenaFile = openArenaFile(
@@ -34,7 +36,8 @@ export function openFeedEngine(supply: SampleSupply, settings: FeedSettings): Fe
     arenaFile,
     seed: settings.seed ?? 0,
     firstEpoch: settings.firstEpoch,
-    orderKind: settings.order ?? chooseOrderKind(mix ? countMixed(mix) : table.count),
+    orderKind: findOrderKind(supply, settings),
+    groups: supply.groups,
     mix,
     k: settings.k ?? 'auto',
     requestBytes: settings.requestBytes,
@@ -44,4 +47,20 @@ export function openFeedEngine(supply: SampleSupply, settings: FeedSettings): Fe
     nowMs: () => performance.now(),
     roomTimeoutMs: settings.roomTimeoutMs,
   })
+}
+
+/** Throws USAGE for an order through groups of samples that are in none. */
+function findOrderKind({ table, groups, ...supply }: SampleSupply, settings: FeedSettings): OrderKind {
+  const { order } = settings
+  const mix = supply.mix ?? settings.mix
+  if (groups) return order === 'sequential' ? order : formatGroupOrder(groups.window)
+  if (parseGroupOrder(order) !== undefined)
+    throw new DscError(
+      'USAGE',
+      `the order ${order} is for Parquet files that lie on this machine, without a mix`,
+      {
+        hint: 'order shuffle, or none',
+      },
+    )
+  return order ?? chooseOrderKind(mix ? countMixed(mix) : table.count)
 }

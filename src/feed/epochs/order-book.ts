@@ -1,3 +1,4 @@
+import type { SampleGroups } from '../plan/group-order.js'
 import { type MixPart, openMixedOrder } from '../plan/mix.js'
 import type { EpochOrder, OrderData, OrderKind } from '../plan/order.js'
 import type { ReaderPool } from '../threads/reader-pool.js'
@@ -15,6 +16,8 @@ interface OrderBookOptions {
   readonly positionCount: number
   readonly seed: number
   readonly kind: OrderKind
+  /** For orders through groups. */
+  readonly groups?: SampleGroups | undefined
   readonly mix: readonly MixPart[] | undefined
   readonly pool: ReaderPool
 }
@@ -70,10 +73,10 @@ export class OrderBook implements EpochOrders {
   }
 
   async #make(epoch: number): Promise<HeldOrder> {
-    const { positionCount, seed, kind, mix, pool } = this.#options
+    const { positionCount, seed, kind, groups, mix, pool } = this.#options
     const options = { sampleCount: positionCount, seed, epoch }
-    if (kind !== 'shuffle') return hold({ ...options, kind }, mix)
-    const result = await pool.run({ kind: 'shuffle', ...options })
+    if (kind === 'feistel6' || kind === 'sequential') return hold({ ...options, kind }, mix)
+    const result = await pool.run({ kind: 'shuffle', ...options, groups })
     if (result.kind !== 'shuffle') throw new Error('a reader thread answered another question')
     return hold({ ...options, kind, held: result.samples }, mix)
   }

@@ -1,9 +1,10 @@
+import { type GroupOrder, type SampleGroups, shuffleGroups } from './group-order.js'
 import { createRandomStream } from './random.js'
 
 /** `shuffle` holds the whole sequence (4 bytes per sample); `feistel6` computes it; `sequential` is for evaluation. */
 export const ORDER_KINDS = ['shuffle', 'feistel6', 'sequential'] as const
-/** How the samples of an epoch are ordered. */
-export type OrderKind = (typeof ORDER_KINDS)[number]
+/** How the samples of an epoch are ordered; `groups-16` where they are read in groups. */
+export type OrderKind = (typeof ORDER_KINDS)[number] | GroupOrder
 
 /** Above this many samples the sequence is computed instead of held: 2^26 samples would take 256 MiB per epoch. */
 const MAX_HELD_ORDER = 2 ** 26
@@ -17,6 +18,8 @@ export interface OrderOptions {
   /** 0 or more. */
   readonly epoch: number
   readonly kind: OrderKind
+  /** For orders through groups. */
+  readonly groups?: SampleGroups | undefined
 }
 
 /** S_e: the sequence in which one epoch visits the samples. */
@@ -51,9 +54,14 @@ export function planOrder(options: OrderOptions): EpochOrder {
       return { epoch, sampleCount, sampleAt: (position) => position }
     case 'feistel6':
       return { epoch, sampleCount, sampleAt: planFeistel(options) }
-    case 'shuffle':
-      return holdOrder(epoch, shuffleSamples(options))
+    default:
+      return holdOrder(epoch, holdSamples(options))
   }
+}
+
+/** The whole sequence of an epoch that is held. */
+export function holdSamples({ groups, ...options }: Omit<OrderOptions, 'kind'>): Uint32Array {
+  return groups ? shuffleGroups(groups, options) : shuffleSamples(options)
 }
 
 /** An order whose whole sequence is in memory. */

@@ -9,6 +9,7 @@ import type { FormatIndexOptions } from './formats/format.js'
 import { FORMATS, RECOGNITIONS } from './formats/formats.js'
 import { keepTable, readKeptTable } from './kept-tables.js'
 import { type LinkRule, type ListedFile, listFolder } from './list-folder.js'
+import type { RowGroups } from './rows/row-groups.js'
 import { openSampleTable, type SampleTable } from './sample-table.js'
 
 /** Where samples are on a local disk: a directory tree of files that are samples or hold them. */
@@ -20,6 +21,8 @@ export interface SampleFolder {
   readonly isCached: boolean
   /** What lies in the folder and is not fed. */
   readonly leftOut: readonly LeftOut[]
+  /** Rows that are not unpacked are read by these. */
+  readonly groups?: RowGroups | undefined
 }
 
 /** Which files of a folder are samples, and where the table of them is kept. */
@@ -63,10 +66,10 @@ export async function indexSamples(folder: string, options: IndexOptions): Promi
   }
   const { onDamage = 'raise', rows, onProgress } = options
   const request = { root: fromText(root), files: chosen.files, onDamage, rows, onProgress }
-  const { table, damaged, root: tableRoot = root } = await format.index(request)
+  const { table, damaged, groups, root: tableRoot = root } = await format.index(request)
   if (table.count === 0) throw new DscError('SOURCE_EMPTY', `${folder} holds no samples that could be read`)
   if (cachePath !== undefined && damaged.length === 0) keepTable(cachePath, table)
-  return { root: tableRoot, table, isCached: false, leftOut: [...told, ...damaged] }
+  return { root: tableRoot, table, isCached: false, leftOut: [...told, ...damaged], groups }
 }
 
 function findRoot(folder: string): string {

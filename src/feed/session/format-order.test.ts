@@ -4,15 +4,20 @@ import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { openTestFeedClient } from '../../testing/feed-client.js'
+import { copyParquet } from '../../testing/parquet-files.js'
 import { readAllSamples } from '../../testing/read-all-samples.js'
 import { makeTestFolder, writeSamples } from '../../testing/sample-folder.js'
 import { openFeedEngine } from '../engine/open-feed-engine.js'
+import { shuffleGroups } from '../plan/group-order.js'
 import { shuffleSamples } from '../plan/order.js'
 import { indexSamples } from '../samples/index-samples.js'
-import { folderSupply } from '../sources/folder-supply.js'
+import type { RowsOptions } from '../samples/rows/rows-place.js'
+import { folderSupply, groupSupply } from '../sources/folder-supply.js'
 import { SessionServer } from './session-server.js'
 
 const COUNT = 20
+/** Open at a time where rows are read in groups. */
+const WINDOW = 3
 const GLOBAL_BATCH = 4
 const SEED = 7
 const FIXTURES = join(import.meta.dirname, '..', '..', '..', 'fixtures', 'formats')
@@ -35,6 +40,22 @@ const WRITERS: Readonly<Record<string, (folder: string) => void>> = {
   tsv: (folder) => writeFileSync(join(folder, 'a.tsv'), `id\ttext\n${lines((id) => `${id}\tx`)}`),
   mds: (folder) => cpSync(join(FIXTURES, 'mds'), folder, { recursive: true }),
   litdata: (folder) => cpSync(join(FIXTURES, 'litdata'), folder, { recursive: true }),
+  parquet: writeParquet,
+  'parquet in groups': writeParquet,
+}
+
+function writeParquet(folder: string): void {
+  copyParquet(folder, { 'a.parquet': 'groups.parquet', 'b/c.parquet': 'groups.parquet' })
+}
+
+/** Rows are unpacked beside the data, or read in groups. */
+function rowsOptions(home: string, format: string): RowsOptions {
+  const folder = join(home, 'rows')
+  const place = { writePath: folder, readPath: folder, makeRoom: async () => {}, settle: async () => {} }
+  return {
+    reading: format.endsWith('groups') ? { kind: 'groups', window: WINDOW } : { kind: 'unpacked' },
+    openPlace: async () => ({ ...place, close() {} }),
+  }
 }
 
 async function serve(context: TestContext, format: string, memoryBytes: number) {
@@ -42,15 +63,30 @@ async function serve(context: TestContext, format: string, memoryBytes: number) 
   const folder = join(home, 'data')
   mkdirSync(folder)
   WRITERS[format]!(folder)
-  const listed = await indexSamples(folder, { cacheFolder: undefined })
-  const engine = openFeedEngine(folderSupply(listed), { seed: SEED, memoryBytes, threads: 1, k: 3 })
+  const index = (rows: RowsOptions) => indexSamples(folder, { cacheFolder: undefined, rows })
+  const listed = await index(rowsOptions(home, format))
+  const supply = listed.groups ? groupSupply(listed) : folderSupply(listed)
+  const engine = openFeedEngine(supply, { seed: SEED, memoryBytes, threads: 1, k: 3 })
   await engine.ready()
   const server = await SessionServer.open({ engine, socketPath: join(home, 's') })
   context.after(async () => {
     await server.close()
     await engine.close()
   })
-  return { socketPath: server.socketPath, samples: readAllSamples(listed) }
+  const unpacked = listed.groups ? await index(rowsOptions(home, 'parquet')) : listed
+  assert.equal(unpacked.table.fingerprint, listed.table.fingerprint)
+  const samples = readAllSamples(unpacked)
+  const order = listed.groups
+    ? shuffleGroups(listed.groups, { seed: SEED, epoch: 1 })
+    : shuffleSamples({ sampleCount: samples.length, seed: SEED, epoch: 1 })
+  const { groups } = listed
+  return {
+    socketPath: server.socketPath,
+    samples,
+    order: [...order],
+    groups,
+    counters: () => engine.source.counters(),
+  }
 }
 
 /** Ids and bytes of each global batch that `world` ranks get from `step` on. */
@@ -74,14 +110,13 @@ async function readEpoch(socketPath: string, { world, step }: { world: number; s
 
 for (const format of Object.keys(WRITERS)) {
   test(`samples of ${format} come in the one order, with their bytes, for any ranks, from any step on`, async (context) => {
-    const order = [...shuffleSamples({ sampleCount: COUNT, seed: SEED, epoch: 1 })]
     for (const { world, step } of [
       { world: 1, step: 0 },
       { world: 2, step: 0 },
       { world: 4, step: 2 },
       { world: 1, step: 3 },
     ]) {
-      const { socketPath, samples } = await serve(context, format, 200_000)
+      const { socketPath, samples, order, groups, counters } = await serve(context, format, 200_000)
       const found = (await readEpoch(socketPath, { world, step })).flat()
       assert.deepEqual(
         found.map(({ id }) => id),
@@ -89,6 +124,9 @@ for (const format of Object.keys(WRITERS)) {
         `${world} ranks from step ${step}`,
       )
       for (const { id, data } of found) assert.ok(data.equals(samples[id]!), `sample ${id}`)
+      // The reading runs ahead into the epochs after it, whose groups are read, too.
+      if (groups)
+        assert.ok(counters().row_groups_read! <= 3 * groups.ends.length, 'groups are read, not rows')
     }
   })
 }

@@ -1,4 +1,5 @@
 import type { ArenaFile } from '../arena/arena-file.js'
+import type { SampleGroups } from '../plan/group-order.js'
 import type { MixPart } from '../plan/mix.js'
 import type { SampleSource } from '../samples/sample-source.js'
 import type { SampleTable } from '../samples/sample-table.js'
@@ -13,6 +14,8 @@ export interface SampleSupply {
   readonly listing?: string | undefined
   /** Replaces that of the settings. */
   readonly mix?: readonly MixPart[] | undefined
+  /** Samples are read by these, and the order goes through them. */
+  readonly groups?: SampleGroups | undefined
   /** Makes the source, which writes into the arena. */
   makeSource(parts: { readonly pool: ReaderPool; readonly arenaFile: ArenaFile }): SampleSource
 }

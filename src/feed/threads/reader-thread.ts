@@ -4,7 +4,7 @@ import { planArenaRuns, planExtentBytes } from '../arena/arena-runs.js'
 import type { ArenaCopy } from '../arena/sample-arena.js'
 import { writeFully } from '../arena/write-fully.js'
 import { type MixPart, openMixedOrder } from '../plan/mix.js'
-import { type OrderData, shuffleSamples } from '../plan/order.js'
+import { holdSamples, type OrderData, type OrderOptions } from '../plan/order.js'
 import { type Prefix, type PrefixShare, planPrefix } from '../plan/prefix.js'
 import { isIntact, SampleReader } from '../samples/read-samples.js'
 import { openSampleTable, type SampleTable } from '../samples/sample-table.js'
@@ -25,7 +25,7 @@ export interface ReaderData {
 export type ReaderJob =
   | { readonly kind: 'read'; readonly samples: Uint32Array; readonly offsets: Float64Array }
   | (ArenaCopy & { readonly kind: 'copy' })
-  | { readonly kind: 'shuffle'; readonly sampleCount: number; readonly seed: number; readonly epoch: number }
+  | (Omit<OrderOptions, 'kind'> & { readonly kind: 'shuffle' })
   | {
       readonly kind: 'prefix'
       readonly visits: OrderData
@@ -70,7 +70,7 @@ class JobRunner {
         for (let i = 0; i < job.from.length; i++) this.#copy(job.from[i]!, job.to[i]!, job.lengths[i]!)
         return { kind: 'copy' }
       case 'shuffle':
-        return { kind: 'shuffle', samples: shuffleSamples(job) }
+        return { kind: 'shuffle', samples: holdSamples(job) }
       case 'prefix':
         return { kind: 'prefix', prefix: findPrefix(job) }
     }

@@ -2,8 +2,11 @@ import hashlib
 import json
 import struct
 
+import pytest
 from feed_support import ROOT
 
+import dsc
+from dsc.feed.options import refuse_order_of_one_machine
 from dsc.feed.order import epoch_order, mixed_order
 
 
@@ -34,3 +37,15 @@ def test_importing_dsc_needs_no_torch():
 
     code = "import sys; sys.modules['torch'] = None; import dsc; dsc.FeedError; dsc.FeedDataset; assert dsc.__version__"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT / "src" / "python")
+
+
+def test_an_order_that_one_machine_has_chosen_is_refused_where_others_train(monkeypatch):
+    chosen, two = {"order": "groups-16"}, {"world": 2}
+    monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
+    with pytest.raises(dsc.FeedError, match="order='groups-16' on all machines"):
+        refuse_order_of_one_machine(two, chosen)
+    refuse_order_of_one_machine({**two, "order": "groups-16"}, chosen)
+    refuse_order_of_one_machine(two, {"order": "shuffle"})
+    refuse_order_of_one_machine({"world": 1}, chosen)
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    refuse_order_of_one_machine(two, chosen)

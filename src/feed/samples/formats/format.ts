@@ -1,6 +1,7 @@
 import type { LeftOut, Recognition } from '../../plan/sample-files.js'
 import type { BytePath } from '../byte-path.js'
 import type { ListedFile } from '../list-folder.js'
+import type { RowGroups } from '../rows/row-groups.js'
 import type { RowsOptions } from '../rows/rows-place.js'
 import type { SampleTable } from '../sample-table.js'
 
@@ -28,6 +29,8 @@ export interface IndexedSamples {
   readonly damaged: readonly LeftOut[]
   /** What the files of the table are relative to; absent: the root that was asked for. */
   readonly root?: string
+  /** Rows are read by these. */
+  readonly groups?: RowGroups
 }
 
 /**

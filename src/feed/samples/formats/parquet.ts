@@ -1,41 +1,98 @@
-import { DscError } from '../../../failure/dsc-error.js'
-import { rowsName } from '../rows/rows-paths.js'
+import { DscError, isDscError } from '../../../failure/dsc-error.js'
+import { chooseWindow } from '../../plan/group-order.js'
+import { findGroupEnds } from '../rows/row-groups.js'
+import type { RowsIndex } from '../rows/rows-index.js'
+import { type RowsKept, rowsName } from '../rows/rows-paths.js'
+import type { RowsOptions } from '../rows/rows-place.js'
 import { unpackRows } from '../rows/unpack-rows.js'
-import type { TableFile } from '../sample-table.js'
+import type { SampleTable, TableFile } from '../sample-table.js'
 import { SampleTableBuilder } from '../sample-table-builder.js'
 import type { Format, IndexedSamples, IndexRequest } from './format.js'
 
-/** Rows of Parquet files, Hugging Face's folders of them among others: each is a sample, unpacked once on a node. */
+/**
+ * Rows of Parquet files, Hugging Face's folders of them among others: each is a sample. They are unpacked once on a
+ * node; where there is no room for that, they are read row group by row group. The table is the same either way.
+ */
 export const PARQUET: Format = {
   recognition: { title: 'Parquet files', holdsSamples: (path) => /\.parquet$/i.test(path) },
   hasOwnIndex: true,
   index,
 }
 
-async function index({ root, files, rows, onProgress }: IndexRequest): Promise<IndexedSamples> {
+interface RowsRequest extends IndexRequest {
+  readonly rows: RowsOptions
+}
+
+/** There is no room for rows that are unpacked. */
+class NoRoom extends Error {}
+
+async function index({ rows, ...request }: IndexRequest): Promise<IndexedSamples> {
   if (!rows)
     throw new DscError('USAGE', 'rows of Parquet files are fed from a whole copy, not from a part of it', {
       hint: 'prepare the dataset without --stripe, or write its rows into tar shards',
     })
-  const place = await rows.openPlace(root, rows.columns)
+  const { reading } = rows
+  if (reading.kind === 'groups') return indexGroups({ ...request, rows }, { window: reading.window })
   try {
-    const { writePath: folder, makeRoom, settle } = place
-    const request = { root, files, columns: rows.columns, folder, makeRoom, settle, onProgress }
-    const indexes = await unpackRows(request)
-    const samples = new SampleTableBuilder()
-    for (const [file, { lengths, crcs }] of indexes.entries()) {
-      let offset = 0
-      for (let row = 0; row < lengths.length; row++) {
-        const length = lengths[row]!
-        samples.addRow({ file, offset, length, crc32: crcs[row]! })
-        offset += length
-      }
-    }
-    const tableFiles = files.map(
-      ({ path }): TableFile => ({ path: rowsName(path), encoding: { format: 'row' }, rowName: path }),
-    )
-    return { table: samples.build(tableFiles), damaged: [], root: place.readPath }
+    const { indexes, root } = await readIndexes({ ...request, rows }, 'rows')
+    const files = request.files.map(({ path }) => ({ path: rowsName(path), rowName: path }))
+    return { table: makeTable(files, indexes), damaged: [], root }
+  } catch (error) {
+    if (!(error instanceof NoRoom)) throw error
+    if (reading.kind === 'unpacked') throw error.cause
+    return indexGroups({ ...request, rows }, { reason: (error.cause as Error).message.split('\n', 1)[0]! })
+  }
+}
+
+async function indexGroups(
+  request: RowsRequest,
+  { window, reason }: { readonly window?: number; readonly reason?: string },
+): Promise<IndexedSamples> {
+  const { root, files, rows } = request
+  const { columns } = rows
+  const { indexes } = await readIndexes(request, 'lengths')
+  const table = makeTable(
+    files.map(({ path }) => ({ path, rowName: path })),
+    indexes,
+  )
+  const ends = await findGroupEnds({ root, files, columns })
+  const open = window ?? chooseWindow(table.totalBytes, ends.length)
+  return { table, damaged: [], groups: { root, columns, ends, window: open, reason } }
+}
+
+/** The indexes of all files, made where they are missing, and where rows lie. Rejects with NoRoom. */
+async function readIndexes(
+  { root, files, rows, onProgress }: RowsRequest,
+  kept: RowsKept,
+): Promise<{ readonly indexes: readonly RowsIndex[]; readonly root: string }> {
+  const { columns } = rows
+  const place = await rows.openPlace(root, columns, kept)
+  const makeRoom = (bytes: number) =>
+    place.makeRoom(bytes).catch((cause: unknown) => {
+      const isRoom = kept === 'rows' && isDscError(cause, 'QUOTA_EXCEEDED', 'DISK_FULL')
+      throw isRoom ? new NoRoom('no room for rows', { cause }) : cause
+    })
+  try {
+    const { writePath: folder, settle } = place
+    const request = { root, files, columns, kept, folder, makeRoom, settle, onProgress }
+    return { indexes: await unpackRows(request), root: place.readPath }
   } finally {
     place.close()
   }
+}
+
+function makeTable(
+  files: readonly Pick<TableFile, 'path' | 'rowName'>[],
+  indexes: readonly RowsIndex[],
+): SampleTable {
+  const samples = new SampleTableBuilder()
+  for (const [file, { lengths, crcs }] of indexes.entries()) {
+    let offset = 0
+    for (let row = 0; row < lengths.length; row++) {
+      const length = lengths[row]!
+      samples.addRow({ file, offset, length, crc32: crcs[row]! })
+      offset += length
+    }
+  }
+  return samples.build(files.map((file) => ({ ...file, encoding: { format: 'row' } })))
 }

@@ -37,9 +37,9 @@ export function formatRowsIndex({ lengths, crcs, rowsBytes }: RowsIndex, origin:
   return bytes
 }
 
-/** The index of a rows file that is whole and made from `origin`; undefined when there is none. */
+/** The index of a rows file that is whole and made from `origin`, or of rows that are not kept; undefined when there is none. */
 export function readRowsIndex(
-  paths: { readonly rows: string | Buffer; readonly index: string | Buffer },
+  paths: { readonly rows: string | Buffer | undefined; readonly index: string | Buffer },
   origin: RowsOrigin,
 ): RowsIndex | undefined {
   const bytes = readIfThere(paths.index)
@@ -50,7 +50,8 @@ export function readRowsIndex(
   const [count, rowsBytes, size, mtimeMs] = [8, 16, 24, 32].map((at) => bytes.readDoubleLE(at))
   if (size !== origin.size || mtimeMs !== origin.mtimeMs || end !== HEADER_BYTES + 8 * count!)
     return undefined
-  if (statSync(paths.rows, { throwIfNoEntry: false })?.size !== rowsBytes) return undefined
+  if (paths.rows !== undefined && statSync(paths.rows, { throwIfNoEntry: false })?.size !== rowsBytes)
+    return undefined
   const column = (at: number) => new Uint32Array(bytes.buffer.slice(at, at + 4 * count!))
   const first = bytes.byteOffset + HEADER_BYTES
   return { lengths: column(first), crcs: column(first + 4 * count!), rowsBytes: rowsBytes! }

@@ -8,12 +8,18 @@ const METHOD = 'dsc rows 1'
 /** Where the rows of a Parquet file and their index are, relative to the folder of rows. */
 export const rowsName = (path: BytePath): BytePath => `${path}.rows`
 const indexName = (path: BytePath): BytePath => `${path}.index`
+const lengthsName = (path: BytePath): BytePath => `${path}.lengths`
 
-/** The same in full. */
+/** `rows`: rows and an index of them · `lengths`: the index alone, of rows that are not unpacked. */
+export type RowsKept = 'rows' | 'lengths'
+
+/** Where they are in full; `rows` is undefined where none are kept. */
 export function rowsPathsOf(
   folder: BytePath,
   path: BytePath,
-): { readonly rows: Buffer; readonly index: Buffer } {
+  kept: RowsKept,
+): { readonly rows: Buffer | undefined; readonly index: Buffer } {
+  if (kept === 'lengths') return { rows: undefined, index: toBytes(`${folder}/${lengthsName(path)}`) }
   return { rows: toBytes(`${folder}/${rowsName(path)}`), index: toBytes(`${folder}/${indexName(path)}`) }
 }
 

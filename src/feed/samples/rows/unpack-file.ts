@@ -22,7 +22,8 @@ export interface UnpackJob {
   readonly shown: string
   readonly columns: readonly string[] | undefined
   readonly origin: RowsOrigin
-  readonly rows: Uint8Array
+  /** Undefined: rows are measured for their index, and not kept. */
+  readonly rows: Uint8Array | undefined
   readonly index: Uint8Array
   /** Path, on the same file system, for what is not finished; each job has its own. */
   readonly part: string
@@ -37,35 +38,40 @@ const WRITE_BYTES = 4 << 20
  * `onColumn` hears of each column of a row group that is decoded. Rejects as `ParquetFile` does, and with the system's error where the disk is full.
  */
 export async function unpackFile(job: UnpackJob, onColumn: () => void): Promise<number> {
-  const [rowsPath, indexPath] = [Buffer.from(job.rows), Buffer.from(job.index)]
+  const [rowsPath, indexPath] = [job.rows && Buffer.from(job.rows), Buffer.from(job.index)]
   const [rowsPart, indexPart] = [`${job.part}.rows`, `${job.part}.index`]
-  const folder = Buffer.from(dirname(rowsPath.toString('latin1')), 'latin1')
+  const folder = Buffer.from(dirname(indexPath.toString('latin1')), 'latin1')
   mkdirSync(folder, { recursive: true })
   const file = await ParquetFile.open({ ...job, path: Buffer.from(job.path) })
   try {
-    const bytes = formatRowsIndex(await writeRows(file, rowsPart, onColumn), job.origin)
+    const bytes = formatRowsIndex(await writeRows(file, rowsPath && rowsPart, onColumn), job.origin)
     writeFileSync(indexPart, bytes, { flag: 'wx', flush: true })
-    renameSync(rowsPart, rowsPath)
+    if (rowsPath) renameSync(rowsPart, rowsPath)
     renameSync(indexPart, indexPath)
     syncFolder(folder)
-    return bytes.readDoubleLE(16) + bytes.length
+    return (rowsPath ? bytes.readDoubleLE(16) : 0) + bytes.length
   } finally {
     file.close()
     for (const part of [rowsPart, indexPart]) rmSync(part, { force: true })
   }
 }
 
-async function writeRows(file: ParquetFile, path: string, onColumn: () => void): Promise<RowsIndex> {
+async function writeRows(
+  file: ParquetFile,
+  path: string | undefined,
+  onColumn: () => void,
+): Promise<RowsIndex> {
   const lengths = new Uint32Array(file.rowCount)
   const crcs = new Uint32Array(file.rowCount)
   const writer = new MessagePackWriter()
-  const descriptor = openSync(path, 'wx', 0o644)
+  const descriptor = path === undefined ? undefined : openSync(path, 'wx', 0o644)
   let row = 0
   let rowsBytes = 0
   let start = 0
   const flush = () => {
     const bytes = writer.written()
-    for (let done = 0; done < bytes.length; ) done += writeSync(descriptor, bytes, done)
+    for (let done = 0; descriptor !== undefined && done < bytes.length; )
+      done += writeSync(descriptor, bytes, done)
     rowsBytes += bytes.length
     writer.clear()
     start = 0
@@ -79,9 +85,9 @@ async function writeRows(file: ParquetFile, path: string, onColumn: () => void):
   try {
     for (const group of file.groups) await packGroup(file, group, { writer, onRow, onColumn })
     flush()
-    fsyncSync(descriptor)
+    if (descriptor !== undefined) fsyncSync(descriptor)
   } finally {
-    closeSync(descriptor)
+    if (descriptor !== undefined) closeSync(descriptor)
   }
   return { lengths, crcs, rowsBytes }
 }

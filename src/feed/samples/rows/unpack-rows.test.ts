@@ -31,6 +31,7 @@ async function unpack(root: string, folder: string, changes: Partial<UnpackReque
     root: fromText(root),
     files,
     columns: undefined,
+    kept: 'rows',
     folder,
     makeRoom: async (bytes) => void asked.push(bytes),
     settle: async () => {},
@@ -161,6 +162,7 @@ test('where there is no room nothing is written, and the next one tries again', 
 test('a file that makes its decoder run on is given up by name', async (t) => {
   const { root, folder } = await folders(t)
   copyParquet(root, { 'a.parquet': 'snappy.parquet' })
+  await unpack(root, folder)
   writeFileSync(join(root, 'b.parquet'), runningOnParquet())
   await assert.rejects(unpack(root, folder, { patienceMs: 1500 }), (error) => {
     assert.ok(isDscError(error, 'COPY_DAMAGED'))

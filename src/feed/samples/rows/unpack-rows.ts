@@ -5,7 +5,7 @@ import { type BytePath, fromText, toBytes, toText } from '../byte-path.js'
 import type { ListedFile } from '../list-folder.js'
 import { claimRows } from './rows-claim.js'
 import { type RowsIndex, readRowsIndex } from './rows-index.js'
-import { randomSuffix, rowsPathsOf } from './rows-paths.js'
+import { type RowsKept, randomSuffix, rowsPathsOf } from './rows-paths.js'
 import { runRowsJobs } from './rows-threads.js'
 
 /** What is unpacked, and where. */
@@ -16,6 +16,7 @@ export interface UnpackRequest {
   readonly files: readonly ListedFile[]
   /** Columns of each row, in this order; undefined: all. */
   readonly columns: readonly string[] | undefined
+  readonly kept: RowsKept
   /** Folder for the rows of these columns, made where it is missing. */
   readonly folder: string
   /** Asked before anything is written; rejects where there is no room for about so many bytes. */
@@ -28,8 +29,8 @@ export interface UnpackRequest {
 }
 
 /**
- * Writes the rows of all files side by side below `folder`, those that are not there yet, once for all who ask at a
- * time, and resolves with their indexes in the order of the files. What a killed process had finished is kept.
+ * Writes the rows of all files side by side below `folder`, or their lengths alone, those that are not there yet, once
+ * for all who ask at a time, and resolves with their indexes in the order of the files. What a killed process had finished is kept.
  * Rejects with COPY_DAMAGED for a file that is no Parquet file, USAGE for one without one of the columns, DISK_FULL.
  */
 export async function unpackRows(request: UnpackRequest): Promise<readonly RowsIndex[]> {
@@ -53,12 +54,12 @@ export async function unpackRows(request: UnpackRequest): Promise<readonly RowsI
   })
 }
 
-function findIndexes({ files, folder }: UnpackRequest): readonly (RowsIndex | undefined)[] {
-  return files.map((file) => readRowsIndex(rowsPathsOf(fromText(folder), file.path), file))
+function findIndexes({ files, folder, kept }: UnpackRequest): readonly (RowsIndex | undefined)[] {
+  return files.map((file) => readRowsIndex(rowsPathsOf(fromText(folder), file.path, kept), file))
 }
 
 async function unpackMissing(request: UnpackRequest): Promise<void> {
-  const { root, files, columns, folder, patienceMs, onProgress } = request
+  const { root, files, columns, kept, folder, patienceMs, onProgress } = request
   const parts = join(folder, 'parts')
   rmSync(parts, { recursive: true, force: true }) // what a killed process had not finished
   mkdirSync(parts)
@@ -70,7 +71,7 @@ async function unpackMissing(request: UnpackRequest): Promise<void> {
     shown: toText(file.path),
     columns,
     origin: { size: file.size, mtimeMs: file.mtimeMs },
-    ...rowsPathsOf(fromText(folder), file.path),
+    ...rowsPathsOf(fromText(folder), file.path, kept),
     part: join(parts, randomSuffix()),
   }))
   let bytes = 0
@@ -78,7 +79,8 @@ async function unpackMissing(request: UnpackRequest): Promise<void> {
   await runRowsJobs(inspections, {
     patienceMs,
     onResult(_, result) {
-      if (result.kind === 'inspect') bytes += result.unpackedBytes + 8 * result.rowCount
+      if (result.kind === 'inspect')
+        bytes += (kept === 'rows' ? result.unpackedBytes : 0) + 8 * result.rowCount
     },
   })
   await request.makeRoom(bytes)

@@ -13,6 +13,7 @@ from typing import Any
 
 from .batch import Batch
 from .errors import FeedError, FeedGone
+from .options import refuse_order_of_one_machine
 from .socket_folder import connect_to_feed
 from .table import SampleTable
 from .wire import PROTOCOL, Message, format_frame, take_frame
@@ -34,6 +35,7 @@ class FeedClient:
             raise FeedGone(f"no feed answers on {socket_path}: {error}", "dsc feed serve <dataset>") from None
         self._send_json(Message.HELLO, {"proto": PROTOCOL, "pid": os.getpid(), **hello})
         self.info: dict[str, Any] = json.loads(self._expect(Message.WELCOME, "WELCOME"))
+        refuse_order_of_one_machine(hello, self.info)
         self._arena, self._arena_view = self._map(self.info["arena"]["path"], self.info["arena"]["bytes"])
         nonce = bytes(self._arena_view[:32]).decode("latin1")
         if nonce != self.info["arena"]["nonce"]:

@@ -36,7 +36,7 @@ class FeedDataset(IterableDataset[Any]):
         batch_size: samples per rank in one step; None: iterating gives single samples, for a DataLoader that makes
             batches itself.
         seed: of the order.
-        order: 'shuffle' | 'feistel6' | 'sequential'; default: the feed's.
+        order: 'shuffle' | 'feistel6' | 'sequential' | 'groups-16' (rows of Parquet, by groups); default: the feed's.
         last: 'drop' | 'pad' (wraps around, samples flagged) | 'uneven'.
         assign: 'fixed' | 'local' (striped storage nodes that are the machines of the job, in the order of the ranks:
             most samples are read where they lie; global batches stay the same as sets).

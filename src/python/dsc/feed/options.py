@@ -9,6 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .errors import FeedError
+
+_ORDER = re.compile(r"shuffle|feistel6|sequential|groups-[1-9][0-9]{0,5}")
 _MEMORY = re.compile(r"auto|[0-9]+(\.[0-9]+)?\s*([kmgtp]i?)?b?", re.IGNORECASE)
 
 
@@ -119,9 +122,10 @@ class ReadOptions:
                 "last": (self.last, ("drop", "pad", "uneven")),
                 "assign": (self.assign, ("fixed", "local")),
                 "on_error": (self.on_error, ("raise", "skip")),
-                "order": (self.order, (None, "shuffle", "feistel6", "sequential")),
             }
         )
+        if self.order is not None and not _ORDER.fullmatch(self.order):
+            raise ValueError(f"order is {self.order!r}, expected 'shuffle', 'feistel6', 'sequential' or 'groups-16'")
 
     def hello(self, *, reader: str, worker: int, workers: int, keep: int) -> dict[str, Any]:
         """The first message of a connection, by one of a rank's workers."""
@@ -172,3 +176,23 @@ def rank_and_world(rank: int | None, world: int | None) -> tuple[int, int]:
     except ImportError:
         pass
     return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+
+
+def refuse_order_of_one_machine(hello: Mapping[str, Any], info: Mapping[str, Any]) -> None:
+    """Whether a disk has room for rows is a matter of each machine, and the order must be one for the whole job.
+
+    Args:
+        hello: what this process asked for.
+        info: what its feed is.
+
+    Raises:
+        FeedError: the feed chose row groups by itself, and others of the job may have feeds of their own.
+    """
+    order = str(info.get("order"))
+    local = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
+    if order.startswith("groups-") and "order" not in hello and hello.get("world", 1) > local:
+        raise FeedError(
+            "USAGE",
+            f"this machine has no room to unpack rows, so its feed has the order {order}; others may have another",
+            f"order={order!r} on all machines, or room: dsc status",
+        )

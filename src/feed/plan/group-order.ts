@@ -1,0 +1,89 @@
+import { createRandomStream } from './random.js'
+
+/**
+ * Samples that are read in groups, so many at a time: at any place of an epoch, samples come from that many groups at
+ * most. `groups-16` is the order of an epoch through 16 groups.
+ */
+export type GroupOrder = `groups-${number}`
+
+/** Groups of samples that are read as a whole. */
+export interface SampleGroups {
+  /** Behind the last sample of each; all samples are in one. In shared memory. */
+  readonly ends: Float64Array
+  /** Groups that are open at a time, 1 or more. */
+  readonly window: number
+}
+
+/** How an order through groups is written. */
+export function formatGroupOrder(window: number): GroupOrder {
+  return `groups-${window}`
+}
+
+/** The groups that are open at a time in such an order; undefined where `text` is another one. */
+export function parseGroupOrder(text: string | undefined): number | undefined {
+  const digits = /^groups-([1-9]\d{0,5})$/.exec(text ?? '')?.[1]
+  return digits === undefined ? undefined : Number(digits)
+}
+
+/** Memory that open groups aim for, bytes; and the fewest that are shuffled into each other. */
+const OPEN_BYTES = 256 * 2 ** 20
+const FEWEST_OPEN = 4
+
+/** The groups that are open at a time where nobody says: the same on every machine, for it depends on the data only. */
+export function chooseWindow(totalBytes: number, groupCount: number): number {
+  const fitting = Math.floor(OPEN_BYTES / Math.max(1, totalBytes / groupCount))
+  return Math.min(groupCount, Math.max(FEWEST_OPEN, fitting))
+}
+
+/**
+ * The samples of an epoch, in memory that threads can share. Groups follow each other in a random order; the first
+ * `window` are open at the start, and each time one is read to its end, the next one opens. The samples of a group
+ * fall anywhere between its opening and its end, and those that fall between two openings are shuffled together. As
+ * many groups as the window: the shuffle is global.
+ */
+export function shuffleGroups(
+  { ends, window }: SampleGroups,
+  { seed, epoch }: { readonly seed: number; readonly epoch: number },
+): Uint32Array {
+  const random = createRandomStream(seed, epoch)
+  const count = ends.length
+  const open = Math.min(window, count)
+  const order = Uint32Array.from({ length: count }, (_, group) => group)
+  shuffle(order, 0, count, random)
+  // Between the openings of two groups lies a stretch; there are as many as openings, but for the first, all at once.
+  const stretches = count - open + 1
+  const sampleCount = count === 0 ? 0 : ends[count - 1]!
+  const stretchOf = new Uint32Array(sampleCount)
+  const nexts = new Float64Array(stretches + 1)
+  for (const [place, group] of order.entries()) {
+    const first = Math.max(0, place - open + 1)
+    const behind = Math.min(place + 1, stretches)
+    for (let sample = group === 0 ? 0 : ends[group - 1]!; sample < ends[group]!; sample++) {
+      const stretch = first + random.nextBelow(behind - first)
+      stretchOf[sample] = stretch
+      nexts[stretch + 1]!++
+    }
+  }
+  for (let stretch = 0; stretch < stretches; stretch++) nexts[stretch + 1]! += nexts[stretch]!
+  const starts = nexts.slice()
+  const samples = new Uint32Array(new SharedArrayBuffer(4 * sampleCount))
+  for (let sample = 0; sample < sampleCount; sample++) samples[nexts[stretchOf[sample]!]!++] = sample
+  for (let stretch = 0; stretch < stretches; stretch++)
+    shuffle(samples, starts[stretch]!, starts[stretch + 1]!, random)
+  return samples
+}
+
+/** Fisher–Yates over a part, from its last place down. */
+function shuffle(
+  numbers: Uint32Array,
+  start: number,
+  end: number,
+  random: { nextBelow(bound: number): number },
+): void {
+  for (let i = end - 1; i > start; i--) {
+    const j = start + random.nextBelow(i - start + 1)
+    const held = numbers[i]!
+    numbers[i] = numbers[j]!
+    numbers[j] = held
+  }
+}
