@@ -19,7 +19,6 @@ import tempfile
 import threading
 
 from feed_data import make_set, noise, photo
-from feed_parquet import LOADERS as PARQUET_ROWS, SHAPES, make_parquet
 from feed_report import is_feed, plot, ratios, table
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -29,7 +28,7 @@ NODE = str(ROOT / "node_modules" / ".bin" / "node")
 DSC = [NODE, str(ROOT / "bin" / "dsc.js")]
 PEERS = ["torch:0", "torch:1", "torch:2", "stateful:2", "wds:0", "wds:2", "mosaicml:0", "mosaicml:2", "litdata:0", "litdata:2"]
 FEEDS = ["dsc:raw", "dsc:packed", "dsc:remote"]
-ALL_ROWS = [*PEERS, *FEEDS, *PARQUET_ROWS]
+ALL_ROWS = [*PEERS, *FEEDS]
 JPEG_ROWS = ["torch:0", "torch:2", "wds:2", "dsc:raw"]
 
 
@@ -106,32 +105,11 @@ def main():
             folder = prepared(base / f"{count}-jpeg", count, photo, formats=("tar",))
             results = collect(folder, count * 20_000, rows, ["jpeg"], runs, options.epochs)
             lines += section(f"{count:,} JPEGs of 256 x 256 pixels, decoded to tensors", "feed-jpeg", rows, ["jpeg"], results)
-        rows = [row for row in PARQUET_ROWS if row in options.rows]
-        if rows:
-            lines += parquet(base, rows, scale, runs, options.epochs)
         lines += laws()
     finally:
         if not options.folder:
             shutil.rmtree(base, ignore_errors=True)
     print(write(lines))
-
-
-def parquet(base, rows, scale, runs, epochs):
-    """Rows of Parquet files, in Hugging Face's shapes of text and images."""
-    lines = []
-    for shape, (count, group) in SHAPES.items():
-        count, group = count // scale, group // scale
-        folder = base / f"{count}-{shape}"
-        if not (folder / "done").exists():
-            shutil.rmtree(folder, ignore_errors=True)
-            make_parquet(folder, shape, count, group)
-            (folder / "done").touch()
-        data_bytes = sum(path.stat().st_size for path in folder.glob("parquet/data/*.parquet"))
-        results = collect(folder, data_bytes, rows, ["rows"], runs, epochs)
-        lines += section(f"Parquet: {count:,} rows of {shape}, 100 row groups", f"feed-parquet-{shape}", rows, ["rows"], results)
-    return [*lines, "pyarrow decodes a row group for each row, of some 1,500 rows; hf-map is `datasets` after its conversion to Arrow, asked for 64 rows at a time; "
-            "hf-iter has a buffer of 1,000 rows; LitData shuffles in blocks; lance is the format of LanceDB, asked for 64 rows at a time. pyarrow, hf-map, lance and dsc shuffle globally. "
-            "The first batch includes what each has to convert, index or unpack.", ""]
 
 
 def prepared(folder, count, bytes_of, **options):

@@ -1,4 +1,4 @@
-"""Parquet files in `npm run bench:feed`: the files, and loaders of their rows. A batch is a list of rows as dicts.
+"""Parquet files in `npm run bench:formats`: the files, and loaders of their rows. A batch is a list of rows as dicts.
 
 What a loader has to convert or index first is part of its time to the first batch: every run begins without a cache.
 """
@@ -12,7 +12,7 @@ import torch
 BATCH = 64
 FILES = 4
 ROW_BY_ROW = 1500  # rows of an epoch of the loader that decodes a row group for each
-LOADERS = ["pyarrow:0", "hf-map:0", "hf-map:2", "hf-iter:0", "hf-iter:2", "litdata-parquet:0", "litdata-parquet:2", "lance:0", "lance:2", "dsc:rows", "dsc:rows-2"]
+LOADERS = ["pyarrow:0", "hf-map:0", "hf-map:2", "hf-iter:0", "hf-iter:2", "litdata-parquet:0", "litdata-parquet:2", "lance:0", "lance:2", "dsc:rows", "dsc:rows-2", "dsc:groups"]
 SHAPES = {"text": (1_000_000, 10_000), "images": (20_000, 200)}  # rows, rows in a group: 100 groups
 
 

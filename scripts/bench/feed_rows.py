@@ -95,14 +95,22 @@ def _epochs(loader):
         yield iter(loader)
 
 
+# What a feed reads, and the field of a row that is the sample.
+FOLDERS = {"packed": "tar", "mds": "mds", "lit": "lit"}
+FIELDS = {"mds": "x", "lit": "0"}
+
+
 def dsc_feed(root, mode, kind, options=()):
     import dsc
 
-    folder = os.path.join(root, "tar" if kind == "packed" else "raw")
+    folder = os.path.join(root, FOLDERS.get(kind, "raw"))
     feed = dsc.FeedDataset(folder, batch_size=BATCH, seed=1, feed_options=options)
     if kind == "remote":
         feed.target = ""
-    if mode == "tensor":
+    if kind in FIELDS:
+        field, fn = FIELDS[kind], collate(mode)
+        loader = dsc.FeedLoader(feed, collate_fn=lambda batch: fn([row[field] for row in batch.rows()]))
+    elif mode == "tensor":
         warnings.filterwarnings("ignore", "The given NumPy array is not writable")
         loader = dsc.FeedLoader(feed, ahead=1, collate_fn=lambda batch: torch.from_numpy(batch.array()))
     elif mode == "jpeg":
@@ -182,8 +190,9 @@ def main():
     os.environ["XDG_CACHE_HOME"] = os.environ["HF_HOME"] = scratch  # what was converted before counts for nobody
     begun = time.perf_counter()
     if name == "dsc" and mode == "rows":
-        workers = int(argument.partition("-")[2] or 0)
-        epochs, feed = feed_parquet.dsc_rows(root, workers, json.loads(os.environ.get("BENCH_FEED_OPTIONS", "[]")))
+        kind, _, workers = argument.partition("-")
+        options = [*json.loads(os.environ.get("BENCH_FEED_OPTIONS", "[]")), *(["--order", "groups-16"] if kind == "groups" else [])]
+        epochs, feed = feed_parquet.dsc_rows(root, int(workers or 0), options)
         feed.connect()
     elif mode == "rows":
         epochs = feed_parquet.PEERS[name](root, int(argument), scratch)
