@@ -32,11 +32,11 @@ export function findRowsPlace(
   return {
     columns,
     reading,
-    async openPlace(root, _, kept) {
+    async openPlace(root, what, kept) {
       // Lengths are a list like those of all formats, and lie where those do: a full copy has no room for them.
       const isBeside = copy && kept === 'rows'
-      const beside = isBeside && (await openBesideFiles(context, copy, { root, columns }))
-      const place = beside || openInCache(join(cacheFolder, '..', ROWS_FOLDER), { root, columns })
+      const beside = isBeside && (await openBesideFiles(context, copy, { root, what }))
+      const place = beside || openInCache(join(cacheFolder, '..', ROWS_FOLDER), { root, what })
       return telling(context, place, kept)
     },
   }
@@ -44,26 +44,26 @@ export function findRowsPlace(
 
 /** Says that rows are unpacked or measured, which takes a while, and how long it took. */
 function telling({ report }: Surroundings, place: RowsPlace, kept: RowsKept): RowsPlace {
-  const what = kept === 'rows' ? 'unpacked' : 'measured'
+  const done = kept === 'rows' ? 'unpacked' : 'measured'
   let beganMs = 0
   return {
     ...place,
     async makeRoom(bytes) {
       await place.makeRoom(bytes)
-      report.note(`dsc: rows of Parquet files are ${what}, once: about ${formatByteSize(bytes)}`)
+      report.note(`dsc: rows are ${done}, once: about ${formatByteSize(bytes)}`)
       beganMs = performance.now()
     },
     async settle() {
       await place.settle()
       const seconds = ((performance.now() - beganMs) / 1000).toFixed(1)
-      report.note(`dsc: rows were ${what} in ${seconds} s, into ${place.readPath}`)
+      report.note(`dsc: rows were ${done} in ${seconds} s, into ${place.readPath}`)
     },
   }
 }
 
 interface Wanted {
   readonly root: BytePath
-  readonly columns: readonly string[] | undefined
+  readonly what: readonly string[] | undefined
 }
 
 /** Undefined where the folder of the copy is not this user's to write to; the rows then go to his own cache. */
@@ -76,7 +76,7 @@ async function openBesideFiles(
   // An adopted folder is not ours to write to.
   if (cache.record.isReadOnly || !copy.directory.startsWith(`${cache.root}/`)) return undefined
   const split = relative(filesDirectory(copy.directory), toBytes(wanted.root).toString())
-  const name = rowsFolderName([split, wanted.columns ?? null])
+  const name = rowsFolderName([split, wanted.what ?? null])
   const held = holdFolders(copy.directory, [ROWS_FOLDER, name])
   if (!held) return undefined
   return {
@@ -118,9 +118,9 @@ function holdFolders(directory: string, names: readonly string[]): HeldFolder | 
   return folder
 }
 
-function openInCache(cacheFolder: string, { root, columns }: Wanted): RowsPlace {
+function openInCache(cacheFolder: string, { root, what }: Wanted): RowsPlace {
   const ofRoot = createHash('sha256').update(root, 'latin1').digest('hex').slice(0, 16)
-  const path = join(cacheFolder, ofRoot, rowsFolderName([columns ?? null]))
+  const path = join(cacheFolder, ofRoot, rowsFolderName([what ?? null]))
   mkdirSync(path, { recursive: true, mode: 0o700 })
   return {
     writePath: path,

@@ -39,15 +39,12 @@ function unpackAll(files: string, command: string): string {
   return unpackWith(`find . -name '${files}' -exec ${command} {} +`)
 }
 
-const ZSTD_TO_MDS = `sh -c 'for f; do zstd -d --rm "$f" -o "\${f%.zstd}"; done' -`
-
 /** What the feed does not take apart, and what helps. */
 const OTHER_KINDS = [
   [/\.(tar|jsonl|ndjson|csv|tsv)\.gz$|\.tgz$/i, 'gzip archives', unpackWith('gzip -dr .')],
   [/\.(tar|jsonl|ndjson|csv|tsv)\.bz2$|\.tbz2$/i, 'bzip2 archives', unpackAll('*bz2', 'bzip2 -d')],
   [/\.(tar|jsonl|ndjson|csv|tsv)\.xz$|\.txz$/i, 'xz archives', unpackAll('*xz', 'xz -d')],
   [/\.(tar|jsonl|ndjson|csv|tsv)\.zst$|\.tzst$/i, 'zstd archives', unpackAll('*zst', 'zstd -d --rm')],
-  [/\.mds\.zstd$/i, 'compressed MDS shards', unpackAll('*.mds.zstd', ZSTD_TO_MDS)],
   [/\.mds\.\w+$/i, 'compressed MDS shards', 'write them with MDSWriter(compression=None)'],
   [/\.tfrecords?$|\.tfrecord-\d+/i, 'TFRecord shards', 'write each record as a sample of a tar shard'],
   [/\.(arrow|feather)$/i, 'Arrow', 'write each row as a sample of a tar shard'],

@@ -52,21 +52,23 @@ const METHOD = 'dsc samples 4'
  * of every file are as they were. How samples lie in the files follows from what most bytes of the folder are.
  */
 export async function indexSamples(folder: string, options: IndexOptions): Promise<SampleFolder> {
-  const root = findRoot(folder)
-  const { files, leftOut } = await listFolder(root, options.links ?? 'follow')
-  const chosen = chooseFiles(folder, files, options)
+  const listedRoot = findRoot(folder)
+  const { files: listed, leftOut } = await listFolder(listedRoot, options.links ?? 'follow')
+  const chosen = chooseFiles(folder, listed, options)
   const told = [...leftOut, ...chosen.leftOut.map(({ path, reason }) => ({ path: toText(path), reason }))]
-  const { cacheFolder } = options
+  const { cacheFolder, onDamage = 'raise', rows, onProgress } = options
   const format = FORMATS[chosen.format]
+  const asked = { root: fromText(listedRoot), files: chosen.files, onDamage, rows, onProgress }
+  const { root, files } = (await format.unpack?.(asked)) ?? { root: listedRoot, files: chosen.files }
   const isKept = cacheFolder !== undefined && !format.hasOwnIndex
-  const cachePath = isKept ? join(cacheFolder, `${stampOf(root, chosen)}.samples`) : undefined
+  const stamp = isKept && stampOf(root, { format: chosen.format, files })
+  const cachePath = isKept ? join(cacheFolder, `${stamp}.samples`) : undefined
   if (cachePath !== undefined && !options.isRefreshed) {
     const cached = readKeptTable(cachePath)
     if (cached) return { root, table: openSampleTable(cached), isCached: true, leftOut: told }
   }
-  const { onDamage = 'raise', rows, onProgress } = options
-  const request = { root: fromText(root), files: chosen.files, onDamage, rows, onProgress }
-  const { table, damaged, groups, root: tableRoot = root } = await format.index(request)
+  const found = await format.index({ ...asked, root: fromText(root), files })
+  const { table, damaged, groups, root: tableRoot = root } = found
   if (table.count === 0) throw new DscError('SOURCE_EMPTY', `${folder} holds no samples that could be read`)
   if (cachePath !== undefined && damaged.length === 0) keepTable(cachePath, table)
   return { root: tableRoot, table, isCached: false, leftOut: [...told, ...damaged], groups }
@@ -102,7 +104,7 @@ export function chooseFiles<File extends FolderFile>(
 }
 
 /** Changes with everything that the table depends on. */
-function stampOf(root: string, { format, files }: SampleFiles<ListedFile>): string {
+function stampOf(root: string, { format, files }: Omit<SampleFiles<ListedFile>, 'leftOut'>): string {
   const stamp = createHash('sha256').update(`${METHOD}\n${format}\n${root}`)
   for (const { path, size, mtimeMs } of files) stamp.update(`\n${path}\0${size}\0${mtimeMs}`, 'latin1')
   return stamp.digest('hex')

@@ -6,12 +6,13 @@ import { type TestContext, test } from 'node:test'
 import { openTestFeedClient } from '../../testing/feed-client.js'
 import { copyParquet } from '../../testing/parquet-files.js'
 import { readAllSamples } from '../../testing/read-all-samples.js'
+import { rowsOptions } from '../../testing/rows-options.js'
 import { makeTestFolder, writeSamples } from '../../testing/sample-folder.js'
 import { openFeedEngine } from '../engine/open-feed-engine.js'
 import { shuffleGroups } from '../plan/group-order.js'
 import { shuffleSamples } from '../plan/order.js'
 import { indexSamples } from '../samples/index-samples.js'
-import type { RowsOptions } from '../samples/rows/rows-place.js'
+import type { RowsOptions, RowsReading } from '../samples/rows/rows-place.js'
 import { folderSupply, groupSupply } from '../sources/folder-supply.js'
 import { SessionServer } from './session-server.js'
 
@@ -48,15 +49,8 @@ function writeParquet(folder: string): void {
   copyParquet(folder, { 'a.parquet': 'groups.parquet', 'b/c.parquet': 'groups.parquet' })
 }
 
-/** Rows are unpacked beside the data, or read in groups. */
-function rowsOptions(home: string, format: string): RowsOptions {
-  const folder = join(home, 'rows')
-  const place = { writePath: folder, readPath: folder, makeRoom: async () => {}, settle: async () => {} }
-  return {
-    reading: format.endsWith('groups') ? { kind: 'groups', window: WINDOW } : { kind: 'unpacked' },
-    openPlace: async () => ({ ...place, close() {} }),
-  }
-}
+const readingOf = (format: string): RowsReading =>
+  format.endsWith('groups') ? { kind: 'groups', window: WINDOW } : { kind: 'unpacked' }
 
 async function serve(context: TestContext, format: string, memoryBytes: number) {
   const home = makeTestFolder(context)
@@ -64,7 +58,7 @@ async function serve(context: TestContext, format: string, memoryBytes: number) 
   mkdirSync(folder)
   WRITERS[format]!(folder)
   const index = (rows: RowsOptions) => indexSamples(folder, { cacheFolder: undefined, rows })
-  const listed = await index(rowsOptions(home, format))
+  const listed = await index(rowsOptions(join(home, 'rows'), readingOf(format)))
   const supply = listed.groups ? groupSupply(listed) : folderSupply(listed)
   const engine = openFeedEngine(supply, { seed: SEED, memoryBytes, threads: 1, k: 3 })
   await engine.ready()
@@ -73,7 +67,7 @@ async function serve(context: TestContext, format: string, memoryBytes: number) 
     await server.close()
     await engine.close()
   })
-  const unpacked = listed.groups ? await index(rowsOptions(home, 'parquet')) : listed
+  const unpacked = listed.groups ? await index(rowsOptions(join(home, 'rows'))) : listed
   assert.equal(unpacked.table.fingerprint, listed.table.fingerprint)
   const samples = readAllSamples(unpacked)
   const order = listed.groups

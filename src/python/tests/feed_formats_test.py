@@ -41,15 +41,16 @@ def test_every_value_comes_back(dataset, name, by):
     assert "streaming" not in sys.modules and "litdata" not in sys.modules
 
 
-def test_what_streaming_writes_now_comes_back(dataset):
+@pytest.mark.parametrize("compression", [None, "zstd", "br"])
+def test_what_streaming_writes_now_comes_back(dataset, compression):
     streaming = pytest.importorskip("streaming")
     make = maker()
     folder = dataset.parent / "mds"
     columns = make.MDS_COLUMNS
-    with streaming.MDSWriter(out=str(folder), columns=columns, size_limit=2000, compression=None) as writer:
+    with streaming.MDSWriter(out=str(folder), columns=columns, size_limit=2000, compression=compression) as writer:
         for i in range(50):
             writer.write(make.mds_row(i))
-    rows = sorted(read_rows(folder).values(), key=lambda row: row["id"])
+    rows = sorted(read_rows(folder, as_="mds").values(), key=lambda row: row["id"])
     assert len(rows) == 50 and all(same(row, make.mds_row(i)) for i, row in enumerate(rows))
 
 

@@ -22,6 +22,13 @@ export interface IndexRequest extends FormatIndexOptions {
   readonly files: readonly ListedFile[]
 }
 
+/** What is indexed instead, in byte order of the paths. */
+export interface UnpackedFiles {
+  /** Absolute. */
+  readonly root: string
+  readonly files: readonly ListedFile[]
+}
+
 /** The samples that were found. */
 export interface IndexedSamples {
   readonly table: SampleTable
@@ -42,6 +49,8 @@ export interface Format {
   readonly recognition: Recognition
   /** Whether an index is kept by the format itself, so that its tables are not. */
   readonly hasOwnIndex?: boolean
+  /** Makes files that can be read of those that cannot; undefined: all can. Rejects with a DscError. */
+  unpack?(request: IndexRequest): Promise<UnpackedFiles | undefined>
   /** Throws a DscError that names file and byte where a file is damaged and `onDamage` is 'raise'. */
   index(request: IndexRequest): IndexedSamples | Promise<IndexedSamples>
 }

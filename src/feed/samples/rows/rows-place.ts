@@ -7,10 +7,13 @@ export interface RowsOptions {
   readonly columns?: readonly string[] | undefined
   /** How rows come into memory. */
   readonly reading: RowsReading
-  /** Finds the place for the rows of the files below `root`, an absolute path without links. */
+  /**
+   * Finds the place for the rows of the files below `root`, an absolute path without links; `what` tells them from
+   * others of the same files: their columns.
+   */
   readonly openPlace: (
     root: BytePath,
-    columns: readonly string[] | undefined,
+    what: readonly string[] | undefined,
     kept: RowsKept,
   ) => Promise<RowsPlace>
 }

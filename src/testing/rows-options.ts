@@ -1,0 +1,7 @@
+import type { RowsOptions, RowsReading } from '../feed/samples/rows/rows-place.js'
+
+/** Rows are unpacked into a folder that has room for all. */
+export function rowsOptions(folder: string, reading: RowsReading = { kind: 'unpacked' }): RowsOptions {
+  const place = { writePath: folder, readPath: folder, makeRoom: async () => {}, settle: async () => {} }
+  return { reading, openPlace: async () => ({ ...place, close() {} }) }
+}
