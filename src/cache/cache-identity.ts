@@ -3,7 +3,7 @@ import { DscError } from '../failure/dsc-error.js'
 import { identityFile, LAYOUT_VERSION } from './cache-layout.js'
 
 /** What the identity file of a cache root says. */
-export interface CacheIdentity {
+interface CacheIdentity {
   readonly layout: unknown
   /** The random id of this cache; absent where whoever wrote it was killed first. */
   readonly id?: unknown

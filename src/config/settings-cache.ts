@@ -12,7 +12,7 @@ import type { ParsedSettings } from './parse-settings.js'
 const FORMAT = 2
 
 /** What settings were parsed from. */
-export interface SettingsOrigin {
+interface SettingsOrigin {
   readonly path: string
   readonly text: string
   /** Version of dsc. */

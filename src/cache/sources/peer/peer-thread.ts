@@ -23,7 +23,7 @@ export type PeerQuestion =
   | { readonly ask: 'of-store'; readonly question: unknown }
 
 /** Where a thread finds the store that the dataset names. */
-export interface StoreAccess {
+interface StoreAccess {
   readonly scheme: SourceScheme
   readonly location: unknown
 }

@@ -23,7 +23,7 @@ import { claimRows } from './rows-claim.js'
 import { randomSuffix } from './rows-paths.js'
 
 /** What is inflated, and where. */
-export interface InflateRequest {
+interface InflateRequest {
   /** Folder of the files, absolute. */
   readonly root: BytePath
   /** Those that are not compressed are linked. */

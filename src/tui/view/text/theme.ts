@@ -40,7 +40,7 @@ export const PAINTED_THEMES: Readonly<Record<Exclude<ThemeName, 'terminal'>, The
 }
 
 /** How a terminal is told to draw a span. */
-export interface Look {
+interface Look {
   readonly bold: boolean
   readonly dimColor: boolean
   readonly inverse: boolean
