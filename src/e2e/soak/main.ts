@@ -33,12 +33,14 @@ const jobs = Number(values.jobs ?? Math.round((minutes * 1000) / 30))
 const replay = `npm run test:soak -- --seed ${seed} --minutes ${minutes} --jobs ${jobs}`
 const ends: (() => unknown)[] = []
 const findings = new Findings((line) => process.stdout.write(line))
+for (const signal of ['SIGTERM', 'SIGINT'] as const)
+  process.once(signal, () => void close().then(() => process.exit(1)))
 try {
   const world = await makeSoakWorld({ after: (end: unknown) => void ends.unshift(end as () => unknown) })
   findings.tell(`${replay}${world.clocks.canStep ? '' : ' (no libfaketime: clocks do not step)'}`)
   await soak(world)
 } finally {
-  for (const end of ends) await end()
+  await close()
 }
 for (const [what, count] of [...findings.counts].toSorted()) process.stdout.write(`${what}: ${count}\n`)
 process.stdout.write(`${findings.broken.length} broken\n`)
@@ -125,4 +127,8 @@ async function requireDay({ clocks, database }: SoakWorld): Promise<void> {
   const hours = (Number(rows[0].now) - Date.now()) / 3_600_000
   findings.tell(`the clock of the record is ${hours.toFixed(1)} hours ahead`)
   if (clocks.canStep && hours < 20) findings.fail('the clock of the record did not step')
+}
+
+async function close(): Promise<void> {
+  for (const end of ends.splice(0)) await end()
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Finished, Running } from '../../testing/dsc-processes.js'
 import { isCrash } from '../crash/is-crash.js'
 import type { Findings } from './findings.js'
-import { NODES, type PlannedJob, type SourceName } from './plan-soak.js'
+import { NODES, type NodeName, type PlannedJob, type SourceName } from './plan-soak.js'
 import { digestTree, type SoakWorld } from './soak-world.js'
 
 /** A copy that a job holds: nothing may evict or change it before `expiresAtMs` by the clock of the record. */
@@ -58,10 +58,18 @@ export class JobRunner {
         this.#findings.fail(`${task}: ${own.path} changed while it was held`)
       this.holds.delete(own)
     }
-    await this.#insist({ ...job, killsAfterMs: [] }, ['release', '--all', '--task', task])
-    // A command that was killed may have leased on other nodes under the same task: released with it.
-    if (way !== 'everywhere' && (await this.#findHolds(task)).length > 0)
+    for (const name of way === 'everywhere' ? NODES : [node]) await this.#release(job, name)
+    if ((await this.#findHolds(task)).length > 0)
       this.#findings.fail(`${task}: released, and its lease is still there`)
+  }
+
+  #release(job: PlannedJob, node: NodeName): Promise<Finished | undefined> {
+    return this.#insist({ ...job, node, way: 'prepare', killsAfterMs: [] }, [
+      'release',
+      '--all',
+      '--task',
+      job.task,
+    ])
   }
 
   async #runProgram(job: PlannedJob): Promise<void> {
@@ -89,6 +97,8 @@ export class JobRunner {
         return undefined
       }
       this.#findings.count(finished.signal ? 'commands killed' : `commands ended with ${finished.code}`)
+      // Who waits for room on one node must not keep it from others on the next.
+      if (job.way === 'everywhere') for (const name of NODES) await this.#release(job, name)
       if (finished.signal === null) await sleep(PAUSE_MS)
     }
     this.#findings.fail(`${job.task}: ${words.join(' ')} failed ${MAX_ATTEMPTS} times`)
