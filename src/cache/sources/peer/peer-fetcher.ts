@@ -107,12 +107,18 @@ export class PeerFetcher implements Fetcher {
   ): Promise<{ readonly outcome: PeerOutcome; readonly node?: string }> {
     const roundMs = performance.now()
     let outcome: PeerOutcome = 'elsewhere'
+    let late: Peer | undefined
     for (const { provider, isWaitedFor } of this.#rank(key, partOffset, distrusted)) {
       if (!(await this.#isKept(provider))) continue
-      const isHeld = isWaitedFor && performance.now() - roundMs < ASK_AGAIN_MS
+      const peer = this.#peerOf(provider)
+      const isHeld = isWaitedFor && !peer.isLate && performance.now() - roundMs < ASK_AGAIN_MS
       const isStaging = () => this.#isStaging(provider)
-      const answer = await this.#peerOf(provider).read({ ...asked, isWaitedFor, isHeld, isStaging })
-      if (answer === 'done') return { outcome: 'done', node: provider.node }
+      const answer = await peer.read({ ...asked, isWaitedFor, isHeld, isStaging })
+      if (answer === 'done') {
+        late?.noteLate()
+        return { outcome: 'done', node: provider.node }
+      }
+      if (isHeld && answer === 'later') late = peer
       if (asked.range.length === 0) return { outcome: 'done' }
       if (answer === 'later') outcome = 'later'
     }

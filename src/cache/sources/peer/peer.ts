@@ -35,6 +35,8 @@ const BEGIN_PATIENCE_MS = 15_000
 /** A node that owns a part and has sent nothing at all for so long is not waited for any more, ms. */
 const SILENT_PATIENCE_MS = 60_000
 const MAX_REST_DOUBLINGS = 6
+/** A node that was waited for while another had the part is not waited for again for so long, ms. */
+const LATE_MS = 30_000
 /** A node that had none of so many parts in a row is not asked for more of them, unless it is waited for. */
 const MAX_EMPTY_ANSWERS = 100
 
@@ -42,6 +44,7 @@ const MAX_EMPTY_ANSWERS = 100
 export class Peer {
   inFlight = 0
   #restsUntilMs = 0
+  #isLateUntilMs = 0
   #lastBytesMs = performance.now()
   /** Times that waiting for it brought nothing; after the first it is only asked, with longer rests. */
   #fruitlessWaits = 0
@@ -62,6 +65,16 @@ export class Peer {
 
   get isResting(): boolean {
     return this.#restsUntilMs > performance.now()
+  }
+
+  /** Whether it was waited for in vain lately, while another had the part. */
+  get isLate(): boolean {
+    return this.#isLateUntilMs > performance.now()
+  }
+
+  /** It was waited for, and another had the part. */
+  noteLate(): void {
+    this.#isLateUntilMs = performance.now() + LATE_MS
   }
 
   /** Whether it had nothing of what it was asked for lately. */
