@@ -263,7 +263,10 @@ function drawDisk(node) {
 
 function drawNodeRate({ node, bytesPerSecond, throughput }) {
   if (throughput.length === 0) return '–'
-  return [sparkline(throughput, `staged on ${visible(node)}`), ` ${bytes(bytesPerSecond)}/s`]
+  return [
+    sparkline(throughput, `staged on ${visible(node)}`),
+    h('div', { class: 'minor' }, `${bytes(bytesPerSecond)}/s`),
+  ]
 }
 
 /** A link to another view. */
