@@ -17,7 +17,8 @@ const ASKED = 40
 
 /** One staging per round, with reads of objects far from where its listing order is, alternating between the two. */
 export async function measureFirstBytes(folder, { rounds, scale }) {
-  const objects = Math.max(2000, Math.round(20_000 * scale))
+  // So many that the staging goes on while the last of them are asked for.
+  const objects = Math.max(8000, Math.round(20_000 * scale))
   makeObjects(join(folder, 'bucket'), objects)
   const results = []
   for (let round = 0; round < rounds; round++)
@@ -48,7 +49,7 @@ async function measureOnce(run, { folder, objects }) {
       cwd: run,
       env: { ...process.env, ...KEYS },
     })
-    const { gateway } = JSON.parse(printed)
+    const { gateway, url } = JSON.parse(printed)
     const keyOf = (index) => `/bench/data/${String(index).padStart(6, '0')}.bin`
     const idle = []
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
@@ -61,6 +62,7 @@ async function measureOnce(run, { folder, objects }) {
       arriving.push(await firstByteMs(gateway + key, agent))
     }
     agent.destroy()
+    await requireArriving(url)
     return { first, idle: median(idle), beside: median(beside), arriving: median(arriving) }
   } finally {
     for (const child of children.toReversed()) {
@@ -68,6 +70,13 @@ async function measureOnce(run, { folder, objects }) {
       if (child.exitCode === null) await once(child, 'exit')
     }
   }
+}
+
+/** Throws where the staging was over before all was asked for. */
+async function requireArriving(url) {
+  const metrics = await (await fetch(`${url}/metrics`)).text()
+  const sent = Number(/^dsc_gateway_sent_bytes_total\{from="ready"\} (\d+)/m.exec(metrics)?.[1] ?? 0)
+  if (sent > 0) throw new Error(`${sent} bytes were read from the ready copy: use a larger --scale`)
 }
 
 async function firstByteMs(url, agent) {
