@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from .dtypes import short_dtype
+from .early_deaths import find_early_deaths
 from .record import Event, MemoryRecord
 
 _Place: TypeAlias = dict[str, Any]  # {"layer": index, "phase": "fwd" | "bwd_param" | "bwd_feat"}
@@ -39,6 +40,7 @@ def list_tensors(layer_of: Mapping[int, int], plain: MemoryRecord, moved: Memory
     for position, sequence in enumerate(plain.unpacked):
         unpacks_of.setdefault(sequence, []).append(position)
     held, lives_on = _find_held(plain, moved, layer_of)
+    lives_on |= find_early_deaths(plain, set(packs_of))
     context = _Context(places, packs_of, unpacks_of, plain, held, lives_on, layer_of)
     given = {one["storage"] for call in plain.blocks.calls for one in call.inputs}
     tensors: list[_Tensor] = []
