@@ -3,7 +3,7 @@ import type { CopyUse } from '../../model/copy.js'
 import { formatCount } from '../../model/format-count.js'
 
 /** Where one stripe of a version is to be, and whether it is there. */
-interface StripePlace {
+export interface StripePlace {
   readonly index: number
   readonly node: string
   /** `ready` also where the node has the whole version. */

@@ -28,7 +28,7 @@ export interface ExchangeInput {
 }
 
 /** Keyword arguments for PyTorch's DistributedDataParallel, which prefers the list where it knows it. */
-interface DdpArguments {
+export interface DdpArguments {
   readonly bucket_cap_mb?: number
   readonly bucket_cap_mb_list?: readonly number[]
   /** Gradients stay in the buckets: DDP does not copy them out again, and the memory is needed once. */
