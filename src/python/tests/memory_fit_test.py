@@ -113,7 +113,8 @@ def test_the_first_step_tells_what_steps_without_a_plan_tell(name):
     assert same(plain, [parameter.grad for parameter in model.parameters()])
     for same_field in ("signature", "peak", "packLayers", "unpackOrder", "unpackLayers", "blocks"):
         assert found[same_field] == full[same_field], same_field
-    saved = [[t for t in made["tensors"] if t["pack"]] for made in (found, full)]
+    # But for the line: a Sequential has no code of its own, and the two steps were called from two places.
+    saved = [[{**t, "line": ""} for t in made["tensors"] if t["pack"]] for made in (found, full)]
     assert saved[0] == saved[1]
     assert all(layer["fwdUs"] >= 0 for layer in found["layers"]) and sum(x["bwdFeatUs"] for x in found["layers"]) > 0
 
