@@ -92,7 +92,8 @@ export class HttpPool {
       connection: undefined,
     }
     this.#waiting.push(waiting)
-    this.#pump()
+    // A connection may fail at once: callers count on hearing of it only when they have their control.
+    queueMicrotask(() => this.#pump())
     return {
       pause: () => waiting.connection?.pause(),
       resume: () => waiting.connection?.resume(),
