@@ -109,7 +109,8 @@ export async function foldJournal(db: Database.Database): Promise<void> {
       db.pragma('journal_mode = DELETE')
       return
     } catch (error) {
-      const isLocked = error instanceof Database.SqliteError && error.code === 'SQLITE_BUSY'
+      // Of several kinds: a reader may be mending the journal of a stager that was killed (SQLITE_BUSY_RECOVERY).
+      const isLocked = error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY')
       if (!isLocked || performance.now() > endMs) throw error
       await sleep(LOOK_PAUSE_MS)
     }
