@@ -34,6 +34,8 @@ interface Snapshot {
   }[]
 }
 
+/** Reading the tables takes less than this: more is a step of the clock, before which the view counted. */
+const MAX_READ_MS = 3000
 /** What a cache needs beside its copies: manifests while they are written, lists of samples. */
 const DISK_SLACK_BYTES = 6 << 20
 
@@ -65,12 +67,15 @@ async function readSnapshot({ database }: SoakWorld): Promise<Snapshot> {
   const client = await database.connect()
   try {
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
+    const clock = 'SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now'
+    const before = Number((await client.query(clock)).rows[0].now)
     const copies = await client.query<CopyRow>('SELECT * FROM copies')
     const leases = await client.query<LeaseRow>('SELECT * FROM leases')
     const view = await client.query<Snapshot['view'][number]>('SELECT * FROM cache_record')
-    const now = await client.query('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now')
+    const nowMs = Number((await client.query(clock)).rows[0].now)
     await client.query('COMMIT')
-    return { nowMs: Number(now.rows[0].now), copies: copies.rows, leases: leases.rows, view: view.rows }
+    if (Math.abs(nowMs - before) > MAX_READ_MS) throw new Error('the clock stepped between two tables')
+    return { nowMs, copies: copies.rows, leases: leases.rows, view: view.rows }
   } finally {
     client.release(true)
   }
