@@ -19,7 +19,7 @@ const train = async (rank) => {
   for (let epoch = 0; epoch < epochs; epoch++)
     for await (const batch of feed) {
       for (const { data, id } of batch) if (data.length !== 500) throw new Error('sample ' + id)
-      await sleep(1)
+      await sleep(3)
     }
 }
 await Promise.all([train(0), train(1)])
@@ -52,8 +52,9 @@ test('a trial tells each rank’s pace with data as it comes and with data for n
       [1, 20, 20],
     ],
   )
+  // Timers of 3 ms may end a little early.
   for (const { asItIs, free } of result.workers)
-    assert.ok(asItIs.secondsPerBatch >= 0.001 && free.secondsPerBatch >= 0.001, JSON.stringify(result))
+    assert.ok(asItIs.secondsPerBatch > 0.002 && free.secondsPerBatch > 0.002, JSON.stringify(result))
   assert.doesNotMatch(endless.stderr, /trained/)
 
   const short = await measure(1)
