@@ -1,4 +1,4 @@
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac, hash, timingSafeEqual } from 'node:crypto'
 import { S3Error } from './s3-request.js'
 
 /**
@@ -149,13 +149,25 @@ function canonicalRequest(
 }
 
 function sign(secret: string, { scope, date }: Claim, canonical: string): string {
-  const [day = '', region = '', service = '', end = ''] = scope.split('/')
-  const key = [day, region, service, end].reduce<string | Buffer>(
-    (signingKey, piece) => createHmac('sha256', signingKey).update(piece).digest(),
-    `AWS4${secret}`,
-  )
   const text = [ALGORITHM, date, scope, sha256(canonical)].join('\n')
-  return createHmac('sha256', key).update(text).digest('hex')
+  return createHmac('sha256', findSigningKey(secret, scope)).update(text).digest('hex')
+}
+
+/** Keys made of secrets and scopes: a client signs with one all day, and making it takes longer than all else. */
+const signingKeys = new Map<string, Buffer>()
+/** Of more clients than this in a day, some keys are made again. */
+const MAX_SIGNING_KEYS = 256
+
+function findSigningKey(secret: string, scope: string): Buffer {
+  const name = `${secret} ${scope}`
+  const known = signingKeys.get(name)
+  if (known) return known
+  const [day = '', region = '', service = '', end = ''] = scope.split('/')
+  let key = createHmac('sha256', `AWS4${secret}`).update(day).digest()
+  for (const piece of [region, service, end]) key = createHmac('sha256', key).update(piece).digest()
+  if (signingKeys.size >= MAX_SIGNING_KEYS) signingKeys.clear()
+  signingKeys.set(name, key)
+  return key
 }
 
 /** Names and values decoded; a parameter without `=` has an empty value, and `+` is itself. */
@@ -195,5 +207,5 @@ function parseDate(date: string): number {
 }
 
 function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
+  return hash('sha256', text)
 }
