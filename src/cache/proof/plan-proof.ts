@@ -74,12 +74,8 @@ export function planProof(object: {
 
 /** The word that a proof is reported by. */
 export function nameProof(proof: Proof): VerifiedBy {
-  return proof.kind === 'size' ? 'own-sha256' : nameAlgorithm(proof.algorithm)
-}
-
-/** The word that a proof by a digest of this algorithm is reported by. */
-export function nameAlgorithm(algorithm: ProofAlgorithm): VerifiedBy {
-  return algorithm === 'md5' ? 'etag-md5' : algorithm
+  if (proof.kind === 'size') return 'own-sha256'
+  return proof.algorithm === 'md5' ? 'etag-md5' : proof.algorithm
 }
 
 function base64ToHex(base64: string): string {

@@ -5,7 +5,7 @@ import { combineCrcs } from './combine-crc.js'
 import { createDigest } from './digest.js'
 import { digestRange } from './digest-range.js'
 import type { Part } from './plan-parts.js'
-import { nameAlgorithm, nameProof, type Proof, type ProofAlgorithm } from './plan-proof.js'
+import { nameProof, type Proof, type ProofAlgorithm } from './plan-proof.js'
 import { requireDigest } from './require-digest.js'
 
 /** A finished part's digests as the manifest keeps them. */
@@ -33,7 +33,7 @@ export async function proveParts(options: {
   const { key, proof, parts, finished } = options
   const algorithm = provenElsewhere(finished)
   if (algorithm !== undefined && !isOfParts(proof, algorithm))
-    return algorithm === 'sha256' ? 'own-sha256' : nameAlgorithm(algorithm)
+    return isOfSource(proof, algorithm) ? nameProof(proof) : 'own-sha256'
   if (proof.kind === 'size') return nameProof(proof)
   if (proof.kind === 'whole') {
     requireDigest(key, proof, await digestFile(options.path, proof.algorithm, options.signal))
@@ -56,6 +56,11 @@ export async function proveParts(options: {
 /** Whether the proof is made of the parts' digests by this algorithm alone, which costs nothing. */
 function isOfParts(proof: Proof, algorithm: ProofAlgorithm): boolean {
   return (proof.kind === 'combine' || proof.kind === 'digest-of-digests') && proof.algorithm === algorithm
+}
+
+/** Whether the source keeps a checksum by the algorithm that the parts' digests are made with. */
+function isOfSource(proof: Proof, algorithm: ProofAlgorithm): boolean {
+  return proof.kind !== 'size' && proof.algorithm === algorithm
 }
 
 /** The algorithm of the parts' digests, if all came from nodes that had proven the whole. */
