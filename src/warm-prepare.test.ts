@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
 import { openPostgresDatabase } from './records/postgres/postgres-database.js'
 import { startPostgresServer } from './testing/postgres-server.js'
 import { makeWorld, writeTree } from './testing/world.js'
@@ -11,6 +12,17 @@ const BUNDLE = fileURLToPath(new URL('./warm-prepare.cjs', import.meta.url))
 /** Ends with 0 if the short way did all, else with 9. */
 const SHORT_WAY = `require(${JSON.stringify(BUNDLE)})
   .prepareIfReady(['prepare', ...process.argv.slice(1)], '0').then((isDone) => { process.exitCode = isDone ? 0 : 9 })`
+
+const MANIFEST = new URL('./cache/manifest/manifest.js', import.meta.url).href
+/** Goes the short way in vain, then publishes a manifest into which somebody else looks. */
+const THEN_PUBLISH = `require(${JSON.stringify(BUNDLE)}).prepareIfReady(['prepare', 'other'], '0').then(async () => {
+  const { Manifest } = await import(${JSON.stringify(MANIFEST)})
+  const manifest = Manifest.create('.')
+  const looking = Manifest.openPublished('.')
+  looking.readSetting('definition')
+  setTimeout(() => looking.close(), 50)
+  await manifest.foldJournal()
+})`
 
 interface Answer {
   readonly code: number | string
@@ -66,4 +78,10 @@ test('a record in PostgreSQL is asked the short way, too, unless the node belong
   assert.deepEqual(await prepareShort('data', '--task', 'third'), { code: 9, stdout: '' })
   await server.stop('fast')
   assert.deepEqual(await prepareShort('data', '--task', 'third'), { code: 9, stdout: '' })
+})
+
+test('after the short way in vain, the whole program still knows what SQLite tells it', async (context) => {
+  const { world } = await makeReadyWorld(context)
+  const run = promisify(execFile)(process.execPath, ['-e', THEN_PUBLISH], { cwd: world.directory })
+  await assert.doesNotReject(run)
 })

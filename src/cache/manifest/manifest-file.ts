@@ -89,17 +89,25 @@ export function hasUsableManifest(copyDirectory: string): boolean {
 /** Whether opening failed because there is no manifest of this format. */
 export function isUnusable(error: unknown): boolean {
   // better-sqlite3 throws a TypeError where the folder itself is gone.
-  return error instanceof Database.SqliteError || error instanceof DscError || error instanceof TypeError
+  return isOfSqlite(error) || error instanceof DscError || error instanceof TypeError
 }
 
 /** What SQLite cannot read in a manifest is damage that the user should hear of; anything else comes back as it is. */
 export function describeManifestFailure(error: unknown, copyDirectory: string): unknown {
-  if (!(error instanceof Database.SqliteError)) return error
+  if (!isOfSqlite(error)) return error
   return new DscError(
     'COPY_DAMAGED',
     `${manifestPath(copyDirectory)}: expected a manifest, found what SQLite cannot read (${error.message})`,
     { hint: 'evict the copy and prepare it again', cause: error },
   )
+}
+
+/**
+ * Whether SQLite says so, told by its code: SQLite's addon knows one class of errors, which in `dsc prepare` is that of
+ * the short way's bundle.
+ */
+function isOfSqlite(error: unknown): error is Error & { readonly code: string } {
+  return error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_')
 }
 
 /** Folds the journal into its file. SQLite's own timeout does not hold for this, so it is tried again. */
@@ -110,7 +118,7 @@ export async function foldJournal(db: Database.Database): Promise<void> {
       return
     } catch (error) {
       // Of several kinds: a reader may be mending the journal of a stager that was killed (SQLITE_BUSY_RECOVERY).
-      const isLocked = error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY')
+      const isLocked = isOfSqlite(error) && error.code.startsWith('SQLITE_BUSY')
       if (!isLocked || performance.now() > endMs) throw error
       await sleep(LOOK_PAUSE_MS)
     }
