@@ -56,3 +56,17 @@ test('what somebody else wrote into a column is named', async (context) => {
     message: 'the record is damaged: expected JSON in policy, found "nonsense"',
   })
 })
+
+test('opening a record writes nothing, and so waits for nobody who does', async (context) => {
+  const path = join(await temporaryDirectory(context), 'record.db')
+  await (await openSqliteRecord(path)).close()
+  const raw = new Database(path)
+  context.after(() => raw.close())
+  assert.equal(raw.pragma('auto_vacuum', { simple: true }), 2, 'what is freed can be given back')
+  const written = raw.pragma('data_version', { simple: true })
+  raw.exec('BEGIN IMMEDIATE')
+  const record = await openSqliteRecord(path)
+  await record.close()
+  raw.exec('ROLLBACK')
+  assert.equal(raw.pragma('data_version', { simple: true }), written)
+})

@@ -109,10 +109,11 @@ function connect(path: string): Database.Database {
   giveUpReserve(path)
   createSharedFile(path) // SQLite would make it 0644; its journals take after it
   const connection = new Database(path, { timeout: BUSY_TIMEOUT_MS })
-  // Only a new file hears this: what pruning the history frees can be given back.
-  connection.pragma('auto_vacuum = INCREMENTAL')
-  // Changing to WAL needs the file for itself; once it is WAL, asking again would only wait for the others.
-  if (connection.pragma('journal_mode', { simple: true }) !== 'wal') connection.pragma('journal_mode = WAL')
+  // Once only, when the file is new: setting them again would write into it at every opening, and wait for others.
+  if (connection.pragma('journal_mode', { simple: true }) !== 'wal') {
+    connection.pragma('auto_vacuum = INCREMENTAL') // what pruning the history frees can be given back
+    connection.pragma('journal_mode = WAL')
+  }
   connection.pragma('foreign_keys = ON')
   return connection
 }
