@@ -148,7 +148,7 @@ function lookFor(
   if (!entry || entry.state === 'elsewhere' || !isSameObject(entry, object)) return 'other'
   const isWritten = () => !isPart(entry, range) && (known === 'written' || hasBlocks(manifest, entry, range))
   if (!isThere(manifest, entry, range) && !isWritten()) return 'early'
-  return { copy, entry, part: manifest.findPart(entry, range), path: pathOf(copy, entry) }
+  return { copy, entry, part: manifest.parts.find(entry, range), path: pathOf(copy, entry) }
 }
 
 function isThere(manifest: Manifest, entry: ManifestEntry, range: Range): boolean {
@@ -156,7 +156,7 @@ function isThere(manifest: Manifest, entry: ManifestEntry, range: Range): boolea
   if (entry.partBytes === null || range.length === 0) return false
   const first = Math.floor(range.offset / entry.partBytes)
   const last = Math.floor((range.offset + range.length - 1) / entry.partBytes)
-  return manifest.hasParts(entry.id, first, last)
+  return manifest.parts.has(entry.id, first, last)
 }
 
 /** Whether the range is just one of the object's parts, or the parts are not known yet. */

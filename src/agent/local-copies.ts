@@ -91,7 +91,7 @@ export function openLocalCopies(record: RecordStore, node: string): LocalCopies 
         const manifest = open(copy)
         const entry = manifest.find(object.key)
         if (entry?.state !== 'present' || !isSameObject(entry, object)) continue
-        return { copy, entry, part: manifest.findPart(entry, range), path: pathOf(copy, entry) }
+        return { copy, entry, part: manifest.parts.find(entry, range), path: pathOf(copy, entry) }
       }
       return undefined
     },

@@ -202,7 +202,7 @@ export class ObjectDownload {
     const partBytes = entry.partBytes ?? planned
     if (entry.partBytes === null) log.planObject(id, partBytes, facts)
     const parts = planParts(sizeBytes, partBytes)
-    const known = manifest.partsOf(id)
+    const known = manifest.parts.of(id)
     const finished = parts.map(({ number }) => known.get(number))
     preallocate(object.path, sizeBytes)
     const proof = planProof({ sizeBytes, etag, partBytes, facts })

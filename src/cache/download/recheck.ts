@@ -22,7 +22,11 @@ export async function recheckAfterReboot(
     for (const entry of manifest.entries('begun')) {
       throwIfStopped(options.signal)
       const path = join(filesDirectory(copyDirectory), entry.key)
-      const damage = await checkObject(path, { ...entry, digests: manifest.digestsOf(entry) }, options.signal)
+      const damage = await checkObject(
+        path,
+        { ...entry, digests: manifest.parts.digestsOf(entry) },
+        options.signal,
+      )
       counts.recheckedObjects += 1
       if (!damage) continue
       counts.lostObjects += 1

@@ -83,7 +83,7 @@ async function takeObject(
   if (!isTaken) return false
   if (!previous.isAdopted && stats.mtimeMs <= previous.publishedAtMs) return true
   const entry = previous.manifest.get(object.previousId)
-  const expected = { ...entry, digests: previous.manifest.digestsOf(entry) }
+  const expected = { ...entry, digests: previous.manifest.parts.digestsOf(entry) }
   if ((await checkObject(target, expected, signal)) === undefined) return true
   onHeldPath(target, (path) => rmSync(path))
   return false

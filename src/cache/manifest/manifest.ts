@@ -3,10 +3,9 @@ import type Database from 'better-sqlite3'
 import type { Stripe } from '../../model/copy.js'
 import type { ManifestObject, VerifiedBy } from '../../model/manifest.js'
 import type { ObjectFacts } from '../proof/object-facts.js'
-import type { Part } from '../proof/plan-parts.js'
-import type { FinishedPart } from '../proof/prove-parts.js'
 import { ArrivedBlocks } from './arrived-blocks.js'
 import { AttachedPrevious } from './attached-previous.js'
+import { FinishedParts } from './finished-parts.js'
 import { FolderMarkers } from './folder-markers.js'
 import { type ManifestEntry, type ObjectRow, STATE_CODES, toEntry } from './manifest-entry.js'
 import {
@@ -53,12 +52,14 @@ export class Manifest {
   readonly #statements: ManifestStatements
   readonly markers: FolderMarkers
   readonly blocks: ArrivedBlocks
+  readonly parts: FinishedParts
 
   private constructor(db: Database.Database) {
     this.#db = db
     this.#statements = new ManifestStatements(db)
     this.markers = new FolderMarkers(this.#statements)
     this.blocks = new ArrivedBlocks(this.#statements)
+    this.parts = new FinishedParts(this.#statements)
   }
 
   /** Creates an empty manifest, throwing away what was there. */
@@ -170,6 +171,7 @@ export class Manifest {
   maxId(): number {
     return this.#statements.get<{ id: number }>('SELECT coalesce(max(id), 0) AS id FROM object')!.id
   }
+
   findId(key: string): number | undefined {
     return this.#statements.get<{ id: number }>('SELECT id FROM object WHERE key = ?', key)?.id
   }
@@ -194,45 +196,6 @@ export class Manifest {
     return this.#statements.get<{ first: string; last: string }>(
       'SELECT min(key) AS first, max(key) AS last FROM object GROUP BY fold(key) HAVING count(*) > 1 LIMIT 1',
     )
-  }
-
-  /** Finished parts of an object in several, by number. */
-  partsOf(id: number): ReadonlyMap<number, FinishedPart> {
-    const rows = this.#statements.all<FinishedPart & { number: number }>(
-      'SELECT * FROM part WHERE object_id = ?',
-      id,
-    )
-    return new Map(rows.map(({ number, digest, proof }) => [number, { digest, proof }]))
-  }
-
-  /** Digests of an object's parts, by number, as far as they are known. */
-  digestsOf(entry: Pick<ManifestEntry, 'id' | 'partBytes' | 'digest'>): ReadonlyMap<number, string> {
-    if (entry.partBytes === null) return new Map(entry.digest === null ? [] : [[0, entry.digest]])
-    return new Map([...this.partsOf(entry.id)].map(([number, { digest }]) => [number, digest]))
-  }
-
-  /** The finished part (the object, where it is one part) that a range lies in, with its digest. */
-  findPart(
-    entry: Pick<ManifestEntry, 'id' | 'sizeBytes' | 'partBytes' | 'digest'>,
-    range: { readonly offset: number; readonly length: number },
-  ): (Part & { readonly digest: string }) | undefined {
-    const partBytes = entry.partBytes ?? Math.max(1, entry.sizeBytes)
-    const number = Math.floor(range.offset / partBytes)
-    const offset = number * partBytes
-    const length = Math.min(partBytes, entry.sizeBytes - offset)
-    if (range.offset + range.length > offset + length) return undefined
-    const sql = 'SELECT digest FROM part WHERE object_id = ? AND number = ?'
-    const digest =
-      entry.partBytes === null
-        ? entry.digest
-        : this.#statements.get<{ digest: string }>(sql, entry.id, number)?.digest
-    return digest ? { number, offset, length, digest } : undefined
-  }
-
-  /** Whether the parts from `first` to `last` are all finished. */
-  hasParts(id: number, first: number, last: number): boolean {
-    const sql = 'SELECT count(*) AS n FROM part WHERE object_id = ? AND number BETWEEN ? AND ?'
-    return this.#statements.get<{ n: number }>(sql, id, first, last)!.n === last - first + 1
   }
 
   /** Adds listed objects, all to be fetched. */
@@ -282,30 +245,20 @@ export class Manifest {
     )
   }
 
-  finishPart(objectId: number, number: number, part: FinishedPart): void {
-    this.#statements.run(
-      'INSERT OR REPLACE INTO part VALUES (?, ?, ?, ?)',
-      objectId,
-      number,
-      part.digest,
-      part.proof,
-    )
-  }
-
-  forgetParts(objectId: number): void {
-    this.#statements.run('DELETE FROM part WHERE object_id = ?', objectId)
-    this.blocks.forget(objectId)
-  }
-
   /** Says that an object is to be fetched: of one in several parts those of `parts`, absent = all. */
   forgetObject(id: number, parts?: readonly number[]): void {
     this.transaction(() => {
       const sql = `UPDATE object SET state = ${STATE_CODES.missing}, digest = NULL, verified_by = NULL WHERE id = ?`
       this.#statements.run(sql, id)
       if (parts === undefined) this.forgetParts(id)
-      for (const number of parts ?? [])
-        this.#statements.run('DELETE FROM part WHERE object_id = ? AND number = ?', id, number)
+      else this.parts.forget(id, parts)
     })
+  }
+
+  /** Says that all of an object is to be fetched that was planned in parts. */
+  forgetParts(id: number): void {
+    this.parts.forgetAll(id)
+    this.blocks.forget(id)
   }
 
   /** Reads the manifest of an older copy beside this one, until it is detached. */

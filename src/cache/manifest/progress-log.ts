@@ -29,7 +29,7 @@ export class ProgressLog {
   }
 
   finishPart(objectId: number, number: number, part: FinishedPart): void {
-    this.#add(() => this.#manifest.finishPart(objectId, number, part))
+    this.#add(() => this.#manifest.parts.finish(objectId, number, part))
   }
 
   planObject(id: number, partBytes: number, facts: ObjectFacts): void {

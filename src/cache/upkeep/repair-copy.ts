@@ -125,7 +125,7 @@ class CopyRepair {
     const { source, signal } = this.#options
     try {
       this.#counts.fetchedBytes += await this.#fetch(entry, damage, draft)
-      const expected = { ...entry, digests: this.#manifest.digestsOf(entry) }
+      const expected = { ...entry, digests: this.#manifest.parts.digestsOf(entry) }
       const wrong = await checkObject(draft, expected, signal)
       if (wrong) throw sourceChanged(source.url, entry.key, wrong)
       return true

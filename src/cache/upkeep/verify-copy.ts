@@ -50,7 +50,7 @@ async function verifyFiles(options: Parameters<typeof verifyCopy>[0]): Promise<V
   try {
     for (const entry of manifest.entries('kept')) {
       throwIfStopped(signal)
-      const expected = { ...entry, digests: manifest.digestsOf(entry) }
+      const expected = { ...entry, digests: manifest.parts.digestsOf(entry) }
       const damage = await checkObject(join(files, entry.key), expected, signal)
       if (damage) damages.push({ path: entry.key, ...damage })
       checkedFiles += 1
