@@ -2,19 +2,17 @@ import { join } from 'node:path'
 import { isDscError } from '../../failure/dsc-error.js'
 import type { VerifiedBy } from '../../model/manifest.js'
 import { changeFileMode, onHeldPath } from '../../platform/held-folder.js'
-import { type ByteRange, planBlockBytes } from '../arrivals/block-set.js'
+import type { ByteRange } from '../arrivals/block-set.js'
 import type { RangeNeed } from '../arrivals/order-of-need.js'
 import { filesDirectory } from '../cache-layout.js'
 import type { Manifest } from '../manifest/manifest.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
 import type { ProgressLog } from '../manifest/progress-log.js'
-import { type Part, planPartBytes, planParts } from '../proof/plan-parts.js'
-import { planProof } from '../proof/plan-proof.js'
+import { type Part, planPartBytes } from '../proof/plan-parts.js'
 import type { FinishedPart } from '../proof/prove-parts.js'
-import { PartedObject, type Portion } from './parted-object.js'
+import { openPartedObject, type PartedObject, type Portion } from './parted-object.js'
 import type { FetchTask } from './task-lanes.js'
-import { preallocate } from './transfer/file-sink.js'
-import type { TransferObject } from './transfer/transfer.js'
+import type { TransferObject } from './transfer/arriving-range.js'
 import type { TransferEngine } from './transfer/transfer-task.js'
 
 interface ObjectDownloadOptions {
@@ -185,31 +183,15 @@ export class ObjectDownload {
   }
 
   #begin(entry: ManifestEntry): Promise<PartedObject> {
-    const begun = this.#beginning.get(entry.id) ?? this.#planParts(entry)
+    const begun = this.#beginning.get(entry.id) ?? this.#open(entry)
     this.#beginning.set(entry.id, begun)
     return begun
   }
 
-  async #planParts(entry: ManifestEntry): Promise<PartedObject> {
-    const { manifest, log, engine } = this.#options
-    const { id, sizeBytes, etag } = entry
-    const object = this.#objectOf(entry)
-    const facts = entry.facts ?? (await engine.run({ kind: 'inspect', object }))
-    const ignoresRanges = facts.ignoresRanges === true
-    const planned = ignoresRanges
-      ? sizeBytes
-      : planPartBytes(sizeBytes, facts.uploadPartBytes, this.#options.partBytes)
-    const partBytes = entry.partBytes ?? planned
-    if (entry.partBytes === null) log.planObject(id, partBytes, facts)
-    const parts = planParts(sizeBytes, partBytes)
-    const known = manifest.parts.of(id)
-    const finished = parts.map(({ number }) => known.get(number))
-    preallocate(object.path, sizeBytes)
-    const proof = planProof({ sizeBytes, etag, partBytes, facts })
-    const bits = manifest.blocks.find(id)
-    const blockBytes = planBlockBytes({ sizeBytes, partBytes, ignoresRanges })
-    const parted = new PartedObject({ entry, object, parts, proof, finished, bits, blockBytes })
-    for (const part of parts) this.#keptBytes += parted.there.countIn(part)
+  async #open(entry: ManifestEntry): Promise<PartedObject> {
+    const { id } = entry
+    const parted = await openPartedObject(this.#options, entry, this.#objectOf(entry))
+    for (const part of parted.parts) this.#keptBytes += parted.there.countIn(part)
     this.#begun.set(id, parted)
     for (const { queue, need } of this.#waiting.get(id)?.toReversed() ?? []) this.#ranges[queue].unshift(need)
     this.#waiting.delete(id)

@@ -1,9 +1,13 @@
-import { BlockSet, type ByteRange } from '../arrivals/block-set.js'
+import { BlockSet, type ByteRange, planBlockBytes } from '../arrivals/block-set.js'
+import type { Manifest } from '../manifest/manifest.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
-import type { Part } from '../proof/plan-parts.js'
-import type { Proof, ProofAlgorithm } from '../proof/plan-proof.js'
+import type { ProgressLog } from '../manifest/progress-log.js'
+import { type Part, planPartBytes, planParts } from '../proof/plan-parts.js'
+import { type Proof, type ProofAlgorithm, planProof } from '../proof/plan-proof.js'
 import type { FinishedPart } from '../proof/prove-parts.js'
-import type { TransferObject } from './transfer/transfer.js'
+import type { TransferObject } from './transfer/arriving-range.js'
+import { preallocate } from './transfer/file-sink.js'
+import type { TransferEngine } from './transfer/transfer-task.js'
 
 /** Bytes to fetch in one request: a part, or some of one. */
 export interface Portion extends ByteRange {
@@ -161,4 +165,35 @@ export class PartedObject {
     this.#taken.clear()
     this.#isProving = false
   }
+}
+
+/** Plans the parts of an object, or goes on with those that an earlier attempt planned, and makes room for its file. */
+export async function openPartedObject(
+  staging: {
+    readonly manifest: Manifest
+    readonly log: ProgressLog
+    readonly engine: TransferEngine
+    /** Unless the parts of its upload suit. */
+    readonly partBytes: number | undefined
+  },
+  entry: ManifestEntry,
+  object: TransferObject,
+): Promise<PartedObject> {
+  const { manifest, log, engine } = staging
+  const { id, sizeBytes, etag } = entry
+  const facts = entry.facts ?? (await engine.run({ kind: 'inspect', object }))
+  const ignoresRanges = facts.ignoresRanges === true
+  const planned = ignoresRanges
+    ? sizeBytes
+    : planPartBytes(sizeBytes, facts.uploadPartBytes, staging.partBytes)
+  const partBytes = entry.partBytes ?? planned
+  if (entry.partBytes === null) log.planObject(id, partBytes, facts)
+  const parts = planParts(sizeBytes, partBytes)
+  const known = manifest.parts.of(id)
+  const finished = parts.map(({ number }) => known.get(number))
+  preallocate(object.path, sizeBytes)
+  const proof = planProof({ sizeBytes, etag, partBytes, facts })
+  const bits = manifest.blocks.find(id)
+  const blockBytes = planBlockBytes({ sizeBytes, partBytes, ignoresRanges })
+  return new PartedObject({ entry, object, parts, proof, finished, bits, blockBytes })
 }

@@ -1,7 +1,6 @@
 import { constants } from 'node:fs'
 import { lstat, open } from 'node:fs/promises'
-import type { DigestAlgorithm } from './digest.js'
-import { formatDigest } from './digest.js'
+import { algorithmOf, formatDigest } from './digest.js'
 import { digestRange } from './digest-range.js'
 import { planParts } from './plan-parts.js'
 
@@ -45,7 +44,7 @@ export async function checkObject(
     for (const part of parts) {
       const expected = object.digests.get(part.number)
       if (expected === undefined) continue
-      const algorithm = expected.slice(0, expected.indexOf(':')) as DigestAlgorithm
+      const algorithm = algorithmOf(expected)
       const found = formatDigest(algorithm, await digestRange(file, part, { algorithm, signal }))
       if (found !== expected) wrong.push({ number: part.number, expected, found })
     }

@@ -67,3 +67,8 @@ function createCrcDigest(algorithm: 'crc32c' | 'crc64nvme', digestBytes: number)
 export function formatDigest(algorithm: string, value: Uint8Array): string {
   return `${algorithm}:${Buffer.from(value).toString('base64')}`
 }
+
+/** The algorithm of a digest in that form. */
+export function algorithmOf(digest: string): DigestAlgorithm {
+  return digest.slice(0, digest.indexOf(':')) as DigestAlgorithm
+}

@@ -2,7 +2,7 @@ import { createReadStream, statSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import type { VerifiedBy } from '../../model/manifest.js'
 import { combineCrcs } from './combine-crc.js'
-import { createDigest } from './digest.js'
+import { algorithmOf, createDigest } from './digest.js'
 import { digestRange } from './digest-range.js'
 import type { Part } from './plan-parts.js'
 import { nameProof, type Proof, type ProofAlgorithm } from './plan-proof.js'
@@ -88,10 +88,6 @@ async function digestParts(
     await file?.close()
   }
   return digests
-}
-
-function algorithmOf(digest: string): string {
-  return digest.slice(0, digest.indexOf(':'))
 }
 
 async function digestFile(path: string, algorithm: Parameters<typeof createDigest>[0], signal: AbortSignal) {

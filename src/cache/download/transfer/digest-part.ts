@@ -4,7 +4,8 @@ import { formatDigest } from '../../proof/digest.js'
 import { digestRange } from '../../proof/digest-range.js'
 import type { ProofAlgorithm } from '../../proof/plan-proof.js'
 import type { FinishedPart } from '../../proof/prove-parts.js'
-import { planPartDigests, type TransferObject } from './transfer.js'
+import type { TransferObject } from './arriving-range.js'
+import { planPartDigests } from './transfer.js'
 
 /** What the manifest keeps of a part that is in its file, as a transfer of the whole part gives it. */
 export async function digestPart(options: {

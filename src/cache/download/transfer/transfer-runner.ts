@@ -5,15 +5,10 @@ import { proveByUploadParts } from '../../proof/prove-by-upload-parts.js'
 import { proveParts } from '../../proof/prove-parts.js'
 import { withRetries } from '../../sources/retry.js'
 import type { Fetcher } from '../../sources/source.js'
+import type { AttemptLimits, TransferObject } from './arriving-range.js'
 import { digestPart } from './digest-part.js'
 import { KeptFolders } from './kept-folders.js'
-import {
-  type AttemptLimits,
-  PartTransfer,
-  RangeTransfer,
-  type TransferObject,
-  WholeTransfer,
-} from './transfer.js'
+import { PartTransfer, RangeTransfer, WholeTransfer } from './transfer.js'
 import type { TransferResults, TransferTask } from './transfer-task.js'
 
 interface TransferRunnerOptions {

@@ -4,7 +4,7 @@ import type { ObjectFacts } from '../../proof/object-facts.js'
 import type { Part } from '../../proof/plan-parts.js'
 import type { Proof, ProofAlgorithm } from '../../proof/plan-proof.js'
 import type { FinishedPart } from '../../proof/prove-parts.js'
-import type { TransferObject } from './transfer.js'
+import type { TransferObject } from './arriving-range.js'
 
 /** Work on one object, as plain data, so that any thread can do it. */
 export type TransferTask =

@@ -1,179 +1,21 @@
-import { SourceFailure } from '../../../failure/source-failure.js'
-import type { ObjectChecksum, VerifiedBy } from '../../../model/manifest.js'
+import type { VerifiedBy } from '../../../model/manifest.js'
 import type { ByteRange } from '../../arrivals/block-set.js'
-import { createDigest, type Digest, type DigestAlgorithm, formatDigest } from '../../proof/digest.js'
-import type { ObjectFacts } from '../../proof/object-facts.js'
+import { algorithmOf, createDigest, type DigestAlgorithm, formatDigest } from '../../proof/digest.js'
 import type { Part } from '../../proof/plan-parts.js'
 import { nameProof, type Proof, type ProofAlgorithm, planProof } from '../../proof/plan-proof.js'
 import { type FinishedPart, PROVEN_ELSEWHERE } from '../../proof/prove-parts.js'
 import { requireDigest } from '../../proof/require-digest.js'
-import type { Fetcher, FetchRequest, GivenDigest } from '../../sources/source.js'
-import { FileSink } from './file-sink.js'
-import type { KeptFolders } from './kept-folders.js'
-
-/** An object as a transfer needs it: plain data, so that it can go to a worker. */
-export interface TransferObject {
-  readonly key: string
-  readonly etag: string | null
-  readonly versionId: string | null
-  /** As the source listed it. */
-  readonly checksum?: ObjectChecksum | null
-  readonly sizeBytes: number
-  /** Absolute path of the file. */
-  readonly path: string
-}
-
-/** What an object is fetched with. */
-interface TransferTools {
-  readonly fetcher: Fetcher
-  readonly folders: KeptFolders
-}
-
-/** What holds for one attempt. */
-export interface AttemptLimits {
-  readonly stallTimeoutMs: number
-  readonly signal: AbortSignal
-  /** Called with the number of bytes of each chunk; returns how long to wait before more, ms. */
-  readonly onBytes?: (bytes: number) => number
-  /** Called with the number of bytes that must be fetched again. */
-  readonly onLost?: (bytes: number) => void
-}
+import type { GivenDigest } from '../../sources/source.js'
+import {
+  ArrivingRange,
+  type AttemptLimits,
+  type TransferObject,
+  type TransferTools,
+} from './arriving-range.js'
 
 /** Digests at least this strong are kept as our own content digest when the source's proof computes them anyway. */
 function isStrong(algorithm: DigestAlgorithm | undefined): algorithm is ProofAlgorithm {
   return algorithm === 'sha256' || algorithm === 'md5' || algorithm === 'crc64nvme' || algorithm === 'sha1'
-}
-
-/** Digests of one range, made while it arrives: those asked for, and those that another node says it has. */
-class ArrivingDigests {
-  readonly #made = new Map<DigestAlgorithm, Digest>()
-  readonly #lengthBytes: number
-
-  constructor(lengthBytes: number) {
-    this.#lengthBytes = lengthBytes
-  }
-
-  add(algorithm: DigestAlgorithm): void {
-    if (!this.#made.has(algorithm)) this.#made.set(algorithm, createDigest(algorithm, this.#lengthBytes))
-  }
-
-  update(chunk: Uint8Array): void {
-    for (const digest of this.#made.values()) digest.update(chunk)
-  }
-
-  /** The digests, by algorithm. Call once. */
-  finish(): ReadonlyMap<DigestAlgorithm, Buffer> {
-    return new Map([...this.#made.values()].map((digest) => [digest.algorithm, digest.finish()]))
-  }
-}
-
-/** A range of an object on its way into a file. An attempt goes on where the one before it stopped. */
-class ArrivingRange {
-  facts: ObjectFacts | undefined
-  readonly #tools: TransferTools
-  readonly #object: TransferObject
-  readonly #range: { readonly offset: number; readonly length: number }
-  readonly #asks: Pick<FetchRequest, 'needsDigest' | 'isRepeated' | 'partOffset'>
-  /** The digests to make, asked for before the first byte. */
-  readonly #chooseDigests: (given: GivenDigest | undefined) => readonly DigestAlgorithm[]
-  #sink: FileSink | undefined
-  #digests: ArrivingDigests
-  #given: GivenDigest | undefined
-  #receivedBytes = 0
-
-  constructor(options: {
-    readonly tools: TransferTools
-    readonly object: TransferObject
-    readonly range: { readonly offset: number; readonly length: number }
-    readonly asks: Pick<FetchRequest, 'needsDigest' | 'isRepeated' | 'partOffset'>
-    readonly chooseDigests: (given: GivenDigest | undefined) => readonly DigestAlgorithm[]
-  }) {
-    this.#tools = options.tools
-    this.#object = options.object
-    this.#range = options.range
-    this.#asks = options.asks
-    this.#chooseDigests = options.chooseDigests
-    this.#digests = new ArrivingDigests(options.range.length)
-  }
-
-  /** Reads what is missing and has `prove` look at the digests; throws away everything when it throws. */
-  async attempt<Value>(
-    limits: AttemptLimits,
-    prove: (digests: ReadonlyMap<DigestAlgorithm, Buffer>, given: GivenDigest | undefined) => Value,
-  ): Promise<Value> {
-    const sink = this.#openSink()
-    try {
-      await this.#readRest(sink, limits)
-      if (this.#receivedBytes === 0) this.#addDigests()
-      const digests = this.#digests.finish()
-      if (this.#given) requireGiven(this.#object.key, this.#given.digest, digests)
-      const value = prove(digests, this.#given)
-      sink.finish()
-      return value
-    } catch (error) {
-      const isComplete = this.#receivedBytes === this.#range.length
-      if (isComplete || this.#object.etag === null || !mayGoOn(error)) this.discard(limits)
-      throw error
-    }
-  }
-
-  /** Gives up what has arrived. */
-  discard(limits: Pick<AttemptLimits, 'onLost'>): void {
-    this.#sink?.discard()
-    this.#sink = undefined
-    this.#digests = new ArrivingDigests(this.#range.length)
-    this.#given = undefined
-    this.facts = undefined
-    limits.onLost?.(this.#receivedBytes)
-    this.#receivedBytes = 0
-  }
-
-  async #readRest(sink: FileSink, limits: AttemptLimits): Promise<void> {
-    const { offset, length } = this.#range
-    if (length === 0) return
-    const beganAt = this.#receivedBytes
-    const { stallTimeoutMs, signal } = limits
-    await this.#tools.fetcher.fetch({
-      ...this.#object,
-      offset: offset + beganAt,
-      length: length - beganAt,
-      stallTimeoutMs,
-      signal,
-      ...this.#asks,
-      needsDigest: this.#asks.needsDigest === true && this.#given === undefined,
-      // An answer to the rest says less than the one to the whole.
-      onFacts: (found) => {
-        if (beganAt === 0) this.facts = found
-      },
-      onDigest: (given) => {
-        if (beganAt === 0) this.#given = given
-      },
-      sink: (chunk) => {
-        if (this.#receivedBytes === 0) this.#addDigests()
-        this.#receivedBytes += chunk.length
-        this.#digests.update(chunk)
-        sink.write(chunk)
-        return limits.onBytes?.(chunk.length) ?? 0
-      },
-    })
-  }
-
-  #addDigests(): void {
-    for (const algorithm of this.#chooseDigests(this.#given)) this.#digests.add(algorithm)
-    if (this.#given) this.#digests.add(algorithmOf(this.#given.digest))
-  }
-
-  #openSink(): FileSink {
-    const { offset, length } = this.#range
-    const isWhole = offset === 0 && length === this.#object.sizeBytes
-    this.#sink ??= new FileSink(this.#object.path, { offset, isWhole, folders: this.#tools.folders })
-    return this.#sink
-  }
-}
-
-/** Whether what has arrived is of use to the next attempt: it broke off, but nothing says that it is wrong. */
-function mayGoOn(error: unknown): boolean {
-  return error instanceof SourceFailure && error.isTransient && error.code !== 'CHECKSUM_MISMATCH'
 }
 
 /** An object that is fetched in one piece, and proven while it arrives. */
@@ -309,17 +151,6 @@ export function planPartDigests(proofAlgorithm: ProofAlgorithm | undefined): {
 } {
   const content = isStrong(proofAlgorithm) ? proofAlgorithm : 'sha256'
   return { content, proof: proofAlgorithm === content ? undefined : proofAlgorithm }
-}
-
-/** Throws CHECKSUM_MISMATCH unless the bytes have the digest that their sender says. */
-function requireGiven(key: string, given: string, digests: ReadonlyMap<DigestAlgorithm, Buffer>): void {
-  const algorithm = algorithmOf(given)
-  const expected = Buffer.from(given.slice(algorithm.length + 1), 'base64').toString('hex')
-  requireDigest(key, { algorithm, expected }, digests.get(algorithm)!)
-}
-
-function algorithmOf(digest: string): DigestAlgorithm {
-  return digest.slice(0, digest.indexOf(':')) as DigestAlgorithm
 }
 
 function digestOf(algorithm: ProofAlgorithm, bytes: Uint8Array): Buffer {

@@ -1,4 +1,4 @@
-import { createDigest, type Digest, type DigestAlgorithm, formatDigest } from '../../proof/digest.js'
+import { algorithmOf, createDigest, type Digest, formatDigest } from '../../proof/digest.js'
 import type { Peer, PeerRequest } from './peer.js'
 
 /**
@@ -24,7 +24,7 @@ export async function checkDonor(
     onFacts: () => {},
     onDigest: (given) => {
       expected = given.digest
-      digest = createDigest(expected.slice(0, expected.indexOf(':')) as DigestAlgorithm)
+      digest = createDigest(algorithmOf(expected))
     },
     sink: (chunk) => {
       digest?.update(chunk)
