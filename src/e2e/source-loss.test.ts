@@ -20,7 +20,7 @@ for (const { status, code } of [
 ]) {
   test(`an object that answers ${code} in mid-download costs none of those that were fetched`, async (context) => {
     const datasets = { flowers: s3Dataset(bucket, 'd/', proxy.endpoint) }
-    const world = await makeWorld(context, { server, datasets })
+    const world = await makeWorld(context, { server, datasets, stage: { concurrency: 8 } })
     proxy.setRules([{ match: `GET .*/d/k${FILES - 1}`, times: 1, fault: { kind: 'status', status, code } }])
     proxy.forget()
     const failed = await world.dsc('prepare', 'flowers', '--task', 'first')
