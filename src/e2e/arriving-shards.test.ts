@@ -229,6 +229,7 @@ test('what a killed stager had of shards in ranges is fed on by the one that tak
   assert.deepEqual(ids, expected(0))
   await isReady(world)
   const share = (store.sentBytes() - before) / TOTAL(objects)
-  assert.ok(share < 1.3, `${share.toFixed(3)} times the dataset was fetched`)
+  // Two shards were under way, and what was written in the last 200 ms is not in the manifest.
+  assert.ok(share < 1.75, `${share.toFixed(3)} times the dataset was fetched`)
   assert.equal((await world.dsc('verify', 'flowers')).code, 0)
 })
