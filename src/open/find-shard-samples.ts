@@ -17,7 +17,7 @@ import { agentUrls } from '../model/node.js'
 import type { Preparing } from './begin-preparing.js'
 import type { CopyArrivals } from './copy-arrivals.js'
 import type { FeedRequest } from './feed-request.js'
-import { listArrivingShards } from './list-arriving-shards.js'
+import { HEADERS_AT_ONCE, listArrivingShards } from './list-arriving-shards.js'
 
 /** Stands for the way in which lists are made: those that were made in another way are not used. */
 const METHOD = 'dsc shard samples 3'
@@ -103,7 +103,7 @@ async function makeList(
   signal: AbortSignal,
 ): Promise<ListedSamples | undefined> {
   const source = await context.openSource(preparing.dataset)
-  const fetcher = await source.openFetcher({ connections: 16 })
+  const fetcher = await source.openFetcher({ connections: HEADERS_AT_ONCE })
   const readRange = (file: number, offset: number, length: number) => {
     const { key, etag, versionId, sizeBytes } = entries[file]!
     const read = async () => {

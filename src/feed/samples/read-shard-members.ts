@@ -1,66 +1,115 @@
 import type { ShardMembers } from './formats/index-shards.js'
 import { PackedMembers } from './formats/packed-members.js'
-import { type ArchiveWindow, isMember, TarDamage, type TarQuestion, walkTar } from './formats/tar-members.js'
+import { endOfMember, TarDamage, type TarMember } from './formats/tar-members.js'
+import { RangeWindow, type ReadRange, WINDOW_BYTES } from './range-window.js'
+import { JUDGED_MEMBERS, planStretches, readMember, Scout, type Stretch } from './scout-shard.js'
 
-/** Bytes that are read at once for a header: a pax header and the one that it belongs to, or those of small members. */
-const WINDOW_BYTES = 2048
 /** A shard of which more than this share has to be read for its headers is not worth it: most of it is on its way. */
 const MAX_SHARE = 1 / 16
-/** Members after which that is judged. */
-const JUDGED_MEMBERS = 8
+/** A header alone. */
+const HEADER_BYTES = 512
 
-/** Reads a range of a shard, wherever it is. */
-export type ReadRange = (offset: number, length: number) => Promise<Uint8Array>
+interface ReadOptions {
+  /** 0 to 1, default a sixteenth. */
+  readonly maxShare?: number
+  /** Most stretches of the shard that are read side by side. Default 1. */
+  readonly stretches?: number
+}
 
 /**
- * The members of a shard, by its headers alone; it may lie elsewhere. Undefined where `maxShare` (0 to 1, default a
- * sixteenth) of it is not enough: its members are small.
+ * The members of a shard, by its headers alone; it may lie elsewhere. Undefined where `maxShare` of it is not enough:
+ * its members are small. Each header says where the next one stands, so that one question waits for the other; where
+ * questions take long, stretches of the shard are looked through side by side, each from a header on that was found in
+ * it, and count where the walk from the start arrives at that header.
  */
 export async function readShardMembers(
   sizeBytes: number,
   read: ReadRange,
-  { maxShare = MAX_SHARE }: { readonly maxShare?: number } = {},
+  options: ReadOptions = {},
 ): Promise<ShardMembers | undefined> {
-  const members = new PackedMembers()
-  const window = new RangeWindow(sizeBytes, read)
+  const walk = new ShardWalk(sizeBytes, read, options)
   try {
-    for (const step of walkTar(sizeBytes, window)) {
-      if (isMember(step)) {
-        members.add(step)
-        continue
-      }
-      const isCostly = window.readBytes > maxShare * step.at
-      if (members.count >= JUDGED_MEMBERS && isCostly && step.at < sizeBytes / 2) return undefined
-      await window.cover(step)
-    }
-    return { members, damage: undefined }
+    return (await walk.run()) ? { members: walk.members, damage: undefined } : undefined
   } catch (error) {
-    if (error instanceof TarDamage) return { members, damage: error }
+    if (error instanceof TarDamage) return { members: walk.members, damage: error }
     throw error
   } finally {
-    members.trim()
+    await walk.end()
+    walk.members.trim()
   }
 }
 
-/** The part of a shard that was read last. */
-class RangeWindow implements ArchiveWindow {
-  readBytes = 0
-  start = 0
-  bytes = Buffer.alloc(0)
+/** The walk from the start of a shard, and those that look ahead of it. */
+class ShardWalk {
+  readonly members = new PackedMembers()
   readonly #sizeBytes: number
   readonly #read: ReadRange
+  readonly #maxShare: number
+  readonly #stretches: number
+  #window: RangeWindow
+  /** Where the next header stands. */
+  #at = 0
+  readonly #judged: TarMember[] = []
+  readonly #scouts: Scout[] = []
+  /** Stretches that the walk has not left behind, in their order. */
+  readonly #ahead: (Stretch & { readonly scout: Scout })[] = []
 
-  constructor(sizeBytes: number, read: ReadRange) {
+  constructor(sizeBytes: number, read: ReadRange, { maxShare = MAX_SHARE, stretches = 1 }: ReadOptions) {
     this.#sizeBytes = sizeBytes
     this.#read = read
+    this.#maxShare = maxShare
+    this.#stretches = stretches
+    this.#window = new RangeWindow(sizeBytes, read)
   }
 
-  async cover({ at, length }: TarQuestion): Promise<void> {
-    const end = Math.min(at + length, this.#sizeBytes)
-    if (at >= this.start && end <= this.start + this.bytes.length) return
-    const wanted = Math.min(Math.max(length, WINDOW_BYTES), this.#sizeBytes - at)
-    this.bytes = wanted > 0 ? Buffer.from(await this.#read(at, wanted)) : Buffer.alloc(0)
-    this.start = at
-    this.readBytes += Math.max(0, wanted)
+  /** Whether it came to the end; else it would cost more than it is worth. */
+  async run(): Promise<boolean> {
+    for (;;) {
+      if (this.members.count === JUDGED_MEMBERS) this.#divide()
+      if (this.#isCostly()) return false
+      const known = await this.#lookAhead()
+      const found = known.length > 0 ? known : [await readMember(this.#at, this.#sizeBytes, this.#window)]
+      for (const member of found) {
+        if (member === undefined) return true
+        this.members.add(member)
+        if (this.#judged.length < JUDGED_MEMBERS) this.#judged.push(member)
+        this.#at = endOfMember(member)
+      }
+    }
+  }
+
+  async end(): Promise<void> {
+    for (const scout of this.#scouts) scout.stop()
+    await Promise.all(this.#scouts.map(({ done }) => done))
+  }
+
+  #isCostly(): boolean {
+    const isJudged = this.members.count >= JUDGED_MEMBERS && this.#at < this.#sizeBytes / 2
+    return isJudged && this.#window.readBytes > this.#maxShare * this.#at
+  }
+
+  /** Sends scouts ahead, where what is known says that it pays. */
+  #divide(): void {
+    if (this.#isCostly()) return
+    const judged = this.#judged
+    const isPlain = judged.every(
+      ({ headerAt, dataAt, length }) => dataAt - headerAt === HEADER_BYTES && length > WINDOW_BYTES,
+    )
+    const leastBytes = isPlain ? HEADER_BYTES : WINDOW_BYTES
+    const [sizeBytes, read, maxShare] = [this.#sizeBytes, this.#read, this.#maxShare]
+    this.#window = new RangeWindow(sizeBytes, read, leastBytes)
+    const shard = { sizeBytes, read, maxShare, leastBytes, meanBytes: this.#at / judged.length }
+    const [, ...ahead] = planStretches(judged, sizeBytes, this.#stretches)
+    for (const stretch of ahead) this.#ahead.push({ ...stretch, scout: new Scout(stretch, shard) })
+    this.#scouts.push(...this.#ahead.map(({ scout }) => scout))
+  }
+
+  /** Members that a scout has found from here on. */
+  async #lookAhead(): Promise<readonly TarMember[]> {
+    while (this.#ahead.length > 0 && this.#at >= this.#ahead[0]!.until) this.#ahead.shift()!.scout.stop()
+    const [next] = this.#ahead
+    if (next === undefined || this.#at < next.from) return []
+    await next.scout.done
+    return next.scout.membersFrom(this.#at)
   }
 }

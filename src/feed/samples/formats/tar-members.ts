@@ -1,5 +1,6 @@
 import { readSync } from 'node:fs'
 import { type BytePath, fromBytes } from '../byte-path.js'
+import { BLOCK, ByteSums, hasItsSum, readNumber } from './tar-header.js'
 
 /** A regular file inside a tar archive. */
 export interface TarMember {
@@ -23,8 +24,6 @@ export class TarDamage extends Error {
     this.at = at
   }
 }
-
-const BLOCK = 512
 
 /** Bytes that are read at once: what stays in a cache of the processor until it has been looked through. */
 const WINDOW_BYTES = 1 << 20
@@ -106,11 +105,12 @@ export class TarReader {
  * Walks through the headers of a tar archive: ustar, GNU long names and sparse files, pax paths and sizes, base-256.
  * By hand, because places are wanted and not contents: of a member of 1 GiB it reads 1 MiB, where packages for tar
  * stream all of it and name no place. It reads nothing itself, so that an archive may be elsewhere. Throws TarDamage
- * where a header is damaged, or the archive ends before its end.
+ * where a header is damaged, or the archive ends before its end. `from` (default 0): where the first header stands; no
+ * header says anything of what comes behind the contents of its member.
  */
-export function* walkTar(sizeBytes: number, window: ArchiveWindow): TarWalk {
+export function* walkTar(sizeBytes: number, window: ArchiveWindow, from = 0): TarWalk {
   const sums = new ByteSums()
-  let at = 0
+  let at = from
   let headerAt: number | undefined
   let longName: BytePath | undefined
   let records = NO_RECORDS
@@ -127,7 +127,7 @@ export function* walkTar(sizeBytes: number, window: ArchiveWindow): TarWalk {
     const isSparse = kind === KIND.sparse || records.has('GNU.sparse.major') || records.has('GNU.sparse.size')
     const mapBytes = kind === KIND.sparse ? yield* sparseHeaderBytes(window, at, bytes[header + 482]!) : 0
     const dataAt = at + BLOCK + mapBytes
-    at = dataAt + Math.ceil(length / BLOCK) * BLOCK
+    at = endOfMember({ dataAt, length })
     if (dataAt + length > sizeBytes) throw new TarDamage(headerAt, 'the archive ends inside this member')
     if (kind === KIND.longName) longName = text(yield* readWhole(window, dataAt, length))
     else if (kind === KIND.pax) records = parsePax(yield* readWhole(window, dataAt, length), dataAt)
@@ -140,6 +140,11 @@ export function* walkTar(sizeBytes: number, window: ArchiveWindow): TarWalk {
     }
   }
   yield* checkEnd(at, sizeBytes, window)
+}
+
+/** Where the header behind a member stands. */
+export function endOfMember({ dataAt, length }: Pick<TarMember, 'dataAt' | 'length'>): number {
+  return dataAt + Math.ceil(length / BLOCK) * BLOCK
 }
 
 /** A part of a walk that ends with something. */
@@ -167,9 +172,7 @@ function isHeader(sums: ByteSums, window: ArchiveWindow, at: number): boolean {
   const header = at - window.start
   const sum = sums.of(bytes, header, BLOCK)
   if (sum === 0) return false
-  const sumWithBlanks = sum - sums.of(bytes, header + 148, 8) + 8 * 32
-  if (readNumber(bytes, header + 148, 8) !== sumWithBlanks)
-    throw new TarDamage(at, 'no header of a tar archive')
+  if (!hasItsSum(sums, sum, bytes, header)) throw new TarDamage(at, 'no header of a tar archive')
   return true
 }
 
@@ -204,28 +207,6 @@ function* checkEnd(endAt: number, sizeBytes: number, window: ArchiveWindow): Tar
 /** What a header describes, as it stands in byte 156. */
 const KIND = { longTarget: 0x4b, longName: 0x4c, pax: 0x78, sparse: 0x53 }
 
-/** Sums of bytes, four at a time where they lie so: every header of an archive is summed up. */
-class ByteSums {
-  #bytes: Buffer | undefined
-  #words: Uint32Array = new Uint32Array()
-
-  /** A whole header in one view; `start` and `length` are multiples of 4. */
-  of(bytes: Buffer, start: number, length: number): number {
-    if ((bytes.byteOffset | start) & 3) return sumBytes(bytes, start, start + length)
-    if (bytes !== this.#bytes) {
-      this.#bytes = bytes
-      this.#words = new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.length >>> 2)
-    }
-    const words = this.#words
-    let pairs = 0 // two sums of 16 bits, each of at most 256 bytes
-    for (let i = start >>> 2; i < (start + length) >>> 2; i++) {
-      const word = words[i]!
-      pairs = (pairs + (word & 0x00ff00ff) + ((word >>> 8) & 0x00ff00ff)) | 0
-    }
-    return (pairs & 0xffff) + (pairs >>> 16)
-  }
-}
-
 /** Regular files: POSIX, the ancient form, contiguous, GNU sparse. */
 const REGULAR_KINDS: ReadonlySet<number> = new Set([0x30, 0, 0x37, KIND.sparse])
 
@@ -236,37 +217,11 @@ function text(bytes: Buffer, start = 0, limit = bytes.length): BytePath {
   return bytes.toString('latin1', start, end)
 }
 
-function sumBytes(bytes: Uint8Array, start: number, end: number): number {
-  let sum = 0
-  for (let i = start; i < end; i++) sum += bytes[i]!
-  return sum
-}
-
 function plainName(bytes: Buffer, header: number): BytePath {
   const isPosix =
     bytes[header + 345] !== 0 && bytes.toString('latin1', header + 257, header + 263) === 'ustar\0'
   const name = text(bytes, header, header + 100)
   return isPosix ? `${text(bytes, header + 345, header + 500)}/${name}` : name
-}
-
-/** Octal text, or base-256 where the top bit is set; NaN for anything else. */
-function readNumber(bytes: Buffer, at: number, length: number): number {
-  const first = bytes[at]!
-  if (first & 0x80) {
-    let value = first & 0x7f
-    for (let i = at + 1; i < at + length; i++) value = value * 256 + bytes[i]!
-    return value
-  }
-  let value = 0
-  let isBegun = false
-  for (let i = at; i < at + length; i++) {
-    const byte = bytes[i]!
-    if (byte >= 0x30 && byte <= 0x37) value = value * 8 + byte - 0x30
-    else if (byte !== 0 && byte !== 0x20) return Number.NaN
-    else if (isBegun) return value
-    isBegun = byte !== 0x20 && byte !== 0
-  }
-  return value
 }
 
 /** Records are `<length of the whole record> <name>=<value>\n`. */
