@@ -1,15 +1,8 @@
 #!/usr/bin/env bash
-# Makes (once) an environment with the loaders that `npm run bench:feed` compares, and prints its folder.
-# It borrows torch and numpy from the test environment, which it leaves as it is.
+# Makes (once) an environment with the loaders that `npm run bench:feed` and `bench:formats` compare, and prints its
+# folder: that of python-venv.sh, whose PyTorch it shares, with the loaders on top.
 set -euo pipefail
-base="$("$(dirname "$0")/../python-venv.sh")"
-venv="${DSC_FEED_BENCH_VENV:-$base-feed-bench}"
-if [ ! -e "$venv/.complete-2" ]; then
-  python3 -m venv "$venv" >&2
-  site="$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
-  "$base/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > "$site/test-environment.pth"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check webdataset torchdata litdata mosaicml-streaming pillow \
-    pyarrow datasets lancedb pylance polars msgpack >&2
-  touch "$venv/.complete-2"
-fi
-printf '%s\n' "$venv"
+here="$(dirname "$0")/.."
+base="$("$here/python-venv.sh")"
+BASE_VENV="$base" exec "$here/make-venv.sh" "${DSC_FEED_BENCH_VENV:-$base-feed-bench}" 2 \
+  webdataset torchdata litdata mosaicml-streaming pillow pyarrow datasets lancedb pylance polars msgpack

@@ -22,6 +22,8 @@ export class WebFetcher implements Fetcher {
   readonly #protocol: WebProtocol
   readonly #client: WebClient
   #ignoresRanges: boolean | undefined
+  /** Servers seen to send strong etags: the only ones that `If-Range` may carry (RFC 9110, 13.1.5). */
+  readonly #strong = new Set<string>()
 
   constructor(protocol: WebProtocol, options: WebClientOptions) {
     this.#protocol = protocol
@@ -59,6 +61,7 @@ export class WebFetcher implements Fetcher {
     const headers = {
       ...hop.headers,
       ...(isWhole ? {} : { range: `bytes=${offset}-${offset + length - 1}` }),
+      ...(!isWhole && etag !== null && this.#strong.has(hop.origin) ? { 'if-range': `"${etag}"` } : {}),
     }
     return new Promise((resolve, reject) => {
       const options = {
@@ -75,7 +78,11 @@ export class WebFetcher implements Fetcher {
             findRedirect(what, answer.status, answer.headers) ?? dialect.describeAnswer(answer),
         },
       }
-      new AnswerHandler(options, resolve, reject).begin((listener) =>
+      const onEnd = (answer: Readonly<Record<string, string>>) => {
+        if (answer.etag?.startsWith('"')) this.#strong.add(hop.origin)
+        resolve(answer)
+      }
+      new AnswerHandler(options, onEnd, reject).begin((listener) =>
         hop.pool.send({ method: 'GET', path: hop.path, headers, stallTimeoutMs }, listener),
       )
     })

@@ -15,6 +15,9 @@ interface WebServer {
   readonly requests: IncomingMessage[]
   answersRanges: boolean
   hasEtags: boolean
+  hasWeakEtags: boolean
+  /** Answers with this status instead of a file of this path. */
+  readonly refused: Map<string, number>
   /** Path that a path leads to. */
   readonly redirects: Map<string, string>
   close(): Promise<void>
@@ -30,13 +33,16 @@ async function startWebServer(): Promise<WebServer> {
       return
     }
     const body = web.files.get(path)
-    if (body === undefined) {
-      response.writeHead(404).end()
+    if (body === undefined || web.refused.has(path)) {
+      response.writeHead(web.refused.get(path) ?? 404).end()
       return
     }
-    if (web.hasEtags) response.setHeader('etag', `"${createHash('md5').update(body).digest('hex')}"`)
+    const etag = `${web.hasWeakEtags ? 'W/' : ''}"${createHash('md5').update(body).digest('hex')}"`
+    if (web.hasEtags) response.setHeader('etag', etag)
     const [, from, to] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '') ?? []
-    const isRange = from !== undefined && web.answersRanges
+    const ifRange = request.headers['if-range']
+    const isSame = ifRange === undefined || (ifRange === etag && !web.hasWeakEtags)
+    const isRange = from !== undefined && web.answersRanges && isSame
     const part = isRange ? body.subarray(Number(from), Number(to) + 1) : body
     if (isRange) response.setHeader('content-range', `bytes ${from}-${to}/${body.length}`)
     response.writeHead(isRange ? 206 : 200, { 'content-length': part.length })
@@ -49,6 +55,8 @@ async function startWebServer(): Promise<WebServer> {
     requests: [],
     answersRanges: true,
     hasEtags: true,
+    hasWeakEtags: false,
+    refused: new Map(),
     redirects: new Map(),
     close: () =>
       new Promise((resolve) => {
@@ -151,6 +159,51 @@ describe('a web source', () => {
     await fetcher.close()
     web.answersRanges = true
     web.hasEtags = true
+  })
+
+  for (const { etags, isWeak } of [
+    { etags: 'strong', isWeak: false },
+    { etags: 'weak', isWeak: true },
+  ])
+    test(`ranges are asked for ${isWeak ? 'without' : 'with'} If-Range where etags are ${etags}`, async () => {
+      web.hasWeakEtags = isWeak
+      const source = open(`${web.origin}/d/a.bin`)
+      const [object] = await list(source)
+      const fetcher = await source.openFetcher({ connections: 1 })
+      assert.equal((await fetcher.inspect({ ...object!, stallTimeoutMs: 5000 })).ignoresRanges, undefined)
+      let text = ''
+      const sink = (chunk: Uint8Array) => {
+        text += Buffer.from(chunk).toString()
+        return 0
+      }
+      const request = { ...object!, offset: 5, length: 5, stallTimeoutMs: 5000, sink }
+      await fetcher.fetch(request)
+      assert.equal(text, 'bytes')
+      assert.equal(web.requests.at(-1)?.headers['if-range'], isWeak ? undefined : `"${object!.etag}"`)
+      web.files.set('/d/a.bin', Buffer.from('more bytes'))
+      await assert.rejects(fetcher.fetch(request), (error) => isDscError(error, 'SOURCE_CHANGED'))
+      await fetcher.close()
+      web.files.set('/d/a.bin', body)
+      web.hasWeakEtags = false
+    })
+
+  test('a signed URL is asked for again when it has run out, and not before', async () => {
+    web.files.set('/signed/1', body).set('/signed/2', body)
+    web.redirects.set('/lasting', '/signed/1?signature=1')
+    const source = open(`${web.origin}/lasting`)
+    const [object] = await list(source)
+    const fetcher = await source.openFetcher({ connections: 1 })
+    const asked = async () => {
+      web.requests.length = 0
+      await fetcher.fetch({ ...object!, offset: 0, length: 10, stallTimeoutMs: 5000, sink: () => 0 })
+      return web.requests.map(({ url }) => url)
+    }
+    assert.deepEqual(await asked(), ['/lasting', '/signed/1?signature=1'])
+    assert.deepEqual(await asked(), ['/signed/1?signature=1'])
+    web.refused.set('/signed/1', 403)
+    web.redirects.set('/lasting', '/signed/2?signature=2')
+    assert.deepEqual(await asked(), ['/signed/1?signature=1', '/lasting', '/signed/2?signature=2'])
+    await fetcher.close()
   })
 
   test('redirects are followed, not in circles', async () => {
