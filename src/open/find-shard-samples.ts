@@ -3,8 +3,6 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readAgentAccess } from '../agent/agent-access.js'
 import { fetchKeptSamples } from '../agent/kept-samples.js'
-import { SAMPLES_FOLDER } from '../cache/cache-layout.js'
-import { findHeld, makeHeld } from '../cache/held-cache.js'
 import type { ManifestEntry } from '../cache/manifest/manifest-entry.js'
 import { withRetries } from '../cache/sources/retry.js'
 import type { Surroundings } from '../cache/surroundings.js'
@@ -13,11 +11,11 @@ import { keepTable, readKeptTable } from '../feed/samples/kept-tables.js'
 import { type ListedSamples, listShardSamples, openListedTable } from '../feed/samples/listed-samples.js'
 import type { Copy } from '../model/copy.js'
 import { formatCount } from '../model/format-count.js'
-import { agentUrls } from '../model/node.js'
 import type { Preparing } from './begin-preparing.js'
 import type { CopyArrivals } from './copy-arrivals.js'
 import type { FeedRequest } from './feed-request.js'
 import { HEADERS_AT_ONCE, listArrivingShards } from './list-arriving-shards.js'
+import { findHolders, findInRoot, isAlone, keepInRoot } from './shared-tables.js'
 
 /** Stands for the way in which lists are made: those that were made in another way are not used. */
 const METHOD = 'dsc shard samples 3'
@@ -52,7 +50,7 @@ export async function findShardSamples(
   const { request, preparing, shards } = coming
   const stamp = stampOf(coming)
   const own = readKeptTable(keptPathOf(request, stamp))
-  const kept = openFitting(own ?? readFromRoot(preparing.cache.root, stamp), shards)
+  const kept = openFitting(own ?? findInRoot(preparing.cache.root, stamp), shards)
   if (kept) return kept
   const stop = new AbortController()
   const signal = AbortSignal.any([context.signal, stop.signal])
@@ -159,7 +157,7 @@ async function findAgents(
   const access = isAlone(config) ? undefined : await readAgentAccess(config)
   const ask = async (): Promise<ListedSamples | 'listing' | undefined> => {
     let isListing = false
-    const holders = access === undefined ? [] : await findHolders(preparing, copy)
+    const holders = access === undefined ? [] : await findHolders(preparing.cache, copy)
     for (const holder of holders) {
       const asked = { stamp, filter: { split, extensions, format }, access: access!, signal }
       const told = await fetchKeptSamples(holder, asked)
@@ -191,38 +189,6 @@ async function findAgents(
   }
 }
 
-/** Whether the record knows of no other nodes. */
-function isAlone({ record }: Awaited<ReturnType<Surroundings['config']>>): boolean {
-  return record.kind !== 'postgres'
-}
-
-/** Agents of other nodes that have, or are getting, this version of the dataset; none where the record is away. */
-async function findHolders({ cache }: Preparing, copy: Copy) {
-  const { record, node } = cache
-  const nowMs = cache.nowMs()
-  const [nodes, copies] = await Promise.all([
-    record.listNodes(),
-    record.listCopies({ dataset: copy.dataset, states: ['ready', 'staging'] }, nowMs),
-  ]).catch(() => [[], []] as const)
-  const urls = agentUrls(nodes, nowMs)
-  return copies
-    .filter((each) => each.node !== node && each.version === copy.version && !each.stripe)
-    .flatMap(({ node: name, copyId, state }) => {
-      const url = urls.get(name)
-      return url === undefined ? [] : [{ url, copyId: state === 'ready' ? copyId : undefined }]
-    })
-}
-
-/** What an agent or a feed of this node has kept, where this user may believe it. */
-function readFromRoot(root: string, stamp: string): Uint8Array | undefined {
-  const folder = findHeld(root, [SAMPLES_FOLDER])
-  try {
-    return folder && readKeptTable(folder.pathOf(`${stamp}.samples`))
-  } finally {
-    folder?.close()
-  }
-}
-
 function keptPathOf({ cacheFolder }: Pick<FeedRequest, 'cacheFolder'>, stamp: string): string {
   return join(cacheFolder, `${stamp}.samples`)
 }
@@ -238,12 +204,6 @@ function keepEverywhere(
 ): ListedSamples {
   if (listed.leftOut.length > 0) return listed
   keepTable(keptPathOf(request, stamp), listed.table)
-  try {
-    const folder = makeHeld(preparing.cache.root, [SAMPLES_FOLDER])
-    keepTable(folder.pathOf(`${stamp}.samples`), listed.table)
-    folder.close()
-  } catch {
-    // The root may be another user's.
-  }
+  keepInRoot(preparing.cache.root, stamp, listed.table)
   return listed
 }

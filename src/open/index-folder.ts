@@ -12,9 +12,10 @@ import type { Copy } from '../model/copy.js'
 import { formatCount } from '../model/format-count.js'
 import { findRowsPlace } from './rows-place.js'
 import { samplesCacheFolder } from './samples-folder.js'
+import { openSharedTables } from './shared-tables.js'
 
 /** How samples are listed; the tables go to this user's cache unless it says another folder. */
-export type IndexFolderOptions = Omit<IndexOptions, 'onProgress' | 'cacheFolder' | 'rows'> & {
+export type IndexFolderOptions = Omit<IndexOptions, 'onProgress' | 'cacheFolder' | 'rows' | 'shared'> & {
   readonly cacheFolder?: string | undefined
   /** Columns of rows; undefined: all. */
   readonly columns?: readonly string[] | undefined
@@ -36,6 +37,7 @@ export async function indexFolder(
     ...options,
     format,
     cacheFolder,
+    shared: copy && (await openSharedTables(context, copy, folder)),
     rows: findRowsPlace(context, { columns, reading, copy, cacheFolder }),
     onProgress: (done, total) =>
       context.report.progress(`listing samples: ${done} of ${formatCount(total, 'file')}`),

@@ -25,6 +25,12 @@ export interface SampleFolder {
   readonly groups?: RowGroups | undefined
 }
 
+/** Tables that do not depend on where the files are; `files` stands for their format, paths and sizes. */
+export interface SharedTables {
+  find(files: string): Promise<Uint8Array | undefined>
+  keep(files: string, table: SampleTable): void
+}
+
 /** Which files of a folder are samples, and where the table of them is kept. */
 export interface IndexOptions {
   /** Folder that keeps tables between runs; undefined: none are kept. */
@@ -39,6 +45,8 @@ export interface IndexOptions {
   readonly onDamage?: FormatIndexOptions['onDamage'] | undefined
   /** Rows that are unpacked, and where. Absent: formats that need it are refused. */
   readonly rows?: FormatIndexOptions['rows']
+  /** Where tables of these files are found that others have made; undefined: nowhere. */
+  readonly shared?: SharedTables | undefined
   /** Makes the table again even when a cached one fits. */
   readonly isRefreshed?: boolean
   readonly onProgress?: (filesDone: number, filesTotal: number) => void
@@ -56,7 +64,7 @@ export async function indexSamples(folder: string, options: IndexOptions): Promi
   const { files: listed, leftOut } = await listFolder(listedRoot, options.links ?? 'follow')
   const chosen = chooseFiles(folder, listed, options)
   const told = [...leftOut, ...chosen.leftOut.map(({ path, reason }) => ({ path: toText(path), reason }))]
-  const { cacheFolder, onDamage = 'raise', rows, onProgress } = options
+  const { cacheFolder, onDamage = 'raise', rows, shared, onProgress } = options
   const format = FORMATS[chosen.format]
   const asked = { root: fromText(listedRoot), files: chosen.files, onDamage, rows, onProgress }
   const { root, files } = (await format.unpack?.(asked)) ?? { root: listedRoot, files: chosen.files }
@@ -67,10 +75,19 @@ export async function indexSamples(folder: string, options: IndexOptions): Promi
     const cached = readKeptTable(cachePath)
     if (cached) return { root, table: openSampleTable(cached), isCached: true, leftOut: told }
   }
+  const sharedStamp = isKept && shared && sharedStampOf({ format: chosen.format, files })
+  if (sharedStamp && !options.isRefreshed) {
+    const table = openFitting(await shared.find(sharedStamp), files)
+    if (table) {
+      keepTable(cachePath!, table)
+      return { root, table, isCached: true, leftOut: told }
+    }
+  }
   const found = await format.index({ ...asked, root: fromText(root), files })
   const { table, damaged, groups, root: tableRoot = root } = found
   if (table.count === 0) throw new DscError('SOURCE_EMPTY', `${folder} holds no samples that could be read`)
   if (cachePath !== undefined && damaged.length === 0) keepTable(cachePath, table)
+  if (sharedStamp && damaged.length === 0) shared.keep(sharedStamp, table)
   return { root: tableRoot, table, isCached: false, leftOut: [...told, ...damaged], groups }
 }
 
@@ -108,6 +125,26 @@ function stampOf(root: string, { format, files }: Omit<SampleFiles<ListedFile>, 
   const stamp = createHash('sha256').update(`${METHOD}\n${format}\n${root}`)
   for (const { path, size, mtimeMs } of files) stamp.update(`\n${path}\0${size}\0${mtimeMs}`, 'latin1')
   return stamp.digest('hex')
+}
+
+/** The same wherever the files are: their times differ from node to node. */
+function sharedStampOf({ format, files }: Omit<SampleFiles<ListedFile>, 'leftOut'>): string {
+  const stamp = createHash('sha256').update(`${METHOD}\n${format}`)
+  for (const { path, size } of files) stamp.update(`\n${path}\0${size}`, 'latin1')
+  return stamp.digest('hex')
+}
+
+/** A table of nothing but these files; undefined where it is none. */
+function openFitting(bytes: Uint8Array | undefined, files: readonly FolderFile[]): SampleTable | undefined {
+  if (bytes === undefined) return undefined
+  try {
+    const table = openSampleTable(bytes)
+    const paths = new Set(files.map(({ path }) => path))
+    const named = Array.from({ length: table.fileCount }, (_, file) => table.rawFileName(file))
+    return table.fingerprint !== '' && named.every((path) => paths.has(path)) ? table : undefined
+  } catch {
+    return undefined // damaged, or of another version of dsc
+  }
 }
 
 /** Says what a folder has that is not fed; undefined when that is nothing. */

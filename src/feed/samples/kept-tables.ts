@@ -12,15 +12,14 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
-import type { SampleTable } from './sample-table.js'
 
-/** A table that this user or root has kept: in a folder of many, others can put there what they like. */
-export function readKeptTable(path: string): Buffer | undefined {
+/** A table that this user, root or `owner` has kept: in a folder of many, others can put there what they like. */
+export function readKeptTable(path: string, owner?: number): Buffer | undefined {
   let descriptor: number | undefined
   try {
     descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
     const { uid } = fstatSync(descriptor)
-    return uid === 0 || uid === process.getuid?.() ? readFileSync(descriptor) : undefined
+    return [0, process.getuid?.(), owner].includes(uid) ? readFileSync(descriptor) : undefined
   } catch {
     return undefined // there is none, or none that can be read: it is made again
   } finally {
@@ -29,7 +28,7 @@ export function readKeptTable(path: string): Buffer | undefined {
 }
 
 /** Keeps the table for the next time, all or nothing; where it cannot be kept, the next time makes it again. */
-export function keepTable(path: string, table: Pick<SampleTable, 'bytes'>): void {
+export function keepTable(path: string, table: { readonly bytes: Uint8Array }): void {
   const partPath = `${path}.${randomBytes(6).toString('hex')}`
   try {
     mkdirSync(dirname(path), { recursive: true })
