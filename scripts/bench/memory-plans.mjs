@@ -6,6 +6,7 @@ import { planMemory } from '../../dist/memory/plan/plan-memory.js'
 import { simulatePlan } from '../../dist/memory/plan/simulate-plan.js'
 import { findLifetimes, sumLiveBytes } from '../../dist/memory/step/lifetimes.js'
 import { layOutTimeline } from '../../dist/memory/step/timeline.js'
+import { planWays } from '../../dist/memory/ways/choose-ways.js'
 import { offloadAll } from '../../dist/memory/ways/offload-all.js'
 import { sumPersistentBytes } from '../../dist/testing/persistent-bytes.js'
 import { gpt, resnet50, unet } from '../../dist/testing/synthetic-networks.js'
@@ -33,8 +34,7 @@ const SHARES = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2]
 const RATIOS = [0.5, 1, 1.5, 2, 3]
 
 if (process.argv[2] === '--plan') {
-  const { blocks, copyRatio, share, times } = JSON.parse(process.argv[3])
-  process.stdout.write(JSON.stringify(timePlans(blocks, copyRatio, share, times)))
+  process.stdout.write(JSON.stringify(timePlans(JSON.parse(process.argv[3]))))
 }
 
 export function median(values) {
@@ -120,32 +120,43 @@ export function timeline(say) {
   say()
 }
 
-/** Time of planMemory: the first call of a fresh process, and the median of the calls after it. */
+/** Time of plans that only move, and of those that recompute, too: the first call of a fresh process, and later ones. */
 export function plannerTime(say, isShort) {
   say('## Planner time')
   say()
-  say('First call in a fresh process / median of the calls after it.')
+  say(
+    'Processor time (user + system) of the first call in a fresh process / median of the calls after it. x = time to copy',
+  )
+  say(
+    'all feature maps out, in forward passes. *Again*: blocks may run their forward again, as with `--recompute`.',
+  )
   say()
-  say('| tensors | x | 90 % | 50 % | 30 % |')
-  say('|---|---|---|---|---|')
+  const shares = [0.9, 0.5, 0.3]
+  const heads = ['', ', again'].flatMap((way) => shares.map((share) => `${100 * share} %${way}`))
+  say(`| tensors | x | ${heads.join(' | ')} |`)
+  say(`|---|---|${heads.map(() => '---|').join('')}`)
   for (const blocks of [24, 263]) {
-    for (const copyRatio of [0.5, 1, 2, 3]) {
+    for (const copyRatio of [0.5, 1, 2, 3, 8]) {
       let tensors = 0
-      const cells = [0.9, 0.5, 0.3].map((share) => {
-        const job = JSON.stringify({ blocks, copyRatio, share, times: isShort ? 4 : 8 })
-        const child = spawnSync(process.execPath, [import.meta.filename, '--plan', job], { encoding: 'utf8' })
-        if (child.status !== 0) throw new Error(`planning ended with ${child.status}: ${child.stderr}`)
-        const { count, firstMs, nextMs } = JSON.parse(child.stdout)
-        tensors = count
-        return `${firstMs.toFixed(0)} / ${nextMs.toFixed(0)} ms`
-      })
+      const cells = [false, true].flatMap((isAgain) =>
+        shares.map((share) => {
+          const job = JSON.stringify({ blocks, copyRatio, share, isAgain, times: isShort ? 4 : 8 })
+          const child = spawnSync(process.execPath, [import.meta.filename, '--plan', job], {
+            encoding: 'utf8',
+          })
+          if (child.status !== 0) throw new Error(`planning ended with ${child.status}: ${child.stderr}`)
+          const { count, firstMs, nextMs } = JSON.parse(child.stdout)
+          tensors = count
+          return `${firstMs.toFixed(0)} / ${nextMs.toFixed(0)} ms`
+        }),
+      )
       say(`| ${tensors} | ${copyRatio} | ${cells.join(' | ')} |`)
     }
   }
   say()
 }
 
-function timePlans(blocks, copyRatio, share, times) {
+function timePlans({ blocks, copyRatio, share, isAgain, times }) {
   const nodes = gpt({ batch: 8, context: 1024, width: 1024, vocabulary: 50257, blocks })
   const profile = buildProfile('GPT', nodes, { ...DEVICE, copyRatio })
   const fixed = sumPersistentBytes(profile)
@@ -153,10 +164,12 @@ function timePlans(blocks, copyRatio, share, times) {
   const timeline = layOutTimeline(profile)
   const lifetimes = findLifetimes(profile, timeline, { canReuse: false })
   const natural = Math.max(...sumLiveBytes(lifetimes, timeline.events.length, 0)) - fixed
+  const plan = isAgain ? planWays : planMemory
   const [firstMs, ...nextMs] = Array.from({ length: times }, () => {
-    const start = performance.now()
-    planMemory(profile, { budgetBytes: Math.floor(fixed + share * natural), profileHash: 'bench' })
-    return performance.now() - start
+    const before = process.cpuUsage()
+    plan(profile, { budgetBytes: Math.floor(fixed + share * natural), profileHash: 'bench' })
+    const { user, system } = process.cpuUsage(before)
+    return (user + system) / 1000
   })
   return { count: profile.tensors.length, firstMs, nextMs: median(nextMs) }
 }

@@ -1,4 +1,3 @@
-import type { MemoryPlan } from '../plan/plan-format.js'
 import type { PlanOutcome } from '../plan/plan-memory.js'
 import { simulatePlan } from '../plan/simulate-plan.js'
 import type { Block } from '../step/find-blocks.js'
@@ -44,15 +43,14 @@ export interface Ways {
 export function chooseWays(profile: MemoryProfile, request: WaysRequest): Ways {
   const search = new WaysSearch(profile, request)
   const roomy = new WaysSearch(profile, { ...request, budgetBytes: Number.MAX_SAFE_INTEGER })
-  const kept = search.plan([])
-  const best = findBest(search, kept)
+  const best = search.search()
   return {
     blocks: search.blocks,
     budgetBytes: request.budgetBytes,
     keepAll: describeWay(roomy.plan([]))!,
     recomputeAll: describeWay(roomy.plan(search.blocks.map((_, at) => at)))!,
     recomputeAllMoveInputs: runRecipe(profile, search.blocks, request.smallestBytes),
-    moveOnly: describeWay(kept),
+    moveOnly: describeWay(search.plan([])),
     best: best && describeWay({ kind: 'planned', plan: best }),
   }
 }
@@ -63,22 +61,13 @@ export function chooseWays(profile: MemoryProfile, request: WaysRequest): Ways {
  */
 export function planWays(profile: MemoryProfile, request: WaysRequest): PlanOutcome {
   const search = new WaysSearch(profile, request)
-  const kept = search.plan([])
-  const best = findBest(search, kept)
+  const best = search.search()
   if (best) return { kind: 'planned', plan: best }
+  const kept = search.plan([])
   const again = search.plan(search.blocks.map((_, at) => at))
   const isLess =
     again.kind === 'infeasible' && kept.kind === 'infeasible' && again.leastBytes < kept.leastBytes
   return isLess ? again : kept
-}
-
-/** The plan with the shortest step, of those that fit. Nothing is shorter than to run nothing again and wait for nothing. */
-function findBest(search: WaysSearch, kept: PlanOutcome): MemoryPlan | undefined {
-  const own =
-    kept.kind === 'planned' && kept.plan.predicted.peakBytes <= kept.plan.budgetBytes ? kept.plan : undefined
-  if (own?.predicted.stallMs === 0) return own
-  const found = search.search()
-  return found && own ? (found.predicted.stepMs < own.predicted.stepMs ? found : own) : (found ?? own)
 }
 
 /** Every block again, what is still saved on the host: computation waits for each copy, as nothing is planned. */

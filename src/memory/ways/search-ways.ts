@@ -4,7 +4,8 @@ import { estimatePlan, type PlanOutcome, type PlanRequest, planMemory } from '..
 import type { Simulation } from '../plan/simulate-plan.js'
 import { type Block, findBlocks, listCalls } from '../step/find-blocks.js'
 import type { MemoryProfile } from '../step/profile.js'
-import { sumForwardUs } from '../step/recompute-blocks.js'
+import { findValley } from './find-valley.js'
+import { type BlockWeight, guessCount, type Surplus, weighBlocks } from './weigh-blocks.js'
 
 /** What to choose for: all that `planMemory` is asked, but for the blocks that run again. */
 export type WaysRequest = Omit<PlanRequest, 'recompute' | 'profileHash'> & {
@@ -14,7 +15,9 @@ export type WaysRequest = Omit<PlanRequest, 'recompute' | 'profileHash'> & {
 /** Tensors simulated while sets are compared: what bounds the time of a choice, to 2 s for 10,000 tensors. */
 const EFFORT = 120_000
 /** At least so many sets are compared, however large the model. */
-const FEWEST_SETS = 14
+const FEWEST_SETS = 8
+/** Where fewer sets can be compared, the search goes out from its guess alone. */
+const MANY_SETS = 40
 /** The best sets by estimate are planned in full; the best plan wins. */
 const FINALISTS = 3
 
@@ -22,12 +25,14 @@ const FINALISTS = 3
 interface Candidate {
   readonly chosen: readonly number[]
   readonly stepUs: number
+  readonly stallUs: number
   readonly movedBytes: number
 }
 
 /**
  * Searches for the blocks to recompute. Sets are compared by an estimate; few are planned in full. First by how many
- * blocks are recomputed, in three orders, then by changing single blocks, also to those inside or around them.
+ * blocks are recomputed, in three orders and from a guess, then by changing single blocks, also to those inside or
+ * around them.
  */
 export class WaysSearch {
   /** Blocks that do not overlap, from which the search begins. */
@@ -36,7 +41,8 @@ export class WaysSearch {
   readonly #pool: readonly Block[]
   readonly #profile: MemoryProfile
   readonly #request: WaysRequest
-  readonly #forwardUs: readonly number[]
+  readonly #weights: readonly BlockWeight[]
+  readonly #surplus: Surplus
   readonly #baseUs: number
   readonly #known = new Map<string, Candidate | undefined>()
   #best: Candidate | undefined
@@ -50,7 +56,9 @@ export class WaysSearch {
     const isKnown = ({ name, recorded }: Block) =>
       [...names].some((one) => one.name === name && one.recorded?.call === recorded?.call)
     this.#pool = [...this.blocks, ...listCalls(profile).filter((call) => !isKnown(call))]
-    this.#forwardUs = this.#pool.map((block) => sumForwardUs(profile, block))
+    const { weights, surplus } = weighBlocks(profile, this.#pool, request.budgetBytes)
+    this.#weights = weights
+    this.#surplus = surplus
     this.#baseUs = profile.layers.reduce(
       (sum, layer) => sum + layer.fwdUs + layer.bwdParamUs + layer.bwdFeatUs,
       0,
@@ -63,8 +71,9 @@ export class WaysSearch {
     return planMemory(this.#profile, this.#ask(chosen))
   }
 
-  /** The best plan that the search finds; undefined where no set fits. */
+  /** The best plan that the search finds; undefined where no set fits. Nothing is shorter than to wait for nothing. */
   search(): MemoryPlan | undefined {
+    if (this.#try([])?.stallUs === 0) return this.#planFinalists()
     const base = this.blocks.map((_, at) => at)
     this.#tryCounts(base)
     if (!this.#best) this.#tryCounts([...this.#pool.keys()].filter((at) => !this.#hasInside(at)))
@@ -79,10 +88,8 @@ export class WaysSearch {
 
   /** Recomputes more and more blocks, in three orders. */
   #tryCounts(all: readonly number[]): void {
-    const freedPerUs = new Map(
-      all.map((at) => [at, this.#sumInsideBytes(at) / Math.max(1e-6, this.#forwardUs[at]!)]),
-    )
-    const byWorth = all.toSorted((a, b) => freedPerUs.get(b)! - freedPerUs.get(a)! || b - a)
+    const worth = this.#weights.map(({ madeBytes, forwardUs }) => madeBytes / Math.max(1e-6, forwardUs))
+    const byWorth = all.toSorted((a, b) => worth[b]! - worth[a]! || b - a)
     let middle: number | undefined
     for (const order of [all.toReversed(), byWorth, all]) {
       middle = this.#tryOrder(order, middle)
@@ -90,27 +97,18 @@ export class WaysSearch {
     }
   }
 
-  /** The step over the count has one valley: looks at a few counts, then ever closer around the best of them. */
+  /** The step over the count has one valley, mostly: begins at a guess, and at other counts, too, where it can. */
   #tryOrder(order: readonly number[], near: number | undefined): number {
-    let middle = near ?? 0
-    let bestUs = Number.POSITIVE_INFINITY
-    const lookAt = (count: number) => {
-      if (count < 0 || count > order.length) return
-      const stepUs = this.#try(order.slice(0, count))?.stepUs ?? Number.POSITIVE_INFINITY
-      if (stepUs < bestUs) {
-        bestUs = stepUs
-        middle = count
-      }
-    }
-    let stride = near === undefined ? Math.max(1, Math.ceil(order.length / 4)) : 2
-    if (near === undefined) for (let at = 0; at < 5; at++) lookAt(Math.min(at * stride, order.length))
-    else lookAt(near)
-    while (stride > 1) {
-      stride = Math.ceil(stride / 2)
-      const from = middle
-      for (const count of [from - stride, from + stride]) lookAt(count)
-    }
-    return middle
+    const stepUsAt = (count: number) => this.#try(order.slice(0, count))?.stepUs ?? Number.POSITIVE_INFINITY
+    const weights = order.map((at) => this.#weights[at]!)
+    const guess = near ?? guessCount(weights, this.#surplus)
+    const isWide = near === undefined && (this.#setsLeft > MANY_SETS || !Number.isFinite(stepUsAt(guess)))
+    const most = order.length
+    const quarter = Math.max(1, Math.ceil(most / 4))
+    const nearest = Math.max(1, Math.floor(most / 128)) // of many blocks, one more or less means little
+    const starts = isWide ? [guess, 0, quarter, 2 * quarter, 3 * quarter, most] : [guess]
+    const stride = isWide ? Math.ceil(quarter / 2) : near === undefined ? 4 * nearest : nearest
+    return findValley(stepUsAt, { starts, most, stride, nearest })
   }
 
   /** Adds, takes away or swaps blocks as long as the step gets shorter. */
@@ -118,6 +116,7 @@ export class WaysSearch {
     for (let before: Candidate | undefined; before !== this.#best && this.#setsLeft > 0; ) {
       before = this.#best
       for (const at of this.#pool.keys()) this.#change(undefined, at)
+      if (this.#setsLeft <= 0) return
       for (const out of this.#best?.chosen ?? [])
         for (const add of this.#pool.keys()) if (!this.#best?.chosen.includes(add)) this.#change(out, add)
     }
@@ -139,7 +138,7 @@ export class WaysSearch {
     const chosen = set.toSorted((a, b) => this.#pool[a]!.layers[0]! - this.#pool[b]!.layers[0]!)
     const key = chosen.join()
     if (this.#known.has(key) || this.#setsLeft <= 0) return this.#known.get(key)
-    const leastUs = this.#baseUs + chosen.reduce((sum, at) => sum + this.#forwardUs[at]!, 0)
+    const leastUs = this.#baseUs + chosen.reduce((sum, at) => sum + this.#weights[at]!.forwardUs, 0)
     if (this.#best && leastUs > this.#best.stepUs) return undefined // recomputing alone takes longer
     this.#setsLeft--
     const found = estimatePlan(this.#profile, this.#ask(chosen))
@@ -149,16 +148,21 @@ export class WaysSearch {
     return candidate
   }
 
+  /** Plans the best sets in full, and, where that takes no time, the one in which nothing runs again. */
   #planFinalists(): MemoryPlan | undefined {
     const ranked = [...this.#known.values()]
       .filter((one) => one !== undefined)
       .sort((a, b) => a.stepUs - b.stepUs || a.movedBytes - b.movedBytes || a.chosen.length - b.chosen.length)
-    const most = this.#profile.tensors.length > EFFORT / FEWEST_SETS ? 1 : FINALISTS
-    const plans = ranked.slice(0, most).flatMap(({ chosen }) => {
+    const isLarge = this.#profile.tensors.length > EFFORT / MANY_SETS
+    const most = isLarge ? 1 : FINALISTS
+    const plans: MemoryPlan[] = []
+    for (const [place, { chosen }] of ranked.entries()) {
+      if (plans.length >= most && (isLarge || chosen.length > 0)) continue
       const outcome = this.plan(chosen)
       const fits = outcome.kind === 'planned' && outcome.plan.predicted.peakBytes <= this.#request.budgetBytes
-      return fits ? [outcome.plan] : []
-    })
+      if (fits) plans.push(outcome.plan)
+      if (place === 0 && plans[0]?.predicted.stallMs === 0 && chosen.length === 0) break
+    }
     return plans.toSorted((a, b) => a.predicted.stepMs - b.predicted.stepMs)[0]
   }
 
@@ -166,23 +170,14 @@ export class WaysSearch {
     const own = this.#pool[at]!
     return this.#pool.some((one) => one !== own && overlap(one, own) && one.layers.length < own.layers.length)
   }
-
-  #sumInsideBytes(at: number): number {
-    const layers = new Set(this.#pool[at]!.layers)
-    return this.#profile.tensors.reduce(
-      (sum, { kind, producer, bytes }) =>
-        sum + (kind === 'feature' && layers.has(producer.layer) ? bytes : 0),
-      0,
-    )
-  }
 }
 
 function overlap(one: Block, other: Block): boolean {
   return one.layers[0]! <= other.layers.at(-1)! && other.layers[0]! <= one.layers.at(-1)!
 }
 
-function describe(chosen: readonly number[], { stepUs, movedBytes }: Simulation): Candidate {
-  return { chosen, stepUs, movedBytes }
+function describe(chosen: readonly number[], { stepUs, stallUs, movedBytes }: Simulation): Candidate {
+  return { chosen, stepUs, stallUs, movedBytes }
 }
 
 function isBetter(one: Candidate, other: Candidate): boolean {
