@@ -1,12 +1,18 @@
 // Measures the memory system: training steps on a GPU where there is one, plan quality on the simulated device, planner
 // time, mirror and central node. Writes docs/benchmarks/memory.md and the timeline beside it. --short: fewer repetitions.
+// --models: instead, public models under plans, into docs/benchmarks/memory-models.md.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { cpus, loadavg } from 'node:os'
+import { publicModels } from './memory-models.mjs'
 import { mirrorThroughput, serverThroughput } from './memory-params.mjs'
 import { plannerTime, planQuality, timeline } from './memory-plans.mjs'
 import { waysQuality } from './memory-ways.mjs'
 
+if (process.argv.includes('--models')) {
+  publicModels()
+  process.exit()
+}
 const isShort = process.argv.includes('--short')
 const lines = []
 const say = (line = '') => {

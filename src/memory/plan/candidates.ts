@@ -69,6 +69,11 @@ export function findMovable(
       continue
     }
     if (kind === 'feature') {
+      // Executors act on autograd's calls: what it saves and never asks for again, nobody would bring back.
+      if (lifetime.packs.length > 0 && lifetime.unpacks.length === 0) {
+        keep('saved, and never asked for in backward')
+        continue
+      }
       const gap = findLongestGap(lifetime, timeline)
       if (!gap) keep('used again at once: it is never idle')
       else {

@@ -98,6 +98,20 @@ test('planMemory gives the plan of the golden file, byte for byte', async () => 
   assert.equal(formatPlanFile(plan(structuredClone(profile), request)), golden)
 })
 
+test('planMemory leaves what is saved and never asked for where it is: nobody would bring it back', async () => {
+  const { profile } = await readProfile('fixtures/memory/convnet.profile.json')
+  const golden = JSON.parse(readFileSync('fixtures/memory/convnet.plan.json', 'utf8')) as MemoryPlan
+  const { storage, bytes } = golden.moves[0]!
+  const request = {
+    budgetBytes: golden.budgetBytes + bytes,
+    smallestBytes: golden.options.smallestBytes,
+  }
+  const tensors = profile.tensors.map((one) => (one.storage === storage ? { ...one, unpack: [] } : one))
+  const made = plan({ ...profile, tensors }, request)
+  assert.ok(made.moves.length > 0 && made.moves.every((move) => move.storage !== storage))
+  assert.match(made.keep.find((one) => one.storage === storage)!.why, /never asked for/)
+})
+
 test('planMemory moves half of 48 equal layers for nothing when a copy takes as long as a forward', () => {
   const profile = buildProfile('uniform', uniform(48, 64 * 2 ** 20), { ...DEVICE, copyRatio: 1 })
   const made = plan(profile, { budgetBytes: budgetOf(profile, 0.5) })

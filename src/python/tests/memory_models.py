@@ -71,15 +71,17 @@ def words(model, config, **options):
 
 
 LAYERS = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128}
-GPT_LAYERS = {"n_embd": 64, "n_layer": 2, "n_head": 4}
+# A single layer of theirs needs a third of what two layers save.
+DEEPER = {**LAYERS, "num_hidden_layers": 3}
+GPT_LAYERS = {"n_embd": 64, "n_layer": 3, "n_head": 4}
 
 WORDS = {
     "BERT": words("BertForMaskedLM", "BertConfig", **LAYERS),
-    "ALBERT": words("AlbertForMaskedLM", "AlbertConfig", embedding_size=32, **LAYERS),
+    "ALBERT": words("AlbertForMaskedLM", "AlbertConfig", embedding_size=32, **DEEPER),
     "ELECTRA": words("ElectraForMaskedLM", "ElectraConfig", embedding_size=32, **LAYERS),
     "DistilBERT": words("DistilBertForMaskedLM", "DistilBertConfig", dim=64, n_layers=2, n_heads=4, hidden_dim=128),
     "GPT-2": words("GPT2LMHeadModel", "GPT2Config", **GPT_LAYERS),
-    "GPT-NeoX": words("GPTNeoXForCausalLM", "GPTNeoXConfig", **LAYERS),
+    "GPT-NeoX": words("GPTNeoXForCausalLM", "GPTNeoXConfig", **DEEPER),
     "OPT": words(
         "OPTForCausalLM",
         "OPTConfig",
@@ -93,7 +95,7 @@ WORDS = {
     "Mistral": words("MistralForCausalLM", "MistralConfig", num_key_value_heads=2, **LAYERS),
     "Qwen2": words("Qwen2ForCausalLM", "Qwen2Config", num_key_value_heads=2, **LAYERS),
     "Gemma": words("GemmaForCausalLM", "GemmaConfig", num_key_value_heads=2, head_dim=16, **LAYERS),
-    "Phi": words("PhiForCausalLM", "PhiConfig", **LAYERS),
+    "Phi": words("PhiForCausalLM", "PhiConfig", **DEEPER),
     "T5": words(
         "T5ForConditionalGeneration",
         "T5Config",
@@ -112,11 +114,11 @@ VISION = {
     "ShuffleNetV2": images(torchvision("shufflenet_v2_x0_5")),
     "SqueezeNet": images(torchvision("squeezenet1_1"), "90%"),
     "MNASNet": images(torchvision("mnasnet0_5")),
-    "ConvNeXt": images(timm("convnext_atto"), "90%"),
+    "ConvNeXt": images(timm("convnext_atto", depths=(3, 3, 6, 2)), "90%"),
     "LCNet": images(timm("lcnet_035")),
     "MobileViTv2": images(timm("mobilevitv2_050", 32)),
     "EdgeNeXt": images(timm("edgenext_xx_small")),
-    "DeiT": images(timm("deit_tiny_patch16_224", 32, img_size=32, patch_size=8, depth=2), batch=32),
+    "DeiT": images(timm("deit_tiny_patch16_224", 32, img_size=32, patch_size=8, depth=3), batch=32),
     "Swin": images(
         timm("swin_tiny_patch4_window7_224", 32, img_size=32, window_size=4, embed_dim=24, depths=(2, 2, 2, 2)), "95%"
     ),
