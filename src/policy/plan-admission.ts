@@ -1,5 +1,6 @@
 import type { CopyUse } from '../model/copy.js'
 import type { CachePolicy, DiskUsage } from '../model/policy.js'
+import { sumUpCopies } from './copy-sums.js'
 import { type EvictionPlan, isEvictable, measureLoad, planEviction } from './plan-eviction.js'
 import type { SpaceRequest } from './quota.js'
 import { measureShares, type ShareStanding } from './shares.js'
@@ -47,6 +48,7 @@ export function planAdmission(input: AdmissionInput): Admission {
     (copy) => copy.state !== 'reserved' && copy.copyId !== input.requestCopyId && !isEvictable(copy),
   )
   const others = input.copies.filter(({ copyId }) => copyId !== input.requestCopyId)
-  const shares = measureShares(input.policy, input.disk, { copies: others, load: measureLoad(others) })
+  const sums = sumUpCopies(others)
+  const shares = measureShares(input.policy, input.disk, { sums, load: measureLoad(sums) })
   return { outcome: 'refuse', plan, holders, shares }
 }

@@ -1,6 +1,7 @@
 import { compareText } from '../model/compare-text.js'
 import type { Copy, CopyUse } from '../model/copy.js'
 import type { CachePolicy, DiskUsage } from '../model/policy.js'
+import { type CopyStanding, type CopySum, standingOf, sumUpCopies } from './copy-sums.js'
 import { type CacheLoad, findShortfalls, type Shortfall, type SpaceRequest } from './quota.js'
 import { takeByShare, type Victim } from './take-by-share.js'
 
@@ -43,8 +44,9 @@ export interface EvictionInput {
  */
 export function planEviction(input: EvictionInput): EvictionPlan {
   const others = input.copies.filter((copy) => copy.copyId !== input.requestCopyId)
-  const load = measureLoad(others)
-  const held = { copies: others, load }
+  const sums = sumUpCopies(others)
+  const load = measureLoad(sums)
+  const held = { sums, load }
   const candidates = findCandidates(others)
   const asked = { ...input, parties: input.parties ?? findPartiesOf(input) }
   const evictable = sumCopies(takeByShare(asked, held, { candidates, take: () => true }))
@@ -91,29 +93,25 @@ function sumCopies(victims: Iterable<Victim>): { readonly bytes: number; readonl
 }
 
 /** What the record says the copies take. Reserved copies, not yet listed, take nothing. */
-export function measureLoad(copies: readonly CopyUse[]): CacheLoad {
-  const charged = copies.filter((copy) => copy.state !== 'reserved')
-  const staging = charged.filter((copy) => copy.state === 'staging')
+export function measureLoad(sums: readonly CopySum[]): CacheLoad {
+  const charged = sums.filter(({ state }) => state !== 'reserved')
+  const staging = charged.filter(({ state }) => state === 'staging')
   return {
-    datasets: charged.length,
-    bytes: charged.reduce((sum, copy) => sum + copy.chargedBytes, 0),
-    outstandingBytes: staging.reduce(
-      (sum, copy) => sum + Math.max(0, copy.chargedBytes - copy.writtenBytes),
-      0,
-    ),
-    outstandingInodes: staging.reduce((sum, copy) => sum + copy.chargedInodes, 0),
+    datasets: charged.reduce((total, { copies }) => total + copies, 0),
+    bytes: charged.reduce((total, { chargedBytes }) => total + chargedBytes, 0),
+    outstandingBytes: staging.reduce((total, { unwrittenBytes }) => total + unwrittenBytes, 0),
+    outstandingInodes: staging.reduce((total, { chargedInodes }) => total + chargedInodes, 0),
   }
 }
 
 /** Whether policy may ever delete the copy at present: idle, unlocked, and to be had again from a source. */
 export function isEvictable(copy: CopyUse): boolean {
-  return (
-    copy.referenceCount === 0 &&
-    !copy.isBeingStaged &&
-    copy.lock === null &&
-    copy.source !== null &&
-    (copy.state === 'ready' || copy.state === 'staging')
-  )
+  return mayGo(standingOf(copy))
+}
+
+/** `isEvictable` of copies that are summed up. */
+export function mayGo({ state, isLocked, hasSource, isUsed, isBeingStaged }: CopyStanding): boolean {
+  return !isUsed && !isBeingStaged && !isLocked && hasSource && (state === 'ready' || state === 'staging')
 }
 
 /**

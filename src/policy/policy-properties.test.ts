@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import type { CopyUse } from '../model/copy.js'
 import type { CachePolicy, DiskUsage } from '../model/policy.js'
 import { exampleCopy, NOW_MS } from '../testing/example-copies.js'
+import { sumUpCopies } from './copy-sums.js'
 import { planAdmission } from './plan-admission.js'
 import { findCandidates, measureLoad, planEviction } from './plan-eviction.js'
 import { findShortfalls, quotaBytes, type SpaceRequest } from './quota.js'
@@ -99,7 +100,7 @@ test(
   () => {
     fc.assert(
       fc.property(policy, disk, copies, request, (given, found, present, asked) => {
-        const load = measureLoad(present)
+        const load = measureLoad(sumUpCopies(present))
         for (const shortfall of findShortfalls({ policy: given, disk: found, load, request: asked })) {
           const { limit, allowed, taken, needed, missing } = shortfall
           assert.ok(allowed >= 0 && taken >= 0 && needed >= 0 && missing > 0, JSON.stringify(shortfall))
@@ -147,7 +148,7 @@ test(
           findShortfalls({
             policy: given,
             disk: freeDisk(found, present, gone),
-            load: measureLoad(without(present, gone)),
+            load: measureLoad(sumUpCopies(without(present, gone))),
             request: asked,
           })
         const victims = new Set(plan.victims.map(({ copy }) => copy.copyId))

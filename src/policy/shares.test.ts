@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import type { CopyUse } from '../model/copy.js'
 import type { CachePolicy } from '../model/policy.js'
 import { DISK, exampleCopy, NOW_MS } from '../testing/example-copies.js'
+import { sumUpCopies } from './copy-sums.js'
 import { planAdmission } from './plan-admission.js'
 import { measureLoad, planEviction } from './plan-eviction.js'
 import { findShare, measureShares } from './shares.js'
@@ -164,10 +165,11 @@ test('shares are of what copies may take beside files of others and what nobody 
     copyOf(undefined, 'locked', { chargedBytes: 100, lock: { by: 'ops', reason: 'keep', atMs: 0 } }),
     copyOf(ada, 'ada', { chargedBytes: 200 }),
   ]
+  const sums = sumUpCopies(copies)
   const disk = { ...DISK, freeBytes: 500 } // others have 200
   const [first, second, rest] = measureShares({ ...POLICY, minFreeBytes: 100 }, disk, {
-    copies,
-    load: measureLoad(copies),
+    sums,
+    load: measureLoad(sums),
   })
   // 1000 - 200 of others - 100 to stay free - 100 locked
   assert.equal(first?.guaranteedBytes, 300)

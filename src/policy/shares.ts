@@ -1,5 +1,6 @@
 import type { Copy } from '../model/copy.js'
 import type { CachePolicy, DiskUsage, Share } from '../model/policy.js'
+import type { CopySum } from './copy-sums.js'
 import { type CacheLoad, quotaBytes } from './quota.js'
 
 /** How much of a node a share has, and how much it takes. */
@@ -30,26 +31,25 @@ export function findShare(
  * and the files of others, and `maxDatasets`; less what nobody's share has and no eviction may take (locked, adopted
  * without a source). Shares are percentages of it, so that all of them can be had at once.
  */
-function measureShareable(policy: CachePolicy, disk: DiskUsage, { copies, load }: Held): Used {
-  const fixed = copies.filter(
-    (copy) =>
-      findShare(policy.shares, copy.parties) === null &&
-      copy.state === 'ready' &&
-      (copy.lock !== null || copy.source === null),
+function measureShareable(policy: CachePolicy, disk: DiskUsage, { sums, load }: Held): Used {
+  const fixed = sums.filter(
+    ({ parties, state, isLocked, hasSource }) =>
+      findShare(policy.shares, parties) === null && state === 'ready' && (isLocked || !hasSource),
   )
-  const fixedBytes = fixed.reduce((sum, { chargedBytes }) => sum + chargedBytes, 0)
+  const fixedBytes = fixed.reduce((total, { chargedBytes }) => total + chargedBytes, 0)
+  const fixedCopies = fixed.reduce((total, { copies }) => total + copies, 0)
   const writtenBytes = load.bytes - load.outstandingBytes
   const diskBytes = disk.freeBytes + writtenBytes - (policy.minFreeBytes ?? 0)
   const { maxDatasets = Number.POSITIVE_INFINITY } = policy
   return {
     bytes: Math.max(0, Math.min(quotaBytes(policy, disk), diskBytes) - fixedBytes),
-    datasets: Math.max(0, maxDatasets - fixed.length),
+    datasets: Math.max(0, maxDatasets - fixedCopies),
   }
 }
 
 /** Copies of one node, and what they come to. */
-interface Held {
-  readonly copies: readonly Copy[]
+export interface Held {
+  readonly sums: readonly CopySum[]
   readonly load: CacheLoad
 }
 
@@ -64,11 +64,11 @@ export class ShareLedger {
   readonly #shareable: Used
   readonly #used = new Map<string | null, Used>()
 
-  /** `load` is that of `copies`. */
+  /** `load` is that of `sums`. */
   constructor(policy: CachePolicy, disk: DiskUsage, held: Held) {
     this.#policy = policy
     this.#shareable = measureShareable(policy, disk, held)
-    for (const copy of held.copies) if (copy.state !== 'reserved') this.#add(copy, 1)
+    for (const sum of held.sums) if (sum.state !== 'reserved') this.#add(sum, sum.copies, sum.chargedBytes)
   }
 
   shareOf({ parties }: Pick<Copy, 'parties'>): string | null {
@@ -84,7 +84,7 @@ export class ShareLedger {
   }
 
   remove(copy: Copy): void {
-    this.#add(copy, -1)
+    this.#add(copy, -1, -copy.chargedBytes)
   }
 
   /** Every share in the order of the policy, then everybody else. */
@@ -120,13 +120,10 @@ export class ShareLedger {
     return { bytes: Math.floor(bytes * fraction), datasets: Math.floor(datasets * fraction + 1e-9) }
   }
 
-  #add(copy: Copy, sign: 1 | -1): void {
-    const party = this.shareOf(copy)
+  #add(of: Pick<Copy, 'parties'>, datasets: number, bytes: number): void {
+    const party = this.shareOf(of)
     const used = this.#usedBy(party)
-    this.#used.set(party, {
-      bytes: used.bytes + sign * copy.chargedBytes,
-      datasets: used.datasets + sign,
-    })
+    this.#used.set(party, { bytes: used.bytes + bytes, datasets: used.datasets + datasets })
   }
 }
 

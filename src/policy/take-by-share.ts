@@ -1,7 +1,6 @@
 import type { Copy } from '../model/copy.js'
 import type { CachePolicy, DiskUsage } from '../model/policy.js'
-import type { CacheLoad } from './quota.js'
-import { findShare, ShareLedger } from './shares.js'
+import { findShare, type Held, ShareLedger } from './shares.js'
 
 /** One copy that an eviction will delete, and why this one. */
 export interface Victim {
@@ -33,7 +32,7 @@ interface Asked {
  */
 export function* takeByShare(
   asked: Asked,
-  held: { readonly copies: readonly Copy[]; readonly load: CacheLoad },
+  held: Held,
   offer: { readonly candidates: readonly Victim[]; readonly take: (copy: Copy) => boolean },
 ): Generator<Victim> {
   const { policy, disk, parties, isPrefetch = false } = asked

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { type CopySum, sumUpCopies } from '../policy/copy-sums.js'
 import type { NaiveRecord } from '../testing/naive-record.js'
 import { applyStep, type ModelWorld, newWorld } from './record-model-steps.contract.js'
 import { type Step, stepsArbitrary } from './record-model-steps-arbitrary.contract.js'
@@ -77,6 +78,9 @@ async function assertSame(record: RecordStore, { model, nowMs }: ModelWorld): Pr
     byId(await record.listCopies({}, nowMs), ({ copyId }) => copyId),
     byId(model.uses({}, nowMs), ({ copyId }) => copyId),
   )
+  const asText = (sums: readonly CopySum[]) =>
+    sums.map((sum) => JSON.stringify(Object.entries(sum).sort())).sort()
+  assert.deepEqual(asText(await record.sumCopies({}, nowMs)), asText(sumUpCopies(model.uses({}, nowMs))))
   assert.deepEqual(
     byId(await record.listLeases({}), ({ leaseId }) => leaseId),
     byId(model.placedLeases(), ({ leaseId }) => leaseId),

@@ -10,6 +10,10 @@ export interface CopyFilter {
   readonly node?: string
   readonly copyId?: string
   readonly states?: readonly CopyState[]
+  /** Of these datasets. */
+  readonly datasets?: readonly string[]
+  /** Only stripes, and copies that tell of layouts whose last stripe was lost. */
+  readonly isStriped?: true
   /** Only those that come after this one in the order of the answer. */
   readonly after?: Pick<Copy, 'dataset' | 'node' | 'createdAtMs' | 'copyId'>
   /** At most so many, the first ones. */

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
+import { type CopySum, sumUpCopies } from '../policy/copy-sums.js'
 import { DISK, exampleCopy, exampleDataset, exampleLease, NOW_MS } from '../testing/example-copies.js'
 import { NODE, stageCopy } from '../testing/example-staging.js'
 import { contractTest, type OpenRecord } from './contract-test.contract.js'
 import { recordLeasesContract } from './record-leases.contract.js'
+import type { CopyFilter } from './record-requests.js'
 import { recordStagingContract } from './record-staging.contract.js'
 import { recordStripesContract } from './record-stripes.contract.js'
 
@@ -81,6 +83,62 @@ export function recordStoreContract(engine: string, open: OpenRecord): void {
     assert.deepEqual(
       await record.listCopies({ node: 'gpu-01', after: second! }, NOW_MS),
       all.slice(2).filter(({ node }) => node === 'gpu-01'),
+    )
+  })
+
+  contract('names the datasets that were used last, equals by name, and counts them all', async (record) => {
+    for (const [at, [dataset, node, usedAgoMs]] of (
+      [
+        ['a', 'gpu-01', 3],
+        ['b', 'gpu-01', 2],
+        ['b', 'gpu-02', 9],
+        ['c', 'gpu-02', 2],
+        ['d', 'gpu-02', 1],
+      ] as const
+    ).entries()) {
+      const changes = { copyId: `c${at}`, node, lastUsedAtMs: NOW_MS - usedAgoMs }
+      await record.addAdopted(exampleCopy(dataset, changes), NOW_MS)
+    }
+    assert.deepEqual(await record.listNewestDatasets({}, 3), { names: ['d', 'b', 'c'], total: 4 })
+    assert.deepEqual(await record.listNewestDatasets({ node: 'gpu-01' }, 3), { names: ['b', 'a'], total: 2 })
+    assert.deepEqual(await record.listNewestDatasets({ dataset: 'none' }, 3), { names: [], total: 0 })
+    const idsOf = async (filter: CopyFilter) =>
+      (await record.listCopies(filter, NOW_MS)).map(({ copyId }) => copyId)
+    assert.deepEqual(await idsOf({ datasets: ['c', 'b'] }), ['c1', 'c2', 'c3'])
+    assert.deepEqual(await idsOf({ datasets: ['b', 'none'], node: 'gpu-02' }), ['c2'])
+    assert.deepEqual(await idsOf({ datasets: [] }), [])
+  })
+
+  contract('sums up what lies in stripes, and what counts for whom, by itself', async (record) => {
+    const stripe = { index: 0, nodes: [NODE, 'other'] }
+    const copies = [
+      exampleCopy('whole'),
+      exampleCopy('striped', { stripe, chargedBytes: 7 }),
+      exampleCopy('hers', { chargedBytes: 5, writtenBytes: 2 }),
+      exampleCopy('his', { lock: { by: 'ops', reason: 'keep', atMs: NOW_MS } }),
+      exampleCopy('lost', { source: null, node: 'other' }),
+    ]
+    for (const copy of copies) await record.addAdopted(copy, NOW_MS)
+    for (const [dataset, party] of [
+      ['hers', 'user:ada'],
+      ['his', 'user:bob'],
+    ] as const) {
+      const lease = { ...exampleLease('job'), parties: [party] }
+      await record.leaseReady({ dataset, node: NODE, lease }, NOW_MS)
+    }
+    const listed = await record.listCopies({}, NOW_MS)
+    const sorted = (sums: readonly CopySum[]) => sums.toSorted(compareSums)
+    assert.equal(sumUpCopies(listed).length, 5)
+    assert.deepEqual(sorted(await record.sumCopies({}, NOW_MS)), sorted(sumUpCopies(listed)))
+    const other = await record.sumCopies({ node: 'other' }, NOW_MS)
+    assert.deepEqual(
+      other.map(({ copies: count, hasSource }) => [count, hasSource]),
+      [[1, false]],
+    )
+    const striped = await record.listCopies({ isStriped: true }, NOW_MS)
+    assert.deepEqual(
+      striped,
+      listed.filter((copy) => copy.stripe ?? copy.layouts),
     )
   })
 
@@ -191,4 +249,8 @@ export function recordStoreContract(engine: string, open: OpenRecord): void {
       assert.deepEqual(await left(), [9])
     },
   )
+}
+
+function compareSums(a: CopySum, b: CopySum): number {
+  return JSON.stringify(Object.entries(a).sort()) < JSON.stringify(Object.entries(b).sort()) ? -1 : 1
 }

@@ -3,6 +3,7 @@ import type { Dataset } from '../model/dataset.js'
 import type { Lease, LeaseHolder, PlacedLease } from '../model/lease.js'
 import type { NodeEntry, NodeIdentity } from '../model/node.js'
 import type { RecordEvent } from '../model/record-event.js'
+import type { CopySum } from '../policy/copy-sums.js'
 import type { Admission } from '../policy/plan-admission.js'
 import type { EvictionPlan } from '../policy/plan-eviction.js'
 import type {
@@ -24,6 +25,7 @@ import type {
   Use,
   UseRequest,
 } from './record-requests.js'
+import type { NewestDatasets } from './select-newest-datasets.js'
 import type { ChangeWait } from './sql-database.js'
 
 /**
@@ -80,6 +82,10 @@ export interface RecordStore {
 
   /** Copies with their reference counts, ordered by dataset, node, creation. */
   listCopies(filter: CopyFilter, nowMs: number): Promise<readonly CopyUse[]>
+  /** What copies come to, by node: as `sumUpCopies` of those that match, without reading them. */
+  sumCopies(filter: Pick<CopyFilter, 'dataset' | 'node'>, nowMs: number): Promise<readonly CopySum[]>
+  /** The datasets whose copies, of those that match, were used last, equals by name. */
+  listNewestDatasets(filter: Pick<CopyFilter, 'dataset' | 'node'>, limit: number): Promise<NewestDatasets>
   listLeases(filter: LeaseFilter): Promise<readonly PlacedLease[]>
 
   /**

@@ -16,13 +16,13 @@ export const COPY_USE_COLUMNS = `copies.*,
 
 /** A copy from a row of `copies`, with the definition of its dataset beside it. */
 export function toCopy(row: SqlRow): Copy {
-  return toCopyOf(row, json<Dataset | null>(row, 'source'))
+  return toCopyOf(row, parseJson<Dataset | null>(row, 'source'))
 }
 
 function toCopyOf(row: SqlRow, source: Dataset | null): Copy {
-  const stripe = json<Stripe | null>(row, 'stripe')
-  const parties = json<readonly string[] | null>(row, 'parties')
-  const layouts = json<readonly (readonly string[])[] | null>(row, 'layouts')
+  const stripe = parseJson<Stripe | null>(row, 'stripe')
+  const parties = parseJson<readonly string[] | null>(row, 'parties')
+  const layouts = parseJson<readonly (readonly string[])[] | null>(row, 'layouts')
   return {
     copyId: text(row, 'copy_id'),
     dataset: text(row, 'dataset'),
@@ -38,7 +38,7 @@ function toCopyOf(row: SqlRow, source: Dataset | null): Copy {
     writtenBytes: number(row, 'written_bytes'),
     files: number(row, 'files'),
     contentBytes: number(row, 'content_bytes'),
-    lock: json<CopyLock | null>(row, 'lock_state'),
+    lock: parseJson<CopyLock | null>(row, 'lock_state'),
     lastTask: textOrNull(row, 'last_task'),
     lastUsedAtMs: number(row, 'last_used_at_ms'),
     createdAtMs: number(row, 'created_at_ms'),
@@ -54,7 +54,7 @@ export function createCopyUseReader(): (row: SqlRow) => CopyUse {
   const sources = new Map<SqlValue, Dataset | null>()
   return (row) => {
     const raw = row.source!
-    if (!sources.has(raw)) sources.set(raw, json<Dataset | null>(row, 'source'))
+    if (!sources.has(raw)) sources.set(raw, parseJson<Dataset | null>(row, 'source'))
     return Object.assign(toCopyOf(row, sources.get(raw)!), {
       referenceCount: number(row, 'reference_count'),
       isBeingStaged: number(row, 'stagers') > 0,
@@ -105,7 +105,7 @@ export function toLease(row: SqlRow): Lease {
     copyId: text(row, 'copy_id'),
     purpose: text(row, 'purpose') as LeasePurpose,
     task: text(row, 'task'),
-    holder: json<LeaseHolder>(row, 'holder'),
+    holder: parseJson<LeaseHolder>(row, 'holder'),
     createdAtMs: number(row, 'created_at_ms'),
     renewedAtMs: number(row, 'renewed_at_ms'),
     expiresAtMs: numberOrNull(row, 'expires_at_ms'),
@@ -114,13 +114,13 @@ export function toLease(row: SqlRow): Lease {
 
 /** A node from a row of `nodes`. */
 export function toNode(row: SqlRow): NodeEntry {
-  const agent = json<NodeAgent | null>(row, 'agent')
-  const identity = json<NodeIdentity | null>(row, 'identity')
+  const agent = parseJson<NodeAgent | null>(row, 'agent')
+  const identity = parseJson<NodeIdentity | null>(row, 'identity')
   return {
     node: text(row, 'node'),
     cacheRoot: text(row, 'cache_root'),
-    policy: json<CachePolicy>(row, 'policy'),
-    disk: json<DiskUsage>(row, 'disk'),
+    policy: parseJson<CachePolicy>(row, 'policy'),
+    disk: parseJson<DiskUsage>(row, 'disk'),
     seenAtMs: number(row, 'seen_at_ms'),
     ...(identity && { identity }),
     ...(agent && { agent }),
@@ -129,7 +129,7 @@ export function toNode(row: SqlRow): NodeEntry {
 
 /** A dataset from a row of `datasets`. */
 export function toDataset(row: SqlRow): Dataset {
-  return json<Dataset>(row, 'definition')
+  return parseJson<Dataset>(row, 'definition')
 }
 
 /** An event from a row of `events`. */
@@ -143,7 +143,7 @@ export function toEvent(row: SqlRow): RecordEvent {
     copyId: textOrNull(row, 'copy_id'),
     task: textOrNull(row, 'task'),
     reason: text(row, 'reason'),
-    detail: json<Record<string, unknown>>(row, 'detail'),
+    detail: parseJson<Record<string, unknown>>(row, 'detail'),
   }
 }
 
@@ -164,7 +164,7 @@ function numberOrNull(row: SqlRow, column: string): number | null {
 }
 
 /** Null columns are JSON null. The record wrote it, so its shape is trusted; what somebody else wrote there is named. */
-function json<T>(row: SqlRow, column: string): T {
+export function parseJson<T>(row: SqlRow, column: string): T {
   const raw = String(row[column] ?? 'null')
   try {
     return JSON.parse(raw) as T

@@ -43,6 +43,9 @@ export function copyConditions(filter: CopyFilter & SameNode): {
   }
   if (filter.states !== undefined)
     given.push([`state IN (${filter.states.map(() => '?').join(', ')})`, filter.states])
+  if (filter.datasets !== undefined)
+    given.push([`dataset IN (${filter.datasets.map(() => '?').join(', ') || 'NULL'})`, filter.datasets])
+  if (filter.isStriped) given.push(['(stripe IS NOT NULL OR layouts IS NOT NULL)', []])
   return {
     where: given.length > 0 ? `WHERE ${given.map(([condition]) => condition).join(' AND ')}` : '',
     parameters: given.flatMap(([, values]) => values),

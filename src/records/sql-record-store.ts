@@ -18,10 +18,12 @@ import { renameNode, upsertNode } from './save-node.js'
 import { selectCopyUses } from './select-copy-uses.js'
 import { selectEvents } from './select-events.js'
 import { selectLeases } from './select-leases.js'
+import { selectNewestDatasets } from './select-newest-datasets.js'
 import type { Durability, SqlDatabase, WriteScope } from './sql-database.js'
 import { admitCopy } from './staging/admit-copy.js'
 import { endStaging, markCopyReady, renewStaging } from './staging/end-staging.js'
 import { joinOrReserve } from './staging/join-or-reserve.js'
+import { sumCopiesInRecord } from './sum-copies.js'
 import { writeEvent } from './write-event.js'
 
 /** The record over any engine that speaks the SQL of `schema.ts`. Closing it closes the database. */
@@ -96,6 +98,8 @@ function keepCopies(
 ): Pick<
   RecordStore,
   | 'listCopies'
+  | 'sumCopies'
+  | 'listNewestDatasets'
   | 'beginEviction'
   | 'finishEviction'
   | 'chargeCopy'
@@ -107,6 +111,8 @@ function keepCopies(
   const write = at(database)
   return {
     listCopies: (filter, nowMs) => selectCopyUses(database, filter, nowMs),
+    sumCopies: (filter, nowMs) => sumCopiesInRecord(database, filter, nowMs),
+    listNewestDatasets: (filter, limit) => selectNewestDatasets(database, filter, limit),
     beginEviction: (request, decide, nowMs) =>
       write({ scope: { node: request.node }, nowMs }, (change) => beginEvicting(change, request, decide)),
     chargeCopy: (request, decide, nowMs) =>

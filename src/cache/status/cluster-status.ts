@@ -2,6 +2,7 @@ import type { CopyUse } from '../../model/copy.js'
 import { isLeaseLive, type PlacedLease } from '../../model/lease.js'
 import type { NodeEntry } from '../../model/node.js'
 import type { RecordEvent } from '../../model/record-event.js'
+import { sumUpCopies } from '../../policy/copy-sums.js'
 import type { RecordStore } from '../../records/record-store.js'
 import { addReaders } from './add-readers.js'
 import {
@@ -127,7 +128,7 @@ export class ClusterReader implements StatusReader<ClusterStatus> {
     for (const { node, policy, disk } of order) {
       if (performance.now() > endMs) break
       const copies = await record.listCopies({ node }, nowMs())
-      const usage = measureNodeUsage(policy, disk, copies)
+      const usage = measureNodeUsage(policy, disk, sumUpCopies(copies))
       this.#read.set(node, { usage, cells: new HeldCells(copies, this.#names), atMs: nowMs() })
     }
     this.#isRoundOver = entries.every(({ node }) => (this.#read.get(node)?.atMs ?? -1) >= beganMs)

@@ -3,6 +3,7 @@ import { findReceiver, isLeaseLive, type Lease, type PlacedLease } from '../../m
 import type { NodeEntry } from '../../model/node.js'
 import type { ReaderStatus } from '../../model/reader-status.js'
 import type { RecordEvent } from '../../model/record-event.js'
+import { sumUpCopies } from '../../policy/copy-sums.js'
 import { findLayouts, type StripedLayout } from './find-layouts.js'
 import { listWaits, type WaitStatus } from './list-waits.js'
 import { measureNodeUsage, type NodeUsage } from './node-usage.js'
@@ -85,7 +86,7 @@ export function composeStatus(parts: StatusParts): StatusSnapshot {
     nodes: seeStagers(
       parts.nodes.map((entry) => ({
         ...entry,
-        usage: measureNodeUsage(entry.policy, entry.disk, byNode.get(entry.node) ?? []),
+        usage: measureNodeUsage(entry.policy, entry.disk, sumUpCopies(byNode.get(entry.node) ?? [])),
       })),
       transfers,
     ),

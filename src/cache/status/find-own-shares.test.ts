@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { NodeEntry } from '../../model/node.js'
+import { sumUpCopies } from '../../policy/copy-sums.js'
 import { exampleCopy } from '../../testing/example-copies.js'
 import { findOwnShares } from './find-own-shares.js'
 
@@ -24,7 +25,8 @@ const COPIES = [
   exampleCopy('birds', { node: 'gpu-2', chargedBytes: 60 * GIB, parties: ['group:vision'] }),
 ]
 const record = {
-  listCopies: async ({ node: name }: { node?: string }) => COPIES.filter((copy) => copy.node === name),
+  sumCopies: async ({ node: name }: { node?: string }) =>
+    sumUpCopies(COPIES.filter((copy) => copy.node === name)),
   nowMs: () => 0,
 } as unknown as Parameters<typeof findOwnShares>[0]
 

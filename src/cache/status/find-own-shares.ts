@@ -13,7 +13,7 @@ export interface OwnShare {
   readonly leftBytes: number
 }
 
-/** Nodes of a large cluster are not all measured: it reads every copy of each. */
+/** Nodes of a large cluster are not all measured: the record goes through every copy of each. */
 const MAX_NODES = 50
 
 /**
@@ -21,7 +21,7 @@ const MAX_NODES = 50
  * of the others those with most free space.
  */
 export async function findOwnShares(
-  record: Pick<RecordStore, 'listCopies' | 'nowMs'>,
+  record: Pick<RecordStore, 'sumCopies' | 'nowMs'>,
   nodes: readonly NodeEntry[],
   asked: { readonly parties: readonly string[]; readonly preferred: readonly string[] },
 ): Promise<readonly OwnShare[]> {
@@ -35,8 +35,8 @@ export async function findOwnShares(
   const found: OwnShare[] = []
   for (const { node, policy, disk } of measured) {
     const party = findShare(policy.shares, parties)
-    const copies = await record.listCopies({ node }, record.nowMs())
-    const standing = measureNodeUsage(policy, disk, copies).shares.find((share) => share.party === party)
+    const sums = await record.sumCopies({ node }, record.nowMs())
+    const standing = measureNodeUsage(policy, disk, sums).shares.find((share) => share.party === party)
     if (!standing) continue
     const { guaranteedBytes, usedBytes } = standing
     found.push({

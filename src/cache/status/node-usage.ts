@@ -1,6 +1,6 @@
-import type { CopyUse } from '../../model/copy.js'
 import type { CachePolicy, DiskUsage } from '../../model/policy.js'
-import { isEvictable, measureLoad } from '../../policy/plan-eviction.js'
+import type { CopySum } from '../../policy/copy-sums.js'
+import { mayGo, measureLoad } from '../../policy/plan-eviction.js'
 import { quotaBytes } from '../../policy/quota.js'
 import { measureShares, type ShareStanding } from '../../policy/shares.js'
 
@@ -36,15 +36,11 @@ export interface NodeUsage {
   readonly shares: readonly ShareStanding[]
 }
 
-/** Measures the copies of one node against its policy. */
-export function measureNodeUsage(
-  policy: CachePolicy,
-  disk: DiskUsage,
-  copies: readonly CopyUse[],
-): NodeUsage {
-  const load = measureLoad(copies)
+/** Measures what the copies of one node come to against its policy. */
+export function measureNodeUsage(policy: CachePolicy, disk: DiskUsage, sums: readonly CopySum[]): NodeUsage {
+  const load = measureLoad(sums)
   const quota = quotaBytes(policy, disk)
-  const evictable = copies.filter(isEvictable)
+  const evictable = sums.filter(mayGo)
   return {
     datasets: { used: load.datasets, allowed: policy.maxDatasets ?? null },
     bytes: { used: load.bytes, allowed: Number.isFinite(quota) ? quota : null },
@@ -53,9 +49,9 @@ export function measureNodeUsage(
       disk.inodesTotal > 0 ? { used: disk.inodesTotal - disk.inodesFree, allowed: disk.inodesTotal } : null,
     outstandingBytes: load.outstandingBytes,
     onDisk: shareDisk(disk, load.bytes - load.outstandingBytes),
-    evictableBytes: evictable.reduce((sum, copy) => sum + copy.chargedBytes, 0),
-    evictableCopies: evictable.length,
-    shares: measureShares(policy, disk, { copies, load }),
+    evictableBytes: evictable.reduce((total, { chargedBytes }) => total + chargedBytes, 0),
+    evictableCopies: evictable.reduce((total, { copies }) => total + copies, 0),
+    shares: measureShares(policy, disk, { sums, load }),
   }
 }
 

@@ -1,4 +1,5 @@
 import type { CopyUse } from '../../model/copy.js'
+import type { PlacedLease } from '../../model/lease.js'
 import type { NodeEntry } from '../../model/node.js'
 import type { RecordStore } from '../../records/record-store.js'
 import {
@@ -25,53 +26,79 @@ export interface DatasetSummary {
   lastUsedAtMs: number
 }
 
-/** A status in few numbers: a node and a dataset each, however many copies there are. */
+/** Datasets in few numbers each. */
+export interface DatasetSummaries {
+  /** Those used last come first. */
+  readonly newest: readonly DatasetSummary[]
+  readonly total: number
+}
+
+/** A status in few numbers: a node each, however many copies there are. */
 export interface StatusSummary {
   readonly takenAtMs: number
   readonly nodes: readonly NodeStatus[]
-  readonly datasets: readonly DatasetSummary[]
   readonly copies: number
   readonly layouts: readonly StripedLayout[]
   readonly transfers: readonly TransferStatus[]
   readonly waits: readonly WaitStatus[]
 }
 
-/** Reads the record node by node, so that a cluster of 100,000 copies takes the memory of one node's. */
+/** Reads sums, and only the copies that are no mere number: 100,000 take the memory of a few. */
 export async function summarizeStatus(
   record: RecordStore,
   filter: StatusFilter,
   options: { readonly nowMs: number; readonly ownNode: NodeEntry },
 ): Promise<StatusSummary> {
   const { nowMs, ownNode } = options
-  const transferLeases = await record.listLeases({ purpose: 'transfer' })
-  const nodes: NodeStatus[] = []
-  const datasets = new Map<string, DatasetSummary>()
-  const transfers: TransferStatus[] = []
-  const striped: CopyUse[] = []
-  let count = 0
-  for (const entry of await readNodes(record, filter, ownNode)) {
-    const { node } = entry
-    const held = await record.listCopies({ node }, nowMs)
-    nodes.push({ ...entry, usage: measureNodeUsage(entry.policy, entry.disk, held) })
-    const copies = held.filter(({ dataset }) => filter.dataset === undefined || dataset === filter.dataset)
-    count += copies.length
-    for (const copy of copies) addCopy(datasets, copy)
-    striped.push(...copies.filter(({ stripe, layouts }) => stripe || layouts))
-    const moving = copies.filter(({ state }) => state === 'reserved' || state === 'staging')
-    if (moving.length === 0) continue
-    const leases = await record.listLeases({ node })
-    transfers.push(...describeTransfers(moving, { leases, transferLeases, takenAtMs: nowMs }))
-  }
+  const { dataset: _, ...places } = filter
+  const held = await record.sumCopies(places, nowMs) // usage counts every copy of a node, whatever dataset is asked for
+  const matching = filter.dataset === undefined ? held : await record.sumCopies(filter, nowMs)
+  const byNode = Map.groupBy(held, ({ node }) => node)
+  const nodes = (await readNodes(record, filter, ownNode)).map(
+    (entry): NodeStatus => ({
+      ...entry,
+      usage: measureNodeUsage(entry.policy, entry.disk, byNode.get(entry.node) ?? []),
+    }),
+  )
+  // Only what there is some of is asked for, as the record goes through all copies to find it.
+  const isMoving = matching.some(({ state }) => state === 'reserved' || state === 'staging')
+  const transfers = isMoving ? await readTransfers(record, filter, nowMs) : []
+  const isStriped = matching.some((sum) => sum.isStriped)
+  const striped = isStriped ? await record.listCopies({ ...filter, isStriped }, nowMs) : []
   const events = await record.listEvents({ ...filter, limit: STATUS_EVENTS })
   return {
     takenAtMs: nowMs,
     nodes: seeStagers(nodes, transfers),
-    datasets: [...datasets.values()].toSorted((a, b) => (a.dataset < b.dataset ? -1 : 1)),
-    copies: count,
+    copies: matching.reduce((total, { copies }) => total + copies, 0),
     layouts: findLayouts(await completeStripes(record, striped, nowMs)),
     transfers,
     waits: listWaits({ takenAtMs: nowMs, transfers, events }),
   }
+}
+
+/** The datasets that were used last over the nodes that match. */
+export async function summarizeDatasets(
+  record: Pick<RecordStore, 'listNewestDatasets' | 'listCopies'>,
+  filter: StatusFilter,
+  { limit, nowMs }: { readonly limit: number; readonly nowMs: number },
+): Promise<DatasetSummaries> {
+  const { names, total } = await record.listNewestDatasets(filter, limit)
+  const summaries = new Map<string, DatasetSummary>()
+  for (const copy of await record.listCopies({ ...filter, datasets: names }, nowMs)) addCopy(summaries, copy)
+  return { newest: names.map((name) => summaries.get(name)).filter((found) => found !== undefined), total }
+}
+
+async function readTransfers(
+  record: RecordStore,
+  filter: StatusFilter,
+  nowMs: number,
+): Promise<readonly TransferStatus[]> {
+  const moving = await record.listCopies({ ...filter, states: ['reserved', 'staging'] }, nowMs)
+  const leases: PlacedLease[] = []
+  for (const node of new Set(moving.map((copy) => copy.node)))
+    leases.push(...(await record.listLeases({ node })))
+  const transferLeases = await record.listLeases({ purpose: 'transfer' })
+  return describeTransfers(moving, { leases, transferLeases, takenAtMs: nowMs })
 }
 
 /** All copies of the datasets that lie in stripes: whole ones serve as stripes, too. */

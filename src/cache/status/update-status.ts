@@ -3,6 +3,7 @@ import type { CopyUse } from '../../model/copy.js'
 import type { PlacedLease } from '../../model/lease.js'
 import type { NodeEntry } from '../../model/node.js'
 import type { RecordEvent } from '../../model/record-event.js'
+import { sumUpCopies } from '../../policy/copy-sums.js'
 import { describeTransfers, type StatusSnapshot, seeStagers } from './compose-status.js'
 import { findLayouts } from './find-layouts.js'
 import { listWaits } from './list-waits.js'
@@ -46,7 +47,7 @@ export function updateStatus(before: StatusSnapshot, changes: StatusChanges): St
     const old = known.get(entry.node)
     const own = ofNode.get(entry.node)
     if (old && !own) return old
-    return { ...entry, usage: measureNodeUsage(entry.policy, entry.disk, own ?? []) }
+    return { ...entry, usage: measureNodeUsage(entry.policy, entry.disk, sumUpCopies(own ?? [])) }
   })
   return {
     takenAtMs: changes.takenAtMs,

@@ -75,7 +75,7 @@ async function benchCacheDisk(cache: Cache, limits: BenchLimits): Promise<readon
 }
 
 async function findRoom(cache: Cache): Promise<number | undefined> {
-  const load = measureLoad(await cache.record.listCopies({ node: cache.node }, cache.nowMs()))
+  const load = measureLoad(await cache.record.sumCopies({ node: cache.node }, cache.nowMs()))
   const disk = await cache.measureDisk()
   return SIZES.find((mib) => {
     const request = { datasets: 0, bytes: (mib + 2) * MIB, inodes: SMALL_FILES + 2 }

@@ -4,13 +4,13 @@ import { requireKnownNode } from '../../cache/names/known-node.js'
 import { addReaders } from '../../cache/status/add-readers.js'
 import { measureOwnNode } from '../../cache/status/measure-own-node.js'
 import type { StatusFilter } from '../../cache/status/status-snapshot.js'
-import { summarizeStatus } from '../../cache/status/summarize-status.js'
+import { summarizeDatasets, summarizeStatus } from '../../cache/status/summarize-status.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { keepHeapSmall } from '../../platform/small-heap.js'
 import { THEMES, type ThemeName } from '../../tui/view/text/theme.js'
 import type { CliContext } from '../context.js'
 import { formatStatusJson, formatStatusLines, formatStatusText } from '../output/status-pieces.js'
-import { countStatusLines, formatSummary } from '../output/status-table.js'
+import { countStatusLines, formatSummary, MAX_ROWS } from '../output/status-table.js'
 import { findTerminalWidth, MAX_LINE_CELLS } from '../output/text-table.js'
 import { ActionPerformer } from '../status/perform-actions.js'
 import { createRecordSource } from '../status/record-source.js'
@@ -79,9 +79,12 @@ Examples:
       const supply = { record, filter, summary }
       if (options.ndjson) await context.report.stream(formatStatusLines(supply))
       else if (context.report.isJson) await context.report.stream(formatStatusJson(supply))
-      else if (options.all || countStatusLines(summary) <= MAX_LINES)
-        await context.report.stream(formatStatusText(supply, width))
-      else context.report.result(undefined, () => formatSummary(summary, width))
+      else {
+        const datasets = await summarizeDatasets(record, filter, { limit: MAX_ROWS.datasets, nowMs })
+        if (options.all || countStatusLines(summary, datasets.total) <= MAX_LINES)
+          await context.report.stream(formatStatusText(supply, width))
+        else context.report.result(undefined, () => formatSummary(summary, datasets, width))
+      }
     })
 }
 

@@ -1,7 +1,7 @@
 import type { NodeStatus, StatusSnapshot } from '../../cache/status/compose-status.js'
 import type { StripedLayout } from '../../cache/status/find-layouts.js'
 import { listHoldings } from '../../cache/status/list-holdings.js'
-import type { DatasetSummary, StatusSummary } from '../../cache/status/summarize-status.js'
+import type { DatasetSummaries, DatasetSummary, StatusSummary } from '../../cache/status/summarize-status.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import { type CopyUse, formatStripe } from '../../model/copy.js'
 import { formatCount } from '../../model/format-count.js'
@@ -13,26 +13,29 @@ import { formatTable } from './text-table.js'
 import { formatTransfers, formatWaits } from './transfer-tables.js'
 
 /** Rows of a summary, for each of its tables: a page and a half of each, 200 lines in all. */
-const MAX_ROWS = { nodes: 60, datasets: 90, layouts: 12, transfers: 12, waits: 6 } as const
+export const MAX_ROWS = { nodes: 60, datasets: 90, layouts: 12, transfers: 12, waits: 6 } as const
 
 /** Lines of a status that lists every copy, about. */
-export function countStatusLines(summary: StatusSummary): number {
-  const { nodes, datasets, copies, layouts, transfers, waits } = summary
-  return nodes.length + datasets.length + copies + layouts.length + transfers.length + waits.length + 12
+export function countStatusLines(summary: StatusSummary, datasets: number): number {
+  const { nodes, copies, layouts, transfers, waits } = summary
+  return nodes.length + datasets + copies + layouts.length + transfers.length + waits.length + 12
 }
 
 /** `dsc status` of more than people read: the fullest nodes, the datasets used last with their nodes, what is missing. */
-export function formatSummary(summary: StatusSummary, totalWidth: number): string {
+export function formatSummary(
+  summary: StatusSummary,
+  datasets: DatasetSummaries,
+  totalWidth: number,
+): string {
   const { takenAtMs, copies } = summary
   const nodes = summary.nodes.toSorted((a, b) => shareOf(b) - shareOf(a))
-  const datasets = summary.datasets.toSorted((a, b) => b.lastUsedAtMs - a.lastUsedAtMs)
   const layouts = summary.layouts.filter(({ isComplete }) => !isComplete)
   const tables = [
     limit(nodes, { most: MAX_ROWS.nodes, noun: 'node' }, (shown) =>
       formatNodes(shown, takenAtMs, totalWidth),
     ),
     formatShares(nodes.slice(0, MAX_ROWS.nodes), totalWidth),
-    limit(datasets, { most: MAX_ROWS.datasets, noun: 'dataset' }, (shown) =>
+    limit(datasets.newest, { most: MAX_ROWS.datasets, total: datasets.total, noun: 'dataset' }, (shown) =>
       formatDatasets(shown, takenAtMs, totalWidth),
     ),
     limit(layouts, { most: MAX_ROWS.layouts, noun: 'striped version' }, (shown) =>
@@ -51,11 +54,15 @@ export function formatSummary(summary: StatusSummary, totalWidth: number): strin
 
 function limit<Row>(
   rows: readonly Row[],
-  { most, noun }: { readonly most: number; readonly noun: string },
+  {
+    most,
+    noun,
+    total = rows.length,
+  }: { readonly most: number; readonly noun: string; readonly total?: number },
   format: (shown: readonly Row[]) => string,
 ): string {
   if (rows.length === 0) return ''
-  const hidden = rows.length - most
+  const hidden = total - most
   const text = format(rows.slice(0, most))
   return hidden > 0 ? `${text}\nand ${formatCount(hidden, `${noun} more`, `${noun}s more`)}` : text
 }

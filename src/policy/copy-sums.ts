@@ -1,0 +1,62 @@
+import type { CopyState, CopyUse } from '../model/copy.js'
+
+/** What decides whether a copy may be evicted. */
+export interface CopyStanding {
+  readonly state: CopyState
+  readonly isLocked: boolean
+  /** Whether it can be had again. */
+  readonly hasSource: boolean
+  /** Whether live `use` and `transfer` leases keep it. */
+  readonly isUsed: boolean
+  /** Whether somebody works on it now. */
+  readonly isBeingStaged: boolean
+}
+
+/** Copies of one node that policy treats alike, in numbers: a node's 100,000 copies are a few of these. */
+export interface CopySum extends CopyStanding {
+  readonly node: string
+  /** Whether they lie, or stand for others that lay, on several nodes in stripes. */
+  readonly isStriped: boolean
+  /** Whom they count for; absent: nobody said. */
+  readonly parties?: readonly string[]
+  readonly copies: number
+  readonly chargedBytes: number
+  readonly chargedInodes: number
+  /** Charged bytes that are not on disk yet. */
+  readonly unwrittenBytes: number
+}
+
+/** How a copy stands with policy. */
+export function standingOf(copy: CopyUse): CopyStanding {
+  return {
+    state: copy.state,
+    isLocked: copy.lock !== null,
+    hasSource: copy.source !== null,
+    isUsed: copy.referenceCount > 0,
+    isBeingStaged: copy.isBeingStaged,
+  }
+}
+
+/** Sums up copies; as the record sums up those that it does not show one by one. */
+export function sumUpCopies(copies: readonly CopyUse[]): readonly CopySum[] {
+  const sums = new Map<string, { -readonly [Field in keyof CopySum]: CopySum[Field] }>()
+  for (const copy of copies) {
+    const standing = standingOf(copy)
+    const isStriped = copy.stripe !== undefined || copy.layouts !== undefined
+    const { state, isLocked, hasSource, isUsed, isBeingStaged } = standing
+    const flags = `${+isLocked}${+hasSource}${+isUsed}${+isBeingStaged}${+isStriped}`
+    const key = `${copy.node} ${state} ${flags} ${copy.parties ? JSON.stringify(copy.parties) : ''}`
+    let sum = sums.get(key)
+    if (sum === undefined) {
+      const { node, parties } = copy
+      const nothing = { copies: 0, chargedBytes: 0, chargedInodes: 0, unwrittenBytes: 0 }
+      sum = { node, ...standing, isStriped, ...(parties && { parties }), ...nothing }
+      sums.set(key, sum)
+    }
+    sum.copies += 1
+    sum.chargedBytes += copy.chargedBytes
+    sum.chargedInodes += copy.chargedInodes
+    sum.unwrittenBytes += Math.max(0, copy.chargedBytes - copy.writtenBytes)
+  }
+  return [...sums.values()]
+}
