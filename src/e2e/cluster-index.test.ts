@@ -33,12 +33,14 @@ test('the list of samples of a version is made once for the cluster, whatever it
     assert.equal(first.isListedBefore, false, name)
     made.set(name, first.made)
   }
-  for (const name of names) assert.deepEqual(await index(b!, name), { isListedBefore: true, made: made.get(name) })
+  for (const name of names)
+    assert.deepEqual(await index(b!, name), { isListedBefore: true, made: made.get(name) })
   agent.process.kill()
   await agent.finished
   const forgetOwn = () => rmSync(join(cluster.directory, 'node-b', 'dsc'), { recursive: true })
   forgetOwn() // as another user of the node
-  for (const name of names) assert.deepEqual(await index(b!, name), { isListedBefore: true, made: made.get(name) })
+  for (const name of names)
+    assert.deepEqual(await index(b!, name), { isListedBefore: true, made: made.get(name) })
   forgetOwn()
   const kept = join(b!.root, 'samples')
   for (const name of readdirSync(kept)) writeFileSync(join(kept, name), 'damaged')
