@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { formatCount } from '../../model/format-count.js'
-import { keepYoungGenerationSmall } from '../../platform/young-generation.js'
+import { keepHeapSmall } from '../../platform/small-heap.js'
 import type { CliContext } from '../context.js'
 import { defaultSocketPath, parseWholeNumber } from './feed-arguments.js'
 import { type FeedOptions, openEngineFor, untilAborted, withFeedOptions } from './feed-source.js'
@@ -21,7 +21,7 @@ export function feedServeCommand(context: CliContext): Command {
       '\nExamples:\n  dsc feed serve flowers --seed 42 --memory 2GiB\n  dsc feed serve --mix web=1,code=2.5\n  dsc feed serve --from 10.0.0.7:7071,10.0.0.8:7071 --layout striped --fallback flowers',
     )
     .action(async (target: string | undefined, options: ServeOptions) => {
-      keepYoungGenerationSmall() // what a feed takes beside its arena is taken from training
+      keepHeapSmall() // what a feed takes beside its arena is taken from training
       const engine = await openEngineFor(target, options, context)
       const { SessionServer } = await import('../../feed/session/session-server.js')
       const stop = new AbortController()

@@ -1,3 +1,5 @@
+import { allocatePages, type NumberKind } from '../plan/shared-pages.js'
+
 /**
  * What an extent of the arena is doing.
  * evicted: its number is free for another · placed: has a place, nobody has been asked for it yet · reserved: bytes are
@@ -31,25 +33,45 @@ interface ExtentPlace {
   readonly isAtTop: boolean
 }
 
+/** What there may be of extents. */
+interface ExtentLimits {
+  /** Bytes of the arena. */
+  readonly totalBytes: number
+  /** Extents that there may well be at once. Room for them takes no memory before they are there. Default 1024. */
+  readonly expectedCount?: number
+}
+
 const NONE = 0
-const FIRST_CAPACITY = 1024
 
 /**
- * The metadata of all extents of an arena, in columns: 30 bytes each, for an arena of tiny samples has millions. Those
- * of one end are linked in address order by the zone that has them.
+ * The metadata of all extents of an arena, in columns, for an arena of tiny samples has millions: 22 bytes each, 30 in
+ * arenas of 4 GiB and more. Those of one end are linked in address order by the zone that has them.
  */
 export class ArenaExtents {
-  #starts = new Float64Array(FIRST_CAPACITY)
-  #lengths = new Float64Array(FIRST_CAPACITY)
-  #samples = new Uint32Array(FIRST_CAPACITY)
-  #previous = new Uint32Array(FIRST_CAPACITY)
-  #next = new Uint32Array(FIRST_CAPACITY)
-  #states = new Uint8Array(FIRST_CAPACITY)
-  #tops = new Uint8Array(FIRST_CAPACITY)
+  readonly #Places: NumberKind<Uint32Array | Float64Array>
+  #starts: Uint32Array | Float64Array
+  #lengths: Uint32Array | Float64Array
+  #samples: Uint32Array
+  #previous: Uint32Array
+  #next: Uint32Array
+  #states: Uint8Array
+  #tops: Uint8Array
   /** Numbers that have been given so far. */
   #count = 1
   /** The first evicted number; `next` leads to the others. */
   #firstFree = NONE
+
+  constructor({ totalBytes, expectedCount = 1024 }: ExtentLimits) {
+    const capacity = expectedCount + 1 // number 0 is none's
+    this.#Places = totalBytes < 2 ** 32 ? Uint32Array : Float64Array
+    this.#starts = allocatePages(this.#Places, capacity)
+    this.#lengths = allocatePages(this.#Places, capacity)
+    this.#samples = allocatePages(Uint32Array, capacity)
+    this.#previous = allocatePages(Uint32Array, capacity)
+    this.#next = allocatePages(Uint32Array, capacity)
+    this.#states = allocatePages(Uint8Array, capacity)
+    this.#tops = allocatePages(Uint8Array, capacity)
+  }
 
   /** A new extent, `reserved`, in no list. */
   add({ length, sample }: ExtentItem, { start, isAtTop }: ExtentPlace): Extent {
@@ -127,20 +149,23 @@ export class ArenaExtents {
 
   #grow(): void {
     const capacity = 2 * this.#count
-    this.#starts = copyInto(new Float64Array(capacity), this.#starts)
-    this.#lengths = copyInto(new Float64Array(capacity), this.#lengths)
-    this.#samples = copyInto(new Uint32Array(capacity), this.#samples)
-    this.#previous = copyInto(new Uint32Array(capacity), this.#previous)
-    this.#next = copyInto(new Uint32Array(capacity), this.#next)
-    this.#states = copyInto(new Uint8Array(capacity), this.#states)
-    this.#tops = copyInto(new Uint8Array(capacity), this.#tops)
+    this.#starts = longer(this.#Places, this.#starts, capacity)
+    this.#lengths = longer(this.#Places, this.#lengths, capacity)
+    this.#samples = longer(Uint32Array, this.#samples, capacity)
+    this.#previous = longer(Uint32Array, this.#previous, capacity)
+    this.#next = longer(Uint32Array, this.#next, capacity)
+    this.#states = longer(Uint8Array, this.#states, capacity)
+    this.#tops = longer(Uint8Array, this.#tops, capacity)
   }
 }
 
-function copyInto<Numbers extends Float64Array | Uint32Array | Uint8Array>(
-  target: Numbers,
-  source: Numbers,
-): Numbers {
+/** The same numbers and room for more. */
+function longer<Kind extends Uint32Array | Float64Array | Uint8Array>(
+  Numbers: NumberKind<Kind>,
+  source: Kind,
+  length: number,
+): Kind {
+  const target = allocatePages(Numbers, length)
   target.set(source)
   return target
 }

@@ -16,6 +16,14 @@ export function planExtentBytes(length: number): number {
   return Math.max(1, Math.ceil(length / ALIGN_BYTES)) * ALIGN_BYTES
 }
 
+/** No room is kept ready for the metadata of more extents: its pages take no memory, but a system may count them. */
+const MAX_EXPECTED_EXTENTS = 2 ** 22
+
+/** How many extents an arena may well have at once, each sample twice at most: read, and kept for the next epoch. */
+export function expectExtents(arenaBytes: number, { count }: { readonly count: number }): number {
+  return Math.min(Math.floor(arenaBytes / ALIGN_BYTES), 2 * count, MAX_EXPECTED_EXTENTS)
+}
+
 /** The mean and the largest room that samples of a table take in the arena, in bytes. */
 export function planSampleRoom(samples: {
   readonly count: number

@@ -11,6 +11,8 @@ const MOVE_CHUNK_BYTES = 4 * 1024 * 1024
 
 interface ArenaOptions {
   readonly totalBytes: number
+  /** As in ArenaExtents. */
+  readonly expectedCount?: number
   readonly eviction: EvictionMode
   /** Share of its limit at which a zone evicts before it grows, 0–1. Default 0.9. */
   readonly threshold?: number
@@ -36,9 +38,9 @@ interface Growth {
  */
 export class ArenaSpace {
   readonly totalBytes: number
-  readonly extents = new ArenaExtents()
+  readonly extents: ArenaExtents
   readonly bottom: ArenaZone
-  readonly top = new ArenaZone(this.extents, 'top')
+  readonly top: ArenaZone
   readonly #eviction: EvictionMode
   readonly #threshold: number
   readonly #move: MoveBytes
@@ -48,6 +50,8 @@ export class ArenaSpace {
   constructor(options: ArenaOptions) {
     const { totalBytes } = options
     this.totalBytes = totalBytes
+    this.extents = new ArenaExtents(options)
+    this.top = new ArenaZone(this.extents, 'top')
     this.bottom = new ArenaZone(this.extents, 'bottom', options.observer)
     this.#eviction = options.eviction
     this.#threshold = options.threshold ?? 0.9

@@ -2,7 +2,7 @@ import { type ArenaBudget, planPrefetchRoom } from '../plan/arena-budget.js'
 import type { SampleTable } from '../samples/sample-table.js'
 import type { Extent } from './arena-extents.js'
 import { ARENA_BASE, type ArenaFile } from './arena-file.js'
-import { planExtentBytes } from './arena-runs.js'
+import { expectExtents, planExtentBytes } from './arena-runs.js'
 import { ArenaSpace, type EvictionMode } from './arena-space.js'
 import type { SampleRoom } from './sample-room.js'
 
@@ -57,6 +57,7 @@ export class SampleArena implements SampleRoom {
     this.#budget = options.budget
     this.space = new ArenaSpace({
       totalBytes: file.bytes,
+      expectedCount: expectExtents(file.bytes, table),
       eviction: options.eviction,
       move: (from, to, length) => file.move(ARENA_BASE + from, ARENA_BASE + to, length),
       observer: {

@@ -44,7 +44,10 @@ class WatchedPool implements ReaderPool {
 function open(context: TestContext, { isCarrying = true, carryBytes = 64 * KEPT, firstEpoch = 0 } = {}) {
   const pool = new WatchedPool()
   context.after(() => pool.close())
-  const arena = { carryBytes, space: { extents: new ArenaExtents(), finish: () => {} } }
+  const arena = {
+    carryBytes,
+    space: { extents: new ArenaExtents({ totalBytes: 2 ** 40 }), finish: () => {} },
+  }
   const lengths = new Uint32Array(new SharedArrayBuffer(4 * COUNT)).fill(60)
   const orders = new OrderBook({ positionCount: COUNT, seed: SEED, kind: 'shuffle', mix: undefined, pool })
   const epochs = new Epochs({ orders, arena, pool, lengths, isCarrying, firstEpoch })

@@ -8,7 +8,7 @@ const START = { start: 0, isAtTop: true }
 
 test('what is kept is found, taken and counted as by a Map, however many come and go', () => {
   const random = createRandomStream(1, 0)
-  const extents = new ArenaExtents()
+  const extents = new ArenaExtents({ totalBytes: 2 ** 40 })
   const kept = new KeptSamples(extents)
   const model = new Map<number, Extent>()
   let bytes = 0
@@ -35,7 +35,7 @@ test('what is kept is found, taken and counted as by a Map, however many come an
 })
 
 test('the number of an evicted extent is given again, and no other', () => {
-  const extents = new ArenaExtents()
+  const extents = new ArenaExtents({ totalBytes: 2 ** 40 })
   const all = Array.from({ length: 3000 }, (_, sample) => extents.add({ length: 10, sample }, START))
   assert.equal(new Set(all).size, 3000)
   extents.evict(all[7]!)

@@ -1,4 +1,5 @@
 import type { ArenaExtents, Extent } from '../arena/arena-extents.js'
+import { allocatePages } from '../plan/shared-pages.js'
 
 const FIRST_CAPACITY = 1024
 const EMPTY = 0
@@ -10,7 +11,7 @@ const EMPTY = 0
 export class KeptSamples {
   readonly #extents: ArenaExtents
   /** Its length is a power of two; from where a sample belongs on, in a circle, there is no empty place before it. */
-  #places = new Uint32Array(FIRST_CAPACITY)
+  #places = allocatePages(Uint32Array, FIRST_CAPACITY)
   #size = 0
   #bytes = 0
 
@@ -91,7 +92,7 @@ export class KeptSamples {
 
   #grow(): void {
     const before = this.#places
-    this.#places = new Uint32Array(2 * before.length)
+    this.#places = allocatePages(Uint32Array, 2 * before.length)
     for (const extent of before) if (extent !== EMPTY) this.#put(extent as Extent)
   }
 }

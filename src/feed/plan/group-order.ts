@@ -1,4 +1,5 @@
 import { createRandomStream } from './random.js'
+import { allocatePages } from './shared-pages.js'
 
 /**
  * Samples that are read in groups, so many at a time: at any place of an epoch, samples come from that many groups at
@@ -66,7 +67,7 @@ export function shuffleGroups(
   }
   for (let stretch = 0; stretch < stretches; stretch++) nexts[stretch + 1]! += nexts[stretch]!
   const starts = nexts.slice()
-  const samples = new Uint32Array(new SharedArrayBuffer(4 * sampleCount))
+  const samples = allocatePages(Uint32Array, sampleCount)
   for (let sample = 0; sample < sampleCount; sample++) samples[nexts[stretchOf[sample]!]!++] = sample
   for (let stretch = 0; stretch < stretches; stretch++)
     shuffle(samples, starts[stretch]!, starts[stretch + 1]!, random)

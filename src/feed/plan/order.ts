@@ -1,5 +1,6 @@
 import { type GroupOrder, type SampleGroups, shuffleGroups } from './group-order.js'
 import { createRandomStream } from './random.js'
+import { allocatePages } from './shared-pages.js'
 
 /** `shuffle` holds the whole sequence (4 bytes per sample); `feistel6` computes it; `sequential` is for evaluation. */
 export const ORDER_KINDS = ['shuffle', 'feistel6', 'sequential'] as const
@@ -71,7 +72,7 @@ function holdOrder(epoch: number, samples: Uint32Array): EpochOrder {
 
 /** Fisher–Yates over 0 … sampleCount − 1, from the last place down; in memory that threads can share. */
 export function shuffleSamples(options: Omit<OrderOptions, 'kind'>): Uint32Array {
-  const samples = new Uint32Array(new SharedArrayBuffer(4 * options.sampleCount))
+  const samples = allocatePages(Uint32Array, options.sampleCount)
   for (let i = 0; i < samples.length; i++) samples[i] = i
   const random = createRandomStream(options.seed, options.epoch)
   for (let i = samples.length - 1; i > 0; i--) {

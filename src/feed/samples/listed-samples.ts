@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { FormatName } from '../../model/sample-formats.js'
 import type { FolderFile, LeftOut } from '../plan/sample-files.js'
+import { allocatePages } from '../plan/shared-pages.js'
 import { fromText } from './byte-path.js'
 import type { FormatIndexOptions } from './formats/format.js'
 import { listShards, type ShardMembers } from './formats/index-shards.js'
@@ -70,7 +71,7 @@ export function openListedTable(bytes: Uint8Array): SampleTable {
 }
 
 function noteChecksums(table: SampleTable): SampleTable {
-  return { ...table, known: new Uint8Array(new SharedArrayBuffer(table.count)) }
+  return { ...table, known: allocatePages(Uint8Array, table.count) }
 }
 
 /** SHA-256 (hex) of a dataset's version and the names and lengths of its samples: equal ones mean equal samples. */

@@ -1,3 +1,4 @@
+import { allocatePages, type NumberKind } from '../plan/shared-pages.js'
 import { makeTable } from './make-table.js'
 import type { SamplePlace, SampleRow, SampleTable, TableFile } from './sample-table.js'
 import { bytesFor } from './table-layout.js'
@@ -13,7 +14,7 @@ const FIRST_NAME_BYTES = 64 * 1024
 export class SampleTableBuilder {
   #count = 0
   #nameFill = 0
-  #names = new Uint8Array(FIRST_NAME_BYTES)
+  #names: Uint8Array = allocatePages(Uint8Array, FIRST_NAME_BYTES)
   #largestOffset = 0
   /** Of the first so many samples; the others have no names of their own. */
   readonly #nameEnds = new Column(Float64Array)
@@ -72,7 +73,7 @@ export class SampleTableBuilder {
 
   #growNames(bytes: number): void {
     if (this.#nameFill + bytes <= this.#names.length) return
-    const longer = new Uint8Array(Math.max(2 * this.#names.length, this.#nameFill + bytes))
+    const longer = allocatePages(Uint8Array, Math.max(2 * this.#names.length, this.#nameFill + bytes))
     longer.set(this.#names)
     this.#names = longer
   }
@@ -80,21 +81,19 @@ export class SampleTableBuilder {
 
 /** Numbers that grow by whole chunks: what is there is never copied to make room. */
 class Column<Numbers extends Uint32Array | Float64Array> {
-  readonly #kind: new (
-    length: number,
-  ) => Numbers
+  readonly #kind: NumberKind<Numbers>
   readonly #chunks: Numbers[] = []
   #chunk: Numbers | undefined
   length = 0
 
-  constructor(kind: new (length: number) => Numbers) {
+  constructor(kind: NumberKind<Numbers>) {
     this.#kind = kind
   }
 
   push(value: number): void {
     const at = this.length % CHUNK_ROWS
     if (at === 0) {
-      this.#chunk = new this.#kind(CHUNK_ROWS)
+      this.#chunk = allocatePages(this.#kind, CHUNK_ROWS)
       this.#chunks.push(this.#chunk)
     }
     this.#chunk![at] = value

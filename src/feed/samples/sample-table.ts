@@ -1,4 +1,5 @@
 import { DscError } from '../../failure/dsc-error.js'
+import { allocatePages } from '../plan/shared-pages.js'
 import { type BytePath, fromBytes, toText } from './byte-path.js'
 import { parseEncodings, type SampleEncoding } from './sample-encoding.js'
 import { FINGERPRINT_AT, openColumns } from './table-layout.js'
@@ -134,7 +135,7 @@ export function openSampleTable(source: Uint8Array): SampleTable {
 
 function toSharedMemory(source: Uint8Array): Uint8Array<SharedArrayBuffer> {
   if (source.buffer instanceof SharedArrayBuffer) return source as Uint8Array<SharedArrayBuffer>
-  const bytes = new Uint8Array(new SharedArrayBuffer(source.length))
+  const bytes = allocatePages(Uint8Array<SharedArrayBuffer>, source.length)
   bytes.set(source)
   return bytes
 }

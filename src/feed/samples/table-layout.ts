@@ -1,4 +1,5 @@
 import { DscError } from '../../failure/dsc-error.js'
+import { allocatePages } from '../plan/shared-pages.js'
 
 /** Another layout, another number: tables are kept on disk, sent to other machines, and mapped by clients. */
 const MAGIC = 'DSCSAMP3'
@@ -46,7 +47,7 @@ export function allocateTable(shape: TableShape): {
   readonly bytes: Uint8Array<SharedArrayBuffer>
   readonly columns: TableColumns
 } {
-  const bytes = new Uint8Array(new SharedArrayBuffer(sizeOf(shape)))
+  const bytes = allocatePages(Uint8Array<SharedArrayBuffer>, sizeOf(shape))
   const view = new DataView(bytes.buffer)
   bytes.set(Buffer.from(MAGIC), 0)
   for (const [name, at] of Object.entries(SIZES_AT))
