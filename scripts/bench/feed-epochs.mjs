@@ -1,6 +1,7 @@
 // What the first batch of each epoch waits, in a feed whose samples come at once. Arguments: samples, epochs.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { openFeedEngine } from '../../dist/feed/engine/open-feed-engine.js'
+import { tableFiles } from '../../dist/feed/samples/sample-table.js'
 import { SampleTableBuilder } from '../../dist/feed/samples/sample-table-builder.js'
 
 const [count = '1000000', epochs = '3'] = process.argv.slice(2)
@@ -8,7 +9,7 @@ const BATCH = 1024
 const builder = new SampleTableBuilder()
 for (let i = 0; i < Number(count); i++)
   builder.add({ name: `${i}`, file: 0, offset: 0, length: 60, crc32: 0 })
-const table = builder.build('file', ['all'])
+const table = builder.build(tableFiles({ format: 'file' }, ['all']))
 const source = {
   table,
   layout: 'full',
