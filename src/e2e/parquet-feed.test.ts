@@ -180,9 +180,13 @@ test('rows that the quota has no room for are read in row groups, and that is to
   assert.match(state.order, /^groups-\d+$/)
   await first.close()
   const parts: number[][] = []
+  const half = { dataset: 'rows', columns, batchSize: 2, world: 2 }
+  await assert.rejects(open(context, world, { ...half, rank: 0 }), (error) => {
+    assert.ok(isDscError(error, 'USAGE'))
+    return /no room .* others may have another/.test(error.message) && error.hint?.includes(state.order)
+  })
   for (const rank of [0, 1]) {
-    const order = rank === 0 ? undefined : state.order // found anew, or said
-    const feed = await open(context, world, { dataset: 'rows', columns, batchSize: 2, rank, world: 2, order })
+    const feed = await open(context, world, { ...half, rank, order: state.order })
     await feed.seek(state)
     parts.push(await readRows(feed, columns))
     await feed.close()

@@ -1,9 +1,11 @@
 import { DscError } from '../failure/dsc-error.js'
+import type { BatchReader } from '../feed/batches/batch-reader.js'
 import { EngineBatches } from '../feed/batches/engine-batches.js'
 import { type Feed, ReaderFeed } from '../feed/batches/feed.js'
 import type { FeedEngine } from '../feed/engine/feed-engine.js'
 import type { FeedSettings } from '../feed/engine/feed-settings.js'
 import type { AssignRule } from '../feed/plan/assignment.js'
+import { refuseOrderOfOneMachine } from '../feed/plan/group-order.js'
 import type { LastBatchRule } from '../feed/plan/rank-sequence.js'
 import type { SampleLayout } from '../feed/plan/sample-placement.js'
 import { SessionBatches } from '../feed/session/session-batches.js'
@@ -48,7 +50,7 @@ export interface OpenFeedOptions extends Omit<FeedSettings, 'mix'> {
   readonly as?: FeedRequest['format']
   /** Samples in a batch of this rank. */
   readonly batchSize: number
-  /** Default 0 of 1. */
+  /** Default 0 of 1. LOCAL_WORLD_SIZE of the environment says how many ranks are on this machine (default 1). */
   readonly rank?: number
   readonly world?: number
   readonly replicate?: number
@@ -81,14 +83,29 @@ export async function openFeed(options: OpenFeedOptions): Promise<Feed> {
     const { seed, order, timeoutMs = 300_000 } = options
     const connection = { socketPath: socket, timeoutMs, signal }
     const reader = await SessionBatches.open({ ...connection, shape, onLoss, seed, order })
-    return new ReaderFeed(reader, { dataset: socket, signal })
+    return openReader(reader, options, socket)
   }
   if (dataset !== undefined && from)
     throw new DscError('USAGE', 'openFeed needs either a dataset or storage nodes, not both', {
       hint: 'fallback: what is read when no storage node can give a sample',
     })
   const reader = await EngineBatches.open(await openEngine(options), shape, onLoss)
-  return new ReaderFeed(reader, { dataset: nameOf(options), signal })
+  return openReader(reader, options, nameOf(options))
+}
+
+async function openReader(
+  reader: BatchReader,
+  { order: asked, world = 1, signal }: OpenFeedOptions,
+  dataset: string,
+): Promise<Feed> {
+  try {
+    const localRanks = Number(process.env.LOCAL_WORLD_SIZE ?? 1)
+    refuseOrderOfOneMachine({ order: reader.identity.order, asked, world, localRanks })
+  } catch (error) {
+    await reader.close()
+    throw error
+  }
+  return new ReaderFeed(reader, { dataset, signal })
 }
 
 /** Opens the engine of this process, which closes its surroundings, too. */

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { chooseWindow, formatGroupOrder, parseGroupOrder, shuffleGroups } from './group-order.js'
+import { isDscError } from '../../failure/dsc-error.js'
+import {
+  chooseWindow,
+  formatGroupOrder,
+  parseGroupOrder,
+  refuseOrderOfOneMachine,
+  shuffleGroups,
+} from './group-order.js'
 
 /** Groups of these lengths. */
 function groupsOf(lengths: readonly number[], window: number) {
@@ -63,3 +70,16 @@ test('orders through groups have names, and a width that follows from the data',
   assert.equal(chooseWindow(2 ** 30, 1024), 256)
   assert.equal(chooseWindow(2 ** 20, 8), 8)
 })
+
+for (const { name, feed, isRefused } of [
+  { name: 'groups that the feed chose, with ranks elsewhere', feed: {}, isRefused: true },
+  { name: 'groups that were asked for', feed: { asked: 'groups-16' }, isRefused: false },
+  { name: 'ranks that are all on this machine', feed: { localRanks: 4 }, isRefused: false },
+  { name: 'a global order', feed: { order: 'shuffle' }, isRefused: false },
+])
+  test(`refuseOrderOfOneMachine ${isRefused ? 'refuses' : 'lets pass'} ${name}`, () => {
+    const decide = () =>
+      refuseOrderOfOneMachine({ order: 'groups-16', asked: undefined, world: 4, localRanks: 2, ...feed })
+    if (isRefused) assert.throws(decide, (error) => isDscError(error, 'USAGE'))
+    else decide()
+  })

@@ -1,3 +1,4 @@
+import { DscError } from '../../failure/dsc-error.js'
 import { createRandomStream } from './random.js'
 import { allocatePages } from './shared-pages.js'
 
@@ -24,6 +25,27 @@ export function formatGroupOrder(window: number): GroupOrder {
 export function parseGroupOrder(text: string | undefined): number | undefined {
   const digits = /^groups-([1-9]\d{0,5})$/.exec(text ?? '')?.[1]
   return digits === undefined ? undefined : Number(digits)
+}
+
+/**
+ * Throws USAGE where a feed chose groups by itself and some ranks of the job are on other machines: whether a disk has
+ * room for rows is a matter of each machine, and the order must be one for the whole job.
+ */
+export function refuseOrderOfOneMachine(feed: {
+  readonly order: string
+  /** What was asked for; undefined: the feed chose. */
+  readonly asked: string | undefined
+  readonly world: number
+  /** Ranks on this machine, which share its disk. */
+  readonly localRanks: number
+}): void {
+  const { order, asked, world, localRanks } = feed
+  if (asked !== undefined || world <= localRanks || parseGroupOrder(order) === undefined) return
+  throw new DscError(
+    'USAGE',
+    `this machine has no room to unpack rows, so its feed has the order ${order}; others may have another`,
+    { hint: `order: '${order}' on all machines, or room: dsc status` },
+  )
 }
 
 /** Memory that open groups aim for, bytes; and the fewest that are shuffled into each other. */
