@@ -4,9 +4,11 @@ import { Worker } from 'node:worker_threads'
 import { CentralNode } from '../../dist/memory/params/central-node.js'
 import { Mirror } from '../../dist/memory/params/mirror.js'
 import { openParameterClient } from '../../dist/memory/params/parameter-client.js'
-import { stepSgd } from '../../dist/memory/params/plan/momentum-sgd.js'
+import { stepSgd } from '../../dist/memory/params/plan/step-sgd.js'
 import { serveParameters } from '../../dist/memory/params/serve-parameters.js'
 import { median } from './memory-plans.mjs'
+
+const SGD = { kind: 'sgd', learningRate: 0.1, momentum: 0.9, isNesterov: false, weightDecay: 0 }
 
 if (process.argv[2] === '--workers') {
   await work(process.argv[3], JSON.parse(process.argv[4]))
@@ -52,8 +54,8 @@ export async function mirrorThroughput(say, isShort) {
   const seconds = (performance.now() - start) / 1e3
   await worker.terminate()
   const velocity = new Float32Array(elements)
-  const sgd = { learningRate: 0.1, momentum: 0.9, weightDecay: 0 }
-  const update = await gbs(() => stepSgd({ parameters: target, velocity }, fresh, sgd))
+  const range = { settings: SGD, offset: 0, length: elements }
+  const update = await gbs(() => stepSgd({ parameters: target, moments: [velocity] }, fresh, range))
   say('## Mirror')
   say()
   say('| 64 MiB of parameters | GB/s |')
@@ -95,7 +97,7 @@ export async function serverThroughput(say, isShort) {
       const node = new CentralNode({
         mode,
         workers,
-        sgd: { learningRate: 0.1, momentum: 0.9, weightDecay: 0 },
+        optimizer: SGD,
         isMean: true,
         lost: { kind: 'abort' },
         lostAfterMs: 60_000,

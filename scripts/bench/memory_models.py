@@ -1,7 +1,7 @@
 """Public models in small sizes under plans at shares of their activations: a table of counted peaks, in Markdown.
 
-Usage: memory_models.py [MODEL...]      with the environment of scripts/trainers-venv.sh; `npm run bench:memory -- --models`
-runs it for all, and writes docs/benchmarks/memory-models.md.
+Usage: memory_models.py [MODEL...]      with the environment of scripts/trainers-venv.sh
+`npm run bench:memory -- --models` runs it for all, and writes docs/benchmarks/memory-models.md.
 """
 
 from __future__ import annotations
@@ -30,20 +30,22 @@ SHARES = (0.7, 0.5, 0.3)
 STEPS = 2
 
 
-# GB/s of the link that plans are made for: as measured between memory and memory, and one so slow that recomputing pays.
+# GB/s of the link that plans are made for: as measured between memory and memory, or so slow that recomputing pays.
 LINKS = {"Host memory as the other side of the link, as measured": None, "A link of 20 MB/s": 0.02}
+HEAD = """# Memory: public models under plans
+
+Made by `npm run bench:memory -- --models`, which counts bytes and times nothing that is shown.
+{count} models of torchvision, timm, transformers and diffusers in small sizes, with random weights and inputs, on a CPU
+that counts every allocation; PyTorch {version}. The budget is a share of the activations' peak, beside parameters and
+gradients; a cell says the peak of two counted steps as such a share, how many blocks ran again and how many storages
+moved. *Needs*: a single layer needs so much at once."""
 
 
 def main() -> None:
     """Prints a table for each link, and how many cells are as planned."""
     torch.set_num_threads(1)
     names = sys.argv[1:] or list(MODELS)
-    print("# Memory: public models under plans\n")
-    print("Made by `npm run bench:memory -- --models`, which counts bytes and times nothing that is shown.")
-    print(f"{len(names)} models of torchvision, timm, transformers and diffusers in small sizes, with random weights and")
-    print(f"inputs, on a CPU that counts every allocation; PyTorch {torch.__version__.partition('+')[0]}. The budget is a share of the")
-    print("activations' peak, beside parameters and gradients; a cell says the peak of two counted steps as such a share,")
-    print("how many blocks ran again and how many storages moved. *Needs*: a single layer needs so much at once.")
+    print(HEAD.format(count=len(names), version=torch.__version__.partition("+")[0]))
     for title, gigabytes in LINKS.items():
         print(f"\n## {title}\n")
         _print_table(names, gigabytes)
@@ -57,8 +59,10 @@ def _print_table(names: list[str], gigabytes: float | None) -> None:
     whole = sum(all(kind == "as planned" for kind, _ in row) for row in rows)
     print()
     print(f"{len(kinds)} cells: {kinds.count('as planned')} as planned, {kinds.count('no plan')} without a plan,")
-    print(f"{kinds.count('NOT as planned')} not as planned; {whole} models are as planned at every share. As planned: peak within 5 % of")
-    print("the prediction and of the budget, no step missed, gradients bit-equal to those without a plan.", flush=True)
+    print(f"{kinds.count('NOT as planned')} not as planned; {whole} models are as planned at every share. As planned:")
+    print(
+        "peak within 5 % of the prediction and of the budget, no step missed, gradients bit-equal to the plain step's."
+    )
 
 
 def _print_row(name: str, gigabytes: float | None) -> list[tuple[str, str]]:
