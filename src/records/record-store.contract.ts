@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type CopySum, sumUpCopies } from '../policy/copy-sums.js'
 import { DISK, exampleCopy, exampleDataset, exampleLease, NOW_MS } from '../testing/example-copies.js'
-import { NODE, stageCopy } from '../testing/example-staging.js'
+import { joinRequest, NODE, stageCopy } from '../testing/example-staging.js'
 import { contractTest, type OpenRecord } from './contract-test.contract.js'
 import { recordLeasesContract } from './record-leases.contract.js'
 import type { CopyFilter } from './record-requests.js'
@@ -107,6 +107,21 @@ export function recordStoreContract(engine: string, open: OpenRecord): void {
     assert.deepEqual(await idsOf({ datasets: ['c', 'b'] }), ['c1', 'c2', 'c3'])
     assert.deepEqual(await idsOf({ datasets: ['b', 'none'], node: 'gpu-02' }), ['c2'])
     assert.deepEqual(await idsOf({ datasets: [] }), [])
+  })
+
+  contract('tells where the copies of a node lie', async (record) => {
+    await record.addAdopted(exampleCopy('flowers', { origin: 'local' }), NOW_MS)
+    await record.addAdopted(exampleCopy('birds', { node: 'other' }), NOW_MS)
+    await record.joinOrReserve(joinRequest('pending', 'task-1'), NOW_MS) // its version is not known yet
+    const places = await record.listPlaces(NODE)
+    const copies = await record.listCopies({ node: NODE }, NOW_MS)
+    assert.deepEqual(
+      places.toSorted((a, b) => (a.dataset < b.dataset ? -1 : 1)),
+      copies.map(({ copyId, dataset, version, state, origin, path }) => ({
+        ...{ copyId, dataset, version, state, origin, path },
+      })),
+    )
+    assert.equal(places.length, 2)
   })
 
   contract('sums up what lies in stripes, and what counts for whom, by itself', async (record) => {

@@ -26,6 +26,7 @@ import type {
   UseRequest,
 } from './record-requests.js'
 import type { NewestDatasets } from './select-newest-datasets.js'
+import type { CopyPlace } from './select-places.js'
 import type { ChangeWait } from './sql-database.js'
 
 /**
@@ -86,6 +87,8 @@ export interface RecordStore {
   sumCopies(filter: Pick<CopyFilter, 'dataset' | 'node'>, nowMs: number): Promise<readonly CopySum[]>
   /** The datasets whose copies, of those that match, were used last, equals by name. */
   listNewestDatasets(filter: Pick<CopyFilter, 'dataset' | 'node'>, limit: number): Promise<NewestDatasets>
+  /** Where the copies of a node lie, in no order. */
+  listPlaces(node: string): Promise<readonly CopyPlace[]>
   listLeases(filter: LeaseFilter): Promise<readonly PlacedLease[]>
 
   /**

@@ -19,6 +19,7 @@ import { selectCopyUses } from './select-copy-uses.js'
 import { selectEvents } from './select-events.js'
 import { selectLeases } from './select-leases.js'
 import { selectNewestDatasets } from './select-newest-datasets.js'
+import { selectPlaces } from './select-places.js'
 import type { Durability, SqlDatabase, WriteScope } from './sql-database.js'
 import { admitCopy } from './staging/admit-copy.js'
 import { endStaging, markCopyReady, renewStaging } from './staging/end-staging.js'
@@ -100,6 +101,7 @@ function keepCopies(
   | 'listCopies'
   | 'sumCopies'
   | 'listNewestDatasets'
+  | 'listPlaces'
   | 'beginEviction'
   | 'finishEviction'
   | 'chargeCopy'
@@ -112,6 +114,7 @@ function keepCopies(
   return {
     listCopies: (filter, nowMs) => selectCopyUses(database, filter, nowMs),
     sumCopies: (filter, nowMs) => sumCopiesInRecord(database, filter, nowMs),
+    listPlaces: (node) => selectPlaces(database, node),
     listNewestDatasets: (filter, limit) => selectNewestDatasets(database, filter, limit),
     beginEviction: (request, decide, nowMs) =>
       write({ scope: { node: request.node }, nowMs }, (change) => beginEvicting(change, request, decide)),

@@ -35,7 +35,10 @@ export async function finishEvictions(cache: Cache, copies: readonly Copy[]): Pr
 }
 
 /** Where the copy is, or would be, published; undefined before its version is known. */
-export function publishedDirectoryOf(cache: Cache, copy: Copy): string | undefined {
+export function publishedDirectoryOf(
+  cache: Cache,
+  copy: Pick<Copy, 'dataset' | 'version' | 'copyId'>,
+): string | undefined {
   const { dataset, version, copyId } = copy
   return version === null ? undefined : copyDirectory(cache.root, { dataset, version, copyId })
 }

@@ -1,19 +1,24 @@
 import { readdirSync } from 'node:fs'
 import { basename } from 'node:path'
 import { isDscError } from '../../failure/dsc-error.js'
-import type { Copy } from '../../model/copy.js'
+import type { Copy, CopyUse } from '../../model/copy.js'
+import type { DiskUsage } from '../../model/policy.js'
 import { isGone } from '../../platform/is-gone.js'
 import { checkProcess } from '../../platform/processes.js'
 import { isAbandoned, isEvictable, planToDelete } from '../../policy/plan-eviction.js'
 import { holdAdopted, isMarked, placeOf, unmarkAdopted } from '../adopted-folder.js'
 import type { Cache } from '../cache.js'
-import { repairPrefix } from '../cache-layout.js'
+import { copiesDirectory, repairPrefix } from '../cache-layout.js'
 import { discardDirectory, finishEvictions, publishedDirectoryOf } from '../eviction/finish-evictions.js'
 import { findHeld } from '../held-cache.js'
 import { findDeadLeases } from '../leases/find-dead-leases.js'
 import { adoptPublishedDirectory } from './adopt-published.js'
+import { findDoubtful } from './find-doubtful.js'
 import { CacheDirectories } from './observe-directories.js'
-import { type CleanUpAction, planCleanUp } from './plan-clean-up.js'
+import { type CleanUpAction, isOverPolicy, planCleanUp } from './plan-clean-up.js'
+
+/** Of more datasets than this, all copies of the node are read at once. */
+const MAX_DATASETS = 1000
 
 /** Looks at record and disk and decides what a cleanup of this node would do. Touches nothing. */
 export async function planCleanUpOf(
@@ -24,14 +29,28 @@ export async function planCleanUpOf(
   // not in the record afterwards belongs to nobody.
   const directories = new CacheDirectories(cache.root)
   const stagingDirectories = [...directories.list('staging')]
-  const datasets = directories.list('copies').map((path) => path.slice(path.lastIndexOf('/') + 1))
-  const found = datasets.flatMap((dataset) => directories.list('copies', dataset))
+  const links = directories.countLinks('copies')
   const trash = directories.list('trash')
   const leases = await cache.record.listLeases({ node: cache.node })
   const hasSlurm = leases.some(({ holder }) => holder.kind === 'slurm')
   const slurmJobs = hasSlurm ? await cache.listSlurmJobs() : undefined
   const nowMs = cache.nowMs()
-  const copies = await cache.record.listCopies({ node: cache.node }, nowMs)
+  const disk = await cache.measureDisk()
+  const transferred = new Set(
+    leases.filter(({ purpose }) => purpose === 'transfer').map(({ copyId }) => copyId),
+  )
+  const places = await cache.record.listPlaces(cache.node)
+  const doubtful = findDoubtful({
+    copiesRoot: copiesDirectory(cache.root),
+    links,
+    places,
+    transferred,
+    isGone,
+  })
+  const found = [...doubtful].flatMap((dataset) =>
+    links.has(dataset) ? directories.list('copies', dataset) : [],
+  )
+  const copies = await readCopies(cache, { doubtful, disk, nowMs })
   const known = new Set(copies.flatMap((copy) => [copy.directory, publishedDirectoryOf(cache, copy)]))
   const ready = copies.filter(({ state }) => state === 'ready')
   const missing = ready.filter((copy) => isGone(copy.path))
@@ -53,10 +72,21 @@ export async function planCleanUpOf(
     publishedDirectoryOf: (copy) => publishedDirectoryOf(cache, copy),
     repairPrefixOf: (copy) => repairPrefix(cache.root, copy),
     policy: cache.policy,
-    disk: await cache.measureDisk(),
+    disk,
     nowMs,
     abandonedAfterMs: options.abandonedAfterMs,
   })
+}
+
+/** The copies that something may have to be done to: of doubtful datasets, or all, where the policy is broken. */
+async function readCopies(
+  { record, node, policy }: Cache,
+  seen: { readonly doubtful: ReadonlySet<string>; readonly disk: DiskUsage; readonly nowMs: number },
+): Promise<readonly CopyUse[]> {
+  const { doubtful, disk, nowMs } = seen
+  if (doubtful.size > MAX_DATASETS || isOverPolicy({ policy, disk }, await record.sumCopies({ node }, nowMs)))
+    return record.listCopies({ node }, nowMs)
+  return record.listCopies({ node, datasets: [...doubtful] }, nowMs)
 }
 
 /** What repairs left in an adopted folder, if it is one of this cache. */

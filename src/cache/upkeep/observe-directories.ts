@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { lstatSync, readdirSync, statSync } from 'node:fs'
 import { isDscError } from '../../failure/dsc-error.js'
 import type { HeldFolder } from '../../platform/held-folder.js'
 import { findProcessesBelow } from '../../platform/open-files.js'
@@ -24,6 +24,13 @@ export class CacheDirectories {
   /** Paths of what is in a folder below the root; empty where there is none. */
   list(...names: readonly string[]): readonly string[] {
     return this.#inside(names, (folder) => folder.list().map(({ name }) => `${folder.name}/${name}`)) ?? []
+  }
+
+  /** Names in a folder below the root, with the number of links to each; 1 = the file system does not count. */
+  countLinks(name: string): ReadonlyMap<string, number> {
+    const path = `${this.#root}/${name}` // nothing is opened, so a link on the way could only make doubt
+    const names = this.#inside([name], (folder) => readdirSync(folder.path)) ?? []
+    return new Map(names.map((entry) => [entry, countLinks(`${path}/${entry}`)]))
   }
 
   /** What the directory of a copy holds, and who could still read in it. */
@@ -53,4 +60,8 @@ export class CacheDirectories {
       folder?.close()
     }
   }
+}
+
+function countLinks(path: string): number {
+  return lstatSync(path, { throwIfNoEntry: false })?.nlink ?? 0
 }

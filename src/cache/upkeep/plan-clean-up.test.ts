@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Lease } from '../../model/lease.js'
+import { sumUpCopies } from '../../policy/copy-sums.js'
 import { DISK, exampleCopy, NOW_MS } from '../../testing/example-copies.js'
-import { type CleanUpInput, type FoundCopyDirectory, planCleanUp } from './plan-clean-up.js'
+import { type CleanUpInput, type FoundCopyDirectory, isOverPolicy, planCleanUp } from './plan-clean-up.js'
 
 const HOUR_MS = 3_600_000
 
@@ -204,5 +205,20 @@ for (const { name, input, actions } of [
       return `${action.kind} ${'path' in action ? action.path : action.copy.copyId}`
     })
     assert.deepEqual(shown, actions)
+  })
+}
+
+for (const [policy, isOver] of [
+  [{}, false],
+  [{ maxDatasets: 2 }, false],
+  [{ maxDatasets: 1 }, true],
+  [{ maxPercent: 20 }, false],
+  [{ maxPercent: 19 }, true],
+  [{ maxPercent: 50, lowWaterPercent: 19 }, true],
+  [{ minFreeBytes: 1000 }, false],
+  [{ minFreeBytes: 1001 }, true],
+] as const) {
+  test(`two copies of 100 bytes on a free disk of 1,000 are ${isOver ? 'over' : 'within'} ${JSON.stringify(policy)}`, () => {
+    assert.equal(isOverPolicy({ policy, disk: DISK }, sumUpCopies([ready, replaced])), isOver)
   })
 }

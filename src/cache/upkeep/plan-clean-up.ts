@@ -1,7 +1,9 @@
 import type { Copy, CopyUse, Stripe } from '../../model/copy.js'
 import { isLeaseLive, type Lease } from '../../model/lease.js'
 import type { CachePolicy, DiskUsage } from '../../model/policy.js'
-import { findCandidates, isAbandoned, planEviction } from '../../policy/plan-eviction.js'
+import type { CopySum } from '../../policy/copy-sums.js'
+import { findCandidates, isAbandoned, measureLoad, planEviction } from '../../policy/plan-eviction.js'
+import { findShortfalls } from '../../policy/quota.js'
 import type { FoundDead } from '../leases/find-dead-leases.js'
 
 /** A directory below `copies/`. */
@@ -31,6 +33,7 @@ export const MAX_FORGOTTEN_LEASE_MS = 24 * 3_600_000
 
 /** Everything that a cleanup looks at before it decides. */
 export interface CleanUpInput {
+  /** May leave out datasets of which nothing is to be done, unless the node `isOverPolicy`. */
   readonly copies: readonly CopyUse[]
   readonly leases: readonly Lease[]
   readonly dead: readonly FoundDead[]
@@ -217,6 +220,15 @@ function planEvictions(input: CleanUpInput, copies: readonly CopyUse[]): readonl
       reason: `over the policy or the low-water mark: ${reason}`,
     })),
   ]
+}
+
+/** Whether copies take more than a cleanup leaves. Fewer copies never take more. */
+export function isOverPolicy(
+  { policy, disk }: Pick<CleanUpInput, 'policy' | 'disk'>,
+  sums: readonly CopySum[],
+): boolean {
+  const request = { datasets: 0, bytes: 0, inodes: 0 }
+  return findShortfalls({ policy: lowWaterPolicy(policy), disk, load: measureLoad(sums), request }).length > 0
 }
 
 /** The policy that cleanup aims at: where a low-water mark is set, it counts instead of a higher `maxPercent`. */
