@@ -10,15 +10,8 @@ import { planWays } from '../../dist/memory/ways/choose-ways.js'
 import { offloadAll } from '../../dist/memory/ways/offload-all.js'
 import { sumPersistentBytes } from '../../dist/testing/persistent-bytes.js'
 import { gpt, resnet50, unet } from '../../dist/testing/synthetic-networks.js'
-import { buildProfile } from '../../dist/testing/synthetic-profile.js'
+import { buildProfile, SYNTHETIC_DEVICE } from '../../dist/testing/synthetic-profile.js'
 
-const DEVICE = {
-  name: 'simulated',
-  bytes: 80 * 2 ** 30,
-  flopsPerSecond: 60e12,
-  bytesPerSecond: 2e12,
-  copyLatencyUs: 10,
-}
 const NETWORKS = {
   'ResNet-50, batch 64': resnet50(64),
   'GPT, 24 × 1024, batch 8 × 1024': gpt({
@@ -69,7 +62,7 @@ export function planQuality(say) {
     )
     say(`|---|${SHARES.map(() => '---|').join('')}---|---|`)
     for (const copyRatio of RATIOS) {
-      const profile = buildProfile(name, nodes, { ...DEVICE, copyRatio })
+      const profile = buildProfile(name, nodes, { ...SYNTHETIC_DEVICE, copyRatio })
       const fixed = sumPersistentBytes(profile)
       const roomy = planMemory(profile, { budgetBytes: Number.MAX_SAFE_INTEGER, profileHash: 'bench' }).plan
       const natural = roomy.predicted.unplannedPeakBytes - fixed
@@ -105,7 +98,7 @@ export function timeline(say) {
     'GPT',
     gpt({ batch: 8, context: 1024, width: 1024, blocks: 12, vocabulary: 50257 }),
     {
-      ...DEVICE,
+      ...SYNTHETIC_DEVICE,
       copyRatio: 1,
     },
   )
@@ -158,7 +151,7 @@ export function plannerTime(say, isShort) {
 
 function timePlans({ blocks, copyRatio, share, isAgain, times }) {
   const nodes = gpt({ batch: 8, context: 1024, width: 1024, vocabulary: 50257, blocks })
-  const profile = buildProfile('GPT', nodes, { ...DEVICE, copyRatio })
+  const profile = buildProfile('GPT', nodes, { ...SYNTHETIC_DEVICE, copyRatio })
   const fixed = sumPersistentBytes(profile)
   // The peak without a plan, found without planning: the first call below must be the process's first.
   const timeline = layOutTimeline(profile)

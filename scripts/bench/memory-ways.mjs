@@ -10,16 +10,9 @@ import { planWays } from '../../dist/memory/ways/choose-ways.js'
 import { offloadAll } from '../../dist/memory/ways/offload-all.js'
 import { sumPersistentBytes } from '../../dist/testing/persistent-bytes.js'
 import { gpt, resnet50, unet } from '../../dist/testing/synthetic-networks.js'
-import { buildProfile } from '../../dist/testing/synthetic-profile.js'
+import { buildProfile, SYNTHETIC_DEVICE } from '../../dist/testing/synthetic-profile.js'
 import { llama } from '../../dist/testing/synthetic-transformers.js'
 
-const DEVICE = {
-  name: 'simulated',
-  bytes: 80 * 2 ** 30,
-  flopsPerSecond: 60e12,
-  bytesPerSecond: 2e12,
-  copyLatencyUs: 10,
-}
 const WIDE = { batch: 4, context: 2048, width: 1024, hidden: 2816, vocabulary: 32000 }
 const NETWORKS = {
   'Llama-like, 16 × 1024, batch 4 × 2048': llama({ ...WIDE, blocks: 16, experts: 0 }),
@@ -57,7 +50,7 @@ export function waysQuality(say, isShort) {
     )
     say(`|---|${SHARES.map(() => '---|').join('')}---|---|---|`)
     for (const copyRatio of isShort ? RATIOS.slice(1, 3) : RATIOS) {
-      const profile = buildProfile(name, nodes, { ...DEVICE, copyRatio })
+      const profile = buildProfile(name, nodes, { ...SYNTHETIC_DEVICE, copyRatio })
       say(`| ${copyRatio} | ${[...planned(profile), ...recipes(profile)].join(' | ')} |`)
     }
     say()

@@ -28,6 +28,15 @@ export interface SyntheticDevice {
   readonly copyRatio: number
 }
 
+/** A device of today's size, with a link of which each profile says how quick it is. */
+export const SYNTHETIC_DEVICE: Omit<SyntheticDevice, 'copyRatio'> = {
+  name: 'simulated',
+  bytes: 80 * 2 ** 30,
+  flopsPerSecond: 60e12,
+  bytesPerSecond: 2e12,
+  copyLatencyUs: 10,
+}
+
 /** Makes a profile by arithmetic: for planning studies and tests, never for predicting a real machine. */
 export function buildProfile(
   model: string,

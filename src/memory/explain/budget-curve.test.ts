@@ -2,24 +2,16 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sumPersistentBytes } from '../../testing/persistent-bytes.js'
 import { gpt } from '../../testing/synthetic-networks.js'
-import { buildProfile } from '../../testing/synthetic-profile.js'
+import { buildProfile, SYNTHETIC_DEVICE } from '../../testing/synthetic-profile.js'
 import { planWays } from '../ways/choose-ways.js'
 import { traceBudgets } from './budget-curve.js'
 import { drawCurve } from './draw-curve.js'
 import { sumPlan } from './sum-plan.js'
 
-const DEVICE = {
-  name: 'simulated',
-  bytes: 80 * 2 ** 30,
-  flopsPerSecond: 60e12,
-  bytesPerSecond: 2e12,
-  copyLatencyUs: 10,
-  copyRatio: 4,
-}
 const profile = buildProfile(
   'GPT',
   gpt({ batch: 8, context: 512, width: 512, blocks: 6, vocabulary: 8000 }),
-  DEVICE,
+  { ...SYNTHETIC_DEVICE, copyRatio: 4 },
 )
 
 function planAt(share: number) {

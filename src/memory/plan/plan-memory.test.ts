@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { sumPersistentBytes } from '../../testing/persistent-bytes.js'
 import { gpt, resnet50, unet, uniform } from '../../testing/synthetic-networks.js'
-import { buildProfile, type SyntheticNode } from '../../testing/synthetic-profile.js'
+import { buildProfile, SYNTHETIC_DEVICE, type SyntheticNode } from '../../testing/synthetic-profile.js'
 import { formatPlanFile } from '../plan-file.js'
 import { readProfile } from '../profile-file.js'
 import type { MemoryProfile } from '../step/profile.js'
@@ -12,13 +12,6 @@ import type { MemoryPlan } from './plan-format.js'
 import { type PlanRequest, planMemory } from './plan-memory.js'
 import { simulatePlan } from './simulate-plan.js'
 
-const DEVICE = {
-  name: 'simulated',
-  bytes: 80 * 2 ** 30,
-  flopsPerSecond: 60e12,
-  bytesPerSecond: 2e12,
-  copyLatencyUs: 10,
-}
 const NETWORKS: Readonly<Record<string, readonly SyntheticNode[]>> = {
   'ResNet-50': resnet50(64),
   GPT: gpt({ batch: 8, context: 1024, width: 1024, blocks: 12, vocabulary: 50257 }),
@@ -40,7 +33,7 @@ function budgetOf(profile: MemoryProfile, share: number): number {
 
 for (const [name, nodes] of Object.entries(NETWORKS)) {
   for (const copyRatio of [0.5, 1, 2]) {
-    const profile = buildProfile(name, nodes, { ...DEVICE, copyRatio })
+    const profile = buildProfile(name, nodes, { ...SYNTHETIC_DEVICE, copyRatio })
     test(`plans of ${name} keep every promise at 90 to 20 % of its activations, copies ${copyRatio}× the forward`, () => {
       for (const share of [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2]) {
         const budgetBytes = budgetOf(profile, share)
@@ -71,7 +64,7 @@ for (const [name, nodes] of Object.entries(NETWORKS)) {
 }
 
 test('planMemory declines when the step fits the budget: no moves, no host memory', () => {
-  const profile = buildProfile('U-Net', unet(2, 64), { ...DEVICE, copyRatio: 1 })
+  const profile = buildProfile('U-Net', unet(2, 64), { ...SYNTHETIC_DEVICE, copyRatio: 1 })
   const peak = plan(profile, { budgetBytes: Number.MAX_SAFE_INTEGER }).predicted.unplannedPeakBytes
   const made = plan(profile, { budgetBytes: peak })
   assert.deepEqual([made.moves.length, made.predicted.movedBytes, made.arenas.host.bytes], [0, 0, 0])
@@ -80,7 +73,7 @@ test('planMemory declines when the step fits the budget: no moves, no host memor
 })
 
 test('planMemory names the least feasible budget: it is feasible, one byte less is not', () => {
-  const profile = buildProfile('ResNet-50', resnet50(8), { ...DEVICE, copyRatio: 1 })
+  const profile = buildProfile('ResNet-50', resnet50(8), { ...SYNTHETIC_DEVICE, copyRatio: 1 })
   const outcome = planMemory(profile, { budgetBytes: 1, profileHash: 'test' })
   assert.equal(outcome.kind, 'infeasible')
   const leastBytes = outcome.kind === 'infeasible' ? outcome.leastBytes : 0
@@ -113,14 +106,14 @@ test('planMemory leaves what is saved and never asked for where it is: nobody wo
 })
 
 test('planMemory moves half of 48 equal layers for nothing when a copy takes as long as a forward', () => {
-  const profile = buildProfile('uniform', uniform(48, 64 * 2 ** 20), { ...DEVICE, copyRatio: 1 })
+  const profile = buildProfile('uniform', uniform(48, 64 * 2 ** 20), { ...SYNTHETIC_DEVICE, copyRatio: 1 })
   const made = plan(profile, { budgetBytes: budgetOf(profile, 0.5) })
   assert.ok(made.moves.length >= 23 && made.moves.length <= 26, `${made.moves.length} moves`)
   assert.ok(made.predicted.stallMs <= 0.01 * made.predicted.baseMs, `stall ${made.predicted.stallMs}`)
 })
 
 test('planMemory brings parameters back per layer when they may move, and never returns their gradients', () => {
-  const profile = buildProfile('GPT', NETWORKS.GPT!, { ...DEVICE, copyRatio: 0.5 })
+  const profile = buildProfile('GPT', NETWORKS.GPT!, { ...SYNTHETIC_DEVICE, copyRatio: 0.5 })
   const extras = ['param', 'param_grad', 'opt_state'] as const
   const least = planMemory(profile, { budgetBytes: 1, profileHash: 'test', extras })
   const without = planMemory(profile, { budgetBytes: 1, profileHash: 'test' })
@@ -137,7 +130,7 @@ test('planMemory brings parameters back per layer when they may move, and never 
 })
 
 test('planMemory with reuse plans for the step that was recorded with it, and moves maps that live on into slots', () => {
-  const plain = buildProfile('GPT', NETWORKS.GPT!, { ...DEVICE, copyRatio: 1 })
+  const plain = buildProfile('GPT', NETWORKS.GPT!, { ...SYNTHETIC_DEVICE, copyRatio: 1 })
   const { storage, bytes } = plain.tensors.find(({ kind }) => kind === 'feature')!
   const tensors = plain.tensors
     .filter(({ kind }) => kind !== 'opt_state') // any that the floor holds: what matters is which list is planned
@@ -158,7 +151,7 @@ test('planMemory with reuse plans for the step that was recorded with it, and mo
 })
 
 test('copies that were late in a run start earlier in the next plan', () => {
-  const profile = buildProfile('GPT', NETWORKS.GPT!, { ...DEVICE, copyRatio: 1 })
+  const profile = buildProfile('GPT', NETWORKS.GPT!, { ...SYNTHETIC_DEVICE, copyRatio: 1 })
   const budgetBytes = budgetOf(profile, 0.6)
   const before = plan(profile, { budgetBytes })
   const late = before.moves.find((move) => move.useAt - move.inAt < 20 && move.inAt > move.freeBy + 60)!
@@ -203,7 +196,7 @@ test('a plan for any graph and feasible budget is sound, on slow and failing lin
       fc.constantFrom(0.2, 1, 4),
       fc.integer({ min: 0, max: 3 }),
       (nodes, share, copyRatio, failures) => {
-        const profile = buildProfile('random', nodes, { ...DEVICE, copyRatio })
+        const profile = buildProfile('random', nodes, { ...SYNTHETIC_DEVICE, copyRatio })
         const request = { profileHash: 'test', smallestBytes: 0 }
         const least = planMemory(profile, { ...request, budgetBytes: 0 })
         assert.equal(least.kind, 'infeasible')

@@ -2,22 +2,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sumPersistentBytes } from '../../testing/persistent-bytes.js'
 import { gpt, resnet50, unet } from '../../testing/synthetic-networks.js'
-import { buildProfile, type SyntheticNode } from '../../testing/synthetic-profile.js'
+import { buildProfile, SYNTHETIC_DEVICE, type SyntheticNode } from '../../testing/synthetic-profile.js'
 import { planMemory } from '../plan/plan-memory.js'
 import { findBlocks } from '../step/find-blocks.js'
 import type { MemoryProfile } from '../step/profile.js'
 import { chooseWays } from './choose-ways.js'
 
-const DEVICE = {
-  name: 'simulated',
-  bytes: 80 * 2 ** 30,
-  flopsPerSecond: 60e12,
-  bytesPerSecond: 2e12,
-  copyLatencyUs: 10,
-}
 const SMALL_GPT = { batch: 8, context: 512, width: 512, vocabulary: 8000 }
 const profileOf = (nodes: readonly SyntheticNode[], copyRatio: number) =>
-  buildProfile('model', nodes, { ...DEVICE, copyRatio })
+  buildProfile('model', nodes, { ...SYNTHETIC_DEVICE, copyRatio })
 
 function budgetOf(profile: MemoryProfile, share: number): number {
   const fixed = sumPersistentBytes(profile)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sumPersistentBytes } from '../../testing/persistent-bytes.js'
 import { gpt } from '../../testing/synthetic-networks.js'
-import { buildProfile } from '../../testing/synthetic-profile.js'
+import { buildProfile, SYNTHETIC_DEVICE } from '../../testing/synthetic-profile.js'
 import { findBlocks } from '../step/find-blocks.js'
 import { chooseWays } from './choose-ways.js'
 import { guessCount, weighBlocks } from './weigh-blocks.js'
@@ -27,18 +27,9 @@ for (const { name, order, asked, count } of [
   })
 }
 
-const DEVICE = {
-  name: 'simulated',
-  bytes: 80 * 2 ** 30,
-  flopsPerSecond: 60e12,
-  bytesPerSecond: 2e12,
-  copyLatencyUs: 10,
-  copyRatio: 8,
-}
-
 test('of many blocks the guess is near the count that the search chooses', () => {
   const nodes = gpt({ batch: 8, context: 512, width: 512, vocabulary: 8000, blocks: 96 })
-  const profile = buildProfile('GPT', nodes, DEVICE)
+  const profile = buildProfile('GPT', nodes, { ...SYNTHETIC_DEVICE, copyRatio: 8 })
   const blocks = findBlocks(profile)
   const fixed = sumPersistentBytes(profile)
   const { keepAll } = chooseWays(profile, { budgetBytes: 2 ** 50 })

@@ -89,10 +89,6 @@ class FeedDataset(IterableDataset[Any]):
     ) -> None:
         if transform is not None and not callable(transform):
             raise TypeError(f"transform is {transform!r}, expected a function")
-        if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
-            raise TypeError(f"timeout is {timeout!r}, expected seconds")
-        if not timeout > 0:
-            raise ValueError(f"timeout is {timeout}, expected more than 0 seconds")
         own_rank, own_world = rank_and_world(rank, world)
         self.reading = ReadOptions(
             batch_size, own_rank, own_world, replicate, last, assign, on_error, seed, order, depth

@@ -52,9 +52,17 @@ class JobFeed:
         serving: which data, and how.
         world: ranks of the job.
         timeout: seconds without a word after which a feed is given up.
+
+    Raises:
+        TypeError: `timeout` is no number.
+        ValueError: `timeout` is not more than 0.
     """
 
     def __init__(self, serving: ServeOptions, world: int, timeout: float) -> None:
+        if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
+            raise TypeError(f"timeout is {timeout!r}, expected seconds")
+        if not timeout > 0:
+            raise ValueError(f"timeout is {timeout}, expected more than 0 seconds")
         self._serving = serving
         self._timeout = timeout
         # Found out here: a worker's own process says nothing of the job, and may have another environment.
