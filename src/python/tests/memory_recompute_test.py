@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from memory_networks import GPT, loss_of  # noqa: E402
-from memory_tools import make_plan, one_thread, run_dsc  # noqa: E402, F401
+from memory_tools import link_gbs, make_plan, one_thread, run_dsc, set_link  # noqa: E402, F401
 from memory_training import same, train_model  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
@@ -70,7 +70,8 @@ def train(name, plan=None, autocast=False):
     return gradients, [*parameters, *model.buffers()], peak, executor, torch.rand(1)
 
 
-def plan_of(name, folder, budget, link_gbs, *flags, autocast=False):
+def plan_of(name, folder, budget, gbs, *flags, autocast=False):
+    """`gbs`: of the link, or a function of the profile that says."""
     model, inputs = fresh(name)
 
     def step():  # what autocast keeps of the weights ends with it, before the backward, as in `train`
@@ -78,7 +79,7 @@ def plan_of(name, folder, budget, link_gbs, *flags, autocast=False):
             return loss_of(model(inputs))
 
     made = profile_step(model, step, held=[inputs])
-    made["device"].update(d2hGBs=link_gbs, h2dGBs=link_gbs, bothGBs=link_gbs)
+    set_link(made, gbs(made) if callable(gbs) else gbs)
     return make_plan(made, folder, budget, "--recompute", *flags)
 
 
@@ -100,7 +101,7 @@ def test_a_step_with_recomputed_blocks_is_the_plain_one(name, budget, autocast, 
 
 
 def test_what_a_recomputed_block_is_given_moves_meanwhile(tmp_path):
-    plan, _, path = plan_of("gpt", tmp_path, "43%", 0.2)
+    plan, _, path = plan_of("gpt", tmp_path, "43%", lambda made: link_gbs(made, 6))
     model, inputs = fresh("gpt")
     given = inputs.shape[0] * inputs.shape[1] * 64 * 4
     inputs_moved = [move for move in plan["moves"] if move["bytes"] == given]
@@ -114,7 +115,7 @@ def test_what_a_recomputed_block_is_given_moves_meanwhile(tmp_path):
 
 
 def test_a_step_that_misses_its_plan_recomputes_all_the_same(tmp_path):
-    plan, _, path = plan_of("gpt", tmp_path, "43%", 0.2)
+    plan, _, path = plan_of("gpt", tmp_path, "43%", lambda made: link_gbs(made, 6))
     assert plan["recompute"] and plan["moves"]
     model, inputs = fresh("gpt")
     half = inputs[:4]

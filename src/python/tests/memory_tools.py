@@ -27,6 +27,20 @@ def under(executor):
     return contextlib.nullcontext() if executor is None else executor
 
 
+def set_link(recorded, gbs):
+    """Lets a profile say that the link carries `gbs` GB/s either way."""
+    recorded["device"].update(d2hGBs=gbs, h2dGBs=gbs, bothGBs=gbs)
+
+
+def link_gbs(recorded, copy_ratio):
+    """Of the link over which all feature maps are copied out in the time that `copy_ratio` forward passes take here.
+
+    What is worth a copy depends on both: with a link of so many GB/s a plan would be another one on another processor.
+    """
+    feature_bytes = sum(tensor["bytes"] for tensor in recorded["tensors"] if tensor["kind"] == "feature")
+    return feature_bytes / (copy_ratio * sum(layer["fwdUs"] for layer in recorded["layers"])) / 1e3
+
+
 def node():
     own = os.path.join(ROOT, "node_modules", ".bin", "node")
     return own if os.path.exists(own) else shutil.which("node")

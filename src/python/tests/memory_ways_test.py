@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from memory_networks import GPT, loss_of  # noqa: E402
-from memory_tools import make_plan, one_thread, run_dsc  # noqa: E402, F401
+from memory_tools import link_gbs, make_plan, one_thread, run_dsc, set_link  # noqa: E402, F401
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 from dsc.memory import AccountingDevice, Offload, profile  # noqa: E402
@@ -42,12 +42,12 @@ def train(recomputed=(), plan=None):
     return [p.grad for p in model.parameters()], device.peak_bytes, executor
 
 
-def ways_of(tmp_path, budget, *flags, link_gbs=None):
+def ways_of(tmp_path, budget, *flags, copy_ratio=None):
     model, inputs = fresh()
     path = tmp_path / "profile.json"
     recorded = profile(model, inputs, loss=loss_of)
-    if link_gbs is not None:
-        recorded["device"].update(d2hGBs=link_gbs, h2dGBs=link_gbs, bothGBs=link_gbs)
+    if copy_ratio is not None:
+        set_link(recorded, link_gbs(recorded, copy_ratio))
     path.write_text(json.dumps(recorded))
     return json.loads(run_dsc("memory", "ways", str(path), "--budget", budget, "--json", *flags).stdout)
 
@@ -67,7 +67,7 @@ def test_the_peak_of_recomputed_blocks_is_as_predicted(budget, tmp_path):
 
 
 def test_recompute_what_is_advised_profile_again_and_plan_the_rest(tmp_path):
-    ways = ways_of(tmp_path, "45%", "--smallest", "4KiB", link_gbs=0.1)
+    ways = ways_of(tmp_path, "45%", "--smallest", "4KiB", copy_ratio=6)
     recomputed = ways["best"]["recomputed"]
     assert recomputed and ways["best"]["moves"] > 0
     model, inputs = fresh(recomputed)
