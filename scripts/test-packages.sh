@@ -136,6 +136,15 @@ program, = find_program()
 assert program.startswith(sys.prefix), program
 assert subprocess.run([program, "--version"], check=True, capture_output=True, text=True).stdout.strip()
 '
+mkdir -p "$work/samples" "$work/empty" && for i in 0 1 2 3 4; do echo "sample $i" >"$work/samples/$i.txt"; done
+env -i PATH="$work/empty" HOME="$work/home" "$work/venv/bin/python" -c '
+import sys
+import dsc
+feed = dsc.FeedDataset(sys.argv[1], batch_size=2, last="uneven", rank=0, world=1)
+samples = sorted(bytes(sample.data) for batch in feed for sample in batch)
+assert samples == [b"sample %d\n" % i for i in range(5)], samples
+feed.close()
+' "$work/samples"
 
 say "the wheel by pipx run and uvx"
 python3 -m venv "$work/tools"
