@@ -13,6 +13,7 @@ const DSC = fileURLToPath(new URL('../../bin/dsc.js', import.meta.url))
 const COMMANDS = {
   'prepare, ready': ['prepare', 'data', '--task', 'bench'],
   'prepare --refresh, nothing new': ['prepare', 'data', '--task', 'bench', '--refresh'],
+  status: ['status'],
   'status --json': ['status', '--json'],
   'cleanup, nothing to do': ['cleanup'],
 }
