@@ -17,7 +17,8 @@ async function run() {
   const argv = process.argv.slice(2)
   if (argv[0] === 'prepare') {
     const { prepareIfReady } = require('../dist/warm-prepare.cjs')
-    if (await prepareIfReady(argv, require('../package.json').version)) return
+    // All is written: an orderly end of Node would only tidy up memory, and close the record (see there).
+    if (await prepareIfReady(argv, require('../package.json').version)) process.exit()
   }
   const { main } = await import('../dist/main.js')
   await main()

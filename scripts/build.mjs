@@ -1,4 +1,4 @@
-// Compiles src/ to dist/: every module with tsc, then three of them bundled into one file each, because they are started
+// Compiles src/ to dist/: every module with tsc, then some of them bundled into one file each, because they are started
 // so often that reading their modules one by one would be most of their time (scripts/bench/warm-prepare.mjs).
 // What was compiled from a file that is no more is removed first, so that no moved test runs twice.
 //   node scripts/build.mjs
@@ -19,13 +19,19 @@ const withoutThreads = {
   },
 }
 
-/** Takes the modules of better-sqlite3 in, which take 5 ms one by one, and finds its addon where it is installed. */
+/**
+ * Takes the modules of better-sqlite3 in, which take 5 ms one by one, and looks for its addon first where npm and the
+ * executable put it: Node's own search takes 3 ms.
+ */
 const withSqlite = {
   name: 'with-sqlite',
   setup(bundling) {
     bundling.onLoad({ filter: /better-sqlite3\/lib\/binding\.js$/ }, async ({ path }) => ({
-      contents: `const __installed = require.resolve('better-sqlite3');
-        ${(await readFile(path, 'utf8')).replaceAll('__dirname', 'path.dirname(__installed)')}`,
+      contents: `const { existsSync } = require('fs');
+        const { dirname, join } = require('path');
+        const __places = ['../node_modules/better-sqlite3/lib', '../../better-sqlite3/lib'].map((place) => join(__dirname, place));
+        const __lib = __places.find(existsSync) ?? dirname(require.resolve('better-sqlite3'));
+        ${(await readFile(path, 'utf8')).replaceAll('__dirname', '__lib')}`,
     }))
     bundling.onResolve({ filter: /^better-sqlite3$/ }, ({ kind }) =>
       kind === 'require-resolve' ? { path: 'better-sqlite3', external: true } : undefined,
@@ -33,22 +39,26 @@ const withSqlite = {
   },
 }
 
-/** Leaves what parses a dsc.yaml that was just edited in a bundle of its own. */
-const withoutParser = {
-  name: 'without-parser',
+/** Leaves what few calls need in bundles of their own: the whole text of a bundle is read each time. */
+const withoutRareParts = {
+  name: 'without-rare-parts',
   setup(bundling) {
-    bundling.onResolve({ filter: /\/parse-settings\.js$/ }, () => ({
-      path: './parse-settings.cjs',
-      external: true,
-    }))
+    for (const [file, bundle] of [
+      ['/parse-settings.js', 'parse-settings'],
+      ['/postgres/record-store.js', 'warm-postgres'],
+    ]) {
+      const filter = new RegExp(`${file.replace('.', '\\.')}$`)
+      bundling.onResolve({ filter }, () => ({ path: `./${bundle}.cjs`, external: true }))
+    }
   },
 }
 
 /** Name of a bundle in dist/ → how it is made. */
 const BUNDLES = {
-  'warm-prepare': { entry: 'warm-prepare', plugins: [withoutThreads, withoutParser, withSqlite] },
-  'parse-settings': { entry: 'config/parse-settings', minify: true },
-  'transfer-worker': { entry: 'transfer-worker', packages: 'bundle' },
+  'warm-prepare': { entry: 'warm-prepare', plugins: [withoutThreads, withoutRareParts, withSqlite] },
+  'warm-postgres': { entry: 'records/postgres/record-store', plugins: [withoutThreads] },
+  'parse-settings': { entry: 'config/parse-settings' },
+  'transfer-worker': { entry: 'transfer-worker', packages: 'bundle', minify: false },
 }
 
 const LEFT = /\.(d\.ts|js|js\.map)$/
@@ -69,6 +79,7 @@ await Promise.all(
       bundle: true,
       platform: 'node',
       format: 'cjs',
+      minify: true,
       ...settings,
       logLevel: 'warning',
     }),

@@ -1,4 +1,3 @@
-import { parseArgs } from 'node:util'
 import { readCacheIdentity } from './cache/cache-identity.js'
 import { addUse } from './cache/leases/add-use.js'
 import { chooseHolder } from './cache/leases/choose-holder.js'
@@ -31,20 +30,9 @@ export async function prepareIfReady(argv: readonly string[], version: string): 
 
 async function takeAndReport(argv: readonly string[], version: string): Promise<boolean> {
   if (process.env.DSC_LOG) return false // there would be nothing of it in the log
-  // Throws at any other option.
-  const { values, positionals } = parseArgs({
-    args: [...argv],
-    allowPositionals: true,
-    options: {
-      task: { type: 'string' },
-      ttl: { type: 'string' },
-      config: { type: 'string' },
-      json: { type: 'boolean', default: false },
-      quiet: { type: 'boolean', short: 'q', default: false },
-    },
-  })
-  const [verb, name] = positionals
-  if (verb !== 'prepare' || name === undefined || positionals.length !== 2) return false
+  const values = readArguments(argv)
+  if (values === undefined) return false
+  const { name } = values
   const {
     datasets,
     record: location,
@@ -61,6 +49,7 @@ async function takeAndReport(argv: readonly string[], version: string): Promise<
   const record = await openExistingRecord(location)
   if (record === undefined) return false
   const nowMs = () => record.nowMs()
+  let isDone = false
   try {
     const dataset = declared ?? (await record.findDataset(name))
     if (dataset === undefined) return false
@@ -81,12 +70,45 @@ async function takeAndReport(argv: readonly string[], version: string): Promise<
     const ready = await takeReadyCopy({ record, node, nowMs }, { dataset, lease })
     if (ready.outcome !== 'ready') return false
     await addUse({ record, nowMs }, { copy: ready.copy, lease, waitedMs: 0 })
-    const report = createReporter({ isJson: values.json, isQuiet: values.quiet, nowMs: Date.now })
+    const report = createReporter({ isJson: values.isJson, isQuiet: values.isQuiet, nowMs: Date.now })
     reportPrepared(report, { ...ready, isStagedHere: false }, { lease, showsHubCache: false })
+    isDone = true
     return true
   } finally {
-    await record.close()
+    // The process ends now, and SQLite takes what that leaves as it takes a kill: closing would write the journal into
+    // the record and delete it, which waits for the disk three times, and twice more for the next one's journal.
+    if (!isDone || location.kind !== 'sqlite') await record.close()
   }
+}
+
+/** What the short way understands of a command line. */
+interface Arguments {
+  name: string
+  isJson: boolean
+  isQuiet: boolean
+  task?: string
+  ttl?: string
+  config?: string
+}
+
+/** By hand: Node's `parseArgs` takes a millisecond. Undefined: it says something else, which the whole program reads. */
+function readArguments([verb, ...words]: readonly string[]): Arguments | undefined {
+  const read: Arguments = { name: '', isJson: false, isQuiet: false }
+  if (verb !== 'prepare') return undefined
+  for (let index = 0; index < words.length; index++) {
+    const word = words[index]!
+    const [, option, joined] = /^--(task|ttl|config)(?:=(.*))?$/s.exec(word) ?? []
+    if (option !== undefined) {
+      const value = joined ?? words[++index]
+      if (value === undefined || value === '' || (joined === undefined && value.startsWith('-')))
+        return undefined
+      read[option as 'task' | 'ttl' | 'config'] = value
+    } else if (word === '--json') read.isJson = true
+    else if (word === '--quiet' || word === '-q') read.isQuiet = true
+    else if (word.startsWith('-') || word === '' || read.name !== '') return undefined
+    else read.name = word
+  }
+  return read.name === '' ? undefined : read
 }
 
 /** The record if it is there, answers at once, and needs no migration. */

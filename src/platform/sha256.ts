@@ -1,7 +1,82 @@
-/** Fractional parts of the cube roots of the first 64 primes, and of the square roots of the first eight (FIPS 180-4, 4.2.2 and 5.3.3). */
-const PRIMES = findPrimes(64)
-const CONSTANTS = PRIMES.map((prime) => fractionOf(Math.cbrt(prime)))
-const START = PRIMES.slice(0, 8).map((prime) => fractionOf(Math.sqrt(prime)))
+// Written out, and the rounds below without arrays: every `dsc prepare` runs them once, in the interpreter.
+/** Fractional parts of the cube roots of the first 64 primes (FIPS 180-4, 4.2.2). */
+const CONSTANTS = Uint32Array.of(
+  0x428a2f98,
+  0x71374491,
+  0xb5c0fbcf,
+  0xe9b5dba5,
+  0x3956c25b,
+  0x59f111f1,
+  0x923f82a4,
+  0xab1c5ed5,
+  0xd807aa98,
+  0x12835b01,
+  0x243185be,
+  0x550c7dc3,
+  0x72be5d74,
+  0x80deb1fe,
+  0x9bdc06a7,
+  0xc19bf174,
+  0xe49b69c1,
+  0xefbe4786,
+  0x0fc19dc6,
+  0x240ca1cc,
+  0x2de92c6f,
+  0x4a7484aa,
+  0x5cb0a9dc,
+  0x76f988da,
+  0x983e5152,
+  0xa831c66d,
+  0xb00327c8,
+  0xbf597fc7,
+  0xc6e00bf3,
+  0xd5a79147,
+  0x06ca6351,
+  0x14292967,
+  0x27b70a85,
+  0x2e1b2138,
+  0x4d2c6dfc,
+  0x53380d13,
+  0x650a7354,
+  0x766a0abb,
+  0x81c2c92e,
+  0x92722c85,
+  0xa2bfe8a1,
+  0xa81a664b,
+  0xc24b8b70,
+  0xc76c51a3,
+  0xd192e819,
+  0xd6990624,
+  0xf40e3585,
+  0x106aa070,
+  0x19a4c116,
+  0x1e376c08,
+  0x2748774c,
+  0x34b0bcb5,
+  0x391c0cb3,
+  0x4ed8aa4a,
+  0x5b9cca4f,
+  0x682e6ff3,
+  0x748f82ee,
+  0x78a5636f,
+  0x84c87814,
+  0x8cc70208,
+  0x90befffa,
+  0xa4506ceb,
+  0xbef9a3f7,
+  0xc67178f2,
+)
+/** Fractional parts of the square roots of the first eight primes (FIPS 180-4, 5.3.3). */
+const START = Uint32Array.of(
+  0x6a09e667,
+  0xbb67ae85,
+  0x3c6ef372,
+  0xa54ff53a,
+  0x510e527f,
+  0x9b05688c,
+  0x1f83d9ab,
+  0x5be0cd19,
+)
 
 const BLOCK_BYTES = 64
 
@@ -40,38 +115,33 @@ function addBlock(state: Uint32Array, block: Buffer): void {
     const second = rotate(late, 17) ^ rotate(late, 19) ^ (late >>> 10)
     words[t] = words[t - 16]! + first + words[t - 7]! + second
   }
-  let [a, b, c, d, e, f, g, h] = state as unknown as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ]
+  let a = state[0]!
+  let b = state[1]!
+  let c = state[2]!
+  let d = state[3]!
+  let e = state[4]!
+  let f = state[5]!
+  let g = state[6]!
+  let h = state[7]!
   for (let t = 0; t < 64; t++) {
     const choice = (e & f) ^ (~e & g)
     const majority = (a & b) ^ (a & c) ^ (b & c)
     const first =
       (h + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + choice + CONSTANTS[t]! + words[t]!) | 0
     const second = ((rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + majority) | 0
-    ;[h, g, f, e, d, c, b, a] = [g, f, e, (d + first) | 0, c, b, a, (first + second) | 0]
+    h = g
+    g = f
+    f = e
+    e = (d + first) | 0
+    d = c
+    c = b
+    b = a
+    a = (first + second) | 0
   }
-  for (const [index, word] of [a, b, c, d, e, f, g, h].entries()) state[index] = state[index]! + word
+  const added = [a, b, c, d, e, f, g, h]
+  for (let index = 0; index < 8; index++) state[index] = state[index]! + added[index]!
 }
 
 function rotate(word: number, bits: number): number {
   return (word >>> bits) | (word << (32 - bits))
-}
-
-function findPrimes(count: number): readonly number[] {
-  const primes: number[] = []
-  for (let candidate = 2; primes.length < count; candidate++)
-    if (primes.every((prime) => candidate % prime !== 0)) primes.push(candidate)
-  return primes
-}
-
-function fractionOf(value: number): number {
-  return Math.floor((value % 1) * 2 ** 32)
 }

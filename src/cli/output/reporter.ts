@@ -33,7 +33,7 @@ export function createReporter(options: {
   nowMs: () => number
 }): Reporter {
   const isSilent = options.isJson || options.isQuiet
-  const isAtTerminal = isTerminal('stderr')
+  let isAtTerminal: boolean | undefined // asked when there is progress: a short command has none, and it costs 4 ms
   const glyphs = chooseGlyphs(process.env)
   let isLineOpen = false
   let lastPlain = { atMs: Number.NEGATIVE_INFINITY, tenths: 0 }
@@ -65,6 +65,7 @@ export function createReporter(options: {
     },
     progress(line, doneRatio) {
       if (isSilent) return
+      isAtTerminal ??= isTerminal('stderr')
       if (isAtTerminal) {
         clearLine()
         if (line === undefined) return
