@@ -45,7 +45,8 @@ const withoutRareParts = {
   setup(bundling) {
     for (const [file, bundle] of [
       ['/parse-settings.js', 'parse-settings'],
-      ['/postgres/record-store.js', 'warm-postgres'],
+      ['/postgres/short-record.js', 'warm-postgres'],
+      ['/sqlite/record-store.js', 'warm-sqlite'],
     ]) {
       const filter = new RegExp(`${file.replace('.', '\\.')}$`)
       bundling.onResolve({ filter }, () => ({ path: `./${bundle}.cjs`, external: true }))
@@ -55,8 +56,9 @@ const withoutRareParts = {
 
 /** Name of a bundle in dist/ → how it is made. */
 const BUNDLES = {
-  'warm-prepare': { entry: 'warm-prepare', plugins: [withoutThreads, withoutRareParts, withSqlite] },
-  'warm-postgres': { entry: 'records/postgres/record-store', plugins: [withoutThreads] },
+  'warm-prepare': { entry: 'warm-prepare', plugins: [withoutThreads, withoutRareParts] },
+  'warm-sqlite': { entry: 'records/sqlite/record-store', plugins: [withoutThreads, withSqlite] },
+  'warm-postgres': { entry: 'records/postgres/short-record', plugins: [withoutThreads] },
   'parse-settings': { entry: 'config/parse-settings' },
   'transfer-worker': { entry: 'transfer-worker', packages: 'bundle', minify: false },
 }
@@ -80,6 +82,7 @@ await Promise.all(
       platform: 'node',
       format: 'cjs',
       minify: true,
+      supported: { 'dynamic-import': false }, // Node's loader of ES modules takes longer than `require`
       ...settings,
       logLevel: 'warning',
     }),

@@ -12,7 +12,6 @@ import { readMachine } from './platform/machine-identity.js'
 import { findHomeDirectory } from './platform/this-user.js'
 import { judgeNodeClaim } from './policy/judge-node-claim.js'
 import type { RecordStore } from './records/record-store.js'
-import { openExistingSqliteRecord } from './records/sqlite/record-store.js'
 
 /**
  * The path that every job takes every time: `dsc prepare <declared dataset>` whose copy is ready. It is bundled
@@ -46,24 +45,27 @@ async function takeAndReport(argv: readonly string[], version: string): Promise<
     version,
   })
   const declared = datasets.find((dataset) => dataset.name === name)
-  const record = await openExistingRecord(location)
+  const opening = openExistingRecord(location)
+  opening.catch(() => {}) // a server is on its way meanwhile
+  const caller = identifyCaller({
+    environment: process.env,
+    task: values.task,
+    shares: cache.policy.shares,
+    ttlMs: values.ttl === undefined ? undefined : parseLeaseTime(values.ttl),
+  })
+  const cacheId = readCacheIdentity(cache.root)?.id
+  const machine = readMachine()
+  const record = await opening
   if (record === undefined) return false
   const nowMs = () => record.nowMs()
   let isDone = false
   try {
     const dataset = declared ?? (await record.findDataset(name))
     if (dataset === undefined) return false
-    const caller = identifyCaller({
-      environment: process.env,
-      task: values.task,
-      shares: cache.policy.shares,
-      ttlMs: values.ttl === undefined ? undefined : parseLeaseTime(values.ttl),
-    })
     const lease = chooseHolder(caller, nowMs())
     // Another cache under this node's name, or another name or folder for this cache: the whole program says so.
-    const cacheId = readCacheIdentity(cache.root)?.id
     if (typeof cacheId !== 'string') return false
-    const claim = { node, cacheRoot: cache.root, identity: { cacheId, machine: readMachine() } }
+    const claim = { node, cacheRoot: cache.root, identity: { cacheId, machine } }
     const nodes = await record.listNodes()
     if (judgeNodeClaim(claim, nodes).outcome !== 'ours') return false
     if (nodes.find((entry) => entry.node === node)?.cacheRoot !== cache.root) return false
@@ -113,7 +115,10 @@ function readArguments([verb, ...words]: readonly string[]): Arguments | undefin
 
 /** The record if it is there, answers at once, and needs no migration. */
 async function openExistingRecord(location: RecordLocation): Promise<RecordStore | undefined> {
-  if (location.kind === 'sqlite') return openExistingSqliteRecord(location.path)
-  const { openPostgresRecord } = await import('./records/postgres/record-store.js')
-  return openPostgresRecord(location.url, { patienceMs: 0, connections: 1 })
+  if (location.kind === 'sqlite') {
+    const { openExistingSqliteRecord } = await import('./records/sqlite/record-store.js')
+    return openExistingSqliteRecord(location.path)
+  }
+  const { openShortRecord } = await import('./records/postgres/short-record.js')
+  return openShortRecord(location.url)
 }

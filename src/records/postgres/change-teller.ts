@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { WriteScope } from '../sql-database.js'
-import type { Connections } from './connections.js'
+import type { Connections } from './connection.js'
 import { attempt } from './transaction-attempt.js'
 
 /** What was told means: anything may have changed. */

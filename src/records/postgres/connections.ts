@@ -1,6 +1,17 @@
 import type { Writable } from 'node:stream'
 import pg from 'pg'
-import type { SqlRow, SqlValue } from '../sql-database.js'
+import type { SqlRow } from '../sql-database.js'
+import {
+  ASK_SESSION,
+  type Connection,
+  type Connections,
+  connectInOrder,
+  readValue,
+  requireKind,
+  type Server,
+  type Session,
+  toSession,
+} from './connection.js'
 import type { ConnectionPlan, ServerTarget } from './read-connection.js'
 import type { ServerClock } from './server-clock.js'
 
@@ -9,94 +20,24 @@ const QUERY_TIMEOUT_MS = 90_000
 const CONNECT_TIMEOUT_MS = 5000
 /** A connection that nobody uses is given up soon: servers have few. */
 const IDLE_MS = 2000
-const INT8_OID = 20
-const INT4_OID = 23
 
-/** What a statement did. */
-export interface QueryResult {
-  readonly rows: readonly SqlRow[]
-  readonly changes: number
-}
-
-/**
- * A connection taken from the pool; exactly one of `giveBack` and `destroy` ends it. Statements are sent at once,
- * those of one turn of the event loop in one packet, and are run in order: a transaction whose statements need
- * not wait for each other's answers costs one way to the server and back.
- */
-export interface Connection {
-  query(sql: string, parameters?: readonly SqlValue[]): Promise<QueryResult>
-  /** Runs the statements that begin a transaction; the last one answers `now_ms`, the server's clock. */
-  begin(sql: string): Promise<void>
-  readonly giveBack: () => void
-  readonly destroy: () => void
-}
-
-/** Connections to the server, made when they are needed and kept for the next. */
-export interface Connections {
-  take(): Promise<Connection>
-  close(): Promise<void>
-}
-
-/** What was found out about a connection when it was made. */
-interface Session {
-  /** Something stands in between that gives every transaction another session, such as PgBouncer. */
-  readonly isPooled: boolean
-  readonly isStandby: boolean
-  readonly isReadOnly: boolean
-}
-
-const SESSION = `SELECT pg_backend_pid() AS pid, pg_is_in_recovery() AS standby,
-  current_setting('transaction_read_only') = 'on' AS read_only`
-
-/** Asks a new connection what it leads to. */
+/** Asks a new connection of the driver what it leads to. */
 export async function readSession(client: pg.Client | pg.PoolClient): Promise<Session> {
-  const { rows } = await client.query<{ pid: number; standby: string; read_only: string }>(SESSION)
-  const { pid, standby, read_only } = rows[0]!
-  // A pooler invents the process id that it tells its clients.
+  const { rows } = await client.query<SqlRow>(ASK_SESSION)
   const claimedPid = (client as unknown as { readonly processID: number | null }).processID
-  return { isPooled: pid !== claimedPid, isStandby: standby === 't', isReadOnly: read_only === 't' }
+  return toSession(rows, claimedPid)
 }
 
 /** Opens up to `most` connections, each when it is first needed, to the first server of the plan that is right. */
 export function openConnections(plan: ConnectionPlan, most: number, clock: ServerClock): Connections {
-  const servers = plan.targets.map((target) => new ServerPool(plan, target, most))
-  let preferred = 0
-  return {
-    async take() {
-      let failure: unknown
-      for (let turn = 0; turn < servers.length; turn++) {
-        const index = (preferred + turn) % servers.length
-        try {
-          const taken = await servers[index]!.take(clock)
-          preferred = index
-          return taken
-        } catch (error) {
-          // Of several ways, the first one's failure is told unless a later one came further. That it has no TLS is
-          // no failure where it may be used without, and says nothing of a server that went away after it.
-          if (failure === undefined || hasNoTls(failure) || !isUnreachable(error)) failure = error
-        }
-      }
-      throw failure
-    },
-    close: async () => {
-      await Promise.all(servers.map((server) => server.close()))
-    },
-  }
-}
-
-function isUnreachable(error: unknown): boolean {
-  return (
-    error instanceof Error &&
-    ('errno' in error || error instanceof AggregateError || hasNoTls(error) || /timeout/i.test(error.message))
+  return connectInOrder(
+    plan.targets.map((target) => new ServerPool(plan, target, most)),
+    clock,
   )
 }
 
-function hasNoTls(error: unknown): boolean {
-  return error instanceof Error && /does not support SSL/i.test(error.message)
-}
-
 /** The connections to one server in one way. */
-class ServerPool {
+class ServerPool implements Server {
   readonly #plan: ConnectionPlan
   readonly #pool: pg.Pool
   readonly #sessions = new WeakMap<pg.PoolClient, Session>()
@@ -132,22 +73,6 @@ class ServerPool {
   close(): Promise<void> {
     return this.#pool.end()
   }
-}
-
-/** Where a server is not what the plan wants, another one may be, or this one later. */
-function requireKind({ kind, location }: ConnectionPlan, { isStandby, isReadOnly }: Session): void {
-  const isRight = {
-    any: true,
-    'read-write': !isStandby && !isReadOnly,
-    'read-only': isStandby || isReadOnly,
-    primary: !isStandby,
-    standby: isStandby,
-  }[kind]
-  if (isRight) return
-  const found = isStandby ? 'is a standby' : isReadOnly ? 'is read-only' : 'is a primary that takes writes'
-  throw Object.assign(new Error(`the server ${found}, and ${location} is to lead to one that is ${kind}`), {
-    code: '25006',
-  })
 }
 
 function createConnection(client: pg.PoolClient, { isPooled }: Session, clock: ServerClock): Connection {
@@ -197,7 +122,7 @@ function nameStatement(sql: string): string | undefined {
   return name
 }
 
-/** How a connection of the record is made. Numbers come as numbers: all of them are below 2^53. */
+/** How a connection of the record is made. */
 export function connectionSettings(plan: ConnectionPlan, target: ServerTarget): pg.ClientConfig {
   const { host, port, tls, password } = target
   return {
@@ -215,8 +140,7 @@ export function connectionSettings(plan: ConnectionPlan, target: ServerTarget): 
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     types: {
-      getTypeParser: (oid: number) => (text: string) =>
-        oid === INT8_OID || oid === INT4_OID ? Number(text) : text,
+      getTypeParser: (oid: number) => (text: string) => readValue(oid, text),
     } as pg.CustomTypesConfig,
   }
 }

@@ -1,141 +1,15 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { log } from '../../log/log.js'
-import type { Durability, SqlDatabase, SqlTransaction, WriteScope } from '../sql-database.js'
+import type { SqlDatabase } from '../sql-database.js'
 import { ChangeListener } from './change-listener.js'
-import { tellOfChanges } from './change-teller.js'
-import { explainFailure, isFromServer } from './classify-failure.js'
-import { type Connections, openConnections } from './connections.js'
-import { prepareSchema } from './prepare-schema.js'
+import { openConnections } from './connections.js'
+import { createPostgresDatabase, type PostgresOptions } from './create-database.js'
 import { readConnection } from './read-connection.js'
 import { createServerClock } from './server-clock.js'
-import {
-  type Attempt,
-  findOutcome,
-  forgetOldOutcomes,
-  tryRead,
-  tryStatement,
-  tryWrite,
-} from './transaction-attempt.js'
 
-/** How long and over how many connections the server is asked. */
-export interface PostgresOptions {
-  /** How long a transaction tries to reach a server that is gone, ms, 0 or more. Default 60,000. */
-  readonly patienceMs?: number
-  /** Most connections of this process, 1 to 100. Default 8. */
-  readonly connections?: number
-  /** Called with the reason of every repeated attempt. */
-  readonly onRetry?: (reason: 'conflict' | 'lost') => void
-}
-
-const DEFAULT_PATIENCE_MS = 60_000
-/** The first contact with nobody at the address: a wrong one should be told soon. */
-const OPEN_PATIENCE_MS = 10_000
-const FIRST_PAUSE_MS = 20
-const MAX_PAUSE_MS = 1000
-/** Locks leave only deadlocks and keys inserted at once; a bug must not repeat for ever. */
-const MAX_CONFLICTS = 20
-/** One write in so many clears away what others left an hour ago. */
-const FORGET_CHANCE = 1 / 2000
-
-/**
- * Opens the record in a PostgreSQL database and brings it to the current schema.
- *
- * Writers take turns per node, by advisory locks; those of different nodes run side by side. (SERIALIZABLE with
- * repetition was measured first: with rows as few as a cluster has, 85 % of the attempts of 16 clients conflicted.)
- * A transaction whose connection breaks is repeated on a new one until `patienceMs` is over; when it broke during
- * COMMIT, the server is asked whether it had committed, so nothing happens twice.
- * Rejects with RECORD_UNAVAILABLE or RECORD_NEWER.
- */
+/** Opens the record in a PostgreSQL database: see `createPostgresDatabase`. */
 export async function openPostgresDatabase(url: string, options: PostgresOptions = {}): Promise<SqlDatabase> {
   const plan = readConnection(url)
-  const { location } = plan
   const clock = createServerClock()
   const connections = openConnections(plan, options.connections ?? 8, clock)
-  const teller = tellOfChanges(connections)
-  const repeat = createRepeater(connections, location, options.onRetry ?? (() => {}))
-  const patienceMs = options.patienceMs ?? DEFAULT_PATIENCE_MS
-  const write = async <T>(
-    durability: Durability,
-    scope: WriteScope,
-    work: (transaction: SqlTransaction) => Promise<T>,
-  ) => {
-    if (Math.random() < FORGET_CHANCE) await forgetOldOutcomes(connections)
-    const value = await repeat(patienceMs, () => tryWrite(connections, { durability, scope }, work))
-    teller.tell(scope)
-    return value
-  }
-  try {
-    await repeat(patienceMs, () => prepareSchema(connections, location), OPEN_PATIENCE_MS)
-  } catch (error) {
-    await connections.close()
-    throw error
-  }
   const changes = new ChangeListener(plan)
-  const all: SqlDatabase['all'] = (sql, parameters) =>
-    repeat(patienceMs, () => tryStatement(connections, sql, parameters))
-  return {
-    location,
-    nowMs: clock.nowMs,
-    write,
-    read: (work) => repeat(patienceMs, () => tryRead(connections, work)),
-    all,
-    map: async (sql, parameters, make) => (await all(sql, parameters)).map((row) => make(row)),
-    waitForChange: (wait) => changes.wait(wait),
-    findHindrance: async () => {
-      const [row] = await all(
-        `SELECT pg_is_in_recovery() AS standby, current_setting('transaction_read_only') AS is_only`,
-      )
-      if (row?.standby === 't') return 'the server is a standby, which takes no writes'
-      return row?.is_only === 'on' ? 'the server takes no writes (default_transaction_read_only)' : undefined
-    },
-    close: async () => {
-      await Promise.all([changes.close(), teller.close()])
-      await connections.close()
-    },
-  }
-}
-
-/** `unansweredMs` is the patience while no server has answered at all. */
-type Repeat = <T>(patienceMs: number, attempt: () => Promise<Attempt<T>>, unansweredMs?: number) => Promise<T>
-
-/** Repeats what failed for a passing reason: conflicts as long as it takes, lost connections for `patienceMs`. */
-function createRepeater(
-  connections: Connections,
-  location: string,
-  onRetry: NonNullable<PostgresOptions['onRetry']>,
-): Repeat {
-  return async (patienceMs, attempt, unansweredMs = patienceMs) => {
-    let conflicts = 0
-    let lostSinceMs: number | undefined
-    const pauseAfterLoss = async (error: unknown, losses: number) => {
-      onRetry('lost')
-      log('verbose', `${location}: the connection was lost (${(error as Error).message}); trying again`)
-      lostSinceMs ??= performance.now()
-      const limitMs = isFromServer(error) ? patienceMs : Math.min(patienceMs, unansweredMs)
-      if (performance.now() - lostSinceMs > limitMs) throw explainFailure(error, location)
-      const pauseMs = Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(losses, 10))
-      await sleep(pauseMs * (0.5 + Math.random() / 2))
-    }
-    for (let losses = 0; ; ) {
-      const tried = await attempt()
-      if (tried.outcome === 'done') return tried.value
-      if (tried.outcome === 'failed') throw explainFailure(tried.error, location)
-      if (tried.outcome === 'conflict') {
-        conflicts += 1
-        if (conflicts > MAX_CONFLICTS) throw explainFailure(tried.error, location)
-        onRetry('conflict')
-        log('verbose', `${location}: another writer was first; trying again`)
-        await sleep(Math.random() * FIRST_PAUSE_MS * conflicts)
-        continue
-      }
-      await pauseAfterLoss(tried.error, losses++)
-      while (tried.unsure !== undefined) {
-        const found = await findOutcome(connections, tried.unsure.token)
-        if (found.outcome === 'done' && found.value === 'committed') return tried.unsure.value
-        if (found.outcome === 'done') break
-        if (found.outcome === 'failed') throw explainFailure(found.error, location)
-        await pauseAfterLoss(found.error, losses++)
-      }
-    }
-  }
+  return createPostgresDatabase({ location: plan.location, clock, connections, changes }, options)
 }

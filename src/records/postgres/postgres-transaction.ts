@@ -1,5 +1,5 @@
 import type { SqlTransaction, SqlValue } from '../sql-database.js'
-import type { Connection, QueryResult } from './connections.js'
+import type { Connection, QueryResult } from './connection.js'
 
 /** Statements with `?` parameters; `settle` waits for all that were sent. */
 interface PostgresTransaction extends SqlTransaction {

@@ -1,6 +1,6 @@
 import { migrate } from '../migrate.js'
 import { schemaMigrations } from '../schema.js'
-import type { Connections } from './connections.js'
+import type { Connections } from './connection.js'
 import { createTransaction } from './postgres-transaction.js'
 import { type Attempt, attempt } from './transaction-attempt.js'
 

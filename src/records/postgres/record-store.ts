@@ -1,6 +1,7 @@
 import type { RecordStore } from '../record-store.js'
 import { createSqlRecordStore } from '../sql-record-store.js'
-import { openPostgresDatabase, type PostgresOptions } from './postgres-database.js'
+import type { PostgresOptions } from './create-database.js'
+import { openPostgresDatabase } from './postgres-database.js'
 
 /** Opens the record in the PostgreSQL database `url` names: for any number of machines. */
 export async function openPostgresRecord(url: string, options: PostgresOptions = {}): Promise<RecordStore> {

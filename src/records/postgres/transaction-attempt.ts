@@ -1,8 +1,7 @@
-import { randomUUID } from 'node:crypto'
-import pg from 'pg'
+import { createUniqueId } from '../../platform/unique-id.js'
 import type { Durability, SqlRow, SqlTransaction, SqlValue, WriteScope } from '../sql-database.js'
 import { classifyFailure } from './classify-failure.js'
-import type { Connection, Connections } from './connections.js'
+import type { Connection, Connections } from './connection.js'
 import { createTransaction } from './postgres-transaction.js'
 
 /**
@@ -31,7 +30,7 @@ export async function tryWrite<T>(
   how: { readonly durability: Durability; readonly scope: WriteScope },
   work: (transaction: SqlTransaction) => Promise<T>,
 ): Promise<Attempt<T>> {
-  const token = randomUUID()
+  const token = createUniqueId()
   const isDurable = how.durability === 'durable'
   return attempt(connections, async (connection, note) => {
     const begun = connection.begin(formatBegin(how.scope, isDurable ? token : undefined))
@@ -58,10 +57,16 @@ function formatBegin(scope: WriteScope, token: string | undefined): string {
 /** An SQL expression for the node that the scope is on; NULL = none. */
 function formatNode(scope: WriteScope): string {
   if (scope === 'rows' || scope === 'all') return 'NULL'
-  if ('node' in scope) return pg.escapeLiteral(scope.node)
-  if ('copyId' in scope) return `(SELECT node FROM copies WHERE copy_id = ${pg.escapeLiteral(scope.copyId)})`
+  if ('node' in scope) return quoteText(scope.node)
+  if ('copyId' in scope) return `(SELECT node FROM copies WHERE copy_id = ${quoteText(scope.copyId)})`
   return `(SELECT node FROM copies JOIN leases ON leases.copy_id = copies.copy_id
-    WHERE lease_id = ${pg.escapeLiteral(scope.leaseId)})`
+    WHERE lease_id = ${quoteText(scope.leaseId)})`
+}
+
+/** A text as a literal of SQL, whatever `standard_conforming_strings` says. */
+function quoteText(text: string): string {
+  const quoted = `'${text.replaceAll("'", "''").replaceAll('\\', '\\\\')}'`
+  return text.includes('\\') ? ` E${quoted}` : quoted
 }
 
 /** Runs `work` on one snapshot. */

@@ -1,0 +1,44 @@
+import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto'
+
+/** No binding to a TLS channel. */
+const HEADER = 'n,,'
+
+/** One proof of a password by SCRAM-SHA-256 (RFC 5802, 7677), in its three steps. */
+export class Scram {
+  readonly #password: string
+  readonly #nonce = randomBytes(18).toString('base64')
+  readonly #first = `n=*,r=${this.#nonce}` // PostgreSQL knows the user from the startup message
+  #serverSignature = ''
+
+  constructor(password: string) {
+    this.#password = password.normalize('NFKC')
+  }
+
+  begin(): string {
+    return HEADER + this.#first
+  }
+
+  /** Answers the server's salt with the proof. Throws where the server did not take up this exchange. */
+  prove(challenge: string): string {
+    const [, nonce = '', salt = '', rounds = ''] = /^r=([^,]+),s=([^,]+),i=(\d+)/.exec(challenge) ?? []
+    if (!nonce.startsWith(this.#nonce) || nonce === this.#nonce)
+      throw new Error('SCRAM: unexpected challenge')
+    const salted = pbkdf2Sync(this.#password, Buffer.from(salt, 'base64'), Number(rounds), 32, 'sha256')
+    const unproven = `c=${Buffer.from(HEADER).toString('base64')},r=${nonce}`
+    const exchange = `${this.#first},${challenge},${unproven}`
+    const clientKey = sign(salted, 'Client Key')
+    const signature = sign(createHash('sha256').update(clientKey).digest(), exchange)
+    this.#serverSignature = sign(sign(salted, 'Server Key'), exchange).toString('base64')
+    const proof = Buffer.from(clientKey.map((byte, index) => byte ^ signature[index]!))
+    return `${unproven},p=${proof.toString('base64')}`
+  }
+
+  /** Throws unless the server knows the password, too. */
+  finish(answer: string): void {
+    if (answer !== `v=${this.#serverSignature}`) throw new Error('SCRAM: the server did not prove itself')
+  }
+}
+
+function sign(key: Buffer, message: string): Buffer {
+  return createHmac('sha256', key).update(message).digest()
+}

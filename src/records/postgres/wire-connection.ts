@@ -1,0 +1,274 @@
+import { connect, isIP, type Socket } from 'node:net'
+import type { SqlValue } from '../sql-database.js'
+import {
+  ASK_SESSION,
+  type Connection,
+  type Connections,
+  connectInOrder,
+  type QueryResult,
+  requireKind,
+  type Server,
+  toSession,
+} from './connection.js'
+import type { ConnectionPlan, ServerTarget } from './read-connection.js'
+import type { Scram } from './scram.js'
+import type { ServerClock } from './server-clock.js'
+import {
+  AnswerReader,
+  askForTls,
+  FAREWELL,
+  formatQuery,
+  formatSasl,
+  formatSimpleQuery,
+  formatStartup,
+  type Message,
+  MessageReader,
+  readFailure,
+} from './wire-messages.js'
+
+const CONNECT_TIMEOUT_MS = 5000
+const ANSWER_TIMEOUT_MS = 90_000
+const TLS_ANSWER_BYTES = 1
+/** The only mechanism that is spoken here; without TLS servers offer no other. */
+const MECHANISM = 'SCRAM-SHA-256'
+/** What a server may ask for, by its number. */
+const AUTHENTICATION = { isDone: 0, sasl: 10, saslContinue: 11, saslFinal: 12 }
+
+/**
+ * One connection at a time to the first server of the plan that is right, without the driver, for calls that are over
+ * in milliseconds: loading and setting up the driver takes 15 of them. Whoever takes the connection has it alone.
+ * Servers that ask for the password in another way than SCRAM are refused.
+ */
+export function openOneConnection(plan: ConnectionPlan, clock: ServerClock): Connections {
+  return connectInOrder(
+    plan.targets.map((target) => new OneConnection(plan, target)),
+    clock,
+  )
+}
+
+class OneConnection implements Server {
+  readonly #plan: ConnectionPlan
+  readonly #target: ServerTarget
+  #wire: Wire | undefined
+  #turn: Promise<void> = Promise.resolve()
+
+  constructor(plan: ConnectionPlan, target: ServerTarget) {
+    this.#plan = plan
+    this.#target = target
+  }
+
+  async take(clock: ServerClock): Promise<Connection> {
+    const before = this.#turn
+    let endTurn = () => {}
+    this.#turn = new Promise((resolve) => {
+      endTurn = resolve
+    })
+    await before
+    try {
+      const wire = this.#wire ?? (await this.#open())
+      this.#wire = wire
+      const destroy = () => {
+        wire.destroy()
+        this.#wire = undefined
+        endTurn()
+      }
+      const giveBack = () => (wire.isOpen ? endTurn() : destroy())
+      return {
+        query: (sql, parameters = []) => wire.ask(sql, parameters),
+        begin: async (sql) => clock.set(Number((await wire.ask(sql, [])).rows[0]!.now_ms)),
+        giveBack,
+        destroy,
+      }
+    } catch (error) {
+      endTurn()
+      throw error
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#turn
+    this.#wire?.end()
+  }
+
+  async #open(): Promise<Wire> {
+    const wire = await Wire.open(this.#plan, this.#target)
+    if (this.#plan.kind === 'any') return wire
+    try {
+      requireKind(this.#plan, toSession((await wire.ask(ASK_SESSION, [])).rows, null))
+      return wire
+    } catch (error) {
+      wire.destroy()
+      throw error
+    }
+  }
+}
+
+/** Somebody who waits for the server to be ready for the next query. */
+interface Waiter {
+  readonly reader: AnswerReader
+  readonly resolve: (result: QueryResult) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** A socket on which PostgreSQL's protocol is spoken; queries are sent at once and answered in order. */
+class Wire {
+  readonly #socket: Socket
+  readonly #messages = new MessageReader()
+  readonly #waiting: Waiter[] = []
+  /** While the connection is being made. */
+  #greeter: ((message: Message) => void) | undefined
+  #failure: Error | undefined
+
+  private constructor(socket: Socket) {
+    this.#socket = socket
+    socket.on('data', (bytes) => {
+      for (const message of this.#messages.read(bytes)) this.#hear(message)
+    })
+    socket.on('error', (error) => this.#fail(error))
+    socket.on('close', () => this.#fail(new Error('Connection terminated unexpectedly')))
+    socket.setTimeout(ANSWER_TIMEOUT_MS, () => socket.destroy(new Error('Query read timeout')))
+  }
+
+  get isOpen(): boolean {
+    return this.#failure === undefined
+  }
+
+  static async open(plan: ConnectionPlan, target: ServerTarget): Promise<Wire> {
+    const wire = new Wire(await reach(plan, target))
+    try {
+      await wire.#introduce(plan, target)
+    } catch (error) {
+      wire.destroy()
+      throw error
+    }
+    return wire
+  }
+
+  ask(sql: string, parameters: readonly SqlValue[]): Promise<QueryResult> {
+    return new Promise((resolve, reject) => {
+      if (this.#failure) return reject(this.#failure)
+      this.#waiting.push({ reader: new AnswerReader(), resolve, reject })
+      const stream = this.#socket
+      stream.cork() // what one turn of the event loop asks goes in one packet
+      process.nextTick(() => stream.uncork())
+      stream.write(parameters.length > 0 ? formatQuery(sql, parameters) : formatSimpleQuery(sql))
+    })
+  }
+
+  /** Says goodbye behind what was asked, which the server still does. */
+  end(): void {
+    this.#socket.end(FAREWELL)
+  }
+
+  destroy(): void {
+    this.#socket.destroy()
+  }
+
+  /**
+   * Resolves when this side has said all that it has to: queries may follow at once, and are answered where the server
+   * is content, too. Asking for what proves a password is loaded while the server gets ready.
+   */
+  #introduce({ user, database, applicationName, options }: ConnectionPlan, { password }: ServerTarget) {
+    return new Promise<void>((resolve, reject) => {
+      this.#waiting.push({ reader: new AnswerReader(), resolve: () => resolve(), reject })
+      this.#socket.write(formatStartup({ user, database, application_name: applicationName, options }))
+      const scram = password === undefined ? undefined : loadScram(password)
+      scram?.catch(() => {}) // told to whoever needs it
+      this.#greeter = (message) => {
+        if (message.kind === 'E') this.#fail(readFailure(message.body))
+        if (message.kind !== 'R') return
+        prove(message.body, scram, (answer) => this.#socket.write(answer)).then(
+          (isAllSaid) => isAllSaid && resolve(),
+          (error: Error) => this.#socket.destroy(error),
+        )
+      }
+    })
+  }
+
+  #hear(message: Message): void {
+    if (message.kind === 'Z') {
+      this.#greeter = undefined
+      const waiter = this.#waiting.shift()
+      try {
+        waiter?.resolve(waiter.reader.finish())
+      } catch (error) {
+        waiter?.reject(error)
+      }
+    } else if (this.#greeter) this.#greeter(message)
+    else if (this.#waiting.length > 0) this.#waiting[0]!.reader.add(message)
+    else if (message.kind === 'E') this.#fail(readFailure(message.body)) // the server goes away
+  }
+
+  #fail(error: Error): void {
+    this.#failure ??= error
+    for (const { reject } of this.#waiting.splice(0)) reject(this.#failure)
+  }
+}
+
+async function loadScram(password: string): Promise<Scram> {
+  const { Scram } = await import('./scram.js')
+  return new Scram(password)
+}
+
+/** Answers one request for authentication. Returns whether nothing more is to be said. */
+async function prove(
+  body: Buffer,
+  loading: Promise<Scram> | undefined,
+  send: (answer: Buffer) => void,
+): Promise<boolean> {
+  const request = body.readInt32BE(0)
+  const words = body.toString('utf8', 4)
+  if (request === AUTHENTICATION.isDone) return true
+  const scram = await loading
+  if (scram === undefined) throw new Error('the server asks for a password, and there is none')
+  if (request === AUTHENTICATION.sasl) {
+    if (!words.split('\0').includes(MECHANISM)) throw new Error(`the server does not offer ${MECHANISM}`)
+    send(formatSasl(scram.begin(), MECHANISM))
+  } else if (request === AUTHENTICATION.saslContinue) {
+    send(formatSasl(scram.prove(words)))
+    return true
+  } else if (request === AUTHENTICATION.saslFinal) scram.finish(words)
+  else throw new Error(`the server asks for authentication ${request}, which the short way does not know`)
+  return false
+}
+
+/** A socket to the server, encrypted where the target is. A target that may do without goes on without. */
+async function reach(plan: ConnectionPlan, target: ServerTarget): Promise<Socket> {
+  const { host, port, tls } = target
+  const socket = connect(host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port })
+  socket.setNoDelay(true)
+  socket.setTimeout(CONNECT_TIMEOUT_MS, () => socket.destroy(new Error('Connection timeout expired')))
+  const canDoWithout = plan.targets.some(
+    (other) => other.host === host && other.port === port && other.tls === undefined,
+  )
+  try {
+    if (tls === undefined) {
+      await once(socket, 'connect')
+      return socket
+    }
+    socket.write(askForTls())
+    const answer = await once(socket, 'data')
+    if (answer.toString('latin1') === 'N' && canDoWithout) return socket
+    if (answer.toString('latin1') !== 'S' || answer.length !== TLS_ANSWER_BYTES)
+      throw new Error('The server does not support SSL connections')
+    const { connect: encrypt } = await import('node:tls')
+    const encrypted = encrypt({ ...tls, socket, ...(isIP(host) ? {} : { servername: host }) })
+    await once(encrypted, 'secureConnect')
+    return encrypted
+  } catch (error) {
+    socket.destroy()
+    throw error
+  }
+}
+
+function once(socket: Socket, event: 'connect' | 'data' | 'secureConnect'): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const settle = (act: () => void) => {
+      for (const name of [event, 'error', 'close']) socket.removeAllListeners(name)
+      act()
+    }
+    socket.once(event, (bytes: Buffer) => settle(() => resolve(bytes)))
+    socket.once('error', (error) => settle(() => reject(error)))
+    socket.once('close', () => settle(() => reject(new Error('Connection terminated unexpectedly'))))
+  })
+}
