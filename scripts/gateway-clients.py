@@ -98,15 +98,20 @@ def pyarrow() -> dict[str, bytes]:
 
 def duckdb() -> dict[str, bytes]:
     import duckdb
+    import duckdb_extension_httpfs
 
+    package = pathlib.Path(duckdb_extension_httpfs.__file__).parent
     connection = duckdb.connect()
-    try:
-        connection.execute("LOAD httpfs")
-    except duckdb.Error:
-        sys.exit(77)  # the extension comes from the network
+    connection.execute(f"LOAD '{next(package.rglob('httpfs.duckdb_extension'))}'")
     host = endpoint.removeprefix("http://")
     connection.execute(
         f"CREATE SECRET (TYPE s3, KEY_ID 'any', SECRET 'any', ENDPOINT '{host}', URL_STYLE 'path', USE_SSL false)"
+    )
+    (rows,) = connection.sql(f"SELECT count(*) FROM read_parquet('s3://{bucket}/*.parquet')").fetchone()
+    assert rows == PARQUET_ROWS, rows
+    found = connection.sql(f"SELECT content FROM read_blob('s3://{bucket}/many/*')").fetchall()
+    assert sorted(bytes(body) for (body,) in found) == sorted(
+        body for key, body in expected.items() if key.startswith("many/")
     )
     return parquet(
         lambda key: connection.sql(f"SELECT * FROM read_parquet('s3://{bucket}/{key}')").to_arrow_table().to_pydict()
@@ -122,6 +127,42 @@ def s3torch() -> dict[str, bytes]:
         f"s3://{bucket}/", region="us-east-1", endpoint=endpoint, transform=read_object, s3client_config=path_style
     )
     return dict(DataLoader(data, batch_size=None, num_workers=2, multiprocessing_context="spawn"))
+
+
+def s3fs() -> dict[str, bytes]:
+    from torch.utils.data import DataLoader
+
+    data = S3fsFiles()
+    return dict(DataLoader(data, batch_size=None, num_workers=2, multiprocessing_context="spawn"))
+
+
+class S3fsFiles:
+    """Every object of the bucket as fsspec's users read them: by a file that is opened, or all at once."""
+
+    def __init__(self) -> None:
+        self.keys = self.open().find(bucket)
+
+    @staticmethod
+    def open():  # noqa: ANN205
+        import s3fs
+
+        return s3fs.S3FileSystem()
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __getitem__(self, index: int) -> tuple[str, bytes]:
+        files = self.open()  # of this worker
+        path = self.keys[index]
+        key = path.removeprefix(f"{bucket}/")
+        if index % 2:
+            return key, files.cat_file(path)
+        with files.open(path, block_size=1 << 16) as file:  # ranges, read ahead
+            middle = files.size(path) // 2
+            file.seek(middle)
+            behind = file.read()
+            file.seek(0)
+            return key, file.read(middle) + behind
 
 
 def read_object(reader) -> tuple[str, bytes]:  # noqa: ANN001
@@ -177,6 +218,7 @@ def last_words(*words: str) -> list[str]:
 
 
 ROWS = 200
+PARQUET_ROWS = 50_000
 
 
 def sample(i: int) -> bytes:
@@ -207,7 +249,8 @@ def main() -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        table = pa.table({"id": list(range(50_000)), "text": [f"row {i}" for i in range(50_000)]})
+        rows = range(PARQUET_ROWS)
+        table = pa.table({"id": list(rows), "text": [f"row {i}" for i in rows]})
         pq.write_table(table, folder, row_group_size=10_000)
         sys.exit(0)
     read_all = globals()[client]

@@ -13,9 +13,11 @@ import { makeWorld, s3Dataset } from '../testing/world.js'
 
 /** Python with the clients: `npm run test:gateway` names it. */
 const PYTHON = process.env.DSC_TEST_GATEWAY_PYTHON
+/** Python with s3fs, which needs another botocore. */
+const S3FS_PYTHON = process.env.DSC_TEST_S3FS_PYTHON
 const CLIENTS = [
   ...['boto3', 'aws', 's5cmd', 'rclone', 'pyarrow', 'duckdb'],
-  ...['s3torch', 'mosaicml', 'litdata'],
+  ...['s3torch', 's3fs', 'mosaicml', 'litdata'],
 ]
 /** Those that read shards of their own. */
 const SHARDS: Readonly<Record<string, string>> = { mosaicml: 'mds/', litdata: 'lit/' }
@@ -28,7 +30,8 @@ after(() => server.close())
 async function run(
   words: readonly string[],
 ): Promise<{ readonly status: number | null; readonly stderr: string }> {
-  const child = spawn(PYTHON!, ['scripts/gateway-clients.py', ...words], {
+  const python = words[0] === 's3fs' ? S3FS_PYTHON : PYTHON
+  const child = spawn(python!, ['scripts/gateway-clients.py', ...words], {
     stdio: ['ignore', 'inherit', 'pipe'],
   })
   let stderr = ''
