@@ -1,16 +1,20 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { AgentTokens } from '../authorize.js'
-import { findGatewaySecrets } from './gateway-keys.js'
+import { findGatewaySecrets, isGatewayKey } from './gateway-keys.js'
 import { isLocalUser, type LocalUsers } from './local-users.js'
 import { S3Error } from './s3-request.js'
-import { isSigned, verifySignature } from './verify-signature.js'
+import { findAccessKey, isSigned, verifySignature } from './verify-signature.js'
+
+/** Of more keys than this, some secrets are made again. */
+const MAX_SECRETS = 256
 
 /** Decides who is answered: whoever signs with a key that dsc gave out, and local users who are trusted. */
 export class GatewayAccess {
   readonly #tokens: AgentTokens | undefined
   readonly #users: LocalUsers
   readonly #trusted = new WeakMap<Socket, boolean>()
+  readonly #secrets = new Map<string, readonly string[]>()
 
   constructor(options: { readonly tokens: AgentTokens | undefined; readonly users: LocalUsers }) {
     this.#tokens = options.tokens
@@ -18,24 +22,16 @@ export class GatewayAccess {
   }
 
   /** Rejects with an S3Error unless the request is signed with a key of ours, or comes from a user whom it serves. */
-  async authorize({ method = '', url = '', headers, socket }: IncomingMessage): Promise<void> {
-    // Clients sign with whatever keys they find: where local users are trusted, theirs need not be ours.
-    if (await this.isTrusted(socket)) return
-    const tokens = this.#tokens
-    if (!isSigned({ method, url, headers })) {
-      const who = this.#users === 'all' ? 'users of this machine' : 'users whom agent.gateway.users names'
-      throw new S3Error(
-        { code: 'AccessDenied', status: 403 },
-        `unsigned requests are answered for ${who}, over loopback; \`dsc gateway key\` gives a key to sign with`,
-      )
+  async authorize(request: IncomingMessage): Promise<void> {
+    const known = this.#trusted.get(request.socket)
+    if (known === true) return
+    // To look up whose connection it is costs more than a signature; clients of no key of ours sign with any.
+    if (known === undefined && !this.#isSignedByUs(request) && (await this.isTrusted(request.socket))) return
+    try {
+      this.#requireSignature(request)
+    } catch (error) {
+      if (!(await this.isTrusted(request.socket))) throw error
     }
-    if (tokens === undefined)
-      throw new S3Error(
-        { code: 'InvalidAccessKeyId', status: 403 },
-        'this gateway gives out no keys: it has no agent.tokenFile',
-      )
-    const findSecrets = (accessKeyId: string) => findGatewaySecrets(tokens.accepted, accessKeyId)
-    verifySignature({ method, url, headers }, findSecrets, Date.now())
   }
 
   /** Whether a connection's unsigned requests are answered; found out at its first. */
@@ -45,5 +41,35 @@ export class GatewayAccess {
     const isTrusted = await isLocalUser(socket, this.#users)
     this.#trusted.set(socket, isTrusted)
     return isTrusted
+  }
+
+  /** Whether it claims to be signed with a key that dsc gave out. */
+  #isSignedByUs({ url = '', headers }: IncomingMessage): boolean {
+    return this.#tokens !== undefined && isGatewayKey(findAccessKey({ url, headers }) ?? '')
+  }
+
+  #requireSignature({ method = '', url = '', headers }: IncomingMessage): void {
+    if (!isSigned({ method, url, headers })) {
+      const who = this.#users === 'all' ? 'users of this machine' : 'users whom agent.gateway.users names'
+      throw new S3Error(
+        { code: 'AccessDenied', status: 403 },
+        `unsigned requests are answered for ${who}, over loopback; \`dsc gateway key\` gives a key to sign with`,
+      )
+    }
+    if (this.#tokens === undefined)
+      throw new S3Error(
+        { code: 'InvalidAccessKeyId', status: 403 },
+        'this gateway gives out no keys: it has no agent.tokenFile',
+      )
+    verifySignature({ method, url, headers }, (accessKeyId) => this.#findSecrets(accessKeyId), Date.now())
+  }
+
+  #findSecrets(accessKeyId: string): readonly string[] {
+    const known = this.#secrets.get(accessKeyId)
+    if (known) return known
+    const secrets = findGatewaySecrets(this.#tokens?.accepted ?? [], accessKeyId)
+    if (this.#secrets.size >= MAX_SECRETS) this.#secrets.clear()
+    this.#secrets.set(accessKeyId, secrets)
+    return secrets
   }
 }

@@ -7,6 +7,8 @@ interface GatewayKey {
   readonly secretAccessKey: string
 }
 
+/** Before the name, in an access key. */
+const PREFIX = 'dsc-'
 const NAME = /^[A-Za-z0-9._-]{1,64}$/
 
 /**
@@ -19,11 +21,16 @@ export function deriveGatewayKey(token: string, name: string): GatewayKey {
     throw new RangeError(
       `expected a name of up to 64 letters, digits, '.', '_' and '-', found ${JSON.stringify(name.slice(0, 200))}`,
     )
-  const accessKeyId = `dsc-${name}`
+  const accessKeyId = `${PREFIX}${name}`
   const secretAccessKey = createHmac('sha256', token)
     .update(`dsc gateway key 1\n${accessKeyId}`)
     .digest('base64url')
   return { accessKeyId, secretAccessKey }
+}
+
+/** Whether this could be an access key that dsc gave out. */
+export function isGatewayKey(accessKeyId: string): boolean {
+  return accessKeyId.startsWith(PREFIX) && NAME.test(accessKeyId.slice(PREFIX.length))
 }
 
 /** What the secret of an access key may be under the tokens that are accepted; nothing for no key of ours. */
@@ -31,6 +38,7 @@ export function findGatewaySecrets(
   tokens: readonly Pick<Token, 'text'>[],
   accessKeyId: string,
 ): readonly string[] {
-  const name = accessKeyId.startsWith('dsc-') ? accessKeyId.slice('dsc-'.length) : ''
-  return NAME.test(name) ? tokens.map(({ text }) => deriveGatewayKey(text, name).secretAccessKey) : []
+  if (!isGatewayKey(accessKeyId)) return []
+  const name = accessKeyId.slice(PREFIX.length)
+  return tokens.map(({ text }) => deriveGatewayKey(text, name).secretAccessKey)
 }

@@ -8,10 +8,15 @@ export type LocalUsers = 'all' | ReadonlySet<number>
 export async function isLocalUser(socket: Socket, users: LocalUsers): Promise<boolean> {
   const { remoteAddress, remotePort, localAddress, localPort } = socket
   if (!remoteAddress || !remotePort || !localAddress || !localPort) return false
-  if (!/^(::1$|(::ffff:)?127\.)/.test(remoteAddress)) return false
+  if (!isLoopbackAddress(remoteAddress) || !isLoopbackAddress(localAddress)) return false
+  if (users === 'all') return true // what has an address of loopback was sent on this machine
   const uid = await findSocketOwner(
     { address: remoteAddress, port: remotePort },
     { address: localAddress, port: localPort },
   )
-  return uid !== undefined && (users === 'all' || users.has(uid))
+  return uid !== undefined && users.has(uid)
+}
+
+function isLoopbackAddress(address: string): boolean {
+  return /^(::1$|(::ffff:)?127\.)/.test(address)
 }

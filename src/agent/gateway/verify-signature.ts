@@ -1,4 +1,5 @@
-import { createHmac, hash, timingSafeEqual } from 'node:crypto'
+import { hash, timingSafeEqual } from 'node:crypto'
+import { HmacKey } from './hmac-key.js'
 import { S3Error } from './s3-request.js'
 
 /**
@@ -33,6 +34,16 @@ interface Claim {
 /** Whether a request carries a signature, in its header or in its URL. */
 export function isSigned(request: SignedRequest): boolean {
   return request.headers.authorization !== undefined || /[?&]X-Amz-Signature=/i.test(request.url)
+}
+
+/** The access key that a request claims to be signed with; undefined: it has no signature, or one that cannot be read. */
+export function findAccessKey({ url, headers }: Pick<SignedRequest, 'url' | 'headers'>): string | undefined {
+  const { authorization } = headers
+  const claimed =
+    typeof authorization === 'string'
+      ? /\bCredential=([^/,\s]+)/.exec(authorization)?.[1]
+      : /[?&]X-Amz-Credential=([^/%&]+)/.exec(url)?.[1]
+  return claimed
 }
 
 /**
@@ -150,21 +161,20 @@ function canonicalRequest(
 
 function sign(secret: string, { scope, date }: Claim, canonical: string): string {
   const text = [ALGORITHM, date, scope, sha256(canonical)].join('\n')
-  return createHmac('sha256', findSigningKey(secret, scope)).update(text).digest('hex')
+  return findSigningKey(secret, scope).digest(text).toString('hex')
 }
 
 /** Keys made of secrets and scopes: a client signs with one all day, and making it takes longer than all else. */
-const signingKeys = new Map<string, Buffer>()
+const signingKeys = new Map<string, HmacKey>()
 /** Of more clients than this in a day, some keys are made again. */
 const MAX_SIGNING_KEYS = 256
 
-function findSigningKey(secret: string, scope: string): Buffer {
+function findSigningKey(secret: string, scope: string): HmacKey {
   const name = `${secret} ${scope}`
   const known = signingKeys.get(name)
   if (known) return known
-  const [day = '', region = '', service = '', end = ''] = scope.split('/')
-  let key = createHmac('sha256', `AWS4${secret}`).update(day).digest()
-  for (const piece of [region, service, end]) key = createHmac('sha256', key).update(piece).digest()
+  let key = new HmacKey(Buffer.from(`AWS4${secret}`))
+  for (const piece of scope.split('/')) key = new HmacKey(key.digest(piece))
   if (signingKeys.size >= MAX_SIGNING_KEYS) signingKeys.clear()
   signingKeys.set(name, key)
   return key
