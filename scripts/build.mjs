@@ -14,7 +14,7 @@ const withoutThreads = {
     bundling.onResolve({ filter: /^node:worker_threads$/ }, () => ({ path: 'none', namespace: 'threads' }))
     bundling.onLoad({ filter: /.*/, namespace: 'threads' }, () => ({
       contents:
-        'export const getEnvironmentData = () => undefined; export const setEnvironmentData = () => {}',
+        'export const isMainThread = true; export const getEnvironmentData = () => undefined; export const setEnvironmentData = () => {}',
     }))
   },
 }

@@ -43,7 +43,11 @@ export const EDGES = [
   },
   { to: 'open', why: 'what a user names becomes what a feed reads', from: 'exports cli' },
   { to: 'tui', why: 'the live screen is a command', from: 'cli' },
-  { to: '(src)', why: 'the composition root; the file that transfer threads run', from: 'exports cache' },
+  {
+    to: '(src)',
+    why: 'the composition root; the files that threads of transfers and of the gateway run',
+    from: 'exports cache agent',
+  },
   // Inside cache/.
   {
     to: 'cache',

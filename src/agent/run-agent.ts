@@ -9,7 +9,8 @@ import { agentUrl } from './agent-url.js'
 import { ArrivingObjects } from './arriving-objects.js'
 import { type AgentTokens, requireProtection } from './authorize.js'
 import { describeExpiry, readExpiryMs } from './certificate-expiry.js'
-import { Gateway, type GatewayOptions } from './gateway/gateway.js'
+import type { GatewayOptions } from './gateway/gateway.js'
+import { GatewayThreads } from './gateway/gateway-threads.js'
 import { openLocalCopies } from './local-copies.js'
 import { createMetrics, type Metrics } from './metrics.js'
 import { StatusPage } from './page/status-page.js'
@@ -28,7 +29,7 @@ export interface Agent {
 }
 
 /** What the user sets of the gateway; the agent knows the rest. */
-export type GatewaySettings = Pick<GatewayOptions, 'listen' | 'declared' | 'keepMs' | 'users'>
+export type GatewaySettings = Pick<GatewayOptions, 'listen' | 'declared' | 'keepMs' | 'ranges' | 'users'>
 
 const GRACE_MS = 10_000
 const CERTIFICATE_MS = 24 * 3_600_000
@@ -41,6 +42,8 @@ export async function startAgent(options: {
   readonly hostName: string
   /** Of dsc. */
   readonly version: string
+  /** As `--config` names it: threads read it again. */
+  readonly configPath: string | undefined
   readonly tokens: AgentTokens | undefined
   readonly tls: { readonly cert: string; readonly key: string } | undefined
   readonly forgetNodesAfterMs: number | undefined
@@ -103,7 +106,13 @@ export async function startAgent(options: {
   watch = watching
   await agentMetrics.refresh()
   const gateway =
-    options.gateway && (await Gateway.open({ ...options.gateway, cache, tokens, metrics, note }))
+    options.gateway &&
+    (await GatewayThreads.open({
+      ...options.gateway,
+      ...{ cache, tokens, note, configPath: options.configPath },
+      onCounts: (counts) =>
+        counts.forEach(({ name, labels, value }) => void metrics.add(name, labels, value)),
+    }))
   return {
     url,
     gatewayUrl: gateway?.url,

@@ -39,6 +39,8 @@ export interface Config {
       readonly listen: HostPort
       /** How long a copy is held after the last read, ms. */
       readonly keepMs: number
+      /** When ranges of objects that are arriving are answered. */
+      readonly ranges: 'proven' | 'unproven'
       /** Local users who need not sign, by uid; absent = the agent's and root. */
       readonly users?: 'all' | readonly number[]
     }

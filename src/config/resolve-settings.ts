@@ -111,6 +111,7 @@ function resolveAgent(agent: FileSettings['agent'], base: PathBase): Config['age
       gateway: {
         listen: agent.gateway.listen,
         keepMs: agent.gateway.keep ?? DEFAULT_GATEWAY_KEEP_MS,
+        ranges: agent.gateway.ranges ?? 'proven',
         ...(agent.gateway.users !== undefined && { users: agent.gateway.users }),
       },
     }),

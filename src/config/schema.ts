@@ -202,6 +202,12 @@ const agent = z.strictObject({
       keep: duration
         .describe('How long a copy is held after it was last read through the gateway. Default: 30m.')
         .optional(),
+      ranges: z
+        .enum(['proven', 'unproven'], { error: 'proven or unproven' })
+        .describe(
+          'When a range of a large object that is still arriving is answered: once its bytes are proven (proven), which is with the whole object where the store has one checksum for it, or as soon as they are written (unproven). Default: proven.',
+        )
+        .optional(),
       users: z
         .union([z.literal('all'), z.array(integer(0, 2 ** 32 - 2))], {
           error: 'all, or a list of user ids such as [1000, 1001]',

@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { closeSync, openSync, readFileSync, writeSync } from 'node:fs'
-import { get, type IncomingMessage } from 'node:http'
+import { closeSync, openSync, writeSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { buffer } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { startCountingStore } from '../testing/counting-store.js'
+import { startGateway } from '../testing/gateway-world.js'
 import { mountSmallDisk, whyNoSmallDisk } from '../testing/small-disk.js'
 import { makeWorld, s3Dataset, type World, waitFor } from '../testing/world.js'
 
@@ -18,7 +16,6 @@ const OBJECTS = new Map([
   ['here/big', BIG],
   ['away/b', Buffer.from('beta')],
 ])
-const ENVIRONMENT = { AWS_ACCESS_KEY_ID: 'x', AWS_SECRET_ACCESS_KEY: 'x', AWS_EC2_METADATA_DISABLED: 'true' }
 
 /** A gateway whose dataset `here` is ready and whose dataset `away` is not. */
 async function makeGateway(t: TestContext) {
@@ -35,23 +32,6 @@ async function makeGateway(t: TestContext) {
     () => world.query(`SELECT 1 FROM copies WHERE state = 'ready'`).length === 1,
   )
   return { store, ...served }
-}
-
-/** An agent with a gateway, and what reads through it. */
-async function startGateway(world: World) {
-  const agent = world.start(['agent', '--gateway', '127.0.0.1:0', '--json'], { environment: ENVIRONMENT })
-  const [line] = await once(createInterface({ input: agent.process.stdout! }), 'line')
-  const { gateway } = JSON.parse(String(line)) as { gateway: string }
-  const read = async (path: string, headers: Readonly<Record<string, string>> = {}) => {
-    const [response] = (await once(get(`${gateway}${path}`, { headers }), 'response')) as [IncomingMessage]
-    return { status: response.statusCode, headers: response.headers, body: await buffer(response) }
-  }
-  /** Memory of the agent, bytes. */
-  const memory = () => {
-    const status = readFileSync(`/proc/${agent.process.pid}/status`, 'utf8')
-    return 1024 * Number(/VmRSS:\s+(\d+)/.exec(status)![1])
-  }
-  return { gateway, read, memory, address: new URL(gateway) }
 }
 
 test('while the origin is away, what is here is served and the rest is ServiceUnavailable for a while', async (t) => {

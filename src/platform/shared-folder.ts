@@ -1,5 +1,6 @@
-import { closeSync, constants, existsSync, mkdirSync, openSync, statSync } from 'node:fs'
+import { closeSync, constants, existsSync, fchmodSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { isMainThread } from 'node:worker_threads'
 
 const GROUP_AND_OTHERS = 0o077
 const WRITE_OF_GROUP_AND_OTHERS = 0o022
@@ -10,9 +11,11 @@ let umaskAtStart: number | undefined
 /**
  * Makes what this process creates from now on as open for the group and for others as `folder` is: in a folder that
  * a group shares (mode 2775), one member can then finish, evict and repair what another member staged, whatever
- * their umask. In a folder with the sticky bit, such as /tmp, everybody keeps what is theirs.
+ * their umask. In a folder with the sticky bit, such as /tmp, everybody keeps what is theirs. Other threads have the
+ * umask of the main one, and cannot set it.
  */
 export function shareLikeFolder(folder: string): void {
+  if (!isMainThread) return
   umaskAtStart ??= process.umask()
   process.umask(umaskAtStart & ~grantedBy(folder))
 }
@@ -26,13 +29,17 @@ export function restoreUmask(): void {
 export function createSharedFile(path: string): void {
   if (existsSync(path)) return
   const mode = 0o644 | (grantedBy(dirname(path)) & WRITE_OF_GROUP_AND_OTHERS)
-  const umask = process.umask(0)
+  let descriptor: number
   try {
-    closeSync(openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL, mode))
+    descriptor = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL, mode)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return
+    throw error
+  }
+  try {
+    fchmodSync(descriptor, mode) // whatever the umask took away
   } finally {
-    process.umask(umask)
+    closeSync(descriptor)
   }
 }
 

@@ -12,15 +12,18 @@ export interface CountingStore {
   mostInFlight(): number
   /** Keeps requests for the last byte of `key`, and `minBytes` (default 0) at least, until the returned function is called. */
   holdBack(key: string, minBytes?: number): () => void
+  /** Puts an object there, in the place of what was. */
+  put(key: string, body: Buffer): void
   /** Answers nothing any more: connections are refused. */
   close(): Promise<void>
 }
 
-/** Serves `objects` (key → content) under any bucket. `bytesPerSecond` slows each answer down, `delayMs` delays it. */
+/** Serves what is `given` (key → content) under any bucket. `bytesPerSecond` slows each answer down, `delayMs` delays it. */
 export async function startCountingStore(
-  objects: ReadonlyMap<string, Buffer>,
+  given: ReadonlyMap<string, Buffer>,
   options: { readonly bytesPerSecond?: number; readonly delayMs?: number } = {},
 ): Promise<CountingStore> {
+  const objects = new Map(given)
   let sentBytes = 0
   let requests = 0
   let inFlight = 0
@@ -99,6 +102,10 @@ export async function startCountingStore(
         held.delete(key)
         resolve()
       }
+    },
+    put(key, body) {
+      objects.set(key, body)
+      etags.set(key, createHash('md5').update(body).digest('hex'))
     },
     async close() {
       server.closeAllConnections()

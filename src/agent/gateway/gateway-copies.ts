@@ -1,19 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type ArrivingLook, ArrivingReader } from '../../cache/arrivals/arriving-reader.js'
+import type { ArrivingLook } from '../../cache/arrivals/arriving-reader.js'
+import type { ByteRange } from '../../cache/arrivals/block-set.js'
 import type { Cache } from '../../cache/cache.js'
 import { isCopyDirectoryOf, stagingDirectoryOf } from '../../cache/cache-layout.js'
 import { Manifest } from '../../cache/manifest/manifest.js'
+import type { ManifestEntry } from '../../cache/manifest/manifest-entry.js'
 import { prepareDataset } from '../../cache/prepare/prepare-dataset.js'
 import { type FailureCode, isDscError } from '../../failure/dsc-error.js'
 import type { Copy } from '../../model/copy.js'
 import type { Dataset } from '../../model/dataset.js'
 import { answerInTime } from './answer-in-time.js'
+import { ArrivingRanges, type RangesTaken } from './arriving-ranges.js'
+import { BelievedCopies } from './believed-copies.js'
 import { GatewayHolds } from './gateway-holds.js'
 import { type Passed, PassedDatasets } from './passed-datasets.js'
 import { S3Error } from './s3-request.js'
 
-/** How long what the record said is believed, ms: far below the life of any hold. */
-const BELIEVED_MS = 500
 /** How often a staging that was begun is looked at until it is admitted, ms. */
 const LOOK_INTERVAL_MS = 50
 /** A copy that is not found for so long is not only being moved, ms. */
@@ -38,11 +40,11 @@ export type Pins = Map<string, string>
  * than the last read. What is not here is staged under the policy; where that is refused it is passed through.
  */
 export class GatewayCopies {
-  readonly arriving = new ArrivingReader('the gateway')
+  readonly #arriving: ArrivingRanges
   readonly #cache: Cache
   readonly #signal: AbortSignal
   readonly #holds: GatewayHolds
-  readonly #believed = new Map<string, { readonly untilMs: number; readonly copies: readonly Copy[] }>()
+  readonly #believed = new BelievedCopies()
   readonly #asked = new Map<string, Promise<readonly Copy[]>>()
   readonly #stagings = new Map<string, Promise<void>>()
   readonly #failures = new Map<string, { readonly untilMs: number; readonly error: unknown }>()
@@ -54,10 +56,12 @@ export class GatewayCopies {
   constructor(options: {
     readonly cache: Cache
     readonly keepMs: number
+    readonly ranges: RangesTaken
     readonly signal: AbortSignal
     readonly note: (sentence: string) => void
   }) {
     this.#cache = options.cache
+    this.#arriving = new ArrivingRanges({ taken: options.ranges, note: options.note })
     this.#signal = options.signal
     this.#holds = new GatewayHolds(options)
     this.#passed = new PassedDatasets(options)
@@ -87,16 +91,20 @@ export class GatewayCopies {
     }
   }
 
-  /** Waits for an object of an arriving copy. `gone`: locate it again. Rejects with what its staging fails with. */
-  async waitFor(copy: Copy, key: string, signal: AbortSignal): Promise<ArrivingLook> {
+  /** Waits for a range of an object of an arriving copy. `gone`: locate it again. Rejects with what its staging does. */
+  async waitFor(
+    copy: Copy,
+    { entry, range }: { readonly entry: ManifestEntry; readonly range: ByteRange },
+    signal: AbortSignal,
+  ): Promise<ArrivingLook['outcome']> {
     const failed = new AbortController()
     const waits = this.#waits.get(copy.dataset) ?? new Set()
     this.#waits.set(copy.dataset, waits.add(failed))
     try {
-      return await this.arriving.waitFor(copy, key, AbortSignal.any([signal, failed.signal]))
+      return await this.#arriving.waitFor(copy, entry, range, AbortSignal.any([signal, failed.signal]))
     } catch (error) {
       if (!failed.signal.aborted) throw error
-      if (isPassed(failed.signal.reason)) return { outcome: 'gone' }
+      if (isPassed(failed.signal.reason)) return 'gone'
       throw failed.signal.reason
     } finally {
       waits.delete(failed)
@@ -108,7 +116,7 @@ export class GatewayCopies {
   async use<Result>(located: Located, read: () => Promise<Result>): Promise<Result> {
     if (located.kind === 'passed') return this.#passed.use(located, read)
     const held = await this.#holds.use(located.copy, read)
-    if (held.isGone) this.#doubt(located.copy.dataset)
+    if (held.isGone) this.#believed.doubt(located.copy.dataset)
     return held.result
   }
 
@@ -140,7 +148,7 @@ export class GatewayCopies {
     for (const beganMs = performance.now(); performance.now() - beganMs < MAX_MOVE_MS; ) {
       const found = await read()
       if (found !== undefined) return found
-      for (const { name } of datasets) this.#doubt(name)
+      for (const { name } of datasets) this.#believed.doubt(name)
       await sleep(LOOK_INTERVAL_MS, undefined, { signal: this.#signal })
     }
     const names = datasets.map(({ name }) => name).join(', ')
@@ -156,7 +164,8 @@ export class GatewayCopies {
   }
 
   async close(): Promise<void> {
-    this.arriving.close()
+    this.#arriving.close()
+    this.#believed.close()
     for (const manifest of this.#manifests.values()) manifest.close()
     this.#manifests.clear()
     await Promise.allSettled(this.#stagings.values())
@@ -164,16 +173,13 @@ export class GatewayCopies {
   }
 
   async #listCopies(dataset: string): Promise<readonly Copy[]> {
-    const known = this.#believed.get(dataset)
-    if (known && known.untilMs > performance.now()) return known.copies
-    // Nothing here is evicted without the record: what it said of ready copies holds while it is away.
-    const answer = known?.copies.filter(({ state }) => state === 'ready') ?? []
+    const believed = this.#believed.find(dataset)
+    if (believed) return believed
+    const answer = this.#believed.readyOf(dataset)
     const found = await answerInTime(this.#askRecord(dataset), answer.length > 0 ? { answer } : undefined)
     const whole = found.filter((copy) => !copy.stripe && isInPlace(this.#cache.root, copy))
     const copies = whole.toSorted((a, b) => b.createdAtMs - a.createdAtMs)
-    // Arriving copies change from moment to moment.
-    if (copies.some(({ state }) => state === 'ready'))
-      this.#believed.set(dataset, { untilMs: performance.now() + BELIEVED_MS, copies })
+    this.#believed.learn(dataset, copies)
     return copies
   }
 
@@ -187,12 +193,6 @@ export class GatewayCopies {
         .finally(() => this.#asked.delete(dataset))
     this.#asked.set(dataset, asked)
     return asked
-  }
-
-  /** Has the record asked at once; what it said before is kept for when it does not answer. */
-  #doubt(dataset: string): void {
-    const known = this.#believed.get(dataset)
-    if (known) this.#believed.set(dataset, { ...known, untilMs: 0 })
   }
 
   #keepOpen(copy: Copy): Manifest | undefined {
@@ -241,7 +241,8 @@ export class GatewayCopies {
       const { copy, leaseId } = await prepareDataset(this.#cache, request, { signal: this.#signal })
       this.#holds.take(copy, { leaseId, expiresAtMs: lease.expiresAtMs })
       // Known from now on, also to who cannot ask the record any more.
-      this.#believed.set(dataset.name, { untilMs: 0, copies: [copy] })
+      this.#believed.learn(dataset.name, [copy])
+      this.#believed.doubt(dataset.name)
     } catch (error) {
       if (this.#signal.aborted) return
       if (isPassed(error)) this.#passed.begin(dataset, error.message)

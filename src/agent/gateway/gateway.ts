@@ -7,17 +7,18 @@ import { createUniqueId } from '../../platform/unique-id.js'
 import type { AgentTokens } from '../authorize.js'
 import { answerHub, type HubExchange, refuseHub } from '../hub/answer-hub.js'
 import { type HubOperation, parseHubRequest } from '../hub/parse-hub-request.js'
-import type { Metrics } from '../metrics.js'
 import { answerInTime } from './answer-in-time.js'
+import type { RangesTaken } from './arriving-ranges.js'
 import { type Catalog, findServed, makeCatalog, type ServedDataset } from './find-dataset.js'
 import { GatewayAccess } from './gateway-access.js'
 import { GatewayCopies, type Pins } from './gateway-copies.js'
+import { type GatewayCount, GatewayCounts } from './gateway-counts.js'
 import { findRepository, requireHubToken, toHubRefusal } from './hub-repositories.js'
 import { listBucket } from './list-bucket.js'
 import type { LocalUsers } from './local-users.js'
 import { formatBuckets, formatListing, formatLocation, formatVersioning } from './s3-documents.js'
 import { parseS3Request, type S3Operation } from './s3-request.js'
-import { sendObject } from './send-object.js'
+import { type Sent, sendObject } from './send-object.js'
 import { sendS3Error } from './send-s3-error.js'
 import { toS3Error, undeclared } from './to-s3-error.js'
 
@@ -38,11 +39,15 @@ export interface GatewayOptions {
   readonly declared: readonly Dataset[]
   /** How long a copy is held after the last read, ms. */
   readonly keepMs: number
+  /** When ranges of objects that are arriving are answered. */
+  readonly ranges: RangesTaken
   /** Of which keys are made; undefined: nothing signed is accepted. */
   readonly tokens: AgentTokens | undefined
   /** Local users whose unsigned requests over loopback are answered, by uid; `all`: any of this machine. */
   readonly users: LocalUsers
-  readonly metrics: Metrics
+  /** Whether other threads listen there, too: the kernel deals connections out among all that do. */
+  readonly isShared: boolean
+  readonly onCounts: (counts: readonly GatewayCount[]) => void
   readonly note: (sentence: string) => void
 }
 
@@ -54,6 +59,7 @@ export interface GatewayOptions {
 export class Gateway {
   readonly #options: GatewayOptions
   readonly #copies: GatewayCopies
+  readonly #counts: GatewayCounts
   readonly #id = createUniqueId()
   #requests = 0
   readonly #stopping = new AbortController()
@@ -67,8 +73,9 @@ export class Gateway {
   private constructor(options: GatewayOptions) {
     this.#options = options
     this.#access = new GatewayAccess(options)
-    const { cache, keepMs, note } = options
-    this.#copies = new GatewayCopies({ cache, keepMs, note, signal: this.#stopping.signal })
+    this.#counts = new GatewayCounts(options.onCounts)
+    const { keepMs } = options
+    this.#copies = new GatewayCopies({ ...options, signal: this.#stopping.signal })
     this.#renewal = setInterval(() => void this.#copies.renewHolds(), keepMs / HOLDS_PER_KEEP).unref()
     this.#server = createServer({ maxHeaderSize: MAX_HEADER_BYTES }, (request, response) => {
       void this.#answer(request, response)
@@ -88,21 +95,27 @@ export class Gateway {
   static async open(options: GatewayOptions): Promise<Gateway> {
     const gateway = new Gateway(options)
     const { host, port } = options.listen
+    const place = { host, port, ...(options.isShared && { reusePort: true }) }
     await new Promise<void>((resolve, reject) => {
       gateway.#server.once('error', reject)
-      gateway.#server.listen(port, host, resolve)
+      gateway.#server.listen(place, resolve)
     }).catch((error: unknown) => {
       clearInterval(gateway.#renewal)
       throw error
     })
+    void gateway.#readCatalog() // known from now on, also while the record is away
     return gateway
   }
 
   /** What clients set as their endpoint. */
   get url(): string {
     const { host } = this.#options.listen
-    const { port } = this.#server.address() as { port: number }
+    const { port } = this
     return `http://${formatHostPort({ host: host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host, port })}`
+  }
+
+  get port(): number {
+    return (this.#server.address() as { port: number }).port
   }
 
   /** Takes no new requests, lets those under way end within `graceMs`; stagings that it began go on next time. */
@@ -117,6 +130,7 @@ export class Gateway {
     clearTimeout(timer)
     this.#stopping.abort(new Error('the gateway stops'))
     await this.#copies.close()
+    this.#counts.flush()
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -140,8 +154,7 @@ export class Gateway {
         response.destroy() // the client sees that bytes are missing
       else sendS3Error(toS3Error(error), { request, response, requestId })
     } finally {
-      const labels = { operation: operation?.kind ?? 'none', status: String(response.statusCode) }
-      this.#options.metrics.add('dsc_gateway_requests_total', labels)
+      this.#counts.answered(operation?.kind ?? 'none', response.statusCode)
     }
   }
 
@@ -152,7 +165,7 @@ export class Gateway {
     exchange: HubExchange,
   ): Promise<void> {
     const { request, response } = exchange
-    const { tokens, metrics } = this.#options
+    const { tokens } = this.#options
     response.removeHeader('x-amz-request-id')
     try {
       if (!(await this.#access.isTrusted(request.socket)))
@@ -161,8 +174,7 @@ export class Gateway {
         copies: this.#copies,
         pins: this.#pinsOf(request),
         untilGone: () => this.#untilGone(response),
-        onSent: ({ from, bytes }: { readonly from: string; readonly bytes: number }) =>
-          metrics.add('dsc_gateway_sent_bytes_total', { from }, bytes),
+        onSent: (sent: Sent) => this.#counts.sent(sent),
       }
       await answerHub(operation, (of) => findRepository(datasets, of, client), exchange)
     } catch (error) {
@@ -220,8 +232,7 @@ export class Gateway {
           partNumber: operation.partNumber,
         }
         const untilGone = () => this.#untilGone(response)
-        const { from, bytes } = await sendObject(this.#copies, asked, { request, response, pins, untilGone })
-        this.#options.metrics.add('dsc_gateway_sent_bytes_total', { from }, bytes)
+        this.#counts.sent(await sendObject(this.#copies, asked, { request, response, pins, untilGone }))
       }
     }
   }

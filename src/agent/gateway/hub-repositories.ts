@@ -7,7 +7,7 @@ import { type HubExchange, HubRefusal, type HubSnapshot } from '../hub/answer-hu
 import type { AskedRepository } from '../hub/parse-hub-request.js'
 import type { GatewayCopies, Pins } from './gateway-copies.js'
 import { findGatewaySecrets } from './gateway-keys.js'
-import { sendObject } from './send-object.js'
+import { type Sent, sendObject } from './send-object.js'
 import { toS3Error } from './to-s3-error.js'
 
 const COMMIT = /^[0-9a-f]{40}$/
@@ -18,7 +18,7 @@ interface HubClient {
   readonly pins: Pins
   /** Makes a signal that aborts when the client or the gateway goes. */
   readonly untilGone: () => AbortSignal
-  readonly onSent: (sent: { readonly from: string; readonly bytes: number }) => void
+  readonly onSent: (sent: Sent) => void
 }
 
 /**

@@ -19,7 +19,8 @@ const WAIT_MS = 10
 /** From where the bytes of an answer came. */
 type SentFrom = 'ready' | 'arriving' | 'origin'
 
-interface Sent {
+/** What a client got. */
+export interface Sent {
   readonly from: SentFrom
   readonly bytes: number
 }
@@ -91,11 +92,10 @@ async function trySending(
     await passThrough(located, { entry, answer, client })
     return { from, bytes: answer.length }
   }
-  let path = `${filesDirectory(located.copy.directory)}/${entry.path}`
-  if (from === 'arriving') {
-    const look = await copies.waitFor(located.copy, asked.key, untilGone())
-    if (look.outcome !== 'there') return undefined
-    path = look.path
+  const path = `${filesDirectory(located.copy.directory)}/${entry.path}`
+  if (from === 'arriving' && entry.state !== 'present') {
+    const outcome = await copies.waitFor(located.copy, { entry, range: answer }, untilGone())
+    if (outcome !== 'there') return undefined
   }
   try {
     const file = { root: copies.root, copy: located.copy, path, range: answer }

@@ -1,20 +1,17 @@
 import { readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Command } from 'commander'
 import { readExpiryMs } from '../../agent/certificate-expiry.js'
 import type { GatewaySettings } from '../../agent/run-agent.js'
-import type { Cache } from '../../cache/cache.js'
+import { waitForRecord } from '../../cache/wait-for-record.js'
 import type { Config } from '../../config/config.js'
 import { DEFAULT_GATEWAY_KEEP_MS } from '../../config/resolve-settings.js'
-import { DscError, isDscError } from '../../failure/dsc-error.js'
+import { DscError } from '../../failure/dsc-error.js'
 import { type HostPort, parseHostPort } from '../../model/host-port.js'
 import { findOwnCommand } from '../../platform/own-command.js'
 import { argument } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { agentLinkCommand } from './agent-link.js'
-
-const ASK_RECORD_AGAIN_MS = 2000
 
 interface AgentOptions {
   readonly printSystemd?: true
@@ -51,9 +48,13 @@ export function agentCommand(context: CliContext): Command {
       const { listen, tokenFile, tls, advertise, forgetNodesAfterMs } = config.agent
       const tokens = tokenFile === undefined ? undefined : await readTokens(tokenFile)
       requireProtection(listen, tokens)
-      const cache = await waitForRecord(context)
+      const cache = await waitForRecord(context.openCache, {
+        onAway: (sentence) => context.report.note(sentence),
+        signal: context.signal,
+      })
       const agent = await startAgent({
         version: context.version,
+        configPath: context.configPath,
         cache,
         listen,
         advertise,
@@ -85,19 +86,6 @@ export function agentCommand(context: CliContext): Command {
     })
 }
 
-/** An agent that is started while the record is away begins its work when it is back. */
-async function waitForRecord({ openCache, report, signal }: CliContext): Promise<Cache> {
-  for (;;) {
-    try {
-      return await openCache()
-    } catch (error) {
-      if (!isDscError(error, 'RECORD_UNAVAILABLE') || signal.aborted) throw error
-      report.note(`${error.message}; waiting for it`)
-    }
-    await sleep(ASK_RECORD_AGAIN_MS, undefined, { signal }).catch(() => {})
-  }
-}
-
 function readGateway(config: Config, listen: HostPort | undefined): GatewaySettings | undefined {
   const { gateway } = config.agent
   const at = listen ?? gateway?.listen
@@ -108,6 +96,7 @@ function readGateway(config: Config, listen: HostPort | undefined): GatewaySetti
     listen: at,
     declared: config.datasets,
     keepMs: gateway?.keepMs ?? DEFAULT_GATEWAY_KEEP_MS,
+    ranges: gateway?.ranges ?? 'proven',
     users: users === 'all' ? 'all' : new Set(users),
   }
 }

@@ -1,0 +1,124 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type ArrivingLook, ArrivingReader } from '../../cache/arrivals/arriving-reader.js'
+import type { ByteRange } from '../../cache/arrivals/block-set.js'
+import { Manifest } from '../../cache/manifest/manifest.js'
+import type { ManifestEntry } from '../../cache/manifest/manifest-entry.js'
+import { WHOLE_OBJECT_BYTES } from '../../cache/proof/plan-parts.js'
+import { planProof } from '../../cache/proof/plan-proof.js'
+import { PROVEN_ELSEWHERE } from '../../cache/proof/prove-parts.js'
+import type { Copy } from '../../model/copy.js'
+
+/** When a range of an arriving object is answered: once its bytes are proven, or as soon as they are written. */
+export type RangesTaken = 'proven' | 'unproven'
+
+type Outcome = ArrivingLook['outcome']
+
+/** Between two looks at what is written down of an object, ms: at first, and at most. */
+const LOOK_MS = 50
+const MAX_LOOK_MS = 1000
+
+/** Waits for objects of arriving copies, and for ranges of those that come in parts. */
+export class ArrivingRanges {
+  readonly #reader: ArrivingReader
+  readonly #taken: RangesTaken
+
+  constructor(options: { readonly taken: RangesTaken; readonly note: (sentence: string) => void }) {
+    this.#taken = options.taken
+    this.#reader = new ArrivingReader('the gateway', (key) => {
+      if (options.taken === 'unproven')
+        options.note(
+          `${key}: ranges were answered before it was proven, and its source holds others; read it again`,
+        )
+    })
+  }
+
+  /** Resolves with `there` once the range can be read; `gone`: the copy was published or given up, locate it again. */
+  async waitFor(copy: Copy, entry: ManifestEntry, range: ByteRange, signal: AbortSignal): Promise<Outcome> {
+    const { key, sizeBytes } = entry
+    const isPart = range.length < sizeBytes
+    if (isPart && this.#taken === 'unproven')
+      return this.#reader.awaitAsked(copy, [key, range.offset, range.length], signal)
+    if (!isPart || sizeBytes <= WHOLE_OBJECT_BYTES) return this.#reader.awaitAsked(copy, key, signal)
+    const over = new AbortController()
+    const either = AbortSignal.any([signal, over.signal])
+    const parts = this.#waitForParts(copy, { key, range }, either)
+    const whole = this.#reader.awaitAsked(copy, key, either)
+    try {
+      return await Promise.race([parts.then((areThere) => (areThere ? 'there' : whole)), whole])
+    } finally {
+      over.abort()
+      for (const ended of [parts, whole]) ended.catch(() => {}) // nobody waits for the other one any more
+    }
+  }
+
+  close(): void {
+    this.#reader.close()
+  }
+
+  /** Whether the parts that a range lies in are there, each proven by itself; false: they are proven with the whole. */
+  async #waitForParts(
+    copy: Copy,
+    asked: { readonly key: string; readonly range: ByteRange },
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    let hasAsked = false
+    for (let pauseMs = LOOK_MS; ; pauseMs = Math.min(MAX_LOOK_MS, 2 * pauseMs)) {
+      const look = lookAtParts(copy, asked)
+      if (look.outcome !== 'coming') return look.outcome === 'there'
+      signal.throwIfAborted()
+      if (look.parts && !hasAsked) {
+        const { offset, length } = look.parts
+        await this.#reader.awaitAsked(copy, [asked.key, offset, length], signal)
+        hasAsked = true // what is written is written down a moment later
+        pauseMs = LOOK_MS
+      }
+      await sleep(pauseMs, undefined, { signal })
+    }
+  }
+}
+
+type PartsLook =
+  | { readonly outcome: 'there' | 'never' }
+  /** `parts`: the whole parts that the range lies in, where they are planned. */
+  | { readonly outcome: 'coming'; readonly parts?: ByteRange }
+
+/** The manifest is opened for the look only: the stager could not publish while somebody holds it open. */
+function lookAtParts(
+  copy: Copy,
+  { key, range }: { readonly key: string; readonly range: ByteRange },
+): PartsLook {
+  const manifest = Manifest.findPublished(copy.directory)
+  try {
+    const entry = manifest?.find(key)
+    if (!manifest || !entry) return { outcome: 'never' }
+    return judgeParts(entry, manifest.parts.of(entry.id), range)
+  } finally {
+    manifest?.close()
+  }
+}
+
+/**
+ * What is known of the parts that a range lies in. A part is proven by itself where another node had proven the object
+ * that it is of, and where the source has no checksum, so that nothing will ever prove more.
+ */
+export function judgeParts(
+  entry: Pick<ManifestEntry, 'sizeBytes' | 'etag' | 'partBytes' | 'facts' | 'state'>,
+  finished: ReadonlyMap<number, { readonly proof: string | null }>,
+  { offset, length }: ByteRange,
+): PartsLook {
+  const { partBytes, facts, sizeBytes } = entry
+  if (entry.state === 'present') return { outcome: 'there' }
+  if (partBytes === null || facts === null) return { outcome: 'coming' }
+  const proof = planProof({ sizeBytes, etag: entry.etag, partBytes, facts })
+  const isOpen = proof.kind === 'size' || (proof.kind === 'digest-of-digests' && !proof.isCertain)
+  const [first, end] = [Math.floor(offset / partBytes), Math.ceil((offset + length) / partBytes)]
+  let areThere = true
+  for (let number = first; number < end; number++) {
+    const part = finished.get(number)
+    if (part === undefined) areThere = false
+    else if (!isOpen && part.proof !== PROVEN_ELSEWHERE) return { outcome: 'never' }
+  }
+  if (areThere) return { outcome: 'there' }
+  const from = first * partBytes
+  return { outcome: 'coming', parts: { offset: from, length: Math.min(end * partBytes, sizeBytes) - from } }
+}

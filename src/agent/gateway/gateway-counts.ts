@@ -1,0 +1,52 @@
+/** How often something was answered, or how many bytes of it. */
+export interface GatewayCount {
+  readonly name: 'dsc_gateway_requests_total' | 'dsc_gateway_sent_bytes_total'
+  readonly labels: Readonly<Record<string, string>>
+  value: number
+}
+
+/** What was counted is told so much later, ms. */
+const TELL_MS = 20
+
+/** Sums up what a thread of the gateway answers and tells it in one go: to find a series takes as long as to open a file. */
+export class GatewayCounts {
+  readonly #tell: (counts: readonly GatewayCount[]) => void
+  #counts = new Map<string, GatewayCount>()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(tell: (counts: readonly GatewayCount[]) => void) {
+    this.#tell = tell
+  }
+
+  answered(operation: string, status: number): void {
+    const key = `${operation} ${status}`
+    const known = this.#counts.get(key)
+    if (known) known.value += 1
+    else
+      this.#add(key, {
+        name: 'dsc_gateway_requests_total',
+        labels: { operation, status: String(status) },
+        value: 1,
+      })
+  }
+
+  sent({ from, bytes }: { readonly from: string; readonly bytes: number }): void {
+    const known = this.#counts.get(from)
+    if (known) known.value += bytes
+    else this.#add(from, { name: 'dsc_gateway_sent_bytes_total', labels: { from }, value: bytes })
+  }
+
+  /** Tells at once what was not told yet. */
+  flush(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    const counts = [...this.#counts.values()]
+    this.#counts = new Map()
+    if (counts.length > 0) this.#tell(counts)
+  }
+
+  #add(key: string, count: GatewayCount): void {
+    this.#counts.set(key, count)
+    this.#timer ??= setTimeout(() => this.flush(), TELL_MS).unref()
+  }
+}

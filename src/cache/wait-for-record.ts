@@ -1,0 +1,25 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isDscError } from '../failure/dsc-error.js'
+import type { Cache } from './cache.js'
+
+const ASK_AGAIN_MS = 2000
+
+/**
+ * Opens the cache once its record can be reached: a server that is started while the record is away begins its work
+ * when it is back. `onAway` is told each time that it is not there. Rejects with everything else, and when aborted.
+ */
+export async function waitForRecord(
+  openCache: () => Promise<Cache>,
+  options: { readonly onAway: (sentence: string) => void; readonly signal?: AbortSignal },
+): Promise<Cache> {
+  const { onAway, signal } = options
+  for (;;) {
+    try {
+      return await openCache()
+    } catch (error) {
+      if (!isDscError(error, 'RECORD_UNAVAILABLE') || signal?.aborted) throw error
+      onAway(`${error.message}; waiting for it`)
+    }
+    await sleep(ASK_AGAIN_MS, undefined, { ...(signal && { signal }) }).catch(() => {})
+  }
+}
