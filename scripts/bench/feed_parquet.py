@@ -12,7 +12,7 @@ import torch
 BATCH = 64
 FILES = 4
 ROW_BY_ROW = 1500  # rows of an epoch of the loader that decodes a row group for each
-LOADERS = ["pyarrow:0", "hf-map:0", "hf-map:2", "hf-iter:0", "hf-iter:2", "litdata-parquet:0", "litdata-parquet:2", "lance:0", "lance:2", "dsc:rows", "dsc:rows-2", "dsc:groups"]
+LOADERS = ["pyarrow:0", "hf-map:0", "hf-map:2", "hf-iter:0", "hf-iter:2", "litdata-parquet:0", "litdata-parquet:2", "lance:0", "lance:2", "dsc:rows", "dsc:rows-2", "dsc:views", "dsc:groups"]
 SHAPES = {"text": (1_000_000, 10_000), "images": (20_000, 200)}  # rows, rows in a group: 100 groups
 
 
@@ -150,12 +150,12 @@ def lance_rows(root, workers, scratch):
     yield from map_style(Lance(path), workers)
 
 
-def dsc_rows(root, workers, options):
+def dsc_rows(root, workers, options, views=False):
     """The rows of a feed; its cache is the run's own."""
     import dsc
 
     feed = dsc.FeedDataset(os.path.join(root, "parquet"), batch_size=BATCH, seed=1, feed_options=options)
-    loader = dsc.FeedLoader(feed, num_workers=workers, persistent_workers=workers > 0, collate_fn=rows_of)
+    loader = dsc.FeedLoader(feed, num_workers=workers, persistent_workers=workers > 0, collate_fn=views_of if views else rows_of)
 
     def epochs():
         while True:
@@ -166,6 +166,10 @@ def dsc_rows(root, workers, options):
 
 def rows_of(batch):
     return batch.rows()
+
+
+def views_of(batch):
+    return batch.rows(views=True)
 
 
 def touch_rows(batch):

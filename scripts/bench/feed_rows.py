@@ -192,7 +192,7 @@ def main():
     if name == "dsc" and mode == "rows":
         kind, _, workers = argument.partition("-")
         options = [*json.loads(os.environ.get("BENCH_FEED_OPTIONS", "[]")), *(["--order", "groups-16"] if kind == "groups" else [])]
-        epochs, feed = feed_parquet.dsc_rows(root, int(workers or 0), options)
+        epochs, feed = feed_parquet.dsc_rows(root, int(workers or 0), options, kind == "views")
         feed.connect()
     elif mode == "rows":
         epochs = feed_parquet.PEERS[name](root, int(argument), scratch)

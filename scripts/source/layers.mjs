@@ -104,12 +104,12 @@ export const EDGES = [
   {
     to: 'feed/plan',
     why: 'order, ranks, requests: the same everywhere, and pure',
-    from: 'feed/arena feed/samples feed/threads feed/sources feed/stream feed/epochs feed/engine feed/batches feed/session',
+    from: 'feed/mapped feed/arena feed/samples feed/threads feed/sources feed/stream feed/epochs feed/engine feed/batches feed/session',
   },
   {
     to: 'feed/samples',
     why: 'which samples there are, and where their bytes lie',
-    from: 'feed/arena feed/threads feed/sources feed/storage feed/engine feed/session feed/stream',
+    from: 'feed/mapped feed/arena feed/threads feed/sources feed/storage feed/engine feed/session feed/stream',
   },
   {
     to: 'feed/arena',
@@ -119,7 +119,7 @@ export const EDGES = [
   {
     to: 'feed/threads',
     why: 'files are read beside the main thread',
-    from: 'feed/sources feed/epochs feed/engine',
+    from: 'feed/mapped feed/sources feed/epochs feed/engine',
   },
   {
     to: 'feed/sources',
@@ -130,9 +130,10 @@ export const EDGES = [
   {
     to: 'feed/stream',
     why: 'samples in order, one epoch after the other',
-    from: 'feed/engine feed/batches feed/session',
+    from: 'feed/mapped feed/engine feed/batches feed/session',
   },
-  { to: 'feed/epochs', why: 'what an epoch keeps for the next', from: 'feed/stream feed/engine' },
+  { to: 'feed/epochs', why: 'what an epoch keeps for the next', from: 'feed/mapped feed/stream feed/engine' },
+  { to: 'feed/mapped', why: 'clients read files of packed samples themselves', from: 'feed/engine' },
   { to: 'feed/engine', why: 'one feed put together', from: 'feed/batches feed/session' },
   { to: 'feed/batches', why: 'a rank takes batches, here or over a socket', from: 'feed/session' },
 ]

@@ -32,9 +32,9 @@ export async function openNamedEngine(
   try {
     engine = openFeedEngine(supply, settings)
     engine.onClose(release)
-    if (settings.memoryBytes === undefined && engine.arena.file.bytes < DEFAULT_MEMORY_BYTES)
+    if (settings.memoryBytes === undefined && engine.memoryBytes < DEFAULT_MEMORY_BYTES)
       context.report.note(
-        `dsc: little memory is free for the feed, so it uses ${formatByteSize(engine.arena.file.bytes)} instead of ${formatByteSize(DEFAULT_MEMORY_BYTES)}; a larger /dev/shm (docker run --shm-size) helps`,
+        `dsc: little memory is free for the feed, so it uses ${formatByteSize(engine.memoryBytes)} instead of ${formatByteSize(DEFAULT_MEMORY_BYTES)}; a larger /dev/shm (docker run --shm-size) helps`,
       )
   } catch (error) {
     await release()

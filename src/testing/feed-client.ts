@@ -1,5 +1,6 @@
-import { closeSync, openSync, readSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
 import { connect } from 'node:net'
+import { openSampleTable } from '../feed/samples/sample-table.js'
 import {
   formatFrame,
   formatJsonFrame,
@@ -33,10 +34,33 @@ export interface ReceivedBatch {
 
 /** A client of a feed that copies each batch out of the arena before it gives it back. */
 export interface TestFeedClient {
-  readonly welcome: Readonly<Record<string, unknown>>
+  readonly welcome: Welcome
   /** The batches that this client gets from `epoch` and `step` on, until the end of the epoch. */
   read(start: { epoch?: number; step?: number; run?: string }): AsyncGenerator<ReceivedBatch>
   close(): void
+}
+
+interface Welcome {
+  readonly arena: { readonly path: string }
+  readonly table: { readonly path: string; readonly bytes: number }
+  readonly mapped?: { readonly folder: string; readonly descriptors: readonly number[] }
+  readonly [name: string]: unknown
+}
+
+/** The arena, or the files that samples lie in. */
+function openSamples({ arena, table, mapped }: Welcome) {
+  if (!mapped) {
+    const descriptor = openSync(arena.path, 'r')
+    return { descriptorOf: () => descriptor, close: () => closeSync(descriptor) }
+  }
+  const { files } = openSampleTable(readFileSync(table.path).subarray(0, table.bytes))
+  const open = mapped.descriptors.map((each) => openSync(`${mapped.folder}/${each}`, 'r'))
+  return {
+    descriptorOf: (id: number) => open[files[id]!]!,
+    close() {
+      for (const each of open) closeSync(each)
+    },
+  }
 }
 
 /** Connects to the feed at `socketPath`. Rejects, and `read` throws, with the text of the feed's ERROR. */
@@ -75,8 +99,8 @@ export async function openTestFeedClient(
     socket.write(formatFrame(type, payload))
   }
   socket.write(formatJsonFrame(MESSAGE.hello, { proto: SESSION_PROTOCOL, pid: process.pid, ...hello }))
-  const welcome = JSON.parse((await receive()).payload.toString()) as { arena: { path: string } }
-  const arena = openSync(welcome.arena.path, 'r')
+  const welcome = JSON.parse((await receive()).payload.toString()) as Welcome
+  const samples = openSamples(welcome)
   return {
     welcome,
     async *read(start) {
@@ -89,7 +113,7 @@ export async function openTestFeedClient(
         const { seq, epoch, step, ids, offsets, lengths, flags } = parseBatch(payload)
         const data = offsets.map((at, i) => {
           const bytes = Buffer.alloc(lengths[i]!)
-          readSync(arena, bytes, 0, bytes.length, at)
+          readSync(samples.descriptorOf(ids[i]!), bytes, 0, bytes.length, at)
           return bytes
         })
         sendNumber(MESSAGE.release, seq)
@@ -98,7 +122,7 @@ export async function openTestFeedClient(
       }
     },
     close() {
-      closeSync(arena)
+      samples.close()
       socket.destroy()
     },
   }

@@ -32,7 +32,7 @@ export function feedBenchCommand(context: CliContext): Command {
         const { table } = engine
         const rank = { batchSize: options.batch, world: 1, rank: 0, replicate: 1, last: 'drop' } as const
         const batchBytes = (table.totalBytes / table.count) * options.batch
-        const depth = planDepth({ batchBytes, memoryBytes: engine.arena.file.bytes, clients: 1 })
+        const depth = planDepth({ batchBytes, memoryBytes: engine.memoryBytes, clients: 1 })
         const stream = engine.openStream(rank, depth)
         const epochs: EpochRate[] = []
         for (let epoch = 0; epoch < options.epochs && !context.signal.aborted; epoch++) {

@@ -2,6 +2,7 @@ import { Command, Option } from 'commander'
 import { planSampleRoom } from '../../feed/arena/arena-runs.js'
 import { rehearseFeed } from '../../feed/engine/rehearse-feed.js'
 import { rehearseStall } from '../../feed/engine/rehearse-stall.js'
+import { HeldFiles } from '../../feed/mapped/held-files.js'
 import { DEFAULT_MEMORY_BYTES } from '../../feed/plan/arena-budget.js'
 import {
   type Expectation,
@@ -89,6 +90,7 @@ export function feedPlanCommand(context: CliContext): Command {
         cost,
         stepMs,
       })
+      const isMapped = options.nodes === 1 && !listed.groups && HeldFiles.areMappable(root, table)
       const { count: samples, totalBytes: bytes, encodings, fingerprint } = table
       const result = {
         path: root,
@@ -97,10 +99,15 @@ export function feedPlanCommand(context: CliContext): Command {
         bytes,
         fingerprint,
         isListedBefore: isCached,
+        isMapped,
         leftOut,
         ...expectation,
       }
       context.report.result(result, () => formatPlan(expectation, { path: root, samples, bytes }))
+      if (isMapped)
+        context.report.note(
+          'dsc: these files are not to be written to, so training maps them and reads samples itself: no requests, and\n  memory only for what is read ahead; what is planned here is a feed with --no-map',
+        )
       const short = expectation.isFeasible ? formatShortMemory(expectation) : undefined
       if (short) context.report.note(short)
       if (expectation.stepsPerEpoch === 0) {

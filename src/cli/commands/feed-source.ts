@@ -40,6 +40,7 @@ export interface FeedOptions {
   readonly request?: number
   readonly evict?: EvictionMode
   readonly next: boolean
+  readonly map: boolean
   readonly conformance?: true
   readonly tls?: true
   readonly mix?: Readonly<Record<string, number>>
@@ -98,6 +99,10 @@ export function withFeedOptions(command: Command): Command {
       'instead of one dataset: folders or datasets (with --from: first folders of the names), and how often an epoch visits each sample',
       parseMix,
     )
+    .option(
+      '--no-map',
+      'have samples go through the memory of the feed, also those that clients could read where they lie',
+    )
     .option('--no-next', 'keep nothing for the next epoch')
     .option('--conformance', 'the two patented methods to the letter: slow, for comparison')
 }
@@ -136,6 +141,7 @@ export function openEngineFor(
       requestBytes: options.request,
       eviction: options.evict,
       isCarrying: options.next,
+      isMapping: options.map,
       isConformance: options.conformance ?? false,
     },
   )

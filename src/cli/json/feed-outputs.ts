@@ -51,6 +51,7 @@ export const FEED_OUTPUTS = {
     bytes,
     fingerprint: z.string(),
     isListedBefore: z.boolean(),
+    isMapped: z.boolean(),
     leftOut: z.array(z.strictObject({ path: z.string(), reason: z.string() })),
     stepsPerEpoch: count,
     isRehearsed: z.boolean(),

@@ -1,7 +1,7 @@
 import type { FeedEngine, StreamShape } from '../engine/feed-engine.js'
 import type { FeedIdentity } from '../plan/feed-state.js'
+import type { BatchStream, LossRule } from '../stream/batch-stream.js'
 import type { LeasedBatch } from '../stream/leased-batch.js'
-import type { LossRule, RankStream } from '../stream/rank-stream.js'
 import type { BatchReader, FeedItem, ReadBatch } from './batch-reader.js'
 
 /** Batches that a process holds at once: one is copied while the next one is made. */
@@ -11,7 +11,7 @@ const LEASES = 2
 export class EngineBatches implements BatchReader {
   readonly identity: FeedIdentity
   readonly #engine: FeedEngine
-  readonly #stream: RankStream
+  readonly #stream: BatchStream
   readonly #onLoss: LossRule
 
   private constructor(engine: FeedEngine, shape: StreamShape, onLoss: LossRule) {
@@ -68,12 +68,12 @@ export class EngineBatches implements BatchReader {
     return this.#engine.close()
   }
 
-  #copyItems({ slots, offsets }: LeasedBatch): readonly FeedItem[] {
-    const { table, arena } = this.#engine
+  #copyItems(batch: LeasedBatch): readonly FeedItem[] {
+    const { table } = this.#engine
     const { sampleCount } = this.#stream.sequence.options
-    return slots.map(({ sample, position }, i) => {
+    return batch.slots.map(({ sample, position }, i) => {
       const data = Buffer.allocUnsafe(table.lengths[sample]!)
-      arena.file.read(data, offsets[i]!)
+      this.#engine.readSample(batch, i, data)
       return { id: sample, name: table.nameOf(sample), data, isPadded: position >= sampleCount }
     })
   }

@@ -7,8 +7,8 @@ import { makeTestFolder, verifiedIds, writeSamples } from '../../testing/sample-
 import { shuffleSamples } from '../plan/order.js'
 import { indexSamples } from '../samples/index-samples.js'
 import { folderSupply } from '../sources/folder-supply.js'
+import type { BatchStream } from '../stream/batch-stream.js'
 import type { LeasedBatch } from '../stream/leased-batch.js'
-import type { RankStream } from '../stream/rank-stream.js'
 import type { FeedEngine } from './feed-engine.js'
 import type { FeedSettings } from './feed-settings.js'
 import { openFeedEngine } from './open-feed-engine.js'
@@ -35,7 +35,12 @@ async function open(
 }
 
 /** Ids of one epoch; every byte of every sample is compared. */
-async function readEpoch(engine: FeedEngine, stream: RankStream, epoch: number, held = 0): Promise<number[]> {
+async function readEpoch(
+  engine: FeedEngine,
+  stream: BatchStream,
+  epoch: number,
+  held = 0,
+): Promise<number[]> {
   const ids: number[] = []
   const leases: LeasedBatch[] = []
   for (let step = 0; step < stream.sequence.batchesPerEpoch; step++) {

@@ -7,6 +7,8 @@ import { SampleArena } from '../arena/sample-arena.js'
 import { Epochs } from '../epochs/epochs.js'
 import { OrderBook } from '../epochs/order-book.js'
 import { RankItems } from '../epochs/rank-items.js'
+import type { MappedSamples } from '../mapped/mapped-samples.js'
+import { MappedStream } from '../mapped/mapped-stream.js'
 import { type ArenaBudget, planArenaBudget } from '../plan/arena-budget.js'
 import type { AssignRule } from '../plan/assignment.js'
 import type { FeedState } from '../plan/feed-state.js'
@@ -18,6 +20,8 @@ import type { RequestTiming } from '../plan/request-cost.js'
 import type { SampleSource } from '../samples/sample-source.js'
 import type { SampleTable } from '../samples/sample-table.js'
 import { MeteredSource } from '../sources/metered-source.js'
+import type { BatchStream } from '../stream/batch-stream.js'
+import type { LeasedBatch } from '../stream/leased-batch.js'
 import { RankStream } from '../stream/rank-stream.js'
 import type { PrefetchSettings } from '../stream/request-plan.js'
 import type { ReaderPool } from '../threads/reader-pool.js'
@@ -27,6 +31,8 @@ interface FeedEngineOptions extends RequestSizingOptions {
   readonly source: SampleSource
   /** What states are compared by where the table has no fingerprint. */
   readonly listing?: string | undefined
+  /** Files that clients map; the arena then holds nothing. */
+  readonly mapped?: MappedSamples | undefined
   readonly pool: ReaderPool
   readonly arenaFile: ArenaFile
   readonly seed: number
@@ -64,7 +70,7 @@ export class FeedEngine {
   readonly sizing: RequestSizing
   readonly #options: FeedEngineOptions
   readonly #epochs: Epochs
-  readonly #ranks = new Map<RankStream, EngineRank>()
+  readonly #ranks = new Map<BatchStream, EngineRank>()
   readonly #settings: PrefetchSettings
   readonly #closers: (() => Promise<void>)[] = []
 
@@ -82,8 +88,8 @@ export class FeedEngine {
       isCarrying: options.isCarrying,
       budget: this.#planBudget(),
     })
-    const positionCount = this.positionCount
-    const orders = new OrderBook({ positionCount, seed, kind: options.orderKind, groups, mix, pool })
+    const kind = options.orderKind
+    const orders = new OrderBook({ positionCount: this.positionCount, seed, kind, groups, mix, pool })
     this.#epochs = new Epochs({
       orders,
       arena: this.arena,
@@ -93,6 +99,22 @@ export class FeedEngine {
       firstEpoch: options.firstEpoch,
     })
     this.#settings = this.#prefetchSettings()
+  }
+
+  /** Undefined: samples lie in the arena. */
+  get mapped(): MappedSamples | undefined {
+    return this.#options.mapped
+  }
+
+  /** What samples may take: in the arena, or read ahead in the kernel's memory. Bytes. */
+  get memoryBytes(): number {
+    return this.#options.mapped?.touch.memoryBytes ?? this.arena.file.bytes
+  }
+
+  /** Copies a sample of a leased batch to `target`, which has its length. */
+  readSample(batch: LeasedBatch, place: number, target: Uint8Array): void {
+    if (this.mapped) this.mapped.files.read(batch.slots[place]!.sample, target)
+    else this.arena.file.read(target, batch.offsets[place]!)
   }
 
   get table(): SampleTable {
@@ -123,7 +145,7 @@ export class FeedEngine {
     return this.#options.mix ? countMixed(this.#options.mix) : this.table.count
   }
 
-  get streams(): Iterable<RankStream> {
+  get streams(): Iterable<BatchStream> {
     return this.#ranks.keys()
   }
 
@@ -144,36 +166,37 @@ export class FeedEngine {
   }
 
   /** Opens the stream of a rank. `leases`: batches that its clients may hold at once. */
-  openStream({ assign = 'fixed', ...rank }: StreamShape, leases: number): RankStream {
+  openStream({ assign = 'fixed', ...rank }: StreamShape, leases: number): BatchStream {
     const sequence = planRankSequence({ ...rank, sampleCount: this.positionCount })
     const isEachOnce = !this.#options.mix?.some(({ times }) => times !== 1)
     const { source, arena } = this
     const orders = this.#epochs.orders
     const items = new RankItems({ sequence, rule: assign, placed: source, orders, isEachOnce })
-    const stream = new RankStream({
-      items,
-      epochs: this.#epochs,
-      arena,
-      source,
-      settings: this.#settings,
-      siblings: { [Symbol.iterator]: () => this.#ranks.keys() },
-      nowMs: this.#options.nowMs,
-      isStrict: this.#options.isConformance,
-      roomTimeoutMs: this.#options.roomTimeoutMs ?? 10_000,
-    })
+    const { mapped, nowMs } = this.#options
+    const shared = { items, epochs: this.#epochs, source, nowMs }
+    const stream = mapped
+      ? new MappedStream({ ...shared, touch: mapped.touch, countRanks: () => this.#ranks.size })
+      : new RankStream({
+          ...shared,
+          arena,
+          settings: this.#settings,
+          siblings: { [Symbol.iterator]: () => this.#ranks.keys() },
+          isStrict: this.#options.isConformance,
+          roomTimeoutMs: this.#options.roomTimeoutMs ?? 10_000,
+        })
     this.#add(stream, { items, leases })
     return stream
   }
 
   /** Makes room for clients of the stream that hold up to `leases` batches. */
-  allowLeases(stream: RankStream, leases: number): void {
+  allowLeases(stream: BatchStream, leases: number): void {
     const rank = this.#ranks.get(stream)
     if (!rank || rank.leases >= leases) return
     rank.leases = leases
     this.arena.share(this.#planBudget())
   }
 
-  closeStream(stream: RankStream): void {
+  closeStream(stream: BatchStream): void {
     stream.close()
     this.#remove(stream)
   }
@@ -191,14 +214,16 @@ export class FeedEngine {
       await this.source.close()
       await pool.close()
       arenaFile.close()
+      this.mapped?.files.close()
     } finally {
       for (const closer of this.#closers.splice(0)) await closer()
     }
   }
 
-  #add(stream: RankStream, rank: EngineRank): void {
+  #add(stream: BatchStream, rank: EngineRank): void {
     this.#ranks.set(stream, rank)
     this.#epochs.join(rank.items)
+    if (this.mapped) return // nothing of it lies in the arena
     this.arena.share(this.#planBudget())
     const { isFeasible, leastBytes } = this.budget
     if (!isFeasible) {
@@ -214,7 +239,7 @@ export class FeedEngine {
     this.#epochs.replanPrefixes()
   }
 
-  #remove(stream: RankStream): void {
+  #remove(stream: BatchStream): void {
     const rank = this.#ranks.get(stream)
     if (rank) this.#epochs.leave(rank.items)
     this.#ranks.delete(stream)

@@ -2,7 +2,7 @@ import { formatPrometheus, type Labels, type MetricRow } from '../../model/prome
 import { countArenaUse } from '../arena/arena-use.js'
 import { type NodeMeter, REQUEST_CLASSES_MS } from '../sources/metered-source.js'
 import type { LadderCounters } from '../sources/request-ladder.js'
-import type { RankStream } from '../stream/rank-stream.js'
+import type { BatchStream } from '../stream/batch-stream.js'
 import { STALL_CAUSES } from '../stream/stream-meter.js'
 import type { FeedEngine } from './feed-engine.js'
 import { K_ORIGINS } from './request-sizing.js'
@@ -58,6 +58,9 @@ export const FEED_METRICS = {
   failovers_total: 'requests that went to another node',
   arriving_waits_total: 'samples that were asked for before their file had come',
   row_groups_read_total: 'row groups of Parquet files that were read, whose rows are not unpacked',
+  mapped_files:
+    'files that clients map and read themselves; 0 where samples go through the memory of the feed',
+  mapped_read_bytes_total: 'bytes that were read ahead of clients that map them',
   corrupt_total: 'samples whose checksum was wrong',
   fallback_samples_total: 'samples read from the fallback',
   breakers_opened_total: 'times a node was given up until it answers again',
@@ -68,7 +71,7 @@ export const FEED_METRICS = {
 /** A rank, and who reads it. */
 export interface MeteredRank {
   readonly rank: number
-  readonly stream: RankStream
+  readonly stream: BatchStream
   readonly clients: number
   readonly skipped: number
 }
@@ -91,7 +94,11 @@ export function formatMetrics({ engine, ranks, uptimeSeconds }: MetricsInput): s
   for (const [node, meter] of engine.source.meters.entries()) addNode(rows, node, meter)
   for (let node = 0; node < engine.source.nodeCount; node++)
     rows.add('node_up', engine.source.isNodeUp(node) ? 1 : 0, { node: String(node) })
-  for (const [name, value] of Object.entries(engine.source.counters()))
+  rows.add('mapped_files', engine.mapped?.files.descriptors.length ?? 0)
+  for (const [name, value] of Object.entries({
+    ...engine.source.counters(),
+    ...engine.mapped?.touch.counters(),
+  }))
     rows.add(`${name as keyof LadderCounters}_total`, value)
   return rows.format()
 }

@@ -19,6 +19,8 @@ export interface FeedSettings {
   /** Bytes per request that `auto` aims for. Default: by what requests are measured to cost, 4 MiB until they are. */
   readonly requestBytes?: number | undefined
   readonly eviction?: EvictionMode | undefined
+  /** Has clients map files of packed samples that lie here and that nobody may write to. Default true. */
+  readonly isMapping?: boolean | undefined
   /** Keeps samples for the next epoch. Default true. */
   readonly isCarrying?: boolean | undefined
   readonly isConformance?: boolean | undefined

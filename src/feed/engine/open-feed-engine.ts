@@ -2,6 +2,8 @@ import { existsSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { DscError } from '../../failure/dsc-error.js'
 import { freeBytesOf, openArenaFile } from '../arena/arena-file.js'
+import { HeldFiles } from '../mapped/held-files.js'
+import { PageTouch } from '../mapped/page-touch.js'
 import { planArenaBytes } from '../plan/arena-budget.js'
 import { formatGroupOrder, parseGroupOrder } from '../plan/group-order.js'
 import { countMixed } from '../plan/mix.js'
@@ -16,15 +18,19 @@ export function openFeedEngine(supply: SampleSupply, settings: FeedSettings): Fe
   const { folder } = supply
   const mix = supply.mix ?? settings.mix
   const arenaFolder = settings.arenaFolder ?? (existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
+  const held = findHeldFiles(supply, settings)
   const arenaFile = openArenaFile(
     arenaFolder,
-    settings.memoryBytes ?? planArenaBytes(freeBytesOf(arenaFolder)),
+    held ? 0 : (settings.memoryBytes ?? planArenaBytes(freeBytesOf(arenaFolder))),
   )
   const pool = openReaderPool(
     {
       arenaFd: arenaFile.fd,
       ...(folder && {
-        folder: { root: folder.root, tableBytes: folder.table.bytes, known: folder.table.known },
+        folder: {
+          ...{ root: folder.root, tableBytes: folder.table.bytes, known: folder.table.known },
+          held: held?.descriptors,
+        },
       }),
     },
     Math.max(1, settings.threads ?? Math.min(4, availableParallelism())),
@@ -32,6 +38,10 @@ export function openFeedEngine(supply: SampleSupply, settings: FeedSettings): Fe
   return new FeedEngine({
     source: supply.makeSource({ pool, arenaFile }),
     listing: supply.listing,
+    mapped: held && {
+      files: held,
+      touch: new PageTouch({ table: supply.table, pool, memoryBytes: settings.memoryBytes }),
+    },
     pool,
     arenaFile,
     seed: settings.seed ?? 0,
@@ -42,11 +52,20 @@ export function openFeedEngine(supply: SampleSupply, settings: FeedSettings): Fe
     k: settings.k ?? 'auto',
     requestBytes: settings.requestBytes,
     eviction: settings.eviction ?? (settings.isConformance ? 'patent' : 'lazy'),
-    isCarrying: settings.isCarrying ?? true,
+    isCarrying: !held && (settings.isCarrying ?? true),
     isConformance: settings.isConformance ?? false,
     nowMs: () => performance.now(),
     roomTimeoutMs: settings.roomTimeoutMs,
   })
+}
+
+/** The files that clients map; undefined where samples go through the feed's memory. */
+function findHeldFiles(
+  { folder, isWhole }: SampleSupply,
+  { isMapping = true, isConformance }: FeedSettings,
+): HeldFiles | undefined {
+  if (!folder || !isWhole || !isMapping || isConformance) return undefined
+  return HeldFiles.find(folder.root, folder.table)
 }
 
 /** Throws USAGE for an order through groups of samples that are in none. */

@@ -2,13 +2,13 @@ import type { ArenaFile } from '../arena/arena-file.js'
 import type { ArenaBudgetOptions } from '../plan/arena-budget.js'
 import { chooseOrderKind } from '../plan/order.js'
 import type { SampleSource } from '../samples/sample-source.js'
-import type { RankStream } from '../stream/rank-stream.js'
+import type { BatchStream } from '../stream/batch-stream.js'
 import { openReaderPool, type ReaderPool } from '../threads/reader-pool.js'
 import { FeedEngine } from './feed-engine.js'
 
 /** A feed without bytes, and its streams: one per rank of `plan`, which are taken to be the whole job. */
 interface RehearsalEngine {
-  readonly streams: readonly RankStream[]
+  readonly streams: readonly BatchStream[]
   /** Whether a thread is making an order. */
   readonly isOrdering: () => boolean
   close(): Promise<void>

@@ -9,7 +9,7 @@ import { planSampleRoom } from '../arena/arena-runs.js'
 import type { ArenaBudgetOptions } from '../plan/arena-budget.js'
 import { indexSamples, type SampleFolder } from '../samples/index-samples.js'
 import { folderSupply } from '../sources/folder-supply.js'
-import type { RankStream } from '../stream/rank-stream.js'
+import type { BatchStream } from '../stream/batch-stream.js'
 import type { FeedEngine } from './feed-engine.js'
 import { openFeedEngine } from './open-feed-engine.js'
 import { rehearseFeed } from './rehearse-feed.js'
@@ -44,7 +44,7 @@ async function runFeed(folder: SampleFolder, { memoryBytes, k, requestBytes, ran
   }
 }
 
-async function runEpoch(engine: FeedEngine, streams: readonly RankStream[], epoch: number) {
+async function runEpoch(engine: FeedEngine, streams: readonly BatchStream[], epoch: number) {
   const sum = (of: 'requests' | 'kept') => streams.reduce((total, { counts }) => total + counts[of], 0)
   for (let step = 0; step < streams[0]!.sequence.stepsPerEpoch; step++) {
     const batches = await Promise.all(streams.map((stream) => stream.read(epoch, step)))

@@ -3,7 +3,7 @@ import type { ArenaBudgetOptions } from '../plan/arena-budget.js'
 import type { Rehearsal, RehearsedEpoch } from '../plan/expectation.js'
 import type { OnSample, ReadRequest, SampleSource } from '../samples/sample-source.js'
 import type { SampleTable } from '../samples/sample-table.js'
-import type { RankStream } from '../stream/rank-stream.js'
+import type { BatchStream } from '../stream/batch-stream.js'
 import { openRehearsalEngine } from './rehearsal-engine.js'
 
 /**
@@ -26,7 +26,7 @@ export async function rehearseFeed(table: SampleTable, plan: ArenaBudgetOptions)
 
 /** What there is to count at the end of `epoch`. */
 async function rehearseEpoch(
-  streams: readonly RankStream[],
+  streams: readonly BatchStream[],
   source: EmptySource,
   epoch: number,
 ): Promise<RehearsedEpoch> {

@@ -3,7 +3,7 @@ import type { RehearsedStall } from '../plan/expectation.js'
 import type { RequestCost } from '../plan/request-cost.js'
 import type { OnSample, ReadRequest, SampleSource } from '../samples/sample-source.js'
 import type { SampleTable } from '../samples/sample-table.js'
-import type { RankStream } from '../stream/rank-stream.js'
+import type { BatchStream } from '../stream/batch-stream.js'
 import { RehearsalClock } from './rehearsal-clock.js'
 import { openRehearsalEngine } from './rehearsal-engine.js'
 
@@ -45,7 +45,7 @@ export async function rehearseStall(
 
 /** The share of the second epoch in which one trainer waits, 0–1. */
 async function train(
-  stream: RankStream,
+  stream: BatchStream,
   { stepMs, clock, wait }: { stepMs: number; clock: RehearsalClock; wait: WaitMeter },
 ): Promise<number> {
   await stream.start(0, 0)

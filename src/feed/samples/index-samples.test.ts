@@ -352,7 +352,7 @@ test('what a rule forbids to send cannot be read, whatever a table names and whe
     samples.add({ name, file, offset: 0, length: 6, crc32: crc32('secret') })
   const table = samples.build(tableFiles({ format: 'file' }, paths))
   const read: boolean[] = []
-  const reader = new SampleReader(root, table, { below: [root] })
+  const reader = new SampleReader(root, table, { rule: { below: [root] } })
   reader.readAll(Uint32Array.of(0, 1, 2, 3), {
     place: () => Buffer.alloc(6),
     done: (index, isRead) => {

@@ -32,21 +32,28 @@ export function isIntact(table: SampleTable, sample: number, bytes: Uint8Array):
   return true
 }
 
+/** What a reader reads. */
+interface ReaderLimits {
+  /** What it does not allow to send cannot be read: the table may be anybody's. */
+  readonly rule?: SendRule | undefined
+  /** Descriptors of the files of a table of packed samples, which are somebody else's to close. */
+  readonly held?: readonly number[] | undefined
+}
+
 /** Reads the samples of a table below a folder. Blocking: meant for reader threads and for servers whose disks are local. */
 export class SampleReader {
   readonly #root: string
   readonly #table: SampleTable
-  readonly #rule: SendRule | undefined
+  readonly #limits: ReaderLimits
   readonly #isSharded: boolean
   /** Descriptors of the shards that were read last. */
   readonly #open = new Map<number, number>()
   #scratch = Buffer.allocUnsafeSlow(1 << 20)
 
-  /** With `rule`, what it does not allow to send cannot be read: the table may be anybody's. */
-  constructor(root: string, table: SampleTable, rule?: SendRule) {
+  constructor(root: string, table: SampleTable, limits: ReaderLimits = {}) {
     this.#root = root
     this.#table = table
-    this.#rule = rule
+    this.#limits = limits
     this.#isSharded = table.isSharded
   }
 
@@ -136,10 +143,11 @@ export class SampleReader {
   }
 
   #openFile(file: number): number {
-    const held = this.#open.get(file)
+    const held = this.#limits.held?.[file] ?? this.#open.get(file)
     if (held !== undefined) return held
     const path = toBytes(`${fromText(this.#root)}/${this.#table.rawFileName(file)}`)
-    const fd = this.#rule ? openToSend(path, this.#rule) : openSync(path, 'r')
+    const { rule } = this.#limits
+    const fd = rule ? openToSend(path, rule) : openSync(path, 'r')
     if (fd === undefined) throw new Error('it is not to be sent')
     if (!this.#isSharded) return fd
     this.#open.set(file, fd)

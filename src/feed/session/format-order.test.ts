@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { openTestFeedClient } from '../../testing/feed-client.js'
@@ -52,15 +52,24 @@ function writeParquet(folder: string): void {
 const readingOf = (format: string): RowsReading =>
   format.endsWith('groups') ? { kind: 'groups', window: WINDOW } : { kind: 'unpacked' }
 
+/** Nobody may write to the files any more, as to those of copies. */
+function protect(folder: string): void {
+  for (const entry of readdirSync(folder, { withFileTypes: true, recursive: true }))
+    if (entry.isFile()) chmodSync(join(entry.parentPath, entry.name), 0o444)
+}
+
 async function serve(context: TestContext, format: string, memoryBytes: number) {
   const home = makeTestFolder(context)
   const folder = join(home, 'data')
   mkdirSync(folder)
-  WRITERS[format]!(folder)
+  const [kind, way] = format.split(', ')
+  WRITERS[kind!]!(folder)
+  if (way === 'mapped') protect(folder)
   const index = (rows: RowsOptions) => indexSamples(folder, { cacheFolder: undefined, rows })
-  const listed = await index(rowsOptions(join(home, 'rows'), readingOf(format)))
+  const listed = await index(rowsOptions(join(home, 'rows'), readingOf(kind!)))
   const supply = listed.groups ? groupSupply(listed) : folderSupply(listed)
   const engine = openFeedEngine(supply, { seed: SEED, memoryBytes, threads: 1, k: 3 })
+  assert.equal(engine.mapped !== undefined, way === 'mapped' || kind === 'parquet')
   await engine.ready()
   const server = await SessionServer.open({ engine, socketPath: join(home, 's') })
   context.after(async () => {
@@ -102,7 +111,9 @@ async function readEpoch(socketPath: string, { world, step }: { world: number; s
   return [...steps].sort(([a], [b]) => a - b).map(([, ranks]) => ranks.flat())
 }
 
-for (const format of Object.keys(WRITERS)) {
+const PACKED = ['shards', 'jsonl', 'csv', 'tsv', 'mds', 'litdata']
+
+for (const format of [...Object.keys(WRITERS), ...PACKED.map((kind) => `${kind}, mapped`)]) {
   test(`samples of ${format} come in the one order, with their bytes, for any ranks, from any step on`, async (context) => {
     for (const { world, step } of [
       { world: 1, step: 0 },

@@ -1,7 +1,7 @@
 import { DscError } from '../../failure/dsc-error.js'
 import { ASSIGN_RULES, type AssignRule } from '../plan/assignment.js'
 import { LAST_BATCH_RULES, type LastBatchRule } from '../plan/rank-sequence.js'
-import type { LossRule } from '../stream/rank-stream.js'
+import type { LossRule } from '../stream/batch-stream.js'
 import { SESSION_PROTOCOL } from './wire.js'
 
 /** Who a client is: a worker of a rank. */

@@ -2,7 +2,7 @@ import { DscError } from '../../failure/dsc-error.js'
 import type { FeedEngine } from '../engine/feed-engine.js'
 import { formatMetrics } from '../engine/feed-metrics.js'
 import { planDepth } from '../plan/arena-budget.js'
-import type { RankStream } from '../stream/rank-stream.js'
+import type { BatchStream } from '../stream/batch-stream.js'
 import type { Hello } from './hello.js'
 import type { Run } from './rank-runs.js'
 
@@ -11,7 +11,7 @@ export interface ServedRank {
   readonly rank: number
   /** In what shape it is read. */
   readonly key: string
-  readonly stream: RankStream
+  readonly stream: BatchStream
   run: Run | undefined
   /** Ends when the stream stands where `run` begins. */
   opening: Promise<void>
@@ -32,11 +32,9 @@ export class ServedRanks {
 
   /** Batches that the client of `hello` may hold at once. */
   depthOf({ depth, keep, batchSize, workers, world }: Hello): number {
-    const { table, arena } = this.#engine
+    const { table, memoryBytes } = this.#engine
     const batchBytes = (table.totalBytes / table.count) * batchSize
-    return (
-      (depth ?? planDepth({ batchBytes, memoryBytes: arena.file.bytes, clients: workers * world })) + keep
-    )
+    return (depth ?? planDepth({ batchBytes, memoryBytes, clients: workers * world })) + keep
   }
 
   /** Finds the rank's stream or opens it; throws when the rank is served in another shape. */

@@ -6,7 +6,7 @@ import type { StreamShape } from '../engine/feed-engine.js'
 import type { FeedIdentity } from '../plan/feed-state.js'
 import type { OrderKind } from '../plan/order.js'
 import { openSampleTable, type SampleTable } from '../samples/sample-table.js'
-import type { LossRule } from '../stream/rank-stream.js'
+import type { LossRule } from '../stream/batch-stream.js'
 import { type ConnectionOptions, FeedConnection } from './feed-connection.js'
 import { MESSAGE, parseBatch, SESSION_PROTOCOL } from './wire.js'
 
@@ -27,6 +27,8 @@ interface SessionBatchesOptions extends ConnectionOptions, Expected {
 interface Welcome {
   readonly arena: { readonly path: string; readonly nonce: string }
   readonly table: { readonly path: string; readonly bytes: number }
+  /** Files of the table, by its numbers, that samples are read from instead of the arena. */
+  readonly mapped?: { readonly folder: string; readonly descriptors: readonly number[] }
   readonly fingerprint: string | null
   readonly listing: string | null
   readonly n: number
@@ -45,6 +47,8 @@ interface Session {
   readonly connection: FeedConnection
   readonly welcome: Welcome
   readonly arenaFd: number
+  /** Opened when they are first needed. */
+  readonly mappedFds: Map<number, number>
 }
 
 /**
@@ -95,19 +99,30 @@ export class SessionBatches implements BatchReader {
   }
 
   async read(): Promise<ReadBatch> {
-    const { connection, arenaFd } = this.#session
+    const { connection } = this.#session
     const frame = await connection.receive()
     if (frame.type !== MESSAGE.batch)
       throw new DscError('FEED_PROTOCOL', `the feed sent message type ${frame.type} instead of a batch`)
     const { seq, ids, offsets, lengths, flags, lost } = parseBatch(frame.payload)
     const items = ids.map((id, i) => {
       const data = Buffer.allocUnsafe(lengths[i]!)
-      readSync(arenaFd, data, 0, data.length, offsets[i]!)
+      readSync(this.#descriptorOf(id), data, 0, data.length, offsets[i]!)
       return { id, name: this.#table.nameOf(id), data, isPadded: flags[i] === 1 }
     })
     connection.sendNumber(MESSAGE.release, seq)
     connection.sendNumber(MESSAGE.next, 1)
     return { items, lost }
+  }
+
+  /** Of what a sample lies in. */
+  #descriptorOf(sample: number): number {
+    const { welcome, arenaFd, mappedFds } = this.#session
+    if (!welcome.mapped) return arenaFd
+    const { folder, descriptors } = welcome.mapped
+    const file = this.#table.files[sample]!
+    const known = mappedFds.get(file) ?? openSync(`${folder}/${descriptors[file]}`, 'r')
+    mappedFds.set(file, known)
+    return known
   }
 
   async close(): Promise<void> {
@@ -125,15 +140,16 @@ async function openSession(options: SessionBatchesOptions, expected: Expected): 
     const hello = { proto: SESSION_PROTOCOL, pid: process.pid, batch: batchSize, onError }
     connection.sendJson(MESSAGE.hello, { ...hello, ...shape, ...expectation })
     const welcome = JSON.parse((await connection.receive()).payload.toString()) as Welcome
-    return { connection, welcome, arenaFd: openArena(welcome) }
+    return { connection, welcome, arenaFd: openArena(welcome), mappedFds: new Map() }
   } catch (error) {
     connection.close()
     throw error
   }
 }
 
-function endSession({ connection, arenaFd }: Session): void {
+function endSession({ connection, arenaFd, mappedFds }: Session): void {
   connection.close()
+  for (const each of mappedFds.values()) closeSync(each)
   closeSync(arenaFd)
 }
 

@@ -119,7 +119,7 @@ export class Session {
       hello,
       rank,
       table: engine.table,
-      poisoned: isPoisoning ? engine.arena : undefined,
+      poisoned: isPoisoning && !engine.mapped ? engine.arena : undefined,
       probe,
       depth,
     })
@@ -134,13 +134,14 @@ export class Session {
 
   #welcome(hello: Hello, { rank }: SessionReading): Readonly<Record<string, unknown>> {
     const { engine, ranks, tablePath } = this.#host
-    const { table, arena, mix, seed, orderKind } = engine
+    const { table, arena, mapped, mix, seed, orderKind } = engine
     const { path, bytes, nonce } = arena.file
     const { stepsPerEpoch, batchesPerEpoch, globalBatch } = rank.stream.sequence
     return {
       proto: SESSION_PROTOCOL,
       arena: { path, bytes: ARENA_BASE + bytes, nonce },
       table: { path: tablePath, bytes: table.bytes.length },
+      mapped: mapped && { folder: mapped.files.folder, descriptors: mapped.files.descriptors },
       ...engine.samplesIdentity,
       n: table.count,
       format: formatsOf(table.encodings),

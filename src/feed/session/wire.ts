@@ -1,7 +1,7 @@
 import { DscError } from '../../failure/dsc-error.js'
 
 /** Version of the messages between a feed and its clients. A client of another version is refused. */
-export const SESSION_PROTOCOL = 4
+export const SESSION_PROTOCOL = 5
 
 /** Message types. A frame is u32 length of the rest, u8 type, payload; all numbers are little endian. */
 export const MESSAGE = {
@@ -67,7 +67,7 @@ export function formatJsonFrame(type: number, value: unknown): Buffer {
   return formatFrame(type, Buffer.from(JSON.stringify(value)))
 }
 
-/** Where the samples of a batch lie in the arena. */
+/** Where the samples of a batch lie: in the arena, or, where WELCOME names mapped files, in those of the table. */
 interface BatchMessage {
   readonly seq: number
   readonly epoch: number

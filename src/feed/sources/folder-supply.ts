@@ -9,7 +9,10 @@ export function folderSupply(
   { mix, listing }: Pick<SampleSupply, 'mix' | 'listing'> = {},
 ): SampleSupply {
   const { root, table } = folder
-  return { table, folder, mix, listing, makeSource: ({ pool }) => new LocalSource(root, table, pool) }
+  return {
+    ...{ table, folder, mix, listing, isWhole: true },
+    makeSource: ({ pool }) => new LocalSource(root, table, pool),
+  }
 }
 
 /** Rows of Parquet files of this machine that are not unpacked. */

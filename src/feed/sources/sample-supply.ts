@@ -10,6 +10,8 @@ export interface SampleSupply {
   readonly table: SampleTable
   /** Folder of this machine that reader threads read; undefined when they need none. */
   readonly folder: { readonly root: string; readonly table: SampleTable } | undefined
+  /** Whether all of that folder is here, so that clients may map its files where nobody may write to them. */
+  readonly isWhole?: boolean
   /** What states are compared by where a table has no fingerprint (`digestListing`). */
   readonly listing?: string | undefined
   /** Replaces that of the settings. */

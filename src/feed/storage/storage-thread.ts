@@ -76,7 +76,7 @@ class JobReader {
 
   constructor({ root, tableBytes, rule }: StorageThreadData, port: MessagePort) {
     this.#table = openSampleTable(tableBytes)
-    this.#reader = new SampleReader(root, this.#table, rule)
+    this.#reader = new SampleReader(root, this.#table, { rule })
     this.#port = port
   }
 

@@ -6,7 +6,7 @@ import type { Slot } from './slot.js'
 export class LostSample extends DscError {
   readonly sample: number
 
-  constructor(source: SampleSource, slot: Slot, status: SampleStatus) {
+  constructor(source: Pick<SampleSource, 'table' | 'nodeName'>, slot: Slot, status: SampleStatus) {
     const { sample, node } = slot
     super(
       'FEED_SAMPLE_LOST',

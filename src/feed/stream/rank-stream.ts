@@ -4,6 +4,7 @@ import type { Epochs } from '../epochs/epochs.js'
 import type { RankItems } from '../epochs/rank-items.js'
 import { countOfStep, type RankSequence } from '../plan/rank-sequence.js'
 import type { SampleSource } from '../samples/sample-source.js'
+import type { BatchStream, LossRule } from './batch-stream.js'
 import type { LeasedBatch } from './leased-batch.js'
 import { LostSample } from './lost-sample.js'
 import { pickSamples } from './pick-samples.js'
@@ -13,9 +14,6 @@ import type { CarryCopy, Slot, Want } from './slot.js'
 import { StreamMeter } from './stream-meter.js'
 import { type StreamCounts, StreamPlan } from './stream-plan.js'
 import { WaitingRoom } from './waiting-room.js'
-
-/** What becomes of a batch with a sample that no source could give: it fails, or comes without that sample. */
-export type LossRule = 'raise' | 'skip'
 
 /** A source that can make use of it is told of so many samples ahead. */
 const MAX_ANNOUNCED_SAMPLES = 2 ** 18
@@ -35,8 +33,8 @@ interface RankStreamOptions {
   readonly roomTimeoutMs: number
 }
 
-/** The batches of one rank. */
-export class RankStream {
+/** The batches of one rank, out of the feed's memory. */
+export class RankStream implements BatchStream {
   readonly sequence: RankSequence
   readonly meter: StreamMeter
   readonly #options: RankStreamOptions

@@ -18,12 +18,15 @@ export interface ReaderData {
     readonly tableBytes: Uint8Array
     /** As in `SampleTable`. */
     readonly known?: Uint8Array | undefined
+    /** Descriptors of the files, where clients map what these are of. */
+    readonly held?: readonly number[] | undefined
   }
 }
 
-/** Work for a reader thread. `copy` carries bytes inside the arena. */
+/** Work for a reader thread. `copy` carries bytes inside the arena; `touch` reads what clients will map. */
 export type ReaderJob =
   | { readonly kind: 'read'; readonly samples: Uint32Array; readonly offsets: Float64Array }
+  | { readonly kind: 'touch'; readonly samples: Uint32Array }
   | (ArenaCopy & { readonly kind: 'copy' })
   | (Omit<OrderOptions, 'kind'> & { readonly kind: 'shuffle' })
   | {
@@ -38,6 +41,8 @@ export type ReaderJob =
 /** `statuses`: 0 ok, 1 missing, 2 corrupt. */
 export type ReaderResult =
   | { readonly kind: 'read'; readonly statuses: Uint8Array }
+  /** `isFromDisk`: some of it was not in the kernel's memory. */
+  | { readonly kind: 'touch'; readonly statuses: Uint8Array; readonly isFromDisk: boolean }
   | { readonly kind: 'copy' }
   | { readonly kind: 'shuffle'; readonly samples: Uint32Array }
   | { readonly kind: 'prefix'; readonly prefix: Prefix }
@@ -59,13 +64,15 @@ class JobRunner {
   constructor({ arenaFd, folder }: ReaderData) {
     this.#arenaFd = arenaFd
     this.#table = folder && { ...openSampleTable(folder.tableBytes), known: folder.known }
-    this.#reader = folder && new SampleReader(folder.root, this.#table!)
+    this.#reader = folder && new SampleReader(folder.root, this.#table!, { held: folder.held })
   }
 
   run(job: ReaderJob): ReaderResult {
     switch (job.kind) {
       case 'read':
         return { kind: 'read', statuses: this.#readIntoArena(job) }
+      case 'touch':
+        return this.#touch(job.samples)
       case 'copy':
         for (let i = 0; i < job.from.length; i++) this.#copy(job.from[i]!, job.to[i]!, job.lengths[i]!)
         return { kind: 'copy' }
@@ -110,6 +117,28 @@ class JobRunner {
       }
     }
     return statuses
+  }
+
+  #touch(samples: Uint32Array): ReaderResult {
+    const { lengths } = this.#table!
+    const statuses = new Uint8Array(samples.length)
+    const places = new Float64Array(samples.length)
+    let filled = 0
+    for (const [i, sample] of samples.entries()) {
+      places[i] = filled
+      filled += lengths[sample]!
+    }
+    if (this.#gather.length < filled) this.#gather = Buffer.allocUnsafeSlow(filled)
+    const bytesOf = (i: number) => this.#gather.subarray(places[i]!, places[i]! + lengths[samples[i]!]!)
+    const before = process.resourceUsage().fsRead
+    this.#reader!.readAll(samples, {
+      place: bytesOf,
+      done: (i, isRead) => {
+        if (!isRead) statuses[i] = 1
+        else if (!isIntact(this.#table!, samples[i]!, bytesOf(i))) statuses[i] = 2
+      },
+    })
+    return { kind: 'touch', statuses, isFromDisk: process.resourceUsage().fsRead > before }
   }
 
   #copy(from: number, to: number, length: number): void {

@@ -121,6 +121,26 @@ def test_a_batch_gives_the_rows_of_its_samples(folder):
         assert batch.copy().rows() == batch.rows()
 
 
+def test_large_bytes_come_as_views_of_the_files_that_stay_valid(folder):
+    for file in range(2):
+        parquet.write_table(table(64, file), path_of(folder, file, 2))
+    feed = dsc.FeedDataset(folder, batch_size=BATCH, seed=7)
+    assert len(feed.info["mapped"]["descriptors"]) == 2
+    kept = [(batch.rows(views=True), batch.rows()) for batch in feed]
+    blobs = [row["blob"] for rows, _ in kept for row in rows if row["blob"] is not None and len(row["blob"]) > 4096]
+    assert blobs and all(type(blob) is memoryview and blob.readonly for blob in blobs)
+    assert [rows for rows, _ in kept] == [rows for _, rows in kept]
+
+
+def test_what_goes_through_the_feeds_memory_is_the_same(folder):
+    parquet.write_table(table(64, 5), path_of(folder, 0, 1))
+    mapped = rows_of(folder)
+    feed = dsc.FeedDataset(folder, batch_size=BATCH, seed=7, feed_options=["--no-map"])
+    assert "mapped" not in feed.info
+    through = [(sample.name, sample.row(views=True)) for batch in feed for sample in batch]
+    assert len(through) == 64 and through == mapped
+
+
 def test_images_of_a_dataset_of_hugging_face_are_bytes_and_path(folder):
     datasets = pytest.importorskip("datasets")
     images = [{"bytes": bytes([i]) * 900, "path": None} for i in range(50)]

@@ -53,6 +53,37 @@ def test_a_mix_of_formats_gives_each_sample_by_its_own(dataset):
     assert found == {"lines/a.jsonl:0": {"a": 1}, "lines/a.jsonl:1": {"a": 2}, "records/a.csv:0": {"a": "3", "b": "4"}}
 
 
+def test_views_of_rows_are_the_rows_whatever_they_begin_with():
+    from dsc.feed.parquet_views import RowViewer
+
+    def row(before, payload, after):
+        head = b"\x83\xa1a" + bytes([before]) + b"\xa1b"
+        size = len(payload).to_bytes(2, "big") if len(payload) < 2**16 else len(payload).to_bytes(4, "big")
+        return memoryview(head + (b"\xc5" if len(size) == 2 else b"\xc6") + size + payload + b"\xa1c" + after)
+
+    read = RowViewer()
+    large = b"\xc5" + bytes(5000)
+    for before, payload, after in [
+        (1, bytes(50_000), b"\xc0"),  # learned
+        (1, bytes(70_000), b"\x05"),
+        (2, large, b"\x05"),  # begins otherwise
+        (2, large * 3, b"\xc5\x13\x88" + bytes(5000)),  # a second one that is large
+        (2, bytes(300), b"\xc5\x13\x88" + bytes(5000)),  # the first one is not
+        (2, bytes(4096), b"\xc0"),
+    ]:
+        found = read(row(before, payload, after))
+        assert found == {"a": before, "b": payload, "c": parquet_value(after)}
+        assert [type(value) is memoryview for value in found.values()] == [
+            type(value) is bytes and len(value) >= 4096 for value in (before, payload, parquet_value(after))
+        ]
+
+
+def parquet_value(data):
+    from dsc.feed.parquet_rows import read_plainly
+
+    return read_plainly(memoryview(data))
+
+
 def test_a_sample_keeps_its_row_on_the_way_to_another_process(dataset):
     folder = dataset.parent / "lines"
     folder.mkdir()

@@ -131,7 +131,12 @@ async function inflate({ root, folder }: InflateRequest, file: ListedFile): Prom
     throw new DscError('USAGE', `this Node does not read ${toText(file.path)}`, { hint: 'Node 24' })
   mkdirSync(toBytes(dirname(target)), { recursive: true })
   try {
-    await pipeline(createReadStream(from), decoder(), limited(), createWriteStream(part, { flags: 'wx' }))
+    await pipeline(
+      createReadStream(from),
+      decoder(),
+      limited(),
+      createWriteStream(part, { flags: 'wx', mode: 0o444 }),
+    )
     utimesSync(part, file.mtimeMs / 1000, file.mtimeMs / 1000)
     const descriptor = openSync(part, 'r')
     fsyncSync(descriptor)

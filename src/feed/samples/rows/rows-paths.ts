@@ -3,7 +3,7 @@ import type { BytePath } from '../byte-path.js'
 import { toBytes } from '../byte-path.js'
 
 /** Stands for the way in which rows are written: those that were written in another way are not used. */
-const METHOD = 'dsc rows 1'
+const METHOD = 'dsc rows 2'
 
 /** Where the rows of a Parquet file and their index are, relative to the folder of rows. */
 export const rowsName = (path: BytePath): BytePath => `${path}.rows`

@@ -64,7 +64,7 @@ async function writeRows(
   const lengths = new Uint32Array(file.rowCount)
   const crcs = new Uint32Array(file.rowCount)
   const writer = new MessagePackWriter()
-  const descriptor = path === undefined ? undefined : openSync(path, 'wx', 0o644)
+  const descriptor = path === undefined ? undefined : openSync(path, 'wx', 0o444)
   let row = 0
   let rowsBytes = 0
   let start = 0

@@ -54,8 +54,12 @@ class Sample:
 
         return split_members(self.data)
 
-    def row(self) -> dict[str, Any]:
+    def row(self, *, views: bool = False) -> dict[str, Any]:
         """The values of the sample by name: members of a tar shard's, fields of JSON or CSV, columns of Parquet.
+
+        Args:
+            views: bytes of 4 KiB and more in a row of Parquet come as read-only memoryviews of the sample instead of
+                copies. They are valid as long as `data` is, and cannot be pickled.
 
         Returns:
             Name → value: {'text': 'hello', 'label': 3}. The text of CSV stays text. Parquet gives bytes, str, int,
@@ -65,9 +69,9 @@ class Sample:
         Raises:
             FeedError: the sample is a whole file, or is not what its format says.
         """
-        from .rows import decode_row
+        from .rows import decode_rows
 
-        return decode_row(self.data, self._catalog.encoding_of(self.id))
+        return decode_rows([self.data], [self._catalog.encoding_of(self.id)], views)[0]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_rebuild_sample, (self.id, bytes(self.data), self.is_padded, keep(self._catalog, [self.id])))
@@ -111,9 +115,7 @@ class Batch:
         return len(self.ids)
 
     def __getitem__(self, index: int) -> Sample:
-        at = self.offsets[index]
-        view = self._arena[at : at + self.lengths[index]]
-        return Sample(self.ids[index], view, bool(self.flags[index]), self._catalog)
+        return Sample(self.ids[index], self._view(index), bool(self.flags[index]), self._catalog)
 
     def __iter__(self) -> Iterator[Sample]:
         return (self[index] for index in range(len(self.ids)))
@@ -123,16 +125,18 @@ class Batch:
         arena = self._arena
         return [arena[at : at + length] for at, length in zip(self.offsets, self.lengths)]
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self, *, views: bool = False) -> list[dict[str, Any]]:
         """The values of all samples by name: as `Sample.row`, and quicker than one by one.
+
+        Args:
+            views: as for `Sample.row`.
 
         Raises:
             FeedError: a sample is a whole file, or is not what its format says.
         """
         from .rows import decode_rows
 
-        encoding_of = self._catalog.encoding_of
-        return decode_rows(self.views(), [encoding_of(id) for id in self.ids])
+        return decode_rows(self.views(), self._catalog.encodings_of(self.ids), views)
 
     def array(self) -> Bytes:
         """The samples as one array, valid until the next batch is asked for.
@@ -167,6 +171,10 @@ class Batch:
             stacked[at:end] = self._rows(at, end, length, step)
             at = end
         return stacked
+
+    def _view(self, index: int) -> memoryview:
+        at = self.offsets[index]
+        return self._arena[at : at + self.lengths[index]]
 
     def _row(self) -> tuple[int, int]:
         """The length of all samples, and what neighbours in the arena are apart."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import json
-import mmap
 import os
 import select
 import struct
@@ -13,6 +12,7 @@ from typing import Any
 
 from .batch import Batch
 from .errors import FeedError, FeedGone
+from .mapped import MappedBatch, MappedFiles, map_file
 from .options import refuse_order_of_one_machine
 from .socket_folder import connect_to_feed
 from .table import SampleTable
@@ -36,7 +36,7 @@ class FeedClient:
         self._send_json(Message.HELLO, {"proto": PROTOCOL, "pid": os.getpid(), **hello})
         self.info: dict[str, Any] = json.loads(self._expect(Message.WELCOME, "WELCOME"))
         refuse_order_of_one_machine(hello, self.info)
-        self._arena, self._arena_view = self._map(self.info["arena"]["path"], self.info["arena"]["bytes"])
+        self._arena_view = map_file(self.info["arena"]["path"], self.info["arena"]["bytes"])
         nonce = bytes(self._arena_view[:32]).decode("latin1")
         if nonce != self.info["arena"]["nonce"]:
             raise FeedError(
@@ -44,22 +44,9 @@ class FeedClient:
                 f"{self.info['arena']['path']} is not the arena of the feed on {socket_path}",
                 "run the trainer in the process namespace of the feed",
             )
-        self._table, table = self._map(self.info["table"]["path"], self.info["table"]["bytes"])
-        self._catalog = SampleTable(table)
-
-    def _map(self, path: str, size: int) -> tuple[mmap.mmap, memoryview]:
-        try:
-            fd = os.open(path, os.O_RDONLY)
-        except OSError as error:
-            raise FeedGone(
-                f"the memory of the feed cannot be opened: {error}",
-                "run trainer and feed as one user in one process namespace",
-            ) from None
-        try:
-            mapping = mmap.mmap(fd, size, prot=mmap.PROT_READ)
-        finally:
-            os.close(fd)
-        return mapping, memoryview(mapping)
+        self._catalog = SampleTable(map_file(self.info["table"]["path"], self.info["table"]["bytes"]))
+        mapped = self.info.get("mapped")
+        self._files = MappedFiles(mapped) if mapped else None
 
     def is_alive(self) -> bool:
         """Whether the feed has not hung up."""
@@ -135,6 +122,8 @@ class FeedClient:
         flags = bytes(view[at + 4 * count : at + 5 * count])
         self.lost = view[at + 5 * count :].cast("I").tolist()
         self._held.append(seq)
+        if self._files is not None:
+            return MappedBatch(epoch, step, ids, lengths, offsets, flags, self._files, self._catalog)
         return Batch(epoch, step, ids, lengths, offsets, flags, self._arena_view, self._catalog)
 
     def close(self) -> None:

@@ -33,13 +33,19 @@ def decode_row(data: memoryview, encoding: Mapping[str, Any]) -> dict[str, Any]:
     return decode(data, encoding)
 
 
-def decode_rows(views: Sequence[memoryview], encodings: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Several samples, each as `decode_row`."""
+def decode_rows(
+    samples: Sequence[memoryview], encodings: Sequence[Mapping[str, Any]], views: bool = False
+) -> list[dict[str, Any]]:
+    """Several samples, each as `decode_row`; with `views`, large bytes of rows of Parquet as views of the samples."""
     if all(encoding["format"] == "row" for encoding in encodings):
+        if views:
+            from .parquet_views import view_rows
+
+            return view_rows(samples)
         from .parquet_rows import read_rows
 
-        return read_rows(views)
-    return [decode_row(view, encoding) for view, encoding in zip(views, encodings)]
+        return read_rows(samples)
+    return [decode_row(sample, encoding) for sample, encoding in zip(samples, encodings)]
 
 
 def _members(data: memoryview, _: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,9 +18,16 @@ class Catalog(Protocol):
     def encoding_of(self, id: int) -> dict[str, Any]:
         """How the bytes of a sample are stored: `format`, and what else reading them takes."""
 
+    def encodings_of(self, ids: list[int]) -> list[dict[str, Any]]:
+        """Those of several samples."""
+
 
 class SampleTable:
-    """A table as it lies in memory; nothing is copied but what is asked for."""
+    """A table as it lies in memory; nothing is copied but what is asked for.
+
+    Attributes:
+        files: of each sample, the number of the file that it is in.
+    """
 
     def __init__(self, table: memoryview) -> None:
         count, files, name_bytes, path_bytes = (int(size) for size in struct.unpack_from("<4d", table, 16))
@@ -41,7 +48,7 @@ class SampleTable:
         take(count, offset_bytes)
         self._name_ends = take(names, name_end_bytes).cast("I" if name_end_bytes == 4 else "d")
         take(count, 4)
-        self._files = take(count, 4).cast("I")
+        self.files = take(count, 4).cast("I")
         take(count, 4)
         self._file_encodings = take(files, 4).cast("I")
         self._names = take(name_bytes, 1)
@@ -51,7 +58,7 @@ class SampleTable:
 
     def name_of(self, id: int) -> str:
         """The path of a sample inside the dataset, or that of its file and its number there."""
-        file = self._files[id]
+        file = self.files[id]
         row_name = _text(self._row_names, self._row_name_ends, file)
         if row_name:
             return f"{row_name}:{id - int(self._first_samples[file])}"
@@ -59,7 +66,12 @@ class SampleTable:
 
     def encoding_of(self, id: int) -> dict[str, Any]:
         """How the bytes of a sample are stored."""
-        return self._encodings[self._file_encodings[self._files[id]]]
+        return self._encodings[self._file_encodings[self.files[id]]]
+
+    def encodings_of(self, ids: list[int]) -> list[dict[str, Any]]:
+        """Those of several samples."""
+        encodings = self._encodings
+        return encodings * len(ids) if len(encodings) == 1 else [self.encoding_of(id) for id in ids]
 
 
 class KeptCatalog:
@@ -75,6 +87,10 @@ class KeptCatalog:
     def encoding_of(self, id: int) -> dict[str, Any]:
         """How the bytes of a sample are stored."""
         return self._known[id][1]
+
+    def encodings_of(self, ids: list[int]) -> list[dict[str, Any]]:
+        """Those of several samples."""
+        return [self._known[id][1] for id in ids]
 
 
 def keep(catalog: Catalog, ids: list[int]) -> KeptCatalog:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from enum import IntEnum
 
-PROTOCOL = 4
+PROTOCOL = 5
 
 
 class Message(IntEnum):

@@ -1,0 +1,8 @@
+import type { HeldFiles } from './held-files.js'
+import type { PageTouch } from './page-touch.js'
+
+/** Samples that clients read themselves, and who reads them ahead. */
+export interface MappedSamples {
+  readonly files: HeldFiles
+  readonly touch: PageTouch
+}

@@ -1,0 +1,200 @@
+import { DscError } from '../../failure/dsc-error.js'
+import type { Epochs } from '../epochs/epochs.js'
+import type { RankItems } from '../epochs/rank-items.js'
+import { countOfStep, type RankSequence } from '../plan/rank-sequence.js'
+import type { SampleSource } from '../samples/sample-source.js'
+import type { BatchStream, LossRule } from '../stream/batch-stream.js'
+import type { LeasedBatch } from '../stream/leased-batch.js'
+import { LostSample } from '../stream/lost-sample.js'
+import { openSlot, type Slot } from '../stream/slot.js'
+import { StreamMeter } from '../stream/stream-meter.js'
+import type { StreamCounts } from '../stream/stream-plan.js'
+import type { PageTouch } from './page-touch.js'
+
+/** Samples that are planned ahead of the clients, at most: beyond that the feed's thread would be held up. */
+const MOST_AHEAD_SAMPLES = 8192
+/** What is being read at a time, bytes: reading of a pass that was left is not waited for long. */
+const MOST_PENDING_BYTES = 32 * 2 ** 20
+
+interface MappedStreamOptions {
+  readonly items: RankItems
+  readonly epochs: Epochs
+  readonly source: Pick<SampleSource, 'table' | 'nodeName'>
+  readonly touch: PageTouch
+  /** Of all ranks that share what may be read ahead. */
+  readonly countRanks: () => number
+  readonly nowMs: () => number
+}
+
+/** A batch of which it is known what is in it. */
+interface PlannedBatch {
+  readonly slots: readonly Slot[]
+  readonly bytes: number
+  /** As `PageTouch.touch` gives it; undefined once it is over without a loss. */
+  statuses: Promise<Uint8Array> | undefined
+}
+
+/**
+ * The batches of one rank whose clients map the files of the samples themselves: the order is the feed's, the bytes
+ * are not. Nothing is given out that would have to be given back; what is read ahead is in the kernel's memory.
+ */
+export class MappedStream implements BatchStream {
+  readonly sequence: RankSequence
+  readonly meter: StreamMeter
+  readonly isGivingBack = false
+  readonly counts: StreamCounts = {
+    ...{ hits: 0, kept: 0, misses: 0, requests: 0, requested: 0 },
+    ...{ carried: 0, carryRefused: 0, dropped: 0 },
+  }
+  readonly #options: MappedStreamOptions
+  /** By number: epoch · stepsPerEpoch + step. */
+  readonly #ahead = new Map<number, PlannedBatch>()
+  #aheadBytes = 0
+  #pendingBytes = 0
+  /** Behind the last batch that was read, and behind the last one that is planned. */
+  #next = 0
+  #planned = 0
+  #isClosed = false
+
+  constructor(options: MappedStreamOptions) {
+    this.#options = options
+    this.sequence = options.items.sequence
+    this.meter = new StreamMeter(options.nowMs())
+  }
+
+  countReadyBatches(): number {
+    let count = 0
+    for (const { statuses } of this.#ahead.values()) if (!statuses) count++
+    return count
+  }
+
+  async start(epoch: number, step: number): Promise<void> {
+    const { epochs, items, nowMs } = this.#options
+    this.meter.begin(nowMs())
+    await epochs.enter(items, epoch)
+    this.#ahead.clear()
+    this.#aheadBytes = 0
+    this.#next = epoch * this.sequence.stepsPerEpoch + step
+    this.#planned = this.#next
+    this.wake()
+  }
+
+  async read(epoch: number, step: number, onLoss: LossRule = 'raise'): Promise<LeasedBatch> {
+    const { epochs, items, nowMs, source } = this.#options
+    const askedAtMs = nowMs()
+    const entering = epochs.enter(items, epoch)
+    if (entering) await entering
+    const sinceMs = nowMs()
+    const batch = this.#take(epoch, step)
+    this.counts[batch.statuses ? 'misses' : 'hits'] += batch.slots.length
+    this.wake()
+    const found = batch.statuses ? this.#settle(batch.slots, await batch.statuses, onLoss) : undefined
+    const { slots, lost } = found ?? { slots: batch.slots, lost: [] }
+    this.meter.stallMs.epoch_build += sinceMs - askedAtMs
+    this.meter.stallMs.storage += nowMs() - sinceMs
+    this.meter.deliver(epoch, askedAtMs, nowMs())
+    this.meter.samplesDelivered += slots.length
+    this.meter.bytesDelivered += batch.bytes
+    return { epoch, step, slots, lost, offsets: slots.map(({ sample }) => source.table.offsets[sample]!) }
+  }
+
+  release(): void {}
+
+  async pick(samples: readonly number[]): Promise<LeasedBatch> {
+    const { source, touch } = this.#options
+    const { count, offsets } = source.table
+    const wrong = samples.find((sample) => !Number.isInteger(sample) || sample < 0 || sample >= count)
+    if (wrong !== undefined)
+      throw new DscError('USAGE', `sample ${wrong} is not one of the ${count} of this dataset`)
+    const slots = samples.map((sample) => openSlot({ serial: -1, epoch: 0, position: 0, sample, node: 0 }))
+    const statuses = await touch.touch(Uint32Array.from(samples))
+    if (statuses) this.#settle(slots, statuses, 'raise')
+    return { epoch: 0, step: 0, slots, lost: [], offsets: samples.map((sample) => offsets[sample]!) }
+  }
+
+  idsOf(epoch: number, step: number, count: number): Promise<number[]> {
+    return this.#options.items.idsOf(epoch, step, count)
+  }
+
+  /** Plans and reads what comes next, as far as there is room. */
+  wake(): void {
+    const { touch, countRanks } = this.#options
+    const mostBytes = touch.memoryBytes / Math.max(1, countRanks())
+    const most = Math.max(2, Math.floor(MOST_AHEAD_SAMPLES / this.sequence.options.batchSize))
+    this.#planned = Math.max(this.#planned, this.#next)
+    while (!this.#isClosed && this.#planned < this.#next + most) {
+      if (this.#aheadBytes >= mostBytes || this.#pendingBytes >= MOST_PENDING_BYTES) return
+      const { stepsPerEpoch } = this.sequence
+      const epoch = Math.floor(this.#planned / stepsPerEpoch)
+      const batch = this.#plan(epoch, this.#planned - epoch * stepsPerEpoch)
+      if (!batch) return // the order of that epoch is being made
+      this.#ahead.set(this.#planned++, batch)
+      this.#aheadBytes += batch.bytes
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#ahead.clear()
+  }
+
+  #take(epoch: number, step: number): PlannedBatch {
+    const number = epoch * this.sequence.stepsPerEpoch + step
+    const known = this.#ahead.get(number)
+    if (known) this.#aheadBytes -= known.bytes
+    this.#ahead.delete(number)
+    this.#next = Math.max(this.#next, number + 1)
+    const batch = known ?? this.#plan(epoch, step)
+    if (batch) return batch
+    throw new DscError('FEED_GONE', 'another client of this rank has moved to another position')
+  }
+
+  /** Undefined while the order of the epoch is being made. */
+  #plan(epoch: number, step: number): PlannedBatch | undefined {
+    const { items, source, touch } = this.#options
+    const first = epoch * this.sequence.itemsPerEpoch + step * this.sequence.options.batchSize
+    const slots: Slot[] = []
+    let bytes = 0
+    for (let serial = first; serial < first + countOfStep(this.sequence, step); serial++) {
+      const item = items.find(serial)
+      if (!item) return undefined
+      slots.push(openSlot(item))
+      bytes += source.table.lengths[item.sample]!
+    }
+    const statuses = touch.touch(Uint32Array.from(slots, ({ sample }) => sample))
+    const batch: PlannedBatch = { slots, bytes, statuses }
+    if (statuses) this.#watch(batch, statuses)
+    return batch
+  }
+
+  #watch(batch: PlannedBatch, statuses: Promise<Uint8Array>): void {
+    this.counts.requests++
+    this.counts.requested += batch.slots.length
+    this.#pendingBytes += batch.bytes
+    const over = (isIntact: boolean) => {
+      this.#pendingBytes -= batch.bytes
+      if (isIntact) batch.statuses = undefined
+      this.wake()
+    }
+    statuses.then(
+      (found) => over(found.every((status) => status === 0)),
+      () => over(false), // who reads the batch hears why
+    )
+  }
+
+  /** Sorts out what could not be read. */
+  #settle(
+    slots: readonly Slot[],
+    statuses: Uint8Array,
+    onLoss: LossRule,
+  ): Pick<LeasedBatch, 'slots' | 'lost'> {
+    const kept = slots.filter((_, i) => statuses[i] === 0)
+    const worst = slots.findIndex((_, i) => statuses[i] !== 0)
+    if (worst >= 0 && (onLoss === 'raise' || kept.length === 0))
+      throw new LostSample(this.#options.source, slots[worst]!, statuses[worst] === 1 ? 'missing' : 'corrupt')
+    return {
+      slots: kept,
+      lost: slots.flatMap(({ sample }, i) => (statuses[i] === 0 ? [] : [sample])),
+    }
+  }
+}

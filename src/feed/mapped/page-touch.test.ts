@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { planRankSequence } from '../plan/rank-sequence.js'
+import type { SampleTable } from '../samples/sample-table.js'
+import type { ReaderJob, ReaderResult } from '../threads/reader-thread.js'
+import { MappedStream } from './mapped-stream.js'
+import { PageTouch } from './page-touch.js'
+
+const COUNT = 640
+const BYTES = 1000
+const table = {
+  count: COUNT,
+  lengths: new Uint32Array(COUNT).fill(BYTES),
+  offsets: new Uint32Array(COUNT),
+} as unknown as SampleTable
+
+/** Counts what is read; it comes from the disk while `isShort` says so. */
+function makePool(isShort = () => false) {
+  const pool = {
+    touched: 0,
+    async run(job: ReaderJob): Promise<ReaderResult> {
+      assert.equal(job.kind, 'touch')
+      if (job.kind !== 'touch') throw new Error('never')
+      pool.touched += job.samples.length
+      return { kind: 'touch', statuses: new Uint8Array(job.samples.length), isFromDisk: isShort() }
+    },
+    close: async () => {},
+  }
+  return pool
+}
+
+const batches = Array.from({ length: COUNT / 8 }, (_, i) =>
+  Uint32Array.from({ length: 8 }, (__, j) => 8 * i + j),
+)
+
+test('once memory turns out too short to keep all pages everything is read ahead, until it no longer is', async () => {
+  let isShort = false
+  const pool = makePool(() => isShort)
+  const touch = new PageTouch({ table, pool, memoryBytes: undefined })
+  const epoch = async () => {
+    const before = pool.touched
+    for (const batch of batches) await touch.touch(batch)
+    return pool.touched - before
+  }
+  assert.equal(await epoch(), COUNT, 'the first epoch')
+  assert.equal(await epoch(), 8 * Math.floor(batches.length / 32), 'probes')
+  isShort = true
+  await epoch()
+  assert.equal(await epoch(), COUNT, 'pages were given up')
+  isShort = false
+  assert.ok((await epoch()) < COUNT / 8, 'they are kept again')
+})
+
+test('no more is read ahead than the memory of the feed, shared by its ranks', async () => {
+  for (const ranks of [1, 2]) {
+    const pool = makePool()
+    const touch = new PageTouch({ table, pool, memoryBytes: 80 * BYTES })
+    const sequence = planRankSequence({
+      sampleCount: COUNT,
+      batchSize: 8,
+      world: 1,
+      rank: 0,
+      replicate: 1,
+      last: 'drop',
+    })
+    const items = {
+      sequence,
+      find: (serial: number) => ({ serial, epoch: 0, position: serial, sample: serial % COUNT, node: 0 }),
+    }
+    const stream = new MappedStream({
+      items: items as never,
+      epochs: { enter: () => undefined } as never,
+      source: { table, nodeName: () => 'here' },
+      touch,
+      countRanks: () => ranks,
+      nowMs: () => 0,
+    })
+    await stream.start(0, 0)
+    for (let i = 0; i < 20; i++) await nextTurn()
+    assert.equal(pool.touched, 80 / ranks)
+    for (let step = 0; step < 3; step++) await stream.read(0, step)
+    for (let i = 0; i < 20; i++) await nextTurn()
+    assert.equal(pool.touched, 80 / ranks + 24)
+    assert.equal(stream.countReadyBatches(), 10 / ranks)
+  }
+})
