@@ -6,6 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 const KEYS = Number(process.argv[2] ?? 1_000_000)
 const DELAY_MS = Number(process.argv[3] ?? 0)
+/** With EMPTY set, objects have no bytes, so that all of them can be staged. */
+const sizeOf = process.env.EMPTY ? () => 0 : (index) => 10_000 + (index % 1000)
 const FILES_PER_FOLDER = 1000
 
 const pad = (number, width) => String(number).padStart(width, '0')
@@ -50,7 +52,7 @@ function list(keyAt, query) {
     const cut = delimiter === '' ? -1 : key.indexOf(delimiter, prefix.length)
     if (cut === -1) {
       parts.push(
-        `<Contents><Key>${encode(key)}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>&quot;${pad(index, 32)}&quot;</ETag><Size>${10_000 + (index % 1000)}</Size><StorageClass>STANDARD</StorageClass></Contents>`,
+        `<Contents><Key>${encode(key)}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>&quot;${pad(index, 32)}&quot;</ETag><Size>${sizeOf(index)}</Size><StorageClass>STANDARD</StorageClass></Contents>`,
       )
       last = key
       index += 1

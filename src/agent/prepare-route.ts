@@ -120,7 +120,13 @@ async function answerInLines(
     })
     write(last)
   } catch (error) {
-    if (!isDscError(error)) throw error
+    if (!isDscError(error)) {
+      // A defect: whoever asked is to hear of it, and the log is to have all that is known.
+      const { message, stack } = error as Error
+      note(`not prepared, by a defect of dsc: ${stack ?? message}`)
+      write({ error: { code: 'INTERNAL', message, hint: 'the log of the agent there says where' } })
+      return
+    }
     note(`not prepared: ${error.message.replaceAll('\n', '; ')}${error.id ? ` (dsc why ${error.id})` : ''}`)
     write({ error: describeFailure(error) })
   } finally {

@@ -7,6 +7,7 @@ import { formatCount } from '../../model/format-count.js'
 import { describeDiskFailure } from '../../platform/disk-failure.js'
 import { filesDirectory } from '../cache-layout.js'
 import { keyToPath } from '../manifest/key-to-path.js'
+import { KnownObjects } from '../manifest/known-objects.js'
 import type { Listing } from '../manifest/listing.js'
 import { Manifest } from '../manifest/manifest.js'
 import { hasUsableManifest } from '../manifest/manifest-file.js'
@@ -35,6 +36,8 @@ export async function listIntoManifest(options: {
   readonly unsafeKeys?: 'refuse' | 'list' | undefined
   /** Lists again what was listed before. */
   readonly isRelisted?: boolean | undefined
+  /** Directory of a ready copy of the dataset: where the source is as it was then, no manifest is filled. */
+  readonly knownDirectory?: string | undefined
   readonly onProgress?: (progress: { readonly objects: number; readonly bytes: number }) => void
   /** Most requests at once just now, 1 or more. Absent = as many as the source likes. */
   readonly requestLimit?: (() => number) | undefined
@@ -50,16 +53,24 @@ export async function listIntoManifest(options: {
   await setAside(copyDirectory)
   mkdirSync(filesDirectory(copyDirectory))
   const manifest = Manifest.create(copyDirectory)
+  const definition = describeDefinition(dataset, stripe)
+  const { knownDirectory } = options
+  const known = knownDirectory === undefined ? undefined : KnownObjects.find(knownDirectory, definition)
   try {
-    const counts = await insertObjects(manifest, options)
+    const counts = await insertObjects(manifest, { ...options, known })
+    if (known && counts.isKnown) {
+      const { skippedFolderMarkers, filteredObjects } = counts
+      return { ...known.listing, skippedFolderMarkers, filteredObjects, isKnown: true }
+    }
     if (counts.files === 0) throw describeEmpty(options.source, dataset, counts)
     if (stripe) manifest.keepStripe(stripe)
     const listing: Listing = {
       ...summarizeManifest(manifest, copyDirectory),
-      ...counts,
+      skippedFolderMarkers: counts.skippedFolderMarkers,
+      filteredObjects: counts.filteredObjects,
       ...manifest.count('kept'),
     }
-    manifest.writeSetting('dataset', describeDefinition(dataset, stripe))
+    manifest.writeSetting('dataset', definition)
     if (stripe) manifest.writeSetting('stripe', JSON.stringify(stripe))
     manifest.writeSetting('definition', JSON.stringify(dataset))
     manifest.writeSetting('listing', JSON.stringify(listing)) // last: its presence says the listing is complete
@@ -67,6 +78,7 @@ export async function listIntoManifest(options: {
   } catch (error) {
     throw describeDiskFailure(error, copyDirectory)
   } finally {
+    known?.close()
     manifest.close()
   }
 }
@@ -93,12 +105,13 @@ interface Counts {
   contentBytes: number
   skippedFolderMarkers: number
   filteredObjects: number
+  /** Whether all is as in the known copy. */
+  isKnown: boolean
 }
 
-async function insertObjects(
-  manifest: Manifest,
-  options: Parameters<typeof listIntoManifest>[0],
-): Promise<Counts> {
+type InsertOptions = Parameters<typeof listIntoManifest>[0] & { readonly known: KnownObjects | undefined }
+
+async function insertObjects(manifest: Manifest, options: InsertOptions): Promise<Counts> {
   const { source, signal, requestLimit, onRetry, stallTimeoutMs } = options
   const listOptions = {
     onRetry,
@@ -111,18 +124,29 @@ async function insertObjects(
   } catch (error) {
     if (!(error instanceof ListingDisorder)) throw error
     manifest.clear()
-    return insertPages(manifest, options, source.list({ ...listOptions, isSequential: true }))
+    const again = source.list({ ...listOptions, isSequential: true })
+    return insertPages(manifest, { ...options, known: undefined }, again)
   }
 }
 
 async function insertPages(
   manifest: Manifest,
-  options: Parameters<typeof listIntoManifest>[0],
+  options: InsertOptions,
   pages: AsyncIterable<readonly ListedObject[]>,
 ): Promise<Counts> {
   const { source, dataset, signal, onProgress } = options
   const isWanted = createKeyMatcher(dataset)
-  const counts: Counts = { files: 0, contentBytes: 0, skippedFolderMarkers: 0, filteredObjects: 0 }
+  const counts: Counts = {
+    files: 0,
+    contentBytes: 0,
+    skippedFolderMarkers: 0,
+    filteredObjects: 0,
+    isKnown: options.known !== undefined,
+  }
+  const insertKnown = () => {
+    counts.isKnown = false
+    for (const known of options.known?.takenPages() ?? []) manifest.add(known)
+  }
   const refused: string[] = []
   let refusedCount = 0
   for await (const page of pages) {
@@ -141,13 +165,15 @@ async function insertPages(
         }
       }
     }
-    if (refusedCount === 0) manifest.add(taken)
+    if (counts.isKnown && !options.known?.take(taken)) insertKnown()
+    if (refusedCount === 0 && !counts.isKnown) manifest.add(taken)
     manifest.markers.add(markers)
     counts.skippedFolderMarkers += markers.length
     counts.files += taken.length
     for (const object of taken) counts.contentBytes += object.sizeBytes
     onProgress?.({ objects: counts.files, bytes: counts.contentBytes })
   }
+  if (counts.isKnown && !options.known?.isWhole) insertKnown()
   if (refusedCount > 0) {
     const more = refusedCount > refused.length ? ` and ${refusedCount - refused.length} more` : ''
     throw new DscError('KEY_UNSAFE', `${source.url}: cannot become files: ${refused.join('; ')}${more}`, {

@@ -1,4 +1,4 @@
-import type { Copy } from '../../model/copy.js'
+import { type Copy, formatStripe } from '../../model/copy.js'
 import { findHubUrl } from '../../model/source-url.js'
 import type { Cache } from '../cache.js'
 import { TransferLeases } from './transfer-lease.js'
@@ -35,6 +35,26 @@ export async function leaseReusable(
     if (await leases.take(copy.copyId)) directories.push(copy.directory)
   if (directories.length === 0) await leases.release()
   return { directories, release: () => leases.release() }
+}
+
+/** The newest ready copy here of a dataset, or of the same stripe of it, which stays until it is released. */
+export async function leaseNewest(
+  { record, node, nowMs }: Cache,
+  { dataset, stripe }: Pick<Copy, 'dataset' | 'stripe'>,
+): Promise<{ readonly directory: string; readonly release: () => Promise<void> } | undefined> {
+  const ready = await record.listCopies({ dataset, node, states: ['ready'] }, nowMs())
+  const [newest] = ready.filter((copy) => nameOf(copy.stripe) === nameOf(stripe)).toSorted(byAge)
+  if (newest === undefined) return undefined
+  const leases = new TransferLeases(record, `dsc prepare:${process.pid}`)
+  const isTaken = await leases.take(newest.copyId)
+  const release = () => leases.release()
+  if (isTaken) return { directory: newest.directory, release }
+  await release()
+  return undefined
+}
+
+function nameOf(stripe: Copy['stripe']): string {
+  return stripe === undefined ? '' : formatStripe(stripe)
 }
 
 async function listOthers({ record, node, nowMs }: Cache, dataset: string): Promise<readonly Copy[]> {

@@ -12,4 +12,6 @@ export interface Listing {
   readonly skippedFolderMarkers: number
   /** Objects that the globs left out. */
   readonly filteredObjects: number
+  /** All is as in the copy that it was held against, so that no manifest was filled. */
+  readonly isKnown?: true
 }

@@ -162,6 +162,12 @@ export class Manifest {
     for (const rows of this.#statements.pages<ObjectRow>(sql, key, (row) => row.key)) yield* rows.map(toEntry)
   }
 
+  /** Entries from `first` to `last` in the byte order of keys, `most` of them. */
+  entriesBetween(first: string, last: string, most: number): readonly ManifestEntry[] {
+    const sql = 'SELECT * FROM object WHERE key BETWEEN ? AND ? ORDER BY key LIMIT ?'
+    return this.#statements.all<ObjectRow>(sql, first, last, most).map(toEntry)
+  }
+
   /** Ids of objects that are present. */
   presentIds(): readonly number[] {
     const sql = `SELECT id FROM object WHERE ${WHERE.present}`

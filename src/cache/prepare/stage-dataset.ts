@@ -1,16 +1,12 @@
 import { isDscError } from '../../failure/dsc-error.js'
 import { logPhase } from '../../log/log.js'
-import type { Stripe } from '../../model/copy.js'
-import { type Dataset, deriveDatasetName } from '../../model/dataset.js'
+import type { Dataset } from '../../model/dataset.js'
 import { type HeldFolder, nameHeldFolder } from '../../platform/held-folder.js'
 import type { Victim } from '../../policy/take-by-share.js'
 import type { Cache } from '../cache.js'
-import { stagingDirectoryOf } from '../cache-layout.js'
-import { DEFAULT_CONCURRENCY, type Downloaded, downloadFiles } from '../download/download-files.js'
-import { listIntoManifest } from '../download/list-into-manifest.js'
+import { type Downloaded, downloadFiles } from '../download/download-files.js'
 import { type NodeShare, openNodeShare } from '../download/node-share.js'
 import { WaitingThreads } from '../download/transfer/waiting-threads.js'
-import { discardDirectory } from '../eviction/finish-evictions.js'
 import { makeHeld } from '../held-cache.js'
 import { KeptStageLease } from '../leases/keep-stage-lease.js'
 import { leaseReusable, listsChecksums } from '../leases/lease-reusable.js'
@@ -18,10 +14,10 @@ import type { Listing } from '../manifest/listing.js'
 import { nameInHint } from '../names/name-in-hint.js'
 import { saveNode } from '../save-node.js'
 import type { Origins, Source } from '../sources/source.js'
-import { admitListing } from './admit-listing.js'
 import { describeStagingFailure, endFailedStaging } from './fail-staging.js'
 import { finishPublished, finishStaging, type Staged } from './finish-staging.js'
 import type { StageTurn } from './join-staging.js'
+import { listAndAdmit } from './list-and-admit.js'
 
 /** What a staging is doing, for those who watch. */
 export type StageProgress =
@@ -57,13 +53,14 @@ export interface StageOptions {
   readonly isReservation?: boolean | undefined
 }
 
-interface Staging extends StageOptions {
+/** A staging that is under way: how much it may take, and whom it tells. */
+export interface Staging extends StageOptions {
   readonly share: NodeShare
   readonly reportWritten: (writtenBytes: number) => void
 }
 
 /** A source that is being staged from, and the folder that it goes into. */
-interface OpenStaging {
+export interface OpenStaging {
   readonly source: Source
   /** Undefined where the source is always the store. */
   readonly describeOrigins: (() => Origins) | undefined
@@ -134,23 +131,12 @@ async function stageFrom(
   { cache, turn, options }: { readonly cache: Cache; readonly turn: StageTurn; readonly options: Staging },
 ): Promise<Staged> {
   const { copy } = turn
-  const { dataset, onProgress, isPrefetch } = options
+  const { dataset, onProgress } = options
   const phase = (name: string) => `${dataset.name}: ${name}`
-  const listing = await logPhase(phase('listing'), () =>
-    list(cache, { ...options, ...open, stripe: copy.stripe }),
-  )
-  await rememberSource(cache, dataset)
-  if (copy.state !== 'staging' || copy.version !== listing.version) {
-    const admitted = await logPhase(phase('admission'), () =>
-      admitListing(cache, turn, { listing, isPrefetch }),
-    )
-    if (admitted.outcome === 'lost') return admitted
-    if (admitted.outcome === 'same-version') {
-      await discardDirectory(cache, stagingDirectoryOf(cache.root, copy.copyId))
-      return { outcome: 'ready', copy: admitted.copy, isNew: false }
-    }
-    if (admitted.victims.length > 0) onProgress?.({ step: 'evicting', victims: admitted.victims })
-  }
+  const listed = await listAndAdmit({ cache, turn, options: { ...options, ...open } })
+  if (listed.outcome !== 'listed') return listed
+  const { listing, victims } = listed
+  if (victims.length > 0) onProgress?.({ step: 'evicting', victims })
   if (options.isReservation) return { outcome: 'reserved', version: listing.version }
   const downloaded = await logPhase(phase('download'), () =>
     download(cache, { ...options, ...open, listing, replaces: copy.dataset }),
@@ -161,33 +147,6 @@ async function stageFrom(
   return logPhase(phase('writing through to disk'), () =>
     finishStaging(cache, turn, { version: listing.version, fetched }),
   )
-}
-
-function list(
-  cache: Cache,
-  options: Staging & OpenStaging & { readonly stripe: Stripe | undefined },
-): Promise<Listing> {
-  const { source, held, share, dataset, stripe, version, isRelisted, signal, onProgress } = options
-  const { waitingThreads, isRefresh, isReservation } = options
-  const { concurrency = DEFAULT_CONCURRENCY } = cache.transfer
-  const mayFetch = !isRefresh && !isReservation // a refresh mostly finds that nothing changed
-  return listIntoManifest({
-    source,
-    dataset,
-    copyDirectory: held.path,
-    requestLimit: share.requestLimit,
-    stallTimeoutMs: cache.transfer.stallTimeoutMs,
-    stripe,
-    version,
-    isRelisted,
-    signal,
-    onProgress: ({ objects, bytes }) => {
-      if (mayFetch) waitingThreads.expect({ files: objects, bytes, concurrency })
-      onProgress?.({ step: 'listing', objects })
-    },
-    onRetry: ({ message }, attemptsLeft) =>
-      onProgress?.({ step: 'retrying', problem: message, attemptsLeft }),
-  })
 }
 
 /** Fetches what the listing names; `replaces` is the dataset whose ready copy gives what did not change. */
@@ -226,14 +185,4 @@ async function download(
       })
     },
   }).finally(reusable.release)
-}
-
-/**
- * A source that was asked for by its URL is known to the record under its derived name from here on. Not earlier: a
- * URL under which nothing is listed leaves no dataset.
- */
-async function rememberSource(cache: Cache, dataset: Dataset): Promise<void> {
-  if (dataset.name !== deriveDatasetName(dataset.source)) return
-  if (await cache.record.findDataset(dataset.name)) return
-  await cache.record.saveDataset(dataset, cache.nowMs())
 }

@@ -1,0 +1,94 @@
+import { logPhase } from '../../log/log.js'
+import { type Dataset, deriveDatasetName } from '../../model/dataset.js'
+import type { Victim } from '../../policy/take-by-share.js'
+import type { Cache } from '../cache.js'
+import { stagingDirectoryOf } from '../cache-layout.js'
+import { DEFAULT_CONCURRENCY } from '../download/download-files.js'
+import { listIntoManifest } from '../download/list-into-manifest.js'
+import { discardDirectory } from '../eviction/finish-evictions.js'
+import { leaseNewest } from '../leases/lease-reusable.js'
+import type { Listing } from '../manifest/listing.js'
+import { admitListing } from './admit-listing.js'
+import type { Staged } from './finish-staging.js'
+import type { StageTurn } from './join-staging.js'
+import type { OpenStaging, Staging } from './stage-dataset.js'
+
+interface Work {
+  readonly cache: Cache
+  readonly turn: StageTurn
+  readonly options: Staging & OpenStaging
+}
+
+/** `victims`: what was evicted to make room. Anything else ends the staging. */
+type Listed =
+  | { readonly outcome: 'listed'; readonly listing: Listing; readonly victims: readonly Victim[] }
+  | Staged
+
+/**
+ * Lists the source and makes room for what it has. A refresh is held against the newest ready copy, which stays until
+ * the record has said whether it is the same.
+ */
+export async function listAndAdmit(work: Work): Promise<Listed> {
+  const { cache, turn, options } = work
+  const known = options.isRefresh ? await leaseNewest(cache, turn.copy) : undefined
+  try {
+    const listing = await list(work, known?.directory)
+    await rememberSource(cache, options.dataset)
+    const listed = await admit(work, listing)
+    if (listed.outcome !== 'listed' || !listing.isKnown) return listed
+    // The record has forgotten the copy meanwhile: its manifest may go, so the source says all once more.
+    return await admit(work, await list(work, undefined))
+  } finally {
+    await known?.release()
+  }
+}
+
+async function admit({ cache, turn, options }: Work, listing: Listing): Promise<Listed> {
+  const { copy } = turn
+  const isAdmitted = copy.state === 'staging' && copy.version === listing.version && !listing.isKnown
+  if (isAdmitted) return { outcome: 'listed', listing, victims: [] }
+  const admitted = await logPhase(`${options.dataset.name}: admission`, () =>
+    admitListing(cache, turn, { listing, isPrefetch: options.isPrefetch }),
+  )
+  if (admitted.outcome === 'lost') return admitted
+  if (admitted.outcome === 'admitted') return { outcome: 'listed', listing, victims: admitted.victims }
+  await discardDirectory(cache, stagingDirectoryOf(cache.root, copy.copyId))
+  return { outcome: 'ready', copy: admitted.copy, isNew: false }
+}
+
+function list({ cache, turn, options }: Work, knownDirectory: string | undefined): Promise<Listing> {
+  const { source, held, share, dataset, version, isRelisted, signal, onProgress } = options
+  const { waitingThreads, isRefresh, isReservation } = options
+  const { concurrency = DEFAULT_CONCURRENCY } = cache.transfer
+  const mayFetch = !isRefresh && !isReservation // a refresh mostly finds that nothing changed
+  return logPhase(`${dataset.name}: listing`, () =>
+    listIntoManifest({
+      source,
+      dataset,
+      copyDirectory: held.path,
+      requestLimit: share.requestLimit,
+      stallTimeoutMs: cache.transfer.stallTimeoutMs,
+      stripe: turn.copy.stripe,
+      knownDirectory,
+      version,
+      isRelisted,
+      signal,
+      onProgress: ({ objects, bytes }) => {
+        if (mayFetch) waitingThreads.expect({ files: objects, bytes, concurrency })
+        onProgress?.({ step: 'listing', objects })
+      },
+      onRetry: ({ message }, attemptsLeft) =>
+        onProgress?.({ step: 'retrying', problem: message, attemptsLeft }),
+    }),
+  )
+}
+
+/**
+ * A source that was asked for by its URL is known to the record under its derived name from here on. Not earlier: a
+ * URL under which nothing is listed leaves no dataset.
+ */
+async function rememberSource(cache: Cache, dataset: Dataset): Promise<void> {
+  if (dataset.name !== deriveDatasetName(dataset.source)) return
+  if (await cache.record.findDataset(dataset.name)) return
+  await cache.record.saveDataset(dataset, cache.nowMs())
+}
