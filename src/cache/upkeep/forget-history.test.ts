@@ -32,6 +32,7 @@ test('a long history is forgotten a little at a time, and its room is given back
       },
     },
     EVENTS - 10,
+    () => 0,
   )
   assert.equal(forgotten, EVENTS - 10)
   assert.ok(batches.length > 2, `in ${batches.length} transactions`)
@@ -42,4 +43,18 @@ test('a long history is forgotten a little at a time, and its room is given back
   )
   raw.pragma('wal_checkpoint(TRUNCATE)')
   assert.ok(statSync(path).size < before / 4, `${before} bytes before, ${statSync(path).size} after`)
+})
+
+test('what takes long to forget is left to the next call', async () => {
+  let nowMs = 0
+  let batches = 0
+  const pruneEvents = async (_beforeMs: number, limit: number) => {
+    batches += 1
+    nowMs += 150
+    return limit
+  }
+  await forgetHistory({ pruneEvents }, 1, () => nowMs)
+  assert.equal(batches, 3)
+  await forgetHistory({ pruneEvents }, 1, () => (nowMs += 1000))
+  assert.equal(batches, 4, 'however slow it is, some is forgotten')
 })
