@@ -109,19 +109,27 @@ export function recordStoreContract(engine: string, open: OpenRecord): void {
     assert.deepEqual(await idsOf({ datasets: [] }), [])
   })
 
-  contract('tells where the copies of a node lie', async (record) => {
-    await record.addAdopted(exampleCopy('flowers', { origin: 'local' }), NOW_MS)
+  contract('tells where the copies of a node lie, and which of them are plain', async (record) => {
+    for (const [dataset, origin] of [
+      ['adopted', 'local'],
+      ['plain', 's3'],
+      ['read', 's3'],
+      ['used', 's3'],
+    ] as const)
+      await record.addAdopted(exampleCopy(dataset, { origin }), NOW_MS)
     await record.addAdopted(exampleCopy('birds', { node: 'other' }), NOW_MS)
-    await record.joinOrReserve(joinRequest('pending', 'task-1'), NOW_MS) // its version is not known yet
-    const places = await record.listPlaces(NODE)
+    await record.joinOrReserve(joinRequest('pending', 'task-1'), NOW_MS)
+    for (const [dataset, purpose] of [
+      ['read', 'transfer'],
+      ['used', 'use'],
+    ] as const)
+      await record.leaseReady({ dataset, node: NODE, purpose, lease: exampleLease('task-1') }, NOW_MS)
     const copies = await record.listCopies({ node: NODE }, NOW_MS)
+    assert.equal(copies.length, 5)
     assert.deepEqual(
-      places.toSorted((a, b) => (a.dataset < b.dataset ? -1 : 1)),
-      copies.map(({ copyId, dataset, version, state, origin, path }) => ({
-        ...{ copyId, dataset, version, state, origin, path },
-      })),
+      (await record.listPlaces(NODE)).toSorted((a, b) => (a.dataset < b.dataset ? -1 : 1)),
+      copies.map(({ dataset, path }) => ({ dataset, path, isPlain: ['plain', 'used'].includes(dataset) })),
     )
-    assert.equal(places.length, 2)
   })
 
   contract('sums up what lies in stripes, and what counts for whom, by itself', async (record) => {

@@ -36,15 +36,11 @@ export async function planCleanUpOf(
   const slurmJobs = hasSlurm ? await cache.listSlurmJobs() : undefined
   const nowMs = cache.nowMs()
   const disk = await cache.measureDisk()
-  const transferred = new Set(
-    leases.filter(({ purpose }) => purpose === 'transfer').map(({ copyId }) => copyId),
-  )
   const places = await cache.record.listPlaces(cache.node)
   const doubtful = findDoubtful({
     copiesRoot: copiesDirectory(cache.root),
     links,
     places,
-    transferred,
     isGone,
   })
   const found = [...doubtful].flatMap((dataset) =>

@@ -5,11 +5,8 @@ import { findDoubtful, type Glance } from './find-doubtful.js'
 
 const ROOT = '/cache/copies'
 const place = (dataset: string, changes: Partial<CopyPlace> = {}): CopyPlace => ({
-  copyId: `id-${dataset}`,
   dataset,
-  version: 'v1',
-  state: 'ready',
-  origin: 's3',
+  isPlain: true,
   path: `${ROOT}/${dataset}/v1-1/files`,
   ...changes,
 })
@@ -18,7 +15,6 @@ const PLAIN: Glance = {
   copiesRoot: ROOT,
   links: new Map([['flowers', 3]]),
   places: [place('flowers')],
-  transferred: new Set(),
   isGone: () => false,
 }
 
@@ -67,27 +63,12 @@ for (const { name, seen, doubtful } of [
   },
   {
     name: 'doubts two copies of a dataset',
-    seen: { places: [place('flowers'), place('flowers', { copyId: 'id-2' })] },
+    seen: { places: [place('flowers'), place('flowers')] },
     doubtful: ['flowers'],
   },
   {
-    name: 'doubts a staging',
-    seen: { places: [place('flowers', { state: 'staging' })] },
-    doubtful: ['flowers'],
-  },
-  {
-    name: 'doubts an interrupted eviction',
-    seen: { places: [place('flowers', { state: 'evicting' })] },
-    doubtful: ['flowers'],
-  },
-  {
-    name: 'doubts an adopted folder, where repairs may lie',
-    seen: { places: [place('flowers', { origin: 'local' })] },
-    doubtful: ['flowers'],
-  },
-  {
-    name: 'doubts a copy that somebody may be repairing',
-    seen: { transferred: new Set(['id-flowers']) },
+    name: 'doubts a staging, an adopted folder, and what somebody repairs',
+    seen: { places: [place('flowers', { isPlain: false })] },
     doubtful: ['flowers'],
   },
 ] as const satisfies readonly { name: string; seen: Partial<Glance>; doubtful: readonly string[] }[]) {

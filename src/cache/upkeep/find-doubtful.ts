@@ -11,8 +11,6 @@ export interface Glance {
   readonly links: ReadonlyMap<string, number>
   /** By the record, read after `links`. */
   readonly places: readonly CopyPlace[]
-  /** Copies that somebody repairs or reads from another node. */
-  readonly transferred: ReadonlySet<string>
   /** Whether nothing is at a path. */
   readonly isGone: (path: string) => boolean
 }
@@ -22,21 +20,15 @@ export interface Glance {
  * copy at most, its files are there, and no folder lies beside it: there is nothing to do, and 100,000 such folders
  * need not be opened.
  */
-export function findDoubtful({
-  copiesRoot,
-  links,
-  places,
-  transferred,
-  isGone,
-}: Glance): ReadonlySet<string> {
+export function findDoubtful({ copiesRoot, links, places, isGone }: Glance): ReadonlySet<string> {
   const doubtful = new Set<string>()
   const seen = new Set<string>()
-  for (const { copyId, dataset, state, origin, path } of places) {
-    const isPlain = state === 'ready' && origin !== 'local' && !transferred.has(copyId) && !seen.has(dataset)
+  for (const { dataset, path, isPlain } of places) {
+    const isFirst = !seen.has(dataset)
     seen.add(dataset)
     const isInside = path.startsWith(copiesRoot) && path.startsWith(`/${dataset}/`, copiesRoot.length)
     const isAlone = links.get(dataset) === OWN_LINKS + 1 && isInside
-    if (!isPlain || !isAlone || isGone(path)) doubtful.add(dataset)
+    if (!isPlain || !isFirst || !isAlone || isGone(path)) doubtful.add(dataset)
   }
   for (const dataset of links.keys()) if (!seen.has(dataset)) doubtful.add(dataset)
   return doubtful
