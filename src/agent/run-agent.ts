@@ -105,6 +105,20 @@ export async function startAgent(options: {
   })
   watch = watching
   await agentMetrics.refresh()
+  const stop = async (gateway: GatewayThreads | undefined) => {
+    stopping.abort('the agent stops')
+    stopCertificate?.()
+    page.close()
+    await gateway?.stop(GRACE_MS)
+    await watching
+      .stop()
+      .catch((error: unknown) => note(error instanceof Error ? error.message : String(error)))
+    await server.stop(GRACE_MS)
+    await samples.close()
+    tables?.close()
+    arriving.close()
+    copies.close()
+  }
   const gateway =
     options.gateway &&
     (await GatewayThreads.open({
@@ -112,25 +126,11 @@ export async function startAgent(options: {
       ...{ cache, tokens, note, configPath: options.configPath },
       onCounts: (counts) =>
         counts.forEach(({ name, labels, value }) => void metrics.add(name, labels, value)),
+    }).catch(async (error: unknown) => {
+      await stop(undefined)
+      throw error
     }))
-  return {
-    url,
-    gatewayUrl: gateway?.url,
-    async stop() {
-      stopping.abort('the agent stops')
-      stopCertificate?.()
-      page.close()
-      await gateway?.stop(GRACE_MS)
-      await watching
-        .stop()
-        .catch((error: unknown) => note(error instanceof Error ? error.message : String(error)))
-      await server.stop(GRACE_MS)
-      await samples.close()
-      tables?.close()
-      arriving.close()
-      copies.close()
-    },
-  }
+  return { url, gatewayUrl: gateway?.url, stop: () => stop(gateway) }
 }
 
 /** Where this agent keeps tables of samples: held, so that nobody leads elsewhere what it writes. */

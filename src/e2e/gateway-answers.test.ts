@@ -193,3 +193,11 @@ test('while a dataset is refreshed each connection sees one version of it', asyn
   isOver = true
   await Promise.all(readers)
 })
+
+test('an agent whose gateway cannot listen ends and says where', async (t) => {
+  const { address } = await makeGateway(t, new Map([['data/a', Buffer.from('alpha')]]))
+  const second = await makeWorld(t, { agent: { listen: '127.0.0.1:0' } })
+  const { code, stderr } = await second.dsc('agent', '--gateway', address.host)
+  assert.equal(code, 4, stderr)
+  assert.match(stderr, new RegExp(`agent.gateway: cannot listen at ${address.host} \\(EADDRINUSE\\)`))
+})

@@ -6,6 +6,15 @@ const BELIEVED_MS = 500
 /** On which the threads of one gateway tell each other. */
 const CHANNEL = 'dsc gateway: copies'
 
+/** Asks the other threads what they know. */
+const ASK = 'ask'
+
+/** What a thread tells the others of a dataset. */
+interface Told {
+  readonly dataset: string
+  readonly copies: readonly Copy[]
+}
+
 /** Copies of a dataset, newest first. */
 interface Believed {
   readonly untilMs: number
@@ -19,15 +28,13 @@ interface Believed {
 export class BelievedCopies {
   readonly #believed = new Map<string, Believed>()
   readonly #channel = new BroadcastChannel(CHANNEL)
-  /** What the others were told of each dataset. */
+  /** Ids of the ready copies of each dataset that the others were told of. */
   readonly #told = new Map<string, string>()
 
   constructor() {
-    this.#channel.onmessage = (event) => {
-      const { dataset, copies } = (event as { data: { dataset: string; copies: readonly Copy[] } }).data
-      if (!this.#believed.has(dataset)) this.#believed.set(dataset, { untilMs: 0, copies })
-    }
+    this.#channel.onmessage = (event) => this.#hear((event as { data: Told | typeof ASK }).data)
     this.#channel.unref()
+    this.#channel.postMessage(ASK) // what was told before this thread began
   }
 
   /** What is believed this moment; undefined: the record is to be asked. */
@@ -49,7 +56,7 @@ export class BelievedCopies {
     const ids = ready.map(({ copyId }) => copyId).join()
     if (this.#told.get(dataset) === ids) return
     this.#told.set(dataset, ids)
-    this.#channel.postMessage({ dataset, copies: ready })
+    this.#tell(dataset)
   }
 
   /** Has the record asked at once. */
@@ -60,5 +67,16 @@ export class BelievedCopies {
 
   close(): void {
     this.#channel.close()
+  }
+
+  #tell(dataset: string): void {
+    const copies = this.readyOf(dataset)
+    if (copies.length > 0) this.#channel.postMessage({ dataset, copies } satisfies Told)
+  }
+
+  #hear(said: Told | typeof ASK): void {
+    if (said === ASK) for (const dataset of this.#believed.keys()) this.#tell(dataset)
+    else if (!this.#believed.has(said.dataset))
+      this.#believed.set(said.dataset, { untilMs: 0, copies: said.copies })
   }
 }

@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { availableParallelism } from 'node:os'
-import type { HostPort } from '../../model/host-port.js'
+import { DscError } from '../../failure/dsc-error.js'
+import { formatHostPort, type HostPort } from '../../model/host-port.js'
 import { BackgroundThread } from '../../platform/background-thread.js'
 import { Gateway, type GatewayOptions } from './gateway.js'
 import type { GatewayCount } from './gateway-counts.js'
@@ -38,12 +39,25 @@ export class GatewayThreads {
     this.#others = Array.from({ length: others }, () => this.#start(data, options))
   }
 
-  /** Begins to listen. Rejects with the system's error when it cannot. */
+  /** Begins to listen. Rejects with CONFIG_INVALID where it cannot. */
   static async open(options: GatewayThreadsOptions): Promise<GatewayThreads> {
+    const { listen } = options
     const others = Math.min(MAX_THREADS, availableParallelism()) - 1
-    if (others > 0) await requireFreePort(options.listen)
-    const first = await Gateway.open({ ...options, isShared: others > 0 })
-    return new GatewayThreads(first, others, options)
+    try {
+      if (others > 0) await requireFreePort(listen)
+      const first = await Gateway.open({ ...options, isShared: others > 0 })
+      return new GatewayThreads(first, others, options)
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      throw new DscError(
+        'CONFIG_INVALID',
+        `agent.gateway: cannot listen at ${formatHostPort(listen)} (${code ?? error})`,
+        {
+          hint: 'is another gateway running? else set agent.gateway.listen in dsc.yaml, or --gateway',
+          cause: error,
+        },
+      )
+    }
   }
 
   /** What clients set as their endpoint. */
