@@ -1,9 +1,10 @@
 // Ten years of metadata: what `history`, `why` and `cleanup` cost when the record holds millions of events.
-// Usage: npm run bench:history -- [events] [datasets] [runs]       default: 10,000,000 events of 100,000 datasets
+// Usage: npm run bench:history -- [events] [datasets] [runs] [folder]     default: 10,000,000 events of 100,000 datasets
+// A folder keeps the record, which takes minutes to make, for the next time.
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { cpus, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { cpus, loadavg, tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import Database from 'better-sqlite3'
 
@@ -16,9 +17,14 @@ const NODES = 200
 const KINDS = ['staged', 'leased', 'released', 'leased', 'released', 'leased', 'lease-expired', 'evicted']
 const FAILURE = '00c0ffee00c0' // an id that no event has: nothing is as far away
 
-const workspace = mkdtempSync(join(tmpdir(), 'dsc-bench-'))
+const kept = process.argv[5] && resolve(process.argv[5])
+const workspace = kept ?? mkdtempSync(join(tmpdir(), 'dsc-bench-'))
 try {
-  build()
+  if (!existsSync(join(workspace, 'record.db'))) build()
+  process.stdout.write(
+    `${EVENTS.toLocaleString('en')} events of ${DATASETS.toLocaleString('en')} datasets over ten years, ${describeSize()}; ` +
+      `node ${process.versions.node}, ${cpus().length} × ${cpus()[0].model}, load ${loadavg()[0].toFixed(1)}\n`,
+  )
   const commands = [
     ['history', 'history'],
     ['history, one dataset', 'history', 'data-7'],
@@ -33,25 +39,37 @@ try {
       Array.from({ length: RUNS }, () => run(words)),
     )
   }
-  tell('cleanup that forgets all but the newest', [run(['cleanup'])])
-  tell('cleanup, nothing to forget', [run(['cleanup']), run(['cleanup']), run(['cleanup'])])
-  tell('history afterwards', [run(['history']), run(['history']), run(['history'])])
+  tell(
+    'cleanup with ten years to forget',
+    Array.from({ length: RUNS }, () => run(['cleanup'])),
+  )
+  setKept('7300d')
+  tell(
+    'cleanup with nothing to forget',
+    Array.from({ length: RUNS }, () => run(['cleanup'])),
+  )
 } finally {
-  rmSync(workspace, { recursive: true, force: true })
+  if (kept) setKept('92d')
+  else rmSync(workspace, { recursive: true, force: true })
 }
 
-function build() {
-  mkdirSync(join(workspace, 'data'))
-  writeFileSync(join(workspace, 'data', '1.txt'), 'sample')
+/** How long the history is kept, and what else stands in dsc.yaml. */
+function setKept(history) {
   const datasets = Array.from(
-    { length: DATASETS },
+    { length: 10 },
     (_, index) => `  data-${index}: { source: ${pathToFileURL(join(workspace, 'data'))}/ }\n`,
   )
   writeFileSync(
     join(workspace, 'dsc.yaml'),
-    `record: sqlite://${workspace}/record.db\nnode: bench\ncache: { root: ${workspace}/cache }\n` +
-      `datasets:\n${datasets.slice(0, 10).join('')}`,
+    `record: sqlite://${workspace}/record.db\nnode: bench\ncache: { root: ${workspace}/cache }\nhistory: ${history}\n` +
+      `datasets:\n${datasets.join('')}`,
   )
+}
+
+function build() {
+  mkdirSync(join(workspace, 'data'), { recursive: true })
+  writeFileSync(join(workspace, 'data', '1.txt'), 'sample')
+  setKept('92d')
   run(['prepare', 'data-7', '--task', 'bench'])
   const database = new Database(join(workspace, 'record.db'))
   database.pragma('synchronous = OFF')
@@ -67,13 +85,20 @@ function build() {
     .all()
   for (const { name } of indexes) database.exec(`DROP INDEX ${name}`)
   const firstMs = Date.now() - YEARS_MS
+  const dataset = database.prepare(
+    'INSERT OR IGNORE INTO datasets (name, definition, updated_at_ms) VALUES (?, ?, ?)',
+  )
   database.transaction(() => {
+    for (let index = 0; index < DATASETS; index++) {
+      const name = `data-${index}`
+      dataset.run(name, JSON.stringify({ name, source: 's3://b/', include: [], exclude: [] }), firstMs)
+    }
     for (let index = 0; index < EVENTS; index++) {
       const dataset = (index * 7919) % DATASETS
       insert.run(
         Math.round(firstMs + (YEARS_MS * index) / EVENTS),
         KINDS[index % KINDS.length],
-        index === 1000 ? 'gone' : `gpu-${index % NODES}`,
+        index === EVENTS / 2 ? 'gone' : `gpu-${index % NODES}`,
         `data-${dataset}`,
         `copy-${dataset}-${index % NODES}`,
         `slurm:${index}`,
@@ -85,11 +110,7 @@ function build() {
   for (const { sql } of indexes) database.exec(sql)
   database.pragma('wal_checkpoint(TRUNCATE)')
   database.close()
-  process.stdout.write(
-    `${EVENTS.toLocaleString('en')} events of ${DATASETS.toLocaleString('en')} datasets over ten years: ` +
-      `${describeSize()}, made in ${((performance.now() - startedMs) / 1000).toFixed(0)} s; ` +
-      `node ${process.versions.node}, ${cpus().length} × ${cpus()[0].model}\n`,
-  )
+  process.stderr.write(`made in ${((performance.now() - startedMs) / 1000).toFixed(0)} s\n`)
 }
 
 function run(words) {
