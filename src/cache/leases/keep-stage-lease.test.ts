@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
 import { exampleCopy } from '../../testing/example-copies.js'
 import type { Cache } from '../cache.js'
-import { KeptStageLease } from './keep-stage-lease.js'
+import { KeptStageLease, planRenewal } from './keep-stage-lease.js'
 
 test('while the record does not answer, one renewal waits and no more pile up behind it', async (context) => {
-  mock.timers.enable({ apis: ['setInterval'] })
+  mock.timers.enable({ apis: ['setTimeout'] })
   context.after(() => mock.timers.reset())
   const asked: (() => void)[] = []
   const record = {
@@ -27,3 +27,14 @@ test('while the record does not answer, one renewal waits and no more pile up be
   await stopped
   assert.equal(kept.isLost, false)
 })
+
+for (const { stagers, afterMs } of [
+  { stagers: 1, afterMs: 1000 },
+  { stagers: 100, afterMs: 1000 },
+  { stagers: 250, afterMs: 2500 },
+  { stagers: 4096, afterMs: 5000 },
+]) {
+  test(`of ${stagers} that stage together, each renews its lease every ${afterMs} ms`, () => {
+    assert.equal(planRenewal(stagers), afterMs)
+  })
+}

@@ -5,6 +5,16 @@ import type { Cache } from '../cache.js'
 export const STAGE_LEASE_MS = 120_000
 
 const RENEW_INTERVAL_MS = 1000
+/** So many that stage together may all renew at that pace; the record bears as many writes a second as that. */
+const STAGERS_AT_THIS_PACE = 100
+/** Half of the silence after which a staging counts no more as one that takes bandwidth of its node. */
+const MAX_RENEW_INTERVAL_MS = 5000
+
+/** How long after a renewal the next one follows, ms, where so many nodes stage a dataset together. */
+export function planRenewal(stagers: number): number {
+  const paceMs = (RENEW_INTERVAL_MS * stagers) / STAGERS_AT_THIS_PACE
+  return Math.min(MAX_RENEW_INTERVAL_MS, Math.max(RENEW_INTERVAL_MS, paceMs))
+}
 
 /** What was taken on: the copy, and the lease that says so. */
 interface StageTurn {
@@ -13,8 +23,8 @@ interface StageTurn {
 }
 
 /**
- * A stager's lease that renews itself every second, with its progress, until it is stopped. `beforeRenewal` comes
- * before each renewal, and after the time that it notes.
+ * A stager's lease that renews itself every second, with its progress, until it is stopped; more seldom where more than
+ * a hundred nodes stage `together`. `beforeRenewal` comes before each renewal, and after the time that it notes.
  */
 export class KeptStageLease {
   /** Aborts when the caller's signal does, or when the lease is lost. */
@@ -23,26 +33,28 @@ export class KeptStageLease {
   readonly #turn: StageTurn
   readonly #beforeRenewal: (() => Promise<void>) | undefined
   readonly #lost = new AbortController()
-  readonly #timer: NodeJS.Timeout
+  readonly #intervalMs: number
+  #timer: NodeJS.Timeout | undefined
   #writtenBytes: number
   #running: Promise<void> | undefined
+  #isStopped = false
 
   constructor(
     cache: Cache,
     turn: StageTurn,
-    options: { readonly signal: AbortSignal; readonly beforeRenewal?: () => Promise<void> },
+    options: {
+      readonly signal: AbortSignal
+      readonly beforeRenewal?: () => Promise<void>
+      readonly together?: number
+    },
   ) {
     this.#cache = cache
     this.#turn = turn
     this.#beforeRenewal = options.beforeRenewal
     this.#writtenBytes = turn.copy.writtenBytes
     this.signal = AbortSignal.any([options.signal, this.#lost.signal])
-    // One at a time: while the record is away each takes a minute to give up, and stopping waits for the last.
-    this.#timer = setInterval(() => {
-      this.#running ??= this.#renew().finally(() => {
-        this.#running = undefined
-      })
-    }, RENEW_INTERVAL_MS)
+    this.#intervalMs = planRenewal(options.together ?? 1)
+    this.#await(this.#intervalMs * Math.random()) // those that begin together do not all renew at once
   }
 
   get isLost(): boolean {
@@ -56,8 +68,17 @@ export class KeptStageLease {
 
   /** Ends the renewals; resolves when none is under way. */
   async stop(): Promise<void> {
-    clearInterval(this.#timer)
+    this.#isStopped = true
+    clearTimeout(this.#timer)
     await this.#running
+  }
+
+  /** One at a time: while the record is away each takes a minute to give up, and stopping waits for the last. */
+  #await(afterMs: number): void {
+    if (this.#isStopped) return
+    this.#timer = setTimeout(() => {
+      this.#running = this.#renew().finally(() => this.#await(this.#intervalMs))
+    }, afterMs)
   }
 
   async #renew(): Promise<void> {

@@ -75,7 +75,11 @@ export interface OpenStaging {
  */
 export async function stageDataset(cache: Cache, turn: StageTurn, options: StageOptions): Promise<Staged> {
   const share = openNodeShare(cache, turn.stageLeaseId)
-  const kept = new KeptStageLease(cache, turn, { signal: options.signal, beforeRenewal: share.renew })
+  const kept = new KeptStageLease(cache, turn, {
+    signal: options.signal,
+    beforeRenewal: share.renew,
+    together: options.sharedWith?.length ?? 1,
+  })
   try {
     const staged = await stage(cache, turn, {
       ...options,
