@@ -1,6 +1,8 @@
 import type { Headers } from './answer-listener.js'
 import type { HttpPool, HttpRequest } from './http-pool.js'
 
+const FIRST_ROOM_BYTES = 16_384
+
 /** A whole answer. */
 export interface Answer {
   readonly status: number
@@ -8,9 +10,37 @@ export interface Answer {
   readonly body: Buffer
 }
 
+/** Memory for the body of one answer after the other: bodies that are left to the collector gather by the hundred MB. */
+export class AnswerRoom {
+  #buffer = Buffer.allocUnsafe(FIRST_ROOM_BYTES)
+  #length = 0
+
+  /** Forgets what was in it. */
+  clear(): void {
+    this.#length = 0
+  }
+
+  /** Takes a copy of the chunk behind what is in it. */
+  add(chunk: Uint8Array): void {
+    const needed = this.#length + chunk.length
+    if (needed > this.#buffer.length) {
+      const larger = Buffer.allocUnsafe(Math.max(needed, 2 * this.#buffer.length))
+      this.#buffer.copy(larger, 0, 0, this.#length)
+      this.#buffer = larger
+    }
+    this.#buffer.set(chunk, this.#length)
+    this.#length = needed
+  }
+
+  /** What is in it; another answer in the same room overwrites it. */
+  get body(): Buffer {
+    return this.#buffer.subarray(0, this.#length)
+  }
+}
+
 /**
- * Sends a request and reads its whole answer into memory. `progress` tells afterwards whether an answer had begun.
- * Rejects with what the connection failed with, or with the reason of the signal.
+ * Sends a request and reads its whole answer into memory: into `room`, else into some of its own. `progress` tells
+ * afterwards whether an answer had begun. Rejects with what the connection failed with, or with the reason of the signal.
  */
 export function readAnswer(
   pool: HttpPool,
@@ -18,20 +48,25 @@ export function readAnswer(
   {
     signal,
     progress,
-  }: { readonly signal: AbortSignal | undefined; readonly progress: { hasAnswer: boolean } },
+    room = new AnswerRoom(),
+  }: {
+    readonly signal: AbortSignal | undefined
+    readonly progress: { hasAnswer: boolean }
+    readonly room?: AnswerRoom
+  },
 ): Promise<Answer> {
+  room.clear()
   return new Promise((resolve, reject) => {
     let [status, headers]: [number, Headers] = [0, {}]
-    const chunks: Buffer[] = []
     const control = pool.send(request, {
       onHead: (...head) => {
         progress.hasAnswer = true
         ;[status, headers] = head
       },
-      onData: (chunk) => void chunks.push(Buffer.from(chunk)),
+      onData: (chunk) => room.add(chunk),
       onEnd: () => {
         signal?.removeEventListener('abort', stop)
-        resolve({ status, headers, body: Buffer.concat(chunks) })
+        resolve({ status, headers, body: room.body })
       },
       onError: (error) => {
         signal?.removeEventListener('abort', stop)

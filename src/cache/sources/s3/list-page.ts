@@ -1,6 +1,6 @@
 import { SourceFailure } from '../../../failure/source-failure.js'
 import { HttpPool, type HttpRequest } from '../../../http/http-pool.js'
-import { type Answer, readAnswer } from '../../../http/read-answer.js'
+import { type Answer, AnswerRoom, readAnswer } from '../../../http/read-answer.js'
 import { DEFAULT_STALL_TIMEOUT_MS } from '../../../model/stall-timeout.js'
 import { type OnRetry, withRetries } from '../retry.js'
 import { readErrorBody } from './error-body.js'
@@ -32,6 +32,10 @@ export interface PageLimits {
   readonly onRetry?: OnRetry | undefined
 }
 
+interface AskLimits extends PageLimits {
+  readonly room: AnswerRoom
+}
+
 /** How a bucket is reached. */
 interface S3Access {
   readonly location: S3Location
@@ -45,20 +49,25 @@ const MAX_ERROR_BODY_BYTES = 16_384
 export class PageLister {
   readonly #open: (region?: string) => Promise<S3Access>
   #connection: Promise<Connection> | undefined
+  /** Of answers that have been read. */
+  readonly #rooms: AnswerRoom[] = []
 
   constructor(open: (region?: string) => Promise<S3Access>) {
     this.#open = open
   }
 
-  listPage(question: PageQuestion, limits: PageLimits): Promise<ListingPage> {
-    return withRetries(() => this.#ask(question, limits), limits)
+  async listPage(question: PageQuestion, limits: PageLimits): Promise<ListingPage> {
+    const room = this.#rooms.pop() ?? new AnswerRoom()
+    const page = await withRetries(() => this.#ask(question, { ...limits, room }), limits)
+    this.#rooms.push(room) // after a failure something may still be written into it
+    return page
   }
 
   async close(): Promise<void> {
     ;(await this.#connection?.catch(() => undefined))?.pool.close()
   }
 
-  async #ask(question: PageQuestion, limits: PageLimits): Promise<ListingPage> {
+  async #ask(question: PageQuestion, limits: AskLimits): Promise<ListingPage> {
     this.#connection ??= connect(this.#open)
     const current = this.#connection
     const connection = await current
@@ -92,7 +101,7 @@ async function connect(open: (region?: string) => Promise<S3Access>, region?: st
 async function send(
   { access, pool, signer }: Connection,
   question: PageQuestion,
-  { signal, stallTimeoutMs = DEFAULT_STALL_TIMEOUT_MS }: PageLimits,
+  { signal, room, stallTimeoutMs = DEFAULT_STALL_TIMEOUT_MS }: AskLimits,
 ): Promise<Answer> {
   const { location, getCredentials } = access
   const { basePath, host, origin, requesterPays } = location
@@ -106,7 +115,7 @@ async function send(
   const progress = { hasAnswer: false }
   try {
     const request: HttpRequest = { method: 'GET', path: `${path}?${query}`, headers, stallTimeoutMs }
-    return await readAnswer(pool, request, { signal, progress })
+    return await readAnswer(pool, request, { signal, progress, room })
   } catch (error) {
     throw describeConnectionError(error, {
       what: nameOf(location),
