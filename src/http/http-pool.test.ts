@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
-import { test } from 'node:test'
+import { mock, test } from 'node:test'
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
 import { makeCertificate } from '../testing/certificate.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
@@ -177,4 +177,17 @@ test('a certificate for another host name is not believed, and no request is sen
   await assert.rejects(get(pool), { code: 'ERR_TLS_CERT_ALTNAME_INVALID' })
   assert.equal(server.requests(), 0)
   pool.close()
+})
+
+test('a request that finds only connections that were idle for too long is sent over a new one', async (context) => {
+  const server = await serve((socket) => socket.write(OK))
+  context.after(() => server.close())
+  const pool = new HttpPool(server.origin, { connections: 2 })
+  context.after(() => pool.close())
+  assert.equal(await get(pool), 'ok')
+  const now = performance.now.bind(performance)
+  mock.method(performance, 'now', () => now() + 31_000)
+  context.after(() => mock.reset())
+  assert.equal(await get(pool), 'ok')
+  assert.equal(server.connections(), 2)
 })

@@ -118,9 +118,14 @@ export class HttpPool {
         this.#waiting.shift()
         continue
       }
+      // Taken off the list first: closing a connection that was idle for too long comes back here.
+      const next = this.#waiting.shift()!
       const connection = this.#takeIdle() ?? this.#connect()
-      if (connection === undefined) return
-      this.#sendOver(connection, this.#waiting.shift()!)
+      if (connection === undefined) {
+        this.#waiting.unshift(next)
+        return
+      }
+      this.#sendOver(connection, next)
     }
   }
 

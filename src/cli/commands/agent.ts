@@ -9,6 +9,7 @@ import { DEFAULT_GATEWAY_KEEP_MS } from '../../config/resolve-settings.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { type HostPort, parseHostPort } from '../../model/host-port.js'
 import { findOwnCommand } from '../../platform/own-command.js'
+import { keepHeapSmall } from '../../platform/small-heap.js'
 import { argument } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { agentLinkCommand } from './agent-link.js'
@@ -43,6 +44,7 @@ export function agentCommand(context: CliContext): Command {
         context.report.result({ text }, () => text.trimEnd())
         return
       }
+      keepHeapSmall() // what an agent lets gather is taken from training
       const { startAgent } = await import('../../agent/run-agent.js')
       const { readTokens, requireProtection } = await import('../../agent/authorize.js')
       const { listen, tokenFile, tls, advertise, forgetNodesAfterMs } = config.agent

@@ -4,18 +4,28 @@ import { readFileSync } from 'node:fs'
 const MAX_GROWTH = 1.15
 const MAX_GROWTH_MIB = 12
 const MIN_SAMPLES = 8
+/**
+ * What a process takes while it is young does not count, ms. Under stagings of one kind, one after the other for four
+ * minutes, an agent's heap after collections went 25.4, 26.7, 27.5, 27.9, 28.0, 28.0 MiB at intervals of 45 s: functions
+ * that are compiled, and no leak. Resident memory followed, and with it the garbage that V8 lets gather.
+ */
+const WARM_UP_MS = 180_000
 
-/** Resident memory of daemons by name, from when each began; one that was started anew begins anew. */
+/** Resident memory of daemons by name, from when each had warmed up; one that was started anew begins anew. */
 export class MemoryWatch {
-  readonly #samples = new Map<string, { readonly pid: number; readonly mebibytes: number[] }>()
+  readonly #samples = new Map<
+    string,
+    { readonly pid: number; readonly sinceMs: number; readonly mebibytes: number[] }
+  >()
 
   sample(daemons: ReadonlyMap<string, number | undefined>): void {
     for (const [name, pid] of daemons) {
       const mebibytes = pid === undefined ? undefined : readResident(pid)
       if (pid === undefined || mebibytes === undefined) continue
+      const nowMs = performance.now()
       const known = this.#samples.get(name)
-      if (known?.pid === pid) known.mebibytes.push(mebibytes)
-      else this.#samples.set(name, { pid, mebibytes: [mebibytes] })
+      if (known?.pid !== pid) this.#samples.set(name, { pid, sinceMs: nowMs, mebibytes: [] })
+      else if (nowMs - known.sinceMs > WARM_UP_MS) known.mebibytes.push(mebibytes)
     }
   }
 
