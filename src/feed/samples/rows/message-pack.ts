@@ -1,5 +1,6 @@
-/** Bytes that a new writer has room for. */
-const FIRST_BYTES = 1 << 20
+/** Bytes that a new writer has room for, at least and at most; it grows beyond that as it is written to. */
+const LEAST_BYTES = 1 << 20
+const MOST_BYTES = 1 << 28
 /** Up to here copying byte by byte beats calling `set`. */
 const SHORT_BYTES = 16
 
@@ -8,8 +9,14 @@ const SHORT_BYTES = 16
  * memory that grows. What Parquet has and MessagePack has not is written as extensions (`ROW_EXTENSIONS`).
  */
 export class MessagePackWriter {
-  #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES)
+  #bytes: Buffer<ArrayBuffer>
   #at = 0
+
+  /** `expectedBytes`: about what will be written, so that it need not grow, which copies; a file may say anything. */
+  constructor(expectedBytes = 0) {
+    const isMore = expectedBytes > LEAST_BYTES // not a number is none
+    this.#bytes = Buffer.allocUnsafeSlow(isMore ? Math.min(MOST_BYTES, expectedBytes) : LEAST_BYTES)
+  }
 
   /** Bytes written since the last `clear`. */
   get length(): number {
@@ -17,7 +24,7 @@ export class MessagePackWriter {
   }
 
   /** What was written; valid until the next write. */
-  written(start = 0): Buffer {
+  written(start = 0): Buffer<ArrayBuffer> {
     return this.#bytes.subarray(start, this.#at)
   }
 

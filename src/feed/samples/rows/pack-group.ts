@@ -27,7 +27,7 @@ export async function packGroup(
   const { writer, onRow, onColumn } = options
   const columns: PackedColumn[] = []
   for (const [i, { key, encode }] of columnEncoders(file.fields).entries()) {
-    const packed = new MessagePackWriter()
+    const packed = new MessagePackWriter(group.unpackedBytes)
     const ends = new Float64Array(group.rowCount)
     let row = 0
     await file.readColumn(group, i, (run) => {

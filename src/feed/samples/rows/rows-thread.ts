@@ -64,10 +64,11 @@ async function run(job: RowsJob): Promise<RowsResult> {
 
 async function readGroup(job: GroupJob): Promise<Uint8Array<ArrayBuffer>> {
   const file = await openOnce(job)
-  const writer = new MessagePackWriter()
+  const group = file.groups[job.group]!
+  const writer = new MessagePackWriter(group.unpackedBytes)
   const onColumn = () => parentPort!.postMessage('alive' satisfies RowsMessage)
-  await packGroup(file, file.groups[job.group]!, { writer, onRow() {}, onColumn })
-  return Uint8Array.from(writer.written())
+  await packGroup(file, group, { writer, onRow() {}, onColumn })
+  return writer.written() // its memory is given away with it
 }
 
 /** A thread reads the files of one feed, which stay as they are while it lives. */
