@@ -11,6 +11,8 @@ export interface DownloadedRepository {
 }
 
 const COMMIT = /^[0-9a-f]{40}$/
+/** As huggingface_hub 2.x names a ref until it is whole. */
+const UNFINISHED_REF = /\.[0-9a-f]{8}\.tmp$/
 
 /**
  * The repositories in a cache of the hub's own clients, or the one whose folder this is, each at every revision that was
@@ -36,22 +38,32 @@ function isRepository(folder: string): boolean {
 
 function listRevisions(folder: string): readonly DownloadedRepository[] {
   const named = parseHubFolder(basename(folder))!
-  const refs = join(folder, 'refs')
-  const revisions = listFiles(refs)
-  const known = new Set(revisions.map((name) => readFileSync(join(refs, name), 'utf8').trim()))
+  const refs = readRefs(join(folder, 'refs'))
+  const known = new Set(refs.values())
   const commits = readdirSync(join(folder, 'snapshots')).filter(
     (name) => COMMIT.test(name) && !known.has(name),
   )
-  return [...revisions, ...commits].map((revision) => ({
+  return [...refs.keys(), ...commits].map((revision) => ({
     source: formatSourceUrl({ scheme: 'hf', ...named, revision, folder: '' }).replace(/\/$/, ''),
     hubCache: dirname(folder),
   }))
 }
 
-/** Names of files below a folder: a revision's may have slashes. */
-function listFiles(folder: string): readonly string[] {
-  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return []
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((name) => statSync(join(folder, name)).isFile())
-    .toSorted()
+/**
+ * Revision (it may have slashes) → commit, sorted. What holds no commit was never read by that name: a link that leads
+ * nowhere, or what a client was writing when it was killed.
+ */
+function readRefs(folder: string): ReadonlyMap<string, string> {
+  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return new Map()
+  return new Map(
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((name) => !UNFINISHED_REF.test(name))
+      .toSorted()
+      .flatMap((name) => {
+        const path = join(folder, name)
+        if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return []
+        const commit = readFileSync(path, 'utf8').trim()
+        return COMMIT.test(commit) ? [[name, commit] as const] : []
+      }),
+  )
 }

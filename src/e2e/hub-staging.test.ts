@@ -1,0 +1,200 @@
+import assert from 'node:assert/strict'
+import { createHash, randomBytes } from 'node:crypto'
+import {
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { type HubServer, startHubServer } from '../testing/hub-server.js'
+import { makeWorld, type World } from '../testing/world.js'
+
+async function openHub(context: TestContext): Promise<{ readonly hub: HubServer; readonly world: World }> {
+  const hub = await startHubServer()
+  context.after(() => hub.close())
+  return { hub, world: await makeWorld(context, {}) }
+}
+
+/** Runs dsc with the hub as HF_ENDPOINT, without a token that this test does not name. */
+function run(world: World, hub: HubServer, words: readonly string[], environment = {}) {
+  const none = { HF_TOKEN: '', HF_TOKEN_PATH: '', HF_HOME: join(world.directory, 'home') }
+  return world.start(words, { environment: { HF_ENDPOINT: hub.endpoint, ...none, ...environment } }).finished
+}
+
+async function prepare(world: World, hub: HubServer, words: readonly string[], environment = {}) {
+  const prepared = await run(world, hub, ['prepare', ...words, '--task', 'a', '--json'], environment)
+  assert.equal(prepared.code, 0, prepared.stderr)
+  return JSON.parse(prepared.stdout)
+}
+
+const namesBelow = (folder: string) =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => statSync(join(folder, name)).isFile())
+    .toSorted()
+
+test('a folder of a repository at a tag, less what --exclude names, is all that is fetched', async (t) => {
+  const { hub, world } = await openHub(t)
+  const english = randomBytes(40_000)
+  const files = {
+    'data/en/a b.parquet': english,
+    'data/en/notes.md': 'x',
+    'data/de/a.parquet': 'de',
+    'README.md': '#',
+  }
+  const commit = hub.commit('datasets/org/name', files, { branch: 'v1' })
+  hub.commit('datasets/org/name', { 'data/en/other.parquet': 'later' })
+  const source = 'hf://datasets/org/name@v1/data/en'
+  const copy = await prepare(world, hub, [source, '--exclude', '*.md'])
+  assert.deepEqual(namesBelow(copy.path), ['a b.parquet'])
+  assert.ok(readFileSync(join(copy.path, 'a b.parquet')).equals(english))
+  assert.equal(hub.sentBytes, english.length)
+  const { stdout } = await run(world, hub, ['prepare', source, '--exclude', '*.md', '--task', 'a', '--hf'])
+  const repository = join(stdout.trim(), 'datasets--org--name')
+  assert.equal(readFileSync(join(repository, 'refs/v1'), 'utf8'), commit)
+  assert.deepEqual(namesBelow(join(repository, 'snapshots', commit)), ['data/en/a b.parquet'])
+  const again = await prepare(world, hub, ['hf://datasets/org/name@v1/data/en/'])
+  assert.deepEqual(namesBelow(again.path), ['a b.parquet', 'notes.md'])
+  assert.equal(hub.sentBytes, english.length + 1) // the Parquet file is on the disk already
+})
+
+test('what a command finds at HF_HUB_CACHE is the libraries’ layout, and no file of it can be written', async (t) => {
+  const { hub, world } = await openHub(t)
+  const files = { 'config.json': '{}', 'w.safetensors': randomBytes(9000), 'deep/er/x.txt': 'x' }
+  const commit = hub.commit('models/org/model', files)
+  const show = ['--', 'sh', '-c', 'echo "$HF_HUB_CACHE"']
+  const shown = await run(world, hub, ['run', 'hf://org/model', ...show])
+  assert.equal(shown.code, 0, shown.stderr)
+  const cache = shown.stdout.trim()
+  assert.deepEqual(readdirSync(cache), ['models--org--model'])
+  const repository = join(cache, 'models--org--model')
+  assert.deepEqual(readdirSync(repository).toSorted(), ['blobs', 'refs', 'snapshots'])
+  const snapshot = join(repository, 'snapshots', commit)
+  assert.deepEqual(namesBelow(snapshot), Object.keys(files).toSorted())
+  for (const name of namesBelow(snapshot)) assert.ok(lstatSync(join(snapshot, name)).isSymbolicLink(), name)
+  for (const name of namesBelow(repository))
+    assert.equal(statSync(join(repository, name)).mode & 0o222, 0, name)
+})
+
+test('a branch that moves while it is staged is staged as it was; --refresh takes the rest and nothing twice', async (t) => {
+  const { hub, world } = await openHub(t)
+  const files = Object.fromEntries(Array.from({ length: 60 }, (_, at) => [`f/${at}.bin`, randomBytes(1000)]))
+  const first = hub.commit('models/org/moving', files)
+  let pushed: string | undefined
+  hub.onRequest = ({ url }) => {
+    if (url?.includes('/resolve/'))
+      pushed ??= hub.commit('models/org/moving', { 'f/7.bin': 'seven', 'f/8.bin': 'eight' }, { keeps: true })
+    return false
+  }
+  const copy = await prepare(world, hub, ['hf://org/moving'])
+  assert.ok(pushed)
+  assert.ok(hub.requests.every((line) => !line.includes('/resolve/') || line.includes(first)))
+  for (const [name, body] of Object.entries(files))
+    assert.ok(readFileSync(join(copy.path, name)).equals(body))
+  const sent = hub.sentBytes
+  const next = await prepare(world, hub, ['hf://org/moving', '--refresh'])
+  assert.notEqual(next.version, copy.version)
+  assert.deepEqual([next.downloaded.reusedFiles, hub.sentBytes - sent], [58, 10])
+  assert.equal(readFileSync(join(next.path, 'f/7.bin'), 'utf8'), 'seven')
+})
+
+test('a token is taken from HF_TOKEN, then HF_TOKEN_PATH, then HF_HOME, and a repository that hides says what to set', async (t) => {
+  const { hub, world } = await openHub(t)
+  const home = join(world.directory, 'home')
+  mkdirSync(home)
+  writeFileSync(join(home, 'token'), 'of-the-home\n')
+  writeFileSync(join(world.directory, 'named'), 'of-the-file\n')
+  for (const [token, environment] of [
+    ['of-the-home', {}],
+    ['of-the-file', { HF_TOKEN_PATH: join(world.directory, 'named') }],
+    ['of-the-variable', { HF_TOKEN: 'of-the-variable', HF_TOKEN_PATH: join(world.directory, 'named') }],
+  ] as const) {
+    hub.commit(`models/org/${token}`, { 'a.txt': token })
+    hub.protect(`models/org/${token}`, { token })
+    const copy = await prepare(world, hub, [`hf://org/${token}`], environment)
+    assert.equal(readFileSync(join(copy.path, 'a.txt'), 'utf8'), token)
+  }
+  hub.commit('models/org/hidden', { 'a.txt': 'x' })
+  hub.protect('models/org/hidden', { token: 'of-somebody-else' })
+  const refused = await run(world, hub, ['prepare', 'hf://org/hidden'])
+  assert.notEqual(refused.code, 0)
+  assert.match(refused.stderr, /no such repository, or the token may not see it[\s\S]*set HF_TOKEN/)
+  assert.doesNotMatch(refused.stderr, /of-the-home/)
+})
+
+test('a repository that was renamed is followed, and one whose hub asks to wait is waited for', async (t) => {
+  const { hub, world } = await openHub(t)
+  const weights = randomBytes(5000)
+  hub.commit('models/org/new', { 'config.json': '{}', 'w.safetensors': weights })
+  let refusals = 0
+  hub.onRequest = ({ url = '' }, response) => {
+    if (url.includes('org/old')) {
+      response.writeHead(307, { location: url.replace('org/old', 'org/new'), 'content-length': '0' }).end()
+      return true
+    }
+    if (!url.includes('/resolve/') || refusals === 3) return false
+    refusals += 1
+    const wait = refusals === 1 ? { ratelimit: '"resolvers";r=0;t=1' } : { 'retry-after': '1' }
+    response.writeHead(refusals === 3 ? 503 : 429, { ...wait, 'content-length': '0' }).end()
+    return true
+  }
+  const copy = await prepare(world, hub, ['hf://org/old'])
+  assert.equal(refusals, 3)
+  assert.ok(readFileSync(join(copy.path, 'w.safetensors')).equals(weights))
+  assert.equal((await run(world, hub, ['verify', copy.dataset])).code, 0)
+})
+
+test('dsc adopt leaves a cache with broken links, half downloads and locks as it is, and takes what is whole', async (t) => {
+  const { hub, world } = await openHub(t)
+  const [whole, half] = [randomBytes(30_000), randomBytes(20_000)]
+  const sha256 = (body: Buffer) => createHash('sha256').update(body).digest('hex')
+  const commit = hub.commit('models/org/model', { 'whole.bin': whole, 'half.bin': half })
+  const clients = join(world.directory, 'hub')
+  const repository = join(clients, 'models--org--model')
+  for (const folder of [`snapshots/${commit}`, 'blobs', 'refs', `.no_exist/${commit}`, 'trees'])
+    mkdirSync(join(repository, folder), { recursive: true })
+  mkdirSync(join(clients, '.locks/models--org--model'), { recursive: true })
+  mkdirSync(join(clients, `blobs/ab`), { recursive: true })
+  const put = (name: string, body: string | Buffer) =>
+    writeFileSync(join(clients, name), body, { mode: 0o444 })
+  put('CACHEDIR.TAG', 'Signature: 8a477f597d28d172789f06886806bc55')
+  put('blobs/ab/abcd', whole) // where huggingface_hub 2.x keeps what several repositories share
+  symlinkSync('../../blobs/ab/abcd', join(repository, 'blobs', sha256(whole)))
+  symlinkSync(`../../blobs/${sha256(whole)}`, join(repository, 'snapshots', commit, 'whole.bin'))
+  symlinkSync(`../../blobs/${sha256(half)}`, join(repository, 'snapshots', commit, 'half.bin'))
+  symlinkSync('nowhere', join(repository, 'refs/broken'))
+  put(`models--org--model/blobs/${sha256(half)}.0a1b2c3d.incomplete`, half.subarray(0, 9000))
+  put(`models--org--model/refs/main`, commit)
+  put(`models--org--model/refs/main.0a1b2c3d.tmp`, commit.slice(0, 11)) // of a client that was killed
+  put(`models--org--model/refs/v1.0a1b2c3d.tmp`, commit) // and of one that was killed a little later
+  put(`models--org--model/refs/empty`, '')
+  put(`models--org--model/.no_exist/${commit}/params.json`, '')
+  put(`models--org--model/trees/${commit}.json`, '{}')
+  put(`.locks/models--org--model/${sha256(half)}.lock`, '')
+  const before = describeTree(clients)
+  const planned = await run(world, hub, ['adopt', clients, '--dry-run', '--json'])
+  assert.equal(planned.code, 0, planned.stderr)
+  const sources = JSON.parse(planned.stdout).folders.map(({ source }: { source: string }) => source)
+  assert.deepEqual(sources, ['hf://org/model'])
+  const adopted = await run(world, hub, ['adopt', clients, '--json'])
+  assert.equal(adopted.code, 0, adopted.stderr)
+  const [copy] = JSON.parse(adopted.stdout)
+  assert.equal(hub.sentBytes, half.length)
+  assert.ok(readFileSync(join(copy.path, 'half.bin')).equals(half))
+  assert.ok(readFileSync(join(copy.path, 'whole.bin')).equals(whole))
+  assert.deepEqual(describeTree(clients), before)
+})
+
+/** Every entry's name, kind, mode, size and time of change. */
+function describeTree(folder: string): readonly string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .toSorted()
+    .map((name) => {
+      const { mode, size, mtimeMs } = lstatSync(join(folder, name))
+      return `${name} ${mode} ${size} ${mtimeMs}`
+    })
+}
