@@ -21,14 +21,14 @@ interface WebProtocol {
 export class WebFetcher implements Fetcher {
   readonly #protocol: WebProtocol
   readonly #client: WebClient
-  #ignoresRanges: boolean | undefined
+  /** Whether a server answers with the whole object when a part is asked for, by the origin of its URLs. */
+  readonly #ignoresRanges = new Map<string, boolean>()
   /** Servers seen to send strong etags: the only ones that `If-Range` may carry (RFC 9110, 13.1.5). */
   readonly #strong = new Set<string>()
 
   constructor(protocol: WebProtocol, options: WebClientOptions) {
     this.#protocol = protocol
     this.#client = new WebClient(options)
-    if (protocol.hasRanges) this.#ignoresRanges = false
   }
 
   async fetch(request: FetchRequest): Promise<void> {
@@ -36,15 +36,23 @@ export class WebFetcher implements Fetcher {
   }
 
   async inspect(request: InspectRequest): Promise<ObjectFacts> {
-    if (this.#ignoresRanges === undefined && request.sizeBytes > 1) {
-      const answer = await this.#get({ ...request, offset: 0, length: 1, sink: () => 0 })
-      this.#ignoresRanges = answer['content-range'] === undefined
-    }
-    return { ...factsOf(request), ...(this.#ignoresRanges ? { ignoresRanges: true } : {}) }
+    const ignoresRanges =
+      !this.#protocol.hasRanges && request.sizeBytes > 1 && (await this.#tryRange(request))
+    return { ...factsOf(request), ...(ignoresRanges ? { ignoresRanges } : {}) }
   }
 
   async close(): Promise<void> {
     this.#client.close()
+  }
+
+  async #tryRange(request: InspectRequest): Promise<boolean> {
+    const { origin } = new URL(this.#protocol.locate(request).url)
+    const known = this.#ignoresRanges.get(origin)
+    if (known !== undefined) return known
+    const answer = await this.#get({ ...request, offset: 0, length: 1, sink: () => 0 })
+    const ignoresRanges = answer['content-range'] === undefined
+    this.#ignoresRanges.set(origin, ignoresRanges)
+    return ignoresRanges
   }
 
   #get(request: FetchRequest) {

@@ -85,8 +85,10 @@ function readCroissant(text: string, base: string): readonly NamedFile[] {
   const { distribution } = document
   if (!Array.isArray(distribution)) throw new RangeError('expected Croissant with a distribution, found none')
   return distribution.flatMap((entry: Readonly<Record<string, unknown>>, at) => {
-    const { contentUrl, sha256, contentSize, '@type': type } = entry
-    if (typeof contentUrl !== 'string' || !String(type).endsWith('FileObject')) return []
+    const { contentUrl, sha256, contentSize, containedIn, '@type': type } = entry
+    // What an archive contains comes with the archive.
+    const isFile = String(type).endsWith('FileObject') && containedIn === undefined
+    if (typeof contentUrl !== 'string' || !isFile) return []
     const digest = typeof sha256 === 'string' && SHA256.test(sha256) ? sha256.toLowerCase() : undefined
     const size = /^(\d{1,15})(?: ?B)?$/.exec(String(contentSize ?? ''))?.[1]
     const sizeBytes = size === undefined ? undefined : Number(size)

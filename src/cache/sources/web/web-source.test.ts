@@ -161,6 +161,22 @@ describe('a web source', () => {
     web.hasEtags = true
   })
 
+  test('whether ranges are answered is asked of each server by itself', async (t) => {
+    const other = await startWebServer()
+    t.after(() => other.close())
+    other.files.set('/b.bin', body)
+    other.answersRanges = false
+    const rest = ` ${body.length} ${sha256}\n`
+    web.files.set('/d/files.txt', Buffer.from(`${other.origin}/b.bin${rest}a.bin${rest}`))
+    const source = open(`${web.origin}/d/files.txt`)
+    const fetcher = await source.openFetcher({ connections: 1 })
+    const ignored: unknown[] = []
+    for (const object of await list(source))
+      ignored.push((await fetcher.inspect({ ...object, stallTimeoutMs: 5000 })).ignoresRanges)
+    assert.deepEqual(ignored, [true, undefined])
+    await fetcher.close()
+  })
+
   for (const { etags, isWeak } of [
     { etags: 'strong', isWeak: false },
     { etags: 'weak', isWeak: true },
