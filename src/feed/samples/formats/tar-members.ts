@@ -230,7 +230,7 @@ function parsePax(bytes: Buffer, startAt: number): PaxRecords {
   for (let at = 0; at < bytes.length; ) {
     const space = bytes.indexOf(0x20, at)
     const size = Number(fromBytes(bytes.subarray(at, Math.max(at, space))))
-    if (!Number.isSafeInteger(size) || size <= space - at || at + size > bytes.length)
+    if (space < 0 || !Number.isSafeInteger(size) || size <= space - at || at + size > bytes.length)
       throw new TarDamage(startAt, 'a pax header that cannot be read')
     const record = fromBytes(bytes.subarray(space + 1, at + size - 1))
     const equals = record.indexOf('=')
