@@ -49,7 +49,7 @@ def feeds(dataset):
                 words = pathlib.Path(f"/proc/{entry}/cmdline").read_bytes().split(b"\0")
             except OSError:
                 continue
-            if b"serve" in words and str(dataset).encode() in words:
+            if b"serve" in words and any(str(dataset).encode() in word for word in words):
                 found.append(int(entry))
     return found
 
