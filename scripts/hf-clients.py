@@ -5,6 +5,8 @@
 """
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -72,7 +74,51 @@ def read(what: str) -> object:
             except expected:
                 told.append(expected.__name__)
         return {"told": told}
+    if what == "command":
+        words = ["download", "org/rows", "--repo-type", "dataset", "--include", "data/*", "--quiet"]
+        hf = [sys.executable, "-m", "huggingface_hub.cli.hf"]
+        out = subprocess.run([*hf, *words], stdout=subprocess.PIPE, check=True)
+        folder = Path(out.stdout.decode().strip().splitlines()[-1].removeprefix("path=").strip())
+        # A prepared copy has the rest of the repository, too.
+        return {"files": sorted(str(path.relative_to(folder)) for path in folder.glob("data/*"))}
+    if what == "vllm":
+        return read_as_vllm("org/tiny")
     raise SystemExit(f"expected something to read, found {what}")
+
+
+def read_as_vllm(model: str) -> object:
+    """What vLLM asks of a hub before it loads a model.
+
+    In its order, after `vllm/transformers_utils/repo_utils.py` and `vllm/model_executor/model_loader/weight_utils.py`.
+    """
+    import filelock
+    from huggingface_hub import HfApi, HfFileSystem, constants, hf_hub_download, snapshot_download, try_to_load_from_cache
+    from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
+    from safetensors import safe_open
+
+    offline = constants.HF_HUB_OFFLINE
+    revision = HfApi().resolve_revision(model, local_files_only=offline)
+    if not isinstance(try_to_load_from_cache(model, "config.json", revision=revision), str):
+        assert "config.json" in HfApi().list_repo_files(model, revision=revision)
+    config = json.loads(Path(hf_hub_download(model, "config.json", revision=revision)).read_text())
+    patterns = ["*.safetensors", "*.bin"]
+    if not offline:
+        names = [os.path.basename(name) for name in HfFileSystem().ls(model, detail=False, revision=revision)]
+        patterns = [pattern for pattern in patterns if any(name.endswith(pattern[1:]) for name in names)][:1]
+    with filelock.FileLock(Path(os.environ["HF_HOME"]).parent / "vllm.lock", mode=0o666):
+        folder = snapshot_download(model, allow_patterns=patterns, revision=revision, local_files_only=offline)
+    try:
+        hf_hub_download(model, "model.safetensors.index.json", revision=revision, local_files_only=offline)
+        raise AssertionError("this model has one file of weights")
+    except (EntryNotFoundError, LocalEntryNotFoundError):
+        pass
+    if offline:  # where vLLM is told a model's name and needs its folder
+        assert snapshot_download(model, local_files_only=True, ignore_patterns="*") == folder
+    total = 0.0
+    for path in Path(folder).glob("*.safetensors"):
+        with safe_open(path, framework="pt") as weights:
+            total += sum(float(weights.get_tensor(name).double().sum()) for name in weights.keys())
+    return {"sum": total, "layers": config["num_hidden_layers"]}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -12,8 +13,10 @@ test('the list of samples of a version is made once for the cluster, whatever it
     writeFileSync(join(source, 'lines', `${file}.jsonl`), `{"text":"a${file}"}\n{"text":"b"}\n`)
   mkdirSync(join(source, 'table'))
   writeFileSync(join(source, 'table', 'a.csv'), 'text,label\nx,1\ny,2\n')
-  const names = ['lines', 'table', 'mds', 'litdata']
-  for (const name of names.slice(2))
+  mkdirSync(join(source, 'shards'))
+  spawnSync('tar', ['-cf', join(source, 'shards', 'a.tar'), '-C', join(source, 'lines'), '.'])
+  const names = ['lines', 'table', 'shards', 'mds', 'litdata']
+  for (const name of ['mds', 'litdata'])
     cpSync(join(process.cwd(), 'fixtures/formats', name), join(source, name), { recursive: true })
   const cluster = await makeCluster(context, {
     nodes: ['node-a', 'node-b'],

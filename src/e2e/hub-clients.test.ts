@@ -23,6 +23,7 @@ const EXPECTED = {
   filesystem: {
     glob: [0, 1, 2].map((shard) => `datasets/org/rows/data/train-0000${shard}-of-00003.parquet`),
   },
+  command: { files: [0, 1, 2].map((shard) => `data/train-0000${shard}-of-00003.parquet`) },
   missing: { told: ['EntryNotFoundError', 'RepositoryNotFoundError'] },
 }
 
@@ -64,7 +65,15 @@ describe('the libraries of Hugging Face', { skip }, () => {
     return { world, endpoint: gateway }
   }
 
-  for (const what of ['model', 'file'] as const)
+  /** What a client that reads `what` says. */
+  function expected(what: string): unknown {
+    if (what === 'model') return { sum }
+    if (what === 'vllm') return { sum, layers: 2 }
+    if (what === 'file') return { bytes: files.tiny['model.safetensors']?.length }
+    return EXPECTED[what as keyof typeof EXPECTED]
+  }
+
+  for (const what of ['model', 'file', 'vllm'] as const)
     test(`dsc run gives ${what} of a prepared model without a request`, async (t) => {
       const hub = await serve()
       t.after(() => hub.close())
@@ -75,11 +84,18 @@ describe('the libraries of Hugging Face', { skip }, () => {
       assert.equal(prepared.code, 0, prepared.stderr)
       await hub.close()
       const got = await runClient(world, ['hf://org/tiny'], what)
-      if (what === 'model') assert.equal(got.sum, sum)
-      else assert.equal(got.bytes, files.tiny['model.safetensors']?.length)
+      assert.deepEqual(got, expected(what))
     })
 
-  for (const what of ['dataset', 'streaming', 'snapshot', 'filesystem', 'model', 'missing'] as const)
+  for (const what of [
+    'dataset',
+    'streaming',
+    'snapshot',
+    'command',
+    'filesystem',
+    'model',
+    'missing',
+  ] as const)
     test(`dsc run gives ${what} of prepared repositories while the hub is away`, async (t) => {
       const hub = await serve()
       const world = await makeWorld(t, {})
@@ -90,10 +106,20 @@ describe('the libraries of Hugging Face', { skip }, () => {
       }
       await hub.close()
       const got = await runClient(world, names, what)
-      assert.deepEqual(got, what === 'model' ? { sum } : EXPECTED[what])
+      assert.deepEqual(got, expected(what))
     })
 
-  for (const what of ['dataset', 'streaming', 'snapshot', 'filesystem', 'model', 'file', 'missing'] as const)
+  for (const what of [
+    'dataset',
+    'streaming',
+    'snapshot',
+    'command',
+    'filesystem',
+    'model',
+    'vllm',
+    'file',
+    'missing',
+  ] as const)
     test(`a gateway answers for ${what} as a hub does, and reads the hub once`, async (t) => {
       const hub = await serve()
       t.after(() => hub.close())
@@ -103,9 +129,7 @@ describe('the libraries of Hugging Face', { skip }, () => {
         const { stdout } = await client(['read', what], environment)
         return JSON.parse(stdout)
       })
-      const bytes = files.tiny['model.safetensors']?.length
-      const expected = what === 'model' ? { sum } : what === 'file' ? { bytes } : EXPECTED[what]
-      for (const got of await Promise.all(clients)) assert.deepEqual(got, expected)
+      for (const got of await Promise.all(clients)) assert.deepEqual(got, expected(what))
       const stored = Object.values({ ...files.tiny, ...files.rows }).reduce(
         (all, body) => all + body.length,
         0,
