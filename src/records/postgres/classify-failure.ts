@@ -34,7 +34,7 @@ export function isFromServer(error: unknown): boolean {
 }
 
 const LOST_MESSAGE =
-  /connection terminated|timeout expired|query read timeout|client has encountered a connection error|not queryable|connection timeout/i
+  /connection terminated|timeout expired|timeout exceeded when trying to connect|query read timeout|client has encountered a connection error|not queryable|connection timeout/i
 
 function codeOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors[0])
