@@ -22,7 +22,11 @@ export interface Preparing {
 }
 
 /** Begins to bring a dataset here, or to wait for whoever does. */
-export async function beginPreparing(context: Surroundings, target: string): Promise<Preparing> {
+export async function beginPreparing(
+  context: Surroundings,
+  target: string,
+  { isReadWhileComing }: { readonly isReadWhileComing: boolean },
+): Promise<Preparing> {
   const holder = identifyProcess(process.pid)
   if (holder === undefined) throw new DscError('USAGE', 'cannot read /proc: a feed needs Linux')
   const [{ prepareDataset }, { identifyCaller }, { chooseHolder }, { resolveDataset }, { reportProgress }] =
@@ -50,6 +54,7 @@ export async function beginPreparing(context: Surroundings, target: string): Pro
   const stop = new AbortController()
   const options = {
     signal: AbortSignal.any([context.signal, stop.signal]),
+    isReadWhileComing,
     onProgress: reportProgress(context.report, dataset.name, context.nowMs),
   }
   let leaseId: string | undefined

@@ -28,7 +28,7 @@ export async function openDatasetFolder(
   if (/^[./]/.test(target))
     throw new DscError('COPY_NOT_FOUND', `${target} is no directory`, { hint: 'dsc status' })
   const { beginPreparing } = await import('./begin-preparing.js')
-  return toFolder(context, await beginPreparing(context, target), split)
+  return toFolder(context, await beginPreparing(context, target, { isReadWhileComing: false }), split)
 }
 
 /** The folder of a dataset once it is ready; ends the lease where it does not become so. */

@@ -94,7 +94,7 @@ async function leaseFolder(
     import('../feed/samples/listed-samples.js'),
   ])
   const mayArrive = start !== 'staged' && !/^[./]/.test(target) && !isDirectory(target)
-  const preparing = mayArrive ? await beginPreparing(context, target) : undefined
+  const preparing = mayArrive ? await beginPreparing(context, target, { isReadWhileComing: true }) : undefined
   const arriving = preparing && (await findArriving(context, request, preparing))
   if (arriving) return arriving
   const { folder, copy, release } = await (preparing

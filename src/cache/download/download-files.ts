@@ -6,18 +6,18 @@ import { DEFAULT_STALL_TIMEOUT_MS } from '../../model/stall-timeout.js'
 import { describeDiskFailure } from '../../platform/disk-failure.js'
 import { removeDirectory } from '../../platform/remove-directory.js'
 import { ArrivalServer } from '../arrivals/arrival-server.js'
-import type { Need } from '../arrivals/order-of-need.js'
 import { Manifest } from '../manifest/manifest.js'
-import type { ManifestEntry } from '../manifest/manifest-entry.js'
 import { ProgressLog } from '../manifest/progress-log.js'
 import type { Source } from '../sources/source.js'
+import { ByteBudget } from './byte-budget.js'
 import { startEarlyFlush } from './early-flush.js'
-import { ObjectDownload, type RangeQueue } from './object-download.js'
+import { ObjectDownload } from './object-download.js'
+import { openLanes } from './open-lanes.js'
 import { recheckAfterReboot } from './recheck.js'
 import { reuseBlobs } from './reuse-blobs.js'
 import { reusePrevious } from './reuse-previous.js'
 import { openStale, staleDirectory } from './stale-staging.js'
-import { type FetchTask, type Lane, SORT_AGAIN_MS, TaskLanes } from './task-lanes.js'
+import { type FetchTask, type Lane, SORT_AGAIN_MS, type TaskLanes } from './task-lanes.js'
 import { adaptConcurrency } from './transfer/adapt-concurrency.js'
 import { BoundedRun } from './transfer/bounded-run.js'
 import { openTransferEngine } from './transfer/open-transfer-engine.js'
@@ -67,6 +67,8 @@ interface DownloadOptions {
   /** Threads that were started before; the caller ends those that are left. */
   readonly waitingThreads?: WaitingThreads | undefined
   readonly onProgress?: ((progress: DownloadProgress) => void) | undefined
+  /** Somebody will read it while it comes: little is under way that no reader asked for. Default: once readers come. */
+  readonly isReadWhileComing?: boolean | undefined
   /** Names the boot, for tests; default: the system's. */
   readonly bootId?: string | undefined
   readonly signal: AbortSignal
@@ -75,7 +77,6 @@ interface DownloadOptions {
 /** Requests at once unless the caller says otherwise. */
 export const DEFAULT_CONCURRENCY = 64
 const PROGRESS_INTERVAL_MS = 100
-const PENDING_PAGE_ENTRIES = 1000
 const LANES: readonly Lane[] = ['direct', 'awaited']
 
 /**
@@ -165,9 +166,14 @@ async function fetchPending(manifest: Manifest, options: DownloadOptions) {
     onSpoilt: (key) => arrivals.spoilt(key),
     isThere: (id) => arrivals.need.isThere(id),
   })
-  const lanes = openLanes({ source: options.source, manifest, download, need: arrivals.need })
+  const budget = new ByteBudget(() => engine.counts.receivedBytes)
+  const mayBegin = () => {
+    const isRead = options.isReadWhileComing === true || arrivals.need.readerCount > 0
+    return !(isRead && budget.isSpent(performance.now()))
+  }
+  const lanes = openLanes({ source: options.source, manifest, download, need: arrivals.need, mayBegin })
   try {
-    await runTasks({ ...options, concurrency, engine, lanes, wanted, stop })
+    await runTasks({ ...options, concurrency, engine, lanes, wanted, budget, stop })
   } finally {
     arrivals.close()
     await engine.close()
@@ -185,13 +191,14 @@ async function runTasks(options: {
   readonly lanes: TaskLanes
   /** Tells when somebody began to wait for an object. */
   readonly wanted: EventEmitter<{ want: [] }>
+  readonly budget: ByteBudget
   readonly concurrency: number
   readonly requestLimit?: (() => number) | undefined
   readonly signal: AbortSignal
   /** Aborted at the first failure. */
   readonly stop: AbortController
 }): Promise<void> {
-  const { engine, lanes, wanted, concurrency, requestLimit = () => concurrency } = options
+  const { engine, lanes, wanted, budget, concurrency, requestLimit = () => concurrency } = options
   const running: Record<Lane, number> = { direct: 0, awaited: 0 }
   let finished = 0
   const readCap = () => Math.max(1, Math.min(concurrency, requestLimit()))
@@ -213,8 +220,11 @@ async function runTasks(options: {
       )
     },
     run: async ({ task, lane }: { readonly task: FetchTask; readonly lane: Lane }) => {
+      const isDirect = lane === 'direct' // what another node is still fetching is not on the link
       running[lane] += 1
+      if (isDirect) budget.began(task.range)
       await task.run()
+      if (isDirect) budget.ended(task.range)
       running[lane] -= 1
       finished += 1
     },
@@ -230,56 +240,6 @@ async function runTasks(options: {
     wanted.removeAllListeners()
     adaptive.stop()
   }
-}
-
-/**
- * What somebody waits for first; then ranges that readers will need, what was begun, objects that readers will need,
- * and the rest as it was listed.
- */
-function openLanes(options: {
-  readonly source: Source
-  readonly manifest: Manifest
-  readonly download: ObjectDownload
-  readonly need: ArrivalServer['need']
-}): TaskLanes {
-  const { source, manifest, download, need } = options
-  const pending = readPending(manifest)
-  const takeListed = () => {
-    for (let next = pending.next(); !next.done; next = pending.next())
-      if (need.take(next.value.id)) return next.value
-    return undefined
-  }
-  const takeRest = () => {
-    const entry = takeListed()
-    return entry && download.taskOf(entry)
-  }
-  const takeFrom = (queue: RangeQueue, takeNeed: () => Need | undefined): FetchTask | undefined => {
-    for (let next = takeNeed(); next !== undefined; next = takeNeed()) {
-      if (typeof next === 'number') return download.taskOf(manifest.get(next))
-      download.addRange(queue, next)
-      const task = download.nextRange(queue)
-      if (task) return task
-    }
-    return undefined
-  }
-  return new TaskLanes({
-    takeWanted: () =>
-      download.nextRange('wanted') ??
-      download.nextHurriedPart() ??
-      takeFrom('wanted', () => need.takeWanted()),
-    takeNext: () =>
-      download.nextRange('ordered') ??
-      download.nextPart() ??
-      takeFrom('ordered', () => need.takeOrdered()) ??
-      takeRest(),
-    isAwaited: ({ key, partOffset }) => source.isAwaited?.(key, partOffset) === true,
-    nowMs: () => performance.now(),
-  })
-}
-
-/** The objects that are not in place, a page at a time: what is fetched meanwhile is behind the page. */
-function* readPending(manifest: Manifest): Generator<ManifestEntry, undefined> {
-  for (const page of manifest.pages('missing', PENDING_PAGE_ENTRIES)) yield* page
 }
 
 function throttle(intervalMs: number, call: () => void): () => void {

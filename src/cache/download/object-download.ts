@@ -80,6 +80,11 @@ export class ObjectDownload {
     return this.#keptBytes + this.#options.engine.counts.receivedBytes
   }
 
+  /** Whether parts of large objects that were begun are still to be fetched. */
+  get hasParts(): boolean {
+    return this.#queue.length > 0
+  }
+
   /** The next part of a large object that was begun. Finishing begun ones first keeps few files half done. */
   nextPart(): FetchTask | undefined {
     return this.#nextPartOf(() => true)

@@ -51,6 +51,8 @@ export interface StageOptions {
   readonly isRelisted?: boolean | undefined
   /** Stops once the bytes are admitted, before any is fetched. The caller's use lease keeps the reservation. */
   readonly isReservation?: boolean | undefined
+  /** As in `downloadFiles`. */
+  readonly isReadWhileComing?: boolean | undefined
 }
 
 /** A staging that is under way: how much it may take, and whom it tells. */
@@ -174,6 +176,7 @@ async function download(
     ...cache.transfer,
     requestLimit: share.requestLimit,
     bandwidthLimit: share.bandwidthLimit,
+    isReadWhileComing: options.isReadWhileComing,
     signal,
     onProgress: ({ writtenBytes, doneFiles }) => {
       options.reportWritten(writtenBytes)

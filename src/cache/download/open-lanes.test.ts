@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { OrderOfNeed } from '../arrivals/order-of-need.js'
+import type { Manifest } from '../manifest/manifest.js'
+import type { ManifestEntry } from '../manifest/manifest-entry.js'
+import type { Source } from '../sources/source.js'
+import type { ObjectDownload } from './object-download.js'
+import { openLanes } from './open-lanes.js'
+import type { FetchTask } from './task-lanes.js'
+
+const OBJECTS = 4
+const READER = 'a feed'
+
+function taskOf(key: string): FetchTask {
+  return { id: 0, key, partOffset: 0, range: { offset: 0, length: 1 }, run: async () => {} }
+}
+
+/** What is handed out, one after the other, until there is nothing more. */
+function handedOut(options: { readonly parts: number; readonly mayBegin: boolean }): readonly string[] {
+  let { parts } = options
+  const nextPart = () => (parts-- > 0 ? taskOf('part') : undefined)
+  const download = {
+    get hasParts() {
+      return parts > 0
+    },
+    nextPart,
+    nextRange: () => undefined,
+    nextHurriedPart: () => undefined,
+    taskOf: ({ id }: ManifestEntry) => taskOf(String(id)),
+  } as unknown as ObjectDownload
+  const entries = Array.from({ length: OBJECTS }, (_, index) => ({ id: index + 1 }) as ManifestEntry)
+  const manifest = { pages: () => [entries], get: (id: number) => entries[id - 1] } as unknown as Manifest
+  const need = new OrderOfNeed<never>(OBJECTS, []) as OrderOfNeed<never>
+  need.addOrder(READER as never, [3])
+  need.want(READER as never, 4)
+  const { mayBegin } = options
+  const lanes = openLanes({ source: {} as Source, manifest, download, need, mayBegin: () => mayBegin })
+  const keys: string[] = []
+  for (let next = lanes.next(['direct']); next; next = lanes.next(['direct'])) keys.push(next.task.key)
+  return keys
+}
+
+for (const { name, options, expected } of [
+  {
+    name: 'what is waited for, what was begun, what is ordered, the rest',
+    options: { parts: 2, mayBegin: true },
+    expected: ['4', 'part', 'part', '3', '1', '2'],
+  },
+  {
+    name: 'while enough is under way nothing that no reader asked for',
+    options: { parts: 0, mayBegin: false },
+    expected: ['4', '3'],
+  },
+  {
+    name: 'while enough is under way no object before the parts of those that were begun',
+    options: { parts: 1, mayBegin: false },
+    expected: ['4'],
+  },
+])
+  test(`openLanes hands out ${name}`, () => {
+    assert.deepEqual(handedOut(options), expected)
+  })

@@ -1,0 +1,61 @@
+import type { ArrivalServer } from '../arrivals/arrival-server.js'
+import type { Need } from '../arrivals/order-of-need.js'
+import type { Manifest } from '../manifest/manifest.js'
+import type { ManifestEntry } from '../manifest/manifest-entry.js'
+import type { Source } from '../sources/source.js'
+import type { ObjectDownload, RangeQueue } from './object-download.js'
+import { type FetchTask, TaskLanes } from './task-lanes.js'
+
+const PENDING_PAGE_ENTRIES = 1000
+
+/**
+ * What somebody waits for first; then ranges that readers will need, what was begun, objects that readers will need,
+ * and the rest as it was listed.
+ */
+export function openLanes(options: {
+  readonly source: Source
+  readonly manifest: Manifest
+  readonly download: ObjectDownload
+  readonly need: ArrivalServer['need']
+  /** Whether more may be begun that nobody waits for. */
+  readonly mayBegin: () => boolean
+}): TaskLanes {
+  const { source, manifest, download, need, mayBegin } = options
+  const pending = readPending(manifest)
+  const takeListed = () => {
+    for (let next = pending.next(); !next.done; next = pending.next())
+      if (need.take(next.value.id)) return next.value
+    return undefined
+  }
+  const takeRest = () => {
+    const entry = takeListed()
+    return entry && download.taskOf(entry)
+  }
+  const takeFrom = (queue: RangeQueue, takeNeed: () => Need | undefined): FetchTask | undefined => {
+    for (let next = takeNeed(); next !== undefined; next = takeNeed()) {
+      if (typeof next === 'number') return download.taskOf(manifest.get(next))
+      download.addRange(queue, next)
+      const task = download.nextRange(queue)
+      if (task) return task
+    }
+    return undefined
+  }
+  const takeWhole = () => {
+    if (!mayBegin()) return download.hasParts ? undefined : takeFrom('ordered', () => need.takeOrdered())
+    return download.nextPart() ?? takeFrom('ordered', () => need.takeOrdered()) ?? takeRest()
+  }
+  return new TaskLanes({
+    takeWanted: () =>
+      download.nextRange('wanted') ??
+      download.nextHurriedPart() ??
+      takeFrom('wanted', () => need.takeWanted()),
+    takeNext: () => download.nextRange('ordered') ?? takeWhole(),
+    isAwaited: ({ key, partOffset }) => source.isAwaited?.(key, partOffset) === true,
+    nowMs: () => performance.now(),
+  })
+}
+
+/** The objects that are not in place, a page at a time: what is fetched meanwhile is behind the page. */
+function* readPending(manifest: Manifest): Generator<ManifestEntry, undefined> {
+  for (const page of manifest.pages('missing', PENDING_PAGE_ENTRIES)) yield* page
+}
