@@ -145,6 +145,12 @@ test('a header with a line break is refused', () => {
   pool.close()
 })
 
+test('a request that is sent after the end of the pool fails', async () => {
+  const pool = new HttpPool('http://127.0.0.1:1', { connections: 1 })
+  pool.close()
+  await assert.rejects(get(pool), /the connections were closed/)
+})
+
 /** A server with a certificate for 127.0.0.1 that vouches for itself. */
 async function serveTls(context: Parameters<typeof temporaryDirectory>[0]) {
   const { certFile, keyFile } = makeCertificate(await temporaryDirectory(context))

@@ -91,9 +91,9 @@ export class HttpPool {
       isCancelled: false,
       connection: undefined,
     }
-    this.#waiting.push(waiting)
     // A connection may fail at once: callers count on hearing of it only when they have their control.
-    queueMicrotask(() => this.#pump())
+    this.#waiting.push(waiting)
+    queueMicrotask(() => (this.#isClosed ? this.close() : this.#pump()))
     return {
       pause: () => waiting.connection?.pause(),
       resume: () => waiting.connection?.resume(),
@@ -108,8 +108,8 @@ export class HttpPool {
   close(): void {
     this.#isClosed = true
     for (const { listener, isCancelled } of this.#waiting.splice(0))
-      if (!isCancelled) listener.onError(new Error('the connections were closed'))
-    for (const connection of [...this.#open]) connection.abandon(new Error('the connections were closed'))
+      if (!isCancelled) listener.onError(closed())
+    for (const connection of [...this.#open]) connection.abandon(closed())
   }
 
   #pump(): void {
@@ -183,6 +183,11 @@ export class HttpPool {
     this.#open.add(connection)
     return connection
   }
+}
+
+/** What requests fail with that nobody will send any more. */
+function closed(): Error {
+  return new Error('the connections were closed')
 }
 
 /** ` bytes=0-9` of a request for a part. */

@@ -4,7 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { readAgentAccess } from '../agent/agent-access.js'
 import { fetchKeptSamples } from '../agent/kept-samples.js'
 import type { ManifestEntry } from '../cache/manifest/manifest-entry.js'
-import { withRetries } from '../cache/sources/retry.js'
 import type { Surroundings } from '../cache/surroundings.js'
 import type { FolderFile } from '../feed/plan/sample-files.js'
 import { keepTable, readKeptTable } from '../feed/samples/kept-tables.js'
@@ -15,12 +14,11 @@ import type { Preparing } from './begin-preparing.js'
 import type { CopyArrivals } from './copy-arrivals.js'
 import type { FeedRequest } from './feed-request.js'
 import { HEADERS_AT_ONCE, listArrivingShards } from './list-arriving-shards.js'
+import { openRangeReader } from './open-range-reader.js'
 import { findHolders, findInRoot, isAlone, keepInRoot } from './shared-tables.js'
 
 /** Stands for the way in which lists are made: those that were made in another way are not used. */
 const METHOD = 'dsc shard samples 3'
-/** A store without a byte for so long is not asked for headers any more, ms. */
-const STALL_TIMEOUT_MS = 10_000
 /** How long other nodes' lists are waited for before one is begun here, ms; without other nodes it is not. */
 const AGENTS_FIRST_MS = 1000
 /** How often other nodes are asked for a list, ms; and how often those that are making one. */
@@ -101,21 +99,7 @@ async function makeList(
   signal: AbortSignal,
 ): Promise<ListedSamples | undefined> {
   const source = await context.openSource(preparing.dataset)
-  const fetcher = await source.openFetcher({ connections: HEADERS_AT_ONCE })
-  const readRange = (file: number, offset: number, length: number) => {
-    const { key, etag, versionId, sizeBytes } = entries[file]!
-    const read = async () => {
-      const chunks: Uint8Array[] = []
-      const sink = (chunk: Uint8Array) => {
-        chunks.push(Buffer.from(chunk)) // its memory takes the next bytes
-        return 0
-      }
-      const range = { key, etag, versionId, sizeBytes, offset, length }
-      await fetcher.fetch({ ...range, stallTimeoutMs: STALL_TIMEOUT_MS, sink, signal })
-      return Buffer.concat(chunks)
-    }
-    return withRetries(read, { signal })
-  }
+  const reader = await openRangeReader(source, { connections: HEADERS_AT_ONCE, signal })
   try {
     const contents = await listArrivingShards(
       {
@@ -123,7 +107,7 @@ async function makeList(
         pathOf,
         isHere: (file) => arrivals.isHere(file),
         waitFor: (file, until) => arrivals.waitFor(file, until),
-        readRange,
+        readRange: (file, offset, length) => reader.read(entries[file]!, offset, length),
       },
       {
         signal,
@@ -133,7 +117,7 @@ async function makeList(
     )
     return contents && listShardSamples(shards, contents, { onDamage: request.onDamage ?? 'raise' })
   } finally {
-    await fetcher.close()
+    await reader.close()
     await source.close()
   }
 }

@@ -7,11 +7,13 @@ import { readShardMembers } from '../feed/samples/read-shard-members.js'
  * Headers that are asked for at once. A store that answers after 20 ms gives 50 a second to each: one for 64 shards of
  * 327 members after 26 s with 16 of them, after 3 s with 256, which is what the processors of a client and a store do.
  */
-export const HEADERS_AT_ONCE = 256
+export const HEADERS_AT_ONCE = 512
+/** Members below it on average, bytes: their headers are too much of a shard. */
+export const MIN_MEMBER_BYTES = 32 * 1024
 /** Shards whose headers are asked for at once, so that the first are known soon. */
 const SHARDS_AT_ONCE = 64
 /** Smaller shards come as a whole as soon as their headers would, bytes. */
-const MIN_ASKED_BYTES = 256 * 1024
+export const MIN_ASKED_BYTES = 256 * 1024
 
 /** Shards that are coming to this machine; numbers are those of their list. */
 interface ArrivingShards {

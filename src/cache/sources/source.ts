@@ -95,7 +95,7 @@ export interface Source {
   readonly url: string
   /** Pages of objects, each object once, in any order. Retries inside. May reject with ListingDisorder. */
   list(options: ListOptions): AsyncIterable<readonly ListedObject[]>
-  /** Opens a reader with up to `connections` connections (1 to 256). */
+  /** Opens a reader with up to `connections` connections (1 to 512). */
   openFetcher(options: { readonly connections: number }): Promise<Fetcher>
   /**
    * Whether a part would be waited for at another node that is still fetching it: it is then asked for beside the

@@ -1,16 +1,18 @@
 import type { ArchiveWindow, TarQuestion } from './formats/tar-members.js'
 
-/** Reads a range of a shard, wherever it is. */
+/** Reads a range of a shard, wherever it is; the bytes are the caller's. */
 export type ReadRange = (offset: number, length: number) => Promise<Uint8Array>
 
 /** Bytes that are read at once for a header: a pax header and the one that it belongs to, or those of small members. */
 export const WINDOW_BYTES = 2048
 
+const EMPTY = new Uint8Array(0)
+
 /** The part of a shard that was read last. */
 export class RangeWindow implements ArchiveWindow {
   readBytes = 0
   start = 0
-  bytes = Buffer.alloc(0)
+  bytes: Buffer = Buffer.alloc(0)
   readonly #sizeBytes: number
   readonly #read: ReadRange
   readonly #leastBytes: number
@@ -26,7 +28,8 @@ export class RangeWindow implements ArchiveWindow {
     const end = Math.min(at + length, this.#sizeBytes)
     if (at >= this.start && end <= this.start + this.bytes.length) return
     const wanted = Math.min(Math.max(length, this.#leastBytes), this.#sizeBytes - at)
-    this.bytes = wanted > 0 ? Buffer.from(await this.#read(at, wanted)) : Buffer.alloc(0)
+    const { buffer, byteOffset, length: found } = wanted > 0 ? await this.#read(at, wanted) : EMPTY
+    this.bytes = Buffer.from(buffer, byteOffset, found)
     this.start = at
     this.readBytes += Math.max(0, wanted)
   }

@@ -39,6 +39,26 @@ export async function readShardMembers(
   }
 }
 
+/** The first members of a shard, at most `most`, one after the other; fewer, where it ends or is damaged. */
+export async function readFirstMembers(
+  sizeBytes: number,
+  read: ReadRange,
+  most: number,
+): Promise<readonly TarMember[]> {
+  const window = new RangeWindow(sizeBytes, read)
+  const members: TarMember[] = []
+  try {
+    for (let at = 0; members.length < most; at = endOfMember(members.at(-1)!)) {
+      const member = await readMember(at, sizeBytes, window)
+      if (member === undefined) break
+      members.push(member)
+    }
+  } catch (error) {
+    if (!(error instanceof TarDamage)) throw error
+  }
+  return members
+}
+
 /** The walk from the start of a shard, and those that look ahead of it. */
 class ShardWalk {
   readonly members = new PackedMembers()
