@@ -233,3 +233,24 @@ test('what a killed stager had of shards in ranges is fed on by the one that tak
   assert.ok(share < 1.75, `${share.toFixed(3)} times the dataset was fetched`)
   assert.equal((await world.dsc('verify', 'flowers')).code, 0)
 })
+
+test('dsc feed plan --cold tells of shards by a few headers how soon they are fed, proven or not', async (t) => {
+  const objects = makeShards()
+  const { world, store } = await makeShardWorld(t, objects)
+  const cost = ['--fixed-ms', '10', '--bandwidth', '1MB/s', '--step-ms', '1']
+  const words = ['feed', 'plan', 'flowers', '--cold', '--split', 'train', '--batch', String(BATCH), ...cost]
+  const plans = []
+  for (const start of ['unproven', 'arriving', 'staged']) {
+    const plan = JSON.parse((await world.dsc(...words, '--start', start, '--json')).stdout)
+    assert.deepEqual([plan.start, plan.samples, plan.isFedWhileArriving], [start, COUNT, start !== 'staged'])
+    plans.push(plan.firstBatchMs - plan.listMs)
+  }
+  assert.deepEqual(
+    plans.toSorted((a, b) => a - b),
+    plans,
+  )
+  assert.equal(new Set(plans).size, plans.length)
+  assert.ok(store.sentBytes() < TOTAL(objects) / 20, `${store.sentBytes()} bytes were read`)
+  const told = (await world.dsc(...words)).stdout
+  assert.match(told, /first batch after .*when the shards of its samples are here; after about 72 headers/)
+})

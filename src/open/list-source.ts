@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { listIntoManifest } from '../cache/download/list-into-manifest.js'
 import { Manifest } from '../cache/manifest/manifest.js'
+import type { ManifestEntry } from '../cache/manifest/manifest-entry.js'
 import { resolveDataset } from '../cache/names/resolve-dataset.js'
 import type { Surroundings } from '../cache/surroundings.js'
 import type { Dataset } from '../model/dataset.js'
@@ -10,8 +11,10 @@ import { removeDirectory } from '../platform/remove-directory.js'
 
 /** A file that a dataset's source has. */
 interface SourceFile {
+  /** In the folder of the split. */
   readonly path: string
   readonly size: number
+  readonly object: ManifestEntry
 }
 
 /** What the source of a dataset has in the folder of the split, and how long it took to list all of it, ms. */
@@ -39,7 +42,7 @@ function readFiles(copyDirectory: string, prefix: string): readonly SourceFile[]
   try {
     return Array.from(manifest.entries('all'))
       .filter(({ key }) => key.startsWith(prefix))
-      .map(({ key, sizeBytes }) => ({ path: key.slice(prefix.length), size: sizeBytes }))
+      .map((object) => ({ path: object.key.slice(prefix.length), size: object.sizeBytes, object }))
   } finally {
     manifest.close()
   }

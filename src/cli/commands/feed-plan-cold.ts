@@ -1,11 +1,14 @@
 import { DscError } from '../../failure/dsc-error.js'
-import { type ColdStart, planColdStart } from '../../feed/plan/cold-start.js'
+import { type ColdStart, type ColdSupply, planColdStart } from '../../feed/plan/cold-start.js'
 import type { RequestCost } from '../../feed/plan/request-cost.js'
+import { toText } from '../../feed/samples/byte-path.js'
 import { listSamples } from '../../feed/samples/listed-samples.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import { formatDuration } from '../../model/duration.js'
 import { formatCount } from '../../model/format-count.js'
 import type { FormatName } from '../../model/sample-formats.js'
+import { estimateShards } from '../../open/estimate-shards.js'
+import type { FeedStart } from '../../open/feed-request.js'
 import { listSource } from '../../open/list-source.js'
 import type { CliContext } from '../context.js'
 
@@ -15,43 +18,82 @@ interface ColdPlanRequest {
   readonly split: string | undefined
   readonly extensions: readonly string[] | undefined
   readonly format: FormatName | undefined
+  readonly start: FeedStart
   readonly globalBatch: number
   readonly stepMs: number | undefined
   readonly cost: RequestCost | undefined
 }
 
-/** Says how the first epoch of a dataset goes on a node that has nothing of it. Lists the source, and fetches nothing. */
+/** What a feed will wait for, and of how many samples. */
+interface PlannedSupply {
+  readonly sampleCount: number
+  readonly supply: ColdSupply
+  /** Why the first batch comes when it does, as the end of a sentence; empty: it waits for its samples only. */
+  readonly reason: string
+}
+
+/**
+ * Says how the first epoch of a dataset goes on a node that has nothing of it. Lists the source; of tar shards a few
+ * headers are read.
+ */
 export async function showColdPlan(context: CliContext, request: ColdPlanRequest): Promise<void> {
-  const { target, split, extensions, globalBatch, stepMs, cost } = request
+  const { target, split, start, globalBatch, stepMs, cost } = request
   if (cost === undefined)
     throw new DscError('USAGE', 'how long a dataset takes to come depends on its store', {
       hint: '--fixed-ms 20 --bandwidth 120MB/s: what an object takes however small it is, and what the link carries',
     })
-  const { dataset, files, listMs } = await listSource(context, target, split)
-  const format = request.format ?? dataset.format
-  const listed = listSamples(files, { folder: target, extensions, format })
-  const isFedWhileArriving = listed.kind === 'files'
-  const sampleCount = listed.kind === 'files' ? listed.table.count : files.length
+  const source = await listSource(context, target, split)
+  const { files, listMs } = source
   const totalBytes = files.reduce((sum, { size }) => sum + size, 0)
-  const measured = { sampleCount, totalBytes, globalBatch, listMs, cost, stepMs, isFedWhileArriving }
-  const plan = planColdStart(measured)
+  const { sampleCount, supply, reason } = await planSupply(context, request, source)
+  const plan = planColdStart({ sampleCount, totalBytes, globalBatch, listMs, cost, stepMs, supply })
   const result = {
     dataset: target,
     objects: files.length,
     bytes: totalBytes,
     listMs,
-    isFedWhileArriving,
+    start,
+    samples: sampleCount,
+    isFedWhileArriving: supply.kind !== 'copy',
     ...plan,
   }
-  context.report.result(result, () => formatColdPlan(result, BEGINNINGS[listed.kind]))
+  context.report.result(result, () => formatColdPlan(result, reason))
 }
 
-/** When the first batch can come, by what the files hold. */
-const BEGINNINGS = {
-  files: '',
-  shards: ', or sooner: what is in tar shards is known when their headers are',
-  rows: ': rows of files are fed once they are here',
-} as const
+async function planSupply(
+  context: CliContext,
+  { target, extensions, start, ...request }: ColdPlanRequest,
+  { dataset, files }: Awaited<ReturnType<typeof listSource>>,
+): Promise<PlannedSupply> {
+  const format = request.format ?? dataset.format
+  const listed = listSamples(files, { folder: target, extensions, format })
+  const copy = { kind: 'copy' } as const
+  if (listed.kind === 'rows')
+    return {
+      sampleCount: files.length,
+      supply: copy,
+      reason: ': rows of files are fed once they are here',
+    }
+  if (listed.kind === 'files') {
+    const supply = start === 'staged' ? copy : ({ kind: 'samples', headers: 0 } as const)
+    return { sampleCount: listed.table.count, supply, reason: '' }
+  }
+  const shardCount = listed.shards.length
+  const objects = new Map(files.map(({ path, object }) => [path, object]))
+  const shards = listed.shards.map(({ path }) => objects.get(toText(path))!)
+  const { samples: sampleCount, headers } = await estimateShards(context, dataset, shards)
+  if (headers === undefined)
+    return { sampleCount, supply: copy, reason: ': the members of its shards are small' }
+  const described = `${formatCount(headers, 'header')}, by the first of a shard`
+  if (start === 'staged') return { sampleCount, supply: copy, reason: '' }
+  if (start === 'unproven')
+    return { sampleCount, supply: { kind: 'samples', headers }, reason: `, after about ${described}` }
+  return {
+    sampleCount,
+    supply: { kind: 'shards', headers, shardCount },
+    reason: `, when the shards of its samples are here; after about ${described}`,
+  }
+}
 
 function formatColdPlan(
   plan: ColdStart & {
@@ -59,12 +101,12 @@ function formatColdPlan(
     readonly objects: number
     readonly bytes: number
   },
-  beginning: string,
+  reason: string,
 ): string {
   const time = (ms: number) => formatDuration(Math.max(1000, Math.round(ms / 1000) * 1000))
   const lines = [
     `${plan.dataset}: ${formatCount(plan.objects, 'object')}, ${formatByteSize(plan.bytes)}, none of it here`,
-    `first batch after        ${time(plan.firstBatchMs)}${beginning}`,
+    `first batch after        ${time(plan.firstBatchMs)}${reason}`,
     `whole copy after         ${time(plan.wholeMs)}`,
   ]
   if (plan.epochMs !== null && plan.waitMs !== null)

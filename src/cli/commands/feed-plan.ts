@@ -14,6 +14,7 @@ import { formatsOf } from '../../feed/samples/sample-encoding.js'
 import type { SampleTable } from '../../feed/samples/sample-table.js'
 import { formatCount } from '../../model/format-count.js'
 import { FORMAT_NAMES, type FormatName } from '../../model/sample-formats.js'
+import { FEED_STARTS, type FeedStart } from '../../open/feed-request.js'
 import { indexFolder } from '../../open/index-folder.js'
 import { openDatasetFolder } from '../../open/open-dataset-folder.js'
 import { argument, parseCount } from '../arguments/parse-argument.js'
@@ -34,6 +35,7 @@ interface PlanOptions extends StallArguments {
   readonly k: number | 'auto'
   readonly refresh?: true
   readonly cold?: true
+  readonly start: FeedStart
 }
 
 /** `dsc feed plan`. */
@@ -53,19 +55,24 @@ export function feedPlanCommand(context: CliContext): Command {
     .option('--memory <size>', 'memory of the feed (default: 256MiB)', parseMemory)
     .option('--k <n>', 'samples per request', parseK, 'auto')
     .option('--refresh', 'list the samples again')
-    .option('--cold', 'how the first epoch goes on a node that has nothing of the dataset; fetches nothing')
+    .option('--cold', 'how the first epoch goes on a node that has nothing of the dataset; stages nothing')
+    .addOption(
+      new Option('--start <when>', 'with --cold: as of dsc feed serve')
+        .choices(FEED_STARTS)
+        .default('arriving'),
+    )
     .addHelpText(
       'after',
-      '\nExamples:\n  dsc feed plan flowers --batch 256 --ranks 8\n  dsc feed plan /data/flowers --batch 64 --json\n  dsc feed plan flowers --cold --fixed-ms 20 --bandwidth 120MB/s --step-ms 150',
+      '\nExamples:\n  dsc feed plan flowers --batch 256 --ranks 8\n  dsc feed plan /data/flowers --batch 64 --json\n  dsc feed plan flowers --cold --fixed-ms 20 --bandwidth 120MB/s --step-ms 150\n  dsc feed plan flowers --cold --start unproven --fixed-ms 20 --bandwidth 120MB/s',
     )
     .action(async (target: string, options: PlanOptions) => {
       const cost = await readRequestCost(options)
       const { batch, ranks, rate } = options
       const stepMs = rate === undefined ? options.stepMs : (1000 * batch * ranks) / rate
       if (options.cold) {
-        const { split, only: extensions, as: format } = options
-        const globalBatch = batch * ranks
-        await showColdPlan(context, { target, split, extensions, format, globalBatch, stepMs, cost })
+        const { split, only: extensions, as: format, start } = options
+        const how = { split, extensions, format, start, globalBatch: batch * ranks, stepMs, cost }
+        await showColdPlan(context, { target, ...how })
         return
       }
       const dataset = await openDatasetFolder(context, target, options.split)

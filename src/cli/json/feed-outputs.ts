@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { FEED_STARTS } from '../../open/feed-request.js'
 import { bytes, count } from './output-objects.js'
 
 const share = z.number().min(0).max(1)
@@ -85,6 +86,8 @@ export const FEED_OUTPUTS = {
     objects: count,
     bytes,
     listMs: ms,
+    start: z.enum(FEED_STARTS),
+    samples: count.meta({ description: 'of tar shards an estimate, by the first members of one' }),
     isFedWhileArriving: z.boolean(),
     firstBatchMs: ms,
     wholeMs: ms,

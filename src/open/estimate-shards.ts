@@ -1,0 +1,49 @@
+import type { Surroundings } from '../cache/surroundings.js'
+import { endOfMember } from '../feed/samples/formats/tar-members.js'
+import { listShardSamples } from '../feed/samples/listed-samples.js'
+import { readFirstMembers } from '../feed/samples/read-shard-members.js'
+import type { Dataset } from '../model/dataset.js'
+import { MIN_ASKED_BYTES, MIN_MEMBER_BYTES } from './list-arriving-shards.js'
+import { openRangeReader, type ReadObject } from './open-range-reader.js'
+
+/** Members whose headers are read. */
+const LOOKED_AT = 32
+
+/** What is likely to be in shards, by the first members of one. */
+export interface ShardEstimate {
+  readonly samples: number
+  /** Headers that a feed would ask for; undefined: it would not, for they are most of the shards. */
+  readonly headers: number | undefined
+}
+
+/** Estimates what shards hold by the headers of the first 32 members of the first. */
+export async function estimateShards(
+  context: Surroundings,
+  dataset: Dataset,
+  shards: readonly ReadObject[],
+): Promise<ShardEstimate> {
+  const [shard] = shards
+  if (shard === undefined) return { samples: 0, headers: 0 }
+  const source = await context.openSource(dataset)
+  try {
+    const { signal } = context
+    const reader = await openRangeReader(source, { connections: 1, signal })
+    const read = (offset: number, length: number) => reader.read(shard, offset, length)
+    const members = await readFirstMembers(shard.sizeBytes, read, LOOKED_AT).finally(() => reader.close())
+    const last = members.at(-1)
+    if (last === undefined) return { samples: 0, headers: 0 }
+    const meanBytes = endOfMember(last) / members.length
+    const totalBytes = shards.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
+    const headers = Math.max(shards.length, Math.round(totalBytes / meanBytes))
+    const contents = [{ members, damage: undefined }]
+    const files = [{ path: shard.key, size: shard.sizeBytes }]
+    const { table } = listShardSamples(files, contents, { onDamage: 'skip' })
+    const isAsked = meanBytes >= MIN_MEMBER_BYTES && totalBytes >= shards.length * MIN_ASKED_BYTES
+    return {
+      samples: Math.round((headers * table.count) / members.length),
+      headers: isAsked ? headers : undefined,
+    }
+  } finally {
+    await source.close()
+  }
+}
