@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { ArrivalClient } from '../cache/arrivals/arrival-client.js'
 import { openFeed } from '../exports/index.js'
-import { type Cluster, makeCluster } from '../testing/cluster.js'
+import { type Cluster, makeCluster, TOKEN } from '../testing/cluster.js'
 import { assertSameFiles, makeObjects, makeStore, STORE_ENVIRONMENT } from '../testing/cluster-store.js'
 import type { CountingStore } from '../testing/counting-store.js'
 import { makeShardObjects } from '../testing/shard-objects.js'
@@ -95,8 +95,12 @@ test('what somebody waits for on one node is fetched next on the node that reads
     .map((key) => key.slice('data/'.length))
     .sort()
     .slice(-10)
-  const arrived = await Promise.all(wanted.map((key) => reader.want(key)))
-  assert.deepEqual([...new Set(arrived)], ['there'])
+  const waits = Promise.all(wanted.map((key) => reader.want(key)))
+  const headers = { authorization: `Bearer ${TOKEN}` }
+  const metrics = await (await fetch(`${cluster.nodes[1]!.url}/metrics`, { headers })).text()
+  assert.match(metrics, /^dsc_arriving_readers\{dataset="flowers"\} [1-9]/m)
+  assert.match(metrics, /^dsc_arriving_waits\{dataset="flowers"\} [1-9]/m)
+  assert.deepEqual([...new Set(await waits)], ['there'])
   const share = store.sentBytes() / store.totalBytes
   assert.ok(share < 0.6, `${(share * 100).toFixed()} % of the dataset had been read from the store by then`)
   reader.close()

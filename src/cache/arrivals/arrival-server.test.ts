@@ -3,10 +3,12 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { temporaryDirectory } from '../../testing/temporary-directory.js'
 import { ArrivalClient } from './arrival-client.js'
 import { ArrivalServer } from './arrival-server.js'
 import { SOCKET_NAME } from './arrival-wire.js'
+import { ArrivingReader } from './arriving-reader.js'
 import { BlockSet } from './block-set.js'
 import type { Need } from './order-of-need.js'
 
@@ -109,6 +111,21 @@ test('a reader that goes is forgotten, and a stager that goes ends all waits', a
   assert.equal(await stays.want('c'), 'gone')
   assert.equal(existsSync(join(folder, SOCKET_NAME)), false)
   assert.equal(await ArrivalClient.open(folder), undefined)
+})
+
+test('the stager that takes over hears of what readers have ordered', async (t) => {
+  const { server, folder } = await openServer(t)
+  const reader = new ArrivingReader('the feed')
+  t.after(() => reader.close())
+  const copy = { directory: folder }
+  await reader.order(copy, ['c', 'b'])
+  while (server.need.readerCount === 0) await sleep(1)
+  server.close()
+  const next = await openServer(t, folder)
+  await sleep(1) // the reader hears of the end
+  await reader.order(copy, ['a'])
+  while (next.server.need.readerCount === 0) await sleep(1)
+  assert.deepEqual([next.server.need.takeOrdered(), next.server.need.takeOrdered()], [3, 2])
 })
 
 test('the socket of a killed stager is replaced, in folders however deep', async (t) => {
