@@ -1,10 +1,11 @@
 // A read-only S3 bucket `bench` over a folder, behind a link of its own: every answer waits for the link's delay, and
-// all answers together get its bandwidth. Started by cold.mjs and swarm-world.mjs as a process of its own.
+// all answers together get its bandwidth. Started by cold.mjs and swarm-world.mjs as a process of its own. It speaks
+// HTTP by hand: node:http would take more of the processor for a small answer than the clients that are measured.
 // Usage: shaped-store.mjs FOLDER BYTES_PER_SECOND DELAY_MS [ADDRESS]; prints its port. GET /-/sent: body bytes sent so
 // far. BYTES_PER_SECOND may be Infinity, where the kernel shapes the link.
 import { createHash } from 'node:crypto'
 import { openSync, readdirSync, readSync, statSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer } from 'node:net'
 import { join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
@@ -14,6 +15,7 @@ const delayMs = Number(delay)
 const CHUNK_BYTES = 64 * 1024
 /** Keys of a page of a listing. */
 const PAGE = 1000
+const HEAD_END = '\r\n\r\n'
 const objects = new Map()
 let keys
 let sentBytes = 0
@@ -61,35 +63,56 @@ async function carry(bytes) {
   if (waitMs > 1) await sleep(waitMs)
 }
 
-async function answer(request, response) {
-  const url = new URL(request.url, 'http://store')
-  if (url.pathname === '/-/sent') return response.end(`${sentBytes}`)
+/** Answers with a text at once, in one piece. */
+function say(socket, status, type, text) {
+  const length = Buffer.byteLength(text)
+  socket.write(`HTTP/1.1 ${status}\r\ncontent-type: ${type}\r\ncontent-length: ${length}${HEAD_END}${text}`)
+}
+
+/** `head`: without the empty line behind it. */
+async function answer(socket, head) {
+  const [, method, target] = /^(\S+) (\S+) /.exec(head)
+  const url = new URL(target, 'http://store')
+  if (url.pathname === '/-/sent') return say(socket, '200 OK', 'text/plain', `${sentBytes}`)
   await sleep(delayMs)
   const key = decodeURIComponent(url.pathname).split('/').slice(2).join('/')
-  if (key === '')
-    return response.writeHead(200, { 'content-type': 'application/xml' }).end(list(url.searchParams))
+  if (key === '') return say(socket, '200 OK', 'application/xml', list(url.searchParams))
   const object = find(key)
-  if (object === undefined) return response.writeHead(404).end()
-  const match = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '')
+  if (object === undefined) return say(socket, '404 Not Found', 'text/plain', '')
+  const match = /\r\nrange: *bytes=(\d+)-(\d*)/i.exec(head)
   const { bytes, etag } = object
   const first = match ? Number(match[1]) : 0
   const last = match?.[2] ? Math.min(Number(match[2]), bytes.length - 1) : bytes.length - 1
-  response.writeHead(match ? 206 : 200, {
-    etag: `"${etag}"`,
-    'content-length': last + 1 - first,
-    'accept-ranges': 'bytes',
-    'last-modified': 'Thu, 01 Jan 2026 00:00:00 GMT',
-    ...(match ? { 'content-range': `bytes ${first}-${last}/${bytes.length}` } : {}),
-  })
-  if (request.method === 'HEAD') return response.end()
-  for (let at = first; at <= last && !response.destroyed; at += CHUNK_BYTES) {
+  let text = `HTTP/1.1 ${match ? '206 Partial Content' : '200 OK'}\r\netag: "${etag}"\r\ncontent-length: ${last + 1 - first}\r\naccept-ranges: bytes\r\nlast-modified: Thu, 01 Jan 2026 00:00:00 GMT\r\n`
+  if (match) text += `content-range: bytes ${first}-${last}/${bytes.length}\r\n`
+  socket.cork()
+  socket.write(`${text}\r\n`)
+  for (let at = first; method !== 'HEAD' && at <= last && !socket.destroyed; at += CHUNK_BYTES) {
     const chunk = bytes.subarray(at, Math.min(at + CHUNK_BYTES, last + 1))
     await carry(chunk.length)
     sentBytes += chunk.length
-    response.write(chunk)
+    socket.write(chunk)
+    socket.uncork() // the head goes with the first of the body
   }
-  return response.end()
+  socket.uncork()
 }
 
-const server = createServer((request, response) => void answer(request, response))
-server.listen(0, address, () => console.log(server.address().port))
+/** Requests of one connection follow each other. */
+function serve(socket) {
+  let asked = ''
+  let answering = Promise.resolve()
+  socket.setNoDelay()
+  socket.on('error', () => socket.destroy())
+  socket.on('data', (bytes) => {
+    asked += bytes.toString('latin1')
+    for (let end = asked.indexOf(HEAD_END); end !== -1; end = asked.indexOf(HEAD_END)) {
+      const head = asked.slice(0, end)
+      asked = asked.slice(end + HEAD_END.length)
+      answering = answering.then(() => answer(socket, head))
+      if (/\r\nconnection: *close/i.test(head)) answering = answering.then(() => void socket.end())
+    }
+  })
+}
+
+const server = createServer(serve)
+server.listen({ port: 0, host: address, backlog: 2048 }, () => console.log(server.address().port))

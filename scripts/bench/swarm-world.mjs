@@ -13,13 +13,15 @@ const STORE = fileURLToPath(new URL('shaped-store.mjs', import.meta.url))
 /** Agents that are started at once. */
 const STARTED_AT_ONCE = 4
 
-/** Makes nodes whose datasets are `<shape>-<run>` for each of `shapes` and `runs`. Everything ends with `context`. */
-export async function makeSwarm(context, { nodes, megabits, storeMegabits, shapes, runs, folder }) {
+/** Makes nodes whose datasets are `<shape>-<run>` for each of `shapes` and `runs`; the store answers after
+ * `delayMs`, default 0. Everything ends with `context`. */
+export async function makeSwarm(context, options) {
+  const { nodes, megabits, storeMegabits, shapes, runs, folder, delayMs = 0 } = options
   const network = await makeNetwork(context, nodes + 1)
   const storeHost = network.hosts[nodes]
   makeObjects(folder, shapes)
   context.after(() => rmSync(folder, { recursive: true, force: true }))
-  const endpoint = await startStore(context, storeHost, folder)
+  const endpoint = await startStore(context, storeHost, { folder, delayMs })
   const source = (name) => ({
     source: `s3://bench/${name}/`,
     endpoint,
@@ -68,8 +70,9 @@ function makeObjects(folder, shapes) {
   }
 }
 
-async function startStore(context, host, folder) {
-  const [program, ...words] = [...host.enter, process.execPath, STORE, folder, 'Infinity', '0', host.address]
+async function startStore(context, host, { folder, delayMs }) {
+  const store = [STORE, folder, 'Infinity', String(delayMs), host.address]
+  const [program, ...words] = [...host.enter, process.execPath, ...store]
   const child = spawn(program, words, { stdio: ['ignore', 'pipe', 'inherit'] })
   context.after(() => void child.kill('SIGKILL'))
   const port = await new Promise((resolve) => child.stdout.once('data', (text) => resolve(Number(text))))
