@@ -4,6 +4,7 @@ torchrun --standalone --nproc-per-node 2 with_lightning.py digits --checkpoints 
 """
 
 import argparse
+import base64
 import io
 
 import numpy
@@ -16,9 +17,18 @@ import dsc
 
 
 def decode(sample):
-    """The pixels of an image, and its label: the folder that it lies in."""
-    pixels = numpy.asarray(Image.open(io.BytesIO(sample.data)).convert("L"), numpy.float32) / 255
-    return torch.from_numpy(pixels).flatten(), int(sample.name.split("/")[-2])
+    """The pixels of an image, and its label: of a file <label>/*.png, or of a row in any other format."""
+    if sample.name.endswith(".png"):
+        image, label = sample.data, sample.name.split("/")[-2]
+    else:
+        row = sample.row()
+        image, label = row["image"], row["label"]
+        if isinstance(image, dict):  # as Hugging Face writes images into Parquet
+            image = image["bytes"]
+        if isinstance(image, str):  # JSON lines and CSV hold text
+            image = base64.b64decode(image)
+    pixels = numpy.asarray(Image.open(io.BytesIO(image)).convert("L"), numpy.float32) / 255
+    return torch.from_numpy(pixels).flatten(), int(label)
 
 
 class Classifier(LightningModule):
@@ -40,6 +50,9 @@ class Classifier(LightningModule):
 
 parser = argparse.ArgumentParser()
 parser.add_argument("dataset", help="a folder <label>/*.png, or the name of a dataset")
+parser.add_argument(
+    "--rows", action="store_true", help="images are in rows of Parquet, MDS, JSON lines … or in tar shards"
+)
 parser.add_argument("--checkpoints", default="runs")
 parser.add_argument("--epochs", type=int, default=3)
 parser.add_argument("--save-every", type=int, default=5, metavar="STEPS")
@@ -47,7 +60,8 @@ parser.add_argument("--ranks", type=int, default=2)
 options = parser.parse_args()
 
 seed_everything(0)
-data = dsc.FeedDataset(options.dataset, only="png", batch_size=8, seed=1, transform=decode)
+only = None if options.rows else "png"  # beside rows there is nothing to leave out
+data = dsc.FeedDataset(options.dataset, only=only, batch_size=8, seed=1, transform=decode)
 loader = dsc.FeedLoader(data)
 trainer = Trainer(
     accelerator="auto",

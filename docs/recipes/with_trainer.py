@@ -4,6 +4,7 @@ torchrun --standalone --nproc-per-node 2 with_trainer.py digits --checkpoints ru
 """
 
 import argparse
+import base64
 import io
 import json
 import pathlib
@@ -17,9 +18,18 @@ import dsc
 
 
 def decode(sample):
-    """What the model is called with: the pixels of an image, and its label, the folder that it lies in."""
-    pixels = numpy.asarray(Image.open(io.BytesIO(sample.data)).convert("L"), numpy.float32) / 255
-    return {"images": torch.from_numpy(pixels).flatten(), "labels": int(sample.name.split("/")[-2])}
+    """What the model is called with: the pixels of an image, and its label, of a file or a row."""
+    if sample.name.endswith(".png"):
+        image, label = sample.data, sample.name.split("/")[-2]
+    else:
+        row = sample.row()
+        image, label = row["image"], row["label"]
+        if isinstance(image, dict):  # as Hugging Face writes images into Parquet
+            image = image["bytes"]
+        if isinstance(image, str):  # JSON lines and CSV hold text
+            image = base64.b64decode(image)
+    pixels = numpy.asarray(Image.open(io.BytesIO(image)).convert("L"), numpy.float32) / 255
+    return {"images": torch.from_numpy(pixels).flatten(), "labels": int(label)}
 
 
 class Classifier(torch.nn.Module):
@@ -57,6 +67,9 @@ class SaveFeed(TrainerCallback):
 
 parser = argparse.ArgumentParser()
 parser.add_argument("dataset", help="a folder <label>/*.png, or the name of a dataset")
+parser.add_argument(
+    "--rows", action="store_true", help="images are in rows of Parquet, MDS, JSON lines … or in tar shards"
+)
 parser.add_argument("--checkpoints", type=pathlib.Path, default="runs")
 parser.add_argument("--epochs", type=int, default=3)
 parser.add_argument("--save-every", type=int, default=5, metavar="STEPS")
@@ -73,7 +86,8 @@ arguments = TrainingArguments(
 torch.manual_seed(0)
 trainer = FeedTrainer(Classifier(), arguments, callbacks=[SaveFeed()])
 
-data = dsc.FeedDataset(options.dataset, only="png", batch_size=8, seed=1, transform=decode)
+only = None if options.rows else "png"  # beside rows there is nothing to leave out
+data = dsc.FeedDataset(options.dataset, only=only, batch_size=8, seed=1, transform=decode)
 loader = trainer.loader = dsc.FeedLoader(data)
 saved = sorted(options.checkpoints.glob("checkpoint-*/feed.json"), key=lambda path: path.stat().st_mtime)
 if saved:

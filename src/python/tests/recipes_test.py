@@ -17,6 +17,9 @@ Image = pytest.importorskip("PIL.Image")
 
 RECIPES = ROOT / "docs" / "recipes"
 RECORDER = ROOT / "src" / "python" / "tests" / "recipes_recorder.py"
+WRITER = ROOT / "src" / "python" / "tests" / "recipes_formats.py"
+WRITERS = {"parquet": "parquet-venv.sh", "mds": "formats-venv.sh", "litdata": "formats-venv.sh"}
+OUTSIDE = dict(os.environ)  # where environments of other libraries are: tests have a cache of their own
 SAMPLES, STEPS, EPOCHS = 192, 12, 3  # 16 samples of both ranks in a step
 STOP = STEPS + 9  # in the second epoch, behind a checkpoint at step 20
 
@@ -34,12 +37,27 @@ def images(dataset, monkeypatch):
     return folder
 
 
-def words(recipe, images, out, how):
+def in_format(name, images):
+    """The same images as rows of a format, written by its own library; `files`: as they are."""
+    if name == "files":
+        return images
+    python = sys.executable
+    if name in WRITERS:
+        script = ROOT / "scripts" / WRITERS[name]
+        made = subprocess.run([script], env=OUTSIDE, stdout=subprocess.PIPE, text=True, check=True)
+        python = f"{made.stdout.strip()}/bin/python"
+    out = images.parent / name
+    subprocess.run([python, str(WRITER), name, str(images), str(out)], check=True, stdout=subprocess.DEVNULL)
+    return out
+
+
+def words(recipe, images, out, how, epochs=EPOCHS):
     """What runs a recipe under the recorder, which writes into `out`/lives."""
     (out / "lives").mkdir(exist_ok=True)
     keeps = "--checkpoints" if "--checkpoints" in (RECIPES / recipe).read_text() else "--checkpoint"
     recorded = [str(RECORDER), str(out / "lives"), str(STOP), how, str(RECIPES / recipe)]
-    return [*recorded, str(images), keeps, str(out / "saved"), "--epochs", str(EPOCHS), "--save-every", "5"]
+    rows = ["--rows"] if images.name != "images" else []
+    return [*recorded, str(images), *rows, keeps, str(out / "saved"), "--epochs", str(epochs), "--save-every", "5"]
 
 
 def start(command, log, **environment):
@@ -50,12 +68,13 @@ def start(command, log, **environment):
     )
 
 
-def launch(command, out):
-    """Both ranks of a job, as torchrun starts them; their output goes to `out`.log."""
+def launch(command, out, world=2):
+    """The ranks of a job, as torchrun starts them; their output goes to `out`.log."""
     out.mkdir(exist_ok=True)
-    job = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    job = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    sizes = {"WORLD_SIZE": str(world), "LOCAL_WORLD_SIZE": str(world)}
     with open(f"{out}.log", "w") as log:
-        return [start(command, log, RANK=str(rank), LOCAL_RANK=str(rank), **job) for rank in range(2)]
+        return [start(command, log, RANK=str(rank), LOCAL_RANK=str(rank), **job, **sizes) for rank in range(world)]
 
 
 def said(out):
@@ -102,12 +121,15 @@ def check(out):
     assert len({tuple(ranks[0]) for ranks in epochs}) == EPOCHS
 
 
-@pytest.mark.parametrize("name", ["stateful_dataloader", "accelerate", "lightning", "trainer"])
-def test_a_killed_recipe_goes_on_and_trains_every_sample_once(name, images, tmp_path):
+@pytest.mark.parametrize(
+    "name, form",
+    [("stateful_dataloader", "jsonl"), ("accelerate", "files"), ("lightning", "mds"), ("trainer", "parquet")],
+)
+def test_a_killed_recipe_goes_on_and_trains_every_sample_once(name, form, images, tmp_path):
     pytest.importorskip({"trainer": "transformers", "stateful_dataloader": "torchdata"}.get(name, name))
     out = tmp_path / "run"
     out.mkdir()
-    command = words(f"with_{name}.py", images, out, "wait")
+    command = words(f"with_{name}.py", in_format(form, images), out, "wait")
     kill_behind_the_stop(launch(command, out), out)
     finish(launch(command, out), out)
     check(out)
@@ -137,6 +159,16 @@ def begins_again(job, out):
             return False
         time.sleep(0.1)
     return True
+
+
+@pytest.mark.parametrize("form", ["tar", "webdataset", "csv", "litdata"])
+def test_a_recipe_trains_every_sample_of_other_formats_once(form, images, tmp_path):
+    out = tmp_path / "run"
+    out.mkdir()
+    command = words("with_torchrun.py", in_format(form, images), out, "wait", epochs=1)
+    finish(launch(command, out, world=1), out)
+    (steps,) = steps_of(out, 0)
+    assert sorted(itertools.chain(*(step["samples"] for step in steps))) == list(range(SAMPLES))
 
 
 def test_every_recipe_is_on_the_page_and_is_run():
