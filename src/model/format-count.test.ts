@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { formatCount } from './format-count.js'
+import { formatCount, groupDigits } from './format-count.js'
 
 test('formatCount puts the noun into the number that the count asks for', () => {
   assert.deepEqual(
@@ -9,4 +9,9 @@ test('formatCount puts the noun into the number that the count asks for', () => 
   )
   assert.equal(formatCount(1, 'copy', 'copies'), '1 copy')
   assert.equal(formatCount(2, 'copy', 'copies'), '2 copies')
+})
+
+test('groupDigits writes whole numbers as the engine writes them in English', () => {
+  for (const count of [0, 7, 999, 1000, 12_345, 123_456, 1_234_567, Number.MAX_SAFE_INTEGER])
+    assert.equal(groupDigits(count), count.toLocaleString('en-US'))
 })

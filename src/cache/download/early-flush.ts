@@ -1,7 +1,7 @@
 import { syncFileSystem } from '../../platform/sync-file-system.js'
 
 /** Data that is worth a flush of its own, bytes. */
-const FLUSH_BYTES = 256 * 1024 * 1024
+const FLUSH_BYTES = 64 * 1024 * 1024
 /** What a file costs the disk beside its bytes, in bytes that cost as much. */
 const FILE_BYTES = 16 * 1024
 

@@ -60,7 +60,9 @@ function list({ cache, turn, options }: Work, knownDirectory: string | undefined
   const { source, held, share, dataset, version, isRelisted, signal, onProgress } = options
   const { waitingThreads, isRefresh, isReservation } = options
   const { concurrency = DEFAULT_CONCURRENCY } = cache.transfer
-  const mayFetch = !isRefresh && !isReservation // a refresh mostly finds that nothing changed
+  // A refresh mostly finds that nothing changed.
+  const mayFetch = source.describeAccess !== undefined && !isRefresh && !isReservation
+  if (mayFetch) waitingThreads.begin()
   return logPhase(`${dataset.name}: listing`, () =>
     listIntoManifest({
       source,

@@ -1,6 +1,6 @@
 import { formatByteSize } from '../../model/byte-size.js'
 import { formatDuration } from '../../model/duration.js'
-import { formatCount } from '../../model/format-count.js'
+import { formatCount, groupDigits } from '../../model/format-count.js'
 import type { Origins } from '../sources/source.js'
 import type { Narrator } from '../surroundings.js'
 import type { PrepareProgress } from './prepare-dataset.js'
@@ -55,7 +55,7 @@ export function reportProgress(
             `${dataset}: ${formatByteSize(progress.writtenBytes)} of ${formatByteSize(progress.totalBytes)}`,
             `${formatByteSize(Math.round(rate))}/s`,
             ...(leftMs === undefined ? [] : [`${formatDuration(Math.round(leftMs / 1000) * 1000)} left`]),
-            `${progress.doneFiles.toLocaleString('en-US')}/${formatCount(progress.totalFiles, 'file')}`,
+            `${groupDigits(progress.doneFiles)}/${formatCount(progress.totalFiles, 'file')}`,
             describeOrigins(progress.origins),
           ].join(', '),
           findRatio(progress),

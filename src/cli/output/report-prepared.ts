@@ -1,7 +1,7 @@
 import { hubDirectory } from '../../cache/cache-layout.js'
 import { describePrepared } from '../../cache/prepare/describe-prepared.js'
 import type { Prepared } from '../../cache/prepare/prepare-dataset.js'
-import { formatCount } from '../../model/format-count.js'
+import { formatCount, groupDigits } from '../../model/format-count.js'
 import type { LeaseRequest } from '../../model/lease.js'
 import type { Reporter } from './reporter.js'
 
@@ -18,7 +18,7 @@ export function reportPrepared(
   if (downloaded) {
     const verified = Object.entries(downloaded.verifiedBy)
       .filter(([, files]) => files > 0)
-      .map(([method, files]) => `${files.toLocaleString('en-US')} by ${method}`)
+      .map(([method, files]) => `${groupDigits(files)} by ${method}`)
       .join(', ')
     report.note(
       `${copy.dataset}: ${formatCount(copy.files, 'file')} staged; verified ${verified || 'nothing new'}`,

@@ -7,10 +7,14 @@ import type { TransferTask } from './transfer-task.js'
 import type { FromWorker, TaskResult, ToWorker, WorkerSetup } from './worker-wire.js'
 
 const PROGRESS_MS = 100
+/** What ends within this time goes over together: a message costs as much as a small object's bytes, 0.1 ms. */
+const GATHER_MS = 2
+/** So many results go over at once, so that whoever sends tasks has something to do, too. */
+const GATHER_RESULTS = 16
 
 /**
  * The life of a transfer thread: does the tasks that come over `port` and reports in batches, one for all that ends
- * in one turn of the event loop. How many tasks there are at once is up to who sends them.
+ * within 2 ms. How many tasks there are at once is up to who sends them.
  */
 export function serveTransfers(port: MessagePort, schemes: Readonly<Record<string, OpenFetcher>>): void {
   let transfers: ThreadTransfers | undefined
@@ -40,7 +44,7 @@ class ThreadTransfers {
   readonly #asked = new Map<number, { resolve: (answer: unknown) => void; reject: (error: Error) => void }>()
   #lastQuestion = 0
   #results: TaskResult[] = []
-  #isReportDue = false
+  #reportTimer: NodeJS.Timeout | undefined
   #reportedBytes = 0
 
   constructor(port: MessagePort, setup: WorkerSetup, openFetcher: OpenFetcher) {
@@ -93,13 +97,13 @@ class ThreadTransfers {
 
   #end(result: TaskResult): void {
     this.#results.push(result)
-    if (this.#isReportDue) return
-    this.#isReportDue = true
-    setImmediate(() => this.#report())
+    if (this.#results.length >= GATHER_RESULTS) this.#report()
+    else this.#reportTimer ??= setTimeout(() => this.#report(), GATHER_MS)
   }
 
   #report(): void {
-    this.#isReportDue = false
+    clearTimeout(this.#reportTimer)
+    this.#reportTimer = undefined
     this.#reportedBytes = this.#runner.counts.receivedBytes
     const news = this.#fetcher.takeNews?.()
     this.#post({ kind: 'report', results: this.#results, counts: { ...this.#runner.counts }, news })

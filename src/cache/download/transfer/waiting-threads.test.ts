@@ -17,3 +17,15 @@ test('threads wait as soon as what is listed is worth them, and are started once
   await waiting.close()
   assert.equal(waiting.count, 0)
 })
+
+test('a few threads load their code before anything is listed, and count among those that the listing is worth', async () => {
+  const waiting = new WaitingThreads()
+  waiting.begin()
+  const early = Math.min(availableParallelism(), 2)
+  assert.equal(waiting.count, early)
+  waiting.expect({ files: 2, bytes: 2 * KIB, concurrency: 64 })
+  assert.equal(waiting.count, early)
+  waiting.expect({ files: 3000, bytes: 30_000 * KIB, concurrency: 64 })
+  assert.equal(waiting.count, Math.min(availableParallelism(), 8))
+  await waiting.close()
+})
