@@ -21,7 +21,7 @@ const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2' // the mark that N
 
 /** Files that every start reads: the launcher compares them with their digests each time. */
 const FIRST =
-  /^(bin\/|package\.json|dist\/(main\.js|warm-prepare\.cjs)|node_modules\/better-sqlite3\/(lib|prebuilds)\/)/
+  /^(bin\/|package\.json|dist\/(main\.js|warm-[a-z]+\.cjs)|node_modules\/better-sqlite3\/(lib|prebuilds)\/)/
 
 /** Makes the executable for `target` below `output` and gives its path. */
 export async function makeExecutable(target, output) {
