@@ -95,7 +95,8 @@ export function traceConformance(options: ConformanceOptions): string[] {
       next.sampleAt(positionOfItem(sequence, i)),
     )
     carry.setPrefix(epoch + 1, makePrefix(sampleCount, samples))
-    for (const unused of carry.forgetBefore(epoch)) space.finish(unused)
+    carry.forgetBefore(epoch)
+    for (const unused of carry.takeUnused(Number.POSITIVE_INFINITY)) space.finish(unused)
     for (let item = 0; item < sequence.itemsPerEpoch; item++) {
       const want = plan.want(epoch * sequence.itemsPerEpoch + item)
       if (want.request) answer(want.request)

@@ -12,6 +12,8 @@ export class CarryOver {
   /** Epochs whose first prefix is being made. */
   readonly #awaited = new Set<number>()
   readonly #lists = new Map<number, KeptSamples>()
+  /** Lists of past epochs, as long as there is something in them. */
+  #past: KeptSamples[] = []
 
   constructor(extents: ArenaExtents) {
     this.#extents = extents
@@ -68,16 +70,21 @@ export class CarryOver {
     return this.#lists.get(epoch)?.take(sample)
   }
 
-  /** Forgets epochs before `epoch`; returns the extents that nobody used. */
-  forgetBefore(epoch: number): Extent[] {
-    const unused: Extent[] = []
+  /** Forgets epochs before `epoch`. What nobody used of them is there to be taken from then on. */
+  forgetBefore(epoch: number): void {
     for (const [old, list] of this.#lists) {
       if (old >= epoch) continue
-      for (const extent of list) unused.push(extent)
+      this.#past.push(list)
       this.#lists.delete(old)
     }
     for (const old of this.#awaited) if (old < epoch) this.#awaited.delete(old)
     for (const old of this.#prefixes.keys()) if (old < epoch) this.#prefixes.delete(old)
+  }
+
+  /** Takes what nobody used of past epochs, as much as is in the next `places` places of each of their lists. */
+  takeUnused(places: number): Extent[] {
+    const unused = this.#past.flatMap((list) => (list.size > 0 ? list.takeNext(places) : []))
+    this.#past = this.#past.filter(({ size }) => size > 0)
     return unused
   }
 
@@ -89,10 +96,11 @@ export class CarryOver {
     return this.#lists.get(epoch)?.bytes ?? 0
   }
 
-  /** Bytes of all lists. */
+  /** Bytes of all lists, those of past epochs that nobody used among them. */
   heldBytes(): number {
     let bytes = 0
     for (const list of this.#lists.values()) bytes += list.bytes
+    for (const list of this.#past) bytes += list.bytes
     return bytes
   }
 }

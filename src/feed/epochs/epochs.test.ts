@@ -46,7 +46,8 @@ function open(context: TestContext, { isCarrying = true, carryBytes = 64 * KEPT,
   context.after(() => pool.close())
   const arena = {
     carryBytes,
-    space: { extents: new ArenaExtents({ totalBytes: 2 ** 40 }), finish: () => {} },
+    finished: 0,
+    space: { extents: new ArenaExtents({ totalBytes: 2 ** 40 }), finish: () => void arena.finished++ },
   }
   const lengths = new Uint32Array(new SharedArrayBuffer(4 * COUNT)).fill(60)
   const orders = new OrderBook({ positionCount: COUNT, seed: SEED, kind: 'shuffle', mix: undefined, pool })
@@ -133,4 +134,31 @@ test('less room to keep samples counts at once, more room from the next epoch on
   epochs.replanPrefixes({ isLater: true })
   await pool.rest()
   assert.deepEqual(sizes(), [100, 400])
+})
+
+test('the first batch of an epoch does not wait until all that nobody used of the one before is given back', async (context) => {
+  const { pool, epochs, items, arena } = open(context)
+  for (const epoch of [0, 1]) await epochs.enter(items, epoch)
+  const { extents } = arena.space
+  for (let sample = 0; sample < 200_000; sample++)
+    epochs.carry.insert(1, extents.add({ length: 64, sample }, { start: 0, isAtTop: true }))
+  await epochs.enter(items, 2)
+  assert.ok(arena.finished > 0 && arena.finished < 70_000, `${arena.finished} at once`)
+  assert.equal(epochs.carry.heldBytes(), 64 * (200_000 - arena.finished), 'the rest still takes room')
+  for (let batch = 0; batch < 10; batch++) await epochs.enter(items, 2)
+  assert.equal(arena.finished, 200_000)
+  await pool.rest()
+})
+
+test('who finds no room has all of it given back', async (context) => {
+  const { pool, epochs, items, arena } = open(context)
+  for (const epoch of [0, 1]) await epochs.enter(items, epoch)
+  const { extents } = arena.space
+  for (let sample = 0; sample < 200_000; sample++)
+    epochs.carry.insert(1, extents.add({ length: 64, sample }, { start: 0, isAtTop: true }))
+  await epochs.enter(items, 2)
+  assert.equal(epochs.freeAllUnused(), true)
+  assert.equal(arena.finished, 200_000)
+  assert.equal(epochs.freeAllUnused(), false)
+  await pool.rest()
 })

@@ -1,22 +1,30 @@
 import type { ArenaExtents, Extent } from '../arena/arena-extents.js'
-import { allocatePages } from '../plan/shared-pages.js'
+import { ExtentTable } from './extent-table.js'
 
 const FIRST_CAPACITY = 1024
-const EMPTY = 0
+
+/** Places of the outgrown table that are cleared with each sample that is added: 2 would do before the next growth. */
+const PLACES_PER_ADD = 8
+
+const NOTHING: Extent[] = []
 
 /**
- * The extents that are kept, by their samples: a table of extents alone, as each knows its sample, with at most half of
- * its places taken. Of tiny samples there are millions, for which a Map would take ten times the memory.
+ * The extents that are kept, by their samples. Of tiny samples there are millions, for which a Map would take ten times
+ * the memory. Nothing here is done for all of them in one go, as the feed's batches would wait for it: a table that is
+ * half full moves into one of twice its size by and by.
  */
 export class KeptSamples {
   readonly #extents: ArenaExtents
-  /** Its length is a power of two; from where a sample belongs on, in a circle, there is no empty place before it. */
-  #places = allocatePages(Uint32Array, FIRST_CAPACITY)
+  #table: ExtentTable
+  /** What has not moved yet; its places before `#cleared` are empty. */
+  #outgrown: ExtentTable | undefined
+  #cleared = 0
   #size = 0
   #bytes = 0
 
   constructor(extents: ArenaExtents) {
     this.#extents = extents
+    this.#table = new ExtentTable(extents, FIRST_CAPACITY)
   }
 
   get size(): number {
@@ -28,71 +36,56 @@ export class KeptSamples {
   }
 
   has(sample: number): boolean {
-    return this.#places[this.#find(sample)] !== EMPTY
+    return this.#table.has(sample) || (this.#outgrown?.has(sample) ?? false)
   }
 
   add(extent: Extent): void {
-    if (2 * this.#size >= this.#places.length) this.#grow()
-    this.#put(extent)
+    if (2 * this.#size >= this.#table.capacity) this.#replaceTable(2 * this.#table.capacity)
+    this.#table.put(extent)
+    for (const moved of this.#clearOutgrown(PLACES_PER_ADD)) this.#table.put(moved)
     this.#size++
     this.#bytes += this.#extents.lengthOf(extent)
   }
 
   /** Removes and returns the extent of a sample. */
   take(sample: number): Extent | undefined {
-    const place = this.#find(sample)
-    const extent = this.#places[place] as Extent
-    if (extent === EMPTY) return undefined
-    this.#clear(place)
-    this.#size--
-    this.#bytes -= this.#extents.lengthOf(extent)
+    const extent = this.#table.take(sample) ?? this.#outgrown?.take(sample)
+    if (extent !== undefined) this.#leave(extent)
     return extent
   }
 
-  *[Symbol.iterator](): Generator<Extent> {
-    for (const extent of this.#places) if (extent !== EMPTY) yield extent as Extent
+  /** Removes and returns what is in the next `places` places. Asked again and again it returns all, if none is added. */
+  takeNext(places: number): Extent[] {
+    if (!this.#outgrown) this.#replaceTable(this.#table.capacity) // as large, for who adds to it between
+    const taken = this.#clearOutgrown(places)
+    for (const extent of taken) this.#leave(extent)
+    return taken
   }
 
-  /** The place of a sample, or the empty one that ends the search for it. */
-  #find(sample: number): number {
-    const last = this.#places.length - 1
-    let place = this.#homeOf(sample)
-    for (;;) {
-      const extent = this.#places[place] as Extent
-      if (extent === EMPTY || this.#extents.sampleOf(extent) === sample) return place
-      place = (place + 1) & last
-    }
+  #leave(extent: Extent): void {
+    this.#size--
+    this.#bytes -= this.#extents.lengthOf(extent)
   }
 
-  /** Where the search for a sample begins. Neighbours are spread, for kept samples may be all of a stretch. */
-  #homeOf(sample: number): number {
-    return (Math.imul(sample, 0x9e3779b1) >>> 7) & (this.#places.length - 1)
+  /** What the table has leaves it by and by. */
+  #replaceTable(capacity: number): void {
+    const rest = this.#clearOutgrown(Number.POSITIVE_INFINITY) // none, but for who takes and then adds
+    this.#outgrown = this.#table
+    this.#cleared = 0
+    this.#table = new ExtentTable(this.#extents, capacity)
+    for (const extent of rest) this.#table.put(extent)
   }
 
-  #put(extent: Extent): void {
-    const last = this.#places.length - 1
-    let place = this.#homeOf(this.#extents.sampleOf(extent))
-    while (this.#places[place] !== EMPTY) place = (place + 1) & last
-    this.#places[place] = extent
-  }
-
-  /** Empties a place, and moves up what was put behind it because it was taken. */
-  #clear(emptied: number): void {
-    const last = this.#places.length - 1
-    let hole = emptied
-    for (let place = (hole + 1) & last; this.#places[place] !== EMPTY; place = (place + 1) & last) {
-      const extent = this.#places[place] as Extent
-      const home = this.#homeOf(this.#extents.sampleOf(extent))
-      if (((place - home) & last) < ((place - hole) & last)) continue
-      this.#places[hole] = extent
-      hole = place
-    }
-    this.#places[hole] = EMPTY
-  }
-
-  #grow(): void {
-    const before = this.#places
-    this.#places = allocatePages(Uint32Array, 2 * before.length)
-    for (const extent of before) if (extent !== EMPTY) this.#put(extent as Extent)
+  /** Removes and returns what is in the next places of the outgrown table. */
+  #clearOutgrown(places: number): Extent[] {
+    const outgrown = this.#outgrown
+    if (!outgrown) return NOTHING
+    const found: Extent[] = []
+    const end = Math.min(this.#cleared + places, outgrown.capacity)
+    for (; this.#cleared < end; this.#cleared++)
+      for (let extent = outgrown.takeAt(this.#cleared); extent; extent = outgrown.takeAt(this.#cleared))
+        found.push(extent)
+    if (end === outgrown.capacity) this.#outgrown = undefined
+    return found
   }
 }

@@ -1,9 +1,10 @@
 import { type AssignmentOptions, planItemPositions } from './assignment.js'
 import type { EpochOrder } from './order.js'
+import { allocatePages } from './shared-pages.js'
 
 /** S_next_prefix of seed 001: the samples that an epoch begins with, as far as there is room to keep them. */
 export interface Prefix {
-  /** One bit per sample. */
+  /** One bit per sample, in memory that threads share. */
   readonly bits: Uint32Array
   readonly size: number
 }
@@ -25,7 +26,7 @@ interface PrefixOptions {
 
 /** The first samples that the ranks read in the epoch of `order`, each as many as it has room for. */
 export function planPrefix({ order, sampleCount, shares, extentBytesOf }: PrefixOptions): Prefix {
-  const prefix = { bits: new Uint32Array(Math.ceil(sampleCount / 32)), size: 0 }
+  const prefix = { bits: allocatePages(Uint32Array, Math.ceil(sampleCount / 32)), size: 0 }
   for (const { assignment, roomBytes } of shares) {
     const positionOf = planItemPositions(assignment)
     const { itemsPerEpoch, options } = assignment.sequence

@@ -211,7 +211,8 @@ export class RankStream implements BatchStream {
 
   /** Announces an item and waits until it is ready; resolves at once on a hit. */
   #demand(serial: number): Promise<Slot> | Slot {
-    const want = this.#plan.want(serial)
+    let want = this.#plan.want(serial)
+    if (want.outcome === 'blocked' && this.#options.epochs.freeAllUnused()) want = this.#plan.want(serial)
     if (want.outcome !== 'blocked') return this.#accept(want)
     return new Promise<Slot>((resolve, reject) => {
       const retry = () => {
