@@ -40,8 +40,7 @@ class MapDataset(Dataset[Any]):
 
     def __getitems__(self, ids: list[int]) -> list[Any]:
         """The samples with these ids, in this order."""
-        if self._client is None or self._client.pid != os.getpid():
-            self._client = self.feed.connect()
+        self._client = _connected(self.feed, self._client)
         batch = self._client.get(ids)
         if self.transform is None or get_worker_info() is not None:  # it outlives the next request
             batch = batch.copy()
@@ -55,11 +54,17 @@ class MapDataset(Dataset[Any]):
 
 
 class FeedBatchSampler(Sampler[list[int]]):
-    """The ids of this rank's batches, in the feed's order. Stateful: resume with StatefulDataLoader or by hand."""
+    """The ids of this rank's batches, in the feed's order. Stateful: resume with StatefulDataLoader or by hand.
+
+    Each pass is the next epoch, also after one that was left early; the first one after a state goes on from there.
+    """
 
     def __init__(self, feed: FeedDataset) -> None:
         self.feed = feed
         self._epoch, self._step = 0, 0
+        self._wanted_epoch: int | None = None
+        self._is_resuming = True
+        self._pass: object = None
         self._client: FeedClient | None = None
 
     def __len__(self) -> int:
@@ -69,24 +74,44 @@ class FeedBatchSampler(Sampler[list[int]]):
         refuse_to_be_divided_again(self.feed.reading.world)
         return self._batches_of_ids()
 
+    def set_epoch(self, epoch: int) -> None:
+        """Makes the next pass that epoch's; a place inside of it that a state was loaded for stays."""
+        self._wanted_epoch = epoch
+
+    def _begin_pass(self) -> tuple[int, int]:
+        """Where the next pass begins."""
+        wanted, self._wanted_epoch = self._wanted_epoch, None
+        if wanted is not None and not (self._is_resuming and wanted == self._epoch):
+            self._epoch, self._step = wanted, 0
+        elif not self._is_resuming and self._step > 0:
+            self._epoch, self._step = self._epoch + 1, 0
+        self._is_resuming = False
+        return self._epoch, self._step
+
     def _batches_of_ids(self) -> Iterator[list[int]]:
-        if self._client is None or self._client.pid != os.getpid():
-            self._client = self.feed.connect()
+        epoch, first = self._begin_pass()  # not before a batch is asked for: loaders load states in between
+        this_pass = self._pass = object()
+        self._client = _connected(self.feed, self._client)
         size, total = self.feed.reading.batch_size or 1, len(self)
         ids: list[int] = []
-        first = base = self._step
-        while self._step < total:
-            step = self._step
-            if (step - first) % 64 == 0:
-                try:
-                    ids = self._client.ids(self._epoch, step, 64)
-                except FeedGone as gone:
-                    gone.state = self.state_dict()
-                    raise
-                base = step
-            self._step += 1
-            yield ids[(step - base) * size : (step - base + 1) * size]
-        self._epoch, self._step = self._epoch + 1, 0
+        for step in range(first, total):
+            at = (step - first) % 64
+            if at == 0:
+                ids = self._ask(epoch, step)
+            if self._pass is this_pass:  # the state is that of the pass that was begun last
+                self._epoch, self._step = epoch, step + 1
+            yield ids[at * size : (at + 1) * size]
+        if self._pass is this_pass:
+            self._epoch, self._step = epoch + 1, 0
+
+    def _ask(self, epoch: int, step: int) -> list[int]:
+        """The ids of the next 64 batches."""
+        assert self._client is not None
+        try:
+            return self._client.ids(epoch, step, 64)
+        except FeedGone as gone:
+            gone.state = self.state_dict()
+            raise
 
     def state_dict(self) -> dict[str, Any]:
         """Where the next batch begins."""
@@ -110,6 +135,16 @@ class FeedBatchSampler(Sampler[list[int]]):
             if found != current:
                 raise FeedError("FEED_STATE_MISMATCH", f"the state has {name} {found!r}, this feed has {current!r}")
         self._epoch, self._step = state["epoch"], state["step"]
+        self._wanted_epoch = None
+        self._is_resuming = True
+        self._pass = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_client": None}
+
+
+def _connected(feed: FeedDataset, client: FeedClient | None) -> FeedClient:
+    """The connection if it is this process's and the feed is there; else one to the feed that is there, or started."""
+    if client is not None and client.pid == os.getpid() and client.is_alive():
+        return client
+    return feed.connect()

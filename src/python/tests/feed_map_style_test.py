@@ -1,0 +1,93 @@
+"""Map-style access: every pass is the next epoch, whatever became of the one before and whoever starts the workers."""
+
+import itertools
+
+import pytest
+import torch
+from feed_support import COUNT, feeds, kill_feeds
+from feed_trainers_test import BATCH, STEPS, expected, id_of, make_feed, wait_until
+from torch.utils.data import DataLoader
+
+import dsc
+
+
+def make_loader(dataset, **options):
+    feed = make_feed(dataset, transform=None)
+    return DataLoader(dsc.MapDataset(feed, transform=id_of), batch_sampler=dsc.FeedBatchSampler(feed), **options)
+
+
+def ids_of(batches):
+    return torch.cat(list(batches)).tolist()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"num_workers": 2, "multiprocessing_context": "fork", "persistent_workers": True},
+        {"num_workers": 2, "multiprocessing_context": "spawn"},
+        {"num_workers": 1, "multiprocessing_context": "forkserver", "persistent_workers": True},
+    ],
+)
+def test_each_pass_is_the_next_epoch_also_after_as_many_batches_as_there_are_and_after_a_break(dataset, options):
+    loader = make_loader(dataset, **options)
+    assert ids_of(loader) == expected(0)
+    assert ids_of(itertools.islice(loader, STEPS)) == expected(1)
+    assert ids_of(itertools.islice(loader, 3)) == expected(2)[: 3 * BATCH]
+    assert ids_of(loader) == expected(3)
+    assert len(feeds(dataset)) == 1
+
+
+def test_two_passes_side_by_side_are_two_epochs(dataset):
+    loader = make_loader(dataset)
+    pairs = list(zip(loader, loader, strict=True))
+    assert ids_of(first for first, _ in pairs) == expected(0)
+    assert ids_of(second for _, second in pairs) == expected(1)
+    assert ids_of(loader) == expected(2)
+
+
+def test_set_epoch_is_obeyed_but_for_a_place_in_that_epoch_that_a_state_was_loaded_for(dataset):
+    loader = make_loader(dataset)
+    for epoch in (5, 2, 2):
+        loader.batch_sampler.set_epoch(epoch)
+        assert ids_of(itertools.islice(loader, 3)) == expected(epoch)[: 3 * BATCH]
+    state = loader.batch_sampler.state_dict()
+    other = make_loader(dataset)
+    other.batch_sampler.load_state_dict(state)
+    other.batch_sampler.set_epoch(2)
+    assert ids_of(other) == expected(2)[3 * BATCH :]
+    other.batch_sampler.load_state_dict(state)
+    other.batch_sampler.set_epoch(4)
+    assert ids_of(other) == expected(4)
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_a_stateful_dataloader_goes_on_with_the_next_batch(dataset, num_workers):
+    stateful = pytest.importorskip("torchdata.stateful_dataloader")
+
+    def make():
+        feed = make_feed(dataset, transform=None)
+        samples, sampler = dsc.MapDataset(feed, transform=id_of), dsc.FeedBatchSampler(feed)
+        return stateful.StatefulDataLoader(samples, batch_sampler=sampler, num_workers=num_workers)
+
+    for taken in (0, 5):
+        first = make()
+        batches = iter(first)
+        received = [next(batches) for _ in range(taken)]
+        state = first.state_dict()
+        del batches
+        second = make()
+        second.load_state_dict(state)
+        assert ids_of([*received, *second]) == expected(0)
+        assert ids_of(second) == expected(1)
+
+
+def test_a_feed_that_ended_between_passes_is_started_again(dataset):
+    loader = make_loader(dataset)
+    assert ids_of(loader) == expected(0)
+    assert kill_feeds(dataset)
+    wait_until(lambda: feeds(dataset) == [])
+    assert ids_of(loader) == expected(1)
+    assert kill_feeds(dataset)
+    wait_until(lambda: feeds(dataset) == [])
+    assert loader.dataset[COUNT - 1] == COUNT - 1
