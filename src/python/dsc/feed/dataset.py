@@ -111,6 +111,7 @@ class FeedDataset(IterableDataset[Any]):
         self.transform = transform
         self.copy = copy
         self.skipped: list[list[int]] = []  # [epoch, id] of samples that the batches of this process came without
+        self.is_packed_at_once = False  # what this worker yields; FeedLoader sets it
         self.keep = 0  # batches that stay valid although later ones were asked for; FeedLoader(ahead=...) sets it
         self.position = Position()
         self._feed = JobFeed(self.serving, own_world, timeout)
@@ -188,7 +189,7 @@ class FeedDataset(IterableDataset[Any]):
             self.skipped += ([batch.epoch, id] for id in client.lost)
             place.given += 1
             # torch pickles what a worker yields in a thread, while the worker already asks for its next batch.
-            yield batch.copy() if self.copy or worker is not None else batch
+            yield batch.copy() if self.copy or (worker is not None and not self.is_packed_at_once) else batch
 
     def _begin_pass(self, number: int) -> tuple[FeedClient, _Place]:
         """Begins the next pass, with a feed that is started anew if the last one has ended."""

@@ -13,9 +13,10 @@ from ..torch_private import end_workers
 from .ahead import Ahead
 from .dataset import FeedDataset
 from .errors import FeedError, FeedGone, pass_has_ended
+from .handover import Packed, Sender, forget_workers
 from .position import Begun
 from .state import find_place, make_state
-from .torch_data import IterableDataset
+from .torch_data import IterableDataset, get_worker_info
 
 
 class _Parcel(NamedTuple):
@@ -31,6 +32,7 @@ class _Parcels(IterableDataset[_Parcel]):
         self._dataset = dataset
 
     def __iter__(self) -> Iterator[_Parcel]:
+        self._dataset.is_packed_at_once = get_worker_info() is not None
         return self._parcels(iter(self._dataset))
 
     def _parcels(self, batches: Iterator[Any]) -> Iterator[_Parcel]:
@@ -48,11 +50,20 @@ class _Parcels(IterableDataset[_Parcel]):
 
 
 class _CollateParcel:
-    def __init__(self, collate: Callable[[Any], Any]) -> None:
+    def __init__(self, collate: Callable[[Any], Any], rooms: int) -> None:
         self._collate = collate
+        self._rooms = rooms
+        self._sender: Sender | None = None  # of a worker
 
-    def __call__(self, parcel: _Parcel) -> _Parcel:
-        return parcel if parcel.error else parcel._replace(batch=self._collate(parcel.batch))
+    def __call__(self, parcel: _Parcel) -> _Parcel | Packed:
+        if parcel.error:
+            return parcel
+        collated = parcel._replace(batch=self._collate(parcel.batch))
+        if get_worker_info() is None:
+            return collated
+        if self._sender is None:
+            self._sender = Sender(self._rooms)
+        return self._sender.pack(collated)
 
 
 class FeedLoader:
@@ -100,7 +111,11 @@ class FeedLoader:
             batch_size=None,
             num_workers=num_workers,
             pin_memory=pin_memory,
-            collate_fn=cast(Callable[[Any], Any], _CollateParcel(collate_fn or _as_is)),
+            # Rooms of a worker: for what it makes ahead, what it makes now, and what the trainer has.
+            collate_fn=cast(
+                Callable[[Any], Any],
+                _CollateParcel(collate_fn or _as_is, (options.get("prefetch_factor") or 2) + 2),
+            ),
             **options,
         )
         self._epoch, self._step = 0, 0
@@ -179,6 +194,7 @@ class FeedLoader:
                 self._running = None
             elif this_pass == self._pass and hasattr(batches, "close"):
                 batches.close()
+            forget_workers()
         if parcel is not None and parcel.error is not None:
             del batches  # its workers end now; kept alive by a traceback they would be waited for when that is freed
             raise self._at_this_place(parcel.error)
@@ -216,6 +232,7 @@ class FeedLoader:
         """Ends the pass and the connection."""
         self._end_pass()
         self._end_workers()
+        forget_workers()
         self.dataset.close()
 
 
