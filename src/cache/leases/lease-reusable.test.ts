@@ -16,6 +16,24 @@ import { openFileSource } from '../sources/file/file-source.js'
 
 const signal = new AbortController().signal
 
+function makeCache(given: Pick<Cache, 'record' | 'root' | 'policy'>): Cache {
+  return {
+    ...given,
+    node: 'node-a',
+    identity: { cacheId: 'c', machine: { id: 'm', host: 'h', isLasting: true } },
+    nowMs: Date.now,
+    transfer: {},
+    openSource: async (wanted) => openFileSource(wanted),
+    measureDisk: async () => ({ capacityBytes: 1e12, freeBytes: 1e12, inodesTotal: 1e9, inodesFree: 1e9 }),
+    listSlurmJobs: async () => new Set(),
+  }
+}
+
+function prepareD(cache: Cache, dataset: Dataset, isRefresh: boolean) {
+  const lease = { task: 'job', holder: { kind: 'ttl' }, expiresAtMs: null } as const
+  return prepareDataset(cache, { dataset, isRefresh, mayWait: true, lease }, { signal })
+}
+
 test('the previous copy cannot be evicted until its files are linked, and can be afterwards', async (context) => {
   const directory = await temporaryDirectory(context)
   const [root, folder] = [join(directory, 'cache'), join(directory, 'source')]
@@ -34,46 +52,28 @@ test('the previous copy cannot be evicted until its files are linked, and can be
     return ['a', 'b'].filter((name) => existsSync(join(files, name))).length
   }
   const look = async () => seen.push({ linked: await countLinked(), evicted: await evict() })
-  /** The real record, with an operator who evicts the dataset as soon as its copy is leased, before it is released, and after. */
+  const isAdmitted = async () => (await real.listCopies({ states: ['staging'] }, Date.now())).length > 0
+  /**
+   * The real record, with an operator who evicts the dataset as soon as its copy is leased for its files, before it is
+   * released, and after. (While the source is listed the copy is leased, too, and given back before room is made.)
+   */
   const record: RecordStore = {
     ...real,
     async leaseCopy(...request) {
       const leaseId = await real.leaseCopy(...request)
-      await look()
+      if (await isAdmitted()) await look()
       return leaseId
     },
     async releaseUses(...request) {
-      if ((await real.listCopies({ states: ['staging'] }, Date.now())).length === 0)
-        return real.releaseUses(...request)
+      if (!(await isAdmitted())) return real.releaseUses(...request)
       await look()
       const released = await real.releaseUses(...request)
       await look()
       return released
     },
   }
-  const cache: Cache = {
-    record,
-    node: 'node-a',
-    root,
-    identity: { cacheId: 'c', machine: { id: 'm', host: 'h', isLasting: true } },
-    policy: {},
-    nowMs: Date.now,
-    transfer: {},
-    openSource: async (wanted) => openFileSource(wanted),
-    measureDisk: async () => ({ capacityBytes: 1e12, freeBytes: 1e12, inodesTotal: 1e9, inodesFree: 1e9 }),
-    listSlurmJobs: async () => new Set(),
-  }
-  const prepare = (isRefresh: boolean) =>
-    prepareDataset(
-      cache,
-      {
-        dataset,
-        isRefresh,
-        mayWait: true,
-        lease: { task: 'job', holder: { kind: 'ttl' }, expiresAtMs: null },
-      },
-      { signal },
-    )
+  const cache = makeCache({ record, root, policy: {} })
+  const prepare = (isRefresh: boolean) => prepareD(cache, dataset, isRefresh)
   const first = await prepare(false)
   await real.releaseUses({ leaseId: first.leaseId }, Date.now())
   writeFileSync(join(folder, 'c'), 'c')
@@ -88,5 +88,27 @@ test('the previous copy cannot be evicted until its files are linked, and can be
   assert.deepEqual(
     left.map(({ purpose }) => purpose),
     ['use'],
+  )
+})
+
+test('the previous copy makes room for a refresh where there is none for both', async (context) => {
+  const directory = await temporaryDirectory(context)
+  const [root, folder] = [join(directory, 'cache'), join(directory, 'source')]
+  mkdirSync(root)
+  mkdirSync(folder)
+  writeFileSync(join(folder, 'a'), 'a')
+  const dataset: Dataset = { name: 'd', source: `${pathToFileURL(folder)}/`, include: [], exclude: [] }
+  const record = await openSqliteRecord(join(directory, 'record.db'))
+  context.after(() => record.close())
+  const cache = makeCache({ record, root, policy: { maxDatasets: 1 } })
+  const first = await prepareD(cache, dataset, false)
+  await record.releaseUses({ leaseId: first.leaseId }, Date.now())
+  writeFileSync(join(folder, 'b'), 'b')
+  const second = await prepareD(cache, dataset, true)
+  assert.notEqual(second.copy.version, first.copy.version)
+  const ready = await record.listCopies({ states: ['ready'] }, Date.now())
+  assert.deepEqual(
+    ready.map(({ copyId }) => copyId),
+    [second.copy.copyId],
   )
 })

@@ -26,7 +26,7 @@ type Listed =
 
 /**
  * Lists the source and makes room for what it has. A refresh is held against the newest ready copy, which stays until
- * the record has said whether it is the same.
+ * the record has said that it is the same; where it is not, it may have to make room for its successor.
  */
 export async function listAndAdmit(work: Work): Promise<Listed> {
   const { cache, turn, options } = work
@@ -34,13 +34,18 @@ export async function listAndAdmit(work: Work): Promise<Listed> {
   try {
     const listing = await list(work, known?.directory)
     await rememberSource(cache, options.dataset)
-    const listed = await admit(work, listing)
-    if (listed.outcome !== 'listed' || !listing.isKnown) return listed
-    // The record has forgotten the copy meanwhile: its manifest may go, so the source says all once more.
-    return await admit(work, await list(work, undefined))
+    if (listing.isKnown) {
+      const admitted = await admit(work, listing)
+      if (admitted.outcome !== 'listed') return admitted
+    } else {
+      await known?.release()
+      return await admit(work, listing)
+    }
   } finally {
     await known?.release()
   }
+  // The record has forgotten the copy meanwhile: its manifest may go, so the source says all once more.
+  return await admit(work, await list(work, undefined))
 }
 
 async function admit({ cache, turn, options }: Work, listing: Listing): Promise<Listed> {
