@@ -2,9 +2,19 @@ import type { Codec } from '../half/codec.js'
 import { planLayout, planSegments, type Segment } from './plan/layout.js'
 import { planAveraging, type WireType } from './plan/scale.js'
 
-/** Bytes of codec memory that a bucket of `elements` values takes among `ranks` processes. */
-export function bucketBytes(elements: number, ranks: number): number {
-  const { chunkElements, paddedElements } = planLayout(elements, ranks)
+/** Who exchanges a bucket. */
+interface BucketCircle {
+  /** Processes over which the mean is taken. */
+  readonly ranks: number
+  /** Processes on the network: so many chunks a bucket has. */
+  readonly chunks: number
+  /** Whether `sumOverHost` comes first: then local gradients are sums, scaled for the mean already. */
+  readonly isSummedOverHost: boolean
+}
+
+/** Bytes of codec memory that a bucket of `elements` values takes in `chunks` chunks. */
+export function bucketBytes(elements: number, chunks: number): number {
+  const { chunkElements, paddedElements } = planLayout(elements, chunks)
   return paddedElements * 8 + chunkElements * 4 + 48
 }
 
@@ -24,12 +34,14 @@ const bytesOf = (wireType: WireType): 2 | 4 => (wireType === 'fp32' ? 4 : 2)
  */
 export class BucketBuffer {
   readonly elements: number
+  readonly chunks: number
   /** Local gradients: filled as backward produces them. */
   readonly local: Float32Array
   readonly #codec: Codec
   readonly #chunkElements: number
   readonly #paddedElements: number
   readonly #averaging: ReturnType<typeof planAveraging>
+  readonly #isSummedOverHost: boolean
   readonly #segments: Readonly<Record<2 | 4, readonly Segment[]>>
   /** Kernels by what travels. */
   readonly #kernels: ReturnType<typeof pickKernels>
@@ -39,14 +51,16 @@ export class BucketBuffer {
   readonly #sum: number
   readonly #lane: number
 
-  /** Reserves the areas of a bucket of `elements` values among `ranks` processes. */
-  constructor(codec: Codec, elements: number, ranks: number) {
-    const { chunkElements, paddedElements } = planLayout(elements, ranks)
+  /** Reserves the areas of a bucket of `elements` values. */
+  constructor(codec: Codec, elements: number, { ranks, chunks, isSummedOverHost }: BucketCircle) {
+    const { chunkElements, paddedElements } = planLayout(elements, chunks)
     this.elements = elements
+    this.chunks = chunks
     this.#codec = codec
     this.#chunkElements = chunkElements
     this.#paddedElements = paddedElements
     this.#averaging = planAveraging(ranks)
+    this.#isSummedOverHost = isSummedOverHost
     this.#segments = { 2: planSegments(chunkElements, 2), 4: planSegments(chunkElements, 4) }
     this.#kernels = pickKernels(codec)
     this.#local = codec.allocate(paddedElements * 4)
@@ -96,6 +110,23 @@ export class BucketBuffer {
     new Uint8Array(this.#codec.memory).set(bytes, this.#wireOf(wireType, chunk, segment.offset))
   }
 
+  /** Bytes of a segment of the local gradients, in fp32. */
+  localBytes(chunk: number, { offset, elements }: Segment): Uint8Array {
+    return new Uint8Array(this.#codec.memory, this.#localOf(chunk, offset), elements * 4)
+  }
+
+  /** Scales the local gradients for the mean. */
+  startHostSum(): void {
+    const { scaleFloat } = this.#codec.kernels
+    scaleFloat(this.#local, this.#local, this.#paddedElements, 2 ** this.#averaging.shift)
+  }
+
+  /** local gradients += those of another rank that were received, scaled for the mean. */
+  addToHostSum(chunk: number, { offset, elements }: Segment, received: number): void {
+    const target = this.#localOf(chunk, offset)
+    this.#codec.kernels.addFloat(target, received, elements, 2 ** this.#averaging.shift)
+  }
+
   /** Starts an fp32 sum of a chunk from the local gradients: for direct exchange, like the next two. */
   startSum(format: WireFormat, chunk: number): void {
     const { scaleFloat } = this.#codec.kernels
@@ -143,7 +174,7 @@ export class BucketBuffer {
   }
 
   #scaleOf({ exponent }: WireFormat): number {
-    return 2 ** (exponent + this.#averaging.shift)
+    return 2 ** (exponent + (this.#isSummedOverHost ? 0 : this.#averaging.shift))
   }
 
   #unscaleOf({ exponent }: WireFormat): number {

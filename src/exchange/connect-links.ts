@@ -1,6 +1,10 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import type { Codec } from '../half/codec.js'
+import { type HostMemory, openPeerMemory, type PeerMemory } from './host/host-memory.js'
+import { MemoryReader } from './host/memory-reader.js'
+import { MemoryWriter } from './host/memory-writer.js'
 import type { Links } from './links.js'
+import type { Levels } from './plan/find-levels.js'
 import type { Welcome } from './rendezvous/join-rendezvous.js'
 import { FrameReader } from './wire/frame-reader.js'
 import { FrameWriter } from './wire/frame-writer.js'
@@ -67,72 +71,135 @@ export interface OpenLinks extends Links {
   readonly close: () => void
 }
 
+/** With whom a rank is to be connected, and who hears of it. */
+interface ConnectOptions {
+  readonly welcome: Welcome
+  readonly levels: Levels
+  readonly listener: DataListener
+  readonly codec: Codec
+  readonly mode: Mode
+  /** What other ranks of the host read; undefined where there is one level. */
+  readonly memory: HostMemory | undefined
+  readonly onDown: (rank: number) => void
+  readonly signal: AbortSignal
+}
+
 /**
  * Connects to every rank that sends to this one and waits for every rank that this one sends to.
  * The receiver dials, because only a dialling socket can read into a buffer of its own.
  */
-export async function connectLinks(options: {
-  readonly welcome: Welcome
-  readonly listener: DataListener
-  readonly codec: Codec
-  readonly mode: Mode
-  readonly onDown: (rank: number) => void
-  readonly signal: AbortSignal
-}): Promise<OpenLinks> {
-  const { welcome, listener, codec, mode, onDown, signal } = options
-  const { rank, nonce, peers } = welcome
-  const ranks = peers.length
-  const others = peers.filter((peer) => peer.rank !== rank)
-  const sources = others.filter((peer) => mode === 'direct' || (peer.rank + 1) % ranks === rank)
-  const targets = others.filter((peer) => mode === 'direct' || peer.rank === (rank + 1) % ranks)
-  const sockets: Socket[] = []
-  const readers = new Map<number, FrameReader>()
-  const writers = new Map<number, FrameWriter>()
-  const watch = (socket: Socket, peer: number) => {
-    sockets.push(socket)
-    socket.on('error', () => {})
-    socket.on('close', () => onDown(peer))
-    if (socket.destroyed) onDown(peer)
+export async function connectLinks(options: ConnectOptions): Promise<OpenLinks> {
+  const { welcome, levels, mode, memory } = options
+  const { rank } = welcome
+  const others = levels.host[0] === rank ? levels.network.filter((other) => other !== rank) : []
+  const own = levels.network.indexOf(rank)
+  const neighbour = (step: number) => levels.network.at((own + step) % levels.network.length)
+  const sources = others.filter((other) => mode === 'direct' || other === neighbour(-1))
+  const targets = others.filter((other) => mode === 'direct' || other === neighbour(1))
+  const [first, ...rest] = levels.host
+  const hostPeers = first === rank ? rest : [first!]
+  const sockets = new LinkSockets(options)
+  const memories: PeerMemory[] = []
+  const dropAll = () => {
+    sockets.close()
+    for (const opened of memories.splice(0)) opened.close()
   }
-  for (const peer of sources) {
-    let socket: Socket | undefined
-    const reader = new FrameReader(codec, peer.rank, () => socket?.resume())
-    const buffer = Buffer.allocUnsafe(READ_BYTES)
-    const callback = (bytes: number) => reader.push(buffer.subarray(0, bytes))
-    socket = connect({ host: peer.host, port: peer.port, noDelay: true, onread: { buffer, callback } })
-    watch(socket, peer.rank)
-    socket.write(formatHello(rank, nonce))
-    readers.set(peer.rank, reader)
-  }
-  const aborted = new Promise<never>((_, reject) => {
-    if (signal.aborted) reject(signal.reason)
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-  })
-  const accepted = targets.map(async (peer) => {
-    const socket = await Promise.race([listener.accept(peer.rank, nonce), aborted])
-    watch(socket, peer.rank)
-    writers.set(peer.rank, new FrameWriter(socket))
-  })
-  aborted.catch(() => {})
   try {
-    await Promise.all(accepted)
+    const readers = new Map(sources.map((peer) => [peer, sockets.read(peer)]))
+    const hostReaders = new Map(
+      hostPeers.map((peer) => {
+        const { memory: path = '' } = welcome.peers[peer]!
+        const opened = openPeerMemory(path, peer)
+        memories.push(opened)
+        return [peer, sockets.readMemory(peer, opened)]
+      }),
+    )
+    const accepted = await Promise.all([...targets, ...hostPeers].map((peer) => sockets.accept(peer)))
+    const writers = new Map(targets.map((peer, at) => [peer, new FrameWriter(accepted[at]!)]))
+    const hostSockets = accepted.slice(targets.length)
+    const hostWriter = memory && hostPeers.length > 0 ? new MemoryWriter(memory, hostSockets) : undefined
+    const all = [...readers.values(), ...writers.values(), ...hostReaders.values(), hostWriter]
+    return {
+      ...{ rank, levels, readers, writers, hostReaders, hostWriter },
+      fail: (error) => {
+        for (const link of all) link?.fail(error)
+      },
+      close: dropAll,
+    }
   } catch (error) {
-    for (const socket of sockets) socket.destroy()
+    dropAll()
     throw error
   }
-  return {
-    rank,
-    ranks,
-    readers,
-    writers,
-    fail(error) {
-      for (const link of [...readers.values(), ...writers.values()]) link.fail(error)
-    },
-    close() {
-      for (const socket of sockets) socket.destroy()
-    },
+}
+
+/** The sockets of one rank's links. */
+class LinkSockets {
+  readonly #options: ConnectOptions
+  readonly #sockets: Socket[] = []
+  readonly #aborted: Promise<never>
+
+  constructor(options: ConnectOptions) {
+    this.#options = options
+    const { signal } = options
+    this.#aborted = new Promise<never>((_, reject) => {
+      if (signal.aborted) reject(signal.reason)
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+    })
+    this.#aborted.catch(() => {})
+  }
+
+  /** Dials a rank that sends over the network. */
+  read(peer: number): FrameReader {
+    const reader = new FrameReader(this.#options.codec, peer, () => socket.resume())
+    const socket = this.#dial(peer, (bytes) => reader.push(bytes))
+    return reader
+  }
+
+  /** Dials a rank that sends through its memory: what comes are headers, what goes back are answers. */
+  readMemory(peer: number, memory: PeerMemory): MemoryReader {
+    const acknowledge = () => void socket.write(ACKNOWLEDGEMENT)
+    const reader = new MemoryReader(this.#options.codec, peer, { memory, acknowledge })
+    const socket = this.#dial(peer, (bytes) => {
+      reader.push(bytes)
+      return true
+    })
+    return reader
+  }
+
+  /** Waits until a rank has dialled this one. */
+  async accept(peer: number): Promise<Socket> {
+    const { listener, welcome } = this.#options
+    const socket = await Promise.race([listener.accept(peer, welcome.nonce), this.#aborted])
+    this.#watch(socket, peer)
+    return socket
+  }
+
+  close(): void {
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
+  #dial(rank: number, callback: (bytes: Uint8Array) => boolean): Socket {
+    const { welcome } = this.#options
+    const { host, port } = welcome.peers[rank]!
+    const buffer = Buffer.allocUnsafe(READ_BYTES)
+    const onread = { buffer, callback: (bytes: number) => callback(buffer.subarray(0, bytes)) }
+    const socket = connect({ host, port, noDelay: true, onread })
+    this.#watch(socket, rank)
+    socket.write(formatHello(welcome.rank, welcome.nonce))
+    return socket
+  }
+
+  #watch(socket: Socket, rank: number): void {
+    const { onDown } = this.#options
+    this.#sockets.push(socket)
+    socket.on('error', () => {})
+    socket.on('close', () => onDown(rank))
+    if (socket.destroyed) onDown(rank)
   }
 }
+
+/** Says that one frame was read from memory. */
+const ACKNOWLEDGEMENT = Buffer.of(1)
 
 function formatHello(rank: number, nonce: string): string {
   return `dsc-exchange/1 ${nonce} ${rank}\n`

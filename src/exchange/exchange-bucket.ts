@@ -1,6 +1,7 @@
 import { directAllReduce, type OnWaiting, ringAllReduce } from './all-reduce.js'
 import type { BucketBuffer } from './bucket-buffer.js'
 import type { Mode } from './connect-links.js'
+import { spreadOverHost } from './host/host-level.js'
 import type { Links } from './links.js'
 import { advanceScale, type ExchangeOutcome, planWire, type ScaleState, type WireType } from './plan/scale.js'
 
@@ -13,8 +14,9 @@ export interface BucketResult {
 }
 
 /**
- * Exchanges one full bucket. Half precision that overflowed shows in the result, which is the same on all ranks:
- * so all of them, without a word, repeat the bucket in fp32 from the local gradients, which are still there.
+ * Exchanges one full bucket, after `sumOverHost` where there are two levels. Half precision that overflowed shows in the
+ * result, which is the same on all ranks: so all of them, without a word, repeat the bucket in fp32 from the local
+ * gradients (the host's sums), which are still there.
  */
 export async function exchangeBucket(
   links: Links,
@@ -32,19 +34,22 @@ export async function exchangeBucket(
   const { mode, tensors, scale, wire, place, onWaiting } = options
   const planned = planWire(scale, { elements: buffer.elements, tensors })
   const allReduce = mode === 'ring' ? ringAllReduce : directAllReduce
+  const { network, host } = links.levels
   const run = async (format: { wireType: WireType; exponent: number }, attempt: number) => {
-    if (links.ranks === 1) buffer.encode(format)
-    else {
-      const context = { ...place, ...format, attempt, rank: links.rank }
-      await allReduce(links, buffer, { context, onWaiting })
-    }
+    const context = { ...place, ...format, attempt, rank: links.rank }
+    const isOnNetwork = host[0] === links.rank
+    if (isOnNetwork && network.length > 1) await allReduce(links, buffer, { context, onWaiting })
+    else if (isOnNetwork) buffer.encode(format)
+    if (host.length > 1) await spreadOverHost(links, buffer, { context, onWaiting })
     return buffer.amax(format)
   }
   const full = { wireType: 'fp32', exponent: 0 } as const
-  const format = wire === 'fp32' ? full : planned
+  const isWithinHost = network.length === 1 && host.length > 1 // memory carries halves no faster
+  const format = wire === 'fp32' || isWithinHost ? full : planned
   const amax = await run(format, 0)
   if (amax !== undefined) return finish(format, scale, { kind: 'clean', amax })
   if (format.wireType === 'fp32') return finish(format, scale, { kind: 'not finite' })
+  await links.hostWriter?.flushed() // the wire area is written again
   const repeated = await run(full, 1)
   return finish(
     full,

@@ -11,6 +11,7 @@ export interface FaultRankOptions {
   readonly ranks: number
   readonly port: number
   readonly committedSteps: number
+  readonly levels: 1 | 2
 }
 
 /** What a rank reports. Times are Unix epoch in milliseconds. */
@@ -31,25 +32,27 @@ export type FaultReport =
 const SIZES = [200_000, 1000, 70_000, 30_000]
 
 /** The plan of the suite: three buckets, the first two of several segments. */
-function faultPlan(ranks: number): PlanFile {
+function faultPlan(ranks: number, levels: 1 | 2): PlanFile {
   const tensors = SIZES.map((elements, index) => ({ name: `tensor${index}`, elements }))
   return {
     hash: 'faults',
     ranks,
     wire: 'fp16',
+    levels,
     buckets: [{ tensors: tensors.slice(0, 2) }, { tensors: [tensors[2]!] }, { tensors: [tensors[3]!] }],
   }
 }
 
 const report = (message: FaultReport) => process.send?.(message)
 
-async function run({ rank, ranks, port, committedSteps }: FaultRankOptions): Promise<never> {
+async function run({ rank, ranks, port, committedSteps, levels }: FaultRankOptions): Promise<never> {
   let committed = committedSteps
   for (;;) {
     const session = await joinExchange({
       rendezvous: { host: '127.0.0.1', port },
-      plan: faultPlan(ranks),
+      plan: faultPlan(ranks, levels),
       rank,
+      hostKey: rank < ranks / 2 ? 'first' : 'second',
       committedSteps: committed,
       onSuspect: (suspect) => report({ kind: 'suspect', rank: suspect.rank, atMs: Date.now() }),
     })

@@ -37,13 +37,13 @@ function startRank(options: FaultRankOptions): Rank {
 }
 
 async function withRanks(
-  patience: Patience,
+  { patience, levels }: { readonly patience: Patience; readonly levels: 1 | 2 },
   body: (ranks: Rank[], rendezvous: Rendezvous) => Promise<void>,
 ): Promise<void> {
   const rendezvous = await openRendezvous({ host: '127.0.0.1', port: 0, patience, nowMs: Date.now })
   const { port } = rendezvous
   const ranks = Array.from({ length: RANKS }, (_, rank) =>
-    startRank({ rank, ranks: RANKS, port, committedSteps: 0 }),
+    startRank({ rank, ranks: RANKS, port, committedSteps: 0, levels }),
   )
   try {
     await body(ranks, rendezvous)
@@ -53,67 +53,70 @@ async function withRanks(
   }
 }
 
-test(`SIGKILL of a rank at ${KILLS} random moments: every survivor names it within 1 s, no gradient is half-written, and they go on with a new one`, async () => {
-  const seed = Math.floor(Math.random() * 2 ** 31)
-  console.log(`seed ${seed}`)
-  let state = seed
-  const random = (limit: number) => {
-    state = (Math.imul(state, 1664525) + 1013904223) | 0
-    return (state >>> 8) % limit
-  }
-  const delays: number[] = []
-  const seen = { untouched: 0, complete: 0 }
-  await withRanks(DEFAULT_PATIENCE, async (ranks, { port }) => {
-    for (let kill = 0; kill < KILLS; kill++) {
-      const joined = await Promise.all(ranks.map((rank) => rank.next('joined')))
-      for (const { epoch } of joined) assert.equal(epoch, kill + 1)
-      await sleep(random(120))
-      const victim = random(RANKS)
-      const killedMs = Date.now()
-      ranks[victim]!.process.kill('SIGKILL')
-      const survivors = ranks.filter((_, rank) => rank !== victim)
-      const failures = await Promise.all(survivors.map((rank) => rank.next('failed')))
-      for (const failure of failures) {
-        assert.equal(failure.name, 'PeerLost', failure.message)
-        assert.equal(failure.lostRank, victim, failure.message)
-        assert.ok(failure.atMs - killedMs < 1000, `named after ${failure.atMs - killedMs} ms`)
-        assert.notEqual(failure.gradients, 'mixed')
-        if (failure.gradients !== 'mixed') seen[failure.gradients]++
-        assert.equal(
-          failure.committedSteps,
-          failures[0]!.committedSteps,
-          'survivors differ in committed steps',
-        )
-        delays.push(failure.atMs - killedMs)
+for (const levels of [1, 2] as const)
+  test(`${levels === 1 ? 'one level' : 'two levels'}: SIGKILL of a rank at ${KILLS} random moments: every survivor names it within 1 s, no gradient is half-written, and they go on with a new one`, async () => {
+    const seed = Math.floor(Math.random() * 2 ** 31)
+    console.log(`seed ${seed}`)
+    let state = seed
+    const random = (limit: number) => {
+      state = (Math.imul(state, 1664525) + 1013904223) | 0
+      return (state >>> 8) % limit
+    }
+    const delays: number[] = []
+    const seen = { untouched: 0, complete: 0 }
+    await withRanks({ patience: DEFAULT_PATIENCE, levels }, async (ranks, { port }) => {
+      for (let kill = 0; kill < KILLS; kill++) {
+        const joined = await Promise.all(ranks.map((rank) => rank.next('joined')))
+        for (const { epoch } of joined) assert.equal(epoch, kill + 1)
+        await sleep(random(120))
+        const victim = random(RANKS)
+        const killedMs = Date.now()
+        ranks[victim]!.process.kill('SIGKILL')
+        const survivors = ranks.filter((_, rank) => rank !== victim)
+        const failures = await Promise.all(survivors.map((rank) => rank.next('failed')))
+        for (const failure of failures) {
+          assert.equal(failure.name, 'PeerLost', failure.message)
+          assert.equal(failure.lostRank, victim, failure.message)
+          assert.ok(failure.atMs - killedMs < 1000, `named after ${failure.atMs - killedMs} ms`)
+          assert.notEqual(failure.gradients, 'mixed')
+          if (failure.gradients !== 'mixed') seen[failure.gradients]++
+          assert.equal(
+            failure.committedSteps,
+            failures[0]!.committedSteps,
+            'survivors differ in committed steps',
+          )
+          delays.push(failure.atMs - killedMs)
+        }
+        ranks[victim] = startRank({
+          rank: victim,
+          ranks: RANKS,
+          port,
+          committedSteps: failures[0]!.committedSteps,
+          levels,
+        })
       }
-      ranks[victim] = startRank({
-        rank: victim,
-        ranks: RANKS,
-        port,
-        committedSteps: failures[0]!.committedSteps,
-      })
-    }
+    })
+    delays.sort((a, b) => a - b)
+    console.log(`named after ${delays[delays.length >> 1]} ms, at most ${delays.at(-1)} ms`, seen)
   })
-  delays.sort((a, b) => a - b)
-  console.log(`named after ${delays[delays.length >> 1]} ms, at most ${delays.at(-1)} ms`, seen)
-})
 
-test(`a frozen rank is named as suspect after ${PATIENCE.suspectAfterMs} ms and lost at ${PATIENCE.lostAfterMs} ms`, async () => {
-  await withRanks(PATIENCE, async (ranks) => {
-    await Promise.all(ranks.map((rank) => rank.next('joined')))
-    await sleep(50)
-    const frozenMs = Date.now()
-    ranks[2]!.process.kill('SIGSTOP')
-    const others = ranks.filter((_, rank) => rank !== 2)
-    for (const suspect of await Promise.all(others.map((rank) => rank.next('suspect')))) {
-      assert.equal(suspect.rank, 2)
-      assert.ok(suspect.atMs - frozenMs >= PATIENCE.suspectAfterMs - 1100, `${suspect.atMs - frozenMs} ms`)
-    }
-    for (const failure of await Promise.all(others.map((rank) => rank.next('failed')))) {
-      assert.equal(failure.lostRank, 2)
-      assert.match(failure.message, /no heartbeat/)
-      assert.ok(failure.atMs - frozenMs >= PATIENCE.lostAfterMs - 1100, `${failure.atMs - frozenMs} ms`)
-      assert.notEqual(failure.gradients, 'mixed')
-    }
+for (const levels of [1, 2] as const)
+  test(`${levels === 1 ? 'one level' : 'two levels'}: a frozen rank is named as suspect after ${PATIENCE.suspectAfterMs} ms and lost at ${PATIENCE.lostAfterMs} ms`, async () => {
+    await withRanks({ patience: PATIENCE, levels }, async (ranks) => {
+      await Promise.all(ranks.map((rank) => rank.next('joined')))
+      await sleep(50)
+      const frozenMs = Date.now()
+      ranks[2]!.process.kill('SIGSTOP')
+      const others = ranks.filter((_, rank) => rank !== 2)
+      for (const suspect of await Promise.all(others.map((rank) => rank.next('suspect')))) {
+        assert.equal(suspect.rank, 2)
+        assert.ok(suspect.atMs - frozenMs >= PATIENCE.suspectAfterMs - 1100, `${suspect.atMs - frozenMs} ms`)
+      }
+      for (const failure of await Promise.all(others.map((rank) => rank.next('failed')))) {
+        assert.equal(failure.lostRank, 2)
+        assert.match(failure.message, /no heartbeat/)
+        assert.ok(failure.atMs - frozenMs >= PATIENCE.lostAfterMs - 1100, `${failure.atMs - frozenMs} ms`)
+        assert.notEqual(failure.gradients, 'mixed')
+      }
+    })
   })
-})

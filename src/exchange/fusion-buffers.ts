@@ -2,6 +2,7 @@ import { DscError } from '../failure/dsc-error.js'
 import { type Codec, MEMORY_LIMIT_BYTES, openCodec } from '../half/codec.js'
 import { BucketBuffer, bucketBytes } from './bucket-buffer.js'
 import type { Mode } from './connect-links.js'
+import type { Levels } from './plan/find-levels.js'
 import { SEGMENT_BYTES } from './plan/layout.js'
 import type { PlanFile } from './plan-files.js'
 import { READER_SLOTS } from './wire/frame-reader.js'
@@ -21,13 +22,13 @@ export interface FusionBuffers {
   readonly places: ReadonlyMap<string, GradientPlace>
 }
 
-/** Reserves the buffers of `plan`. Throws USAGE if they cannot fit one process. */
-export function openFusionBuffers(plan: PlanFile, mode: Mode): FusionBuffers {
+/** Reserves the buffers of `plan` for a rank with these `levels`. Throws USAGE if they cannot fit one process. */
+export function openFusionBuffers(plan: PlanFile, mode: Mode, { network, host }: Levels): FusionBuffers {
   const sizes = plan.buckets.map(({ tensors }) => tensors.reduce((sum, { elements }) => sum + elements, 0))
-  const sources = mode === 'ring' ? 1 : plan.ranks - 1
+  const sources = mode === 'ring' ? 1 : network.length - 1
   const bytes = sizes.reduce(
-    (sum, elements) => sum + bucketBytes(elements, plan.ranks),
-    64 + sources * READER_SLOTS * SEGMENT_BYTES,
+    (sum, elements) => sum + bucketBytes(elements, network.length),
+    64 + (sources * READER_SLOTS + host.length) * SEGMENT_BYTES,
   )
   if (bytes > MEMORY_LIMIT_BYTES) {
     throw new DscError(
@@ -47,5 +48,6 @@ export function openFusionBuffers(plan: PlanFile, mode: Mode): FusionBuffers {
       offset += elements
     }
   }
-  return { codec, places, buffers: sizes.map((elements) => new BucketBuffer(codec, elements, plan.ranks)) }
+  const circle = { ranks: plan.ranks, chunks: network.length, isSummedOverHost: plan.levels === 2 }
+  return { codec, places, buffers: sizes.map((elements) => new BucketBuffer(codec, elements, circle)) }
 }

@@ -20,6 +20,11 @@ export interface JoinOptions {
   readonly token?: string | undefined
   /** Default `ring`; `direct` sums in fp32 and takes two rounds, with a connection to every rank: for up to 8. */
   readonly mode?: Mode | undefined
+  /**
+   * With a plan of two levels: ranks with the same word take their sum through memory. Default: those of one machine, and
+   * of one network and process namespace.
+   */
+  readonly hostKey?: string | undefined
   /** Steps this rank has committed in an earlier epoch. Default 0. */
   readonly committedSteps?: number | undefined
   /** Scales of an earlier epoch or a checkpoint, as `session.scales()` gave them. */
@@ -42,7 +47,7 @@ export async function joinExchange(options: JoinOptions): Promise<ExchangeSessio
 export class ExchangeSession {
   readonly #options: JoinOptions
   readonly #mode: Mode
-  readonly #fusion: FusionBuffers
+  #fusion: FusionBuffers | undefined
   readonly #progress: { -readonly [Key in keyof Progress]: Progress[Key] }
   #scales: readonly ScaleState[]
   #membership: Membership | undefined
@@ -52,7 +57,6 @@ export class ExchangeSession {
     const { plan, mode = 'ring', committedSteps = 0 } = options
     this.#options = options
     this.#mode = mode
-    this.#fusion = openFusionBuffers(plan, mode)
     this.#scales = options.scales ?? plan.buckets.map(() => FIRST_SCALE)
     this.#progress = {
       step: committedSteps,
@@ -65,14 +69,20 @@ export class ExchangeSession {
 
   /** Meets the other ranks. */
   async open(): Promise<void> {
-    const { plan, job = nameDefaultJob(), rank, token, listenHost: host = '127.0.0.1' } = this.#options
+    const { plan, job = nameDefaultJob(), rank, token, hostKey } = this.#options
+    const { listenHost: host = '127.0.0.1' } = this.#options
+    const { ranks, wire, levels = 1 } = plan
     const { step: committedSteps } = this.#progress
-    const planHash = `${plan.hash}/${this.#mode}`
+    const planHash = `${plan.hash}/${this.#mode}${levels === 2 ? '/two levels' : ''}`
     this.#membership = await openMembership({
       rendezvous: this.#options.rendezvous,
-      join: { job, ranks: plan.ranks, wire: plan.wire, planHash, host, committedSteps, rank, token },
+      join: { job, ranks, wire, planHash, host, committedSteps, rank, token, hostKey },
       mode: this.#mode,
-      codec: this.#fusion.codec,
+      levels,
+      openCodec: (found) => {
+        this.#fusion = openFusionBuffers(plan, this.#mode, found)
+        return this.#fusion.codec
+      },
       progress: () => this.#progress,
       onSuspect: (suspect) => this.#options.onSuspect?.(suspect),
       onTurnedAway: (problem) => this.#options.onTurnedAway?.(problem),
@@ -113,19 +123,23 @@ export class ExchangeSession {
     membership.check()
     this.#progress.isInStep = true
     membership.beginStep()
+    // A rank may wait on both levels at once: the one that it has waited on for longest counts.
+    const waits = new Map<string, { readonly forRank: number; readonly sinceMs: number }>()
     return new ExchangeStep({
       plan: this.#options.plan,
       mode: this.#mode,
-      fusion: this.#fusion,
+      fusion: this.#fusion!,
       membership,
       step: this.#progress.step,
       scales: this.#scales,
       onBucket: (bucket) => {
         this.#progress.bucket = bucket
       },
-      onWaiting: (forRank, phase) => {
+      onWaiting: (level) => (forRank, phase) => {
         this.#progress.phase = phase
-        this.#progress.waiting = forRank === undefined ? undefined : { forRank, sinceMs: performance.now() }
+        if (forRank === undefined) waits.delete(level)
+        else waits.set(level, { forRank, sinceMs: performance.now() })
+        this.#progress.waiting = [...waits.values()].toSorted((a, b) => a.sinceMs - b.sinceMs)[0]
       },
       onCommitted: (scales) => {
         this.#scales = scales

@@ -23,9 +23,18 @@ export async function withSessions(
   mode: Mode,
   body: (sessions: readonly ExchangeSession[]) => Promise<void>,
 ): Promise<void> {
+  await withHosts(Array<undefined>(plan.ranks), { plan, mode }, body)
+}
+
+/** The same with the name of each rank's host. */
+export async function withHosts(
+  hosts: readonly (string | undefined)[],
+  { plan, mode }: { readonly plan: PlanFile; readonly mode: Mode },
+  body: (sessions: readonly ExchangeSession[]) => Promise<void>,
+): Promise<void> {
   const rendezvous = await openRendezvous({ host: '127.0.0.1', port: 0, nowMs: Date.now })
   const sessions = await Promise.all(
-    Array.from({ length: plan.ranks }, (_, rank) => joinExchange({ rendezvous, plan, mode, rank })),
+    Array.from(hosts, (hostKey, rank) => joinExchange({ rendezvous, plan, mode, rank, hostKey })),
   )
   try {
     await body(sessions)

@@ -7,7 +7,9 @@ import {
   type OpenLinks,
   openDataListener,
 } from './connect-links.js'
-import { PeerLost, type Place } from './failures.js'
+import { ExchangeMismatch, PeerLost, type Place } from './failures.js'
+import { type HostMemory, openHostMemory } from './host/host-memory.js'
+import { findLevels, type Levels } from './plan/find-levels.js'
 import {
   joinRendezvous,
   type RendezvousClient,
@@ -29,9 +31,11 @@ export interface Progress extends Place {
 /** What a membership needs to know. `progress` is asked whenever the rendezvous should know where this rank is. */
 interface MembershipOptions {
   readonly rendezvous: { readonly host: string; readonly port: number }
-  readonly join: Omit<JoinMessage, 'kind' | 'version' | 'port'>
+  readonly join: Omit<JoinMessage, 'kind' | 'version' | 'port' | 'memory'>
   readonly mode: Mode
-  readonly codec: Codec
+  readonly levels: 1 | 2
+  /** Called once, when it is known who is there. */
+  readonly openCodec: (levels: Levels) => Codec
   readonly progress: () => Progress
   readonly onSuspect: (suspect: Suspect) => void
   readonly onTurnedAway: (problem: string) => void
@@ -57,6 +61,7 @@ export class Membership {
   #isClosed = false
   #client: RendezvousClient | undefined
   #links: OpenLinks | undefined
+  #memory: HostMemory | undefined
   #heartbeat: NodeJS.Timeout | undefined
   #onCommit = (_step: number) => {}
 
@@ -68,11 +73,13 @@ export class Membership {
 
   /** Meets the other ranks and connects to them. */
   async open(): Promise<void> {
-    const { rendezvous, join, mode, codec, signal } = this.#options
+    const { rendezvous, join, mode, levels, openCodec, signal } = this.#options
     try {
+      this.#memory = levels === 2 ? openHostMemory(join.hostKey) : undefined
+      const { hostKey, path } = this.#memory ?? {}
       this.#client = await joinRendezvous({
         at: rendezvous,
-        join: { ...join, port: this.#listener.port },
+        join: { ...join, port: this.#listener.port, hostKey, memory: path },
         events: {
           onFailure: (error) => this.#fail(error),
           onCommit: (step) => this.#onCommit(step),
@@ -85,19 +92,24 @@ export class Membership {
         },
         signal,
       })
+      const { welcome } = this.#client
+      const found = findLevels(welcome.peers, welcome.rank)
       this.#links = await connectLinks({
-        welcome: this.#client.welcome,
+        welcome,
+        levels: found,
         listener: this.#listener,
-        codec,
+        codec: openCodec(found),
+        memory: this.#memory,
         mode,
         onDown: (rank) => this.#reportDown(rank),
         signal: this.#failed.signal,
       })
       this.check()
     } catch (error) {
+      if (error instanceof ExchangeMismatch && this.#failure === undefined)
+        this.#client?.send({ kind: 'abort', message: error.message })
       this.#isClosed = true
-      this.#links?.close()
-      this.#listener.close()
+      this.#closeLinks()
       this.#client?.destroy()
       throw error
     }
@@ -150,8 +162,14 @@ export class Membership {
     clearInterval(this.#heartbeat)
     if (this.#failure === undefined) this.#client?.leave(committedSteps)
     else this.#client?.destroy()
+    this.#closeLinks()
+  }
+
+  #closeLinks(): void {
     this.#links?.close()
     this.#listener.close()
+    this.#memory?.close()
+    this.#memory = undefined
   }
 
   get #place(): Place {

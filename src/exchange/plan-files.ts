@@ -49,6 +49,7 @@ const planSchema = z.object({
   hash: z.string(),
   ranks: z.int().positive(),
   wire: z.enum(['fp16', 'fp32']),
+  levels: z.literal([1, 2]).default(1),
   buckets: z.array(z.object({ tensors: z.array(z.object({ name: z.string(), elements: count })) })).min(1),
 })
 
@@ -58,6 +59,8 @@ export interface PlanFile {
   readonly hash: string
   readonly ranks: number
   readonly wire: Exclude<WireType, 'bf16'>
+  /** 2: ranks of a host take their sum through its memory, and one of them is on the network. Default 1. */
+  readonly levels?: 1 | 2 | undefined
   readonly buckets: readonly {
     readonly tensors: readonly { readonly name: string; readonly elements: number }[]
   }[]

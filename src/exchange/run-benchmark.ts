@@ -23,10 +23,11 @@ export async function benchExchange(options: {
   readonly sizesBytes: readonly number[]
   readonly wire: 'fp16' | 'fp32'
   readonly mode: Mode
+  readonly levels: 1 | 2
   readonly repeats: number
   readonly signal: AbortSignal
 }): Promise<BenchRow[]> {
-  const { ranks, sizesBytes, wire, repeats } = options
+  const { ranks, sizesBytes, wire, levels, repeats } = options
   const rows: BenchRow[] = []
   for (const bytes of sizesBytes) {
     const elements = Math.max(1, Math.round(bytes / 4))
@@ -34,9 +35,14 @@ export async function benchExchange(options: {
       hash: `bench-${elements}`,
       ranks,
       wire,
+      levels,
       buckets: [{ tensors: [{ name: 'gradient', elements }] }],
     }
-    const session = await joinExchange({ ...options, plan, job: `bench-${wire}-${options.mode}-${elements}` })
+    const session = await joinExchange({
+      ...options,
+      plan,
+      job: `bench-${wire}-${options.mode}-${levels}-${elements}`,
+    })
     try {
       const gradient = new Float32Array(elements)
       const seconds: number[] = []

@@ -4,6 +4,7 @@ import type { OnWaiting } from './all-reduce.js'
 import type { Mode } from './connect-links.js'
 import { type BucketResult, exchangeBucket } from './exchange-bucket.js'
 import type { FusionBuffers } from './fusion-buffers.js'
+import { sumOverHost } from './host/host-level.js'
 import type { Membership } from './membership.js'
 import type { ScaleState } from './plan/scale.js'
 import type { PlanFile } from './plan-files.js'
@@ -25,7 +26,8 @@ interface StepContext {
   readonly step: number
   readonly scales: readonly ScaleState[]
   readonly onBucket: (bucket: number) => void
-  readonly onWaiting: OnWaiting
+  /** Who hears what is waited for: within the host, while one bucket after the other is summed there, or for the rest. */
+  readonly onWaiting: (level: 'host' | 'network') => OnWaiting
   readonly onCommitted: (scales: readonly ScaleState[]) => void
 }
 
@@ -38,6 +40,8 @@ export class ExchangeStep {
   readonly #results: BucketResult[] = []
   /** Ends with the last bucket that left. */
   #channel = Promise.resolve()
+  /** Ends with the last bucket that was summed over the host: while buckets before it are on the network. */
+  #hostChannel = Promise.resolve()
   #launched = 0
 
   constructor(context: StepContext) {
@@ -91,11 +95,23 @@ export class ExchangeStep {
   }
 
   #launch(bucket: number): void {
-    this.#channel = this.#channel.then(() => this.#exchange(bucket))
+    if (this.#context.plan.levels === 2)
+      this.#hostChannel = this.#hostChannel.then(() => this.#sumOverHost(bucket))
+    const [before, summed] = [this.#channel, this.#hostChannel]
+    this.#channel = Promise.all([before, summed]).then(() => this.#exchange(bucket))
     this.#channel.catch((error: Error) => {
-      this.#context.onWaiting(undefined, undefined)
+      for (const level of ['host', 'network'] as const) this.#context.onWaiting(level)(undefined, undefined)
       this.#context.membership.abort(error)
     })
+  }
+
+  async #sumOverHost(bucket: number): Promise<void> {
+    const { fusion, membership, step, onWaiting } = this.#context
+    membership.check()
+    const { links, welcome } = membership
+    const place = { epoch: welcome.epoch, step, bucket, rank: welcome.rank }
+    const context = { ...place, wireType: 'fp32', exponent: 0, attempt: 0 } as const
+    await sumOverHost(links, fusion.buffers[bucket]!, { context, onWaiting: onWaiting('host') })
   }
 
   async #exchange(bucket: number): Promise<void> {
@@ -108,7 +124,7 @@ export class ExchangeStep {
       tensors: plan.buckets[bucket]!.tensors.length,
       scale: scales[bucket]!,
       place: { epoch: membership.welcome.epoch, step, bucket },
-      onWaiting,
+      onWaiting: onWaiting('network'),
     })
   }
 

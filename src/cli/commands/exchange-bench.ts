@@ -1,4 +1,4 @@
-import { Command, Option } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import type { Mode } from '../../exchange/connect-links.js'
 import { type BenchRow, benchExchange } from '../../exchange/run-benchmark.js'
 import { DscError } from '../../failure/dsc-error.js'
@@ -19,6 +19,7 @@ interface BenchOptions {
   readonly mib: readonly number[]
   readonly wire: 'fp16' | 'fp32'
   readonly mode: Mode
+  readonly levels: 1 | 2
   readonly repeats: number
 }
 
@@ -32,6 +33,7 @@ export function exchangeBenchCommand({ report, signal }: CliContext): Command {
     .addOption(
       new Option('--mode <mode>', 'how ranks are connected').choices(['ring', 'direct']).default('ring'),
     )
+    .option('--levels <count>', '2: ranks of a host through its memory, one on the network', parseLevels, 1)
     .option('--repeats <count>', 'steps per size, of which the median counts', parseNumber(1, 'integer'), 15)
     .option('--rendezvous <host:port>', 'be one rank of a run over several hosts', parseRendezvous)
     .option('--rank <rank>', 'with --rendezvous: this rank', parseNumber(0, 'integer'))
@@ -42,18 +44,18 @@ export function exchangeBenchCommand({ report, signal }: CliContext): Command {
       `
 Examples:
   dsc exchange bench --ranks 2 --mib 4,25
+  dsc exchange bench --ranks 4 --levels 2    through the memory of this host
   dsc exchange bench --ranks 2 --rank 0 --rendezvous gpu-1:7171 --listen-host 10.0.0.1    on one host
   dsc exchange bench --ranks 2 --rank 1 --rendezvous gpu-1:7171 --listen-host 10.0.0.2    on the other`,
     )
     .action(async (options: BenchOptions) => {
       const rows = options.rendezvous ? await runRank(options, options.rendezvous) : await runHere(options)
-      report.result({ ranks: options.ranks, wire: options.wire, mode: options.mode, rows }, () =>
-        formatRows(rows),
-      )
+      const { ranks, wire, mode, levels } = options
+      report.result({ ranks, wire, mode, levels, rows }, () => formatRows(rows))
     })
 
   async function runRank(options: BenchOptions, rendezvous: HostPort): Promise<BenchRow[]> {
-    const { rank, ranks, wire, mode, repeats, listenHost } = options
+    const { rank, ranks, wire, mode, levels, repeats, listenHost } = options
     if (rank === undefined) throw new DscError('USAGE', '--rendezvous needs --rank', { hint: '--rank 0' })
     const token = await readToken(options.tokenFile)
     const sizesBytes = options.mib.map((mib) => mib * MIB)
@@ -66,17 +68,18 @@ Examples:
       sizesBytes,
       wire,
       mode,
+      levels,
       repeats,
       signal,
     })
   }
 }
 
-async function runHere({ ranks, mib, wire, mode, repeats }: BenchOptions): Promise<BenchRow[]> {
+async function runHere({ ranks, mib, wire, mode, levels, repeats }: BenchOptions): Promise<BenchRow[]> {
   const rendezvous = await openLocalRendezvous()
   const at = formatHostPort(rendezvous)
   const words = ['exchange', 'bench', '--rendezvous', at, '--ranks', String(ranks), '--mib', mib.join(',')]
-  const settings = ['--wire', wire, '--mode', mode, '--repeats', String(repeats)]
+  const settings = ['--wire', wire, '--mode', mode, '--levels', String(levels), '--repeats', String(repeats)]
   try {
     const children = Array.from({ length: ranks }, (_, rank) =>
       spawnDsc([...words, ...settings, '--rank', String(rank)]),
@@ -94,6 +97,11 @@ function formatRows(rows: readonly BenchRow[]): string {
       `${(bytes / MIB).toFixed(2).padStart(8)}${medianMs.toFixed(2).padStart(10)}${(bytesPerSecond / 1e9).toFixed(2).padStart(10)}`,
   )
   return [`${'MiB fp32'.padStart(8)}${'ms'.padStart(10)}${'GB/s'.padStart(10)}`, ...lines].join('\n')
+}
+
+function parseLevels(raw: string): 1 | 2 {
+  if (raw !== '1' && raw !== '2') throw new InvalidArgumentError('expected 1 or 2.')
+  return raw === '1' ? 1 : 2
 }
 
 function parseSizes(raw: string): number[] {

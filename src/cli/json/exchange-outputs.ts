@@ -79,6 +79,7 @@ export const EXCHANGE_OUTPUTS = {
     ranks: count,
     wire,
     mode: z.enum(['ring', 'direct']),
+    levels: z.literal([1, 2]),
     rows: z.array(z.strictObject({ bytes, medianMs: duration, bytesPerSecond: rate })),
   }),
   'exchange serve': z.strictObject({ host: z.string(), port: count }),

@@ -59,12 +59,10 @@ export class Group {
       hasLeft: false,
     }))
     const nonce = randomBytes(16).toString('hex')
-    const peers = this.#members.map(({ rank, join: { host, port, committedSteps } }) => ({
-      rank,
-      host,
-      port,
-      committedSteps,
-    }))
+    const peers = this.#members.map(({ rank, join }) => {
+      const { host, port, committedSteps, hostKey, memory } = join
+      return { rank, host, port, committedSteps, hostKey, memory }
+    })
     for (const { socket, rank } of this.#members)
       sendMessage(socket, { kind: 'welcome', epoch, rank, nonce, peers })
   }

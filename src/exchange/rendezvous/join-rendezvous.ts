@@ -90,9 +90,10 @@ export class RendezvousClient {
     this.#socket.end()
   }
 
+  /** What was said before is still sent. */
   destroy(): void {
     this.#isClosed = true
-    this.#socket.destroy()
+    this.#socket.destroySoon()
   }
 
   /** Ends the wait, or tells of the end of the job: the first reason counts. */

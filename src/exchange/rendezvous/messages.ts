@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { z } from 'zod'
 
 /** Version of the rendezvous's messages: JSON, one per line. A change that old ranks cannot read raises it. */
-export const RENDEZVOUS_VERSION = 3
+export const RENDEZVOUS_VERSION = 4
 /** A longer line is not one of ours. */
 const MAX_LINE_BYTES = 1024 * 1024
 
@@ -11,6 +11,15 @@ const place = {
   step: count,
   bucket: count.optional(),
   phase: z.string().optional(),
+}
+
+/** Two levels: the name of a rank's host, and where the others of that host open its memory. */
+const shared = {
+  hostKey: z.string().max(200).optional(),
+  memory: z
+    .string()
+    .regex(/^\/proc\/\d+\/fd\/\d+$/)
+    .optional(),
 }
 
 /** What a rank says. */
@@ -27,6 +36,7 @@ export const rankMessageSchema = z.discriminatedUnion('kind', [
     host: z.string(),
     port: count,
     committedSteps: count,
+    ...shared,
   }),
   z.object({ kind: z.literal('probe'), version: z.number(), token: z.string().optional() }),
   z.object({
@@ -45,7 +55,7 @@ export type RankMessage = z.infer<typeof rankMessageSchema>
 /** With what a rank introduces itself. */
 export type JoinMessage = Extract<RankMessage, { kind: 'join' }>
 
-const peer = z.object({ rank: count, host: z.string(), port: count, committedSteps: count })
+const peer = z.object({ rank: count, host: z.string(), port: count, committedSteps: count, ...shared })
 
 /** What the rendezvous says. */
 export const rendezvousMessageSchema = z.discriminatedUnion('kind', [

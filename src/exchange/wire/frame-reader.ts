@@ -2,23 +2,18 @@ import { crc32 } from 'node:zlib'
 import type { Codec } from '../../half/codec.js'
 import { FixedBytes } from '../../platform/fixed-bytes.js'
 import { ExchangeMismatch } from '../failures.js'
+import type { FrameSource, ReceivedFrame } from '../links.js'
 import { SEGMENT_BYTES } from '../plan/layout.js'
 import { type FrameHeader, HEADER_BYTES, parseHeader } from './frame.js'
 
 /** Segments that may wait to be taken; then the connection is no longer read and TCP holds the sender back. */
 export const READER_SLOTS = 4
 
-/** A frame whose payload lies in the codec's memory until the next call of `next`. */
-interface ReceivedFrame {
-  readonly header: FrameHeader
-  readonly address: number
-}
-
 /**
  * Takes frames from one connection, in order, and assembles them in slots of the codec's memory. The caller pushes
  * bytes as they arrive.
  */
-export class FrameReader {
+export class FrameReader implements FrameSource {
   readonly #peer: number
   readonly #onResume: () => void
   readonly #memory: Uint8Array
@@ -49,7 +44,6 @@ export class FrameReader {
     return this.#leftover === undefined && !this.#isFull
   }
 
-  /** The next frame; frees the one before. Rejects when the reader fails or a frame is damaged. */
   next(): Promise<ReceivedFrame> {
     this.#taken = undefined
     const pending = Promise.withResolvers<ReceivedFrame>()
@@ -66,7 +60,6 @@ export class FrameReader {
     return pending.promise
   }
 
-  /** Ends the reader: whoever waits is told why. */
   fail(error: Error): void {
     this.#failure ??= error
     this.#waiter?.reject(this.#failure)

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import type { FrameSink } from '../links.js'
 import { type FrameHeader, formatHeader } from './frame.js'
 
 /** Segments handed to the socket and not yet taken by the kernel, at most. */
@@ -8,7 +9,7 @@ const MAX_IN_FLIGHT = 2
  * Sends frames over one connection, never holding more than two segments in the socket's own queue. Errors of the
  * socket are its owner's business: the owner calls `fail`.
  */
-export class FrameWriter {
+export class FrameWriter implements FrameSink {
   readonly #socket: Socket
   readonly #queue: { readonly header: FrameHeader; readonly payload: Uint8Array }[] = []
   #inFlight = 0
@@ -19,16 +20,12 @@ export class FrameWriter {
     this.#socket = socket
   }
 
-  /**
-   * Queues a frame. The payload is not copied and must stay as it is until `flushed` resolves;
-   * its checksum is taken when the frame's turn comes.
-   */
+  /** The checksum of the payload is taken when the frame's turn comes. */
   send(header: FrameHeader, payload: Uint8Array): void {
     this.#queue.push({ header, payload })
     this.#pump()
   }
 
-  /** Resolves when the kernel has taken every frame sent so far; rejects when the writer fails. */
   flushed(): Promise<void> {
     const waiter = Promise.withResolvers<void>()
     this.#waiters.push(waiter)
@@ -36,7 +33,6 @@ export class FrameWriter {
     return waiter.promise
   }
 
-  /** Ends the writer: whoever waits is told why. */
   fail(error: Error): void {
     this.#failure ??= error
     this.#queue.length = 0
