@@ -176,14 +176,14 @@ def _give_back(mapping: mmap.mmap, flag: int, owner: int) -> None:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value is a tensor that its bytes, type and shape make up."""
+    """Whether a value is a tensor that its bytes, type and shape make up. Parts of a tensor are left to torch."""
     return (
         type(value) is torch.Tensor
         and value.device.type == "cpu"
         and value.layout == torch.strided
         and value.is_contiguous()
         and value.nbytes > 0
-        and value.untyped_storage().nbytes() == value.nbytes  # others may share the rest, which torch keeps so
+        and value.untyped_storage().nbytes() == value.nbytes  # parts may share bytes, which torch keeps so
         and not (value.requires_grad or value.is_quantized or value.is_conj() or value.is_neg())
     )
 
