@@ -1,7 +1,9 @@
 """A feed under the loaders that others wrote: what torch's DataLoader and its kin expect of any dataset."""
 
+import copy
 import itertools
 import os
+import pickle
 import time
 
 import pytest
@@ -61,6 +63,22 @@ def test_every_object_has_a_place_of_its_own(dataset):
         assert [id for ours, _ in pairs for id in ours] == expected(epoch + 1)
         assert [id for _, theirs in pairs for id in theirs] == expected(epoch)
     assert list(itertools.chain(*make_feed(dataset))) == expected(0)
+    assert len(feeds(dataset)) == 1
+
+
+@pytest.mark.parametrize("make_copy", [copy.copy, copy.deepcopy, lambda feed: pickle.loads(pickle.dumps(feed))])
+def test_a_copy_has_a_place_of_its_own_which_begins_where_its_original_was(dataset, make_copy):
+    original = make_feed(dataset)
+    assert list(itertools.chain(*original)) == expected(0)
+    twin = make_copy(original)
+    pairs = list(zip(original, twin))
+    for side in range(2):
+        assert [id for pair in pairs for id in pair[side]] == expected(1)
+    assert list(itertools.chain(*twin)) == expected(2)
+    assert list(itertools.chain(*original)) == expected(2)
+    spawned = DataLoader(twin, batch_size=None, num_workers=2, multiprocessing_context="spawn")
+    assert list(itertools.chain(*spawned)) == expected(3)
+    assert list(itertools.chain(*twin)) == expected(4)
     assert len(feeds(dataset)) == 1
 
 

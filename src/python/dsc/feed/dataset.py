@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import copy
 import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from .client import FeedClient
 from .errors import FeedGone, pass_has_ended
 from .launch import JobFeed
 from .options import ReadOptions, rank_and_world, serve_options
-from .position import Begun, Position
+from .position import Begun, Place, Position
 from .state import find_place, make_state
 from .torch_data import IterableDataset, get_worker_info
 
@@ -122,8 +122,8 @@ class FeedDataset(IterableDataset[Any]):
         self.appointed: Begun | None = None  # where FeedLoader wants this process's pass, or a new worker's first one
         self._passes = 0  # of this process
         self._pass: object = None
-        self._place: _Place | None = None  # of the pass that runs
-        self._loaded: _Place | None = None  # where the next pass goes on
+        self._place: Place | None = None  # of the pass that runs
+        self._loaded: Place | None = None  # where the next pass goes on
         self._info: dict[str, Any] | None = None
 
     def connect(self, worker: int = 0, workers: int = 1) -> FeedClient:
@@ -181,7 +181,7 @@ class FeedDataset(IterableDataset[Any]):
                     raise
                 raise gone.after(self._state_at(place)) from None
             if batch is None:
-                self._place = _Place(place.epoch + 1, 0, 0)
+                self._place = Place(place.epoch + 1, 0, 0)
                 return
             if skipped > 0:
                 skipped -= 1
@@ -191,7 +191,7 @@ class FeedDataset(IterableDataset[Any]):
             # torch pickles what a worker yields in a thread, while the worker already asks for its next batch.
             yield batch.copy() if self.copy or (worker is not None and not self.is_packed_at_once) else batch
 
-    def _begin_pass(self, number: int) -> tuple[FeedClient, _Place]:
+    def _begin_pass(self, number: int) -> tuple[FeedClient, Place]:
         """Begins the next pass, with a feed that is started anew if the last one has ended."""
         worker = get_worker_info()
         if worker is None and os.getpid() != self._home_pid:  # a copy of its own, not a worker of the pass
@@ -210,7 +210,7 @@ class FeedDataset(IterableDataset[Any]):
             self._client = None
             client = self._own_client()
             client.start(epoch, step, run)
-        return client, _Place(epoch, step, 0 if loaded is None else loaded.given)
+        return client, Place(epoch, step, 0 if loaded is None else loaded.given)
 
     def _next_place(self, number: int, at: tuple[int, int] | None) -> Begun:
         appointed, self.appointed = self.appointed, None
@@ -250,7 +250,7 @@ class FeedDataset(IterableDataset[Any]):
         Returns:
             What `FeedLoader.state_dict()` gives, and what a worker has given of its part since then.
         """
-        place = self._loaded or self._place or _Place(*self.position.next(), 0)
+        place = self._loaded or self._place or Place(*self.position.next(), 0)
         if get_worker_info() is None:
             return self._state_at(place)
         return {**make_state(self, place.epoch, place.step, self.skipped), "given": place.given}
@@ -268,13 +268,13 @@ class FeedDataset(IterableDataset[Any]):
             FeedError: the state does not fit; the message says what differs.
         """
         epoch, step = find_place(self, state, override=override)
-        self._loaded = _Place(epoch, step, state.get("given", 0))
+        self._loaded = Place(epoch, step, state.get("given", 0))
         self.skipped = [list(pair) for pair in state.get("skipped", [])]
         if get_worker_info() is None:
             self.position.set(epoch, step)
         self._pass = None
 
-    def _state_at(self, place: _Place) -> dict[str, Any]:
+    def _state_at(self, place: Place) -> dict[str, Any]:
         return make_state(self, place.epoch, place.step + place.given, self.skipped)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -283,18 +283,16 @@ class FeedDataset(IterableDataset[Any]):
         nothing = {"_client": None, "_holder": None, "_pass": None, "_place": None}
         return {**self.__dict__, **nothing}
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if os.getpid() == self._home_pid and get_worker_info() is None:  # copied, not handed to a worker
+            self.position, self._reader = Position(*self.position.next()), uuid.uuid4().hex
+            self._feed, self._loaded = copy.copy(self._feed), copy.copy(self._loaded)
+            self.skipped, self.appointed, self._passes = list(self.skipped), None, 0
+
     def close(self) -> None:
         """Ends the connections. Used again, it finds the feed again, or starts it."""
         for client in (self._client, self._holder):
             if client is not None and client.pid == os.getpid():
                 client.close()
         self._client = self._holder = None
-
-
-@dataclasses.dataclass
-class _Place:
-    """Where a pass began, and how many batches this process has given since; of a worker: of its own."""
-
-    epoch: int
-    step: int
-    given: int

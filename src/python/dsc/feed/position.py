@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import fcntl
 import json
 import os
@@ -21,6 +22,15 @@ class Begun(NamedTuple):
     epoch: int
     step: int
     run: str
+
+
+@dataclasses.dataclass
+class Place:
+    """Where a pass began, and how many batches this process has given since; of a worker: of its own."""
+
+    epoch: int
+    step: int
+    given: int
 
 
 class Position:
