@@ -35,6 +35,8 @@ export interface ReceivedBatch {
 /** A client of a feed that copies each batch out of the arena before it gives it back. */
 export interface TestFeedClient {
   readonly welcome: Welcome
+  /** What the feed has told this client. */
+  readonly notes: readonly string[]
   /** The batches that this client gets from `epoch` and `step` on, until the end of the epoch. */
   read(start: { epoch?: number; step?: number; run?: string }): AsyncGenerator<ReceivedBatch>
   close(): void
@@ -71,10 +73,13 @@ export async function openTestFeedClient(
   const socket = connect(socketPath)
   const reader = new SessionFrameReader()
   const frames: SessionFrame[] = []
+  const notes: string[] = []
   let isEnded = false
   let wake = () => {}
   socket.on('data', (chunk) => {
-    frames.push(...reader.read(chunk))
+    for (const frame of reader.read(chunk))
+      if (frame.type === MESSAGE.note) notes.push(JSON.parse(frame.payload.toString()).message)
+      else frames.push(frame)
     wake()
   })
   socket.on('error', () => {})
@@ -103,6 +108,7 @@ export async function openTestFeedClient(
   const samples = openSamples(welcome)
   return {
     welcome,
+    notes,
     async *read(start) {
       socket.write(formatJsonFrame(MESSAGE.start, start))
       while ((await receive()).type !== MESSAGE.started) {}

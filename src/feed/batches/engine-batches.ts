@@ -57,6 +57,7 @@ export class EngineBatches implements BatchReader {
 
   async read(epoch: number, step: number): Promise<ReadBatch> {
     const batch = await this.#stream.read(epoch, step, this.#onLoss)
+    for (const note of this.#engine.source.takeNotes()) process.emitWarning(note, { type: 'DscWarning' })
     try {
       return { items: this.#copyItems(batch), lost: batch.lost }
     } finally {

@@ -34,6 +34,8 @@ export interface SampleSource extends SamplePlacement {
   readonly expect?: ((stream: object, samples: readonly number[]) => void) | undefined
   /** Whether requests go to the node now; absent: always. */
   isNodeUp?(node: number): boolean
+  /** What people should know and has not been taken yet, such as that a node is lost. */
+  takeNotes?(): readonly string[]
   /** Counts for metrics: retries, failovers and the like. */
   counters?(): Readonly<Record<string, number>>
   close(): Promise<void>

@@ -58,13 +58,20 @@ export class FeedConnection {
     this.#socket.write(formatFrame(type, payload))
   }
 
-  /** The next message. Rejects with FEED_GONE when the feed ends or is silent, or with what the feed says is wrong. */
+  /**
+   * The next message but for notes, which become warnings of this process. Rejects with FEED_GONE when the feed ends or
+   * is silent, or with what the feed says is wrong.
+   */
   async receive(): Promise<SessionFrame> {
     await this.#hear()
     const frame = this.#frames.shift()
     if (!frame) throw this.#failure
-    if (frame.type !== MESSAGE.error) return frame
+    if (frame.type !== MESSAGE.error && frame.type !== MESSAGE.note) return frame
     const { code, message, hint } = JSON.parse(frame.payload.toString()) as Record<string, string>
+    if (frame.type === MESSAGE.note) {
+      process.emitWarning(message!, { type: 'DscWarning' })
+      return this.receive()
+    }
     throw new DscError(code as FailureCode, message!, { hint })
   }
 

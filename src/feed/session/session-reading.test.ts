@@ -31,6 +31,7 @@ test('a worker that joins a run waits until the stream stands where the run begi
       hello,
       rank,
       table,
+      takeNotes: () => [],
       poisoned: undefined,
       probe: undefined,
       depth: 1,

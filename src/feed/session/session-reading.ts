@@ -15,6 +15,8 @@ interface SessionReadingOptions {
   readonly hello: Hello
   readonly rank: ServedRank
   readonly table: SampleTable
+  /** What people should know, for whoever is served next. */
+  readonly takeNotes: () => readonly string[]
   /** Filled with 0xDB where released samples were; undefined: left as it is. */
   readonly poisoned: SampleArena | undefined
   /** Measures how fast the client could be; undefined: nobody asked. */
@@ -154,7 +156,8 @@ export class SessionReading implements RunSession {
   }
 
   #send(batch: LeasedBatch): void {
-    const { socket, table } = this.#options
+    const { socket, table, takeNotes } = this.#options
+    for (const message of takeNotes()) socket.write(formatJsonFrame(MESSAGE.note, { message }))
     const { slots, epoch, step, offsets, lost } = batch
     const { sampleCount } = this.rank.stream.sequence.options
     const seq = this.#nextSeq++

@@ -119,6 +119,7 @@ export class Session {
       hello,
       rank,
       table: engine.table,
+      takeNotes: () => engine.source.takeNotes(),
       poisoned: isPoisoning && !engine.mapped ? engine.arena : undefined,
       probe,
       depth,

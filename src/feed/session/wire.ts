@@ -1,7 +1,7 @@
 import { DscError } from '../../failure/dsc-error.js'
 
 /** Version of the messages between a feed and its clients. A client of another version is refused. */
-export const SESSION_PROTOCOL = 5
+export const SESSION_PROTOCOL = 6
 
 /** Message types. A frame is u32 length of the rest, u8 type, payload; all numbers are little endian. */
 export const MESSAGE = {
@@ -18,6 +18,8 @@ export const MESSAGE = {
   ids: 11,
   status: 12,
   stop: 13,
+  /** {message}: a sentence for people that comes before whatever comes next, to one client of the feed. */
+  note: 14,
 } as const
 
 /** No control message is longer; a peer that says so speaks something else. */

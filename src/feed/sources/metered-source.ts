@@ -112,6 +112,10 @@ export class MeteredSource implements SampleSource {
     return this.#source.isNodeUp?.(node) ?? true
   }
 
+  takeNotes(): readonly string[] {
+    return this.#source.takeNotes?.() ?? []
+  }
+
   counters(): Readonly<Record<string, number>> {
     return this.#source.counters?.() ?? {}
   }

@@ -28,6 +28,7 @@ export class RemoteSource implements SampleSource {
   readonly placement: Uint16Array | undefined
   readonly #options: RemoteSourceOptions
   readonly #nodes: readonly StorageNode[]
+  #notes: string[] = []
   readonly #counters: LadderCounters = {
     retries: 0,
     hedges: 0,
@@ -55,6 +56,12 @@ export class RemoteSource implements SampleSource {
     return !this.#nodes[node]!.isBroken
   }
 
+  takeNotes(): readonly string[] {
+    const notes = this.#notes
+    this.#notes = []
+    return notes
+  }
+
   counters(): Readonly<Record<string, number>> {
     return { ...this.#counters }
   }
@@ -70,9 +77,9 @@ export class RemoteSource implements SampleSource {
   #lose(node: StorageNode): void {
     this.#counters.breakers_opened++
     const at = this.#nodes.indexOf(node)
-    this.#options.onNodeLost?.(
-      `dsc: the feed has lost ${this.nodeName(at)}; its samples come from elsewhere while there is such a place`,
-    )
+    const note = `dsc: the feed has lost ${this.nodeName(at)}; its samples come from elsewhere while there is such a place`
+    this.#notes.push(note)
+    this.#options.onNodeLost?.(note)
   }
 
   async close(): Promise<void> {

@@ -7,6 +7,7 @@ import json
 import os
 import select
 import struct
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -158,6 +159,9 @@ class FeedClient:
                 if kind == Message.ERROR:
                     error = json.loads(payload)
                     raise FeedError(error["code"], error["message"], error.get("hint"))
+                if kind == Message.NOTE:
+                    warnings.warn(json.loads(payload)["message"], stacklevel=2)
+                    continue
                 return kind, payload
             try:
                 chunk = self._socket.recv(1 << 18)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from enum import IntEnum
 
-PROTOCOL = 5
+PROTOCOL = 6
 
 
 class Message(IntEnum):
@@ -24,6 +24,7 @@ class Message(IntEnum):
     IDS = 11
     STATUS = 12
     STOP = 13
+    NOTE = 14
 
 
 def format_frame(kind: Message, payload: bytes = b"") -> bytes:
