@@ -148,13 +148,15 @@ test('an object replaced between two parts is noticed, and the next prepare stag
   await server.putObject(bucket, 'changing/large.bin', large)
   const newer = Buffer.alloc(LARGE_BYTES, 'another version ')
   let parts = 0
+  let replaced: Promise<void> | undefined
   proxy.setRules([])
   proxy.onRequest(async (line) => {
-    if (/GET .*changing\/large\.bin/.test(line) && ++parts === 2) {
-      await server.putObject(bucket, 'changing/large.bin', newer)
-    }
+    if (!/GET .*changing\/large\.bin/.test(line) || ++parts !== 2) return
+    replaced = server.putObject(bucket, 'changing/large.bin', newer)
+    await replaced
   })
   const failed = await world.dsc('prepare', 'data', '--task', 'a')
+  await replaced // this server shows new bytes before it lists them
   assert.equal(failed.code, 16, failed.stderr)
   assert.match(failed.stderr, /large\.bin/)
   assert.match(failed.stderr, /dsc prepare data --refresh/)
