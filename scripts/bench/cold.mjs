@@ -40,7 +40,8 @@ const MISSING = 77
 const LISTED = 'listed'
 /** A plain file is proven while it comes: these would be `arriving` again. */
 const OF_SHARDS = ['unproven', LISTED]
-const LIMIT_MS = 1_800_000
+/** A run that takes longer hangs: it is told and left out, and the others go on. */
+const LIMIT_MS = 180_000
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const scale = Number(values.scale)
 const rounds = Number(values.rounds)
@@ -135,15 +136,25 @@ async function measure({ store, set, step, round, loader }) {
     },
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: LIMIT_MS,
+    killSignal: 'SIGKILL',
+    detached: true,
   })
   let [out, errors] = ['', '']
   child.stdout.setEncoding('utf8').on('data', (text) => (out += text))
   child.stderr.setEncoding('utf8').on('data', (text) => (errors += text))
-  const [status] = await once(child, 'close')
+  const closed = once(child, 'close')
+  const [status, signal] = await once(child, 'exit')
+  try {
+    process.kill(-child.pid, 'SIGKILL') // workers that outlive their loader
+  } catch (error) {
+    if (error.code !== 'ESRCH') throw error
+  }
+  await closed
   const sent = (await sentBytes(endpoint)) - before
   rmSync(scratch, { recursive: true, force: true })
   const name = `${set}, step ${step}, round ${round + 1}: ${loader}`
   if (status === MISSING) return process.stderr.write(`${name}: not installed\n`)
+  if (signal) return process.stderr.write(`${name}: did not end in ${LIMIT_MS / 1000} s\n`)
   if (status !== 0) throw new Error(`${name} ended with ${status}: ${errors.slice(-3000)}`)
   const { first, epochs } = JSON.parse(out.trim().split('\n').at(-1))
   const total = set === 'objects' ? sizes.objects * SAMPLE_BYTES : sizes.shards * SHARD_BYTES

@@ -4,6 +4,7 @@ Usage: cold_rows.py LOADER ENDPOINT SET SCRATCH STEP_SECONDS. SET: objects | sha
 Exit status 77: the loader is not installed, or has no way of its own to read this set.
 """
 
+import importlib
 import io
 import json
 import os
@@ -151,7 +152,12 @@ def measure(open_loader):
     print(json.dumps({"first": first, "epochs": seconds, "batches": batches}), flush=True)
 
 
+# What takes seconds to import, and what a training script has imported anyway, is not measured.
+PACKAGES = {"mosaicml": "streaming", "litdata": "litdata", "s3torchconnector": "s3torchconnector", "boto3": "boto3"}
+
 try:
+    for package in ("torch", PACKAGES.get(loader, "dsc")):
+        importlib.import_module(package)
     measure(globals()[loader])
 except ImportError as error:
     print(error, file=sys.stderr)
