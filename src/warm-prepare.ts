@@ -55,8 +55,9 @@ async function takeAndReport(argv: readonly string[], version: string): Promise<
   })
   const cacheId = readCacheIdentity(cache.root)?.id
   const machine = readMachine()
-  const record = await opening
-  if (record === undefined) return false
+  const opened = await opening
+  if (opened === undefined) return false
+  const { record } = opened
   const nowMs = () => record.nowMs()
   let isDone = false
   try {
@@ -77,10 +78,14 @@ async function takeAndReport(argv: readonly string[], version: string): Promise<
     isDone = true
     return true
   } finally {
-    // The process ends now, and SQLite takes what that leaves as it takes a kill: closing would write the journal into
-    // the record and delete it, which waits for the disk three times, and twice more for the next one's journal.
-    if (!isDone || location.kind !== 'sqlite') await record.close()
+    if (!isDone || !opened.mayStayOpen) await record.close()
   }
+}
+
+interface OpenedRecord {
+  readonly record: RecordStore
+  /** The process may end without closing it. */
+  readonly mayStayOpen: boolean
 }
 
 /** What the short way understands of a command line. */
@@ -114,11 +119,13 @@ function readArguments([verb, ...words]: readonly string[]): Arguments | undefin
 }
 
 /** The record if it is there, answers at once, and needs no migration. */
-async function openExistingRecord(location: RecordLocation): Promise<RecordStore | undefined> {
+async function openExistingRecord(location: RecordLocation): Promise<OpenedRecord | undefined> {
   if (location.kind === 'sqlite') {
-    const { openExistingSqliteRecord } = await import('./records/sqlite/record-store.js')
-    return openExistingSqliteRecord(location.path)
+    const { mayStayOpen, openExistingSqliteRecord } = await import('./records/sqlite/record-store.js')
+    const record = openExistingSqliteRecord(location.path)
+    return record && { record, mayStayOpen: mayStayOpen(location.path) }
   }
   const { openShortRecord } = await import('./records/postgres/short-record.js')
-  return openShortRecord(location.url)
+  const record = await openShortRecord(location.url)
+  return record && { record, mayStayOpen: false }
 }

@@ -30,6 +30,11 @@ export function giveUpReserve(recordPath: string): void {
   })
 }
 
+/** Whether this process gave up the room beside the record. */
+export function hasGivenUpReserve(recordPath: string): boolean {
+  return givenUp.has(recordPath)
+}
+
 /**
  * Sets the room aside where it is missing: where the disk has plenty, and what this process gave up, as far as it is
  * still there. Whoever may not write there leaves it to others.
