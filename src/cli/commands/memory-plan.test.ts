@@ -58,7 +58,14 @@ test('ways compares keeping, recomputing and moving in text and JSON alike, and 
   assert.match(stdout, /keep everything.*over the budget/)
   const refused = dsc('ways', PROFILE, '--budget', '1%', ...small)
   assert.equal(refused.status, 3)
-  assert.match(refused.stderr, /no mixture fits/)
+  assert.match(refused.stderr, /no mixture for .* fits .* needs \d+ /)
+  const kept = dsc('ways', PROFILE, '--budget', '60%', '--smallest', '4MiB')
+  assert.equal(kept.status, 3)
+  assert.match(
+    kept.stderr,
+    /no mixture .*, 11\.00 MiB of it in 15 idle storages below --smallest 4\.00 MiB; --smallest 1 needs \d+ /,
+  )
+  assert.match(kept.stderr, /try: --smallest 1, or something between/)
 })
 
 for (const [option, name] of [

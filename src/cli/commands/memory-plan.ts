@@ -5,7 +5,7 @@ import { drawPlan } from '../../memory/explain/explain-plan.js'
 import { writeNamedFile } from '../../memory/named-file.js'
 import { type ExtraKind, MIN_MOVE_BYTES } from '../../memory/plan/candidates.js'
 import type { MemoryPlan } from '../../memory/plan/plan-format.js'
-import { type PlanOutcome, planMemory } from '../../memory/plan/plan-memory.js'
+import { planMemory } from '../../memory/plan/plan-memory.js'
 import { formatPlanFile, writePlan } from '../../memory/plan-file.js'
 import { readProfile } from '../../memory/profile-file.js'
 import { readRunReport } from '../../memory/run-report.js'
@@ -15,6 +15,7 @@ import { formatCount } from '../../model/format-count.js'
 import { writeAll } from '../../platform/standard-streams.js'
 import type { CliContext } from '../context.js'
 import { requireOwnFile } from '../output/require-own-file.js'
+import { explainInfeasible } from './explain-infeasible.js'
 import { parseSmallest } from './memory-arguments.js'
 
 const MOVE_WORDS: Readonly<Record<string, ExtraKind>> = {
@@ -86,7 +87,12 @@ async function planProfile(context: CliContext, path: string, options: PlanOptio
   const plan = options.recompute ? planWays : planMemory
   const outcome = plan(profile, { ...request, budgetBytes })
   if (outcome.kind === 'infeasible') {
-    throw explainInfeasible({ path, budgetBytes, smallestBytes: options.smallest, outcome })
+    throw explainInfeasible({
+      what: `plan of ${path}`,
+      budgetBytes,
+      smallestBytes: options.smallest,
+      outcome,
+    })
   }
   await handOver(context, { plan: outcome.plan, profile, options })
 }
@@ -120,27 +126,6 @@ function refuseTogether({ recompute, reuse, move }: PlanOptions): void {
       hint: 'choose one of them',
     },
   )
-}
-
-/** Says where the step needs how much, and how much of it only `--smallest` keeps there. */
-function explainInfeasible(refused: {
-  readonly path: string
-  readonly budgetBytes: number
-  readonly smallestBytes: number
-  readonly outcome: Extract<PlanOutcome, { kind: 'infeasible' }>
-}): DscError {
-  const { path, budgetBytes, smallestBytes, outcome } = refused
-  const { leastBytes, at, leftOut } = outcome
-  const needs = `no plan of ${path} fits ${budgetBytes} bytes (${formatBytes(budgetBytes)}): ${at} needs ${leastBytes} (${formatBytes(leastBytes)})`
-  if (leftOut.leastBytes === leastBytes)
-    return new DscError('PLAN_INFEASIBLE', needs, { hint: `--budget ${leastBytes}, or a smaller batch` })
-  const kept = `${formatBytes(leftOut.bytes)} of it in ${formatCount(leftOut.storages, 'idle storage')} below --smallest ${formatBytes(smallestBytes)}`
-  const all = `--smallest 1 needs ${leftOut.leastBytes} (${formatBytes(leftOut.leastBytes)})`
-  const hint =
-    leftOut.leastBytes <= budgetBytes
-      ? '--smallest 1, or something between'
-      : `--budget ${leastBytes}, with --smallest 1 ${leftOut.leastBytes}, or a smaller batch`
-  return new DscError('PLAN_INFEASIBLE', `${needs}, ${kept}; ${all}`, { hint })
 }
 
 interface PlanOptions {

@@ -1,12 +1,12 @@
 import { Command, Option } from 'commander'
-import { DscError } from '../../failure/dsc-error.js'
 import { type Budget, formatBytes, parseBudget, resolveBudget } from '../../memory/budget.js'
 import { MIN_MOVE_BYTES } from '../../memory/plan/candidates.js'
 import { planMemory } from '../../memory/plan/plan-memory.js'
 import { readProfile } from '../../memory/profile-file.js'
-import { chooseWays, type Way, type Ways } from '../../memory/ways/choose-ways.js'
+import { chooseWays, planWays, type Way, type Ways } from '../../memory/ways/choose-ways.js'
 import { formatCount } from '../../model/format-count.js'
 import type { CliContext } from '../context.js'
+import { explainInfeasible } from './explain-infeasible.js'
 import { parseSmallest } from './memory-arguments.js'
 
 /** `dsc memory ways`: keeping, recomputing and moving compared under one budget, block by block. */
@@ -34,12 +34,13 @@ export function memoryWaysCommand({ report }: CliContext): Command {
         const roomy = planMemory(profile, { budgetBytes: Number.MAX_SAFE_INTEGER, profileHash: hash })
         return roomy.kind === 'planned' ? roomy.plan.predicted.unplannedPeakBytes : 0
       })
-      const ways = chooseWays(profile, { budgetBytes, smallestBytes: options.smallest })
+      const request = { budgetBytes, smallestBytes: options.smallest }
+      const ways = chooseWays(profile, request)
       report.result({ ...ways, blocks: ways.blocks.map(({ name }) => name) }, () => formatWays(path, ways))
       if (ways.best) return
-      throw new DscError('PLAN_INFEASIBLE', `no mixture fits ${formatBytes(budgetBytes)}`, {
-        hint: 'a larger --budget, or a smaller batch',
-      })
+      const outcome = planWays(profile, request)
+      if (outcome.kind === 'infeasible')
+        throw explainInfeasible({ what: `mixture for ${path}`, ...request, outcome })
     })
 }
 

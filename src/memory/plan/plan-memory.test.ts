@@ -82,6 +82,25 @@ test('planMemory names the least feasible budget: it is feasible, one byte less 
   assert.equal(planMemory(profile, { budgetBytes: leastBytes - 1, profileHash: 'test' }).kind, 'infeasible')
 })
 
+test('planMemory counts what smallestBytes leaves where it is idle, and the least budget without it', () => {
+  const MIB = 2 ** 20
+  // A chain that saves the input of each layer. Backward begins at the end of it, when the three small maps wait for their turn.
+  const sizes = [8, 1, 8, 1, 8, 1, 8, 16]
+  const chain = sizes.map((size, at) => ({
+    ...{ name: `layer${at}`, inputs: at === 0 ? [] : [at - 1], outBytes: size * MIB },
+    ...{ paramBytes: 0, flops: 1e9, savesInput: 'both' as const, savesOutput: false },
+  }))
+  const profile = buildProfile('chain', chain, { ...SYNTHETIC_DEVICE, copyRatio: 1 })
+  const refuse = (smallestBytes: number) => {
+    const outcome = planMemory(profile, { budgetBytes: 1, profileHash: 'test', smallestBytes })
+    return outcome.kind === 'infeasible' ? outcome : assert.fail()
+  }
+  const [none, some] = [refuse(0), refuse(2 * MIB)]
+  assert.deepEqual(some.leftOut, { storages: 3, bytes: 3 * MIB, leastBytes: none.leastBytes })
+  assert.equal(some.leastBytes, none.leastBytes + 3 * MIB)
+  assert.deepEqual(none.leftOut, { storages: 0, bytes: 0, leastBytes: none.leastBytes })
+})
+
 test('planMemory gives the plan of the golden file, byte for byte', async () => {
   const { profile, hash } = await readProfile('fixtures/memory/convnet.profile.json')
   const golden = readFileSync('fixtures/memory/convnet.plan.json', 'utf8')
