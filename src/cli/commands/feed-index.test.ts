@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { copyFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { PARQUET_FIXTURES } from '../../testing/parquet-files.js'
 import { makeTestFolder } from '../../testing/sample-folder.js'
 
 const DSC = fileURLToPath(new URL('../../../bin/dsc.js', import.meta.url))
@@ -38,4 +39,18 @@ test('an index is made once and shown: formats, fields and sizes, in words and i
   assert.match(stderr, /b\.csv is damaged at byte 6: a quote that nothing closes/)
   assert.notEqual(status, 0)
   assert.equal(JSON.parse(index('--on-error', 'skip', '--json').stdout).samples, 2)
+})
+
+test('rows of Parquet that were unpacked before are not unpacked again, and shown so', (context) => {
+  const folder = makeTestFolder(context)
+  copyFileSync(join(PARQUET_FIXTURES, 'nested.parquet'), join(folder, 'a.parquet'))
+  const cache = makeTestFolder(context)
+  const index = () =>
+    spawnSync(process.execPath, [DSC, 'feed', 'index', folder, '--json'], {
+      encoding: 'utf8',
+      env: { ...process.env, XDG_CACHE_HOME: cache },
+    })
+  const [first, second] = [index(), index()].map(({ stdout }) => JSON.parse(stdout))
+  assert.deepEqual([first.isListedBefore, second.isListedBefore], [false, true])
+  assert.deepEqual([second.samples, second.fingerprint], [first.samples, first.fingerprint])
 })

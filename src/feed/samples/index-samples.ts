@@ -84,11 +84,11 @@ export async function indexSamples(folder: string, options: IndexOptions): Promi
     }
   }
   const found = await format.index({ ...asked, root: fromText(root), files })
-  const { table, damaged, groups, root: tableRoot = root } = found
+  const { table, damaged, groups, isMadeBefore = false, root: tableRoot = root } = found
   if (table.count === 0) throw new DscError('SOURCE_EMPTY', `${folder} holds no samples that could be read`)
   if (cachePath !== undefined && damaged.length === 0) keepTable(cachePath, table)
   if (sharedStamp && damaged.length === 0) shared.keep(sharedStamp, table)
-  return { root: tableRoot, table, isCached: false, leftOut: [...told, ...damaged], groups }
+  return { root: tableRoot, table, isCached: isMadeBefore, leftOut: [...told, ...damaged], groups }
 }
 
 function findRoot(folder: string): string {

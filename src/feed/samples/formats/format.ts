@@ -38,6 +38,8 @@ export interface IndexedSamples {
   readonly root?: string
   /** Rows are read by these. */
   readonly groups?: RowGroups
+  /** Of a format with its own index: whether all of it was there. */
+  readonly isMadeBefore?: boolean
 }
 
 /**

@@ -34,9 +34,9 @@ async function index({ rows, ...request }: IndexRequest): Promise<IndexedSamples
   const { reading } = rows
   if (reading.kind === 'groups') return indexGroups({ ...request, rows }, { window: reading.window })
   try {
-    const { indexes, root } = await readIndexes({ ...request, rows }, 'rows')
+    const { indexes, root, isMadeBefore } = await readIndexes({ ...request, rows }, 'rows')
     const files = request.files.map(({ path }) => ({ path: rowsName(path), rowName: path }))
-    return { table: makeTable(files, indexes), damaged: [], root }
+    return { table: makeTable(files, indexes), damaged: [], root, isMadeBefore }
   } catch (error) {
     if (!(error instanceof NoRoom)) throw error
     if (reading.kind === 'unpacked') throw error.cause
@@ -50,32 +50,39 @@ async function indexGroups(
 ): Promise<IndexedSamples> {
   const { root, files, rows } = request
   const { columns } = rows
-  const { indexes } = await readIndexes(request, 'lengths')
+  const { indexes, isMadeBefore } = await readIndexes(request, 'lengths')
   const table = makeTable(
     files.map(({ path }) => ({ path, rowName: path })),
     indexes,
   )
   const ends = await findGroupEnds({ root, files, columns })
   const open = window ?? chooseWindow(table.totalBytes, ends.length)
-  return { table, damaged: [], groups: { root, columns, ends, window: open, reason } }
+  return { table, damaged: [], groups: { root, columns, ends, window: open, reason }, isMadeBefore }
 }
 
 /** The indexes of all files, made where they are missing, and where rows lie. Rejects with NoRoom. */
 async function readIndexes(
   { root, files, rows, onProgress }: RowsRequest,
   kept: RowsKept,
-): Promise<{ readonly indexes: readonly RowsIndex[]; readonly root: string }> {
+): Promise<{
+  readonly indexes: readonly RowsIndex[]
+  readonly root: string
+  readonly isMadeBefore: boolean
+}> {
   const { columns } = rows
   const place = await rows.openPlace(root, columns, kept)
-  const makeRoom = (bytes: number) =>
-    place.makeRoom(bytes).catch((cause: unknown) => {
+  let isMadeBefore = true
+  const makeRoom = (bytes: number) => {
+    isMadeBefore = false
+    return place.makeRoom(bytes).catch((cause: unknown) => {
       const isRoom = kept === 'rows' && isDscError(cause, 'QUOTA_EXCEEDED', 'DISK_FULL')
       throw isRoom ? new NoRoom('no room for rows', { cause }) : cause
     })
+  }
   try {
     const { writePath: folder, settle } = place
     const request = { root, files, columns, kept, folder, makeRoom, settle, onProgress }
-    return { indexes: await unpackRows(request), root: place.readPath }
+    return { indexes: await unpackRows(request), root: place.readPath, isMadeBefore }
   } finally {
     place.close()
   }
