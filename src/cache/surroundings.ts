@@ -7,6 +7,8 @@ import type { Source } from './sources/source.js'
 /** Who hears what goes on while something is opened. */
 export interface Narrator {
   note(sentence: string): void
+  /** What whoever uses the result must know of it, such as files that are left out. */
+  warn(sentence: string): void
   /**
    * A line that replaces the one before it; `undefined` clears it. Its facts are separated by commas, the most important
    * first. `doneRatio`, 0 to 1, where it is known.

@@ -37,7 +37,7 @@ export async function prepare(dataset: string, options: PrepareOptions = {}): Pr
     import('../cache/prepare/describe-prepared.js'),
   ])
   const { task, ttlMs, onNote = () => {}, onProgress = () => {} } = options
-  const surroundings = openSurroundings(options, { note: onNote, progress: onProgress })
+  const surroundings = openSurroundings(options, { note: onNote, warn: onNote, progress: onProgress })
   const { report, signal, environment, nowMs } = surroundings
   try {
     const found = await names.resolveDataset(surroundings, dataset)

@@ -9,7 +9,11 @@ export interface CallOptions {
   readonly signal?: AbortSignal
 }
 
-const SILENT: Narrator = { note: () => {}, progress: () => {} }
+const SILENT: Narrator = {
+  note: () => {},
+  warn: (sentence) => process.emitWarning(sentence, { type: 'DscWarning' }),
+  progress: () => {},
+}
 
 /** Puts dsc together for one call of a program; `close` closes what the call opened. */
 export function openSurroundings(

@@ -44,8 +44,8 @@ export async function indexFolder(
   })
   context.report.progress(undefined)
   const leftOut = explainLeftOut(listed.leftOut)
-  if (leftOut !== undefined) context.report.note(leftOut)
-  if (listed.groups?.reason !== undefined) context.report.note(explainGroups(listed))
+  if (leftOut !== undefined) context.report.warn(leftOut)
+  if (listed.groups?.reason !== undefined) context.report.warn(explainGroups(listed))
   return listed
 }
 

@@ -52,7 +52,7 @@ export async function findArrivingSupply(
   // Held, the folder is found after its renaming, too.
   const root = `${filesDirectory(held.path)}/${prefixOf(request.split)}`.replace(/\/$/, '')
   const told = explainLeftOut(listed.leftOut)
-  if (told !== undefined) context.report.note(told)
+  if (told !== undefined) context.report.warn(told)
   const found = await findTable(context, { preparing, copy, request, coming, arrivals, root }).catch(
     (error: unknown) => {
       end()
@@ -98,7 +98,7 @@ async function findTable(
   const { findShardSamples } = await import('./find-shard-samples.js')
   const found = await findShardSamples(context, { ...rest, shards, entries, pathOf })
   const told = found && explainLeftOut(found.leftOut)
-  if (told !== undefined) context.report.note(told)
+  if (told !== undefined) context.report.warn(told)
   if (found?.table.count === 0)
     throw new DscError('SOURCE_EMPTY', `${options.request.target} holds no samples that could be read`)
   return found?.table

@@ -33,7 +33,7 @@ export async function openNamedEngine(
     engine = openFeedEngine(supply, settings)
     engine.onClose(release)
     if (settings.memoryBytes === undefined && engine.memoryBytes < DEFAULT_MEMORY_BYTES)
-      context.report.note(
+      context.report.warn(
         `dsc: little memory is free for the feed, so it uses ${formatByteSize(engine.memoryBytes)} instead of ${formatByteSize(DEFAULT_MEMORY_BYTES)}; a larger /dev/shm (docker run --shm-size) helps`,
       )
   } catch (error) {

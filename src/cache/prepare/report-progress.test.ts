@@ -4,7 +4,11 @@ import { reportProgress } from './report-progress.js'
 
 test('a source that does not answer is told of once, however often it is asked again', () => {
   const notes: string[] = []
-  const report = { note: (sentence: string) => void notes.push(sentence), progress: () => {} }
+  const report = {
+    note: (sentence: string) => void notes.push(sentence),
+    warn: () => {},
+    progress: () => {},
+  }
   const listen = reportProgress(report, 'flowers', () => 0)
   for (const attemptsLeft of [2, 1])
     listen({ step: 'retrying', problem: 'no connection to http://s3.example', attemptsLeft })
@@ -14,7 +18,11 @@ test('a source that does not answer is told of once, however often it is asked a
 test('a download says how far it is, how fast, how long still, and who sends it', () => {
   const lines: (readonly [string | undefined, number | undefined])[] = []
   const clock = { nowMs: 0 }
-  const report = { note: () => {}, progress: (...said: (typeof lines)[number]) => void lines.push(said) }
+  const report = {
+    note: () => {},
+    warn: () => {},
+    progress: (...said: (typeof lines)[number]) => void lines.push(said),
+  }
   const listen = reportProgress(report, 'flowers', () => clock.nowMs)
   const download = { step: 'downloading', totalBytes: 4 * 2 ** 20, totalFiles: 4000 } as const
   listen({ ...download, writtenBytes: 0, doneFiles: 0 })

@@ -22,7 +22,13 @@ export function feedServeCommand(context: CliContext): Command {
     )
     .action(async (target: string | undefined, options: ServeOptions) => {
       keepHeapSmall() // what a feed takes beside its arena is taken from training
-      const engine = await openEngineFor(target, options, context)
+      const notes: string[] = [] // what the log of a feed says that a trainer started, nobody may read
+      const warn = (sentence: string) => {
+        notes.push(sentence)
+        context.report.warn(sentence)
+      }
+      const report = { ...context.report, warn }
+      const engine = await openEngineFor(target, options, { ...context, report })
       const { SessionServer } = await import('../../feed/session/session-server.js')
       const stop = new AbortController()
       let idle: NodeJS.Timeout | undefined
@@ -34,6 +40,7 @@ export function feedServeCommand(context: CliContext): Command {
       try {
         const server = await SessionServer.open({
           engine,
+          notes,
           socketPath: options.socket ?? defaultSocketPath(context.environment),
           isPoisoning: context.environment.DSC_FEED_DEBUG === 'poison',
           onClients,

@@ -15,6 +15,8 @@ export interface Reporter {
   stream(pieces: AsyncIterable<string>): Promise<void>
   /** A sentence for people, on stderr; silent with `--json` and `--quiet`. */
   note(sentence: string): void
+  /** What whoever uses the result must know of it; here, a note. */
+  warn(sentence: string): void
   /**
    * A line that replaces itself on a terminal, with a bar where `doneRatio` (0 to 1) is given; elsewhere printed every
    * 10 % or 30 s. `undefined` clears it.
@@ -41,6 +43,12 @@ export function createReporter(options: {
     if (isLineOpen) writeAll('stderr', '\r\x1b[2K')
     isLineOpen = false
   }
+  const note = (sentence: string) => {
+    if (isLoggedToFile()) log('verbose', sentence)
+    if (isSilent) return
+    clearLine()
+    writeAll('stderr', `${redactText(sentence)}\n`)
+  }
   return {
     isJson: options.isJson,
     result(data, formatText) {
@@ -57,12 +65,8 @@ export function createReporter(options: {
       clearLine()
       for await (const piece of pieces) writeAll('stdout', redactText(piece))
     },
-    note(sentence) {
-      if (isLoggedToFile()) log('verbose', sentence)
-      if (isSilent) return
-      clearLine()
-      writeAll('stderr', `${redactText(sentence)}\n`)
-    },
+    note,
+    warn: note,
     progress(line, doneRatio) {
       if (isSilent) return
       isAtTerminal ??= isTerminal('stderr')

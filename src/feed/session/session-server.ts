@@ -11,6 +11,8 @@ import { Session, type SessionHost } from './session.js'
 /** Which feed is served, and on which socket. */
 export interface SessionServerOptions {
   readonly engine: FeedEngine
+  /** What the first client that is served is told. Default: nothing. */
+  readonly notes?: readonly string[]
   /** Unix socket to listen on; at most 107 bytes. */
   readonly socketPath: string
   /** Fills released samples with 0xDB, so that a client that reads on sees it. */
@@ -39,8 +41,10 @@ export class SessionServer {
     this.socketPath = options.socketPath
     this.#options = options
     this.#tableFd = shareBytes(engine.table.bytes)
+    const notes = [...(options.notes ?? [])]
     this.#host = {
       engine,
+      takeNotes: () => [...notes.splice(0), ...engine.source.takeNotes()],
       ranks: new ServedRanks(engine),
       tablePath: `/proc/${process.pid}/fd/${this.#tableFd}`,
       isPoisoning: options.isPoisoning ?? false,

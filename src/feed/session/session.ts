@@ -21,6 +21,8 @@ import {
 /** What sessions share. */
 export interface SessionHost {
   readonly engine: FeedEngine
+  /** What the client that is served next is told, once. */
+  readonly takeNotes: () => readonly string[]
   readonly ranks: ServedRanks
   /** Where clients open the samples manifest. */
   readonly tablePath: string
@@ -119,7 +121,7 @@ export class Session {
       hello,
       rank,
       table: engine.table,
-      takeNotes: () => engine.source.takeNotes(),
+      takeNotes: this.#host.takeNotes,
       poisoned: isPoisoning && !engine.mapped ? engine.arena : undefined,
       probe,
       depth,

@@ -51,3 +51,20 @@ def test_a_lost_storage_node_is_one_warning(dataset, start, monkeypatch):
         for _ in range(2):
             assert len(list(loader)) == len(loader)
     assert [str(each.message).split(" (")[0] for each in told] == ["dsc: the feed has lost storage node 1"]
+
+
+def test_what_is_left_out_of_a_folder_is_one_warning(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "run"))
+    (tmp_path / "run").mkdir(mode=0o700)
+    data = tmp_path / "data"
+    data.mkdir()
+    for sample in range(20):
+        (data / f"{sample}.txt").write_text(f"sample {sample}")
+    (data / "gone.txt").symlink_to(tmp_path / "nowhere")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        loader = dsc.FeedLoader(dsc.FeedDataset(data, batch_size=4))
+        for _ in range(2):
+            assert sum(len(batch) for batch in loader) == 20
+    said = [str(each.message) for each in told if str(each.message).startswith("dsc:")]
+    assert said == ["dsc: 1 not fed: gone.txt (a link to nothing)"]
