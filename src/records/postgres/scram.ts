@@ -9,6 +9,7 @@ export class Scram {
   readonly #nonce = randomBytes(18).toString('base64')
   readonly #first = `n=*,r=${this.#nonce}` // PostgreSQL knows the user from the startup message
   #serverSignature = ''
+  #isFinished = false
 
   constructor(password: string) {
     this.#password = password.normalize('NFKC')
@@ -35,7 +36,13 @@ export class Scram {
 
   /** Throws unless the server knows the password, too. */
   finish(answer: string): void {
-    if (answer !== `v=${this.#serverSignature}`) throw new Error('SCRAM: the server did not prove itself')
+    this.#isFinished = this.#serverSignature !== '' && answer === `v=${this.#serverSignature}`
+    this.requireFinished()
+  }
+
+  /** Throws unless the server has proven itself: one that lets everybody in must not pass for the one that is meant. */
+  requireFinished(): void {
+    if (!this.#isFinished) throw new Error('SCRAM: the server did not prove itself')
   }
 }
 

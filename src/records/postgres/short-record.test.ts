@@ -4,7 +4,7 @@ import { createServer, type Socket } from 'node:net'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
 import { exampleCopy, exampleLease, NOW_MS } from '../../testing/example-copies.js'
-import { type PostgresServer, startPostgresServer } from '../../testing/postgres-server.js'
+import { type PostgresServer, readCacheRecord, startPostgresServer } from '../../testing/postgres-server.js'
 import { openClients } from '../contract-test.contract.js'
 import { recordStoreContract } from '../record-store.contract.js'
 import { openPostgresRecord } from './record-store.js'
@@ -20,17 +20,7 @@ recordStoreContract('PostgreSQL without the driver', async (context) => {
   const url = await server.makeDatabase()
   await (await openPostgresRecord(url)).close()
   const clients = await openClients(context, () => openShortRecord(url))
-  const readView = async () => {
-    const raw = new pg.Client({ connectionString: url })
-    await raw.connect()
-    try {
-      const { rows } = await raw.query('SELECT * FROM cache_record')
-      return rows.map((row) => ({ ...row, reference_count: Number(row.reference_count) }))
-    } finally {
-      await raw.end()
-    }
-  }
-  return { ...clients, readView }
+  return { ...clients, readView: () => readCacheRecord(url) }
 })
 
 test('what the server refuses is told with its code, and the record works on', async (context) => {
@@ -78,4 +68,40 @@ test('a password is proven by SCRAM, over TCP and to a server without TLS, and a
   await record.close()
   await assert.rejects(openShortRecord(withPassword('secret')), { code: 'RECORD_UNAVAILABLE' })
   await assert.rejects(openShortRecord(url), /password/)
+})
+
+test('a server that takes a password without having proven that it knows it is not believed', async (context) => {
+  const message = (kind: string, request: number, words = '') => {
+    const body = Buffer.concat([Buffer.alloc(8), Buffer.from(words)])
+    body.writeInt32BE(body.length, 0)
+    body.writeInt32BE(request, 4)
+    return Buffer.concat([Buffer.from(kind), body])
+  }
+  const ready = Buffer.from([0x5a, 0, 0, 0, 5, 0x49])
+  for (const proof of [[], [message('R', 12, 'v=forged')]]) {
+    const seen: string[] = []
+    const rogue = createServer((socket) => {
+      socket.on('error', () => {})
+      socket.on('data', (bytes) => {
+        const said = bytes.toString('latin1')
+        seen.push(said)
+        if (bytes[0] !== 0x70) socket.write(message('R', 10, 'SCRAM-SHA-256\0\0'))
+        else if (said.includes('n,,')) {
+          const nonce = /r=(.*)$/.exec(said)![1]!
+          socket.write(message('R', 11, `r=${nonce}more,s=c2FsdA==,i=4096`))
+        } else socket.write(Buffer.concat([...proof, message('R', 0), ready]))
+      })
+    })
+    await new Promise<void>((resolve) => rogue.listen(0, '127.0.0.1', resolve))
+    context.after(() => rogue.close())
+    const { port } = rogue.address() as { port: number }
+    await assert.rejects(
+      openShortRecord(`postgres://dsc:secret@127.0.0.1:${port}/dsc?sslmode=disable`),
+      /did not prove itself/,
+    )
+    assert.ok(
+      seen.some((said) => said.includes(',p=')),
+      'the password was proven',
+    )
+  }
 })

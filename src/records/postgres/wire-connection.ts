@@ -174,13 +174,35 @@ class Wire {
       this.#socket.write(formatStartup({ user, database, application_name: applicationName, options }))
       const scram = password === undefined ? undefined : loadScram(password)
       scram?.catch(() => {}) // told to whoever needs it
-      this.#greeter = (message) => {
-        if (message.kind === 'E') this.#fail(readFailure(message.body))
-        if (message.kind !== 'R') return
-        prove(message.body, scram, (answer) => this.#socket.write(answer)).then(
-          (isAllSaid) => isAllSaid && resolve(),
-          (error: Error) => this.#socket.destroy(error),
-        )
+      const fail = (error: unknown) => {
+        this.#fail(error as Error)
+        this.#socket.destroy()
+      }
+      let proving: Scram | undefined
+      const prove = async (body: Buffer) => {
+        proving = await scram
+        const answer = answerRequest(body, proving)
+        this.#socket.write(answer.message)
+        if (answer.isLast) resolve()
+      }
+      this.#greeter = ({ kind, body }) => {
+        if (kind === 'E') this.#fail(readFailure(body))
+        if (kind !== 'R') return
+        const request = body.readInt32BE(0)
+        if (request !== AUTHENTICATION.isDone && request !== AUTHENTICATION.saslFinal) {
+          prove(body).catch(fail)
+          return
+        }
+        // At once: in the same packet the server may answer what was asked behind the proof.
+        try {
+          if (request === AUTHENTICATION.saslFinal) proving?.finish(body.toString('utf8', 4))
+          else {
+            proving?.requireFinished()
+            resolve()
+          }
+        } catch (error) {
+          fail(error)
+        }
       }
     })
   }
@@ -210,26 +232,20 @@ async function loadScram(password: string): Promise<Scram> {
   return new Scram(password)
 }
 
-/** Answers one request for authentication. Returns whether nothing more is to be said. */
-async function prove(
+/** What a request for authentication is answered, and whether this side has nothing more to say then. */
+function answerRequest(
   body: Buffer,
-  loading: Promise<Scram> | undefined,
-  send: (answer: Buffer) => void,
-): Promise<boolean> {
+  scram: Scram | undefined,
+): { readonly message: Buffer; readonly isLast: boolean } {
   const request = body.readInt32BE(0)
   const words = body.toString('utf8', 4)
-  if (request === AUTHENTICATION.isDone) return true
-  const scram = await loading
   if (scram === undefined) throw new Error('the server asks for a password, and there is none')
-  if (request === AUTHENTICATION.sasl) {
-    if (!words.split('\0').includes(MECHANISM)) throw new Error(`the server does not offer ${MECHANISM}`)
-    send(formatSasl(scram.begin(), MECHANISM))
-  } else if (request === AUTHENTICATION.saslContinue) {
-    send(formatSasl(scram.prove(words)))
-    return true
-  } else if (request === AUTHENTICATION.saslFinal) scram.finish(words)
-  else throw new Error(`the server asks for authentication ${request}, which the short way does not know`)
-  return false
+  if (request === AUTHENTICATION.saslContinue)
+    return { message: formatSasl(scram.prove(words)), isLast: true }
+  if (request !== AUTHENTICATION.sasl)
+    throw new Error(`the server asks for authentication ${request}, which the short way does not know`)
+  if (!words.split('\0').includes(MECHANISM)) throw new Error(`the server does not offer ${MECHANISM}`)
+  return { message: formatSasl(scram.begin(), MECHANISM), isLast: false }
 }
 
 /** A socket to the server, encrypted where the target is. A target that may do without goes on without. */
