@@ -137,6 +137,19 @@ export async function startPostgresServer(
   }
 }
 
+/** The rows of the record's view for operators. */
+export async function readCacheRecord(url: string) {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    const { rows } = await client.query('SELECT * FROM cache_record')
+    // Counts are bigint, which the driver gives as text.
+    return rows.map((row) => ({ ...row, reference_count: Number(row.reference_count) }))
+  } finally {
+    await client.end()
+  }
+}
+
 /** Stops a process, which may have ended by itself. */
 async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return

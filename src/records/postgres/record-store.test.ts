@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
 import { exampleCopy, exampleDataset, exampleLease, NOW_MS } from '../../testing/example-copies.js'
-import { type PostgresServer, startPostgresServer } from '../../testing/postgres-server.js'
+import { type PostgresServer, readCacheRecord, startPostgresServer } from '../../testing/postgres-server.js'
 import { openClients } from '../contract-test.contract.js'
 import { recordStoreContract } from '../record-store.contract.js'
 import { openPostgresDatabase } from './postgres-database.js'
@@ -18,18 +18,7 @@ after(() => server.close())
 recordStoreContract('PostgreSQL', async (context) => {
   const url = await server.makeDatabase()
   const clients = await openClients(context, () => openPostgresRecord(url))
-  const readView = async () => {
-    const raw = new pg.Client({ connectionString: url })
-    await raw.connect()
-    try {
-      const { rows } = await raw.query('SELECT * FROM cache_record')
-      // Counts are bigint, which the driver gives as text.
-      return rows.map((row) => ({ ...row, reference_count: Number(row.reference_count) }))
-    } finally {
-      await raw.end()
-    }
-  }
-  return { ...clients, readView }
+  return { ...clients, readView: () => readCacheRecord(url) }
 })
 
 test('many processes that open an empty database at once make one schema', async () => {
