@@ -1,3 +1,7 @@
-"""Fixtures of all tests."""
+"""What all tests have: dsc from this checkout, wherever another one is installed, and their fixtures."""
 
-from feed_support import dataset  # noqa: F401
+import os
+
+from feed_support import ROOT, dataset  # noqa: F401
+
+os.environ["DSC_BIN"] = f"{ROOT / 'node_modules' / '.bin' / 'node'} {ROOT / 'bin' / 'dsc.js'}"

@@ -7,6 +7,7 @@ import subprocess
 import warnings
 
 import pytest
+from feed_support import COUNT
 
 import dsc
 
@@ -53,18 +54,12 @@ def test_a_lost_storage_node_is_one_warning(dataset, start, monkeypatch):
     assert [str(each.message).split(" (")[0] for each in told] == ["dsc: the feed has lost storage node 1"]
 
 
-def test_what_is_left_out_of_a_folder_is_one_warning(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "run"))
-    (tmp_path / "run").mkdir(mode=0o700)
-    data = tmp_path / "data"
-    data.mkdir()
-    for sample in range(20):
-        (data / f"{sample}.txt").write_text(f"sample {sample}")
-    (data / "gone.txt").symlink_to(tmp_path / "nowhere")
+def test_what_is_left_out_of_a_folder_is_one_warning(dataset):
+    (dataset / "gone.txt").symlink_to(dataset / "nowhere")
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        loader = dsc.FeedLoader(dsc.FeedDataset(data, batch_size=4))
+        loader = dsc.FeedLoader(dsc.FeedDataset(dataset, batch_size=7))
         for _ in range(2):
-            assert sum(len(batch) for batch in loader) == 20
+            assert sum(len(batch) for batch in loader) == COUNT
     said = [str(each.message) for each in told if str(each.message).startswith("dsc:")]
     assert said == ["dsc: 1 not fed: gone.txt (a link to nothing)"]

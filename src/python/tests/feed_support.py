@@ -24,8 +24,6 @@ def length_of(id):
 @pytest.fixture
 def dataset(tmp_path, monkeypatch):
     """A folder of COUNT samples, with feeds of this test's own."""
-    node = ROOT / "node_modules" / ".bin" / "node"
-    monkeypatch.setenv("DSC_BIN", f"{node} {ROOT / 'bin' / 'dsc.js'}")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     runtime = f"/tmp/dsc-test-{uuid.uuid4().hex[:8]}"
     monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)

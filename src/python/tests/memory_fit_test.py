@@ -1,6 +1,5 @@
 """`model, step = dsc.memory.fit(model, budget)`: trains as without, within the budget, whatever the batches' shapes."""
 
-import os
 import warnings
 
 import pytest
@@ -9,7 +8,7 @@ torch = pytest.importorskip("torch")
 
 from memory_networks import GPT, NETWORKS, loss_of  # noqa: E402
 from memory_networks import fresh as fresh_network  # noqa: E402
-from memory_tools import ROOT, node, one_thread  # noqa: E402, F401
+from memory_tools import one_thread  # noqa: E402, F401
 from memory_training import same  # noqa: E402
 from torch import nn  # noqa: E402
 
@@ -19,11 +18,6 @@ from dsc.memory.first_steps import FirstSteps  # noqa: E402
 from dsc.memory.observer import run_observed  # noqa: E402
 from dsc.memory.timing import TimedStep  # noqa: E402
 from dsc.torch_private import storage_key  # noqa: E402
-
-
-@pytest.fixture(autouse=True)
-def program(monkeypatch):
-    monkeypatch.setenv("DSC_BIN", f"{node()} {os.path.join(ROOT, 'bin', 'dsc.js')}")
 
 
 def batches(*sizes):

@@ -9,16 +9,11 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from memory_networks import NETWORKS, loss_of  # noqa: E402
-from memory_tools import ROOT, make_plan, node, under  # noqa: E402
+from memory_tools import make_plan, under  # noqa: E402
 
 from dsc.memory import Offload, profile  # noqa: E402
 from dsc.memory.copies import CpuCopies  # noqa: E402
 from dsc.memory.replanner import Replanner  # noqa: E402
-
-
-@pytest.fixture(autouse=True)
-def own_dsc(monkeypatch):
-    monkeypatch.setenv("DSC_BIN", f"{node()} {os.path.join(ROOT, 'bin', 'dsc.js')}")
 
 
 def step(executor, number):

@@ -1,14 +1,11 @@
 """Models sharded by `fully_shard` under `dsc.memory.fit`: gradients as without, the peak within the budget."""
 
-import os
-
 import pytest
 
 torch = pytest.importorskip("torch")
 
 from exchange_workers import run_ranks  # noqa: E402
 from memory_networks import GPT, loss_of  # noqa: E402
-from memory_tools import ROOT, node  # noqa: E402
 from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
 from torch.distributed.fsdp import fully_shard  # noqa: E402
 
@@ -19,8 +16,6 @@ STEPS = 4
 
 def _train(rank, budget, is_kept, smallest):
     """Parts of the parameters after the steps, counted peaks, and what the plans were."""
-    # The server that forks the ranks has the environment of the first test that needed it.
-    os.environ["DSC_BIN"] = f"{node()} {os.path.join(ROOT, 'bin', 'dsc.js')}"
     torch.manual_seed(0)
     model = GPT(width=64, blocks=6)
     mesh = init_device_mesh("cpu", (2,))
