@@ -189,6 +189,113 @@ test('dsc adopt leaves a cache with broken links, half downloads and locks as it
   assert.deepEqual(describeTree(clients), before)
 })
 
+/** A cache of the hub's own clients with the given snapshots of a repository, by `refs` where these name a commit. */
+function fillClientsCache(
+  world: World,
+  folder: string,
+  cached: {
+    readonly snapshots: Readonly<Record<string, Readonly<Record<string, string>>>>
+    readonly refs: Readonly<Record<string, string>>
+  },
+): string {
+  const clients = join(world.directory, 'clients')
+  const repository = join(clients, folder)
+  const put = (name: string, body: string) => {
+    mkdirSync(join(repository, name, '..'), { recursive: true })
+    writeFileSync(join(repository, name), body)
+  }
+  for (const [commit, files] of Object.entries(cached.snapshots)) {
+    mkdirSync(join(repository, 'snapshots', commit), { recursive: true })
+    for (const body of Object.values(files))
+      put(`blobs/${createHash('sha1').update(`blob ${body.length}\0${body}`).digest('hex')}`, body)
+  }
+  for (const [revision, commit] of Object.entries(cached.refs)) put(`refs/${revision}`, commit)
+  return clients
+}
+
+/** The commit that a copy's `HF_HUB_CACHE` has a branch at. */
+async function readRef(world: World, hub: HubServer, source: string, ref: string): Promise<string> {
+  const { stdout } = await run(world, hub, ['prepare', source, '--task', 'a', '--hf'])
+  return readFileSync(join(stdout.trim(), ref), 'utf8')
+}
+
+test('dsc adopt takes each branch and tag at the commit that the cache has, though the hub has moved on', async (t) => {
+  const { hub, world } = await openHub(t)
+  const old = { 'a.txt': 'one', 'b.txt': 'same', 'missing.txt': 'not downloaded' }
+  const commit = hub.commit('datasets/org/name', old)
+  const tagged = hub.commit('datasets/org/name', { 'a.txt': 'tag' }, { branch: 'v1' })
+  hub.commit('datasets/org/name', { 'a.txt': 'two', 'b.txt': 'same', 'c.txt': 'new' })
+  hub.commit('datasets/org/name', { 'a.txt': 'moved' }, { branch: 'v1' })
+  const bare = hub.commit('datasets/org/name', { 'a.txt': 'bare' }, { branch: 'other' })
+  const clients = fillClientsCache(world, 'datasets--org--name', {
+    snapshots: { [commit]: { 'a.txt': 'one', 'b.txt': 'same' }, [tagged]: { 'a.txt': 'tag' }, [bare]: {} },
+    refs: { main: commit, v1: tagged, pruned: 'f'.repeat(40) },
+  })
+  const planned = await run(world, hub, ['adopt', clients, '--dry-run', '--json'])
+  const folder = clients
+  assert.deepEqual(JSON.parse(planned.stdout).folders, [
+    { folder, source: 'hf://datasets/org/name', commit },
+    { folder, source: 'hf://datasets/org/name@v1', commit: tagged },
+    { folder, source: `hf://datasets/org/name@${bare}`, commit: bare },
+  ])
+  const adopted = await run(world, hub, ['adopt', clients, '--json'])
+  assert.equal(adopted.code, 0, adopted.stderr)
+  const [main, v1] = JSON.parse(adopted.stdout)
+  assert.equal(hub.sentBytes, 'not downloaded'.length + 'bare'.length)
+  assert.deepEqual(namesBelow(main.path), Object.keys(old))
+  assert.equal(readFileSync(join(main.path, 'a.txt'), 'utf8'), 'one')
+  assert.equal(readFileSync(join(v1.path, 'a.txt'), 'utf8'), 'tag')
+  const ref = 'datasets--org--name/refs'
+  assert.equal(await readRef(world, hub, 'hf://datasets/org/name', `${ref}/main`), commit)
+  assert.equal(await readRef(world, hub, 'hf://datasets/org/name@v1', `${ref}/v1`), tagged)
+  const refreshed = await prepare(world, hub, ['hf://datasets/org/name', '--refresh'])
+  assert.equal(readFileSync(join(refreshed.path, 'a.txt'), 'utf8'), 'two')
+})
+
+test('dsc adopt takes a revision by its commit where the node has the branch at another', async (t) => {
+  const { hub, world } = await openHub(t)
+  const commit = hub.commit('models/org/model', { 'a.txt': 'old' })
+  const clients = fillClientsCache(world, 'models--org--model', {
+    snapshots: { [commit]: { 'a.txt': 'old' } },
+    refs: { main: commit },
+  })
+  const moved = hub.commit('models/org/model', { 'a.txt': 'new' })
+  const ready = await prepare(world, hub, ['hf://org/model'])
+  const adopted = await run(world, hub, ['adopt', clients])
+  assert.equal(adopted.code, 0, adopted.stderr)
+  assert.match(adopted.stderr, new RegExp(`on this node at ${moved}.*becomes hf://org/model@${commit}`))
+  const copy = await prepare(world, hub, [`hf://org/model@${commit}`])
+  assert.equal(hub.sentBytes, 'new'.length)
+  assert.equal(readFileSync(join(copy.path, 'a.txt'), 'utf8'), 'old')
+  assert.equal((await prepare(world, hub, ['hf://org/model'])).path, ready.path)
+})
+
+test('dsc adopt names every revision that it could not take while the hub is away', async (t) => {
+  const { hub, world } = await openHub(t)
+  const commit = hub.commit('models/org/model', { 'a.txt': 'x' })
+  const clients = fillClientsCache(world, 'models--org--model', {
+    snapshots: { [commit]: { 'a.txt': 'x' } },
+    refs: { main: commit, v1: commit },
+  })
+  hub.onRequest = (_request, response) => {
+    response.writeHead(500, { 'content-length': '0' })
+    response.end()
+    return true
+  }
+  const away = await run(world, hub, ['adopt', clients])
+  assert.match(
+    away.stderr,
+    /the hub failed[\s\S]*2 revisions not adopted \(hf:\/\/org\/model, hf:\/\/org\/model@v1\)/,
+  )
+  assert.doesNotMatch(away.stderr, /\n\s+at /)
+  assert.equal(away.code, 15)
+  hub.onRequest = undefined
+  const adopted = await run(world, hub, ['adopt', clients, '--json'])
+  assert.equal(adopted.code, 0, adopted.stderr)
+  assert.equal(JSON.parse(adopted.stdout).length, 2)
+  assert.equal(hub.sentBytes, 0)
+})
+
 /** Every entry's name, kind, mode, size and time of change. */
 function describeTree(folder: string): readonly string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })

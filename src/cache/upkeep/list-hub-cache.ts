@@ -6,8 +6,14 @@ import { formatSourceUrl, parseHubFolder } from '../../model/source-url.js'
 export interface DownloadedRepository {
   /** `hf://…` at the revision that they asked for, else at the commit. */
   readonly source: string
-  /** The clients' cache that it lies in, for HF_HUB_CACHE. */
+  /** What they have of it. */
+  readonly commit: string
+  /** The same at that commit, wherever the hub has moved its branches and tags to since. */
+  readonly pinnedSource: string
+  /** The clients' cache that it lies in, as HF_HUB_CACHE names it. */
   readonly hubCache: string
+  /** Its contents by their etags. */
+  readonly blobs: string
 }
 
 const COMMIT = /^[0-9a-f]{40}$/
@@ -36,34 +42,37 @@ function isRepository(folder: string): boolean {
   return isNamed && (statSync(join(folder, 'snapshots'), { throwIfNoEntry: false })?.isDirectory() ?? false)
 }
 
+/** A ref whose snapshot has gone names nothing that is here. */
 function listRevisions(folder: string): readonly DownloadedRepository[] {
   const named = parseHubFolder(basename(folder))!
-  const refs = readRefs(join(folder, 'refs'))
-  const known = new Set(refs.values())
-  const commits = readdirSync(join(folder, 'snapshots')).filter(
-    (name) => COMMIT.test(name) && !known.has(name),
-  )
-  return [...refs.keys(), ...commits].map((revision) => ({
-    source: formatSourceUrl({ scheme: 'hf', ...named, revision, folder: '' }).replace(/\/$/, ''),
+  const commits = new Set(readdirSync(join(folder, 'snapshots')).filter((name) => COMMIT.test(name)))
+  const refs = readRefs(join(folder, 'refs')).filter(({ commit }) => commits.has(commit))
+  for (const { commit } of refs) commits.delete(commit)
+  const nameless = [...commits].toSorted().map((commit) => ({ revision: commit, commit }))
+  const sourceAt = (revision: string) =>
+    formatSourceUrl({ scheme: 'hf', ...named, revision, folder: '' }).replace(/\/$/, '')
+  return [...refs, ...nameless].map(({ revision, commit }) => ({
+    source: sourceAt(revision),
+    commit,
+    pinnedSource: sourceAt(commit),
     hubCache: dirname(folder),
+    blobs: join(folder, 'blobs'),
   }))
 }
 
 /**
- * Revision (it may have slashes) → commit, sorted. What holds no commit was never read by that name: a link that leads
- * nowhere, or what a client was writing when it was killed.
+ * Each revision (it may have slashes) with its commit, sorted. What holds no commit was never read by that name: a link
+ * that leads nowhere, or what a client was writing when it was killed.
  */
-function readRefs(folder: string): ReadonlyMap<string, string> {
-  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return new Map()
-  return new Map(
-    readdirSync(folder, { recursive: true, encoding: 'utf8' })
-      .filter((name) => !UNFINISHED_REF.test(name))
-      .toSorted()
-      .flatMap((name) => {
-        const path = join(folder, name)
-        if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return []
-        const commit = readFileSync(path, 'utf8').trim()
-        return COMMIT.test(commit) ? [[name, commit] as const] : []
-      }),
-  )
+function readRefs(folder: string): readonly { readonly revision: string; readonly commit: string }[] {
+  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return []
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => !UNFINISHED_REF.test(name))
+    .toSorted()
+    .flatMap((revision) => {
+      const path = join(folder, revision)
+      if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return []
+      const commit = readFileSync(path, 'utf8').trim()
+      return COMMIT.test(commit) ? [{ revision, commit }] : []
+    })
 }

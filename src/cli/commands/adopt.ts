@@ -1,18 +1,15 @@
 import { Command } from 'commander'
-import { resolveDataset } from '../../cache/names/resolve-dataset.js'
-import { describeCopy } from '../../cache/status/status-json.js'
-import { type DownloadedRepository, listHubCache } from '../../cache/upkeep/list-hub-cache.js'
+import { listHubCache } from '../../cache/upkeep/list-hub-cache.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { parseWord } from '../../failure/parse-word.js'
-import { formatByteSize } from '../../model/byte-size.js'
 import type { Copy } from '../../model/copy.js'
 import { type Dataset, parseDatasetName } from '../../model/dataset.js'
 import { formatCount } from '../../model/format-count.js'
 import { parseSourceUrl } from '../../model/source-url.js'
-import { holdByThisProcess } from '../../platform/processes.js'
 import { argument, parseEndpoint } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { alignColumns } from '../output/align-columns.js'
+import { reportAdopted } from '../output/report-adopted.js'
 
 interface AdoptOptions {
   readonly name?: string
@@ -36,22 +33,17 @@ export function adoptCommand(context: CliContext): Command {
     .option('--dry-run', 'list the folders that would be adopted')
     .addHelpText(
       'after',
-      "\nNothing is moved or changed. Without --source the copy is locked: nobody could fetch it again.\nOf a cache of the Hugging Face libraries each repository is staged as its hf:// source: what the hub lists is copied\nfrom there where it is whole, and fetched where it is not.\n\nExamples:\n  dsc adopt /nvme/imagenet\n  dsc adopt ~/.cache/huggingface/hub\n  dsc adopt '/nvme/old/*' --dry-run\n  dsc adopt /nvme/imagenet --source s3://ml-data/imagenet/",
+      "\nNothing is moved or changed. Without --source the copy is locked: nobody could fetch it again.\nOf a cache of the Hugging Face libraries each repository is staged as its hf:// source, at the commits that the\ncache has: what the hub lists for them is copied from there where it is whole, and fetched where it is not.\n\nExamples:\n  dsc adopt /nvme/imagenet\n  dsc adopt ~/.cache/huggingface/hub\n  dsc adopt '/nvme/old/*' --dry-run\n  dsc adopt /nvme/imagenet --source s3://ml-data/imagenet/",
     )
     .action(async (patterns: readonly string[], options: AdoptOptions) => {
       const folders = await findFolders(patterns)
       const hubs = folders.map(listHubCache)
       const ordinary = folders.filter((_, at) => hubs[at] === undefined)
       if (ordinary.length < folders.length) {
-        if (ordinary[0] === undefined)
-          return adoptRepositories(
-            context,
-            hubs.flatMap((hub) => hub ?? []),
-            options,
-          )
-        throw new DscError('USAGE', `${ordinary[0]} is no Hugging Face cache, and others of these are`, {
-          hint: 'adopt those caches by themselves',
-        })
+        requireHubCaches(ordinary, options)
+        const { adoptRepositories } = await import('./adopt-repositories.js')
+        const repositories = hubs.flatMap((hub) => hub ?? [])
+        return adoptRepositories(context, repositories, options)
       }
       const isNamed = options.name !== undefined || options.source !== undefined
       if (isNamed && folders.length > 1) {
@@ -86,72 +78,19 @@ export function adoptCommand(context: CliContext): Command {
         if (copy) adopted.push(copy)
         else context.report.note(`${name} is in the record already`)
       }
-      const described = adopted.map((copy) =>
-        describeCopy({ ...copy, referenceCount: 0, isBeingStaged: false }),
-      )
-      context.report.result(described, () => formatAdopted(adopted))
+      reportAdopted(context.report, adopted)
     })
 }
 
-/** Stages repositories by what the hub's own clients have of them. */
-async function adoptRepositories(
-  context: CliContext,
-  repositories: readonly DownloadedRepository[],
-  options: AdoptOptions,
-): Promise<void> {
+function requireHubCaches(ordinary: readonly string[], options: AdoptOptions): void {
+  if (ordinary[0] !== undefined)
+    throw new DscError('USAGE', `${ordinary[0]} is no Hugging Face cache, and others of these are`, {
+      hint: 'adopt those caches by themselves',
+    })
   if (options.name !== undefined || options.source !== undefined)
     throw new DscError('USAGE', 'a Hugging Face cache says itself what its repositories are', {
       hint: 'leave --name and --source out',
     })
-  if (options.dryRun) {
-    const folders = repositories.map(({ source, hubCache }) => ({ folder: hubCache, source }))
-    context.report.result({ dryRun: true, folders }, () =>
-      alignColumns(repositories.map(({ source, hubCache }) => [`would take ${source}`, `from ${hubCache}`])),
-    )
-    return
-  }
-  const taken: Copy[] = []
-  const failures: unknown[] = []
-  for (const { source, hubCache } of repositories) {
-    process.env.HF_HUB_CACHE = hubCache // where stagings of this process look
-    try {
-      taken.push(await stageOnce(context, source))
-    } catch (error) {
-      if (!(error instanceof DscError) || context.signal.aborted) throw error
-      failures.push(error)
-      context.report.note(`${source}: ${error.message}`)
-    }
-  }
-  const described = taken.map((copy) => describeCopy({ ...copy, referenceCount: 0, isBeingStaged: false }))
-  context.report.result(described, () => formatAdopted(taken))
-  if (failures.length > 0) throw failures[0]
-}
-
-async function stageOnce(context: CliContext, source: string): Promise<Copy> {
-  const cache = await context.openCache()
-  const { prepareDataset } = await import('../../cache/prepare/prepare-dataset.js')
-  const { reportProgress } = await import('../../cache/prepare/report-progress.js')
-  const dataset = await resolveDataset(context, source)
-  const lease = { task: 'dsc adopt', holder: holdByThisProcess(), expiresAtMs: null }
-  const onProgress = reportProgress(context.report, dataset.name, context.nowMs)
-  const request = { dataset, lease, isRefresh: false, mayWait: true }
-  const { copy, leaseId } = await prepareDataset(cache, request, { signal: context.signal, onProgress })
-  context.report.progress(undefined)
-  await cache.record.releaseUses({ leaseId }, context.nowMs())
-  return copy
-}
-
-function formatAdopted(adopted: readonly Copy[]): string {
-  if (adopted.length === 0) return 'nothing new to adopt'
-  return alignColumns(
-    adopted.map((copy) => [
-      `adopted ${copy.dataset}`,
-      formatCount(copy.files, 'file'),
-      formatByteSize(copy.chargedBytes),
-      copy.path,
-      copy.lock ? 'locked' : '',
-    ]),
-  )
 }
 
 async function sourceOf(

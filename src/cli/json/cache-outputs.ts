@@ -95,7 +95,12 @@ export const CACHE_OUTPUTS = {
   adopt: z.array(copy),
   'adopt --dry-run': z.strictObject({
     dryRun: z.literal(true),
-    folders: z.array(z.strictObject({ folder: z.string(), name: z.string() })),
+    folders: z.array(
+      z.union([
+        z.strictObject({ folder: z.string(), name: z.string() }),
+        z.strictObject({ folder: z.string(), source: z.string(), commit: z.string() }),
+      ]),
+    ),
   }),
   release: z.strictObject({ released: count, task: z.string(), dataset: z.string().nullable() }),
   'dataset add': dataset,
