@@ -4,6 +4,7 @@ import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { type ClusterNode, makeCluster } from '../testing/cluster.js'
+import { PARQUET_FIXTURES } from '../testing/parquet-files.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
 
 test('the list of samples of a version is made once for the cluster, whatever its format, and kept for all users', async (context) => {
@@ -49,4 +50,32 @@ test('the list of samples of a version is made once for the cluster, whatever it
   for (const name of readdirSync(kept)) writeFileSync(join(kept, name), 'damaged')
   for (const name of names)
     assert.deepEqual(await index(b!, name), { isListedBefore: false, made: made.get(name) })
+})
+
+test('lengths of rows that are read in row groups are measured once for the cluster, for each choice of columns', async (context) => {
+  const source = await temporaryDirectory(context)
+  cpSync(join(PARQUET_FIXTURES, 'groups.parquet'), join(source, 'groups.parquet'))
+  const cluster = await makeCluster(context, {
+    nodes: ['node-a', 'node-b'],
+    datasets: { rows: { source: `file://${source}` } },
+  })
+  const [a, b] = cluster.nodes
+  const agent = await a!.startAgent()
+  const read = async (node: ClusterNode, ...more: readonly string[]) => {
+    const words = ['feed', 'bench', 'rows', '--order', 'groups-4', '--epochs', '1', '--batch', '1', ...more]
+    const { code, stdout, stderr } = await node.dsc(...words)
+    assert.equal(code, 0, stderr)
+    assert.match(stdout, /epoch/)
+    return { isMeasured: /rows were measured/.test(stderr) }
+  }
+  assert.deepEqual(await read(a!), { isMeasured: true })
+  assert.deepEqual(await read(b!), { isMeasured: false })
+  assert.deepEqual(await read(b!, '--columns', 'text'), { isMeasured: true })
+  agent.process.kill()
+  await agent.finished
+  rmSync(join(cluster.directory, 'node-b', 'dsc'), { recursive: true }) // as another user of the node
+  assert.deepEqual(await read(b!), { isMeasured: false })
+  const kept = join(b!.root, 'samples')
+  for (const name of readdirSync(kept)) writeFileSync(join(kept, name), 'damaged')
+  assert.deepEqual(await read(b!), { isMeasured: true })
 })

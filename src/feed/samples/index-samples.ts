@@ -5,7 +5,7 @@ import { DscError } from '../../failure/dsc-error.js'
 import type { FormatName } from '../../model/sample-formats.js'
 import { type FolderFile, type LeftOut, planSampleFiles, type SampleFiles } from '../plan/sample-files.js'
 import { fromText, toText } from './byte-path.js'
-import type { FormatIndexOptions } from './formats/format.js'
+import type { FormatIndexOptions, SharedIndex } from './formats/format.js'
 import { FORMATS, RECOGNITIONS } from './formats/formats.js'
 import { keepTable, readKeptTable } from './kept-tables.js'
 import { type LinkRule, type ListedFile, listFolder } from './list-folder.js'
@@ -83,7 +83,13 @@ export async function indexSamples(folder: string, options: IndexOptions): Promi
       return { root, table, isCached: true, leftOut: told }
     }
   }
-  const found = await format.index({ ...asked, root: fromText(root), files })
+  const ownIndex = format.hasOwnIndex && !options.isRefreshed ? shared : undefined
+  const found = await format.index({
+    ...asked,
+    root: fromText(root),
+    files,
+    shared: ownIndex && shareIndex(ownIndex, { format: chosen.format, files }),
+  })
   const { table, damaged, groups, isMadeBefore = false, root: tableRoot = root } = found
   if (table.count === 0) throw new DscError('SOURCE_EMPTY', `${folder} holds no samples that could be read`)
   if (cachePath !== undefined && damaged.length === 0) keepTable(cachePath, table)
@@ -132,6 +138,15 @@ function sharedStampOf({ format, files }: Omit<SampleFiles<ListedFile>, 'leftOut
   const stamp = createHash('sha256').update(`${METHOD}\n${format}`)
   for (const { path, size } of files) stamp.update(`\n${path}\0${size}`, 'latin1')
   return stamp.digest('hex')
+}
+
+/** What others have listed of the same files in a format that keeps its index itself. */
+function shareIndex(shared: SharedTables, listed: Omit<SampleFiles<ListedFile>, 'leftOut'>): SharedIndex {
+  const stamp = sharedStampOf(listed)
+  return {
+    find: async (what) => openFitting(await shared.find(`${stamp}\n${what}`), listed.files),
+    keep: (what, table) => shared.keep(`${stamp}\n${what}`, table),
+  }
 }
 
 /** A table of nothing but these files; undefined where it is none. */

@@ -20,6 +20,14 @@ export interface IndexRequest extends FormatIndexOptions {
   readonly root: BytePath
   /** The files that hold samples, in byte order of their paths; those that the format recognized. */
   readonly files: readonly ListedFile[]
+  /** Of a format with its own index: tables of these files that others have made; undefined: nowhere. */
+  readonly shared?: SharedIndex | undefined
+}
+
+/** Tables of the same files wherever they are; `what` tells those of different columns apart. */
+export interface SharedIndex {
+  find(what: string): Promise<SampleTable | undefined>
+  keep(what: string, table: SampleTable): void
 }
 
 /** What is indexed instead, in byte order of the paths. */

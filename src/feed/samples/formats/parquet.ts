@@ -2,7 +2,7 @@ import { DscError, isDscError } from '../../../failure/dsc-error.js'
 import { chooseWindow } from '../../plan/group-order.js'
 import { findGroupEnds } from '../rows/row-groups.js'
 import type { RowsIndex } from '../rows/rows-index.js'
-import { type RowsKept, rowsName } from '../rows/rows-paths.js'
+import { type RowsKept, rowsFolderName, rowsName } from '../rows/rows-paths.js'
 import type { RowsOptions } from '../rows/rows-place.js'
 import { unpackRows } from '../rows/unpack-rows.js'
 import type { SampleTable, TableFile } from '../sample-table.js'
@@ -50,14 +50,26 @@ async function indexGroups(
 ): Promise<IndexedSamples> {
   const { root, files, rows } = request
   const { columns } = rows
-  const { indexes, isMadeBefore } = await readIndexes(request, 'lengths')
-  const table = makeTable(
-    files.map(({ path }) => ({ path, rowName: path })),
-    indexes,
-  )
   const ends = await findGroupEnds({ root, files, columns })
+  const { table, isMadeBefore } = await findLengths(request, ends.at(-1) ?? 0)
   const open = window ?? chooseWindow(table.totalBytes, ends.length)
   return { table, damaged: [], groups: { root, columns, ends, window: open, reason }, isMadeBefore }
+}
+
+/** Lengths of all rows, which take as long to measure as to unpack: the first node to do so does it for all others. */
+async function findLengths(
+  request: RowsRequest,
+  rowCount: number,
+): Promise<{ readonly table: SampleTable; readonly isMadeBefore: boolean }> {
+  const { files, rows, shared } = request
+  const what = rowsFolderName(['lengths', rows.columns ?? null])
+  const told = await shared?.find(what)
+  if (told?.count === rowCount) return { table: told, isMadeBefore: true }
+  const { indexes, isMadeBefore } = await readIndexes(request, 'lengths')
+  const plain = files.map(({ path }) => ({ path, rowName: path }))
+  const table = makeTable(plain, indexes)
+  shared?.keep(what, table)
+  return { table, isMadeBefore }
 }
 
 /** The indexes of all files, made where they are missing, and where rows lie. Rejects with NoRoom. */
