@@ -1,17 +1,17 @@
 /** Checksums an S3 server may keep beside an object. */
 export const SOURCE_CHECKSUMS = ['crc64nvme', 'crc32c', 'crc32', 'sha256', 'sha1'] as const
 /**
- * The name of a checksum that a source may keep: an S3 server's, or the name that git gives the content of a file (the
- * SHA-1 of `blob <size>\0` and the content; git-scm.com/book, Git Internals, Git Objects).
+ * The name of a checksum that a source may keep: an S3 server's, the name that git gives the content of a file (the
+ * SHA-1 of `blob <size>\0` and the content; git-scm.com/book, Git Internals, Git Objects), or the MD5 that a list tells.
  */
-export type SourceChecksumAlgorithm = (typeof SOURCE_CHECKSUMS)[number] | 'git-sha1'
+export type SourceChecksumAlgorithm = (typeof SOURCE_CHECKSUMS)[number] | 'git-sha1' | 'md5'
 
 /**
- * How the bytes of an object were proven to be the source's: its checksum or its MD5 etag. `own-sha256`: the source has
+ * How the bytes of an object were proven to be the source's: its checksum or its MD5, mostly its etag. `own-sha256`: the source has
  * none, so that the SHA-256 of what was read first counts, with which every later reading is compared. `size`: nothing
  * was read, because the object is empty.
  */
-export type VerifiedBy = SourceChecksumAlgorithm | 'etag-md5' | 'own-sha256' | 'size'
+export type VerifiedBy = Exclude<SourceChecksumAlgorithm, 'md5'> | 'etag-md5' | 'own-sha256' | 'size'
 
 /** A checksum kept by the source, in base64; a composite one is the checksum of the parts' checksums, `…-parts`. */
 export interface ObjectChecksum {

@@ -7,6 +7,7 @@ import { filesDirectory } from '../cache-layout.js'
 import type { Manifest } from '../manifest/manifest.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
 import { createDigest, formatDigest } from '../proof/digest.js'
+import { nameChecksum } from '../proof/plan-proof.js'
 
 const READ_BYTES = 1024 * 1024
 const READS_BETWEEN_BREATHS = 32
@@ -58,7 +59,7 @@ async function takeBlob(
   const [sha256, other = sha256] = digests.map((digest) => digest.finish())
   if (other!.toString('base64') === checksum.value) {
     onHeldPath(target, (path) => changeFileMode(path, 0o444))
-    return { verifiedBy: checksum.algorithm, digest: formatDigest('sha256', sha256!) }
+    return { verifiedBy: nameChecksum(checksum.algorithm), digest: formatDigest('sha256', sha256!) }
   }
   onHeldPath(target, (path) => rmSync(path))
   return undefined

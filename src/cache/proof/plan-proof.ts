@@ -1,4 +1,4 @@
-import type { VerifiedBy } from '../../model/manifest.js'
+import type { SourceChecksumAlgorithm, VerifiedBy } from '../../model/manifest.js'
 import type { ObjectFacts, SourceChecksum } from './object-facts.js'
 
 /**
@@ -25,10 +25,10 @@ export type Proof =
   | { readonly kind: 'size' }
 
 /** Checksums that can prove what was read to be what the source holds. */
-export type ProofAlgorithm = 'crc32' | 'crc32c' | 'crc64nvme' | 'sha256' | 'sha1' | 'md5' | 'git-sha1'
+export type ProofAlgorithm = SourceChecksumAlgorithm
 
 /** Of several checksums the first is taken; all prove the same, the earlier cost less CPU. */
-const PREFERENCE = ['crc32', 'crc64nvme', 'crc32c', 'sha256', 'sha1', 'git-sha1'] as const
+const PREFERENCE = ['crc32', 'crc64nvme', 'crc32c', 'sha256', 'sha1', 'git-sha1', 'md5'] as const
 
 /** Chooses the proof. `partBytes` is the size of our own parts; `expected` is hexadecimal without part count. */
 export function planProof(object: {
@@ -75,7 +75,12 @@ export function planProof(object: {
 /** The word that a proof is reported by. */
 export function nameProof(proof: Proof): VerifiedBy {
   if (proof.kind === 'size') return 'own-sha256'
-  return proof.algorithm === 'md5' ? 'etag-md5' : proof.algorithm
+  return nameChecksum(proof.algorithm)
+}
+
+/** The word that a proof by such a checksum is reported by. */
+export function nameChecksum(algorithm: SourceChecksumAlgorithm): VerifiedBy {
+  return algorithm === 'md5' ? 'etag-md5' : algorithm
 }
 
 function base64ToHex(base64: string): string {

@@ -5,8 +5,15 @@ export interface NamedFile {
   readonly key: string
   /** Undefined: the server is asked. */
   readonly sizeBytes: number | undefined
-  /** Hexadecimal, lower case; undefined: not known. */
-  readonly sha256: string | undefined
+  /** Undefined: not known. */
+  readonly digest: FileDigest | undefined
+}
+
+/** What a list says of a file's content. */
+export interface FileDigest {
+  readonly algorithm: 'sha256' | 'md5'
+  /** Hexadecimal, lower case. */
+  readonly hex: string
 }
 
 /** What a text is that a web source leads to: one of the lists below, by the name it has; else a file by itself. */
@@ -26,7 +33,7 @@ export function findListFormat(url: string): ListFormat | undefined {
 /**
  * Reads a list of files. `lines`: URL, and where known its size in bytes and SHA-256, per line; what begins with `#` is a
  * remark. `bagit`: RFC 8493, 2.1.3, a SHA-256 and a path per line. `croissant`: the FileObjects of MLCommons Croissant
- * 1.0, with `contentUrl` and `sha256`. URLs may be relative to the list's own. Throws a RangeError that says where it is
+ * 1.0, with `contentUrl` and `sha256` or `md5`. URLs may be relative to the list's own. Throws a RangeError that says where it is
  * none.
  */
 export function parseFileList(text: string, format: ListFormat, base: string): readonly NamedFile[] {
@@ -58,7 +65,7 @@ function readLine(line: string, base: string): NamedFile | undefined {
   const size = words.find((word) => /^\d{1,15}$/.test(word))
   if (words.length !== Number(digest !== undefined) + Number(size !== undefined)) return undefined
   return describe(address, base, {
-    sha256: digest?.toLowerCase(),
+    digest: digest === undefined ? undefined : { algorithm: 'sha256', hex: digest.toLowerCase() },
     sizeBytes: size === undefined ? undefined : Number(size),
   })
 }
@@ -72,7 +79,8 @@ function readBagLine(line: string, base: string): NamedFile | undefined {
     .split('/')
     .map(encodeURIComponent)
     .join('/')
-  return describe(name, base, { sha256: digest.toLowerCase(), sizeBytes: undefined })
+  const hex = digest.toLowerCase()
+  return describe(name, base, { digest: { algorithm: 'sha256', hex }, sizeBytes: undefined })
 }
 
 function readCroissant(text: string, base: string): readonly NamedFile[] {
@@ -85,26 +93,48 @@ function readCroissant(text: string, base: string): readonly NamedFile[] {
   const { distribution } = document
   if (!Array.isArray(distribution)) throw new RangeError('expected Croissant with a distribution, found none')
   return distribution.flatMap((entry: Readonly<Record<string, unknown>>, at) => {
-    const { contentUrl, sha256, contentSize, containedIn, '@type': type } = entry
+    const { contentUrl, contentSize, containedIn, encodingFormat, '@type': type } = entry
     // What an archive contains comes with the archive.
     const isFile = String(type).endsWith('FileObject') && containedIn === undefined
     if (typeof contentUrl !== 'string' || !isFile) return []
-    const digest = typeof sha256 === 'string' && SHA256.test(sha256) ? sha256.toLowerCase() : undefined
+    const place = `distribution ${at + 1}`
+    if (String(encodingFormat).startsWith('git'))
+      throw new RangeError(
+        `${place}: expected a file, found the git repository ${contentUrl} (one of a Hugging Face hub is hf://datasets/org/name)`,
+      )
     const size = /^(\d{1,15})(?: ?B)?$/.exec(String(contentSize ?? ''))?.[1]
     const sizeBytes = size === undefined ? undefined : Number(size)
-    const file = describe(contentUrl, base, { sha256: digest, sizeBytes })
+    const file = describe(contentUrl, base, { digest: readDigest(entry, place), sizeBytes })
     if (file) return [file]
-    throw new RangeError(
-      `distribution ${at + 1}: expected an http(s) contentUrl, found ${JSON.stringify(contentUrl)}`,
-    )
+    throw new RangeError(`${place}: expected an http(s) contentUrl, found ${JSON.stringify(contentUrl)}`)
   })
+}
+
+const DIGESTS = [
+  { algorithm: 'sha256', bytes: 32, title: 'SHA-256' },
+  { algorithm: 'md5', bytes: 16, title: 'MD5' },
+] as const
+
+/** Of several the strongest. Kaggle writes MD5 in base64. */
+function readDigest(entry: Readonly<Record<string, unknown>>, place: string): FileDigest | undefined {
+  for (const { algorithm, bytes, title } of DIGESTS) {
+    const raw = entry[algorithm] ?? ''
+    if (raw === '') continue
+    const text = String(raw)
+    const isHex = text.length === 2 * bytes && /^[0-9a-f]+$/i.test(text)
+    const value = Buffer.from(text, isHex ? 'hex' : 'base64')
+    if (value.length === bytes && (isHex || value.toString('base64') === text))
+      return { algorithm, hex: value.toString('hex') }
+    throw new RangeError(`${place}: expected ${algorithm} to be a ${title}, found ${JSON.stringify(raw)}`)
+  }
+  return undefined
 }
 
 /** The path is that below the list's folder, else host and path. */
 function describe(
   address: string,
   base: string,
-  known: Pick<NamedFile, 'sha256' | 'sizeBytes'>,
+  known: Pick<NamedFile, 'digest' | 'sizeBytes'>,
 ): NamedFile | undefined {
   const url = URL.parse(address, base)
   if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:')) return undefined

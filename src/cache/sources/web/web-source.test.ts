@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { isDscError } from '../../../failure/dsc-error.js'
+import { planProof } from '../../proof/plan-proof.js'
 import { testSourceContract } from '../source.contract.js'
 import type { ListedObject, Source } from '../source.js'
 import { openWebSource } from './web-source.js'
@@ -148,6 +149,25 @@ describe('a web source', () => {
     }
   })
 
+  test('a Croissant manifest’s MD5 proves a file that has no SHA-256, in hexadecimal or base64', async () => {
+    const md5 = createHash('md5').update(body).digest()
+    for (const written of [md5.toString('hex').toUpperCase(), md5.toString('base64')]) {
+      const distribution = [
+        { '@type': 'sc:FileObject', contentUrl: '../d/a.bin', md5: written, contentSize: '0.01 KB' },
+      ]
+      web.files.set('/md5/croissant.json', Buffer.from(JSON.stringify({ distribution })))
+      const source = open(`${web.origin}/md5/croissant.json`)
+      const [object] = await list(source)
+      assert.deepEqual(object?.checksum, { algorithm: 'md5', value: md5.toString('base64') })
+      assert.equal(object?.sizeBytes, body.length)
+      const fetcher = await source.openFetcher({ connections: 1 })
+      const facts = await fetcher.inspect({ ...object!, stallTimeoutMs: 5000 })
+      await fetcher.close()
+      const proof = planProof({ ...object!, partBytes: 5, facts })
+      assert.deepEqual(proof, { kind: 'whole', algorithm: 'md5', expected: md5.toString('hex') })
+    }
+  })
+
   test('a server without ranges says so, and one without etags is compared by size and date', async () => {
     web.answersRanges = false
     web.hasEtags = false
@@ -246,6 +266,18 @@ describe('a web source', () => {
     },
     { what: 'no JSON', name: 'croissant.json', text: '{', says: /no JSON/ },
     { what: 'no distribution', name: 'croissant.json', text: '{}', says: /with a distribution/ },
+    {
+      what: 'a digest that is none',
+      name: 'croissant.json',
+      text: '{"distribution":[{"@type":"cr:FileObject","contentUrl":"a","sha256":"main"}]}',
+      says: /distribution 1: expected sha256 to be a SHA-256, found "main"/,
+    },
+    {
+      what: 'a repository',
+      name: 'croissant.json',
+      text: '{"distribution":[{"@type":"cr:FileObject","contentUrl":"https://h/d","encodingFormat":"git+https"}]}',
+      says: /distribution 1: expected a file, found the git repository https:\/\/h\/d .*hf:\/\//,
+    },
   ])
     test(`a list with ${what} is refused by what is wrong with it`, async () => {
       web.files.set(`/bad/${name}`, Buffer.from(text))

@@ -71,7 +71,7 @@ async function listFiles(
   const format = findListFormat(url)
   if (format === undefined) {
     const key = decodePath(new URL(url).pathname.split('/').at(-1) ?? '') || 'index.html'
-    return [{ url, key, sizeBytes: undefined, sha256: undefined }]
+    return [{ url, key, sizeBytes: undefined, digest: undefined }]
   }
   const { body } = await client.readText(url, { ...options, what, dialect: WEB_DIALECT })
   try {
@@ -100,16 +100,16 @@ async function describeAll(
 
 /** What the list does not say of a file its server is asked. The URL is kept as the object's version. */
 async function describe(client: WebClient, file: NamedFile, options: ListOptions): Promise<ListedObject> {
-  const { url, key, sha256 } = file
-  const checksum = sha256
-    ? { algorithm: 'sha256' as const, value: Buffer.from(sha256, 'hex').toString('base64') }
+  const { url, key, digest } = file
+  const checksum = digest
+    ? { algorithm: digest.algorithm, value: Buffer.from(digest.hex, 'hex').toString('base64') }
     : null
-  const isKnown = file.sizeBytes !== undefined && sha256 !== undefined
+  const isKnown = file.sizeBytes !== undefined && digest !== undefined
   const headers = isKnown
     ? {}
     : await client.readHead(url, { ...options, what: withoutQuery(url), dialect: WEB_DIALECT })
   const sizeBytes = file.sizeBytes ?? readSize(headers, withoutQuery(url))
-  const etag = sha256 ?? readEtag(headers) ?? nameUntold(headers, sizeBytes)
+  const etag = digest?.hex ?? readEtag(headers) ?? nameUntold(headers, sizeBytes)
   const modifiedAtMs = Date.parse(headers['last-modified'] ?? '') || 0
   return { key, sizeBytes, etag, versionId: url, checksum, modifiedAtMs }
 }
