@@ -45,7 +45,7 @@ export interface PlannedRecomputation {
   readonly call: number
   /** How many tensors it is given. */
   readonly inputs: number
-  /** Names of the buffers that its forward changes: its second run must not. */
+  /** Names of the buffers and other attributes that its forward changes: its second run must not. */
   readonly buffers: readonly string[]
 }
 

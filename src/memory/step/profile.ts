@@ -108,7 +108,7 @@ export interface RecordedBlock {
   readonly packs: readonly [number, number]
   /** The tensors it is given, in the order in which they are saved for its second run. */
   readonly inputs: readonly BlockInput[]
-  /** Names of the buffers that its forward changes: its second run must not. */
+  /** Names of the buffers and other attributes that its forward changes: its second run must not. */
   readonly buffers: readonly string[]
   /** Why it cannot run again. */
   readonly obstacle?: string | undefined

@@ -75,8 +75,8 @@ def watched_resizes(on_resized: Callable[[torch.UntypedStorage], None]) -> Itera
 
 
 def version_of(tensor: torch.Tensor) -> int:
-    """How often a tensor, or a view of it, was changed in place."""
-    return int(tensor._version)
+    """How often a tensor, or a view of it, was changed in place; 0 for those of inference, which nobody counts."""
+    return 0 if tensor.is_inference() else int(tensor._version)
 
 
 def without_modes() -> AbstractContextManager[Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..torch_private import tree_leaves, version_of, without_modes
+from .changes import Changes
 from .dtypes import short_dtype
 from .plannable import sharded_units
 from .stash import is_plain
@@ -38,10 +39,11 @@ class BlockCall:
         self.segments = (segment, segment)
         self.packs = (packs, packs)
         self.inputs: list[dict[str, Any]] = []  # storage, dtype, shape, stride, offset of each tensor it is given
-        self.buffers: list[str] = []  # of the model, changed by the call
+        self.buffers: list[str] = []  # and other attributes of the model, changed by the call
         self.obstacle: str | None = None  # why it cannot run again
         self.witnesses: list[tuple[torch.Tensor, int]] = []  # share the inputs' versions, not their memory
         self.versions: dict[str, int] = {}
+        self.changes: Changes | None = None  # while it runs
 
 
 class BlockRecorder:
@@ -82,16 +84,18 @@ class BlockRecorder:
                 witness.data = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
             call.witnesses.append((witness, version_of(tensor)))
         call.versions = {label: version_of(buffer) for label, buffer in module.named_buffers()}
+        with self._record.untimed(), without_modes():
+            call.changes = Changes(module, (args, kwargs))
         self._open.append((call, module))
         self.calls.append(call)
 
-    def leave(self, name: str) -> None:
+    def leave(self, name: str, args: Any, kwargs: Any) -> None:
         """See `BlockWatch`."""
         while self._open:  # those inside that raised, and whose error was caught, are not left
             call, module = self._open.pop()
             if call.name == name:
                 break
-            call.obstacle = "raised an error"
+            call.obstacle, call.changes = "raised an error", None
         else:
             return
         call.segments = (call.segments[0], self._record.segments.current)
@@ -103,6 +107,12 @@ class BlockRecorder:
             if version_of(buffer) != call.versions.get(label)
         }
         call.buffers = [f"{name}.{label}" for label, _ in module.named_buffers() if label.rpartition(".")[0] in changed]
+        changes, call.changes = call.changes, None
+        assert changes is not None  # since it was entered
+        with self._record.untimed(), without_modes():
+            call.obstacle = call.obstacle or changes.find_obstacle(module, (args, kwargs))
+            reassigned = changes.list_reassigned(module)
+        call.buffers += [".".join(filter(None, (name, *at))) for at in reassigned]
 
     def end_forward(self) -> None:
         """The forward is over: whose input was changed in it, cannot run again."""
@@ -111,7 +121,7 @@ class BlockRecorder:
                 call.obstacle = call.obstacle or "its input is changed in place"
             call.witnesses.clear()
         for call, _ in self._open:
-            call.obstacle = "raised an error"
+            call.obstacle, call.changes = "raised an error", None
 
 
 def list_blocks(record: MemoryRecord, layer_of: Mapping[int, int], used: set[int]) -> list[dict[str, Any]]:

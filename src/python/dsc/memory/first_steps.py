@@ -15,6 +15,7 @@ from .measured import Measured
 from .observer import Observer, PeakMemory, run_observed
 from .profiler import tensors_in
 from .record import MemoryRecord
+from .runnable_plan import PlanError
 from .timing import StepClock, TimedStep
 
 
@@ -62,8 +63,14 @@ class FirstSteps:
         """The profile, as ``dsc.memory.profile`` returns it.
 
         Raises:
-            PlanError: the model calls no layers.
+            PlanError: the model calls no layers, or its forward runs a backward, whose saved tensors have moved.
         """
+        if self._record.has_inner_backward:
+            raise PlanError(
+                "the loss is computed with a backward of its own (torch.autograd.grad, as for a gradient penalty), "
+                "which dsc.memory.fit does not plan: profile the step by dsc.memory.profile, plan it by "
+                "dsc memory plan, and train under dsc.memory.offload"
+            )
         times = self._record.times if self._timed is None else self._timed.times
         unseen = 0 if self._peak is None else max(0, self._peak.bytes - self._record.device.peak_bytes)
         measured = Measured([times], [], keep_dropped(self._record), self._record, None, unseen)

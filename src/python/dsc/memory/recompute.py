@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -39,7 +39,7 @@ class RecomputedBlocks:
     def enter(self) -> None:
         """Puts the recomputation around the blocks' forwards."""
         for name, (module, calls) in self._blocks.items():
-            module.forward = _recomputed(name, module, calls)
+            module.forward = _Recomputing(name, module, calls)
 
     def leave(self) -> None:
         """Takes it off again: the model is as it was."""
@@ -51,22 +51,30 @@ class RecomputedBlocks:
                 module.forward = own.earlier
 
 
-def _recomputed(name: str, module: torch.nn.Module, calls: dict[int, Recomputation]) -> Callable[..., Any]:
-    earlier = module.__dict__.get("forward")
-    plain = module.forward
-    count = 0
+class _Recomputing:
+    """Stands for the forward of one module while its block is recomputed."""
 
-    def forward(*args: Any, **kwargs: Any) -> Any:
-        nonlocal count
-        planned = calls.get(count)
+    def __init__(self, name: str, module: torch.nn.Module, calls: dict[int, Recomputation]) -> None:
+        self.earlier = module.__dict__.get("forward")
+        self._plain = module.forward
+        self._name, self._module, self._calls = name, module, calls
+        self._count = 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy of the model, made meanwhile, runs its own forward."""
+        return _itself, (self._plain,)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        planned = self._calls.get(self._count)
         # Inside backward somebody else runs a block around this one again.
         if planned is None or not torch.is_grad_enabled() or current_node() is not None:
-            count += current_node() is None
-            return plain(*args, **kwargs)
-        count += 1
+            self._count += current_node() is None
+            return self._plain(*args, **kwargs)
+        self._count += 1
         leaves, spec = tree_flatten((args, kwargs))
         given = [at for at, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
         rest = [None if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+        plain = self._plain
 
         def run(*tensors: torch.Tensor) -> Any:
             filled = list(rest)
@@ -75,40 +83,54 @@ def _recomputed(name: str, module: torch.nn.Module, calls: dict[int, Recomputati
             own_args, own_kwargs = tree_unflatten(filled, spec)
             return plain(*own_args, **own_kwargs)
 
-        buffers = _Buffers(module, [label.removeprefix(f"{name}.") for label in planned["buffers"]])
+        before = _Before(self._module, [label.removeprefix(f"{self._name}.") for label in planned["buffers"]])
         tensors = [leaves[at] for at in given]
         del leaves, args, kwargs  # what is saved must not be held here, too
-        return checkpoint(
-            run,
-            *tensors,
-            use_reentrant=False,
-            context_fn=lambda: (contextlib.nullcontext(), buffers.as_before()),
-        )
-
-    forward.earlier = earlier  # type: ignore[attr-defined]
-    return forward
+        return checkpoint(run, *tensors, use_reentrant=False, context_fn=lambda: (contextlib.nullcontext(), before))
 
 
-class _Buffers:
-    """Buffers that a forward changes, as they were before it: its second run starts from them and changes copies."""
+def _itself(of: Any) -> Any:
+    return of
+
+
+_ABSENT = object()
+
+
+class _Before:
+    """What a forward changes of its module, as it was before: the context of its second run, and of a third.
+
+    Args:
+        module: that is called.
+        names: of the buffers, of which every run gets copies, and of other attributes.
+    """
 
     def __init__(self, module: torch.nn.Module, names: Sequence[str]) -> None:
-        self._places: list[tuple[torch.nn.Module, str, torch.Tensor]] = []
+        self._buffers: list[tuple[dict[str, Any], str, torch.Tensor]] = []
+        self._others: list[tuple[dict[str, Any], str, Any]] = []
+        self._present: list[list[Any]] = []  # of each run that is under way
         for name in names:
             owner = module.get_submodule(name.rpartition(".")[0])
             label = name.rpartition(".")[2]
             buffer = owner._buffers.get(label)
             if buffer is not None:
-                self._places.append((owner, label, buffer.detach().clone()))
+                self._buffers.append((owner._buffers, label, buffer.detach().clone()))
+            elif label not in owner._buffers:
+                self._others.append((vars(owner), label, vars(owner).get(label, _ABSENT)))
 
-    @contextlib.contextmanager
-    def as_before(self) -> Iterator[None]:
-        """While a forward runs again."""
-        present = [(owner, label, owner._buffers[label]) for owner, label, _ in self._places]
-        for owner, label, before in self._places:
-            owner._buffers[label] = before.clone()
-        try:
-            yield
-        finally:
-            for owner, label, buffer in present:
-                owner._buffers[label] = buffer
+    def __enter__(self) -> None:
+        self._present.append([place.get(label, _ABSENT) for place, label, _ in [*self._buffers, *self._others]])
+        for place, label, before in self._buffers:
+            place[label] = before.clone()
+        for place, label, value in self._others:
+            _put(place, label, value)
+
+    def __exit__(self, *error: object) -> None:
+        for (place, label, _), present in zip([*self._buffers, *self._others], self._present.pop()):
+            _put(place, label, present)
+
+
+def _put(place: dict[str, Any], label: str, value: Any) -> None:
+    if value is _ABSENT:
+        place.pop(label, None)
+    else:
+        place[label] = value

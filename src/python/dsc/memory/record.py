@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypedDict
 
 import torch
@@ -95,6 +95,7 @@ class MemoryRecord:
         self.touches: dict[int, set[int]] = {}  # id → indices of the events that read or write it
         self._whole = contextlib.ExitStack()  # what is on for the step, and for its forward
         self._forward = contextlib.ExitStack()
+        self.has_inner_backward = False  # whether the forward runs a backward of its own
         self.reloads: dict[int, list[int]] = {}  # id of a dropped storage → ids of its reloaded copies
 
     def begin(self) -> None:
@@ -213,6 +214,14 @@ class MemoryRecord:
         if self._clock is not None:
             self._clock.mark((event.segment, "bwd" if event.is_backward else "fwd"))
 
+    @contextlib.contextmanager
+    def untimed(self) -> Iterator[None]:
+        """A context for what the step would not do without a record."""
+        if self._clock is not None:
+            self._clock.mark(("copy", ""))
+        yield
+        self._mark(self.events[-1])
+
     def _moved(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         event = self.events[-1]
         if event.is_backward:
@@ -267,14 +276,13 @@ class MemoryRecord:
                 "line": calling_line(),
             }
         )
-        if self._clock is not None:
-            self._clock.mark(("copy", ""))
-        dropped = self._dropped.drop(tensor) if self._dropped is not None else None
-        self._mark(self.events[-1])
+        with self.untimed():
+            dropped = self._dropped.drop(tensor) if self._dropped is not None else None
         return sequence, tensor.detach() if dropped is None else dropped, version_of(tensor)
 
     def _unpack(self, packed: _Packed) -> torch.Tensor:
         sequence, kept, version = packed
+        self.has_inner_backward = self.has_inner_backward or not self.events[-1].is_backward
         self.unpacked.append(sequence)
         # A checkpoint asks for what it is given when the backward of its last layer begins.
         own, asking = self.saved[sequence]["segment"], self.segments.of_node(current_node())
@@ -283,9 +291,7 @@ class MemoryRecord:
             check_version(kept, version)
             self._unpacked_last[storage_key(kept)] = sequence
             return kept
-        if self._clock is not None:
-            self._clock.mark(("copy", ""))
-        back = kept.bring_back()
-        self._mark(self.events[-1])
+        with self.untimed():
+            back = kept.bring_back()
         self.reloads.setdefault(self.saved[sequence]["id"], []).append(self.ids[storage_key(back)])
         return back

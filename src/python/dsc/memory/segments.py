@@ -17,8 +17,8 @@ class BlockWatch(Protocol):
     def enter(self, name: str, module: torch.nn.Module, args: Any, kwargs: Any) -> None:
         """The call begins; the segment that it begins with is the current one."""
 
-    def leave(self, name: str) -> None:
-        """The call is over; the segment after it is not yet begun."""
+    def leave(self, name: str, args: Any, kwargs: Any) -> None:
+        """The call is over, and what it was given as it left it; the segment after it is not yet begun."""
 
 
 class Segments:
@@ -47,11 +47,13 @@ class Segments:
         for name, module in model.named_modules():
             if next(module.children(), None) is None:
                 label = name or type(module).__name__
-                self._handles.append(module.register_forward_pre_hook(self._enter(label)))
-                self._handles.append(module.register_forward_hook(self._leave(label)))
+                enter, leave = only_of(module, self._enter(label)), only_of(module, self._leave(label))
+                self._handles.append(module.register_forward_pre_hook(enter))
+                self._handles.append(module.register_forward_hook(leave))
             elif name:
-                self._handles.append(module.register_forward_pre_hook(self._enter_block(name), with_kwargs=True))
-                self._handles.append(module.register_forward_hook(self._leave_block(name)))
+                enter, leave = only_of(module, self._enter_block(name)), only_of(module, self._leave_block(name))
+                self._handles.append(module.register_forward_pre_hook(enter, with_kwargs=True))
+                self._handles.append(module.register_forward_hook(leave, with_kwargs=True))
 
     @property
     def current(self) -> int:
@@ -102,9 +104,19 @@ class Segments:
         return hook
 
     def _leave_block(self, name: str) -> Callable[..., None]:
-        def hook(module: torch.nn.Module, inputs: Any, output: Any) -> None:
+        def hook(module: torch.nn.Module, args: Any, kwargs: Any, output: Any) -> None:
             if self._watch is not None and current_node() is None:
-                self._watch.leave(name)
+                self._watch.leave(name, args, kwargs)
             self._start(f"after {name}")
 
         return hook
+
+
+def only_of(own: torch.nn.Module, hook: Callable[..., None]) -> Callable[..., None]:
+    """A hook that is silent in copies of a module: whoever copies a model in its forward copies its hooks, too."""
+
+    def call(module: torch.nn.Module, *seen: Any) -> None:
+        if module is own:
+            hook(module, *seen)
+
+    return call

@@ -15,7 +15,7 @@ from torch.utils.hooks import RemovableHandle
 
 from ..torch_private import clear_forward_hooks
 from .dropped import Dropped, DroppedTensors
-from .segments import Segments
+from .segments import Segments, only_of
 
 StepTimes: TypeAlias = dict[tuple[Any, str], float]  # (segment, "fwd" | "bwd") → microseconds
 
@@ -131,7 +131,8 @@ class TimedGradients:
         for module in self._model.modules():
             if next(module.children(), None) is None:
                 # No method of our own: whoever copies a leaf copies what its hooks are bound to, here the whole model.
-                self._handles.append(module.register_forward_hook(lambda m, inputs, output: self._see(m, inputs)))
+                see = only_of(module, lambda m, inputs, output: self._see(m, inputs))
+                self._handles.append(module.register_forward_hook(see))
 
     def turn(self) -> None:
         """See `Observer`."""
