@@ -14,7 +14,7 @@ function format(
   return `<?xml version="1.0" encoding="UTF-8"?>
 <ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>b</Name><Prefix>data%2F</Prefix>${
     token === undefined ? '' : `<NextContinuationToken>${escapeXml(token)}</NextContinuationToken>`
-  }<KeyCount>${objects.length}</KeyCount><MaxKeys>1000</MaxKeys>${
+  }<KeyCount>${objects.length + folders.length}</KeyCount><MaxKeys>1000</MaxKeys>${
     isUrlEncoded ? '<EncodingType>url</EncodingType>' : ''
   }<IsTruncated>${token !== undefined}</IsTruncated>${objects
     .map(
@@ -39,7 +39,7 @@ test('parseListing reads what a server wrote, in either encoding', () => {
   const object = fc.record({ key, size: fc.nat() })
   fc.assert(
     fc.property(
-      fc.array(object),
+      fc.uniqueArray(object, { selector: ({ key }) => key }),
       fc.array(key),
       fc.boolean(),
       fc.option(key),
@@ -87,9 +87,45 @@ test('parseListing does not take an answer that broke off, or that is none, for 
   assert.equal(parseListing(Buffer.from('<html>It works!</html>'), ''), undefined)
 })
 
-test('parseListing reads an object without etag, size and date', () => {
+test('a byte that is damaged on its way hides no key, no folder and no page', () => {
+  const keys = ['data/a', 'data/b', 'data/c d'].map((key, at) => ({ key, size: 10 + at }))
+  for (const counted of ['KeyCount', 'NoCount']) {
+    const options = { isUrlEncoded: true, folders: ['data/e/', 'data/f/'], token: 'next' }
+    const text = Buffer.from(format(keys, options).replaceAll('KeyCount', counted))
+    for (let at = 0; at < text.length; at += 1)
+      for (const bits of [1, 0x20, 0xff]) {
+        const damaged = Buffer.from(text)
+        damaged[at]! ^= bits
+        const page = readDamaged(damaged)
+        if (page === undefined) continue
+        const what = damaged.toString('latin1', Math.max(0, at - 20), at + 20)
+        assert.equal(new Set(page.objects.map(({ key }) => key)).size, 3, what)
+        assert.equal(page.folders.length, 2, what)
+        assert.equal(page.isTruncated, true, what)
+      }
+  }
+})
+
+/** Undefined: it was found out. */
+function readDamaged(body: Buffer) {
+  try {
+    return parseListing(body, 'data/')
+  } catch (error) {
+    assert.ok(error instanceof URIError)
+    return undefined
+  }
+}
+
+test('a listing that has fewer keys than its server counted is not whole', () => {
+  const text = format([{ key: 'a', size: 1 }], { isUrlEncoded: true })
+  assert.equal(parseListing(Buffer.from(text.replace('<KeyCount>1', '<KeyCount>2')), ''), undefined)
+  // Ceph counted no folders, others count nothing.
+  assert.equal(parseListing(Buffer.from(text.replace('<KeyCount>1', '<KeyCount>0')), '')?.objects.length, 1)
+})
+
+test('parseListing reads an object without etag and date', () => {
   const page = parseListing(
-    Buffer.from('<ListBucketResult><Contents><Key>a</Key></Contents></ListBucketResult>\n'),
+    Buffer.from('<ListBucketResult><Contents><Key>a</Key><Size>0</Size></Contents></ListBucketResult>\n'),
     '',
   )
   assert.deepEqual(page?.objects, [

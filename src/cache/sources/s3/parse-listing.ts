@@ -12,46 +12,78 @@ export interface ListingPage {
   readonly isTruncated: boolean
 }
 
+const BEGIN = '<Contents>'
+const END = '</Contents>'
+const COMMON_PREFIX = /<CommonPrefixes>\s*<Prefix>([^<]*)<\/Prefix>\s*<\/CommonPrefixes>/g
+
 /**
  * Reads an answer to ListObjectsV2, looking for the few elements that matter by their tags. Never makes a string of the
- * whole answer, which its keys would keep in memory. Undefined: the answer is not whole.
+ * whole answer, which its keys would keep in memory. Undefined: the answer is not whole. No digest proves a listing, so
+ * what may hide a key is taken for damage: a tag that is not where it should be, a key twice, fewer than were counted.
  */
 export function parseListing(body: Buffer, prefix: string): ListingPage | undefined {
   if (!/<\/ListBucketResult>\s*$/.test(body.toString('utf8', Math.max(0, body.length - 64)))) return undefined
-  const contentsAt = body.indexOf('<Contents>')
+  const contentsAt = body.indexOf(BEGIN)
   const headEnd = contentsAt === -1 ? body.length : contentsAt
-  const tailBegin = contentsAt === -1 ? body.length : body.lastIndexOf('</Contents>')
+  const tailBegin = contentsAt === -1 ? body.length : body.lastIndexOf(END) + END.length
   const outside = body.toString('utf8', 0, headEnd) + body.toString('utf8', tailBegin)
   const isUrlEncoded = readElement(outside, 'EncodingType') === 'url'
   const relative = (raw: string) => {
     const key = isUrlEncoded ? decodeUrl(decodeEntities(raw)) : decodeEntities(raw)
-    return key.startsWith(prefix) ? key.slice(prefix.length) : key
+    return key.startsWith(prefix) ? key.slice(prefix.length) : undefined
   }
   const objects: ListedObject[] = []
   for (let at = contentsAt; at !== -1; ) {
-    const end = body.indexOf('</Contents>', at)
-    const entry = body.toString('utf8', at + '<Contents>'.length, end)
-    objects.push({
-      key: relative(readElement(entry, 'Key') ?? ''),
-      sizeBytes: Number(readElement(entry, 'Size') ?? 0),
-      etag: readEtag(entry),
-      versionId: null,
-      checksum: null,
-      modifiedAtMs: Date.parse(readElement(entry, 'LastModified') ?? '') || 0,
-    })
-    at = body.indexOf('<Contents>', end)
+    const end = body.indexOf(END, at)
+    const object = readObject(body.toString('utf8', at + BEGIN.length, end), relative)
+    at = body.indexOf(BEGIN, end)
+    const between = body.toString('utf8', end + END.length, at === -1 ? tailBegin : at)
+    if (object === undefined || between.trim() !== '') return undefined
+    objects.push(object)
   }
-  const folders = Array.from(
-    outside.matchAll(/<CommonPrefixes>\s*<Prefix>([^<]*)<\/Prefix>\s*<\/CommonPrefixes>/g),
-    ([, raw]) => relative(raw!),
-  )
-  const continuation = readElement(outside, 'NextContinuationToken')
+  if (new Set(objects.map(({ key }) => key)).size < objects.length) return undefined
+  const folders: string[] = []
+  for (const [, raw] of outside.matchAll(COMMON_PREFIX)) {
+    const folder = relative(raw!)
+    if (folder === undefined) return undefined
+    folders.push(folder)
+  }
+  const page = readPagePlace(outside.replaceAll(COMMON_PREFIX, ''), objects.length + folders.length)
+  return page && { objects, folders, ...page }
+}
+
+/** `text` is what lies between the tags of one object. */
+function readObject(text: string, relative: (raw: string) => string | undefined): ListedObject | undefined {
+  const name = readElement(text, 'Key')
+  const key = name === undefined ? undefined : relative(name)
+  const size = readElement(text, 'Size')?.trim() ?? ''
+  if (key === undefined || !/^\d+$/.test(size) || text.includes(BEGIN)) return undefined
   return {
-    objects,
-    folders,
-    isTruncated: readElement(outside, 'IsTruncated')?.trim() === 'true',
-    continuation: continuation && decodeEntities(continuation),
+    key,
+    sizeBytes: Number(size),
+    etag: readEtag(text),
+    versionId: null,
+    checksum: null,
+    modifiedAtMs: Date.parse(readElement(text, 'LastModified') ?? '') || 0,
   }
+}
+
+/** `text` is a page without what it lists, `found` how much that was. Servers that count no folders are believed. */
+function readPagePlace(
+  text: string,
+  found: number,
+): Pick<ListingPage, 'continuation' | 'isTruncated'> | undefined {
+  const keyCount = readElement(text, 'KeyCount')?.trim() ?? '0'
+  const isTruncated = readElement(text, 'IsTruncated')?.trim()
+  const token = readElement(text, 'NextContinuationToken')
+  const isWhole =
+    !/Contents>|CommonPrefixes>|<Key>|<Prefix>.*<Prefix>/s.test(text) &&
+    /^\d+$/.test(keyCount) &&
+    Number(keyCount) <= found &&
+    (isTruncated === 'true' || isTruncated === 'false' || (isTruncated === undefined && !token))
+  return isWhole
+    ? { isTruncated: isTruncated === 'true', continuation: token && decodeEntities(token) }
+    : undefined
 }
 
 function readEtag(entry: string): string | null {
