@@ -4,6 +4,7 @@ Usage: cold_rows.py LOADER ENDPOINT SET SCRATCH STEP_SECONDS. SET: objects | sha
 Exit status 77: the loader is not installed, or has no way of its own to read this set.
 """
 
+import atexit
 import importlib
 import io
 import json
@@ -122,6 +123,10 @@ def mosaicml():
     from streaming import StreamingDataset
 
     data = StreamingDataset(remote=f"s3://bench/{dataset}-mds", local=f"{scratch}/mds", shuffle=True, batch_size=BATCH)
+    # Forked workers inherit the client that has read the index, and the one connection that it keeps: two workers that
+    # use it take each other's answers, fail on what is in them, or wait for ever for what is not.
+    for stream in data.streams:
+        stream._downloader.clean_up()
     return lambda epoch: torch.utils.data.DataLoader(data, BATCH, num_workers=WORKERS, collate_fn=list, drop_last=True)
 
 
@@ -132,7 +137,7 @@ def litdata():
     data = StreamingDataset(
         f"s3://bench/{dataset}-lit", cache_dir=f"{scratch}/lit", shuffle=True, drop_last=True, storage_options=options
     )
-    loaded = StreamingDataLoader(data, BATCH, num_workers=WORKERS, collate_fn=list, drop_last=True)
+    loaded = StreamingDataLoader(data, batch_size=BATCH, num_workers=WORKERS, collate_fn=list, drop_last=True)
     return lambda epoch: loaded
 
 
@@ -162,4 +167,5 @@ try:
 except ImportError as error:
     print(error, file=sys.stderr)
     sys.exit(77)
+atexit._run_exitfuncs()  # shared memory of MosaicML Streaming, which would stay
 os._exit(0)  # loaders of others leave threads behind
