@@ -1,6 +1,10 @@
-import { type IncomingMessage, request as requestPlain } from 'node:http'
-import { request as requestTls } from 'node:https'
+import type { IncomingMessage } from 'node:http'
 import { formatElapsed, log } from '../log/log.js'
+
+// Imported as an ES module, node:http would evaluate all that it exports, among it the browser's fetch and WebSocket:
+// 50 ms of every start of a program that may ask an agent.
+const { request: requestPlain } = process.getBuiltinModule('node:http')
+const { request: requestTls } = process.getBuiltinModule('node:https')
 
 /** A request to an agent, of which there are too few to keep connections for. */
 export interface Question {

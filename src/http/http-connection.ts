@@ -203,6 +203,7 @@ export class HttpConnection {
 
   /** The other side sends no more. */
   #end(): void {
+    if (this.#isClosed) return // by this side
     if (this.#parser?.isUntilClose || this.#parser?.isComplete) this.#complete('close')
     else this.#fail(new HttpFailure('HTTP_CLOSED', 'the other side closed the connection'))
   }
