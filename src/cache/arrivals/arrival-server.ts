@@ -16,6 +16,9 @@ import { idOf, type Need, OrderOfNeed } from './order-of-need.js'
 /** More readers than this of one staging on one machine look at the manifest instead. */
 const MAX_READERS = 256
 
+/** Keys of which the id is kept: a reader names shards again for each of their samples. */
+const MAX_KNOWN_IDS = 4096
+
 /** Longer names of readers are cut. */
 const MAX_NAME_LENGTH = 200
 /** Objects that a status names for each reader. */
@@ -47,6 +50,7 @@ export class ArrivalServer {
   readonly #folder: HeldFolder
   #isClosed = false
   readonly #keys = new Map<number, string>()
+  readonly #ids = new Map<string, number>()
   readonly #sockets = new Set<Socket>()
   readonly #names = new Map<Socket, string>()
 
@@ -163,12 +167,23 @@ export class ArrivalServer {
 
   /** Undefined: there is no such object. Throws for what names none. */
   #needOf(asked: unknown): Need | undefined {
-    if (typeof asked === 'string') return this.#options.idOf(asked)
+    if (typeof asked === 'string') return this.#idOf(asked)
     const [key, offset, length] = Array.isArray(asked) ? (asked as readonly unknown[]) : []
     if (typeof key !== 'string' || !isCount(offset) || !isCount(length))
       throw new TypeError('expected a key, or a key, an offset and a length')
-    const id = this.#options.idOf(key)
+    const id = this.#idOf(key)
     return id === undefined ? undefined : { id, offset, length }
+  }
+
+  /** Keeps what the manifest answers, whose every question is one to its database. */
+  #idOf(key: string): number | undefined {
+    const known = this.#ids.get(key)
+    if (known !== undefined) return known
+    const id = this.#options.idOf(key)
+    if (id === undefined) return undefined
+    if (this.#ids.size === MAX_KNOWN_IDS) this.#ids.clear()
+    this.#ids.set(key, id)
+    return id
   }
 }
 

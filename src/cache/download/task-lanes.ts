@@ -73,11 +73,12 @@ export class TaskLanes {
   /** Somebody waits for an object, or a range of one: it overtakes those that stand in its lane. */
   hurry(need: Need): void {
     for (const lane of ['direct', 'awaited'] as const) {
-      const { hurried = [], left = [] } = Object.groupBy(this.#standing[lane], (task) =>
-        isOf(task, need) ? 'hurried' : 'left',
-      )
-      this.#wanted[lane].push(...hurried)
-      this.#standing[lane] = left
+      const standing = this.#standing[lane]
+      // Asked for every sample that is waited for, of which most do not stand here any more.
+      const isMeant = (task: FetchTask) => isOf(task, need)
+      if (!standing.some(isMeant)) continue
+      this.#wanted[lane].push(...standing.filter(isMeant))
+      this.#standing[lane] = standing.filter((task) => !isMeant(task))
     }
   }
 
