@@ -26,17 +26,23 @@ export async function openNamedEngine(
   request: FeedRequest,
   settings: FeedSettings,
 ): Promise<FeedEngine> {
-  const { openFeedEngine } = await import('../feed/engine/open-feed-engine.js')
-  const { supply, release } = await findSupply(context, request, planReading(settings.order))
+  const { openFeedEngine, startReaders } = await import('../feed/engine/open-feed-engine.js')
+  const readers = startReaders(settings)
+  const finding = findSupply(context, request, planReading(settings.order))
+  const { supply, release } = await finding.catch(async (error: unknown) => {
+    await readers.close()
+    throw error
+  })
   let engine: FeedEngine
   try {
-    engine = openFeedEngine(supply, settings)
+    engine = openFeedEngine(supply, settings, readers)
     engine.onClose(release)
     if (settings.memoryBytes === undefined && engine.memoryBytes < DEFAULT_MEMORY_BYTES)
       context.report.warn(
         `dsc: little memory is free for the feed, so it uses ${formatByteSize(engine.memoryBytes)} instead of ${formatByteSize(DEFAULT_MEMORY_BYTES)}; a larger /dev/shm (docker run --shm-size) helps`,
       )
   } catch (error) {
+    await readers.close()
     await release()
     throw error
   }

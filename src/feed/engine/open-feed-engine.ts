@@ -9,12 +9,21 @@ import { formatGroupOrder, parseGroupOrder } from '../plan/group-order.js'
 import { countMixed } from '../plan/mix.js'
 import { chooseOrderKind, type OrderKind } from '../plan/order.js'
 import type { SampleSupply } from '../sources/sample-supply.js'
-import { openReaderPool } from '../threads/reader-pool.js'
+import { WaitingReaders } from '../threads/reader-pool.js'
 import { FeedEngine } from './feed-engine.js'
 import type { FeedSettings } from './feed-settings.js'
 
-/** Opens a feed without clients: its arena, its threads and its source. */
-export function openFeedEngine(supply: SampleSupply, settings: FeedSettings): FeedEngine {
+/** Starts the threads that a feed with these settings will read with. */
+export function startReaders({ threads }: Pick<FeedSettings, 'threads'>): WaitingReaders {
+  return new WaitingReaders(Math.max(1, threads ?? Math.min(4, availableParallelism())))
+}
+
+/** Opens a feed without clients: its arena and its source. `readers`: its threads, of `startReaders`. */
+export function openFeedEngine(
+  supply: SampleSupply,
+  settings: FeedSettings,
+  readers = startReaders(settings),
+): FeedEngine {
   const { folder } = supply
   const mix = supply.mix ?? settings.mix
   const arenaFolder = settings.arenaFolder ?? (existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
@@ -23,18 +32,15 @@ export function openFeedEngine(supply: SampleSupply, settings: FeedSettings): Fe
     arenaFolder,
     held ? 0 : (settings.memoryBytes ?? planArenaBytes(freeBytesOf(arenaFolder))),
   )
-  const pool = openReaderPool(
-    {
-      arenaFd: arenaFile.fd,
-      ...(folder && {
-        folder: {
-          ...{ root: folder.root, tableBytes: folder.table.bytes, known: folder.table.known },
-          held: held?.descriptors,
-        },
-      }),
-    },
-    Math.max(1, settings.threads ?? Math.min(4, availableParallelism())),
-  )
+  const pool = readers.begin({
+    arenaFd: arenaFile.fd,
+    ...(folder && {
+      folder: {
+        ...{ root: folder.root, tableBytes: folder.table.bytes, known: folder.table.known },
+        held: held?.descriptors,
+      },
+    }),
+  })
   return new FeedEngine({
     source: supply.makeSource({ pool, arenaFile }),
     listing: supply.listing,

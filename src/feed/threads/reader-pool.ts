@@ -1,6 +1,6 @@
 import { DscError } from '../../failure/dsc-error.js'
 import { BackgroundThread } from '../../platform/background-thread.js'
-import type { ReaderData, ReaderJob, ReaderResult } from './reader-thread.js'
+import type { ReaderData, ReaderJob, ReaderOrder, ReaderResult } from './reader-thread.js'
 
 /** Threads that read, copy and shuffle, so that the feed's own thread never waits for a disk. */
 export interface ReaderPool {
@@ -13,11 +13,7 @@ interface Waiter {
   reject(error: Error): void
 }
 
-/** One message each way: job `id`, and what came of it. */
-interface Posted {
-  readonly id: number
-  readonly job: ReaderJob
-}
+/** What came of job `id`. */
 interface Answered {
   readonly id: number
   readonly result: ReaderResult
@@ -26,12 +22,12 @@ interface Answered {
 /** One thread and the jobs that it has. */
 class ReaderThread {
   readonly #waiting = new Map<number, Waiter>()
-  readonly #thread: BackgroundThread<Posted, Answered>
+  readonly #thread: BackgroundThread<ReaderOrder, Answered>
   #nextId = 0
 
-  constructor(data: ReaderData) {
+  constructor() {
     this.#thread = new BackgroundThread(new URL('./reader-thread.js', import.meta.url), {
-      data,
+      data: undefined,
       onReply: ({ id, result }: Answered) => this.#answer(id, result),
       onFailure: (error) => this.failAll(error),
     })
@@ -41,12 +37,17 @@ class ReaderThread {
     return this.#waiting.size
   }
 
+  /** Says what is read. Call once, before the first job. */
+  begin(data: ReaderData): void {
+    this.#thread.post({ kind: 'begin', data })
+  }
+
   run(job: ReaderJob): Promise<ReaderResult> {
     const id = this.#nextId++
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject })
       this.#thread.ref()
-      this.#thread.post({ id, job })
+      this.#thread.post({ kind: 'job', id, job })
     })
   }
 
@@ -69,9 +70,30 @@ class ReaderThread {
   }
 }
 
+/** Reader threads that load their code while it is looked for what they will read: some 100 ms of each. */
+export class WaitingReaders {
+  readonly #threads: readonly ReaderThread[]
+
+  /** Starts `threads` of them (1 or more). */
+  constructor(threads: number) {
+    this.#threads = Array.from({ length: threads }, () => new ReaderThread())
+  }
+
+  /** Gives them something to read. Call once. */
+  begin(data: ReaderData): ReaderPool {
+    for (const thread of this.#threads) thread.begin(data)
+    return new Pool(this.#threads)
+  }
+
+  /** Ends them, where nothing is read after all. */
+  async close(): Promise<void> {
+    await Promise.all(this.#threads.map((thread) => thread.stop()))
+  }
+}
+
 /** Starts `threads` reader threads (1 or more). */
 export function openReaderPool(data: ReaderData, threads: number): ReaderPool {
-  return new Pool(Array.from({ length: threads }, () => new ReaderThread(data)))
+  return new WaitingReaders(threads).begin(data)
 }
 
 class Pool implements ReaderPool {

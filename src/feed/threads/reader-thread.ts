@@ -1,5 +1,5 @@
 import { readSync } from 'node:fs'
-import { parentPort, workerData } from 'node:worker_threads'
+import { parentPort } from 'node:worker_threads'
 import { planArenaRuns, planExtentBytes } from '../arena/arena-runs.js'
 import type { ArenaCopy } from '../arena/sample-arena.js'
 import { writeFully } from '../arena/write-fully.js'
@@ -9,7 +9,7 @@ import { type Prefix, type PrefixShare, planPrefix } from '../plan/prefix.js'
 import { isIntact, SampleReader } from '../samples/read-samples.js'
 import { openSampleTable, type SampleTable } from '../samples/sample-table.js'
 
-/** What a reader thread is started with. */
+/** What a reader thread reads. */
 export interface ReaderData {
   readonly arenaFd: number
   /** Where the samples are; absent when the thread only copies and shuffles. */
@@ -22,6 +22,11 @@ export interface ReaderData {
     readonly held?: readonly number[] | undefined
   }
 }
+
+/** What a reader thread is told: what it reads, once, and then its jobs. */
+export type ReaderOrder =
+  | { readonly kind: 'begin'; readonly data: ReaderData }
+  | { readonly kind: 'job'; readonly id: number; readonly job: ReaderJob }
 
 /** Work for a reader thread. `copy` carries bytes inside the arena; `touch` reads what clients will map. */
 export type ReaderJob =
@@ -161,11 +166,16 @@ function findPrefix(job: Extract<ReaderJob, { kind: 'prefix' }>): Prefix {
 }
 
 if (parentPort) {
-  const runner = new JobRunner(workerData as ReaderData)
-  parentPort.on('message', ({ id, job }: { id: number; job: ReaderJob }) => {
+  let runner: JobRunner | undefined
+  parentPort.on('message', (order: ReaderOrder) => {
+    if (order.kind === 'begin') {
+      runner = new JobRunner(order.data)
+      return
+    }
+    const { id, job } = order
     let result: ReaderResult
     try {
-      result = runner.run(job)
+      result = runner!.run(job)
     } catch (error) {
       const { code = 'UNKNOWN', message } = error as NodeJS.ErrnoException
       result = { kind: 'failed', code, message }
