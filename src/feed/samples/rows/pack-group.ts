@@ -20,13 +20,14 @@ export async function packGroup(
   options: {
     readonly writer: MessagePackWriter
     readonly onRow: () => void
-    /** Called behind each column that is decoded. */
-    readonly onColumn?: () => void
+    /** Called before each column is decoded, with what messages call it. */
+    readonly onColumn: (what: string) => void
   },
 ): Promise<void> {
   const { writer, onRow, onColumn } = options
   const columns: PackedColumn[] = []
   for (const [i, { key, encode }] of columnEncoders(file.fields).entries()) {
+    onColumn(file.nameColumn(group, i))
     const packed = new MessagePackWriter(group.unpackedBytes)
     const ends = new Float64Array(group.rowCount)
     let row = 0
@@ -37,7 +38,6 @@ export async function packGroup(
       }
     })
     columns.push({ key, bytes: packed.written(), ends })
-    onColumn?.()
   }
   for (let row = 0; row < group.rowCount; row++) {
     writer.map(columns.length)

@@ -10,6 +10,8 @@ const SMALLEST_BYTES = 12
 
 /** One run of rows that is stored, and read, together. */
 export interface RowGroup {
+  /** Its place in the footer, from 0. */
+  readonly place: number
   readonly firstRow: number
   readonly rowCount: number
   /** Of the chosen columns, as they are stored. */
@@ -52,7 +54,7 @@ export class ParquetFile {
     const { path, shown, columns } = options
     const descriptor = openSync(path, 'r')
     try {
-      return await naming(shown, async () => {
+      return await naming({ path: shown }, async () => {
         const metadata = await parquetMetadataAsync(bufferOf(descriptor), { geoparquet: false })
         return new ParquetFile({ path: shown, descriptor, metadata, columns })
       })
@@ -71,13 +73,11 @@ export class ParquetFile {
    * Hands the values of one column of a row group to `use`, in the order of the rows. What `use` throws counts as damage
    * of the file: its values need not be what its schema says.
    */
-  async readColumn(
-    { firstRow, rowCount }: RowGroup,
-    column: number,
-    use: (run: DecodedArray) => void,
-  ): Promise<void> {
+  async readColumn(group: RowGroup, column: number, use: (run: DecodedArray) => void): Promise<void> {
     const { name } = this.fields[column]!
-    await naming(this.#path, async () => {
+    const { firstRow, rowCount } = group
+    const where = `${this.nameColumn(group, column)}: `
+    await naming({ path: this.#path, where }, async () => {
       const runs: DecodedArray[] = []
       await parquetRead({
         file: bufferOf(this.#descriptor),
@@ -92,10 +92,14 @@ export class ParquetFile {
         onChunk: ({ columnData }) => runs.push(columnData),
       })
       const found = runs.reduce((sum, run) => sum + run.length, 0)
-      if (found !== rowCount)
-        throw new Error(`column ${name} has ${found} values in a row group of ${rowCount} rows`)
+      if (found !== rowCount) throw new Error(`it has ${found} values for ${rowCount} rows`)
       for (const run of runs) use(run)
     })
+  }
+
+  /** What a column of a row group is called in messages. */
+  nameColumn({ place }: RowGroup, column: number): string {
+    return `column ${this.fields[column]!.name} of row group ${place}`
   }
 
   close(): void {
@@ -125,7 +129,7 @@ function bufferOf(descriptor: number): AsyncBuffer {
 function findGroups(metadata: FileMetaData, columns: ReadonlySet<string>): readonly RowGroup[] {
   const groups: RowGroup[] = []
   let firstRow = 0
-  for (const group of metadata.row_groups) {
+  for (const [place, group] of metadata.row_groups.entries()) {
     const rowCount = Number(group.num_rows)
     if (!(rowCount >= 0)) throw new Error(`a row group of ${rowCount} rows`)
     let storedBytes = 0
@@ -139,7 +143,7 @@ function findGroups(metadata: FileMetaData, columns: ReadonlySet<string>): reado
       unpackedBytes += Math.max(Number(column.total_uncompressed_size), text + 2 * Number(column.num_values))
     }
     for (const name of columns) unpackedBytes += rowCount * (name.length + 1)
-    if (rowCount > 0) groups.push({ firstRow, rowCount, storedBytes, unpackedBytes })
+    if (rowCount > 0) groups.push({ place, firstRow, rowCount, storedBytes, unpackedBytes })
     firstRow += rowCount
   }
   if (firstRow !== Number(metadata.num_rows))
@@ -148,14 +152,17 @@ function findGroups(metadata: FileMetaData, columns: ReadonlySet<string>): reado
 }
 
 /** Names the file in what goes wrong while it is taken apart: its bytes are anybody's. */
-async function naming<T>(path: string, act: () => Promise<T>): Promise<T> {
+async function naming<T>(
+  { path, where = '' }: { readonly path: string; readonly where?: string },
+  act: () => Promise<T>,
+): Promise<T> {
   try {
     return await act()
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
     if (isDscError(cause) || code === 'EIO') throw cause
     const reason = cause instanceof Error ? cause.message : String(cause)
-    throw new DscError('COPY_DAMAGED', `${path} is no Parquet file that can be read: ${reason}`, {
+    throw new DscError('COPY_DAMAGED', `${path} is no Parquet file that can be read: ${where}${reason}`, {
       hint: 'fetch the file again (dsc verify --repair), or write it anew',
       cause,
     })

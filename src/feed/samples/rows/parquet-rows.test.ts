@@ -22,7 +22,7 @@ async function readRows(path: string, columns?: readonly string[]) {
     writer.clear()
   }
   try {
-    for (const group of file.groups) await packGroup(file, group, { writer, onRow })
+    for (const group of file.groups) await packGroup(file, group, { writer, onRow, onColumn() {} })
   } finally {
     file.close()
   }

@@ -26,8 +26,8 @@ export interface InspectedFile {
   readonly unpackedBytes: number
 }
 
-/** Tells that a job goes on. */
-export type RowsMessage = RowsResult | 'alive'
+/** `column`: the job goes on with that column of a row group. */
+export type RowsMessage = RowsResult | { readonly kind: 'column'; readonly what: string }
 
 /** `failed` carries what a DscError, or the system's error, is made of. */
 export type RowsResult =
@@ -50,8 +50,7 @@ const open = new Map<string, ParquetFile>()
 
 async function run(job: RowsJob): Promise<RowsResult> {
   if (job.kind === 'group') return { kind: 'group', bytes: await readGroup(job) }
-  if (job.kind === 'unpack')
-    return { kind: 'unpack', bytes: await unpackFile(job, () => parentPort!.postMessage('alive')) }
+  if (job.kind === 'unpack') return { kind: 'unpack', bytes: await unpackFile(job, tellColumn) }
   const file = await ParquetFile.open({ ...job, path: Buffer.from(job.path) })
   try {
     const unpackedBytes = file.groups.reduce((sum, group) => sum + group.unpackedBytes, 0)
@@ -62,12 +61,15 @@ async function run(job: RowsJob): Promise<RowsResult> {
   }
 }
 
+function tellColumn(what: string): void {
+  parentPort!.postMessage({ kind: 'column', what } satisfies RowsMessage)
+}
+
 async function readGroup(job: GroupJob): Promise<Uint8Array<ArrayBuffer>> {
   const file = await openOnce(job)
   const group = file.groups[job.group]!
   const writer = new MessagePackWriter(group.unpackedBytes)
-  const onColumn = () => parentPort!.postMessage('alive' satisfies RowsMessage)
-  await packGroup(file, group, { writer, onRow() {}, onColumn })
+  await packGroup(file, group, { writer, onRow() {}, onColumn: tellColumn })
   return writer.written() // its memory is given away with it
 }
 

@@ -51,6 +51,8 @@ export class RowsThread {
   readonly #thread: BackgroundThread<RowsJob, RowsMessage>
   #settle: { resolve(result: RowsResult): void; reject(error: unknown): void } | undefined
   #job: RowsJob | undefined
+  /** What of the file is being decoded. */
+  #where = 'its footer'
   #watch: NodeJS.Timeout | undefined
 
   constructor(patienceMs: number) {
@@ -58,13 +60,14 @@ export class RowsThread {
     this.#thread = new BackgroundThread(new URL('./rows-thread.js', import.meta.url), {
       data: undefined,
       onReply: (message: RowsMessage) => this.#hear(message),
-      onFailure: (error) => this.#settle?.reject(explainEnd(error, this.#job?.shown)),
+      onFailure: (error) => this.#settle?.reject(explainEnd(error, this.#job?.shown, this.#where)),
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB },
     })
   }
 
   async run(job: RowsJob): Promise<RowsResult> {
     this.#job = job
+    this.#where = 'its footer'
     const result = new Promise<RowsResult>((resolve, reject) => {
       this.#settle = { resolve, reject }
     })
@@ -86,14 +89,16 @@ export class RowsThread {
   #beginWatch(): void {
     clearTimeout(this.#watch)
     this.#watch = setTimeout(() => {
-      const reason = `one of its columns takes longer than ${this.#patienceMs / 1000} s to decode`
+      const reason = `${this.#where} takes longer than ${this.#patienceMs / 1000} s to decode`
       this.#settle?.reject(unreadable(this.#job!.shown, reason))
     }, this.#patienceMs)
   }
 
   #hear(message: RowsMessage): void {
-    if (message === 'alive') this.#beginWatch()
-    else if (message.kind === 'failed') this.#settle?.reject(toError(message.failure, this.#job!))
+    if (message.kind === 'column') {
+      this.#where = message.what
+      this.#beginWatch()
+    } else if (message.kind === 'failed') this.#settle?.reject(toError(message.failure, this.#job!))
     else this.#settle?.resolve(message)
   }
 }
@@ -105,9 +110,11 @@ function toError({ isDscError, code, message, hint }: RowsFailure, job: RowsJob)
 }
 
 /** A thread ends by itself where a file makes it take more memory than it may. */
-function explainEnd(error: Error, shown = 'a Parquet file'): unknown {
+function explainEnd(error: Error, shown: string | undefined, where: string): unknown {
   const isMemory = (error as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY'
-  return isMemory ? unreadable(shown, `it takes more than ${HEAP_MIB} MiB to decode`) : error
+  return isMemory
+    ? unreadable(shown ?? 'a Parquet file', `${where} takes more than ${HEAP_MIB} MiB to decode`)
+    : error
 }
 
 function unreadable(shown: string, reason: string): DscError {

@@ -35,9 +35,10 @@ const WRITE_BYTES = 4 << 20
 /**
  * Writes the rows of a Parquet file side by side, and an index of them, row group by row group. Both become visible by
  * renaming once they are on the disk, the index last: where it is, the rows are. Resolves with the bytes written.
- * `onColumn` hears of each column of a row group that is decoded. Rejects as `ParquetFile` does, and with the system's error where the disk is full.
+ * `onColumn` hears of each column of a row group before it is decoded. Rejects as `ParquetFile` does, and with the
+ * system's error where the disk is full.
  */
-export async function unpackFile(job: UnpackJob, onColumn: () => void): Promise<number> {
+export async function unpackFile(job: UnpackJob, onColumn: (what: string) => void): Promise<number> {
   const [rowsPath, indexPath] = [job.rows && Buffer.from(job.rows), Buffer.from(job.index)]
   const [rowsPart, indexPart] = [`${job.part}.rows`, `${job.part}.index`]
   const folder = Buffer.from(dirname(indexPath.toString('latin1')), 'latin1')
@@ -59,7 +60,7 @@ export async function unpackFile(job: UnpackJob, onColumn: () => void): Promise<
 async function writeRows(
   file: ParquetFile,
   path: string | undefined,
-  onColumn: () => void,
+  onColumn: (what: string) => void,
 ): Promise<RowsIndex> {
   const lengths = new Uint32Array(file.rowCount)
   const crcs = new Uint32Array(file.rowCount)
