@@ -4,6 +4,7 @@ import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { readLoad } from './swarm-load.mjs'
 
 /** How often the record is asked how far everybody is, ms. */
 const LOOK_MS = 1000
@@ -22,7 +23,7 @@ export async function stageOn({ swarm, dataset, shape, nodes, faults }) {
   const watch = setInterval(async () => {
     const written = await readWritten(database, dataset).catch(() => undefined)
     if (written === undefined) return
-    curve.push({ seconds: (Date.now() - startedMs) / 1000, written })
+    curve.push({ seconds: (Date.now() - startedMs) / 1000, written, load: readLoad(swarm) })
     const share = Object.values(written).reduce((sum, bytes) => sum + bytes, 0) / (shape.total * nodes.length)
     faults?.(share)
   }, LOOK_MS)

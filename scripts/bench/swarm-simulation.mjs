@@ -2,16 +2,16 @@
 // Usage: npm run bench:swarm:simulation -- [nodes,nodes,…] [megabits] [store's megabits] [--scale 1]
 // (default: 16,32,…,4096 25 200; --scale as for bench:swarm, to hold the model against a run of the same size)
 import { parseArgs } from 'node:util'
+import { planSharedPartBytes } from '../../dist/cache/proof/plan-parts.js'
 import { planPassing, rankOwners } from '../../dist/policy/placement.js'
 import { Links } from './swarm-links.mjs'
 
 const MEBIBYTE = 1024 ** 2
 const FILE_BYTES = 32 * MEBIBYTE
-const PART_BYTES = 4 * MEBIBYTE
 /** Between the last byte of a part and the first that is passed on: proof, manifest, a look at it. */
 const HOP_SECONDS = 0.15
 /** Requests that a node has under way: for what it reads from the store, and for what it waits for elsewhere. */
-const MOST = { direct: 16, awaited: 64 }
+const MOST = { direct: 2, awaited: 51 }
 const FROM_STORE = -1
 
 const { positionals, values } = parseArgs({
@@ -19,6 +19,7 @@ const { positionals, values } = parseArgs({
   options: { scale: { type: 'string', default: '1' } },
 })
 const FILES = Math.max(1, Math.round(8 * Number(values.scale)))
+const PART_BYTES = planSharedPartBytes(FILES * FILE_BYTES)
 const sizes = (positionals[0] ?? '16,32,64,128,256,512,1024,2048,4096').split(',').map(Number)
 const [megabits, storeMegabits] = [Number(positionals[1] ?? 25), Number(positionals[2] ?? 200)]
 const aloneSeconds = (FILES * FILE_BYTES * 8) / (megabits * 1e6)
