@@ -4,6 +4,7 @@ import { Manifest } from '../cache/manifest/manifest.js'
 import type { ManifestEntry } from '../cache/manifest/manifest-entry.js'
 import type { WireObject } from '../cache/sources/peer-wire.js'
 import type { Copy } from '../model/copy.js'
+import type { Urgency } from '../model/urgency.js'
 import { isSameObject, type LocalObject, pathOf, type Range } from './local-copies.js'
 
 /** How often a staging is looked at for what is due, ms. */
@@ -22,6 +23,7 @@ interface Question {
 }
 
 interface Waiter extends Question {
+  readonly urgency: Urgency
   readonly endMs: number
   /** Its stager says that it is written, or cannot be asked. */
   isDue: boolean
@@ -42,9 +44,17 @@ export class ArrivingObjects {
   #timer: NodeJS.Timeout | undefined
 
   /** Resolves once the range is there, at the latest after `limitMs`; with 0 it only looks. */
-  async wait(copy: Copy, question: Question, limitMs: number): Promise<Arrived> {
+  async wait(
+    copy: Copy,
+    question: Question,
+    { limitMs, urgency }: { readonly limitMs: number; readonly urgency: Urgency },
+  ): Promise<Arrived> {
     const [found = 'early'] = lookAt(copy, [question]) ?? []
-    if (found !== 'early' || limitMs === 0) return found
+    if (found !== 'early') return found
+    if (limitMs === 0) {
+      if (urgency === 'wanted') void this.#askStager(copy, question, urgency)
+      return found
+    }
     return new Promise((resolve) => {
       const staging = this.#stagings.get(copy.directory) ?? { copy, waiters: new Set(), lookedAtAllMs: 0 }
       this.#stagings.set(copy.directory, staging)
@@ -53,7 +63,7 @@ export class ArrivingObjects {
         resolve(arrived)
       }
       const endMs = performance.now() + limitMs
-      const waiter: Waiter = { ...question, endMs, isDue: false, settle }
+      const waiter: Waiter = { ...question, urgency, endMs, isDue: false, settle }
       staging.waiters.add(waiter)
       void this.#want(copy, waiter)
       this.#timer ??= setInterval(() => this.#look(), LOOK_INTERVAL_MS)
@@ -91,8 +101,22 @@ export class ArrivingObjects {
 
   /** Tells the stager what is waited for; one that cannot be asked fetches it in its own order. */
   async #want(copy: Copy, waiter: Waiter): Promise<void> {
-    const { directory } = copy
-    const { object, range } = waiter
+    const isWhole = waiter.range.length === waiter.object.sizeBytes
+    const arrival = await this.#askStager(copy, waiter, waiter.urgency)
+    if (arrival === 'there' && !isWhole) {
+      // What is written is written down a moment later; a part is given with its digest, so that is waited for.
+      const [found] = lookAt(copy, [waiter], 'written') ?? []
+      if (found !== undefined && found !== 'early') waiter.settle(found)
+    }
+    waiter.isDue = true
+    if (arrival !== 'gone') return
+    // Nobody stages any more, or somebody else does: whoever waits asks again.
+    for (const each of [...(this.#stagings.get(copy.directory)?.waiters ?? [])])
+      if (each.object.key === waiter.object.key) each.settle('early')
+  }
+
+  /** Resolves once the stager says that it is there; undefined: it cannot be asked. */
+  async #askStager({ directory }: Copy, { object, range }: Question, urgency: Urgency) {
     const known = this.#stagers.get(directory)
     let client = await known
     if (!client?.isOpen) {
@@ -102,17 +126,7 @@ export class ArrivingObjects {
       client = await this.#stagers.get(directory)
     }
     const isWhole = range.length === object.sizeBytes
-    const arrival = await client?.want(isWhole ? object.key : [object.key, range.offset, range.length])
-    if (arrival === 'there' && !isWhole) {
-      // What is written is written down a moment later; a part is given with its digest, so that is waited for.
-      const [found] = lookAt(copy, [waiter], 'written') ?? []
-      if (found !== undefined && found !== 'early') waiter.settle(found)
-    }
-    waiter.isDue = true
-    if (arrival !== 'gone') return
-    // Nobody stages any more, or somebody else does: whoever waits asks again.
-    for (const each of [...(this.#stagings.get(directory)?.waiters ?? [])])
-      if (each.object.key === object.key) each.settle('early')
+    return client?.want(isWhole ? object.key : [object.key, range.offset, range.length], { urgency })
   }
 }
 

@@ -7,8 +7,10 @@ import {
   NO_WAIT_HEADER,
   PROVEN_HEADER,
   parseObjectQuery,
+  URGENCY_HEADER,
 } from '../cache/sources/peer-wire.js'
 import { DscError } from '../failure/dsc-error.js'
+import { parseUrgency } from '../model/urgency.js'
 import type { RouteCall } from './agent-server.js'
 import type { ArrivingObjects } from './arriving-objects.js'
 import type { Range } from './local-copies.js'
@@ -49,7 +51,11 @@ export async function serveObject(
     }
     const isHeld =
       staging.isBeingStaged && request.method !== 'HEAD' && request.headers[NO_WAIT_HEADER] === undefined
-    const arrived = await served.arriving.wait(staging, { object, range }, isHeld ? HOLD_MS : 0)
+    const arrived = await served.arriving.wait(
+      staging,
+      { object, range },
+      { limitMs: isHeld ? HOLD_MS : 0, urgency: parseUrgency(request.headers[URGENCY_HEADER]) ?? 'listed' },
+    )
     if (arrived === 'early' || arrived === 'other') {
       const early = staging.isBeingStaged ? 425 : 404
       response.writeHead(arrived === 'early' ? early : 409, { 'retry-after': '0' }).end()

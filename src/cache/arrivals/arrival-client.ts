@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import type { ReaderStatus } from '../../model/reader-status.js'
+import { isMoreUrgent, type Urgency } from '../../model/urgency.js'
 import { HeldFolder } from '../../platform/held-folder.js'
 import {
   ARRIVALS_VERSION,
@@ -29,7 +30,7 @@ export class ArrivalClient {
   readonly #socket: Socket
   #tell: ((readers: readonly ReaderStatus[]) => void) | undefined
   /** By what is waited for, as JSON. */
-  readonly #waits = new Map<string, ((arrival: Arrival) => void)[]>()
+  readonly #waits = new Map<string, { urgency: Urgency; readonly settles: ((arrival: Arrival) => void)[] }>()
   readonly #onSpoilt: ArrivalReader['onSpoilt']
 
   private constructor(socket: Socket, { onSpoilt }: ArrivalReader) {
@@ -73,8 +74,14 @@ export class ArrivalClient {
       sendArrivalMessage(this.#socket, { order: asked.slice(from, from + ORDER_CHUNK_KEYS) })
   }
 
-  /** Waits for what is asked, which is fetched next. Resolves with `gone`, too, when nobody waits any more. */
-  want(asked: Asked, signal?: AbortSignal): Promise<Arrival> {
+  /** Waits for what is asked. Resolves with `gone`, too, when nobody waits any more. */
+  want(
+    asked: Asked,
+    {
+      urgency = 'wanted',
+      signal,
+    }: { readonly urgency?: Urgency; readonly signal?: AbortSignal | undefined } = {},
+  ): Promise<Arrival> {
     if (!this.isOpen || signal?.aborted) return Promise.resolve('gone')
     return new Promise((resolve) => {
       const giveUp = () => settle('gone')
@@ -85,11 +92,11 @@ export class ArrivalClient {
       signal?.addEventListener('abort', giveUp, { once: true })
       const name = JSON.stringify(asked)
       const waits = this.#waits.get(name)
-      if (waits) waits.push(settle)
-      else {
-        this.#waits.set(name, [settle])
-        sendArrivalMessage(this.#socket, { want: asked })
-      }
+      const isNews = waits === undefined || isMoreUrgent(urgency, waits.urgency)
+      if (waits === undefined) this.#waits.set(name, { urgency, settles: [settle] })
+      else waits.settles.push(settle)
+      if (waits && isNews) waits.urgency = urgency
+      if (isNews) sendArrivalMessage(this.#socket, { want: asked, urgency })
     })
   }
 
@@ -117,8 +124,8 @@ export class ArrivalClient {
   }
 
   #settle(name: string, arrival: Arrival): void {
-    const waits = this.#waits.get(name) ?? []
+    const waits = this.#waits.get(name)
     this.#waits.delete(name)
-    for (const resolve of waits) resolve(arrival)
+    for (const settle of waits?.settles ?? []) settle(arrival)
   }
 }

@@ -51,6 +51,19 @@ test('a reader hears of what is there at once, of the rest when it arrives', asy
   assert.deepEqual(await Promise.all(waits), ['there', 'there'])
 })
 
+test('what is waited for without haste is not fetched before the rest, until somebody is in haste', async (t) => {
+  const { server, folder } = await openServer(t)
+  const client = await openClient(t, folder)
+  const patient = client.want('c', { urgency: 'listed' })
+  assert.equal(await client.want('a'), 'there')
+  assert.equal(server.need.takeWanted(), undefined)
+  const hasty = client.want('c')
+  assert.equal(await client.want('a'), 'there')
+  assert.equal(server.need.takeWanted(), 3)
+  server.arrived(3)
+  assert.deepEqual(await Promise.all([patient, hasty]), ['there', 'there'])
+})
+
 test('a status says who reads, and who waits for what', async (t) => {
   const { folder } = await openServer(t)
   const asks = await openClient(t, folder)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import type { ReaderStatus } from '../../model/reader-status.js'
+import { parseUrgency, type Urgency } from '../../model/urgency.js'
 import { HeldFolder } from '../../platform/held-folder.js'
 import {
   ARRIVALS_VERSION,
@@ -36,7 +37,7 @@ interface ArrivalServerOptions {
   /** Whether the bytes of a range are in the file, of an object that is not there yet. */
   readonly isWritten: (id: number, range: ByteRange) => boolean
   /** Called when a reader began to wait for something that is not there. */
-  readonly onWant?: (need: Need) => void
+  readonly onWant?: (need: Need, want: { readonly asked: Asked; readonly urgency: Urgency }) => void
 }
 
 /**
@@ -119,9 +120,10 @@ export class ArrivalServer {
 
   /** Throws for what is no message: then the connection ends. */
   #take(socket: Socket, message: unknown): void {
-    const { order, want, name, status } = message as {
+    const { order, want, urgency, name, status } = message as {
       readonly order?: readonly unknown[]
       readonly want?: unknown
+      readonly urgency?: unknown
       readonly name?: unknown
       readonly status?: unknown
     }
@@ -130,7 +132,7 @@ export class ArrivalServer {
         socket,
         order.flatMap((asked) => this.#needOf(asked) ?? []),
       )
-    else if (want !== undefined) this.#want(socket, want as Asked)
+    else if (want !== undefined) this.#want(socket, want as Asked, parseUrgency(urgency) ?? 'wanted')
     else if (typeof name === 'string') this.#names.set(socket, name.slice(0, MAX_NAME_LENGTH))
     else if (status === true) sendArrivalMessage(socket, { readers: this.#describe() })
     else throw new TypeError('expected order, want, name or status')
@@ -145,14 +147,14 @@ export class ArrivalServer {
     }))
   }
 
-  #want(socket: Socket, asked: Asked): void {
+  #want(socket: Socket, asked: Asked, urgency: Urgency): void {
     const need = this.#needOf(asked)
     if (need === undefined) sendArrivalMessage(socket, { unknown: asked })
-    else if (this.#isWritten(need) || this.need.want(socket, need) === 'there')
+    else if (this.#isWritten(need) || this.need.want(socket, need, urgency) === 'there')
       sendArrivalMessage(socket, { there: asked })
     else {
       this.#keys.set(idOf(need), typeof asked === 'string' ? asked : asked[0])
-      this.#options.onWant?.(need)
+      this.#options.onWant?.(need, { asked, urgency })
     }
   }
 

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 import type { ReaderStatus } from '../../model/reader-status.js'
+import type { Urgency } from '../../model/urgency.js'
 
 /**
  * What a reader asks for: an object by its key, to be told once it is proven; or a range of one (key, offset, length in
@@ -11,14 +12,14 @@ export type Asked = string | readonly [key: string, offset: number, length: numb
 /**
  * What readers of an arriving copy and its stager say to each other over the socket in its staging folder, one JSON
  * object a line. A reader says `order` (what it will use, in that order; more of it may follow) and `want` (what it
- * waits for); the stager answers each `want` with `there`, at once or when that is so, or with `unknown`. `spoilt` is an
+ * waits for, and how urgently); the stager answers each `want` with `there`, at once or when that is so, or with `unknown`. `spoilt` is an
  * object of which ranges were told of, and which was then found to be other than its source: it is fetched again.
  * A stager that ends closes the connection: readers look at the copy again. A reader may say its `name`; whoever asks
  * for the `status` is told of all `readers`.
  */
 type FromReader =
   | { readonly order: readonly Asked[] }
-  | { readonly want: Asked }
+  | { readonly want: Asked; readonly urgency: Urgency }
   | { readonly name: string }
   | { readonly status: true }
 /** What the stager says to a reader. */
@@ -30,7 +31,7 @@ export type FromStager =
   | { readonly readers: readonly ReaderStatus[] }
 
 /** Said first by the stager; raise it with every change of the messages. */
-export const ARRIVALS_VERSION = 3
+export const ARRIVALS_VERSION = 4
 
 /** Longer lines are no messages of ours, bytes. */
 const MAX_LINE_BYTES = 1024 * 1024

@@ -58,7 +58,7 @@ export class ArrivingReader {
     const key = typeof asked === 'string' ? asked : asked[0]
     while (!this.#isClosed) {
       const client = await this.#clientOf(copy.directory)
-      const arrival = client && (await client.want(asked, signal))
+      const arrival = client && (await client.want(asked, { signal }))
       if (arrival === 'there' || arrival === 'unknown') return arrival
       signal.throwIfAborted()
       const outcome = await this.#lookTogether(copy.directory, key)
@@ -99,7 +99,7 @@ export class ArrivingReader {
       if (look.outcome !== 'coming') return look
       signal.throwIfAborted()
       const client = await this.#clientOf(copy.directory)
-      const arrival = client && (await client.want(key, signal))
+      const arrival = client && (await client.want(key, { signal }))
       // What has arrived is written down a moment later than it is told.
       if (arrival === 'there') return { outcome: 'there', entry: look.entry, path: look.path }
       if (arrival === 'unknown') return { outcome: 'unknown' }

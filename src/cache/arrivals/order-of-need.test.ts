@@ -11,6 +11,16 @@ const takeAll = (need: OrderOfNeed<string>) => {
   return taken
 }
 
+test('who waits for what is not urgent hears of it, and it comes in its turn', () => {
+  const need = new OrderOfNeed<string>(9, [])
+  need.addOrder('feed', [5])
+  need.want('node', 7, 'listed')
+  need.want('node', { id: 8, offset: 0, length: 1 }, 'listed')
+  need.want('node', 6, 'ordered')
+  assert.deepEqual(takeAll(need), [5, 6])
+  assert.deepEqual(need.arrived(7), [{ reader: 'node', need: 7 }])
+})
+
 test('an object that somebody waits for comes before what others will need later', () => {
   const need = new OrderOfNeed<string>(9, [])
   need.addOrder('feed', [5, 6, 7])

@@ -1,3 +1,4 @@
+import type { Urgency } from '../../model/urgency.js'
 import type { ByteRange } from './block-set.js'
 
 /** What an object of an arriving copy is: still to be fetched, handed out to be fetched, or there and proven. */
@@ -50,8 +51,18 @@ export class OrderOfNeed<ReaderName> {
     for (const id of there) this.#states[id] = THERE
   }
 
+  /** Whether nobody was told to fetch it yet. */
+  isToFetch(id: number): boolean {
+    return this.#states[id] === TO_FETCH
+  }
+
   isThere(id: number): boolean {
     return this.#states[id] === THERE
+  }
+
+  /** Whether readers will use something that was not looked at yet. */
+  get hasOrders(): boolean {
+    return [...this.#readers.values()].some(({ order, position }) => position < order.length)
   }
 
   /** Readers that are known, for the status. */
@@ -70,20 +81,24 @@ export class OrderOfNeed<ReaderName> {
     for (const need of needs) known.order.push(need)
   }
 
-  /** Notes that a reader waits for something, which is fetched next. Returns whether it is there, proven, already. */
-  want(reader: ReaderName, need: Need): 'there' | 'coming' {
+  /**
+   * Notes that a reader waits for something: what is `wanted` is fetched next, what is `ordered` after what the reader
+   * ordered before, what is `listed` in its turn. Returns whether it is there, proven, already.
+   */
+  want(reader: ReaderName, need: Need, urgency: Urgency = 'wanted'): 'there' | 'coming' {
     const id = idOf(need)
     if (this.isThere(id)) return 'there'
     this.#readerOf(reader)
+    if (urgency === 'ordered') this.addOrder(reader, [need])
     if (typeof need !== 'number') {
       this.#rangeWaits.set(id, [...(this.#rangeWaits.get(id) ?? []), { reader, need }])
-      this.#wanted.add(need)
+      if (urgency === 'wanted') this.#wanted.add(need)
       return 'coming'
     }
     const waiting = this.#waiting.get(id)
     if (waiting) waiting.add(reader)
     else this.#waiting.set(id, new Set([reader]))
-    if (this.#states[id] === TO_FETCH) this.#wanted.add(id)
+    if (urgency === 'wanted' && this.#states[id] === TO_FETCH) this.#wanted.add(id)
     return 'coming'
   }
 

@@ -6,7 +6,7 @@ const MIB = 1024 * 1024
 const part = { offset: 0, length: 16 * MIB }
 
 test('before the pace of the link is known two parts are under way', () => {
-  const budget = new ByteBudget(() => 0)
+  const budget = new ByteBudget(() => 0, 2 * part.length)
   budget.began(part)
   assert.equal(budget.isSpent(0), false)
   budget.began(part)
@@ -17,7 +17,7 @@ test('before the pace of the link is known two parts are under way', () => {
 
 test('as much is under way as arrives in half a second', () => {
   let receivedBytes = 0
-  const budget = new ByteBudget(() => receivedBytes)
+  const budget = new ByteBudget(() => receivedBytes, 2 * part.length)
   assert.equal(budget.isSpent(0), false)
   receivedBytes = 64 * MIB // in 400 ms: 80 MiB in half a second
   for (let parts = 0; parts < 4; parts++) budget.began(part)

@@ -1,7 +1,5 @@
 import type { ByteRange } from '../arrivals/block-set.js'
 
-/** What may be under way before anything is known of the link, bytes: two parts. */
-const FIRST_BYTES = 32 * 1024 * 1024
 /** No more than arrives in this time is under way, ms: so soon what a reader asks for has the link. */
 const AHEAD_MS = 500
 /** How long a pace is measured, ms. */
@@ -13,19 +11,21 @@ const INTERVAL_MS = 200
  */
 export class ByteBudget {
   readonly #receivedBytes: () => number
+  readonly #leastBytes: number
   #underWayBytes = 0
   #bytesPerMs = 0
   #before: { readonly atMs: number; readonly bytes: number } | undefined
 
-  /** `receivedBytes`: of the download so far. */
-  constructor(receivedBytes: () => number) {
+  /** `receivedBytes`: of the download so far; `leastBytes`: what may always be under way. */
+  constructor(receivedBytes: () => number, leastBytes: number) {
     this.#receivedBytes = receivedBytes
+    this.#leastBytes = leastBytes
   }
 
   /** Whether what is under way is enough for now; `nowMs`: of a clock, ms. */
   isSpent(nowMs: number): boolean {
     this.#measure(nowMs)
-    return this.#underWayBytes >= Math.max(FIRST_BYTES, this.#bytesPerMs * AHEAD_MS)
+    return this.#underWayBytes >= Math.max(this.#leastBytes, this.#bytesPerMs * AHEAD_MS)
   }
 
   began({ length }: ByteRange): void {

@@ -3,11 +3,14 @@ import { isDscError } from '../../failure/dsc-error.js'
 import { throwIfStopped } from '../../failure/throw-if-stopped.js'
 import type { VerifiedBy } from '../../model/manifest.js'
 import { DEFAULT_STALL_TIMEOUT_MS } from '../../model/stall-timeout.js'
+import type { Urgency } from '../../model/urgency.js'
 import { describeDiskFailure } from '../../platform/disk-failure.js'
 import { removeDirectory } from '../../platform/remove-directory.js'
 import { ArrivalServer } from '../arrivals/arrival-server.js'
+import type { Asked } from '../arrivals/arrival-wire.js'
 import { Manifest } from '../manifest/manifest.js'
 import { ProgressLog } from '../manifest/progress-log.js'
+import { PART_BYTES } from '../proof/plan-parts.js'
 import type { Source } from '../sources/source.js'
 import { ByteBudget } from './byte-budget.js'
 import { startEarlyFlush } from './early-flush.js'
@@ -17,7 +20,7 @@ import { recheckAfterReboot } from './recheck.js'
 import { reuseBlobs } from './reuse-blobs.js'
 import { reusePrevious } from './reuse-previous.js'
 import { openStale, staleDirectory } from './stale-staging.js'
-import { type FetchTask, type Lane, SORT_AGAIN_MS, type TaskLanes } from './task-lanes.js'
+import { LANES, type Lane, SORT_AGAIN_MS, type TakenTask, type TaskLanes } from './task-lanes.js'
 import { adaptConcurrency } from './transfer/adapt-concurrency.js'
 import { BoundedRun } from './transfer/bounded-run.js'
 import { openTransferEngine } from './transfer/open-transfer-engine.js'
@@ -77,7 +80,10 @@ interface DownloadOptions {
 /** Requests at once unless the caller says otherwise. */
 export const DEFAULT_CONCURRENCY = 64
 const PROGRESS_INTERVAL_MS = 100
-const LANES: readonly Lane[] = ['direct', 'awaited']
+/** What somebody waits for has so many times the requests of all: room is left for it, and its link is not flooded. */
+const WANTED_SHARE = 1.5
+/** Of all requests that wait for other nodes, so many may be for what is less than wanted: room is left for what is. */
+const AWAITED_SHARE = { wanted: 1, ordered: 0.9, listed: 0.8 }
 
 /**
  * Fetches what the manifest of `copyDirectory` still lacks. Stops promptly on `signal` or the first failure that
@@ -121,6 +127,8 @@ async function fetchPending(manifest: Manifest, options: DownloadOptions) {
   const signal = AbortSignal.any([options.signal, stop.signal])
   const log = new ProgressLog(manifest)
   const before = manifest.count('present')
+  const left = manifest.count('missing')
+  const partBytes = options.source.planPartBytes?.(before.contentBytes + left.contentBytes)
   let writtenBytes = 0
   const report = () => {
     // What must be fetched again was shown already: the figure waits until it is passed.
@@ -130,7 +138,7 @@ async function fetchPending(manifest: Manifest, options: DownloadOptions) {
   const onChange = throttle(PROGRESS_INTERVAL_MS, report)
   const engine = await openTransferEngine({
     source: options.source,
-    left: manifest.count('missing'),
+    left,
     concurrency,
     threads: options.threads,
     waitingThreads: options.waitingThreads,
@@ -147,9 +155,12 @@ async function fetchPending(manifest: Manifest, options: DownloadOptions) {
     there: manifest.presentIds(),
     idOf: (key) => manifest.findId(key),
     isWritten: (id, range) => download.isWritten(id, range),
-    onWant: (need) => {
-      if (typeof need === 'number') download.hurry(need)
-      lanes.hurry(need)
+    onWant: (need, { asked, urgency }) => {
+      if (urgency === 'wanted') {
+        if (typeof need === 'number') download.hurry(need)
+        lanes.hurry(need)
+        if (options.source.isShared?.()) hurryElsewhere(engine, asked)
+      }
       wanted.emit('want')
     },
   })
@@ -158,7 +169,7 @@ async function fetchPending(manifest: Manifest, options: DownloadOptions) {
     log,
     engine,
     copyDirectory,
-    partBytes: options.source.partBytes,
+    partBytes,
     onChange,
     onWritten: flush.note,
     onArrived: (id) => arrivals.arrived(id),
@@ -166,9 +177,10 @@ async function fetchPending(manifest: Manifest, options: DownloadOptions) {
     onSpoilt: (key) => arrivals.spoilt(key),
     isThere: (id) => arrivals.need.isThere(id),
   })
-  const budget = new ByteBudget(() => engine.counts.receivedBytes)
+  const budget = new ByteBudget(() => engine.counts.receivedBytes, 2 * (partBytes ?? PART_BYTES))
   const mayBegin = () => {
-    const isRead = options.isReadWhileComing === true || arrivals.need.readerCount > 0
+    const { isReadWhileComing, source } = options
+    const isRead = isReadWhileComing === true || arrivals.need.readerCount > 0 || source.isShared?.() === true
     return !(isRead && budget.isSpent(performance.now()))
   }
   const lanes = openLanes({ source: options.source, manifest, download, need: arrivals.need, mayBegin })
@@ -183,6 +195,12 @@ async function fetchPending(manifest: Manifest, options: DownloadOptions) {
   report()
   const { fetchedBytes, finishedFiles, retries } = download
   return { fetchedBytes, fetchedFiles: finishedFiles, retries }
+}
+
+/** What is asked for at other nodes already is fetched next there. */
+function hurryElsewhere(engine: TransferEngine, asked: Asked): void {
+  if (typeof asked === 'string') engine.hurry(asked)
+  else engine.hurry(asked[0], { offset: asked[1], length: asked[2] })
 }
 
 /** Keeps as many objects and parts under way as the source takes well, until all are fetched. */
@@ -208,22 +226,28 @@ async function runTasks(options: {
     finishedTasks: () => finished,
     runningTasks: () => running.direct,
   })
-  const limitOf = (lane: Lane) => (lane === 'direct' ? adaptive.current() : readCap())
+  const limitOf = (lane: Lane, urgency: Urgency) => {
+    if (lane === 'awaited') return Math.ceil(AWAITED_SHARE[urgency] * readCap())
+    const usual = adaptive.current()
+    return urgency === 'wanted' ? Math.min(readCap(), Math.ceil(usual * WANTED_SHARE)) : usual
+  }
+  const freeFor = (urgency: Urgency) => LANES.filter((lane) => running[lane] < limitOf(lane, urgency))
   const run = new BoundedRun({
     concurrency: () => 2 * readCap(),
     next: () => {
       throwIfStopped(options.signal)
       // What somebody waits for does not wait for parts of 16 MiB that were begun before.
-      return lanes.next(
-        LANES.filter((lane) => running[lane] < limitOf(lane)),
-        LANES.filter((lane) => running[lane] < readCap()),
-      )
+      return lanes.next({
+        wanted: freeFor('wanted'),
+        ordered: freeFor('ordered'),
+        listed: freeFor('listed'),
+      })
     },
-    run: async ({ task, lane }: { readonly task: FetchTask; readonly lane: Lane }) => {
+    run: async ({ task, lane, urgency }: TakenTask) => {
       const isDirect = lane === 'direct' // what another node is still fetching is not on the link
       running[lane] += 1
       if (isDirect) budget.began(task.range)
-      await task.run()
+      await task.run(urgency)
       if (isDirect) budget.ended(task.range)
       running[lane] -= 1
       finished += 1

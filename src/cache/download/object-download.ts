@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { isDscError } from '../../failure/dsc-error.js'
 import type { VerifiedBy } from '../../model/manifest.js'
+import type { Urgency } from '../../model/urgency.js'
 import { changeFileMode, onHeldPath } from '../../platform/held-folder.js'
 import type { ByteRange } from '../arrivals/block-set.js'
 import type { RangeNeed } from '../arrivals/order-of-need.js'
@@ -135,24 +136,23 @@ export class ObjectDownload {
   /** Somebody waits for an object: if it was begun, its parts come before those of others. */
   hurry(id: number): void {
     this.#hurried.add(id)
-    const isHurried = ({ parted }: { readonly parted: PartedObject }) => parted.entry.id === id
-    this.#queue = [...this.#queue.filter(isHurried), ...this.#queue.filter((next) => !isHurried(next))]
+    this.#queue.sort((a, b) => Number(b.parted.entry.id === id) - Number(a.parted.entry.id === id))
   }
 
   /** The task that `fetchObject` is. */
   taskOf(entry: ManifestEntry): FetchTask {
     const { id, key, sizeBytes } = entry
     const range = { offset: 0, length: sizeBytes }
-    return { id, key, partOffset: 0, range, run: () => this.fetchObject(entry) }
+    return { id, key, partOffset: 0, range, run: (urgency) => this.fetchObject(entry, urgency) }
   }
 
   /** Fetches a small object; for a large one plans its parts, which `nextPart` then hands out. */
-  async fetchObject(entry: ManifestEntry): Promise<void> {
+  async fetchObject(entry: ManifestEntry, urgency: Urgency): Promise<void> {
     const { id, sizeBytes, partBytes } = entry
     const isParted = partBytes !== null || this.#parted.has(id)
     if (isParted || planPartBytes(sizeBytes, null) < sizeBytes) return this.#fetchInParts(entry)
     this.#whole.add(id)
-    const task = { kind: 'whole', object: this.#objectOf(entry) } as const
+    const task = { kind: 'whole', object: this.#objectOf(entry), urgency } as const
     const { digest, verifiedBy } = await this.#options.engine.run(task)
     this.#whole.delete(id)
     this.fetchedBytes += sizeBytes
@@ -181,9 +181,7 @@ export class ObjectDownload {
     if (waiting || this.#beginning.has(id)) return undefined
     this.#parted.add(id)
     const entry = this.#options.manifest.get(id)
-    const run = async () => {
-      await this.#begin(entry)
-    }
+    const run = async () => void (await this.#begin(entry))
     return { id, key: entry.key, partOffset: 0, range: { offset: 0, length: 0 }, run }
   }
 
@@ -194,40 +192,42 @@ export class ObjectDownload {
   }
 
   async #open(entry: ManifestEntry): Promise<PartedObject> {
-    const { id } = entry
     const parted = await openPartedObject(this.#options, entry, this.#objectOf(entry))
     for (const part of parted.parts) this.#keptBytes += parted.there.countIn(part)
-    this.#begun.set(id, parted)
-    for (const { queue, need } of this.#waiting.get(id)?.toReversed() ?? []) this.#ranges[queue].unshift(need)
-    this.#waiting.delete(id)
+    this.#begun.set(entry.id, parted)
+    for (const { queue, need } of this.#waiting.get(entry.id)?.toReversed() ?? [])
+      this.#ranges[queue].unshift(need)
+    this.#waiting.delete(entry.id)
     return parted
   }
 
   #taskOfPortion(parted: PartedObject, portion: Portion): FetchTask {
     const { id, key } = parted.entry
     const { part, length } = portion
-    const run = () =>
-      length === part.length ? this.#fetchPart(parted, portion) : this.#fetchRange(parted, portion)
+    const run = (urgency: Urgency) =>
+      length === part.length
+        ? this.#fetchPart(parted, portion, urgency)
+        : this.#fetchRange(parted, portion, urgency)
     return { id, key, partOffset: part.offset, range: portion, run }
   }
 
-  async #fetchPart(parted: PartedObject, portion: Portion): Promise<void> {
+  async #fetchPart(parted: PartedObject, portion: Portion, urgency: Urgency): Promise<void> {
     const { object, proofAlgorithm, needsDigest } = parted
     const { part } = portion
     const isRepeated = parted.mismatches > 0
-    const task = { kind: 'part', object, part, proofAlgorithm, needsDigest, isRepeated } as const
+    const task = { kind: 'part', object, part, proofAlgorithm, needsDigest, isRepeated, urgency } as const
     const finished = await this.#options.engine.run(task)
     this.#note(parted, portion, finished.digest)
     if (parted.hasExtras(part)) await this.#digestWritten(parted, part)
     else await this.#finishPart(parted, part, finished)
   }
 
-  async #fetchRange(parted: PartedObject, portion: Portion): Promise<void> {
+  async #fetchRange(parted: PartedObject, portion: Portion, urgency: Urgency): Promise<void> {
     const { object, needsDigest } = parted
     const { part, offset, length, isExtra } = portion
     const isRepeated = parted.mismatches > 0
     const range = { offset, length }
-    const task = { kind: 'range', object, part, range, needsDigest, isRepeated } as const
+    const task = { kind: 'range', object, part, range, needsDigest, isRepeated, urgency } as const
     const digest = await this.#options.engine.run(task)
     if (isExtra) this.#keptBytes -= length
     this.#note(parted, portion, digest)

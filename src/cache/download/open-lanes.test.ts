@@ -10,6 +10,7 @@ import type { FetchTask } from './task-lanes.js'
 
 const OBJECTS = 4
 const READER = 'a feed'
+const DIRECT = ['direct'] as const
 
 function taskOf(key: string): FetchTask {
   return { id: 0, key, partOffset: 0, range: { offset: 0, length: 1 }, run: async () => {} }
@@ -36,7 +37,8 @@ function handedOut(options: { readonly parts: number; readonly mayBegin: boolean
   const { mayBegin } = options
   const lanes = openLanes({ source: {} as Source, manifest, download, need, mayBegin: () => mayBegin })
   const keys: string[] = []
-  for (let next = lanes.next(['direct']); next; next = lanes.next(['direct'])) keys.push(next.task.key)
+  const free = { wanted: DIRECT, ordered: DIRECT, listed: DIRECT }
+  for (let next = lanes.next(free); next; next = lanes.next(free)) keys.push(next.task.key)
   return keys
 }
 

@@ -22,14 +22,13 @@ export function openLanes(options: {
 }): TaskLanes {
   const { source, manifest, download, need, mayBegin } = options
   const pending = readPending(manifest)
-  const takeListed = () => {
-    for (let next = pending.next(); !next.done; next = pending.next())
-      if (need.take(next.value.id)) return next.value
+  // What stands in a full lane is not taken: a reader may order it before its turn comes.
+  const takeRest = (): FetchTask | undefined => {
+    for (let next = pending.next(); !next.done; next = pending.next()) {
+      const { id } = next.value
+      if (need.isToFetch(id)) return { ...download.taskOf(next.value), claim: () => need.take(id) }
+    }
     return undefined
-  }
-  const takeRest = () => {
-    const entry = takeListed()
-    return entry && download.taskOf(entry)
   }
   const takeFrom = (queue: RangeQueue, takeNeed: () => Need | undefined): FetchTask | undefined => {
     for (let next = takeNeed(); next !== undefined; next = takeNeed()) {
@@ -40,16 +39,22 @@ export function openLanes(options: {
     }
     return undefined
   }
-  const takeWhole = () => {
-    if (!mayBegin()) return download.hasParts ? undefined : takeFrom('ordered', () => need.takeOrdered())
-    return download.nextPart() ?? takeFrom('ordered', () => need.takeOrdered()) ?? takeRest()
+  const takeOrdered = () => {
+    const range = download.nextRange('ordered')
+    if (range || !need.hasOrders) return range
+    // Large objects that were begun end before others begin.
+    const part = mayBegin() ? download.nextPart() : undefined
+    return part ?? (download.hasParts ? undefined : takeFrom('ordered', () => need.takeOrdered()))
   }
   return new TaskLanes({
-    takeWanted: () =>
-      download.nextRange('wanted') ??
-      download.nextHurriedPart() ??
-      takeFrom('wanted', () => need.takeWanted()),
-    takeNext: () => download.nextRange('ordered') ?? takeWhole(),
+    take: {
+      wanted: () =>
+        download.nextRange('wanted') ??
+        download.nextHurriedPart() ??
+        takeFrom('wanted', () => need.takeWanted()),
+      ordered: takeOrdered,
+      listed: () => (mayBegin() ? (download.nextPart() ?? takeRest()) : undefined),
+    },
     isAwaited: ({ key, partOffset }) => source.isAwaited?.(key, partOffset) === true,
     nowMs: () => performance.now(),
   })

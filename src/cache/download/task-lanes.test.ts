@@ -13,12 +13,14 @@ const task = (id: number): FetchTask => ({
 
 /** Lanes of the objects `ids`, of which those in `awaited` come from another node. */
 function makeLanes(ids: readonly number[], awaited: readonly number[]) {
-  const left = ids.map(task)
+  const taken = new Set<number>()
+  const claim = (id: number) => !taken.has(id) && taken.add(id).size > 0
+  const left = ids.map((id) => ({ ...task(id), claim: () => claim(id) }))
   const wanted: FetchTask[] = []
+  const ordered: FetchTask[] = []
   let nowMs = 0
   const lanes = new TaskLanes({
-    takeWanted: () => wanted.shift(),
-    takeNext: () => left.shift(),
+    take: { wanted: () => wanted.shift(), ordered: () => ordered.shift(), listed: () => left.shift() },
     isAwaited: ({ id }) => awaited.includes(id),
     nowMs: () => nowMs,
   })
@@ -27,10 +29,16 @@ function makeLanes(ids: readonly number[], awaited: readonly number[]) {
     if (at >= 0) wanted.push(...left.splice(at, 1))
     lanes.hurry(id)
   }
+  const order = (...needs: readonly number[]) => ordered.push(...needs.filter(claim).map(task))
   const pass = (ms: number) => {
     nowMs += ms
   }
-  return { want, pass, next: (free: readonly Lane[]) => lanes.next(free)?.task.id }
+  return {
+    want,
+    order,
+    pass,
+    next: (free: readonly Lane[]) => lanes.next({ wanted: free, ordered: free, listed: free })?.task.id,
+  }
 }
 
 test('objects are taken in their order while both lanes have room', () => {
@@ -51,6 +59,13 @@ test('an object that somebody waits for comes first, also where it stands in a f
   want(3)
   want(5)
   assert.deepEqual([next(ALL), next(ALL), next(ALL)], [5, 3, 1])
+})
+
+test('what a reader will use comes before what was only listed, also where that stands in a full lane, and once', () => {
+  const { next, order } = makeLanes([1, 2, 3, 4, 5], [1, 2, 3])
+  assert.equal(next(['direct']), 4)
+  order(3, 5, 2)
+  assert.deepEqual([next(['direct']), next(ALL), next(ALL), next(ALL), next(ALL)], [5, 3, 2, 1, undefined])
 })
 
 test('a full lane keeps a bounded number of tasks, and what somebody waits for finds its way past them', () => {

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { PART_BYTES, planPartBytes, planParts, WHOLE_OBJECT_BYTES } from './plan-parts.js'
+import {
+  PART_BYTES,
+  planPartBytes,
+  planParts,
+  planSharedPartBytes,
+  WHOLE_OBJECT_BYTES,
+} from './plan-parts.js'
 
 const MIB = 1024 * 1024
 
@@ -56,3 +62,13 @@ for (const { name, sizeBytes, uploadPartBytes, partBytes } of [
 ]) {
   test(`planPartBytes ${name}`, () => assert.equal(planPartBytes(sizeBytes, uploadPartBytes), partBytes))
 }
+
+for (const [datasetBytes, partBytes] of [
+  [0, MIB],
+  [256 * MIB, MIB],
+  [256 * MIB + 1, 2 * MIB],
+  [1024 * MIB, 4 * MIB],
+  [2 ** 50, 4 * MIB],
+] as const)
+  test(`planSharedPartBytes cuts ${datasetBytes} bytes into parts of ${partBytes}`, () =>
+    assert.equal(planSharedPartBytes(datasetBytes), partBytes))

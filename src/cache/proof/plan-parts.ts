@@ -2,8 +2,10 @@
 export const WHOLE_OBJECT_BYTES = 24 * 1024 * 1024
 /** Part of a large object unless its upload parts suit, bytes. */
 export const PART_BYTES = 16 * 1024 * 1024
-/** The same among nodes that take it from each other: a node passes a part on once it has all of it. */
-export const SHARED_PART_BYTES = 4 * 1024 * 1024
+/** The same among nodes that take it from each other, which pass a part on once they have all of it. */
+const SHARED_PART_BYTES = { least: 1024 * 1024, most: 4 * 1024 * 1024 }
+/** With fewer parts some nodes have much to pass on and others nothing: docs/benchmarks/swarm.md. */
+const SHARED_PARTS = 256
 const MIN_PART_BYTES = 5 * 1024 * 1024
 const MAX_PART_BYTES = 64 * 1024 * 1024
 
@@ -27,6 +29,14 @@ export function planPartBytes(
   if (uploadPartBytes !== null && uploadPartBytes >= MIN_PART_BYTES && uploadPartBytes <= MAX_PART_BYTES)
     return uploadPartBytes
   return usualBytes
+}
+
+/** The size of parts that nodes take from each other, of a dataset of `datasetBytes`: a power of two, bytes. */
+export function planSharedPartBytes(datasetBytes: number): number {
+  const { least, most } = SHARED_PART_BYTES
+  let bytes = least
+  while (bytes < most && bytes * SHARED_PARTS < datasetBytes) bytes *= 2
+  return bytes
 }
 
 const MIB = 1024 * 1024

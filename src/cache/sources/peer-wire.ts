@@ -21,9 +21,12 @@ export const NODE_HEADER = 'x-dsc-node'
 
 /**
  * Header of a question for an object: whoever asks does not wait for it. Without it a node that is staging holds the
- * question until it has the object, which it then fetches next.
+ * question until it has the object.
  */
 export const NO_WAIT_HEADER = 'x-dsc-no-wait'
+
+/** Header of a question that is held: its `Urgency` where it is asked. Without it the object is fetched in its turn. */
+export const URGENCY_HEADER = 'x-dsc-urgency'
 
 /** Names an object by its content: any copy that has the same may serve it. */
 export interface WireObject {

@@ -1,4 +1,5 @@
 import type { ObjectChecksum } from '../../model/manifest.js'
+import type { Urgency } from '../../model/urgency.js'
 import type { ObjectFacts } from '../proof/object-facts.js'
 import type { OnRetry } from './retry.js'
 
@@ -48,6 +49,8 @@ export interface FetchRequest {
   readonly needsDigest?: boolean
   /** The whole object was fetched before and found wrong: only the source itself is asked. */
   readonly isRepeated?: boolean
+  /** For a node that has yet to fetch it itself. Default: `listed`. */
+  readonly urgency?: Urgency
   /**
    * Called for each chunk, in order. A chunk is valid only during the call: its memory takes the next bytes.
    * Returns how long to wait before more may come, ms. What it throws ends the fetch and is passed on.
@@ -62,6 +65,8 @@ export interface Fetcher {
   fetch(request: FetchRequest): Promise<void>
   /** Asks for an object's checksums and upload parts without reading it. One attempt. */
   inspect(request: InspectRequest): Promise<ObjectFacts>
+  /** Somebody waits for an object, or a range of it, which is being fetched. Absent: nothing can be hurried. */
+  hurry?(key: string, range?: Pick<FetchRequest, 'offset' | 'length'>): void
   /**
    * What its source is to know since this was called last, plain data; undefined: nothing. A thread hands it over
    * before the results that it belongs to. Absent: never anything.
@@ -102,8 +107,10 @@ export interface Source {
    * requests that are answered at once, never in their place. Absent: never.
    */
   isAwaited?(key: string, offset: number): boolean
-  /** Size of the parts of large objects unless their upload parts suit, bytes. Absent: the usual one. */
-  readonly partBytes?: number
+  /** Whether other nodes stage the same at this moment: what arrives here is passed on, so the first parts of it soon. */
+  isShared?(): boolean
+  /** Size of the parts of large objects of a dataset of so many bytes, unless their upload parts suit. Absent: the usual. */
+  planPartBytes?(datasetBytes: number): number
   /** What other threads need to open fetchers of their own; absent where only this thread can read. */
   describeAccess?(): Promise<SourceAccess>
   close(): Promise<void>

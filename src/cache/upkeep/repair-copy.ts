@@ -149,7 +149,7 @@ class CopyRepair {
       path: draft,
     }
     if (entry.partBytes === null) {
-      await this.#carryOut(new WholeTransfer(tools, object))
+      await this.#carryOut(new WholeTransfer(tools, { object, urgency: 'listed' }))
       return entry.sizeBytes
     }
     const isKept = damage.parts !== undefined && copyFile(`${files.path}/${entry.key}`, draft)
@@ -164,6 +164,7 @@ class CopyRepair {
         proofAlgorithm: undefined,
         needsDigest: false,
         isRepeated: false,
+        urgency: 'listed' as const,
       }
       await this.#carryOut(new PartTransfer(options))
     }

@@ -65,7 +65,7 @@ export class ArrivingRange {
   readonly #tools: TransferTools
   readonly #object: TransferObject
   readonly #range: ByteRange
-  readonly #asks: Pick<FetchRequest, 'needsDigest' | 'isRepeated' | 'partOffset'>
+  readonly #asks: Pick<FetchRequest, 'needsDigest' | 'isRepeated' | 'partOffset' | 'urgency'>
   /** The digests to make, asked for before the first byte. */
   readonly #chooseDigests: (given: GivenDigest | undefined) => readonly DigestAlgorithm[]
   #sink: FileSink | undefined
@@ -77,7 +77,7 @@ export class ArrivingRange {
     readonly tools: TransferTools
     readonly object: TransferObject
     readonly range: ByteRange
-    readonly asks: Pick<FetchRequest, 'needsDigest' | 'isRepeated' | 'partOffset'>
+    readonly asks: Pick<FetchRequest, 'needsDigest' | 'isRepeated' | 'partOffset' | 'urgency'>
     readonly chooseDigests: (given: GivenDigest | undefined) => readonly DigestAlgorithm[]
   }) {
     this.#tools = options.tools

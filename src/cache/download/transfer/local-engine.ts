@@ -17,6 +17,7 @@ export function openLocalEngine(options: {
   return {
     counts: runner.counts,
     run: (task) => runner.run(task),
+    hurry: (key, range) => runner.hurry(key, range),
     close: () => runner.close(),
   }
 }

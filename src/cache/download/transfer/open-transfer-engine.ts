@@ -57,6 +57,7 @@ export async function openTransferEngine(options: {
       return engine.counts
     },
     run: (task) => engine.run(task),
+    hurry: (key, range) => engine.hurry(key, range),
     async close() {
       clearInterval(timer)
       await engine.close()

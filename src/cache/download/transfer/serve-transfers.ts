@@ -78,6 +78,9 @@ class ThreadTransfers {
         this.#asked.get(message.id)?.reject(unpackFailure(message.failure))
         this.#asked.delete(message.id)
         return
+      case 'hurry':
+        this.#runner.hurry(message.key, message.range)
+        return
       case 'stop':
         this.#stop.abort()
         return

@@ -1,4 +1,6 @@
 import { isDscError } from '../../../failure/dsc-error.js'
+import type { Urgency } from '../../../model/urgency.js'
+import type { ByteRange } from '../../arrivals/block-set.js'
 import type { ObjectFacts } from '../../proof/object-facts.js'
 import { countUploadParts, guessUploadPartBytes } from '../../proof/plan-parts.js'
 import { proveByUploadParts } from '../../proof/prove-by-upload-parts.js'
@@ -39,7 +41,7 @@ export class TransferRunner {
     const { signal } = this.#options
     switch (task.kind) {
       case 'whole':
-        return this.#fetchWhole(task.object)
+        return this.#fetchWhole(task.object, task.urgency)
       case 'part': {
         return this.#carryOut(new PartTransfer({ ...task, tools: this.#tools }))
       }
@@ -56,6 +58,11 @@ export class TransferRunner {
     }
   }
 
+  /** Somebody waits for an object, or a range of it. */
+  hurry(key: string, range?: ByteRange): void {
+    this.#options.fetcher.hurry?.(key, range)
+  }
+
   /** Ends the fetcher, too. */
   async close(): Promise<void> {
     await this.#options.fetcher.close()
@@ -66,9 +73,9 @@ export class TransferRunner {
     return { fetcher: this.#options.fetcher, folders: this.#folders }
   }
 
-  async #fetchWhole(object: TransferObject): Promise<TransferResults['whole']> {
+  async #fetchWhole(object: TransferObject, urgency: Urgency): Promise<TransferResults['whole']> {
     for (let mismatches = 0; ; mismatches += 1) {
-      const { digest, verifiedBy } = await this.#carryOut(new WholeTransfer(this.#tools, object))
+      const { digest, verifiedBy } = await this.#carryOut(new WholeTransfer(this.#tools, { object, urgency }))
       if (verifiedBy !== 'own-sha256' || countUploadParts(object.etag) < 2) return { digest, verifiedBy }
       // Uploaded in parts although it is small: the source is asked for their size, and the file read by them.
       const facts = await this.#inspect(object)

@@ -1,4 +1,5 @@
 import type { VerifiedBy } from '../../../model/manifest.js'
+import type { Urgency } from '../../../model/urgency.js'
 import type { ByteRange } from '../../arrivals/block-set.js'
 import type { ObjectFacts } from '../../proof/object-facts.js'
 import type { Part } from '../../proof/plan-parts.js'
@@ -8,7 +9,7 @@ import type { TransferObject } from './arriving-range.js'
 
 /** Work on one object, as plain data, so that any thread can do it. */
 export type TransferTask =
-  | { readonly kind: 'whole'; readonly object: TransferObject }
+  | { readonly kind: 'whole'; readonly object: TransferObject; readonly urgency: Urgency }
   | {
       readonly kind: 'part'
       readonly object: TransferObject
@@ -18,6 +19,7 @@ export type TransferTask =
       readonly needsDigest: boolean
       /** The whole was fetched before and found wrong. */
       readonly isRepeated: boolean
+      readonly urgency: Urgency
     }
   /** Bytes of a part, into its file: the part is digested once it is all there. */
   | {
@@ -27,6 +29,7 @@ export type TransferTask =
       readonly range: ByteRange
       readonly needsDigest: boolean
       readonly isRepeated: boolean
+      readonly urgency: Urgency
     }
   /** A part, or a range of one, read where it lies. */
   | {
@@ -71,5 +74,7 @@ export interface TransferEngine {
   run<Kind extends TransferTask['kind']>(
     task: Extract<TransferTask, { kind: Kind }>,
   ): Promise<TransferResults[Kind]>
+  /** Somebody waits for an object, or a range of it: what runs for it is wanted. */
+  hurry(key: string, range?: ByteRange): void
   close(): Promise<void>
 }

@@ -1,4 +1,5 @@
 import { BackgroundThread } from '../../../platform/background-thread.js'
+import type { ByteRange } from '../../arrivals/block-set.js'
 import type { SourceAccess } from '../../sources/source.js'
 import { packFailure, unpackFailure } from './failure-wire.js'
 import type { TransferCounts, TransferResults, TransferTask } from './transfer-task.js'
@@ -67,6 +68,11 @@ export class TransferThread {
       if (this.#outbox.length === 0) queueMicrotask(() => this.#flush())
       this.#outbox.push({ id: this.#lastId, task })
     })
+  }
+
+  /** Somebody waits for an object, or a range of it. */
+  hurry(key: string, range: ByteRange | undefined): void {
+    if (this.#pending.size > 0) this.#worker.post({ kind: 'hurry', key, range })
   }
 
   /** Fails what runs. */

@@ -1,4 +1,5 @@
 import type { VerifiedBy } from '../../../model/manifest.js'
+import type { Urgency } from '../../../model/urgency.js'
 import type { ByteRange } from '../../arrivals/block-set.js'
 import { algorithmOf, createDigest, type DigestAlgorithm, formatDigest } from '../../proof/digest.js'
 import type { Part } from '../../proof/plan-parts.js'
@@ -25,13 +26,16 @@ export class WholeTransfer {
   #proof = { kind: 'size' } as Proof
   #content: DigestAlgorithm = 'sha256'
 
-  constructor(tools: TransferTools, object: TransferObject) {
+  constructor(
+    tools: TransferTools,
+    { object, urgency }: { readonly object: TransferObject; readonly urgency: Urgency },
+  ) {
     this.#object = object
     this.#range = new ArrivingRange({
       tools,
       object,
       range: { offset: 0, length: object.sizeBytes },
-      asks: { needsDigest: true },
+      asks: { needsDigest: true, urgency },
       chooseDigests: () => this.#chooseDigests(),
     })
   }
@@ -81,15 +85,16 @@ export class PartTransfer {
     readonly proofAlgorithm: ProofAlgorithm | undefined
     readonly needsDigest: boolean
     readonly isRepeated: boolean
+    readonly urgency: Urgency
   }) {
-    const { part, proofAlgorithm, needsDigest, isRepeated } = options
+    const { part, proofAlgorithm, needsDigest, isRepeated, urgency } = options
     const { content, proof } = planPartDigests(proofAlgorithm)
     this.#content = content
     this.#proof = proof
     const chosen = proof ? [content, proof] : [content]
     this.#range = new ArrivingRange({
       ...options,
-      asks: { needsDigest, isRepeated },
+      asks: { needsDigest, isRepeated, urgency },
       range: part,
       chooseDigests: (given) => (isProof(given) ? [] : chosen),
     })
@@ -128,9 +133,10 @@ export class RangeTransfer {
     readonly range: ByteRange
     readonly needsDigest: boolean
     readonly isRepeated: boolean
+    readonly urgency: Urgency
   }) {
-    const { part, needsDigest, isRepeated } = options
-    const asks = { needsDigest, isRepeated, partOffset: part.offset }
+    const { part, needsDigest, isRepeated, urgency } = options
+    const asks = { needsDigest, isRepeated, urgency, partOffset: part.offset }
     this.#range = new ArrivingRange({ ...options, asks, chooseDigests: () => ['crc32'] })
   }
 

@@ -39,6 +39,9 @@ export function openWorkerEngine(options: {
       const thread = threads.reduce((best, next) => (next.pendingTasks < best.pendingTasks ? next : best))
       return thread.run(task) as Promise<never>
     },
+    hurry(key, range) {
+      for (const thread of threads) thread.hurry(key, range)
+    },
     async close() {
       signal.removeEventListener('abort', abort)
       await Promise.all(threads.map((thread) => thread.close()))

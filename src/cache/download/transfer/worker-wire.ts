@@ -1,3 +1,4 @@
+import type { ByteRange } from '../../arrivals/block-set.js'
 import type { BandwidthBucket } from './bandwidth-bucket.js'
 import type { WireFailure } from './failure-wire.js'
 import type { TransferCounts, TransferResults, TransferTask } from './transfer-task.js'
@@ -24,6 +25,8 @@ export type ToWorker =
     }
   | { readonly kind: 'answer'; readonly id: number; readonly answer: unknown }
   | { readonly kind: 'no-answer'; readonly id: number; readonly failure: WireFailure }
+  /** Somebody waits for an object, or a range of it. */
+  | { readonly kind: 'hurry'; readonly key: string; readonly range: ByteRange | undefined }
   /** Running tasks fail. */
   | { readonly kind: 'stop' }
   /** No more tasks come. */

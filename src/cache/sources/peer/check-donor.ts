@@ -18,7 +18,7 @@ export async function checkDonor(
     part: { offset, length },
     range: { offset, length },
     isWaitedFor: false,
-    isHeld: false,
+    held: undefined,
     isStaging: () => false,
     beganMs: performance.now(),
     onFacts: () => {},

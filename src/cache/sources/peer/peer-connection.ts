@@ -1,5 +1,6 @@
 import type { Headers } from '../../../http/answer-listener.js'
 import { HttpPool } from '../../../http/http-pool.js'
+import type { Urgency } from '../../../model/urgency.js'
 import type { ObjectFacts } from '../../proof/object-facts.js'
 import {
   DIGEST_HEADER,
@@ -10,6 +11,7 @@ import {
   PROVEN_HEADER,
   parseFacts,
   parsePartDigest,
+  URGENCY_HEADER,
 } from '../peer-wire.js'
 
 /** Above the time that an agent holds a request for a part that is still arriving. */
@@ -41,14 +43,16 @@ export interface PeerConnection {
     readonly path: string
     readonly offset: number
     readonly length: number
-    /** Whether a node that is staging holds the question until it has the bytes, and fetches them next. */
-    readonly isHeld: boolean
+    /** How urgently a node that is staging should have the bytes, which holds the question; undefined: it does not. */
+    readonly held: Urgency | undefined
     readonly onFacts: (facts: ObjectFacts) => void
     /** Called before the first byte; undefined: the peer gives none. What it throws ends the request as a failure of the peer. */
     readonly onDigest: (given: (PartDigest & { readonly isProven: boolean }) | undefined) => void
     readonly sink: (chunk: Uint8Array) => number
     readonly signal: AbortSignal | undefined
   }): Promise<PeerAnswer>
+  /** Has a node that holds a question for the bytes fetch them next. Nothing comes of it where that cannot be said. */
+  hurry(part: { readonly path: string; readonly offset: number; readonly length: number }): void
   close(): Promise<void>
 }
 
@@ -60,10 +64,10 @@ export function openPeerConnection(url: string, access: PeerAccess, connections:
     ...(access.token === undefined ? {} : { authorization: `Bearer ${access.token}` }),
   }
   return {
-    get: ({ path, offset, length, isHeld, onFacts, onDigest, sink, signal }) =>
+    get: ({ path, offset, length, held, onFacts, onDigest, sink, signal }) =>
       new Promise((resolve, reject) => {
         const isHead = length === 0
-        const asker = isHeld ? own : { ...own, [NO_WAIT_HEADER]: '1' }
+        const asker = { ...own, ...(held ? { [URGENCY_HEADER]: held } : { [NO_WAIT_HEADER]: '1' }) }
         const headers = isHead ? asker : { ...asker, range: `bytes=${offset}-${offset + length - 1}` }
         let status = 0
         let received = 0
@@ -119,6 +123,19 @@ export function openPeerConnection(url: string, access: PeerAccess, connections:
         signal?.addEventListener('abort', stop)
         if (signal?.aborted) stop()
       }),
+    hurry({ path, offset, length }) {
+      const headers = {
+        ...own,
+        [NO_WAIT_HEADER]: '1',
+        [URGENCY_HEADER]: 'wanted',
+        ...(length > 0 ? { range: `bytes=${offset}-${offset + length - 1}` } : {}),
+      }
+      const nothing = () => {}
+      pool.send(
+        { method: 'HEAD', path, headers, stallTimeoutMs: SILENCE_MS },
+        { onHead: nothing, onData: nothing, onEnd: nothing, onError: nothing },
+      )
+    },
     close: async () => pool.close(),
   }
 }

@@ -3,6 +3,7 @@ import type { Dataset } from '../../../model/dataset.js'
 import type { ObjectFacts } from '../../proof/object-facts.js'
 import { formatObjectUrl } from '../peer-wire.js'
 import type { Fetcher, FetchRequest, GivenDigest, InspectRequest } from '../source.js'
+import { type Awaited, AwaitedParts } from './awaited-parts.js'
 import { checkDonor } from './check-donor.js'
 import { Peer, type PeerOutcome, type PeerRequest } from './peer.js'
 import { openPeerConnection, type PeerAccess } from './peer-connection.js'
@@ -53,6 +54,7 @@ export class PeerFetcher implements Fetcher {
   readonly #peers = new Map<string, Peer>()
   /** Who served a range last: when that is asked for again, its bytes were wrong. */
   readonly #servedBy = new Map<string, string>()
+  readonly #awaited = new AwaitedParts()
   #origin: Promise<Fetcher> | undefined
 
   constructor(options: PeerFetcherOptions) {
@@ -76,8 +78,9 @@ export class PeerFetcher implements Fetcher {
     const isStoreOnly = request.isRepeated || (needsDigest && request.partOffset !== undefined)
     const beganMs = performance.now()
     const asked = { path, part, range, onFacts, onDigest, needsDigest, sink, signal, beganMs }
+    const awaited: Awaited = { path, part, urgency: request.urgency ?? 'listed' }
     while (!isStoreOnly) {
-      const { outcome, node } = await this.#askAround(request, asked, distrusted)
+      const { outcome, node } = await this.#askAround({ request, awaited, distrusted }, asked)
       if (node !== undefined) this.#remember(name, node)
       if (outcome === 'done') return
       if (outcome === 'elsewhere') break
@@ -101,10 +104,15 @@ export class PeerFetcher implements Fetcher {
    * it is late, those from whom it takes the range itself may have it.
    */
   async #askAround(
-    { key, offset, partOffset = offset }: FetchRequest,
-    asked: Omit<PeerRequest, 'isWaitedFor' | 'isHeld' | 'isStaging'>,
-    distrusted: string | undefined,
+    about: {
+      readonly request: FetchRequest
+      readonly awaited: Awaited
+      readonly distrusted: string | undefined
+    },
+    asked: Omit<PeerRequest, 'isWaitedFor' | 'held' | 'isStaging'>,
   ): Promise<{ readonly outcome: PeerOutcome; readonly node?: string }> {
+    const { request, awaited, distrusted } = about
+    const { key, offset, partOffset = offset } = request
     const roundMs = performance.now()
     let outcome: PeerOutcome = 'elsewhere'
     let late: Peer | undefined
@@ -113,18 +121,29 @@ export class PeerFetcher implements Fetcher {
       const peer = this.#peerOf(provider)
       const isHeld = isWaitedFor && !peer.isLate && performance.now() - roundMs < ASK_AGAIN_MS
       const isStaging = () => this.#isStaging(provider)
-      const answer = await peer.read({ ...asked, isWaitedFor, isHeld, isStaging })
+      const held = isHeld ? awaited.urgency : undefined
+      if (isHeld) this.#awaited.note(key, awaited, peer)
+      const answer = await peer.read({ ...asked, isWaitedFor, held, isStaging })
+      if (isHeld) this.#awaited.forget(key, awaited)
       if (answer === 'done') {
         late?.noteLate()
         return { outcome: 'done', node: provider.node }
       }
-      if (isHeld && answer === 'later') late = peer
+      if (isHeld && answer === 'later') {
+        // Others would have to send it in its place, and who reads from the store would send the most.
+        if (awaited.urgency === 'listed' && peer.isOnlyBusy(asked.beganMs)) return { outcome: 'later' }
+        late = peer
+      }
       if (asked.range.length === 0) return { outcome: 'done' }
       if (answer === 'later') outcome = 'later'
     }
     const leftMs = roundMs + ASK_AGAIN_MS - performance.now()
     if (outcome === 'later' && leftMs > 0) await sleep(leftMs)
     return { outcome }
+  }
+
+  hurry(key: string, range?: Pick<FetchRequest, 'offset' | 'length'>): void {
+    this.#awaited.hurry(key, range)
   }
 
   async inspect(request: InspectRequest): Promise<ObjectFacts> {
@@ -147,7 +166,7 @@ export class PeerFetcher implements Fetcher {
         sink: () => 0,
         signal,
         isWaitedFor,
-        isHeld: false,
+        held: undefined,
         isStaging: () => false,
         beganMs: performance.now(),
       }

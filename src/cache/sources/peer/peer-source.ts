@@ -4,7 +4,7 @@ import type { Dataset } from '../../../model/dataset.js'
 import { formatTransferTask } from '../../../model/lease.js'
 import { agentUrls } from '../../../model/node.js'
 import type { RecordStore } from '../../../records/record-store.js'
-import { SHARED_PART_BYTES } from '../../proof/plan-parts.js'
+import { planSharedPartBytes } from '../../proof/plan-parts.js'
 import { markDamaged } from '../damaged-copies.js'
 import type {
   Fetcher,
@@ -64,7 +64,6 @@ export async function openPeerSource(options: PeerSourceOptions): Promise<Stagin
 
 class PeerSource implements StagingSource {
   readonly url: string
-  readonly partBytes = SHARED_PART_BYTES
   readonly #options: PeerSourceOptions
   readonly #peers: readonly PeerCopy[]
   readonly #neighbours: Neighbours
@@ -132,6 +131,14 @@ class PeerSource implements StagingSource {
   isAwaited(key: string, offset: number): boolean {
     const part = { node: this.#options.node, key, offset }
     return planProviders(this.#neighbours.providers, part)[0]?.isWaitedFor === true
+  }
+
+  isShared(): boolean {
+    return this.#neighbours.providers.stagers.some(({ node }) => node !== this.#options.node)
+  }
+
+  planPartBytes(datasetBytes: number): number {
+    return planSharedPartBytes(datasetBytes)
   }
 
   async close(): Promise<void> {

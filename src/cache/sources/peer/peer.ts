@@ -1,4 +1,5 @@
 import { throwIfStopped } from '../../../failure/throw-if-stopped.js'
+import type { Urgency } from '../../../model/urgency.js'
 import type { ObjectFacts } from '../../proof/object-facts.js'
 import type { GivenDigest } from '../source.js'
 import type { PeerAnswer, PeerConnection } from './peer-connection.js'
@@ -17,8 +18,8 @@ export interface PeerRequest {
   readonly signal: AbortSignal | undefined
   /** Whether the node is staging, and to be waited for until it has the part or stages no more. */
   readonly isWaitedFor: boolean
-  /** Whether it holds the question until it has the part. Only of one that is waited for. */
-  readonly isHeld: boolean
+  /** How urgently it should have the part, and holds the question until then; undefined: it does not. Only of one that is waited for. */
+  readonly held: Urgency | undefined
   /** Whether the node is, as far as is known, still staging. Only asked of one that is waited for. */
   readonly isStaging: () => boolean
   /** When this part was first asked for, ms. */
@@ -35,6 +36,10 @@ const BEGIN_PATIENCE_MS = 15_000
 /** A node that owns a part and has sent nothing at all for so long is not waited for any more, ms. */
 const SILENT_PATIENCE_MS = 60_000
 const MAX_REST_DOUBLINGS = 6
+/** A node that sent nothing at all for so long while something was asked of it is not only busy, ms. */
+const FLOWING_MS = 8000
+/** A node that is only busy is waited for so long for a part that nobody needs soon, ms. */
+const BUSY_PATIENCE_MS = 30_000
 /** A node that was waited for while another had the part is not waited for again for so long, ms. */
 const LATE_MS = 30_000
 /** A node that had none of so many parts in a row is not asked for more of them, unless it is waited for. */
@@ -72,6 +77,12 @@ export class Peer {
     return this.#isLateUntilMs > performance.now()
   }
 
+  /** Whether a part that nobody needs soon, asked for since `beganMs`, is best left to it: it sends others meanwhile. */
+  isOnlyBusy(beganMs: number): boolean {
+    const nowMs = performance.now()
+    return nowMs - this.#lastBytesMs < FLOWING_MS && nowMs - beganMs < BUSY_PATIENCE_MS
+  }
+
   /** It was waited for, and another had the part. */
   noteLate(): void {
     this.#isLateUntilMs = performance.now() + LATE_MS
@@ -106,6 +117,11 @@ export class Peer {
     }
   }
 
+  /** Has it fetch next what it was asked for. */
+  hurry(part: { readonly path: string; readonly offset: number; readonly length: number }): void {
+    this.#connection.hurry(part)
+  }
+
   /** Is not asked any more. */
   dismiss(problem: string): void {
     this.#restsUntilMs = Number.POSITIVE_INFINITY
@@ -117,12 +133,12 @@ export class Peer {
   }
 
   #get(request: PeerRequest): Promise<PeerAnswer> {
-    const { path, part, range, onFacts, onDigest, needsDigest, sink, signal, isHeld } = request
+    const { path, part, range, onFacts, onDigest, needsDigest, sink, signal, held } = request
     return this.#connection.get({
       path,
       offset: range.offset,
       length: range.length,
-      isHeld,
+      held,
       onFacts,
       signal,
       onDigest: (found) => {
