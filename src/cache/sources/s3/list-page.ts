@@ -37,7 +37,7 @@ interface AskLimits extends PageLimits {
 }
 
 /** How a bucket is reached. */
-interface S3Access {
+export interface S3Access {
   readonly location: S3Location
   readonly getCredentials: () => Promise<Credentials> | Credentials | undefined
 }

@@ -1,0 +1,12 @@
+import type { Credentials } from './sign-request.js'
+
+/** A bucket as requests reach it. */
+export interface S3Target {
+  /** `https://host:port`. */
+  readonly origin: string
+  /** Path before the key, percent-encoded, ends in `/`. */
+  readonly basePath: string
+  readonly region: string
+  /** Undefined: requests go out unsigned. */
+  readonly getCredentials: () => Promise<Credentials> | Credentials | undefined
+}
