@@ -5,6 +5,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, globSync, rmSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import { relative, resolve } from 'node:path'
 import { build } from 'esbuild'
 
 /** For what runs in no thread and starts none: the module takes 5 ms to load. */
@@ -54,12 +55,41 @@ const withoutRareParts = {
   },
 }
 
+/** Keeps the other verbs out: their modules are never asked for. */
+const withoutOtherVerbs = {
+  name: 'without-other-verbs',
+  setup(bundling) {
+    bundling.onResolve({ filter: /\/commands\/[^/]+\.js$/ }, ({ path }) =>
+      path.endsWith('/prepare.js') ? undefined : { path, external: true },
+    )
+  },
+}
+
+/** Has a module find the files beside it where it was compiled to, not beside the bundle. */
+const withOwnUrls = {
+  name: 'with-own-urls',
+  setup(bundling) {
+    bundling.onLoad({ filter: /\/dist\/.*\.js$/ }, async ({ path }) => {
+      const place = JSON.stringify(relative(resolve('dist'), path))
+      const contents = await readFile(path, 'utf8')
+      const url = `require('node:url').pathToFileURL(require('node:path').join(__dirname, ${place})).href`
+      return { contents: contents.replaceAll('import.meta.url', url) }
+    })
+  },
+}
+
 /** Name of a bundle in dist/ → how it is made. */
 const BUNDLES = {
   'warm-prepare': { entry: 'warm-prepare', plugins: [withoutThreads, withoutRareParts] },
   'warm-sqlite': { entry: 'records/sqlite/record-store', plugins: [withoutThreads, withSqlite] },
   'warm-postgres': { entry: 'records/postgres/short-record', plugins: [withoutThreads] },
   'parse-settings': { entry: 'config/parse-settings' },
+  'cold-prepare': {
+    entry: 'main',
+    plugins: [withoutOtherVerbs, withOwnUrls, withSqlite],
+    external: ['pg-native'],
+    keepNames: true, // errors are told by their names
+  },
   'transfer-worker': { entry: 'transfer-worker', packages: 'bundle', minify: false },
 }
 
