@@ -52,9 +52,9 @@ export function createManifestFile(copyDirectory: string): Database.Database {
   closeSync(openSync(path, 'wx', 0o644)) // not by SQLite, which would follow a link
   const db = new Database(path, { fileMustExist: true })
   requireSameFile(db, path)
+  db.pragma('synchronous = OFF') // an empty manifest that a power cut spoils is made again
   configure(db)
-  db.exec(SCHEMA)
-  db.pragma(`user_version = ${MANIFEST_FORMAT}`)
+  db.exec(`BEGIN; ${SCHEMA} PRAGMA user_version = ${MANIFEST_FORMAT}; COMMIT`)
   return db
 }
 

@@ -84,7 +84,5 @@ export function nameChecksum(algorithm: SourceChecksumAlgorithm): VerifiedBy {
 }
 
 function base64ToHex(base64: string): string {
-  return Array.from(atob(base64), (character) => character.charCodeAt(0).toString(16).padStart(2, '0')).join(
-    '',
-  )
+  return Buffer.from(base64, 'base64').toString('hex')
 }

@@ -61,10 +61,8 @@ function fill(path: string): void {
   const { O_WRONLY, O_CREAT, O_NOFOLLOW, O_TRUNC } = constants
   const descriptor = openSync(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0o644)
   try {
-    const bytes = Buffer.alloc(RESERVE_BYTES / RESERVE_FILES)
-    for (let offset = 0; offset < bytes.length; offset += 4)
-      bytes.writeUInt32LE(Math.random() * 2 ** 32, offset)
-    writeSync(descriptor, bytes)
+    const numbers = new Float64Array(RESERVE_BYTES / RESERVE_FILES / Float64Array.BYTES_PER_ELEMENT)
+    writeSync(descriptor, numbers.map(Math.random))
   } finally {
     closeSync(descriptor)
   }

@@ -20,7 +20,7 @@ interface ConcurrencySample {
   readonly cap: number
 }
 
-const FIRST_LIMIT = 16
+const FIRST_LIMIT = 32
 const GROWTH = 1.5
 /** A step up must bring this much more, else the limit is past the knee. */
 const WORTHWHILE = 1.07

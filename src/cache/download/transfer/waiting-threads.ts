@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os'
 import { planThreads } from './plan-threads.js'
 import { TransferThread } from './transfer-thread.js'
 
-/** As many as load their code beside what the first question to a source takes, and no more than a small dataset is worth. */
+/** No more than a small dataset is worth, and a core is left to whoever lists. */
 const EARLY = 2
 
 /**
@@ -19,7 +19,7 @@ export class WaitingThreads {
 
   /** Starts a few while nothing is listed yet: one takes some 40 ms of a processor that has little else to do. */
   begin(): void {
-    this.#grow(Math.min(EARLY, availableParallelism()))
+    this.#grow(Math.max(1, Math.min(EARLY, availableParallelism() - 1)))
   }
 
   /** Starts as many as what is listed so far is worth. */
