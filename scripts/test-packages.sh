@@ -123,6 +123,20 @@ else
   say "not tried: a bare Debian, which needs root and debootstrap"
 fi
 
+say "the executable's agent, whose gateway answers in a thread for each processor, four at most"
+mkdir -p "$work/agent"
+printf 'agent: { listen: "127.0.0.1:0" }\ndatasets: { all: { source: "s3://bucket/" } }\n' >"$work/agent/dsc.yaml"
+env -i PATH=/usr/bin:/bin HOME="$work/agent" "$program" --config "$work/agent/dsc.yaml" agent \
+  --gateway 127.0.0.1:0 --json >"$work/agent/out" &
+agent=$!
+for _ in $(seq 50); do [ -s "$work/agent/out" ] && break || sleep 0.2; done
+port="$(sed -n 's|.*"gateway":"http://127.0.0.1:\([0-9]*\)".*|\1|p' "$work/agent/out")"
+listeners() { grep -c "^ *[0-9]*: 0100007F:$(printf %04X "$port") [0-9A-F:]* 0A" /proc/net/tcp; }
+threads="$(($(nproc) < 4 ? $(nproc) : 4))"
+for _ in $(seq 50); do [ "$(listeners)" = "$threads" ] && break || sleep 0.2; done
+[ "$(listeners)" = "$threads" ]
+kill "$agent" && wait "$agent" || [ $? = 143 ]
+
 say "the wheel without Node"
 python3 -m venv "$work/venv"
 alone() { env -i PATH=/usr/bin:/bin HOME="$work/home" "$@"; }
