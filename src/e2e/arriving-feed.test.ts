@@ -98,6 +98,35 @@ test('a dataset that is not here is fed while it comes, in the order of a ready 
   assert.equal(store.sentBytes(), TOTAL, 'everything was fetched once')
 })
 
+test('verify, cleanup and evict leave a copy that is read while it comes alone, and say why', async (t) => {
+  const { world, store } = await makeSlowWorld(t)
+  const letGo = store.holdBack(`flowers/train/${String(expected(0).at(-1)).padStart(4, '0')}.bin`)
+  const feed = await open(t, world)
+  const ids = await readPass(feed, {
+    async atStep(step) {
+      if (step !== 3) return
+      for (const { words, code, says } of [
+        { words: ['verify', 'flowers'], code: 6, says: /the copy of flowers on node node-a is staging/ },
+        { words: ['verify'], code: 0, says: /no copies to verify/ },
+        { words: ['evict', 'flowers', '--yes'], code: 19, says: /cannot evict flowers/ },
+        { words: ['evict', '--free', '1KiB', '--yes'], code: 12, says: /cannot free 1 KiB/ },
+        { words: ['cleanup', '--abandoned-after', '0s'], code: 0, says: /nothing/ },
+      ]) {
+        const { code: found, stdout, stderr } = await world.dsc(...words)
+        assert.match(stdout + stderr, says, words.join(' '))
+        assert.doesNotMatch(stderr, /\n\s+at /)
+        assert.equal(found, code, words.join(' '))
+      }
+      assert.equal(stateOf(world), 'staging')
+      letGo()
+    },
+  })
+  assert.deepEqual(ids, expected(0))
+  await waitFor('the copy to be ready', () => stateOf(world) === 'ready')
+  assert.equal(store.sentBytes(), TOTAL, 'nothing was lost')
+  assert.equal((await world.dsc('verify', 'flowers')).code, 0)
+})
+
 test('a state that is saved while a copy arrives goes on with a ready one, and the other way round', async (t) => {
   const { world } = await makeSlowWorld(t)
   const arriving = await open(t, world)
