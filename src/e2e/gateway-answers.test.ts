@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
+import { chmodSync, writeFileSync } from 'node:fs'
 import { Agent } from 'node:http'
+import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
+import { GetObjectCommand, HeadObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import { type CountingStore, startCountingStore } from '../testing/counting-store.js'
 import { STORE_KEYS, startGateway } from '../testing/gateway-world.js'
 import { makeWorld, s3Dataset, waitFor } from '../testing/world.js'
@@ -22,7 +25,7 @@ async function makeGateway(
     readonly isTold?: boolean
   } = {},
 ) {
-  const store: CountingStore = await startCountingStore(objects)
+  const store: CountingStore = await startCountingStore(objects, { hasChecksums: true })
   t.after(() => store.close())
   const prefixes = Object.entries(options.prefixes ?? { data: 'data/' })
   const world = await makeWorld(t, {
@@ -70,6 +73,36 @@ test('conditions are kept to, and errors are told in documents', async (t) => {
   assert.match(none.body.toString(), new RegExp(`<RequestId>${none.headers['x-amz-request-id']}</RequestId>`))
   const located = await read('/bucket?location')
   assert.match(located.body.toString(), /<LocationConstraint/)
+})
+
+test('a client that asks for checksums gets that of the object, and refuses bytes that changed on the disk', async (t) => {
+  const body = randomBytes(30_000)
+  const { world, gateway } = await makeGateway(t, new Map([['data/a', body]]))
+  const preparing = world.start(['prepare', 'data', '--task', 'a'], { environment: STORE_KEYS })
+  const prepared = await preparing.finished
+  assert.equal(prepared.code, 0, prepared.stderr)
+  const client = new S3Client({
+    endpoint: gateway,
+    region: 'us-east-1',
+    forcePathStyle: true,
+    credentials: { accessKeyId: 'any', secretAccessKey: 'any' },
+  })
+  t.after(() => client.destroy())
+  const place = { Bucket: 'bucket', Key: 'data/a', ChecksumMode: 'ENABLED' } as const
+  const sha256 = createHash('sha256').update(body).digest('base64')
+  const answer = await client.send(new GetObjectCommand(place))
+  assert.equal(answer.ChecksumSHA256, sha256)
+  assert.equal(answer.ChecksumType, 'FULL_OBJECT')
+  assert.ok(body.equals((await answer.Body!.transformToByteArray()) as Buffer))
+  assert.equal((await client.send(new HeadObjectCommand(place))).ChecksumSHA256, sha256)
+  const part = await client.send(new GetObjectCommand({ ...place, Range: 'bytes=0-9' }))
+  assert.equal(part.ChecksumSHA256, undefined) // it would be the whole object's
+  await part.Body!.transformToByteArray()
+  const path = join(prepared.stdout.trim(), 'a')
+  chmodSync(path, 0o644)
+  writeFileSync(path, Buffer.from(body).fill(7, 100, 200))
+  const damaged = await client.send(new GetObjectCommand(place))
+  await assert.rejects(damaged.Body!.transformToByteArray(), /[Cc]hecksum mismatch/)
 })
 
 test('listings come in pages, after a key and by folders', async (t) => {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { crc32 } from 'node:zlib'
 
 /** A read-only S3 bucket in memory that counts what is read of it, for tests of who reads how much from where. */
 export interface CountingStore {
@@ -18,10 +19,17 @@ export interface CountingStore {
   close(): Promise<void>
 }
 
-/** Serves what is `given` (key → content) under any bucket. `bytesPerSecond` slows each answer down, `delayMs` delays it. */
+/**
+ * Serves what is `given` (key → content) under any bucket. `bytesPerSecond` slows each answer down, `delayMs` delays it.
+ * `hasChecksums`: keeps CRC-32 of its objects, as most clients upload them, and tells those who ask.
+ */
 export async function startCountingStore(
   given: ReadonlyMap<string, Buffer>,
-  options: { readonly bytesPerSecond?: number; readonly delayMs?: number } = {},
+  options: {
+    readonly bytesPerSecond?: number
+    readonly delayMs?: number
+    readonly hasChecksums?: boolean
+  } = {},
 ): Promise<CountingStore> {
   const objects = new Map(given)
   let sentBytes = 0
@@ -74,6 +82,9 @@ export async function startCountingStore(
       etag: `"${etags.get(key)}"`,
       'content-length': part.length,
       ...(match ? { 'content-range': `bytes ${first}-${last}/${body.length}` } : {}),
+      ...(options.hasChecksums && !match && request.headers['x-amz-checksum-mode'] === 'ENABLED'
+        ? { 'x-amz-checksum-crc32': formatCrc32(body), 'x-amz-checksum-type': 'FULL_OBJECT' }
+        : {}),
     })
     if (request.method === 'HEAD') {
       response.end()
@@ -112,4 +123,10 @@ export async function startCountingStore(
       await new Promise((resolve) => server.close(resolve))
     },
   }
+}
+
+function formatCrc32(body: Buffer): string {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32BE(crc32(body))
+  return bytes.toString('base64')
 }

@@ -1,9 +1,11 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { filesDirectory } from '../../cache/cache-layout.js'
+import { factsOfEntry } from '../../cache/manifest/facts-of-entry.js'
 import type { ManifestEntry } from '../../cache/manifest/manifest-entry.js'
 import { withRetries } from '../../cache/sources/retry.js'
 import type { Dataset } from '../../model/dataset.js'
+import { SOURCE_CHECKSUMS } from '../../model/manifest.js'
 import { sendCopyFile } from '../send-copy-file.js'
 import type { GatewayCopies, Located, Pins } from './gateway-copies.js'
 import type { Passed } from './passed-datasets.js'
@@ -135,10 +137,11 @@ function headersOf(
     const last = answer.offset + answer.length - 1
     headers['content-range'] = `bytes ${answer.offset}-${last}/${entry.sizeBytes}`
   } else if (request.headers['x-amz-checksum-mode'] === 'ENABLED') {
-    const { checksum } = entry
-    // A checksum of parts' checksums ends in their number; clients could not compare it with these bytes.
-    if (checksum && !/-\d+$/.test(checksum.value)) {
-      headers[`x-amz-checksum-${checksum.algorithm.toLowerCase()}`] = checksum.value
+    // Listings tell none: what the copy knows of the whole object. One of parts' checksums proves nothing to a client.
+    const known = factsOfEntry(entry).checksums.find(({ isComposite }) => !isComposite)
+    const algorithm = SOURCE_CHECKSUMS.find((name) => name === known?.algorithm)
+    if (known && algorithm) {
+      headers[`x-amz-checksum-${algorithm}`] = known.value
       headers['x-amz-checksum-type'] = 'FULL_OBJECT'
     }
   }
