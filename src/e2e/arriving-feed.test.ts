@@ -181,7 +181,7 @@ test('dsc feed plan --cold says when the first batch, the epoch and the copy are
   const time = ['--fixed-ms', '20', '--bandwidth', '100kB/s', '--step-ms', '10']
   const plan = JSON.parse((await world.dsc(...words, ...time, '--json')).stdout)
   assert.deepEqual([plan.objects, plan.bytes, plan.isFedWhileArriving], [COUNT, TOTAL, true])
-  const afterListing = (ms: number) => ms - plan.listMs
+  const afterListing = (ms: number) => ms - plan.startMs
   assert.ok(afterListing(plan.firstBatchMs) < afterListing(plan.wholeMs) / 4)
   assert.ok(plan.waitMs < plan.epochMs)
   assert.match((await world.dsc(...words, ...time)).stdout, /first batch after +\d.*\n.*whole copy after +\d/)

@@ -45,11 +45,11 @@ export async function findShardSamples(
   context: Surroundings,
   coming: ComingShards,
 ): Promise<ListedSamples | undefined> {
-  const { request, preparing, shards } = coming
-  const stamp = stampOf(coming)
-  const own = readKeptTable(keptPathOf(request, stamp))
-  const kept = openFitting(own ?? findInRoot(preparing.cache.root, stamp), shards)
+  const { request, preparing, shards, copy } = coming
+  const asked = { version: copy.version!, split: request.split, shards }
+  const kept = findKeptSamples(asked, { cacheFolder: request.cacheFolder, root: preparing.cache.root })
   if (kept) return kept
+  const stamp = stampOf(asked)
   const stop = new AbortController()
   const signal = AbortSignal.any([context.signal, stop.signal])
   const agents = await findAgents(context, coming, { stamp, signal })
@@ -68,9 +68,26 @@ export async function findShardSamples(
   }
 }
 
+/** What a list is of. */
+interface ListedShards {
+  readonly version: string
+  readonly split: string | undefined
+  readonly shards: readonly FolderFile[]
+}
+
+/** The list that this user, or a feed or agent of this node, has kept. */
+export function findKeptSamples(
+  listed: ListedShards,
+  { cacheFolder, root }: { readonly cacheFolder: string; readonly root: string },
+): ListedSamples | undefined {
+  const stamp = stampOf(listed)
+  const own = readKeptTable(keptPathOf({ cacheFolder }, stamp))
+  return openFitting(own ?? findInRoot(root, stamp), listed.shards)
+}
+
 /** Changes with everything that the list depends on. */
-function stampOf({ copy, request, shards }: ComingShards): string {
-  const stamp = createHash('sha256').update(`${METHOD}\n${copy.version}\n${request.split ?? ''}`)
+function stampOf({ version, split, shards }: ListedShards): string {
+  const stamp = createHash('sha256').update(`${METHOD}\n${version}\n${split ?? ''}`)
   for (const { path, size } of shards) stamp.update(`\n${path}\0${size}`, 'latin1')
   return stamp.digest('hex')
 }

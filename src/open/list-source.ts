@@ -17,20 +17,31 @@ interface SourceFile {
   readonly object: ManifestEntry
 }
 
-/** What the source of a dataset has in the folder of the split, and how long it took to list all of it, ms. */
+/** What the source of a dataset has in the folder of the split. */
+interface ListedSource {
+  readonly dataset: Dataset
+  /** That a copy of it would have. */
+  readonly version: string
+  readonly files: readonly SourceFile[]
+  /** How long it took to list all of it, ms. */
+  readonly listMs: number
+}
+
+/** Lists the source of a dataset. */
 export async function listSource(
   context: Surroundings,
   target: string,
   split: string | undefined,
-): Promise<{ readonly dataset: Dataset; readonly files: readonly SourceFile[]; readonly listMs: number }> {
+): Promise<ListedSource> {
   const dataset = await resolveDataset(context, target)
   const copyDirectory = await mkdtemp(join(tmpdir(), 'dsc-plan-'))
   const source = await context.openSource(dataset)
   try {
     const beganMs = performance.now()
-    await listIntoManifest({ source, dataset, copyDirectory, signal: context.signal })
+    const { version } = await listIntoManifest({ source, dataset, copyDirectory, signal: context.signal })
     const listMs = performance.now() - beganMs
-    return { dataset, files: readFiles(copyDirectory, split === undefined ? '' : `${split}/`), listMs }
+    const files = readFiles(copyDirectory, split === undefined ? '' : `${split}/`)
+    return { dataset, version, files, listMs }
   } finally {
     await source.close()
     await removeDirectory(copyDirectory)

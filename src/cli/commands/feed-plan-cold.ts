@@ -9,7 +9,10 @@ import { formatCount } from '../../model/format-count.js'
 import type { FormatName } from '../../model/sample-formats.js'
 import { estimateShards } from '../../open/estimate-shards.js'
 import type { FeedStart } from '../../open/feed-request.js'
+import { findKeptSamples } from '../../open/find-shard-samples.js'
 import { listSource } from '../../open/list-source.js'
+import { measureHeaders } from '../../open/measure-headers.js'
+import { samplesCacheFolder } from '../../open/samples-folder.js'
 import type { CliContext } from '../context.js'
 
 /** What `dsc feed plan --cold` was asked. */
@@ -24,6 +27,9 @@ interface ColdPlanRequest {
   readonly cost: RequestCost | undefined
 }
 
+/** Of a store that gave none, headers a millisecond: what it would take says that nothing came. */
+const MIN_PER_MS = 0.001
+
 /** What a feed will wait for, and of how many samples. */
 interface PlannedSupply {
   readonly sampleCount: number
@@ -33,8 +39,9 @@ interface PlannedSupply {
 }
 
 /**
- * Says how the first epoch of a dataset goes on a node that has nothing of it. Lists the source; of tar shards a few
- * headers are read.
+ * Says how the first epoch of a dataset goes on a node that has nothing of it. Lists the source; of tar shards whose
+ * list of samples is not known here, headers are read for up to a second. Call it first in a process: what that took to
+ * start and to list, a feed's will take.
  */
 export async function showColdPlan(context: CliContext, request: ColdPlanRequest): Promise<void> {
   const { target, split, start, globalBatch, stepMs, cost } = request
@@ -43,15 +50,17 @@ export async function showColdPlan(context: CliContext, request: ColdPlanRequest
       hint: '--fixed-ms 20 --bandwidth 120MB/s: what an object takes however small it is, and what the link carries',
     })
   const source = await listSource(context, target, split)
+  const startMs = performance.now()
   const { files, listMs } = source
   const totalBytes = files.reduce((sum, { size }) => sum + size, 0)
   const { sampleCount, supply, reason } = await planSupply(context, request, source)
-  const plan = planColdStart({ sampleCount, totalBytes, globalBatch, listMs, cost, stepMs, supply })
+  const plan = planColdStart({ sampleCount, totalBytes, globalBatch, startMs, cost, stepMs, supply })
   const result = {
     dataset: target,
     objects: files.length,
     bytes: totalBytes,
     listMs,
+    startMs,
     start,
     samples: sampleCount,
     isFedWhileArriving: supply.kind !== 'copy',
@@ -62,8 +71,8 @@ export async function showColdPlan(context: CliContext, request: ColdPlanRequest
 
 async function planSupply(
   context: CliContext,
-  { target, extensions, start, ...request }: ColdPlanRequest,
-  { dataset, files }: Awaited<ReturnType<typeof listSource>>,
+  { target, split, extensions, start, ...request }: ColdPlanRequest,
+  { dataset, version, files }: Awaited<ReturnType<typeof listSource>>,
 ): Promise<PlannedSupply> {
   const format = request.format ?? dataset.format
   const listed = listSamples(files, { folder: target, extensions, format })
@@ -75,17 +84,24 @@ async function planSupply(
       reason: ': rows of files are fed once they are here',
     }
   if (listed.kind === 'files') {
-    const supply = start === 'staged' ? copy : ({ kind: 'samples', headers: 0 } as const)
+    const supply = start === 'staged' ? copy : ({ kind: 'samples' } as const)
     return { sampleCount: listed.table.count, supply, reason: '' }
   }
   const shardCount = listed.shards.length
+  const known = await findKept(context, { version, split, shards: listed.shards })
+  if (known !== undefined) {
+    const kind = start === 'unproven' ? ('samples' as const) : ('shards' as const)
+    const supply = start === 'staged' ? copy : { kind, shardCount }
+    return { sampleCount: known, supply, reason: ', for the list of its samples is here' }
+  }
   const objects = new Map(files.map(({ path, object }) => [path, object]))
   const shards = listed.shards.map(({ path }) => objects.get(toText(path))!)
-  const { samples: sampleCount, headers } = await estimateShards(context, dataset, shards)
-  if (headers === undefined)
+  const { samples: sampleCount, headers: count } = await estimateShards(context, dataset, shards)
+  if (count === undefined)
     return { sampleCount, supply: copy, reason: ': the members of its shards are small' }
-  const described = `${formatCount(headers, 'header')}, by the first of a shard`
   if (start === 'staged') return { sampleCount, supply: copy, reason: '' }
+  const headers = { count, perMs: Math.max(MIN_PER_MS, await measureHeaders(context, dataset, shards)) }
+  const described = `${formatCount(count, 'header')}, ${headers.perMs.toFixed(1)} a millisecond`
   if (start === 'unproven')
     return { sampleCount, supply: { kind: 'samples', headers }, reason: `, after about ${described}` }
   return {
@@ -93,6 +109,15 @@ async function planSupply(
     supply: { kind: 'shards', headers, shardCount },
     reason: `, when the shards of its samples are here; after about ${described}`,
   }
+}
+
+/** How many samples a list has that is kept here; undefined: there is none. */
+async function findKept(
+  context: CliContext,
+  listed: Parameters<typeof findKeptSamples>[0],
+): Promise<number | undefined> {
+  const { root } = (await context.config()).cache
+  return findKeptSamples(listed, { cacheFolder: samplesCacheFolder(context.environment), root })?.table.count
 }
 
 function formatColdPlan(

@@ -86,6 +86,7 @@ export const FEED_OUTPUTS = {
     objects: count,
     bytes,
     listMs: ms,
+    startMs: ms.meta({ description: 'what starting and listing take' }),
     start: z.enum(FEED_STARTS),
     samples: count.meta({ description: 'of tar shards an estimate, by the first members of one' }),
     isFedWhileArriving: z.boolean(),

@@ -7,10 +7,10 @@ const plain = {
   sampleCount: 1000,
   totalBytes: 1e8,
   globalBatch: 100,
-  listMs: 50,
+  startMs: 50,
   cost: { fixedMs: 20, bytesPerMs: 100_000 },
   stepMs: undefined,
-  supply: { kind: 'samples', headers: 0 },
+  supply: { kind: 'samples' },
 } as const
 const rows = [
   { name: 'the first batch waits for its own samples', change: {}, expected: [170, 1070, null, null] },
@@ -31,23 +31,26 @@ const rows = [
     expected: [214, 1114, null, null],
   },
   {
-    name: 'headers come first, at the pace of a processor',
-    change: { stepMs: 10, supply: { kind: 'samples', headers: 12_000 } },
+    name: 'headers come first, at the pace that was measured',
+    change: { stepMs: 10, supply: { kind: 'samples', headers: { count: 12_000, perMs: 12 } } },
     expected: [1170, 1070, 2080, 1980],
   },
   {
     name: 'few headers take their rounds',
-    change: { supply: { kind: 'samples', headers: 10 } },
+    change: { supply: { kind: 'samples', headers: { count: 10, perMs: 12 } } },
     expected: [370, 1070, null, null],
   },
   {
     name: 'a batch waits for the shards that its samples are in',
-    change: { globalBatch: 1, stepMs: 1, supply: { kind: 'shards', headers: 0, shardCount: 4 } },
+    change: { globalBatch: 1, stepMs: 1, supply: { kind: 'shards', shardCount: 4 } },
     expected: [320, 1070, 2048, 1048], // soon of all, which is there after 1070 ms
   },
   {
     name: 'shards that came while headers were read are here',
-    change: { globalBatch: 1, supply: { kind: 'shards', headers: 6000, shardCount: 4 } },
+    change: {
+      globalBatch: 1,
+      supply: { kind: 'shards', headers: { count: 6000, perMs: 7.5 }, shardCount: 4 },
+    },
     expected: [920, 1070, null, null], // 3.2 of 4, in 800 ms
   },
   {

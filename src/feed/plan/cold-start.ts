@@ -2,19 +2,20 @@ import type { RequestCost } from './request-cost.js'
 
 /** Requests that a staging has under way, unless it is told otherwise. */
 const CONNECTIONS = 64
-/** Headers of shards that a feed has under way, and how many one processor asks for in a millisecond. */
-const HEADERS_AT_ONCE = 512
-const HEADERS_PER_MS = 12
 /** Headers of a shard that follow each other before more are asked for at once: eight, and a stretch of 32. */
 const HEADERS_IN_A_ROW = 40
 
-/**
- * What is waited for before a sample is fed: its own bytes, its shard, or the whole copy; shards are looked for in
- * `headers`, those of all members, before the first sample is known.
- */
+/** Headers of all members of shards, which are read before the first sample is known. */
+export interface ColdHeaders {
+  readonly count: number
+  /** That come in a millisecond; more than 0. */
+  readonly perMs: number
+}
+
+/** What is waited for before a sample is fed: its own bytes, its shard, or the whole copy. */
 export type ColdSupply =
-  | { readonly kind: 'samples'; readonly headers: number }
-  | { readonly kind: 'shards'; readonly headers: number; readonly shardCount: number }
+  | { readonly kind: 'samples'; readonly headers?: ColdHeaders | undefined }
+  | { readonly kind: 'shards'; readonly headers?: ColdHeaders | undefined; readonly shardCount: number }
   | { readonly kind: 'copy' }
 
 interface ColdStartOptions {
@@ -22,8 +23,8 @@ interface ColdStartOptions {
   readonly totalBytes: number
   /** Samples in a batch of all ranks of this machine, which is taken to be the whole job. */
   readonly globalBatch: number
-  /** What listing the source takes, ms. */
-  readonly listMs: number
+  /** What the feed's process takes until the source is listed, ms. */
+  readonly startMs: number
   /** What an object of the store takes, and what the link carries. */
   readonly cost: RequestCost
   /** What training takes for a batch, ms; undefined: nothing is said about waiting. */
@@ -42,15 +43,15 @@ export interface ColdStart {
 
 /** Says when the first batch, the first epoch and the whole copy are there, when samples are fetched in order of need. */
 export function planColdStart(options: ColdStartOptions): ColdStart {
-  const { sampleCount, globalBatch, listMs, stepMs } = options
+  const { sampleCount, globalBatch, startMs, stepMs } = options
   const { wholeMs, readyMs } = planArrival(options)
   const firstBatchMs = readyMs(Math.min(globalBatch, sampleCount))
   const steps = Math.floor(sampleCount / globalBatch)
-  const plan = { firstBatchMs: listMs + firstBatchMs, wholeMs: listMs + wholeMs }
+  const plan = { firstBatchMs: startMs + firstBatchMs, wholeMs: startMs + wholeMs }
   if (stepMs === undefined || steps === 0) return { ...plan, epochMs: null, waitMs: null }
   let nowMs = 0
   for (let step = 1; step <= steps; step++) nowMs = Math.max(nowMs, readyMs(step * globalBatch)) + stepMs
-  const epochMs = listMs + nowMs
+  const epochMs = startMs + nowMs
   return { ...plan, epochMs, waitMs: epochMs - steps * stepMs }
 }
 
@@ -81,7 +82,7 @@ function planArrival({ sampleCount, totalBytes, cost, supply }: ColdStartOptions
 }
 
 /** How long the headers of shards take, ms. */
-function planHeaders(headers: number, fixedMs: number): number {
-  const roundMs = Math.min(headers, HEADERS_IN_A_ROW) * fixedMs
-  return Math.max(roundMs, (headers / HEADERS_AT_ONCE) * fixedMs, headers / HEADERS_PER_MS)
+function planHeaders(headers: ColdHeaders | undefined, fixedMs: number): number {
+  if (headers === undefined) return 0
+  return Math.max(Math.min(headers.count, HEADERS_IN_A_ROW) * fixedMs, headers.count / headers.perMs)
 }
