@@ -40,6 +40,13 @@ const MISSING = 77
 const LISTED = 'listed'
 /** A plain file is proven while it comes: these would be `arriving` again. */
 const OF_SHARDS = ['unproven', LISTED]
+/** What `dsc feed plan --cold` is asked before a run, to be held against it. */
+const PLANNED = { arriving: 'arriving', unproven: 'unproven', listed: 'unproven', staged: 'staged' }
+/** What the loaders find the store by; cold_rows.py says the same to those that it starts. */
+const KEYS = {
+  ...{ AWS_ACCESS_KEY_ID: 'bench', AWS_SECRET_ACCESS_KEY: 'bench-secret', AWS_REGION: 'us-east-1' },
+  AWS_EC2_METADATA_DISABLED: 'true',
+}
 /** A run that takes longer hangs: it is told and left out, and the others go on. */
 const LIMIT_MS = 180_000
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -122,18 +129,20 @@ async function measure({ store, set, step, round, loader }) {
   const lists = join(workspace, 'lists')
   if (loader !== LISTED) rmSync(lists, { recursive: true, force: true })
   const stepSeconds = (step * BATCH * SAMPLE_BYTES) / LINK.bytesPerSecond
+  const environment = {
+    ...process.env,
+    // The one that this runs on, for the dsc that Python starts.
+    PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
+    XDG_CACHE_HOME: lists,
+    DSC_BIN: join(root, 'bin/dsc.js'),
+    PYTHONPATH: join(root, 'src/python'),
+  }
+  const plan = PLANNED[loader] && planCold({ set, start: PLANNED[loader], stepSeconds, scratch, environment })
   const before = await sentBytes(endpoint)
   const script = join(root, 'scripts/bench/cold_rows.py')
   const words = [loader === LISTED ? 'unproven' : loader, endpoint, set, scratch, `${stepSeconds}`]
   const child = spawn(python, [script, ...words], {
-    env: {
-      ...process.env,
-      // The one that this runs on, for the dsc that Python starts.
-      PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
-      XDG_CACHE_HOME: lists,
-      DSC_BIN: join(root, 'bin/dsc.js'),
-      PYTHONPATH: join(root, 'src/python'),
-    },
+    env: environment,
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: LIMIT_MS,
     killSignal: 'SIGKILL',
@@ -159,10 +168,30 @@ async function measure({ store, set, step, round, loader }) {
   const { first, epochs } = JSON.parse(out.trim().split('\n').at(-1))
   const total = set === 'objects' ? sizes.objects * SAMPLE_BYTES : sizes.shards * SHARD_BYTES
   const linkSeconds = total / LINK.bytesPerSecond
-  results.push({ set, count: sizes[set], step, loader, first, epochs, copies: sent / total, linkSeconds })
+  results.push({
+    set,
+    count: sizes[set],
+    step,
+    loader,
+    first,
+    epochs,
+    copies: sent / total,
+    linkSeconds,
+    plan,
+  })
   process.stderr.write(
     `${name}: first ${first.toFixed(2)} s, ${epochs.map((each) => each.toFixed(1))} s, ${(sent / total).toFixed(3)} copies\n`,
   )
+}
+
+/** When the first batch and the end of epoch 1 are to come, s, as `dsc feed plan --cold` says. */
+function planCold({ set, start, stepSeconds, scratch, environment }) {
+  const cost = ['--fixed-ms', LINK.delayMs, '--bandwidth', `${LINK.bytesPerSecond / 1e6}MB/s`]
+  const how = ['--start', start, '--batch', BATCH, '--step-ms', Math.max(0.01, stepSeconds * 1000), ...cost]
+  const words = [environment.DSC_BIN, 'feed', 'plan', set, '--cold', ...how, '--json'].map(String)
+  const options = { cwd: scratch, encoding: 'utf8', env: { ...environment, ...KEYS } }
+  const { firstBatchMs, epochMs } = JSON.parse(execFileSync(process.execPath, words, options))
+  return { first: firstBatchMs / 1000, epoch: epochMs === null ? null : epochMs / 1000 }
 }
 
 async function sentBytes(endpoint) {
