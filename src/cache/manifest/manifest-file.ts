@@ -36,6 +36,12 @@ CREATE TABLE part (
 ) WITHOUT ROWID;
 `
 
+/**
+ * After kill -9 every committed batch is there. After a power cut the last ones may be missing, which costs
+ * fetching again, or may name files whose bytes never reached the disk, which the boot id in the settings tells.
+ */
+const SYNCHRONOUS = 'synchronous = NORMAL'
+
 /** Readers of an arriving copy hold its manifest for moments; a publication waits for them so long, ms. */
 const MAX_LOOK_MS = 30_000
 const LOOK_PAUSE_MS = 2
@@ -55,6 +61,7 @@ export function createManifestFile(copyDirectory: string): Database.Database {
   db.pragma('synchronous = OFF') // an empty manifest that a power cut spoils is made again
   configure(db)
   db.exec(`BEGIN; ${SCHEMA} PRAGMA user_version = ${MANIFEST_FORMAT}; COMMIT`)
+  db.pragma(SYNCHRONOUS)
   return db
 }
 
@@ -62,6 +69,7 @@ export function createManifestFile(copyDirectory: string): Database.Database {
 export function openManifestFile(copyDirectory: string): Database.Database {
   const db = openChecked(manifestPath(copyDirectory), {})
   configure(db)
+  db.pragma(SYNCHRONOUS)
   return db
 }
 
@@ -152,13 +160,8 @@ function openChecked(path: string, options: Database.Options): Database.Database
   )
 }
 
-/**
- * After kill -9 every committed batch is there. After a power cut the last ones may be missing, which costs
- * fetching again, or may name files whose bytes never reached the disk, which the boot id in the settings tells.
- */
 function configure(db: Database.Database): void {
   db.pragma('busy_timeout = 10000')
   db.pragma('journal_mode = WAL')
-  db.pragma('synchronous = NORMAL')
   db.pragma('cache_size = -16384')
 }
