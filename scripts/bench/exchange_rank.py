@@ -242,7 +242,7 @@ def main():
     parser.add_argument("--loads", default="batch:256,batch:128,wait:200,wait:100")
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--level-loads", default="wait:100,wait:200")
-    parser.add_argument("--level-cap", type=float, default=8.0, help="MiB per bucket of the scaled hooks")
+    parser.add_argument("--level-cap", type=float, default=4.0, help="MiB per bucket of the scaled hooks")
     parser.add_argument("--gpt-steps", type=int, default=300)
     arguments = parser.parse_args()
     torch.set_num_threads(1)

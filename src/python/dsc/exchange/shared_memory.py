@@ -65,6 +65,7 @@ class SharedMemory:
         self._peers = [(other["pid"], other["started"]) for other in everyone]
         self._open(process_group, size)
         self._flags = memoryview(self._map)[: _FLAG_BYTES * self.ranks].cast("q")
+        self._notes = memoryview(self._map)[8:24].cast("d")  # beside the first rank's flag: count of values, note
         values = torch.frombuffer(self._map, dtype=torch.float32, offset=flags)
         areas = values.view(self.ranks + 1, self._piece)
         self._slots = [areas[rank] for rank in range(self.ranks)]
@@ -135,27 +136,35 @@ class SharedMemory:
             self._barrier()
         return values
 
-    def broadcast(self, values: torch.Tensor) -> torch.Tensor:
-        """Gives the first rank's values to all.
+    def broadcast(self, values: torch.Tensor, note: float = 0.0) -> float:
+        """Gives the first rank's values to all, and a number with them.
 
         Args:
-            values: contiguous, fp32, on the CPU, flat; on other ranks they are written over.
+            values: contiguous, fp32, on the CPU, flat; on other ranks they are written over, as far as the first rank
+                gives some.
+            note: of the first rank.
 
         Returns:
-            The same tensor.
+            The first rank's note.
 
         Raises:
             PeerLost: a rank is gone or stands still.
         """
-        for start in range(0, values.numel(), self._piece):
-            piece = values[start : start + self._piece]
+        notes, at, count = self._notes, 0, values.numel()
+        while True:
             if self.rank == 0:
+                piece = values[at : at + self._piece]
                 self._result[: piece.numel()].copy_(piece)
+                notes[0], notes[1] = float(count), note
             self._barrier()
             if self.rank != 0:
+                count, note = int(notes[0]), notes[1]
+                piece = values[at : min(count, at + self._piece)]
                 piece.copy_(self._result[: piece.numel()])
             self._barrier()
-        return values
+            at += self._piece
+            if at >= count:
+                return note
 
     def _exchange(self, values: torch.Tensor) -> None:
         """Hands every rank its share, sums the own one, and takes the others' sums. Two barriers."""

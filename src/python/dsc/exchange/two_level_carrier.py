@@ -23,7 +23,9 @@ from .shared_memory import SharedMemory, name_host
 
 # A rank may be slow for reasons of its own (it evaluates, it saves). A dead one is noticed at once.
 PATIENCE_SECONDS = 1800.0
-_HERE, _OVERFLOWED, _FAILED = 0.0, 1.0, 2.0
+# A bucket at a time: ranks wait for one another twice per piece, and sleep meanwhile.
+PIECE_BYTES = 8 << 20
+_FAILED = -1.0  # in place of a largest value
 
 
 class _Passage:
@@ -61,8 +63,9 @@ class TwoLevelCarrier:
         local = [_open_group(process_group, host) for host in hosts][hosts.index(own)]
         network = _open_group(process_group, [host[0] for host in hosts])
         # Ways up and down work at the same time on different runs: each needs memory of its own.
-        self._up = SharedMemory(local, timeout=PATIENCE_SECONDS, is_eager=False)
-        self._down = SharedMemory(local, timeout=PATIENCE_SECONDS, is_eager=False)
+        self._up, self._down = (
+            SharedMemory(local, piece_bytes=PIECE_BYTES, timeout=PATIENCE_SECONDS, is_eager=False) for _ in range(2)
+        )
         # Means of hosts with many ranks weigh more.
         self._weight = len(own) * len(hosts) / ranks
         self._network = HostCarrier(network) if self._is_first and len(hosts) > 1 else None
@@ -126,14 +129,12 @@ class TwoLevelCarrier:
         if isinstance(error, PeerLost):
             return error  # a neighbour is gone: nobody to share with
         run, found = passage.run, passage.travelling
-        state = _FAILED if error else _HERE if found.amax is not None or found.wire_type == "fp32" else _OVERFLOWED
-        amax = math.nan if found.amax is None else found.amax
-        word = torch.tensor([state, amax], dtype=torch.float64).view(torch.float32)
-        state, amax = self._down.broadcast(word).view(torch.float64).tolist()
-        if state == _FAILED:
+        is_here = error is None and (found.amax is not None or found.wire_type == "fp32")
+        amax = _FAILED if error else math.nan if found.amax is None else found.amax
+        # The others learn by how much comes whether it fits half precision, and by what comes with it how large it is.
+        amax = self._down.broadcast(run.values if is_here or not self._is_first else run.values[:0], amax)
+        if amax == _FAILED:
             return error or PeerLost(0, "the exchange of its host's first rank with other hosts failed")
-        if state == _HERE:
-            self._down.broadcast(run.values)
         run.amax = None if math.isnan(amax) else amax
         run.is_here = True
         return None
