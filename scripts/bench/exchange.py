@@ -82,8 +82,8 @@ def run_torch(sides, parts, settings):
         )
 
 
-def run_ring(sides, wire, mode, repeats):
-    """dsc's own ring between two Node processes."""
+def run_ring(sides, wire, mode, repeats, levels=1):
+    """dsc's own ring between Node processes, one per side."""
     with tempfile.TemporaryDirectory() as folder:
         token = Path(folder) / "token"
         token.write_text("bench")
@@ -94,9 +94,10 @@ def run_ring(sides, wire, mode, repeats):
             return run_both(
                 sides,
                 lambda rank: [
-                    NODE, ROOT / "bin/dsc.js", "exchange", "bench", "--json", "--ranks", 2, "--rank", rank,
+                    NODE, ROOT / "bin/dsc.js", "exchange", "bench", "--json", "--ranks", len(sides), "--rank", rank,
                     "--rendezvous", f"{at['host']}:{at['port']}", "--listen-host", sides[rank][1],
                     "--token-file", token, "--mib", "4,25", "--wire", wire, "--mode", mode, "--repeats", repeats,
+                    "--levels", levels,
                 ],
             )["rows"]
         finally:
@@ -127,7 +128,9 @@ def main():
                 f"{mode} {wire}": run_ring(sides, wire, mode, repeats)
                 for mode, wire in (("ring", "fp16"), ("ring", "fp32"), ("direct", "fp16"))
             }
-            found["levels"] = run_torch([side for side in sides for _ in range(2)], "levels", [*settings, "--ranks", 4])["levels"]
+            four = [side for side in sides for _ in range(2)]
+            found["levels"] = run_torch(four, "levels", [*settings, "--ranks", 4])["levels"]
+            found["ringLevels"] = {levels: run_ring(four, "fp16", "ring", repeats, levels) for levels in (1, 2)}
         results["links"][link] = found
         load.append(os.getloadavg()[0])
     print("shared memory, accuracy, convergence", file=sys.stderr)

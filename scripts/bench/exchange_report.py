@@ -59,7 +59,7 @@ def link_section(link, found):
     for load in found["steps"]["loads"]:
         lines += load_section(load, fitted["bandwidthBytesPerSecond"])
     if "levels" in found:
-        lines += levels_section(found["levels"])
+        lines += levels_section(found["levels"]) + ring_levels_section(found["ringLevels"])
     lines += [
         "dsc's own TypeScript ring, beside gloo's all-reduce of one tensor (its step includes filling the buffer and the commit):",
         "",
@@ -88,6 +88,19 @@ def levels_section(loads):
         for row in load["rows"]:
             shown = f"{row['ms']:.0f} | {row['busyMs']:.0f} | {base / row['ms']:.2f}"
             lines.append(f"| {load['load']}, {load['gradientMib']:.0f} MiB | {row['name']} | {shown} |")
+    return [*lines, ""]
+
+
+def ring_levels_section(found):
+    lines = [
+        "dsc's own TypeScript ring between the same four ranks, halves:",
+        "",
+        "| MiB fp32 | one level, ms | two levels, ms | one ÷ two |",
+        "|---|---|---|---|",
+    ]
+    for one, two in zip(found[1], found[2]):
+        ratio = one["medianMs"] / two["medianMs"]
+        lines.append(f"| {one['bytes'] / 2**20:.0f} | {one['medianMs']:.1f} | {two['medianMs']:.1f} | {ratio:.2f} |")
     return [*lines, ""]
 
 
