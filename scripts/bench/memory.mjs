@@ -1,6 +1,6 @@
-// Measures the memory system: training steps on a GPU where there is one, plan quality on the simulated device, planner
-// time, mirror and central node. Writes docs/benchmarks/memory.md and the timeline beside it. --short: fewer repetitions.
-// --models: instead, public models under plans, into docs/benchmarks/memory-models.md.
+// Measures the memory system: training steps on a GPU where there is one and on the CPU, plan quality on the simulated
+// device, planner time, mirror and central node. Writes docs/benchmarks/memory.md and the timeline beside it.
+// --short: fewer repetitions. --models: instead, public models under plans, into docs/benchmarks/memory-models.md.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { cpus, loadavg } from 'node:os'
@@ -30,7 +30,8 @@ say(
   `load average ${load.toFixed(1)} at the start${load > 1 ? ': the times below were taken beside other work' : ''}.`,
 )
 say()
-trainingSteps()
+runPython('memory_device.py') // on a GPU, or that there was none
+runPython('memory_steps.py')
 mkdirSync('docs/benchmarks', { recursive: true })
 planQuality(say)
 waysQuality(say, isShort)
@@ -40,10 +41,10 @@ await mirrorThroughput(say, isShort)
 await serverThroughput(say, isShort)
 writeFileSync('docs/benchmarks/memory.md', `${lines.join('\n')}\n`)
 
-/** The table of a GPU, or that there was none. */
-function trainingSteps() {
+/** Says what a script beside this one prints. */
+function runPython(name) {
   const venv = execFileSync('bash', ['scripts/python-venv.sh'], { encoding: 'utf8' }).trim()
-  const words = ['scripts/bench/memory_device.py', ...(isShort ? ['--short'] : [])]
+  const words = [`scripts/bench/${name}`, ...(isShort ? ['--short'] : [])]
   say(execFileSync(`${venv}/bin/python`, words, { encoding: 'utf8' }).trim())
   say()
 }

@@ -106,16 +106,16 @@ class Planner:
         self._profile_path = os.path.join(folder, "profile.json")
         Path(self._profile_path).write_text(json.dumps(profiled), encoding="utf-8")
 
-    def plan(self, budget):
+    def plan(self, budget, *flags):
         """The path of a plan for a budget, or for the least one that there is a plan for."""
         self._count += 1
         path = os.path.join(self._folder, f"plan-{self._count}.json")
         words = ["memory", "plan", self._profile_path, "--budget", budget, "--smallest", SMALLEST[self._place.name]]
         node = ROOT / "node_modules/.bin/node"
-        command = [str(node) if node.exists() else "node", str(ROOT / "bin/dsc.js"), *words, "--out", path]
+        command = [str(node) if node.exists() else "node", str(ROOT / "bin/dsc.js"), *words, *flags, "--out", path]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode == INFEASIBLE:
-            return self.plan(re.search(r" needs (\d+) ", done.stderr)[1])
+            return self.plan(re.search(r" needs (\d+) ", done.stderr)[1], *flags)
         if done.returncode != 0:
             raise RuntimeError(f"dsc memory plan ended with {done.returncode}: {done.stderr}")
         return path
@@ -183,8 +183,8 @@ def find_checkpointing(trainer, most_bytes):
             return count
 
 
-def planned(name, path):
-    executor = Offload(path)
+def planned(name, path, model=None):
+    executor = Offload(path, model=model)
     way = Way(name, lambda: executor, end=executor.end_step)
     way.executor = executor
     return way
