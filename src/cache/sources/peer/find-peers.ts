@@ -14,7 +14,7 @@ export interface PeerCopy {
 }
 
 /** Asked in turn; more would only delay falling back to the source. */
-const MAX_PEERS = 4
+export const MAX_PEERS = 4
 
 /** Whose copies are looked for, and by which node. */
 export interface PeerSearch {
@@ -25,7 +25,7 @@ export interface PeerSearch {
 
 /** Finds copies of this version, stripes among them: the manifest of each names all objects. */
 export async function findListers(search: PeerSearch, version: string): Promise<readonly PeerCopy[]> {
-  return findHolders(search, (copy) => copy.version === version)
+  return (await findHolders(search, (copy) => copy.version === version)).slice(0, MAX_PEERS)
 }
 
 /** Finds whole copies that other nodes can serve, the least loaded first. */
@@ -59,5 +59,5 @@ async function findHolders(
     )
     return [{ node: copy.node, url, copy, transfers: transfers.length }]
   })
-  return rankPeers(peers, node).slice(0, MAX_PEERS)
+  return rankPeers(peers, node)
 }

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { findPeers, type PeerCopy, type PeerSearch } from './find-peers.js'
+import { findPeers, MAX_PEERS, type PeerCopy, type PeerSearch } from './find-peers.js'
 import { findStagers } from './find-stagers.js'
 import type { Providers, Stager } from './plan-providers.js'
 
@@ -53,9 +53,13 @@ export class Neighbours {
   /** Who they are, as far as is known. */
   get providers(): Providers {
     const invited = this.#invited.filter(({ node }) => !this.#seen.has(node)) // they will begin
-    const stagers = new Map([...invited, ...this.#stagers].map((stager) => [stager.node, stager]))
     const ready = this.#ready.map(({ node, url, copy }) => ({ node, url, copyId: copy.copyId }))
-    return { ready, stagers: [...stagers.values()] }
+    // Whoever is done keeps its place in the order: the others go on taking parts from each other, not all from it.
+    const done = ready
+      .filter(({ node }) => this.#seen.has(node))
+      .map((provider): Stager => ({ ...provider, isStaging: true, mayHave: true }))
+    const stagers = new Map([...invited, ...done, ...this.#stagers].map((stager) => [stager.node, stager]))
+    return { ready: ready.slice(0, MAX_PEERS), stagers: [...stagers.values()] }
   }
 
   /** Resolves with who they are once that is something else than `known`. */

@@ -17,7 +17,7 @@ import type {
   StagingSource,
 } from '../source.js'
 import { listPeerManifest } from './fetch-manifest.js'
-import { findListers, findPeers, type PeerCopy } from './find-peers.js'
+import { findListers, findPeers, MAX_PEERS, type PeerCopy } from './find-peers.js'
 import { Neighbours } from './neighbours.js'
 import type { PeerAccess } from './peer-connection.js'
 import { type DonorDamage, PeerFetcher, type PeerLocation } from './peer-fetcher.js'
@@ -57,7 +57,7 @@ const MEET_MS = 5000
  */
 export async function openPeerSource(options: PeerSourceOptions): Promise<StagingSource> {
   const { dataset, plan, record, node } = options
-  const peers = await findPeers({ record, node, dataset })
+  const peers = (await findPeers({ record, node, dataset })).slice(0, MAX_PEERS)
   const invited = peers.length > 0 ? [] : await findInvited(record, node, plan.sharedWith)
   return new PeerSource(options, peers, invited)
 }

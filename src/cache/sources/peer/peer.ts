@@ -18,7 +18,10 @@ export interface PeerRequest {
   readonly signal: AbortSignal | undefined
   /** Whether the node is staging, and to be waited for until it has the part or stages no more. */
   readonly isWaitedFor: boolean
-  /** How urgently it should have the part, and holds the question until then; undefined: it does not. Only of one that is waited for. */
+  /**
+   * How urgently it should have the part, and holds the question until then; undefined: it does not. Only of one that is
+   * waited for.
+   */
   readonly held: Urgency | undefined
   /** Whether the node is, as far as is known, still staging. Only asked of one that is waited for. */
   readonly isStaging: () => boolean

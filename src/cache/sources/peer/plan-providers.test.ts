@@ -58,6 +58,17 @@ test('nodes that begin together pass on what one has already, and read nothing f
   assert.equal(firsts.filter(({ isWaitedFor }) => isWaitedFor).length, 18)
 })
 
+test('a node that staged with the others keeps its place once it has everything', () => {
+  const stagers = Array.from({ length: 20 }, (_, index) => stager(`n${index}`))
+  const done = stagers[7]!
+  for (const { node } of stagers.filter((each) => each !== done)) {
+    const [before, after] = [[], [done]].map((ready) => planProviders({ ready, stagers }, { node, ...PART }))
+    const waited = after!.filter(({ isWaitedFor }) => isWaitedFor)
+    assert.deepEqual(waited, before)
+    assert.equal(after!.filter(({ provider }) => provider.node === 'n7').length, 1, 'and is asked once')
+  }
+})
+
 test('no nodes wait for each other in a circle, whatever each knows of the others', () => {
   const names = ['a', 'b', 'c', 'd', 'e']
   fc.assert(

@@ -33,7 +33,8 @@ export interface Asked {
  * Whom to ask for a part before the store, in order. One of the nodes that stage is to read the part from the store
  * (`rankOwners`), unless a node has everything already; the others pass the part on (`planPassing`). Each waits only for
  * nodes that stand before itself in the part's order, so that no two nodes ever wait for each other, whatever each
- * knows of the rest. What a staging has read before it knew of this one, or before it gave up, is taken from there.
+ * knows of the rest. A node that staged with the others keeps its place once it is ready. What a staging has read
+ * before it knew of this one, or before it gave up, is taken from there.
  */
 export function planProviders(
   { ready, stagers }: Providers,
@@ -45,14 +46,16 @@ export function planProviders(
   const owners = rankOwners(staging, key, offset)
   const own = owners.indexOf(node)
   const before = own === -1 ? owners : owners.slice(0, own)
-  const sources = Math.max(1, ready.length)
-  const givers = planPassing(ready.length + before.length, sources)
-    .filter((position) => position >= ready.length)
-    .map((position) => byName.get(before[position - ready.length]!)!)
+  const whole = ready.filter((provider) => byName.get(provider.node)?.isStaging !== true)
+  const givers = planPassing(whole.length + before.length, Math.max(1, whole.length))
+    .filter((position) => position >= whole.length)
+    .map((position) => byName.get(before[position - whole.length]!)!)
   const others = stagers.filter((stager) => stager.mayHave && !givers.includes(stager))
   return [
     ...givers.map((provider) => ({ provider, isWaitedFor: true })),
-    ...ready.map((provider) => ({ provider, isWaitedFor: false })),
+    ...ready
+      .filter(({ node: name }) => givers.every((giver) => giver.node !== name))
+      .map((provider) => ({ provider, isWaitedFor: false })),
     ...(ready.length > 0 ? [] : others).map((provider) => ({ provider, isWaitedFor: false })),
   ]
 }
