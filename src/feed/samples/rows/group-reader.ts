@@ -1,10 +1,5 @@
-import { availableParallelism } from 'node:os'
 import type { GroupJob } from './rows-thread.js'
-import { RowsThread } from './rows-threads.js'
-
-const MAX_THREADS = 4
-/** A row group takes seconds; a crafted file can make a decoder run on for days. */
-const PATIENCE_MS = 300_000
+import { ROWS_THREADS, RowsThread } from './rows-threads.js'
 
 /** Reads row groups in threads of its own, as many at a time as there are threads; the others wait their turn. */
 export class GroupReader {
@@ -15,11 +10,10 @@ export class GroupReader {
 
   /** The rows of a row group, one behind the other. Rejects where the file cannot be read. */
   async read(job: Omit<GroupJob, 'kind'>): Promise<Uint8Array> {
-    const most = Math.min(MAX_THREADS, Math.max(1, availableParallelism()))
-    while (this.#running >= most) await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    while (this.#running >= ROWS_THREADS) await new Promise<void>((resolve) => this.#waiting.push(resolve))
     if (this.#isClosed) throw new Error('the feed is closing')
     this.#running += 1
-    const thread = this.#idle.pop() ?? new RowsThread(PATIENCE_MS)
+    const thread = this.#idle.pop() ?? new RowsThread()
     let isSound = false
     try {
       const result = await thread.run({ kind: 'group', ...job })

@@ -5,7 +5,7 @@ import { describeDiskFailure } from '../../../platform/disk-failure.js'
 import type { RowsFailure, RowsJob, RowsMessage, RowsResult } from './rows-thread.js'
 
 /** More threads would read more row groups into memory at a time than a node wants to give away. */
-const MAX_THREADS = 4
+export const ROWS_THREADS = Math.min(4, Math.max(1, availableParallelism()))
 /** Of JavaScript objects in one thread, MiB; bytes of rows are not among them. What a crafted file wants beyond ends there. */
 const HEAP_MIB = 4096
 /** One column of a row group takes seconds; a crafted file can make a decoder run on for days. */
@@ -23,8 +23,8 @@ interface RowsJobsOptions {
  * their places. Ends with the first failure, when the jobs that run have ended; those that wait are not begun.
  */
 export async function runRowsJobs(jobs: readonly RowsJob[], options: RowsJobsOptions): Promise<void> {
-  const { onResult, patienceMs = DEFAULT_PATIENCE_MS } = options
-  const count = Math.min(jobs.length, MAX_THREADS, Math.max(1, availableParallelism()))
+  const { onResult, patienceMs } = options
+  const count = Math.min(jobs.length, ROWS_THREADS)
   let next = 0
   const failures = new Map<number, unknown>()
   const work = async () => {
@@ -55,7 +55,8 @@ export class RowsThread {
   #where = 'its footer'
   #watch: NodeJS.Timeout | undefined
 
-  constructor(patienceMs: number) {
+  /** `patienceMs` as in `RowsJobsOptions`. */
+  constructor(patienceMs = DEFAULT_PATIENCE_MS) {
     this.#patienceMs = patienceMs
     this.#thread = new BackgroundThread(new URL('./rows-thread.js', import.meta.url), {
       data: undefined,
