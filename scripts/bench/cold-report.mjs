@@ -21,14 +21,15 @@ export function formatReport(results) {
   return `# Cold start
 
 <!-- Written by \`npm run bench:cold\`: change scripts/bench/cold-report.mjs, not this page. -->
-From an empty cache to the end of the second epoch. ${cpus().length} × ${cpu.model}, which the store, its link and the loaders
-share; load ${loadavg()[0].toFixed(1)} at the end; Node ${process.versions.node}.
+From an empty cache to the end of the second epoch. ${cpus().length} × ${cpu.model}, which the store, its link and
+the loaders share; load ${loadavg()[0].toFixed(1)} at the end; Node ${process.versions.node}.
 
 ## Beside other loaders
 A store behind a link of 1 Gb/s and 20 ms: it waits and paces its answers (this kernel has no netem). All loaders ran in
 turn, each in a process of its own with two workers. A training step takes so much of the link's time for a batch of 64
 samples of 100 KiB. *Limit* is the larger of transfer and training. MosaicML Streaming and LitData read formats of their
-own, which they shuffle in blocks; of tar shards, boto3 and s3torchconnector shuffle the shards; all others shuffle globally.
+own, which they shuffle in blocks; of tar shards, boto3 and s3torchconnector shuffle the shards; all others shuffle
+globally.
 ${loaderTables(loaders)}
 ${planTable(loaders)}
 ${nodesTable(nodes)}
