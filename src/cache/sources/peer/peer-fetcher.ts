@@ -44,6 +44,8 @@ export interface DonorDamage {
 
 /** Everybody is asked again at the earliest so long after the last time, ms. */
 const ASK_AGAIN_MS = 300
+/** A node that answers, and is still staging, is waited for so long for a part that nobody needs soon, ms. */
+const BUSY_PATIENCE_MS = 30_000
 const MAX_REMEMBERED = 10_000
 /** Stands for the store among those who served a range. */
 const STORE = ''
@@ -130,9 +132,12 @@ export class PeerFetcher implements Fetcher {
         return { outcome: 'done', node: provider.node }
       }
       if (isHeld && answer === 'later') {
-        // Others would have to send it in its place, and who reads from the store would send the most.
-        if (awaited.urgency === 'listed' && peer.isOnlyBusy(asked.beganMs)) return { outcome: 'later' }
         late = peer
+        outcome = 'later'
+        // Others would have to send it in its place, and who reads from the store would send the most.
+        const nowMs = performance.now()
+        const wasHeld = nowMs - roundMs >= ASK_AGAIN_MS
+        if (wasHeld && awaited.urgency === 'listed' && nowMs - asked.beganMs < BUSY_PATIENCE_MS) break
       }
       if (asked.range.length === 0) return { outcome: 'done' }
       if (answer === 'later') outcome = 'later'

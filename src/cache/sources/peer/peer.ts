@@ -39,10 +39,6 @@ const BEGIN_PATIENCE_MS = 15_000
 /** A node that owns a part and has sent nothing at all for so long is not waited for any more, ms. */
 const SILENT_PATIENCE_MS = 60_000
 const MAX_REST_DOUBLINGS = 6
-/** A node that sent nothing at all for so long while something was asked of it is not only busy, ms. */
-const FLOWING_MS = 8000
-/** A node that is only busy is waited for so long for a part that nobody needs soon, ms. */
-const BUSY_PATIENCE_MS = 30_000
 /** A node that was waited for while another had the part is not waited for again for so long, ms. */
 const LATE_MS = 30_000
 /** A node that had none of so many parts in a row is not asked for more of them, unless it is waited for. */
@@ -78,12 +74,6 @@ export class Peer {
   /** Whether it was waited for in vain lately, while another had the part. */
   get isLate(): boolean {
     return this.#isLateUntilMs > performance.now()
-  }
-
-  /** Whether a part that nobody needs soon, asked for since `beganMs`, is best left to it: it sends others meanwhile. */
-  isOnlyBusy(beganMs: number): boolean {
-    const nowMs = performance.now()
-    return nowMs - this.#lastBytesMs < FLOWING_MS && nowMs - beganMs < BUSY_PATIENCE_MS
   }
 
   /** It was waited for, and another had the part. */
