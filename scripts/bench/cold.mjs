@@ -13,12 +13,12 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
 import { measureNodes } from './cold-nodes.mjs'
 import { formatReport } from './cold-report.mjs'
+import { readOptions } from './read-options.mjs'
 
 const LOADERS = 'arriving,unproven,listed,staged,mosaicml,litdata,s3torchconnector,boto3'
-const { values } = parseArgs({
+const { values } = readOptions(import.meta.url, {
   options: {
     rounds: { type: 'string', default: '1' },
     sets: { type: 'string', default: 'objects,shards' },

@@ -6,7 +6,6 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import { planSampleRoom } from '../../dist/feed/arena/arena-runs.js'
 import { openFeedEngine } from '../../dist/feed/engine/open-feed-engine.js'
 import { rehearseFeed } from '../../dist/feed/engine/rehearse-feed.js'
@@ -15,8 +14,9 @@ import { planBudgetOptions, planExpectation } from '../../dist/feed/plan/expecta
 import { indexSamples } from '../../dist/feed/samples/index-samples.js'
 import { folderSupply } from '../../dist/feed/sources/folder-supply.js'
 import { shapedSource } from '../../dist/testing/shaped-source.js'
+import { readOptions } from './read-options.mjs'
 
-const { values } = parseArgs({
+const { values } = readOptions(import.meta.url, {
   options: {
     json: { type: 'boolean' },
     only: { type: 'string', default: '' },

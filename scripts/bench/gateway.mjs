@@ -6,14 +6,14 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { readWithS5cmd, readWithWrk } from './gateway-clients.mjs'
 import { measureFirstBytes } from './gateway-first-byte.mjs'
 import { formatReport, writePage } from './gateway-report.mjs'
 import { startServers } from './gateway-servers.mjs'
+import { readOptions } from './read-options.mjs'
 import { findPrograms } from './stage-tools.mjs'
 
-const { values } = parseArgs({
+const { values } = readOptions(import.meta.url, {
   options: {
     rounds: { type: 'string', default: '5' },
     seconds: { type: 'string', default: '5' },

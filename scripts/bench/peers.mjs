@@ -5,14 +5,14 @@ import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { makeCluster } from '../../dist/testing/cluster.js'
 import { DSC } from '../../dist/testing/dsc-processes.js'
 import { findFreePort } from '../../dist/testing/free-port.js'
+import { readOptions } from './read-options.mjs'
 import { findPrograms } from './stage-tools.mjs'
 import { startVersitygw, storeEnvironment, upload } from './versitygw.mjs'
 
-const { values } = parseArgs({
+const { values } = readOptions(import.meta.url, {
   options: {
     peers: { type: 'boolean' },
     rounds: { type: 'string', default: '3' },

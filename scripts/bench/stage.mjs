@@ -6,12 +6,12 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
+import { readOptions } from './read-options.mjs'
 import { formatReport, writePage } from './stage-report.mjs'
 import { describeVersions, findPrograms, listTools } from './stage-tools.mjs'
 import { startVersitygw, storeEnvironment, upload } from './versitygw.mjs'
 
-const { values } = parseArgs({
+const { values } = readOptions(import.meta.url, {
   options: {
     rounds: { type: 'string', default: '5' },
     sets: { type: 'string', default: 'small,medium,large' },

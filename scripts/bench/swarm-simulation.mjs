@@ -1,9 +1,9 @@
 // A swarm as a model of links, with the product's own choice of who takes which part from whom.
 // Usage: npm run bench:swarm:simulation -- [nodes,nodes,…] [megabits] [store's megabits] [--scale 1]
 // (default: 16,32,…,4096 25 200; --scale as for bench:swarm, to hold the model against a run of the same size)
-import { parseArgs } from 'node:util'
 import { planSharedPartBytes } from '../../dist/cache/proof/plan-parts.js'
 import { planPassing, rankOwners } from '../../dist/policy/placement.js'
+import { readOptions } from './read-options.mjs'
 import { Links } from './swarm-links.mjs'
 
 const MEBIBYTE = 1024 ** 2
@@ -14,7 +14,7 @@ const HOP_SECONDS = 0.15
 const MOST = { direct: 2, awaited: 51 }
 const FROM_STORE = -1
 
-const { positionals, values } = parseArgs({
+const { positionals, values } = readOptions(import.meta.url, {
   allowPositionals: true,
   options: { scale: { type: 'string', default: '1' } },
 })

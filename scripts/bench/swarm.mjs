@@ -5,12 +5,12 @@
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
+import { readOptions } from './read-options.mjs'
 import { planFaults } from './swarm-faults.mjs'
 import { proveAndRemove, readMemory, stageOn } from './swarm-run.mjs'
 import { makeSwarm } from './swarm-world.mjs'
 
-const { values } = parseArgs({
+const { values } = readOptions(import.meta.url, {
   options: {
     nodes: { type: 'string', default: '32' },
     megabits: { type: 'string', default: '25' },
