@@ -21,7 +21,8 @@ export interface CountingStore {
 
 /**
  * Serves what is `given` (key → content) under any bucket. `bytesPerSecond` slows each answer down, `delayMs` delays it.
- * `hasChecksums`: keeps CRC-32 of its objects, as most clients upload them, and tells those who ask.
+ * `hasChecksums`: keeps CRC-32 of its objects, as most clients upload them, and tells those who ask. `isKmsEncrypted`:
+ * as with SSE-KMS, etags look like an MD5 and are none, as the head of an object tells, not the listing.
  */
 export async function startCountingStore(
   given: ReadonlyMap<string, Buffer>,
@@ -29,6 +30,7 @@ export async function startCountingStore(
     readonly bytesPerSecond?: number
     readonly delayMs?: number
     readonly hasChecksums?: boolean
+    readonly isKmsEncrypted?: boolean
   } = {},
 ): Promise<CountingStore> {
   const objects = new Map(given)
@@ -37,9 +39,12 @@ export async function startCountingStore(
   let inFlight = 0
   let mostInFlight = 0
   const held = new Map<string, { readonly minBytes: number; readonly letGo: Promise<void> }>()
-  const etags = new Map(
-    [...objects].map(([key, body]) => [key, createHash('md5').update(body).digest('hex')] as const),
-  )
+  const etagOf = (body: Buffer) =>
+    createHash('md5')
+      .update(options.isKmsEncrypted ? 'encrypted ' : '')
+      .update(body)
+      .digest('hex')
+  const etags = new Map([...objects].map(([key, body]) => [key, etagOf(body)] as const))
   const server = createServer(async (request, response) => {
     requests += 1
     inFlight += 1
@@ -81,6 +86,7 @@ export async function startCountingStore(
     response.writeHead(match ? 206 : 200, {
       etag: `"${etags.get(key)}"`,
       'content-length': part.length,
+      ...(options.isKmsEncrypted ? { 'x-amz-server-side-encryption': 'aws:kms' } : {}),
       ...(match ? { 'content-range': `bytes ${first}-${last}/${body.length}` } : {}),
       ...(options.hasChecksums && !match && request.headers['x-amz-checksum-mode'] === 'ENABLED'
         ? { 'x-amz-checksum-crc32': formatCrc32(body), 'x-amz-checksum-type': 'FULL_OBJECT' }
@@ -116,7 +122,7 @@ export async function startCountingStore(
     },
     put(key, body) {
       objects.set(key, body)
-      etags.set(key, createHash('md5').update(body).digest('hex'))
+      etags.set(key, etagOf(body))
     },
     async close() {
       server.closeAllConnections()

@@ -22,7 +22,7 @@ export async function proveByUploadParts(
   const proof = planProof({ ...object, partBytes, facts })
   const parts = planParts(object.sizeBytes, partBytes)
   const finished: { readonly digest: string; readonly proof: null }[] = []
-  if (proof.kind === 'digest-of-digests') {
+  if (proof.kind === 'digest-of-digests' || proof.kind === 'combine') {
     const file = await open(object.path, 'r')
     try {
       for (const part of parts) {

@@ -138,7 +138,7 @@ async function proveInto(
     const listing = await listIntoManifest({ source, dataset, copyDirectory: held.path, signal })
     await held.remove('files')
     symlinkSync(folder, held.pathOf('files'))
-    await proveFolder({ ...request, copyDirectory: held.path })
+    await proveFolder({ ...request, source, copyDirectory: held.path })
     return listing
   } catch (error) {
     throw nameHeldFolder(error, held)

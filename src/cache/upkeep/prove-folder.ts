@@ -1,29 +1,43 @@
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { DscError } from '../../failure/dsc-error.js'
+import { DscError, isDscError } from '../../failure/dsc-error.js'
 import { throwIfStopped } from '../../failure/throw-if-stopped.js'
 import type { VerifiedBy } from '../../model/manifest.js'
+import { DEFAULT_STALL_TIMEOUT_MS } from '../../model/stall-timeout.js'
 import { filesDirectory } from '../cache-layout.js'
 import { Manifest } from '../manifest/manifest.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
-import { createDigest, formatDigest } from '../proof/digest.js'
+import { createDigest, type DigestAlgorithm, formatDigest } from '../proof/digest.js'
+import type { ObjectFacts } from '../proof/object-facts.js'
+import { nameProof, planProof } from '../proof/plan-proof.js'
+import { proveByUploadParts } from '../proof/prove-by-upload-parts.js'
+import { withRetries } from '../sources/retry.js'
+import type { Fetcher, Source } from '../sources/source.js'
 
 const READ_BYTES = 1024 * 1024
 const NAMED_FILES = 5
 
-/**
- * Reads every file that the manifest of `copyDirectory` names, compares it with what the source says (size, and
- * MD5 where the etag is one) and notes its digest, as a download would. Rejects with COPY_DAMAGED, naming files.
- */
-export async function proveFolder(options: {
+/** Where the files are, and what they are compared with. */
+interface ProveOptions {
+  readonly source: Source
   readonly copyDirectory: string
   readonly folder: string
   readonly signal: AbortSignal
   readonly onProgress?: (files: number) => void
-}): Promise<void> {
+}
+
+/** How a file was found to be what the source holds, or why it is not. */
+type FileProof = { readonly problem: string } | { readonly verifiedBy: VerifiedBy; readonly digest: string }
+
+/**
+ * Reads every file that the manifest of `copyDirectory` names, compares it with what the source says (size, and
+ * checksum where there is one) and notes its digest, as a download would. Rejects with COPY_DAMAGED, naming files.
+ */
+export async function proveFolder(options: ProveOptions): Promise<void> {
   const files = filesDirectory(options.copyDirectory)
   const manifest = Manifest.open(options.copyDirectory)
+  const asker = new FactsAsker(options)
   const wrong: string[] = []
   let wrongFiles = 0
   let doneFiles = 0
@@ -31,7 +45,7 @@ export async function proveFolder(options: {
     for (const page of manifest.pages('all')) {
       for (const entry of page) {
         throwIfStopped(options.signal)
-        const proof = await proveFile(entry, join(files, entry.key))
+        const proof = await proveFile(entry, join(files, entry.key), asker)
         if ('problem' in proof) {
           wrongFiles += 1
           if (wrong.length < NAMED_FILES) wrong.push(`${entry.key} ${proof.problem}`)
@@ -41,6 +55,7 @@ export async function proveFolder(options: {
       }
     }
   } finally {
+    await asker.close()
     manifest.close()
   }
   if (wrongFiles === 0) return
@@ -54,18 +69,64 @@ export async function proveFolder(options: {
   )
 }
 
-async function proveFile(
-  entry: ManifestEntry,
-  path: string,
-): Promise<{ readonly problem: string } | { readonly verifiedBy: VerifiedBy; readonly digest: string }> {
+/** Asks the source of files what it says of their objects. */
+class FactsAsker {
+  readonly #options: ProveOptions
+  #fetcher: Fetcher | undefined
+
+  constructor(options: ProveOptions) {
+    this.#options = options
+  }
+
+  /** Proves a file by what the source says of its object now; rejects with CHECKSUM_MISMATCH. */
+  async prove(entry: ManifestEntry, path: string): Promise<VerifiedBy> {
+    const { source, signal } = this.#options
+    this.#fetcher ??= await source.openFetcher({ connections: 1 })
+    const fetcher = this.#fetcher
+    const { key, etag, versionId, checksum, sizeBytes } = entry
+    const request = { key, etag, versionId, checksum, sizeBytes, stallTimeoutMs: DEFAULT_STALL_TIMEOUT_MS }
+    const facts = await withRetries(() => fetcher.inspect({ ...request, signal }), { signal })
+    return proveByUploadParts({ key, path, sizeBytes, etag }, facts, signal)
+  }
+
+  async close(): Promise<void> {
+    await this.#fetcher?.close()
+  }
+}
+
+async function proveFile(entry: ManifestEntry, path: string, asker: FactsAsker): Promise<FileProof> {
+  const proof = planProof({ ...entry, partBytes: entry.sizeBytes, facts: suggestFacts(entry) })
+  const compared = proof.kind === 'whole' || proof.kind === 'combine' ? proof : undefined
+  const read = await digestFile(path, ['sha256', ...(compared ? [compared.algorithm] : [])], entry.sizeBytes)
+  if (read === undefined) return { problem: 'is missing' }
+  if (read.size !== entry.sizeBytes)
+    return { problem: `has ${read.size} bytes instead of ${entry.sizeBytes}` }
+  const digest = formatDigest('sha256', read.digests.get('sha256')!)
+  if (compared === undefined) return { verifiedBy: 'own-sha256', digest }
+  if (read.digests.get(compared.algorithm)!.toString('hex') === compared.expected)
+    return { verifiedBy: nameProof(compared), digest }
+  try {
+    return { verifiedBy: await asker.prove(entry, path), digest }
+  } catch (error) {
+    if (isDscError(error, 'CHECKSUM_MISMATCH')) return { problem: 'has another checksum' }
+    throw error
+  }
+}
+
+/** What the listing suggests: an etag that looks like an MD5 mostly is one. Only the object's own head tells. */
+function suggestFacts({ checksum }: ManifestEntry): ObjectFacts {
+  const checksums = checksum ? [{ ...checksum, isComposite: false }] : []
+  return { checksums, uploadPartBytes: null, isEtagMd5: true }
+}
+
+/** Reads a file once; undefined: it is not there. `sizeBytes` is what it should have. */
+async function digestFile(path: string, algorithms: readonly DigestAlgorithm[], sizeBytes: number) {
   const file = await open(path, constants.O_RDONLY).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined
     throw error
   })
-  if (file === undefined) return { problem: 'is missing' }
-  const etagMd5 = entry.etag !== null && /^[0-9a-f]{32}$/.test(entry.etag) ? entry.etag : undefined
-  const sha256 = createDigest('sha256')
-  const md5 = createDigest('md5')
+  if (file === undefined) return undefined
+  const digests = [...new Set(algorithms)].map((algorithm) => createDigest(algorithm, sizeBytes))
   const buffer = Buffer.allocUnsafe(READ_BYTES)
   let size = 0
   try {
@@ -73,15 +134,10 @@ async function proveFile(
       const { bytesRead } = await file.read(buffer, 0, READ_BYTES)
       if (bytesRead === 0) break
       size += bytesRead
-      sha256.update(buffer.subarray(0, bytesRead))
-      if (etagMd5 !== undefined) md5.update(buffer.subarray(0, bytesRead))
+      for (const digest of digests) digest.update(buffer.subarray(0, bytesRead))
     }
   } finally {
     await file.close()
   }
-  if (size !== entry.sizeBytes) return { problem: `has ${size} bytes instead of ${entry.sizeBytes}` }
-  const digest = formatDigest('sha256', sha256.finish())
-  if (etagMd5 === undefined) return { verifiedBy: 'own-sha256', digest }
-  if (md5.finish().toString('hex') !== etagMd5) return { problem: 'has another MD5' }
-  return { verifiedBy: 'etag-md5', digest }
+  return { size, digests: new Map(digests.map((digest) => [digest.algorithm, digest.finish()])) }
 }
