@@ -116,7 +116,9 @@ function planTable(runs) {
   )
   return `## What \`dsc feed plan --cold\` said before
 Asked before each run, with the link's delay and bandwidth. Of shards whose list is not known it reads headers for 0.8 s
-and takes their pace; the start of its own process stands for that of a feed's.
+and takes their pace, that of the first 0.4 s for as many; the start of its own process stands for that of a feed's.
+On top come 0.3 s for a client's start, a question for the checksums of each shard, and the last sync. Left out is what
+the staging takes of the processors meanwhile, and what keeps the link from being full.
 
 | dataset | step | start | first batch, s: planned / came | epoch 1, s: planned / came |
 |---|--:|---|--:|--:|

@@ -1,22 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Surroundings } from '../cache/surroundings.js'
+import type { ColdHeaders } from '../feed/plan/cold-start.js'
 import type { Dataset } from '../model/dataset.js'
 import { HEADERS_AT_ONCE, listArrivingShards } from './list-arriving-shards.js'
 import { openRangeReader, type ReadObject } from './open-range-reader.js'
 
-/** What is asked for first does not count: connections are opened, and code is compiled. */
+/** Connections are opened, and code is compiled: a feed has that before it, too. */
 const WARM_UP_MS = 400
 const MEASURED_MS = 400
+/** Of a store that gave none, headers a millisecond: what it would take says that nothing came. */
+const MIN_PER_MS = 0.001
 
 /**
- * Headers that a feed here gets in a millisecond from the store of these shards, asked for as a feed does for at most
- * 0.8 s: what this processor, the store and the way to it give.
+ * How headers of these shards come, asked for as a feed does for at most 0.8 s: what this processor, the store and the
+ * way to it give, with nothing staged beside it.
  */
 export async function measureHeaders(
   context: Surroundings,
   dataset: Dataset,
   shards: readonly ReadObject[],
-): Promise<number> {
+): Promise<Omit<ColdHeaders, 'count'>> {
   const stop = new AbortController()
   const signal = AbortSignal.any([context.signal, stop.signal])
   const source = await context.openSource(dataset)
@@ -40,10 +43,11 @@ export async function measureHeaders(
   try {
     const beganMs = performance.now()
     const isAllKnown = await Promise.race([listing.then(() => true), sleep(WARM_UP_MS, false)])
-    if (isAllKnown) return answered / (performance.now() - beganMs)
-    const [before, sinceMs] = [answered, performance.now()]
+    const warmUp = { ms: performance.now() - beganMs, count: answered }
+    if (isAllKnown) return { perMs: Math.max(MIN_PER_MS, answered / warmUp.ms), warmUp }
     await Promise.race([listing, sleep(MEASURED_MS)])
-    return (answered - before) / (performance.now() - sinceMs)
+    const measuredMs = performance.now() - beganMs - warmUp.ms
+    return { perMs: Math.max(MIN_PER_MS, (answered - warmUp.count) / measuredMs), warmUp }
   } finally {
     stop.abort()
     await listing

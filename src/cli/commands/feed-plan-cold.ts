@@ -1,3 +1,4 @@
+import { WHOLE_OBJECT_BYTES } from '../../cache/proof/plan-parts.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { type ColdStart, type ColdSupply, planColdStart } from '../../feed/plan/cold-start.js'
 import type { RequestCost } from '../../feed/plan/request-cost.js'
@@ -27,9 +28,6 @@ interface ColdPlanRequest {
   readonly cost: RequestCost | undefined
 }
 
-/** Of a store that gave none, headers a millisecond: what it would take says that nothing came. */
-const MIN_PER_MS = 0.001
-
 /** What a feed will wait for, and of how many samples. */
 interface PlannedSupply {
   readonly sampleCount: number
@@ -54,7 +52,11 @@ export async function showColdPlan(context: CliContext, request: ColdPlanRequest
   const { files, listMs } = source
   const totalBytes = files.reduce((sum, { size }) => sum + size, 0)
   const { sampleCount, supply, reason } = await planSupply(context, request, source)
-  const plan = planColdStart({ sampleCount, totalBytes, globalBatch, startMs, cost, stepMs, supply })
+  const partedCount = files.filter(({ size }) => size > WHOLE_OBJECT_BYTES).length
+  const plan = planColdStart({
+    ...{ sampleCount, totalBytes, partedCount, supply },
+    ...{ globalBatch, startMs, cost, stepMs },
+  })
   const result = {
     dataset: target,
     objects: files.length,
@@ -100,7 +102,7 @@ async function planSupply(
   if (count === undefined)
     return { sampleCount, supply: copy, reason: ': the members of its shards are small' }
   if (start === 'staged') return { sampleCount, supply: copy, reason: '' }
-  const headers = { count, perMs: Math.max(MIN_PER_MS, await measureHeaders(context, dataset, shards)) }
+  const headers = { count, ...(await measureHeaders(context, dataset, shards)) }
   const described = `${formatCount(count, 'header')}, ${headers.perMs.toFixed(1)} a millisecond`
   if (start === 'unproven')
     return { sampleCount, supply: { kind: 'samples', headers }, reason: `, after about ${described}` }
@@ -120,6 +122,11 @@ async function findKept(
   return findKeptSamples(listed, { cacheFolder: samplesCacheFolder(context.environment), root })?.table.count
 }
 
+const LEFT_OUT = [
+  'An estimate, and rather too early: it takes the link to be full, and leaves out what the staging takes of the',
+  'processors that read headers and feed, what reading a copy again for its checksums takes, and what others do here.',
+]
+
 function formatColdPlan(
   plan: ColdStart & {
     readonly dataset: string
@@ -136,5 +143,6 @@ function formatColdPlan(
   ]
   if (plan.epochMs !== null && plan.waitMs !== null)
     lines.push(`first epoch takes        ${time(plan.epochMs)}, of which training waits ${time(plan.waitMs)}`)
+  lines.push(...LEFT_OUT)
   return lines.join('\n')
 }
