@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import type { Urgency } from '../../../model/urgency.js'
+import { NODE_HEADER } from '../peer-wire.js'
+import { PeerFetcher } from './peer-fetcher.js'
+import { PeerReport } from './peer-report.js'
+import { planProviders } from './plan-providers.js'
+
+const NAMES = ['a', 'b', 'c', 'd', 'e']
+const NODE = 'a'
+/** An object that this node takes from one that takes it from a third. */
+const KEY = Array.from({ length: 100 }, (_, index) => `${index}.bin`).find(
+  (key) => askedOf(key).length === 2,
+)!
+
+function askedOf(key: string): readonly string[] {
+  const stagers = NAMES.map((node) => ({ node, url: '', isStaging: true, mayHave: false }))
+  return planProviders({ ready: [], stagers }, { node: NODE, key, offset: 0 }).map(
+    ({ provider }) => provider.node,
+  )
+}
+
+async function serve(t: TestContext, answer: RequestListener): Promise<string> {
+  const server = createServer(answer).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+/** How often the giver, which never has it, is asked until somebody else is. It holds each question for `heldMs`. */
+async function countQuestions(
+  t: TestContext,
+  { urgency, heldMs }: { readonly urgency: Urgency; readonly heldMs: number },
+): Promise<number> {
+  let nowMs = 1_000_000
+  t.mock.method(performance, 'now', () => nowMs)
+  let questions = 0
+  const giver = await serve(t, (_, response) => {
+    questions += 1
+    nowMs += heldMs
+    response.writeHead(425, { [NODE_HEADER]: 'giver' }).end()
+  })
+  const other = await serve(t, (_, response) => response.writeHead(206, { [NODE_HEADER]: 'other' }).end('x'))
+  const [first] = askedOf(KEY)
+  const stagers = NAMES.map((node) => ({
+    ...{ node, url: node === first ? giver : other },
+    ...{ isStaging: true, mayHave: false },
+  }))
+  const fetcher = new PeerFetcher({
+    node: NODE,
+    dataset: { name: 'flowers', source: 's3://bucket/flowers/' },
+    access: { token: undefined, ca: undefined },
+    connections: 1,
+    report: new PeerReport(),
+    home: {
+      findProviders: () => ({ ready: [], stagers }),
+      take: () => Promise.resolve(true),
+      onDamage: () => Promise.resolve(),
+      openOriginFetcher: () => Promise.reject(new Error('the store is not to be asked')),
+    },
+  })
+  t.after(() => fetcher.close())
+  const part = { offset: 0, length: 1 }
+  const object = { key: KEY, sizeBytes: 1, etag: null, versionId: null }
+  await fetcher.fetch({ ...object, ...part, urgency, stallTimeoutMs: 1000, sink: () => 0, signal: t.signal })
+  return questions
+}
+
+for (const { what, urgency, heldMs, questions } of [
+  { what: 'is left to its giver for half a minute', urgency: 'listed', heldMs: 8000, questions: 4 },
+  {
+    what: 'is asked for elsewhere when its giver does not hold the question',
+    urgency: 'listed',
+    heldMs: 100,
+    questions: 1,
+  },
+  { what: 'is asked for elsewhere where it is ordered', urgency: 'ordered', heldMs: 8000, questions: 1 },
+  { what: 'is asked for elsewhere where it is wanted', urgency: 'wanted', heldMs: 8000, questions: 1 },
+] as const)
+  test(`a part that its giver does not have yet ${what}`, async (t) => {
+    assert.equal(await countQuestions(t, { urgency, heldMs }), questions)
+  })
