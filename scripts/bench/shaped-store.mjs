@@ -4,7 +4,7 @@
 // Usage: shaped-store.mjs FOLDER BYTES_PER_SECOND DELAY_MS [ADDRESS]; prints its port. GET /-/sent: body bytes sent so
 // far. BYTES_PER_SECOND may be Infinity, where the kernel shapes the link.
 import { createHash } from 'node:crypto'
-import { openSync, readdirSync, readSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -26,11 +26,8 @@ function find(key) {
   let object = objects.get(key)
   if (object === undefined) {
     const path = join(folder, key)
-    const { size } = statSync(path, { throwIfNoEntry: false }) ?? {}
-    if (size === undefined) return undefined
-    const file = openSync(path)
-    const bytes = Buffer.alloc(size)
-    readSync(file, bytes, 0, size, 0)
+    if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return undefined
+    const bytes = readFileSync(path)
     object = { bytes, etag: createHash('md5').update(bytes).digest('hex') }
     objects.set(key, object)
   }
