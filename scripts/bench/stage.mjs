@@ -74,7 +74,7 @@ function measure(tool, { name, objects, bytes }) {
     `record: sqlite://${run}/record.db\ncache: { root: ${run}/cache }\ndatasets:\n  ${name}: { source: 's3://bench/${name}/', endpoint: '${endpoint}', region: us-east-1, pathStyle: true }\n`,
   )
   spawnSync('sync')
-  const [program, ...words] = tools[tool].words(name, target)
+  const [program, ...words] = known[tool].words(name, target)
   const start = performance.now()
   const { status, stderr } = spawnSync('/usr/bin/time', ['-f', 'used=%U %S %M', program, ...words], {
     cwd: run,
