@@ -30,6 +30,7 @@ Wall time of whole training steps, without anything that counts; peaks are of th
 of the activations. One thread computes, copies have one of their own, ways take turns, medians of {steps} steps, load
 {load:.1f}. There is one memory here: what moves is copied from memory to memory, {gbs:.1f} GB/s as measured for the plan,
 and *save_on_cpu* copies every saved tensor and back. It shows what dsc itself costs, not what a plan gives on a GPU.
+A plan predicts steps of a device beside whose work copies cost nothing; here they take its processors and its memory.
 
 | | way | peak | step, ms | ratio | predicted | again, moved |
 |---|---|---|---|---|---|---|"""
