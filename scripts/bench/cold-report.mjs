@@ -56,8 +56,9 @@ it system calls and HTTP, and 37 µs of this store, which shares the two process
 without the list and after 1.7 s with it; in these 1.95 s feed and store worked 2.9 s, with what V8's threads and the
 staging took, which goes on meanwhile. Fewer requests would take sizes of members for granted, or fetch their bytes.
 
-**First batch with it.** The process starts, reads its settings and lists in 0.5 s; its threads load meanwhile. Then 64 shards are asked for their checksums, and the samples of the batch for their bytes, which share the
-link with two parts of shards that were begun before.
+**First batch with it.** The process starts, reads its settings and lists in 0.5 s; its threads load meanwhile. Then 64
+shards are asked for their checksums, and the samples of the batch for their bytes, which share the link with two parts
+of shards that were begun before.
 
 **Processor time of a feed** over two epochs of 64 shards, \`start="unproven"\`: 20.6 s, of which 12.9 s in the threads
 that fetch, digest and read, 4.6 s in the feed's own thread, 2.3 s in V8's and 0.9 s in libuv's. The store keeps an MD5
