@@ -11,7 +11,7 @@ export interface FetchTask {
   readonly partOffset: number
   readonly range: ByteRange
   readonly run: (urgency: Urgency) => Promise<void>
-  /** Called when its turn has come; false: it was handed out as a more urgent one meanwhile. Absent: it is still to do. */
+  /** Takes it when its turn has come; false: it was handed out as a more urgent one meanwhile. Absent: nobody else can have it. */
   readonly claim?: () => boolean
 }
 
@@ -95,7 +95,7 @@ export class TaskLanes {
       if (task === undefined) return undefined
       const lane = this.#laneOf(task)
       if (!free.includes(lane)) standing[lane].push(task)
-      else if (isStillToDo(task)) return { task, lane, urgency }
+      else if (tryClaim(task)) return { task, lane, urgency }
     }
     return undefined
   }
@@ -122,7 +122,7 @@ export class TaskLanes {
       for (let task = queues[lane].shift(); task; task = queues[lane].shift()) {
         const now = this.#laneOf(task)
         if (now !== lane) queues[now].push(task)
-        else if (isStillToDo(task)) return { task, lane, urgency }
+        else if (tryClaim(task)) return { task, lane, urgency }
       }
     return undefined
   }
@@ -132,7 +132,8 @@ export class TaskLanes {
   }
 }
 
-function isStillToDo({ claim }: FetchTask): boolean {
+/** Whether it is this one's to run from now on. */
+function tryClaim({ claim }: FetchTask): boolean {
   return claim === undefined || claim()
 }
 
