@@ -11,7 +11,7 @@ export interface FetchTask {
   readonly partOffset: number
   readonly range: ByteRange
   readonly run: (urgency: Urgency) => Promise<void>
-  /** Takes it when its turn has come; false: it was handed out as a more urgent one meanwhile. Absent: nobody else can have it. */
+  /** Takes it when its turn has come; false: it was handed out as a more urgent one meanwhile. Absent: nobody else has it. */
   readonly claim?: () => boolean
 }
 

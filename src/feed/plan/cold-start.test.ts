@@ -70,7 +70,7 @@ const rows = [
   {
     name: 'a batch waits for the shards that its samples are in',
     change: { globalBatch: 1, stepMs: 1, supply: { kind: 'shards', shardCount: 4 } },
-    expected: [620, 1706, 2348, 1348], // soon of all, which is there after 1070 ms
+    expected: [620, 1706, 2348, 1348], // soon of all, which is there after 1706 ms
   },
   {
     name: 'shards that came while headers were read are here',
