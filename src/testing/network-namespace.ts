@@ -65,7 +65,8 @@ export async function makeNetwork(context: Pick<TestContext, 'after'>, count: nu
     const [space, cable] = [`dsc${id}-${index}`, `dsv${id}-${index}`]
     const inside = (...words: string[]) => ip('-n', space, ...words)
     await ip('netns', 'add', space)
-    await ip('link', 'add', cable, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', space)
+    const peer = ['peer', 'name', 'eth0', 'address', hardwareAddress(index), 'netns', space]
+    await ip('link', 'add', cable, 'type', 'veth', ...peer)
     await ip('link', 'set', cable, 'master', bridge, 'up')
     await inside('addr', 'add', `${subnet}.${index}/24`, 'dev', 'eth0')
     await inside('link', 'set', 'eth0', 'up')
@@ -83,6 +84,7 @@ export async function makeNetwork(context: Pick<TestContext, 'after'>, count: nu
       },
     })
   }
+  for (const host of hosts) introduce(host, hosts)
   const blind = (host: NetworkHost, target: NetworkHost) =>
     run('ip', [
       ...['-n', host.enter.at(-1)!, 'neigh', 'replace', target.address, 'dev', 'eth0'],
@@ -95,6 +97,23 @@ export async function makeNetwork(context: Pick<TestContext, 'after'>, count: nu
       await Promise.all([blind(one, other), blind(other, one)])
     },
   }
+}
+
+/** Of the host with this number from 1; made here, so that it is no vendor's. */
+function hardwareAddress(index: number): string {
+  return `02:00:00:00:01:${index.toString(16).padStart(2, '0')}`
+}
+
+/**
+ * Tells a host the hardware addresses of all. One table of the kernel's, of 1,024 entries by default, has what all
+ * namespaces together have to ask for: 32 hosts that meet each other fill it, and cannot connect to some any more.
+ */
+function introduce(host: NetworkHost, all: readonly NetworkHost[]): void {
+  const lines = all.map(
+    ({ address }, at) =>
+      `neigh replace ${address} lladdr ${hardwareAddress(at + 1)} dev eth0 nud permanent\n`,
+  )
+  execFileSync('ip', ['-n', host.enter.at(-1)!, '-batch', '-'], { input: lines.join('') })
 }
 
 async function openRelay(
