@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import Database from 'better-sqlite3'
 import type { FaultProxy } from '../testing/fault-proxy.js'
 import { startFaultyStore } from '../testing/faulty-store.js'
-import { makeWorld, s3Dataset, type World, waitFor } from '../testing/world.js'
+import { findStaging, finishedOf } from '../testing/staging-progress.js'
+import { makeWorld, s3Dataset, waitFor } from '../testing/world.js'
 
 const SMALL_FILES = 30
 const LARGE_BYTES = 70 * 1024 * 1024 // several parts
@@ -164,37 +164,6 @@ test('everybody who waits is told why the stager failed, and the next call tries
   proxy.setRules([])
   assert.equal((await world.dsc('prepare', 'many', '--task', 't1')).code, 0)
 })
-
-function findStaging(world: World): { copy_id: string; directory: string } | undefined {
-  return world.query<{ copy_id: string; directory: string }>(
-    `SELECT * FROM copies WHERE state = 'staging'`,
-  )[0]
-}
-
-/** What the staging's manifest calls finished: files, parts, and the byte ranges of those parts. */
-function finishedOf(world: World): { files: string[]; parts: number; ranges: Set<string> } {
-  const staging = findStaging(world)
-  if (staging === undefined) return { files: [], parts: 0, ranges: new Set() }
-  let manifest: Database.Database
-  try {
-    manifest = new Database(join(staging.directory, 'manifest.db'), { readonly: true })
-  } catch {
-    return { files: [], parts: 0, ranges: new Set() }
-  }
-  try {
-    const files = manifest.prepare('SELECT key FROM object WHERE state = 1').all() as { key: string }[]
-    const parts = manifest
-      .prepare('SELECT number, part_bytes, size_bytes FROM part JOIN object ON object.id = part.object_id')
-      .all() as { number: number; part_bytes: number; size_bytes: number }[]
-    const ranges = parts.map(({ number, part_bytes, size_bytes }) => {
-      const first = number * part_bytes
-      return `${first}-${Math.min(size_bytes, first + part_bytes) - 1}`
-    })
-    return { files: files.map(({ key }) => key), parts: parts.length, ranges: new Set(ranges) }
-  } finally {
-    manifest.close()
-  }
-}
 
 function rangesOf(seen: FaultProxy): string[] {
   return seen.requests.flatMap(({ line }) => /model\.bin.* bytes=(\d+-\d+)/.exec(line)?.[1] ?? [])

@@ -48,14 +48,16 @@ export function watchStatus<Status>(
     while (!stopping.signal.aborted) {
       round = new AbortController()
       const signal = AbortSignal.any([round.signal, stopping.signal])
+      const completion = new AbortController()
+      const waitSignal = AbortSignal.any([signal, completion.signal])
       // Waiting begins before reading, so that what changes meanwhile is read next.
-      const changed = reader.waitForChange({ pollMs, atMostMs: quietMs, signal })
+      const changed = reader.waitForChange({ pollMs, atMostMs: quietMs, signal: waitSignal })
       const beganMs = performance.now()
       const isRead = await readOnce()
       const endedMs = performance.now()
       const completeInMs = isRead ? reader.completeInMs() : undefined
       const completing =
-        completeInMs === undefined ? undefined : setTimeout(() => round.abort(), completeInMs)
+        completeInMs === undefined ? undefined : setTimeout(() => completion.abort(), completeInMs)
       await changed
       clearTimeout(completing)
       const pausedMs = Math.max(isRead ? pauseMs : pollMs, (endedMs - beganMs) / READ_SHARE)
