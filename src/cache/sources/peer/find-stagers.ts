@@ -1,6 +1,7 @@
 import { isSameDefinition } from '../../../model/dataset.js'
 import { agentUrls } from '../../../model/node.js'
 import type { PeerSearch } from './find-peers.js'
+import { type KnownStaging, mayHave } from './may-have.js'
 import type { Stager } from './plan-providers.js'
 
 /** A stager renews its lease every second; one that was silent for so long is not waited for, ms. */
@@ -8,27 +9,30 @@ const SILENT_STAGER_MS = 10_000
 
 /**
  * Finds the nodes that stage whole copies of the dataset just now, or have given up, and have an agent; this node
- * among them with the URL `''` if others can ask it.
+ * among them with the URL `''` if others can ask it. `invited`: nodes that were told to begin together with it.
  */
-export async function findStagers({ record, node, dataset }: PeerSearch): Promise<readonly Stager[]> {
+export async function findStagers(
+  { record, node, dataset }: PeerSearch,
+  invited: ReadonlySet<string>,
+): Promise<readonly Stager[]> {
   const nowMs = record.nowMs()
   const copies = await record.listCopies({ dataset: dataset.name, states: ['reserved', 'staging'] }, nowMs)
-  const stagings = copies.filter(
-    ({ stripe, source }) => !stripe && source && isSameDefinition(source, dataset),
-  )
-  if (stagings.every((copy) => copy.node === node)) return []
+  const staged = copies.filter(({ stripe, source }) => !stripe && source && isSameDefinition(source, dataset))
+  if (staged.every((copy) => copy.node === node)) return []
   const leases = await record.listLeases({ dataset: dataset.name, purpose: 'stage' })
-  const active = new Set(
-    leases.filter(({ renewedAtMs }) => nowMs - renewedAtMs < SILENT_STAGER_MS).map(({ copyId }) => copyId),
-  )
+  const stagers = new Map(leases.map((lease) => [lease.copyId, lease]))
   const agents = agentUrls(await record.listNodes(), nowMs)
-  const beganAtMs = stagings.find((copy) => copy.node === node)?.createdAtMs ?? nowMs
-  return stagings.flatMap((copy) => {
-    const url = agents.get(copy.node)
+  const stagings = staged.map((copy): KnownStaging => {
+    const stager = stagers.get(copy.copyId)
+    const isStaging = stager !== undefined && nowMs - stager.renewedAtMs < SILENT_STAGER_MS
+    return { node: copy.node, createdAtMs: copy.createdAtMs, stager, isStaging }
+  })
+  const own = stagings.find((staging) => staging.node === node)
+  return stagings.flatMap((staging): readonly Stager[] => {
+    const url = agents.get(staging.node)
     if (url === undefined) return []
-    const isOwn = copy.node === node
-    const isStaging = active.has(copy.copyId)
-    const mayHave = !isOwn && (!isStaging || copy.createdAtMs <= beganAtMs)
-    return [{ node: copy.node, url: isOwn ? '' : url, isStaging, mayHave }]
+    const { isStaging } = staging
+    if (staging.node === node) return [{ node, url: '', isStaging, mayHave: false }]
+    return [{ node: staging.node, url, isStaging, mayHave: mayHave(staging, own, invited) }]
   })
 }

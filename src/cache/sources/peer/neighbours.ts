@@ -76,7 +76,11 @@ export class Neighbours {
 
   async #look(): Promise<void> {
     try {
-      const [ready, stagers] = await Promise.all([findPeers(this.#search), findStagers(this.#search)])
+      const invited = new Set(this.#invited.map(({ node }) => node))
+      const [ready, stagers] = await Promise.all([
+        findPeers(this.#search),
+        findStagers(this.#search, invited),
+      ])
       if (ready.length > 0) this.#ready = ready
       this.#stagers = stagers
       for (const { node } of stagers) this.#seen.add(node)
