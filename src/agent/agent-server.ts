@@ -162,8 +162,13 @@ function fail(response: ServerResponse, error: unknown): void {
     return
   }
   const known = isDscError(error) ? error : undefined
-  const status = known ? FAILURES[known.code].httpStatus : 500
+  const status = statusOfFailure(error)
   const message = error instanceof Error ? error.message : String(error)
   response.writeHead(status, { 'content-type': 'application/json' })
   response.end(JSON.stringify({ error: { code: known?.code ?? 'INTERNAL', message, hint: known?.hint } }))
+}
+
+/** The HTTP status that a failure is answered with. */
+export function statusOfFailure(error: unknown): number {
+  return isDscError(error) ? FAILURES[error.code].httpStatus : 500
 }

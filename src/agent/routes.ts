@@ -14,6 +14,7 @@ import { answerCancel, answerPrepare, answerReserve } from './prepare-route.js'
 import type { SampleServers } from './sample-servers.js'
 import { sendCopyFile } from './send-copy-file.js'
 import { serveObject } from './serve-object.js'
+import { serveObjects } from './serve-objects.js'
 import { serveRemoteFile, serveRemoteIndex } from './serve-remote.js'
 import { answerSampleTable, answerServeSamples } from './serve-samples.js'
 
@@ -92,6 +93,12 @@ function copyRoutes(served: Served): readonly Route[] {
       methods: READ,
       path: /^\/v1\/datasets\/([^/]+)\/object$/,
       answer: (call) => serveObject(served, call),
+    },
+    {
+      name: 'objects',
+      methods: ['GET'],
+      path: /^\/v1\/datasets\/([^/]+)\/objects$/,
+      answer: (call) => serveObjects(served, call),
     },
     {
       name: 'remote-index',

@@ -16,7 +16,7 @@ interface SentFile {
 }
 
 /** Of all files that this process sends. */
-const buffers = new SendBuffers()
+export const buffers = new SendBuffers()
 
 /**
  * Sends a range of a file of a copy and ends the answer; `begin` writes its head once the file is open. Rejects before
@@ -61,7 +61,7 @@ async function sendRange(
       const piece = await reading
       at += piece.length
       from = half - from
-      const taken = write(response, piece)
+      const taken = writeChunk(response, piece)
       if (at < end) reading = readAt(at, from)
       else response.end() // leaves together with the last piece
       await taken
@@ -72,7 +72,7 @@ async function sendRange(
 }
 
 /** Resolves when the connection has taken the chunk; rejects when it is gone. */
-function write(response: ServerResponse, chunk: Uint8Array): Promise<void> {
+export function writeChunk(response: ServerResponse, chunk: Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
     const gone = () => reject(new Error('the client has gone'))
     response.once('close', gone)

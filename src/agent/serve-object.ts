@@ -8,9 +8,10 @@ import {
   PROVEN_HEADER,
   parseObjectQuery,
   URGENCY_HEADER,
+  type WireObject,
 } from '../cache/sources/peer-wire.js'
 import { DscError } from '../failure/dsc-error.js'
-import { parseUrgency } from '../model/urgency.js'
+import { parseUrgency, type Urgency } from '../model/urgency.js'
 import type { RouteCall } from './agent-server.js'
 import type { ArrivingObjects } from './arriving-objects.js'
 import type { Range } from './local-copies.js'
@@ -21,16 +22,16 @@ import { sendCopyFile } from './send-copy-file.js'
 /** A question for a part that is still arriving is held for so long, ms; then the client may ask again. */
 const HOLD_MS = 8000
 
+/** What an agent needs to give objects to other nodes. */
+export interface ServedObjects {
+  readonly copies: LocalCopies
+  readonly arriving: ArrivingObjects
+  readonly metrics: Metrics
+  readonly cache: Pick<Cache, 'root'>
+}
+
 /** Answers `GET /v1/datasets/<name>/object?…`: the bytes of an object, or of a range of it. */
-export async function serveObject(
-  served: {
-    readonly copies: LocalCopies
-    readonly arriving: ArrivingObjects
-    readonly metrics: Metrics
-    readonly cache: Pick<Cache, 'root'>
-  },
-  call: RouteCall,
-): Promise<void> {
+export async function serveObject(served: ServedObjects, call: RouteCall): Promise<void> {
   const { request, response, query } = call
   const dataset = call.parameters[0]!
   const object = parseObjectQuery(dataset, query)
@@ -40,31 +41,40 @@ export async function serveObject(
     response.writeHead(416, { 'content-range': `bytes */${object.sizeBytes}` }).end()
     return
   }
-  let found = await served.copies.findReady(object, range)
-  if (!found) {
-    const staging = (await served.copies.list(dataset)).find(
-      (copy) => copy.state === 'staging' && !copy.stripe && isOfSource(copy, object),
-    )
-    if (!staging) {
-      response.writeHead(404).end()
-      return
-    }
-    const isHeld =
-      staging.isBeingStaged && request.method !== 'HEAD' && request.headers[NO_WAIT_HEADER] === undefined
-    const arrived = await served.arriving.wait(
-      staging,
-      { object, range },
-      { limitMs: isHeld ? HOLD_MS : 0, urgency: parseUrgency(request.headers[URGENCY_HEADER]) ?? 'listed' },
-    )
-    if (arrived === 'early' || arrived === 'other') {
-      const early = staging.isBeingStaged ? 425 : 404
-      response.writeHead(arrived === 'early' ? early : 409, { 'retry-after': '0' }).end()
-      return
-    }
-    found = arrived
+  const isHeld = request.method !== 'HEAD' && request.headers[NO_WAIT_HEADER] === undefined
+  const found = await findObject(
+    served,
+    { object, range },
+    { holdMs: isHeld ? HOLD_MS : 0, urgency: parseUrgency(request.headers[URGENCY_HEADER]) ?? 'listed' },
+  )
+  if (typeof found === 'number') {
+    response.writeHead(found, found === 404 ? {} : { 'retry-after': '0' }).end()
+    return
   }
   await send(found, range, { ...call, root: served.cache.root })
   served.metrics.add('dsc_sent_bytes_total', { dataset }, range.length)
+}
+
+/**
+ * A range of an object of this node's copies, or the status that says why it is not there: 404, no copy has it; 409, it
+ * is another version; 425, it is still arriving, which is waited for at most `holdMs`.
+ */
+export async function findObject(
+  { copies, arriving }: Pick<ServedObjects, 'copies' | 'arriving'>,
+  asked: { readonly object: WireObject; readonly range: Range },
+  wish: { readonly holdMs: number; readonly urgency: Urgency },
+): Promise<LocalObject | 404 | 409 | 425> {
+  const ready = await copies.findReady(asked.object, asked.range)
+  if (ready) return ready
+  const staging = (await copies.list(asked.object.dataset)).find(
+    (copy) => copy.state === 'staging' && !copy.stripe && isOfSource(copy, asked.object),
+  )
+  if (!staging) return 404
+  const limitMs = staging.isBeingStaged ? wish.holdMs : 0
+  const arrived = await arriving.wait(staging, asked, { limitMs, urgency: wish.urgency })
+  if (arrived === 'other') return 409
+  if (arrived === 'early') return staging.isBeingStaged ? 425 : 404
+  return arrived
 }
 
 async function send(

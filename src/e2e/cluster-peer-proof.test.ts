@@ -91,6 +91,21 @@ for (const { name, bytes } of [
   })
 }
 
+test('of many small files, one that is spoilt and one that is gone at the donor are taken from the source', async (context) => {
+  const files = Object.fromEntries(
+    Array.from({ length: 40 }, (_, index) => [`${index % 3}/${index}.bin`, randomBytes(1000 * index)]),
+  )
+  const { source, taker, staged } = await makeDonor(context, files)
+  await spoil(join(staged.path, '1/22.bin'), 20_000)
+  await rm(join(staged.path, '2/11.bin'))
+  const taken = await prepare(taker)
+  for (const key of Object.keys(files))
+    assert.equal(await digestOf(join(taken.path, key)), await digestOf(join(source, key)), key)
+  assert.deepEqual(await damagedNodes(taker), ['node-a'])
+  assert.ok(taken.downloaded.origins.store >= 33_000, 'both came from the source')
+  assert.ok(taken.downloaded.origins.peers['node-a'] > 0, 'others came from the donor')
+})
+
 test('without the source, wrong bytes of a donor are refused instead of published', async (context) => {
   const { source, taker, staged } = await makeDonor(context, { 'big.bin': randomBytes(40 * MEBIBYTE) })
   await spoil(join(staged.path, 'big.bin'), 17 * MEBIBYTE)

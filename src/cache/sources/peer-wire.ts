@@ -2,7 +2,7 @@ import type { ObjectFacts } from '../proof/object-facts.js'
 import type { InspectRequest } from './source.js'
 
 /** Version of what agents say to each other; it begins every path. A change of meaning needs a new one. */
-const WIRE_VERSION = 'v1'
+export const WIRE_VERSION = 'v1'
 
 /** Answer header: what is known of an object's checksums, as JSON. */
 export const FACTS_HEADER = 'x-dsc-facts'

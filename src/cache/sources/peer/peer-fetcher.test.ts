@@ -64,7 +64,7 @@ async function countQuestions(
   })
   t.after(() => fetcher.close())
   const part = { offset: 0, length: 1 }
-  const object = { key: KEY, sizeBytes: 1, etag: null, versionId: null }
+  const object = { key: KEY, sizeBytes: 2, etag: null, versionId: null }
   await fetcher.fetch({ ...object, ...part, urgency, stallTimeoutMs: 1000, sink: () => 0, signal: t.signal })
   return questions
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Dataset } from '../../../model/dataset.js'
 import type { ObjectFacts } from '../../proof/object-facts.js'
-import { formatObjectUrl } from '../peer-wire.js'
+import { formatObjectUrl, type WireObject } from '../peer-wire.js'
 import type { Fetcher, FetchRequest, GivenDigest, InspectRequest } from '../source.js'
 import { type Awaited, AwaitedParts } from './awaited-parts.js'
 import { checkDonor } from './check-donor.js'
@@ -47,6 +47,8 @@ const ASK_AGAIN_MS = 300
 /** A node that answers, and is still staging, is waited for so long for a part that nobody needs soon, ms. */
 const BUSY_PATIENCE_MS = 30_000
 const MAX_REMEMBERED = 10_000
+/** Of larger objects the bytes cost more than the questions. */
+const MAX_GATHERED_BYTES = 256 * 1024
 /** Stands for the store among those who served a range. */
 const STORE = ''
 
@@ -79,7 +81,8 @@ export class PeerFetcher implements Fetcher {
     // No node has a digest of just a range of a part.
     const isStoreOnly = request.isRepeated || (needsDigest && request.partOffset !== undefined)
     const beganMs = performance.now()
-    const asked = { path, part, range, onFacts, onDigest, needsDigest, sink, signal, beganMs }
+    const gathered = this.#gatheredOf(request)
+    const asked = { path, gathered, part, range, onFacts, onDigest, needsDigest, sink, signal, beganMs }
     const awaited: Awaited = { path, part, urgency: request.urgency ?? 'listed' }
     while (!isStoreOnly) {
       const { outcome, node } = await this.#askAround({ request, awaited, distrusted }, asked)
@@ -193,6 +196,15 @@ export class PeerFetcher implements Fetcher {
   #pathOf(object: InspectRequest): string {
     const { name, source } = this.#options.dataset
     return formatObjectUrl(name, source, object)
+  }
+
+  /** What is small and whole comes together with others; what somebody waits for stands behind none. */
+  #gatheredOf({ offset, length, urgency, ...object }: FetchRequest): WireObject | undefined {
+    const { key, sizeBytes, etag, versionId } = object
+    const isSmall = offset === 0 && length === sizeBytes && sizeBytes <= MAX_GATHERED_BYTES
+    if (!isSmall || urgency === 'wanted') return undefined
+    const { name, source } = this.#options.dataset
+    return { dataset: name, source, key, sizeBytes, etag, versionId }
   }
 
   /** Whom to ask for a range before the store, in order, without the one whose bytes were wrong. */

@@ -1,12 +1,16 @@
 import { throwIfStopped } from '../../../failure/throw-if-stopped.js'
 import type { Urgency } from '../../../model/urgency.js'
 import type { ObjectFacts } from '../../proof/object-facts.js'
+import type { WireObject } from '../peer-wire.js'
 import type { GivenDigest } from '../source.js'
-import type { PeerAnswer, PeerConnection } from './peer-connection.js'
+import type { PeerAnswer } from './peer-answer.js'
+import type { PeerConnection } from './peer-connection.js'
 
 /** A part of an object; `range` is what is missing of it: it shrinks as bytes come, and the next one asked goes on there. */
 export interface PeerRequest {
   readonly path: string
+  /** The object, where it is small and nobody waits for it: it may be asked for together with others. Absent: alone. */
+  readonly gathered?: WireObject | undefined
   readonly part: { readonly offset: number; readonly length: number }
   readonly range: { offset: number; length: number }
   readonly onFacts: (facts: ObjectFacts) => void
@@ -126,9 +130,11 @@ export class Peer {
   }
 
   #get(request: PeerRequest): Promise<PeerAnswer> {
-    const { path, part, range, onFacts, onDigest, needsDigest, sink, signal, held } = request
+    const { path, gathered, part, range, onFacts, onDigest, needsDigest, sink, signal, held } = request
+    const isWhole = range.length === gathered?.sizeBytes
     return this.#connection.get({
       path,
+      gathered: isWhole && held === undefined ? gathered : undefined,
       offset: range.offset,
       length: range.length,
       held,

@@ -1,0 +1,79 @@
+import { factsOfEntry } from '../cache/manifest/facts-of-entry.js'
+import { openCopyFile } from '../cache/open-copy-file.js'
+import { formatGatheredHead, type GatheredHead, parseObjectsQuery } from '../cache/sources/gathered-wire.js'
+import { formatPartDigest, type WireObject } from '../cache/sources/peer-wire.js'
+import { DscError } from '../failure/dsc-error.js'
+import type { QuickFile } from '../platform/quick-file.js'
+import { type RouteCall, statusOfFailure } from './agent-server.js'
+import type { LocalObject } from './local-copies.js'
+import { PackedAnswer } from './packed-answer.js'
+import { buffers } from './send-copy-file.js'
+import { findObject, type ServedObjects } from './serve-object.js'
+
+/**
+ * Answers `GET /v1/datasets/<name>/objects?…`: many whole objects, one after the other, each with the status that it
+ * would have alone. None is waited for.
+ */
+export async function serveObjects(served: ServedObjects, call: RouteCall): Promise<void> {
+  const { response, query, parameters } = call
+  const objects = parseObjectsQuery(parameters[0]!, query)
+  if (!objects) throw new DscError('USAGE', 'expected source, and key, size, etag and version of each object')
+  response.writeHead(200, { 'content-type': 'application/octet-stream' })
+  const bytes = objects.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
+  await buffers.use(bytes, async (buffer) => {
+    const answer = new PackedAnswer(response, buffer)
+    for (const object of objects) await put(served, object, answer)
+    await answer.flush()
+    response.end()
+  })
+}
+
+/** Puts an object into the answer, or says why it is not there. */
+async function put(served: ServedObjects, object: WireObject, answer: PackedAnswer): Promise<void> {
+  const opened = await open(served, object).catch(statusOfFailure)
+  if (typeof opened === 'number') return putStatus(answer, opened)
+  const { file, head } = opened
+  const { dataset, sizeBytes } = object
+  await answer.reserve(head.length + sizeBytes)
+  const mark = answer.mark()
+  try {
+    await answer.putText(head)
+    await putFile(file, sizeBytes, answer)
+    served.metrics.add('dsc_sent_bytes_total', { dataset }, sizeBytes)
+  } catch (error) {
+    if (!answer.takeBack(mark)) throw error
+    await putStatus(answer, statusOfFailure(error))
+  } finally {
+    await file.close()
+  }
+}
+
+async function open(served: ServedObjects, object: WireObject) {
+  const range = { offset: 0, length: object.sizeBytes }
+  const found = await findObject(served, { object, range }, { holdMs: 0, urgency: 'listed' })
+  if (typeof found === 'number') return found
+  const file = await openCopyFile(served.cache.root, found.copy, found.path)
+  return { file, head: formatGatheredHead(headOf(found)) }
+}
+
+function headOf({ entry, part }: LocalObject): GatheredHead {
+  return {
+    ...{ status: 200, length: entry.sizeBytes, facts: factsOfEntry(entry) },
+    ...(part ? { digest: formatPartDigest(part) } : {}),
+    ...(entry.state === 'present' ? { isProven: true } : {}),
+  }
+}
+
+async function putFile(file: QuickFile, sizeBytes: number, answer: PackedAnswer): Promise<void> {
+  for (let at = 0; at < sizeBytes; ) {
+    const room = await answer.room()
+    const bytesRead = await file.read(room.subarray(0, sizeBytes - at), at)
+    if (bytesRead === 0) throw new Error(`a file ends ${sizeBytes - at} bytes early`)
+    answer.took(bytesRead)
+    at += bytesRead
+  }
+}
+
+function putStatus(answer: PackedAnswer, status: number): Promise<void> {
+  return answer.putText(formatGatheredHead({ status, length: 0 }))
+}
