@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { openPostgresRecord } from '../../records/postgres/record-store.js'
 import type { RecordStore } from '../../records/record-store.js'
@@ -7,7 +8,7 @@ import { exampleCopy, NOW_MS } from '../../testing/example-copies.js'
 import { type PostgresServer, startPostgresServer } from '../../testing/postgres-server.js'
 import { waitFor } from '../../testing/world.js'
 import type { StatusSnapshot } from './compose-status.js'
-import { RecordReader } from './status-reader.js'
+import { RecordReader, type StatusReader } from './status-reader.js'
 import { type WatchIntervals, watchStatus } from './watch-status.js'
 
 const HOUR_MS = 3_600_000
@@ -65,6 +66,26 @@ test('a burst of changes is read once, not once each', async (context) => {
   watch.refresh()
   await until(({ copies }) => copies.length === 30)
   assert.equal(seen.length, 3)
+})
+
+test('what a reading left out is read when the pause is over, not before', async (context) => {
+  let readings = 0
+  const reader: StatusReader<number> = {
+    read: async () => ++readings,
+    completeInMs: () => 0,
+    waitForChange: ({ signal }) =>
+      new Promise((resolve) => signal!.addEventListener('abort', () => resolve())),
+  }
+  for (const pauseMs of [HOUR_MS, 1]) {
+    readings = 0
+    const on = { show: () => {}, fail: (error: unknown) => assert.fail(String(error)) }
+    const watch = watchStatus(reader, { ...NEVER, pauseMs }, on)
+    context.after(() => watch.stop())
+    if (pauseMs === 1) await waitFor('what was left out', () => readings > 1)
+    else await sleep(50)
+    watch.stop()
+    assert.equal(readings > 1, pauseMs === 1)
+  }
 })
 
 test('while nothing can be heard the record is polled, and heard again when the connection is back', async (context) => {
