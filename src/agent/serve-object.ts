@@ -18,9 +18,12 @@ import type { Range } from './local-copies.js'
 import { isOfSource, type LocalCopies, type LocalObject } from './local-copies.js'
 import type { Metrics } from './metrics.js'
 import { sendCopyFile } from './send-copy-file.js'
+import { SendRoom } from './send-room.js'
 
 /** A question for a part that is still arriving is held for so long, ms; then the client may ask again. */
 const HOLD_MS = 8000
+/** Of all that this process sends. */
+const room = new SendRoom()
 
 /** What an agent needs to give objects to other nodes. */
 export interface ServedObjects {
@@ -41,17 +44,27 @@ export async function serveObject(served: ServedObjects, call: RouteCall): Promi
     response.writeHead(416, { 'content-range': `bytes */${object.sizeBytes}` }).end()
     return
   }
+  const heldUntilMs = performance.now() + HOLD_MS
   const isHeld = request.method !== 'HEAD' && request.headers[NO_WAIT_HEADER] === undefined
-  const found = await findObject(
-    served,
-    { object, range },
-    { holdMs: isHeld ? HOLD_MS : 0, urgency: parseUrgency(request.headers[URGENCY_HEADER]) ?? 'listed' },
-  )
+  const urgency = parseUrgency(request.headers[URGENCY_HEADER])
+  const wish = { holdMs: isHeld ? HOLD_MS : 0, urgency: urgency ?? 'listed' } as const
+  const found = await findObject(served, { object, range }, wish)
   if (typeof found === 'number') {
     response.writeHead(found, found === 404 ? {} : { 'retry-after': '0' }).end()
     return
   }
-  await send(found, range, { ...call, root: served.cache.root })
+  // Who says that nobody needs it soon can wait, or have it from another node.
+  const patienceMs = isHeld ? heldUntilMs - performance.now() : 0
+  if (urgency !== 'listed' || request.method === 'HEAD') room.force(range.length)
+  else if (!(await room.enter(range.length, patienceMs))) {
+    response.writeHead(425, { 'retry-after': '0' }).end()
+    return
+  }
+  try {
+    await send(found, range, { ...call, root: served.cache.root })
+  } finally {
+    room.leave(range.length)
+  }
   served.metrics.add('dsc_sent_bytes_total', { dataset }, range.length)
 }
 

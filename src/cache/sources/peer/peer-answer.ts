@@ -25,6 +25,8 @@ export interface ObjectQuestion {
   readonly gathered?: WireObject | undefined
   /** How urgently a node that is staging should have the bytes, which holds the question; undefined: it does not. */
   readonly held: Urgency | undefined
+  /** Whether a node that has enough to send may say so, where the question is not held. */
+  readonly isSpared?: boolean | undefined
   readonly onFacts: (facts: ObjectFacts) => void
   /** Called before the first byte; undefined: the peer gives none. What it throws ends the request as a failure of the peer. */
   readonly onDigest: (given: PeerDigest | undefined) => void

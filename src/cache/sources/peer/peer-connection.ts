@@ -77,9 +77,14 @@ function ask(
   own: Readonly<Record<string, string>>,
   question: ObjectQuestion,
 ): Promise<PeerAnswer> {
-  const { path, offset, length, held } = question
+  const { path, offset, length, held, isSpared } = question
   const isHead = length === 0
-  const asker = { ...own, ...(held ? { [URGENCY_HEADER]: held } : { [NO_WAIT_HEADER]: '1' }) }
+  const urgency = held ?? (isSpared ? 'listed' : undefined)
+  const asker = {
+    ...own,
+    ...(urgency && { [URGENCY_HEADER]: urgency }),
+    ...(held ? {} : { [NO_WAIT_HEADER]: '1' }),
+  }
   const headers = isHead ? asker : { ...asker, range: `bytes=${offset}-${offset + length - 1}` }
   const answer = new ComingAnswer(question, {
     cancel: () => control.cancel(),

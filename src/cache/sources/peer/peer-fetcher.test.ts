@@ -4,7 +4,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import type { Urgency } from '../../../model/urgency.js'
-import { NODE_HEADER } from '../peer-wire.js'
+import { NODE_HEADER, URGENCY_HEADER } from '../peer-wire.js'
 import { PeerFetcher } from './peer-fetcher.js'
 import { PeerReport } from './peer-report.js'
 import { planProviders } from './plan-providers.js'
@@ -30,11 +30,14 @@ async function serve(t: TestContext, answer: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** How often the giver, which never has it, is asked until somebody else is. It holds each question for `heldMs`. */
+/**
+ * How often the giver, which never has it, is asked until somebody else is, and whether that one is told that it may
+ * refuse. The giver holds each question for `heldMs`; the other refuses at first where it may.
+ */
 async function countQuestions(
   t: TestContext,
   { urgency, heldMs }: { readonly urgency: Urgency; readonly heldMs: number },
-): Promise<number> {
+): Promise<{ readonly questions: number; readonly mayRefuse: boolean }> {
   let nowMs = 1_000_000
   t.mock.method(performance, 'now', () => nowMs)
   let questions = 0
@@ -43,7 +46,13 @@ async function countQuestions(
     nowMs += heldMs
     response.writeHead(425, { [NODE_HEADER]: 'giver' }).end()
   })
-  const other = await serve(t, (_, response) => response.writeHead(206, { [NODE_HEADER]: 'other' }).end('x'))
+  let mayRefuse = false
+  const other = await serve(t, (request, response) => {
+    const isRefused = !mayRefuse && request.headers[URGENCY_HEADER] === 'listed'
+    mayRefuse ||= isRefused
+    if (isRefused) response.writeHead(425, { [NODE_HEADER]: 'other' }).end()
+    else response.writeHead(206, { [NODE_HEADER]: 'other' }).end('x')
+  })
   const [first] = askedOf(KEY)
   const stagers = NAMES.map((node) => ({
     ...{ node, url: node === first ? giver : other },
@@ -66,20 +75,39 @@ async function countQuestions(
   const part = { offset: 0, length: 1 }
   const object = { key: KEY, sizeBytes: 2, etag: null, versionId: null }
   await fetcher.fetch({ ...object, ...part, urgency, stallTimeoutMs: 1000, sink: () => 0, signal: t.signal })
-  return questions
+  return { questions, mayRefuse }
 }
 
-for (const { what, urgency, heldMs, questions } of [
-  { what: 'is left to its giver for half a minute', urgency: 'listed', heldMs: 8000, questions: 4 },
+for (const { what, urgency, heldMs, ...expected } of [
+  {
+    what: 'is left to its giver for half a minute',
+    urgency: 'listed',
+    heldMs: 8000,
+    questions: 5,
+    mayRefuse: true,
+  },
   {
     what: 'is asked for elsewhere when its giver does not hold the question',
     urgency: 'listed',
     heldMs: 100,
-    questions: 1,
+    questions: 2,
+    mayRefuse: true,
   },
-  { what: 'is asked for elsewhere where it is ordered', urgency: 'ordered', heldMs: 8000, questions: 1 },
-  { what: 'is asked for elsewhere where it is wanted', urgency: 'wanted', heldMs: 8000, questions: 1 },
+  {
+    what: 'is asked for elsewhere where it is ordered',
+    urgency: 'ordered',
+    heldMs: 8000,
+    questions: 1,
+    mayRefuse: false,
+  },
+  {
+    what: 'is asked for elsewhere where it is wanted',
+    urgency: 'wanted',
+    heldMs: 8000,
+    questions: 1,
+    mayRefuse: false,
+  },
 ] as const)
   test(`a part that its giver does not have yet ${what}`, async (t) => {
-    assert.equal(await countQuestions(t, { urgency, heldMs }), questions)
+    assert.deepEqual(await countQuestions(t, { urgency, heldMs }), expected)
   })

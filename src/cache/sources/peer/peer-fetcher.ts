@@ -114,7 +114,7 @@ export class PeerFetcher implements Fetcher {
       readonly awaited: Awaited
       readonly distrusted: string | undefined
     },
-    asked: Omit<PeerRequest, 'isWaitedFor' | 'held' | 'isStaging'>,
+    asked: Omit<PeerRequest, 'isWaitedFor' | 'held' | 'isSpared' | 'isStaging'>,
   ): Promise<{ readonly outcome: PeerOutcome; readonly node?: string }> {
     const { request, awaited, distrusted } = about
     const { key, offset, partOffset = offset } = request
@@ -128,7 +128,8 @@ export class PeerFetcher implements Fetcher {
       const isStaging = () => this.#isStaging(provider)
       const held = isHeld ? awaited.urgency : undefined
       if (isHeld) this.#awaited.note(key, awaited, peer)
-      const answer = await peer.read({ ...asked, isWaitedFor, held, isStaging })
+      const isSpared = !isHeld && outcome === 'later' && awaited.urgency === 'listed'
+      const answer = await peer.read({ ...asked, isWaitedFor, held, isSpared, isStaging })
       if (isHeld) this.#awaited.forget(key, awaited)
       if (answer === 'done') {
         late?.noteLate()

@@ -27,6 +27,8 @@ export interface PeerRequest {
    * waited for.
    */
   readonly held: Urgency | undefined
+  /** Whether another node is waited for, so that this one need not send it while it has enough to send. */
+  readonly isSpared?: boolean
   /** Whether the node is, as far as is known, still staging. Only asked of one that is waited for. */
   readonly isStaging: () => boolean
   /** When this part was first asked for, ms. */
@@ -106,7 +108,7 @@ export class Peer {
         this.#onProblem(answer.problem)
         return 'elsewhere'
       }
-      if (!request.isWaitedFor) this.#emptyAnswers += 1
+      if (!request.isWaitedFor && !request.isSpared) this.#emptyAnswers += 1
       const mayCome = answer.outcome !== 'other' && request.isWaitedFor && request.isStaging()
       return mayCome && this.#isWorthWaiting(answer, request.beganMs) ? 'later' : 'elsewhere'
     } finally {
@@ -138,6 +140,7 @@ export class Peer {
       offset: range.offset,
       length: range.length,
       held,
+      isSpared: request.isSpared,
       onFacts,
       signal,
       onDigest: (found) => {
