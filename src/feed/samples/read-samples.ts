@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
 import { openToSend, type SendRule } from '../../platform/send-rule.js'
-import { fromText, toBytes } from './byte-path.js'
+import { type BytePath, fromText, toBytes } from './byte-path.js'
 import type { SampleTable } from './sample-table.js'
 
 /** Files held open between reads; shards are few and large, plain files are opened once each. */
@@ -42,7 +42,8 @@ interface ReaderLimits {
 
 /** Reads the samples of a table below a folder. Blocking: meant for reader threads and for servers whose disks are local. */
 export class SampleReader {
-  readonly #root: string
+  /** Ends with a slash; made once, for of small files the path is what reading costs besides the calls. */
+  readonly #folder: BytePath
   readonly #table: SampleTable
   readonly #limits: ReaderLimits
   readonly #isSharded: boolean
@@ -51,7 +52,7 @@ export class SampleReader {
   #scratch = Buffer.allocUnsafeSlow(1 << 20)
 
   constructor(root: string, table: SampleTable, limits: ReaderLimits = {}) {
-    this.#root = root
+    this.#folder = `${fromText(root)}/`
     this.#table = table
     this.#limits = limits
     this.#isSharded = table.isSharded
@@ -145,7 +146,7 @@ export class SampleReader {
   #openFile(file: number): number {
     const held = this.#limits.held?.[file] ?? this.#open.get(file)
     if (held !== undefined) return held
-    const path = toBytes(`${fromText(this.#root)}/${this.#table.rawFileName(file)}`)
+    const path = toBytes(this.#folder + this.#table.rawFileName(file))
     const { rule } = this.#limits
     const fd = rule ? openToSend(path, rule) : openSync(path, 'r')
     if (fd === undefined) throw new Error('it is not to be sent')
