@@ -25,6 +25,15 @@ test('memory is used again, but not what a failed answer may still be sent from'
   assert.notEqual(await lend(1000), broken)
 })
 
+test('a small buffer that was given back is lent again, one that is still sent from is not', () => {
+  const buffers = new SendBuffers()
+  const [first, second] = [buffers.lendSmall(), buffers.lendSmall()]
+  assert.notEqual(first, second)
+  buffers.takeBack(first)
+  assert.equal(buffers.lendSmall(), first)
+  assert.notEqual(buffers.lendSmall(), second)
+})
+
 test('many clients at once get small pieces', async () => {
   const buffers = new SendBuffers()
   const { promise: all, resolve: end } = Promise.withResolvers<void>()

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http'
-import { openCopyFile } from '../cache/open-copy-file.js'
+import { openCopyFile, openCopyFileHere } from '../cache/open-copy-file.js'
 import type { Copy } from '../model/copy.js'
 import type { QuickFile } from '../platform/quick-file.js'
 import type { Range } from './local-copies.js'
-import { SendBuffers } from './send-buffers.js'
+import { SendBuffers, SMALL_BYTES } from './send-buffers.js'
 
 /** A range of a file of a copy. */
 interface SentFile {
@@ -39,6 +39,31 @@ export async function sendCopyFile(
   } finally {
     await file.close()
   }
+}
+
+/**
+ * As `sendCopyFile`, within this turn, for at most 64 KiB. False: `sendCopyFile` has to do it, nothing was sent. Throws
+ * what opening and reading throw, before anything is sent.
+ */
+export function sendCopyFileAtOnce(
+  { root, copy, path, range }: SentFile,
+  response: ServerResponse,
+  begin: () => void,
+): boolean {
+  const { offset, length } = range
+  if (length > SMALL_BYTES) return false
+  const file = openCopyFileHere(root, copy, path)
+  if (file === undefined) return false
+  const buffer = buffers.lendSmall()
+  const body = buffer.subarray(0, length)
+  try {
+    if (file.readHere(body, offset) < length) return false
+  } finally {
+    file.closeHere()
+  }
+  begin()
+  response.end(body, () => buffers.takeBack(buffer)) // not called for a client that has gone
+  return true
 }
 
 /** Sends from one half of a buffer while the other is filled; what fits whole is read and sent at once. */

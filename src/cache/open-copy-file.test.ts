@@ -7,7 +7,7 @@ import { exampleCopy } from '../testing/example-copies.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
 import { markAdopted, placeOf } from './adopted-folder.js'
 import { copyDirectory, filesDirectory } from './cache-layout.js'
-import { openCopyFile } from './open-copy-file.js'
+import { openCopyFile, openCopyFileHere } from './open-copy-file.js'
 
 async function makeCopy(context: TestContext) {
   const folder = await temporaryDirectory(context)
@@ -58,6 +58,7 @@ for (const { swapped, of } of [
     renameSync(place, `${root}-moved`)
     symlinkSync(place === path ? join(outside, 'rose.jpg') : outside, place)
     await assert.rejects(read(root, copy, path), FOREIGN)
+    assert.equal(openCopyFileHere(root, copy, path), undefined)
     await assert.rejects(read(root, { ...copy, origin: 'local', path: outside }, path), FOREIGN)
   })
 }

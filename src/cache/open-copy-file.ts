@@ -34,6 +34,22 @@ export async function openCopyFile(root: string, copy: CopyPlace, path: string):
   }
 }
 
+/**
+ * As `openCopyFile`, within this turn. Undefined: that would wait for a disk, or `openCopyFile` has something to say of
+ * the file. Throws what opening throws.
+ */
+export function openCopyFileHere(root: string, copy: CopyPlace, path: string): QuickFile | undefined {
+  const file = QuickFile.openHere(path)
+  if (file === undefined) return undefined
+  let isOurs = false
+  try {
+    isOurs = maySend(file.descriptor, path, sendRuleOf(root, copy))
+    return isOurs ? file : undefined
+  } finally {
+    if (!isOurs) file.closeHere()
+  }
+}
+
 /** Which files may be sent as files of this copy. */
 export function sendRuleOf(root: string, copy: CopyPlace): SendRule {
   const { origin, version, path } = copy

@@ -17,10 +17,19 @@ export class DiskPace {
     this.#nowMs = nowMs
   }
 
+  /** Whether this thread reads now. */
+  get isHere(): boolean {
+    return this.#nowMs() >= this.#slowUntilMs
+  }
+
   /** What one of the two returns: `here` works on this thread, `elsewhere` has another one work. */
   run<Result>(here: () => Result, elsewhere: () => Promise<Result>): Result | Promise<Result> {
+    return this.isHere ? this.runHere(here) : elsewhere()
+  }
+
+  /** What `here` returns, which works on this thread in any case. */
+  runHere<Result>(here: () => Result): Result {
     const beganMs = this.#nowMs()
-    if (beganMs < this.#slowUntilMs) return elsewhere()
     const result = here()
     const endMs = this.#nowMs()
     const tookMs = endMs - beganMs

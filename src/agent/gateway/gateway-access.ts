@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { AgentTokens } from '../authorize.js'
 import { findGatewaySecrets, isGatewayKey } from './gateway-keys.js'
-import { isLocalUser, type LocalUsers } from './local-users.js'
+import { isLocalUser, isLocalUserAtOnce, type LocalUsers } from './local-users.js'
 import { S3Error } from './s3-request.js'
 import { findAccessKey, isSigned, verifySignature } from './verify-signature.js'
 
@@ -32,6 +32,16 @@ export class GatewayAccess {
     } catch (error) {
       if (!(await this.isTrusted(request.socket))) throw error
     }
+  }
+
+  /** As `authorize`, within this turn; false: `authorize` has to find out, or refuses. */
+  isAuthorized(request: IncomingMessage): boolean {
+    const { socket } = request
+    const known = this.#trusted.get(socket) ?? isLocalUserAtOnce(socket, this.#users)
+    if (known === true) return true
+    if (!this.#isSignedByUs(request)) return false
+    this.#requireSignature(request)
+    return true
   }
 
   /** Whether a connection's unsigned requests are answered; found out at its first. */

@@ -72,12 +72,18 @@ export class GatewayCopies {
     return this.#cache.root
   }
 
+  /** As `locate`, of a ready copy that is known and held this moment; undefined: `locate` has to ask. */
+  locateAtOnce({ name }: Dataset, pins: Pins): Located | undefined {
+    const copy = choose(this.#believed.find(name) ?? [], pins.get(name))
+    if (copy?.state !== 'ready' || !this.#holds.isFresh(copy.copyId)) return undefined
+    pins.set(name, copy.copyId)
+    return { kind: 'copy', copy }
+  }
+
   /** Where to read a dataset from: its pinned or newest ready copy, an admitted staging, else its source. */
   async locate(dataset: Dataset, pins: Pins): Promise<Located> {
     for (;;) {
-      const copies = await this.#listCopies(dataset.name)
-      const pinned = copies.find(({ copyId }) => copyId === pins.get(dataset.name))
-      const copy = pinned ?? copies.find(({ state }) => state === 'ready') ?? copies[0]
+      const copy = choose(await this.#listCopies(dataset.name), pins.get(dataset.name))
       const passed = this.#passed.find(dataset)
       if (copy !== undefined && (copy.state === 'ready' || !passed)) {
         pins.set(dataset.name, copy.copyId)
@@ -250,6 +256,12 @@ export class GatewayCopies {
       for (const wait of this.#waits.get(dataset.name) ?? []) wait.abort(error)
     }
   }
+}
+
+/** Of the copies of a dataset, newest first, the one that a connection reads. */
+function choose(copies: readonly Copy[], pinnedId: string | undefined): Copy | undefined {
+  const pinned = copies.find(({ copyId }) => copyId === pinnedId)
+  return pinned ?? copies.find(({ state }) => state === 'ready') ?? copies[0]
 }
 
 /** Whether a dataset that failed to be staged is passed through. */

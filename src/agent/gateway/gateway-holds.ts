@@ -34,6 +34,12 @@ export class GatewayHolds {
     return (this.#holds.get(copyId)?.expiresAtMs ?? 0) > this.#cache.nowMs()
   }
 
+  /** Whether a copy is held for so long yet that nobody has to renew it. */
+  isFresh(copyId: string): boolean {
+    const hold = this.#holds.get(copyId)
+    return hold !== undefined && hold.expiresAtMs - this.#cache.nowMs() >= this.#keepMs / 2
+  }
+
   /** Notes a lease that was taken elsewhere. */
   take(copy: Copy, lease: { readonly leaseId: string; readonly expiresAtMs: number }): void {
     this.#holds.set(copy.copyId, { ...lease, readers: 0 })

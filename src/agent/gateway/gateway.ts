@@ -7,13 +7,14 @@ import { createUniqueId } from '../../platform/unique-id.js'
 import type { AgentTokens } from '../authorize.js'
 import { answerHub, type HubExchange, refuseHub } from '../hub/answer-hub.js'
 import { type HubOperation, parseHubRequest } from '../hub/parse-hub-request.js'
-import { answerInTime } from './answer-in-time.js'
+import { answerAtOnce } from './answer-at-once.js'
 import type { RangesTaken } from './arriving-ranges.js'
-import { type Catalog, findServed, makeCatalog, type ServedDataset } from './find-dataset.js'
+import { findServed, type ServedDataset } from './find-dataset.js'
 import { GatewayAccess } from './gateway-access.js'
 import { GatewayCopies, type Pins } from './gateway-copies.js'
 import { type GatewayCount, GatewayCounts } from './gateway-counts.js'
 import { findRepository, requireHubToken, toHubRefusal } from './hub-repositories.js'
+import { KnownCatalog } from './known-catalog.js'
 import { listBucket } from './list-bucket.js'
 import type { LocalUsers } from './local-users.js'
 import { formatBuckets, formatListing, formatLocation, formatVersioning } from './s3-documents.js'
@@ -27,8 +28,6 @@ const MAX_HEADER_BYTES = 32 * 1024
 const HEAD_TIMEOUT_MS = 10_000
 /** A client that takes no byte for so long is cut off, ms: what it reads is held for it. */
 const IDLE_TIMEOUT_MS = 120_000
-/** How long the list of datasets is believed, ms. */
-const DATASETS_MS = 2000
 const HOLDS_PER_KEEP = 4
 
 /** What the S3 gateway of a node serves, to whom, and for how long it holds what was read. */
@@ -68,17 +67,18 @@ export class Gateway {
   readonly #connections = new Map<Socket, Pins>()
   readonly #server
   readonly #renewal: NodeJS.Timeout
-  #catalog: { readonly untilMs: number; readonly made: Promise<Catalog> } | undefined
+  readonly #catalog: KnownCatalog
 
   private constructor(options: GatewayOptions) {
     this.#options = options
     this.#access = new GatewayAccess(options)
+    this.#catalog = new KnownCatalog(options)
     this.#counts = new GatewayCounts(options.onCounts)
     const { keepMs } = options
     this.#copies = new GatewayCopies({ ...options, signal: this.#stopping.signal })
     this.#renewal = setInterval(() => void this.#copies.renewHolds(), keepMs / HOLDS_PER_KEEP).unref()
     this.#server = createServer({ maxHeaderSize: MAX_HEADER_BYTES }, (request, response) => {
-      void this.#answer(request, response)
+      if (!this.#answerAtOnce(request, response)) void this.#answer(request, response)
     })
     this.#server.headersTimeout = HEAD_TIMEOUT_MS
     this.#server.keepAliveTimeout = IDLE_TIMEOUT_MS
@@ -103,7 +103,7 @@ export class Gateway {
       clearInterval(gateway.#renewal)
       throw error
     })
-    void gateway.#readCatalog() // known from now on, also while the record is away
+    void gateway.#catalog.read() // known from now on, also while the record is away
     return gateway
   }
 
@@ -133,13 +133,32 @@ export class Gateway {
     this.#counts.flush()
   }
 
+  /** Whether it answered, because nothing had to be asked or waited for. */
+  #answerAtOnce(request: IncomingMessage, response: ServerResponse): boolean {
+    const catalog = this.#catalog.known
+    if (catalog === undefined) return false
+    const head = { 'x-amz-request-id': this.#nextRequestId(), server: 'dsc' }
+    const answered = answerAtOnce(
+      { access: this.#access, copies: this.#copies, catalog },
+      { request, response, pins: this.#pinsOf(request), head },
+    )
+    if (answered === undefined) return false
+    this.#counts.sent({ from: 'ready', bytes: answered.bytes })
+    this.#counts.answered(answered.operation, response.statusCode)
+    return true
+  }
+
+  #nextRequestId(): string {
+    return `${this.#id}-${++this.#requests}`
+  }
+
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const requestId = `${this.#id}-${++this.#requests}`
+    const requestId = this.#nextRequestId()
     response.setHeader('x-amz-request-id', requestId)
     response.setHeader('server', 'dsc')
     let operation: S3Operation | undefined
     try {
-      const { datasets, served, buckets } = await this.#readCatalog()
+      const { datasets, served, buckets } = await this.#catalog.read()
       const { method = '', url = '' } = request
       const hub = buckets.has(firstName(url)) ? undefined : parseHubRequest(url)
       if (hub) {
@@ -240,22 +259,6 @@ export class Gateway {
   /** The versions that a connection reads; one that has gone meanwhile reads none. */
   #pinsOf({ socket }: IncomingMessage): Pins {
     return this.#connections.get(socket) ?? new Map()
-  }
-
-  #readCatalog(): Promise<Catalog> {
-    if (this.#catalog && this.#catalog.untilMs > performance.now()) return this.#catalog.made
-    const before = this.#catalog?.made
-    const { declared, cache } = this.#options
-    const asked = cache.record.listDatasets().then((known) => {
-      const names = new Set(declared.map(({ name }) => name))
-      return makeCatalog([...declared, ...known.filter(({ name }) => !names.has(name))])
-    })
-    // Without its record it goes on with what it knew.
-    const made = Promise.resolve(before).then((earlier) =>
-      answerInTime(asked, { answer: earlier ?? makeCatalog(declared) }),
-    )
-    this.#catalog = { untilMs: performance.now() + DATASETS_MS, made }
-    return made
   }
 }
 

@@ -1,16 +1,13 @@
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { filesDirectory } from '../../cache/cache-layout.js'
-import { factsOfEntry } from '../../cache/manifest/facts-of-entry.js'
 import type { ManifestEntry } from '../../cache/manifest/manifest-entry.js'
 import { withRetries } from '../../cache/sources/retry.js'
-import type { Dataset } from '../../model/dataset.js'
-import { SOURCE_CHECKSUMS } from '../../model/manifest.js'
 import { sendCopyFile } from '../send-copy-file.js'
 import type { GatewayCopies, Located, Pins } from './gateway-copies.js'
+import { type AskedObject, findAnswer, headersOf } from './object-answer.js'
 import type { Passed } from './passed-datasets.js'
-import { type ObjectAnswer, planObjectAnswer } from './plan-object-answer.js'
-import { S3Error } from './s3-request.js'
+import type { ObjectAnswer } from './plan-object-answer.js'
 
 /** A source that sends nothing for so long while it is passed through has stalled, ms. */
 const STALL_TIMEOUT_MS = 60_000
@@ -25,16 +22,6 @@ type SentFrom = 'ready' | 'arriving' | 'origin'
 export interface Sent {
   readonly from: SentFrom
   readonly bytes: number
-}
-
-/** An object that a client asks for. */
-interface AskedObject {
-  readonly dataset: Dataset
-  /** Relative to the dataset's prefix. */
-  readonly key: string
-  readonly versionId: string | undefined
-  /** Of the upload; undefined: what the headers ask for. */
-  readonly partNumber?: number | undefined
 }
 
 /** Who asks. */
@@ -68,26 +55,13 @@ async function trySending(
   client: GatewayClient & { readonly asked: AskedObject },
 ): Promise<Sent | undefined> {
   const { asked, request, response, untilGone } = client
-  const entry = copies.look(
-    located,
-    (manifest) => manifest.find(asked.key) ?? manifest.markers.find(asked.key) ?? null,
-  )
-  if (entry === undefined) return undefined
-  if (entry === null || entry.state === 'elsewhere') throw missing(asked)
-  if (asked.versionId !== undefined && asked.versionId !== (entry.versionId ?? 'null'))
-    throw new S3Error(
-      { code: 'NoSuchVersion', status: 404 },
-      'dsc serves one version of each object, and not this one',
-    )
-  const part =
-    asked.partNumber === undefined
-      ? undefined
-      : { number: asked.partNumber, uploadPartBytes: knownPartBytes(entry) }
-  const answer = planObjectAnswer(request.headers, entry, part)
+  const found = findAnswer(copies, located, { asked, headers: request.headers })
+  if (found === undefined) return undefined
+  const { entry, answer } = found
   const from = located.kind === 'passed' ? 'origin' : located.copy.state === 'ready' ? 'ready' : 'arriving'
   const hasBody = request.method === 'GET' && answer.status !== 304 && answer.length > 0
   if (!hasBody) {
-    response.writeHead(answer.status, headersOf(request, entry, answer)).end()
+    response.writeHead(answer.status, headersOf(request.headers, entry, answer)).end()
     return { from, bytes: 0 }
   }
   if (located.kind === 'passed') {
@@ -102,50 +76,13 @@ async function trySending(
   try {
     const file = { root: copies.root, copy: located.copy, path, range: answer }
     await sendCopyFile(file, response, () => {
-      response.writeHead(answer.status, headersOf(request, entry, answer))
+      response.writeHead(answer.status, headersOf(request.headers, entry, answer))
     })
     return { from, bytes: answer.length }
   } catch (error) {
     if (!response.headersSent && (error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }
-}
-
-function missing({ key }: AskedObject): S3Error {
-  return new S3Error({ code: 'NoSuchKey', status: 404 }, `The specified key does not exist: ${key}`)
-}
-
-function knownPartBytes({ facts }: ManifestEntry): number | undefined {
-  return facts === null || facts.isPartSizeGuessed ? undefined : (facts.uploadPartBytes ?? undefined)
-}
-
-function headersOf(
-  request: IncomingMessage,
-  entry: ManifestEntry,
-  answer: ObjectAnswer,
-): OutgoingHttpHeaders {
-  const headers: OutgoingHttpHeaders = {
-    'accept-ranges': 'bytes',
-    'last-modified': new Date(entry.modifiedAtMs).toUTCString(),
-  }
-  if (entry.etag !== null) headers.etag = `"${entry.etag}"`
-  if (entry.versionId !== null) headers['x-amz-version-id'] = entry.versionId
-  if (answer.status === 304) return headers
-  headers['content-type'] = 'application/octet-stream'
-  headers['content-length'] = answer.length
-  if (answer.status === 206) {
-    const last = answer.offset + answer.length - 1
-    headers['content-range'] = `bytes ${answer.offset}-${last}/${entry.sizeBytes}`
-  } else if (request.headers['x-amz-checksum-mode'] === 'ENABLED') {
-    // Listings tell none: what the copy knows of the whole object. One of parts' checksums proves nothing to a client.
-    const known = factsOfEntry(entry).checksums.find(({ isComposite }) => !isComposite)
-    const algorithm = SOURCE_CHECKSUMS.find((name) => name === known?.algorithm)
-    if (known && algorithm) {
-      headers[`x-amz-checksum-${algorithm}`] = known.value
-      headers['x-amz-checksum-type'] = 'FULL_OBJECT'
-    }
-  }
-  return headers
 }
 
 /** Sends a range as it comes from the source; an attempt that breaks off is gone on with where it ended. */
@@ -176,7 +113,8 @@ async function passThrough(
           stallTimeoutMs: STALL_TIMEOUT_MS,
           signal,
           sink: (chunk) => {
-            if (!response.headersSent) response.writeHead(answer.status, headersOf(request, entry, answer))
+            if (!response.headersSent)
+              response.writeHead(answer.status, headersOf(request.headers, entry, answer))
             response.write(Buffer.from(chunk)) // its memory takes the next bytes
             passedBytes += chunk.length
             return response.writableLength > MAX_WAITING_BYTES ? WAIT_MS : 0

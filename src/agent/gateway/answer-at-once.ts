@@ -1,0 +1,63 @@
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { filesDirectory } from '../../cache/cache-layout.js'
+import { sendCopyFileAtOnce } from '../send-copy-file.js'
+import { type Catalog, findServed } from './find-dataset.js'
+import type { GatewayAccess } from './gateway-access.js'
+import type { GatewayCopies, Pins } from './gateway-copies.js'
+import { findAnswer, headersOf } from './object-answer.js'
+import { parseS3Request } from './s3-request.js'
+
+/** What was answered. */
+export interface AnsweredAtOnce {
+  readonly operation: 'GetObject' | 'HeadObject'
+  /** Of the object. */
+  readonly bytes: number
+}
+
+/**
+ * Answers a request for a small object of a ready copy within this turn, if all of this is known: who asks, the copy,
+ * that it is held, and that disks answer quickly. Half of the time that a small object takes went into waiting for what
+ * was known. Undefined: nothing was sent, and the request has to be answered the long way, be it with a refusal.
+ */
+export function answerAtOnce(
+  gateway: { readonly access: GatewayAccess; readonly copies: GatewayCopies; readonly catalog: Catalog },
+  client: {
+    readonly request: IncomingMessage
+    readonly response: ServerResponse
+    readonly pins: Pins
+    /** What every answer has. */
+    readonly head: OutgoingHttpHeaders
+  },
+): AnsweredAtOnce | undefined {
+  const { request, response, pins, head } = client
+  try {
+    return tryAnswering()
+  } catch {
+    return undefined // what it was is found out, and told, the long way
+  }
+
+  function tryAnswering(): AnsweredAtOnce | undefined {
+    const { method = '', url = '', headers } = request
+    const { buckets, served } = gateway.catalog
+    const operation = parseS3Request({ method, url, host: headers.host, buckets })
+    if (operation.kind !== 'GetObject' && operation.kind !== 'HeadObject') return undefined
+    const { bucket, key, versionId, partNumber } = operation
+    const found = findServed(served, bucket, key)
+    if (found === undefined || !gateway.access.isAuthorized(request)) return undefined
+    const located = gateway.copies.locateAtOnce(found.dataset, pins)
+    if (located?.kind !== 'copy') return undefined
+    const asked = { dataset: found.dataset, key: key.slice(found.prefix.length), versionId, partNumber }
+    const planned = findAnswer(gateway.copies, located, { asked, headers })
+    if (planned === undefined) return undefined
+    const { entry, answer } = planned
+    const begin = () => response.writeHead(answer.status, { ...head, ...headersOf(headers, entry, answer) })
+    if (operation.kind === 'HeadObject' || answer.status === 304 || answer.length === 0) {
+      begin().end()
+      return { operation: operation.kind, bytes: 0 }
+    }
+    const path = `${filesDirectory(located.copy.directory)}/${entry.path}`
+    const file = { root: gateway.copies.root, copy: located.copy, path, range: answer }
+    if (!sendCopyFileAtOnce(file, response, begin)) return undefined
+    return { operation: operation.kind, bytes: answer.length }
+  }
+}

@@ -1,0 +1,51 @@
+import type { Cache } from '../../cache/cache.js'
+import type { Dataset } from '../../model/dataset.js'
+import { answerInTime } from './answer-in-time.js'
+import { type Catalog, makeCatalog } from './find-dataset.js'
+
+/** How long the list of datasets is believed, ms. */
+const DATASETS_MS = 2000
+
+/** The datasets that clients can ask for: those of dsc.yaml and those of the record, read again every two seconds. */
+export class KnownCatalog {
+  readonly #cache: Cache
+  readonly #declared: readonly Dataset[]
+  #untilMs = 0
+  #reading: Promise<Catalog> | undefined
+  #read: Catalog | undefined
+
+  constructor(options: { readonly cache: Cache; readonly declared: readonly Dataset[] }) {
+    this.#cache = options.cache
+    this.#declared = options.declared
+  }
+
+  /** What is believed this moment; undefined: it has to be read. */
+  get known(): Catalog | undefined {
+    return this.#untilMs > performance.now() ? this.#read : undefined
+  }
+
+  /** What is believed, else what the record says; where that is away, what it said last. */
+  read(): Promise<Catalog> {
+    if (this.#reading && this.#untilMs > performance.now()) return this.#reading
+    const before = this.#reading
+    this.#read = undefined
+    this.#untilMs = performance.now() + DATASETS_MS
+    const reading = this.#ask(before).then((catalog) => {
+      if (this.#reading === reading) this.#read = catalog
+      return catalog
+    })
+    this.#reading = reading
+    return reading
+  }
+
+  async #ask(before: Promise<Catalog> | undefined): Promise<Catalog> {
+    const declared = this.#declared
+    const asked = this.#cache.record.listDatasets().then((known) => {
+      const names = new Set(declared.map(({ name }) => name))
+      return makeCatalog([...declared, ...known.filter(({ name }) => !names.has(name))])
+    })
+    asked.catch(() => {}) // may fail while the one before is waited for
+    const earlier = await before
+    return answerInTime(asked, { answer: earlier ?? makeCatalog(declared) })
+  }
+}

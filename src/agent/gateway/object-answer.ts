@@ -1,0 +1,83 @@
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
+import { factsOfEntry } from '../../cache/manifest/facts-of-entry.js'
+import type { ManifestEntry } from '../../cache/manifest/manifest-entry.js'
+import type { Dataset } from '../../model/dataset.js'
+import { SOURCE_CHECKSUMS } from '../../model/manifest.js'
+import type { GatewayCopies, Located } from './gateway-copies.js'
+import { type ObjectAnswer, planObjectAnswer } from './plan-object-answer.js'
+import { S3Error } from './s3-request.js'
+
+/** An object that a client asks for. */
+export interface AskedObject {
+  readonly dataset: Dataset
+  /** Relative to the dataset's prefix. */
+  readonly key: string
+  readonly versionId: string | undefined
+  /** Of the upload; undefined: what the headers ask for. */
+  readonly partNumber?: number | undefined
+}
+
+/**
+ * How a request for an object is answered from where it was located; undefined: that has gone meanwhile. Throws an
+ * S3Error for what is refused.
+ */
+export function findAnswer(
+  copies: GatewayCopies,
+  located: Located,
+  { asked, headers }: { readonly asked: AskedObject; readonly headers: IncomingHttpHeaders },
+): { readonly entry: ManifestEntry; readonly answer: ObjectAnswer } | undefined {
+  const entry = copies.look(
+    located,
+    (manifest) => manifest.find(asked.key) ?? manifest.markers.find(asked.key) ?? null,
+  )
+  if (entry === undefined) return undefined
+  if (entry === null || entry.state === 'elsewhere') throw missing(asked)
+  if (asked.versionId !== undefined && asked.versionId !== (entry.versionId ?? 'null'))
+    throw new S3Error(
+      { code: 'NoSuchVersion', status: 404 },
+      'dsc serves one version of each object, and not this one',
+    )
+  const part =
+    asked.partNumber === undefined
+      ? undefined
+      : { number: asked.partNumber, uploadPartBytes: knownPartBytes(entry) }
+  return { entry, answer: planObjectAnswer(headers, entry, part) }
+}
+
+function missing({ key }: AskedObject): S3Error {
+  return new S3Error({ code: 'NoSuchKey', status: 404 }, `The specified key does not exist: ${key}`)
+}
+
+function knownPartBytes({ facts }: ManifestEntry): number | undefined {
+  return facts === null || facts.isPartSizeGuessed ? undefined : (facts.uploadPartBytes ?? undefined)
+}
+
+/** The head of an answer, without what every answer has. */
+export function headersOf(
+  asked: IncomingHttpHeaders,
+  entry: ManifestEntry,
+  answer: ObjectAnswer,
+): OutgoingHttpHeaders {
+  const headers: OutgoingHttpHeaders = {
+    'accept-ranges': 'bytes',
+    'last-modified': new Date(entry.modifiedAtMs).toUTCString(),
+  }
+  if (entry.etag !== null) headers.etag = `"${entry.etag}"`
+  if (entry.versionId !== null) headers['x-amz-version-id'] = entry.versionId
+  if (answer.status === 304) return headers
+  headers['content-type'] = 'application/octet-stream'
+  headers['content-length'] = answer.length
+  if (answer.status === 206) {
+    const last = answer.offset + answer.length - 1
+    headers['content-range'] = `bytes ${answer.offset}-${last}/${entry.sizeBytes}`
+  } else if (asked['x-amz-checksum-mode'] === 'ENABLED') {
+    // Listings tell none: what the copy knows of the whole object. One of parts' checksums proves nothing to a client.
+    const known = factsOfEntry(entry).checksums.find(({ isComposite }) => !isComposite)
+    const algorithm = SOURCE_CHECKSUMS.find((name) => name === known?.algorithm)
+    if (known && algorithm) {
+      headers[`x-amz-checksum-${algorithm}`] = known.value
+      headers['x-amz-checksum-type'] = 'FULL_OBJECT'
+    }
+  }
+  return headers
+}
