@@ -9,6 +9,11 @@ export function planFaults(swarm, megabits) {
   const startedMs = performance.now()
   const told = []
   const running = []
+  /** What fails is told by `end`, after which everything else is closed. */
+  const begin = (step) => {
+    step.catch(() => {})
+    running.push(step)
+  }
   const say = (what) => told.push(`${((performance.now() - startedMs) / 1000).toFixed(1)} s: ${what}`)
   const kill = (index) => () => {
     agents.get(cluster.nodes[index].name).process.kill('SIGKILL')
@@ -42,14 +47,14 @@ export function planFaults(swarm, megabits) {
     const followers = later.filter(({ after }) => after === name)
     await run()
     for (const follower of followers)
-      running.push(
+      begin(
         new Promise((resolve) => {
           setTimeout(resolve, follower.afterMs)
         }).then(() => carryOut(follower)),
       )
   }
   const look = (share) => {
-    while (steps.length > 0 && steps[0].at <= share) running.push(carryOut(steps.shift()))
+    while (steps.length > 0 && steps[0].at <= share) begin(carryOut(steps.shift()))
   }
   look(0)
   return {

@@ -52,6 +52,9 @@ export interface ClusterOptions {
   readonly advertise?: (node: string, port: number) => Promise<string>
 }
 
+/** Among 32 agents on two busy processors one takes more than 30 s to begin; one that ends is noticed at once. */
+const START_LIMIT_MS = 120_000
+
 /** Makes a cluster; everything ends with the test. */
 export async function makeCluster(
   context: Pick<TestContext, 'after'>,
@@ -117,10 +120,14 @@ export async function makeCluster(
         void running.finished.then((finished) => {
           ended = finished
         })
-        await waitFor(`the agent of ${name}`, async () => {
-          if (ended) throw new Error(`the agent of ${name} ended: ${ended.stderr}`)
-          return isHealthy(url)
-        })
+        await waitFor(
+          `the agent of ${name}`,
+          async () => {
+            if (ended) throw new Error(`the agent of ${name} ended: ${ended.stderr}`)
+            return isHealthy(url)
+          },
+          START_LIMIT_MS,
+        )
         return running
       },
     })
