@@ -28,10 +28,10 @@ test('memory is used again, but not what a failed answer may still be sent from'
 test('a small buffer that was given back is lent again, one that is still sent from is not', () => {
   const buffers = new SendBuffers()
   const [first, second] = [buffers.lendSmall(), buffers.lendSmall()]
-  assert.notEqual(first, second)
+  assert.ok(first !== second)
   buffers.takeBack(first)
-  assert.equal(buffers.lendSmall(), first)
-  assert.notEqual(buffers.lendSmall(), second)
+  assert.ok(buffers.lendSmall() === first)
+  assert.ok(buffers.lendSmall() !== second)
 })
 
 test('many clients at once get small pieces', async () => {

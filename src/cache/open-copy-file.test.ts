@@ -3,8 +3,10 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { QuickFile } from '../platform/quick-file.js'
 import { exampleCopy } from '../testing/example-copies.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
+import { waitFor } from '../testing/world.js'
 import { markAdopted, placeOf } from './adopted-folder.js'
 import { copyDirectory, filesDirectory } from './cache-layout.js'
 import { openCopyFile, openCopyFileHere } from './open-copy-file.js'
@@ -33,6 +35,13 @@ async function read(...asked: Parameters<typeof openCopyFile>): Promise<string> 
   }
 }
 
+/** Whether files are opened within a turn just now. */
+function answersAtOnce(path: string): boolean {
+  const file = QuickFile.openHere(path)
+  file?.closeHere()
+  return file !== undefined
+}
+
 const FOREIGN = { code: 'CACHE_ROOT_INVALID' }
 
 test('a file of a copy is opened, also where the root is reached by a link', async (context) => {
@@ -58,6 +67,7 @@ for (const { swapped, of } of [
     renameSync(place, `${root}-moved`)
     symlinkSync(place === path ? join(outside, 'rose.jpg') : outside, place)
     await assert.rejects(read(root, copy, path), FOREIGN)
+    await waitFor('disks that answer at once', () => answersAtOnce(path))
     assert.equal(openCopyFileHere(root, copy, path), undefined)
     await assert.rejects(read(root, { ...copy, origin: 'local', path: outside }, path), FOREIGN)
   })
