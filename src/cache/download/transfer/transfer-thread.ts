@@ -72,7 +72,9 @@ export class TransferThread {
 
   /** Somebody waits for an object, or a range of it. */
   hurry(key: string, range: ByteRange | undefined): void {
-    if (this.#pending.size > 0) this.#worker.post({ kind: 'hurry', key, range })
+    if (this.#pending.size === 0) return
+    this.#flush() // what is hurried may be about to go over
+    this.#worker.post({ kind: 'hurry', key, range })
   }
 
   /** Fails what runs. */
@@ -95,6 +97,7 @@ export class TransferThread {
 
   #flush(): void {
     const tasks = this.#outbox
+    if (tasks.length === 0) return
     this.#outbox = []
     this.#worker.post({ kind: 'tasks', tasks })
   }

@@ -4,21 +4,22 @@ import type { Peer } from './peer.js'
 
 type Range = Pick<FetchRequest, 'offset' | 'length'>
 
-/** A part that a node has yet to fetch. */
+/** A part that is asked for at other nodes. */
 export interface Awaited {
   readonly path: string
   readonly part: Range
+  /** Of the next question. */
   urgency: Urgency
-  /** Who was asked for it last, and holds the question. */
-  heldBy?: Peer
+  /** Who has yet to fetch it, and holds a question; absent between two questions. */
+  heldBy?: Peer | undefined
 }
 
-/** What is asked for at nodes that have yet to fetch it, so that it can be hurried. */
+/** What is asked for at other nodes, so that it can be hurried. */
 export class AwaitedParts {
   readonly #byKey = new Map<string, Set<Awaited>>()
 
-  note(key: string, awaited: Awaited, peer: Peer): void {
-    awaited.heldBy = peer
+  /** From now on it can be hurried. */
+  note(key: string, awaited: Awaited): void {
     const all = this.#byKey.get(key) ?? new Set()
     this.#byKey.set(key, all.add(awaited))
   }
@@ -29,7 +30,7 @@ export class AwaitedParts {
     if (all?.size === 0) this.#byKey.delete(key)
   }
 
-  /** Has the nodes that were asked for an object, or for what is in a range of it, fetch it next. */
+  /** Has the nodes that are asked for an object, or for what is in a range of it, fetch it next. */
   hurry(key: string, range?: Range): void {
     for (const awaited of this.#byKey.get(key) ?? []) {
       const { part, path, heldBy, urgency } = awaited

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import type { Urgency } from '../../../model/urgency.js'
-import { NODE_HEADER, URGENCY_HEADER } from '../peer-wire.js'
+import { NO_WAIT_HEADER, NODE_HEADER, URGENCY_HEADER } from '../peer-wire.js'
 import { PeerFetcher } from './peer-fetcher.js'
 import { PeerReport } from './peer-report.js'
 import { planProviders } from './plan-providers.js'
@@ -30,6 +30,33 @@ async function serve(t: TestContext, answer: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
+/** What this node reads with; the first that it asks for `KEY` is at the URL `giver`, all others at `other`. */
+function openFetcher(
+  t: TestContext,
+  { giver, other }: { readonly giver: string; readonly other: string },
+): PeerFetcher {
+  const [first] = askedOf(KEY)
+  const stagers = NAMES.map((node) => ({
+    ...{ node, url: node === first ? giver : other },
+    ...{ isStaging: true, mayHave: false },
+  }))
+  const fetcher = new PeerFetcher({
+    node: NODE,
+    dataset: { name: 'flowers', source: 's3://bucket/flowers/' },
+    access: { token: undefined, ca: undefined },
+    connections: 1,
+    report: new PeerReport(),
+    home: {
+      findProviders: () => ({ ready: [], stagers }),
+      take: () => Promise.resolve(true),
+      onDamage: () => Promise.resolve(),
+      openOriginFetcher: () => Promise.reject(new Error('the store is not to be asked')),
+    },
+  })
+  t.after(() => fetcher.close())
+  return fetcher
+}
+
 /**
  * How often the giver, which never has it, is asked until somebody else is, and whether that one is told that it may
  * refuse. The giver holds each question for `heldMs`; the other refuses at first where it may.
@@ -53,25 +80,7 @@ async function countQuestions(
     if (isRefused) response.writeHead(425, { [NODE_HEADER]: 'other' }).end()
     else response.writeHead(206, { [NODE_HEADER]: 'other' }).end('x')
   })
-  const [first] = askedOf(KEY)
-  const stagers = NAMES.map((node) => ({
-    ...{ node, url: node === first ? giver : other },
-    ...{ isStaging: true, mayHave: false },
-  }))
-  const fetcher = new PeerFetcher({
-    node: NODE,
-    dataset: { name: 'flowers', source: 's3://bucket/flowers/' },
-    access: { token: undefined, ca: undefined },
-    connections: 1,
-    report: new PeerReport(),
-    home: {
-      findProviders: () => ({ ready: [], stagers }),
-      take: () => Promise.resolve(true),
-      onDamage: () => Promise.resolve(),
-      openOriginFetcher: () => Promise.reject(new Error('the store is not to be asked')),
-    },
-  })
-  t.after(() => fetcher.close())
+  const fetcher = openFetcher(t, { giver, other })
   const part = { offset: 0, length: 1 }
   const object = { key: KEY, sizeBytes: 2, etag: null, versionId: null }
   await fetcher.fetch({ ...object, ...part, urgency, stallTimeoutMs: 1000, sink: () => 0, signal: t.signal })
@@ -111,3 +120,31 @@ for (const { what, urgency, heldMs, ...expected } of [
   test(`a part that its giver does not have yet ${what}`, async (t) => {
     assert.deepEqual(await countQuestions(t, { urgency, heldMs }), expected)
   })
+
+test('a part that becomes wanted between two questions is asked for as such by the next', async (t) => {
+  let nowMs = 1_000_000
+  t.mock.method(performance, 'now', () => nowMs)
+  const held: (string | undefined)[] = []
+  const hold = (request: IncomingMessage, response: ServerResponse) => {
+    nowMs += 400 // whoever is asked next in this round need not hold the question
+    held.push(request.headers[URGENCY_HEADER] as string | undefined)
+    const isSecond = held.length > 1
+    response.writeHead(isSecond ? 206 : 425, { [NODE_HEADER]: 'some' }).end(isSecond ? 'x' : '')
+  }
+  const giver = await serve(t, hold)
+  const other = await serve(t, (request, response) => {
+    if (held.length > 1 || request.headers[NO_WAIT_HEADER] === undefined) return hold(request, response)
+    fetcher.hurry(KEY)
+    response.writeHead(425, { [NODE_HEADER]: 'other' }).end()
+  })
+  const fetcher = openFetcher(t, { giver, other })
+  const object = { key: KEY, sizeBytes: 2, etag: null, versionId: null, offset: 0, length: 1 }
+  await fetcher.fetch({
+    ...object,
+    urgency: 'ordered',
+    stallTimeoutMs: 1000,
+    sink: () => 0,
+    signal: t.signal,
+  })
+  assert.deepEqual(held, ['ordered', 'wanted'])
+})

@@ -84,11 +84,16 @@ export class PeerFetcher implements Fetcher {
     const gathered = this.#gatheredOf(request)
     const asked = { path, gathered, part, range, onFacts, onDigest, needsDigest, sink, signal, beganMs }
     const awaited: Awaited = { path, part, urgency: request.urgency ?? 'listed' }
-    while (!isStoreOnly) {
-      const { outcome, node } = await this.#askAround({ request, awaited, distrusted }, asked)
-      if (node !== undefined) this.#remember(name, node)
-      if (outcome === 'done') return
-      if (outcome === 'elsewhere') break
+    this.#awaited.note(request.key, awaited)
+    try {
+      while (!isStoreOnly) {
+        const { outcome, node } = await this.#askAround({ request, awaited, distrusted }, asked)
+        if (node !== undefined) this.#remember(name, node)
+        if (outcome === 'done') return
+        if (outcome === 'elsewhere') break
+      }
+    } finally {
+      this.#awaited.forget(request.key, awaited)
     }
     this.#remember(name, STORE)
     await this.#fromOrigin((fetcher) =>
@@ -126,11 +131,11 @@ export class PeerFetcher implements Fetcher {
       const peer = this.#peerOf(provider)
       const isHeld = isWaitedFor && !peer.isLate && performance.now() - roundMs < ASK_AGAIN_MS
       const isStaging = () => this.#isStaging(provider)
+      awaited.heldBy = isHeld ? peer : undefined
       const held = isHeld ? awaited.urgency : undefined
-      if (isHeld) this.#awaited.note(key, awaited, peer)
       const isSpared = !isHeld && outcome === 'later' && awaited.urgency === 'listed'
       const answer = await peer.read({ ...asked, isWaitedFor, held, isSpared, isStaging })
-      if (isHeld) this.#awaited.forget(key, awaited)
+      awaited.heldBy = undefined
       if (answer === 'done') {
         late?.noteLate()
         return { outcome: 'done', node: provider.node }
