@@ -66,7 +66,7 @@ test('nodes that each prepare a cold dataset on their own read the store about o
 test('a node that begins when another has read half takes that half from it', async (context) => {
   const { cluster, store, objects } = await makeColdCluster(context, {
     nodes: 2,
-    objects: makeObjects(200, 0),
+    objects: makeObjects(400, 0), // a few of them are under way while the second begins, and read twice
     delayMs: 100,
     concurrency: 4,
   })
