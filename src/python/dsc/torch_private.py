@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.autograd import _get_sequence_nr  # type: ignore[attr-defined]
-from torch.distributed.fsdp._fully_shard._fsdp_api import ReduceScatter as ReduceScatter
 from torch.utils import _pytree
 from torch.utils._python_dispatch import TorchDispatchMode as TorchDispatchMode
 from torch.utils._python_dispatch import _disable_current_modes
@@ -20,8 +19,19 @@ from torch.utils.data import DataLoader
 
 if TYPE_CHECKING:  # its annotations do not say that torch.distributed has it
     from torch._C._distributed_c10d import GradBucket as GradBucket
+    from torch.distributed.fsdp._fully_shard._fsdp_api import ReduceScatter as ReduceScatter
 else:
     from torch.distributed import GradBucket  # noqa: F401 (for others)
+
+
+def __getattr__(name: str) -> Any:
+    """Imports what FSDP has when it is asked for: half a second of the first batch of every feed otherwise."""
+    if name != "ReduceScatter":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from torch.distributed.fsdp._fully_shard._fsdp_api import ReduceScatter as found
+
+    return found
+
 
 _ACCUMULATE = 1 << 62  # AccumulateGrad nodes carry the largest sequence number of all
 

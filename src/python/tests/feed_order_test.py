@@ -39,6 +39,15 @@ def test_importing_dsc_needs_no_torch():
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT / "src" / "python")
 
 
+def test_a_loader_imports_no_more_of_torch_than_it_uses():
+    import subprocess
+    import sys
+
+    code = "import sys, torch; own = {*sys.modules}; import dsc; dsc.FeedLoader; print(*{*sys.modules} - own)"
+    run = subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT / "src" / "python", capture_output=True)
+    assert [name for name in run.stdout.decode().split() if name.startswith(("torch.", "sympy"))] == []
+
+
 def test_an_order_that_one_machine_has_chosen_is_refused_where_others_train(monkeypatch):
     chosen, two = {"order": "groups-16"}, {"world": 2}
     monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
