@@ -29,7 +29,7 @@ export const EDGES = [
   { to: 'config', why: 'what dsc.yaml and the environment say, as one object', from: 'cache agent cli' },
   { to: 'records', why: 'the record, behind its port', from: 'cache agent open cli' },
   { to: 'http', why: 'bytes of stores and of other nodes', from: 'cache agent' },
-  { to: 'wasm', why: 'WebAssembly by hand: checksums, half precision', from: 'half cache' },
+  { to: 'wasm', why: 'WebAssembly by hand: checksums, half precision', from: 'half cache feed' },
   { to: 'half', why: 'numbers in half precision', from: 'exchange memory' },
   // The systems, and who opens them to users.
   { to: 'cache', why: 'datasets on this node', from: 'agent open exports tui cli' },

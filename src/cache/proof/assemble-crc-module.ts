@@ -6,32 +6,27 @@ import {
   get,
   i32,
   isBelowI32,
-  load,
   loadI64,
   repeatWhile,
   set,
   shiftLeftI32,
   shiftRightI32,
-  simd,
-  store,
-  subtractI32,
   upperHalf,
   type WasmFunction,
   wrapI64,
   xorI64,
 } from '../../wasm/assembler.js'
+import { foldFunction } from '../../wasm/fold-bytes.js'
 
 /** Bytes that one turn of `step` takes; there is a table for each. */
 export const STEP_BYTES = 16
-/** Bytes that one turn of `fold` takes. No distance may be less: a turn never reads what it writes. */
-export const FOLD_BYTES = 64
 
 /**
  * A WebAssembly module with two functions for a reflected CRC of up to 64 bits. JavaScript has no 64-bit integers that
  * are quick, and WebAssembly no carry-less multiplication.
  */
 export function assembleCrcModule(distances: readonly number[]): Uint8Array<ArrayBuffer> {
-  return assembleModule([step(), fold(distances)])
+  return assembleModule([step(), foldFunction(distances)])
 }
 
 /**
@@ -55,32 +50,6 @@ function step(): WasmFunction {
     result: 'i64',
     locals: ['i64', 'i64'],
     body: [...repeatWhile(isBelowI32(get(from), get(to)), turn), ...get(crc)],
-  }
-}
-
-/**
- * `fold(at, to, back)` adds to each byte from `at` to `to`, a multiple of 64 and not none, those that lie `back` and
- * one of the distances before it.
- */
-function fold(distances: readonly number[]): WasmFunction {
-  const [at, to, back, source] = [0, 1, 2, 3]
-  const deepest = Math.max(...distances)
-  const vectors = Array.from({ length: FOLD_BYTES / 16 }, (_, index) => {
-    const earlier = distances.map((distance) => load(get(source), 16 * index + deepest - distance))
-    const added = earlier.reduce((left, right) => simd(0x51, left, right))
-    return store(get(at), simd(0x51, load(get(at), 16 * index), added), 16 * index)
-  })
-  const turn = [
-    // Offsets of instructions are not negative.
-    ...set(source, subtractI32(subtractI32(get(at), get(back)), i32(deepest))),
-    ...vectors.flat(),
-    ...set(at, addI32(get(at), i32(FOLD_BYTES))),
-  ]
-  return {
-    name: 'fold',
-    parameters: ['i32', 'i32', 'i32'],
-    locals: ['i32'],
-    body: repeatWhile(isBelowI32(get(at), get(to)), turn),
   }
 }
 

@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync } from 'node:fs'
-import { crc32 } from 'node:zlib'
 import { openToSend, type SendRule } from '../../platform/send-rule.js'
+import { crc32 } from '../../wasm/crc32.js'
 import { type BytePath, fromText, toBytes } from './byte-path.js'
 import type { SampleTable } from './sample-table.js'
 

@@ -1,4 +1,4 @@
-import { crc32 } from 'node:zlib'
+import { crc32 } from '../../wasm/crc32.js'
 import { ArenaWriter } from '../arena/arena-writer.js'
 import type { OnSample, SampleStatus } from '../samples/sample-source.js'
 import type { SampleTable } from '../samples/sample-table.js'

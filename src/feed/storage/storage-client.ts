@@ -1,5 +1,6 @@
 import type { Socket, TcpNetConnectOpts } from 'node:net'
 import { DscError } from '../../failure/dsc-error.js'
+import { allocateForCrc32 } from '../../wasm/crc32.js'
 import { openSampleTable, type SampleTable } from '../samples/sample-table.js'
 import { FrameParser } from './frame-parser.js'
 import { ItemReceiver } from './item-receiver.js'
@@ -132,7 +133,7 @@ export class StorageClient {
 
   /** Reads into one buffer, so that bytes go from the socket to the arena without another copy. */
   #reading(): NonNullable<TcpNetConnectOpts['onread']> {
-    const buffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES)
+    const buffer = allocateForCrc32(READ_BUFFER_BYTES)
     return {
       buffer,
       callback: (count) => {

@@ -1,5 +1,6 @@
 import { readSync } from 'node:fs'
 import { parentPort } from 'node:worker_threads'
+import { allocateForCrc32 } from '../../wasm/crc32.js'
 import { planArenaRuns, planExtentBytes } from '../arena/arena-runs.js'
 import type { ArenaCopy } from '../arena/sample-arena.js'
 import { writeFully } from '../arena/write-fully.js'
@@ -64,7 +65,7 @@ class JobRunner {
   readonly #arenaFd: number
   readonly #table: SampleTable | undefined
   readonly #reader: SampleReader | undefined
-  #gather = Buffer.allocUnsafeSlow(COPY_BYTES)
+  #gather = allocateForCrc32(COPY_BYTES)
 
   constructor({ arenaFd, folder }: ReaderData) {
     this.#arenaFd = arenaFd
@@ -102,7 +103,7 @@ class JobRunner {
         for (let i = run.first; i < run.first + run.count; i++) places[i] = filled + offsets[i]! - run.start
         filled += run.length
       }
-      if (this.#gather.length < filled) this.#gather = Buffer.allocUnsafeSlow(filled)
+      if (this.#gather.length < filled) this.#gather = allocateForCrc32(filled)
       const gather = this.#gather
       const first = group[0]!.first
       const count = group.reduce((sum, run) => sum + run.count, 0)
@@ -133,7 +134,7 @@ class JobRunner {
       places[i] = filled
       filled += lengths[sample]!
     }
-    if (this.#gather.length < filled) this.#gather = Buffer.allocUnsafeSlow(filled)
+    if (this.#gather.length < filled) this.#gather = allocateForCrc32(filled)
     const bytesOf = (i: number) => this.#gather.subarray(places[i]!, places[i]! + lengths[samples[i]!]!)
     const before = process.resourceUsage().fsRead
     this.#reader!.readAll(samples, {
