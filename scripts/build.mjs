@@ -55,12 +55,12 @@ const withoutRareParts = {
   },
 }
 
-/** Keeps the other verbs out: their modules are never asked for. */
+/** Keeps all verbs out but those that begin with a cold cache: the others' modules are never asked for. */
 const withoutOtherVerbs = {
   name: 'without-other-verbs',
   setup(bundling) {
     bundling.onResolve({ filter: /\/commands\/[^/]+\.js$/ }, ({ path }) =>
-      path.endsWith('/prepare.js') ? undefined : { path, external: true },
+      /\/(prepare|feed)\.js$/.test(path) ? undefined : { path, external: true },
     )
   },
 }
@@ -84,12 +84,16 @@ const BUNDLES = {
   'warm-sqlite': { entry: 'records/sqlite/record-store', plugins: [withoutThreads, withSqlite] },
   'warm-postgres': { entry: 'records/postgres/short-record', plugins: [withoutThreads] },
   'parse-settings': { entry: 'config/parse-settings' },
-  'cold-prepare': {
+  'cold-start': {
     entry: 'main',
     plugins: [withoutOtherVerbs, withOwnUrls, withSqlite],
     external: ['pg-native'],
     keepNames: true, // errors are told by their names
   },
+  'reader-thread': { entry: 'feed/threads/reader-thread', keepNames: true },
+  'rows-thread': { entry: 'feed/samples/rows/rows-thread', keepNames: true },
+  'storage-thread': { entry: 'feed/storage/storage-thread', keepNames: true },
+  'tar-index-thread': { entry: 'feed/samples/formats/tar-index-thread', keepNames: true },
   'transfer-worker': { entry: 'transfer-worker', packages: 'bundle', minify: false },
 }
 

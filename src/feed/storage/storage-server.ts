@@ -45,7 +45,7 @@ export class StorageServer {
   private constructor(options: StorageServerOptions) {
     const { folder, stripe, token, maxPendingBytes = 256 * 2 ** 20, idleTimeoutMs = 60_000 } = options
     this.#idleTimeoutMs = idleTimeoutMs
-    this.#thread = new BackgroundThread(new URL('./storage-thread.js', import.meta.url), {
+    this.#thread = new BackgroundThread(new URL('../../storage-thread.cjs', import.meta.url), {
       data: { root: folder.root, tableBytes: folder.table.bytes, rule: options.rule },
       onReply: (reply: StorageReply) => this.#take(reply),
       onFailure: (error) => {

@@ -26,7 +26,7 @@ class ReaderThread {
   #nextId = 0
 
   constructor() {
-    this.#thread = new BackgroundThread(new URL('./reader-thread.js', import.meta.url), {
+    this.#thread = new BackgroundThread(new URL('../../reader-thread.cjs', import.meta.url), {
       data: undefined,
       onReply: ({ id, result }: Answered) => this.#answer(id, result),
       onFailure: (error) => this.failAll(error),

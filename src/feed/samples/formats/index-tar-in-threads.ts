@@ -79,7 +79,7 @@ function runAll(
   const begin = () => {
     let at = next++
     const thread = new BackgroundThread<TarIndexJob, TarIndexReply>(
-      new URL('./tar-index-thread.js', import.meta.url),
+      new URL('../../../tar-index-thread.cjs', import.meta.url),
       {
         data: undefined,
         onFailure: reject,

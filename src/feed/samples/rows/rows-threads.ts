@@ -58,7 +58,7 @@ export class RowsThread {
   /** `patienceMs` as in `RowsJobsOptions`. */
   constructor(patienceMs = DEFAULT_PATIENCE_MS) {
     this.#patienceMs = patienceMs
-    this.#thread = new BackgroundThread(new URL('./rows-thread.js', import.meta.url), {
+    this.#thread = new BackgroundThread(new URL('../../../rows-thread.cjs', import.meta.url), {
       data: undefined,
       onReply: (message: RowsMessage) => this.#hear(message),
       onFailure: (error) => this.#settle?.reject(explainEnd(error, this.#job?.shown, this.#where)),
