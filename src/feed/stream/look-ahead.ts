@@ -33,6 +33,8 @@ export class LookAhead {
   #scanned = 0
   /** Samples of a mix that Cache_next holds for an item in view; the epoch may visit them again. */
   readonly #claimed = { epoch: -1, samples: new Set<number>() }
+  /** Samples that the running epoch is to leave in Cache_next → the items that were passed over for that. */
+  readonly #promised = { epoch: -1, items: new Map<number, RankItem>() }
 
   constructor(options: LookAheadOptions) {
     this.#options = options
@@ -75,6 +77,16 @@ export class LookAhead {
     return true
   }
 
+  /** Cache_next has no room for a sample of `epoch` after all (it shrinks when requests grow): it is asked for. */
+  breakPromise(epoch: number, sample: number): void {
+    const { lists, slots, place } = this.#options
+    const item = this.#promised.epoch === epoch ? this.#promised.items.get(sample) : undefined
+    // What lies ahead of the items in view will come into view; what a client has asked for is on its way.
+    if (!item || item.serial >= this.#scanned || item.serial < place.frontier) return
+    slots.set(item.serial, openSlot(item))
+    lists.restore(item.node, item.serial)
+  }
+
   /** Goes back to `serial`. */
   moveBack(serial: number): void {
     this.#scanned = serial
@@ -95,10 +107,23 @@ export class LookAhead {
     if (this.#isHiddenUntilEnd(item.epoch)) return false
     this.#scanned++
     // What Cache_next has or will have needs no entry until a client takes it.
-    if (this.claimKept(item) || this.#isPromised(item)) return true
+    if (this.claimKept(item)) return true
+    if (this.#isPromised(item)) {
+      this.#notePromise(item)
+      return true
+    }
     slots.set(item.serial, openSlot(item))
     lists.append(item.node, item.serial)
     return true
+  }
+
+  #notePromise(item: RankItem): void {
+    const promised = this.#promised
+    if (promised.epoch !== item.epoch) {
+      promised.epoch = item.epoch
+      promised.items.clear()
+    }
+    promised.items.set(item.sample, item)
   }
 
   /** Whether lists may run into `epoch` now. */

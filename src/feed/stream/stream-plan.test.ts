@@ -44,24 +44,20 @@ function makePlan(totalBytes: number, settings: Partial<PrefetchSettings> = {}, 
     orders: { find, get: async (epoch) => find(epoch) },
     isEachOnce: visitsEach === 1,
   })
-  const plan = new StreamPlan({
-    items,
-    room: {
-      space: arena,
-      extentBytesOf: () => 10,
-      prefetchRoomBytes: () => Number.POSITIVE_INFINITY,
-      carryBytes: Number.POSITIVE_INFINITY,
-    },
-    carry,
-    settings: { ...SETTINGS, ...settings },
-  })
+  const room = {
+    space: arena,
+    extentBytesOf: () => 10,
+    prefetchRoomBytes: () => Number.POSITIVE_INFINITY,
+    carryBytes: Number.POSITIVE_INFINITY,
+  }
+  const plan = new StreamPlan({ items, room, carry, settings: { ...SETTINGS, ...settings } })
   const answer = (request: SampleRequest | undefined): number[] => {
     if (!request) return []
     for (const slot of request.slots) plan.settle(slot)
     plan.finishRequest(request)
     return request.slots.map((slot) => slot.sample)
   }
-  return { plan, answer, arena, carry }
+  return { plan, answer, arena, carry, room }
 }
 
 test('low-water requests follow the list until enough is ready', () => {
@@ -110,6 +106,57 @@ test('a sample that an epoch of a mix visits twice, and that was kept once, is a
   assert.equal(asked.filter((sample) => sample === 3).length, 1)
   assert.equal(plan.want(3).outcome, 'kept')
   assert.equal(plan.want(53).outcome, 'hit')
+})
+
+/** A plan whose client holds samples 0 to 2, which are to be kept, while lists have run past them in the next epoch. */
+function holdPromised() {
+  const made = makePlan(3000, { k: 10, lowWater: 100 })
+  const { plan, answer, carry } = made
+  carry.setPrefix(1, makePrefix(100, [0, 1, 2]))
+  carry.setPrefix(2, makePrefix(100, []))
+  answer(plan.nextPrefetch())
+  const held = [0, 1, 2].map((serial) => {
+    const { slot } = plan.want(serial)
+    plan.lease(slot)
+    return slot
+  })
+  const asked: number[] = []
+  for (let ids = answer(plan.nextPrefetch()); ids.length > 0; ids = answer(plan.nextPrefetch()))
+    asked.push(...ids)
+  assert.equal(asked[asked.indexOf(99) + 1], 3) // what is promised is passed over
+  return { ...made, held }
+}
+
+test('what Cache_next has no room for after all is asked for before what follows it in the next epoch', () => {
+  const { plan, answer, held, room } = holdPromised()
+  room.carryBytes = 10
+  for (const slot of held) {
+    const copy = plan.release(slot)
+    if (copy) plan.settleCopy(copy)
+  }
+  for (let serial = 3; serial < 40; serial++) {
+    const { slot } = plan.want(serial)
+    plan.lease(slot)
+    plan.release(slot)
+  }
+  assert.deepEqual(answer(plan.nextPrefetch()).slice(0, 2), [1, 2])
+  assert.equal(plan.counts.carried, 1)
+})
+
+test('what could not be copied into Cache_next is asked for, and what was kept is not', () => {
+  const { plan, answer, held } = holdPromised()
+  const copies = held.map((slot) => plan.release(slot)!)
+  plan.settleCopy(copies[0]!)
+  plan.failCopy(copies[1]!)
+  plan.settleCopy(copies[2]!)
+  for (let serial = 3; serial < 40; serial++) {
+    const { slot } = plan.want(serial)
+    plan.lease(slot)
+    plan.release(slot)
+  }
+  const [first, second] = answer(plan.nextPrefetch())
+  assert.equal(first, 1)
+  assert.ok(second! > 3)
 })
 
 test('after a step forward the list goes on from there', () => {

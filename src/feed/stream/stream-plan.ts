@@ -178,6 +178,7 @@ export class StreamPlan {
       return { from: extent, to, slot }
     }
     this.#counts.carryRefused++
+    this.#lookAhead.breakPromise(next, slot.sample)
     space.finish(extent)
     return undefined
   }
@@ -191,8 +192,9 @@ export class StreamPlan {
   }
 
   /** The copy could not be made. */
-  failCopy({ from, to }: CarryCopy): void {
+  failCopy({ from, to, slot }: CarryCopy): void {
     this.#place.unreleased--
+    this.#lookAhead.breakPromise(slot.epoch + 1, slot.sample)
     this.#room.space.finish(from)
     this.#room.space.finish(to)
   }
