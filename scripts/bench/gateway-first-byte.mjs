@@ -53,17 +53,17 @@ async function measureOnce(run, { folder, objects }) {
     const keyOf = (index) => `/bench/data/${String(index).padStart(6, '0')}.bin`
     const idle = []
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-    for (let i = 0; i < ASKED; i++) idle.push(await firstByteMs(origin + keyOf(objects - 1 - i), agent))
-    const first = await firstByteMs(gateway + keyOf(objects - 1), agent)
+    for (let i = 0; i < ASKED; i++) idle.push(await ask(origin + keyOf(objects - 1 - i), agent))
+    const first = await ask(gateway + keyOf(objects - 1), agent)
     const [arriving, beside] = [[], []]
     for (let i = 1; i <= ASKED; i++) {
       const key = keyOf(objects - 1 - i * 7)
-      beside.push(await firstByteMs(origin + key, agent))
-      arriving.push(await firstByteMs(gateway + key, agent))
+      beside.push(await ask(origin + key, agent))
+      arriving.push(await ask(gateway + key, agent))
     }
     agent.destroy()
     await requireArriving(url)
-    return { first, idle: median(idle), beside: median(beside), arriving: median(arriving) }
+    return { first, idle: medians(idle), beside: medians(beside), arriving: medians(arriving) }
   } finally {
     for (const child of children.toReversed()) {
       child.kill()
@@ -79,15 +79,16 @@ async function requireArriving(url) {
   if (sent > 0) throw new Error(`${sent} bytes were read from the ready copy: use a larger --scale`)
 }
 
-async function firstByteMs(url, agent) {
+/** How long the first byte took, and the last, ms. */
+async function ask(url, agent) {
   const beganMs = performance.now()
   const [response] = await once(get(url, { agent }), 'response')
   if (response.statusCode !== 200) throw new Error(`${url}: ${response.statusCode}`)
   await once(response, 'readable')
-  const ms = performance.now() - beganMs
+  const firstMs = performance.now() - beganMs
   response.resume()
   await once(response, 'end')
-  return ms
+  return { firstMs, lastMs: performance.now() - beganMs }
 }
 
 function makeObjects(bucket, objects) {
@@ -96,6 +97,13 @@ function makeObjects(bucket, objects) {
   for (let index = 0; index < objects; index++) {
     block.writeUInt32LE(index)
     writeFileSync(join(bucket, 'data', `${String(index).padStart(6, '0')}.bin`), block)
+  }
+}
+
+function medians(answers) {
+  return {
+    firstMs: median(answers.map(({ firstMs }) => firstMs)),
+    lastMs: median(answers.map(({ lastMs }) => lastMs)),
   }
 }
 

@@ -14,7 +14,7 @@ const GATHER_RESULTS = 16
 
 /**
  * The life of a transfer thread: does the tasks that come over `port` and reports in batches, one for all that ends
- * within 2 ms. How many tasks there are at once is up to who sends them.
+ * within 2 ms; what somebody waits for is told at the end of the turn in which it ended. How many tasks there are at once is up to who sends them.
  */
 export function serveTransfers(port: MessagePort, schemes: Readonly<Record<string, OpenFetcher>>): void {
   let transfers: ThreadTransfers | undefined
@@ -45,6 +45,7 @@ class ThreadTransfers {
   #lastQuestion = 0
   #results: TaskResult[] = []
   #reportTimer: NodeJS.Timeout | undefined
+  #tellNow: NodeJS.Immediate | undefined
   #reportedBytes = 0
 
   constructor(port: MessagePort, setup: WorkerSetup, openFetcher: OpenFetcher) {
@@ -92,21 +93,25 @@ class ThreadTransfers {
   }
 
   #begin(id: number, task: TransferTask): void {
+    const isWanted = 'urgency' in task && task.urgency === 'wanted'
     this.#runner.run(task).then(
-      (value) => this.#end({ id, value }),
-      (error: unknown) => this.#end({ id, failure: packFailure(error) }),
+      (value) => this.#end({ id, value }, isWanted ? 'now' : 'soon'),
+      (error: unknown) => this.#end({ id, failure: packFailure(error) }, 'soon'),
     )
   }
 
-  #end(result: TaskResult): void {
+  #end(result: TaskResult, told: 'now' | 'soon'): void {
     this.#results.push(result)
     if (this.#results.length >= GATHER_RESULTS) this.#report()
+    else if (told === 'now') this.#tellNow ??= setImmediate(() => this.#report())
     else this.#reportTimer ??= setTimeout(() => this.#report(), GATHER_MS)
   }
 
   #report(): void {
     clearTimeout(this.#reportTimer)
     this.#reportTimer = undefined
+    clearImmediate(this.#tellNow)
+    this.#tellNow = undefined
     this.#reportedBytes = this.#runner.counts.receivedBytes
     const news = this.#fetcher.takeNews?.()
     this.#post({ kind: 'report', results: this.#results, counts: { ...this.#runner.counts }, news })

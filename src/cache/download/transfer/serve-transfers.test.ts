@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { mock, test } from 'node:test'
+import { MessageChannel } from 'node:worker_threads'
+import { temporaryDirectory } from '../../../testing/temporary-directory.js'
+import { fileEtag, openFileFetcher } from '../../sources/file/file-fetcher.js'
+import { serveTransfers } from './serve-transfers.js'
+import type { FromWorker, ToWorker } from './worker-wire.js'
+
+const WITHIN = { timeout: 10_000 }
+
+test('what somebody waits for is told without a wait for what may end soon', WITHIN, async (context) => {
+  const folder = await temporaryDirectory(context)
+  for (const name of ['from', 'to']) mkdirSync(join(folder, name))
+  writeFileSync(join(folder, 'from/a'), 'a')
+  mock.timers.enable({ apis: ['setTimeout', 'setInterval'] }) // the moment in which more may end never passes
+  context.after(() => mock.timers.reset())
+  const { port1: port, port2: thread } = new MessageChannel()
+  context.after(() => port.close())
+  const { promise: told, resolve } = Promise.withResolvers<FromWorker>()
+  port.on('message', resolve)
+  serveTransfers(thread, { file: openFileFetcher })
+  const post = (message: ToWorker) => port.postMessage(message)
+  const setup = { scheme: 'file', location: join(folder, 'from'), connections: 1, stallTimeoutMs: 1000 }
+  post({ kind: 'begin', setup: { ...setup, bandwidth: undefined } })
+  const object = {
+    ...{ key: 'a', etag: fileEtag(statSync(join(folder, 'from/a'))), versionId: null },
+    ...{ checksum: null, sizeBytes: 1, path: join(folder, 'to/a') },
+  }
+  post({ kind: 'tasks', tasks: [{ id: 1, task: { kind: 'whole', object, urgency: 'wanted' } }] })
+  const report = await told
+  assert.ok(report.kind === 'report')
+  assert.deepEqual(
+    report.results.map((result) => ['value' in result, result.id]),
+    [[true, 1]],
+  )
+})
