@@ -23,7 +23,7 @@ import { SendRoom } from './send-room.js'
 /** A question for a part that is still arriving is held for so long, ms; then the client may ask again. */
 const HOLD_MS = 8000
 /** Of all that this process sends. */
-const room = new SendRoom()
+export const room = new SendRoom()
 
 /** What an agent needs to give objects to other nodes. */
 export interface ServedObjects {

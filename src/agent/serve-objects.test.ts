@@ -7,18 +7,24 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { ManifestEntry } from '../cache/manifest/manifest-entry.js'
 import { formatObjectQuery, formatObjectsUrl, GatheredParser } from '../cache/sources/gathered-wire.js'
+import { URGENCY_HEADER } from '../cache/sources/peer-wire.js'
 import type { Copy } from '../model/copy.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
 import type { LocalCopies } from './local-copies.js'
 import { createMetrics } from './metrics.js'
-import type { ServedObjects } from './serve-object.js'
+import { room, type ServedObjects } from './serve-object.js'
 import { serveObjects } from './serve-objects.js'
 
 /** Files beside the buffer of 1 MiB: they fit in one, fill it, and are larger. */
 const SIZES = [0, 1000, 1024 * 1024, 700_000, 700_000, 3_000_000, 5]
 
 /** An agent with a copy of the files, and what it answers for `sizes`. */
-async function ask(t: TestContext, sizes: readonly number[], spoil: (path: string) => Promise<void>) {
+async function ask(
+  t: TestContext,
+  sizes: readonly number[],
+  spoil: (path: string) => Promise<void>,
+  headers: Record<string, string> = {},
+) {
   const root = await temporaryDirectory(t)
   const pathOf = (key: string) => join(root, key)
   for (const [index, size] of sizes.entries())
@@ -55,7 +61,7 @@ async function ask(t: TestContext, sizes: readonly number[], spoil: (path: strin
     formatObjectQuery({ key: `${index}`, sizeBytes, etag: null, versionId: null }),
   )
   const path = formatObjectsUrl('flowers', 's3://b/', named)
-  const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`)
+  const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`, { headers })
   const heard: { status: number; bytes: Buffer }[] = []
   let chunks: Buffer[] = []
   let status = 0
@@ -70,7 +76,7 @@ async function ask(t: TestContext, sizes: readonly number[], spoil: (path: strin
     },
   })
   parser.take(Buffer.from(await answer.arrayBuffer()))
-  return { heard, metrics: metrics.format() }
+  return { code: answer.status, heard, metrics: metrics.format() }
 }
 
 function expected(sizes: readonly number[]) {
@@ -96,4 +102,14 @@ for (const { what, spoil } of [
 
 test('an answer whose file ends early after some of it was sent is broken off', async (t) => {
   await assert.rejects(ask(t, [10, 3_000_000, 10], (path) => truncate(path, 2_000_000)))
+})
+
+test('a node with enough to send refuses only those who can have the files elsewhere', async (t) => {
+  const mebibyte = 1024 * 1024
+  const spared = { [URGENCY_HEADER]: 'listed' }
+  for (let sends = 0; sends < 12; sends++) room.force(mebibyte)
+  assert.equal((await ask(t, [10], async () => {}, spared)).code, 425)
+  assert.deepEqual((await ask(t, [10, 20], async () => {})).heard, expected([10, 20]))
+  for (let sends = 0; sends < 12; sends++) room.leave(mebibyte)
+  assert.deepEqual((await ask(t, [10, 20], async () => {}, spared)).heard, expected([10, 20]))
 })

@@ -1,25 +1,46 @@
 import { factsOfEntry } from '../cache/manifest/facts-of-entry.js'
 import { openCopyFile } from '../cache/open-copy-file.js'
 import { formatGatheredHead, type GatheredHead, parseObjectsQuery } from '../cache/sources/gathered-wire.js'
-import { formatPartDigest, type WireObject } from '../cache/sources/peer-wire.js'
+import { formatPartDigest, URGENCY_HEADER, type WireObject } from '../cache/sources/peer-wire.js'
 import { DscError } from '../failure/dsc-error.js'
+import { parseUrgency } from '../model/urgency.js'
 import type { QuickFile } from '../platform/quick-file.js'
 import { type RouteCall, statusOfFailure } from './agent-server.js'
 import type { LocalObject } from './local-copies.js'
 import { PackedAnswer } from './packed-answer.js'
 import { buffers } from './send-copy-file.js'
-import { findObject, type ServedObjects } from './serve-object.js'
+import { findObject, room, type ServedObjects } from './serve-object.js'
 
 /**
  * Answers `GET /v1/datasets/<name>/objects?…`: many whole objects, one after the other, each with the status that it
- * would have alone. None is waited for.
+ * would have alone. None is waited for. A node that has enough to send answers 425 to who can have them elsewhere.
  */
 export async function serveObjects(served: ServedObjects, call: RouteCall): Promise<void> {
-  const { response, query, parameters } = call
+  const { request, response, query, parameters } = call
   const objects = parseObjectsQuery(parameters[0]!, query)
   if (!objects) throw new DscError('USAGE', 'expected source, and key, size, etag and version of each object')
-  response.writeHead(200, { 'content-type': 'application/octet-stream' })
   const bytes = objects.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
+  if (parseUrgency(request.headers[URGENCY_HEADER]) !== 'listed') room.force(bytes)
+  else if (!(await room.enter(bytes, 0))) {
+    response.writeHead(425, { 'retry-after': '0' }).end()
+    return
+  }
+  try {
+    await sendObjects(served, { objects, bytes, response })
+  } finally {
+    room.leave(bytes)
+  }
+}
+
+async function sendObjects(
+  served: ServedObjects,
+  {
+    objects,
+    bytes,
+    response,
+  }: Pick<RouteCall, 'response'> & { readonly objects: readonly WireObject[]; readonly bytes: number },
+): Promise<void> {
+  response.writeHead(200, { 'content-type': 'application/octet-stream' })
   await buffers.use(bytes, async (buffer) => {
     const answer = new PackedAnswer(response, buffer)
     for (const object of objects) await put(served, object, answer)

@@ -3,10 +3,12 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
+import { HttpPool } from '../../../http/http-pool.js'
 import { algorithmOf } from '../../proof/digest.js'
 import { formatGatheredHead, parseObjectsQuery } from '../gathered-wire.js'
-import { NODE_HEADER } from '../peer-wire.js'
+import { NODE_HEADER, URGENCY_HEADER } from '../peer-wire.js'
 import type { Fetcher, FetchRequest } from '../source.js'
+import { GatheredQuestions } from './gathered-questions.js'
 import { PeerFetcher } from './peer-fetcher.js'
 import { PeerReport } from './peer-report.js'
 
@@ -27,7 +29,7 @@ async function startGiver(
   t: TestContext,
   answer: (keys: readonly string[], response: ServerResponse) => void,
 ) {
-  const asked = { together: [] as string[][], alone: [] as string[] }
+  const asked = { together: [] as string[][], alone: [] as string[], urgencies: [] as unknown[] }
   const server = createServer((request, response) => {
     const url = new URL(request.url!, 'http://giver')
     response.setHeader(NODE_HEADER, 'giver')
@@ -37,6 +39,7 @@ async function startGiver(
     if (objects) {
       const keys = objects.map(({ key }) => key)
       asked.together.push(keys)
+      asked.urgencies.push(request.headers[URGENCY_HEADER])
       answer(keys, response)
     } else {
       const key = url.searchParams.get('key')!
@@ -105,7 +108,7 @@ test('small files that are asked for in one turn come in one answer', async (t) 
   const { url, asked } = await startGiver(t, (keys, response) => response.end(keys.map(framed).join('')))
   const { arrived, digests, fromStore, origins } = await fetchAll(t, url)
   assert.deepEqual(arrived, ALL)
-  assert.deepEqual(asked, { together: [KEYS], alone: [] })
+  assert.deepEqual(asked, { together: [KEYS], alone: [], urgencies: [undefined] })
   assert.deepEqual([digests.length, fromStore], [5, []])
   assert.deepEqual(origins.peers, { giver: 50 })
 })
@@ -189,4 +192,30 @@ test('a disk that takes no more of one file fails that one', async (t) => {
   )
   assert.deepEqual(failed, ['Error: disk full'])
   assert.deepEqual([...arrived.keys()], ['0.bin', '2.bin', '3.bin', '4.bin'])
+})
+
+test('files that a busy node may refuse are asked for apart from the others', async (t) => {
+  const { url, asked } = await startGiver(t, (keys, response) => {
+    if (asked.urgencies.at(-1) === 'listed') response.writeHead(425).end()
+    else response.end(keys.map(framed).join(''))
+  })
+  const pool = new HttpPool(url, { connections: 4 })
+  t.after(() => pool.close())
+  const askAlone = () => Promise.reject(new Error('not asked'))
+  const questions = new GatheredQuestions({
+    ...{ pool, askAlone, stallTimeoutMs: 5000 },
+    headers: { host: new URL(url).host },
+  })
+  const answers = KEYS.map((key, index) => {
+    const object = { dataset: 'flowers', source: 's3://b/', key, sizeBytes: 10, etag: null, versionId: null }
+    const ignored = { path: '', held: undefined, signal: undefined, onFacts: () => {}, onDigest: () => {} }
+    const isSpared = index % 2 === 1
+    return questions.ask({ ...ignored, offset: 0, length: 10, isSpared, sink: () => 0 }, object)
+  })
+  const outcomes = (await Promise.all(answers)).map(({ outcome }) => outcome)
+  assert.deepEqual(outcomes, ['ok', 'early', 'ok', 'early', 'ok'])
+  assert.deepEqual(asked.together, [
+    ['0.bin', '2.bin', '4.bin'],
+    ['1.bin', '3.bin'],
+  ])
 })

@@ -1,7 +1,7 @@
 import type { AnswerListener } from '../../../http/answer-listener.js'
 import type { HttpPool, RequestControl } from '../../../http/http-pool.js'
 import { formatObjectQuery, formatObjectsUrl, type GatheredHead, GatheredParser } from '../gathered-wire.js'
-import { NODE_HEADER, parsePartDigest, type WireObject } from '../peer-wire.js'
+import { NODE_HEADER, parsePartDigest, URGENCY_HEADER, type WireObject } from '../peer-wire.js'
 import { ComingAnswer, isOk, NO_AGENT, type ObjectQuestion, type PeerAnswer } from './peer-answer.js'
 
 /** So many objects come over one connection at most: more would wait for each other while other connections are idle. */
@@ -57,6 +57,12 @@ export class GatheredQuestions {
   #sendAll(): void {
     const waiting = this.#waiting.filter(({ answer }) => !answer.isSettled)
     this.#waiting = []
+    // Those that the agent may refuse would have it refuse the others, too.
+    this.#sendInTurn(waiting.filter(({ question }) => !question.isSpared))
+    this.#sendInTurn(waiting.filter(({ question }) => question.isSpared))
+  }
+
+  #sendInTurn(waiting: readonly Gathered[]): void {
     for (let from = 0; from < waiting.length; ) {
       const together = waiting.slice(from, from + countTogether(waiting.slice(from, from + MAX_OBJECTS)))
       from += together.length
@@ -101,13 +107,15 @@ class SentTogether {
   }
 
   begin({ pool, headers, stallTimeoutMs }: GatheredOptions): void {
-    const { dataset, source } = this.#gathered[0]!.object
+    const { object, question } = this.#gathered[0]!
+    const { dataset, source } = object
+    const asked = question.isSpared ? { ...headers, [URGENCY_HEADER]: 'listed' } : headers
     const path = formatObjectsUrl(
       dataset,
       source,
       this.#gathered.map(({ query }) => query),
     )
-    this.#control = pool.send({ method: 'GET', path, headers, stallTimeoutMs }, this.#listen())
+    this.#control = pool.send({ method: 'GET', path, headers: asked, stallTimeoutMs }, this.#listen())
   }
 
   pause(): void {
