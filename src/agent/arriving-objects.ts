@@ -1,4 +1,3 @@
-import { ArrivalClient } from '../cache/arrivals/arrival-client.js'
 import { BlockSet, planBlockBytes } from '../cache/arrivals/block-set.js'
 import { Manifest } from '../cache/manifest/manifest.js'
 import type { ManifestEntry } from '../cache/manifest/manifest-entry.js'
@@ -6,13 +5,12 @@ import type { WireObject } from '../cache/sources/peer-wire.js'
 import type { Copy } from '../model/copy.js'
 import type { Urgency } from '../model/urgency.js'
 import { isSameObject, type LocalObject, pathOf, type Range } from './local-copies.js'
+import { StagerConnections } from './stager-connections.js'
 
 /** How often a staging is looked at for what is due, ms. */
 const LOOK_INTERVAL_MS = 50
 /** How often it is looked at for everything that somebody waits for: many wait for long, ms. */
 const LOOK_AT_ALL_INTERVAL_MS = 1000
-/** What a status calls those who ask agents. */
-const READER = { name: 'other nodes' }
 
 /** `early`: not there in time, or the staging is over: ask again. `other`: it has no such object, or another version. */
 type Arrived = LocalObject | 'early' | 'other'
@@ -40,7 +38,7 @@ export class ArrivingObjects {
     string,
     { readonly copy: Copy; readonly waiters: Set<Waiter>; lookedAtAllMs: number }
   >()
-  readonly #stagers = new Map<string, Promise<ArrivalClient | undefined>>()
+  readonly #stagers = new StagerConnections()
   #timer: NodeJS.Timeout | undefined
 
   /** Resolves once the range is there, at the latest after `limitMs`; with 0 it only looks. */
@@ -74,8 +72,7 @@ export class ArrivingObjects {
     clearInterval(this.#timer)
     for (const { waiters } of this.#stagings.values())
       for (const waiter of [...waiters]) waiter.settle('early')
-    for (const opened of this.#stagers.values()) void opened.then((client) => client?.close())
-    this.#stagers.clear()
+    this.#stagers.close()
   }
 
   #look(): void {
@@ -87,7 +84,7 @@ export class ArrivingObjects {
       const waiting = [...waiters].filter(({ isDue }) => isDue || isForAll)
       const found = waiting.length > 0 ? lookAt(copy, waiting) : []
       // Published or given up: whoever waits asks again and is served from there, or elsewhere.
-      if (found === undefined) this.#stagers.delete(directory)
+      if (found === undefined) this.#stagers.forget(directory)
       for (const [index, waiter] of waiting.entries()) {
         const arrived = found?.[index] ?? 'early'
         if (arrived !== 'early' || found === undefined || nowMs > waiter.endMs) waiter.settle(arrived)
@@ -117,14 +114,7 @@ export class ArrivingObjects {
 
   /** Resolves once the stager says that it is there; undefined: it cannot be asked. */
   async #askStager({ directory }: Copy, { object, range }: Question, urgency: Urgency) {
-    const known = this.#stagers.get(directory)
-    let client = await known
-    if (!client?.isOpen) {
-      // Whoever met the same dead connection shares the new one.
-      if (this.#stagers.get(directory) === known)
-        this.#stagers.set(directory, ArrivalClient.open(directory, READER))
-      client = await this.#stagers.get(directory)
-    }
+    const client = await this.#stagers.find(directory)
     const isWhole = range.length === object.sizeBytes
     return client?.want(isWhole ? object.key : [object.key, range.offset, range.length], { urgency })
   }

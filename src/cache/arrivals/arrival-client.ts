@@ -27,6 +27,8 @@ export interface ArrivalReader {
 
 /** A reader's connection to the stager of one arriving copy. */
 export class ArrivalClient {
+  /** Resolves when the connection is no more. */
+  readonly ended: Promise<void>
   readonly #socket: Socket
   #tell: ((readers: readonly ReaderStatus[]) => void) | undefined
   /** By what is waited for, as JSON. */
@@ -38,8 +40,11 @@ export class ArrivalClient {
     this.#onSpoilt = onSpoilt
     socket.unref()
     socket.on('error', () => socket.destroy())
-    socket.on('close', () => {
-      for (const name of [...this.#waits.keys()]) this.#settle(name, 'gone')
+    this.ended = new Promise((resolve) => {
+      socket.on('close', () => {
+        for (const name of [...this.#waits.keys()]) this.#settle(name, 'gone')
+        resolve()
+      })
     })
   }
 
