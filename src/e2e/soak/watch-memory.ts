@@ -6,12 +6,16 @@ const MAX_GROWTH_MIB = 12
 const MIN_SAMPLES = 8
 /**
  * What a process takes while it is young does not count, ms. Under stagings of one kind, one after the other for four
- * minutes, an agent's heap after collections went 25.4, 26.7, 27.5, 27.9, 28.0, 28.0 MiB at intervals of 45 s: functions
- * that are compiled, and no leak. Resident memory followed, and with it the garbage that V8 lets gather.
+ * minutes, an agent's heap after collections went 25.4, 26.7, 27.5, 27.9, 28.0, 28.0 MiB at intervals of 45 s. What two
+ * snapshots of the heap, a hundred stagings apart, differ by is compiled functions. Resident memory follows, and with
+ * it the garbage that V8 lets gather.
  */
 const WARM_UP_MS = 180_000
 
-/** Resident memory of daemons by name, from when each had warmed up; one that was started anew begins anew. */
+/**
+ * Resident memory of daemons, without pages of files, by name, from when each had warmed up; one that was started anew
+ * begins anew.
+ */
 export class MemoryWatch {
   readonly #samples = new Map<
     string,
@@ -50,7 +54,7 @@ export class MemoryWatch {
 
 function readResident(pid: number): number | undefined {
   try {
-    return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+    return Number(/RssAnon:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
   } catch {
     return undefined // it has just ended
   }
