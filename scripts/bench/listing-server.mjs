@@ -30,7 +30,9 @@ const server = createServer(async (request, response) => {
   response.writeHead(200, { 'content-type': 'application/xml' }).end(list(keyAt, url.searchParams))
 })
 server.keepAliveTimeout = 60_000
-server.listen(0, '127.0.0.1', () => process.stdout.write(`${server.address().port}\n`))
+server.listen(Number(process.env.PORT ?? 0), '127.0.0.1', () =>
+  process.stdout.write(`${server.address().port}\n`),
+)
 
 function list(keyAt, query) {
   const prefix = query.get('prefix') ?? ''

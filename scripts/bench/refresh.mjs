@@ -3,7 +3,7 @@
 // late. Usage: npm run bench:refresh -- [--keys 1000000] [--delay 30] [--rounds 3] [--at FOLDER]
 // --at keeps the staged copy in FOLDER, and takes it from there the next time.
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, loadavg, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -24,14 +24,23 @@ const AWS = {
   AWS_SECRET_ACCESS_KEY: 'bench-secret',
   AWS_CONFIG_FILE: '/dev/null',
 }
+mkdirSync(folder, { recursive: true })
+/** A copy that is kept was listed at this port: at another it would be a copy of another source. */
+const portFile = join(folder, 'port')
 const server = spawn(
   process.execPath,
   [fileURLToPath(new URL('listing-server.mjs', import.meta.url)), values.keys, values.delay],
-  { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, EMPTY: 'yes' } },
+  {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, EMPTY: 'yes', PORT: existsSync(portFile) ? readFileSync(portFile, 'utf8') : '0' },
+  },
 )
 try {
-  const port = await new Promise((done) => server.stdout.once('data', (line) => done(Number(line))))
-  mkdirSync(folder, { recursive: true })
+  const port = await new Promise((done, failed) => {
+    server.stdout.once('data', (line) => done(Number(line)))
+    server.once('exit', () => failed(new Error('the server did not begin')))
+  })
+  writeFileSync(portFile, String(port))
   const dataset = `{ source: 's3://folders/', endpoint: 'http://127.0.0.1:${port}', region: us-east-1, pathStyle: true }`
   writeFileSync(
     join(folder, 'dsc.yaml'),
