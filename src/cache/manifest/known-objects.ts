@@ -1,7 +1,7 @@
 import type { ManifestObject } from '../../model/manifest.js'
 import type { Listing } from './listing.js'
 import { Manifest } from './manifest.js'
-import type { ManifestEntry } from './manifest-entry.js'
+import type { IdentityRow, ManifestEntry } from './manifest-entry.js'
 
 type Listed = Omit<ManifestObject, 'path'>
 
@@ -40,10 +40,10 @@ export class KnownObjects {
    */
   take(page: readonly Listed[]): boolean {
     if (page.length === 0) return true
-    const known = this.#manifest.entriesBetween(page[0]!.key, page.at(-1)!.key, page.length + 1)
+    const known = this.#manifest.identitiesBetween(page[0]!.key, page.at(-1)!.key, page.length + 1)
     if (known.length !== page.length) return false
-    for (const [index, entry] of known.entries())
-      if (!isSame(entry, page[index]!) || this.#has(entry.id)) return false
+    for (const [index, row] of known.entries())
+      if (!isSame(row, page[index]!) || this.#has(row.id)) return false
     for (const { id } of known) this.#isTaken[id >> 3]! |= 1 << (id & 7)
     this.#taken += known.length
     return true
@@ -69,13 +69,13 @@ export class KnownObjects {
 }
 
 /** By what makes the version. */
-function isSame(one: Listed, other: Listed): boolean {
+function isSame(row: IdentityRow, listed: Listed): boolean {
   return (
-    one.key === other.key &&
-    one.sizeBytes === other.sizeBytes &&
-    one.etag === other.etag &&
-    one.versionId === other.versionId &&
-    one.checksum?.algorithm === other.checksum?.algorithm &&
-    one.checksum?.value === other.checksum?.value
+    row.key === listed.key &&
+    row.size_bytes === listed.sizeBytes &&
+    row.etag === listed.etag &&
+    row.version_id === listed.versionId &&
+    row.checksum_algorithm === (listed.checksum?.algorithm ?? null) &&
+    row.checksum_value === (listed.checksum?.value ?? null)
   )
 }

@@ -41,6 +41,12 @@ export interface ObjectRow {
   readonly digest: string | null
 }
 
+/** What of a row tells an object's contents apart: no more, because a refresh reads it of every object. */
+export type IdentityRow = Pick<
+  ObjectRow,
+  'id' | 'key' | 'size_bytes' | 'etag' | 'version_id' | 'checksum_algorithm' | 'checksum_value'
+>
+
 /** The entry that a row describes. */
 export function toEntry(row: ObjectRow): ManifestEntry {
   return {

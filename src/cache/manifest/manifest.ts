@@ -7,7 +7,13 @@ import { ArrivedBlocks } from './arrived-blocks.js'
 import { AttachedPrevious } from './attached-previous.js'
 import { FinishedParts } from './finished-parts.js'
 import { FolderMarkers } from './folder-markers.js'
-import { type ManifestEntry, type ObjectRow, STATE_CODES, toEntry } from './manifest-entry.js'
+import {
+  type IdentityRow,
+  type ManifestEntry,
+  type ObjectRow,
+  STATE_CODES,
+  toEntry,
+} from './manifest-entry.js'
 import {
   createManifestFile,
   foldJournal,
@@ -162,10 +168,11 @@ export class Manifest {
     for (const rows of this.#statements.pages<ObjectRow>(sql, key, (row) => row.key)) yield* rows.map(toEntry)
   }
 
-  /** Entries from `first` to `last` in the byte order of keys, `most` of them. */
-  entriesBetween(first: string, last: string, most: number): readonly ManifestEntry[] {
-    const sql = 'SELECT * FROM object WHERE key BETWEEN ? AND ? ORDER BY key LIMIT ?'
-    return this.#statements.all<ObjectRow>(sql, first, last, most).map(toEntry)
+  /** What tells the objects from `first` to `last` apart, in the byte order of keys, `most` of them. */
+  identitiesBetween(first: string, last: string, most: number): readonly IdentityRow[] {
+    const sql = `SELECT id, key, size_bytes, etag, version_id, checksum_algorithm, checksum_value FROM object
+      WHERE key BETWEEN ? AND ? ORDER BY key LIMIT ?`
+    return this.#statements.all<IdentityRow>(sql, first, last, most)
   }
 
   /** Ids of objects that are present. */
