@@ -6,9 +6,10 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { formatObjectUrl, NO_WAIT_HEADER, URGENCY_HEADER } from '../cache/sources/peer-wire.js'
 import type { LocalObject } from './local-copies.js'
-import { serveObject } from './serve-object.js'
+import { room, serveObject } from './serve-object.js'
 
 /** More than the buffers of a connection hold. */
 const BYTES = 64 * 1024 * 1024
@@ -17,7 +18,12 @@ const OBJECT = { key: 'a.bin', sizeBytes: BYTES, etag: null, versionId: null }
 /** An agent that has one object, asked with these headers. Nobody reads the answers until they are resumed. */
 async function openAgent(
   t: TestContext,
-): Promise<(headers: Record<string, string>) => Promise<IncomingMessage>> {
+): Promise<
+  (
+    headers: Record<string, string>,
+    onSign?: (sign: { readonly statusCode: number | undefined }) => void,
+  ) => Promise<IncomingMessage>
+> {
   const root = mkdtempSync(join(tmpdir(), 'dsc-serve-object-'))
   t.after(() => rmSync(root, { recursive: true }))
   const path = join(root, 'a.bin')
@@ -42,8 +48,9 @@ async function openAgent(
   })
   const { port } = server.address() as AddressInfo
   const asked = formatObjectUrl('flowers', 's3://bucket/flowers/', OBJECT)
-  return async (headers) => {
+  return async (headers, onSign = () => {}) => {
     const request = get({ host: '127.0.0.1', port, path: asked, headers, agent: false })
+    request.on('information', onSign)
     const [response] = (await once(request, 'response')) as [IncomingMessage]
     t.after(() => response.destroy())
     return response
@@ -66,4 +73,19 @@ test('an agent with enough to send begins what nobody needs soon when something 
   )
   for (const response of running.slice(11)) response.destroy()
   assert.equal((await held).statusCode, 200)
+})
+
+test('whoever is kept waiting hears that the agent is there', async (t) => {
+  const ask = await openAgent(t)
+  for (let sends = 0; sends < 12; sends++) room.force(BYTES)
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const signs: (number | undefined)[] = []
+  const held = ask({ [URGENCY_HEADER]: 'listed' }, ({ statusCode }) => signs.push(statusCode))
+  while (signs.length < 2) {
+    t.mock.timers.tick(3000)
+    await setImmediate()
+  }
+  for (let sends = 0; sends < 12; sends++) room.leave(BYTES)
+  assert.equal((await held).statusCode, 200)
+  assert.deepEqual(new Set(signs), new Set([102]))
 })

@@ -22,6 +22,8 @@ import { SendRoom } from './send-room.js'
 
 /** A question for a part that is still arriving is held for so long, ms; then the client may ask again. */
 const HOLD_MS = 8000
+/** Who holds a question says so every so often, ms: the asker takes one that is silent for 12 s for gone. */
+const SIGN_MS = 3000
 /** Of all that this process sends. */
 export const room = new SendRoom()
 
@@ -44,20 +46,9 @@ export async function serveObject(served: ServedObjects, call: RouteCall): Promi
     response.writeHead(416, { 'content-range': `bytes */${object.sizeBytes}` }).end()
     return
   }
-  const heldUntilMs = performance.now() + HOLD_MS
-  const isHeld = request.method !== 'HEAD' && request.headers[NO_WAIT_HEADER] === undefined
-  const urgency = parseUrgency(request.headers[URGENCY_HEADER])
-  const wish = { holdMs: isHeld ? HOLD_MS : 0, urgency: urgency ?? 'listed' } as const
-  const found = await findObject(served, { object, range }, wish)
+  const found = await findWithRoom(served, { object, range }, call)
   if (typeof found === 'number') {
     response.writeHead(found, found === 404 ? {} : { 'retry-after': '0' }).end()
-    return
-  }
-  // Who says that nobody needs it soon can wait, or have it from another node.
-  const patienceMs = isHeld ? heldUntilMs - performance.now() : 0
-  if (urgency !== 'listed' || request.method === 'HEAD') room.force(range.length)
-  else if (!(await room.enter(range.length, patienceMs))) {
-    response.writeHead(425, { 'retry-after': '0' }).end()
     return
   }
   try {
@@ -66,6 +57,31 @@ export async function serveObject(served: ServedObjects, call: RouteCall): Promi
     room.leave(range.length)
   }
   served.metrics.add('dsc_sent_bytes_total', { dataset }, range.length)
+}
+
+/** As `findObject`, with room taken for what will be sent; 425, too: there was none, and others have it. */
+async function findWithRoom(
+  served: ServedObjects,
+  asked: { readonly object: WireObject; readonly range: Range },
+  { request, response }: Pick<RouteCall, 'request' | 'response'>,
+): Promise<LocalObject | 404 | 409 | 425> {
+  const heldUntilMs = performance.now() + HOLD_MS
+  const isHeld = request.method !== 'HEAD' && request.headers[NO_WAIT_HEADER] === undefined
+  const urgency = parseUrgency(request.headers[URGENCY_HEADER])
+  const wish = { holdMs: isHeld ? HOLD_MS : 0, urgency: urgency ?? 'listed' } as const
+  const signs = isHeld ? setInterval(() => response.writeProcessing(), SIGN_MS) : undefined
+  try {
+    const found = await findObject(served, asked, wish)
+    if (typeof found === 'number') return found
+    const { length } = asked.range
+    // Who says that nobody needs it soon can wait, or have it from another node.
+    const patienceMs = isHeld ? heldUntilMs - performance.now() : 0
+    if (urgency !== 'listed' || request.method === 'HEAD') room.force(length)
+    else if (!(await room.enter(length, patienceMs))) return 425
+    return found
+  } finally {
+    clearInterval(signs)
+  }
 }
 
 /**

@@ -4,8 +4,12 @@ import type { PeerSearch } from './find-peers.js'
 import { type KnownStaging, mayHave } from './may-have.js'
 import type { Stager } from './plan-providers.js'
 
-/** A stager renews its lease every second; one that was silent for so long is not waited for, ms. */
-const SILENT_STAGER_MS = 10_000
+/**
+ * A stager renews its lease every second; one that was silent for so long is not waited for, ms. With all processors
+ * busy renewals come 10 s late, and whoever takes over a node's parts meanwhile reads the store once more. Whether a
+ * node is there at all its connections say sooner.
+ */
+const SILENT_STAGER_MS = 30_000
 
 /**
  * Finds the nodes that stage whole copies of the dataset just now, or have given up, and have an agent; this node
