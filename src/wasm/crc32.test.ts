@@ -3,6 +3,7 @@ import { randomFillSync } from 'node:crypto'
 import { test } from 'node:test'
 import * as zlib from 'node:zlib'
 import { allocateForCrc32, crc32 } from './crc32.js'
+import { WebAssembly } from './runtime.js'
 
 const room = allocateForCrc32(300_000)
 randomFillSync(room)
@@ -54,4 +55,14 @@ test('room for more than WebAssembly can address is there all the same', () => {
   const large = allocateForCrc32(4 * 1024 ** 3)
   assert.equal(large.length, 4 * 1024 ** 3)
   assert.equal(crc32(large.subarray(0, 5000)), zlib.crc32(large.subarray(0, 5000)))
+})
+
+test('room is there all the same where the engine may take no more addresses', (context) => {
+  context.mock.method(WebAssembly, 'Memory', function refuse() {
+    throw new RangeError('WebAssembly.Memory(): could not allocate memory')
+  })
+  const plain = allocateForCrc32(5000)
+  randomFillSync(plain)
+  assert.equal(plain.length, 5000)
+  assert.equal(crc32(plain), zlib.crc32(plain))
 })
