@@ -44,15 +44,9 @@ test('a strict NodeNext project type-checks and runs against what npm pack makes
   for (const name of [...Object.keys(manifest.dependencies), '@types/node', 'undici-types']) {
     link(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name))
   }
-  mkdirSync(join(folder, 'data'))
-  for (let index = 0; index < 4; index++)
-    writeFileSync(join(folder, 'data', `${index}.txt`), `sample ${index}`)
+  makeFlowers(folder)
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
   writeFileSync(join(folder, 'program.ts'), PROGRAM)
-  writeFileSync(
-    join(folder, 'dsc.yaml'),
-    `record: sqlite://${folder}/record.db\ncache: { root: ${folder}/cache }\ndatasets: { flowers: { source: file://${folder}/data/ } }\n`,
-  )
   const compilerOptions = {
     strict: true,
     module: 'nodenext',
@@ -69,6 +63,26 @@ test('a strict NodeNext project type-checks and runs against what npm pack makes
   const { path, ...told } = JSON.parse(printed)
   assert.ok(existsSync(join(path, '0.txt')))
   assert.deepEqual(told, { referenceCount: 1, leases: 1, fed: 4, code: 'DATASET_UNKNOWN', held: 0 })
+})
+
+test('what begins with a cold cache runs from bundles, in its threads, too', async (context) => {
+  const folder = await temporaryDirectory(context)
+  makeFlowers(folder)
+  const [hook, told] = [join(folder, 'hook.mjs'), join(folder, 'loaded')]
+  writeFileSync(
+    hook,
+    `import { appendFileSync } from 'node:fs'
+    import { registerHooks } from 'node:module'
+    const load = (url, context, next) => (appendFileSync(${JSON.stringify(told)}, url + '\\n'), next(url, context))
+    registerHooks({ load })`,
+  )
+  const dsc = (...words: string[]) =>
+    run(process.execPath, ['--import', hook, join(ROOT, 'bin/dsc.js'), ...words], folder)
+  dsc('feed', 'bench', 'flowers', '--batch', '2')
+  dsc('prepare', 'flowers')
+  const built = readFileSync(told, 'utf8').matchAll(/\/dist\/(.+)/g)
+  const expected = ['cold-start.cjs', 'reader-thread.cjs', 'transfer-worker.cjs', 'warm-prepare.cjs']
+  assert.deepEqual([...new Set([...built].map(([, file]) => file!))].sort(), [...expected, 'warm-sqlite.cjs'])
 })
 
 test("npm pack takes documents, operators' files and the Python client along, and nothing that only we need", async (context) => {
@@ -131,6 +145,18 @@ test('the program that the executable file carries runs from its folder alone', 
 })
 
 /** Packs the checkout as it is built, and unpacks it at `installed`. Gives the paths inside. */
+/** Four samples, and a dsc.yaml in which they are the dataset `flowers`. */
+function makeFlowers(folder: string): void {
+  mkdirSync(join(folder, 'data'))
+  for (let index = 0; index < 4; index++)
+    writeFileSync(join(folder, 'data', `${index}.txt`), `sample ${index}`)
+  const datasets = `{ flowers: { source: file://${folder}/data/ } }`
+  writeFileSync(
+    join(folder, 'dsc.yaml'),
+    `record: sqlite://${folder}/record.db\ncache: { root: ${folder}/cache }\ndatasets: ${datasets}\n`,
+  )
+}
+
 function pack(folder: string, installed: string): readonly string[] {
   const printed = run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], ROOT)
   const [packed] = JSON.parse(printed) as readonly { filename: string; files: readonly { path: string }[] }[]
