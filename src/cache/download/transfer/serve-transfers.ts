@@ -14,7 +14,8 @@ const GATHER_RESULTS = 16
 
 /**
  * The life of a transfer thread: does the tasks that come over `port` and reports in batches, one for all that ends
- * within 2 ms; what somebody waits for is told at the end of the turn in which it ended. How many tasks there are at once is up to who sends them.
+ * within 2 ms; what somebody waits for is told at the end of the turn in which it ended. How many tasks there are at
+ * once is up to who sends them.
  */
 export function serveTransfers(port: MessagePort, schemes: Readonly<Record<string, OpenFetcher>>): void {
   let transfers: ThreadTransfers | undefined
