@@ -10,7 +10,7 @@ import type { FromWorker, ToWorker } from './worker-wire.js'
 
 const WITHIN = { timeout: 10_000 }
 
-test('what somebody waits for is told without a wait for what may end soon', WITHIN, async (context) => {
+test('what ends after a pause is told without a wait for what may end soon', WITHIN, async (context) => {
   const folder = await temporaryDirectory(context)
   for (const name of ['from', 'to']) mkdirSync(join(folder, name))
   writeFileSync(join(folder, 'from/a'), 'a')
@@ -28,7 +28,7 @@ test('what somebody waits for is told without a wait for what may end soon', WIT
     ...{ key: 'a', etag: fileEtag(statSync(join(folder, 'from/a'))), versionId: null },
     ...{ checksum: null, sizeBytes: 1, path: join(folder, 'to/a') },
   }
-  post({ kind: 'tasks', tasks: [{ id: 1, task: { kind: 'whole', object, urgency: 'wanted' } }] })
+  post({ kind: 'tasks', tasks: [{ id: 1, task: { kind: 'whole', object, urgency: 'listed' } }] })
   const report = await told
   assert.ok(report.kind === 'report')
   assert.deepEqual(

@@ -13,9 +13,8 @@ const GATHER_MS = 2
 const GATHER_RESULTS = 16
 
 /**
- * The life of a transfer thread: does the tasks that come over `port` and reports in batches, one for all that ends
- * within 2 ms; what somebody waits for is told at the end of the turn in which it ended. How many tasks there are at
- * once is up to who sends them.
+ * The life of a transfer thread: does the tasks that come over `port` and reports in batches: at the end of the turn in
+ * which something ended, but within 2 ms only once. How many tasks there are at once is up to who sends them.
  */
 export function serveTransfers(port: MessagePort, schemes: Readonly<Record<string, OpenFetcher>>): void {
   let transfers: ThreadTransfers | undefined
@@ -47,6 +46,7 @@ class ThreadTransfers {
   #results: TaskResult[] = []
   #reportTimer: NodeJS.Timeout | undefined
   #tellNow: NodeJS.Immediate | undefined
+  #reportedMs = Number.NEGATIVE_INFINITY
   #reportedBytes = 0
 
   constructor(port: MessagePort, setup: WorkerSetup, openFetcher: OpenFetcher) {
@@ -94,17 +94,17 @@ class ThreadTransfers {
   }
 
   #begin(id: number, task: TransferTask): void {
-    const isWanted = 'urgency' in task && task.urgency === 'wanted'
     this.#runner.run(task).then(
-      (value) => this.#end({ id, value }, isWanted ? 'now' : 'soon'),
-      (error: unknown) => this.#end({ id, failure: packFailure(error) }, 'soon'),
+      (value) => this.#end({ id, value }),
+      (error: unknown) => this.#end({ id, failure: packFailure(error) }),
     )
   }
 
-  #end(result: TaskResult, told: 'now' | 'soon'): void {
+  #end(result: TaskResult): void {
     this.#results.push(result)
     if (this.#results.length >= GATHER_RESULTS) this.#report()
-    else if (told === 'now') this.#tellNow ??= setImmediate(() => this.#report())
+    else if (performance.now() - this.#reportedMs > GATHER_MS)
+      this.#tellNow ??= setImmediate(() => this.#report())
     else this.#reportTimer ??= setTimeout(() => this.#report(), GATHER_MS)
   }
 
@@ -113,6 +113,7 @@ class ThreadTransfers {
     this.#reportTimer = undefined
     clearImmediate(this.#tellNow)
     this.#tellNow = undefined
+    this.#reportedMs = performance.now()
     this.#reportedBytes = this.#runner.counts.receivedBytes
     const news = this.#fetcher.takeNews?.()
     this.#post({ kind: 'report', results: this.#results, counts: { ...this.#runner.counts }, news })
