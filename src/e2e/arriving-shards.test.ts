@@ -223,7 +223,8 @@ test('what a killed stager had of shards in ranges is fed on by the one that tak
   await first.close()
   assert.equal((await world.dsc('evict', 'flowers', '--yes')).code, 0)
   const before = store.sentBytes()
-  const letGo = store.holdBack(`flowers/${keyOf(findLast(0).shard)}`, 100_000)
+  // Whatever its last byte comes with: where members were fetched ahead, what is left of a shard is short.
+  const letGo = store.holdBack(`flowers/${keyOf(findLast(0).shard)}`)
   const stager = world.start(['prepare', 'flowers'])
   await waitFor('the staging to be admitted', () => stateOf(world) === 'staging')
   const feed = await open(t, world, { start: 'unproven' })
