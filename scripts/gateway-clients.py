@@ -4,6 +4,7 @@ Usage: gateway-clients.py CLIENT ENDPOINT BUCKET FOLDER SCRATCH. FOLDER holds wh
 Exit status 0: equal. 77: the client is not installed.
 """
 
+import filecmp
 import os
 import pathlib
 import shutil
@@ -36,7 +37,7 @@ def command(name: str) -> str:
 
 
 def run(*words: str) -> None:
-    subprocess.run([command(words[0]), *words[1:]], check=True, stdout=subprocess.DEVNULL, timeout=120)
+    subprocess.run([command(words[0]), *words[1:]], check=True, stdout=subprocess.DEVNULL, timeout=250)
 
 
 def fetched() -> dict[str, bytes]:
@@ -212,6 +213,21 @@ def list_all() -> None:
         assert sorted(keys) == wanted, f"{name}: {len(keys)} keys, expected {len(wanted)}"
 
 
+def read_huge() -> None:
+    """Fetches the one object of the bucket by ranges, while it comes and when it is there, and compares it with FOLDER.bin."""
+    import boto3
+
+    there = pathlib.Path(scratch, "huge.bin")
+    ways = {
+        "s5cmd": lambda: run("s5cmd", "--endpoint-url", endpoint, "cp", f"s3://{bucket}/huge.bin", str(there)),
+        "boto3": lambda: boto3.client("s3").download_file(bucket, "huge.bin", str(there)),
+    }
+    for name, fetch in ways.items():
+        fetch()
+        assert filecmp.cmp(f"{folder}.bin", there, shallow=False), f"{name}: other bytes"
+        there.unlink()
+
+
 def last_words(*words: str) -> list[str]:
     printed = subprocess.run([command(words[0]), *words[1:]], check=True, capture_output=True, text=True, timeout=120)
     return [line.split()[-1] for line in printed.stdout.splitlines()]
@@ -244,6 +260,9 @@ def main() -> None:
         sys.exit(0)
     if client == "list":
         list_all()
+        sys.exit(0)
+    if client == "huge":
+        read_huge()
         sys.exit(0)
     if client == "make-parquet":
         import pyarrow as pa

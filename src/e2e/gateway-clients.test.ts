@@ -2,7 +2,16 @@ import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after, test } from 'node:test'
@@ -59,6 +68,31 @@ test('10,000 objects are listed by every client that lists', { skip }, async (t)
   const [line] = await once(createInterface({ input: agent.process.stdout! }), 'line')
   const { gateway } = JSON.parse(String(line)) as { gateway: string }
   const { status, stderr } = await run(['list', gateway, 'bucket', folder, folder])
+  assert.equal(status, 0, stderr)
+})
+
+test('an object of more than 5 GiB is read by ranges while it comes', { skip }, async (t) => {
+  const folder = await temporaryDirectory(t)
+  const path = join(folder, 'huge.bin')
+  // Random bytes wherever a length or an offset of 32 bits would go wrong, and holes between.
+  const file = openSync(path, 'w')
+  for (const gib of [0, 1, 2, 4, 5]) writeSync(file, randomBytes(16_000_000), 0, 16_000_000, gib * 2 ** 30)
+  closeSync(file)
+  const bucket = await server.makeBucket()
+  await server.putFileInParts(bucket, 'huge.bin', path, 2 ** 26)
+  const world = await makeWorld(t, {
+    server,
+    agent: { listen: '127.0.0.1:0' },
+    datasets: {
+      huge: { source: `s3://${bucket}/`, endpoint: server.endpoint, region: 'us-east-1', pathStyle: true },
+    },
+  })
+  const agent = world.start(['agent', '--gateway', '127.0.0.1:0', '--json'])
+  const [line] = await once(createInterface({ input: agent.process.stdout! }), 'line')
+  const { gateway } = JSON.parse(String(line)) as { gateway: string }
+  const scratch = join(folder, 'scratch')
+  mkdirSync(scratch)
+  const { status, stderr } = await run(['huge', gateway, bucket, join(folder, 'huge'), scratch])
   assert.equal(status, 0, stderr)
 })
 

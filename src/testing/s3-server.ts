@@ -1,3 +1,4 @@
+import { createReadStream } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -27,6 +28,8 @@ export interface S3Server {
   putObject(bucket: string, key: string, body: string | Uint8Array): Promise<void>
   /** Uploads in parts of `partBytes` (5 MiB or more, but for the last). */
   putInParts(bucket: string, key: string, body: Buffer, partBytes: number): Promise<void>
+  /** Uploads a file in parts of `partBytes`. */
+  putFileInParts(bucket: string, key: string, path: string, partBytes: number): Promise<void>
   deleteObject(bucket: string, key: string): Promise<void>
   close(): Promise<void>
 }
@@ -77,18 +80,11 @@ export async function startS3Server(): Promise<S3Server> {
       await client.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: Buffer.from(body) }))
     },
     async putInParts(bucket, key, body, partBytes) {
-      const upload = { Bucket: bucket, Key: key }
-      const { UploadId } = await client.send(new CreateMultipartUploadCommand(upload))
-      const Parts: { PartNumber: number; ETag: string | undefined }[] = []
-      for (let offset = 0; offset < body.length; offset += partBytes) {
-        const PartNumber = Parts.length + 1
-        const Body = body.subarray(offset, offset + partBytes)
-        const { ETag } = await client.send(new UploadPartCommand({ ...upload, UploadId, PartNumber, Body }))
-        Parts.push({ PartNumber, ETag })
-      }
-      await client.send(
-        new CompleteMultipartUploadCommand({ ...upload, UploadId, MultipartUpload: { Parts } }),
-      )
+      await uploadParts(client, { Bucket: bucket, Key: key }, slices(body, partBytes))
+    },
+    async putFileInParts(bucket, key, path, partBytes) {
+      const parts = createReadStream(path, { highWaterMark: partBytes }) as AsyncIterable<Buffer>
+      await uploadParts(client, { Bucket: bucket, Key: key }, parts)
     },
     async deleteObject(bucket, key) {
       await client.send(new DeleteObjectCommand({ Bucket: bucket, Key: key }))
@@ -98,6 +94,25 @@ export async function startS3Server(): Promise<S3Server> {
       await own?.close()
     },
   }
+}
+
+async function uploadParts(
+  client: S3Client,
+  object: { readonly Bucket: string; readonly Key: string },
+  parts: Iterable<Buffer> | AsyncIterable<Buffer>,
+): Promise<void> {
+  const { UploadId } = await client.send(new CreateMultipartUploadCommand(object))
+  const Parts: { PartNumber: number; ETag: string | undefined }[] = []
+  for await (const Body of parts) {
+    const PartNumber = Parts.length + 1
+    const { ETag } = await client.send(new UploadPartCommand({ ...object, UploadId, PartNumber, Body }))
+    Parts.push({ PartNumber, ETag })
+  }
+  await client.send(new CompleteMultipartUploadCommand({ ...object, UploadId, MultipartUpload: { Parts } }))
+}
+
+function* slices(body: Buffer, bytes: number): Generator<Buffer> {
+  for (let offset = 0; offset < body.length; offset += bytes) yield body.subarray(offset, offset + bytes)
 }
 
 async function startS3rver(): Promise<{ endpoint: string; close(): Promise<void> }> {
