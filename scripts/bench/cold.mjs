@@ -3,7 +3,7 @@
 // nodes at once, in network namespaces (root, iproute2, the kernel's tbf).
 // Options: --rounds 1 --sets objects,shards --scale 1 (a fraction makes a short run) --steps 0,0.5,1 (a training step as
 // a part of the link's time for a batch) --loaders … --nodes 1,4,8 (`none`: without) --data FOLDER (kept, and used again)
-// --results FILE (what earlier calls measured is kept there: a page may be made by several calls)
+// --results FILE (each run is kept there, and joins those of earlier calls: a page may be made by several)
 // --write (docs/benchmarks/cold.md)
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -47,7 +47,7 @@ const KEYS = {
   ...{ AWS_ACCESS_KEY_ID: 'bench', AWS_SECRET_ACCESS_KEY: 'bench-secret', AWS_REGION: 'us-east-1' },
   AWS_EC2_METADATA_DISABLED: 'true',
 }
-/** A run that takes longer hangs: it is told and left out, and the others go on. */
+/** A run that takes longer is ended, which its row says, and the others go on. */
 const LIMIT_MS = 180_000
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const scale = Number(values.scale)
@@ -77,13 +77,18 @@ try {
     store.process.kill()
   }
   if (values.nodes !== 'none')
-    results.push(...(await measureNodes({ counts: values.nodes.split(',').map(Number), folder: workspace })))
-  if (values.results) writeFileSync(values.results, JSON.stringify(results))
-  const text = formatReport(results)
+    keep(...(await measureNodes({ counts: values.nodes.split(',').map(Number), folder: workspace })))
+  const text = formatReport(results, { limitSeconds: LIMIT_MS / 1000 })
   process.stdout.write(text)
   if (values.write) writeFileSync(join(root, 'docs/benchmarks/cold.md'), text)
 } finally {
   rmSync(workspace, { recursive: true, force: true })
+}
+
+/** Adds to the results at once: a call that is cut short has measured what it has measured. */
+function keep(...measured) {
+  results.push(...measured)
+  if (values.results) writeFileSync(values.results, JSON.stringify(results))
 }
 
 /** A set as dsc and the AWS loaders read it, and in the formats that MosaicML Streaming and LitData want. */
@@ -163,22 +168,15 @@ async function measure({ store, set, step, round, loader }) {
   rmSync(scratch, { recursive: true, force: true })
   const name = `${set}, step ${step}, round ${round + 1}: ${loader}`
   if (status === MISSING) return process.stderr.write(`${name}: not installed\n`)
-  if (signal) return process.stderr.write(`${name}: did not end in ${LIMIT_MS / 1000} s\n`)
+  const total = set === 'objects' ? sizes.objects * SAMPLE_BYTES : sizes.shards * SHARD_BYTES
+  const run = { set, count: sizes[set], step, loader, linkSeconds: total / LINK.bytesPerSecond }
+  if (signal) {
+    keep({ ...run, unfinished: LIMIT_MS / 1000 })
+    return process.stderr.write(`${name}: did not end in ${LIMIT_MS / 1000} s\n`)
+  }
   if (status !== 0) throw new Error(`${name} ended with ${status}: ${errors.slice(-3000)}`)
   const { first, epochs } = JSON.parse(out.trim().split('\n').at(-1))
-  const total = set === 'objects' ? sizes.objects * SAMPLE_BYTES : sizes.shards * SHARD_BYTES
-  const linkSeconds = total / LINK.bytesPerSecond
-  results.push({
-    set,
-    count: sizes[set],
-    step,
-    loader,
-    first,
-    epochs,
-    copies: sent / total,
-    linkSeconds,
-    plan,
-  })
+  keep({ ...run, first, epochs, copies: sent / total, plan })
   process.stderr.write(
     `${name}: first ${first.toFixed(2)} s, ${epochs.map((each) => each.toFixed(1))} s, ${(sent / total).toFixed(3)} copies\n`,
   )
