@@ -13,7 +13,7 @@ export const EDGES = [
   {
     to: 'failure',
     why: 'every failure that a user can meet is in its table',
-    from: 'log http platform config records feed exchange memory cache agent open exports tui cli',
+    from: 'log http platform config records half feed exchange memory cache agent open exports tui cli',
   },
   {
     to: 'platform',

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { WebAssembly } from '../wasm/runtime.js'
 import { openCodec } from './codec.js'
 
 const ALL_HALVES = 65536
@@ -152,4 +153,11 @@ test('the maximum shows inf and NaN, whatever their sign', () => {
   assert.equal(codec.maximumBits(halves, 24, 2), 0x7c00)
   floatView[20] = Number.NaN
   assert.ok(codec.maximumBits(floats, 24, 4) > 0x7f800000)
+})
+
+test('an engine without addresses for a memory is a failure that says what to raise', (context) => {
+  context.mock.method(WebAssembly, 'Memory', function refuse() {
+    throw new RangeError('WebAssembly.Memory(): could not allocate memory')
+  })
+  assert.throws(() => openCodec(64), { code: 'USAGE', hint: /ulimit -v/ })
 })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
+import { DscError } from '../failure/dsc-error.js'
 import { assembleModule } from '../wasm/assembler.js'
-import { WebAssembly } from '../wasm/runtime.js'
+import { compileModule, findInstance, PAGE_BYTES } from '../wasm/runtime.js'
 import { KERNELS } from './kernels.js'
 
 type Convert = (source: number, target: number, count: number, factor: number) => void
@@ -23,7 +24,6 @@ interface Exports {
   readonly maximum32: Maximum
 }
 
-const PAGE_BYTES = 65536
 /** What a WebAssembly memory can hold at most. */
 export const MEMORY_LIMIT_BYTES = 4 * 1024 ** 3 - PAGE_BYTES
 
@@ -42,14 +42,19 @@ export interface Codec {
   readonly maximumBits: (address: number, count: number, bytesPerValue: 2 | 4) => number
 }
 
-/** Opens a codec whose memory holds `capacityBytes` and a little more; the pages become real when touched. */
+/**
+ * Opens a codec whose memory holds `capacityBytes` and a little more; the pages become real when touched. Throws USAGE
+ * where the engine has no such memory to give.
+ */
 export function openCodec(capacityBytes: number): Codec {
   assert.ok(capacityBytes >= 0 && capacityBytes <= MEMORY_LIMIT_BYTES, `${capacityBytes} bytes`)
-  compiled ??= new WebAssembly.Module(assembleModule(KERNELS))
-  const memory = new WebAssembly.Memory({ initial: Math.ceil((capacityBytes + 32) / PAGE_BYTES) })
-  const instance = new WebAssembly.Instance(compiled, { env: { memory } })
-  const kernels = instance.exports as Exports
-  const buffer = memory.buffer
+  compiled ??= compileModule(assembleModule(KERNELS))
+  const instance = findInstance<Exports>(compiled, capacityBytes + 32)
+  if (instance === undefined)
+    throw new DscError('USAGE', `found no memory for ${capacityBytes} bytes of half precision`, {
+      hint: 'raise `ulimit -v`, if it is set: beside its bytes, such a memory takes 10 GB of addresses',
+    })
+  const { buffer, exports: kernels } = instance
   let used = 16 // the first 16 bytes take the result of a maximum
   const lanes16 = new Uint16Array(buffer, 0, 8)
   const lanes32 = new Uint32Array(buffer, 0, 4)

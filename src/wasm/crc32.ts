@@ -1,7 +1,7 @@
 import { crc32 as crc32OfNode } from 'node:zlib'
 import { assembleModule } from './assembler.js'
 import { FOLD_BYTES, foldFunction } from './fold-bytes.js'
-import { WebAssembly } from './runtime.js'
+import { compileModule, findInstance, PAGE_BYTES } from './runtime.js'
 
 /** As `foldFunction` wants them, of CRC-32 (0xEDB88320). Found by search; the tests compare with zlib's CRC-32. */
 const DISTANCES = [145, 183, 211, 300]
@@ -18,29 +18,27 @@ const WINDOW = REACH_BYTES
 const REST = WINDOW + WINDOW_BYTES + REACH_BYTES
 const ROOM = 12 * 1024
 
-const PAGE_BYTES = 65_536
 /** More than a WebAssembly memory can hold goes through zlib. */
 const MOST_BYTES = 4 * 1024 ** 3 - PAGE_BYTES - ROOM
 const ONES = 0xffffffff
 
-/** Adds to bytes those before them, as `foldFunction` does. */
-type Fold = (from: number, to: number, out: number, back: number) => void
+interface Exports {
+  /** Adds to bytes those before them, as `foldFunction` does. */
+  readonly fold: (from: number, to: number, out: number, back: number) => void
+}
 
 /** The memory of one module, in which somebody keeps bytes. */
 class FoldedMemory {
   readonly room: Buffer
   readonly #memory: Uint8Array
   readonly #rest: Buffer
-  readonly #fold: Fold
+  readonly #fold: Exports['fold']
 
-  constructor(length: number) {
-    const memory = new WebAssembly.Memory({ initial: Math.ceil((ROOM + length) / PAGE_BYTES) })
-    module ??= new WebAssembly.Module(assembleModule([foldFunction(DISTANCES)]))
-    const instance = new WebAssembly.Instance(module, { env: { memory } })
-    this.#fold = (instance.exports as { readonly fold: Fold }).fold
-    this.#memory = new Uint8Array(memory.buffer)
-    this.#rest = Buffer.from(memory.buffer, REST, REACH_BYTES)
-    this.room = Buffer.from(memory.buffer, ROOM, length)
+  constructor(buffer: ArrayBuffer, { fold }: Exports, length: number) {
+    this.#fold = fold
+    this.#memory = new Uint8Array(buffer)
+    this.#rest = Buffer.from(buffer, REST, REACH_BYTES)
+    this.room = Buffer.from(buffer, ROOM, length)
   }
 
   /** Adds all bytes but the last ones to later ones, in the window; what they come to is left to zlib. */
@@ -72,19 +70,15 @@ let last: { readonly buffer: object; readonly memory: FoldedMemory } | undefined
 
 /**
  * Room for `length` bytes whose CRC-32 is had 2 to 3 times as quickly as of others: WebAssembly reads no memory but its
- * own. It cannot be transferred to another thread. Where the engine has no memory to give (each takes some 10 GB of
- * addresses, which `ulimit -v` may bound) it is room like any other.
+ * own. It cannot be transferred to another thread. Where the engine has no memory to give it is room like any other.
  */
 export function allocateForCrc32(length: number): Buffer {
   if (length > MOST_BYTES) return Buffer.allocUnsafeSlow(length)
-  let memory: FoldedMemory
-  try {
-    memory = new FoldedMemory(length)
-  } catch (error) {
-    if (error instanceof RangeError) return Buffer.allocUnsafeSlow(length)
-    throw error
-  }
-  memories.set(memory.room.buffer, memory)
+  module ??= compileModule(assembleModule([foldFunction(DISTANCES)]))
+  const instance = findInstance<Exports>(module, ROOM + length)
+  if (instance === undefined) return Buffer.allocUnsafeSlow(length)
+  const memory = new FoldedMemory(instance.buffer, instance.exports, length)
+  memories.set(instance.buffer, memory)
   return memory.room
 }
 

@@ -1,6 +1,7 @@
 import { FOLD_BYTES } from '../../wasm/fold-bytes.js'
-import { WebAssembly } from '../../wasm/runtime.js'
+import { compileModule, findInstance } from '../../wasm/runtime.js'
 import { assembleCrcModule, STEP_BYTES } from './assemble-crc-module.js'
+import { fillTables, TableCrc } from './crc-by-tables.js'
 import { CRC_POLYNOMIALS, type CrcAlgorithm } from './crc-polynomials.js'
 
 interface CrcModule {
@@ -47,14 +48,16 @@ const made = new Map<Computed, UpdateCrc>()
 export function getCrc(algorithm: Computed): UpdateCrc {
   let update = made.get(algorithm)
   if (update === undefined) {
-    const computer = new CrcComputer(algorithm)
+    const module = compileModule(assembleCrcModule(DISTANCES[algorithm]))
+    const instance = findInstance<CrcModule>(module, MEMORY_BYTES)
+    const computer = instance ? new FoldedCrc(algorithm, instance) : new TableCrc(algorithm)
     update = (data, previous) => computer.update(data, previous)
     made.set(algorithm, update)
   }
   return update
 }
 
-class CrcComputer {
+class FoldedCrc {
   readonly #module: CrcModule
   readonly #memory: Uint8Array
   readonly #tables: BigUint64Array
@@ -62,14 +65,15 @@ class CrcComputer {
   readonly #first: BigUint64Array
   readonly #ones: bigint
 
-  constructor(algorithm: Computed) {
+  constructor(
+    algorithm: Computed,
+    { buffer, exports }: { readonly buffer: ArrayBuffer; readonly exports: CrcModule },
+  ) {
     const { bits, polynomial } = CRC_POLYNOMIALS[algorithm]
-    const memory = new WebAssembly.Memory({ initial: Math.ceil(MEMORY_BYTES / 65_536) })
-    const module = new WebAssembly.Module(assembleCrcModule(DISTANCES[algorithm]))
-    this.#module = new WebAssembly.Instance(module, { env: { memory } }).exports as CrcModule
-    this.#memory = new Uint8Array(memory.buffer)
-    this.#tables = new BigUint64Array(memory.buffer, 0, STEP_BYTES * 256)
-    this.#first = new BigUint64Array(memory.buffer, WINDOW, 1)
+    this.#module = exports
+    this.#memory = new Uint8Array(buffer)
+    this.#tables = new BigUint64Array(buffer, 0, STEP_BYTES * 256)
+    this.#first = new BigUint64Array(buffer, WINDOW, 1)
     this.#ones = (1n << BigInt(bits)) - 1n
     fillTables(this.#tables, polynomial)
   }
@@ -115,18 +119,5 @@ class CrcComputer {
 
   #step(crc: bigint, length: number): bigint {
     return BigInt.asUintN(64, this.#module.step(crc, REST, REST + length))
-  }
-}
-
-/** Table 0 has the CRC of each byte, table n that of the byte and n zero bytes after it. */
-function fillTables(tables: BigUint64Array, polynomial: bigint): void {
-  for (let byte = 0; byte < 256; byte += 1) {
-    let crc = BigInt(byte)
-    for (let bit = 0; bit < 8; bit += 1) crc = crc & 1n ? (crc >> 1n) ^ polynomial : crc >> 1n
-    tables[byte] = crc
-  }
-  for (let at = 256; at < tables.length; at += 1) {
-    const before = tables[at - 256]!
-    tables[at] = tables[Number(before & 255n)]! ^ (before >> 8n)
   }
 }
