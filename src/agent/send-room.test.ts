@@ -20,8 +20,10 @@ test('twelve large parts are sent at once, and the next when one of them is over
   assert.equal(await room.enter(MIB, 1), false, 'there are twelve again')
 })
 
-test('small objects are sent in any number, and what is forced finds room', async () => {
+test('small objects are sent in any number, also after large ones, and what is forced finds room', async () => {
   const room = new SendRoom()
+  for (let sends = 0; sends < 12; sends++) await room.enter(MIB, 0)
+  for (let sends = 0; sends < 12; sends++) room.leave(MIB)
   for (let sends = 0; sends < 100; sends++) assert.equal(await room.enter(1024, 0), true)
   for (let sends = 0; sends < 12; sends++) room.force(MIB)
   assert.equal(await room.enter(1024, 1), false)

@@ -55,15 +55,17 @@ async function put(served: ServedObjects, object: WireObject, answer: PackedAnsw
   if (typeof opened === 'number') return putStatus(answer, opened)
   const { file, head } = opened
   const { dataset, sizeBytes } = object
-  await answer.reserve(head.length + sizeBytes)
-  const mark = answer.mark()
   try {
-    await answer.putText(head)
-    await putFile(file, sizeBytes, answer)
-    served.metrics.add('dsc_sent_bytes_total', { dataset }, sizeBytes)
-  } catch (error) {
-    if (!answer.takeBack(mark)) throw error
-    await putStatus(answer, statusOfFailure(error))
+    await answer.reserve(head.length + sizeBytes)
+    const mark = answer.mark()
+    try {
+      await answer.putText(head)
+      await putFile(file, sizeBytes, answer)
+      served.metrics.add('dsc_sent_bytes_total', { dataset }, sizeBytes)
+    } catch (error) {
+      if (!answer.takeBack(mark)) throw error
+      await putStatus(answer, statusOfFailure(error))
+    }
   } finally {
     await file.close()
   }
