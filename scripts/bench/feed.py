@@ -89,7 +89,7 @@ def main():
              f"The feed's memory is a third of the data, so that about a quarter of the samples stays for the next epoch. Mean of {runs} run{'s' if runs > 1 else ''}. CPU and memory count "
              "loader, workers, feed and storage nodes; memory is what came on top of the process before it made the loader, shared memory once. "
              "WebDataset shuffles a buffer of 1,000, LitData and MosaicML in blocks; torch and dsc shuffle globally. "
-             "The tensors of dsc are views of the arena where the samples of a batch lie side by side (`Batch.array()`, one batch `ahead`), and copies elsewhere; samples in `bytes` mode are views.", ""]
+             "The tensors of dsc are views of the arena where the samples of a batch lie side by side (`Batch.array()`, `ahead="auto"`), and copies elsewhere; samples in `bytes` mode are views.", ""]
     try:
         for count, size in [(8000 // scale, 100 * 1024), (100_000 // scale, 4096)] if plain else []:
             folder = prepared(base / f"{count}-{size}", count, noise(size))

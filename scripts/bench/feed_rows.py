@@ -112,7 +112,7 @@ def dsc_feed(root, mode, kind, options=()):
         loader = dsc.FeedLoader(feed, collate_fn=lambda batch: fn([row[field] for row in batch.rows()]))
     elif mode == "tensor":
         warnings.filterwarnings("ignore", "The given NumPy array is not writable")
-        loader = dsc.FeedLoader(feed, ahead=1, collate_fn=lambda batch: torch.from_numpy(batch.array()))
+        loader = dsc.FeedLoader(feed, ahead="auto", collate_fn=lambda batch: torch.from_numpy(batch.array()))
     elif mode == "jpeg":
         loader = dsc.FeedLoader(feed, num_workers=2, persistent_workers=True, collate_fn=lambda batch: decode_batch(batch.views()))
     else:

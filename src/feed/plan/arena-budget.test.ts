@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { DEFAULT_MEMORY_BYTES, planArenaBudget, planArenaBytes, planDepth } from './arena-budget.js'
+import { DEFAULT_MEMORY_BYTES, planArenaBudget, planArenaBytes, planDepth, planKeep } from './arena-budget.js'
 
 const base = {
   sampleBytes: 4096,
@@ -53,6 +53,19 @@ for (const { name, batchMib, memoryMib, clients, depth } of [
   test(`planDepth gives a client ${name}`, () => {
     const options = { batchBytes: batchMib * 2 ** 20, memoryBytes: memoryMib * 2 ** 20, clients }
     assert.equal(planDepth(options), depth)
+  })
+}
+
+for (const { name, batchMib, memoryMib, clients, keep } of [
+  { name: 'as many as are on their way', batchMib: 1 / 2, memoryMib: 1024, clients: 1, keep: 16 },
+  { name: 'three large ones', batchMib: 6, memoryMib: 1024, clients: 1, keep: 3 },
+  { name: 'fewer where memory is short', batchMib: 6, memoryMib: 100, clients: 1, keep: 2 },
+  { name: 'its part of the memory beside others', batchMib: 6, memoryMib: 200, clients: 2, keep: 2 },
+  { name: 'one, however short memory is', batchMib: 6, memoryMib: 20, clients: 1, keep: 1 },
+]) {
+  test(`planKeep lets a client keep ${name}`, () => {
+    const room = { batchBytes: batchMib * 2 ** 20, memoryBytes: memoryMib * 2 ** 20, clients }
+    assert.equal(planKeep(room), keep)
   })
 }
 

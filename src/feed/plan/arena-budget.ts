@@ -115,6 +115,14 @@ function planRequestSamples({ requestBytes, sampleBytes }: ArenaBudgetOptions, d
   return Math.max(demand + 1, Math.min(bySize, MAX_REQUEST_SAMPLES))
 }
 
+/** What the batches of a client have room in. */
+interface ClientRoom {
+  readonly batchBytes: number
+  readonly memoryBytes: number
+  /** Clients that may share the memory: the workers of all ranks. */
+  readonly clients: number
+}
+
 /** Batches that a client may have on their way or in use at least and at most, and what they may come to. */
 const DEPTH = { least: 3, most: 32, bytes: 8 * 2 ** 20, shareOfMemory: 1 / 8 }
 
@@ -122,15 +130,20 @@ const DEPTH = { least: 3, most: 32, bytes: 8 * 2 ** 20, shareOfMemory: 1 / 8 }
  * Batches that a client has on their way or in use where it does not say: three, and more where they are small, so
  * that a hiccup of a few milliseconds (a thread that waits for a processor) does not reach the trainer.
  */
-export function planDepth(options: {
-  readonly batchBytes: number
-  readonly memoryBytes: number
-  /** Clients that may share the memory: the workers of all ranks. */
-  readonly clients: number
-}): number {
+export function planDepth(options: ClientRoom): number {
   const { batchBytes, memoryBytes, clients } = options
   const bytes = Math.min(DEPTH.bytes, (memoryBytes * DEPTH.shareOfMemory) / clients)
   return Math.min(DEPTH.most, Math.max(DEPTH.least, Math.floor(bytes / batchBytes)))
+}
+
+/**
+ * Batches that a client keeps beside those where it lets the feed choose: as many, for it makes something of them in a
+ * thread that waits for a processor as others do, but never more than their share of the memory; at least 1.
+ */
+export function planKeep(room: ClientRoom): number {
+  const { batchBytes, memoryBytes, clients } = room
+  const most = Math.floor((memoryBytes * DEPTH.shareOfMemory) / clients / batchBytes)
+  return Math.max(1, Math.min(planDepth(room), most))
 }
 
 /** What the arena holds at a moment, in bytes. */

@@ -20,8 +20,8 @@ export interface Hello {
   readonly onLoss: LossRule
   /** Batches that the client may hold at once, beside those it keeps; undefined: the feed chooses. */
   readonly depth: number | undefined
-  /** Batches that the client keeps while it asks for others. */
-  readonly keep: number
+  /** Batches that the client keeps while it asks for others; undefined: the feed chooses. */
+  readonly keep: number | undefined
   /** What the client takes for granted; a feed with another seed or order is the wrong one. */
   readonly seed: number | undefined
   readonly order: string | undefined
@@ -65,7 +65,7 @@ export function parseHello(raw: Readonly<Record<string, unknown>>): Hello {
     workers: Math.max(1, wholeNumber(raw, 'workers', 1)),
     onLoss: raw.onError === 'skip' ? 'skip' : 'raise',
     depth: raw.depth === undefined ? undefined : Math.max(1, wholeNumber(raw, 'depth', undefined)),
-    keep: wholeNumber(raw, 'keep', 0),
+    keep: raw.keep === 'auto' ? undefined : wholeNumber(raw, 'keep', 0),
     seed: typeof raw.seed === 'number' ? raw.seed : undefined,
     order: typeof raw.order === 'string' ? raw.order : undefined,
     fingerprint: typeof raw.fingerprint === 'string' ? raw.fingerprint : undefined,

@@ -1,7 +1,7 @@
 import { DscError } from '../../failure/dsc-error.js'
 import type { FeedEngine } from '../engine/feed-engine.js'
 import { formatMetrics } from '../engine/feed-metrics.js'
-import { planDepth } from '../plan/arena-budget.js'
+import { planDepth, planKeep } from '../plan/arena-budget.js'
 import type { BatchStream } from '../stream/batch-stream.js'
 import type { Hello } from './hello.js'
 import type { Run } from './rank-runs.js'
@@ -31,10 +31,13 @@ export class ServedRanks {
   }
 
   /** Batches that the client of `hello` may hold at once. */
-  depthOf({ depth, keep, batchSize, workers, world }: Hello): number {
-    const { table, memoryBytes } = this.#engine
-    const batchBytes = (table.totalBytes / table.count) * batchSize
-    return (depth ?? planDepth({ batchBytes, memoryBytes, clients: workers * world })) + keep
+  depthOf(hello: Hello): number {
+    return (hello.depth ?? planDepth(this.#roomOf(hello))) + this.keepOf(hello)
+  }
+
+  /** Batches of these that it keeps while it asks for others. */
+  keepOf(hello: Hello): number {
+    return hello.keep ?? planKeep(this.#roomOf(hello))
   }
 
   /** Finds the rank's stream or opens it; throws when the rank is served in another shape. */
@@ -76,6 +79,12 @@ export class ServedRanks {
       })),
       uptimeSeconds: (performance.now() - this.#openedAtMs) / 1000,
     })
+  }
+
+  #roomOf({ batchSize, workers, world }: Hello) {
+    const { table, memoryBytes } = this.#engine
+    const batchBytes = (table.totalBytes / table.count) * batchSize
+    return { batchBytes, memoryBytes, clients: workers * world }
   }
 
   #refuseAnotherShape({ rank, clients, stream }: ServedRank, { batchSize, world }: Hello): void {

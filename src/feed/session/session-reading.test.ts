@@ -35,6 +35,7 @@ test('a worker that joins a run waits until the stream stands where the run begi
       poisoned: undefined,
       probe: undefined,
       depth: 1,
+      keep: 0,
     })
     return { socket, begun: reading.start(start) }
   })

@@ -21,8 +21,9 @@ interface SessionReadingOptions {
   readonly poisoned: SampleArena | undefined
   /** Measures how fast the client could be; undefined: nobody asked. */
   readonly probe: WorkerProbe | undefined
-  /** Batches that the client may hold at once. */
+  /** Batches that the client may hold at once, and those of them that it keeps while it asks for others. */
   readonly depth: number
+  readonly keep: number
 }
 
 /** What one client reads: where it is, what it may get, and what it holds. */
@@ -53,7 +54,7 @@ export class SessionReading implements RunSession {
 
   get isReading(): boolean {
     // The end of an epoch is sent in advance, too: a client reads on until its last batch is the one in use.
-    return !this.#isClosed && (!this.#hasEnded || this.#leases.size > 1 + this.#options.hello.keep)
+    return !this.#isClosed && (!this.#hasEnded || this.#leases.size > 1 + this.#options.keep)
   }
 
   /** Begins a pass; what the client holds is given back. */

@@ -125,6 +125,7 @@ export class Session {
       poisoned: isPoisoning && !engine.mapped ? engine.arena : undefined,
       probe,
       depth,
+      keep: ranks.keepOf(hello),
     })
     rank.clients.add(this.#reading)
     this.#socket.write(formatJsonFrame(MESSAGE.welcome, this.#welcome(hello, this.#reading)))
@@ -155,6 +156,7 @@ export class Session {
       batchesPerEpoch,
       globalBatch,
       depth: ranks.depthOf(hello),
+      keep: ranks.keepOf(hello),
     }
   }
 

@@ -21,7 +21,7 @@ def make_loader(dataset, **options):
     return dsc.FeedLoader(feed, **options)
 
 
-@pytest.mark.parametrize("ahead", [1, 3])
+@pytest.mark.parametrize("ahead", [1, 3, "auto"])
 def test_views_read_ahead_stay_whole_until_the_next_batch_is_asked_for(dataset, ahead):
     loader = make_loader(dataset, ahead=ahead, collate_fn=lambda batch: (batch.ids, batch.views()))
     for epoch in range(3):
@@ -31,6 +31,17 @@ def test_views_read_ahead_stay_whole_until_the_next_batch_is_asked_for(dataset, 
             assert [bytes(view) for view in views] == [sample_bytes(id, length_of(id)) for id in ids]
             seen += ids
         assert seen == expected(epoch)
+    loader.close()
+
+
+def test_the_feed_chooses_how_many_batches_are_ahead(dataset):
+    made = []
+    loader = make_loader(dataset, ahead="auto", collate_fn=lambda batch: made.append(batch.step))
+    batches = iter(loader)
+    next(batches)
+    time.sleep(0.3)
+    assert loader.dataset.keep > 3  # they are small
+    assert made == list(range(1 + min(STEPS - 1, loader.dataset.keep)))
     loader.close()
 
 

@@ -112,7 +112,8 @@ class FeedDataset(IterableDataset[Any]):
         self.copy = copy
         self.skipped: list[list[int]] = []  # [epoch, id] of samples that the batches of this process came without
         self.is_packed_at_once = False  # what this worker yields; FeedLoader sets it
-        self.keep = 0  # batches that stay valid although later ones were asked for; FeedLoader(ahead=...) sets it
+        # Batches that stay valid although later ones were asked for, or 'auto'; FeedLoader(ahead=...) sets it.
+        self.keep: int | str = 0
         self.position = Position()
         self._feed = JobFeed(self.serving, own_world, timeout)
         self._reader = uuid.uuid4().hex  # tells this object's place from others' of the same rank
@@ -175,7 +176,7 @@ class FeedDataset(IterableDataset[Any]):
             if self._pass is not this_pass:  # what comes now is for the newer pass, on the same connection
                 raise pass_has_ended()
             try:
-                batch = client.next_batch(self.keep)
+                batch = client.next_batch(client.info["keep"])
             except FeedGone as gone:
                 if worker is not None:  # the loader knows what the trainer has received
                     raise

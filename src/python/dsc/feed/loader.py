@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from torch.utils.data import DataLoader, default_collate
 
@@ -77,7 +77,8 @@ class FeedLoader:
         num_workers: processes that transform and collate.
         collate_fn: of a batch; default, with a transform: torch's default_collate.
         pin_memory: as DataLoader has it.
-        ahead: so many batches are transformed and collated in a thread while the trainer works; 0: when asked for.
+        ahead: so many batches are transformed and collated in a thread while the trainer works; 0: when asked for;
+            'auto': as many as the feed has room for, 32 at most.
         **options: of DataLoader.
 
     Raises:
@@ -91,7 +92,7 @@ class FeedLoader:
         num_workers: int = 0,
         collate_fn: Callable[[Any], Any] | None = None,
         pin_memory: bool = False,
-        ahead: int = 0,
+        ahead: int | Literal["auto"] = 0,
         **options: Any,
     ) -> None:
         if dataset.reading.batch_size is None:
@@ -139,6 +140,7 @@ class FeedLoader:
         self._end_pass()
         self._pid = os.getpid()
         self.dataset.hold()
+        self.dataset.keep = self.dataset.info["keep"]  # what a feed has chosen holds for the one after it, too
         self._worker_passes += 1
         self.dataset.position.set(
             self._epoch, self._step, self._worker_passes if self._loader.persistent_workers else 0
@@ -177,7 +179,7 @@ class FeedLoader:
     def _one_pass(self, this_pass: int, batches: Iterator[_Parcel]) -> Iterator[Any]:
         self._check_pass(this_pass)
         if self._ahead:
-            batches = self._running = Ahead(batches, self._ahead)
+            batches = self._running = Ahead(batches, self.dataset.info["keep"])
         try:
             while True:
                 # Before a batch is taken: persistent workers have one iterator for all passes.

@@ -127,7 +127,7 @@ class ReadOptions:
         if self.order is not None and not _ORDER.fullmatch(self.order):
             raise ValueError(f"order is {self.order!r}, expected 'shuffle', 'feistel6', 'sequential' or 'groups-16'")
 
-    def hello(self, *, reader: str, worker: int, workers: int, keep: int) -> dict[str, Any]:
+    def hello(self, *, reader: str, worker: int, workers: int, keep: int | str) -> dict[str, Any]:
         """The first message of a connection, by one of a rank's workers."""
         optional = {"depth": self.depth, "order": self.order}
         return {
