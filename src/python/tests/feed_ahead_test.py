@@ -17,17 +17,20 @@ def expected(epoch):
 
 
 def make_loader(dataset, **options):
-    feed = dsc.FeedDataset(dataset, batch_size=BATCH, seed=7, transform=options.pop("transform", None))
+    feed = dsc.FeedDataset(
+        dataset, batch_size=BATCH, seed=7, **{name: options.pop(name, None) for name in ("transform", "memory")}
+    )
     return dsc.FeedLoader(feed, **options)
 
 
 @pytest.mark.parametrize("ahead", [1, 3, "auto"])
-def test_views_read_ahead_stay_whole_until_the_next_batch_is_asked_for(dataset, ahead):
-    loader = make_loader(dataset, ahead=ahead, collate_fn=lambda batch: (batch.ids, batch.views()))
+def test_views_read_ahead_stay_whole_until_the_next_batch_is_asked_for(dataset, ahead, monkeypatch):
+    monkeypatch.setenv("DSC_FEED_DEBUG", "poison")  # what was given back is seen to be
+    loader = make_loader(dataset, memory="64MiB", ahead=ahead, collate_fn=lambda batch: (batch.ids, batch.views()))
     for epoch in range(3):
         seen = []
         for ids, views in loader:
-            time.sleep(0.002)  # the feed would use their place by now, if it had been given back
+            time.sleep(0.002)  # the feed would have overwritten them by now, if they had been given back
             assert [bytes(view) for view in views] == [sample_bytes(id, length_of(id)) for id in ids]
             seen += ids
         assert seen == expected(epoch)
