@@ -1,7 +1,7 @@
 import { DscError } from '../../failure/dsc-error.js'
 
 /** Version of the messages between a feed and its clients. A client of another version is refused. */
-export const SESSION_PROTOCOL = 6
+export const SESSION_PROTOCOL = 7
 
 /** Message types. A frame is u32 length of the rest, u8 type, payload; all numbers are little endian. */
 export const MESSAGE = {

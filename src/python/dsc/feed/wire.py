@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from enum import IntEnum
 
-PROTOCOL = 6
+PROTOCOL = 7
 
 
 class Message(IntEnum):
