@@ -22,12 +22,13 @@ export interface ConnectionTarget {
   readonly port: number
   readonly connectTimeoutMs: number
   readonly proxy: HttpProxy | undefined
+  /** What is read lies here until the next read; undefined: in memory of this thread. */
+  readonly readBuffer: Buffer | undefined
 }
 
 /** Bytes read at once: enough that a system call costs nothing beside its bytes, few enough to stay in the cache. */
-const READ_BYTES = 256 * 1024
-// One for all connections of a thread: on POSIX a read fills it and is answered before the next read begins.
-let readBuffer: Buffer | undefined
+export const READ_BYTES = 256 * 1024
+let threadBuffer: Buffer | undefined
 
 /**
  * One keep-alive HTTP/1.1 connection that carries one request without body at a time. Bytes are read into one
@@ -129,15 +130,15 @@ export class HttpConnection {
   }
 
   #connect(target: ConnectionTarget): Socket {
-    readBuffer ??= Buffer.allocUnsafeSlow(READ_BYTES)
+    const buffer = target.readBuffer ?? findThreadBuffer()
     const options = {
       host: target.hostname,
       port: target.port,
       noDelay: true,
       autoSelectFamily: true,
       onread: {
-        buffer: readBuffer,
-        callback: (bytes: number, buffer: Uint8Array) => this.#read(buffer.subarray(0, bytes)),
+        buffer,
+        callback: (bytes: number) => this.#read(buffer.subarray(0, bytes)),
       },
     }
     return target.tls
@@ -236,6 +237,12 @@ export class HttpConnection {
     }, stallTimeoutMs)
     this.#timer.unref()
   }
+}
+
+/** One for all connections of a thread: on POSIX a read fills it and is answered before the next read begins. */
+function findThreadBuffer(): Buffer {
+  threadBuffer ??= Buffer.allocUnsafeSlow(READ_BYTES)
+  return threadBuffer
 }
 
 function describeTls(target: ConnectionTarget): ConnectionOptions {

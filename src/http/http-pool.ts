@@ -31,6 +31,8 @@ interface PoolOptions {
   readonly proxy?: HttpProxy | undefined
   /** Default 10,000. */
   readonly connectTimeoutMs?: number
+  /** `READ_BYTES` that all connections read into, one at a time. Default: the same for all pools of this thread. */
+  readonly readBuffer?: Buffer
 }
 
 interface Waiting {
@@ -65,7 +67,7 @@ export class HttpPool {
   #isClosed = false
 
   constructor(origin: string, options: PoolOptions) {
-    const { connections, ca, proxy, connectTimeoutMs = CONNECT_TIMEOUT_MS } = options
+    const { connections, ca, proxy, readBuffer, connectTimeoutMs = CONNECT_TIMEOUT_MS } = options
     const url = new URL(origin)
     this.#origin = url.origin
     const isTls = url.protocol === 'https:'
@@ -75,6 +77,7 @@ export class HttpPool {
       port: Number(url.port) || (isTls ? 443 : 80),
       connectTimeoutMs,
       proxy,
+      readBuffer,
     }
     // What is not encrypted the proxy reads itself: it is told the whole URL.
     this.#forward = proxy && !isTls ? { origin: url.origin, authorization: proxy.authorization } : undefined

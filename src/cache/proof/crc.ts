@@ -37,19 +37,40 @@ const BEFORE = TABLE_BYTES
 const WINDOW = BEFORE + REACH_BYTES
 /** What is left of folding; the place after the window stays empty. */
 const REST = WINDOW + WINDOW_BYTES + REACH_BYTES
-const MEMORY_BYTES = REST + WORTH_FOLDING_BYTES
+const ROOM = REST + WORTH_FOLDING_BYTES
 
 /** Carries a check on: the CRC of what came before `previous` (0 at the start) followed by `data`. */
 type UpdateCrc = (data: Uint8Array, previous: bigint) => bigint
 
+/** Functions for bytes anywhere. */
 const made = new Map<Computed, UpdateCrc>()
+/** By the memory of rooms: what has the CRC-64 of their bytes. */
+const rooms = new WeakMap<object, FoldedCrc>()
 
-/** Gives the function for an algorithm, which takes about a millisecond the first time. */
+/**
+ * Room for `length` bytes whose CRC-64/NVME is had without copying them, which saves a seventh of its time: WebAssembly
+ * reads no memory but its own. It cannot be transferred to another thread. Where the engine has no memory to give it is
+ * room like any other.
+ */
+export function allocateForCrc64(length: number): Buffer {
+  const instance = makeInstance('crc64nvme', ROOM + length)
+  if (instance === undefined) return Buffer.allocUnsafeSlow(length)
+  rooms.set(instance.buffer, new FoldedCrc('crc64nvme', instance))
+  return Buffer.from(instance.buffer, ROOM, length)
+}
+
+/** Gives the function for an algorithm. The first call with bytes that are in no room takes about a millisecond. */
 export function getCrc(algorithm: Computed): UpdateCrc {
+  return (data, previous) => {
+    const room = algorithm === 'crc64nvme' ? rooms.get(data.buffer) : undefined
+    return room ? room.update(data, previous) : findUpdate(algorithm)(data, previous)
+  }
+}
+
+function findUpdate(algorithm: Computed): UpdateCrc {
   let update = made.get(algorithm)
   if (update === undefined) {
-    const module = compileModule(assembleCrcModule(DISTANCES[algorithm]))
-    const instance = findInstance<CrcModule>(module, MEMORY_BYTES)
+    const instance = makeInstance(algorithm, ROOM)
     const computer = instance ? new FoldedCrc(algorithm, instance) : new TableCrc(algorithm)
     update = (data, previous) => computer.update(data, previous)
     made.set(algorithm, update)
@@ -57,12 +78,15 @@ export function getCrc(algorithm: Computed): UpdateCrc {
   return update
 }
 
+function makeInstance(algorithm: Computed, bytes: number) {
+  return findInstance<CrcModule>(compileModule(assembleCrcModule(DISTANCES[algorithm])), bytes)
+}
+
 class FoldedCrc {
   readonly #module: CrcModule
   readonly #memory: Uint8Array
   readonly #tables: BigUint64Array
-  /** The first bytes of the window. */
-  readonly #first: BigUint64Array
+  readonly #window: Uint8Array
   readonly #ones: bigint
 
   constructor(
@@ -73,7 +97,7 @@ class FoldedCrc {
     this.#module = exports
     this.#memory = new Uint8Array(buffer)
     this.#tables = new BigUint64Array(buffer, 0, STEP_BYTES * 256)
-    this.#first = new BigUint64Array(buffer, WINDOW, 1)
+    this.#window = this.#memory.subarray(WINDOW)
     this.#ones = (1n << BigInt(bits)) - 1n
     fillTables(this.#tables, polynomial)
   }
@@ -99,25 +123,35 @@ class FoldedCrc {
   #fold(data: Uint8Array, crc: bigint): bigint {
     const memory = this.#memory
     const { fold } = this.#module
+    const isHere = data.buffer === memory.buffer
     const end = data.length - REACH_BYTES
     memory.fill(0, BEFORE, WINDOW)
+    if (isHere) addWord(data, crc)
     let length = 0
     for (let at = 0; at < end; at += length) {
       // What the window before left is what lies before this one.
       if (at > 0) memory.copyWithin(BEFORE, BEFORE + length, WINDOW + length)
       length = Math.min(WINDOW_BYTES, end - at)
-      memory.set(data.subarray(at, at + length), WINDOW)
-      if (at === 0) this.#first[0]! ^= crc
-      fold(WINDOW, WINDOW + length, WINDOW, 0)
+      const from = isHere ? data.byteOffset + at : WINDOW
+      if (!isHere) memory.set(data.subarray(at, at + length), WINDOW)
+      if (!isHere && at === 0) addWord(this.#window, crc)
+      fold(from, from + length, WINDOW, 0)
     }
     // Bytes of the rest are not added to others: where they would lie after the window there is nothing.
     memory.fill(0, WINDOW + length, WINDOW + length + REACH_BYTES)
-    memory.set(data.subarray(end), REST)
-    fold(REST, REST + REACH_BYTES, REST, REST - WINDOW - length)
+    const rest = isHere ? data.byteOffset + end : REST
+    if (!isHere) memory.set(data.subarray(end), REST)
+    fold(rest, rest + REACH_BYTES, REST, REST - WINDOW - length)
+    if (isHere) addWord(data, crc) // the bytes are the caller's again
     return this.#step(0n, REACH_BYTES)
   }
 
   #step(crc: bigint, length: number): bigint {
     return BigInt.asUintN(64, this.#module.step(crc, REST, REST + length))
   }
+}
+
+/** Adds a CRC to the first bytes. */
+function addWord(bytes: Uint8Array, crc: bigint): void {
+  for (let at = 0; at < 8; at += 1) bytes[at]! ^= Number((crc >> BigInt(8 * at)) & 255n)
 }

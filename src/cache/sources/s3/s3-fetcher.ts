@@ -1,7 +1,9 @@
 import { SourceFailure } from '../../../failure/source-failure.js'
 import type { Headers } from '../../../http/answer-listener.js'
 import type { HttpProxy } from '../../../http/find-proxy.js'
+import { READ_BYTES } from '../../../http/http-connection.js'
 import { HttpPool } from '../../../http/http-pool.js'
+import { allocateForCrc64 } from '../../proof/crc.js'
 import type { ObjectFacts } from '../../proof/object-facts.js'
 import { countUploadParts } from '../../proof/plan-parts.js'
 import { type AnswerDialect, AnswerHandler, type AnswerOptions, readEtag } from '../answer-handler.js'
@@ -49,6 +51,9 @@ interface S3Request {
   readonly answerTo: Omit<AnswerOptions, 'dialect' | 'what' | 'origin' | 'proxy'>
 }
 
+/** One for all fetchers of a thread, where CRC-64/NVME is made, with which S3 proves most objects. */
+let readBuffer: Buffer | undefined
+
 /** Reads objects with signed requests over a pool of keep-alive connections. Credentials undefined = anonymous. */
 export class S3Fetcher implements Fetcher {
   readonly #location: S3Location
@@ -66,7 +71,8 @@ export class S3Fetcher implements Fetcher {
     this.#location = location
     this.#getCredentials = getCredentials
     const { origin, ca, proxy } = location
-    this.#pool = new HttpPool(origin, { connections, ca, proxy })
+    readBuffer ??= allocateForCrc64(READ_BYTES)
+    this.#pool = new HttpPool(origin, { connections, ca, proxy, readBuffer })
     this.#signer = new Signer(location.region)
     this.#dialect = speakS3(location.bucket)
   }
