@@ -43,15 +43,17 @@ export function rankOwners(nodes: readonly string[], key: string, offset: number
 
 /** How many nodes take a part from each node that passes it on: more would share one link, fewer make a longer way. */
 const TAKERS = 2
+/** The same of a part that somebody waits for: each node that passes it on takes most of a second. */
+export const TAKERS_IN_HASTE = 8
 
 /**
  * From whom the node at `position` of a part's order takes it, the nearest first. The first `sources` of the order have
- * the part or read it from the store; the others pass it on, each to two, so that nobody sends it to all.
+ * the part or read it from the store; the others pass it on, each to `takers`, so that nobody sends it to all.
  */
-export function planPassing(position: number, sources: number): readonly number[] {
+export function planPassing(position: number, sources: number, takers = TAKERS): readonly number[] {
   const givers: number[] = []
   for (let at = position; at >= sources; ) {
-    at = Math.floor((at - sources) / TAKERS)
+    at = Math.floor((at - sources) / takers)
     givers.push(at)
   }
   return givers

@@ -16,9 +16,9 @@ const KEY = Array.from({ length: 100 }, (_, index) => `${index}.bin`).find(
   (key) => askedOf(key).length === 2,
 )!
 
-function askedOf(key: string): readonly string[] {
+function askedOf(key: string, isWanted = false): readonly string[] {
   const stagers = NAMES.map((node) => ({ node, url: '', isStaging: true, mayHave: false }))
-  return planProviders({ ready: [], stagers }, { node: NODE, key, offset: 0 }).map(
+  return planProviders({ ready: [], stagers }, { node: NODE, key, offset: 0, isWanted }).map(
     ({ provider }) => provider.node,
   )
 }
@@ -33,9 +33,9 @@ async function serve(t: TestContext, answer: RequestListener): Promise<string> {
 /** What this node reads with; the first that it asks for `KEY` is at the URL `giver`, all others at `other`. */
 function openFetcher(
   t: TestContext,
-  { giver, other }: { readonly giver: string; readonly other: string },
+  { giver, other, isWanted }: { readonly giver: string; readonly other: string; readonly isWanted: boolean },
 ): PeerFetcher {
-  const [first] = askedOf(KEY)
+  const [first] = askedOf(KEY, isWanted)
   const stagers = NAMES.map((node) => ({
     ...{ node, url: node === first ? giver : other },
     ...{ isStaging: true, mayHave: false },
@@ -80,7 +80,7 @@ async function countQuestions(
     if (isRefused) response.writeHead(425, { [NODE_HEADER]: 'other' }).end()
     else response.writeHead(206, { [NODE_HEADER]: 'other' }).end('x')
   })
-  const fetcher = openFetcher(t, { giver, other })
+  const fetcher = openFetcher(t, { giver, other, isWanted: urgency === 'wanted' })
   const part = { offset: 0, length: 1 }
   const object = { key: KEY, sizeBytes: 2, etag: null, versionId: null }
   await fetcher.fetch({ ...object, ...part, urgency, stallTimeoutMs: 1000, sink: () => 0, signal: t.signal })
@@ -137,7 +137,7 @@ test('a part that becomes wanted between two questions is asked for as such by t
     fetcher.hurry(KEY)
     response.writeHead(425, { [NODE_HEADER]: 'other' }).end()
   })
-  const fetcher = openFetcher(t, { giver, other })
+  const fetcher = openFetcher(t, { giver, other, isWanted: false })
   const object = { key: KEY, sizeBytes: 2, etag: null, versionId: null, offset: 0, length: 1 }
   await fetcher.fetch({
     ...object,

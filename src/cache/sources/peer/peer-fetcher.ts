@@ -123,10 +123,11 @@ export class PeerFetcher implements Fetcher {
   ): Promise<{ readonly outcome: PeerOutcome; readonly node?: string }> {
     const { request, awaited, distrusted } = about
     const { key, offset, partOffset = offset } = request
+    const part = { key, offset: partOffset, isWanted: awaited.urgency === 'wanted' }
     const roundMs = performance.now()
     let outcome: PeerOutcome = 'elsewhere'
     let late: Peer | undefined
-    for (const { provider, isWaitedFor } of this.#rank(key, partOffset, distrusted)) {
+    for (const { provider, isWaitedFor } of this.#rank(part, distrusted)) {
       if (!(await this.#isKept(provider))) continue
       const peer = this.#peerOf(provider)
       const isHeld = isWaitedFor && !peer.isLate && performance.now() - roundMs < ASK_AGAIN_MS
@@ -165,7 +166,7 @@ export class PeerFetcher implements Fetcher {
     const { signal } = request
     let facts: ObjectFacts | undefined
     const isReady = this.#options.home.findProviders().ready.length > 0 // who stages would have to ask the store, too
-    for (const { provider, isWaitedFor } of isReady ? this.#rank(request.key, 0) : []) {
+    for (const { provider, isWaitedFor } of isReady ? this.#rank({ key: request.key, offset: 0 }) : []) {
       if (!(await this.#isKept(provider))) continue
       const range = { offset: 0, length: 0 }
       const onFacts = (found: ObjectFacts) => {
@@ -214,9 +215,9 @@ export class PeerFetcher implements Fetcher {
   }
 
   /** Whom to ask for a range before the store, in order, without the one whose bytes were wrong. */
-  #rank(key: string, offset: number, distrusted?: string): readonly Asked[] {
+  #rank(part: Omit<Parameters<typeof planProviders>[1], 'node'>, distrusted?: string): readonly Asked[] {
     const providers = this.#options.home.findProviders()
-    const asked = planProviders(providers, { node: this.#options.node, key, offset }).filter(
+    const asked = planProviders(providers, { ...part, node: this.#options.node }).filter(
       ({ provider, isWaitedFor }) => {
         const peer = this.#peerOf(provider)
         return provider.node !== distrusted && !peer.isResting && (isWaitedFor || !peer.isLikelyEmpty)

@@ -48,6 +48,22 @@ test('of the nodes that stage, one reads a part from the store, and each of the 
   }
 })
 
+test('a part that somebody waits for is taken from who reads it, by eight of them, and else along the usual way', () => {
+  const stagers = Array.from({ length: 20 }, (_, index) => stager(`n${index}`))
+  const askedBy = stagers.map(({ node }) => {
+    const [usual, wanted] = [false, true].map((isWanted) =>
+      planProviders({ ready: [], stagers }, { node, ...PART, isWanted }).map(({ provider }) => provider.node),
+    )
+    return { usual: usual!, wanted: wanted! }
+  })
+  const owner = askedBy.find(({ usual }) => usual.length > 0)!.usual.at(-1)!
+  assert.equal(askedBy.filter(({ wanted: [first] }) => first === owner).length, 8)
+  for (const { usual, wanted } of askedBy) {
+    assert.ok(wanted.slice(0, 2).includes(owner) || wanted.length === 0, 'at most one passes it on')
+    for (const giver of usual) assert.ok(wanted.includes(giver), 'should who reads it be gone')
+  }
+})
+
 test('nodes that begin together pass on what one has already, and read nothing from the store', () => {
   const stagers = Array.from({ length: 20 }, (_, index) => stager(`n${index}`))
   const firsts = stagers.map(({ node }) => {
@@ -76,7 +92,8 @@ test('no nodes wait for each other in a circle, whatever each knows of the other
       const waitsFor = new Map(
         names.map((node, index) => {
           const stagers = [...new Set([node, ...known[index]!])].map((name) => stager(name))
-          const asked = planProviders({ ready: [], stagers }, { node, key, offset: 0 })
+          const isWanted = index % 2 === 0
+          const asked = planProviders({ ready: [], stagers }, { node, key, offset: 0, isWanted })
           return [node, asked.filter(({ isWaitedFor }) => isWaitedFor).map(({ provider }) => provider.node)]
         }),
       )

@@ -1,4 +1,4 @@
-import { planPassing, rankOwners } from '../../../policy/placement.js'
+import { planPassing, rankOwners, TAKERS_IN_HASTE } from '../../../policy/placement.js'
 
 /** A node that may supply parts. Plain data, so that a thread can have it. */
 export interface Provider {
@@ -38,16 +38,24 @@ export interface Asked {
  */
 export function planProviders(
   { ready, stagers }: Providers,
-  part: { readonly node: string; readonly key: string; readonly offset: number },
+  part: {
+    readonly node: string
+    readonly key: string
+    readonly offset: number
+    /** Somebody waits for it: whoever reads it is asked before those who pass it on. Default false. */
+    readonly isWanted?: boolean
+  },
 ): readonly Asked[] {
-  const { node, key, offset } = part
+  const { node, key, offset, isWanted = false } = part
   const byName = new Map(stagers.map((stager) => [stager.node, stager]))
   const staging = stagers.filter(({ isStaging }) => isStaging).map((stager) => stager.node)
   const owners = rankOwners(staging, key, offset)
   const own = owners.indexOf(node)
   const before = own === -1 ? owners : owners.slice(0, own)
   const whole = ready.filter((provider) => byName.get(provider.node)?.isStaging !== true)
-  const givers = planPassing(whole.length + before.length, Math.max(1, whole.length))
+  const place = [whole.length + before.length, Math.max(1, whole.length)] as const
+  const inHaste = isWanted ? planPassing(...place, TAKERS_IN_HASTE) : []
+  const givers = [...new Set([...inHaste, ...planPassing(...place)])]
     .filter((position) => position >= whole.length)
     .map((position) => byName.get(before[position - whole.length]!)!)
   const others = stagers.filter((stager) => stager.mayHave && !givers.includes(stager))
