@@ -1,5 +1,6 @@
 import type { Asked } from '../cache/arrivals/arrival-wire.js'
 import { ArrivingReader } from '../cache/arrivals/arriving-reader.js'
+import { DueWaits } from '../cache/arrivals/due-waits.js'
 import type { Arrivals, Wanted } from '../feed/sources/arriving-source.js'
 import type { Copy } from '../model/copy.js'
 
@@ -10,6 +11,7 @@ export class CopyArrivals implements Arrivals {
   readonly #here: Uint8Array
   readonly spoilt = new Set<number>()
   readonly #reader = new ArrivingReader(`the feed of process ${process.pid}`, (key) => this.#noteSpoilt(key))
+  readonly #waits = new DueWaits()
   readonly #closing = new AbortController()
   /** Resolves when the staging is over, with what it failed with. */
   readonly #over: Promise<string | undefined>
@@ -59,12 +61,15 @@ export class CopyArrivals implements Arrivals {
   async waitFor(wanted: Wanted, signal: AbortSignal = this.#closing.signal): Promise<boolean> {
     const file = typeof wanted === 'number' ? wanted : wanted.file
     if (this.#isOver) return this.isHere(file)
+    // Ranges are few bytes of a part that is begun anyway: all of them are fetched next.
+    const turn = typeof wanted === 'number' ? this.#waits.begin() : undefined
     const outcome = await this.#reader
-      .awaitAsked(this.#copy, this.#askedOf(wanted), signal)
+      .awaitAsked(this.#copy, this.#askedOf(wanted), { signal, turn })
       .catch((error) => {
         if (signal.aborted) return 'unknown' as const
         throw error
       })
+      .finally(() => turn?.end())
     if (outcome === 'there' && typeof wanted === 'number') this.#here[file] = 1
     if (outcome === 'gone') await this.#over // it is being published, or has been given up
     return this.isHere(file) || (outcome === 'there' && typeof wanted !== 'number')

@@ -37,12 +37,12 @@ export class ArrivingRanges {
     const { key, sizeBytes } = entry
     const isPart = range.length < sizeBytes
     if (isPart && this.#taken === 'unproven')
-      return this.#reader.awaitAsked(copy, [key, range.offset, range.length], signal)
-    if (!isPart || sizeBytes <= WHOLE_OBJECT_BYTES) return this.#reader.awaitAsked(copy, key, signal)
+      return this.#reader.awaitAsked(copy, [key, range.offset, range.length], { signal })
+    if (!isPart || sizeBytes <= WHOLE_OBJECT_BYTES) return this.#reader.awaitAsked(copy, key, { signal })
     const over = new AbortController()
     const either = AbortSignal.any([signal, over.signal])
     const parts = this.#waitForParts(copy, { key, range }, either)
-    const whole = this.#reader.awaitAsked(copy, key, either)
+    const whole = this.#reader.awaitAsked(copy, key, { signal: either })
     try {
       return await Promise.race([parts.then((areThere) => (areThere ? 'there' : whole)), whole])
     } finally {
@@ -68,7 +68,7 @@ export class ArrivingRanges {
       signal.throwIfAborted()
       if (look.parts && !hasAsked) {
         const { offset, length } = look.parts
-        await this.#reader.awaitAsked(copy, [asked.key, offset, length], signal)
+        await this.#reader.awaitAsked(copy, [asked.key, offset, length], { signal })
         hasAsked = true // what is written is written down a moment later
         pauseMs = LOOK_MS
       }

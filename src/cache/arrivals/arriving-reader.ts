@@ -5,6 +5,7 @@ import { Manifest } from '../manifest/manifest.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
 import { ArrivalClient, type ArrivalReader } from './arrival-client.js'
 import type { Asked } from './arrival-wire.js'
+import type { WaitTurn } from './due-waits.js'
 
 /** How often the manifest is looked at where the stager cannot be asked, ms. */
 const LOOK_INTERVAL_MS = 50
@@ -48,17 +49,19 @@ export class ArrivingReader {
 
   /**
    * As `waitFor`, for an object of whose place and size the caller knows, or a range of one: the stager is asked before
-   * the manifest, which tells of whole objects only.
+   * the manifest, which tells of whole objects only. It is fetched next, with `turn` once that is due.
    */
   async awaitAsked(
     copy: Pick<Copy, 'directory'>,
     asked: Asked,
-    signal: AbortSignal,
+    { signal, turn }: { readonly signal: AbortSignal; readonly turn?: WaitTurn | undefined },
   ): Promise<ArrivingLook['outcome']> {
     const key = typeof asked === 'string' ? asked : asked[0]
     while (!this.#isClosed) {
       const client = await this.#clientOf(copy.directory)
-      const arrival = client && (await client.want(asked, { signal }))
+      const urgency = turn?.isDue === false ? 'ordered' : 'wanted'
+      if (urgency === 'ordered') void turn?.comesDue.then(() => client?.want(asked, { signal }))
+      const arrival = client && (await client.want(asked, { urgency, signal }))
       if (arrival === 'there' || arrival === 'unknown') return arrival
       signal.throwIfAborted()
       const outcome = await this.#lookTogether(copy.directory, key)

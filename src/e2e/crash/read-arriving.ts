@@ -74,7 +74,7 @@ async function readRange(
   const offset = Math.floor(Math.random() * (source.length - RANGE_BYTES))
   const limit = AbortSignal.any([signal, AbortSignal.timeout(MAX_WAIT_MS)])
   const outcome = await reader
-    .awaitAsked({ directory }, [key, offset, RANGE_BYTES], limit)
+    .awaitAsked({ directory }, [key, offset, RANGE_BYTES], { signal: limit })
     .catch(() => 'none' as const)
   const bytes = outcome === 'there' ? readIfThere(`${filesDirectory(directory)}/${key}`) : undefined
   // Its listing may have been made anew meanwhile.
