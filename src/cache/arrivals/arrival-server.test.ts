@@ -10,6 +10,7 @@ import { ArrivalServer } from './arrival-server.js'
 import { SOCKET_NAME } from './arrival-wire.js'
 import { ArrivingReader } from './arriving-reader.js'
 import { BlockSet } from './block-set.js'
+import { DueWaits } from './due-waits.js'
 import type { Need } from './order-of-need.js'
 
 const KEYS = ['a', 'b', 'c', 'odd \n "key"']
@@ -62,6 +63,25 @@ test('what is waited for without haste is not fetched before the rest, until som
   assert.equal(server.need.takeWanted(), 3)
   server.arrived(3)
   assert.deepEqual(await Promise.all([patient, hasty]), ['there', 'there'])
+})
+
+test('what a reader waits for far ahead is ordered, and wanted once it is due', async (t) => {
+  const { server, folder } = await openServer(t)
+  const reader = new ArrivingReader('the feed')
+  t.after(() => reader.close())
+  const copy = { directory: folder }
+  const { signal } = t
+  const waits = new DueWaits()
+  const [oldest, ...others] = Array.from({ length: 65 }, () => waits.begin())
+  const wait = reader.awaitAsked(copy, 'c', { signal, turn: others.at(-1)! })
+  assert.equal(await reader.awaitAsked(copy, 'a', { signal }), 'there')
+  assert.equal(server.need.takeWanted(), undefined)
+  assert.equal(server.need.hasOrders, true)
+  oldest!.end()
+  assert.equal(await reader.awaitAsked(copy, 'a', { signal }), 'there')
+  assert.equal(server.need.takeWanted(), 3)
+  server.arrived(3)
+  assert.equal(await wait, 'there')
 })
 
 test('a status says who reads, and who waits for what', async (t) => {
