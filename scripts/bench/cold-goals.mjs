@@ -8,7 +8,7 @@ const COPIES = 1.01
 /** Those that are judged; the others are judged by them. */
 const OWN = ['arriving', 'unproven', 'listed']
 
-/** A Markdown table: what each row of dsc comes to, and whether that is enough. `nameOf(table)`, `NAMES[loader]`. */
+/** A Markdown table: what each row of dsc comes to, and whether that is enough. `nameOf(table)` is a dataset's, `NAMES[loader]` a loader's. */
 export function goalsTable(tables, { nameOf, NAMES }) {
   const lines = tables.flatMap((table) =>
     table.rows
@@ -17,7 +17,7 @@ export function goalsTable(tables, { nameOf, NAMES }) {
         (row) => `| ${[nameOf(table), table.step, NAMES[row.loader], ...judge(row, table)].join(' | ')} |`,
       ),
   )
-  if (lines.length === 0) return ''
+  if (lines.length === 0) return '\n'
   return `
 | dataset | step | loader | first batch | than staged first | epoch 1, × limit | copies | epoch 1, next loader's | both, next loader's |
 |---|--:|---|--:|--:|--:|--:|--:|--:|

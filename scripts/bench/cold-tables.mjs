@@ -1,4 +1,4 @@
-// What runs of cold.mjs come to: one table for each set and step, one row for each loader.
+// What runs of cold.mjs come to: one table for each set, step and machine, one row for each loader.
 
 /**
  * Rows have the medians of a loader's runs, in s: `first` batch, `epochs` 1 and 2; and `copies` of the data from the
@@ -6,11 +6,13 @@
  * the larger of transfer and training, s.
  */
 export function makeTables(runs) {
-  return groups(runs, ({ set, count, step }) => `${set} ${count} ${step}`).map((table) => {
-    const { set, count, step, linkSeconds } = table[0]
-    const rows = groups(table, ({ loader }) => loader).map(makeRow)
-    return { set, count, step, limit: linkSeconds * Math.max(1, step), rows }
-  })
+  return groups(runs, ({ set, count, step, machine }) => `${set} ${count} ${step} ${machine}`).map(
+    (table) => {
+      const { set, count, step, machine, linkSeconds } = table[0]
+      const rows = groups(table, ({ loader }) => loader).map(makeRow)
+      return { set, count, step, machine, limit: linkSeconds * Math.max(1, step), rows }
+    },
+  )
 }
 
 function makeRow(of) {

@@ -9,7 +9,7 @@ import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpus, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -49,6 +49,8 @@ const KEYS = {
 }
 /** A run that takes longer is ended, which its row says, and the others go on. */
 const LIMIT_MS = 180_000
+/** Calls that make one page may run on several. */
+const MACHINE = `${cpus().length} × ${cpus()[0].model}`
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const scale = Number(values.scale)
 const rounds = Number(values.rounds)
@@ -87,7 +89,7 @@ try {
 
 /** Adds to the results at once: a call that is cut short has measured what it has measured. */
 function keep(...measured) {
-  results.push(...measured)
+  results.push(...measured.map((run) => ({ ...run, machine: MACHINE })))
   if (values.results) writeFileSync(values.results, JSON.stringify(results))
 }
 
