@@ -14,12 +14,14 @@ export interface ListingPage {
 
 const BEGIN = '<Contents>'
 const END = '</Contents>'
+/** An answer becomes text in pieces, each of which its keys keep in memory while they are there. */
+const PIECE_BYTES = 16_384
 const COMMON_PREFIX = /<CommonPrefixes>\s*<Prefix>([^<]*)<\/Prefix>\s*<\/CommonPrefixes>/g
 
 /**
- * Reads an answer to ListObjectsV2, looking for the few elements that matter by their tags. Never makes a string of the
- * whole answer, which its keys would keep in memory. Undefined: the answer is not whole. No digest proves a listing, so
- * what may hide a key is taken for damage: a tag that is not where it should be, a key twice, fewer than were counted.
+ * Reads an answer to ListObjectsV2, looking for the few elements that matter by their tags. Undefined: the answer is not
+ * whole. No digest proves a listing, so what may hide a key is taken for damage: a tag that is not where it should be, a
+ * key twice, fewer than were counted.
  */
 export function parseListing(body: Buffer, prefix: string): ListingPage | undefined {
   if (!/<\/ListBucketResult>\s*$/.test(body.toString('utf8', Math.max(0, body.length - 64)))) return undefined
@@ -27,21 +29,18 @@ export function parseListing(body: Buffer, prefix: string): ListingPage | undefi
   const headEnd = contentsAt === -1 ? body.length : contentsAt
   const tailBegin = contentsAt === -1 ? body.length : body.lastIndexOf(END) + END.length
   const outside = body.toString('utf8', 0, headEnd) + body.toString('utf8', tailBegin)
-  const isUrlEncoded = readElement(outside, 'EncodingType') === 'url'
+  const isUrlEncoded = readElement(outside, '<EncodingType>') === 'url'
   const relative = (raw: string) => {
     const key = isUrlEncoded ? decodeUrl(decodeEntities(raw)) : decodeEntities(raw)
     return key.startsWith(prefix) ? key.slice(prefix.length) : undefined
   }
   const objects: ListedObject[] = []
-  for (let at = contentsAt; at !== -1; ) {
-    const end = body.indexOf(END, at)
-    const object = readObject(body.toString('utf8', at + BEGIN.length, end), relative)
-    at = body.indexOf(BEGIN, end)
-    const between = body.toString('utf8', end + END.length, at === -1 ? tailBegin : at)
-    if (object === undefined || between.trim() !== '') return undefined
-    objects.push(object)
+  for (let at = contentsAt; at !== -1 && at < tailBegin; ) {
+    const end = endOfPiece(body, at, tailBegin)
+    if (!readObjects(body.toString('utf8', at, end), relative, objects)) return undefined
+    at = end
   }
-  if (new Set(objects.map(({ key }) => key)).size < objects.length) return undefined
+  if (tailBegin < headEnd || hasKeyTwice(objects)) return undefined
   const folders: string[] = []
   for (const [, raw] of outside.matchAll(COMMON_PREFIX)) {
     const folder = relative(raw!)
@@ -52,19 +51,49 @@ export function parseListing(body: Buffer, prefix: string): ListingPage | undefi
   return page && { objects, folders, ...page }
 }
 
+/** Where objects from `at` on end that make about PIECE_BYTES: one at least. */
+function endOfPiece(body: Buffer, at: number, tailBegin: number): number {
+  if (tailBegin - at <= PIECE_BYTES) return tailBegin
+  const last = body.lastIndexOf(END, at + PIECE_BYTES)
+  return (last > at ? last : body.indexOf(END, at)) + END.length
+}
+
+/** Adds the objects of which `text` consists; false: there is something else in it. */
+function readObjects(
+  text: string,
+  relative: (raw: string) => string | undefined,
+  objects: ListedObject[],
+): boolean {
+  const [before, ...entries] = text.split(BEGIN)
+  if (before!.trim() !== '') return false
+  for (const entry of entries) {
+    const end = entry.indexOf(END)
+    const object = end === -1 ? undefined : readObject(entry.slice(0, end), relative)
+    if (object === undefined || entry.slice(end + END.length).trim() !== '') return false
+    objects.push(object)
+  }
+  return true
+}
+
+/** Most servers list in ascending order, which rules it out. */
+function hasKeyTwice(objects: readonly ListedObject[]): boolean {
+  if (objects.every(({ key }, index) => index === 0 || objects[index - 1]!.key < key)) return false
+  return new Set(objects.map(({ key }) => key)).size < objects.length
+}
+
 /** `text` is what lies between the tags of one object. */
 function readObject(text: string, relative: (raw: string) => string | undefined): ListedObject | undefined {
-  const name = readElement(text, 'Key')
+  const name = readElement(text, '<Key>')
   const key = name === undefined ? undefined : relative(name)
-  const size = readElement(text, 'Size')?.trim() ?? ''
-  if (key === undefined || !/^\d+$/.test(size) || text.includes(BEGIN)) return undefined
+  const size = readElement(text, '<Size>')?.trim() ?? ''
+  if (key === undefined || !/^\d+$/.test(size)) return undefined
   return {
     key,
     sizeBytes: Number(size),
     etag: readEtag(text),
     versionId: null,
     checksum: null,
-    modifiedAtMs: Date.parse(readElement(text, 'LastModified') ?? '') || 0,
+    modifiedAtMs: Date.parse(readElement(text, '<LastModified>') ?? '') || 0,
   }
 }
 
@@ -73,9 +102,9 @@ function readPagePlace(
   text: string,
   found: number,
 ): Pick<ListingPage, 'continuation' | 'isTruncated'> | undefined {
-  const keyCount = readElement(text, 'KeyCount')?.trim() ?? '0'
-  const isTruncated = readElement(text, 'IsTruncated')?.trim()
-  const token = readElement(text, 'NextContinuationToken')
+  const keyCount = readElement(text, '<KeyCount>')?.trim() ?? '0'
+  const isTruncated = readElement(text, '<IsTruncated>')?.trim()
+  const token = readElement(text, '<NextContinuationToken>')
   const isWhole =
     !/Contents>|CommonPrefixes>|<Key>|<Prefix>.*<Prefix>/s.test(text) &&
     /^\d+$/.test(keyCount) &&
@@ -87,14 +116,14 @@ function readPagePlace(
 }
 
 function readEtag(entry: string): string | null {
-  const raw = readElement(entry, 'ETag')
+  const raw = readElement(entry, '<ETag>')
   if (raw === undefined) return null
   if (raw.startsWith('&quot;') && raw.endsWith('&quot;')) return raw.slice(6, -6)
   return decodeEntities(raw).replace(/^"|"$/g, '')
 }
 
-function readElement(text: string, name: string): string | undefined {
-  const tag = `<${name}>`
+/** What stands behind the first `tag`, such as `<Key>`, up to the next. */
+function readElement(text: string, tag: string): string | undefined {
   const at = text.indexOf(tag)
   if (at === -1) return undefined
   const begin = at + tag.length
