@@ -149,23 +149,25 @@ async function insertPages(
   }
   const refused: string[] = []
   let refusedCount = 0
+  const mayBeFile = ({ key }: ListedObject): boolean => {
+    const { problem } = options.unsafeKeys === 'list' ? { problem: null } : keyToPath(key)
+    if (problem === null) return true
+    refusedCount += 1
+    if (refused.length < SHOWN_KEYS) refused.push(`${JSON.stringify(key)} ${problem}`)
+    return false
+  }
   for await (const page of pages) {
     throwIfStopped(signal)
-    const taken: ListedObject[] = []
+    const wanted: ListedObject[] = []
     const markers: ListedObject[] = []
     for (const object of page) {
       if (!isWanted(object.key)) counts.filteredObjects += 1
       else if (object.sizeBytes === 0 && (object.key === '' || object.key.endsWith('/'))) markers.push(object)
-      else {
-        const { problem } = options.unsafeKeys === 'list' ? { problem: null } : keyToPath(object.key)
-        if (problem === null) taken.push(object)
-        else {
-          refusedCount += 1
-          if (refused.length < SHOWN_KEYS) refused.push(`${JSON.stringify(object.key)} ${problem}`)
-        }
-      }
+      else wanted.push(object)
     }
-    if (counts.isKnown && !options.known?.take(taken)) insertKnown()
+    if (counts.isKnown && !options.known?.take(wanted)) insertKnown()
+    // What is known was found to be paths when it was listed.
+    const taken = counts.isKnown ? wanted : wanted.filter(mayBeFile)
     if (refusedCount === 0 && !counts.isKnown) manifest.add(taken)
     manifest.markers.add(markers)
     counts.skippedFolderMarkers += markers.length

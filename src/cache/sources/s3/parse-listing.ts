@@ -133,5 +133,5 @@ function readElement(text: string, tag: string): string | undefined {
 /** As AWS encodes keys: percent, and `+` for a space. Throws a URIError at what is not UTF-8. */
 function decodeUrl(text: string): string {
   if (!text.includes('%') && !text.includes('+')) return text
-  return decodeURIComponent(text.replaceAll('+', ' '))
+  return decodeURIComponent(text.includes('+') ? text.replaceAll('+', ' ') : text)
 }
