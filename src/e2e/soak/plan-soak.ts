@@ -52,11 +52,19 @@ export interface SoakPlan {
   readonly events: readonly { readonly atMs: number; readonly event: PlannedEvent }[]
 }
 
-const DAY_SECONDS = 86_400
+/** A day in half an hour. */
+const SIMULATED_PER_REAL = 48
+/** A lease of three hours lasts for five of these, whatever the length of a run: no job is held for that long. */
+const STEP_EVERY_MS = 40_000
 const EVENT_EVERY_MS = 4000
 const SETTLE_EVERY_MS = 300_000
 
-/** Plans a simulated day in `minutes`: the clocks step forward by what is missing, an hour and a half at most at a time. */
+/** How much time passes by the clocks of a run of `minutes`, hours: those of a day in 30 minutes, less in less. */
+export function simulatedHours(minutes: number): number {
+  return (minutes * SIMULATED_PER_REAL) / 60
+}
+
+/** Plans a run of `minutes`: all clocks step forward by what the simulated time is longer, half an hour at a time. */
 export function planSoak(random: Random, { minutes, jobs }: { minutes: number; jobs: number }): SoakPlan {
   const lengthMs = minutes * 60_000
   const planned = Array.from({ length: jobs }, (_, index) => ({
@@ -66,10 +74,9 @@ export function planSoak(random: Random, { minutes, jobs }: { minutes: number; j
   const events: { atMs: number; event: PlannedEvent }[] = []
   for (let atMs = 3000; atMs < lengthMs - 20_000; atMs += 1 + random.below(2 * EVENT_EVERY_MS))
     events.push({ atMs, event: planEvent(random, atMs > lengthMs / 2) })
-  const steps = Math.max(16, Math.round(minutes * 1.5))
-  for (let index = 0; index < steps; index++) {
-    const atMs = Math.round((lengthMs * (index + random.below(100) / 100)) / steps)
-    const bySeconds = Math.round((DAY_SECONDS - minutes * 60) / steps)
+  const bySeconds = Math.round((STEP_EVERY_MS / 1000) * (SIMULATED_PER_REAL - 1))
+  for (let beginMs = 0; beginMs < lengthMs; beginMs += STEP_EVERY_MS) {
+    const atMs = Math.round(beginMs + (STEP_EVERY_MS * random.below(100)) / 100)
     events.push({ atMs, event: { kind: 'clock step', of: 'everybody', bySeconds } })
   }
   for (let atMs = Math.min(SETTLE_EVERY_MS, lengthMs / 2); atMs < lengthMs - 60_000; atMs += SETTLE_EVERY_MS)
