@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { chmod, mkdir, stat, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, rmdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, test } from 'node:test'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
+import { HeldFolder } from './held-folder.js'
 import { createSharedFile, makeFolder, restoreUmask, shareLikeFolder } from './shared-folder.js'
 
 let umask: number
@@ -49,6 +50,16 @@ test('makeFolder makes missing parents, and a folder that is there is no error',
 
 test('makeFolder ends where a parent exists and takes no folders', () => {
   assert.throws(() => makeFolder('/proc/dsc/cache'), { code: 'ENOENT' })
+})
+
+test('makeFolder ends in a folder that is held and was removed', async (context) => {
+  const path = join(await temporaryDirectory(context), 'gone')
+  makeFolder(path)
+  const held = HeldFolder.find(path)!
+  context.after(() => held.close())
+  await rmdir(path)
+  for (const inside of [`${held.path}/files`, Buffer.from(`${held.path}/a/b`)])
+    assert.throws(() => makeFolder(inside), { code: 'ENOENT' })
 })
 
 test('makeFolder says what stands in the way', async (context) => {

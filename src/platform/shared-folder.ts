@@ -45,15 +45,18 @@ export function createSharedFile(path: string): void {
 
 /**
  * Makes a folder and its missing parents. Node's own recursive mkdir tries for ever where a parent exists and still
- * answers ENOENT (/proc, automounter maps), and says ENOENT of a read-only file system.
+ * answers ENOENT (/proc, automounter maps, a folder that is held and was removed), and says ENOENT of a read-only file
+ * system.
  */
-export function makeFolder(path: string): void {
+export function makeFolder(path: string | Buffer): void {
   try {
     mkdirSync(path)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    if (code === 'ENOENT' && !isFolder(dirname(path))) {
-      makeFolder(dirname(path))
+    const parent =
+      typeof path === 'string' ? dirname(path) : Buffer.from(dirname(path.toString('latin1')), 'latin1')
+    if (code === 'ENOENT' && !isFolder(parent)) {
+      makeFolder(parent)
       makeFolder(path)
     } else if (!isFolder(path)) throw error
   }
@@ -64,6 +67,6 @@ function grantedBy(folder: string): number {
   return mode & (mode & STICKY ? GROUP_AND_OTHERS & ~WRITE_OF_GROUP_AND_OTHERS : GROUP_AND_OTHERS)
 }
 
-function isFolder(path: string): boolean {
+function isFolder(path: string | Buffer): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 }

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Dataset } from '../../model/dataset.js'
+import { HeldFolder } from '../../platform/held-folder.js'
 import { openMemorySource } from '../../testing/memory-source.js'
 import { temporaryDirectory } from '../../testing/temporary-directory.js'
 import { type ListedObject, ListingDisorder, type Source } from '../sources/source.js'
@@ -48,6 +49,16 @@ for (const key of [
     assert.equal((await work).files, 1)
   })
 }
+
+test('listing into a folder that somebody removed while it was held fails at once', async (context) => {
+  const path = join(await temporaryDirectory(context), 'copy')
+  mkdirSync(path)
+  const held = HeldFolder.find(path)!
+  context.after(() => held.close())
+  rmdirSync(path)
+  const source = openMemorySource({ a: '1' })
+  await assert.rejects(listIntoManifest({ source, dataset, copyDirectory: held.path }), { code: 'ENOENT' })
+})
 
 test('listing refuses a key that is also the folder of another', async (context) => {
   const { work } = await list(context, { 'x/a': '1', 'x/a-': '2', 'x/a/b': '3' })

@@ -5,6 +5,7 @@ import type { Stripe } from '../../model/copy.js'
 import type { Dataset } from '../../model/dataset.js'
 import { formatCount } from '../../model/format-count.js'
 import { describeDiskFailure } from '../../platform/disk-failure.js'
+import { makeFolder } from '../../platform/shared-folder.js'
 import { filesDirectory } from '../cache-layout.js'
 import { keyToPath } from '../manifest/key-to-path.js'
 import { KnownObjects } from '../manifest/known-objects.js'
@@ -47,7 +48,7 @@ export async function listIntoManifest(options: {
   readonly signal?: AbortSignal
 }): Promise<Listing> {
   const { copyDirectory, dataset, stripe } = options
-  mkdirSync(filesDirectory(copyDirectory), { recursive: true })
+  makeFolder(filesDirectory(copyDirectory))
   const kept = options.isRelisted ? undefined : readKeptListing(copyDirectory, dataset, stripe)
   if (kept && kept.version === (options.version ?? kept.version)) return kept
   await setAside(copyDirectory)

@@ -4,7 +4,6 @@ import {
   constants,
   existsSync,
   fstatSync,
-  mkdirSync,
   openSync,
   readFileSync,
   renameSync,
@@ -12,6 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
+import { makeFolder } from '../../platform/shared-folder.js'
 
 /** A table that this user, root or `owner` has kept: in a folder of many, others can put there what they like. */
 export function readKeptTable(path: string, owner?: number): Buffer | undefined {
@@ -31,7 +31,7 @@ export function readKeptTable(path: string, owner?: number): Buffer | undefined 
 export function keepTable(path: string, table: { readonly bytes: Uint8Array }): void {
   const partPath = `${path}.${randomBytes(6).toString('hex')}`
   try {
-    mkdirSync(dirname(path), { recursive: true })
+    makeFolder(dirname(path))
     writeFileSync(partPath, table.bytes, { flag: 'wx' }) // through no link that somebody may have put there
     renameSync(partPath, path)
   } catch {

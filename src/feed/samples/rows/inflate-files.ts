@@ -4,7 +4,6 @@ import {
   createWriteStream,
   existsSync,
   fsyncSync,
-  mkdirSync,
   openSync,
   renameSync,
   rmSync,
@@ -17,6 +16,7 @@ import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import * as zlib from 'node:zlib'
 import { DscError } from '../../../failure/dsc-error.js'
+import { makeFolder } from '../../../platform/shared-folder.js'
 import { type BytePath, fromText, toBytes, toText } from '../byte-path.js'
 import type { ListedFile } from '../list-folder.js'
 import { claimRows } from './rows-claim.js'
@@ -66,7 +66,7 @@ export async function inflateFiles(request: InflateRequest): Promise<readonly Li
   const { files, folder } = request
   const isDone = () => files.every((file) => findFinished(request, file))
   if (!isDone()) {
-    mkdirSync(folder, { recursive: true })
+    makeFolder(folder)
     const claim = await claimRows(folder, { isDone, onWait: () => request.onProgress?.(0, files.length) })
     try {
       if (claim) await inflateMissing(request)
@@ -117,7 +117,7 @@ async function inflateMissing(request: InflateRequest): Promise<void> {
 function link(root: BytePath, path: BytePath, folder: string): void {
   const [from, to] = [toBytes(`${root}/${path}`), `${fromText(folder)}/${path}`]
   if (!existsSync(from)) return
-  mkdirSync(toBytes(dirname(to)), { recursive: true })
+  makeFolder(toBytes(dirname(to)))
   rmSync(toBytes(to), { force: true })
   symlinkSync(from, toBytes(to))
 }
@@ -129,7 +129,7 @@ async function inflate({ root, folder }: InflateRequest, file: ListedFile): Prom
   const decoder = DECODERS[toText(file.path).split('.').at(-1)!]
   if (!decoder)
     throw new DscError('USAGE', `this Node does not read ${toText(file.path)}`, { hint: 'Node 24' })
-  mkdirSync(toBytes(dirname(target)), { recursive: true })
+  makeFolder(toBytes(dirname(target)))
   try {
     await pipeline(
       createReadStream(from),

@@ -1,15 +1,7 @@
-import {
-  closeSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs'
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { crc32 } from 'node:zlib'
+import { makeFolder } from '../../../platform/shared-folder.js'
 import { MessagePackWriter } from './message-pack.js'
 import { packGroup } from './pack-group.js'
 import { ParquetFile } from './parquet-file.js'
@@ -42,7 +34,7 @@ export async function unpackFile(job: UnpackJob, onColumn: (what: string) => voi
   const [rowsPath, indexPath] = [job.rows && Buffer.from(job.rows), Buffer.from(job.index)]
   const [rowsPart, indexPart] = [`${job.part}.rows`, `${job.part}.index`]
   const folder = Buffer.from(dirname(indexPath.toString('latin1')), 'latin1')
-  mkdirSync(folder, { recursive: true })
+  makeFolder(folder)
   const file = await ParquetFile.open({ ...job, path: Buffer.from(job.path) })
   try {
     const bytes = formatRowsIndex(await writeRows(file, rowsPath && rowsPart, onColumn), job.origin)

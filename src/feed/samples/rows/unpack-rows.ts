@@ -1,6 +1,7 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DscError } from '../../../failure/dsc-error.js'
+import { makeFolder } from '../../../platform/shared-folder.js'
 import { type BytePath, fromText, toBytes, toText } from '../byte-path.js'
 import type { ListedFile } from '../list-folder.js'
 import { claimRows } from './rows-claim.js'
@@ -36,7 +37,7 @@ export interface UnpackRequest {
 export async function unpackRows(request: UnpackRequest): Promise<readonly RowsIndex[]> {
   const found = findIndexes(request)
   if (found.every((index) => index !== undefined)) return found
-  mkdirSync(request.folder, { recursive: true })
+  makeFolder(request.folder)
   const claim = await claimRows(request.folder, {
     isDone: () => findIndexes(request).every((index) => index !== undefined),
     onWait: () => request.onProgress?.(0, request.files.length),
