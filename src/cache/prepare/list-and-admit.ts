@@ -5,7 +5,7 @@ import type { Cache } from '../cache.js'
 import { stagingDirectoryOf } from '../cache-layout.js'
 import { DEFAULT_CONCURRENCY } from '../download/download-files.js'
 import { listIntoManifest } from '../download/list-into-manifest.js'
-import { discardDirectory } from '../eviction/finish-evictions.js'
+import { discardDirectory, finishEvictions } from '../eviction/finish-evictions.js'
 import { leaseNewest } from '../leases/lease-reusable.js'
 import type { Listing } from '../manifest/listing.js'
 import { admitListing } from './admit-listing.js'
@@ -51,7 +51,12 @@ export async function listAndAdmit(work: Work): Promise<Listed> {
 async function admit({ cache, turn, options }: Work, listing: Listing): Promise<Listed> {
   const { copy } = turn
   const isAdmitted = copy.state === 'staging' && copy.version === listing.version && !listing.isKnown
-  if (isAdmitted) return { outcome: 'listed', listing, victims: [] }
+  if (isAdmitted) {
+    // Whoever was admitted may have been killed before what makes room for it was off the disk.
+    const { record, node, nowMs } = cache
+    await finishEvictions(cache, await record.listCopies({ node, states: ['evicting'] }, nowMs()))
+    return { outcome: 'listed', listing, victims: [] }
+  }
   const admitted = await logPhase(`${options.dataset.name}: admission`, () =>
     admitListing(cache, turn, { listing, isPrefetch: options.isPrefetch }),
   )
