@@ -40,8 +40,8 @@ class Nested(Plain):
         class Net(Blocks):
             def run_blocks(self, x):
                 x, (y, count) = self.blocks[1](self.blocks[0]((x, (x, 0))))
-                given = self.blocks[3](self.blocks[2]({"x": x + y, "count": count}))
-                return self.blocks[5](self.blocks[4](State(given["x"] * given["count"], []))).x
+                given = self.blocks[3](self.blocks[2]({"x": (x + y) / 4, "count": count}))
+                return self.blocks[5](self.blocks[4](State(given["x"] * given["count"] / 4, []))).x
 
         kinds = iter([InTuples, InDicts, InObjects])
         made = {}
