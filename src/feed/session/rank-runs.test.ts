@@ -9,6 +9,7 @@ const runOf = (fields: Partial<Run>): Run => ({
   epoch: 4,
   step: 0,
   workers: 2,
+  earlier: [],
   sessions: new Map(),
   ...fields,
 })
@@ -71,11 +72,24 @@ for (const { name, current, asked, worker, workers, epoch, isNew } of [
   },
 ]) {
   test(`placing a client: ${name}`, () => {
-    const placed = placeSession(current, asked, { worker, workers, session: session() })
+    const placed = placeSession(current, asked, { worker, workers, session: session() })!
     assert.deepEqual([placed.run.epoch, placed.isNew], [epoch, isNew])
     assert.ok(placed.run.sessions.has(worker))
   })
 }
+
+test('a worker that comes late for a named pass does not take the rank back to it', () => {
+  const place = (current: Run | undefined, run: string, worker: number) =>
+    placeSession(current, start({ run, epoch: 0 }), { worker, workers: 2, session: session(false) })
+  let { run } = place(undefined, '0', 0)!
+  for (let name = 1; name < 30; name++) {
+    run = place(run, `${name}`, 0)!.run
+    assert.equal(place(run, `${name - 1}`, 1), undefined)
+  }
+  assert.ok(run.earlier.length < 20)
+  assert.equal(place(run, '29', 1)!.run, run)
+  assert.equal(place(run, '29', 0)!.isNew, true, 'a worker that is connected anew goes on where it was')
+})
 
 test('a client whose place another process is reading from is refused, with its process id', () => {
   const current = runOf({ sessions: new Map([[1, session()]]) })

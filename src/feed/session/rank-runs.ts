@@ -7,6 +7,8 @@ export interface Run {
   readonly epoch: number
   readonly step: number
   readonly workers: number
+  /** Names of the runs before it, the last few. */
+  readonly earlier: readonly string[]
   /** Worker → the session that reads for it. */
   readonly sessions: Map<number, RunSession>
 }
@@ -24,15 +26,19 @@ interface Placement {
   readonly isNew: boolean
 }
 
+/** Names that are kept: a worker that is late belongs to a run of a moment ago. */
+const MAX_EARLIER = 16
+
 /**
  * Finds or opens the run a worker belongs to. Workers that name their run share it. Workers that do not (a plain
- * torch DataLoader) fill the open run until one comes whose place is taken: that one opens the next epoch.
+ * torch DataLoader) fill the open run until one comes whose place is taken: that one opens the next epoch. Undefined: a worker comes late for a run that was given
+ * up for the present one, from which it would take the ground.
  */
 export function placeSession(
   current: Run | undefined,
   start: Start,
   client: Pick<Hello, 'worker' | 'workers'> & { readonly session: RunSession },
-): Placement {
+): Placement | undefined {
   const { worker, workers, session } = client
   const isSame =
     current !== undefined &&
@@ -49,12 +55,16 @@ export function placeSession(
       `worker ${worker} of this rank is already reading in process ${holder.pid}; two loaders would each get half of the samples`,
       { hint: 'close the other loader, give it another rank, or start a feed of its own (DSC_FEED_JOB)' },
     )
+  const before = current?.earlier ?? []
+  const isAgain = current?.name === undefined || current.name === start.run
+  if (!isAgain && start.run !== undefined && before.includes(start.run)) return undefined
   const epoch = start.epoch ?? (current === undefined ? 0 : current.epoch + 1)
   const run: Run = {
     name: start.run,
     epoch,
     step: start.step,
     workers,
+    earlier: isAgain ? before : [...before, current.name].slice(-MAX_EARLIER),
     sessions: new Map([[worker, session]]),
   }
   return { run, isNew: true }

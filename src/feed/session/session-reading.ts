@@ -26,6 +26,8 @@ interface SessionReadingOptions {
   readonly keep: number
 }
 
+const PASS_HAS_ENDED = 'another loader of this rank has begun a new pass; this one has ended'
+
 /** What one client reads: where it is, what it may get, and what it holds. */
 export class SessionReading implements RunSession {
   readonly rank: ServedRank
@@ -64,8 +66,13 @@ export class SessionReading implements RunSession {
     const { probe, depth } = this.#options
     for (const batch of probe?.begin(this, depth) ?? []) this.rank.stream.release(batch)
     this.#hasEnded = false
-    const { run, isNew } = placeSession(this.rank.run, start, { ...hello, session: this })
-    this.#run = run
+    const placed = placeSession(this.rank.run, start, { ...hello, session: this })
+    this.#run = placed?.run
+    if (placed === undefined) {
+      socket.write(formatJsonFrame(MESSAGE.error, { code: 'FEED_GONE', message: PASS_HAS_ENDED }))
+      return // the connection stays: the worker's next pass is the present one
+    }
+    const { run, isNew } = placed
     this.rank.run = run
     this.#nextStep = run.step + hello.worker
     this.#credits = 0
@@ -152,8 +159,7 @@ export class SessionReading implements RunSession {
       return
     }
     this.rank.stream.release(batch)
-    if (!this.#isClosed && this.#run === run)
-      throw new DscError('FEED_GONE', 'another loader of this rank has begun a new pass; this one has ended')
+    if (!this.#isClosed && this.#run === run) throw new DscError('FEED_GONE', PASS_HAS_ENDED)
   }
 
   #send(batch: LeasedBatch): void {
