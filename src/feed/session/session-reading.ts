@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net'
-import { DscError } from '../../failure/dsc-error.js'
 import type { Extent } from '../arena/arena-extents.js'
 import type { SampleArena } from '../arena/sample-arena.js'
 import type { SampleTable } from '../samples/sample-table.js'
@@ -69,8 +68,8 @@ export class SessionReading implements RunSession {
     const placed = placeSession(this.rank.run, start, { ...hello, session: this })
     this.#run = placed?.run
     if (placed === undefined) {
-      socket.write(formatJsonFrame(MESSAGE.error, { code: 'FEED_GONE', message: PASS_HAS_ENDED }))
-      return // the connection stays: the worker's next pass is the present one
+      socket.write(formatJsonFrame(MESSAGE.started, { epoch: start.epoch ?? 0, step: start.step }))
+      return this.#endPass()
     }
     const { run, isNew } = placed
     this.rank.run = run
@@ -147,8 +146,9 @@ export class SessionReading implements RunSession {
     try {
       return await this.rank.stream.read(run.epoch, step, this.#options.hello.onLoss)
     } catch (error) {
-      if (this.#run === run) throw error
-      return undefined
+      if (this.#run !== run) return undefined
+      if (this.rank.run === run) throw error
+      return this.#endPass()
     }
   }
 
@@ -159,7 +159,13 @@ export class SessionReading implements RunSession {
       return
     }
     this.rank.stream.release(batch)
-    if (!this.#isClosed && this.#run === run) throw new DscError('FEED_GONE', PASS_HAS_ENDED)
+    if (!this.#isClosed && this.#run === run) this.#endPass()
+  }
+
+  /** Tells of a pass that was given up for another. The connection stays: its next pass may be that one. */
+  #endPass(): undefined {
+    this.#run = undefined
+    this.#options.socket.write(formatJsonFrame(MESSAGE.error, { code: 'FEED_GONE', message: PASS_HAS_ENDED }))
   }
 
   #send(batch: LeasedBatch): void {

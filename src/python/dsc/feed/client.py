@@ -67,8 +67,13 @@ class FeedClient:
         """Moves to a place in the sequence; `run` names the pass, which a rank's workers share."""
         self._held.clear()
         self._send_json(Message.START, {"epoch": epoch, "step": step, "run": run})
-        while True:  # batches of the run before may still be in the pipe; the feed has given them up
-            kind, payload = self._receive("STARTED")
+        while True:  # batches and the end of the run before may still be in the pipe; the feed has given it up
+            try:
+                kind, _ = self._receive("STARTED")
+            except FeedError as error:
+                if isinstance(error, FeedGone) or error.code != "FEED_GONE":
+                    raise
+                continue
             if kind == Message.STARTED:
                 return
 
