@@ -31,8 +31,8 @@ const MAX_EARLIER = 16
 
 /**
  * Finds or opens the run a worker belongs to. Workers that name their run share it. Workers that do not (a plain
- * torch DataLoader) fill the open run until one comes whose place is taken: that one opens the next epoch. Undefined: a worker comes late for a run that was given
- * up for the present one, from which it would take the ground.
+ * torch DataLoader) fill the open run until one comes whose place is taken: that one opens the next epoch. Undefined: a
+ * worker comes late for a run that was given up for the present one.
  */
 export function placeSession(
   current: Run | undefined,
