@@ -9,34 +9,66 @@ import type { ServedRank } from './served-ranks.js'
 import { SessionReading } from './session-reading.js'
 import { SESSION_PROTOCOL } from './wire.js'
 
-test('a worker that joins a run waits until the stream stands where the run begins', async () => {
-  const moved = Promise.withResolvers<void>()
-  const stream = { start: () => moved.promise } as unknown as RankStream
-  const rank: ServedRank = {
+function makeRank(stream: object): ServedRank {
+  return {
     rank: 0,
     key: '',
-    stream,
+    stream: stream as unknown as RankStream,
     run: undefined,
     opening: Promise.resolve(),
     clients: new Set(),
     skippedCount: 0,
   }
+}
+
+/** Of two workers of a rank, one; what the feed writes to it comes out of `socket`. */
+function makeWorker(rank: ServedRank, worker: number) {
+  const socket = new PassThrough()
+  const reading = new SessionReading({
+    socket: socket as never,
+    hello: parseHello({ proto: SESSION_PROTOCOL, batch: 1, rank: 0, world: 1, worker, workers: 2 }),
+    rank,
+    table: {} as SampleTable,
+    takeNotes: () => [],
+    poisoned: undefined,
+    probe: undefined,
+    depth: 1,
+    keep: 0,
+  })
+  return { socket, reading }
+}
+
+test('a worker joins the next pass on its connection after what it waited for was given up', async () => {
+  const pending = Promise.withResolvers<never>()
+  const rank = makeRank({
+    start: async () => {},
+    read: () => pending.promise,
+    sequence: { batchesPerEpoch: 10 },
+    meter: { stallMs: { client: 0 } },
+  })
+  const [first, late] = [makeWorker(rank, 0), makeWorker(rank, 1)]
+  const [old, next] = ['a', 'b'].map((run, epoch) => parseStart({ epoch, step: 0, run }))
+  for (const { reading } of [first, late]) await reading.start(old!)
+  const granted = late.reading.grant(1)
+  await first.reading.start(next!)
+  pending.reject(new Error('given up'))
+  await granted
+  assert.match(String(late.socket.read()), /"epoch":0.*FEED_GONE/s)
+  await late.reading.start(next!)
+  assert.match(String(late.socket.read()), /"epoch":1/)
+  assert.equal(late.socket.writableEnded, false)
+  await late.reading.start(old!)
+  assert.match(String(late.socket.read()), /"epoch":0.*FEED_GONE/s, 'it came late')
+  assert.equal(rank.run?.name, 'b')
+})
+
+test('a worker that joins a run waits until the stream stands where the run begins', async () => {
+  const moved = Promise.withResolvers<void>()
+  const stream = { start: () => moved.promise }
+  const rank = makeRank(stream)
   const start = parseStart({ epoch: 3, step: 0, run: 'a' })
   const workers = [0, 1].map((worker) => {
-    const socket = new PassThrough()
-    const hello = parseHello({ proto: SESSION_PROTOCOL, batch: 1, rank: 0, world: 1, worker, workers: 2 })
-    const table = {} as SampleTable
-    const reading = new SessionReading({
-      socket: socket as never,
-      hello,
-      rank,
-      table,
-      takeNotes: () => [],
-      poisoned: undefined,
-      probe: undefined,
-      depth: 1,
-      keep: 0,
-    })
+    const { socket, reading } = makeWorker(rank, worker)
     return { socket, begun: reading.start(start) }
   })
   await new Promise(setImmediate)
