@@ -23,7 +23,6 @@ def slow_gbs(recorded):
     return min(0.02, link_gbs(recorded, 100))
 
 
-
 class Stage(nn.Module):
     """What makes recomputation hard: running statistics, dropout, a power iteration, and two calls of one block."""
 
