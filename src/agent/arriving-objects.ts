@@ -1,3 +1,4 @@
+import type { Asked } from '../cache/arrivals/arrival-wire.js'
 import { BlockSet, planBlockBytes } from '../cache/arrivals/block-set.js'
 import { Manifest } from '../cache/manifest/manifest.js'
 import type { ManifestEntry } from '../cache/manifest/manifest-entry.js'
@@ -7,7 +8,7 @@ import type { Urgency } from '../model/urgency.js'
 import { isSameObject, type LocalObject, pathOf, type Range } from './local-copies.js'
 import { StagerConnections } from './stager-connections.js'
 
-/** How often a staging is looked at for what is due, ms. */
+/** A staging is looked at so often at most, for all questions that came meanwhile, ms. */
 const LOOK_INTERVAL_MS = 50
 /** How often it is looked at for everything that somebody waits for: many wait for long, ms. */
 const LOOK_AT_ALL_INTERVAL_MS = 1000
@@ -21,122 +22,122 @@ interface Question {
 }
 
 interface Waiter extends Question {
-  readonly urgency: Urgency
   readonly endMs: number
-  /** Its stager says that it is written, or cannot be asked. */
+  /** The next look is for it, too: its stager says that it is there, or cannot be asked. */
   isDue: boolean
+  /** Its stager says that the range is written, which may be written down later. */
+  isWritten: boolean
   readonly settle: (arrived: Arrived) => void
+}
+
+interface Staging {
+  readonly copy: Copy
+  readonly waiters: Set<Waiter>
+  timer?: NodeJS.Timeout
+  lookedMs: number
+  lookedAtAllMs: number
 }
 
 /**
  * Hands out parts of copies that are still being staged, as soon as they are written and proven, and has their stagers
- * fetch next what somebody waits for. Waiters for one staging share one look at its manifest.
+ * fetch next what somebody waits for. Opening a manifest costs more than reading it, so that one look is for all
+ * questions about a staging that came within a moment.
  */
 export class ArrivingObjects {
-  /** Waiters, by the folder of the staging. */
-  readonly #stagings = new Map<
-    string,
-    { readonly copy: Copy; readonly waiters: Set<Waiter>; lookedAtAllMs: number }
-  >()
+  /** By the folder of the staging. */
+  readonly #stagings = new Map<string, Staging>()
   readonly #stagers = new StagerConnections()
-  #timer: NodeJS.Timeout | undefined
 
   /** Resolves once the range is there, at the latest after `limitMs`; with 0 it only looks. */
-  async wait(
+  wait(
     copy: Copy,
     question: Question,
     { limitMs, urgency }: { readonly limitMs: number; readonly urgency: Urgency },
   ): Promise<Arrived> {
-    const [found = 'early'] = lookAt(copy, [question]) ?? []
-    if (found !== 'early') return found
-    if (limitMs === 0) {
-      if (urgency === 'wanted') void this.#askStager(copy, question, urgency)
-      return found
-    }
+    const nowMs = performance.now()
+    const known = this.#stagings.get(copy.directory)
+    const staging = known ?? { copy, waiters: new Set(), lookedMs: 0, lookedAtAllMs: nowMs }
+    if (!known) this.#stagings.set(copy.directory, staging)
     return new Promise((resolve) => {
-      const staging = this.#stagings.get(copy.directory) ?? { copy, waiters: new Set(), lookedAtAllMs: 0 }
-      this.#stagings.set(copy.directory, staging)
       const settle = (arrived: Arrived) => {
         staging.waiters.delete(waiter)
         resolve(arrived)
       }
-      const endMs = performance.now() + limitMs
-      const waiter: Waiter = { ...question, urgency, endMs, isDue: false, settle }
+      const isDue = limitMs === 0
+      const waiter: Waiter = { ...question, endMs: nowMs + limitMs, isDue, isWritten: false, settle }
       staging.waiters.add(waiter)
-      void this.#want(copy, waiter)
-      this.#timer ??= setInterval(() => this.#look(), LOOK_INTERVAL_MS)
+      this.#lookLater(staging)
+      if (!isDue || urgency === 'wanted') void this.#want(staging, waiter, urgency)
     })
   }
 
   close(): void {
-    clearInterval(this.#timer)
-    for (const { waiters } of this.#stagings.values())
-      for (const waiter of [...waiters]) waiter.settle('early')
+    for (const staging of this.#stagings.values()) this.#end(staging)
     this.#stagers.close()
   }
 
-  #look(): void {
+  /** Looks as soon as it may, where something is due. */
+  #lookLater(staging: Staging): void {
+    const isDue = [...staging.waiters].some((waiter) => waiter.isDue)
+    const nextMs = isDue
+      ? staging.lookedMs + LOOK_INTERVAL_MS
+      : staging.lookedAtAllMs + LOOK_AT_ALL_INTERVAL_MS
+    clearTimeout(staging.timer)
+    staging.timer = setTimeout(() => this.#look(staging), Math.max(0, nextMs - performance.now()))
+  }
+
+  #look(staging: Staging): void {
+    const { copy, waiters } = staging
     const nowMs = performance.now()
-    for (const [directory, staging] of this.#stagings) {
-      const { copy, waiters } = staging
-      const isForAll = nowMs - staging.lookedAtAllMs >= LOOK_AT_ALL_INTERVAL_MS
-      if (isForAll) staging.lookedAtAllMs = nowMs
-      const waiting = [...waiters].filter(({ isDue }) => isDue || isForAll)
-      const found = waiting.length > 0 ? lookAt(copy, waiting) : []
-      // Published or given up: whoever waits asks again and is served from there, or elsewhere.
-      if (found === undefined) this.#stagers.forget(directory)
-      for (const [index, waiter] of waiting.entries()) {
-        const arrived = found?.[index] ?? 'early'
-        if (arrived !== 'early' || found === undefined || nowMs > waiter.endMs) waiter.settle(arrived)
-      }
-      if (waiters.size === 0) this.#stagings.delete(directory)
+    const isForAll = nowMs - staging.lookedAtAllMs >= LOOK_AT_ALL_INTERVAL_MS
+    staging.lookedMs = nowMs
+    if (isForAll) staging.lookedAtAllMs = nowMs
+    const due = [...waiters].filter(({ isDue }) => isDue || isForAll)
+    const found = due.length > 0 ? lookAt(copy, due) : []
+    for (const [index, waiter] of due.entries()) {
+      const arrived = found?.[index] ?? 'early'
+      if (arrived !== 'early' || nowMs >= waiter.endMs) waiter.settle(arrived)
     }
-    if (this.#stagings.size > 0) return
-    clearInterval(this.#timer)
-    this.#timer = undefined
+    if (found === undefined) {
+      // Published or given up: whoever waits asks again and is served from there, or elsewhere.
+      this.#end(staging)
+      this.#stagers.forget(copy.directory)
+    } else if (isForAll && waiters.size === 0) this.#end(staging)
+    else this.#lookLater(staging)
+  }
+
+  #end({ copy, timer, waiters }: Staging): void {
+    clearTimeout(timer)
+    for (const waiter of waiters) waiter.settle('early')
+    this.#stagings.delete(copy.directory)
   }
 
   /** Tells the stager what is waited for; one that cannot be asked fetches it in its own order. */
-  async #want(copy: Copy, waiter: Waiter): Promise<void> {
-    const isWhole = waiter.range.length === waiter.object.sizeBytes
-    const arrival = await this.#askStager(copy, waiter, waiter.urgency)
-    if (arrival === 'there' && !isWhole) {
-      // What is written is written down a moment later; a part is given with its digest, so that is waited for.
-      const [found] = lookAt(copy, [waiter], 'written') ?? []
-      if (found !== undefined && found !== 'early') waiter.settle(found)
-    }
-    waiter.isDue = true
-    if (arrival !== 'gone') return
-    // Nobody stages any more, or somebody else does: whoever waits asks again.
-    for (const each of [...(this.#stagings.get(copy.directory)?.waiters ?? [])])
-      if (each.object.key === waiter.object.key) each.settle('early')
-  }
-
-  /** Resolves once the stager says that it is there; undefined: it cannot be asked. */
-  async #askStager({ directory }: Copy, { object, range }: Question, urgency: Urgency) {
-    const client = await this.#stagers.find(directory)
+  async #want(staging: Staging, waiter: Waiter, urgency: Urgency): Promise<void> {
+    const { object, range } = waiter
+    const client = await this.#stagers.find(staging.copy.directory)
     const isWhole = range.length === object.sizeBytes
-    return client?.want(isWhole ? object.key : [object.key, range.offset, range.length], { urgency })
+    const asked: Asked = isWhole ? object.key : [object.key, range.offset, range.length]
+    const arrival = await client?.want(asked, { urgency })
+    waiter.isDue = true
+    waiter.isWritten = arrival === 'there' && !isWhole
+    // Nobody stages any more, or somebody else does: whoever waits asks again.
+    if (arrival === 'gone')
+      for (const each of staging.waiters) if (each.object.key === object.key) each.settle('early')
+    if (staging.waiters.size > 0) this.#lookLater(staging)
   }
 }
-
-/** Whether ranges that are no parts are known to be written, whatever the manifest says of them. */
-type Known = 'written' | 'nothing'
 
 /**
  * What of an arriving copy is there; undefined once it is one no more. The manifest is opened for the look only: the
  * stager could not publish while somebody holds it open.
  */
-function lookAt(
-  copy: Copy,
-  questions: readonly Question[],
-  known: Known = 'nothing',
-): readonly Arrived[] | undefined {
+function lookAt(copy: Copy, questions: readonly Waiter[]): readonly Arrived[] | undefined {
   let manifest: Manifest | undefined
   try {
     const opened = Manifest.findPublished(copy.directory)
     manifest = opened
-    return opened && questions.map((question) => lookFor(opened, { ...question, copy, known }))
+    return opened && questions.map((question) => lookFor(opened, copy, question))
   } catch {
     return questions.map(() => 'early') // it is being published or removed this moment
   } finally {
@@ -144,18 +145,18 @@ function lookAt(
   }
 }
 
-function lookFor(
-  manifest: Manifest,
-  { copy, object, range, known }: Question & { readonly copy: Copy; readonly known: Known },
-): Arrived {
+function lookFor(manifest: Manifest, copy: Copy, { object, range, isWritten }: Waiter): Arrived {
   const entry = manifest.find(object.key)
   if (!entry || entry.state === 'elsewhere' || !isSameObject(entry, object)) return 'other'
-  const isWritten = () => !isPart(entry, range) && (known === 'written' || hasBlocks(manifest, entry, range))
-  if (!isThere(manifest, entry, range) && !isWritten()) return 'early'
+  // A part is given with its digest, so that what is written down of it is waited for.
+  const isThere =
+    hasParts(manifest, entry, range) ||
+    (!isPart(entry, range) && (isWritten || hasBlocks(manifest, entry, range)))
+  if (!isThere) return 'early'
   return { copy, entry, part: manifest.parts.find(entry, range), path: pathOf(copy, entry) }
 }
 
-function isThere(manifest: Manifest, entry: ManifestEntry, range: Range): boolean {
+function hasParts(manifest: Manifest, entry: ManifestEntry, range: Range): boolean {
   if (entry.state === 'present') return true
   if (entry.partBytes === null || range.length === 0) return false
   const first = Math.floor(range.offset / entry.partBytes)

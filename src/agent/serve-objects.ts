@@ -41,19 +41,26 @@ async function sendObjects(
   }: Pick<RouteCall, 'response'> & { readonly objects: readonly WireObject[]; readonly bytes: number },
 ): Promise<void> {
   response.writeHead(200, { 'content-type': 'application/octet-stream' })
+  // Looked for together: those that are arriving share one look at their staging.
+  const all = await Promise.all(objects.map((object) => find(served, object).catch(statusOfFailure)))
   await buffers.use(bytes, async (buffer) => {
     const answer = new PackedAnswer(response, buffer)
-    for (const object of objects) await put(served, object, answer)
+    for (const [index, found] of all.entries()) await put(served, { object: objects[index]!, found }, answer)
     await answer.flush()
     response.end()
   })
 }
 
 /** Puts an object into the answer, or says why it is not there. */
-async function put(served: ServedObjects, object: WireObject, answer: PackedAnswer): Promise<void> {
-  const opened = await open(served, object).catch(statusOfFailure)
-  if (typeof opened === 'number') return putStatus(answer, opened)
-  const { file, head } = opened
+async function put(
+  served: ServedObjects,
+  { object, found }: { readonly object: WireObject; readonly found: LocalObject | number },
+  answer: PackedAnswer,
+): Promise<void> {
+  if (typeof found === 'number') return putStatus(answer, found)
+  const file = await openCopyFile(served.cache.root, found.copy, found.path).catch(statusOfFailure)
+  if (typeof file === 'number') return putStatus(answer, file)
+  const head = formatGatheredHead(headOf(found))
   const { dataset, sizeBytes } = object
   try {
     await answer.reserve(head.length + sizeBytes)
@@ -71,12 +78,9 @@ async function put(served: ServedObjects, object: WireObject, answer: PackedAnsw
   }
 }
 
-async function open(served: ServedObjects, object: WireObject) {
+function find(served: ServedObjects, object: WireObject) {
   const range = { offset: 0, length: object.sizeBytes }
-  const found = await findObject(served, { object, range }, { holdMs: 0, urgency: 'listed' })
-  if (typeof found === 'number') return found
-  const file = await openCopyFile(served.cache.root, found.copy, found.path)
-  return { file, head: formatGatheredHead(headOf(found)) }
+  return findObject(served, { object, range }, { holdMs: 0, urgency: 'listed' })
 }
 
 function headOf({ entry, part }: LocalObject): GatheredHead {
