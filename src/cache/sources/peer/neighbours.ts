@@ -23,6 +23,8 @@ export class Neighbours {
   readonly #invited: readonly Stager[]
   #ready: readonly PeerCopy[]
   #stagers: readonly Stager[] = []
+  /** What is told of them until the next look. */
+  #providers: Providers | undefined
   /** Nodes that were found staging at some time. */
   readonly #seen = new Set<string>()
   #looks = 0
@@ -50,16 +52,10 @@ export class Neighbours {
     this.#timer = setTimeout(() => void this.watch(), afterMs).unref()
   }
 
-  /** Who they are, as far as is known. */
+  /** Who they are, as far as is known: asked for every part. */
   get providers(): Providers {
-    const invited = this.#invited.filter(({ node }) => !this.#seen.has(node)) // they will begin
-    const ready = this.#ready.map(({ node, url, copy }) => ({ node, url, copyId: copy.copyId }))
-    // Whoever is done keeps its place in the order: the others go on taking parts from each other, not all from it.
-    const done = ready
-      .filter(({ node }) => this.#seen.has(node))
-      .map((provider): Stager => ({ ...provider, isStaging: true, mayHave: true }))
-    const stagers = new Map([...invited, ...done, ...this.#stagers].map((stager) => [stager.node, stager]))
-    return { ready: ready.slice(0, MAX_PEERS), stagers: [...stagers.values()] }
+    this.#providers ??= this.#describe()
+    return this.#providers
   }
 
   /** Resolves with who they are once that is something else than `known`. */
@@ -74,6 +70,17 @@ export class Neighbours {
     clearTimeout(this.#timer)
   }
 
+  #describe(): Providers {
+    const invited = this.#invited.filter(({ node }) => !this.#seen.has(node)) // they will begin
+    const ready = this.#ready.map(({ node, url, copy }) => ({ node, url, copyId: copy.copyId }))
+    // Whoever is done keeps its place in the order: the others go on taking parts from each other, not all from it.
+    const done = ready
+      .filter(({ node }) => this.#seen.has(node))
+      .map((provider): Stager => ({ ...provider, isStaging: true, mayHave: true }))
+    const stagers = new Map([...invited, ...done, ...this.#stagers].map((stager) => [stager.node, stager]))
+    return { ready: ready.slice(0, MAX_PEERS), stagers: [...stagers.values()] }
+  }
+
   async #look(): Promise<void> {
     try {
       const invited = new Set(this.#invited.map(({ node }) => node))
@@ -84,6 +91,7 @@ export class Neighbours {
       if (ready.length > 0) this.#ready = ready
       this.#stagers = stagers
       for (const { node } of stagers) this.#seen.add(node)
+      this.#providers = undefined
       for (const resolve of this.#waiting.splice(0)) resolve()
     } catch {
       // The record is away: whoever was known is asked.
