@@ -3,29 +3,43 @@ import { test } from 'node:test'
 import { ByteBudget } from './byte-budget.js'
 
 const MIB = 1024 * 1024
-const part = { offset: 0, length: 16 * MIB }
 
-test('before the pace of the link is known two parts are under way', () => {
-  const budget = new ByteBudget(() => 0, 2 * part.length)
-  budget.began(part)
-  assert.equal(budget.isSpent(0), false)
-  budget.began(part)
-  assert.equal(budget.isSpent(0), true)
-  budget.ended(part)
-  assert.equal(budget.isSpent(0), false)
+test('before the pace is known two large parts are under way, or 1 MiB of small objects', () => {
+  const parts = new ByteBudget()
+  parts.began(16 * MIB)
+  assert.equal(parts.isSpent(0), false)
+  parts.began(16 * MIB)
+  assert.equal(parts.isSpent(0), true)
+  parts.ended(16 * MIB, 10)
+  assert.equal(parts.isSpent(0), false)
+  const objects = new ByteBudget()
+  for (let count = 0; count < 9; count++) objects.began(MIB / 10)
+  assert.equal(objects.isSpent(0), false)
+  for (let count = 0; count < 2; count++) objects.began(MIB / 10)
+  assert.equal(objects.isSpent(0), true)
 })
 
-test('as much is under way as arrives in half a second', () => {
-  let receivedBytes = 0
-  const budget = new ByteBudget(() => receivedBytes, 2 * part.length)
+test('as much is under way as arrives in half a second, of what is counted here', () => {
+  const budget = new ByteBudget()
   assert.equal(budget.isSpent(0), false)
-  receivedBytes = 64 * MIB // in 400 ms: 80 MiB in half a second
-  for (let parts = 0; parts < 4; parts++) budget.began(part)
-  assert.equal(budget.isSpent(400), false)
-  budget.began(part)
-  assert.equal(budget.isSpent(401), true)
-  // Nothing more has come since: the pace is another.
-  for (let parts = 0; parts < 3; parts++) budget.ended(part)
+  for (let parts = 0; parts < 8; parts++) budget.began(16 * MIB)
+  for (let parts = 0; parts < 5; parts++) budget.ended(16 * MIB, 10) // in 500 ms: 80 MiB in half a second
+  assert.equal(budget.isSpent(499), true)
   assert.equal(budget.isSpent(500), false)
-  assert.equal(budget.isSpent(900), true)
+  for (let parts = 0; parts < 2; parts++) budget.began(16 * MIB)
+  assert.equal(budget.isSpent(501), true)
+  // One more has come in the next half second: the pace is another.
+  budget.ended(16 * MIB, 10)
+  assert.equal(budget.isSpent(900), false)
+  assert.equal(budget.isSpent(1000), true)
+})
+
+test('of a store that takes long to answer as much is under way as keeps it busy', () => {
+  const budget = new ByteBudget()
+  assert.equal(budget.isSpent(0), false)
+  for (let count = 0; count < 100; count++) budget.began(MIB / 10)
+  for (let count = 0; count < 20; count++) budget.ended(MIB / 10, count === 7 ? 1000 : 3000)
+  assert.equal(budget.isSpent(500), true) // 8 MiB: 2 arrive in half a second, 6 until the quickest next answer is here
+  for (let count = 0; count < 21; count++) budget.ended(MIB / 10, 1000)
+  assert.equal(budget.isSpent(501), false)
 })

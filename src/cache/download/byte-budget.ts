@@ -1,47 +1,52 @@
-import type { ByteRange } from '../arrivals/block-set.js'
-
-/** No more than arrives in this time is under way, ms: so soon what a reader asks for has the link. */
+/** No more than arrives in this time is under way, ms: so soon what a reader waits for has the link. */
 const AHEAD_MS = 500
 /** How long a pace is measured, ms. */
-const INTERVAL_MS = 200
+const INTERVAL_MS = 500
+/** A store that takes longer to answer is kept busy all the same: the quickest answer so many times. */
+const ANSWERS_AHEAD = 1.5
+/** So much may always be under way, bytes, and two tasks, whatever they fetch. */
+const LEAST_BYTES = 1024 * 1024
+const LEAST_TASKS = 2
 
 /**
- * How many bytes may be under way that no reader asked for. Requests that were sent share the link with all that come
- * after them: with 64 parts of 16 MiB under way on 1 Gb/s, the first batch of a feed comes to its bytes after 8 s.
+ * How much may be under way that no reader waits for. Requests that were sent share the link with all that come after
+ * them: with 64 parts of 16 MiB under way on 1 Gb/s, the first batch of a feed comes to its bytes after 8 s. The pace is
+ * that of what is counted here, a node's own share of a store that others read, too.
  */
 export class ByteBudget {
-  readonly #receivedBytes: () => number
-  readonly #leastBytes: number
   #underWayBytes = 0
+  #underWayTasks = 0
+  #endedBytes = 0
   #bytesPerMs = 0
-  #before: { readonly atMs: number; readonly bytes: number } | undefined
-
-  /** `receivedBytes`: of the download so far; `leastBytes`: what may always be under way. */
-  constructor(receivedBytes: () => number, leastBytes: number) {
-    this.#receivedBytes = receivedBytes
-    this.#leastBytes = leastBytes
-  }
+  #quickestMs = Number.POSITIVE_INFINITY
+  #before: { readonly atMs: number; readonly endedBytes: number } | undefined
 
   /** Whether what is under way is enough for now; `nowMs`: of a clock, ms. */
   isSpent(nowMs: number): boolean {
     this.#measure(nowMs)
-    return this.#underWayBytes >= Math.max(this.#leastBytes, this.#bytesPerMs * AHEAD_MS)
+    const answersMs = this.#endedBytes > 0 ? this.#quickestMs * ANSWERS_AHEAD : 0
+    const mostBytes = Math.max(LEAST_BYTES, this.#bytesPerMs * Math.max(AHEAD_MS, answersMs))
+    return this.#underWayTasks >= LEAST_TASKS && this.#underWayBytes >= mostBytes
   }
 
-  began({ length }: ByteRange): void {
-    this.#underWayBytes += length
+  began(bytes: number): void {
+    this.#underWayTasks += 1
+    this.#underWayBytes += bytes
   }
 
-  ended({ length }: ByteRange): void {
-    this.#underWayBytes -= length
+  /** `tookMs`: since it began, ms. */
+  ended(bytes: number, tookMs: number): void {
+    this.#underWayTasks -= 1
+    this.#underWayBytes -= bytes
+    this.#endedBytes += bytes
+    if (bytes > 0) this.#quickestMs = Math.min(this.#quickestMs, tookMs)
   }
 
   #measure(nowMs: number): void {
-    const bytes = this.#receivedBytes()
-    this.#before ??= { atMs: nowMs, bytes }
-    const { atMs, bytes: earlier } = this.#before
+    this.#before ??= { atMs: nowMs, endedBytes: this.#endedBytes }
+    const { atMs, endedBytes } = this.#before
     if (nowMs - atMs < INTERVAL_MS) return
-    this.#bytesPerMs = Math.max(0, bytes - earlier) / (nowMs - atMs)
-    this.#before = { atMs: nowMs, bytes }
+    this.#bytesPerMs = (this.#endedBytes - endedBytes) / (nowMs - atMs)
+    this.#before = { atMs: nowMs, endedBytes: this.#endedBytes }
   }
 }

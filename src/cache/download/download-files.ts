@@ -10,7 +10,6 @@ import { ArrivalServer } from '../arrivals/arrival-server.js'
 import type { Asked } from '../arrivals/arrival-wire.js'
 import { Manifest } from '../manifest/manifest.js'
 import { ProgressLog } from '../manifest/progress-log.js'
-import { PART_BYTES } from '../proof/plan-parts.js'
 import type { Source } from '../sources/source.js'
 import { ByteBudget } from './byte-budget.js'
 import { startEarlyFlush } from './early-flush.js'
@@ -83,7 +82,7 @@ const PROGRESS_INTERVAL_MS = 100
 /** What somebody waits for has so many times the requests of all: room is left for it, and its link is not flooded. */
 const WANTED_SHARE = 1.5
 /** Of all requests that wait for other nodes, so many may be for what is less than wanted: room is left for what is. */
-const AWAITED_SHARE = { wanted: 1, ordered: 0.9, listed: 0.8 }
+const AWAITED_SHARE = { wanted: 1.5, ordered: 1, listed: 0.8 }
 
 /**
  * Fetches what the manifest of `copyDirectory` still lacks. Stops promptly on `signal` or the first failure that
@@ -177,15 +176,17 @@ async function fetchPending(manifest: Manifest, options: DownloadOptions) {
     onSpoilt: (key) => arrivals.spoilt(key),
     isThere: (id) => arrivals.need.isThere(id),
   })
-  const budget = new ByteBudget(() => engine.counts.receivedBytes, 2 * (partBytes ?? PART_BYTES))
-  const mayBegin = () => {
+  const budget = new ByteBudget()
+  const isSpent = () => {
     const { isReadWhileComing, source } = options
     const isRead = isReadWhileComing === true || arrivals.need.readerCount > 0 || source.isShared?.() === true
-    return !(isRead && budget.isSpent(performance.now()))
+    return isRead && budget.isSpent(performance.now())
   }
-  const lanes = openLanes({ source: options.source, manifest, download, need: arrivals.need, mayBegin })
+  const { need } = arrivals
+  const mayTakeParts = () => !isSpent()
+  const lanes = openLanes({ source: options.source, manifest, download, need, mayTakeParts })
   try {
-    await runTasks({ ...options, concurrency, engine, lanes, wanted, budget, stop })
+    await runTasks({ ...options, concurrency, engine, lanes, wanted, budget, isSpent, stop })
   } finally {
     arrivals.close()
     await engine.close()
@@ -210,13 +211,15 @@ async function runTasks(options: {
   /** Tells when somebody began to wait for an object. */
   readonly wanted: EventEmitter<{ want: [] }>
   readonly budget: ByteBudget
+  /** Whether enough is under way that no reader waits for. */
+  readonly isSpent: () => boolean
   readonly concurrency: number
   readonly requestLimit?: (() => number) | undefined
   readonly signal: AbortSignal
   /** Aborted at the first failure. */
   readonly stop: AbortController
 }): Promise<void> {
-  const { engine, lanes, wanted, budget, concurrency, requestLimit = () => concurrency } = options
+  const { engine, lanes, wanted, budget, isSpent, concurrency, requestLimit = () => concurrency } = options
   const running: Record<Lane, number> = { direct: 0, awaited: 0 }
   let finished = 0
   const readCap = () => Math.max(1, Math.min(concurrency, requestLimit()))
@@ -229,11 +232,12 @@ async function runTasks(options: {
   const limitOf = (lane: Lane, urgency: Urgency) => {
     if (lane === 'awaited') return Math.ceil(AWAITED_SHARE[urgency] * readCap())
     const usual = adaptive.current()
-    return urgency === 'wanted' ? Math.min(readCap(), Math.ceil(usual * WANTED_SHARE)) : usual
+    if (urgency === 'wanted') return Math.min(readCap(), Math.ceil(usual * WANTED_SHARE))
+    return isSpent() ? 0 : usual
   }
   const freeFor = (urgency: Urgency) => LANES.filter((lane) => running[lane] < limitOf(lane, urgency))
   const run = new BoundedRun({
-    concurrency: () => 2 * readCap(),
+    concurrency: () => 2.5 * readCap(),
     next: () => {
       throwIfStopped(options.signal)
       // What somebody waits for does not wait for parts of 16 MiB that were begun before.
@@ -246,9 +250,10 @@ async function runTasks(options: {
     run: async ({ task, lane, urgency }: TakenTask) => {
       const isDirect = lane === 'direct' // what another node is still fetching is not on the link
       running[lane] += 1
-      if (isDirect) budget.began(task.range)
+      const beganMs = performance.now()
+      if (isDirect) budget.began(task.bytes)
       await task.run(urgency)
-      if (isDirect) budget.ended(task.range)
+      if (isDirect) budget.ended(task.bytes, performance.now() - beganMs)
       running[lane] -= 1
       finished += 1
     },

@@ -143,14 +143,14 @@ export class ObjectDownload {
   taskOf(entry: ManifestEntry): FetchTask {
     const { id, key, sizeBytes } = entry
     const range = { offset: 0, length: sizeBytes }
-    return { id, key, partOffset: 0, range, run: (urgency) => this.fetchObject(entry, urgency) }
+    const bytes = this.#isInParts(entry) ? 0 : sizeBytes
+    return { id, key, partOffset: 0, range, bytes, run: (urgency) => this.fetchObject(entry, urgency) }
   }
 
   /** Fetches a small object; for a large one plans its parts, which `nextPart` then hands out. */
   async fetchObject(entry: ManifestEntry, urgency: Urgency): Promise<void> {
-    const { id, sizeBytes, partBytes } = entry
-    const isParted = partBytes !== null || this.#parted.has(id)
-    if (isParted || planPartBytes(sizeBytes, null) < sizeBytes) return this.#fetchInParts(entry)
+    const { id, sizeBytes } = entry
+    if (this.#isInParts(entry)) return this.#fetchInParts(entry)
     this.#whole.add(id)
     const task = { kind: 'whole', object: this.#objectOf(entry), urgency } as const
     const { digest, verifiedBy } = await this.#options.engine.run(task)
@@ -158,6 +158,10 @@ export class ObjectDownload {
     this.fetchedBytes += sizeBytes
     this.#options.onWritten(sizeBytes, 1)
     this.#finish(entry, verifiedBy, digest)
+  }
+
+  #isInParts({ id, sizeBytes, partBytes }: ManifestEntry): boolean {
+    return partBytes !== null || this.#parted.has(id) || planPartBytes(sizeBytes, null) < sizeBytes
   }
 
   async #fetchInParts(entry: ManifestEntry): Promise<void> {
@@ -182,7 +186,7 @@ export class ObjectDownload {
     this.#parted.add(id)
     const entry = this.#options.manifest.get(id)
     const run = async () => void (await this.#begin(entry))
-    return { id, key: entry.key, partOffset: 0, range: { offset: 0, length: 0 }, run }
+    return { id, key: entry.key, partOffset: 0, range: { offset: 0, length: 0 }, bytes: 0, run }
   }
 
   #begin(entry: ManifestEntry): Promise<PartedObject> {
@@ -208,7 +212,7 @@ export class ObjectDownload {
       length === part.length
         ? this.#fetchPart(parted, portion, urgency)
         : this.#fetchRange(parted, portion, urgency)
-    return { id, key, partOffset: part.offset, range: portion, run }
+    return { id, key, partOffset: part.offset, range: portion, bytes: length, run }
   }
 
   async #fetchPart(parted: PartedObject, portion: Portion, urgency: Urgency): Promise<void> {

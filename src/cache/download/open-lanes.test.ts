@@ -13,11 +13,11 @@ const READER = 'a feed'
 const DIRECT = ['direct'] as const
 
 function taskOf(key: string): FetchTask {
-  return { id: 0, key, partOffset: 0, range: { offset: 0, length: 1 }, run: async () => {} }
+  return { id: 0, key, partOffset: 0, range: { offset: 0, length: 1 }, bytes: 1, run: async () => {} }
 }
 
 /** What is handed out, one after the other, until there is nothing more. */
-function handedOut(options: { readonly parts: number; readonly mayBegin: boolean }): readonly string[] {
+function handedOut(options: { readonly parts: number; readonly mayTakeParts: boolean }): readonly string[] {
   let { parts } = options
   const nextPart = () => (parts-- > 0 ? taskOf('part') : undefined)
   const download = {
@@ -34,8 +34,8 @@ function handedOut(options: { readonly parts: number; readonly mayBegin: boolean
   const need = new OrderOfNeed<never>(OBJECTS, []) as OrderOfNeed<never>
   need.addOrder(READER as never, [3])
   need.want(READER as never, 4)
-  const { mayBegin } = options
-  const lanes = openLanes({ source: {} as Source, manifest, download, need, mayBegin: () => mayBegin })
+  const mayTakeParts = () => options.mayTakeParts
+  const lanes = openLanes({ source: {} as Source, manifest, download, need, mayTakeParts })
   const keys: string[] = []
   const free = { wanted: DIRECT, ordered: DIRECT, listed: DIRECT }
   for (let next = lanes.next(free); next; next = lanes.next(free)) keys.push(next.task.key)
@@ -45,17 +45,12 @@ function handedOut(options: { readonly parts: number; readonly mayBegin: boolean
 for (const { name, options, expected } of [
   {
     name: 'what is waited for, what was begun, what is ordered, the rest',
-    options: { parts: 2, mayBegin: true },
+    options: { parts: 2, mayTakeParts: true },
     expected: ['4', 'part', 'part', '3', '1', '2'],
   },
   {
-    name: 'while enough is under way nothing that no reader asked for',
-    options: { parts: 0, mayBegin: false },
-    expected: ['4', '3'],
-  },
-  {
     name: 'while enough is under way no object before the parts of those that were begun',
-    options: { parts: 1, mayBegin: false },
+    options: { parts: 1, mayTakeParts: false },
     expected: ['4'],
   },
 ])

@@ -17,10 +17,10 @@ export function openLanes(options: {
   readonly manifest: Manifest
   readonly download: ObjectDownload
   readonly need: ArrivalServer['need']
-  /** Whether more may be begun that nobody waits for. */
-  readonly mayBegin: () => boolean
+  /** Whether more parts may be taken that nobody waits for. */
+  readonly mayTakeParts: () => boolean
 }): TaskLanes {
-  const { source, manifest, download, need, mayBegin } = options
+  const { source, manifest, download, need, mayTakeParts } = options
   const pending = readPending(manifest)
   // What stands in a full lane is not taken: a reader may order it before its turn comes.
   const takeRest = (): FetchTask | undefined => {
@@ -39,12 +39,15 @@ export function openLanes(options: {
     }
     return undefined
   }
-  const takeOrdered = () => {
+  // Large objects that were begun end before others begin.
+  const takePartOr = (takeNext: () => FetchTask | undefined): FetchTask | undefined => {
+    const part = mayTakeParts() ? download.nextPart() : undefined
+    return part ?? (download.hasParts ? undefined : takeNext())
+  }
+  const takeOrdered = (): FetchTask | undefined => {
     const range = download.nextRange('ordered')
     if (range || !need.hasOrders) return range
-    // Large objects that were begun end before others begin.
-    const part = mayBegin() ? download.nextPart() : undefined
-    return part ?? (download.hasParts ? undefined : takeFrom('ordered', () => need.takeOrdered()))
+    return takePartOr(() => takeFrom('ordered', () => need.takeOrdered()))
   }
   return new TaskLanes({
     take: {
@@ -53,7 +56,7 @@ export function openLanes(options: {
         download.nextHurriedPart() ??
         takeFrom('wanted', () => need.takeWanted()),
       ordered: takeOrdered,
-      listed: () => (mayBegin() ? (download.nextPart() ?? takeRest()) : undefined),
+      listed: () => takePartOr(takeRest),
     },
     isAwaited: ({ key, partOffset }) => source.isAwaited?.(key, partOffset) === true,
     nowMs: () => performance.now(),

@@ -8,6 +8,7 @@ const task = (id: number): FetchTask => ({
   key: `${id}`,
   partOffset: 0,
   range: { offset: 0, length: 10 },
+  bytes: 10,
   run: async () => {},
 })
 

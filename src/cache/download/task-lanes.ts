@@ -10,6 +10,8 @@ export interface FetchTask {
   /** Where the part begins. */
   readonly partOffset: number
   readonly range: ByteRange
+  /** How many of them it fetches: none where it begins an object that has several parts. */
+  readonly bytes: number
   readonly run: (urgency: Urgency) => Promise<void>
   /** Takes it when its turn has come; false: it was handed out as a more urgent one meanwhile. Absent: nobody else has it. */
   readonly claim?: () => boolean
