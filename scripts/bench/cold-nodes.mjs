@@ -1,16 +1,18 @@
 // Cold feeds on several nodes at once, each in a network namespace with an agent and a shaped cable; for cold.mjs.
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { dirname, join } from 'node:path'
 import { STORE_ENVIRONMENT } from '../../dist/testing/cluster-store.js'
+import { DSC } from '../../dist/testing/dsc-processes.js'
+import { openTestFeedClient } from '../../dist/testing/feed-client.js'
 import { makeSwarm } from './swarm-world.mjs'
 
-const FEED = fileURLToPath(new URL('cold-feed.mjs', import.meta.url))
 /** So slow that the cables are the limit, and not two processors that do what all nodes do. */
 const CABLE = { megabits: 100, delayMs: 20 }
 const OBJECTS = 1000
 const OBJECT_BYTES = 100 * 1024
+const BATCH = 64
 
 /** For each of `counts`, feeds on so many nodes of a dataset that none of them has. */
 export async function measureNodes({ counts, folder }) {
@@ -46,18 +48,28 @@ export async function measureNodes({ counts, folder }) {
   }
 }
 
-/** One job on one node, from the start of its process. */
+/** One epoch on one node, from the start of the process that a job's first client starts: seconds. */
 async function feed({ enter, node, dataset, seed }) {
-  const [program, ...words] = [...enter, process.execPath, FEED, node.configPath, dataset, String(seed)]
-  const child = spawn(program, words, {
+  const beganMs = performance.now()
+  const seconds = () => (performance.now() - beganMs) / 1000
+  const socketPath = join(dirname(node.configPath), `${dataset}.sock`)
+  const words = ['feed', 'serve', dataset, '--seed', `${seed}`, '--memory', '64MiB', '--socket', socketPath]
+  const [program, ...rest] = [...enter, ...DSC, ...words, '--config', node.configPath, '--json']
+  const child = spawn(program, rest, {
     stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, ...STORE_ENVIRONMENT, COLD_BEGAN_MS: String(Date.now()) },
+    env: { ...process.env, ...STORE_ENVIRONMENT },
   })
-  let text = ''
-  child.stdout.setEncoding('utf8').on('data', (chunk) => (text += chunk))
-  const status = await new Promise((resolve) => child.once('close', resolve))
-  if (status !== 0) throw new Error(`the feed of ${node.name} ended with ${status}`)
-  return JSON.parse(text)
+  const ended = new Promise((resolve) => child.once('close', resolve))
+  const isReady = await Promise.race([once(child.stdout, 'data').then(() => true), ended.then(() => false)])
+  if (!isReady) throw new Error(`the feed of ${node.name} ended with ${await ended}`)
+  const client = await openTestFeedClient(socketPath, { batch: BATCH })
+  let first
+  for await (const { data } of client.read({ epoch: 0 })) if (data.length > 0) first ??= seconds()
+  const epoch = seconds()
+  client.close()
+  child.kill('SIGTERM')
+  await ended
+  return { first, epoch }
 }
 
 function readProcessor() {
