@@ -9,7 +9,7 @@ for library in ("torchvision", "timm", "transformers", "diffusers"):
     pytest.importorskip(library)
 
 from memory_models import MODELS, fresh_case  # noqa: E402
-from memory_tools import make_plan, one_thread  # noqa: E402, F401
+from memory_tools import make_plan, one_thread, set_link, slow_gbs  # noqa: E402, F401
 from memory_training import train_model  # noqa: E402
 
 from dsc.memory import offload, profile  # noqa: E402
@@ -84,7 +84,7 @@ RECOMPUTED = {"MobileNetV3": 0.3, "ConvNeXt": 0.5, "T5": 0.3, "VAE": 0.3}
 def test_a_public_model_trains_with_recomputed_blocks_as_without(name, tmp_path):
     model, inputs = fresh_case(name)
     made = profile(model, inputs, loss=MODELS[name].loss)
-    made["device"].update(d2hGBs=0.02, h2dGBs=0.02, bothGBs=0.02)  # a link that moving alone would wait for
+    set_link(made, slow_gbs(made))
     kept = {t["storage"]: t["bytes"] for t in made["tensors"] if t["kind"] in ("param", "param_grad", "buffer")}
     fixed = sum(kept.values())
     budget = int(fixed + RECOMPUTED[name] * (made["peak"]["bytes"] - fixed))

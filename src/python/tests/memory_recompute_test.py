@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from memory_networks import GPT, loss_of  # noqa: E402
-from memory_tools import link_gbs, make_plan, one_thread, run_dsc, set_link  # noqa: E402, F401
+from memory_tools import link_gbs, make_plan, one_thread, run_dsc, set_link, slow_gbs  # noqa: E402, F401
 from memory_training import same, train_model  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
@@ -16,11 +16,6 @@ from dsc.memory import PlanError, offload, profile  # noqa: E402
 from dsc.memory.profiler import profile_step  # noqa: E402
 
 FAST_GBS = 20.0
-
-
-def slow_gbs(recorded):
-    """Of a link over which nothing is worth a copy, however slow the processor is."""
-    return min(0.02, link_gbs(recorded, 100))
 
 
 class Stage(nn.Module):

@@ -41,6 +41,11 @@ def link_gbs(recorded, copy_ratio):
     return feature_bytes / (copy_ratio * sum(layer["fwdUs"] for layer in recorded["layers"])) / 1e3
 
 
+def slow_gbs(recorded):
+    """Of a link over which nothing is worth a copy, however slow the processor is."""
+    return min(0.02, link_gbs(recorded, 100))
+
+
 def node():
     own = os.path.join(ROOT, "node_modules", ".bin", "node")
     return own if os.path.exists(own) else shutil.which("node")
