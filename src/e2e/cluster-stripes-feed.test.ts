@@ -18,6 +18,8 @@ const COUNT = 240
 const BATCH = 8
 const SEED = 5
 const LAYOUT = 'node-a,node-b,node-c'
+/** A stripe has 80 samples. What a node of a busy machine is slow to send is asked for at the store, too. */
+const HEDGED_BYTES = 20 * 20_000
 
 function makeSamples(): Map<string, Buffer> {
   const objects = new Map<string, Buffer>()
@@ -85,12 +87,12 @@ test('an epoch over stripes is the one of a single machine, also when an agent d
   const { running, client } = await startFeed(context, a, cluster.directory)
   const staged = store.sentBytes()
   await readEpoch(client, samples, 0)
-  assert.equal(store.sentBytes(), staged, 'the nodes had everything')
+  assert.ok(store.sentBytes() - staged < HEDGED_BYTES, 'the nodes had everything')
   const { leases } = JSON.parse((await a.dsc('status', '--json')).stdout)
   const feeding = leases.filter(({ task }: { task: string }) => task !== 'mine')
   assert.equal(feeding.length, 3, 'the feed keeps every stripe')
   await readEpoch(client, samples, 1, (step) => step === 10 && agents[1]!.process.kill('SIGKILL'))
-  assert.ok(store.sentBytes() > staged, 'the rest of its samples came from the store')
+  assert.ok(store.sentBytes() - staged > HEDGED_BYTES, 'the rest of its samples came from the store')
   running.process.kill('SIGTERM')
   assert.equal((await running.finished).code, 0)
   assert.equal((await a.dsc('record', 'forget-node', b.name, '--yes')).code, 0)
@@ -105,7 +107,7 @@ test('an epoch over stripes is the one of a single machine, also when an agent d
   const whole = store.sentBytes()
   const healed = await startFeed(context, d, join(cluster.directory, d.name))
   await readEpoch(healed.client, samples, 0)
-  assert.equal(store.sentBytes(), whole, 'after the repair the nodes have everything again')
+  assert.ok(store.sentBytes() - whole < HEDGED_BYTES, 'after the repair the nodes have everything again')
 })
 
 test('a program that opens the dataset by its name reads the stripes itself, also when an agent dies', async (context) => {
@@ -135,7 +137,7 @@ test('a program that opens the dataset by its name reads the stripes itself, als
       if (epoch === 1 && ids.length === 10 * BATCH) agents[1]!.process.kill('SIGKILL')
     }
     assert.deepEqual(ids, [...shuffleSamples({ sampleCount: COUNT, seed: SEED, epoch })])
-    if (epoch === 0) assert.equal(store.sentBytes(), staged, 'the nodes had everything')
+    if (epoch === 0) assert.ok(store.sentBytes() - staged < HEDGED_BYTES, 'the nodes had everything')
   }
   await feed.close()
   const after = JSON.parse((await nodes[0].dsc('status', '--json')).stdout)
@@ -153,7 +155,7 @@ test('a node that has the whole dataset stands in for a stripe, before the store
   const before = store.sentBytes()
   const { client } = await startFeed(context, a, cluster.directory)
   await readEpoch(client, samples, 0, (step) => step === 10 && agents[1]!.process.kill('SIGKILL'))
-  assert.equal(store.sentBytes(), before, 'nothing was read from the store')
+  assert.ok(store.sentBytes() - before < HEDGED_BYTES, 'the whole copy stood in')
 })
 
 test('where agents have certificates the samples of stripes are encrypted, too', async (context) => {
@@ -164,7 +166,7 @@ test('where agents have certificates the samples of stripes are encrypted, too',
   const before = store.sentBytes()
   const { client } = await startFeed(context, nodes[3], cluster.directory)
   await readEpoch(client, samples, 0)
-  assert.equal(store.sentBytes(), before, 'the nodes gave everything')
+  assert.ok(store.sentBytes() - before < HEDGED_BYTES, 'the nodes gave everything')
 })
 
 test('an agent that is started anew in the middle of an epoch serves its samples again', async (context) => {
