@@ -96,3 +96,20 @@ test('where nobody stages, what is written down is found all the same', async (t
   finish(7)
   assert.ok(typeof (await asked) === 'object')
 })
+
+test('a stager that can be asked only later is told what is waited for', async (t) => {
+  const { ask, directory, finish, stager } = await stage(t)
+  stager.close()
+  const asked = ask(7, 60_000)
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  const { promise: told, resolve: tell } = Promise.withResolvers<unknown>()
+  const next = await ArrivalServer.open({
+    ...{ copyDirectory: directory, maxId: COUNT, there: [], idOf: (key) => Number(key) + 1 },
+    isWritten: () => false,
+    onWant: tell,
+  })
+  t.after(() => next.close())
+  assert.equal(await told, 8)
+  finish(7)
+  assert.ok(typeof (await asked) === 'object')
+})

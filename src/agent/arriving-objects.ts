@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Asked } from '../cache/arrivals/arrival-wire.js'
 import { BlockSet, planBlockBytes } from '../cache/arrivals/block-set.js'
 import { Manifest } from '../cache/manifest/manifest.js'
@@ -12,6 +13,9 @@ import { StagerConnections } from './stager-connections.js'
 const LOOK_INTERVAL_MS = 50
 /** How often it is looked at for everything that somebody waits for: many wait for long, ms. */
 const LOOK_AT_ALL_INTERVAL_MS = 1000
+
+/** How often a stager is looked for that cannot be asked yet, or no more, ms. */
+const ASK_AGAIN_MS = 250
 
 /** `early`: not there in time, or the staging is over: ask again. `other`: it has no such object, or another version. */
 type Arrived = LocalObject | 'early' | 'other'
@@ -115,7 +119,16 @@ export class ArrivingObjects {
   /** Tells the stager what is waited for; one that cannot be asked fetches it in its own order. */
   async #want(staging: Staging, waiter: Waiter, urgency: Urgency): Promise<void> {
     const { object, range } = waiter
-    const client = await this.#stagers.find(staging.copy.directory)
+    let client = await this.#stagers.find(staging.copy.directory)
+    // A staging is in the record a moment before it can be asked.
+    while (client === undefined && staging.waiters.has(waiter)) {
+      if (!waiter.isDue) {
+        waiter.isDue = true
+        this.#lookLater(staging)
+      }
+      await sleep(ASK_AGAIN_MS, undefined, { ref: false })
+      client = await this.#stagers.find(staging.copy.directory)
+    }
     const isWhole = range.length === object.sizeBytes
     const asked: Asked = isWhole ? object.key : [object.key, range.offset, range.length]
     const arrival = await client?.want(asked, { urgency })
