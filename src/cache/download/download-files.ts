@@ -82,7 +82,7 @@ const PROGRESS_INTERVAL_MS = 100
 /** What somebody waits for has so many times the requests of all: room is left for it, and its link is not flooded. */
 const WANTED_SHARE = 1.5
 /** Of all requests that wait for other nodes, so many may be for what is less than wanted: room is left for what is. */
-const AWAITED_SHARE = { wanted: 1.5, ordered: 1, listed: 0.8 }
+const AWAITED_SHARE = { wanted: 2, ordered: 1, listed: 0.8 }
 
 /**
  * Fetches what the manifest of `copyDirectory` still lacks. Stops promptly on `signal` or the first failure that
@@ -237,7 +237,7 @@ async function runTasks(options: {
   }
   const freeFor = (urgency: Urgency) => LANES.filter((lane) => running[lane] < limitOf(lane, urgency))
   const run = new BoundedRun({
-    concurrency: () => 2.5 * readCap(),
+    concurrency: () => 3 * readCap(),
     next: () => {
       throwIfStopped(options.signal)
       // What somebody waits for does not wait for parts of 16 MiB that were begun before.

@@ -142,11 +142,11 @@ export class PeerFetcher implements Fetcher {
         return { outcome: 'done', node: provider.node }
       }
       if (isHeld && answer === 'later') {
-        late = peer
         outcome = 'later'
         // Others would have to send it in its place, and who reads from the store would send the most.
         const nowMs = performance.now()
-        const wasHeld = nowMs - roundMs >= ASK_AGAIN_MS
+        const wasHeld = nowMs - roundMs >= ASK_AGAIN_MS // one that has not begun yet says so at once
+        if (wasHeld) late = peer
         if (wasHeld && awaited.urgency === 'listed' && nowMs - asked.beganMs < BUSY_PATIENCE_MS) break
       }
       if (asked.range.length === 0) return { outcome: 'done' }
