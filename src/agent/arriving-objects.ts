@@ -13,7 +13,6 @@ import { StagerConnections } from './stager-connections.js'
 const LOOK_INTERVAL_MS = 50
 /** How often it is looked at for everything that somebody waits for: many wait for long, ms. */
 const LOOK_AT_ALL_INTERVAL_MS = 1000
-
 /** How often a stager is looked for that cannot be asked yet, or no more, ms. */
 const ASK_AGAIN_MS = 250
 
@@ -27,8 +26,6 @@ interface Question {
 
 interface Waiter extends Question {
   readonly endMs: number
-  /** The next look is for it, too: its stager says that it is there, or cannot be asked. */
-  isDue: boolean
   /** Its stager says that the range is written, which may be written down later. */
   isWritten: boolean
   readonly settle: (arrived: Arrived) => void
@@ -37,6 +34,8 @@ interface Waiter extends Question {
 interface Staging {
   readonly copy: Copy
   readonly waiters: Set<Waiter>
+  /** Those that the next look is for: their stager says that it is there, or cannot be asked. */
+  readonly due: Set<Waiter>
   timer?: NodeJS.Timeout
   lookedMs: number
   lookedAtAllMs: number
@@ -60,18 +59,19 @@ export class ArrivingObjects {
   ): Promise<Arrived> {
     const nowMs = performance.now()
     const known = this.#stagings.get(copy.directory)
-    const staging = known ?? { copy, waiters: new Set(), lookedMs: 0, lookedAtAllMs: nowMs }
+    const staging = known ?? { copy, waiters: new Set(), due: new Set(), lookedMs: 0, lookedAtAllMs: nowMs }
     if (!known) this.#stagings.set(copy.directory, staging)
     return new Promise((resolve) => {
       const settle = (arrived: Arrived) => {
         staging.waiters.delete(waiter)
+        staging.due.delete(waiter)
         resolve(arrived)
       }
-      const isDue = limitMs === 0
-      const waiter: Waiter = { ...question, endMs: nowMs + limitMs, isDue, isWritten: false, settle }
+      const waiter: Waiter = { ...question, endMs: nowMs + limitMs, isWritten: false, settle }
       staging.waiters.add(waiter)
+      if (limitMs === 0) staging.due.add(waiter)
       this.#lookLater(staging)
-      if (!isDue || urgency === 'wanted') void this.#want(staging, waiter, urgency)
+      if (limitMs > 0 || urgency === 'wanted') void this.#want(staging, waiter, urgency)
     })
   }
 
@@ -82,10 +82,8 @@ export class ArrivingObjects {
 
   /** Looks as soon as it may, where something is due. */
   #lookLater(staging: Staging): void {
-    const isDue = [...staging.waiters].some((waiter) => waiter.isDue)
-    const nextMs = isDue
-      ? staging.lookedMs + LOOK_INTERVAL_MS
-      : staging.lookedAtAllMs + LOOK_AT_ALL_INTERVAL_MS
+    const { due, lookedMs, lookedAtAllMs } = staging
+    const nextMs = due.size > 0 ? lookedMs + LOOK_INTERVAL_MS : lookedAtAllMs + LOOK_AT_ALL_INTERVAL_MS
     clearTimeout(staging.timer)
     staging.timer = setTimeout(() => this.#look(staging), Math.max(0, nextMs - performance.now()))
   }
@@ -96,7 +94,7 @@ export class ArrivingObjects {
     const isForAll = nowMs - staging.lookedAtAllMs >= LOOK_AT_ALL_INTERVAL_MS
     staging.lookedMs = nowMs
     if (isForAll) staging.lookedAtAllMs = nowMs
-    const due = [...waiters].filter(({ isDue }) => isDue || isForAll)
+    const due = [...(isForAll ? waiters : staging.due)]
     const found = due.length > 0 ? lookAt(copy, due) : []
     for (const [index, waiter] of due.entries()) {
       const arrived = found?.[index] ?? 'early'
@@ -122,22 +120,24 @@ export class ArrivingObjects {
     let client = await this.#stagers.find(staging.copy.directory)
     // A staging is in the record a moment before it can be asked.
     while (client === undefined && staging.waiters.has(waiter)) {
-      if (!waiter.isDue) {
-        waiter.isDue = true
-        this.#lookLater(staging)
-      }
+      this.#setDue(staging, waiter)
       await sleep(ASK_AGAIN_MS, undefined, { ref: false })
       client = await this.#stagers.find(staging.copy.directory)
     }
     const isWhole = range.length === object.sizeBytes
     const asked: Asked = isWhole ? object.key : [object.key, range.offset, range.length]
     const arrival = await client?.want(asked, { urgency })
-    waiter.isDue = true
     waiter.isWritten = arrival === 'there' && !isWhole
     // Nobody stages any more, or somebody else does: whoever waits asks again.
     if (arrival === 'gone')
       for (const each of staging.waiters) if (each.object.key === object.key) each.settle('early')
-    if (staging.waiters.size > 0) this.#lookLater(staging)
+    this.#setDue(staging, waiter)
+  }
+
+  #setDue(staging: Staging, waiter: Waiter): void {
+    if (!staging.waiters.has(waiter)) return // it was settled meanwhile
+    staging.due.add(waiter)
+    this.#lookLater(staging)
   }
 }
 
