@@ -148,3 +148,26 @@ test('a part that becomes wanted between two questions is asked for as such by t
   })
   assert.deepEqual(held, ['ordered', 'wanted'])
 })
+
+for (const { heldMs, isHeldAgain } of [
+  { heldMs: 10, isHeldAgain: true },
+  { heldMs: 8000, isHeldAgain: false },
+])
+  test(`a giver that had nothing after ${heldMs} ms, where another had it, is ${isHeldAgain ? '' : 'not '}waited for again`, async (t) => {
+    let nowMs = 1_000_000
+    t.mock.method(performance, 'now', () => nowMs)
+    const isHeld: boolean[] = []
+    const giver = await serve(t, (request, response) => {
+      isHeld.push(request.headers[NO_WAIT_HEADER] === undefined)
+      nowMs += heldMs
+      response.writeHead(425, { [NODE_HEADER]: 'giver' }).end()
+    })
+    const other = await serve(t, (_, response) =>
+      response.writeHead(206, { [NODE_HEADER]: 'other' }).end('x'),
+    )
+    const fetcher = openFetcher(t, { giver, other, isWanted: true })
+    const object = { key: KEY, sizeBytes: 2, etag: null, versionId: null, length: 1 }
+    const rest = { urgency: 'wanted', stallTimeoutMs: 1000, sink: () => 0, signal: t.signal } as const
+    for (const offset of [0, 1]) await fetcher.fetch({ ...object, offset, ...rest })
+    assert.deepEqual(isHeld, [true, isHeldAgain])
+  })
