@@ -11,6 +11,7 @@ import type { ManifestEntry } from '../manifest/manifest-entry.js'
 import type { ProgressLog } from '../manifest/progress-log.js'
 import { type Part, planPartBytes } from '../proof/plan-parts.js'
 import type { FinishedPart } from '../proof/prove-parts.js'
+import { PartQueue } from './part-queue.js'
 import { openPartedObject, type PartedObject, type Portion } from './parted-object.js'
 import type { FetchTask } from './task-lanes.js'
 import type { TransferObject } from './transfer/arriving-range.js'
@@ -59,9 +60,7 @@ export class ObjectDownload {
   readonly #parted = new Set<number>()
   /** Objects that are being fetched in one piece. */
   readonly #whole = new Set<number>()
-  #queue: { readonly parted: PartedObject; readonly part: Part }[] = []
-  /** Objects that somebody waits for. */
-  readonly #hurried = new Set<number>()
+  readonly #parts = new PartQueue()
   readonly #ranges: Record<RangeQueue, RangeNeed[]> = { wanted: [], ordered: [] }
   /** Ranges of objects that are being begun. */
   readonly #waiting = new Map<number, { readonly queue: RangeQueue; readonly need: RangeNeed }[]>()
@@ -83,26 +82,19 @@ export class ObjectDownload {
 
   /** Whether parts of large objects that were begun are still to be fetched. */
   get hasParts(): boolean {
-    return this.#queue.length > 0
+    return !this.#parts.isEmpty
   }
 
-  /** The next part of a large object that was begun. Finishing begun ones first keeps few files half done. */
+  /** The next part of a large object that was begun. */
   nextPart(): FetchTask | undefined {
-    return this.#nextPartOf(() => true)
+    const next = this.#parts.next()
+    return next && this.#taskOfPortion(next.parted, next.portion)
   }
 
   /** As `nextPart`, of objects that somebody waits for. */
   nextHurriedPart(): FetchTask | undefined {
-    return this.#hurried.size === 0 ? undefined : this.#nextPartOf((id) => this.#hurried.has(id))
-  }
-
-  #nextPartOf(isMeant: (id: number) => boolean): FetchTask | undefined {
-    for (let next = this.#queue[0]; next && isMeant(next.parted.entry.id); next = this.#queue[0]) {
-      const portion = next.parted.take(next.part)
-      if (portion) return this.#taskOfPortion(next.parted, portion)
-      this.#queue.shift()
-    }
-    return undefined
+    const next = this.#parts.nextHurried()
+    return next && this.#taskOfPortion(next.parted, next.portion)
   }
 
   /** Notes that a range of an object is to be fetched before whole objects. */
@@ -135,8 +127,7 @@ export class ObjectDownload {
 
   /** Somebody waits for an object: if it was begun, its parts come before those of others. */
   hurry(id: number): void {
-    this.#hurried.add(id)
-    this.#queue.sort((a, b) => Number(b.parted.entry.id === id) - Number(a.parted.entry.id === id))
+    this.#parts.hurry(id)
   }
 
   /** The task that `fetchObject` is. */
@@ -166,8 +157,7 @@ export class ObjectDownload {
 
   async #fetchInParts(entry: ManifestEntry): Promise<void> {
     const parted = await this.#begin(entry)
-    const missing = parted.missingParts.map((part) => ({ parted, part }))
-    this.#queue = this.#hurried.has(entry.id) ? [...missing, ...this.#queue] : [...this.#queue, ...missing]
+    this.#parts.add(parted, parted.missingParts)
     for (const part of parted.missingParts) await this.#digestWritten(parted, part)
     await this.#proveParts(parted)
   }
@@ -283,7 +273,7 @@ export class ObjectDownload {
       this.#mismatches += 1
       this.#keptBytes -= entry.sizeBytes
       parted.restart()
-      for (const part of parts) this.#queue.push({ parted, part })
+      this.#parts.add(parted, parts)
       return
     }
     onHeldPath(object.path, (path) => changeFileMode(path, 0o444))
@@ -295,7 +285,7 @@ export class ObjectDownload {
 
   #finish(entry: ManifestEntry, verifiedBy: VerifiedBy, digest: string | null): void {
     this.finishedFiles += 1
-    this.#hurried.delete(entry.id)
+    this.#parts.forget(entry.id)
     this.#options.log.finishObject(entry.id, verifiedBy, digest)
     this.#options.onArrived(entry.id)
     this.#options.onChange()
