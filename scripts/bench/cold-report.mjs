@@ -58,7 +58,8 @@ training cannot make up for the others. Of 2,000 files the start alone takes mor
 
 **Several nodes: missed.** Four different first batches take 2.1 s of the store's own cable here, and four feeds that
 start at once on two processors 2.0 to 2.9 s where one takes 1.2; the first object comes 0.3 to 0.6 s later, and the 64
-of a batch with the cable's own pace. Four nodes keep the processors busy to 76 to 90 %: they end 1.6 × as late as one.
+of a batch with the cable's own pace. Four nodes keep the processors busy to 76 to 90 %: they end 1.5 to 1.7
+× as late as one (ten runs).
 
 **First batch without the list of samples: missed.** Each header is a request: 43 µs of the feed's own thread, most of
 it system calls and HTTP, and 37 µs of this store, which shares the two processors. In an earlier run it came after 3.6 s
