@@ -5,9 +5,10 @@ import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import type { Urgency } from '../../../model/urgency.js'
 import { NO_WAIT_HEADER, NODE_HEADER, URGENCY_HEADER } from '../peer-wire.js'
+import type { Fetcher } from '../source.js'
 import { PeerFetcher } from './peer-fetcher.js'
 import { PeerReport } from './peer-report.js'
-import { planProviders } from './plan-providers.js'
+import { planProviders, type Stager } from './plan-providers.js'
 
 const NAMES = ['a', 'b', 'c', 'd', 'e']
 const NODE = 'a'
@@ -40,8 +41,21 @@ function openFetcher(
     ...{ node, url: node === first ? giver : other },
     ...{ isStaging: true, mayHave: false },
   }))
+  const openOrigin = () => Promise.reject(new Error('the store is not to be asked'))
+  return openFetcherAmong(t, { node: NODE, stagers, openOrigin })
+}
+
+function openFetcherAmong(
+  t: TestContext,
+  options: {
+    readonly node: string
+    readonly stagers: readonly Stager[]
+    readonly openOrigin: () => Promise<Fetcher>
+  },
+): PeerFetcher {
+  const { node, stagers, openOrigin } = options
   const fetcher = new PeerFetcher({
-    node: NODE,
+    node,
     dataset: { name: 'flowers', source: 's3://bucket/flowers/' },
     access: { token: undefined, ca: undefined },
     connections: 1,
@@ -50,7 +64,7 @@ function openFetcher(
       findProviders: () => ({ ready: [], stagers }),
       take: () => Promise.resolve(true),
       onDamage: () => Promise.resolve(),
-      openOriginFetcher: () => Promise.reject(new Error('the store is not to be asked')),
+      openOriginFetcher: openOrigin,
     },
   })
   t.after(() => fetcher.close())
@@ -170,4 +184,45 @@ for (const { heldMs, isHeldAgain } of [
     const rest = { urgency: 'wanted', stallTimeoutMs: 1000, sink: () => 0, signal: t.signal } as const
     for (const offset of [0, 1]) await fetcher.fetch({ ...object, offset, ...rest })
     assert.deepEqual(isHeld, [true, isHeldAgain])
+  })
+
+for (const { nodes, failing, least, most, isFromStore } of [
+  { nodes: 2, failing: 1, least: 2, most: 2, isFromStore: false },
+  { nodes: 3, failing: 2, least: 3, most: 3, isFromStore: false },
+  { nodes: 2, failing: 2, least: 2, most: 2, isFromStore: true },
+  { nodes: 12, failing: 12, least: 3, most: 6, isFromStore: true },
+])
+  test(`where ${failing} of ${nodes} nodes fail, a part comes from ${isFromStore ? 'the store after a few' : 'the next'}`, async (t) => {
+    const stagers = Array.from({ length: nodes }, (_, index) => ({ node: `n${index}`, mayHave: false }))
+    const asked: string[] = []
+    const served = await Promise.all(
+      stagers.map(async (stager) => {
+        const url = await serve(t, (_, response) => {
+          asked.push(stager.node)
+          const isFailure = asked.length <= failing
+          response.writeHead(isFailure ? 500 : 206, { [NODE_HEADER]: stager.node })
+          response.end(isFailure ? '' : 'x')
+        })
+        return { ...stager, url, isStaging: true }
+      }),
+    )
+    let isAtStore = false
+    const origin: Fetcher = {
+      fetch: async () => {
+        isAtStore = true
+      },
+      inspect: () => Promise.reject(new Error('not asked')),
+      close: () => Promise.resolve(),
+    }
+    // This node does not stand among them, so that all of them are to have the part before it.
+    const fetcher = openFetcherAmong(t, {
+      node: 'z',
+      stagers: served,
+      openOrigin: () => Promise.resolve(origin),
+    })
+    const object = { key: KEY, sizeBytes: 2, etag: null, versionId: null, offset: 0, length: 1 }
+    await fetcher.fetch({ ...object, stallTimeoutMs: 1000, sink: () => 0, signal: t.signal })
+    assert.equal(new Set(asked).size, asked.length, 'nobody twice')
+    assert.ok(asked.length >= least && asked.length <= most, `${asked.length} were asked`)
+    assert.equal(isAtStore, isFromStore)
   })

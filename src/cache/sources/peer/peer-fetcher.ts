@@ -8,7 +8,13 @@ import { checkDonor } from './check-donor.js'
 import { Peer, type PeerOutcome, type PeerRequest } from './peer.js'
 import { openPeerConnection, type PeerAccess } from './peer-connection.js'
 import type { PeerNews, PeerReport } from './peer-report.js'
-import { type Asked, type Provider, type Providers, planProviders } from './plan-providers.js'
+import {
+  type Asked,
+  type PlannedPart,
+  type Provider,
+  type Providers,
+  planProviders,
+} from './plan-providers.js'
 
 /** Who reads from peers. Plain data, so that a thread can have it. */
 export interface PeerLocation {
@@ -47,6 +53,8 @@ const ASK_AGAIN_MS = 300
 /** A node that answers, and is still staging, is waited for so long for a part that nobody needs soon, ms. */
 const BUSY_PATIENCE_MS = 30_000
 const MAX_REMEMBERED = 10_000
+/** When so many who were waited for failed, the store is asked rather than the next of them. */
+const MAX_GIVEN_UP = 3
 /** Of larger objects the bytes cost more than the questions. */
 const MAX_GATHERED_BYTES = 256 * 1024
 /** Stands for the store among those who served a range. */
@@ -84,13 +92,15 @@ export class PeerFetcher implements Fetcher {
     const gathered = this.#gatheredOf(request)
     const asked = { path, gathered, part, range, onFacts, onDigest, needsDigest, sink, signal, beganMs }
     const awaited: Awaited = { path, part, urgency: request.urgency ?? 'listed' }
+    const without = new Set(distrusted === undefined ? [] : [distrusted])
     this.#awaited.note(request.key, awaited)
     try {
       while (!isStoreOnly) {
-        const { outcome, node } = await this.#askAround({ request, awaited, distrusted }, asked)
+        const known = without.size
+        const { outcome, node } = await this.#askAround({ request, awaited, without }, asked)
         if (node !== undefined) this.#remember(name, node)
         if (outcome === 'done') return
-        if (outcome === 'elsewhere') break
+        if (outcome === 'elsewhere' && (without.size === known || without.size >= MAX_GIVEN_UP)) break
       }
     } finally {
       this.#awaited.forget(request.key, awaited)
@@ -111,23 +121,19 @@ export class PeerFetcher implements Fetcher {
 
   /**
    * Asks everybody who may have the rest of a range, the nearest first. That one holds the question until it has it; if
-   * it is late, those from whom it takes the range itself may have it.
+   * it is late, those from whom it takes the range itself may have it. Adds those who will not have it to `without`.
    */
   async #askAround(
-    about: {
-      readonly request: FetchRequest
-      readonly awaited: Awaited
-      readonly distrusted: string | undefined
-    },
+    about: { readonly request: FetchRequest; readonly awaited: Awaited; readonly without: Set<string> },
     asked: Omit<PeerRequest, 'isWaitedFor' | 'held' | 'isSpared' | 'isStaging'>,
   ): Promise<{ readonly outcome: PeerOutcome; readonly node?: string }> {
-    const { request, awaited, distrusted } = about
+    const { request, awaited, without } = about
     const { key, offset, partOffset = offset } = request
     const part = { key, offset: partOffset, isWanted: awaited.urgency === 'wanted' }
     const roundMs = performance.now()
     let outcome: PeerOutcome = 'elsewhere'
     let late: Peer | undefined
-    for (const { provider, isWaitedFor } of this.#rank(part, distrusted)) {
+    for (const { provider, isWaitedFor } of this.#rank(part, without)) {
       if (!(await this.#isKept(provider))) continue
       const peer = this.#peerOf(provider)
       const isHeld = isWaitedFor && !peer.isLate && performance.now() - roundMs < ASK_AGAIN_MS
@@ -151,6 +157,7 @@ export class PeerFetcher implements Fetcher {
       }
       if (asked.range.length === 0) return { outcome: 'done' }
       if (answer === 'later') outcome = 'later'
+      else if (isWaitedFor) without.add(provider.node)
     }
     const leftMs = roundMs + ASK_AGAIN_MS - performance.now()
     if (outcome === 'later' && leftMs > 0) await sleep(leftMs)
@@ -214,17 +221,16 @@ export class PeerFetcher implements Fetcher {
     return { dataset: name, source, key, sizeBytes, etag, versionId }
   }
 
-  /** Whom to ask for a range before the store, in order, without the one whose bytes were wrong. */
-  #rank(part: Omit<Parameters<typeof planProviders>[1], 'node'>, distrusted?: string): readonly Asked[] {
-    const providers = this.#options.home.findProviders()
-    const asked = planProviders(providers, { ...part, node: this.#options.node }).filter(
-      ({ provider, isWaitedFor }) => {
-        const peer = this.#peerOf(provider)
-        return provider.node !== distrusted && !peer.isResting && (isWaitedFor || !peer.isLikelyEmpty)
-      },
-    )
+  /** Whom to ask for a range before the store, in order, as if those who cannot be asked were not there. */
+  #rank(part: Omit<PlannedPart, 'node'>, without: ReadonlySet<string> = new Set()): readonly Asked[] {
+    const { ready, stagers } = this.#options.home.findProviders()
+    const mayAsk = ({ node }: Provider) => !without.has(node) && this.#peers.get(node)?.isResting !== true
+    const providers = { ready: ready.filter(mayAsk), stagers: stagers.filter(mayAsk) }
+    const asked = planProviders(providers, { ...part, node: this.#options.node })
     const givers = asked.filter(({ isWaitedFor }) => isWaitedFor)
-    const others = asked.filter(({ isWaitedFor }) => !isWaitedFor)
+    const others = asked.filter(
+      ({ provider, isWaitedFor }) => !isWaitedFor && !this.#peerOf(provider).isLikelyEmpty,
+    )
     if (providers.ready.length > 0)
       others.sort((a, b) => this.#peerOf(a.provider).inFlight - this.#peerOf(b.provider).inFlight)
     return [...givers, ...others]
@@ -236,9 +242,8 @@ export class PeerFetcher implements Fetcher {
 
   #isStaging({ node }: Provider): boolean {
     const { ready, stagers } = this.#options.home.findProviders()
-    return [...ready, ...stagers.filter((stager) => stager.isStaging)].some(
-      (provider) => provider.node === node,
-    )
+    const isSame = (provider: Provider) => provider.node === node
+    return ready.some(isSame) || stagers.some((stager) => stager.isStaging && isSame(stager))
   }
 
   /** What a peer sent was wrong: was it spoilt on the way, or is it wrong there? */

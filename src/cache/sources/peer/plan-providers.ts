@@ -29,6 +29,15 @@ export interface Asked {
   readonly isWaitedFor: boolean
 }
 
+/** A part, and the node that is to have it. */
+export interface PlannedPart {
+  readonly node: string
+  readonly key: string
+  readonly offset: number
+  /** Somebody waits for it: whoever reads it is asked before those who pass it on. Default false. */
+  readonly isWanted?: boolean
+}
+
 /**
  * Whom to ask for a part before the store, in order. One of the nodes that stage is to read the part from the store
  * (`rankOwners`), unless a node has everything already; the others pass the part on (`planPassing`). Each waits only for
@@ -36,16 +45,7 @@ export interface Asked {
  * knows of the rest. A node that staged with the others keeps its place once it is ready. What a staging has read
  * before it knew of this one, or before it gave up, is taken from there.
  */
-export function planProviders(
-  { ready, stagers }: Providers,
-  part: {
-    readonly node: string
-    readonly key: string
-    readonly offset: number
-    /** Somebody waits for it: whoever reads it is asked before those who pass it on. Default false. */
-    readonly isWanted?: boolean
-  },
-): readonly Asked[] {
+export function planProviders({ ready, stagers }: Providers, part: PlannedPart): readonly Asked[] {
   const { node, key, offset, isWanted = false } = part
   const byName = new Map(stagers.map((stager) => [stager.node, stager]))
   const staging = stagers.filter(({ isStaging }) => isStaging).map((stager) => stager.node)
