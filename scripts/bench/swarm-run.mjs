@@ -8,6 +8,8 @@ import { readLoad } from './swarm-load.mjs'
 
 /** How often the record is asked how far everybody is, ms. */
 const LOOK_MS = 1000
+/** A run begins when every agent has told the record of itself within so long, ms, which it does every 10 s. */
+const FRESH_MS = 12_000
 
 /**
  * Stages `dataset` on `nodes` with one command, and again on those that failed, until every node has it. `faults`, if
@@ -17,6 +19,7 @@ export async function stageOn({ swarm, dataset, shape, nodes, faults }) {
   const database = new pg.Pool({ connectionString: swarm.cluster.recordUrl, max: 2 })
   database.on('error', () => {})
   database.on('connect', (client) => void client.on('error', () => {}))
+  await untilAllReport(database)
   const before = { sent: await swarm.readSent(), processor: readProcessor() }
   const startedMs = Date.now()
   const curve = []
@@ -64,6 +67,17 @@ export function proveAndRemove({ swarm, dataset, shape, nodes, folder }) {
     rmSync(copies, { recursive: true, force: true })
   }
   return expected.size * nodes.length
+}
+
+/** What the run before left to do, as bytes of the copies that were removed, is over. */
+async function untilAllReport(database) {
+  spawnSync('sync')
+  const sql = "SELECT count(*) AS late FROM nodes WHERE (agent::json->>'seenAtMs')::bigint < $1"
+  for (;;) {
+    const { rows } = await database.query(sql, [Date.now() - FRESH_MS])
+    if (Number(rows[0].late) === 0) return
+    await sleep(LOOK_MS)
+  }
 }
 
 function digestsOf(folder) {
