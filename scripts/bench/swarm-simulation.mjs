@@ -1,6 +1,8 @@
 // A swarm as a model of links, with the product's own choice of who takes which part from whom.
 // Usage: npm run bench:swarm:simulation -- [nodes,nodes,…] [megabits] [store's megabits] [--scale 1]
 // (default: 16,32,…,4096 25 200; --scale as for bench:swarm, to hold the model against a run of the same size)
+
+import { FULL } from '../../dist/agent/send-room.js'
 import { planSharedPartBytes } from '../../dist/cache/proof/plan-parts.js'
 import { planPassing, rankOwners } from '../../dist/policy/placement.js'
 import { readOptions } from './read-options.mjs'
@@ -56,16 +58,25 @@ function simulate(nodes) {
     )
     return { direct: { queue: direct, running: 0 }, awaited: { queue: awaited, running: 0 } }
   })
+  /** What each node sends, and who waits for room there. */
+  const rooms = Array.from({ length: nodes }, () => ({ sends: 0, waiting: [] }))
   let storeBytes = 0
 
   const take = (giver, node, part) => {
     const isStore = giver === FROM_STORE
+    const room = isStore ? undefined : rooms[giver]
+    if (room?.sends >= FULL.sends && room.sends * PART_BYTES >= FULL.bytes) {
+      room.waiting.push(() => take(giver, node, part))
+      return
+    }
+    if (room) room.sends += 1
     links.send({
       from: isStore ? nodes : giver,
       to: node,
       bytes: PART_BYTES,
       onEnd: () => {
         if (isStore) storeBytes += PART_BYTES
+        else leave(room)
         lanes[node][isStore ? 'direct' : 'awaited'].running -= 1
         left[node] -= 1
         if (left[node] === 0) doneAt.push(links.now)
@@ -73,6 +84,10 @@ function simulate(nodes) {
         links.after(HOP_SECONDS, () => passOn(node, part))
       },
     })
+  }
+  const leave = (room) => {
+    room.sends -= 1
+    room.waiting.shift()?.()
   }
   const passOn = (node, part) => {
     has[part][node] = 1

@@ -2,7 +2,7 @@
  * A node that sends so many parts at once, and so many bytes, begins no more that nobody needs soon: of 12 parts one is
  * passed on by others soon, of 70 that share a link all end late.
  */
-const FULL = { sends: 12, bytes: 12 * 1024 * 1024 }
+export const FULL = { sends: 12, bytes: 12 * 1024 * 1024 }
 
 interface Waiter {
   readonly bytes: number
