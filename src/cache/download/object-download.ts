@@ -135,6 +135,7 @@ export class ObjectDownload {
     const { id, key, sizeBytes } = entry
     const range = { offset: 0, length: sizeBytes }
     const bytes = this.#isInParts(entry) ? 0 : sizeBytes
+    if (bytes < sizeBytes) this.#parts.expect(id)
     return { id, key, partOffset: 0, range, bytes, run: (urgency) => this.fetchObject(entry, urgency) }
   }
 

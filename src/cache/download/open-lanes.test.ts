@@ -30,7 +30,10 @@ function handedOut(options: { readonly parts: number; readonly mayTakeParts: boo
     taskOf: ({ id }: ManifestEntry) => taskOf(String(id)),
   } as unknown as ObjectDownload
   const entries = Array.from({ length: OBJECTS }, (_, index) => ({ id: index + 1 }) as ManifestEntry)
-  const manifest = { pages: () => [entries], get: (id: number) => entries[id - 1] } as unknown as Manifest
+  const manifest = {
+    missingPages: () => [entries],
+    get: (id: number) => entries[id - 1],
+  } as unknown as Manifest
   const need = new OrderOfNeed<never>(OBJECTS, []) as OrderOfNeed<never>
   need.addOrder(READER as never, [3])
   need.want(READER as never, 4)
@@ -57,3 +60,21 @@ for (const { name, options, expected } of [
   test(`openLanes hands out ${name}`, () => {
     assert.deepEqual(handedOut(options), expected)
   })
+
+test('to begin an object waits for no other node, which its bytes do', () => {
+  const begin = { ...taskOf('begin'), bytes: 0 }
+  const tasks = [begin, taskOf('part')]
+  const download = {
+    hasParts: false,
+    nextPart: () => tasks.shift(),
+    nextRange: () => undefined,
+    nextHurriedPart: () => undefined,
+  } as unknown as ObjectDownload
+  const manifest = { missingPages: () => [] } as unknown as Manifest
+  const need = new OrderOfNeed<never>(0, []) as OrderOfNeed<never>
+  const source = { isAwaited: () => true } as unknown as Source
+  const lanes = openLanes({ source, manifest, download, need, mayTakeParts: () => true })
+  const free = { wanted: DIRECT, ordered: DIRECT, listed: DIRECT }
+  assert.equal(lanes.next(free)?.task, begin)
+  assert.equal(lanes.next(free), undefined)
+})

@@ -10,7 +10,7 @@ const PENDING_PAGE_ENTRIES = 1000
 
 /**
  * What somebody waits for first; then ranges that readers will need, what was begun, objects that readers will need,
- * and the rest as it was listed.
+ * and the rest by its keys.
  */
 export function openLanes(options: {
   readonly source: Source
@@ -58,12 +58,16 @@ export function openLanes(options: {
       ordered: takeOrdered,
       listed: () => takePartOr(takeRest),
     },
-    isAwaited: ({ key, partOffset }) => source.isAwaited?.(key, partOffset) === true,
+    // To begin an object takes none of its bytes.
+    isAwaited: ({ key, partOffset, bytes }) => bytes > 0 && source.isAwaited?.(key, partOffset) === true,
     nowMs: () => performance.now(),
   })
 }
 
-/** The objects that are not in place, a page at a time: what is fetched meanwhile is behind the page. */
+/**
+ * The objects that are not in place, by their keys: a large source is listed in another order by each node, and nodes
+ * that wait for each other's objects fetch them in one. A page at a time: what is fetched meanwhile is behind the page.
+ */
 function* readPending(manifest: Manifest): Generator<ManifestEntry, undefined> {
-  for (const page of manifest.pages('missing', PENDING_PAGE_ENTRIES)) yield* page
+  for (const page of manifest.missingPages(PENDING_PAGE_ENTRIES)) yield* page
 }

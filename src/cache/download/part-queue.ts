@@ -7,9 +7,17 @@ interface QueuedPortion {
   readonly portion: Portion
 }
 
-/** Parts of large objects that were begun, in the order in which they are fetched: few files are half done at a time. */
+/**
+ * Parts of large objects, in the order in which their objects were taken: few files are half done at a time. Nodes that
+ * stage together wait for each other's parts, so that all of them go by this order, whichever object was opened first.
+ */
 export class PartQueue {
   #parts: { readonly parted: PartedObject; readonly part: Part }[] = []
+  /** When each object was taken, counted from 0. */
+  readonly #turns = new Map<number, number>()
+  #taken = 0
+  /** Objects that were taken, and whose parts are not known yet, by their turns. */
+  readonly #opening = new Set<number>()
   /** Objects that somebody waits for. */
   readonly #hurried = new Set<number>()
 
@@ -17,10 +25,23 @@ export class PartQueue {
     return this.#parts.length === 0
   }
 
-  /** Adds parts of an object: behind all others, or before them where somebody waits for it. */
+  /** An object was taken: its parts will be added, and come before those of objects that are taken later. */
+  expect(id: number): void {
+    if (this.#turns.has(id)) return
+    this.#turns.set(id, this.#taken++)
+    this.#opening.add(id)
+  }
+
+  /** Adds parts of an object in its turn, or before all others where somebody waits for it. */
   add(parted: PartedObject, parts: readonly Part[]): void {
+    const { id } = parted.entry
+    this.expect(id)
+    this.#opening.delete(id)
+    const turn = this.#turnOf(id)
+    const isLater = (other: number) => !this.#hurried.has(other) && this.#turnOf(other) > turn
+    const at = this.#hurried.has(id) ? 0 : this.#parts.findIndex(({ parted: { entry } }) => isLater(entry.id))
     const added = parts.map((part) => ({ parted, part }))
-    this.#parts = this.#hurried.has(parted.entry.id) ? [...added, ...this.#parts] : [...this.#parts, ...added]
+    this.#parts.splice(at === -1 ? this.#parts.length : at, 0, ...added)
   }
 
   /** Somebody waits for an object: its parts come before those of others. */
@@ -32,15 +53,25 @@ export class PartQueue {
   /** An object is there: nobody waits for it any more. */
   forget(id: number): void {
     this.#hurried.delete(id)
+    this.#turns.delete(id)
+    this.#opening.delete(id)
   }
 
+  /** The next in order; undefined, too, while an object that stands before it is being opened. */
   next(): QueuedPortion | undefined {
-    return this.#nextOf(() => true)
+    const [opening] = this.#opening
+    const turn = opening === undefined ? Number.POSITIVE_INFINITY : this.#turnOf(opening)
+    return this.#nextOf((id) => this.#hurried.has(id) || this.#turnOf(id) < turn)
   }
 
   /** As `next`, of objects that somebody waits for. */
   nextHurried(): QueuedPortion | undefined {
     return this.#hurried.size === 0 ? undefined : this.#nextOf((id) => this.#hurried.has(id))
+  }
+
+  /** Before all others: an object that is there, of which parts may stand here. */
+  #turnOf(id: number): number {
+    return this.#turns.get(id) ?? -1
   }
 
   #nextOf(isMeant: (id: number) => boolean): QueuedPortion | undefined {

@@ -22,3 +22,25 @@ test('a manifest becomes one file when those who look into it have ended', async
   manifest.close()
   assert.equal(existsSync(`${manifestPath(folder)}-wal`), false)
 })
+
+test('what is to be fetched comes in the order of keys, in whatever order it was listed, and once', async (t) => {
+  const manifest = Manifest.create(await temporaryDirectory(t))
+  t.after(() => manifest.close())
+  const object = { sizeBytes: 1, etag: null, versionId: null, checksum: null, modifiedAtMs: 0 }
+  for (const keys of [
+    ['c', 'd'],
+    ['\u{1F600}', '\uFFFD'],
+    ['a', 'b'],
+  ])
+    manifest.add(keys.map((key) => ({ ...object, key })))
+  manifest.finishObject(manifest.find('b')!.id, 'size', null)
+  const keys: string[] = []
+  for (const page of manifest.missingPages(2)) {
+    assert.ok(page.length <= 2)
+    for (const { id, key } of page) {
+      keys.push(key)
+      manifest.finishObject(id, 'size', null)
+    }
+  }
+  assert.deepEqual(keys, ['a', 'c', 'd', '\uFFFD', '\u{1F600}'])
+})

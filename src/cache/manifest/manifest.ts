@@ -149,6 +149,12 @@ export class Manifest {
     for (const rows of this.#statements.pages<ObjectRow>(sql, 0, ({ id }) => id)) yield rows.map(toEntry)
   }
 
+  /** Entries that are to be fetched, in the byte order of keys, a page at a time. */
+  *missingPages(pageEntries: number): Generator<readonly ManifestEntry[], undefined> {
+    const sql = `SELECT * FROM object WHERE key > ? AND ${WHERE.missing} ORDER BY key LIMIT ${pageEntries}`
+    for (const rows of this.#statements.pages<ObjectRow>(sql, '', ({ key }) => key)) yield rows.map(toEntry)
+  }
+
   /** As `pages`, one by one. */
   *entries(selection: Selection): Generator<ManifestEntry, undefined> {
     for (const page of this.pages(selection)) yield* page
