@@ -57,6 +57,14 @@ for (const Key of ['plain.txt', 'a b/c+d&e=f.jpg', "ümlaut/日本/'quotes'(1)*!
     assert.equal(verifySignature(request, findSecrets, Date.now()), 'DSCEXAMPLE')
   })
 
+test('refuses a parameter that was put before the signed one of the same name', async () => {
+  const request = await signBySdk(new ListObjectsV2Command({ Bucket: 'ml-data', Prefix: 'mine/' }))
+  const url = request.url.replace('?', '?prefix=theirs%2F&')
+  assert.throws(() => verifySignature({ ...request, url }, findSecrets, Date.now()), {
+    code: 'SignatureDoesNotMatch',
+  })
+})
+
 test('accepts a signed listing, whatever is in its query', async () => {
   const request = await signBySdk(
     new ListObjectsV2Command({ Bucket: 'ml-data', Prefix: 'a b/ü+', Delimiter: '/', StartAfter: '~(x)' }),

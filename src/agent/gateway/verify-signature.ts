@@ -55,7 +55,8 @@ export function verifySignature(
   findSecrets: (accessKeyId: string) => readonly string[],
   nowMs: number,
 ): string {
-  const query = splitQuery(request.url)
+  const parameters = splitQuery(request.url)
+  const query = new Map(parameters)
   const claim = query.has('X-Amz-Signature') ? readPresigned(query, nowMs) : readHeader(request, nowMs)
   const secrets = findSecrets(claim.accessKeyId)
   if (secrets.length === 0)
@@ -63,7 +64,7 @@ export function verifySignature(
       { code: 'InvalidAccessKeyId', status: 403 },
       'dsc gave out no such key; `dsc gateway key` gives one',
     )
-  const canonical = canonicalRequest(request, query, claim)
+  const canonical = canonicalRequest(request, parameters, claim)
   const given = Buffer.from(claim.signature)
   const isOurs = secrets.some((secret) => {
     const expected = Buffer.from(sign(secret, claim, canonical))
@@ -133,14 +134,14 @@ function readPresigned(query: ReadonlyMap<string, string>, nowMs: number): Claim
 
 function canonicalRequest(
   request: SignedRequest,
-  query: ReadonlyMap<string, string>,
+  query: readonly Parameter[],
   { signedHeaders, payloadHash }: Claim,
 ): string {
   const path = request.url.split('?', 1)[0]!
-  const parameters = [...query]
+  const parameters = query
     .filter(([name]) => name !== 'X-Amz-Signature')
     .map(([name, value]) => [escapeUri(name), escapeUri(value)] as const)
-    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .toSorted(([a, x], [b, y]) => (a < b || (a === b && x < y) ? -1 : 1))
     .map((pair) => pair.join('='))
   const headers = signedHeaders.map((name) => {
     const value = request.headers[name]
@@ -180,18 +181,21 @@ function findSigningKey(secret: string, scope: string): HmacKey {
   return key
 }
 
-/** Names and values decoded; a parameter without `=` has an empty value, and `+` is itself. */
-function splitQuery(url: string): ReadonlyMap<string, string> {
+type Parameter = readonly [name: string, value: string]
+
+/**
+ * Names and values decoded; a parameter without `=` has an empty value, and `+` is itself. All of one name: who reads
+ * the request may take another of them than the last.
+ */
+function splitQuery(url: string): readonly Parameter[] {
   const query = url.split(/\?(.*)/s, 2)[1] ?? ''
-  return new Map(
-    query
-      .split('&')
-      .filter(Boolean)
-      .map((pair) => {
-        const [name = '', value = ''] = pair.split(/=(.*)/s, 2)
-        return [decode(name), decode(value)]
-      }),
-  )
+  return query
+    .split('&')
+    .filter(Boolean)
+    .map((pair) => {
+      const [name = '', value = ''] = pair.split(/=(.*)/s, 2)
+      return [decode(name), decode(value)]
+    })
 }
 
 function decode(text: string): string {
