@@ -62,6 +62,12 @@ for (const { name, keys, query, lines } of [
     query: { delimiter: '/' },
     lines: ['b', 'a/*', 'c/*'],
   },
+  {
+    name: 'folds a folder once, also with a key behind which nothing sorts',
+    keys: ['a/1', 'a/\u{10FFFF}', 'a/\u{10FFFF}x', 'b'],
+    query: { delimiter: '/', maxKeys: 1 },
+    lines: ['a/*', 'b'],
+  },
   { name: 'starts behind a key', keys: ['a', 'b', 'c'], query: { after: 'b' }, lines: ['c'] },
   { name: 'asks for nothing when nothing may come', keys: ['a'], query: { maxKeys: 0 }, lines: [] },
 ])

@@ -34,12 +34,13 @@ export function planListing(query: ListQuery, keysFrom: KeysFrom): BucketPage {
   let last: string | undefined
   const isFull = () => objects.length + commonPrefixes.length === maxKeys
   // A page that ended with a folder goes on behind everything in it.
-  let from =
-    compareKeys(after, prefix) < 0 ? prefix : isFolder(after, prefix, delimiter) ? behind(after) : after
+  let passed = isFolder(after, prefix, delimiter) ? after : undefined
+  let from = compareKeys(after, prefix) < 0 ? prefix : passed === undefined ? after : behind(passed)
   for (;;) {
     let folder: string | undefined
     for (const object of keysFrom(from)) {
       if (!object.key.startsWith(prefix)) return { objects, commonPrefixes, next: undefined }
+      if (passed !== undefined && object.key.startsWith(passed)) continue
       if (after !== '' && compareKeys(object.key, after) <= 0) continue
       if (isFull()) return { objects, commonPrefixes, next: last }
       folder = folderOf(object.key, prefix, delimiter)
@@ -50,6 +51,7 @@ export function planListing(query: ListQuery, keysFrom: KeysFrom): BucketPage {
     if (folder === undefined) return { objects, commonPrefixes, next: undefined }
     commonPrefixes.push(folder)
     last = folder
+    passed = folder
     from = behind(folder)
   }
 }
@@ -64,7 +66,7 @@ function isFolder(after: string, prefix: string, delimiter: string): boolean {
   return after.startsWith(prefix) && folderOf(after, prefix, delimiter) === after
 }
 
-/** The least key behind every key that begins with `folder`: nothing in UTF-8 sorts behind U+10FFFF. */
+/** Behind every key that begins with `folder`, but for those that go on with U+10FFFF: nothing sorts behind that. */
 function behind(folder: string): string {
   return `${folder}\u{10FFFF}`
 }
