@@ -39,6 +39,11 @@ for (const [method, url, host, asked] of [
     assert.deepEqual(parse(method, url, host), asked)
   })
 
+test('an address has no bucket in front, even where a bucket is called as it begins', () => {
+  const asked = { method: 'GET', url: '/127/a', host: '127.0.0.1:9300', buckets: ['127'] }
+  assert.partialDeepStrictEqual(parseS3Request(asked), { bucket: '127', key: 'a' })
+})
+
 test('a listing goes on from its token, or from start-after, or from a marker', () => {
   const after = (url: string) => (parse('GET', url) as { after: string }).after
   assert.equal(after(`/ml?list-type=2&continuation-token=${encodeToken('ü/ä')}&start-after=a`), 'ü/ä')

@@ -172,8 +172,9 @@ function splitPath(path: string): readonly [bucket: string, key: string] {
 }
 
 /** `bucket.localhost:9300` → `bucket`, for buckets that are served. Addresses have no bucket in front. */
-function findHostBucket(host: string | undefined, buckets: Iterable<string>): string | undefined {
+export function findHostBucket(host: string | undefined, buckets: Iterable<string>): string | undefined {
   const name = host?.replace(/:\d+$/, '').toLowerCase() ?? ''
+  if (/^\d+(\.\d+){3}$/.test(name)) return undefined
   let longest: string | undefined
   for (const bucket of buckets)
     if (name.startsWith(`${bucket.toLowerCase()}.`) && bucket.length > (longest?.length ?? 0))
