@@ -113,6 +113,9 @@ test('a bucket may stand in the host name', async (t) => {
   const { read } = await makeGateway(t)
   const hosted = await read('/here/a', { host: 'bucket.localhost:9300' })
   assert.equal(hosted.body.toString(), 'alpha')
+  // Its key looks like a request to a Hugging Face hub.
+  const none = await read('/here/resolve/main/a', { host: 'bucket.localhost:9300' })
+  assert.match(none.body.toString(), /<Code>NoSuchKey<\/Code>/)
   const listed = await read('/?list-type=2&prefix=here/', { host: 'bucket.localhost' })
   assert.match(listed.body.toString(), /<Key>here\/a<\/Key>.*<Key>here\/big<\/Key>/s)
 })

@@ -18,7 +18,7 @@ import { KnownCatalog } from './known-catalog.js'
 import { listBucket } from './list-bucket.js'
 import type { LocalUsers } from './local-users.js'
 import { formatBuckets, formatListing, formatLocation, formatVersioning } from './s3-documents.js'
-import { parseS3Request, type S3Operation } from './s3-request.js'
+import { findHostBucket, parseS3Request, type S3Operation } from './s3-request.js'
 import { type Sent, sendObject } from './send-object.js'
 import { sendS3Error } from './send-s3-error.js'
 import { toS3Error, undeclared } from './to-s3-error.js'
@@ -160,13 +160,15 @@ export class Gateway {
     try {
       const { datasets, served, buckets } = await this.#catalog.read()
       const { method = '', url = '' } = request
-      const hub = buckets.has(firstName(url)) ? undefined : parseHubRequest(url)
+      const { host } = request.headers
+      const isOfBucket = buckets.has(firstName(url)) || findHostBucket(host, buckets) !== undefined
+      const hub = isOfBucket ? undefined : parseHubRequest(url)
       if (hub) {
         await this.#answerHub(hub, datasets, { request, response })
         return
       }
       await this.#access.authorize(request)
-      operation = parseS3Request({ method, url, host: request.headers.host, buckets })
+      operation = parseS3Request({ method, url, host, buckets })
       await this.#carryOut(operation, served, { request, response })
     } catch (error) {
       if (response.headersSent || response.destroyed)
