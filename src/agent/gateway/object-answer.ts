@@ -70,6 +70,8 @@ export function headersOf(
   if (answer.status === 206) {
     const last = answer.offset + answer.length - 1
     headers['content-range'] = `bytes ${answer.offset}-${last}/${entry.sizeBytes}`
+    // Clients that read part by part take an object without it for one of a single part.
+    if (answer.parts !== undefined) headers['x-amz-mp-parts-count'] = answer.parts
   } else if (asked['x-amz-checksum-mode'] === 'ENABLED') {
     // Listings tell none: what the copy knows of the whole object. One of parts' checksums proves nothing to a client.
     const known = factsOfEntry(entry).checksums.find(({ isComposite }) => !isComposite)

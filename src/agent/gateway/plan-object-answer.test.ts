@@ -64,11 +64,11 @@ for (const [name, object, asked, answer] of [
   ['an empty object has an empty part', EMPTY, part(1), { status: 200, offset: 0, length: 0 }],
   [
     ...(['a part is where the upload had it', PARTED, part(2, 8 * MIB)] as const),
-    { status: 206, offset: 8 * MIB, length: 8 * MIB },
+    { status: 206, offset: 8 * MIB, length: 8 * MIB, parts: 3 },
   ],
   [
     ...(['the last part may be shorter', PARTED, part(3, 8 * MIB)] as const),
-    { status: 206, offset: 16 * MIB, length: 4 * MIB },
+    { status: 206, offset: 16 * MIB, length: 4 * MIB, parts: 3 },
   ],
   ['there are as many parts as the etag says', PARTED, part(4, 8 * MIB), 'InvalidPartNumber'],
   ['parts of unknown size are not guessed', PARTED, part(1), 'NotImplemented'],

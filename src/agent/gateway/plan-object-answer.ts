@@ -11,7 +11,13 @@ interface ObjectState {
 /** The answer to a request for an object: all of it, one range of it, or that it is unchanged. */
 export type ObjectAnswer =
   | { readonly status: 200; readonly offset: 0; readonly length: number }
-  | { readonly status: 206; readonly offset: number; readonly length: number }
+  | {
+      readonly status: 206
+      readonly offset: number
+      readonly length: number
+      /** Of the upload, where one of several was asked for. */
+      readonly parts?: number
+    }
   | { readonly status: 304 }
 
 /** A part of the upload that is asked for instead of a range. */
@@ -78,7 +84,7 @@ function planPart(
       { code: 'NotImplemented', status: 501 },
       'the origin did not say where the parts of this object begin: ask for ranges',
     )
-  return { status: 206, offset, length: Math.min(uploadPartBytes, sizeBytes - offset) }
+  return { status: 206, offset, length: Math.min(uploadPartBytes, sizeBytes - offset), parts }
 }
 
 function planRange(range: string | undefined, sizeBytes: number): ObjectAnswer {
