@@ -10,7 +10,9 @@ const OWNER = '<Owner><ID>dsc</ID><DisplayName>dsc</DisplayName></Owner>'
 
 export function formatError(error: S3Error, resource: string, requestId: string): string {
   const details = Object.entries(error.details).map(([name, value]) => tag(name, value))
-  return `${HEAD}<Error>${tag('Code', error.code)}${tag('Message', error.message)}${details.join('')}${tag('Resource', resource)}${tag('RequestId', requestId)}</Error>`
+  // A message is for people: what XML cannot hold is shown as a replacement, so that the code is read.
+  const message = error.message.replace(/[\p{Cc}\uFFFE\uFFFF]/gu, '\uFFFD')
+  return `${HEAD}<Error>${tag('Code', error.code)}${tag('Message', message)}${details.join('')}${tag('Resource', resource)}${tag('RequestId', requestId)}</Error>`
 }
 
 /** The answer to ListBuckets. Datasets have no date of their own: 1970 stands for it. */
