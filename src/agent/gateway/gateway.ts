@@ -18,7 +18,7 @@ import { KnownCatalog } from './known-catalog.js'
 import { listBucket } from './list-bucket.js'
 import type { LocalUsers } from './local-users.js'
 import { formatBuckets, formatListing, formatLocation, formatVersioning } from './s3-documents.js'
-import { findHostBucket, parseS3Request, type S3Operation } from './s3-request.js'
+import { findHostBucket, parseS3Request, type S3Operation, toOriginForm } from './s3-request.js'
 import { type Sent, sendObject } from './send-object.js'
 import { sendS3Error } from './send-s3-error.js'
 import { toS3Error, undeclared } from './to-s3-error.js'
@@ -78,6 +78,7 @@ export class Gateway {
     this.#copies = new GatewayCopies({ ...options, signal: this.#stopping.signal })
     this.#renewal = setInterval(() => void this.#copies.renewHolds(), keepMs / HOLDS_PER_KEEP).unref()
     this.#server = createServer({ maxHeaderSize: MAX_HEADER_BYTES }, (request, response) => {
+      request.url = toOriginForm(request.url ?? '')
       if (!this.#answerAtOnce(request, response)) void this.#answer(request, response)
     })
     this.#server.headersTimeout = HEAD_TIMEOUT_MS

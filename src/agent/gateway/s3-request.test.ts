@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { encodeToken, parseS3Request, S3Error } from './s3-request.js'
+import { encodeToken, parseS3Request, S3Error, toOriginForm } from './s3-request.js'
 
 const parse = (method: string, url: string, host = '127.0.0.1:9300') =>
   parseS3Request({ method, url, host, buckets: ['ml-data', 'ml'] })
@@ -38,6 +38,16 @@ for (const [method, url, host, asked] of [
   test(`${method} ${url} at ${host ?? 'an address'} is ${asked.kind}`, () => {
     assert.deepEqual(parse(method, url, host), asked)
   })
+
+test('a target may be a whole URL, as clients send it to proxies', () => {
+  for (const [target, path] of [
+    ['http://127.0.0.1:9300/ml/a%20b?x=http://y/z', '/ml/a%20b?x=http://y/z'],
+    ['HTTP://ml.localhost', '/'],
+    ['http://h?list-type=2', '/?list-type=2'],
+    ['/ml/http://a/b', '/ml/http://a/b'],
+  ] as const)
+    assert.equal(toOriginForm(target), path)
+})
 
 test('an address has no bucket in front, even where a bucket is called as it begins', () => {
   const asked = { method: 'GET', url: '/127/a', host: '127.0.0.1:9300', buckets: ['127'] }

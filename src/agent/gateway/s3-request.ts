@@ -101,6 +101,12 @@ export function parseS3Request(request: {
   return parseList(bucket, query)
 }
 
+/** Path and query of a target, which is a whole URL where a client takes the server for a proxy (RFC 9112, 3.2.2). */
+export function toOriginForm(target: string): string {
+  const rest = /^https?:\/\/[^/?]*(.*)$/is.exec(target)?.[1] ?? target
+  return rest.startsWith('/') ? rest : `/${rest}`
+}
+
 function parsePartNumber(raw: string | null): number | undefined {
   if (raw === null) return undefined
   const partNumber = /^\d{1,5}$/.test(raw) ? Number(raw) : 0
