@@ -4,9 +4,9 @@ import { listShardSamples } from '../feed/samples/listed-samples.js'
 import { readFirstMembers } from '../feed/samples/read-shard-members.js'
 import type { Dataset } from '../model/dataset.js'
 import { MIN_ASKED_BYTES, MIN_MEMBER_BYTES } from './list-arriving-shards.js'
-import { openRangeReader, type ReadObject } from './open-range-reader.js'
+import { openRangeReader, type RangeReader, type ReadObject } from './open-range-reader.js'
 
-/** Members whose headers are read. */
+/** Members whose headers are read, and shards that may be empty before one with members. */
 const LOOKED_AT = 32
 
 /** What is likely to be in shards, by the first members of one. */
@@ -16,22 +16,19 @@ export interface ShardEstimate {
   readonly headers: number | undefined
 }
 
-/** Estimates what shards hold by the headers of the first 32 members of the first. */
+/** Estimates what shards hold by the headers of the first 32 members of the first that has any; all 0 where none has. */
 export async function estimateShards(
   context: Surroundings,
   dataset: Dataset,
   shards: readonly ReadObject[],
 ): Promise<ShardEstimate> {
-  const [shard] = shards
-  if (shard === undefined) return { samples: 0, headers: 0 }
   const source = await context.openSource(dataset)
   try {
     const { signal } = context
     const reader = await openRangeReader(source, { connections: 1, signal })
-    const read = (offset: number, length: number) => reader.read(shard, offset, length)
-    const members = await readFirstMembers(shard.sizeBytes, read, LOOKED_AT).finally(() => reader.close())
-    const last = members.at(-1)
-    if (last === undefined) return { samples: 0, headers: 0 }
+    const found = await findMembers(shards.slice(0, LOOKED_AT), reader).finally(() => reader.close())
+    if (found === undefined) return { samples: 0, headers: 0 }
+    const { shard, members, last } = found
     const meanBytes = endOfMember(last) / members.length
     const totalBytes = shards.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
     const headers = Math.max(shards.length, Math.round(totalBytes / meanBytes))
@@ -46,4 +43,15 @@ export async function estimateShards(
   } finally {
     await source.close()
   }
+}
+
+/** The first members of the first of these shards that is neither empty nor damaged at its beginning. */
+async function findMembers(shards: readonly ReadObject[], reader: RangeReader) {
+  for (const shard of shards) {
+    const read = (offset: number, length: number) => reader.read(shard, offset, length)
+    const members = await readFirstMembers(shard.sizeBytes, read, LOOKED_AT)
+    const last = members.at(-1)
+    if (last !== undefined) return { shard, members, last }
+  }
+  return undefined
 }

@@ -30,7 +30,10 @@ interface ColdPlanRequest {
 
 /** What a feed will wait for, and of how many samples. */
 interface PlannedSupply {
+  /** Where rows are not counted, the files. */
   readonly sampleCount: number
+  /** Not so of rows: how many a file has is known once it is here. */
+  readonly isCounted: boolean
   readonly supply: ColdSupply
   /** Why the first batch comes when it does, as the end of a sentence; empty: it waits for its samples only. */
   readonly reason: string
@@ -39,9 +42,12 @@ interface PlannedSupply {
 /**
  * Says how the first epoch of a dataset goes on a node that has nothing of it. Lists the source; of tar shards whose
  * list of samples is not known here, headers are read for up to a second. Call it first in a process: what that took to
- * start and to list, a feed's will take.
+ * start and to list, a feed's will take. Resolves with the number of samples; undefined: it is not known yet.
  */
-export async function showColdPlan(context: CliContext, request: ColdPlanRequest): Promise<void> {
+export async function showColdPlan(
+  context: CliContext,
+  request: ColdPlanRequest,
+): Promise<number | undefined> {
   const { target, split, start, globalBatch, stepMs, cost } = request
   if (cost === undefined)
     throw new DscError('USAGE', 'how long a dataset takes to come depends on its store', {
@@ -51,11 +57,11 @@ export async function showColdPlan(context: CliContext, request: ColdPlanRequest
   const startMs = performance.now()
   const { files, listMs } = source
   const totalBytes = files.reduce((sum, { size }) => sum + size, 0)
-  const { sampleCount, supply, reason } = await planSupply(context, request, source)
+  const { sampleCount, isCounted, supply, reason } = await planSupply(context, request, source)
   const partedCount = files.filter(({ size }) => size > WHOLE_OBJECT_BYTES).length
   const plan = planColdStart({
     ...{ sampleCount, totalBytes, partedCount, supply },
-    ...{ globalBatch, startMs, cost, stepMs },
+    ...{ globalBatch, startMs, cost, stepMs: isCounted ? stepMs : undefined },
   })
   const result = {
     dataset: target,
@@ -64,11 +70,12 @@ export async function showColdPlan(context: CliContext, request: ColdPlanRequest
     listMs,
     startMs,
     start,
-    samples: sampleCount,
+    samples: isCounted ? sampleCount : null,
     isFedWhileArriving: supply.kind !== 'copy',
     ...plan,
   }
   context.report.result(result, () => formatColdPlan(result, reason))
+  return isCounted ? sampleCount : undefined
 }
 
 async function planSupply(
@@ -79,35 +86,47 @@ async function planSupply(
   const format = request.format ?? dataset.format
   const listed = listSamples(files, { folder: target, extensions, format })
   const copy = { kind: 'copy' } as const
+  const isCounted = true
   if (listed.kind === 'rows')
     return {
       sampleCount: files.length,
+      isCounted: false,
       supply: copy,
       reason: ': rows of files are fed once they are here',
     }
   if (listed.kind === 'files') {
     const supply = start === 'staged' ? copy : ({ kind: 'samples' } as const)
-    return { sampleCount: listed.table.count, supply, reason: '' }
+    return { sampleCount: listed.table.count, isCounted, supply, reason: '' }
   }
   const shardCount = listed.shards.length
   const known = await findKept(context, { version, split, shards: listed.shards })
   if (known !== undefined) {
     const kind = start === 'unproven' ? ('samples' as const) : ('shards' as const)
     const supply = start === 'staged' ? copy : { kind, shardCount }
-    return { sampleCount: known, supply, reason: ', for the list of its samples is here' }
+    return { sampleCount: known, isCounted, supply, reason: ', for the list of its samples is here' }
   }
   const objects = new Map(files.map(({ path, object }) => [path, object]))
   const shards = listed.shards.map(({ path }) => objects.get(toText(path))!)
   const { samples: sampleCount, headers: count } = await estimateShards(context, dataset, shards)
+  if (sampleCount === 0)
+    throw new DscError('SOURCE_EMPTY', `no shard of ${target} that was looked at has a member`, {
+      hint: `look at the first one: ${toText(listed.shards[0]!.path)} is empty or damaged`,
+    })
   if (count === undefined)
-    return { sampleCount, supply: copy, reason: ': the members of its shards are small' }
-  if (start === 'staged') return { sampleCount, supply: copy, reason: '' }
+    return { sampleCount, isCounted, supply: copy, reason: ': the members of its shards are small' }
+  if (start === 'staged') return { sampleCount, isCounted, supply: copy, reason: '' }
   const headers = { count, ...(await measureHeaders(context, dataset, shards)) }
   const described = `${formatCount(count, 'header')}, ${headers.perMs.toFixed(1)} a millisecond`
   if (start === 'unproven')
-    return { sampleCount, supply: { kind: 'samples', headers }, reason: `, after about ${described}` }
+    return {
+      sampleCount,
+      isCounted,
+      supply: { kind: 'samples', headers },
+      reason: `, after about ${described}`,
+    }
   return {
     sampleCount,
+    isCounted,
     supply: { kind: 'shards', headers, shardCount },
     reason: `, when the shards of its samples are here; after about ${described}`,
   }
@@ -137,7 +156,7 @@ function formatColdPlan(
 ): string {
   const time = (ms: number) => formatDuration(Math.max(1000, Math.round(ms / 1000) * 1000))
   const lines = [
-    `${plan.dataset}: ${formatCount(plan.objects, 'object')}, ${formatByteSize(plan.bytes)}, none of it here`,
+    `${plan.dataset}: ${formatCount(plan.objects, 'object')}, ${formatByteSize(plan.bytes)}, planned as if none of it were here`,
     `first batch after        ${time(plan.firstBatchMs)}${reason}`,
     `whole copy after         ${time(plan.wholeMs)}`,
   ]

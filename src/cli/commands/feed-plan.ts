@@ -72,7 +72,8 @@ export function feedPlanCommand(context: CliContext): Command {
       if (options.cold) {
         const { split, only: extensions, as: format, start } = options
         const how = { split, extensions, format, start, globalBatch: batch * ranks, stepMs, cost }
-        await showColdPlan(context, { target, ...how })
+        const coming = await showColdPlan(context, { target, ...how })
+        if (coming !== undefined) noteEmptyEpoch(context, { samples: coming, batch, ranks })
         return
       }
       const dataset = await openDatasetFolder(context, target, options.split)
@@ -117,13 +118,20 @@ export function feedPlanCommand(context: CliContext): Command {
         )
       const short = expectation.isFeasible ? formatShortMemory(expectation) : undefined
       if (short) context.report.note(short)
-      if (expectation.stepsPerEpoch === 0) {
-        context.report.note(
-          `dsc: the dataset has less than a global batch of ${formatCount(batch * ranks, 'sample')}, so with last='drop' an epoch has no step\n` +
-            `  try: ${samples < ranks ? 'fewer --ranks' : `--batch ${Math.floor(samples / ranks)} or less`}, or open the feed with last='pad'`,
-        )
-      }
+      noteEmptyEpoch(context, { samples, batch, ranks })
     })
+}
+
+/** Says where samples are too few for one step of all ranks. */
+function noteEmptyEpoch(
+  context: CliContext,
+  { samples, batch, ranks }: { readonly samples: number; readonly batch: number; readonly ranks: number },
+): void {
+  if (samples >= batch * ranks) return
+  context.report.note(
+    `dsc: the dataset has less than a global batch of ${formatCount(batch * ranks, 'sample')}, so with last='drop' an epoch has no step\n` +
+      `  try: ${samples < ranks ? 'fewer --ranks' : `--batch ${Math.floor(samples / ranks)} or less`}, or open the feed with last='pad'`,
+  )
 }
 
 /** What is planned, by a rehearsal where that takes seconds only. */

@@ -88,7 +88,9 @@ export const FEED_OUTPUTS = {
     listMs: ms,
     startMs: ms.meta({ description: 'what starting and listing take' }),
     start: z.enum(FEED_STARTS),
-    samples: count.meta({ description: 'of tar shards an estimate, by the first members of one' }),
+    samples: count.nullable().meta({
+      description: 'of tar shards an estimate, by the first members of one; null: rows, not known yet',
+    }),
     isFedWhileArriving: z.boolean(),
     firstBatchMs: ms,
     wholeMs: ms,
