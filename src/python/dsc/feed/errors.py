@@ -27,18 +27,21 @@ class FeedGone(FeedError):
     def __init__(self, message: str, hint: str | None = None, state: dict[str, Any] | None = None) -> None:
         super().__init__("FEED_GONE", message, hint)
         self.state = state
+        self._reason = message  # without the place, which is known anew by whoever passes the error on
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (FeedGone, (self.message, self.hint, self.state))
 
     def after(self, state: dict[str, Any]) -> FeedGone:
         """The same failure, of a trainer that has received everything before `state`."""
-        return FeedGone(
-            f"{self.message}; {state['position']} samples of epoch {state['epoch']} were received",
+        gone = FeedGone(
+            f"{self._reason}; {state['position']} samples of epoch {state['epoch']} were received",
             "FeedLoader.load_state_dict(error.state) goes on with the next one; it starts the feed again, unless "
             "DSC_FEED_SOCKET is set",
             state,
         )
+        gone._reason = self._reason
+        return gone
 
 
 def pass_has_ended() -> FeedError:
