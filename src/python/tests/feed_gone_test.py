@@ -98,6 +98,14 @@ def test_a_batch_sampler_says_which_ids_it_has_given(dataset):
     assert given + list(itertools.chain(*other)) == epoch_order(COUNT, 7, 0)
 
 
+def test_a_feed_that_cannot_start_gives_the_advice_of_dsc_alone(tmp_path, monkeypatch):
+    (tmp_path / "dsc.yaml").write_text("datasets:\n  flowers: { source: s3://bucket/flowers/ }\n")
+    monkeypatch.setenv("DSC_CONFIG", str(tmp_path / "dsc.yaml"))
+    with pytest.raises(dsc.FeedError, match="no dataset is called flwers") as caught:
+        next(iter(dsc.FeedDataset("flwers", batch_size=2)))
+    assert str(caught.value).count("try: ") == 1 and "try: dsc prepare flowers" in str(caught.value)
+
+
 def test_the_error_keeps_its_state_on_the_way_between_processes():
     error = pickle.loads(pickle.dumps(dsc.FeedGone("it is gone", "a hint", {"epoch": 3})))
     assert (error.code, error.message, error.hint, error.state) == ("FEED_GONE", "it is gone", "a hint", {"epoch": 3})

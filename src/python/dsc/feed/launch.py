@@ -148,7 +148,8 @@ def _start(target: str | None, arguments: Sequence[str], path: str, timeout: flo
                     else f"took more than {timeout:g} s"
                 )
                 process.kill()
-                raise FeedError("FEED_GONE", f"the feed of {target or 'the mix'} {reason}: {said}", shlex.join(command))
+                hint = None if "\n  try: " in said else shlex.join(command)  # dsc knows better what would help
+                raise FeedError("FEED_GONE", f"the feed of {target or 'the mix'} {reason}: {said}", hint)
             time.sleep(0.02)
 
 
