@@ -144,7 +144,7 @@ async function beginStaging(
       stageLeaseId: joined.stageLeaseId,
       version: `${at}`.repeat(64).slice(0, 64),
       files: 120_000 * (at + 1),
-      contentBytes: chargedBytes - GIB,
+      contentBytes: chargedBytes,
       chargedBytes,
       chargedInodes: 121_000,
     },

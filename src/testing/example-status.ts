@@ -103,6 +103,7 @@ function exampleStaging(dataset: string, node: string, writtenBytes: number): Co
     state: 'staging',
     version: 'f'.repeat(64),
     chargedBytes: 20 * GIB,
+    contentBytes: 20 * GIB,
     writtenBytes,
     files: 120_000,
     referenceCount: 1,

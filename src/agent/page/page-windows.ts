@@ -147,9 +147,9 @@ export function windowMatrix(status: ClusterStatus, { rows, columns }: { rows: W
     columns,
   )
   const ratios = new Map(
-    status.transfers.map(({ dataset, node, writtenBytes, chargedBytes }) => [
+    status.transfers.map(({ dataset, node, writtenBytes, contentBytes }) => [
       JSON.stringify([dataset, node]),
-      chargedBytes > 0 ? Math.min(1, writtenBytes / chargedBytes) : 0,
+      contentBytes > 0 ? Math.min(1, writtenBytes / contentBytes) : 0,
     ]),
   )
   return {
@@ -210,7 +210,7 @@ export function windowTransfers(status: ClusterStatus, window: Window) {
     total,
     rows: shown.map((transfer) => {
       const rate = findRate(status.throughput.progress, transfer.copyId)
-      const leftMs = estimateLeftMs(transfer.chargedBytes - transfer.writtenBytes, rate)
+      const leftMs = estimateLeftMs(transfer.contentBytes - transfer.writtenBytes, rate)
       return { ...describeTransfer(transfer), bytesPerSecond: rate ?? null, leftMs: leftMs ?? null }
     }),
   }

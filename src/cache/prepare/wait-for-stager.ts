@@ -49,7 +49,7 @@ export async function waitForStager(
       step: 'waiting',
       stager: formatHolder(waiting.stageLease),
       writtenBytes: copy.writtenBytes,
-      totalBytes: copy.chargedBytes,
+      totalBytes: copy.contentBytes,
     })
     await cache.record.waitForChange({
       pollMs: waitMs,

@@ -26,6 +26,8 @@ export interface TransferStatus {
   readonly source: string | null
   readonly writtenBytes: number
   /** Bytes that it will take in all; 0 while the source is listed. */
+  /** Of the objects, which is what `writtenBytes` comes to; the charge has room for more. */
+  readonly contentBytes: number
   readonly chargedBytes: number
   readonly files: number
   readonly startedAtMs: number
@@ -147,6 +149,7 @@ function describeTransfer(copy: CopyUse, leases: readonly Lease[]): Omit<Transfe
     state: copy.state === 'reserved' ? 'reserved' : 'staging',
     source: copy.source?.source ?? null,
     writtenBytes: copy.writtenBytes,
+    contentBytes: copy.contentBytes,
     chargedBytes: copy.chargedBytes,
     files: copy.files,
     startedAtMs: copy.createdAtMs,

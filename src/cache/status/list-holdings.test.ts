@@ -7,7 +7,13 @@ test('holdings say for each dataset which nodes have it, and how much of it', ()
   const copies = [
     exampleCopy('birds', { node: 'node-b' }),
     exampleCopy('flowers', { node: 'node-a', referenceCount: 2 }),
-    exampleCopy('flowers', { node: 'node-b', state: 'staging', writtenBytes: 25, chargedBytes: 100 }),
+    exampleCopy('flowers', {
+      node: 'node-b',
+      state: 'staging',
+      writtenBytes: 25,
+      contentBytes: 50,
+      chargedBytes: 100,
+    }),
     exampleCopy('flowers', { node: 'node-c', state: 'reserved', writtenBytes: 0, chargedBytes: 0 }),
   ]
   assert.deepEqual(
@@ -21,7 +27,7 @@ test('holdings say for each dataset which nodes have it, and how much of it', ()
         'flowers',
         [
           ['node-a', 'ready', 1, 2],
-          ['node-b', 'staging', 0.25, 0],
+          ['node-b', 'staging', 0.5, 0],
           ['node-c', 'reserved', 0, 0],
         ],
       ],

@@ -17,10 +17,10 @@ export interface Holding {
 export function listHoldings(copies: readonly CopyUse[]): readonly Holding[] {
   return [...Map.groupBy(copies, (copy) => copy.dataset)].map(([dataset, own]) => ({
     dataset,
-    nodes: own.map(({ node, state, writtenBytes, chargedBytes, referenceCount }) => ({
+    nodes: own.map(({ node, state, writtenBytes, contentBytes, referenceCount }) => ({
       node,
       state,
-      fillRatio: state === 'ready' ? 1 : chargedBytes > 0 ? Math.min(1, writtenBytes / chargedBytes) : 0,
+      fillRatio: state === 'ready' ? 1 : contentBytes > 0 ? Math.min(1, writtenBytes / contentBytes) : 0,
       referenceCount,
     })),
   }))

@@ -22,7 +22,7 @@ interface WaitedStaging {
   /** Null: nobody goes on with it. */
   readonly stager: string | null
   readonly writtenBytes: number
-  readonly chargedBytes: number
+  readonly contentBytes: number
   readonly servedBy: readonly string[]
   readonly waiters: readonly { readonly task: string; readonly sinceMs: number }[]
 }
@@ -54,12 +54,12 @@ function waitsForStaging(transfer: WaitedStaging): readonly WaitStatus[] {
 }
 
 function describeStaging(transfer: WaitedStaging, task: string): string {
-  const { state, stager, node, writtenBytes, chargedBytes, servedBy } = transfer
+  const { state, stager, node, writtenBytes, contentBytes, servedBy } = transfer
   if (stager === null) return 'nobody stages it any more: the next dsc prepare takes it up'
   const whose = stager === task ? '' : ` for ${stager}`
   if (state === 'reserved') return `${node} lists its source${whose}`
   const from = servedBy.length === 0 ? '' : ` from ${servedBy.join(', ')}`
-  return `${node} stages it${whose}${from}: ${formatByteSize(writtenBytes)} of ${formatByteSize(chargedBytes)}`
+  return `${node} stages it${whose}${from}: ${formatByteSize(writtenBytes)} of ${formatByteSize(contentBytes)}`
 }
 
 /** The last refusals of tasks that were given nothing since; `events` are newest first. */

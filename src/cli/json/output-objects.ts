@@ -154,6 +154,7 @@ export const transfer = z
     state: z.enum(['reserved', 'staging']),
     source: z.string().nullable(),
     writtenBytes: bytes,
+    contentBytes: bytes.meta({ description: 'of the objects, which writtenBytes comes to' }),
     chargedBytes: bytes,
     files: count,
     startedAt: time,

@@ -22,8 +22,8 @@ export function formatTransfers(
   const rows = transfers.map((transfer) => [
     transfer.dataset,
     formatWay(transfer),
-    transfer.state === 'reserved' ? 'listing' : formatShare(transfer.writtenBytes, transfer.chargedBytes),
-    transfer.state === 'reserved' ? '-' : formatPercent(transfer.writtenBytes, transfer.chargedBytes),
+    transfer.state === 'reserved' ? 'listing' : formatShare(transfer.writtenBytes, transfer.contentBytes),
+    transfer.state === 'reserved' ? '-' : formatPercent(transfer.writtenBytes, transfer.contentBytes),
     transfer.stager ?? 'nobody',
     String(transfer.waitingTasks.length),
     transfer.source === null ? '-' : redactUrl(transfer.source),

@@ -119,10 +119,10 @@ function drawSource({ servedBy, source }) {
   return source === null ? '–' : h('code', null, visible(source))
 }
 
-function drawProgress({ state, dataset, writtenBytes, chargedBytes }) {
+function drawProgress({ state, dataset, writtenBytes, contentBytes }) {
   if (state === 'reserved') return 'lists its source'
-  const ratio = chargedBytes > 0 ? Math.min(1, writtenBytes / chargedBytes) : 0
-  return [progress(ratio, `${visible(dataset)} is staged to`), ` ${percent(ratio)} of ${bytes(chargedBytes)}`]
+  const ratio = contentBytes > 0 ? Math.min(1, writtenBytes / contentBytes) : 0
+  return [progress(ratio, `${visible(dataset)} is staged to`), ` ${percent(ratio)} of ${bytes(contentBytes)}`]
 }
 
 function drawRate({ bytesPerSecond, state }) {

@@ -104,7 +104,7 @@ export function drawState(copy: CopyUse): Span {
     case 'reserved':
       return span('listing', { color: 'cyan' })
     case 'staging': {
-      const percent = formatPercent(copy.writtenBytes, copy.chargedBytes)
+      const percent = formatPercent(copy.writtenBytes, copy.contentBytes)
       return copy.isBeingStaged
         ? span(`staging ${percent}`, { color: 'cyan' })
         : span(`left at ${percent}`, { color: 'yellow' })

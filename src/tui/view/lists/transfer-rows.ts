@@ -13,9 +13,9 @@ import { type SortValues, sortRows } from './sort-rows.js'
 const sortValues = ({ progress }: Throughput): SortValues<TransferStatus> => ({
   DATASET: ({ dataset }) => dataset,
   NODE: ({ node }) => node,
-  PROGRESS: ({ writtenBytes, chargedBytes }) => (chargedBytes > 0 ? writtenBytes / chargedBytes : 0),
+  PROGRESS: ({ writtenBytes, contentBytes }) => (contentBytes > 0 ? writtenBytes / contentBytes : 0),
   WRITTEN: ({ writtenBytes }) => writtenBytes,
-  LEFT: ({ writtenBytes, chargedBytes }) => chargedBytes - writtenBytes,
+  LEFT: ({ writtenBytes, contentBytes }) => contentBytes - writtenBytes,
   STAGER: ({ stager }) => stager ?? '',
   WAITING: ({ waitingTasks }) => waitingTasks.length,
   RATE: ({ copyId }) => findRate(progress, copyId) ?? -1,
@@ -86,19 +86,19 @@ function drawTransfer(
   widths: readonly number[],
   context: DrawContext,
 ): readonly Span[] {
-  const { writtenBytes, chargedBytes } = transfer
+  const { writtenBytes, contentBytes } = transfer
   const rate = findRate(context.throughput.progress, transfer.copyId)
-  const leftMs = estimateLeftMs(chargedBytes - writtenBytes, rate)
+  const leftMs = estimateLeftMs(contentBytes - writtenBytes, rate)
   const isListing = transfer.state === 'reserved'
   const barWidth = Math.min(40, Math.max(1, (widths[2] ?? 9) - 5))
   const progress = isListing
     ? 'listing'
-    : `${drawBar(chargedBytes > 0 ? writtenBytes / chargedBytes : 0, barWidth, context.glyphs)} ${formatPercent(writtenBytes, chargedBytes).padStart(4)}`
+    : `${drawBar(contentBytes > 0 ? writtenBytes / contentBytes : 0, barWidth, context.glyphs)} ${formatPercent(writtenBytes, contentBytes).padStart(4)}`
   return [
     span(transfer.dataset),
     span(formatWay(transfer, context.glyphs)),
     span(progress, { color: transfer.stager === null ? 'yellow' : 'cyan' }),
-    span(isListing ? '-' : formatShare(writtenBytes, chargedBytes)),
+    span(isListing ? '-' : formatShare(writtenBytes, contentBytes)),
     drawRate(transfer, rate),
     span(leftMs === undefined ? '-' : formatSpan(leftMs)),
     transfer.stager === null ? span('nobody', { color: 'yellow' }) : span(transfer.stager),
