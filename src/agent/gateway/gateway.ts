@@ -22,12 +22,15 @@ import { findHostBucket, parseS3Request, type S3Operation, toOriginForm } from '
 import { type Sent, sendObject } from './send-object.js'
 import { sendS3Error } from './send-s3-error.js'
 import { toS3Error, undeclared } from './to-s3-error.js'
+import { answerHalfOpen, letWait } from './waiting-clients.js'
 
 const MAX_CONNECTIONS = 4096
 const MAX_HEADER_BYTES = 32 * 1024
 const HEAD_TIMEOUT_MS = 10_000
-/** A client that takes no byte for so long is cut off, ms: what it reads is held for it. */
+/** A client that takes no byte of its answer for so long is cut off, ms: what it reads is held for it. */
 const IDLE_TIMEOUT_MS = 120_000
+/** A client that says nothing for so long is asked by the kernel whether it is still there, ms: its machine may be off. */
+const PROBE_AFTER_MS = 60_000
 const HOLDS_PER_KEEP = 4
 
 /** What the S3 gateway of a node serves, to whom, and for how long it holds what was read. */
@@ -77,10 +80,12 @@ export class Gateway {
     const { keepMs } = options
     this.#copies = new GatewayCopies({ ...options, signal: this.#stopping.signal })
     this.#renewal = setInterval(() => void this.#copies.renewHolds(), keepMs / HOLDS_PER_KEEP).unref()
-    this.#server = createServer({ maxHeaderSize: MAX_HEADER_BYTES }, (request, response) => {
+    const probes = { keepAlive: true, keepAliveInitialDelay: PROBE_AFTER_MS }
+    this.#server = createServer({ maxHeaderSize: MAX_HEADER_BYTES, ...probes }, (request, response) => {
       request.url = toOriginForm(request.url ?? '')
       if (!this.#answerAtOnce(request, response)) void this.#answer(request, response)
     })
+    answerHalfOpen(this.#server)
     this.#server.headersTimeout = HEAD_TIMEOUT_MS
     this.#server.keepAliveTimeout = IDLE_TIMEOUT_MS
     this.#server.timeout = IDLE_TIMEOUT_MS
@@ -154,6 +159,7 @@ export class Gateway {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    letWait(response, IDLE_TIMEOUT_MS)
     const requestId = this.#nextRequestId()
     response.setHeader('x-amz-request-id', requestId)
     response.setHeader('server', 'dsc')
