@@ -13,7 +13,9 @@ import type { ObjectAnswer } from './plan-object-answer.js'
 const STALL_TIMEOUT_MS = 60_000
 /** When more than this waits for a slow client, the source waits, too, bytes. */
 const MAX_WAITING_BYTES = 1024 * 1024
+/** How long the source waits, ms: at first, and at most. After each wait a chunk comes, whatever the client took. */
 const WAIT_MS = 10
+const MAX_WAIT_MS = 1000
 
 /** From where the bytes of an answer came. */
 type SentFrom = 'ready' | 'arriving' | 'origin'
@@ -99,6 +101,7 @@ async function passThrough(
   const signal = client.untilGone()
   const fetcher = await passed.source.openFetcher({ connections: 1 })
   let passedBytes = 0
+  let waitMs = 0
   try {
     await withRetries(
       () =>
@@ -117,7 +120,9 @@ async function passThrough(
               response.writeHead(answer.status, headersOf(request.headers, entry, answer))
             response.write(Buffer.from(chunk)) // its memory takes the next bytes
             passedBytes += chunk.length
-            return response.writableLength > MAX_WAITING_BYTES ? WAIT_MS : 0
+            const isSlow = response.writableLength > MAX_WAITING_BYTES
+            waitMs = isSlow ? Math.min(MAX_WAIT_MS, Math.max(WAIT_MS, 2 * waitMs)) : 0
+            return waitMs
           },
         }),
       { signal },
