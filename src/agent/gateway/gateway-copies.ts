@@ -3,6 +3,7 @@ import type { ArrivingLook } from '../../cache/arrivals/arriving-reader.js'
 import type { ByteRange } from '../../cache/arrivals/block-set.js'
 import type { Cache } from '../../cache/cache.js'
 import { isCopyDirectoryOf, stagingDirectoryOf } from '../../cache/cache-layout.js'
+import { isOfDefinition } from '../../cache/leases/take-ready-copy.js'
 import { Manifest } from '../../cache/manifest/manifest.js'
 import type { ManifestEntry } from '../../cache/manifest/manifest-entry.js'
 import { prepareDataset } from '../../cache/prepare/prepare-dataset.js'
@@ -83,7 +84,7 @@ export class GatewayCopies {
   /** Where to read a dataset from: its pinned or newest ready copy, an admitted staging, else its source. */
   async locate(dataset: Dataset, pins: Pins): Promise<Located> {
     for (;;) {
-      const copy = choose(await this.#listCopies(dataset.name), pins.get(dataset.name))
+      const copy = choose(await this.#listCopies(dataset), pins.get(dataset.name))
       const passed = this.#passed.find(dataset)
       if (copy !== undefined && (copy.state === 'ready' || !passed)) {
         pins.set(dataset.name, copy.copyId)
@@ -178,14 +179,18 @@ export class GatewayCopies {
     await this.#passed.close()
   }
 
-  async #listCopies(dataset: string): Promise<readonly Copy[]> {
-    const believed = this.#believed.find(dataset)
+  /** Those of an earlier definition are none of it: their keys are below another prefix, or were chosen otherwise. */
+  async #listCopies(dataset: Dataset): Promise<readonly Copy[]> {
+    const { name } = dataset
+    const believed = this.#believed.find(name)
     if (believed) return believed
-    const answer = this.#believed.readyOf(dataset)
-    const found = await answerInTime(this.#askRecord(dataset), answer.length > 0 ? { answer } : undefined)
-    const whole = found.filter((copy) => !copy.stripe && isInPlace(this.#cache.root, copy))
+    const answer = this.#believed.readyOf(name)
+    const found = await answerInTime(this.#askRecord(name), answer.length > 0 ? { answer } : undefined)
+    const whole = found.filter(
+      (copy) => !copy.stripe && isInPlace(this.#cache.root, copy) && isOfDefinition(copy, dataset),
+    )
     const copies = whole.toSorted((a, b) => b.createdAtMs - a.createdAtMs)
-    this.#believed.learn(dataset, copies)
+    this.#believed.learn(name, copies)
     return copies
   }
 
@@ -227,7 +232,7 @@ export class GatewayCopies {
         signal: this.#signal,
       })
       this.#signal.throwIfAborted()
-      if ((await this.#listCopies(dataset.name)).length > 0) return
+      if ((await this.#listCopies(dataset)).length > 0) return
     }
   }
 
