@@ -10,3 +10,18 @@ test('a copy of what a dataset was declared as before is not read as what it is 
   const { read } = await open([DATA])
   assert.equal((await read('/data/a')).text, 'new')
 })
+
+test('a bucket of more datasets than manifests stay open is listed', async (t) => {
+  const origins = Array.from({ length: 70 }, (_, i) => {
+    const name = `d${String(i).padStart(2, '0')}`
+    return originOf({ a: name }, { name, source: `s3://bucket/${name}/`, include: [], exclude: [] })
+  })
+  const { prepare, open } = await openGatewayNode(t, origins)
+  for (const { dataset } of origins) await prepare(dataset)
+  const { list, read } = await open(origins.map(({ dataset }) => dataset))
+  assert.deepEqual(
+    await list(''),
+    origins.map(({ dataset }) => `${dataset.name}/a`),
+  )
+  assert.equal((await read('/d69/a')).text, 'd69')
+})

@@ -14,6 +14,7 @@ import { answerInTime } from './answer-in-time.js'
 import { ArrivingRanges, type RangesTaken } from './arriving-ranges.js'
 import { BelievedCopies } from './believed-copies.js'
 import { GatewayHolds } from './gateway-holds.js'
+import { OpenManifests } from './open-manifests.js'
 import { type Passed, PassedDatasets } from './passed-datasets.js'
 import { S3Error } from './s3-request.js'
 
@@ -26,9 +27,6 @@ const FAILED_MS = 3000
 
 /** Without room, or where a key cannot become a file, bytes are passed through and not kept. */
 const PASSES: readonly FailureCode[] = ['QUOTA_EXCEEDED', 'DISK_FULL', 'KEY_UNSAFE', 'CACHE_ROOT_INVALID']
-
-/** Manifests of ready copies that stay open: opening one costs as much as sending a small object. */
-const MAX_OPEN_MANIFESTS = 64
 
 /** Where a dataset is read from. */
 export type Located = { readonly kind: 'copy'; readonly copy: Copy } | Passed
@@ -51,7 +49,7 @@ export class GatewayCopies {
   readonly #failures = new Map<string, { readonly untilMs: number; readonly error: unknown }>()
   /** Those who wait for objects of a dataset that is being staged. */
   readonly #waits = new Map<string, Set<AbortController>>()
-  readonly #manifests = new Map<string, Manifest>()
+  readonly #manifests = new OpenManifests()
   readonly #passed: PassedDatasets
 
   constructor(options: {
@@ -129,18 +127,17 @@ export class GatewayCopies {
 
   /** Calls `look` with the manifest of what was located; undefined: it was moved this moment, locate it again. */
   look<Result>(located: Located, look: (manifest: Manifest) => Result): Result | undefined {
-    const isReady = located.kind === 'copy' && located.copy.state === 'ready'
-    const manifest = isReady ? this.#keepOpen(located.copy) : Manifest.findPublished(directoryOf(located))
-    if (manifest === undefined) return undefined
+    if (located.kind === 'copy' && located.copy.state === 'ready')
+      return this.#manifests.look(located.copy, look)
+    const manifest = Manifest.findPublished(directoryOf(located))
     try {
-      if (isReady) manifest.holdForTurn()
-      return look(manifest)
+      return manifest && look(manifest)
     } catch (error) {
       // On a full disk SQLite cannot read what a stager writes: its staging is about to end.
-      if (!isReady && String((error as { code?: unknown }).code).startsWith('SQLITE_')) return undefined
+      if (String((error as { code?: unknown }).code).startsWith('SQLITE_')) return undefined
       throw error
     } finally {
-      if (!isReady) manifest.close() // a stager could not publish while somebody holds it open
+      manifest?.close() // a stager could not publish while somebody holds it open
     }
   }
 
@@ -173,8 +170,7 @@ export class GatewayCopies {
   async close(): Promise<void> {
     this.#arriving.close()
     this.#believed.close()
-    for (const manifest of this.#manifests.values()) manifest.close()
-    this.#manifests.clear()
+    this.#manifests.close()
     await Promise.allSettled(this.#stagings.values())
     await this.#passed.close()
   }
@@ -204,19 +200,6 @@ export class GatewayCopies {
         .finally(() => this.#asked.delete(dataset))
     this.#asked.set(dataset, asked)
     return asked
-  }
-
-  #keepOpen(copy: Copy): Manifest | undefined {
-    const manifest = this.#manifests.get(copy.copyId) ?? Manifest.findPublished(copy.directory)
-    if (manifest === undefined) return undefined
-    this.#manifests.delete(copy.copyId)
-    this.#manifests.set(copy.copyId, manifest) // the last one used is the last one closed
-    for (const [copyId, oldest] of this.#manifests) {
-      if (this.#manifests.size <= MAX_OPEN_MANIFESTS) break
-      this.#manifests.delete(copyId)
-      oldest.close()
-    }
-    return manifest
   }
 
   /** Looks until the staging is admitted or over. */
