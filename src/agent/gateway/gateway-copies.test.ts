@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { DATA, openGatewayNode, originOf } from '../../testing/gateway-node.js'
+import { waitFor } from '../../testing/world.js'
 
 test('a copy of what a dataset was declared as before is not read as what it is now', async (t) => {
   const before = originOf({ a: 'old' }, { ...DATA, source: 's3://bucket/old/' })
@@ -24,4 +26,24 @@ test('a bucket of more datasets than manifests stay open is listed', async (t) =
     origins.map(({ dataset }) => `${dataset.name}/a`),
   )
   assert.equal((await read('/d69/a')).text, 'd69')
+})
+
+test('while a source that changed is listed once more, none of its keys are missing', async (t) => {
+  const origin = originOf({ a: 'alpha', b: 'beta' })
+  const { source } = origin
+  const letGo = source.hold('b')
+  const { read, list } = await (await openGatewayNode(t, [origin])).open([DATA])
+  assert.equal((await read('/data/a')).text, 'alpha')
+  const waiting = read('/data/b')
+  await waitFor('the object to be asked for', () => source.fetches('b') > 0)
+  source.objects.set('b', Buffer.from('changed'))
+  const letListingGo = source.holdListing()
+  letGo()
+  await waitFor('the source to be listed again', () => source.listings() > 1)
+  const listed = list('')
+  await sleep(200)
+  letListingGo()
+  assert.deepEqual(await listed, ['data/a', 'data/b'])
+  assert.notEqual((await waiting).status, 404)
+  assert.equal((await read('/data/b')).text, 'changed')
 })

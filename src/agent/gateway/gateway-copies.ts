@@ -131,7 +131,9 @@ export class GatewayCopies {
       return this.#manifests.look(located.copy, look)
     const manifest = Manifest.findPublished(directoryOf(located))
     try {
-      return manifest && look(manifest)
+      // What is not listed yet may come: a stager that found its source changed lists it once more.
+      const isListed = manifest?.readSetting('listing') !== undefined
+      return manifest && isListed ? look(manifest) : undefined
     } catch (error) {
       // On a full disk SQLite cannot read what a stager writes: its staging is about to end.
       if (String((error as { code?: unknown }).code).startsWith('SQLITE_')) return undefined
