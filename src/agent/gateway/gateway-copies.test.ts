@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Cache } from '../../cache/cache.js'
 import { DATA, openGatewayNode, originOf } from '../../testing/gateway-node.js'
 import { waitFor } from '../../testing/world.js'
+import { GatewayCopies } from './gateway-copies.js'
 
 test('a copy of what a dataset was declared as before is not read as what it is now', async (t) => {
   const before = originOf({ a: 'old' }, { ...DATA, source: 's3://bucket/old/' })
@@ -46,4 +48,19 @@ test('while a source that changed is listed once more, none of its keys are miss
   assert.deepEqual(await listed, ['data/a', 'data/b'])
   assert.notEqual((await waiting).status, 404)
   assert.equal((await read('/data/b')).text, 'changed')
+})
+
+test('what took long and was then moved is looked for where it is now', async (t) => {
+  const clock = { ms: 0 }
+  t.mock.method(performance, 'now', () => clock.ms)
+  const copies = new GatewayCopies({
+    ...{ cache: {} as Cache, keepMs: 60_000, ranges: 'proven', signal: t.signal, note: () => {} },
+  })
+  t.after(() => copies.close())
+  const answers = [undefined, 'found']
+  const found = await copies.untilFound([], async () => {
+    clock.ms += 60_000
+    return answers.shift()
+  })
+  assert.equal(found, 'found')
 })
