@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { symlinkSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cache } from '../../cache/cache.js'
@@ -63,4 +65,14 @@ test('what took long and was then moved is looked for where it is now', async (t
     return answers.shift()
   })
   assert.equal(found, 'found')
+})
+
+test('a copy that lies where the root was called otherwise is passed through', async (t) => {
+  const origin = originOf({ a: 'alpha' })
+  const { directory, root, prepare, open } = await openGatewayNode(t, [origin])
+  const link = join(directory, 'link')
+  symlinkSync(root, link)
+  await prepare(DATA, link)
+  const { read } = await open([DATA])
+  assert.equal((await read('/data/a')).text, 'alpha')
 })

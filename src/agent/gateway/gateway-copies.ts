@@ -7,7 +7,7 @@ import { isOfDefinition } from '../../cache/leases/take-ready-copy.js'
 import { Manifest } from '../../cache/manifest/manifest.js'
 import type { ManifestEntry } from '../../cache/manifest/manifest-entry.js'
 import { prepareDataset } from '../../cache/prepare/prepare-dataset.js'
-import { type FailureCode, isDscError } from '../../failure/dsc-error.js'
+import { DscError, type FailureCode, isDscError } from '../../failure/dsc-error.js'
 import type { Copy } from '../../model/copy.js'
 import type { Dataset } from '../../model/dataset.js'
 import { answerInTime } from './answer-in-time.js'
@@ -236,6 +236,8 @@ export class GatewayCopies {
     try {
       const request = { dataset, lease, isRefresh: false, mayWait: true }
       const { copy, leaseId } = await prepareDataset(this.#cache, request, { signal: this.#signal })
+      if (!isInPlace(this.#cache.root, copy))
+        throw new DscError('CACHE_ROOT_INVALID', `${copy.directory} does not lie in ${this.#cache.root}`)
       this.#holds.take(copy, { leaseId, expiresAtMs: lease.expiresAtMs })
       // Known from now on, also to who cannot ask the record any more.
       this.#believed.learn(dataset.name, [copy])
