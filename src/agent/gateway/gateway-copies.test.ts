@@ -76,3 +76,18 @@ test('a copy that lies where the root was called otherwise is passed through', a
   const { read } = await open([DATA])
   assert.equal((await read('/data/a')).text, 'alpha')
 })
+
+test('who waits for an object is not told that it is not there because another has gone', async (t) => {
+  const origin = originOf({ a: 'alpha', b: 'beta' })
+  const { source } = origin
+  const letGo = source.hold('b')
+  source.hold('a')
+  const { read } = await (await openGatewayNode(t, [origin])).open([DATA])
+  const waiting = read('/data/a')
+  await waitFor('the other object to be asked for', () => source.fetches('b') > 0)
+  source.objects.delete('b')
+  letGo()
+  const { status, text, headers } = await waiting
+  assert.equal(status, 503, text)
+  assert.ok(Number(headers.get('retry-after')) > 0)
+})

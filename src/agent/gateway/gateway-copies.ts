@@ -6,7 +6,7 @@ import { isCopyDirectoryOf, stagingDirectoryOf } from '../../cache/cache-layout.
 import { isOfDefinition } from '../../cache/leases/take-ready-copy.js'
 import { Manifest } from '../../cache/manifest/manifest.js'
 import type { ManifestEntry } from '../../cache/manifest/manifest-entry.js'
-import { prepareDataset } from '../../cache/prepare/prepare-dataset.js'
+import { type PrepareProgress, prepareDataset } from '../../cache/prepare/prepare-dataset.js'
 import { DscError, type FailureCode, isDscError } from '../../failure/dsc-error.js'
 import type { Copy } from '../../model/copy.js'
 import type { Dataset } from '../../model/dataset.js'
@@ -233,17 +233,23 @@ export class GatewayCopies {
 
   async #prepare(dataset: Dataset): Promise<void> {
     const lease = this.#holds.nextLease()
+    let isListed = false
+    const onProgress = ({ step }: PrepareProgress) => {
+      isListed ||= step !== 'retrying'
+    }
     try {
       const request = { dataset, lease, isRefresh: false, mayWait: true }
-      const { copy, leaseId } = await prepareDataset(this.#cache, request, { signal: this.#signal })
+      const options = { signal: this.#signal, onProgress }
+      const { copy, leaseId } = await prepareDataset(this.#cache, request, options)
       if (!isInPlace(this.#cache.root, copy))
         throw new DscError('CACHE_ROOT_INVALID', `${copy.directory} does not lie in ${this.#cache.root}`)
       this.#holds.take(copy, { leaseId, expiresAtMs: lease.expiresAtMs })
       // Known from now on, also to who cannot ask the record any more.
       this.#believed.learn(dataset.name, [copy])
       this.#believed.doubt(dataset.name)
-    } catch (error) {
+    } catch (failure) {
       if (this.#signal.aborted) return
+      const error = isListed ? objectGone(failure) : failure
       if (isPassed(error)) this.#passed.begin(dataset, error.message)
       else this.#failures.set(dataset.name, { untilMs: performance.now() + FAILED_MS, error })
       for (const wait of this.#waits.get(dataset.name) ?? []) wait.abort(error)
@@ -268,6 +274,12 @@ function isPassed(error: unknown): error is Error {
 function isInPlace(root: string, { copyId, dataset, version, directory, state }: Copy): boolean {
   if (state === 'staging') return directory === stagingDirectoryOf(root, copyId)
   return version !== null && isCopyDirectoryOf(root, { dataset, version }, directory)
+}
+
+/** An object that went after it was listed says nothing of others that are waited for: the next listing tells. */
+function objectGone(failure: unknown): unknown {
+  if (!isDscError(failure, 'SOURCE_NOT_FOUND')) return failure
+  return new S3Error({ code: 'ServiceUnavailable', status: 503, retryAfterSeconds: 5 }, failure.message)
 }
 
 /** The folder in which the manifest of what was located lies. */

@@ -44,7 +44,8 @@ export function findAnswer(
   return { entry, answer: planObjectAnswer(headers, entry, part) }
 }
 
-function missing({ key }: AskedObject): S3Error {
+/** The refusal of an object that is not there. */
+export function missing({ key }: Pick<AskedObject, 'key'>): S3Error {
   return new S3Error({ code: 'NoSuchKey', status: 404 }, `The specified key does not exist: ${key}`)
 }
 

@@ -3,9 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { filesDirectory } from '../../cache/cache-layout.js'
 import type { ManifestEntry } from '../../cache/manifest/manifest-entry.js'
 import { withRetries } from '../../cache/sources/retry.js'
+import { isDscError } from '../../failure/dsc-error.js'
 import { sendCopyFile } from '../send-copy-file.js'
 import type { GatewayCopies, Located, Pins } from './gateway-copies.js'
-import { type AskedObject, findAnswer, headersOf } from './object-answer.js'
+import { type AskedObject, findAnswer, headersOf, missing } from './object-answer.js'
 import type { Passed } from './passed-datasets.js'
 import type { ObjectAnswer } from './plan-object-answer.js'
 
@@ -129,6 +130,10 @@ async function passThrough(
     )
     while (response.writableLength > MAX_WAITING_BYTES && !signal.aborted) await sleep(WAIT_MS)
     response.end()
+  } catch (error) {
+    // It went after it was listed.
+    if (!response.headersSent && isDscError(error, 'SOURCE_NOT_FOUND')) throw missing(entry)
+    throw error
   } finally {
     await fetcher.close()
   }
