@@ -66,7 +66,7 @@ export async function listIntoManifest(options: {
     if (counts.files === 0) throw describeEmpty(options.source, dataset, counts)
     if (stripe) manifest.keepStripe(stripe)
     const listing: Listing = {
-      ...summarizeManifest(manifest, copyDirectory),
+      ...summarizeManifest(manifest, copyDirectory, options.unsafeKeys),
       skippedFolderMarkers: counts.skippedFolderMarkers,
       filteredObjects: counts.filteredObjects,
       ...manifest.count('kept'),

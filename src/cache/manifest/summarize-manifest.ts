@@ -18,13 +18,15 @@ interface OpenDirectory {
 /**
  * Reads a complete listing once, in the byte order of keys: computes the version and what the copy will take, and
  * refuses keys that cannot be files side by side. The keys below one folder are neighbours in that order, so a
- * stack of open folders is all it remembers.
+ * stack of open folders is all it remembers. `list`: no files are made of them, and none are refused.
  */
 export function summarizeManifest(
   manifest: Manifest,
   copyDirectory: string,
+  unsafeKeys: 'refuse' | 'list' = 'refuse',
 ): CopyNeeds & { readonly version: string } {
-  refuseEqualNames(manifest, copyDirectory)
+  const isRefusing = unsafeKeys === 'refuse'
+  if (isRefusing) refuseEqualNames(manifest, copyDirectory)
   const blockBytes = Number(statfsSync(copyDirectory).bsize) || 4096
   const digest = createHash('sha256')
   const root: OpenDirectory = { path: '', entries: 0, nameBytes: 0 }
@@ -43,7 +45,7 @@ export function summarizeManifest(
     while (!entry.key.startsWith(open.at(-1)!.path)) close(open.pop()!)
     for (let slash = nextSlash(entry.key, open); slash !== -1; slash = nextSlash(entry.key, open)) {
       const path = entry.key.slice(0, slash + 1)
-      if (manifest.has(path.slice(0, -1)))
+      if (isRefusing && manifest.has(path.slice(0, -1)))
         throw refuse(
           `${JSON.stringify(path.slice(0, -1))} is an object and also the folder of ${JSON.stringify(entry.key)}`,
         )
