@@ -10,8 +10,10 @@ import type { Dataset } from '../../model/dataset.js'
 import { describeDiskFailure } from '../../platform/disk-failure.js'
 import { createUniqueId } from '../../platform/unique-id.js'
 
-/** A dataset that could not be staged is passed through for so long before it is tried again, ms. */
+/** A dataset that could not be staged is passed through for so long, once it is listed, before it is tried again, ms. */
 const PASSED_MS = 60_000
+/** One that could not be listed, ms. */
+const FAILED_MS = 3000
 
 /** A dataset without a copy here: read from its source, by a listing that was made for it. */
 export interface Passed {
@@ -30,7 +32,7 @@ export class PassedDatasets {
     readonly signal: AbortSignal
     readonly note: (sentence: string) => void
   }
-  readonly #passed = new Map<string, { readonly untilMs: number; readonly passed: Promise<Passed> }>()
+  readonly #passed = new Map<string, { untilMs: number; readonly passed: Promise<Passed> }>()
 
   constructor(options: {
     readonly cache: Cache
@@ -51,9 +53,15 @@ export class PassedDatasets {
     const before = this.#passed.get(dataset.name)
     void before?.passed.then(replace, () => {})
     this.#options.note(`${dataset.name} is passed through and not kept: ${reason}`)
-    const passed = this.#open(dataset, reason)
-    passed.catch(() => {})
-    this.#passed.set(dataset.name, { untilMs: performance.now() + PASSED_MS, passed })
+    const begun = { untilMs: Number.POSITIVE_INFINITY, passed: this.#open(dataset, reason) }
+    const endAfter = (ms: number) => {
+      begun.untilMs = performance.now() + ms
+    }
+    begun.passed.then(
+      () => endAfter(PASSED_MS),
+      () => endAfter(FAILED_MS),
+    )
+    this.#passed.set(dataset.name, begun)
   }
 
   /** Keeps a listing while `read` runs, though another may have taken its place. */
