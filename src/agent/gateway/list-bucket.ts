@@ -4,12 +4,12 @@ import { compareKeys } from '../../model/compare-keys.js'
 import type { ServedDataset } from './find-dataset.js'
 import { findServed } from './find-dataset.js'
 import type { GatewayCopies, Pins } from './gateway-copies.js'
-import { type BucketPage, type KeysFrom, planListing } from './plan-listing.js'
+import { type BucketPage, isFolder, type KeysFrom, planListing } from './plan-listing.js'
 import { type ListQuery, S3Error } from './s3-request.js'
 
 /**
  * One page of a bucket: the objects of the datasets that lie in it, merged in the order of keys. A dataset that the
- * delimiter folds away is not staged for being seen.
+ * delimiter folds away is not staged for being seen, unless the page begins inside of it.
  */
 export async function listBucket(
   query: ListQuery & { readonly bucket: string },
@@ -20,7 +20,7 @@ export async function listBucket(
   },
 ): Promise<BucketPage> {
   const { copies, inBucket, pins } = options
-  const { prefix, delimiter } = query
+  const { prefix, delimiter, after } = query
   const touched = inBucket.filter(
     (entry) => entry.prefix.startsWith(prefix) || prefix.startsWith(entry.prefix),
   )
@@ -29,8 +29,14 @@ export async function listBucket(
       { code: 'AccessDenied', status: 403 },
       `s3://${query.bucket}/${prefix} is below no dataset that dsc.yaml declares or the record knows`,
     )
+  // Only the dataset itself knows what comes behind one of its keys.
+  const isBegun = (entry: ServedDataset) =>
+    after.startsWith(entry.prefix) && !isFolder(after, prefix, delimiter)
   const isFolded = (entry: ServedDataset) =>
-    delimiter !== '' && entry.prefix.startsWith(prefix) && entry.prefix.includes(delimiter, prefix.length)
+    delimiter !== '' &&
+    entry.prefix.startsWith(prefix) &&
+    entry.prefix.includes(delimiter, prefix.length) &&
+    !isBegun(entry)
   const folded = touched.filter(isFolded)
   const opened = touched.filter((entry) => !isFolded(entry))
   const datasets = opened.map(({ dataset }) => dataset)

@@ -62,7 +62,8 @@ function folderOf(key: string, prefix: string, delimiter: string): string | unde
   return end === -1 ? undefined : key.slice(0, end + delimiter.length)
 }
 
-function isFolder(after: string, prefix: string, delimiter: string): boolean {
+/** Whether a listing goes on behind a folder: so the next page begins. */
+export function isFolder(after: string, prefix: string, delimiter: string): boolean {
   return after.startsWith(prefix) && folderOf(after, prefix, delimiter) === after
 }
 
