@@ -4,7 +4,7 @@ import { compareKeys } from '../../model/compare-keys.js'
 import type { ServedDataset } from './find-dataset.js'
 import { findServed } from './find-dataset.js'
 import type { GatewayCopies, Pins } from './gateway-copies.js'
-import { type BucketPage, isFolder, type KeysFrom, planListing } from './plan-listing.js'
+import { type BucketPage, behind, isFolder, type KeysFrom, planListing } from './plan-listing.js'
 import { type ListQuery, S3Error } from './s3-request.js'
 
 /**
@@ -20,14 +20,14 @@ export async function listBucket(
   },
 ): Promise<BucketPage> {
   const { copies, inBucket, pins } = options
-  const { prefix, delimiter, after } = query
-  const touched = inBucket.filter(
-    (entry) => entry.prefix.startsWith(prefix) || prefix.startsWith(entry.prefix),
-  )
+  const { bucket, prefix, delimiter, after } = query
+  // What lies around the dataset that answers for the prefix has none of its keys.
+  const around = findServed(inBucket, bucket, prefix)?.prefix
+  const touched = inBucket.filter((entry) => entry.prefix === around || entry.prefix.startsWith(prefix))
   if (touched.length === 0 && prefix !== '')
     throw new S3Error(
       { code: 'AccessDenied', status: 403 },
-      `s3://${query.bucket}/${prefix} is below no dataset that dsc.yaml declares or the record knows`,
+      `s3://${bucket}/${prefix} is below no dataset that dsc.yaml declares or the record knows`,
     )
   // Only the dataset itself knows what comes behind one of its keys.
   const isBegun = (entry: ServedDataset) =>
@@ -69,27 +69,38 @@ function lookInto<Result>(
   return first((manifest) => lookInto(rest, use, [...opened, manifest]))
 }
 
-/** The keys of a dataset under its prefix, without those that a dataset declared inside it answers for. */
+/** The keys of a dataset under its prefix, without those that one declared inside it, or beside it, answers for. */
 function keysOf(
   manifest: Manifest,
   { prefix, dataset, bucket }: ServedDataset,
   inBucket: readonly ServedDataset[],
 ): KeysFrom {
-  const inner = inBucket.filter(
-    (entry) => entry.prefix.length > prefix.length && entry.prefix.startsWith(prefix),
-  )
+  const others = inBucket.filter((entry) => entry.dataset !== dataset && entry.prefix.startsWith(prefix))
   const entriesFrom = merge<ManifestEntry>([
     (key) => manifest.entriesFrom(key),
     (key) => manifest.markers.from(key),
   ])
   return function* (from) {
-    const start = from.startsWith(prefix) ? from.slice(prefix.length) : ''
     if (!from.startsWith(prefix) && compareKeys(from, prefix) > 0) return
-    for (const entry of entriesFrom(start)) {
-      if (entry.state === 'elsewhere') continue
-      const key = prefix + entry.key
-      if (inner.length > 0 && findServed(inBucket, bucket, key)?.dataset !== dataset) continue
-      yield { key, sizeBytes: entry.sizeBytes, etag: entry.etag, modifiedAtMs: entry.modifiedAtMs }
+    let start = from.startsWith(prefix) ? from.slice(prefix.length) : ''
+    for (let isEnd = false; !isEnd; ) {
+      isEnd = true
+      for (const entry of entriesFrom(start)) {
+        if (entry.state === 'elsewhere') continue
+        const key = prefix + entry.key
+        const served = others.length > 0 ? findServed(inBucket, bucket, key) : undefined
+        if (served === undefined || served.dataset === dataset) {
+          yield { key, sizeBytes: entry.sizeBytes, etag: entry.etag, modifiedAtMs: entry.modifiedAtMs }
+          continue
+        }
+        if (served.prefix === prefix) continue
+        // All of a dataset inside is passed over by one look-up, but for keys behind which nothing sorts.
+        const end = behind(served.prefix).slice(prefix.length)
+        if (compareKeys(end, start) <= 0) continue
+        start = end
+        isEnd = false
+        break
+      }
     }
   }
 }

@@ -68,6 +68,6 @@ export function isFolder(after: string, prefix: string, delimiter: string): bool
 }
 
 /** Behind every key that begins with `folder`, but for those that go on with U+10FFFF: nothing sorts behind that. */
-function behind(folder: string): string {
+export function behind(folder: string): string {
   return `${folder}\u{10FFFF}`
 }
