@@ -28,6 +28,7 @@ for (const [headers, answer] of [
   [{ 'if-match': '"abc"', 'if-unmodified-since': at(-60) }, whole],
   [{ 'if-unmodified-since': at(-60) }, 'PreconditionFailed'],
   [{ 'if-unmodified-since': at(0) }, whole],
+  [{ 'if-match': 'W/"abc"' }, 'PreconditionFailed'],
   [{ 'if-unmodified-since': '0' }, whole],
   [{ 'if-modified-since': '2030' }, whole],
   [{ 'if-none-match': 'W/"abc"' }, { status: 304 }],
@@ -40,6 +41,7 @@ for (const [headers, answer] of [
     { status: 206, offset: 2, length: 3 },
   ],
   [{ range: 'bytes=2-4', 'if-range': '"x"' }, whole],
+  [{ range: 'bytes=2-4', 'if-range': 'W/"abc"' }, whole],
 ] as const)
   test(`an object asked for with ${JSON.stringify(headers)}`, () => {
     if (typeof answer === 'string') assert.throws(() => planObjectAnswer(headers, OBJECT), { code: answer })

@@ -47,7 +47,7 @@ export function planObjectAnswer(headers: Headers, object: ObjectState, part?: A
   }
   const [ifMatch, ifNoneMatch] = [header('if-match'), header('if-none-match')]
   const isRefused =
-    ifMatch === undefined ? isChangedSince('if-unmodified-since') : !matches(ifMatch, object.etag)
+    ifMatch === undefined ? isChangedSince('if-unmodified-since') : !isSame(ifMatch, object.etag)
   if (isRefused)
     throw new S3Error({ code: 'PreconditionFailed', status: 412 }, 'the object is not as the request expects')
   const isKnown =
@@ -56,7 +56,7 @@ export function planObjectAnswer(headers: Headers, object: ObjectState, part?: A
       : matches(ifNoneMatch, object.etag)
   if (isKnown) return { status: 304 }
   const ifRange = header('if-range')
-  const range = ifRange === undefined || matches(ifRange, object.etag) ? header('range') : undefined
+  const range = ifRange === undefined || isSame(ifRange, object.etag) ? header('range') : undefined
   if (part === undefined) return planRange(range, object.sizeBytes)
   if (range === undefined) return planPart(part, object)
   throw new S3Error(
@@ -110,9 +110,13 @@ function planRange(range: string | undefined, sizeBytes: number): ObjectAnswer {
   return { status: 206, offset, length: end - offset }
 }
 
-function matches(condition: string, etag: string | null): boolean {
+/** The strong comparison: what is weakly the same may have other bytes, so that no range of it fits. */
+function isSame(condition: string, etag: string | null): boolean {
   if (condition.trim() === '*') return true
-  return condition
-    .split(',')
-    .some((one) => etag !== null && one.trim().replace(/^W\//, '').replaceAll('"', '') === etag)
+  return condition.split(',').some((one) => etag !== null && one.trim().replaceAll('"', '') === etag)
+}
+
+/** The weak comparison. */
+function matches(condition: string, etag: string | null): boolean {
+  return isSame(condition.replaceAll(/(^|,\s*)W\//g, '$1'), etag)
 }
