@@ -29,6 +29,8 @@ interface AskedPart {
 
 /** What looks otherwise is no date to HTTP, though `Date.parse` finds one in a bare number, too. */
 const HTTP_DATE = /^[A-Z][a-z]+, .+ GMT$/
+/** What C calls asctime, the oldest of HTTP's three forms (RFC 9110, 5.6.7): it names no zone and means GMT. */
+const ASCTIME = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}$/
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
 
@@ -41,8 +43,7 @@ export function planObjectAnswer(headers: Headers, object: ObjectState, part?: A
   const header = (name: string) => (typeof headers[name] === 'string' ? (headers[name] as string) : undefined)
   /** Whether it changed after the date in a header; undefined: there is no such date. */
   const isChangedSince = (name: string) => {
-    const date = header(name) ?? ''
-    const atMs = HTTP_DATE.test(date) ? Date.parse(date) : Number.NaN
+    const atMs = parseHttpDate(header(name) ?? '')
     return Number.isNaN(atMs) ? undefined : Math.floor(object.modifiedAtMs / 1000) * 1000 > atMs
   }
   const [ifMatch, ifNoneMatch] = [header('if-match'), header('if-none-match')]
@@ -108,6 +109,12 @@ function planRange(range: string | undefined, sizeBytes: number): ObjectAnswer {
     )
   }
   return { status: 206, offset, length: end - offset }
+}
+
+/** Unix epoch, ms; NaN for what is no date. */
+function parseHttpDate(date: string): number {
+  if (HTTP_DATE.test(date)) return Date.parse(date)
+  return ASCTIME.test(date) ? Date.parse(`${date} GMT`) : Number.NaN
 }
 
 /** The strong comparison: what is weakly the same may have other bytes, so that no range of it fits. */
