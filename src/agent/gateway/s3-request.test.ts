@@ -68,6 +68,7 @@ for (const [method, url, code] of [
   ['GET', '/ml-data?acl', 'NotImplemented'],
   ['GET', '/ml-data/a?partNumber=0', 'InvalidArgument'],
   ['GET', '/ml-data/a?partNumber=10001', 'InvalidArgument'],
+  ['GET', '//ml-data/a', 'InvalidBucketName'],
   ['GET', '/ml-data/%zz', 'InvalidURI'],
   ['GET', '/ml-data?max-keys=-1', 'InvalidArgument'],
   ['GET', '/ml-data?list-type=2&continuation-token=%2F', 'InvalidArgument'],

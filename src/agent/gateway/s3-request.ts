@@ -89,6 +89,8 @@ export function parseS3Request(request: {
   const path = decodePath(rawPath)
   const hostBucket = findHostBucket(request.host, request.buckets)
   const [bucket, key] = hostBucket === undefined ? splitPath(path) : [hostBucket, path.slice(1)]
+  if (bucket === '' && key !== '')
+    throw new S3Error({ code: 'InvalidBucketName', status: 400 }, 'the path has no bucket before the key')
   if (bucket === '') return { kind: 'ListBuckets' }
   if (key !== '') {
     const versionId = query.get('versionId') ?? undefined
