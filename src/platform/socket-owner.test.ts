@@ -48,3 +48,13 @@ test('findSocketOwner tells another user apart', { skip: !isRoot && 'needs root'
   })
   assert.equal(await ownerOf(socket), 65_534)
 })
+
+test('findSocketOwner takes an end that its process has closed for nobody’s', async (t) => {
+  const dialled: Socket[] = []
+  const socket = await accept(t, '127.0.0.1', (port) => dialled.push(connect(port, '127.0.0.1')))
+  const [client] = dialled
+  assert.equal(await ownerOf(socket), process.getuid!())
+  client!.destroy()
+  await once(client!, 'close')
+  assert.equal(await ownerOf(socket), undefined)
+})

@@ -22,11 +22,12 @@ const lastTables = new Map<string, Promise<string>>()
 export async function findSocketOwner(peer: SocketEnd, own: SocketEnd): Promise<number | undefined> {
   const isV6 = plainAddress(peer).includes(':')
   const table = await readNextTable(isV6 ? '/proc/net/tcp6' : '/proc/net/tcp')
-  // sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid …
+  // sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid timeout inode …
   const at = table.indexOf(` ${formatEnd(peer)} ${formatEnd(own)} `)
   if (at === -1) return undefined
-  const [, , , , , , uid] = table.slice(at, table.indexOf('\n', at)).trim().split(/\s+/)
-  return Number(uid)
+  const [, , , , , , uid, , inode] = table.slice(at, table.indexOf('\n', at)).trim().split(/\s+/)
+  // An end that its process has closed is nobody's any more; the kernel soon says that it is user 0's.
+  return inode === '0' ? undefined : Number(uid)
 }
 
 /**
