@@ -13,7 +13,8 @@ import { BlockSet } from './block-set.js'
 import { DueWaits } from './due-waits.js'
 import type { Need } from './order-of-need.js'
 
-const KEYS = ['a', 'b', 'c', 'odd \n "key"']
+/** To some readers of lines the last one is two, or three. */
+const KEYS = ['a', 'b', 'c', 'odd \n\u2028 "key"']
 
 async function openServer(t: TestContext, inFolder?: string) {
   const folder = inFolder ?? (await temporaryDirectory(t))

@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net'
-import { createInterface } from 'node:readline'
 import type { ReaderStatus } from '../../model/reader-status.js'
 import type { Urgency } from '../../model/urgency.js'
 
@@ -35,27 +34,38 @@ export const ARRIVALS_VERSION = 4
 
 /** Longer lines are no messages of ours, bytes. */
 const MAX_LINE_BYTES = 1024 * 1024
+const LINE_END = 10
 
 /** The socket in the folder of a staging: reached through the held folder its path fits into an address (107 bytes). */
 export const SOCKET_NAME = 'arrivals.sock'
 
 /** Calls `take` with each message of a connection; ends the connection when one cannot be read. */
 export function readArrivalMessages(socket: Socket, take: (message: unknown) => void): void {
-  let rest = 0
-  socket.on('data', (chunk: Buffer) => {
-    const lineEnd = chunk.lastIndexOf(10)
-    rest = lineEnd === -1 ? rest + chunk.length : chunk.length - lineEnd - 1
-    if (rest > MAX_LINE_BYTES) socket.destroy()
-  })
-  const lines = createInterface({ input: socket, crlfDelay: Number.POSITIVE_INFINITY })
-  lines.on('error', () => socket.destroy()) // it passes on the socket's
-  lines.on('line', (line) => {
-    if (socket.destroyed) return
+  let rest: Buffer[] = []
+  let restBytes = 0
+  const takeLine = (line: Buffer) => {
     try {
-      take(JSON.parse(line))
+      take(JSON.parse(line.toString()))
     } catch {
       socket.destroy()
     }
+  }
+  socket.on('data', (chunk: Buffer) => {
+    let from = 0
+    // Not by node:readline, to which a key with U+2028 is two lines.
+    for (
+      let end = chunk.indexOf(LINE_END);
+      end !== -1 && !socket.destroyed;
+      end = chunk.indexOf(LINE_END, from)
+    ) {
+      takeLine(Buffer.concat([...rest, chunk.subarray(from, end)]))
+      from = end + 1
+      rest = []
+      restBytes = 0
+    }
+    rest.push(chunk.subarray(from))
+    restBytes += chunk.length - from
+    if (restBytes > MAX_LINE_BYTES) socket.destroy()
   })
 }
 
