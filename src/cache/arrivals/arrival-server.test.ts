@@ -187,3 +187,15 @@ for (const [what, bytes] of [
     await closed
     assert.equal(await client.want('a'), 'there')
   })
+
+test('a reader that reads nothing of what it is told is let go', async (t) => {
+  const { folder } = await openServer(t)
+  const client = await openClient(t, folder)
+  const stranger = connect(join(folder, SOCKET_NAME))
+  stranger.on('error', () => {})
+  t.after(() => stranger.destroy())
+  const closed = new Promise((resolve) => stranger.once('close', () => resolve('closed')))
+  stranger.pause().write(`${JSON.stringify({ want: 'x'.repeat(10_000) })}\n`.repeat(3000))
+  assert.equal(await Promise.race([closed, sleep(20_000, 'open', { ref: false })]), 'closed')
+  assert.equal(await client.want('a'), 'there')
+})

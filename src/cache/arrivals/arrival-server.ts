@@ -7,6 +7,7 @@ import { HeldFolder } from '../../platform/held-folder.js'
 import {
   ARRIVALS_VERSION,
   type Asked,
+  type FromStager,
   readArrivalMessages,
   SOCKET_NAME,
   sendArrivalMessage,
@@ -19,6 +20,9 @@ const MAX_READERS = 256
 
 /** Keys of which the id is kept: a reader names shards again for each of their samples. */
 const MAX_KNOWN_IDS = 4096
+
+/** A reader for whom more than this waits reads nothing, and is let go, bytes. */
+const MAX_WAITING_BYTES = 16 * 1024 * 1024
 
 /** Longer names of readers are cut. */
 const MAX_NAME_LENGTH = 200
@@ -92,7 +96,7 @@ export class ArrivalServer {
 
   /** Tells all readers that an object is not what its source holds, though ranges of it were there. */
   spoilt(key: string): void {
-    for (const socket of this.#sockets) sendArrivalMessage(socket, { spoilt: key })
+    for (const socket of this.#sockets) tell(socket, { spoilt: key })
   }
 
   /** Ends all connections and takes the socket away: it does not belong to a published copy. */
@@ -134,7 +138,7 @@ export class ArrivalServer {
       )
     else if (want !== undefined) this.#want(socket, want as Asked, parseUrgency(urgency) ?? 'wanted')
     else if (typeof name === 'string') this.#names.set(socket, name.slice(0, MAX_NAME_LENGTH))
-    else if (status === true) sendArrivalMessage(socket, { readers: this.#describe() })
+    else if (status === true) tell(socket, { readers: this.#describe() })
     else throw new TypeError('expected order, want, name or status')
   }
 
@@ -149,9 +153,9 @@ export class ArrivalServer {
 
   #want(socket: Socket, asked: Asked, urgency: Urgency): void {
     const need = this.#needOf(asked)
-    if (need === undefined) sendArrivalMessage(socket, { unknown: asked })
+    if (need === undefined) tell(socket, { unknown: asked })
     else if (this.#isWritten(need) || this.need.want(socket, need, urgency) === 'there')
-      sendArrivalMessage(socket, { there: asked })
+      tell(socket, { there: asked })
     else {
       this.#keys.set(idOf(need), typeof asked === 'string' ? asked : asked[0])
       this.#options.onWant?.(need, { asked, urgency })
@@ -164,7 +168,7 @@ export class ArrivalServer {
 
   #tellThere(socket: Socket, need: Need): void {
     const key = this.#keys.get(idOf(need))!
-    sendArrivalMessage(socket, { there: typeof need === 'number' ? key : [key, need.offset, need.length] })
+    tell(socket, { there: typeof need === 'number' ? key : [key, need.offset, need.length] })
   }
 
   /** Undefined: there is no such object. Throws for what names none. */
@@ -187,6 +191,11 @@ export class ArrivalServer {
     this.#ids.set(key, id)
     return id
   }
+}
+
+function tell(socket: Socket, message: FromStager): void {
+  sendArrivalMessage(socket, message)
+  if (socket.writableLength > MAX_WAITING_BYTES) socket.destroy()
 }
 
 function isCount(value: unknown): value is number {
