@@ -11,6 +11,8 @@ import {
   sendArrivalMessage,
 } from './arrival-wire.js'
 
+/** A stager that says nothing to who connects has been stopped, or is none, ms. */
+const MAX_SILENCE_MS = 5000
 /** Keys of one `order` message: far below the longest line. */
 const ORDER_CHUNK_KEYS = 500
 
@@ -32,7 +34,7 @@ export class ArrivalClient {
   readonly #socket: Socket
   #tell: ((readers: readonly ReaderStatus[]) => void) | undefined
   /** By what is waited for, as JSON. */
-  readonly #waits = new Map<string, { urgency: Urgency; readonly settles: ((arrival: Arrival) => void)[] }>()
+  readonly #waits = new Map<string, { urgency: Urgency; readonly settles: Set<(arrival: Arrival) => void> }>()
   readonly #onSpoilt: ArrivalReader['onSpoilt']
 
   private constructor(socket: Socket, { onSpoilt }: ArrivalReader) {
@@ -48,7 +50,7 @@ export class ArrivalClient {
     })
   }
 
-  /** Connects to whoever stages in the folder; undefined where nobody does, or nobody whom this user may ask. */
+  /** Connects to whoever stages in the folder; undefined where nobody does or answers, or nobody whom this user may ask. */
   static open(
     copyDirectory: string,
     reader: ArrivalReader = { name: '' },
@@ -58,10 +60,12 @@ export class ArrivalClient {
     const socket = connect(folder.pathOf(SOCKET_NAME))
     folder.close() // the address was taken when connect returned
     const client = new ArrivalClient(socket, reader)
+    socket.setTimeout(MAX_SILENCE_MS, () => socket.destroy())
     return new Promise((resolve) => {
       socket.once('close', () => resolve(undefined))
       readArrivalMessages(socket, (message) => {
         if ((message as { arrivals?: unknown }).arrivals === ARRIVALS_VERSION) {
+          socket.setTimeout(0)
           if (reader.name !== '') sendArrivalMessage(socket, { name: reader.name })
           resolve(client)
         } else client.#take(message as FromStager)
@@ -79,27 +83,37 @@ export class ArrivalClient {
       sendArrivalMessage(this.#socket, { order: asked.slice(from, from + ORDER_CHUNK_KEYS) })
   }
 
-  /** Waits for what is asked. Resolves with `gone`, too, when nobody waits any more. */
+  /** Waits for what is asked, for `patienceMs` at most (default: for ever). Resolves with `gone`, too, when nobody waits any more. */
   want(
     asked: Asked,
     {
       urgency = 'wanted',
       signal,
-    }: { readonly urgency?: Urgency; readonly signal?: AbortSignal | undefined } = {},
+      patienceMs,
+    }: {
+      readonly urgency?: Urgency
+      readonly signal?: AbortSignal | undefined
+      readonly patienceMs?: number
+    } = {},
   ): Promise<Arrival> {
     if (!this.isOpen || signal?.aborted) return Promise.resolve('gone')
     return new Promise((resolve) => {
-      const giveUp = () => settle('gone')
+      const name = JSON.stringify(asked)
       const settle = (arrival: Arrival) => {
         signal?.removeEventListener('abort', giveUp)
+        clearTimeout(timer)
         resolve(arrival)
       }
+      const giveUp = () => {
+        this.#waits.get(name)?.settles.delete(settle)
+        settle('gone')
+      }
+      const timer = patienceMs === undefined ? undefined : setTimeout(giveUp, patienceMs).unref()
       signal?.addEventListener('abort', giveUp, { once: true })
-      const name = JSON.stringify(asked)
       const waits = this.#waits.get(name)
       const isNews = waits === undefined || isMoreUrgent(urgency, waits.urgency)
-      if (waits === undefined) this.#waits.set(name, { urgency, settles: [settle] })
-      else waits.settles.push(settle)
+      if (waits === undefined) this.#waits.set(name, { urgency, settles: new Set([settle]) })
+      else waits.settles.add(settle)
       if (waits && isNews) waits.urgency = urgency
       if (isNews) sendArrivalMessage(this.#socket, { want: asked, urgency })
     })
@@ -124,7 +138,7 @@ export class ArrivalClient {
     if ('there' in message) this.#settle(JSON.stringify(message.there), 'there')
     else if ('unknown' in message) this.#settle(JSON.stringify(message.unknown), 'unknown')
     else if ('spoilt' in message) this.#onSpoilt?.(message.spoilt)
-    else if ('readers' in message) this.#tell?.(message.readers)
+    else if ('readers' in message) this.#tell?.(parseReaders(message.readers))
     else throw new TypeError('expected there, unknown, spoilt or readers')
   }
 
@@ -133,4 +147,21 @@ export class ArrivalClient {
     this.#waits.delete(name)
     for (const settle of waits?.settles ?? []) settle(arrival)
   }
+}
+
+/** Throws a TypeError for what lists no readers: anybody who may write into the folder may listen there. */
+function parseReaders(raw: unknown): readonly ReaderStatus[] {
+  if (Array.isArray(raw) && raw.every(isReader)) return raw
+  throw new TypeError('expected readers, each with a name and what it waits for')
+}
+
+function isReader(raw: Partial<Record<keyof ReaderStatus, unknown>> | null): raw is ReaderStatus {
+  const { name, ordered, waits, waitsFor } = raw ?? {}
+  const isCounted = Number.isSafeInteger(ordered) && Number.isSafeInteger(waits)
+  return (
+    isCounted &&
+    typeof name === 'string' &&
+    Array.isArray(waitsFor) &&
+    waitsFor.every((key) => typeof key === 'string')
+  )
 }

@@ -10,6 +10,9 @@ import type { WaitTurn } from './due-waits.js'
 /** How often the manifest is looked at where the stager cannot be asked, ms. */
 const LOOK_INTERVAL_MS = 50
 
+/** A stager that tells nothing for so long may have been stopped, and another be at it: the manifest is looked at, ms. */
+const PATIENCE_MS = 10_000
+
 /** What became of a look at an arriving copy: `gone`: it was published or given up, look at the record again. */
 export type ArrivingLook =
   | { readonly outcome: 'there'; readonly entry: ManifestEntry; readonly path: string }
@@ -61,7 +64,7 @@ export class ArrivingReader {
       const client = await this.#clientOf(copy.directory)
       const urgency = turn?.isDue === false ? 'ordered' : 'wanted'
       if (urgency === 'ordered') void turn?.comesDue.then(() => client?.want(asked, { signal }))
-      const arrival = client && (await client.want(asked, { urgency, signal }))
+      const arrival = client && (await client.want(asked, { urgency, signal, patienceMs: PATIENCE_MS }))
       if (arrival === 'there' || arrival === 'unknown') return arrival
       signal.throwIfAborted()
       const outcome = await this.#lookTogether(copy.directory, key)
@@ -102,11 +105,10 @@ export class ArrivingReader {
       if (look.outcome !== 'coming') return look
       signal.throwIfAborted()
       const client = await this.#clientOf(copy.directory)
-      const arrival = client && (await client.want(key, { signal }))
+      const arrival = client && (await client.want(key, { signal, patienceMs: PATIENCE_MS }))
       // What has arrived is written down a moment later than it is told.
       if (arrival === 'there') return { outcome: 'there', entry: look.entry, path: look.path }
       if (arrival === 'unknown') return { outcome: 'unknown' }
-      if (arrival === 'gone') this.#clients.delete(copy.directory)
       await sleep(LOOK_INTERVAL_MS, undefined, { signal }).catch(() => {})
     }
   }

@@ -17,16 +17,24 @@ export async function describeArrivals(
   const silent = sleep(MAX_SILENCE_MS, undefined, { signal: stop.signal }).catch(() => undefined)
   const described = await Promise.all(
     copies.map(async ({ copyId }) => {
-      return [copyId, await Promise.race([describe(stagingDirectoryOf(root, copyId)), silent])] as const
+      return [copyId, await describe(stagingDirectoryOf(root, copyId), silent)] as const
     }),
   )
   stop.abort()
   return new Map(described.flatMap(([copyId, readers]) => (readers ? [[copyId, readers]] : [])))
 }
 
-async function describe(copyDirectory: string): Promise<readonly ReaderStatus[] | undefined> {
-  const client = await ArrivalClient.open(copyDirectory)
-  const readers = await client?.describe()
-  client?.close()
-  return readers?.map((reader) => ({ ...reader, name: reader.name.replaceAll(/[^ -~]/g, '?') }))
+async function describe(
+  copyDirectory: string,
+  silent: Promise<undefined>,
+): Promise<readonly ReaderStatus[] | undefined> {
+  const opened = ArrivalClient.open(copyDirectory)
+  const told = opened.then((client) => client?.describe())
+  const readers = await Promise.race([told, silent])
+  void opened.then((client) => client?.close()) // of one that was silent, too
+  return readers?.map((reader) => ({
+    ...reader,
+    name: reader.name.replaceAll(/[^ -~]/g, '?'),
+    waitsFor: reader.waitsFor.map((key) => key.replaceAll(/\p{Cc}/gu, '?')),
+  }))
 }
