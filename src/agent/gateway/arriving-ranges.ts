@@ -92,6 +92,10 @@ function lookAtParts(
     const entry = manifest?.find(key)
     if (!manifest || !entry) return { outcome: 'never' }
     return judgeParts(entry, manifest.parts.of(entry.id), range)
+  } catch (error) {
+    // On a full disk SQLite cannot read what a stager writes: whoever waits for the whole object hears of the end.
+    if (String((error as { code?: unknown }).code).startsWith('SQLITE_')) return { outcome: 'never' }
+    throw error
   } finally {
     manifest?.close()
   }

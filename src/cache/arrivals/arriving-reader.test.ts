@@ -58,6 +58,14 @@ for (const { what, greeting } of [
     assert.equal(await wait, 'there')
   })
 
+test('where a full disk keeps the manifest from being read, the staging counts as over', async (t) => {
+  const { directory, reader } = await stage(t)
+  t.mock.method(Manifest.prototype, 'find', () => {
+    throw Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR' })
+  })
+  assert.equal(await reader.awaitAsked({ directory }, 'a', { signal: t.signal }), 'gone')
+})
+
 for (const { what, told } of [
   { what: 'says nothing', told: {} },
   { what: 'greets and says no more', told: { greeting: GREETING } },

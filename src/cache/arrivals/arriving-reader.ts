@@ -93,6 +93,9 @@ export class ArrivingReader {
     if (manifest === undefined) return
     try {
       for (const key of keys.keys()) keys.set(key, findIn(manifest, { directory }, key).outcome)
+    } catch (error) {
+      if (!isOfSqlite(error)) throw error
+      for (const key of keys.keys()) keys.set(key, 'gone') // as in `lookAt`
     } finally {
       manifest.close()
     }
@@ -143,7 +146,7 @@ function lookAt(copy: Pick<Copy, 'directory'>, key: string): Look {
     return findIn(manifest, copy, key)
   } catch (error) {
     // On a full disk SQLite cannot read what a stager writes: its staging is about to end.
-    if (String((error as { code?: unknown }).code).startsWith('SQLITE_')) return { outcome: 'gone' }
+    if (isOfSqlite(error)) return { outcome: 'gone' }
     throw error
   } finally {
     manifest.close()
@@ -155,4 +158,8 @@ function findIn(manifest: Manifest, { directory }: Pick<Copy, 'directory'>, key:
   if (entry === undefined || entry.state === 'elsewhere') return { outcome: 'unknown' }
   const path = `${filesDirectory(directory)}/${entry.path}`
   return { outcome: entry.state === 'present' ? 'there' : 'coming', entry, path }
+}
+
+function isOfSqlite(error: unknown): boolean {
+  return String((error as { code?: unknown } | null)?.code).startsWith('SQLITE_')
 }
