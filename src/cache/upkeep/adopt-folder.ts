@@ -15,6 +15,13 @@ import { discardDirectory } from '../eviction/finish-evictions.js'
 import { makeHeld, namesBelow } from '../held-cache.js'
 import { KeptStageLease, STAGE_LEASE_MS } from '../leases/keep-stage-lease.js'
 import type { Listing } from '../manifest/listing.js'
+import {
+  findAdoptedBefore,
+  findLock,
+  forgetAdoptedBefore,
+  isOwnSource,
+  requireApart,
+} from './adopted-before.js'
 import { createCopyId, describeAdopted, NO_SOURCE, NOT_MARKED } from './adopted-copy.js'
 import { proveFolder } from './prove-folder.js'
 
@@ -32,6 +39,8 @@ export interface AdoptRequest {
  * Seed step 1: makes a folder that is on disk already a copy in the record. Its files stay where they are and as
  * they are; only a manifest of them, with their digests, is put into the cache. With a source, every file must
  * be there in the size and (where the source tells) with the checksum that the source has, else COPY_DAMAGED.
+ * A source that is the folder itself is none: deleting the folder would delete it. A copy that the folder was before is
+ * forgotten; COPY_IN_USE while that is leased, USAGE for a folder that shares files with the cache or another copy.
  * Undefined: that version of the dataset is in the record already.
  */
 export async function adoptFolder(cache: Cache, request: AdoptRequest): Promise<Copy | undefined> {
@@ -41,14 +50,22 @@ export async function adoptFolder(cache: Cache, request: AdoptRequest): Promise<
       hint: 'dsc adopt <folder>',
     })
   }
-  const local: Dataset = { name: request.name, source: `${pathToFileURL(folder)}/`, include: [], exclude: [] }
-  const turn = await reserve(cache, request.source ?? local)
+  const isOwn = request.source !== undefined && (await isOwnSource(folder, request.source))
+  const source = isOwn ? undefined : request.source
+  await requireApart(cache, { folder, isDeletable: source !== undefined })
+  const { include = [], exclude = [] } = request.source ?? {}
+  const dataset: Dataset = source ?? {
+    ...{ name: request.name, source: `${pathToFileURL(folder)}/` },
+    ...{ include, exclude },
+  }
+  const turn = await reserve(cache, dataset)
   const kept = new KeptStageLease(cache, turn, { signal: request.signal })
   try {
     return await adopt(cache, {
       ...request,
       folder,
-      dataset: request.source ?? local,
+      source,
+      dataset,
       staging: stagingDirectoryOf(cache.root, turn.copy.copyId),
       signal: kept.signal,
     })
@@ -98,13 +115,14 @@ async function adopt(
   const known = { dataset: name, node: cache.node }
   const own = await cache.record.listCopies({ ...known, states: ['ready'] }, cache.nowMs())
   if (own.some((copy) => copy.version === version)) return undefined
+  const before = await findAdoptedBefore(cache, folder)
   const directory = copyDirectory(cache.root, { dataset: name, version, copyId })
   const place = placeOf(cache, { dataset: name, version, copyId, path: folder })
   const isOurs = markAdopted(place)
   const keptBecause = request.source === undefined ? NO_SOURCE : isOurs ? undefined : NOT_MARKED
   await publishCopy({ root: cache.root, copyDirectory: staging, finalDirectory: directory })
   const nowMs = cache.nowMs()
-  const copy = await describeAdopted({
+  const described = await describeAdopted({
     copyId,
     node: cache.node,
     dataset,
@@ -115,7 +133,11 @@ async function adopt(
     keptBecause,
     nowMs,
   })
-  if (await cache.record.addAdopted(copy, nowMs)) return copy
+  const copy = { ...described, lock: described.lock ?? findLock(before) }
+  if (await cache.record.addAdopted(copy, nowMs)) {
+    await forgetAdoptedBefore(cache, before, `${folder} was adopted anew as ${name}`)
+    return copy
+  }
   // Another adoption was quicker, or a cleanup found the directory and took it into the record as it should be.
   const copies = await cache.record.listCopies(known, nowMs)
   const taken = copies.find((other) => other.directory === directory)

@@ -1,10 +1,10 @@
 import { lstat, realpath } from 'node:fs/promises'
-import { pathToFileURL } from 'node:url'
 import { isMarked, placeOf } from '../adopted-folder.js'
 import type { Cache } from '../cache.js'
 import { filesDirectory, isCopyDirectoryOf } from '../cache-layout.js'
 import { findHeld, namesBelow } from '../held-cache.js'
 import { type CopyManifest, readCopyManifest } from '../manifest/read-copy-manifest.js'
+import { isOwnSource } from './adopted-before.js'
 import { createCopyId, describeAdopted, NO_SOURCE, NOT_MARKED } from './adopted-copy.js'
 import { MAX_FORGOTTEN_LEASE_MS } from './plan-clean-up.js'
 
@@ -23,7 +23,7 @@ export async function adoptPublishedDirectory(cache: Cache, directory: string): 
   const path = isElsewhere ? await realpath(files).catch(() => undefined) : files
   if (path === undefined) return false // it was taken away
   // A folder whose only source is itself cannot be fetched again: evicting it would lose the data.
-  const isOnlySource = isElsewhere && pathToFileURL(path).href === dataset.source.replace(/\/$/, '')
+  const isOnlySource = isElsewhere && (await isOwnSource(path, dataset))
   const copyId = createCopyId(directory)
   const place = placeOf(cache, { dataset: dataset.name, version: listing.version, copyId, path })
   const keptBecause = isOnlySource ? NO_SOURCE : isElsewhere && !isMarked(place) ? NOT_MARKED : undefined

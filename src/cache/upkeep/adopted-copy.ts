@@ -6,6 +6,8 @@ import { parseSourceUrl } from '../../model/source-url.js'
 import { measureCopy } from '../download/measure-copy.js'
 import type { Listing } from '../manifest/listing.js'
 
+/** Who locks what may not be deleted as it is adopted. */
+export const ADOPTION = 'dsc adopt'
 /** Nobody could fetch it again. */
 export const NO_SOURCE = 'no remote source is known'
 /** Its owner did not have it adopted, or the file that says so is gone. */
@@ -60,7 +62,7 @@ export async function describeAdopted(found: FoundCopy): Promise<Copy> {
     writtenBytes: chargedBytes,
     files: listing.files,
     contentBytes: listing.contentBytes,
-    lock: keptBecause === undefined ? null : { by: 'dsc adopt', reason: keptBecause, atMs: nowMs },
+    lock: keptBecause === undefined ? null : { by: ADOPTION, reason: keptBecause, atMs: nowMs },
     readyAtMs: nowMs,
   }
 }

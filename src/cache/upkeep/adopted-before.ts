@@ -1,0 +1,82 @@
+import { realpath } from 'node:fs/promises'
+import { DscError } from '../../failure/dsc-error.js'
+import type { CopyLock, CopyUse } from '../../model/copy.js'
+import type { Dataset } from '../../model/dataset.js'
+import { parseSourceUrl } from '../../model/source-url.js'
+import type { Cache } from '../cache.js'
+import { CopyInUse } from '../eviction/evict-copies.js'
+import { describeHeld } from '../eviction/explain-refusal.js'
+import { discardDirectory, publishedDirectoryOf } from '../eviction/finish-evictions.js'
+import { expireDeadLeases } from '../leases/expire-leases.js'
+import { ADOPTION } from './adopted-copy.js'
+
+/** Whether a source is the folder itself, or lies in it or around it: deleting the folder would delete the source. */
+export async function isOwnSource(folder: string, { source }: Pick<Dataset, 'source'>): Promise<boolean> {
+  const url = parseSourceUrl(source)
+  if (url.scheme !== 'file') return false
+  const directory = await realpath(url.directory).catch(() => undefined)
+  return directory !== undefined && areNested(directory, folder)
+}
+
+/**
+ * Rejects with USAGE for a folder that holds the cache or lies in it, and, where files may be deleted some day, for one
+ * that holds an adopted folder or lies in it: each would go with the other. `folder` is without links.
+ */
+export async function requireApart(
+  cache: Cache,
+  { folder, isDeletable }: { readonly folder: string; readonly isDeletable: boolean },
+): Promise<void> {
+  const root = await realpath(cache.root)
+  if (areNested(root, folder))
+    throw new DscError('USAGE', `${folder} and the cache ${root} cannot lie in each other`, {
+      hint: 'adopt folders outside of the cache',
+    })
+  const nested = (await listAdopted(cache, folder)).find(
+    ({ path, source }) => path !== folder && (isDeletable || source !== null),
+  )
+  if (nested === undefined) return
+  throw new DscError(
+    'USAGE',
+    `${folder} and ${nested.path}, adopted as ${nested.dataset}, lie in each other: deleting one would delete both`,
+    { hint: `dsc status ${nested.dataset}` },
+  )
+}
+
+/** The copies that this very folder is already. Rejects with COPY_IN_USE while somebody has a lease on one of them. */
+export async function findAdoptedBefore(cache: Cache, folder: string): Promise<readonly CopyUse[]> {
+  await expireDeadLeases(cache, { asksSlurm: true })
+  const before = (await listAdopted(cache, folder)).filter(({ path }) => path === folder)
+  const used = before.find(({ referenceCount }) => referenceCount > 0)
+  if (used === undefined) return before
+  const leases = await cache.record.listLeases({ copyId: used.copyId })
+  throw new CopyInUse(used, `${folder} is in use: ${describeHeld(used, leases, cache.nowMs())}`)
+}
+
+/** Forgets copies whose folder has become another copy: only their manifests are deleted. */
+export async function forgetAdoptedBefore(
+  cache: Cache,
+  before: readonly CopyUse[],
+  reason: string,
+): Promise<void> {
+  for (const copy of before) {
+    if ((await cache.record.forgetCopies([copy.copyId], reason, cache.nowMs())) === 0) continue
+    const published = publishedDirectoryOf(cache, copy)
+    if (published !== undefined) await discardDirectory(cache, published)
+  }
+}
+
+/** The lock that an operator set on what the folder was before; those of an adoption are set anew. */
+export function findLock(before: readonly CopyUse[]): CopyLock | null {
+  return before.find(({ lock }) => lock !== null && lock.by !== ADOPTION)?.lock ?? null
+}
+
+async function listAdopted(cache: Cache, folder: string): Promise<readonly CopyUse[]> {
+  const ready = await cache.record.listCopies({ node: cache.node, states: ['ready'] }, cache.nowMs())
+  return ready.filter(({ origin, path }) => origin === 'local' && areNested(path, folder))
+}
+
+/** Whether two paths are the same, or one lies below the other. */
+function areNested(one: string, other: string): boolean {
+  const [a, b] = [one, other].map((path) => (path.endsWith('/') ? path : `${path}/`)) as [string, string]
+  return a.startsWith(b) || b.startsWith(a)
+}
