@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import Database from 'better-sqlite3'
@@ -82,4 +82,15 @@ test('verify --repair leaves files alone that an owner put into an adopted folde
   const verified = await world.dsc('verify', '--repair')
   assert.equal(verified.code, 0, verified.stderr)
   assert.equal(readFileSync(join(folder, 'notes.txt'), 'utf8'), 'of the owner')
+})
+
+test('cleanup goes on where a file stands in the place of an adopted folder', async (context) => {
+  const world = await makeWorld(context, {})
+  const folder = await makeFolder(world)
+  assert.equal((await world.dsc('adopt', folder)).code, 0)
+  rmSync(folder, { recursive: true })
+  writeFileSync(folder, 'a file')
+  const cleaned = await world.dsc('cleanup')
+  assert.equal(cleaned.code, 0, cleaned.stderr)
+  assert.equal(readFileSync(folder, 'utf8'), 'a file')
 })

@@ -90,9 +90,19 @@ function listRepairs(cache: Cache, copy: Copy): readonly string[] {
   const { version } = copy
   if (version === null || !isMarked(placeOf(cache, { ...copy, version }))) return []
   const prefix = repairPrefix(cache.root, copy)
-  return readdirSync(copy.path)
+  return listNames(copy.path)
     .map((name) => `${copy.path}/${name}`)
     .filter((path) => path.startsWith(prefix))
+}
+
+/** None of a folder that another user closed, or in the place of which something else stands: its owner's matter. */
+function listNames(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder)
+  } catch (error) {
+    if (['EACCES', 'ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return []
+    throw error
+  }
 }
 
 /** Carries out a plan. Every action checks again: what was leased meanwhile stays. Returns what was done. */
