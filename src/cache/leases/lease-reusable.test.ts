@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -12,6 +12,7 @@ import type { Cache } from '../cache.js'
 import { stagingDirectory } from '../cache-layout.js'
 import { evictCopies } from '../eviction/evict-copies.js'
 import { prepareDataset } from '../prepare/prepare-dataset.js'
+import { markDamaged } from '../sources/damaged-copies.js'
 import { openFileSource } from '../sources/file/file-source.js'
 
 const signal = new AbortController().signal
@@ -111,4 +112,27 @@ test('the previous copy makes room for a refresh where there is none for both', 
     ready.map(({ copyId }) => copyId),
     [second.copy.copyId],
   )
+})
+
+test('nothing is taken from a copy that was found damaged', async (context) => {
+  const directory = await temporaryDirectory(context)
+  const [root, folder] = [join(directory, 'cache'), join(directory, 'source')]
+  mkdirSync(root)
+  mkdirSync(folder)
+  writeFileSync(join(folder, 'a'), 'a')
+  const dataset: Dataset = { name: 'd', source: `${pathToFileURL(folder)}/`, include: [], exclude: [] }
+  const record = await openSqliteRecord(join(directory, 'record.db'))
+  context.after(() => record.close())
+  const cache = makeCache({ record, root, policy: {} })
+  const { copy } = await prepareD(cache, dataset, false)
+  const damaged = join(copy.path, 'a')
+  const { atime, mtime } = statSync(damaged)
+  chmodSync(damaged, 0o644)
+  writeFileSync(damaged, 'x')
+  utimesSync(damaged, atime, mtime) // as a disk damages it
+  await markDamaged(record, copy, { task: 'dsc verify', reason: 'a differs', detail: {} })
+  writeFileSync(join(folder, 'b'), 'b')
+  const next = await prepareD(cache, dataset, true)
+  assert.notEqual(next.copy.copyId, copy.copyId)
+  assert.equal(readFileSync(join(next.copy.path, 'a'), 'utf8'), 'a')
 })

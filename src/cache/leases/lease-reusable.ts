@@ -21,20 +21,36 @@ const MAX_OTHERS = 16
  */
 export async function leaseReusable(
   cache: Cache,
-  wanted: { readonly dataset: string; readonly version: string; readonly hasChecksums: boolean },
+  wanted: {
+    readonly dataset: string
+    readonly version: string
+    readonly hasChecksums: boolean
+    /** Ids of a dataset's copies that were found damaged: nothing is taken from them. */
+    readonly findDamaged: (dataset: string) => Promise<ReadonlySet<string>>
+  },
 ): Promise<ReusableCopies> {
   const { record, node } = cache
-  const { dataset, version } = wanted
-  const own = await record.listCopies({ dataset, node, states: ['ready'] }, cache.nowMs())
+  const { dataset, version, findDamaged } = wanted
+  const ready = await record.listCopies({ dataset, node, states: ['ready'] }, cache.nowMs())
+  const own = await onlySound(ready, findDamaged)
   const isSame = (copy: Copy) => Number(copy.version === version)
   const [previous] = own.toSorted((a, b) => isSame(b) - isSame(a) || byAge(a, b))
-  const others = wanted.hasChecksums ? await listOthers(cache, dataset) : []
+  const others = wanted.hasChecksums ? await onlySound(await listOthers(cache, dataset), findDamaged) : []
   const leases = new TransferLeases(record, `dsc prepare:${process.pid}`)
   const directories: string[] = []
   for (const copy of previous ? [previous, ...others] : others)
     if (await leases.take(copy.copyId)) directories.push(copy.directory)
   if (directories.length === 0) await leases.release()
   return { directories, release: () => leases.release() }
+}
+
+async function onlySound(
+  copies: readonly Copy[],
+  findDamaged: (dataset: string) => Promise<ReadonlySet<string>>,
+): Promise<readonly Copy[]> {
+  const found = await Promise.all([...new Set(copies.map(({ dataset }) => dataset))].map(findDamaged))
+  const damaged = new Set(found.flatMap((ids) => [...ids]))
+  return copies.filter(({ copyId }) => !damaged.has(copyId))
 }
 
 /** The newest ready copy here of a dataset, or of the same stripe of it, which stays until it is released. */

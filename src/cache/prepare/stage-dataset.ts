@@ -13,6 +13,7 @@ import { leaseReusable, listsChecksums } from '../leases/lease-reusable.js'
 import type { Listing } from '../manifest/listing.js'
 import { nameInHint } from '../names/name-in-hint.js'
 import { saveNode } from '../save-node.js'
+import { findDamagedCopies } from '../sources/damaged-copies.js'
 import type { Origins, Source } from '../sources/source.js'
 import { describeStagingFailure, endFailedStaging } from './fail-staging.js'
 import { finishPublished, finishStaging, type Staged } from './finish-staging.js'
@@ -165,6 +166,7 @@ async function download(
     dataset: options.replaces,
     version: listing.version,
     hasChecksums: listsChecksums(options.dataset),
+    findDamaged: (dataset) => findDamagedCopies(cache.record, dataset),
   })
   return downloadFiles({
     source,
