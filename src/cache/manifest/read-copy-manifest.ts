@@ -2,6 +2,7 @@ import type { Stripe } from '../../model/copy.js'
 import type { Dataset } from '../../model/dataset.js'
 import type { Listing } from './listing.js'
 import { Manifest } from './manifest.js'
+import { isUnusable } from './manifest-file.js'
 
 /** What the manifest in a copy's directory says of the copy as a whole. */
 export interface CopyManifest {
@@ -29,6 +30,10 @@ export function readCopyManifest(copyDirectory: string): CopyManifest | undefine
       ...(stripe === undefined ? {} : { stripe: JSON.parse(stripe) as Stripe }),
       isComplete: manifest.count('missing').files === 0,
     }
+  } catch (error) {
+    // Opening it reads its beginning only.
+    if (isUnusable(error) || error instanceof SyntaxError) return undefined
+    throw error
   } finally {
     manifest.close()
   }
