@@ -67,3 +67,11 @@ test('a file that is written anew with as many bytes is said so, not "expected 3
   })
   await fetcher.close()
 })
+
+test('a file whose name is not UTF-8 is refused by name', async (context) => {
+  const directory = mkdtempSync(join(tmpdir(), 'dsc-file-source-'))
+  context.after(() => rmSync(directory, { recursive: true }))
+  writeFileSync(Buffer.concat([Buffer.from(`${directory}/caf`), Buffer.from([0xe9])]), 'x')
+  const listing = openAt(directory).list({})[Symbol.asyncIterator]()
+  await assert.rejects(listing.next(), { code: 'KEY_UNSAFE', message: /caf\ufffd: its name is not UTF-8/ })
+})

@@ -1,5 +1,6 @@
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { DscError } from '../../../failure/dsc-error.js'
 import type { Dataset } from '../../../model/dataset.js'
 import { parseSourceUrl } from '../../../model/source-url.js'
 import type { ListedObject, Source } from '../source.js'
@@ -60,7 +61,7 @@ async function* walk(root: string, { directory, prefix, above }: WalkedFolder): 
     const key = prefix + entry.name
     if (entry.isDirectory()) {
       yield* walk(root, { directory: path, prefix: `${key}/`, above: new Set([...above, path]) })
-    } else if (entry.isFile()) yield describeFile(key, await stat(path))
+    } else if (entry.isFile()) yield await describeFound(path, key)
     else if (entry.isSymbolicLink()) {
       const target = await realpath(path).catch(() => undefined)
       if (target === undefined || !`${target}/`.startsWith(`${root}/`) || above.has(target)) continue
@@ -69,6 +70,20 @@ async function* walk(root: string, { directory, prefix, above }: WalkedFolder): 
         yield* walk(root, { directory: target, prefix: `${key}/`, above: new Set([...above, target]) })
       } else if (stats.isFile()) yield describeFile(key, stats)
     }
+  }
+}
+
+/** Names that are no UTF-8 come with a sign in the place of each wrong byte, and lead to nothing. */
+async function describeFound(path: string, key: string): Promise<ListedObject> {
+  try {
+    return describeFile(key, await stat(path))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || !key.includes('\ufffd'))
+      throw describeFileError(error, `file://${path}`)
+    throw new DscError('KEY_UNSAFE', `file://${path}: its name is not UTF-8`, {
+      hint: 'rename it: convmv finds and renames such files',
+      cause: error,
+    })
   }
 }
 
