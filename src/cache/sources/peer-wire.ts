@@ -1,4 +1,4 @@
-import type { ObjectFacts } from '../proof/object-facts.js'
+import type { ObjectFacts, SourceChecksum } from '../proof/object-facts.js'
 import type { InspectRequest } from './source.js'
 
 /** Version of what agents say to each other; it begins every path. A change of meaning needs a new one. */
@@ -75,9 +75,23 @@ export function formatRemoteUrl(dataset: string): string {
   return `/${WIRE_VERSION}/datasets/${encodeURIComponent(dataset)}/`
 }
 
-/** What a node's answer says of the object beside its bytes; undefined when it says nothing. */
+/** What a node's answer says of the object beside its bytes; undefined when it says nothing. Throws as `requireFacts`. */
 export function parseFacts(header: string | string[] | undefined): ObjectFacts | undefined {
-  return typeof header === 'string' ? (JSON.parse(header) as ObjectFacts) : undefined
+  return typeof header === 'string' ? requireFacts(JSON.parse(header)) : undefined
+}
+
+/** Throws for what is no facts: a node is not believed that the rest of dsc could not read. */
+export function requireFacts(raw: unknown): ObjectFacts {
+  const { checksums, uploadPartBytes, isEtagMd5 } = (raw ?? {}) as Partial<ObjectFacts>
+  const isSize = uploadPartBytes === null || (Number.isSafeInteger(uploadPartBytes) && uploadPartBytes! > 0)
+  if (Array.isArray(checksums) && checksums.every(isChecksum) && isSize && typeof isEtagMd5 === 'boolean')
+    return raw as ObjectFacts
+  throw new Error(`says of an object ${String(JSON.stringify(raw)).slice(0, 80)}`)
+}
+
+function isChecksum(raw: unknown): boolean {
+  const { algorithm, value, isComposite } = (raw ?? {}) as Partial<SourceChecksum>
+  return typeof algorithm === 'string' && typeof value === 'string' && typeof isComposite === 'boolean'
 }
 
 /** A part of an object and its digest, `algorithm:base64`. */

@@ -169,6 +169,35 @@ for (const { what, answer } of [
     assert.equal(fromStore.length, 4)
   })
 
+for (const facts of [{}, 5, { checksums: [null], uploadPartBytes: null, isEtagMd5: true }])
+  test(`a node that says ${JSON.stringify(facts)} of a file is not believed: the store has it`, async (t) => {
+    const odd = framed('4.bin').replace('{', `{"facts":${JSON.stringify(facts)},`)
+    const { url } = await startGiver(t, (keys, response) =>
+      response.end(keys.map((key) => (key === '4.bin' ? odd : framed(key))).join('')),
+    )
+    const heard: unknown[] = []
+    const { arrived, fromStore } = await fetchAll(t, url, () => ({ onFacts: (found) => heard.push(found) }))
+    assert.deepEqual(arrived, ALL)
+    assert.deepEqual([heard, fromStore], [[], ['4.bin 0+10']])
+  })
+
+for (const { what, head } of [
+  { what: 'a longer file', head: { status: 200, length: 1e12 } },
+  { what: 'bytes of a file that it has not', head: { status: 404, length: 1e12 } },
+])
+  test(`a node that sends ${what} without an end keeps no other from coming`, {
+    timeout: 20_000,
+  }, async (t) => {
+    const { url } = await startGiver(t, (_, response) => {
+      response.write(`${framed('0.bin')}${formatGatheredHead(head)}`)
+      const timer = setInterval(() => response.write('.'.repeat(100)), 50)
+      response.on('close', () => clearInterval(timer))
+    })
+    const { arrived, fromStore } = await fetchAll(t, url)
+    assert.deepEqual(arrived, ALL)
+    assert.equal(fromStore.length, 4)
+  })
+
 test('a file without a digest where one is needed does not keep the others from coming', async (t) => {
   const bare = `${formatGatheredHead({ status: 200, length: 10 })}${bytesOf('2.bin')}`
   const { url } = await startGiver(t, (keys, response) =>

@@ -1,7 +1,7 @@
 import type { AnswerListener } from '../../../http/answer-listener.js'
 import type { HttpPool, RequestControl } from '../../../http/http-pool.js'
 import { formatObjectQuery, formatObjectsUrl, type GatheredHead, GatheredParser } from '../gathered-wire.js'
-import { NODE_HEADER, parsePartDigest, URGENCY_HEADER, type WireObject } from '../peer-wire.js'
+import { NODE_HEADER, parsePartDigest, requireFacts, URGENCY_HEADER, type WireObject } from '../peer-wire.js'
 import { ComingAnswer, isOk, NO_AGENT, type ObjectQuestion, type PeerAnswer } from './peer-answer.js'
 
 /** So many objects come over one connection at most: more would wait for each other while other connections are idle. */
@@ -166,11 +166,14 @@ class SentTogether {
     }
   }
 
-  #beginNext({ status, facts, digest, isProven }: GatheredHead): void {
+  #beginNext({ status, length, facts, digest, isProven }: GatheredHead): void {
     const next = this.#gathered[this.#current]
     if (next === undefined) throw new Error('sent more objects than it was asked for')
+    const expected = isOk(status) ? next.question.length : 0
+    // The objects behind it would wait for whatever comes in its place, perhaps for ever.
+    if (length !== expected) throw new Error(`sends ${length} bytes of an object instead of ${expected}`)
     const part = parsePartDigest(digest)
-    next.answer.begin(status, facts, part && { ...part, isProven: isProven === true })
+    next.answer.begin(status, facts && requireFacts(facts), part && { ...part, isProven: isProven === true })
   }
 
   #settleAll(settle: (answer: ComingAnswer) => void): void {
