@@ -24,6 +24,7 @@ export class AgentMetrics {
   readonly #metrics: Metrics
   readonly #connections: () => number
   #lastSequence: number | undefined
+  #refreshing: Promise<void> | undefined
   #sent = { atMs: performance.now(), bytes: 0 }
 
   constructor(cache: Cache, metrics: Metrics, connections: () => number) {
@@ -32,8 +33,15 @@ export class AgentMetrics {
     this.#connections = connections
   }
 
-  /** Brings all of them up to date. */
-  async refresh(): Promise<void> {
+  /** Brings all of them up to date. Who asks meanwhile waits for the same, so that nothing is counted twice. */
+  refresh(): Promise<void> {
+    this.#refreshing ??= this.#refresh().finally(() => {
+      this.#refreshing = undefined
+    })
+    return this.#refreshing
+  }
+
+  async #refresh(): Promise<void> {
     await this.#countEvents()
     await this.#measureCopies()
     await this.#measureDisk()
