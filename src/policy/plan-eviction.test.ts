@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DISK, exampleCopy, NOW_MS } from '../testing/example-copies.js'
-import { type EvictionInput, planEviction } from './plan-eviction.js'
+import { type EvictionInput, planEviction, planToFree } from './plan-eviction.js'
 
 const old = exampleCopy('old', { lastUsedAtMs: NOW_MS - 9000 })
 const recent = exampleCopy('recent', { lastUsedAtMs: NOW_MS - 1000 })
@@ -164,3 +164,33 @@ test('planEviction says what it could free at most', () => {
   })
   assert.deepEqual([plan.evictableCopies, plan.evictableBytes, plan.victims.length], [2, 200, 0])
 })
+
+const left = exampleCopy('left', { state: 'staging', chargedBytes: 500, writtenBytes: 100, lastUsedAtMs: 0 })
+
+for (const { name, copies, bytes, victims, freedBytes, evictableBytes } of [
+  {
+    name: 'frees what is asked beside a staging that was left and that a task still waits for',
+    copies: [{ ...left, referenceCount: 1 }, old],
+    ...{ bytes: 100, victims: ['id-old'], freedBytes: 100, evictableBytes: 100 },
+  },
+  {
+    name: 'counts of a staging that was left what it has written',
+    copies: [left, old],
+    ...{ bytes: 150, victims: ['id-left', 'id-old'], freedBytes: 200, evictableBytes: 200 },
+  },
+  {
+    name: 'says what can be freed at most where that is not enough',
+    copies: [left, leased],
+    ...{ bytes: 101, victims: [], freedBytes: 0, evictableBytes: 100 },
+  },
+]) {
+  test(`planToFree ${name}`, () => {
+    const plan = planToFree(copies, bytes)
+    assert.deepEqual(
+      plan.victims.map(({ copy }) => copy.copyId),
+      victims,
+    )
+    assert.deepEqual([plan.freedBytes, plan.evictableBytes], [freedBytes, evictableBytes])
+    assert.equal(plan.shortfalls.length === 0, victims.length > 0)
+  })
+}

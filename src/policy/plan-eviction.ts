@@ -134,6 +134,24 @@ export function planToDelete(copies: readonly CopyUse[], reason: string): Evicti
   }
 }
 
+/**
+ * The plan that frees so many bytes: the policy's own order, on a disk that has nothing free and unlimited room. Of a
+ * staging that was left, what it has written counts: the rest is on no disk, nor has room to be made for it.
+ */
+export function planToFree(copies: readonly CopyUse[], bytes: number): EvictionPlan {
+  const { POSITIVE_INFINITY } = Number
+  return planEviction({
+    policy: {},
+    disk: { capacityBytes: POSITIVE_INFINITY, freeBytes: 0, inodesTotal: 0, inodesFree: 0 },
+    copies: copies.filter(isEvictable).map((copy) => ({
+      ...copy,
+      chargedBytes:
+        copy.state === 'staging' ? Math.min(copy.writtenBytes, copy.chargedBytes) : copy.chargedBytes,
+    })),
+    request: { datasets: 0, bytes, inodes: 0 },
+  })
+}
+
 /** Every copy that may be deleted, in the order of deletion. */
 export function findCandidates(copies: readonly CopyUse[]): readonly Victim[] {
   const newest = new Map<string, CopyUse>()

@@ -2,7 +2,7 @@ import { DscError } from '../../failure/dsc-error.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import type { CopyUse } from '../../model/copy.js'
 import { formatCount } from '../../model/format-count.js'
-import { type EvictionPlan, isEvictable, planEviction, planToDelete } from '../../policy/plan-eviction.js'
+import { type EvictionPlan, isEvictable, planToDelete, planToFree } from '../../policy/plan-eviction.js'
 import type { Cache } from '../cache.js'
 import { expireDeadLeases } from '../leases/expire-leases.js'
 import { missingCopy } from '../names/missing-copy.js'
@@ -80,17 +80,6 @@ function decide(copies: readonly CopyUse[], selection: EvictionSelection): Evict
   if (selection.kind === 'free') return planToFree(copies, selection.bytes)
   const named = copies.filter((copy) => isNamed(copy, selection))
   return planToDelete(named.filter(isEvictable), 'an operator asked for it')
-}
-
-/** The policy's own order, on a disk that has nothing free and unlimited room for what is freed. */
-function planToFree(copies: readonly CopyUse[], bytes: number): EvictionPlan {
-  const { POSITIVE_INFINITY } = Number
-  return planEviction({
-    policy: {},
-    disk: { capacityBytes: POSITIVE_INFINITY, freeBytes: 0, inodesTotal: 0, inodesFree: 0 },
-    copies: copies.filter((copy) => copy.state === 'ready' || !copy.isBeingStaged),
-    request: { datasets: 0, bytes, inodes: 0 },
-  })
 }
 
 function isNamed(
