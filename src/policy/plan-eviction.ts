@@ -187,8 +187,17 @@ function sumMissing(remaining: readonly Shortfall[], before: readonly Shortfall[
   }, 0)
 }
 
-function removeCopy(load: CacheLoad, disk: DiskUsage, copy: Copy): { load: CacheLoad; disk: DiskUsage } {
+/** The disk once the files of a copy are gone. */
+export function freeDisk(disk: DiskUsage, copy: Copy): DiskUsage {
   const onDiskBytes = copy.state === 'staging' ? copy.writtenBytes : copy.chargedBytes
+  return {
+    ...disk,
+    freeBytes: Math.min(disk.capacityBytes, disk.freeBytes + onDiskBytes),
+    inodesFree: disk.inodesFree + (copy.state === 'ready' ? copy.chargedInodes : 0),
+  }
+}
+
+function removeCopy(load: CacheLoad, disk: DiskUsage, copy: Copy): { load: CacheLoad; disk: DiskUsage } {
   const outstandingBytes = copy.state === 'staging' ? Math.max(0, copy.chargedBytes - copy.writtenBytes) : 0
   return {
     load: {
@@ -197,10 +206,6 @@ function removeCopy(load: CacheLoad, disk: DiskUsage, copy: Copy): { load: Cache
       outstandingBytes: load.outstandingBytes - outstandingBytes,
       outstandingInodes: load.outstandingInodes - (copy.state === 'staging' ? copy.chargedInodes : 0),
     },
-    disk: {
-      ...disk,
-      freeBytes: Math.min(disk.capacityBytes, disk.freeBytes + onDiskBytes),
-      inodesFree: disk.inodesFree + (copy.state === 'ready' ? copy.chargedInodes : 0),
-    },
+    disk: freeDisk(disk, copy),
   }
 }

@@ -166,6 +166,33 @@ for (const { name, input, actions } of [
     actions: ['leave /cache/trash'],
   },
   {
+    name: 'counts what it deletes anyway as free before it deletes what is used least',
+    input: {
+      copies: [ready, replaced, exampleCopy('idle', { lastUsedAtMs: 1 })],
+      policy: { minFreeBytes: 100 },
+      disk: { ...DISK, freeBytes: 0 },
+    },
+    actions: ['evict old'],
+  },
+  {
+    name: 'counts what an interrupted eviction will free',
+    input: {
+      copies: [exampleCopy('gone', { state: 'evicting' }), exampleCopy('idle')],
+      policy: { minFreeBytes: 100 },
+      disk: { ...DISK, freeBytes: 0 },
+    },
+    actions: ['finish-eviction id-gone'],
+  },
+  {
+    name: 'counts of a staging that was left what it has written',
+    input: {
+      copies: [{ ...abandoned, writtenBytes: 40 }, exampleCopy('idle')],
+      policy: { minFreeBytes: 100 },
+      disk: { ...DISK, freeBytes: 0 },
+    },
+    actions: ['evict id-abandoned', 'evict id-idle'],
+  },
+  {
     name: 'goes down to the low-water mark, least recently used first',
     input: {
       copies: [

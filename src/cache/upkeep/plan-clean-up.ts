@@ -2,7 +2,13 @@ import type { Copy, CopyUse, Stripe } from '../../model/copy.js'
 import { isLeaseLive, type Lease } from '../../model/lease.js'
 import type { CachePolicy, DiskUsage } from '../../model/policy.js'
 import type { CopySum } from '../../policy/copy-sums.js'
-import { findCandidates, isAbandoned, measureLoad, planEviction } from '../../policy/plan-eviction.js'
+import {
+  findCandidates,
+  freeDisk,
+  isAbandoned,
+  measureLoad,
+  planEviction,
+} from '../../policy/plan-eviction.js'
 import { findShortfalls } from '../../policy/quota.js'
 import type { FoundDead } from '../leases/find-dead-leases.js'
 
@@ -90,10 +96,7 @@ export function planCleanUp(input: CleanUpInput): readonly CleanUpAction[] {
       reason: `${copy.directory} is gone from disk`,
     })),
     ...planDirectories(input, copies, findRepairs(input, copies, ended)),
-    ...planEvictions(
-      input,
-      present.filter((copy) => copy.state !== 'evicting'),
-    ),
+    ...planEvictions(input, present),
   ]
 }
 
@@ -193,7 +196,9 @@ function isSameCopy(copy: CopyUse, manifest: NonNullable<FoundCopyDirectory['man
   )
 }
 
-function planEvictions(input: CleanUpInput, copies: readonly CopyUse[]): readonly CleanUpAction[] {
+/** What is deleted anyway makes room, too: an eviction that was interrupted, a replaced version, what was left. */
+function planEvictions(input: CleanUpInput, present: readonly CopyUse[]): readonly CleanUpAction[] {
+  const copies = present.filter(({ state }) => state !== 'evicting')
   const isOldEnough = (copy: Copy) => input.nowMs - copy.lastUsedAtMs >= input.abandonedAfterMs
   const outdated = findCandidates(copies).filter(({ reason }) => reason === 'replaced by a newer version')
   const abandoned = copies.filter((copy) => isAbandoned(copy) && isOldEnough(copy))
@@ -205,9 +210,10 @@ function planEvictions(input: CleanUpInput, copies: readonly CopyUse[]): readonl
     })),
   ]
   const chosen = new Set(first.map(({ copy }) => copy.copyId))
+  const going = [...present.filter(({ state }) => state === 'evicting'), ...first.map(({ copy }) => copy)]
   const { victims } = planEviction({
     policy: lowWaterPolicy(input.policy),
-    disk: input.disk,
+    disk: going.reduce(freeDisk, input.disk),
     copies: copies.filter((copy) => !chosen.has(copy.copyId)),
     request: { datasets: 0, bytes: 0, inodes: 0 },
     accept: 'part',
