@@ -12,6 +12,7 @@ import { FAILURES, isDscError } from '../failure/dsc-error.js'
 import type { HostPort } from '../model/host-port.js'
 import { judgeToken, type Token } from './authorize.js'
 import type { Metrics } from './metrics.js'
+import { isOwnRequest } from './own-name.js'
 
 /** What a route gets. `parameters` are the named pieces of the path, decoded. */
 export interface RouteCall {
@@ -56,6 +57,8 @@ interface ServerOptions {
   readonly node: string
   /** Undefined: whoever reaches it may do all. */
   readonly tokens: readonly Token[] | undefined
+  /** `host:port` that others are told to reach it at; absent: the address that it listens on. */
+  readonly reachedAs?: string | undefined
   readonly tls: { readonly cert: string; readonly key: string } | undefined
   readonly routes: readonly Route[]
   readonly metrics: Metrics
@@ -111,7 +114,7 @@ function createLimitedServer(tls: ServerOptions['tls'], listener: RequestListene
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  { routes, tokens, metrics }: ServerOptions,
+  { routes, tokens, metrics, reachedAs }: ServerOptions,
 ): Promise<void> {
   const [path = '', query = ''] = (request.url ?? '').split('?', 2)
   let name = 'none'
@@ -121,6 +124,12 @@ async function answer(
     const isReading = request.method === 'GET' || request.method === 'HEAD'
     if (may === 'nothing' && found?.route.isOpen !== true)
       refuse(response, 401, 'the token is missing or wrong')
+    else if (
+      tokens === undefined &&
+      found?.route.isOpen !== true &&
+      !isOwnRequest(request.headers, reachedAs)
+    )
+      refuse(response, 403, 'without agent.tokenFile the agent answers programs here only, at localhost')
     else if (may === 'page' && found?.route.isOpen !== true && found?.route.isPage !== true)
       refuse(response, 403, 'this link opens the page and nothing else')
     else if (may === 'read' && !isReading) refuse(response, 403, 'this token may only read')

@@ -77,6 +77,7 @@ export async function startAgent(options: {
     tls,
     metrics,
     node: cache.node,
+    reachedAs: options.advertise && new URL(options.advertise).host,
     routes: createRoutes({
       cache,
       copies,

@@ -85,6 +85,20 @@ test('without a token the page is given under names of this machine only', async
   }
 })
 
+test('without a token nothing is given to a name that leads here from elsewhere, nor to another site', async (context) => {
+  const { url } = await servePage(context, undefined)
+  const { get } = await import('node:http')
+  const statusOf = (headers: Record<string, string>) =>
+    new Promise((resolve) =>
+      get(`${url}/v1/object`, { headers }, (answer) => resolve(answer.resume().statusCode)),
+    )
+  assert.equal(await statusOf({}), 200)
+  assert.equal(await statusOf({ origin: url }), 200)
+  assert.equal(await statusOf({ host: 'evil.example:7070' }), 403)
+  for (const origin of ['https://evil.example', 'http://127.0.0.1:1', 'null'])
+    assert.equal(await statusOf({ origin }), 403, origin)
+})
+
 test('nothing but its own files may run in the page, and no path leads out of them', async (context) => {
   const { ask } = await servePage(context, undefined)
   const { headers, body } = await ask('/')

@@ -8,8 +8,9 @@ import {
 } from '../../cache/status/status-json.js'
 import type { StatusFilter } from '../../cache/status/status-snapshot.js'
 import { DscError } from '../../failure/dsc-error.js'
-import { isLoopback, parseHostPort } from '../../model/host-port.js'
+import { isLoopback } from '../../model/host-port.js'
 import type { Route, RouteCall } from '../agent-server.js'
+import { isOwnName } from '../own-name.js'
 import { PAGE_DATA_HEADERS, PAGE_PATH, sendPageFile } from './page-files.js'
 import { PageReports } from './page-report.js'
 import {
@@ -127,14 +128,6 @@ function isRefused({ request, response }: RouteCall, { isEverywhere, hasTokens }
   response.writeHead(403, { ...PAGE_DATA_HEADERS, 'content-type': 'text/plain; charset=utf-8' })
   response.end(`${problem}\n`)
   return true
-}
-
-function isOwnName(host: string): boolean {
-  try {
-    return isLoopback(parseHostPort(host, 80).host)
-  } catch {
-    return false
-  }
 }
 
 function parseFilter(query: URLSearchParams): StatusFilter & { readonly copyId?: string } {
