@@ -57,11 +57,14 @@ async function joinTwin(write: RecordWrite, copy: Copy, twin: Copy): Promise<Cop
   // Granting one lease after the other leaves whichever the clock, perhaps set back, puts last.
   const isUsed = uses.some(({ purpose }) => purpose === 'use')
   const lastTask = isUsed ? copy.lastTask : twin.lastTask
-  transaction.post('UPDATE copies SET source = ?, last_task = ? WHERE copy_id = ?', [
+  const parties = (isUsed ? copy.parties : undefined) ?? twin.parties
+  transaction.post('UPDATE copies SET source = ?, last_task = ?, parties = ? WHERE copy_id = ?', [
     JSON.stringify(copy.source),
     lastTask,
+    parties ? JSON.stringify(parties) : null,
     twin.copyId,
   ])
   transaction.post('DELETE FROM copies WHERE copy_id = ?', [copy.copyId])
-  return { ...twin, source: copy.source, lastTask, lastUsedAtMs: isUsed ? nowMs : twin.lastUsedAtMs }
+  const lastUsedAtMs = isUsed ? nowMs : twin.lastUsedAtMs
+  return { ...twin, source: copy.source, lastTask, lastUsedAtMs, ...(parties && { parties }) }
 }
