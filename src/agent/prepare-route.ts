@@ -6,9 +6,9 @@ import type { Origins } from '../cache/sources/source.js'
 import { DscError, describeFailure, isDscError } from '../failure/dsc-error.js'
 import { parseByteRate } from '../model/byte-rate.js'
 import { type Copy, parseStripe, type Stripe } from '../model/copy.js'
-import { type Dataset, parseDatasetName } from '../model/dataset.js'
+import type { Dataset } from '../model/dataset.js'
 import type { LeaseRequest } from '../model/lease.js'
-import { parseSourceUrl } from '../model/source-url.js'
+import { parseCalledDataset } from './parse-called-dataset.js'
 import { parseLeaseRequest } from './parse-lease-request.js'
 
 /** What is asked of an agent: to prepare a dataset on its node. */
@@ -157,12 +157,11 @@ async function readBody(request: IncomingMessage): Promise<unknown> {
 
 /** Checks what decides where files go, and who keeps them for how long. */
 function parseCall(raw: unknown, nowMs: number): PrepareCall {
-  const call = raw as Partial<PrepareCall> | null
+  const call = (raw ?? {}) as Partial<PrepareCall>
+  let dataset: Dataset
   let lease: LeaseRequest
   try {
-    if (typeof call?.dataset !== 'object' || call.dataset === null) throw new RangeError('expected a dataset')
-    parseDatasetName(String(call.dataset.name))
-    parseSourceUrl(String(call.dataset.source))
+    dataset = parseCalledDataset(call.dataset)
     lease = parseLeaseRequest(call.lease, nowMs)
     if (call.bandwidthBytesPerSecond !== undefined) parseByteRate(call.bandwidthBytesPerSecond)
     if (call.stripe !== undefined) parseStripe(call.stripe)
@@ -170,10 +169,9 @@ function parseCall(raw: unknown, nowMs: number): PrepareCall {
     if (!(error instanceof RangeError)) throw error
     throw new DscError('USAGE', error.message, { cause: error })
   }
-  const { dataset, stripe, version, bandwidthBytesPerSecond } = call as PrepareCall
-  const { include = [], exclude = [] } = dataset
+  const { stripe, version, bandwidthBytesPerSecond } = call
   return {
-    dataset: { ...dataset, include, exclude },
+    dataset,
     lease,
     isRefresh: call.isRefresh === true,
     isPrefetch: call.isPrefetch === true,
