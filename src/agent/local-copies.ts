@@ -5,6 +5,7 @@ import type { ManifestEntry } from '../cache/manifest/manifest-entry.js'
 import { findDamagedCopies } from '../cache/sources/damaged-copies.js'
 import type { PartDigest, WireObject } from '../cache/sources/peer-wire.js'
 import type { Copy, CopyUse } from '../model/copy.js'
+import { isDatasetName } from '../model/dataset.js'
 import type { RecordStore } from '../records/record-store.js'
 
 /** A range of an object, bytes. */
@@ -23,6 +24,8 @@ const PATIENCE_MS = 500
  */
 const KNOWN_MS = 24 * 3_600_000
 const MAX_OPEN_MANIFESTS = 64
+/** Of so many datasets it is remembered what the record said: clients may ask for any name. */
+const MAX_DATASETS = 10_000
 
 /** An object that this node has whole. */
 export interface LocalObject {
@@ -55,14 +58,15 @@ export function openLocalCopies(record: RecordStore, node: string): LocalCopies 
   const known = new Map<string, { readonly atMs: number; readonly copies: readonly CopyUse[] }>()
   const manifests = new Map<string, Manifest>()
   const list = (dataset: string) => {
+    if (!isDatasetName(dataset)) return Promise.resolve([])
     const last = believed.get(dataset)
     if (last && last.untilMs > performance.now()) return last.copies
     const asked = listSound(record, node, dataset).then((copies) => {
-      known.set(dataset, { atMs: performance.now(), copies })
+      remember(known, dataset, { atMs: performance.now(), copies })
       return copies
     })
     const copies = answerInTime(asked, known.get(dataset))
-    believed.set(dataset, { untilMs: performance.now() + BELIEVED_MS, copies })
+    remember(believed, dataset, { untilMs: performance.now() + BELIEVED_MS, copies })
     copies.catch(() => believed.delete(dataset))
     return copies
   }
@@ -111,6 +115,13 @@ export function openLocalCopies(record: RecordStore, node: string): LocalCopies 
       manifests.clear()
     },
   }
+}
+
+/** Forgets whoever was remembered longest ago. */
+function remember<Value>(all: Map<string, Value>, dataset: string, value: Value): void {
+  all.delete(dataset)
+  all.set(dataset, value)
+  if (all.size > MAX_DATASETS) all.delete(all.keys().next().value!)
 }
 
 /** What the record answers; what it said before where it takes too long or is away. */

@@ -38,6 +38,11 @@ export function isSameDefinition(one: Dataset, other: Dataset): boolean {
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/
 
+/** Whether a dataset may be called so. */
+export function isDatasetName(raw: string): boolean {
+  return NAME.test(raw)
+}
+
 /**
  * Checks a dataset's name: 1 to 100 of `A-Z a-z 0-9 . _ -`, a letter or digit first.
  * Throws a RangeError that says what was expected and found.
