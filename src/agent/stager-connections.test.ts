@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { ArrivalServer } from '../cache/arrivals/arrival-server.js'
@@ -34,5 +35,13 @@ test('all who ask share one connection to a stager, and nothing is kept of it on
 test('nothing is kept of folders in which nobody stages', async (t) => {
   const stagers = new StagerConnections()
   assert.equal(await stagers.find(join(await temporaryDirectory(t), 'published')), undefined)
+  assert.equal(stagers.size, 0)
+})
+
+test('a folder that cannot be opened has no stager', async (t) => {
+  const file = join(await temporaryDirectory(t), 'file')
+  writeFileSync(file, '')
+  const stagers = new StagerConnections()
+  assert.equal(await stagers.find(file), undefined)
   assert.equal(stagers.size, 0)
 })

@@ -32,11 +32,20 @@ export class StagerConnections {
   }
 
   #open(directory: string): void {
-    const opened = ArrivalClient.open(directory, READER)
+    const opened = openClient(directory)
     this.#opened.set(directory, opened)
     const forget = () => {
       if (this.#opened.get(directory) === opened) this.#opened.delete(directory)
     }
     void opened.then((client) => (client ? client.ended.then(forget) : forget()))
+  }
+}
+
+/** A folder that cannot be opened, be it for want of descriptors, has nobody to ask just now. */
+async function openClient(directory: string): Promise<ArrivalClient | undefined> {
+  try {
+    return await ArrivalClient.open(directory, READER)
+  } catch {
+    return undefined
   }
 }
