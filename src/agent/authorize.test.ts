@@ -37,3 +37,11 @@ for (const text of ['', 'short\n', 'long-enough-to-be-one\nshort\n', 'read short
     await assert.rejects(readTokens(path), { code: 'CONFIG_INVALID', message: /at least 16 characters/ })
   })
 }
+
+test('a token that no header can hold is refused, and named by its character', async (context) => {
+  const path = join(await temporaryDirectory(context), 'token')
+  await writeFile(path, 'a token that costs 5 \u20ac\n')
+  await assert.rejects(readTokens(path), { code: 'CONFIG_INVALID', message: /U\+20AC/ })
+  await writeFile(path, 'a token with \u00fc and spaces\n')
+  assert.equal((await readTokens(path)).own, 'a token with \u00fc and spaces')
+})

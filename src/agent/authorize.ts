@@ -6,6 +6,8 @@ import { isLinkGood } from './page/page-link.js'
 
 /** Fewer characters can be guessed. */
 const MIN_TOKEN_CHARACTERS = 16
+/** What HTTP takes in no header. */
+const UNSAFE = /[^\t\x20-\x7e\x80-\xff]/
 
 /** A token, and whether its holder may only read. */
 export interface Token {
@@ -38,6 +40,13 @@ export async function readTokens(tokenFile: string): Promise<AgentTokens> {
     })
   }
   const accepted = lines.filter((line) => line !== '').map(parseToken)
+  const unsafe = accepted.map(({ text }) => UNSAFE.exec(text)?.[0]).find((found) => found !== undefined)
+  if (unsafe !== undefined)
+    throw new DscError(
+      'CONFIG_INVALID',
+      `agent.tokenFile: ${tokenFile} holds a token with ${JSON.stringify(unsafe)} (U+${unsafe.charCodeAt(0).toString(16).padStart(4, '0').toUpperCase()}), which HTTP does not transport`,
+      { hint },
+    )
   const shortest = Math.min(...accepted.map(({ text }) => text.length))
   if (accepted[0] !== undefined && shortest >= MIN_TOKEN_CHARACTERS)
     return { own: accepted[0].text, accepted }
