@@ -9,6 +9,8 @@ import type { SampleIndexData, SampleIndexReply } from './sample-index-thread.js
 /** A server without connections for so long is closed, ms. */
 const IDLE_MS = 600_000
 const SWEEP_MS = 60_000
+/** Lists that are made at once: each takes a thread of its own, and clients choose how many they ask for. */
+const MAX_INDEXING = 4
 
 /** Which files of a copy are samples. */
 export interface SampleFilter {
@@ -40,7 +42,7 @@ export interface SampleServers {
 interface Index {
   readonly thread: BackgroundThread<never, SampleIndexReply>
   readonly found: Promise<Uint8Array | null>
-  isDone: boolean
+  doneAtMs: number | undefined
 }
 
 interface Serving {
@@ -61,6 +63,8 @@ export function openSampleServers(options: {
   const indexes = new Map<string, Index>()
   const servings = new Map<string, Serving>()
   const timer = setInterval(async () => {
+    for (const [key, { doneAtMs }] of indexes)
+      if (doneAtMs !== undefined && performance.now() - doneAtMs > IDLE_MS) indexes.delete(key) // nobody came for it
     for (const [key, serving] of servings) {
       const server = await serving.server.catch(() => undefined)
       if (server && server.connectionCount > 0) serving.usedAtMs = performance.now()
@@ -76,10 +80,12 @@ export function openSampleServers(options: {
       const key = JSON.stringify([folder, extensions, format])
       let index = indexes.get(key)
       if (index === undefined) {
+        const running = [...indexes.values()].filter(({ doneAtMs }) => doneAtMs === undefined)
+        if (running.length >= MAX_INDEXING) return 'indexing' // whoever asks again begins it
         index = startIndex({ folder, cacheFolder, extensions, format })
         indexes.set(key, index)
       }
-      if (!index.isDone) return 'indexing'
+      if (index.doneAtMs === undefined) return 'indexing'
       indexes.delete(key)
       return index.found
     },
@@ -118,9 +124,9 @@ function startIndex(data: SampleIndexData): Index {
       onFailure: reject,
     },
   )
-  const index: Index = { thread, found, isDone: false }
+  const index: Index = { thread, found, doneAtMs: undefined }
   const done = () => {
-    index.isDone = true
+    index.doneAtMs = performance.now()
   }
   found.then(done, done)
   return index
