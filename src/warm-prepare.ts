@@ -5,7 +5,7 @@ import { identifyCaller } from './cache/leases/identify-caller.js'
 import { takeReadyCopy } from './cache/leases/take-ready-copy.js'
 import { reportPrepared } from './cli/output/report-prepared.js'
 import { createReporter } from './cli/output/reporter.js'
-import type { RecordLocation } from './config/config.js'
+import type { Config, RecordLocation } from './config/config.js'
 import { loadConfig } from './config/load-config.js'
 import { parseLeaseTime } from './model/lease.js'
 import { readMachine } from './platform/machine-identity.js'
@@ -47,14 +47,14 @@ async function takeAndReport(argv: readonly string[], version: string): Promise<
   const declared = datasets.find((dataset) => dataset.name === name)
   const opening = openExistingRecord(location)
   opening.catch(() => {}) // a server is on its way meanwhile
-  const caller = identifyCaller({
-    environment: process.env,
-    task: values.task,
-    shares: cache.policy.shares,
-    ttlMs: values.ttl === undefined ? undefined : parseLeaseTime(values.ttl),
-  })
-  const cacheId = readCacheIdentity(cache.root)?.id
-  const machine = readMachine()
+  let asker: ReturnType<typeof findAsker>
+  try {
+    asker = findAsker(values, cache)
+  } catch (error) {
+    await (await opening.catch(() => undefined))?.record.close() // an open connection keeps the process alive
+    throw error
+  }
+  const { caller, cacheId, machine } = asker
   const opened = await opening
   if (opened === undefined) return false
   const { record } = opened
@@ -80,6 +80,17 @@ async function takeAndReport(argv: readonly string[], version: string): Promise<
   } finally {
     if (!isDone || !opened.mayStayOpen) await record.close()
   }
+}
+
+/** Who asks, and from where. Throws for a duration that is none. */
+function findAsker(values: Arguments, { root, policy }: Pick<Config['cache'], 'root' | 'policy'>) {
+  const caller = identifyCaller({
+    environment: process.env,
+    task: values.task,
+    shares: policy.shares,
+    ttlMs: values.ttl === undefined ? undefined : parseLeaseTime(values.ttl),
+  })
+  return { caller, cacheId: readCacheIdentity(root)?.id, machine: readMachine() }
 }
 
 interface OpenedRecord {

@@ -43,6 +43,19 @@ async function makeClusterWorld(context: TestContext, record: string, count: num
   return world
 }
 
+test('a prepare with a wrong duration ends at once', async (context) => {
+  const server = await startPostgresServer()
+  context.after(() => server.close())
+  const world = await makeClusterWorld(context, await server.makeDatabase(), 1)
+  assert.equal((await world.dsc('prepare', 'data-0', '--task', 'one')).code, 0)
+  const beganMs = performance.now()
+  const refused = await world.dsc('prepare', 'data-0', '--task', 'two', '--ttl', '365d')
+  assert.equal(refused.code, 2)
+  assert.match(refused.stderr, /expected at most 30d/)
+  const tookMs = performance.now() - beganMs
+  assert.ok(tookMs < 45_000, `${tookMs} ms`) // a connection that was left waits for 90 s
+})
+
 test('behind PgBouncer in transaction mode, stagings side by side, waiting and history work', async (context) => {
   const server = await startPostgresServer()
   context.after(() => server.close())
