@@ -52,9 +52,12 @@ Examples:
 /** Reads the word in a token file, or undefined without one. */
 export async function readToken(path: string | undefined): Promise<string | undefined> {
   if (path === undefined) return undefined
-  try {
-    return (await readFile(path, 'utf8')).trim()
-  } catch (cause) {
+  const token = await readFile(path, 'utf8').catch((cause: unknown) => {
     throw new DscError('USAGE', `the token file ${path} cannot be read`, { cause })
-  }
+  })
+  // A secret that was not mounted leaves an empty file: it must not open the door.
+  if (token.trim() !== '') return token.trim()
+  throw new DscError('USAGE', `the token file ${path} is empty`, {
+    hint: `umask 077; head -c 32 /dev/urandom | base64 > ${path}`,
+  })
 }

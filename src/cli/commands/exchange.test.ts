@@ -95,6 +95,11 @@ for (const { name, words, message } of [
     words: ['serve', '--listen', '0.0.0.0:0'],
     message: /no token is set/,
   },
+  {
+    name: 'an empty file as its token',
+    words: ['serve', '--listen', '0.0.0.0:0', '--token-file', '/dev/null'],
+    message: /token file \/dev\/null is empty/,
+  },
   { name: 'a rank without a number', words: ['bench', '--rendezvous', 'nowhere'], message: /needs --rank/ },
 ]) {
   test(`exchange refuses ${name} in one sentence, with exit code 2`, async () => {

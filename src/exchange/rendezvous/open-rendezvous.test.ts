@@ -50,10 +50,11 @@ test('whatever is not a message ends its own connection and nothing else', async
 
 test('beyond loopback a rendezvous needs a token, and a name that begins with 127 is beyond it', async () => {
   for (const host of ['0.0.0.0', '127.example.org'])
-    await assert.rejects(openRendezvous({ host, port: 0, nowMs: Date.now }), {
-      code: 'USAGE',
-      message: /no token is set/,
-    })
+    for (const token of [undefined, ''])
+      await assert.rejects(openRendezvous({ host, port: 0, token, nowMs: Date.now }), {
+        code: 'USAGE',
+        message: /no token is set/,
+      })
 })
 
 /** A rank that speaks the protocol by hand. Resolves when the rendezvous has taken its line: a probe after it is answered. */

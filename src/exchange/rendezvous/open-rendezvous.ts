@@ -38,7 +38,7 @@ export interface RendezvousOptions {
 /** Starts a rendezvous. It serves any number of jobs, and answers probes of the link. */
 export async function openRendezvous(options: RendezvousOptions): Promise<Rendezvous> {
   const { host, port, token } = options
-  if (token === undefined && !isLoopback(host)) {
+  if (!token && !isLoopback(host)) {
     throw new DscError('USAGE', `${host} can be reached from other machines, but no token is set`, {
       hint: 'dsc exchange serve --token-file <file>',
     })

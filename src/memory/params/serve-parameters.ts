@@ -67,7 +67,7 @@ export async function serveParameters(
   },
 ): Promise<ParameterServer> {
   const { host, port, token, job = nameDefaultJob() } = options
-  if (!isLoopback(host) && token === undefined) {
+  if (!isLoopback(host) && !token) {
     throw new DscError('USAGE', `listening on ${host}, beyond loopback, needs a token`, {
       hint: '--token-file <file>',
     })
