@@ -1,3 +1,5 @@
+import { DscError } from '../failure/dsc-error.js'
+import { formatCount } from '../model/format-count.js'
 import { nameDefaultJob } from '../platform/default-job.js'
 import type { Mode } from './connect-links.js'
 import { type FusionBuffers, openFusionBuffers } from './fusion-buffers.js'
@@ -51,6 +53,8 @@ export class ExchangeSession {
   readonly #progress: { -readonly [Key in keyof Progress]: Progress[Key] }
   #scales: readonly ScaleState[]
   #membership: Membership | undefined
+  /** The last one that was begun. */
+  #step: ExchangeStep | undefined
 
   /** Use `joinExchange`, which opens it, too. */
   constructor(options: JoinOptions) {
@@ -58,6 +62,14 @@ export class ExchangeSession {
     this.#options = options
     this.#mode = mode
     this.#scales = options.scales ?? plan.buckets.map(() => FIRST_SCALE)
+    if (this.#scales.length !== plan.buckets.length)
+      throw new DscError(
+        'EXCHANGE_MISMATCH',
+        `the scales are of ${formatCount(this.#scales.length, 'bucket')}, the plan has ${plan.buckets.length}`,
+        {
+          hint: 'leave scales out on all ranks where the buckets are others: the next step travels in fp32 then',
+        },
+      )
     this.#progress = {
       step: committedSteps,
       bucket: undefined,
@@ -118,14 +130,21 @@ export class ExchangeSession {
     return this.#scales
   }
 
+  /** Begins a step. A step before it whose gradients were sent must have been committed. */
   beginStep(): ExchangeStep {
     const membership = this.#opened
     membership.check()
+    if (this.#step?.isUnderWay)
+      throw new DscError(
+        'EXCHANGE_MISMATCH',
+        `step ${this.#progress.step} is under way: gradients of it were sent, and it is not committed`,
+        { hint: 'commit it, or close the session and join again to repeat it' },
+      )
     this.#progress.isInStep = true
     membership.beginStep()
     // A rank may wait on both levels at once: the one that it has waited on for longest counts.
     const waits = new Map<string, { readonly forRank: number; readonly sinceMs: number }>()
-    return new ExchangeStep({
+    this.#step = new ExchangeStep({
       plan: this.#options.plan,
       mode: this.#mode,
       fusion: this.#fusion!,
@@ -148,6 +167,7 @@ export class ExchangeSession {
         this.#progress.bucket = undefined
       },
     })
+    return this.#step
   }
 
   /** Says goodbye. The other ranks may go on without this one until their next step. */

@@ -1,3 +1,4 @@
+import { DscError } from '../failure/dsc-error.js'
 import type { Codec } from '../half/codec.js'
 import { formatCount } from '../model/format-count.js'
 import {
@@ -162,6 +163,10 @@ export class Membership {
     clearInterval(this.#heartbeat)
     if (this.#failure === undefined) this.#client?.leave(committedSteps)
     else this.#client?.destroy()
+    // Who still waits for others, or begins a step later, would wait for ever.
+    this.#failure ??= new DscError('USAGE', 'this session of the exchange is closed', { hint: 'join again' })
+    this.#failed.abort(this.#failure)
+    this.#links?.fail(this.#failure)
     this.#closeLinks()
   }
 

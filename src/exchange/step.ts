@@ -43,10 +43,16 @@ export class ExchangeStep {
   /** Ends with the last bucket that was summed over the host: while buckets before it are on the network. */
   #hostChannel = Promise.resolve()
   #launched = 0
+  #phase: 'filling' | 'committing' | 'committed' = 'filling'
 
   constructor(context: StepContext) {
     this.#context = context
     this.#missing = context.plan.buckets.map(({ tensors }) => tensors.length)
+  }
+
+  /** Whether others have been sent something of it that is not committed yet: then no other step can begin. */
+  get isUnderWay(): boolean {
+    return this.#launched > 0 && this.#phase !== 'committed'
   }
 
   /**
@@ -85,11 +91,15 @@ export class ExchangeStep {
         'add zeros for a parameter that was not used',
       )
     }
+    if (this.#phase !== 'filling')
+      throw misuse(`step ${step} was committed already`, 'begin the next one with beginStep()')
+    this.#phase = 'committing'
     await this.#channel.catch(() => {}) // the membership knows why, and maybe better
     membership.check()
     await membership.agree(step + 1)
     this.#writeMeans()
     onCommitted(this.#results.map(({ nextScale }) => nextScale))
+    this.#phase = 'committed'
     const buckets = this.#results.map(({ wireType, exponent, outcome }) => ({ wireType, exponent, outcome }))
     return { step: step + 1, buckets }
   }

@@ -6,6 +6,7 @@ import {
   type RankMessage,
   RENDEZVOUS_VERSION,
   type RendezvousMessage,
+  rankMessageSchema,
   readMessages,
   rendezvousMessageSchema,
   sendMessage,
@@ -34,6 +35,7 @@ export async function joinRendezvous(options: {
 }): Promise<RendezvousClient> {
   const { at, join, events, signal } = options
   const where = `the rendezvous at ${at.host}:${at.port}`
+  const message = parseJoin({ kind: 'join', version: RENDEZVOUS_VERSION, ...join })
   const socket = await dial(at, where)
   const client = new RendezvousClient(socket, events)
   const onAbort = () => client.fail(new DscError('INTERRUPTED', `interrupted while waiting at ${where}`))
@@ -45,7 +47,7 @@ export async function joinRendezvous(options: {
     const hint = 'start it again with `dsc exchange serve` and rejoin'
     client.fail(new DscError('PEER_LOST', `${where} is gone`, { hint }))
   })
-  client.send({ kind: 'join', version: RENDEZVOUS_VERSION, ...join })
+  client.send(message)
   await client.welcomed
   return client
 }
@@ -150,6 +152,14 @@ function toFailure(
       return new LinkLost({ ranks, hosts, place: { step, bucket, phase } })
     }
   }
+}
+
+/** Refuses here, by its name, what the rendezvous would take for no message at all: a rank that is no number, mostly. */
+function parseJoin(join: JoinMessage): JoinMessage {
+  const parsed = rankMessageSchema.safeParse(join)
+  if (parsed.success) return join
+  const [issue] = parsed.error.issues
+  throw new DscError('USAGE', `cannot join: ${issue?.path.join('.')}: ${issue?.message}`)
 }
 
 async function dial(at: { readonly host: string; readonly port: number }, where: string): Promise<Socket> {
