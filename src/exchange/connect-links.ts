@@ -81,6 +81,8 @@ interface ConnectOptions {
   /** What other ranks of the host read; undefined where there is one level. */
   readonly memory: HostMemory | undefined
   readonly onDown: (rank: number) => void
+  /** Called with a rank that has yet to connect to this one, whenever that is another one; undefined: all have. */
+  readonly onAwaited: (rank: number | undefined) => void
   readonly signal: AbortSignal
 }
 
@@ -114,7 +116,7 @@ export async function connectLinks(options: ConnectOptions): Promise<OpenLinks> 
         return [peer, sockets.readMemory(peer, opened)]
       }),
     )
-    const accepted = await Promise.all([...targets, ...hostPeers].map((peer) => sockets.accept(peer)))
+    const accepted = await sockets.acceptAll([...targets, ...hostPeers])
     const writers = new Map(targets.map((peer, at) => [peer, new FrameWriter(accepted[at]!)]))
     const hostSockets = accepted.slice(targets.length)
     const hostWriter = memory && hostPeers.length > 0 ? new MemoryWriter(memory, hostSockets) : undefined
@@ -166,8 +168,26 @@ class LinkSockets {
     return reader
   }
 
-  /** Waits until a rank has dialled this one. */
-  async accept(peer: number): Promise<Socket> {
+  /** Waits until all of these ranks have dialled this one. */
+  async acceptAll(peers: readonly number[]): Promise<Socket[]> {
+    const missing = new Set(peers)
+    let awaited: number | undefined
+    const tell = () => {
+      const [first] = missing
+      if (first !== awaited) this.#options.onAwaited(first)
+      awaited = first
+    }
+    tell()
+    const accept = async (peer: number) => {
+      const socket = await this.#accept(peer)
+      missing.delete(peer)
+      tell()
+      return socket
+    }
+    return await Promise.all(peers.map(accept))
+  }
+
+  async #accept(peer: number): Promise<Socket> {
     const { listener, welcome } = this.#options
     const socket = await Promise.race([listener.accept(peer, welcome.nonce), this.#aborted])
     this.#watch(socket, peer)

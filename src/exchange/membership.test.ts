@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import type { Socket } from 'node:net'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openCodec } from '../half/codec.js'
@@ -8,6 +9,7 @@ import { joinExchange } from './join-exchange.js'
 import { makeGradients, meanOf, planOf, runStep, withSessions } from './local-sessions.test.fixture.js'
 import { type Membership, openMembership } from './membership.js'
 import type { PlanFile } from './plan-files.js'
+import { RENDEZVOUS_VERSION } from './rendezvous/messages.js'
 import { openRendezvous } from './rendezvous/open-rendezvous.js'
 
 const SHAPES = [[7, 300_000], [1], [5000, 3, 800]]
@@ -200,4 +202,36 @@ test('a rank that is one step ahead is a mismatch that names both, and gradients
   )
   for (const session of sessions) await session.close()
   await rendezvous.close()
+})
+
+test('a rank to which another one never connects is not the one that is lost', async (t) => {
+  const patience = { suspectAfterMs: 1500, lostAfterMs: 2500 }
+  const rendezvous = await openRendezvous({ host: '127.0.0.1', port: 0, patience, nowMs: Date.now })
+  t.after(() => rendezvous.close())
+  const plan = planOf(2, 'fp32', [[100]])
+  const joining = joinExchange({ rendezvous, plan, rank: 0, job: 'deaf' })
+  // The other rank joins, lives, and can be reached, but its way to the first one is blocked.
+  const ear = createServer(() => {}).listen(0, '127.0.0.1')
+  await once(ear, 'listening')
+  const other = connect(rendezvous)
+  const say = (message: object) => other.write(`${JSON.stringify(message)}\n`)
+  const place = { host: '127.0.0.1', port: (ear.address() as AddressInfo).port, committedSteps: 0 }
+  const { hash, ranks, wire } = plan
+  say({
+    kind: 'join',
+    version: RENDEZVOUS_VERSION,
+    job: 'deaf',
+    ranks,
+    rank: 1,
+    wire,
+    planHash: `${hash}/ring`,
+    ...place,
+  })
+  const beats = setInterval(() => say({ kind: 'beat', step: 0 }), 300)
+  t.after(() => {
+    clearInterval(beats)
+    other.destroy()
+    ear.close()
+  })
+  await assert.rejects(joining, { name: 'PeerLost', rank: 1, message: /rank 1 .*makes no progress/ })
 })

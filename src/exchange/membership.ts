@@ -64,6 +64,8 @@ export class Membership {
   #links: OpenLinks | undefined
   #memory: HostMemory | undefined
   #heartbeat: NodeJS.Timeout | undefined
+  /** While ranks connect: who has not connected to this one. */
+  #awaited: Progress['waiting']
   #onCommit = (_step: number) => {}
 
   /** `listener` is closed with the membership. Not of use before `open`. */
@@ -94,6 +96,8 @@ export class Membership {
         signal,
       })
       const { welcome } = this.#client
+      this.#heartbeat = setInterval(() => this.#beat(), HEARTBEAT_MS)
+      this.#heartbeat.unref()
       const found = findLevels(welcome.peers, welcome.rank)
       this.#links = await connectLinks({
         welcome,
@@ -103,6 +107,9 @@ export class Membership {
         memory: this.#memory,
         mode,
         onDown: (rank) => this.#reportDown(rank),
+        onAwaited: (rank) => {
+          this.#awaited = rank === undefined ? undefined : { forRank: rank, sinceMs: performance.now() }
+        },
         signal: this.#failed.signal,
       })
       this.check()
@@ -110,12 +117,11 @@ export class Membership {
       if (error instanceof ExchangeMismatch && this.#failure === undefined)
         this.#client?.send({ kind: 'abort', message: error.message })
       this.#isClosed = true
+      clearInterval(this.#heartbeat)
       this.#closeLinks()
       this.#client?.destroy()
       throw error
     }
-    this.#heartbeat = setInterval(() => this.#beat(), HEARTBEAT_MS)
-    this.#heartbeat.unref()
   }
 
   get welcome(): Welcome {
@@ -179,7 +185,7 @@ export class Membership {
 
   get #place(): Place {
     const { step, bucket, phase } = this.#options.progress()
-    return { step, bucket, phase }
+    return { step, bucket, phase: this.#awaited ? 'connecting' : phase }
   }
 
   #fail(error: Error): void {
@@ -214,7 +220,7 @@ export class Membership {
   }
 
   #beat(): void {
-    const { waiting } = this.#options.progress()
+    const waiting = this.#awaited ?? this.#options.progress().waiting
     const waitingMs = waiting && performance.now() - waiting.sinceMs
     this.#client?.send({ kind: 'beat', ...this.#place, waitingFor: waiting?.forRank, waitingMs })
   }

@@ -10,7 +10,7 @@ const waits = (rank: number, forRank: number, sinceMs: number): RankHealth => ({
   waiting: { forRank, sinceMs },
 })
 
-for (const { name, ranks, expected } of [
+for (const { name, ranks, expected, patience = PATIENCE } of [
   {
     name: 'nobody while all is well',
     ranks: [busy(0), waits(1, 0, 4999), waits(2, 1, 100)],
@@ -37,9 +37,15 @@ for (const { name, ranks, expected } of [
     ranks: [waits(0, 1, 31_000), busy(1)],
     expected: [1, 'lost'],
   },
+  {
+    name: 'a rank as lost, where that is to be before it is suspect',
+    patience: { suspectAfterMs: 5000, lostAfterMs: 2000 },
+    ranks: [busy(0), busy(1, 2500)],
+    expected: [1, 'lost'],
+  },
 ]) {
   test(`findSuspect names ${name}`, () => {
-    const found = findSuspect(ranks, PATIENCE)
+    const found = findSuspect(ranks, patience)
     assert.deepEqual(found && [found.rank, found.kind], expected)
   })
 }

@@ -30,15 +30,16 @@ export const DEFAULT_PATIENCE: Patience = { suspectAfterMs: 5_000, lostAfterMs: 
  * to a rank that does not wait. A circle of waiting ranks names the one that was waited for longest.
  */
 export function findSuspect(ranks: readonly RankHealth[], patience: Patience): Suspicion | undefined {
+  const noticedMs = Math.min(patience.suspectAfterMs, patience.lostAfterMs)
   const silent = ranks.toSorted((a, b) => b.silentMs - a.silentMs)[0]
-  if (silent && silent.silentMs >= patience.suspectAfterMs) {
+  if (silent && silent.silentMs >= noticedMs) {
     const { rank, silentMs: forMs } = silent
     return describe({ rank, forMs, reason: 'sends no heartbeat' }, patience)
   }
   const waiting = ranks
     .filter(({ waiting }) => waiting !== undefined)
     .toSorted((a, b) => (b.waiting?.sinceMs ?? 0) - (a.waiting?.sinceMs ?? 0))[0]?.waiting
-  if (!waiting || waiting.sinceMs < patience.suspectAfterMs) return undefined
+  if (!waiting || waiting.sinceMs < noticedMs) return undefined
   const seen = new Set<number>()
   let suspect = waiting.forRank
   while (!seen.has(suspect)) {
