@@ -110,8 +110,11 @@ async function serve({ report, signal }: CliContext, options: ServeOptions): Pro
     if (signal.aborted) settle()
     else signal.addEventListener('abort', () => settle(), { once: true })
   })
-  await node.save()
-  await server.close()
+  try {
+    await asUsageError(unusable, () => node.save())
+  } finally {
+    await server.close()
+  }
 }
 
 interface ServeOptions {

@@ -1,5 +1,7 @@
+import { DscError } from '../../failure/dsc-error.js'
 import type { CentralOptions, PushExtras, PushOutcome } from './central-options.js'
-import { type Checkpoint, writeCheckpoint } from './checkpoint.js'
+import type { Checkpoint } from './checkpoint.js'
+import { CheckpointWriter } from './checkpoint-writer.js'
 import { beginState, ParameterState } from './parameter-state.js'
 import { decidePush, findHolding, mayBegin, type PushDecision, type PushKey } from './plan/decide-push.js'
 import {
@@ -41,13 +43,11 @@ export class CentralNode {
   readonly #waiters = new Waiters()
   /** Ranks that ssp mode has given up until they push again. */
   #lost = new Set<number>()
-  #saving: Promise<void> = Promise.resolve()
-  #savedVersion = -1
-  /** Updates whose due checkpoints are not on disk yet: until there are none, nobody may see the version. */
-  #settling = 0
+  readonly #checkpoints: CheckpointWriter
 
   constructor(options: CentralOptions, checkpoint?: Checkpoint) {
     this.options = options
+    this.#checkpoints = new CheckpointWriter(options.checkpointFolder)
     this.#optimizer = options.optimizer
     this.lastSteps = new Array<number>(options.workers).fill(-1)
     if (!checkpoint) return
@@ -70,8 +70,11 @@ export class CentralNode {
 
   /** Changes how updates are made, from the next one on; when it resolves, that is on disk. */
   async change(change: OptimizerChange): Promise<void> {
-    this.#optimizer = changeSettings(this.#optimizer, change)
-    await this.save()
+    const before = this.#optimizer
+    this.#optimizer = changeSettings(before, change)
+    await this.#saveOr(() => {
+      this.#optimizer = before
+    })
   }
 
   /**
@@ -79,26 +82,25 @@ export class CentralNode {
    * when they are on disk: a server killed after that still knows them.
    */
   async begin(slots: readonly ParameterSlot[], values: Float32Array): Promise<boolean> {
-    if (this.layout) {
-      await this.#saving
-      return isSameLayout(this.layout.slots, slots)
-    }
+    if (this.layout) await this.#checkpoints.settle()
+    if (this.layout) return isSameLayout(this.layout.slots, slots)
     this.state = beginState(slots, values, this.#optimizer.kind)
     if (!this.state) return false
-    await this.save()
-    this.#waiters.wakeAll()
+    await this.#saveOr(() => {
+      this.state = undefined
+    })
     return true
   }
 
   /** Decides on a gradient and applies it, or keeps it until its step is whole. */
   async push(key: PushKey, gradient: Float32Array, extras: PushExtras = {}): Promise<PushOutcome> {
-    if (this.abortReason !== undefined)
-      return { kind: 'refuse', reason: 'aborted', message: this.abortReason }
+    const aborted = this.#findAbort()
+    if (aborted) return aborted
     const decision = this.#decide(key)
     if (decision.kind === 'refuse') return decision
     if (decision.kind === 'duplicate') {
-      await this.#saving // what is called known must survive this server
-      return { kind: 'duplicate', version: this.version }
+      await this.#checkpoints.settle() // what is called known must survive this server
+      return this.#findAbort() ?? { kind: 'duplicate', version: this.version }
     }
     if (!this.state) {
       const message = 'the server has no parameters: it was restarted without --checkpoint'
@@ -129,8 +131,7 @@ export class CentralNode {
     this.version++
     this.state.apply({ ...update, gradient: scaleTrained(gradient, slots, share) }, this.version)
     this.#advance(key)
-    await this.#settle()
-    return { kind: 'applied', version: this.version }
+    return (await this.#settle()) ?? { kind: 'applied', version: this.version }
   }
 
   /**
@@ -145,7 +146,7 @@ export class CentralNode {
     const isReady = () =>
       this.abortReason !== undefined ||
       (this.layout !== undefined &&
-        this.#settling === 0 &&
+        !this.#checkpoints.isWriting &&
         (isOutdated || (this.version >= version && mayBegin(this.#progress, step))))
     while (!isReady() && !signal.aborted) {
       if (this.layout && findHolding(this.#progress, step).length > 0)
@@ -162,26 +163,9 @@ export class CentralNode {
     return mode.kind === 'sync' ? ranks.filter((rank) => !this.#collected.has(rank)) : []
   }
 
-  /** Writes a checkpoint of the present version, after those under way. */
-  save(): Promise<void> {
-    const { checkpointFolder } = this.options
-    if (checkpointFolder === undefined || !this.layout) return Promise.resolve()
-    this.#saving = this.#saving.then(async () => {
-      const { layout, parameters, moments, steps } = this.state!
-      this.#savedVersion = this.version
-      await writeCheckpoint(checkpointFolder, {
-        slots: layout.slots,
-        epoch: this.epoch,
-        version: this.version,
-        lastSteps: this.lastSteps.slice(),
-        optimizer: this.#optimizer,
-        startedWith: this.options.optimizer,
-        steps: steps.slice(),
-        parameters: parameters.slice(),
-        moments: moments.map((values) => values.slice()),
-      })
-    })
-    return this.#saving
+  /** Writes a checkpoint of the present version, after those under way. Rejects where that fails, `onFailed` first. */
+  save(onFailed?: (error: unknown) => void): Promise<void> {
+    return this.#checkpoints.write(() => this.#copy(), onFailed)
   }
 
   /** Stops timers and waits for the checkpoint under way. */
@@ -189,7 +173,7 @@ export class CentralNode {
     clearTimeout(this.#barrier)
     this.abortReason ??= 'the server is stopping'
     this.#waiters.wakeAll()
-    await this.#saving
+    await this.#checkpoints.settle()
   }
 
   #decide(key: PushKey): PushDecision {
@@ -207,12 +191,13 @@ export class CentralNode {
       return { kind: 'refuse', reason: 'rate', message }
     }
     this.#collected.set(key.rank, collected)
-    if (this.#collected.size === this.options.workers) await this.#finishStep()
-    else this.#barrier ??= setTimeout(() => void this.#giveUpWaiting(), this.options.lostAfterMs)
-    return { kind: this.#collected.size === 0 ? 'applied' : 'waiting', version: this.version }
+    const isWhole = this.#collected.size === this.options.workers
+    if (!isWhole) this.#barrier ??= setTimeout(() => void this.#giveUpWaiting(), this.options.lostAfterMs)
+    const unsaved = isWhole ? await this.#finishStep() : undefined
+    return unsaved ?? { kind: this.#collected.size === 0 ? 'applied' : 'waiting', version: this.version }
   }
 
-  async #finishStep(): Promise<void> {
+  async #finishStep(): Promise<PushOutcome | undefined> {
     clearTimeout(this.#barrier)
     this.#barrier = undefined
     const ranks = [...this.#collected.keys()].sort((a, b) => a - b)
@@ -233,7 +218,7 @@ export class CentralNode {
     const overflow = this.state!.explainOverflow(update, () => update.gradient.slice())
     if (overflow === undefined) this.state!.apply(update, ++this.version)
     else this.abortReason = `step ${this.version}: the gradients of all ranks together ${overflow}`
-    await this.#settle()
+    return await this.#settle()
   }
 
   #settingsFor({ learningRate }: PushExtras): OptimizerSettings {
@@ -267,23 +252,48 @@ export class CentralNode {
     this.#waiters.wakeAll()
   }
 
-  async #giveUpWaiting(): Promise<void> {
+  async #giveUpWaiting(): Promise<unknown> {
     this.#barrier = undefined
     const { lost, lostAfterMs } = this.options
     if (lost.kind === 'quorum' && this.#collected.size >= lost.quorum) return this.#finishStep()
     const missing = this.missingRanks().join(', ')
     this.abortReason = `step ${this.version}: no gradient from rank ${missing} within ${lostAfterMs} ms`
     this.#waiters.wakeAll()
+    return undefined
   }
 
-  /** Ends an update: writes the checkpoint if one is due, then lets the waiting pulls go. */
-  async #settle(): Promise<void> {
-    if (this.version - this.#savedVersion >= this.options.checkpointEvery) {
-      this.#settling++
-      await this.save().finally(() => {
-        this.#settling--
-      })
+  /** Ends an update: writes the checkpoint if one is due, then lets the waiting pulls go. Without it, the job ends. */
+  async #settle(): Promise<PushOutcome | undefined> {
+    const end = (error: unknown) => {
+      this.abortReason ??= `version ${this.version}: ${this.#checkpoints.explain(error)}`
     }
+    const isDue = this.version - this.#checkpoints.version >= this.options.checkpointEvery
+    const saved = isDue ? this.save(end) : Promise.resolve()
+    const refusal = await saved.then(
+      () => undefined,
+      () => this.#findAbort(),
+    )
     this.#waiters.wakeAll()
+    return refusal
+  }
+
+  async #saveOr(undo: () => void): Promise<void> {
+    await this.save(undo)
+      .catch((error: unknown) => {
+        throw new DscError('PARAMS_REFUSED', this.#checkpoints.explain(error), { cause: error })
+      })
+      .finally(() => this.#waiters.wakeAll())
+  }
+
+  #copy(): Checkpoint | undefined {
+    const { epoch, version, options } = this
+    const settings = { optimizer: this.#optimizer, startedWith: options.optimizer }
+    const training = this.state?.copy()
+    return training && { ...training, ...settings, epoch, version, lastSteps: this.lastSteps.slice() }
+  }
+
+  #findAbort(): PushOutcome | undefined {
+    const { abortReason: message } = this
+    return message === undefined ? undefined : { kind: 'refuse', reason: 'aborted', message }
   }
 }

@@ -98,6 +98,16 @@ export class ParameterState implements UpdateState {
     return undefined
   }
 
+  /** All of it, as a checkpoint keeps it. */
+  copy(): ParameterStateParts {
+    return {
+      slots: this.layout.slots,
+      steps: this.steps.slice(),
+      parameters: this.parameters.slice(),
+      moments: this.moments.map((values) => values.slice()),
+    }
+  }
+
   #present({ absent }: Pick<ParameterUpdate, 'absent'>): { slot: PlacedSlot; index: number }[] {
     return this.layout.slots.map((slot, index) => ({ slot, index })).filter(({ index }) => !absent.has(index))
   }
