@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, symlink } from 'node:fs/promises'
+import { mkdtemp, rm, symlink, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -75,4 +75,13 @@ test('a first worker, and a change, that cannot be saved are refused, and taken 
   await client.change({ learningRate: 0.5 })
   assert.equal(node.optimizer.learningRate, 0.5)
   assert.equal((await client.push(TOY_VALUES, 0)).state, 'applied')
+})
+
+test('a file above 2 GiB is read', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'dsc-params-'))
+  t.after(() => rm(folder, { recursive: true }))
+  const path = join(folder, 'params.checkpoint')
+  await writeFile(path, '')
+  await truncate(path, 2 ** 31 + 4)
+  await assert.rejects(readCheckpoint(folder), /unusable: .*no header/)
 })

@@ -1,4 +1,4 @@
-import { mkdir, open, readFile, rename } from 'node:fs/promises'
+import { mkdir, open, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DscError } from '../../failure/dsc-error.js'
 import { decodeFrame, encodeFrame } from './message.js'
@@ -7,6 +7,9 @@ import { layOutParameters, type ParameterSlot } from './plan/parameter-layout.js
 
 /** Format version of checkpoint files. */
 const CHECKPOINT_VERSION = 2
+
+/** Bytes that are read at once. */
+const PIECE_BYTES = 64 * 2 ** 20
 
 /** Everything a central node needs to go on after a restart. */
 export interface Checkpoint {
@@ -52,7 +55,7 @@ export async function writeCheckpoint(folder: string, checkpoint: Checkpoint): P
 /** The checkpoint in `folder`; undefined when there is none yet. */
 export async function readCheckpoint(folder: string): Promise<Checkpoint | undefined> {
   const path = join(folder, NAME)
-  const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
+  const bytes = await readWhole(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
     throw error
   })
@@ -77,5 +80,24 @@ export async function readCheckpoint(folder: string): Promise<Checkpoint | undef
       hint: 'move it away to start from the parameters of the workers',
       cause,
     })
+  }
+}
+
+/** Reads a file of any size: Node's own `readFile` ends at 2 GiB, which is a model of 180 million parameters. */
+async function readWhole(path: string): Promise<Buffer> {
+  const file = await open(path)
+  try {
+    const { size } = await file.stat()
+    const bytes = Buffer.allocUnsafe(size)
+    let at = 0
+    while (at < size) {
+      const { bytesRead } = await file.read(bytes, at, Math.min(PIECE_BYTES, size - at), at)
+      at += bytesRead
+      const isForeign = at >= 4 && bytes.readUInt32LE(0) === 0 // no header: the rest is not worth its memory
+      if (bytesRead === 0 || isForeign) break
+    }
+    return bytes.subarray(0, at)
+  } finally {
+    await file.close()
   }
 }
