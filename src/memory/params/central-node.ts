@@ -1,5 +1,5 @@
 import { DscError } from '../../failure/dsc-error.js'
-import type { CentralOptions, PushExtras, PushOutcome } from './central-options.js'
+import { type CentralOptions, MAX_TIMER_MS, type PushExtras, type PushOutcome } from './central-options.js'
 import type { Checkpoint } from './checkpoint.js'
 import { CheckpointWriter } from './checkpoint-writer.js'
 import { beginState, ParameterState } from './parameter-state.js'
@@ -46,7 +46,7 @@ export class CentralNode {
   readonly #checkpoints: CheckpointWriter
 
   constructor(options: CentralOptions, checkpoint?: Checkpoint) {
-    this.options = options
+    this.options = { ...options, lostAfterMs: Math.min(options.lostAfterMs, MAX_TIMER_MS) }
     this.#checkpoints = new CheckpointWriter(options.checkpointFolder)
     this.#optimizer = options.optimizer
     this.lastSteps = new Array<number>(options.workers).fill(-1)

@@ -14,7 +14,7 @@ export type PushResult =
   | { readonly state: 'applied' | 'waiting' | 'duplicate'; readonly version: number }
   | { readonly state: 'refused'; readonly reason: 'stale' | 'ahead' | 'epoch'; readonly message: string }
 
-/** How long an unreachable server is tried again before a call fails, and the pause between tries, in ms. */
+/** How long a server that does not answer is tried again before a call fails, and the pause between tries, in ms. */
 const PATIENCE_MS = 30_000
 const PAUSE_MS = 100
 
@@ -58,6 +58,11 @@ export class ParameterClient {
 
   /** Use `openParameterClient`, which begins, too. */
   constructor(options: ParameterClientOptions) {
+    if (!URL.canParse(options.url) || new URL(options.url).protocol !== 'http:')
+      throw new DscError(
+        'USAGE',
+        `the central node is said to be at ${options.url}, expected http://host:port`,
+      )
     this.#options = options
     this.layout = layOutParameters(options.slots)
     this.mirror = openMirror(this.layout.length)
@@ -181,7 +186,7 @@ interface Call {
 
 /** Calls until the server answers; what it refuses for good becomes a DscError. */
 async function callPatiently(call: Call): Promise<{ status: number; bytes: Buffer }> {
-  const deadlineMs = performance.now() + (call.patienceMs ?? PATIENCE_MS)
+  let deadlineMs: number | undefined // from the first failure on: a pull may have waited for other ranks before
   for (;;) {
     try {
       const answer = await callOnce(call)
@@ -190,10 +195,12 @@ async function callPatiently(call: Call): Promise<{ status: number; bytes: Buffe
         error: { reason: string; message: string }
       }
       if (['stale', 'ahead', 'epoch'].includes(error.reason)) return answer
-      if (error.message !== 'the server is stopping') throw new DscError('PARAMS_REFUSED', error.message)
+      if (error.message === 'the server is stopping') throw new Error(error.message)
+      throw new DscError('PARAMS_REFUSED', error.message)
     } catch (cause) {
       const isFinal = isDscError(cause) && !cause.isRetryable
       if (isFinal || call.signal?.aborted) throw cause
+      deadlineMs ??= performance.now() + (call.patienceMs ?? PATIENCE_MS)
       if (performance.now() > deadlineMs)
         throw new DscError('PARAMS_UNREACHABLE', `${call.url} does not answer: ${String(cause)}`, { cause })
     }

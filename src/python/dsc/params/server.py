@@ -34,6 +34,8 @@ class Server:
 
     def __init__(self, url: str, *, token: str | None, job: str, patience_seconds: float) -> None:
         self._url = urllib.parse.urlsplit(url)
+        if self._url.scheme != "http" or not self._url.hostname:
+            raise ValueError(f"the central node is said to be at {url!r}, expected http://host:port")
         self._token = token
         self._job = job
         self._patience_seconds = patience_seconds
@@ -77,7 +79,7 @@ class Server:
             connection.close()
 
     def _call_patiently(self, call_once: Callable[[], tuple[int, Any]]) -> Any:
-        deadline = time.monotonic() + self._patience_seconds
+        deadline: float | None = None  # from the first failure on: a pull may have waited for other ranks before
         while True:
             try:
                 status, answer = call_once()
@@ -85,13 +87,15 @@ class Server:
                     return answer
                 if status == 202:
                     return None
-                error = answer["error"]
+                error = self._error_of(status, answer)
                 if error["reason"] in _TRY_AGAIN:
                     return answer
                 if error["message"] != "the server is stopping":
                     raise ParamsError(error["reason"], error["message"])
+                raise ConnectionError(error["message"])
             except (OSError, http.client.HTTPException) as error:
                 self._local.connection = None
+                deadline = deadline or time.monotonic() + self._patience_seconds
                 if time.monotonic() > deadline:
                     raise ParamsError("unreachable", f"{self._url.geturl()} does not answer: {error}") from error
             time.sleep(_PAUSE_SECONDS)
@@ -121,7 +125,23 @@ class Server:
         response = connection.getresponse()
         if response.status == 200 and receive is not None:
             return 200, receive(response)
-        return response.status, json.loads(response.read())
+        return response.status, self._parse(response)
+
+    def _parse(self, response: http.client.HTTPResponse) -> Any:
+        try:
+            return json.loads(response.read())
+        except ValueError:
+            if response.status >= 502:  # of a proxy, while the server restarts
+                raise ConnectionError(f"it answers {response.status}") from None
+            return None
+
+    def _error_of(self, status: int, answer: Any) -> dict[str, str]:
+        try:
+            return {"reason": answer["error"]["reason"], "message": answer["error"]["message"]}
+        except (KeyError, TypeError):
+            raise ParamsError(
+                "address", f"{self._url.geturl()} answers {status} and is no central node: `dsc params serve` is one"
+            ) from None
 
 
 def read_exactly(response: http.client.HTTPResponse, target: bytearray | memoryview) -> bytearray | memoryview:
