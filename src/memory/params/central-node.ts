@@ -55,7 +55,8 @@ export class CentralNode {
     this.version = checkpoint.version
     this.#optimizer = resumeSettings(options.optimizer, checkpoint)
     this.state = new ParameterState(checkpoint, this.version)
-    this.lastSteps = this.lastSteps.map((_, rank) => checkpoint.lastSteps[rank] ?? -1)
+    const { lastSteps } = checkpoint // who joins goes on with the slowest, who else would wait for it
+    this.lastSteps = this.lastSteps.map((_, rank) => lastSteps[rank] ?? Math.min(...lastSteps))
   }
 
   /** Undefined until the first worker has begun. */
