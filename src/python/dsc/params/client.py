@@ -52,14 +52,15 @@ class ParameterClient:
         parameters: where the model's parameters live, if not in it: ``executor.host_parameters()`` of a memory plan.
         push_type: how gradients travel: "f32", or "f16": scaled halves, half the bytes, rounded to 11 bits.
         buffers: whether floating-point buffers (of batch norms) are shared: a sync step makes them their mean over
-            all ranks, in other modes those of the last push count. Integers (`num_batches_tracked`) stay each rank's.
+            all ranks, in other modes those of the last push count. Integers (`num_batches_tracked`), and masks with
+            infinities in them, stay each rank's.
         groups: as an optimizer's, for what they name: ``[{"params": [...], "weight_decay": 0.0, "lr_scale": 0.1}]``.
             Everything else has the centre's weight decay and learning rate.
 
     Raises:
         ParamsError: the server refuses, or does not answer.
         MirrorError: the host cannot hold the mirror.
-        ValueError: an unknown `push_type`.
+        ValueError: an unknown `push_type`, or a `url` that is none of a central node.
     """
 
     def __init__(
@@ -93,6 +94,7 @@ class ParameterClient:
         self._held: list[tuple[int, int]] = []  # (epoch, version) in the halves, newest first
         self._hooks: list[torch.utils.hooks.RemovableHandle] = []
         self._prefetch: Prefetch | None = None
+        self._called: set[int] = set()  # layers whose forward was seen; the others' parameters are used without it
         header = {"rank": rank, "slots": self._places.describe(groups)}
         begun = self._server.call("POST", "/v1/begin", header, self._gather(lambda place: place.tensor))
         self._mode = begun["mode"]
@@ -115,9 +117,15 @@ class ParameterClient:
         if self._homes is not None:
             self.load()  # the plan's executor copies them on, layer by layer
             return self.step
-        self._prefetch = Prefetch(self, [self._places.of_layer(i) for i in range(len(self._layers))])
-        for index, layer in enumerate(self._layers):
-            self._hooks.append(layer.register_forward_pre_hook(lambda m, x, i=index: self._prefetch.need(i)))
+        # First those that nobody calls, as attention does not call its output projection: all of them, in a first step.
+        order = sorted(range(len(self._layers)), key=lambda index: index in self._called)
+        tensors = self._places.by_layer()
+        self._prefetch = Prefetch(self, [tensors[index] for index in order])
+        if not self._called:
+            self._prefetch.need(len(order) - 1)
+        for turn, index in enumerate(order):
+            layer = self._layers[index]
+            self._hooks.append(layer.register_forward_pre_hook(lambda m, x, i=index, t=turn: self._enter_layer(i, t)))
         return self.step
 
     def pull(self, at_least: int = 0, step: int = 0) -> int:
@@ -235,6 +243,11 @@ class ParameterClient:
             for place in self._places.all:
                 values[place.offset : place.offset + place.tensor.numel()].copy_(of(place).reshape(-1))
         return values
+
+    def _enter_layer(self, index: int, turn: int) -> None:
+        self._called.add(index)
+        if self._prefetch is not None:  # else it is a copy of the model, made within a step
+            self._prefetch.need(turn)
 
     def _finish_layers(self) -> None:
         if self._prefetch is not None:

@@ -50,7 +50,7 @@ class Places:
     Args:
         model: whose they are.
         homes: where parameters live instead of in the model.
-        buffers: whether floating-point buffers have places.
+        buffers: whether floating-point buffers have places, but for masks: those with infinities in them.
 
     Raises:
         ParamsError: one of them is neither float32 nor a half.
@@ -77,9 +77,12 @@ class Places:
                 self.all.append(Place(names[id(own)], own, home, index, self.length))
                 self.length += self.all[-1].padded
 
-    def of_layer(self, index: int) -> list[tuple[torch.Tensor, int]]:
-        """Tensors of a layer, each with its offset."""
-        return [(place.tensor, place.offset) for place in self.all if place.layer == index]
+    def by_layer(self) -> list[list[tuple[torch.Tensor, int]]]:
+        """Tensors of every layer, each with its offset."""
+        tensors: list[list[tuple[torch.Tensor, int]]] = [[] for _ in self.layers]
+        for place in self.all:
+            tensors[place.layer].append((place.tensor, place.offset))
+        return tensors
 
     def without_gradient(self) -> list[int]:
         """Indices of the parameters that the last backward had nothing for."""
@@ -127,4 +130,5 @@ class Places:
 
     def _tensors_of(self, module: torch.nn.Module) -> list[torch.Tensor]:
         buffers = module.buffers(recurse=False) if self._buffers else ()
-        return [*module.parameters(recurse=False), *(b for b in buffers if b.is_floating_point())]
+        shared = (b for b in buffers if b.is_floating_point() and not torch.isinf(b).any())  # infinities are a mask's
+        return [*module.parameters(recurse=False), *shared]
