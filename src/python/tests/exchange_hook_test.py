@@ -258,3 +258,23 @@ def _lose_a_rank(rank, ranks):
 def test_when_a_rank_dies_backward_raises_on_all_others(ranks):
     for message in run_ranks(ranks, _lose_a_rank, ranks, killed=[ranks - 1])[:-1]:
         assert message and ("closed by peer" in message or "reset by peer" in message)
+
+
+def _empty(rank, ranks, levels, is_device):
+    """The parameter that is registered first is in the last bucket, alone."""
+    ddp = DistributedDataParallel(Products([(0, 7), (300, 20), (50, 50)]), bucket_cap_mb=CAP_MB / 4)
+    state = ScaledHalf(ddp.module.parameters(), levels=levels)
+    if is_device:
+        state._carrier = DeviceCarrier(None)
+    ddp.register_comm_hook(state, scaled_half_hook)
+    for _ in range(4):
+        ddp.zero_grad()
+        ddp([torch.zeros(0, 7), torch.full((300, 20), float(rank)), torch.full((50, 50), 2.0 * rank)]).backward()
+    return [parameter.grad.unique().tolist() for parameter in ddp.parameters()]
+
+
+@pytest.mark.parametrize("ranks, levels, is_device", [(2, 1, False), (3, 1, False), (2, 1, True), (2, 2, False)])
+def test_a_bucket_of_empty_parameters_is_exchanged_like_any_other(ranks, levels, is_device):
+    mean = (ranks - 1) / 2
+    for found in run_ranks(ranks, _empty, ranks, levels, is_device):
+        assert found == [[], [mean], [2 * mean]]

@@ -8,7 +8,7 @@ import torch
 import torch.distributed as dist
 
 from .carrier import Arrived
-from .run import Run
+from .run import Run, bounds_of
 from .scale import plan_averaging
 
 
@@ -33,7 +33,7 @@ class DeviceCarrier:
             for _, _, future, _ in pending:
                 future.wait()
             # One transfer to the host, not one per bucket.
-            bounds = torch.stack([torch.stack(torch.aminmax(wire)).float() for _, wire, _, _ in pending]).tolist()
+            bounds = torch.stack([torch.stack(bounds_of(wire)).float() for _, wire, _, _ in pending]).tolist()
             for (run, wire, _, arrived), (low, high) in zip(pending, bounds):
                 run.accept(wire, low, high, self._factor)
                 arrived(None)

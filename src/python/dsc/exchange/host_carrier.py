@@ -15,7 +15,7 @@ import torch.distributed as dist
 from .buffers import Buffers
 from .carrier import Arrived
 from .in_order import InOrder
-from .run import BLOCK, Run
+from .run import BLOCK, Run, bounds_of
 from .scale import plan_averaging
 
 
@@ -115,7 +115,7 @@ class HostCarrier:
         return wire
 
     def _accept(self, run: Run, total: torch.Tensor, arrived: Arrived) -> None:
-        low, high = torch.aminmax(total)
+        low, high = bounds_of(total)
         run.accept(total, float(low), float(high), self._factor)
         arrived(None)
 

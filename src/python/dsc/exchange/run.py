@@ -12,6 +12,14 @@ BLOCK = 1 << 18
 TYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 
 
+def bounds_of(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The smallest and the largest of `values`; 0 of none, which is a bucket whose parameters are all empty."""
+    if values.numel() == 0:
+        return values.new_zeros(()), values.new_zeros(())
+    low, high = torch.aminmax(values)
+    return low, high
+
+
 class Run:
     """Neighbouring values of a bucket that travel in one call: the whole bucket, except in the step after a resume."""
 

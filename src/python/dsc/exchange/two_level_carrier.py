@@ -18,7 +18,7 @@ import torch.distributed as dist
 from .carrier import Arrived
 from .errors import ExchangeMismatch, PeerLost
 from .host_carrier import HostCarrier
-from .run import Run
+from .run import Run, bounds_of
 from .shared_memory import SharedMemory, name_host
 
 # A rank may be slow for reasons of its own (it evaluates, it saves). A dead one is noticed at once.
@@ -166,7 +166,7 @@ def open_two_levels(device: torch.device) -> Callable[[dist.ProcessGroup | None]
 
 
 def _accept_alone(run: Run) -> None:
-    low, high = torch.aminmax(run.values)
+    low, high = bounds_of(run.values)
     peak = max(-float(low), float(high))
     run.amax = peak if math.isfinite(peak) else None
     run.wire_type = "fp32"  # nothing was rounded
