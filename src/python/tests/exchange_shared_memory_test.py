@@ -98,3 +98,19 @@ def test_a_dead_rank_is_named_within_a_second():
     lost_rank, message, seconds = run_ranks(2, _killed)[0]
     assert lost_rank == 1 and "is gone" in message
     assert seconds < 1
+
+
+def _another_container(rank, path):
+    if rank == 0:  # what the others find under the number of its memory
+        os.memfd_create = lambda name: os.open(path, os.O_RDWR)
+    try:
+        SharedMemory(piece_bytes=4096)
+    except Exception as error:
+        return str(error)
+
+
+def test_what_is_not_the_first_ranks_memory_is_refused_and_never_written(tmp_path):
+    file = tmp_path / "samples"
+    file.write_bytes(b"x" * (1 << 20))
+    answers = run_ranks(2, _another_container, str(file), killed=(2,))
+    assert "cannot open the memory of rank 0" in answers[1] and "containers" in answers[1]

@@ -73,23 +73,33 @@ class SharedMemory:
 
     def _open(self, process_group: dist.ProcessGroup | None, size: int) -> None:
         """Maps memory of rank 0 that has no name in any file system: nothing is left behind, whatever happens."""
-        path: list[Any] = [None]  # filled by rank 0
+        place: list[Any] = [None, None]  # path and name, filled by rank 0
         if self.rank == 0:
-            descriptor = os.memfd_create("dsc-exchange")
+            name = f"dsc-exchange-{os.urandom(8).hex()}"
+            descriptor = os.memfd_create(name)
             os.posix_fallocate(descriptor, 0, size)  # fails here, in words, rather than by SIGBUS later
-            path = [f"/proc/{os.getpid()}/fd/{descriptor}"]
+            place = [f"/proc/{os.getpid()}/fd/{descriptor}", name]
         source = 0 if process_group is None else dist.get_global_rank(process_group, 0)
-        dist.broadcast_object_list(path, src=source, group=process_group)
+        dist.broadcast_object_list(place, src=source, group=process_group)
         if self.rank != 0:
-            try:
-                descriptor = os.open(path[0], os.O_RDWR)
-            except OSError as error:
-                raise ExchangeMismatch(
-                    f"rank {self.rank} cannot open the memory of rank 0 ({error}); do they run in different containers?"
-                ) from error
+            descriptor = self._open_shared(*place)
         self._map = mmap.mmap(descriptor, size)
         dist.barrier(group=process_group)
         os.close(descriptor)
+
+    def _open_shared(self, path: str, name: str) -> int:
+        """A descriptor of rank 0's memory. In another container its number may be that of somebody's file."""
+        problem = "it is something else"
+        try:
+            descriptor = os.open(path, os.O_RDWR)
+            if os.readlink(f"/proc/self/fd/{descriptor}").startswith(f"/memfd:{name}"):
+                return descriptor
+            os.close(descriptor)
+        except OSError as error:
+            problem = str(error)
+        raise ExchangeMismatch(
+            f"rank {self.rank} cannot open the memory of rank 0 ({problem}); do they run in different containers?"
+        )
 
     def all_reduce(self, tensor: torch.Tensor) -> torch.Tensor:
         """Takes the mean over all ranks, bit-equal on all of them.
