@@ -25,9 +25,9 @@ export interface TransferStatus {
   readonly state: 'reserved' | 'staging'
   readonly source: string | null
   readonly writtenBytes: number
-  /** Bytes that it will take in all; 0 while the source is listed. */
   /** Of the objects, which is what `writtenBytes` comes to; the charge has room for more. */
   readonly contentBytes: number
+  /** Bytes that it will take in all; 0 while the source is listed. */
   readonly chargedBytes: number
   readonly files: number
   readonly startedAtMs: number
