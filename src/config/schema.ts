@@ -3,7 +3,7 @@ import { isDscError } from '../failure/dsc-error.js'
 import { BYTE_RATE_PATTERN, parseByteRate } from '../model/byte-rate.js'
 import { BYTE_SIZE_PATTERN, parseByteSize } from '../model/byte-size.js'
 import { parseDatasetName } from '../model/dataset.js'
-import { DURATION_PATTERN, parseDuration } from '../model/duration.js'
+import { DURATION_PATTERN, formatDuration, parseDuration, requireTimer } from '../model/duration.js'
 import { parseHostPort } from '../model/host-port.js'
 import { FORMAT_NAMES } from '../model/sample-formats.js'
 import { parseSourceUrl, SOURCE_EXAMPLES } from '../model/source-url.js'
@@ -45,6 +45,8 @@ const byteRate = z
 
 const span = { error: 'a duration such as 90s, 24h or 1h30m' }
 const duration = z.string(span).regex(new RegExp(DURATION_PATTERN), span).transform(parsedWith(parseDuration))
+
+const waited = duration.transform(parsedWith((waitMs) => requireTimer(waitMs, formatDuration(waitMs))))
 
 const share = { error: 'a percentage above 0 and up to 100, such as 80' }
 const percent = z
@@ -225,7 +227,7 @@ const stage = z.strictObject({
   concurrency: integer(1, 1024)
     .describe('Most requests in flight for one download. Found while it runs, up to this. Default: 64.')
     .optional(),
-  stallTimeout: duration
+  stallTimeout: waited
     .describe('A part that brings no bytes for so long is asked for again (30s). Default: 30s.')
     .optional(),
   maxRequests: integer(1, 1_000_000)

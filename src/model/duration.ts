@@ -44,3 +44,12 @@ export function formatDuration(durationMs: number): string {
   }
   return sign + shown.join('')
 }
+
+/** The longest that a timer of Node waits, ms: one of more ends at once. */
+export const MAX_TIMER_MS = 2 ** 31 - 1
+
+/** Returns a time that is waited for, ms. Throws a RangeError where no timer waits so long. */
+export function requireTimer(waitMs: number, raw: string | number): number {
+  if (waitMs <= MAX_TIMER_MS) return waitMs
+  throw new RangeError(`expected at most ${formatDuration(MAX_TIMER_MS)}, found ${JSON.stringify(raw)}`)
+}

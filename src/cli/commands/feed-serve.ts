@@ -1,6 +1,8 @@
 import { Command } from 'commander'
+import { requireTimer } from '../../model/duration.js'
 import { formatCount } from '../../model/format-count.js'
 import { keepHeapSmall } from '../../platform/small-heap.js'
+import { argument } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { defaultSocketPath, parseWholeNumber } from './feed-arguments.js'
 import { type FeedOptions, openEngineFor, untilAborted, withFeedOptions } from './feed-source.js'
@@ -15,7 +17,11 @@ export function feedServeCommand(context: CliContext): Command {
   return withFeedOptions(new Command('serve'))
     .description('feed training processes of this machine until stopped')
     .option('--socket <path>', 'where clients connect')
-    .option('--idle-exit <seconds>', 'end when no client has been connected for so long', parseWholeNumber)
+    .option(
+      '--idle-exit <seconds>',
+      'end when no client has been connected for so long',
+      argument((raw) => requireTimer(1000 * parseWholeNumber(raw), raw) / 1000),
+    )
     .addHelpText(
       'after',
       '\nExamples:\n  dsc feed serve flowers --seed 42 --memory 2GiB\n  dsc feed serve --mix web=1,code=2.5\n  dsc feed serve --from 10.0.0.7:7071,10.0.0.8:7071 --layout striped --fallback flowers',

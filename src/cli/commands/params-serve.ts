@@ -11,6 +11,7 @@ import {
   type UpdateMode,
 } from '../../memory/params/plan/update-mode.js'
 import { serveParameters } from '../../memory/params/serve-parameters.js'
+import { requireTimer } from '../../model/duration.js'
 import { formatCount } from '../../model/format-count.js'
 import { type HostPort, parseHostPort } from '../../model/host-port.js'
 import { asUsageError, cannotListen } from '../arguments/as-usage-error.js'
@@ -60,7 +61,7 @@ export function paramsServeCommand(context: CliContext): Command {
     .option(
       '--lost-after <seconds>',
       'how long the others wait for a rank, in sync and ssp mode',
-      parseRate,
+      argument((raw) => requireTimer(1000 * parseRate(raw), raw) / 1000),
       60,
     )
     .option('--checkpoint <folder>', 'keep parameters here over restarts')

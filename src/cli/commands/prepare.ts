@@ -4,7 +4,7 @@ import { identifyCaller } from '../../cache/leases/identify-caller.js'
 import { resolveDataset } from '../../cache/names/resolve-dataset.js'
 import { DscError } from '../../failure/dsc-error.js'
 import type { Dataset } from '../../model/dataset.js'
-import { parseDuration } from '../../model/duration.js'
+import { parseDuration, requireTimer } from '../../model/duration.js'
 import { SOURCE_EXAMPLES } from '../../model/source-url.js'
 import { bandwidthLimitOption, readBandwidthLimit } from '../arguments/bandwidth-limit-option.js'
 import { taskOption, ttlOption } from '../arguments/lease-options.js'
@@ -62,7 +62,7 @@ export function prepareCommand(context: CliContext): Command {
     .option(
       '--deadline <duration>',
       'stop after this time; what is staged by then is kept',
-      argument(parseDuration),
+      argument((raw) => requireTimer(parseDuration(raw), raw)),
     )
     .addOption(bandwidthLimitOption())
     .option('--prolog', 'for a Slurm prolog: exit with 0 also when staging fails')
