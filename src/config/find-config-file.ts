@@ -43,8 +43,9 @@ function isFile(path: string): boolean {
     const found = statSync(path, { throwIfNoEntry: false })
     return found !== undefined && !found.isDirectory()
   } catch (error) {
-    // A parent that may not be read cannot hold the file that counts.
-    if ((error as NodeJS.ErrnoException).code === 'EACCES') return false
+    // A parent that may not be read cannot hold the file that counts, nor can a name that leads nowhere.
+    const { code = '' } = error as NodeJS.ErrnoException
+    if (['EACCES', 'ELOOP', 'ENAMETOOLONG'].includes(code)) return false
     throw error
   }
 }

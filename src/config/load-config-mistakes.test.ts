@@ -79,6 +79,11 @@ for (const { name, yaml, says } of [
     says: ':1:24: stage.stallTimeout: expected a duration such as 90s, 24h or 1h30m, found 30',
   },
   {
+    name: 'a time that no timer waits',
+    yaml: 'stage: { stallTimeout: 30d }\n',
+    says: ':1:24: stage.stallTimeout: expected at most 24d20h, found "30d"',
+  },
+  {
     name: 'an address without a port',
     yaml: 'agent:\n  listen: localhost\n',
     says: ':2:11: agent.listen: expected host:port such as 127.0.0.1:7070, port up to 65535, found "localhost"',
@@ -105,6 +110,18 @@ for (const { name, yaml, says } of [
   },
   { name: 'a key that stands twice', yaml: 'node: a\nnode: b\n', says: ':2:1: Map keys must be unique' },
   { name: 'broken YAML', yaml: 'cache:\n  root: "x\n', says: ':3:1: Missing closing "quote' },
+  { name: 'an alias of nothing', yaml: 'node: *x\n', says: ':1:7: no &x stands before *x' },
+  {
+    name: 'an alias inside of what it stands for',
+    yaml: 'cache: &c\n  root: *c\n',
+    says: ':2:9: *c stands inside of what it stands for',
+  },
+  { name: 'a merge of what has no keys', yaml: 'cache:\n  <<: 5\n', says: ': Merge sources must be maps' },
+  {
+    name: 'an alias that grows without bound',
+    yaml: `a: &a [1, 2]\n${Array.from('bcdefghij', (name, i) => `${name}: &${name} [${`*${'abcdefghij'[i]}, `.repeat(9)}]\n`).join('')}`,
+    says: ': Excessive alias count',
+  },
   { name: 'an unknown tag', yaml: 'node: !env NODE\n', says: ':1:7: Unresolved tag: !env' },
 ]) {
   test(`loadConfig says where ${name} stands and what was expected`, async () => {
@@ -132,4 +149,11 @@ test('loadConfig does not show the password of a record that it refuses', async 
 test('loadConfig does not show the password in a source that it refuses', async () => {
   const { options } = arrangeConfig('datasets: { a: { source: "s3://me:hunter2@bucket/" } }\n')
   assert.doesNotMatch(await configFailureOf(options), /hunter2/)
+})
+
+test('loadConfig names a file whose name is no file, whatever the system says of it', async () => {
+  for (const explicitPath of ['x'.repeat(300), '/dev/null/x']) {
+    const { options } = arrangeConfig(undefined, { explicitPath })
+    assert.match(await configFailureOf(options), /--config names .*x, expected a file, found none/)
+  }
 })

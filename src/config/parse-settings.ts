@@ -1,4 +1,4 @@
-import { LineCounter, parseDocument } from 'yaml'
+import { type Document, isAlias, isCollection, isScalar, LineCounter, parseDocument, visit } from 'yaml'
 import { DscError } from '../failure/dsc-error.js'
 import { explainMistakes, findLine } from './explain-mistakes.js'
 import { createJsonSchema, type FileSettings, fileSchema } from './schema.js'
@@ -25,7 +25,7 @@ export function parseSettings(text: string, fileName: string): ParsedSettings {
       }),
     )
   }
-  const raw = withoutNulls(document.toJS()) ?? {}
+  const raw = withoutNulls(readValues(document, fileName, counter)) ?? {}
   const parsed = fileSchema.safeParse(raw)
   if (!parsed.success) {
     const schema = createJsonSchema()
@@ -47,6 +47,28 @@ export function parseSettings(text: string, fileName: string): ParsedSettings {
   }
   noteLines(raw, [])
   return { settings: parsed.data, lines }
+}
+
+/** The values of a document. What its aliases stand for shows only now: it may be nothing, or without end. */
+function readValues(document: Document, fileName: string, counter: LineCounter): unknown {
+  const anchors = new Map<string, unknown>()
+  const mistakes: string[] = []
+  visit(document, (_, node, path) => {
+    if ((isScalar(node) || isCollection(node)) && node.anchor) anchors.set(node.anchor, node)
+    if (!isAlias(node)) return
+    const found = anchors.get(node.source)
+    const { line, col } = counter.linePos(node.range?.[0] ?? 0)
+    const at = `${fileName}:${line}:${col}: `
+    if (found === undefined) mistakes.push(`${at}no &${node.source} stands before *${node.source}`)
+    else if (path.some((parent) => parent === found))
+      mistakes.push(`${at}*${node.source} stands inside of what it stands for`)
+  })
+  if (mistakes.length > 0) fail(mistakes)
+  try {
+    return document.toJS()
+  } catch (error) {
+    fail([`${fileName}: ${(error as Error).message}`])
+  }
 }
 
 function fail(mistakes: readonly string[]): never {
