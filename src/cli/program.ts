@@ -199,10 +199,19 @@ function findValue(argv: readonly string[], flag: string): string | undefined {
   return word?.includes('=') ? word.slice(flag.length + 1) : word && argv[at + 1]
 }
 
+/** The verb in `argv`: its first word that is neither an option nor the value of one that stands before a verb. */
+export function findVerb(argv: readonly string[]): string | undefined {
+  const word = argv.find((each, at) => !each.startsWith('-') && !VALUE_FLAGS.includes(argv[at - 1] ?? ''))
+  return VERBS.find(({ name }) => name === word)?.name
+}
+
+/** Global options that take the next word as their value. */
+const VALUE_FLAGS = ['--config', '--log-file']
+
 /** Runs the verb in `argv` (without node and script). Rejects with what the verb rejects with. */
 export async function runProgram(argv: readonly string[], context: CliContext): Promise<void> {
   const program = createProgram('dsc', context.version)
-  const asked = argv.find((word) => VERBS.some((verb) => verb.name === word))
+  const asked = findVerb(argv)
   const isVersionAsked = argv.includes('--version') || argv.includes('-V')
   if (asked === undefined && isVersionAsked && context.report.isJson) {
     return runProgram(['self', '--json'], context)

@@ -6,6 +6,8 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { startFlowerStore } from '../testing/flower-store.js'
 import { makeWorld, s3Dataset } from '../testing/world.js'
 
+const FIXTURES = fileURLToPath(new URL('../../fixtures', import.meta.url))
+
 const { server, bucket, datasets } = await startFlowerStore()
 after(() => server.close())
 
@@ -126,6 +128,25 @@ for (const { words, code, message } of [
     code: 2,
     message: /cannot listen on .* \(EADDRINUSE\)/,
   },
+  ...[
+    ['exchange', 'serve', '--token-file', '/dev/null'],
+    ['params', 'serve', '--mode', 'async', '--workers', '1', '--token-file', '/dev/null'],
+  ].map((words) => ({ words, code: 2, message: /the token file \/dev\/null is empty\n {2}try: / })),
+  {
+    words: [
+      ...['exchange', 'plan', '--model', join(FIXTURES, 'exchange/vgg-16.json'), '--backward-ms', '200'],
+      ...['--ranks', '2', '--alpha-us', '1', '--gigabits', '1', '--out', '/dev/null/x'],
+    ],
+    code: 2,
+    message: /cannot write \/dev\/null\/x \(ENOTDIR\)\n {2}try: /,
+  },
+  ...[
+    ['prepare', 'flowers', '--deadline', '30d'],
+    ['feed', 'serve', 'flowers', '--idle-exit', '3000000'],
+    ['params', 'serve', '--mode', 'async', '--workers', '1', '--lost-after', '3000000'],
+  ].map((words) => ({ words, code: 2, message: /expected at most 24d/ })),
+  { words: ['adopt', ''], code: 10, message: /no folder matches ""\n {2}try: / },
+  { words: ['prepare', 'flowers', '--nodes', ','], code: 2, message: /names of nodes/ },
   { words: ['frobnicate'], code: 2, message: /unknown command/ },
   { words: ['run', 'flowers'], code: 2, message: /no command/ },
 ]) {

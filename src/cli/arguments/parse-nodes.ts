@@ -1,7 +1,13 @@
-/** `a,b,c` → names of nodes. */
+import { InvalidArgumentError } from 'commander'
+
+/** `a,b,c` → names of nodes, at least one. */
 export function parseNodes(raw: string): readonly string[] {
-  return raw
+  const nodes = raw
     .split(',')
     .map((word) => word.trim())
     .filter((word) => word !== '')
+  if (nodes.length > 0) return nodes
+  throw new InvalidArgumentError(
+    `expected names of nodes such as gpu-01,gpu-02, found ${JSON.stringify(raw)}`,
+  )
 }

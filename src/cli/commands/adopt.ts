@@ -119,13 +119,19 @@ async function sourceOf(
 async function findFolders(patterns: readonly string[]): Promise<readonly string[]> {
   const { default: glob } = await import('fast-glob')
   const folders = await glob(
-    patterns.map((pattern) =>
-      glob.isDynamicPattern(pattern) ? pattern : glob.escapePath(pattern.replace(/(.)\/+$/, '$1')),
-    ),
+    patterns
+      .filter(Boolean)
+      .map((pattern) =>
+        glob.isDynamicPattern(pattern) ? pattern : glob.escapePath(pattern.replace(/(.)\/+$/, '$1')),
+      ),
     { onlyDirectories: true, absolute: true, unique: true },
   )
   if (folders.length > 0) return folders.toSorted()
-  throw new DscError('SOURCE_NOT_FOUND', `no folder matches ${patterns.join(' ')}`, {
-    hint: "quote a glob so that the shell leaves it alone: '/nvme/old/*'",
-  })
+  throw new DscError(
+    'SOURCE_NOT_FOUND',
+    `no folder matches ${patterns.map((pattern) => pattern || '""').join(' ')}`,
+    {
+      hint: "quote a glob so that the shell leaves it alone: '/nvme/old/*'",
+    },
+  )
 }

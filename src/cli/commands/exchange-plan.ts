@@ -1,4 +1,3 @@
-import { writeFile } from 'node:fs/promises'
 import { Command, Option } from 'commander'
 import { chooseLevels } from '../../exchange/plan/choose-levels.js'
 import { chooseWire } from '../../exchange/plan/choose-wire.js'
@@ -16,7 +15,7 @@ import {
 import { DscError } from '../../failure/dsc-error.js'
 import { formatCount } from '../../model/format-count.js'
 import type { CliContext } from '../context.js'
-import { requireOwnFile } from '../output/require-own-file.js'
+import { requireOwnFile, writeResult } from '../output/require-own-file.js'
 import { parseNumber } from './exchange-arguments.js'
 
 interface PlanOptions {
@@ -101,7 +100,7 @@ Examples:
           })
         : undefined
       const description = describePlan(profile, plan, { ranks, wire, choice, link, levels, thinLink, units })
-      if (options.out) await writeFile(options.out, `${JSON.stringify(description, undefined, 1)}\n`)
+      if (options.out) await writeResult(options.out, description)
       report.result(description, () => formatPlan(description))
     })
 }

@@ -1,10 +1,9 @@
-import { writeFile } from 'node:fs/promises'
 import { Command } from 'commander'
 import { fitLink, median } from '../../exchange/plan/fit-link.js'
 import { probeLink } from '../../exchange/probe.js'
 import { formatHostPort, type HostPort } from '../../model/host-port.js'
 import type { CliContext } from '../context.js'
-import { requireOwnFile } from '../output/require-own-file.js'
+import { requireOwnFile, writeResult } from '../output/require-own-file.js'
 import { parseRendezvous } from './exchange-arguments.js'
 import { openLocalRendezvous } from './exchange-local.js'
 import { readToken } from './exchange-serve.js'
@@ -50,7 +49,7 @@ Examples:
         bandwidthBytesPerSecond: Math.min(...links.map((link) => link.bandwidthBytesPerSecond)),
         hosts: links,
       }
-      if (out) await writeFile(out, `${JSON.stringify(description, undefined, 1)}\n`)
+      if (out) await writeResult(out, description)
       report.progress(undefined)
       report.result(description, () =>
         links

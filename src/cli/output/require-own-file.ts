@@ -1,5 +1,6 @@
-import { open } from 'node:fs/promises'
+import { open, writeFile } from 'node:fs/promises'
 import { DscError } from '../../failure/dsc-error.js'
+import { asUsageError } from '../arguments/as-usage-error.js'
 
 /** What a result of dsc carries among its first bytes, by which it is known as one. */
 type ResultMark = 'dsc.mem.plan' | 'dsc.mem.profile' | 'dsc.exchange.plan' | 'dsc.exchange.link' | '<svg'
@@ -17,6 +18,15 @@ export async function requireOwnFile(path: string | undefined, mark: ResultMark)
       hint: 'name another file, or move that one away',
     },
   )
+}
+
+/** Writes a result as JSON to where the user asked for it; USAGE where that cannot be. */
+export async function writeResult(path: string, result: object): Promise<void> {
+  const refused = {
+    message: `cannot write ${path}`,
+    hint: 'name a file in a folder that exists and you may write to',
+  }
+  await asUsageError(refused, () => writeFile(path, `${JSON.stringify(result, undefined, 1)}\n`))
 }
 
 /** The first bytes of a file; undefined where there is no regular file that can be read. */
