@@ -73,7 +73,7 @@ export function createReporter(options: {
       if (isAtTerminal) {
         clearLine()
         if (line === undefined) return
-        const width = (process.stderr.columns ?? 80) - 1
+        const width = Math.max(2, process.stderr.columns || 80) - 1
         writeAll('stderr', fitProgress(line, { doneRatio, width, glyphs }))
         isLineOpen = true
         return

@@ -4,7 +4,7 @@ import type { StatusSnapshot } from '../../cache/status/compose-status.js'
 import { NOW_MS } from '../../testing/example-copies.js'
 import { exampleStatus } from '../../testing/example-status.js'
 import { formatStatusText } from './status-pieces.js'
-import { formatTable } from './text-table.js'
+import { findTerminalWidth, formatTable } from './text-table.js'
 
 const COLUMNS = [
   { title: 'NAME', minWidth: 6 },
@@ -63,3 +63,18 @@ async function formatExample(summary: StatusSnapshot): Promise<string> {
   for await (const piece of formatStatusText({ record, filter: {}, summary }, 80)) text += piece
   return text
 }
+
+test('a terminal that does not say how wide it is has 80 cells', (context) => {
+  const before = Object.getOwnPropertyDescriptors(process.stdout)
+  context.after(() => {
+    for (const name of ['isTTY', 'columns'] as const)
+      if (before[name]) Object.defineProperty(process.stdout, name, before[name])
+      else Reflect.deleteProperty(process.stdout, name)
+  })
+  const say = (columns: number) => {
+    Object.defineProperty(process.stdout, 'isTTY', { value: true, configurable: true })
+    Object.defineProperty(process.stdout, 'columns', { value: columns, configurable: true })
+    return findTerminalWidth()
+  }
+  assert.deepEqual([say(0), say(40)], [80, 40])
+})

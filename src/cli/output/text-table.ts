@@ -74,7 +74,10 @@ export class TableShape {
 /** No line is longer where nobody asked for all: it is cut rather than wrapped by whatever shows it. */
 export const MAX_LINE_CELLS = 200
 
+/** Of a terminal that says nothing, or 0: nobody has told it, as under `expect` and in some containers. */
+const DEFAULT_CELLS = 80
+
 /** Cells of the terminal that stdout is, or undefined where nothing should be cut. */
 export function findTerminalWidth(): number | undefined {
-  return process.stdout.isTTY ? (process.stdout.columns ?? 80) : undefined
+  return process.stdout.isTTY ? process.stdout.columns || DEFAULT_CELLS : undefined
 }
