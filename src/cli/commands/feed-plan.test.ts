@@ -110,3 +110,10 @@ test('a batch larger than the dataset is warned of, with what to do', async (con
   assert.match(few.stderr, /try: fewer --ranks, or/)
   assert.equal((await plan('--batch', '250', '--ranks', '4')).stderr, '')
 })
+
+test('a plan without any memory ends, and says how much one batch needs', async (context) => {
+  const { plan } = makeDataset(context)
+  const { status, stdout } = await plan('--memory', '0')
+  assert.equal(status, 0)
+  assert.match(stdout, /too small +one batch needs \d/)
+})

@@ -13,7 +13,7 @@ export function findMemoryForRequests(options: ArenaBudgetOptions): number | und
   )
   const wanted = planArenaBudget({ ...options, memoryBytes: Number.MAX_SAFE_INTEGER }).k
   if (planArenaBudget(options).k >= Math.min(wanted, demand)) return undefined
-  let memoryBytes = options.memoryBytes
+  let memoryBytes = Math.max(1, options.memoryBytes) // 0 would stay what it is
   while (planArenaBudget({ ...options, memoryBytes }).k < wanted) memoryBytes *= STEP
   return Math.ceil(memoryBytes / ROUND_BYTES) * ROUND_BYTES
 }
