@@ -63,3 +63,25 @@ test('a cold plan of shards looks beyond those that are empty, and refuses where
   assert.deepEqual([code, stdout], [17, ''])
   assert.match(stderr, /no shard of flowers .* has a member\n {2}try: look at the first one: 0\.tar is empty/)
 })
+
+test('a cold plan takes a split as a feed does, however it is written, and names one that is not there', async (t) => {
+  const { plan } = await makePlan(t, makeShardObjects({ shards: 2, inShard: 5, lengthOf: () => 4000 }))
+  for (const split of ['train', 'train/', './train', '.']) {
+    const { code, stderr } = await plan('--split', split, '--batch', '2')
+    assert.equal(code, 0, `${split}: ${stderr}`)
+  }
+  const { code, stderr } = await plan('--split', 'val')
+  assert.equal(code, 6)
+  assert.match(stderr, /flowers has no folder named val/)
+})
+
+test('a plan of a dataset that is not here stages nothing, and says what would help', async (t) => {
+  const { world } = await makePlan(t, makeFiles('bin'))
+  const plan = () => world.dsc('feed', 'plan', 'flowers', '--batch', '2')
+  const { code, stdout, stderr } = await plan()
+  assert.deepEqual([code, stdout], [6, ''])
+  assert.match(stderr, /flowers has no ready copy on node node-a.*\n {2}try: dsc prepare flowers, or --cold/)
+  assert.deepEqual(world.query('SELECT 1 FROM copies'), [])
+  assert.equal((await world.dsc('prepare', 'flowers')).code, 0)
+  assert.equal((await plan()).code, 0)
+})

@@ -8,6 +8,7 @@ import { resolveDataset } from '../cache/names/resolve-dataset.js'
 import type { Surroundings } from '../cache/surroundings.js'
 import type { Dataset } from '../model/dataset.js'
 import { removeDirectory } from '../platform/remove-directory.js'
+import { noSplit, prefixOf } from './open-dataset-folder.js'
 
 /** A file that a dataset's source has. */
 interface SourceFile {
@@ -40,7 +41,8 @@ export async function listSource(
     const beganMs = performance.now()
     const { version } = await listIntoManifest({ source, dataset, copyDirectory, signal: context.signal })
     const listMs = performance.now() - beganMs
-    const files = readFiles(copyDirectory, split === undefined ? '' : `${split}/`)
+    const files = readFiles(copyDirectory, prefixOf(split))
+    if (split !== undefined && files.length === 0) throw noSplit(target, split)
     return { dataset, version, files, listMs }
   } finally {
     await source.close()

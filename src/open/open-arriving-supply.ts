@@ -6,9 +6,8 @@ import type { Listing } from '../cache/manifest/listing.js'
 import { Manifest } from '../cache/manifest/manifest.js'
 import type { ManifestEntry } from '../cache/manifest/manifest-entry.js'
 import type { Surroundings } from '../cache/surroundings.js'
-import { DscError } from '../failure/dsc-error.js'
 import { toText } from '../feed/samples/byte-path.js'
-import { explainLeftOut } from '../feed/samples/index-samples.js'
+import { explainLeftOut, noSamples } from '../feed/samples/index-samples.js'
 import { digestListing, type ListedFiles, listSamples } from '../feed/samples/listed-samples.js'
 import type { SampleTable } from '../feed/samples/sample-table.js'
 import { arrivingSupply } from '../feed/sources/arriving-supply.js'
@@ -17,7 +16,7 @@ import { HeldFolder } from '../platform/held-folder.js'
 import type { Preparing } from './begin-preparing.js'
 import { CopyArrivals } from './copy-arrivals.js'
 import type { FeedRequest, LeasedSupply } from './feed-request.js'
-import { noSplit } from './open-dataset-folder.js'
+import { noSplit, prefixOf } from './open-dataset-folder.js'
 
 /** How often the record is asked whether a staging is admitted, ms. */
 const LOOK_INTERVAL_MS = 50
@@ -99,8 +98,7 @@ async function findTable(
   const found = await findShardSamples(context, { ...rest, shards, entries, pathOf })
   const told = found && explainLeftOut(found.leftOut)
   if (told !== undefined) context.report.warn(told)
-  if (found?.table.count === 0)
-    throw new DscError('SOURCE_EMPTY', `${options.request.target} holds no samples that could be read`)
+  if (found?.table.count === 0) throw noSamples(options.request.target!, shards)
   return found?.table
 }
 
@@ -173,9 +171,4 @@ function readComing(copy: Copy, { target, split, extensions, format }: FeedReque
   } finally {
     manifest.close()
   }
-}
-
-/** How keys in the folder of the split begin. */
-function prefixOf(split: string | undefined): string {
-  return split === undefined ? '' : `${split.replace(/^\.\//, '').replace(/\/+$/, '')}/`
 }

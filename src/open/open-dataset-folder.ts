@@ -1,8 +1,9 @@
 import { statSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join, posix, resolve } from 'node:path'
 import type { Surroundings } from '../cache/surroundings.js'
 import { DscError } from '../failure/dsc-error.js'
 import type { Copy } from '../model/copy.js'
+import { isGone } from '../platform/is-gone.js'
 import type { Preparing } from './begin-preparing.js'
 
 /** A folder of samples, leased to this process if it is a copy of a dataset. */
@@ -31,6 +32,34 @@ export async function openDatasetFolder(
   return toFolder(context, await beginPreparing(context, target, { isReadWhileComing: false }), split)
 }
 
+/** As `openDatasetFolder`, and stages nothing: rejects with COPY_NOT_FOUND where no copy of the dataset is ready here. */
+export async function openReadyFolder(
+  context: Surroundings,
+  target: string,
+  split: string | undefined,
+): Promise<DatasetFolder> {
+  if (!isDirectory(target) && !/^[./]/.test(target)) await requireReady(context, target)
+  return openDatasetFolder(context, target, split)
+}
+
+async function requireReady(context: Surroundings, target: string): Promise<void> {
+  const [{ isOfDefinition }, { resolveDataset }] = await Promise.all([
+    import('../cache/leases/take-ready-copy.js'),
+    import('../cache/names/resolve-dataset.js'),
+  ])
+  const dataset = await resolveDataset(context, target)
+  const { node } = await context.config()
+  const record = await context.openRecord()
+  const wanted = { dataset: dataset.name, node, states: ['ready'] as const }
+  const copies = await record.listCopies(wanted, context.nowMs())
+  if (copies.some((copy) => !copy.stripe && isOfDefinition(copy, dataset) && !isGone(copy.path))) return
+  throw new DscError(
+    'COPY_NOT_FOUND',
+    `${target} has no ready copy on node ${node}, and nothing is staged for a plan`,
+    { hint: `dsc prepare ${target}, or --cold to see how it would come` },
+  )
+}
+
 /** The folder of a dataset once it is ready; ends the lease where it does not become so. */
 export async function toFolder(
   context: Surroundings,
@@ -51,6 +80,12 @@ function findSplit(folder: string, split: string | undefined): string {
   if (split === undefined) return resolve(folder)
   if (isDirectory(join(folder, split))) return resolve(folder, split)
   throw noSplit(folder, split)
+}
+
+/** How keys in the folder of the split begin. */
+export function prefixOf(split: string | undefined): string {
+  const folder = posix.normalize(split ?? '.').replace(/\/+$/, '')
+  return folder === '.' ? '' : `${folder}/`
 }
 
 /** Why the samples of a folder cannot be fed. */

@@ -16,7 +16,7 @@ import { formatCount } from '../../model/format-count.js'
 import { FORMAT_NAMES, type FormatName } from '../../model/sample-formats.js'
 import { FEED_STARTS, type FeedStart } from '../../open/feed-request.js'
 import { indexFolder } from '../../open/index-folder.js'
-import { openDatasetFolder } from '../../open/open-dataset-folder.js'
+import { openReadyFolder } from '../../open/open-dataset-folder.js'
 import { argument, parseCount } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { parseExtensions, parseK, parseMemory, parseNames } from './feed-arguments.js'
@@ -76,7 +76,7 @@ export function feedPlanCommand(context: CliContext): Command {
         if (coming !== undefined) noteEmptyEpoch(context, { samples: coming, batch, ranks })
         return
       }
-      const dataset = await openDatasetFolder(context, target, options.split)
+      const dataset = await openReadyFolder(context, target, options.split)
       const listed = await indexFolder(context, dataset.folder, {
         isRefreshed: options.refresh ?? false,
         extensions: options.only,

@@ -386,3 +386,11 @@ test('a folder whose table cannot be kept is indexed all the same', async (conte
   const { table } = await indexSamples(join(folder, 'data'), { cacheFolder: join(folder, 'file', 'cache') })
   assert.equal(table.count, 3)
 })
+
+test('files without a sample are an error that names the first of them', async (context) => {
+  const root = makeTestFolder(context)
+  writeFileSync(join(root, 'a.csv'), 'name,age\n')
+  await assert.rejects(indexSamples(root, { cacheFolder: undefined }), (error) => {
+    return isDscError(error, 'SOURCE_EMPTY') && /look at the first file: a\.csv/.test(error.hint ?? '')
+  })
+})

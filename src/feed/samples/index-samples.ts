@@ -91,10 +91,18 @@ export async function indexSamples(folder: string, options: IndexOptions): Promi
     shared: ownIndex && shareIndex(ownIndex, { format: chosen.format, files }),
   })
   const { table, damaged, groups, isMadeBefore = false, root: tableRoot = root } = found
-  if (table.count === 0) throw new DscError('SOURCE_EMPTY', `${folder} holds no samples that could be read`)
+  if (table.count === 0) throw noSamples(folder, chosen.files)
   if (cachePath !== undefined && damaged.length === 0) keepTable(cachePath, table)
   if (sharedStamp && damaged.length === 0) shared.keep(sharedStamp, table)
   return { root: tableRoot, table, isCached: isMadeBefore, leftOut: [...told, ...damaged], groups }
+}
+
+/** Why there is nothing to feed of files that were chosen, at least one. */
+export function noSamples(folder: string, files: readonly FolderFile[]): DscError {
+  const first = toText(files[0]!.path)
+  return new DscError('SOURCE_EMPTY', `${folder} holds no samples that could be read`, {
+    hint: `look at the first file: ${first} is empty or damaged, or not what its name says (--as)`,
+  })
 }
 
 function findRoot(folder: string): string {
@@ -123,7 +131,9 @@ export function chooseFiles<File extends FolderFile>(
     throw new DscError('SOURCE_EMPTY', `${folder} holds no files that end in .${extensions.join(' or .')}`, {
       hint: 'other extensions in --only, or none for all files',
     })
-  throw new DscError('SOURCE_EMPTY', `${folder} holds no files, so there is nothing to feed`)
+  throw new DscError('SOURCE_EMPTY', `${folder} holds no files, so there is nothing to feed`, {
+    hint: 'name the folder that has them, or the one in it with --split',
+  })
 }
 
 /** Changes with everything that the table depends on. */
