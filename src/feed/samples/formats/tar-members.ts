@@ -120,9 +120,9 @@ export function* walkTar(sizeBytes: number, window: ArchiveWindow, from = 0): Ta
     const header = at - window.start
     if (!isHeader(sums, window, at)) break
     headerAt ??= at
-    const length = records.has('size') ? Number(records.get('size')) : readNumber(bytes, header + 124, 12)
-    if (!Number.isSafeInteger(length) || length < 0) throw new TarDamage(at, 'a header without a size')
     const kind = bytes[header + 156]!
+    const length = EMPTY_KINDS.has(kind) ? 0 : sizeOf(records, bytes, header)
+    if (!Number.isSafeInteger(length) || length < 0) throw new TarDamage(at, 'a header without a size')
     const name = records.get('GNU.sparse.name') ?? records.get('path') ?? longName ?? plainName(bytes, header)
     const isSparse = kind === KIND.sparse || records.has('GNU.sparse.major') || records.has('GNU.sparse.size')
     const mapBytes = kind === KIND.sparse ? yield* sparseHeaderBytes(window, at, bytes[header + 482]!) : 0
@@ -209,6 +209,14 @@ const KIND = { longTarget: 0x4b, longName: 0x4c, pax: 0x78, sparse: 0x53 }
 
 /** Regular files: POSIX, the ancient form, contiguous, GNU sparse. */
 const REGULAR_KINDS: ReadonlySet<number> = new Set([0x30, 0, 0x37, KIND.sparse])
+
+/** Links, devices, folders and pipes: nothing follows them, whatever size they have. */
+const EMPTY_KINDS: ReadonlySet<number> = new Set([0x31, 0x32, 0x33, 0x34, 0x35, 0x36])
+
+function sizeOf(records: PaxRecords, bytes: Buffer, header: number): number {
+  const told = records.get('size')
+  return told === undefined ? readNumber(bytes, header + 124, 12) : Number(told)
+}
 
 /** Up to the first NUL of a field. Millions of headers are read so: no view is made of any. */
 function text(bytes: Buffer, start = 0, limit = bytes.length): BytePath {
