@@ -1,4 +1,5 @@
-import { join } from 'node:path'
+import { accessSync, constants } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { InvalidArgumentError } from 'commander'
 import { formatGroupOrder, parseGroupOrder } from '../../feed/plan/group-order.js'
 import { ORDER_KINDS, type OrderKind } from '../../feed/plan/order.js'
@@ -54,10 +55,20 @@ type Environment = Readonly<Record<string, string | undefined>>
 /** Where a feed listens unless told otherwise. */
 export function defaultSocketPath(environment: Environment): string {
   if (environment.DSC_FEED_SOCKET) return environment.DSC_FEED_SOCKET
-  const folder = environment.XDG_RUNTIME_DIR
-    ? join(environment.XDG_RUNTIME_DIR, 'dsc')
-    : `/tmp/dsc-${process.getuid?.() ?? 0}`
+  const { XDG_RUNTIME_DIR: base } = environment
+  const folder = base && isWritable(base) ? join(base, 'dsc') : `/tmp/dsc-${process.getuid?.() ?? 0}`
   return join(folder, 'feed.sock')
+}
+
+/** Whether this user can make names there. Slurm and su hand on the name of a folder of elsewhere. */
+function isWritable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK)
+    return true
+  } catch (error) {
+    const parent = dirname(folder)
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' && parent !== folder && isWritable(parent)
+  }
 }
 
 /** `png,.jpg` → extensions without their dots. */

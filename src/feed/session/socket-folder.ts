@@ -31,7 +31,16 @@ export class SocketFolder {
 
   /** As `open`, and makes the folder where it is not there. */
   static make(path: string): SocketFolder {
-    mkdirSync(dirname(resolve(path)), { recursive: true, mode: 0o700 })
+    const folder = dirname(resolve(path))
+    try {
+      mkdirSync(folder, { recursive: true, mode: 0o700 })
+    } catch (cause) {
+      const { code } = cause as NodeJS.ErrnoException
+      throw new DscError('USAGE', `the folder ${folder} of the socket cannot be made (${code})`, {
+        hint: '--socket <path> in a folder of your own, or XDG_RUNTIME_DIR',
+        cause,
+      })
+    }
     return SocketFolder.open(path)
   }
 

@@ -104,6 +104,17 @@ def test_a_feed_that_cannot_start_gives_the_advice_of_dsc_alone(tmp_path, monkey
     with pytest.raises(dsc.FeedError, match="no dataset is called flwers") as caught:
         next(iter(dsc.FeedDataset("flwers", batch_size=2)))
     assert str(caught.value).count("try: ") == 1 and "try: dsc prepare flowers" in str(caught.value)
+    assert caught.value.code == "DATASET_UNKNOWN"
+
+
+def test_a_feed_for_which_there_is_no_room_has_the_code_of_that(dataset, monkeypatch):
+    folder = dataset.parent
+    cache = f"{{ root: {folder}/root, minFree: 900TiB }}"
+    (folder / "dsc.yaml").write_text(f"cache: {cache}\ndatasets:\n  flowers: {{ source: 'file://{dataset}/' }}\n")
+    monkeypatch.setenv("DSC_CONFIG", str(folder / "dsc.yaml"))
+    with pytest.raises(dsc.FeedError, match="no room for flowers") as caught:
+        next(iter(dsc.FeedDataset("flowers", batch_size=2)))
+    assert caught.value.code == "QUOTA_EXCEEDED" and not isinstance(caught.value, dsc.FeedGone)
 
 
 def test_the_error_keeps_its_state_on_the_way_between_processes():

@@ -105,3 +105,10 @@ def test_a_sample_keeps_its_row_on_the_way_to_another_process(dataset):
 def test_what_is_no_row_is_said(data, encoding, message):
     with pytest.raises(FeedError, match=message):
         decode_row(memoryview(data), encoding)
+
+
+@pytest.mark.parametrize("record", [b"1,caf\xe9", b"1,a\rb"])
+def test_a_record_that_is_no_csv_is_named(record):
+    with pytest.raises(FeedError, match="a record is not CSV: ") as caught:
+        decode_row(memoryview(record), {"format": "csv", "delimiter": ",", "columns": ["a", "b"]})
+    assert caught.value.code == "COPY_DAMAGED"

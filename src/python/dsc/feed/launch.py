@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import json
 import os
 import shlex
 import subprocess
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -21,6 +23,9 @@ from .socket_folder import connect_to_feed, open_own_folder
 from .wire import Message, format_frame
 
 _IDLE_EXIT_SECONDS = 10
+_PATIENCE_SECONDS = 600  # what is told once it has passed: a dataset that is staged whole before may take hours
+
+_INSTALLING = "pip install dsc-data, npm install -g dsc, or DSC_BIN='node /path/to/bin/dsc.js'"
 
 
 def runtime_folder() -> str:
@@ -30,10 +35,17 @@ def runtime_folder() -> str:
         FeedError: another user has made it, or may write in it.
     """
     base = os.environ.get("XDG_RUNTIME_DIR")
-    folder = os.path.join(base, "dsc") if base else f"/tmp/dsc-{os.getuid()}"
+    folder = os.path.join(base, "dsc") if base and _is_writable(base) else f"/tmp/dsc-{os.getuid()}"
     os.makedirs(folder, mode=0o700, exist_ok=True)
     with open_own_folder(folder):
         return folder
+
+
+def _is_writable(folder: str) -> bool:
+    """Whether this user can make names there. Slurm and su hand on the name of a folder of elsewhere."""
+    while not os.path.exists(folder) and folder != os.path.dirname(folder):
+        folder = os.path.dirname(folder)
+    return os.access(folder, os.W_OK)
 
 
 def job_name(world: int) -> str:
@@ -102,16 +114,13 @@ def socket_path(target: str | None, arguments: Sequence[str], job: str) -> str:
     return os.path.join(runtime_folder(), f"feed-{hashlib.sha256(key.encode()).hexdigest()[:20]}.sock")
 
 
-def ensure_feed(
-    target: str | None, arguments: Sequence[str], path: str, *, start_timeout: float = 600.0, first_epoch: int = 0
-) -> str:
-    """Finds the feed of this job, or starts it.
+def ensure_feed(target: str | None, arguments: Sequence[str], path: str, *, first_epoch: int = 0) -> str:
+    """Finds the feed of this job, or starts it, and waits as long as it makes itself ready.
 
     Args:
         target: a directory or the name of a dataset; None where `arguments` name a mix.
         arguments: options of `dsc feed serve`.
         path: of its socket.
-        start_timeout: seconds that the feed may take to list the samples.
         first_epoch: that is read first; a feed that is there already is told by its readers.
 
     Returns:
@@ -122,7 +131,7 @@ def ensure_feed(
     """
     with _locked(f"{path}.lock"):
         if not _answers(path):
-            _start(target, [*arguments, *(["--epoch", str(first_epoch)] if first_epoch else [])], path, start_timeout)
+            _start(target, [*arguments, *(["--epoch", str(first_epoch)] if first_epoch else [])], path)
     return path
 
 
@@ -132,25 +141,42 @@ def _identity(target: str | None) -> list[str]:
     return [os.path.abspath(target) if os.path.exists(target) else target]
 
 
-def _start(target: str | None, arguments: Sequence[str], path: str, timeout: float) -> None:
+def _start(target: str | None, arguments: Sequence[str], path: str) -> None:
+    name = target or "the mix"
     command = [*dsc_command(), "feed", "serve", *([] if target is None else [target]), "--socket", path, *arguments]
-    command += ["--idle-exit", str(_IDLE_EXIT_SECONDS), "--quiet"]
+    command += ["--idle-exit", str(_IDLE_EXIT_SECONDS), "--json"]
     with tempfile.TemporaryFile() as log:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
-        deadline = time.monotonic() + timeout
+        try:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+        except OSError as error:
+            raise FeedError("FEED_GONE", f"{command[0]} cannot be run: {error.strerror}", _INSTALLING) from None
+        began = told = time.monotonic()
         while not _answers(path):
-            if process.poll() is not None or time.monotonic() > deadline:
+            if process.poll() is not None:
                 log.seek(0)
                 said = log.read().decode(errors="replace").strip()
-                reason = (
-                    f"ended with {process.returncode}"
-                    if process.returncode is not None
-                    else f"took more than {timeout:g} s"
+                raise _failure(f"the feed of {name} ended with {process.returncode}", said, command)
+            now = time.monotonic()
+            if now - told > _PATIENCE_SECONDS:
+                told = now
+                warnings.warn(
+                    f"the feed of {name} is not there after {now - began:.0f} s, and is waited for; "
+                    "dsc status shows what is staged",
+                    stacklevel=2,
                 )
-                process.kill()
-                hint = None if "\n  try: " in said else shlex.join(command)  # dsc knows better what would help
-                raise FeedError("FEED_GONE", f"the feed of {target or 'the mix'} {reason}: {said}", hint)
-            time.sleep(0.02)
+            time.sleep(min(0.5, 0.02 + (now - began) / 50))
+
+
+def _failure(what: str, said: str, command: Sequence[str]) -> FeedError:
+    """Why there is no feed, in dsc's own words where it ended with some."""
+    for line in reversed(said.splitlines()):
+        with contextlib.suppress(ValueError, TypeError, KeyError):
+            error = json.loads(line)["error"]
+            # Of a defect of dsc, running it by hand shows where.
+            return FeedError(error["code"], f"{what}: {error['message']}", error.get("hint") or shlex.join(command))
+    return FeedError("FEED_GONE", f"{what}: {said}", shlex.join(command))
 
 
 def dsc_command() -> list[str]:
@@ -160,7 +186,7 @@ def dsc_command() -> list[str]:
         raise FeedError(
             "FEED_GONE",
             "the program dsc is not installed here, so no feed can be started",
-            "pip install dsc-data, npm install -g dsc, or DSC_BIN='node /path/to/bin/dsc.js'",
+            _INSTALLING,
         )
     return found
 

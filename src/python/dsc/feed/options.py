@@ -63,7 +63,7 @@ def serve_options(
         raise TypeError("feed_options is a text, expected a list of words")
     if (target is None) == (mix is None):
         raise ValueError("give either a dataset or mix={name: times, ...}")
-    parts = None if mix is None else ",".join(f"{_locate(name)}={times!r}" for name, times in mix.items())
+    parts = None if mix is None else ",".join(f"{_locate(name)}={_plain(times)!r}" for name, times in mix.items())
     given = {"mix": parts, "columns": _names(columns), **named}
     arguments = [word for name, value in given.items() if value is not None for word in (_option(name), str(value))]
     whole = None if target is None else str(target)
@@ -78,6 +78,10 @@ def _names(columns: Sequence[str] | None) -> str | None:
     if not columns or any("," in name or not name.strip() for name in columns):
         raise ValueError(f"columns is {columns!r}, expected names without commas, at least one")
     return ",".join(columns)
+
+
+def _plain(times: float) -> float:
+    return times if isinstance(times, int) else float(times)  # numpy's own say so in their text
 
 
 def _option(name: str) -> str:

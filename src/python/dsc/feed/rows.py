@@ -69,8 +69,11 @@ def _csv(data: memoryview, encoding: Mapping[str, Any]) -> dict[str, Any]:
     if len(data) > csv.field_size_limit():
         csv.field_size_limit(len(data))  # 128 KiB, for all of the process: more does no harm
     # Lines as the file has them: a field in quotes may go on behind the end of one.
-    lines = bytes(data).decode().split("\n")
-    records = list(csv.reader([f"{line}\n" for line in lines], delimiter=encoding["delimiter"]))
+    try:
+        lines = bytes(data).decode().split("\n")
+        records = list(csv.reader([f"{line}\n" for line in lines], delimiter=encoding["delimiter"]))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise FeedError("COPY_DAMAGED", f"a record is not CSV: {error}", _WHICH) from None
     fields = records[0] if len(records) == 1 else []
     if len(fields) == len(columns):
         return dict(zip(columns, fields))

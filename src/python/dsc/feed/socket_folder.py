@@ -12,6 +12,7 @@ from typing import Any
 
 from .errors import FeedError
 
+_LONGEST_SECONDS = 10.0**9  # more than 30 years: the system takes no more, and nobody waits for it
 _CREDENTIALS = struct.Struct("3i")  # of the kernel: process, user and group of the other end
 
 
@@ -31,7 +32,7 @@ def connect_to_feed(path: str, timeout: float) -> socket.socket:
         _require_own_socket(path, os.lstat(address))
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            connection.settimeout(timeout)
+            connection.settimeout(timeout if timeout < _LONGEST_SECONDS else None)
             connection.connect(address)
             _require_own_listener(path, connection)
         except BaseException:

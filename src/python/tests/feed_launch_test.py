@@ -1,0 +1,50 @@
+"""How a trainer starts its feed, and what it is told where that takes long or cannot be."""
+
+import math
+import os
+
+import numpy
+import pytest
+from feed_support import COUNT, in_a_fork
+
+import dsc
+from dsc.feed import launch
+
+
+def test_a_feed_that_takes_long_is_told_of_and_waited_for(dataset, monkeypatch):
+    script = dataset.parent / "dsc"
+    script.write_text(f'#!/bin/sh\nsleep 2\nexec {os.environ["DSC_BIN"]} "$@"\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("DSC_BIN", str(script))
+    monkeypatch.setattr(launch, "_PATIENCE_SECONDS", 1)
+    with pytest.warns(UserWarning, match="is not there after 1 s"):
+        assert len(list(dsc.FeedDataset(dataset, batch_size=COUNT))) == 1
+
+
+@pytest.mark.parametrize("program", ["/nonexistent/dsc", "/dev/null"])
+def test_a_program_that_cannot_be_run_is_named(dataset, monkeypatch, program):
+    monkeypatch.setenv("DSC_BIN", program)
+    with pytest.raises(dsc.FeedError, match=f"{program}.*cannot be run"):
+        next(iter(dsc.FeedDataset(dataset, batch_size=2)))
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="root may make folders everywhere")
+def test_a_runtime_folder_that_this_user_cannot_have_is_not_used(monkeypatch):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/user/64013")
+
+    def as_user():
+        os.setgid(64_013)
+        os.setuid(64_013)
+        return launch.runtime_folder()
+
+    assert in_a_fork(as_user) == "'/tmp/dsc-64013'"
+    os.rmdir("/tmp/dsc-64013")
+
+
+@pytest.mark.parametrize("timeout", [math.inf, 1e12])
+def test_a_feed_may_be_waited_for_without_end(dataset, timeout):
+    assert len(list(dsc.FeedDataset(dataset, batch_size=COUNT, timeout=timeout))) == 1
+
+
+def test_the_numbers_of_a_mix_may_be_numpys(dataset):
+    assert len(list(dsc.FeedDataset(mix={str(dataset): numpy.float64(1)}, batch_size=COUNT))) == 1
