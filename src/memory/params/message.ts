@@ -4,6 +4,9 @@ import { DscError } from '../../failure/dsc-error.js'
 /** Version of the messages between central node and workers. */
 const WIRE_VERSION = 1
 
+/** Bytes that go into a checksum at once. */
+const PIECE_BYTES = 2 ** 30
+
 /** Header of every request that names the worker's job. */
 export const JOB_HEADER = 'x-dsc-job'
 
@@ -13,7 +16,7 @@ export const JOB_HEADER = 'x-dsc-job'
  */
 export function encodeFrame(header: object, values: ArrayBufferView | undefined): Buffer[] {
   const payload = values ? Buffer.from(values.buffer, values.byteOffset, values.byteLength) : Buffer.alloc(0)
-  const json = JSON.stringify({ ...header, v: WIRE_VERSION, crc: crc32(payload) })
+  const json = JSON.stringify({ ...header, v: WIRE_VERSION, crc: checksum(payload) })
   const size = Buffer.byteLength(json)
   // Spaces, so that values begin at a multiple of 8 and can be used where they are.
   const text = Buffer.from(json + ' '.repeat((12 - (size % 8)) % 8))
@@ -35,13 +38,22 @@ export function decodeFrame(bytes: Buffer): { header: unknown; values: Float32Ar
   }
   const { v, crc } = header as { v?: unknown; crc?: unknown }
   if (v !== WIRE_VERSION) throw damaged(`version ${String(v)}, not ${WIRE_VERSION}`)
-  if (crc !== crc32(payload)) throw damaged(`checksum ${crc32(payload)}, not ${String(crc)}`)
+  const found = checksum(payload)
+  if (crc !== found) throw damaged(`checksum ${found}, not ${String(crc)}`)
   if (payload.length % 4 !== 0) throw damaged(`${payload.length} bytes are no float32 values`)
   if (payload.byteOffset % 4 === 0)
     return { header, values: new Float32Array(payload.buffer, payload.byteOffset, payload.length / 4) }
   const values = new Float32Array(payload.length / 4)
   new Uint8Array(values.buffer).set(payload)
   return { header, values }
+}
+
+/** CRC-32 of any number of bytes; Node's own takes their number modulo 2^32. */
+function checksum(bytes: Buffer): number {
+  let crc = 0
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES)
+    crc = crc32(bytes.subarray(at, at + PIECE_BYTES), crc)
+  return crc
 }
 
 function damaged(problem: string): DscError {
