@@ -99,11 +99,14 @@ async function planSupply(
     return { sampleCount: listed.table.count, isCounted, supply, reason: '' }
   }
   const shardCount = listed.shards.length
+  const isWhole = listed.shards.every(({ size }) => size <= WHOLE_OBJECT_BYTES)
+  const wholeShards = isWhole ? shardCount : undefined
   const known = await findKept(context, { version, split, shards: listed.shards })
   if (known !== undefined) {
-    const kind = start === 'unproven' ? ('samples' as const) : ('shards' as const)
-    const supply = start === 'staged' ? copy : { kind, shardCount }
-    return { sampleCount: known, isCounted, supply, reason: ', for the list of its samples is here' }
+    const shown = { sampleCount: known, isCounted, reason: ', for the list of its samples is here' }
+    if (start === 'staged') return { ...shown, supply: copy }
+    if (start === 'unproven') return { ...shown, supply: { kind: 'samples', wholeShards } }
+    return { ...shown, supply: { kind: 'shards', shardCount } }
   }
   const objects = new Map(files.map(({ path, object }) => [path, object]))
   const shards = listed.shards.map(({ path }) => objects.get(toText(path))!)
@@ -121,7 +124,7 @@ async function planSupply(
     return {
       sampleCount,
       isCounted,
-      supply: { kind: 'samples', headers },
+      supply: { kind: 'samples', headers, wholeShards },
       reason: `, after about ${described}`,
     }
   return {

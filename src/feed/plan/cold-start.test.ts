@@ -63,6 +63,19 @@ const rows = [
     expected: [688, 688, null, null],
   },
   {
+    name: 'a sample of a shard that is on its way in one piece waits for all of it',
+    change: { globalBatch: 1, supply: { kind: 'samples', wholeShards: 4 } },
+    expected: [621, 1706, null, null], // 2 of 4, which take 500 ms, every other time
+  },
+  {
+    name: 'what came of such shards while headers were read is not waited for',
+    change: {
+      globalBatch: 100,
+      supply: { kind: 'samples', wholeShards: 4, headers: { count: 3000, perMs: 7.5, warmUp: NONE } },
+    },
+    expected: [1470, 1706, null, null], // after 800 ms, 200 of the second 500 are left
+  },
+  {
     name: 'few headers take their rounds',
     change: { supply: { kind: 'samples', headers: { count: 10, perMs: 12, warmUp: NONE } } },
     expected: [670, 1706, null, null],

@@ -2,6 +2,9 @@ import type { RequestCost } from './request-cost.js'
 
 /** Requests that a staging has under way, unless it is told otherwise. */
 const CONNECTIONS = 64
+/** Whole objects that are under way while no reader waits for any, at least; and for how long others are begun, ms. */
+const LEAST_UNDER_WAY = 2
+const UNDER_WAY_MS = 500
 /** Headers of a shard that follow each other before more are asked for at once: eight, and a stretch of 32. */
 const HEADERS_IN_A_ROW = 40
 /** What a Python process takes to start, to load the client and to connect to its feed, ms. */
@@ -21,7 +24,12 @@ export interface ColdHeaders {
 
 /** What is waited for before a sample is fed: its own bytes, its shard, or the whole copy. */
 export type ColdSupply =
-  | { readonly kind: 'samples'; readonly headers?: ColdHeaders | undefined }
+  | {
+      readonly kind: 'samples'
+      readonly headers?: ColdHeaders | undefined
+      /** Shards that come in one piece: a sample of one that is on its way waits for all of it. */
+      readonly wholeShards?: number | undefined
+    }
   | { readonly kind: 'shards'; readonly headers?: ColdHeaders | undefined; readonly shardCount: number }
   | { readonly kind: 'copy' }
 
@@ -89,7 +97,9 @@ function planArrival({ sampleCount, totalBytes, partedCount, cost, supply }: Col
   const beganMs = (samples: number) => listedMs + toldMs(samples) + fixedMs
   if (supply.kind === 'samples') {
     const wholeMs = wholeAfter(Math.max(sampleCount * sampleMs, listedMs))
-    return { wholeMs, readyMs: (samples) => beganMs(samples) + samples * sampleMs }
+    const underWayMs = planUnderWay(supply.wholeShards, { carryMs, listedMs })
+    const readyMs = (samples: number) => beganMs(samples) + underWayMs(samples) + samples * sampleMs
+    return { wholeMs, readyMs }
   }
   const { shardCount } = supply
   const shardMs = Math.max(fixedMs / CONNECTIONS, carryMs / shardCount)
@@ -98,6 +108,18 @@ function planArrival({ sampleCount, totalBytes, partedCount, cost, supply }: Col
   const needed = (samples: number) => coming * (1 - (1 - 1 / shardCount) ** samples)
   const wholeMs = wholeAfter(Math.max(shardCount * shardMs, listedMs))
   return { wholeMs, readyMs: (samples) => beganMs(samples) + needed(samples) * shardMs }
+}
+
+/** How long so many samples wait for shards that were begun before their order was known, ms, as chance has it. */
+function planUnderWay(
+  shards: number | undefined,
+  { carryMs, listedMs }: { readonly carryMs: number; readonly listedMs: number },
+): (samples: number) => number {
+  if (shards === undefined) return () => 0
+  const shardMs = carryMs / shards
+  const count = Math.min(shards, Math.max(LEAST_UNDER_WAY, Math.ceil(UNDER_WAY_MS / shardMs)))
+  const leftMs = count * shardMs - (listedMs % (count * shardMs))
+  return (samples) => leftMs * (1 - (1 - count / shards) ** samples)
 }
 
 /** How long the headers of shards take, ms. */
