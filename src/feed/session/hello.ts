@@ -78,10 +78,17 @@ export function parseHello(raw: Readonly<Record<string, unknown>>): Hello {
 export function parseStart(raw: Readonly<Record<string, unknown>>): Start {
   const isGiven = raw.epoch !== null && raw.epoch !== undefined
   return {
-    epoch: isGiven ? wholeNumber(raw, 'epoch', undefined) : undefined,
+    epoch: isGiven ? epochOf(raw) : undefined,
     step: wholeNumber(raw, 'step', 0),
     run: typeof raw.run === 'string' ? raw.run : undefined,
   }
+}
+
+/** A batch says its epoch in 32 bits. */
+function epochOf(raw: Readonly<Record<string, unknown>>): number {
+  const epoch = wholeNumber(raw, 'epoch', undefined)
+  if (epoch < 2 ** 32) return epoch
+  throw new DscError('FEED_PROTOCOL', `epoch must be below ${2 ** 32}, not ${epoch}`)
 }
 
 function wholeNumber(

@@ -91,3 +91,19 @@ def test_a_feed_that_ended_between_passes_is_started_again(dataset):
     assert kill_feeds(dataset)
     wait_until(lambda: not loader.dataset._client.is_alive())
     assert loader.dataset[COUNT - 1] == COUNT - 1
+
+
+def test_a_loop_over_the_dataset_ends_with_its_last_sample(dataset):
+    samples = dsc.MapDataset(make_feed(dataset, transform=None), transform=id_of)
+    assert list(samples) == list(range(COUNT))
+    for id in (-1, COUNT, 2**32):
+        with pytest.raises(IndexError, match=f"sample {id} is not one of the {COUNT}"):
+            samples[id]
+
+
+def test_an_epoch_that_no_batch_can_name_is_refused_by_name(dataset):
+    feed = make_feed(dataset)
+    feed.set_epoch(2**32)
+    with pytest.raises(dsc.FeedError, match="epoch must be below 4294967296, not 4294967296") as caught:
+        next(iter(feed))
+    assert caught.value.code == "FEED_PROTOCOL"

@@ -47,6 +47,8 @@ class MapDataset(Dataset[Any]):
         return list(batch) if self.transform is None else [self.transform(sample) for sample in batch]
 
     def __getitem__(self, id: int) -> Any:
+        if not 0 <= id < len(self):  # a loop over the dataset ends with it
+            raise IndexError(f"sample {id} is not one of the {len(self)} of this dataset")
         return self.__getitems__([id])[0]
 
     def __getstate__(self) -> dict[str, Any]:
