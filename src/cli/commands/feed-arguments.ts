@@ -35,7 +35,7 @@ export function parseMix(text: string): Readonly<Record<string, number>> {
   for (const part of text.split(',')) {
     const at = part.lastIndexOf('=')
     const name = part.slice(0, at).trim()
-    const times = Number(part.slice(at + 1))
+    const times = Number(part.slice(at + 1).trim() || Number.NaN)
     if (at < 1 || !Number.isFinite(times) || times < 0 || mix[name] !== undefined)
       throw new InvalidArgumentError(
         '<dataset>=<times> is expected for each part, for example web=1,code=2.5',
