@@ -39,6 +39,11 @@ for (const { name, yaml, says } of [
     says: ':2:15: cache.maxPercent: expected a percentage above 0 and up to 100, such as 80, found 120',
   },
   {
+    name: 'a share of nothing in words',
+    yaml: 'cache:\n  maxPercent: 0.0%\n',
+    says: ':2:15: cache.maxPercent: expected a percentage above 0 and up to 100, such as 80, found "0.0%"',
+  },
+  {
     name: 'a percentage as text out of range',
     yaml: 'cache:\n  maxPercent: 120%\n',
     says: ':2:15: cache.maxPercent: expected a percentage above 0 and up to 100, such as 80, found "120%"',

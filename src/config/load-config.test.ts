@@ -188,3 +188,13 @@ test('loadConfig ignores what another user remembered', { skip: process.getuid?.
   chownSync(entry, 12345, 12345)
   assert.equal((await loadConfig(options)).node, 'a')
 })
+
+for (const { written, percent } of [
+  { written: '0.5%', percent: 0.5 },
+  { written: '62.5 %', percent: 62.5 },
+  { written: '100.0%', percent: 100 },
+])
+  test(`loadConfig reads ${written} as a share`, async () => {
+    const { options } = arrangeConfig(`cache:\n  maxPercent: ${written}\n`)
+    assert.deepEqual((await loadConfig(options)).cache.policy, { maxPercent: percent })
+  })

@@ -53,7 +53,7 @@ const percent = z
   .union(
     [
       z.number(share).gt(0, share).lte(100, share),
-      z.string(share).regex(/^(100|[1-9][0-9]?(\.[0-9]+)?)\s*%$/, share),
+      z.string(share).regex(/^(?=.*[1-9])(100(\.0+)?|[0-9]{1,2}(\.[0-9]+)?)\s*%$/, share),
     ],
     share,
   )

@@ -16,6 +16,8 @@ test('a report says what was saved, what was refused, what was fetched again and
   }
   const empty = await world.dsc('report')
   assert.match(empty.stdout, /^The last 7d: nobody used a dataset\./)
+  const longest = await world.dsc('report', '--since', '104000000d', '--json')
+  assert.equal(JSON.parse(longest.stdout).since, '1970-01-01T00:00:00.000Z', longest.stderr)
   for (const [name, code] of [
     ['a', 0],
     ['a', 0], // a warm one

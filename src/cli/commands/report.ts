@@ -35,7 +35,7 @@ export function reportCommand(context: CliContext): Command {
         const record = await context.openRecord()
         const nowMs = context.nowMs()
         const { since, node } = options
-        const report = await readReport(record, { sinceMs: nowMs - since, nowMs, node })
+        const report = await readReport(record, { sinceMs: Math.max(0, nowMs - since), nowMs, node })
         const price = options.egressPrice === undefined ? undefined : { perGigabyte: options.egressPrice }
         context.report.result(describeReport(report, price), () =>
           formatReport(report, price, findTerminalWidth()),

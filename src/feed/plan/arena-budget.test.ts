@@ -75,3 +75,8 @@ for (const { name, freeBytes, bytes } of [
 ]) {
   test(`without a size an arena takes ${name}`, () => assert.equal(planArenaBytes(freeBytes), bytes))
 }
+
+test('planArenaBudget takes more ranks than a function takes arguments', () => {
+  const ranks = Array.from({ length: 1_000_000 }, () => ({ batchSize: 1, leases: 1 }))
+  assert.equal(planArenaBudget({ ...base, memoryBytes: 2 ** 30, nodeCount: 1, ranks }).k >= 1, true)
+})

@@ -50,7 +50,7 @@ const MARGIN = 1.1
  */
 export function planArenaBudget(options: ArenaBudgetOptions): ArenaBudget {
   const { memoryBytes, sampleBytes, nodeCount, ranks } = options
-  const largestBatch = Math.max(1, ...ranks.map((rank) => rank.batchSize))
+  const largestBatch = ranks.reduce((most, { batchSize }) => Math.max(most, batchSize), 1)
   const held = ranks.reduce((sum, rank) => sum + (rank.leases + 1) * rank.batchSize, 0)
   const leaseBytes = Math.ceil(MARGIN * (held * sampleBytes + options.largestBytes))
   const leastBytes = Math.ceil(MARGIN * (largestBatch * sampleBytes + 2 * options.largestBytes))
