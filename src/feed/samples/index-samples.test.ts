@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import {
   appendFileSync,
+  chmodSync,
   chownSync,
   closeSync,
   lstatSync,
@@ -394,3 +395,23 @@ test('files without a sample are an error that names the first of them', async (
     return isDscError(error, 'SOURCE_EMPTY') && /look at the first file: a\.csv/.test(error.hint ?? '')
   })
 })
+
+for (const closed of ['sub', 'sub/b'])
+  test(`a folder in which ${closed} is closed to the caller is refused by its path`, async (context) => {
+    const root = makeTestFolder(context)
+    chmodSync(root, 0o755)
+    mkdirSync(join(root, 'sub'))
+    writeFileSync(join(root, 'sub/b'), 'b')
+    chmodSync(join(root, closed), 0o000)
+    const own = process.geteuid!()
+    if (own === 0) process.seteuid!(65534) // root may read all
+    try {
+      await assert.rejects(indexSamples(root, { cacheFolder: undefined }), {
+        code: 'SOURCE_DENIED',
+        message: `${realpathSync(root)}/${closed}: no permission to read (EACCES)`,
+      })
+    } finally {
+      if (own === 0) process.seteuid!(0)
+      chmodSync(join(root, closed), 0o700)
+    }
+  })

@@ -3,6 +3,7 @@ import { realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DscError } from '../../failure/dsc-error.js'
 import type { FormatName } from '../../model/sample-formats.js'
+import { isRefused } from '../../platform/disk-failure.js'
 import { type FolderFile, type LeftOut, planSampleFiles, type SampleFiles } from '../plan/sample-files.js'
 import { fromText, toText } from './byte-path.js'
 import type { FormatIndexOptions, SharedIndex } from './formats/format.js'
@@ -58,8 +59,17 @@ const METHOD = 'dsc samples 4'
 /**
  * Lists the samples under `folder`, once: the table is kept, and used again while path, size and modification time
  * of every file are as they were. How samples lie in the files follows from what most bytes of the folder are.
+ * Rejects with SOURCE_DENIED where the caller may not read something there.
  */
 export async function indexSamples(folder: string, options: IndexOptions): Promise<SampleFolder> {
+  try {
+    return await index(folder, options)
+  } catch (error) {
+    throw describeDenied(error)
+  }
+}
+
+async function index(folder: string, options: IndexOptions): Promise<SampleFolder> {
   const listedRoot = findRoot(folder)
   const { files: listed, leftOut } = await listFolder(listedRoot, options.links ?? 'follow')
   const chosen = chooseFiles(folder, listed, options)
@@ -95,6 +105,15 @@ export async function indexSamples(folder: string, options: IndexOptions): Promi
   if (cachePath !== undefined && damaged.length === 0) keepTable(cachePath, table)
   if (sharedStamp && damaged.length === 0) shared.keep(sharedStamp, table)
   return { root: tableRoot, table, isCached: isMadeBefore, leftOut: [...told, ...damaged], groups }
+}
+
+function describeDenied(error: unknown): unknown {
+  const { code, path } = (error ?? {}) as NodeJS.ErrnoException
+  if (path === undefined || !isRefused(error)) return error
+  return new DscError('SOURCE_DENIED', `${path}: no permission to read (${code})`, {
+    hint: 'ask its owner to let you read it, or feed a folder without it',
+    cause: error,
+  })
 }
 
 /** Why there is nothing to feed of files that were chosen, at least one. */
