@@ -3,6 +3,7 @@ import { type ArrivingLook, ArrivingReader } from '../../cache/arrivals/arriving
 import type { ByteRange } from '../../cache/arrivals/block-set.js'
 import { Manifest } from '../../cache/manifest/manifest.js'
 import type { ManifestEntry } from '../../cache/manifest/manifest-entry.js'
+import { isOfSqlite } from '../../cache/manifest/manifest-file.js'
 import { WHOLE_OBJECT_BYTES } from '../../cache/proof/plan-parts.js'
 import { planProof } from '../../cache/proof/plan-proof.js'
 import { PROVEN_ELSEWHERE } from '../../cache/proof/prove-parts.js'
@@ -94,7 +95,7 @@ function lookAtParts(
     return judgeParts(entry, manifest.parts.of(entry.id), range)
   } catch (error) {
     // On a full disk SQLite cannot read what a stager writes: whoever waits for the whole object hears of the end.
-    if (String((error as { code?: unknown }).code).startsWith('SQLITE_')) return { outcome: 'never' }
+    if (isOfSqlite(error)) return { outcome: 'never' }
     throw error
   } finally {
     manifest?.close()

@@ -6,6 +6,7 @@ import { isCopyDirectoryOf, stagingDirectoryOf } from '../../cache/cache-layout.
 import { isOfDefinition } from '../../cache/leases/take-ready-copy.js'
 import { Manifest } from '../../cache/manifest/manifest.js'
 import type { ManifestEntry } from '../../cache/manifest/manifest-entry.js'
+import { isOfSqlite } from '../../cache/manifest/manifest-file.js'
 import { type PrepareProgress, prepareDataset } from '../../cache/prepare/prepare-dataset.js'
 import { DscError, type FailureCode, isDscError } from '../../failure/dsc-error.js'
 import type { Copy } from '../../model/copy.js'
@@ -136,7 +137,7 @@ export class GatewayCopies {
       return manifest && isListed ? look(manifest) : undefined
     } catch (error) {
       // On a full disk SQLite cannot read what a stager writes: its staging is about to end.
-      if (String((error as { code?: unknown }).code).startsWith('SQLITE_')) return undefined
+      if (isOfSqlite(error)) return undefined
       throw error
     } finally {
       manifest?.close() // a stager could not publish while somebody holds it open

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Cache } from '../../cache/cache.js'
 import { trashDirectory } from '../../cache/cache-layout.js'
 import { listIntoManifest } from '../../cache/download/list-into-manifest.js'
+import { isOfSqlite } from '../../cache/manifest/manifest-file.js'
 import type { Source } from '../../cache/sources/source.js'
 import { isDscError } from '../../failure/dsc-error.js'
 import type { Dataset } from '../../model/dataset.js'
@@ -87,8 +88,7 @@ export class PassedDatasets {
     try {
       return await this.#list(dataset, directory, reason)
     } catch (error) {
-      if (!isDscError(describeDiskFailure(error, cache.root), 'DISK_FULL') && !isSqliteFailure(error))
-        throw error
+      if (!isDscError(describeDiskFailure(error, cache.root), 'DISK_FULL') && !isOfSqlite(error)) throw error
       return this.#list(dataset, await mkdtemp(join(tmpdir(), 'dsc-gateway-')), reason)
     }
   }
@@ -105,10 +105,6 @@ export class PassedDatasets {
       throw error
     }
   }
-}
-
-function isSqliteFailure(error: unknown): boolean {
-  return String((error as { code?: unknown } | null)?.code).startsWith('SQLITE_')
 }
 
 async function replace(passed: Passed): Promise<void> {

@@ -50,7 +50,7 @@ export class ArrivalClient {
     })
   }
 
-  /** Connects to whoever stages in the folder; undefined where nobody does or answers, or nobody whom this user may ask. */
+  /** Connects to whoever stages in the folder; undefined where nobody does or answers, or whom this user may not ask. */
   static open(
     copyDirectory: string,
     reader: ArrivalReader = { name: '' },
@@ -83,7 +83,10 @@ export class ArrivalClient {
       sendArrivalMessage(this.#socket, { order: asked.slice(from, from + ORDER_CHUNK_KEYS) })
   }
 
-  /** Waits for what is asked, for `patienceMs` at most (default: for ever). Resolves with `gone`, too, when nobody waits any more. */
+  /**
+   * Waits for what is asked, for `patienceMs` at most (default: for ever). Resolves with `gone`, too, when nobody waits
+   * any more.
+   */
   want(
     asked: Asked,
     {

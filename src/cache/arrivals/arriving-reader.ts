@@ -3,6 +3,7 @@ import type { Copy } from '../../model/copy.js'
 import { filesDirectory } from '../cache-layout.js'
 import { Manifest } from '../manifest/manifest.js'
 import type { ManifestEntry } from '../manifest/manifest-entry.js'
+import { isOfSqlite } from '../manifest/manifest-file.js'
 import { ArrivalClient, type ArrivalReader } from './arrival-client.js'
 import type { Asked } from './arrival-wire.js'
 import type { WaitTurn } from './due-waits.js'
@@ -158,8 +159,4 @@ function findIn(manifest: Manifest, { directory }: Pick<Copy, 'directory'>, key:
   if (entry === undefined || entry.state === 'elsewhere') return { outcome: 'unknown' }
   const path = `${filesDirectory(directory)}/${entry.path}`
   return { outcome: entry.state === 'present' ? 'there' : 'coming', entry, path }
-}
-
-function isOfSqlite(error: unknown): boolean {
-  return String((error as { code?: unknown } | null)?.code).startsWith('SQLITE_')
 }

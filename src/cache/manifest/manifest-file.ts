@@ -114,7 +114,7 @@ export function describeManifestFailure(error: unknown, copyDirectory: string): 
  * Whether SQLite says so, told by its code: SQLite's addon knows one class of errors, which in `dsc prepare` is that of
  * the short way's bundle.
  */
-function isOfSqlite(error: unknown): error is Error & { readonly code: string } {
+export function isOfSqlite(error: unknown): error is Error & { readonly code: string } {
   return error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_')
 }
 
