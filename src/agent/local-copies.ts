@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { filesDirectory } from '../cache/cache-layout.js'
-import { Manifest } from '../cache/manifest/manifest.js'
+import type { Manifest } from '../cache/manifest/manifest.js'
 import type { ManifestEntry } from '../cache/manifest/manifest-entry.js'
 import { findDamagedCopies } from '../cache/sources/damaged-copies.js'
 import type { PartDigest, WireObject } from '../cache/sources/peer-wire.js'
 import type { Copy, CopyUse } from '../model/copy.js'
 import { isDatasetName } from '../model/dataset.js'
 import type { RecordStore } from '../records/record-store.js'
+import { OpenManifests } from './open-manifests.js'
 
 /** A range of an object, bytes. */
 export interface Range {
@@ -23,7 +24,6 @@ const PATIENCE_MS = 500
  * meanwhile: that needs the record, too.
  */
 const KNOWN_MS = 24 * 3_600_000
-const MAX_OPEN_MANIFESTS = 64
 /** Of so many datasets it is remembered what the record said: clients may ask for any name. */
 const MAX_DATASETS = 10_000
 
@@ -56,7 +56,7 @@ export function openLocalCopies(record: RecordStore, node: string): LocalCopies 
     { readonly untilMs: number; readonly copies: Promise<readonly CopyUse[]> }
   >()
   const known = new Map<string, { readonly atMs: number; readonly copies: readonly CopyUse[] }>()
-  const manifests = new Map<string, Manifest>()
+  const manifests = new OpenManifests()
   const list = (dataset: string) => {
     if (!isDatasetName(dataset)) return Promise.resolve([])
     const last = believed.get(dataset)
@@ -72,47 +72,35 @@ export function openLocalCopies(record: RecordStore, node: string): LocalCopies 
   }
   const findWhole = async (dataset: string) =>
     (await list(dataset)).find(({ state, stripe }) => state === 'ready' && !stripe)
-  const open = (copy: Copy): Manifest => {
-    let manifest = manifests.get(copy.copyId)
-    if (manifest === undefined) {
-      manifest = Manifest.openPublished(copy.directory)
-    }
-    manifest.holdForTurn()
-    manifests.delete(copy.copyId)
-    manifests.set(copy.copyId, manifest) // the last one used is the last one closed
-    for (const [copyId, oldest] of manifests) {
-      if (manifests.size <= MAX_OPEN_MANIFESTS) break
-      manifests.delete(copyId)
-      oldest.close()
-    }
-    return manifest
-  }
   return {
     list,
     async findReady(object, range) {
       for (const copy of await list(object.dataset)) {
         if (copy.state !== 'ready' || !isOfSource(copy, object)) continue
-        const manifest = open(copy)
-        const entry = manifest.find(object.key)
-        if (entry?.state !== 'present' || !isSameObject(entry, object)) continue
-        return { copy, entry, part: manifest.parts.find(entry, range), path: pathOf(copy, entry) }
+        const found = manifests.look(copy, (manifest): LocalObject | undefined => {
+          const entry = manifest.find(object.key)
+          if (entry?.state !== 'present' || !isSameObject(entry, object)) return undefined
+          return { copy, entry, part: manifest.parts.find(entry, range), path: pathOf(copy, entry) }
+        })
+        if (found) return found
       }
       return undefined
     },
     async findKey(dataset, key) {
       const copy = await findWhole(dataset)
-      const entry = copy && open(copy).find(key)
+      const entry = copy && manifests.look(copy, (manifest) => manifest.find(key))
       return copy && entry?.state === 'present'
         ? { copy, entry, part: undefined, path: pathOf(copy, entry) }
         : undefined
     },
     async listFiles(dataset) {
       const copy = await findWhole(dataset)
-      return copy && Array.from(open(copy).entries('present'), ({ key, sizeBytes }) => ({ key, sizeBytes }))
+      const list = (manifest: Manifest) =>
+        Array.from(manifest.entries('present'), ({ key, sizeBytes }) => ({ key, sizeBytes }))
+      return copy && manifests.look(copy, list)
     },
     close() {
-      for (const manifest of manifests.values()) manifest.close()
-      manifests.clear()
+      manifests.close()
     },
   }
 }

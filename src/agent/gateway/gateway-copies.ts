@@ -11,11 +11,11 @@ import { type PrepareProgress, prepareDataset } from '../../cache/prepare/prepar
 import { DscError, type FailureCode, isDscError } from '../../failure/dsc-error.js'
 import type { Copy } from '../../model/copy.js'
 import type { Dataset } from '../../model/dataset.js'
+import { OpenManifests } from '../open-manifests.js'
 import { answerInTime } from './answer-in-time.js'
 import { ArrivingRanges, type RangesTaken } from './arriving-ranges.js'
 import { BelievedCopies } from './believed-copies.js'
 import { GatewayHolds } from './gateway-holds.js'
-import { OpenManifests } from './open-manifests.js'
 import { type Passed, PassedDatasets } from './passed-datasets.js'
 import { S3Error } from './s3-request.js'
 

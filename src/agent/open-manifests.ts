@@ -1,5 +1,5 @@
-import { Manifest } from '../../cache/manifest/manifest.js'
-import type { Copy } from '../../model/copy.js'
+import { Manifest } from '../cache/manifest/manifest.js'
+import type { Copy } from '../model/copy.js'
 
 /** Manifests that stay open: opening one costs as much as sending a small object. */
 const MAX_OPEN = 64
@@ -10,7 +10,7 @@ export class OpenManifests {
   /** Those that are being looked at: a listing looks at all datasets of its bucket at once. */
   readonly #inUse = new Set<string>()
 
-  /** Calls `look` with the manifest of a copy; undefined: it is where nobody said. */
+  /** Calls `look`, which ends within this turn, with the manifest of a copy; undefined: there is none any more. */
   look<Result>({ copyId, directory }: Copy, look: (manifest: Manifest) => Result): Result | undefined {
     const manifest = this.#manifests.get(copyId) ?? Manifest.findPublished(directory)
     if (manifest === undefined) return undefined
