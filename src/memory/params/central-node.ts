@@ -1,5 +1,6 @@
 import { DscError } from '../../failure/dsc-error.js'
-import { type CentralOptions, MAX_TIMER_MS, type PushExtras, type PushOutcome } from './central-options.js'
+import { MAX_TIMER_MS } from '../../model/duration.js'
+import type { CentralOptions, PushExtras, PushOutcome } from './central-options.js'
 import type { Checkpoint } from './checkpoint.js'
 import { CheckpointWriter } from './checkpoint-writer.js'
 import { beginState, ParameterState } from './parameter-state.js'

@@ -2,9 +2,6 @@ import type { PushDecision } from './plan/decide-push.js'
 import type { OptimizerSettings } from './plan/optimizer-settings.js'
 import type { LostPolicy, UpdateMode } from './plan/update-mode.js'
 
-/** Timers count no further, 24.8 days; they take more for 1 ms. */
-export const MAX_TIMER_MS = 2 ** 31 - 1
-
 /** What is fixed before step 1. */
 export interface CentralOptions {
   readonly mode: UpdateMode
