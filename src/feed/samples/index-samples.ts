@@ -65,7 +65,7 @@ export async function indexSamples(folder: string, options: IndexOptions): Promi
   try {
     return await index(folder, options)
   } catch (error) {
-    throw describeDenied(error)
+    throw describeDenied(error, folder)
   }
 }
 
@@ -107,9 +107,10 @@ async function index(folder: string, options: IndexOptions): Promise<SampleFolde
   return { root: tableRoot, table, isCached: isMadeBefore, leftOut: [...told, ...damaged], groups }
 }
 
-function describeDenied(error: unknown): unknown {
+/** What lies elsewhere, as an index that is written, is no matter of the folder's owner. */
+function describeDenied(error: unknown, folder: string): unknown {
   const { code, path } = (error ?? {}) as NodeJS.ErrnoException
-  if (path === undefined || !isRefused(error)) return error
+  if (path === undefined || !isRefused(error) || !`${path}/`.startsWith(`${findRoot(folder)}/`)) return error
   return new DscError('SOURCE_DENIED', `${path}: no permission to read (${code})`, {
     hint: 'ask its owner to let you read it, or feed a folder without it',
     cause: error,
