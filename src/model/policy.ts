@@ -9,15 +9,15 @@ export interface Share {
 /** What a node allows its cache to hold. A missing limit does not limit. */
 export interface CachePolicy {
   /** Most datasets at once (staging or ready copies), 1 or more. */
-  readonly maxDatasets?: number
+  readonly maxDatasets?: number | undefined
   /** Most of the cache's file system that copies may take, in percent of its capacity, above 0 to 100. */
-  readonly maxPercent?: number
+  readonly maxPercent?: number | undefined
   /** Bytes of the file system that staging must leave free, 0 or more. */
-  readonly minFreeBytes?: number
+  readonly minFreeBytes?: number | undefined
   /** `dsc cleanup` evicts idle copies until they take at most this percent of the capacity. */
-  readonly lowWaterPercent?: number
+  readonly lowWaterPercent?: number | undefined
   /** In the order of the file: a job that belongs to several counts for the first. Absent: nobody has a share. */
-  readonly shares?: readonly Share[]
+  readonly shares?: readonly Share[] | undefined
 }
 
 /** The file system that holds the cache, as measured at one moment. */

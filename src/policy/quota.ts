@@ -60,11 +60,11 @@ export function findShortfalls(input: {
     const missing = amounts.taken + amounts.needed - amounts.allowed
     if (missing > 0) shortfalls.push({ limit, ...amounts, allowed: Math.max(0, amounts.allowed), missing })
   }
-  const [allowed, needed] = [policy.maxDatasets ?? Number.POSITIVE_INFINITY, request.bytes]
-  check('maxDatasets', { allowed, taken: load.datasets, needed: request.datasets })
-  check('maxPercent', { allowed: quotaBytes(policy, disk), taken: load.bytes, needed })
+  const datasets = policy.maxDatasets ?? Number.POSITIVE_INFINITY
+  check('maxDatasets', { allowed: datasets, taken: load.datasets, needed: request.datasets })
+  check('maxPercent', { allowed: quotaBytes(policy, disk), taken: load.bytes, needed: request.bytes })
   const toSpare = disk.freeBytes - (policy.minFreeBytes ?? 0)
-  check('minFree', { allowed: toSpare, taken: load.outstandingBytes, needed })
+  check('minFree', { allowed: toSpare, taken: load.outstandingBytes, needed: request.bytes })
   const inodes = disk.inodesTotal > 0 ? disk.inodesFree : Number.POSITIVE_INFINITY
   check('inodes', { allowed: inodes, taken: load.outstandingInodes, needed: request.inodes })
   return shortfalls

@@ -23,7 +23,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constant('ask' as const),
       by: party,
-      bytes: fc.integer({ min: 1, max: 500 }),
+      // So few bytes that datasets run out first, or so many that bytes do.
+      bytes: fc.oneof(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 1, max: 500 })),
       isPrefetch: fc.constantFrom(false, false, false, true),
     }),
   },
@@ -39,7 +40,7 @@ const policy = fc
   .map(
     ({ percents, maxDatasets, maxPercent }): CachePolicy => ({
       maxPercent,
-      ...(maxDatasets !== undefined && { maxDatasets }),
+      maxDatasets,
       shares: percents.map((percent, index) => ({ party: PARTIES[index]!, percent })),
     }),
   )
@@ -169,7 +170,7 @@ test(`over random histories no bound is passed and no share loses what it is gua
     }),
     { seed, numRuns: 1000 },
   )
-  assert.ok(seen.admitted > 1000 && seen.refused > 1000, JSON.stringify(seen))
+  assert.ok(seen.admitted > 1000 && seen.refused > 300, JSON.stringify(seen))
 })
 
 test(`after any history a share gets all that it is guaranteed once borrowers are idle (DSC_TEST_SEED=${seed})`, () => {

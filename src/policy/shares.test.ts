@@ -24,7 +24,7 @@ const [vision, ada] = ['group:vision', 'user:ada']
 const LEASED = { referenceCount: 1 }
 const aged = (hours: number) => ({ lastUsedAtMs: NOW_MS - hours * 3_600_000 })
 
-for (const { name, copies, bytes, party, isPrefetch, victims } of [
+for (const { name, copies, bytes, party, isPrefetch, maxDatasets, victims } of [
   {
     name: 'takes from a borrower, though the asking share has what was used longer ago',
     copies: [
@@ -97,19 +97,46 @@ for (const { name, copies, bytes, party, isPrefetch, victims } of [
     isPrefetch: true,
     victims: 'refused',
   },
+  {
+    name: 'takes from a share that has one dataset more than its part of maxDatasets',
+    copies: [
+      copyOf(undefined, 'in use', { chargedBytes: 10, ...LEASED }),
+      copyOf(vision, 'own', { chargedBytes: 10, ...aged(9) }),
+      copyOf(ada, 'first', { chargedBytes: 10, ...aged(2) }),
+      copyOf(ada, 'second', { chargedBytes: 10, ...aged(1) }),
+    ],
+    bytes: 10,
+    party: vision,
+    maxDatasets: 4, // 30 % of them, 1.2, guarantee one
+    victims: ['first'],
+  },
+  {
+    name: 'leaves a share as many datasets as its part of maxDatasets',
+    copies: [
+      copyOf(undefined, 'in use', { chargedBytes: 10, ...LEASED }),
+      copyOf(vision, 'older', { chargedBytes: 10, ...aged(2) }),
+      copyOf(vision, 'newer', { chargedBytes: 10, ...aged(1) }),
+      copyOf(ada, 'ada', { chargedBytes: 10, ...aged(9) }),
+    ],
+    bytes: 10,
+    party: vision,
+    maxDatasets: 4,
+    victims: ['older'],
+  },
 ] as readonly {
   name: string
   copies: readonly CopyUse[]
   bytes: number
   party: string | undefined
   isPrefetch?: boolean
+  maxDatasets?: number
   victims: readonly string[] | 'refused'
 }[]) {
   test(`admission with shares ${name}`, () => {
     const used = copies.reduce((sum, { chargedBytes }) => sum + chargedBytes, 0)
     const asked = copyOf(party, 'asked', { state: 'reserved', chargedBytes: 0 })
     const admission = planAdmission({
-      policy: POLICY,
+      policy: { ...POLICY, maxDatasets },
       disk: { ...DISK, freeBytes: DISK.capacityBytes - used },
       copies: [...copies, asked],
       request: { datasets: 1, bytes, inodes: 0 },
@@ -179,3 +206,16 @@ test('shares are of what copies may take beside files of others and what nobody 
   )
   assert.deepEqual([rest?.party, rest?.usedBytes, rest?.borrowedBytes], [null, 100, 100])
 })
+
+for (const { percent, maxDatasets, guaranteed } of [
+  { percent: 50, maxDatasets: 4, guaranteed: 2 },
+  { percent: 30, maxDatasets: 4, guaranteed: 1 },
+  { percent: 29, maxDatasets: 100, guaranteed: 29 }, // 100 * 0.29 is 28.999999999999996
+  { percent: 10, maxDatasets: 9, guaranteed: 0 },
+]) {
+  test(`${percent} % of ${maxDatasets} datasets guarantee ${guaranteed}, whole datasets only`, () => {
+    const policy = { shares: [{ party: 'user:ada', percent }], maxDatasets }
+    const held = { sums: [], load: measureLoad([]) }
+    assert.equal(measureShares(policy, DISK, held)[0]?.guaranteedDatasets, guaranteed)
+  })
+}
