@@ -150,6 +150,11 @@ test('a gateway lists and sends declared repositories as a hub does, range by ra
   assert.equal(paths.length, new Set(paths).size)
   assert.equal(paths.filter((path) => path.startsWith('file ')).length, 1102)
   assert.equal(paths.filter((path) => path.startsWith('directory ')).length, 1102)
+  for (const headers of [{ 'x-forwarded-proto': 'https' }, { forwarded: 'for=1.2.3.4;proto=https' }]) {
+    const page = await ask(`/api/models/org/model/tree/${commit}?recursive=true`, headers)
+    assert.match(page.headers.get('link') ?? '', /^<https:/, 'behind a proxy that encrypts')
+    await page.arrayBuffer()
+  }
   const root = await readJson(await ask(`/api/models/org/model/tree/${commit}`))
   assert.deepEqual(
     root.map(({ path }: { path: string }) => path),

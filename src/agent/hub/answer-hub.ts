@@ -59,7 +59,7 @@ export async function answerHub(
       const page = await snapshot.look((manifest) => listTree(manifest, { ...operation, copyFolder: folder }))
       if (page === undefined) throw missing(operation.folder)
       if (page.next !== undefined) {
-        const url = new URL(`http://${request.headers.host ?? 'localhost'}${request.url}`)
+        const url = new URL(`${readScheme(request)}://${request.headers.host ?? 'localhost'}${request.url}`)
         url.searchParams.set('cursor', page.next)
         response.setHeader('link', `<${url.href}>; rel="next"`)
       }
@@ -73,6 +73,17 @@ export async function answerHub(
       )
     }
   }
+}
+
+/** What the client speaks with the proxy before this server, if there is one. */
+function readScheme({ headers }: IncomingMessage): 'http' | 'https' {
+  const forwarded = /(?:^|[;,\s])proto="?(https?)/i.exec(headers.forwarded ?? '')?.[1]
+  const named =
+    forwarded ??
+    String(headers['x-forwarded-proto'] ?? '')
+      .split(',')[0]!
+      .trim()
+  return named.toLowerCase() === 'https' ? 'https' : 'http'
 }
 
 /** Answers with what went wrong. */

@@ -63,6 +63,75 @@ describe('a hub', () => {
     assert.deepEqual(objects[0]?.checksum, { algorithm: 'git-sha1', value: git })
   })
 
+  for (const { what, link } of [
+    { what: 'another host', link: (url: URL) => `https://huggingface.co${url.pathname}${url.search}` },
+    { what: 'another scheme', link: (url: URL) => `https://${url.host}${url.pathname}${url.search}` },
+    { what: 'a path', link: (url: URL) => `${url.pathname}${url.search}` },
+  ])
+    test(`lists all pages where the next one is told by ${what}`, async () => {
+      hub.commit('models/org/mirrored', manyFiles(120))
+      hub.onRequest = (_request, response) => {
+        const setHeader = response.setHeader.bind(response)
+        response.setHeader = (name, value) => {
+          const [, target] = /^<([^>]*)>/.exec(String(value)) ?? []
+          return setHeader(name, name === 'link' ? `<${link(new URL(target!))}>; rel="next"` : value)
+        }
+        return false
+      }
+      const objects = await list(open(hub, 'hf://org/mirrored')).finally(() => {
+        hub.onRequest = undefined
+      })
+      assert.equal(objects.length, 120)
+    })
+
+  for (const { what, link } of [
+    { what: 'lost', link: undefined },
+    { what: 'not understood', link: 'page 2' },
+  ])
+    test(`never takes a page for the last whose link to the next is ${what}`, async () => {
+      hub.commit('models/org/cut', manyFiles(120))
+      hub.onRequest = (_request, response) => {
+        const setHeader = response.setHeader.bind(response)
+        response.setHeader = (name, value) => {
+          if (name !== 'link') return setHeader(name, value)
+          return link === undefined ? response : setHeader(name, link)
+        }
+        return false
+      }
+      const listing = list(open(hub, 'hf://org/cut')).finally(() => {
+        hub.onRequest = undefined
+      })
+      const code = link === undefined ? 'SOURCE_TRUNCATED' : 'SOURCE_UNREACHABLE'
+      await assert.rejects(listing, (error) => isDscError(error, code))
+    })
+
+  test('asks for each folder where the server lists one at a time', async () => {
+    const files = { 'a.txt': '1', 'b/c/d.txt': '2', 'b/e.txt': '3', 'f/g.txt': '4' }
+    hub.commit('models/org/flat', files)
+    hub.onRequest = (request) => {
+      request.url = request.url!.replace('recursive=true', 'recursive=false')
+      return false
+    }
+    const objects = await list(open(hub, 'hf://org/flat')).finally(() => {
+      hub.onRequest = undefined
+    })
+    assert.deepEqual(objects.map(({ key }) => key).sort(), Object.keys(files).sort())
+  })
+
+  test('says so where a folder is listed and what is in it is not', async () => {
+    hub.commit('models/org/empty', { 'b/c.txt': '2' })
+    hub.onRequest = (request, response) => {
+      if (!request.url!.includes('/tree/')) return false
+      const isRoot = !request.url!.includes('/b?')
+      response.end(JSON.stringify(isRoot ? [{ type: 'directory', path: 'b', oid: '0', size: 0 }] : []))
+      return true
+    }
+    const listing = list(open(hub, 'hf://org/empty')).finally(() => {
+      hub.onRequest = undefined
+    })
+    await assert.rejects(listing, (error) => isDscError(error, 'SOURCE_TRUNCATED'))
+  })
+
   test('reads a revision by branch, tag with a slash, commit and pull request', async () => {
     const first = hub.commit('models/org/revised', { 'a.txt': 'one' }, { branch: 'release/1' })
     hub.commit('models/org/revised', { 'a.txt': 'two' }, { branch: 'refs/pr/3' })
@@ -178,6 +247,10 @@ describe('a hub', () => {
     await assert.rejects(list(anonymous), (error) => isDscError(error, 'SOURCE_NOT_FOUND'))
   })
 })
+
+function manyFiles(count: number): Record<string, string> {
+  return Object.fromEntries(Array.from({ length: count }, (_, at) => [`${at}.txt`, String(at)]))
+}
 
 function open(hub: HubServer, source: string): Source {
   return openHubSource({ name: 'a', source, endpoint: hub.endpoint, include: [], exclude: [] })

@@ -17,6 +17,8 @@ export interface PageQuestion {
   readonly startAfter?: string | undefined
   /** Goes on where a page ended. */
   readonly continuation?: string | undefined
+  /** Only keys after this one, asked for by version 1 of the listing. */
+  readonly marker?: string | undefined
   /** Keys with one more of this after `below` are told as folders. */
   readonly delimiter?: string | undefined
 }
@@ -131,12 +133,13 @@ async function send(
 
 /** Sorted by name, as the signature wants it. */
 function formatQuery(question: PageQuestion, prefix: string): string {
-  const { below = '', startAfter, continuation, delimiter } = question
+  const { below = '', startAfter, continuation, marker, delimiter } = question
   const values: [string, string | undefined][] = [
     ['continuation-token', continuation],
     ['delimiter', delimiter],
     ['encoding-type', 'url'],
-    ['list-type', '2'],
+    ['list-type', marker === undefined ? '2' : undefined],
+    ['marker', marker === undefined ? undefined : prefix + marker],
     ['prefix', prefix + below],
     ['start-after', startAfter === undefined ? undefined : prefix + startAfter],
   ]

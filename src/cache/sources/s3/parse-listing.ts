@@ -7,8 +7,9 @@ export interface ListingPage {
   readonly objects: readonly ListedObject[]
   /** Common prefixes, relative to the source's prefix; only where a delimiter was asked for. */
   readonly folders: readonly string[]
-  /** Where the next page begins; undefined: this is the last. */
+  /** Where the next page begins; undefined: this is the last, or the server knows version 1 of the listing only. */
   readonly continuation: string | undefined
+  /** There is more, or the server does not say that there is none. */
   readonly isTruncated: boolean
 }
 
@@ -104,15 +105,16 @@ function readPagePlace(
 ): Pick<ListingPage, 'continuation' | 'isTruncated'> | undefined {
   const keyCount = readElement(text, '<KeyCount>')?.trim() ?? '0'
   const isTruncated = readElement(text, '<IsTruncated>')?.trim()
-  const token = readElement(text, '<NextContinuationToken>')
+  const token = readElement(text, '<NextContinuationToken>') || undefined
   const isWhole =
     !/Contents>|CommonPrefixes>|<Key>|<Prefix>.*<Prefix>/s.test(text) &&
     /^\d+$/.test(keyCount) &&
     Number(keyCount) <= found &&
-    (isTruncated === 'true' || isTruncated === 'false' || (isTruncated === undefined && !token))
-  return isWhole
-    ? { isTruncated: isTruncated === 'true', continuation: token && decodeEntities(token) }
-    : undefined
+    (isTruncated === 'true' || isTruncated === 'false' || isTruncated === undefined)
+  if (!isWhole) return undefined
+  // Of a page that names the next one, and one that does not say it is the last, the next is asked for.
+  const isLast = isTruncated === 'false' || (isTruncated === undefined && found === 0)
+  return { isTruncated: !isLast || token !== undefined, continuation: token && decodeEntities(token) }
 }
 
 function readEtag(entry: string): string | null {

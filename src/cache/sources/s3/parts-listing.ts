@@ -87,7 +87,7 @@ export class PartsListing {
     const { continuation } = range
     const question = continuation === undefined ? { startAfter: range.after } : { continuation }
     const page = await listPage(question, limits)
-    checkAdvance(page, continuation, url)
+    if (page.isTruncated && (page.continuation ?? continuation) === continuation) throw stuck(url)
     noteGreatest(greatest, sampleKeys(page))
     const objects = range.take(page)
     range.isBusy = false
@@ -142,12 +142,21 @@ async function findFolders(
   return []
 }
 
-/** Throws SOURCE_TRUNCATED where the server gives the same page again. */
-export function checkAdvance(page: ListingPage, continuation: string | undefined, url: string): void {
-  if (!page.isTruncated || (page.continuation !== undefined && page.continuation !== continuation)) return
-  throw new SourceFailure('SOURCE_TRUNCATED', `${url}: the listing does not advance`, {
+/** Throws SOURCE_TRUNCATED where the server gives the same page again, or more without a place to go on from. */
+export function checkAdvance(page: ListingPage, before: ListingPage | undefined, url: string): void {
+  const { objects, continuation, isTruncated } = page
+  const isRepeated =
+    continuation === undefined
+      ? objects.length > 0 && objects[0]!.key === before?.objects[0]?.key
+      : continuation === before?.continuation
+  const hasPlace = continuation !== undefined || objects.length > 0
+  if (isRepeated || (isTruncated && !hasPlace)) throw stuck(url)
+}
+
+function stuck(url: string): SourceFailure {
+  return new SourceFailure('SOURCE_TRUNCATED', `${url}: the listing does not advance`, {
     isTransient: false,
-    hint: 'the server’s listing is broken; check the endpoint',
+    hint: 'the server knows neither ListObjectsV2 nor markers, or its listing is broken; check the endpoint',
   })
 }
 

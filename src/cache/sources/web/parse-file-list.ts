@@ -95,9 +95,10 @@ function readCroissant(text: string, base: string): readonly NamedFile[] {
   return distribution.flatMap((entry: Readonly<Record<string, unknown>>, at) => {
     const { contentUrl, contentSize, containedIn, encodingFormat, '@type': type } = entry
     // What an archive contains comes with the archive.
-    const isFile = String(type).endsWith('FileObject') && containedIn === undefined
-    if (typeof contentUrl !== 'string' || !isFile) return []
+    if (containedIn !== undefined) return []
     const place = `distribution ${at + 1}`
+    if (!String(type).endsWith('FileObject') || typeof contentUrl !== 'string')
+      throw new RangeError(`${place}: expected a FileObject with a contentUrl, found ${JSON.stringify(type)}`)
     if (String(encodingFormat).startsWith('git'))
       throw new RangeError(
         `${place}: expected a file, found the git repository ${contentUrl} (one of a Hugging Face hub is hf://datasets/org/name)`,

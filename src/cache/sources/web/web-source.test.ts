@@ -265,6 +265,12 @@ describe('a web source', () => {
       says: /line 1: expected SHA-256 and path/,
     },
     { what: 'no JSON', name: 'croissant.json', text: '{', says: /no JSON/ },
+    {
+      what: 'a file without URL',
+      name: 'croissant.json',
+      text: JSON.stringify({ distribution: [{ '@type': 'cr:FileObject', name: 'a' }] }),
+      says: /distribution 1: expected a FileObject with a contentUrl/,
+    },
     { what: 'no distribution', name: 'croissant.json', text: '{}', says: /with a distribution/ },
     {
       what: 'a digest that is none',
