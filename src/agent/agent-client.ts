@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
-import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import type { Reservation } from '../cache/prepare/reserve-dataset.js'
 import { DscError, FAILURES, type FailureCode } from '../failure/dsc-error.js'
+import { readJsonLines } from '../frames/lines.js'
 import { askOnce } from '../http/ask-once.js'
 import type { PrepareCall, PrepareLine } from './prepare-route.js'
 
@@ -92,9 +92,7 @@ async function askAgent(
       )
     }
     if (statusCode !== 200) throw new Error(`answered ${statusCode}: ${(await text(answer)).slice(0, 500)}`)
-    for await (const raw of createInterface({ input: answer, crlfDelay: Number.POSITIVE_INFINITY })) {
-      if (raw === '') continue
-      const line = JSON.parse(raw) as PrepareLine
+    for await (const line of readJsonLines(answer, parsePrepareLine)) {
       if ('progress' in line) options.onProgress(line.progress)
       else if ('error' in line) throw failureOf(node, line.error)
       else return line
@@ -115,6 +113,12 @@ async function askAgent(
   } finally {
     answer?.destroy()
   }
+}
+
+/** Agents of other versions may say more. Throws for what is no object. */
+function parsePrepareLine(raw: unknown): PrepareLine {
+  if (typeof raw === 'object' && raw !== null) return raw as PrepareLine
+  throw new TypeError('expected an object')
 }
 
 function failureOf(node: string, error: Extract<PrepareLine, { error: unknown }>['error']): DscError {

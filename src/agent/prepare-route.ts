@@ -4,6 +4,7 @@ import { type PrepareProgress, prepareDataset } from '../cache/prepare/prepare-d
 import { cancelReservation, type Reservation, reserveDataset } from '../cache/prepare/reserve-dataset.js'
 import type { Origins } from '../cache/sources/source.js'
 import { DscError, describeFailure, isDscError } from '../failure/dsc-error.js'
+import { formatJsonLine } from '../frames/lines.js'
 import { parseByteRate } from '../model/byte-rate.js'
 import { type Copy, parseStripe, type Stripe } from '../model/copy.js'
 import type { Dataset } from '../model/dataset.js'
@@ -105,7 +106,7 @@ async function answerInLines(
   const hungUp = new AbortController()
   response.on('close', () => hungUp.abort('the client hung up'))
   response.writeHead(200, { 'content-type': 'application/x-ndjson' })
-  const write = (line: PrepareLine) => response.write(`${JSON.stringify(line)}\n`)
+  const write = (line: PrepareLine) => response.write(formatJsonLine(line))
   let lastMs = Number.NEGATIVE_INFINITY
   // Silence would look like an agent that is gone.
   const pulse = setInterval(() => response.write('\n'), 2000)

@@ -1,12 +1,12 @@
 import { connect, type Socket } from 'node:net'
+import { listenForLines } from '../../frames/lines.js'
 import type { ReaderStatus } from '../../model/reader-status.js'
 import { isMoreUrgent, type Urgency } from '../../model/urgency.js'
 import { HeldFolder } from '../../platform/held-folder.js'
 import {
-  ARRIVALS_VERSION,
   type Asked,
   type FromStager,
-  readArrivalMessages,
+  parseFromStager,
   SOCKET_NAME,
   sendArrivalMessage,
 } from './arrival-wire.js'
@@ -63,12 +63,16 @@ export class ArrivalClient {
     socket.setTimeout(MAX_SILENCE_MS, () => socket.destroy())
     return new Promise((resolve) => {
       socket.once('close', () => resolve(undefined))
-      readArrivalMessages(socket, (message) => {
-        if ((message as { arrivals?: unknown }).arrivals === ARRIVALS_VERSION) {
-          socket.setTimeout(0)
-          if (reader.name !== '') sendArrivalMessage(socket, { name: reader.name })
-          resolve(client)
-        } else client.#take(message as FromStager)
+      listenForLines(socket, {
+        parse: parseFromStager,
+        onMessage(message) {
+          if ('arrivals' in message) {
+            socket.setTimeout(0)
+            if (reader.name !== '') sendArrivalMessage(socket, { name: reader.name })
+            resolve(client)
+          } else client.#take(message)
+          return undefined
+        },
       })
     })
   }
@@ -136,13 +140,11 @@ export class ArrivalClient {
     this.#socket.destroy()
   }
 
-  /** Throws for what is no message: then the connection ends. */
-  #take(message: FromStager): void {
+  #take(message: Exclude<FromStager, { arrivals: unknown }>): void {
     if ('there' in message) this.#settle(JSON.stringify(message.there), 'there')
     else if ('unknown' in message) this.#settle(JSON.stringify(message.unknown), 'unknown')
     else if ('spoilt' in message) this.#onSpoilt?.(message.spoilt)
-    else if ('readers' in message) this.#tell?.(parseReaders(message.readers))
-    else throw new TypeError('expected there, unknown, spoilt or readers')
+    else this.#tell?.(message.readers)
   }
 
   #settle(name: string, arrival: Arrival): void {
@@ -150,21 +152,4 @@ export class ArrivalClient {
     this.#waits.delete(name)
     for (const settle of waits?.settles ?? []) settle(arrival)
   }
-}
-
-/** Throws a TypeError for what lists no readers: anybody who may write into the folder may listen there. */
-function parseReaders(raw: unknown): readonly ReaderStatus[] {
-  if (Array.isArray(raw) && raw.every(isReader)) return raw
-  throw new TypeError('expected readers, each with a name and what it waits for')
-}
-
-function isReader(raw: Partial<Record<keyof ReaderStatus, unknown>> | null): raw is ReaderStatus {
-  const { name, ordered, waits, waitsFor } = raw ?? {}
-  const isCounted = Number.isSafeInteger(ordered) && Number.isSafeInteger(waits)
-  return (
-    isCounted &&
-    typeof name === 'string' &&
-    Array.isArray(waitsFor) &&
-    waitsFor.every((key) => typeof key === 'string')
-  )
 }

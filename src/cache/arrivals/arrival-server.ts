@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
+import { listenForLines } from '../../frames/lines.js'
 import type { ReaderStatus } from '../../model/reader-status.js'
-import { parseUrgency, type Urgency } from '../../model/urgency.js'
+import type { Urgency } from '../../model/urgency.js'
 import { HeldFolder } from '../../platform/held-folder.js'
 import {
   ARRIVALS_VERSION,
   type Asked,
+  type FromReader,
   type FromStager,
-  readArrivalMessages,
+  parseFromReader,
   SOCKET_NAME,
   sendArrivalMessage,
 } from './arrival-wire.js'
@@ -119,27 +121,21 @@ export class ArrivalServer {
       this.need.forget(socket)
     })
     sendArrivalMessage(socket, { arrivals: ARRIVALS_VERSION })
-    readArrivalMessages(socket, (message) => this.#take(socket, message))
+    listenForLines(socket, {
+      parse: parseFromReader,
+      onMessage: (message) => void this.#take(socket, message),
+    })
   }
 
-  /** Throws for what is no message: then the connection ends. */
-  #take(socket: Socket, message: unknown): void {
-    const { order, want, urgency, name, status } = message as {
-      readonly order?: readonly unknown[]
-      readonly want?: unknown
-      readonly urgency?: unknown
-      readonly name?: unknown
-      readonly status?: unknown
-    }
-    if (Array.isArray(order))
+  #take(socket: Socket, message: FromReader): void {
+    if ('order' in message)
       this.need.addOrder(
         socket,
-        order.flatMap((asked) => this.#needOf(asked) ?? []),
+        message.order.flatMap((asked) => this.#needOf(asked) ?? []),
       )
-    else if (want !== undefined) this.#want(socket, want as Asked, parseUrgency(urgency) ?? 'wanted')
-    else if (typeof name === 'string') this.#names.set(socket, name.slice(0, MAX_NAME_LENGTH))
-    else if (status === true) tell(socket, { readers: this.#describe() })
-    else throw new TypeError('expected order, want, name or status')
+    else if ('want' in message) this.#want(socket, message.want, message.urgency)
+    else if ('name' in message) this.#names.set(socket, message.name.slice(0, MAX_NAME_LENGTH))
+    else tell(socket, { readers: this.#describe() })
   }
 
   #describe(): readonly ReaderStatus[] {
@@ -171,12 +167,10 @@ export class ArrivalServer {
     tell(socket, { there: typeof need === 'number' ? key : [key, need.offset, need.length] })
   }
 
-  /** Undefined: there is no such object. Throws for what names none. */
-  #needOf(asked: unknown): Need | undefined {
+  /** Undefined: there is no such object. */
+  #needOf(asked: Asked): Need | undefined {
     if (typeof asked === 'string') return this.#idOf(asked)
-    const [key, offset, length] = Array.isArray(asked) ? (asked as readonly unknown[]) : []
-    if (typeof key !== 'string' || !isCount(offset) || !isCount(length))
-      throw new TypeError('expected a key, or a key, an offset and a length')
+    const [key, offset, length] = asked
     const id = this.#idOf(key)
     return id === undefined ? undefined : { id, offset, length }
   }
@@ -196,8 +190,4 @@ export class ArrivalServer {
 function tell(socket: Socket, message: FromStager): void {
   sendArrivalMessage(socket, message)
   if (socket.writableLength > MAX_WAITING_BYTES) socket.destroy()
-}
-
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0
 }

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
+import { sendLine } from '../../frames/lines.js'
 import type { ReaderStatus } from '../../model/reader-status.js'
-import type { Urgency } from '../../model/urgency.js'
+import { parseUrgency, type Urgency } from '../../model/urgency.js'
 
 /**
  * What a reader asks for: an object by its key, to be told once it is proven; or a range of one (key, offset, length in
@@ -16,7 +17,7 @@ export type Asked = string | readonly [key: string, offset: number, length: numb
  * A stager that ends closes the connection: readers look at the copy again. A reader may say its `name`; whoever asks
  * for the `status` is told of all `readers`.
  */
-type FromReader =
+export type FromReader =
   | { readonly order: readonly Asked[] }
   | { readonly want: Asked; readonly urgency: Urgency }
   | { readonly name: string }
@@ -32,44 +33,53 @@ export type FromStager =
 /** Said first by the stager; raise it with every change of the messages. */
 export const ARRIVALS_VERSION = 4
 
-/** Longer lines are no messages of ours, bytes. */
-const MAX_LINE_BYTES = 1024 * 1024
-const LINE_END = 10
-
 /** The socket in the folder of a staging: reached through the held folder its path fits into an address (107 bytes). */
 export const SOCKET_NAME = 'arrivals.sock'
 
-/** Calls `take` with each message of a connection; ends the connection when one cannot be read. */
-export function readArrivalMessages(socket: Socket, take: (message: unknown) => void): void {
-  let rest: Buffer[] = []
-  let restBytes = 0
-  const takeLine = (line: Buffer) => {
-    try {
-      take(JSON.parse(line.toString()))
-    } catch {
-      socket.destroy()
-    }
-  }
-  socket.on('data', (chunk: Buffer) => {
-    let from = 0
-    // Not by node:readline, to which a key with U+2028 is two lines.
-    for (
-      let end = chunk.indexOf(LINE_END);
-      end !== -1 && !socket.destroyed;
-      end = chunk.indexOf(LINE_END, from)
-    ) {
-      takeLine(Buffer.concat([...rest, chunk.subarray(from, end)]))
-      from = end + 1
-      rest = []
-      restBytes = 0
-    }
-    rest.push(chunk.subarray(from))
-    restBytes += chunk.length - from
-    if (restBytes > MAX_LINE_BYTES) socket.destroy()
-  })
+/** Reads what a reader says; throws for what is not one of its messages. */
+export function parseFromReader(raw: unknown): FromReader {
+  const { order, want, urgency, name, status } = raw as Readonly<Record<string, unknown>>
+  if (Array.isArray(order) && order.every(isAsked)) return { order }
+  if (isAsked(want)) return { want, urgency: parseUrgency(urgency) ?? 'wanted' }
+  if (typeof name === 'string') return { name }
+  if (status === true) return { status }
+  throw new TypeError('expected order, want, name or status')
 }
 
-/** Sends one message, as a line; nothing happens on a socket that is gone. */
+/** Reads what a stager says; throws for anything else: whoever may write into the folder may listen there. */
+export function parseFromStager(raw: unknown): FromStager {
+  const { arrivals, there, unknown, spoilt, readers } = raw as Readonly<Record<string, unknown>>
+  if (arrivals === ARRIVALS_VERSION) return { arrivals }
+  if (isAsked(there)) return { there }
+  if (isAsked(unknown)) return { unknown }
+  if (typeof spoilt === 'string') return { spoilt }
+  if (Array.isArray(readers) && readers.every(isReader)) return { readers }
+  throw new TypeError('expected arrivals, there, unknown, spoilt or readers')
+}
+
+function isAsked(raw: unknown): raw is Asked {
+  if (typeof raw === 'string') return true
+  if (!Array.isArray(raw) || raw.length !== 3) return false
+  const [key, offset, length] = raw as readonly unknown[]
+  return typeof key === 'string' && isCount(offset) && isCount(length)
+}
+
+function isReader(raw: Partial<Record<keyof ReaderStatus, unknown>> | null): raw is ReaderStatus {
+  const { name, ordered, waits, waitsFor } = raw ?? {}
+  const isCounted = Number.isSafeInteger(ordered) && Number.isSafeInteger(waits)
+  return (
+    isCounted &&
+    typeof name === 'string' &&
+    Array.isArray(waitsFor) &&
+    waitsFor.every((key) => typeof key === 'string')
+  )
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0
+}
+
+/** Sends one message; nothing happens on a socket that is gone. */
 export function sendArrivalMessage(socket: Socket, message: FromReader | FromStager): void {
-  if (!socket.destroyed) socket.write(`${JSON.stringify(message)}\n`)
+  sendLine(socket, message)
 }

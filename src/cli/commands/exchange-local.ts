@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createInterface } from 'node:readline'
 import { DscError } from '../../failure/dsc-error.js'
+import { readJsonLines } from '../../frames/lines.js'
 import type { HostPort } from '../../model/host-port.js'
 import { findOwnCommand } from '../../platform/own-command.js'
 
@@ -20,8 +20,7 @@ export function spawnDsc(words: readonly string[]): ChildProcess {
 
 /** The first line that `child` prints, as JSON. */
 export async function readResult(child: ChildProcess): Promise<unknown> {
-  const lines = createInterface({ input: child.stdout! })
-  for await (const line of lines) return JSON.parse(line) as unknown
+  for await (const result of readJsonLines(child.stdout!, (raw) => raw)) return result
   throw new DscError('PEER_LOST', `${child.spawnargs.join(' ')} ended without a result`)
 }
 

@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { DscError } from '../../failure/dsc-error.js'
+import { listenForLines } from '../../frames/lines.js'
 import { ExchangeMismatch, LinkLost, PeerLost } from '../failures.js'
 import {
   type JoinMessage,
@@ -7,7 +8,6 @@ import {
   RENDEZVOUS_VERSION,
   type RendezvousMessage,
   rankMessageSchema,
-  readMessages,
   rendezvousMessageSchema,
   sendMessage,
 } from './messages.js'
@@ -63,11 +63,9 @@ export class RendezvousClient {
   constructor(socket: Socket, events: RendezvousEvents) {
     this.#socket = socket
     this.#events = events
-    readMessages(socket, rendezvousMessageSchema, {
-      onMessage: (message) => {
-        this.#handle(message)
-        return undefined
-      },
+    listenForLines(socket, {
+      parse: (raw) => rendezvousMessageSchema.parse(raw),
+      onMessage: (message) => void this.#handle(message),
     })
   }
 

@@ -1,10 +1,9 @@
 import type { Socket } from 'node:net'
 import { z } from 'zod'
+import { sendLine } from '../../frames/lines.js'
 
 /** Version of the rendezvous's messages: JSON, one per line. A change that old ranks cannot read raises it. */
 export const RENDEZVOUS_VERSION = 4
-/** A longer line is not one of ours. */
-const MAX_LINE_BYTES = 1024 * 1024
 
 const count = z.int().nonnegative()
 const place = {
@@ -92,45 +91,5 @@ export type RendezvousMessage = z.infer<typeof rendezvousMessageSchema>
 
 /** Sends one message. A connection that is gone swallows it: its `close` event tells. */
 export function sendMessage(socket: Socket, message: RankMessage | RendezvousMessage): void {
-  if (!socket.destroyed && socket.writable) socket.write(`${JSON.stringify(message)}\n`)
-}
-
-/**
- * Calls `onMessage` for every line of `socket` that parses; anything else destroys the connection.
- * `onMessage` may return 'raw' to take the socket over: the rest of what arrived is passed to `onRaw`.
- */
-export function readMessages<T>(
-  socket: Socket,
-  schema: z.ZodType<T>,
-  handlers: {
-    readonly onMessage: (message: T) => 'raw' | undefined
-    readonly onRaw?: (rest: Buffer) => void
-  },
-): void {
-  const { onMessage, onRaw } = handlers
-  let pending = Buffer.alloc(0)
-  const onData = (bytes: Buffer) => {
-    pending = Buffer.concat([pending, bytes])
-    for (let end = pending.indexOf(10); end !== -1; end = pending.indexOf(10)) {
-      const line = pending.subarray(0, end).toString('utf8')
-      pending = pending.subarray(end + 1)
-      const parsed = schema.safeParse(parseJson(line))
-      if (!parsed.success) return socket.destroy(new Error(`not a message of dsc: ${line.slice(0, 80)}`))
-      if (onMessage(parsed.data) === 'raw') {
-        socket.off('data', onData)
-        return onRaw?.(pending)
-      }
-    }
-    if (pending.length > MAX_LINE_BYTES) socket.destroy(new Error('not a message of dsc: no end of line'))
-  }
-  socket.on('data', onData)
-}
-
-function parseJson(line: string): unknown {
-  try {
-    return JSON.parse(line)
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined
-    throw error
-  }
+  sendLine(socket, message)
 }

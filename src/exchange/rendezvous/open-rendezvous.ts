@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { createServer, type Server, type Socket } from 'node:net'
 import { DscError } from '../../failure/dsc-error.js'
+import { listenForLines } from '../../frames/lines.js'
 import { isLoopback } from '../../model/host-port.js'
 import { DEFAULT_PATIENCE, type Patience } from '../plan/suspect.js'
 import { type ArrivedRank, Group } from './group.js'
@@ -9,7 +10,6 @@ import {
   type RankMessage,
   RENDEZVOUS_VERSION,
   rankMessageSchema,
-  readMessages,
   sendMessage,
 } from './messages.js'
 import { answerProbes } from './probe-echo.js'
@@ -53,7 +53,8 @@ export async function openRendezvous(options: RendezvousOptions): Promise<Rendez
       sockets.delete(socket)
       lobby.disconnect(socket)
     })
-    readMessages(socket, rankMessageSchema, {
+    listenForLines(socket, {
+      parse: (raw) => rankMessageSchema.parse(raw),
       onMessage: (message) => lobby.handle(socket, message),
       onRaw: (rest) => answerProbes(socket, rest),
     })

@@ -1,5 +1,6 @@
 """How a trainer starts its feed, and what it is told where that takes long or cannot be."""
 
+import json
 import math
 import os
 
@@ -48,3 +49,15 @@ def test_a_feed_may_be_waited_for_without_end(dataset, timeout):
 
 def test_the_numbers_of_a_mix_may_be_numpys(dataset):
     assert len(list(dsc.FeedDataset(mix={str(dataset): numpy.float64(1)}, batch_size=COUNT))) == 1
+
+
+@pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\u0085", "\x1c"])
+def test_a_failure_keeps_its_code_whatever_sign_is_in_its_message(dataset, monkeypatch, separator):
+    script = dataset.parent / "dsc"
+    said = json.dumps({"error": {"code": "SOURCE_EMPTY", "message": f"a{separator}b"}}, ensure_ascii=separator < " ")
+    script.write_text(f"#!/bin/sh\ncat >&2 <<'.'\n{said}\n.\nexit 17\n", encoding="utf8")
+    script.chmod(0o755)
+    monkeypatch.setenv("DSC_BIN", str(script))
+    with pytest.raises(dsc.FeedError, match=f"a{separator}b") as raised:
+        next(iter(dsc.FeedDataset(dataset, batch_size=2)))
+    assert raised.value.code == "SOURCE_EMPTY"

@@ -171,7 +171,7 @@ def _start(target: str | None, arguments: Sequence[str], path: str) -> None:
 
 def _failure(what: str, said: str, command: Sequence[str]) -> FeedError:
     """Why there is no feed, in dsc's own words where it ended with some."""
-    for line in reversed(said.splitlines()):
+    for line in reversed(said.split("\n")):
         with contextlib.suppress(ValueError, TypeError, KeyError):
             error = json.loads(line)["error"]
             # Of a defect of dsc, running it by hand shows where.

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { cancelOnNode } from './agent-client.js'
+
+/** An agent that answers every call with these bytes, in pieces, and what a call to it comes to. */
+async function callAgent(context: TestContext, answer: string, pieceBytes = 5): Promise<void> {
+  const server = createServer(async (request, response) => {
+    await request.resume().toArray()
+    response.writeHead(200, { 'content-type': 'application/x-ndjson' })
+    const bytes = Buffer.from(answer)
+    for (let at = 0; at < bytes.length; at += pieceBytes) {
+      response.write(bytes.subarray(at, at + pieceBytes))
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    response.end()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  context.after(() => server.close())
+  const { port } = server.address() as AddressInfo
+  await cancelOnNode({
+    node: 'n1',
+    url: `http://127.0.0.1:${port}`,
+    access: { token: undefined, ca: undefined },
+    copyId: 'c1',
+    signal: new AbortController().signal,
+  })
+}
+
+for (const sign of ['\u2028', '\u2029', '\u0085', '\\n', '😀', '\u{e9}'])
+  test(`what an agent says is one line, with ${JSON.stringify(sign)} in it, too`, (context) =>
+    callAgent(context, `\n{"cancelled":"a${sign}b"}\n`))
+
+test('a failure that names a key with U+2028 arrives as it was', (context) =>
+  assert.rejects(
+    callAgent(context, '{"error":{"code":"SOURCE_EMPTY","message":"nothing matches a\u2028*"}}\n'),
+    { code: 'SOURCE_EMPTY', message: 'node n1: nothing matches a\u2028*' },
+  ))
+
+for (const [name, answer, words] of [
+  ['ends in the middle of a line', '{"cancelled":', /ended its answer in the middle/],
+  ['says nothing', '\n\n', /ended its answer in the middle/],
+  ['says what is no JSON', 'oops\n', /not a message of dsc: oops/],
+] as const)
+  test(`an agent that ${name} does not answer`, (context) =>
+    assert.rejects(callAgent(context, answer), { code: 'AGENT_UNREACHABLE', message: words }))

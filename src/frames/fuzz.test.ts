@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { PassThrough, Readable } from 'node:stream'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { formatJsonLine, LineReader, listenForLines, MAX_LINE_BYTES, readJsonLines } from './lines.js'
+
+// Whatever the pieces are that a stream comes in, whatever it holds: one suite for all that is read off sockets and pipes.
+
+/** Any text, with what ends lines or strings somewhere among it. */
+const text = fc.string({
+  unit: fc.oneof(
+    fc.constantFrom('\n', '\r', '\u0085', '\u2028', '\u2029', '\0', '"', '\\', '\ufeff', '😀'),
+    fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }),
+  ),
+})
+const message = fc.record({ text, more: fc.jsonValue() })
+/** Where a stream is cut, as parts of its length. */
+const cuts = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 20 })
+
+/** The pieces of `bytes`, each in memory of its own; empty ones are among them. */
+function cut(bytes: Uint8Array, at: readonly number[]): Buffer[] {
+  const places = [0, ...at.map((part) => Math.floor(part * bytes.length)).toSorted((a, b) => a - b)]
+  return places.map((from, index) => Buffer.from(bytes.slice(from, places[index + 1] ?? bytes.length)))
+}
+
+function readLines(chunks: readonly Buffer[]): readonly unknown[] {
+  const reader = new LineReader()
+  return chunks.flatMap((chunk) => [...reader.read(chunk)].map((line) => JSON.parse(line) as unknown))
+}
+
+/** JSON knows no -0. */
+const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+
+test('lines arrive as they were written, however the stream is cut', () => {
+  fc.assert(
+    fc.property(fc.array(message), cuts, (messages, at) => {
+      const written = messages.map(formatJsonLine).join('\n') // empty lines between them show life
+      assert.deepEqual(readLines(cut(Buffer.from(written), at)), asJson(messages))
+    }),
+  )
+})
+
+test('a stream of lines that ends early loses its last line and no other', async () => {
+  const property = fc.asyncProperty(
+    fc.array(message, { minLength: 1 }),
+    cuts,
+    fc.nat(),
+    async (messages, at, lost) => {
+      const lines = messages.map(formatJsonLine)
+      const lastBytes = Buffer.byteLength(lines.at(-1)!)
+      const whole = Buffer.from(lines.join(''))
+      const truncated = whole.subarray(0, whole.length - 1 - (lost % lastBytes))
+      const chunks = cut(truncated, at)
+      const read: unknown[] = []
+      for await (const line of readJsonLines(Readable.from(chunks), (raw) => raw)) read.push(line)
+      assert.deepEqual(read, asJson(messages.slice(0, -1)))
+    },
+  )
+  await fc.assert(property)
+})
+
+test('a reader of lines hands over what follows a message, however the stream is cut', () => {
+  fc.assert(
+    fc.property(message, fc.uint8Array(), cuts, (first, rest, at) => {
+      const socket = new PassThrough()
+      const raw: Buffer[] = []
+      listenForLines(socket, {
+        parse: (found) => found,
+        onMessage: () => 'raw',
+        onRaw(bytes) {
+          raw.push(bytes)
+          socket.on('data', (chunk: Buffer) => raw.push(chunk))
+        },
+      })
+      for (const chunk of cut(Buffer.concat([Buffer.from(formatJsonLine(first)), rest]), at))
+        socket.emit('data', chunk)
+      assert.deepEqual(Buffer.concat(raw), Buffer.from(rest))
+    }),
+  )
+})
+
+test('any bytes are lines or end the connection, and no line is longer than the limit', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 200 }), cuts, (bytes, at) => {
+      const socket = new PassThrough()
+      const read: unknown[] = []
+      listenForLines(socket, {
+        parse: (found) => found,
+        onMessage: (found) => void read.push(found),
+      })
+      socket.on('error', () => {})
+      for (const chunk of cut(bytes, at)) if (!socket.destroyed) socket.emit('data', chunk)
+      const lines = Buffer.from(bytes).toString('latin1').split('\n').slice(0, -1)
+      const isSound = (line: string) => {
+        try {
+          JSON.parse(Buffer.from(line, 'latin1').toString())
+          return true
+        } catch {
+          return line === ''
+        }
+      }
+      const firstBad = lines.findIndex((line) => !isSound(line))
+      assert.equal(socket.destroyed, firstBad !== -1)
+      const sound = lines.slice(0, firstBad === -1 ? undefined : firstBad).filter((line) => line !== '')
+      assert.equal(read.length, sound.length)
+    }),
+  )
+  const longest = Buffer.alloc(MAX_LINE_BYTES, 'x')
+  assert.equal([...new LineReader().read(Buffer.concat([longest, Buffer.from('\n')]))].length, 1)
+  assert.throws(() => [...new LineReader().read(Buffer.concat([longest, Buffer.from('x\n')]))], /more than/)
+  const unended = new LineReader()
+  assert.deepEqual([...unended.read(longest)], [])
+  assert.throws(() => [...unended.read(Buffer.from('x'))], /more than/)
+})
