@@ -13,7 +13,7 @@ export const EDGES = [
   {
     to: 'failure',
     why: 'every failure that a user can meet is in its table',
-    from: 'log http platform config records half feed exchange memory cache agent open exports tui cli',
+    from: 'log http platform config records frames half feed exchange memory cache agent open exports tui cli',
   },
   {
     to: 'platform',
@@ -25,7 +25,7 @@ export const EDGES = [
     why: 'quota, admission, eviction and placement are decided there',
     from: 'records cache agent cli',
   },
-  { to: 'frames', why: 'messages off sockets and pipes', from: 'cache exchange agent cli' },
+  { to: 'frames', why: 'messages off sockets and pipes', from: 'feed exchange memory cache agent cli' },
   { to: 'log', why: 'what --verbose and --debug show', from: 'http records cache cli' },
   { to: 'config', why: 'what dsc.yaml and the environment say, as one object', from: 'cache agent cli' },
   { to: 'records', why: 'the record, behind its port', from: 'cache agent open cli' },

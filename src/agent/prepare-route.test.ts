@@ -19,7 +19,10 @@ for (const [field, value] of [
   test(`a call whose dataset has ${field} ${JSON.stringify(value)} is refused before anything is done`, async () => {
     const dataset = { name: 'flowers', source: 's3://bucket/flowers/', [field]: value }
     const body = JSON.stringify({ dataset, lease: LEASE, isRefresh: false, sharedWith: [] })
-    const answering = { cache: { nowMs: () => NOW_MS }, request: Readable.from([Buffer.from(body)]) }
+    const answering = {
+      cache: { nowMs: () => NOW_MS },
+      request: Object.assign(Readable.from([Buffer.from(body)]), { headers: {} }),
+    }
     await assert.rejects(answerPrepare(answering as unknown as Parameters<typeof answerPrepare>[0]), {
       code: 'USAGE',
       message: new RegExp(`^dataset\\.${field}: expected`),

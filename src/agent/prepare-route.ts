@@ -4,6 +4,7 @@ import { type PrepareProgress, prepareDataset } from '../cache/prepare/prepare-d
 import { cancelReservation, type Reservation, reserveDataset } from '../cache/prepare/reserve-dataset.js'
 import type { Origins } from '../cache/sources/source.js'
 import { DscError, describeFailure, isDscError } from '../failure/dsc-error.js'
+import { readBody } from '../frames/body.js'
 import { formatJsonLine } from '../frames/lines.js'
 import { parseByteRate } from '../model/byte-rate.js'
 import { type Copy, parseStripe, type Stripe } from '../model/copy.js'
@@ -68,7 +69,7 @@ interface Answering {
 /** Answers `POST /v1/prepare` with lines of JSON. Who hangs up interrupts the staging, which can be resumed. */
 export async function answerPrepare(answering: Answering): Promise<void> {
   const { cache, request } = answering
-  const call = parseCall(await readBody(request), cache.nowMs())
+  const call = parseCall(await readJson(request), cache.nowMs())
   await answerInLines(answering, async (options) => {
     const limited = limitBandwidth(cache, call.bandwidthBytesPerSecond)
     const prepared = await prepareDataset(limited, { ...call, mayWait: true }, options)
@@ -80,7 +81,7 @@ export async function answerPrepare(answering: Answering): Promise<void> {
 /** Answers `POST /v1/reserve`: room for a copy, without fetching it. */
 export async function answerReserve(answering: Answering): Promise<void> {
   const { cache, request } = answering
-  const call = parseCall(await readBody(request), cache.nowMs())
+  const call = parseCall(await readJson(request), cache.nowMs())
   await answerInLines(answering, async (options) => ({
     reserved: await reserveDataset(cache, { ...call, isRelisted: call.isRelisted === true }, options),
   }))
@@ -88,7 +89,7 @@ export async function answerReserve(answering: Answering): Promise<void> {
 
 /** Answers `POST /v1/cancel`: a reservation goes again. */
 export async function answerCancel(answering: Answering): Promise<void> {
-  const raw = (await readBody(answering.request)) as { readonly copyId?: unknown } | null
+  const raw = (await readJson(answering.request)) as { readonly copyId?: unknown } | null
   const copyId = String(raw?.copyId)
   await answerInLines(answering, async () => {
     await cancelReservation(answering.cache, copyId)
@@ -141,16 +142,10 @@ function limitBandwidth(cache: Cache, bandwidthBytesPerSecond: number | undefine
   return { ...cache, nodeBudget: { ...cache.nodeBudget, bandwidthBytesPerSecond } }
 }
 
-async function readBody(request: IncomingMessage): Promise<unknown> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length
-    if (bytes > MAX_BODY_BYTES) throw new DscError('USAGE', `expected at most ${MAX_BODY_BYTES} bytes`)
-    chunks.push(chunk)
-  }
+async function readJson(request: IncomingMessage): Promise<unknown> {
+  const body = await readBody(request, MAX_BODY_BYTES)
   try {
-    return JSON.parse(Buffer.concat(chunks).toString('utf8'))
+    return JSON.parse(body.toString('utf8'))
   } catch (error) {
     throw new DscError('USAGE', 'expected JSON in the body', { cause: error })
   }

@@ -7,6 +7,7 @@ import { DscError } from '../failure/dsc-error.js'
 import { type FolderFile, planSampleFiles } from '../feed/plan/sample-files.js'
 import { RECOGNITIONS } from '../feed/samples/formats/formats.js'
 import { openSampleTable } from '../feed/samples/sample-table.js'
+import { readBody } from '../frames/body.js'
 import type { Copy } from '../model/copy.js'
 import { FORMAT_NAMES, type FormatName } from '../model/sample-formats.js'
 import type { RouteCall } from './agent-server.js'
@@ -54,16 +55,9 @@ export async function answerServeSamples(
   { parameters, query, request, response }: RouteCall,
 ): Promise<void> {
   const copy = await findReady(cache, parameters[0]!)
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length
-    if (bytes > MAX_TABLE_BYTES)
-      throw new DscError('USAGE', `expected a table of at most ${MAX_TABLE_BYTES} bytes`)
-    chunks.push(chunk)
-  }
+  const table = await readBody(request, MAX_TABLE_BYTES)
   const served = { path: copy.path, split: readSplit(query), rule: sendRuleOf(cache.root, copy) }
-  const port = await samples.serve(served, Buffer.concat(chunks))
+  const port = await samples.serve(served, table)
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ port }))
 }
 

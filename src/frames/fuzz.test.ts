@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { PassThrough, Readable } from 'node:stream'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { readBody } from './body.js'
 import { formatJsonLine, LineReader, listenForLines, MAX_LINE_BYTES, readJsonLines } from './lines.js'
+import { isSecret } from './secret.js'
 
 // Whatever the pieces are that a stream comes in, whatever it holds: one suite for all that is read off sockets and pipes.
 
@@ -111,4 +113,32 @@ test('any bytes are lines or end the connection, and no line is longer than the 
   const unended = new LineReader()
   assert.deepEqual([...unended.read(longest)], [])
   assert.throws(() => [...unended.read(Buffer.from('x'))], /more than/)
+})
+
+test('a body arrives whole, with its length announced or not, or is refused', async () => {
+  const property = fc.asyncProperty(
+    fc.uint8Array({ maxLength: 100 }),
+    cuts,
+    fc.nat(120),
+    fc.option(fc.nat(120), { nil: undefined }),
+    async (bytes, at, maxBytes, declared) => {
+      const headers = declared === undefined ? {} : { 'content-length': String(declared) }
+      const request = Object.assign(Readable.from(cut(bytes, at)), { headers })
+      const refusal = new Error('refused')
+      const read = readBody(request, maxBytes, () => refusal)
+      const isSound = (declared ?? bytes.length) <= maxBytes && (declared ?? bytes.length) === bytes.length
+      if (isSound) assert.deepEqual(await read, Buffer.from(bytes))
+      else await assert.rejects(read, refusal)
+    },
+  )
+  await fc.assert(property)
+})
+
+test('a secret is itself, and nothing else is', () => {
+  fc.assert(
+    fc.property(text, text, (secret, other) => {
+      assert.ok(isSecret(secret, secret))
+      assert.equal(isSecret(other, secret), Buffer.from(other).equals(Buffer.from(secret)))
+    }),
+  )
 })

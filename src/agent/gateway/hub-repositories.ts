@@ -1,4 +1,4 @@
-import { timingSafeEqual } from 'node:crypto'
+import { isSecret } from '../../frames/secret.js'
 import type { Dataset } from '../../model/dataset.js'
 import { findHubUrl, type HubUrl } from '../../model/source-url.js'
 import type { AgentTokens } from '../authorize.js'
@@ -95,9 +95,7 @@ export function toHubRefusal(error: unknown, { response }: Pick<HubExchange, 're
 export function requireHubToken(header: string | undefined, tokens: AgentTokens | undefined): void {
   if (tokens !== undefined && judgeToken(header, tokens.accepted) !== 'nothing') return
   const [, id = '', secret = ''] = /^Bearer (dsc-[^:]+):(.+)$/.exec(header ?? '') ?? []
-  const shown = Buffer.from(secret)
-  const known = findGatewaySecrets(tokens?.accepted ?? [], id).map((text) => Buffer.from(text))
-  if (known.some((right) => right.length === shown.length && timingSafeEqual(right, shown))) return
+  if (findGatewaySecrets(tokens?.accepted ?? [], id).some((known) => isSecret(secret, known))) return
   throw new HubRefusal(
     401,
     '',

@@ -1,4 +1,5 @@
-import { hash, timingSafeEqual } from 'node:crypto'
+import { hash } from 'node:crypto'
+import { isSecret } from '../../frames/secret.js'
 import { HmacKey } from './hmac-key.js'
 import { S3Error } from './s3-request.js'
 
@@ -65,11 +66,7 @@ export function verifySignature(
       'dsc gave out no such key; `dsc gateway key` gives one',
     )
   const canonical = canonicalRequest(request, parameters, claim)
-  const given = Buffer.from(claim.signature)
-  const isOurs = secrets.some((secret) => {
-    const expected = Buffer.from(sign(secret, claim, canonical))
-    return expected.length === given.length && timingSafeEqual(expected, given)
-  })
+  const isOurs = secrets.some((secret) => isSecret(claim.signature, sign(secret, claim, canonical)))
   if (!isOurs)
     throw new S3Error(
       { code: 'SignatureDoesNotMatch', status: 403 },

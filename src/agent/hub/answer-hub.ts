@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Manifest } from '../../cache/manifest/manifest.js'
+import { readBody } from '../../frames/body.js'
 import { describeFile, listTree } from './list-tree.js'
 import type { AskedRepository, HubOperation } from './parse-hub-request.js'
 
@@ -66,7 +67,9 @@ export async function answerHub(
       return sendJson(response, page.entries)
     }
     case 'paths': {
-      const paths = readPaths(await readBody(request), request.headers['content-type'])
+      const refuse = (problem: string) => new HubRefusal(413, 'BadRequest', problem)
+      const body = await readBody(request, MAX_BODY_BYTES, refuse)
+      const paths = readPaths(body.toString('utf8'), request.headers['content-type'])
       return sendJson(
         response,
         await snapshot.look((manifest) => paths.flatMap((path) => findPath(manifest, folder, path))),
@@ -154,17 +157,6 @@ function readPaths(body: string, type: string | undefined): readonly string[] {
   } catch {
     throw new HubRefusal(400, 'BadRequest', 'expected JSON with paths')
   }
-}
-
-async function readBody(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length
-    if (bytes > MAX_BODY_BYTES) throw new HubRefusal(413, 'BadRequest', 'expected at most 1 MiB of paths')
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
 }
 
 function sendJson(response: ServerResponse, value: unknown): void {

@@ -1,7 +1,7 @@
-import { timingSafeEqual } from 'node:crypto'
 import { createServer, type Server, type Socket } from 'node:net'
 import { DscError } from '../../failure/dsc-error.js'
 import { listenForLines } from '../../frames/lines.js'
+import { isSecret } from '../../frames/secret.js'
 import { isLoopback } from '../../model/host-port.js'
 import { DEFAULT_PATIENCE, type Patience } from '../plan/suspect.js'
 import { type ArrivedRank, Group } from './group.js'
@@ -110,10 +110,11 @@ class Lobby {
 
   #isWelcome(socket: Socket, message: RankMessage): boolean {
     if (message.kind !== 'join' && message.kind !== 'probe') return this.#groups.has(socket)
+    const { token } = this.#options
     const problem =
       message.version !== RENDEZVOUS_VERSION
         ? `the rendezvous speaks version ${RENDEZVOUS_VERSION}, this rank version ${message.version}`
-        : isTokenRight(this.#options.token, message.token)
+        : token === undefined || isSecret(message.token ?? '', token)
           ? undefined
           : 'the rendezvous asks for another token'
     if (problem) sendMessage(socket, { kind: 'refused', reason: 'denied', message: problem })
@@ -164,12 +165,6 @@ function findJoinMismatch(waiting: readonly JoinMessage[], joining: JoinMessage)
     }
   }
   return undefined
-}
-
-function isTokenRight(expected: string | undefined, found: string | undefined): boolean {
-  if (expected === undefined) return true
-  const [a, b] = [Buffer.from(expected), Buffer.from(found ?? '')]
-  return a.length === b.length && timingSafeEqual(a, b)
 }
 
 async function listen(server: Server, host: string, port: number): Promise<void> {

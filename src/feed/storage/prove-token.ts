@@ -1,13 +1,12 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac } from 'node:crypto'
+import { isSecret } from '../../frames/secret.js'
 
 /** What a client computes from the token and the server's challenge. */
 export function proveToken(token: string, challenge: string): string {
   return createHmac('sha256', token).update(`dscb1:${challenge}`).digest('hex')
 }
 
-/** Whether `proof` is what the token and the challenge give; takes the same time for every wrong one. */
+/** Whether `proof` is what the token and the challenge give; see `isSecret`. */
 export function isProof(proof: string, token: string, challenge: string): boolean {
-  const expected = Buffer.from(proveToken(token, challenge))
-  const given = Buffer.from(proof)
-  return given.length === expected.length && timingSafeEqual(given, expected)
+  return isSecret(proof, proveToken(token, challenge))
 }

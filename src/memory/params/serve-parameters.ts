@@ -1,8 +1,9 @@
-import { timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { z } from 'zod'
 import { DscError, isDscError } from '../../failure/dsc-error.js'
+import { readBody } from '../../frames/body.js'
+import { isSecret } from '../../frames/secret.js'
 import { isLoopback } from '../../model/host-port.js'
 import { nameDefaultJob } from '../../platform/default-job.js'
 import { answerPull } from './answer-pull.js'
@@ -106,7 +107,7 @@ async function answer(
     response.writeHead(status, { 'content-type': 'application/json' })
     response.end(JSON.stringify(body))
   }
-  if (token !== undefined && !hasToken(request, token))
+  if (token !== undefined && !isSecret(request.headers.authorization ?? '', `Bearer ${token}`))
     return send(401, { error: { reason: 'token', message: 'a valid token is needed' } })
   const found = request.headers[JOB_HEADER]
   if (request.url !== '/v1/status' && found !== job) {
@@ -123,11 +124,11 @@ async function answer(
         send: (status, body = describe(node)) => send(status, body),
       })
     case 'POST /v1/optimizer': {
-      await node.change(changeSchema.parse(JSON.parse((await readBody(request)).toString('utf8'))))
+      await node.change(changeSchema.parse(JSON.parse((await readMessage(request)).toString('utf8'))))
       return send(200, describe(node))
     }
     case 'POST /v1/begin': {
-      const { header, values } = decodeFrame(await readBody(request))
+      const { header, values } = decodeFrame(await readMessage(request))
       const { slots: wanted } = beginSchema.parse(header)
       if (await node.begin(wanted, values)) return send(200, describe(node))
       return send(409, {
@@ -135,7 +136,7 @@ async function answer(
       })
     }
     case 'POST /v1/push': {
-      const { header, values } = decodeFrame(await readBody(request))
+      const { header, values } = decodeFrame(await readMessage(request))
       const { dtype, exponents, absent, learningRate, ...key } = pushSchema.parse(header)
       const gradient = dtype === 'f16' ? widen(node, exponents, values) : values
       const outcome = await node.push(key, gradient, { absent, learningRate })
@@ -178,19 +179,6 @@ function describe(node: CentralNode) {
   }
 }
 
-async function readBody(request: IncomingMessage): Promise<Buffer> {
-  const declared = Number(request.headers['content-length'] ?? Number.NaN)
-  if (!(declared <= MAX_MESSAGE_BYTES))
-    throw new DscError('PARAMS_REFUSED', 'a message without a content-length')
-  const bytes = Buffer.allocUnsafe(declared)
-  let at = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) at += chunk.copy(bytes, at)
-  if (at !== declared) throw new DscError('PARAMS_REFUSED', `${at} of ${declared} bytes arrived`)
-  return bytes
-}
-
-function hasToken(request: IncomingMessage, token: string): boolean {
-  const given = Buffer.from(request.headers.authorization ?? '')
-  const wanted = Buffer.from(`Bearer ${token}`)
-  return given.length === wanted.length && timingSafeEqual(given, wanted)
+function readMessage(request: IncomingMessage): Promise<Buffer> {
+  return readBody(request, MAX_MESSAGE_BYTES, (problem) => new DscError('PARAMS_REFUSED', problem))
 }

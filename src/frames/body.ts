@@ -1,0 +1,44 @@
+import type { IncomingMessage } from 'node:http'
+import { DscError } from '../failure/dsc-error.js'
+
+/** What is read of a request: its headers and its bytes. */
+type Sent = Pick<IncomingMessage, 'headers'> & AsyncIterable<Buffer>
+
+/**
+ * Reads the body of a request, at most `maxBytes` of it. Rejects with what `refuse` makes of the problem (default: USAGE),
+ * before a byte is read where the request says its length.
+ */
+export async function readBody(
+  request: Sent,
+  maxBytes: number,
+  refuse: (problem: string) => Error = (problem) => new DscError('USAGE', problem),
+): Promise<Buffer> {
+  const tooLong = () => refuse(`expected a body of at most ${maxBytes} bytes`)
+  const declared = request.headers['content-length']
+  if (declared !== undefined && !(Number(declared) <= maxBytes)) throw tooLong()
+  if (declared !== undefined) return readDeclared(request, Number(declared), refuse)
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of request) {
+    bytes += chunk.length
+    if (bytes > maxBytes) throw tooLong()
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+/** Without a second copy of what may be gigabytes. */
+async function readDeclared(
+  request: AsyncIterable<Buffer>,
+  declared: number,
+  refuse: (problem: string) => Error,
+): Promise<Buffer> {
+  const body = Buffer.allocUnsafe(declared)
+  let bytes = 0
+  for await (const chunk of request) {
+    chunk.copy(body, bytes)
+    bytes += chunk.length
+  }
+  if (bytes !== declared) throw refuse(`${bytes} of ${declared} bytes arrived`)
+  return body
+}
