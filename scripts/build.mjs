@@ -91,9 +91,9 @@ const BUNDLES = {
     keepNames: true, // errors are told by their names
   },
   'reader-thread': { entry: 'feed/threads/reader-thread', keepNames: true },
-  'rows-thread': { entry: 'feed/samples/rows/rows-thread', keepNames: true },
+  'rows-thread': { entry: 'samples/rows/rows-thread', keepNames: true },
   'storage-thread': { entry: 'feed/storage/storage-thread', keepNames: true },
-  'tar-index-thread': { entry: 'feed/samples/formats/tar-index-thread', keepNames: true },
+  'tar-index-thread': { entry: 'samples/formats/tar-index-thread', keepNames: true },
   'transfer-worker': { entry: 'transfer-worker', packages: 'bundle', minify: false },
 }
 

@@ -45,7 +45,7 @@ const files =
     : await thatUseServer(
         globSync([
           'dist/cache/{prepare,download,upkeep,leases,status}/*.test.js',
-          'dist/cache/sources/s3/*.test.js',
+          'dist/sources/s3/*.test.js',
           'dist/e2e/!(cluster-*).test.js',
         ]),
       )

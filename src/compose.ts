@@ -1,8 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Cache } from './cache/cache.js'
-import { findHubCache } from './cache/sources/hf/hub-home.js'
-import type { Source, StagingPlan } from './cache/sources/source.js'
 import type { Surroundings } from './cache/surroundings.js'
 import type { Config, RecordLocation } from './config/config.js'
 import type { Overrides } from './config/resolve-settings.js'
@@ -14,6 +12,8 @@ import { readMachine } from './platform/machine-identity.js'
 import { findHomeDirectory } from './platform/this-user.js'
 import type { RecordStore } from './records/record-store.js'
 import type { SqlDatabase } from './records/sql-database.js'
+import { findHubCache } from './sources/hf/hub-home.js'
+import type { Source, StagingPlan } from './sources/source.js'
 
 /** Everything that the configuration decides. `close` closes what was opened once. */
 interface Composed extends Omit<Surroundings, 'report' | 'signal' | 'environment'> {
@@ -138,15 +138,15 @@ async function hasReadyCopies(record: RecordStore, node: string): Promise<boolea
 
 /** Each is loaded when it is needed. What transfer threads read by the same schemes is in `transfer-worker.ts`. */
 const OPENERS: Readonly<Record<SourceScheme, (dataset: Dataset) => Promise<Source>>> = {
-  s3: async (dataset) => (await import('./cache/sources/s3/s3-source.js')).openS3Source(dataset),
-  file: async (dataset) => (await import('./cache/sources/file/file-source.js')).openFileSource(dataset),
-  hf: async (dataset) => (await import('./cache/sources/hf/hub-source.js')).openHubSource(dataset),
+  s3: async (dataset) => (await import('./sources/s3/s3-source.js')).openS3Source(dataset),
+  file: async (dataset) => (await import('./sources/file/file-source.js')).openFileSource(dataset),
+  hf: async (dataset) => (await import('./sources/hf/hub-source.js')).openHubSource(dataset),
   https: openWeb,
   http: openWeb,
 }
 
 async function openWeb(dataset: Dataset): Promise<Source> {
-  return (await import('./cache/sources/web/web-source.js')).openWebSource(dataset)
+  return (await import('./sources/web/web-source.js')).openWebSource(dataset)
 }
 
 function openSource(dataset: Dataset): Promise<Source> {
@@ -162,7 +162,7 @@ function findBlobs({ source }: Dataset): string | undefined {
 /** On a cluster a dataset is staged from other nodes where they have it. */
 function createStagingSource(config: Config, record: RecordStore) {
   return async (dataset: Dataset, plan: StagingPlan) => {
-    const { openPeerSource } = await import('./cache/sources/peer/peer-source.js')
+    const { openPeerSource } = await import('./sources/peer/peer-source.js')
     const { TransferLeases } = await import('./cache/leases/transfer-lease.js')
     const { formatTransferTask } = await import('./model/lease.js')
     const { trashDirectory } = await import('./cache/cache-layout.js')

@@ -1,12 +1,12 @@
 import { parentPort } from 'node:worker_threads'
 import { serveTransfers } from './cache/download/transfer/serve-transfers.js'
-import { openFileFetcher } from './cache/sources/file/file-fetcher.js'
-import { openHubFetcher } from './cache/sources/hf/hub-fetcher.js'
-import { createPeerOpener } from './cache/sources/peer/peer-thread.js'
-import { openS3Fetcher } from './cache/sources/s3/s3-fetcher.js'
-import type { OpenFetcher } from './cache/sources/source.js'
-import { openWebFetcher } from './cache/sources/web/web-source.js'
 import type { SourceScheme } from './model/source-url.js'
+import { openFileFetcher } from './sources/file/file-fetcher.js'
+import { openHubFetcher } from './sources/hf/hub-fetcher.js'
+import { createPeerOpener } from './sources/peer/peer-thread.js'
+import { openS3Fetcher } from './sources/s3/s3-fetcher.js'
+import type { OpenFetcher } from './sources/source.js'
+import { openWebFetcher } from './sources/web/web-source.js'
 
 // The file that transfer threads run, bundled so that it loads at once. What a thread reads is described by the
 // source of the main thread, by scheme.

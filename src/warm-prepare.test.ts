@@ -13,7 +13,7 @@ const BUNDLE = fileURLToPath(new URL('./warm-prepare.cjs', import.meta.url))
 const SHORT_WAY = `require(${JSON.stringify(BUNDLE)})
   .prepareIfReady(['prepare', ...process.argv.slice(1)], '0').then((isDone) => { process.exitCode = isDone ? 0 : 9 })`
 
-const MANIFEST = new URL('./cache/manifest/manifest.js', import.meta.url).href
+const MANIFEST = new URL('./manifest/manifest.js', import.meta.url).href
 /** Goes the short way in vain, then publishes a manifest into which somebody else looks. */
 const THEN_PUBLISH = `require(${JSON.stringify(BUNDLE)}).prepareIfReady(['prepare', 'other'], '0').then(async () => {
   const { Manifest } = await import(${JSON.stringify(MANIFEST)})

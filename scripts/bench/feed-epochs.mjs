@@ -1,8 +1,8 @@
 // What the first batch of each epoch waits, in a feed whose samples come at once. Arguments: samples, epochs.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { openFeedEngine } from '../../dist/feed/engine/open-feed-engine.js'
-import { tableFiles } from '../../dist/feed/samples/sample-table.js'
-import { SampleTableBuilder } from '../../dist/feed/samples/sample-table-builder.js'
+import { tableFiles } from '../../dist/samples/sample-table.js'
+import { SampleTableBuilder } from '../../dist/samples/sample-table-builder.js'
 
 const [count = '1000000', epochs = '3'] = process.argv.slice(2)
 const BATCH = 1024

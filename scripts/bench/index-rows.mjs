@@ -4,9 +4,9 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { indexSamples } from '../../dist/feed/samples/index-samples.js'
-import { formatRowsIndex } from '../../dist/feed/samples/rows/rows-index.js'
-import { rowsPathsOf } from '../../dist/feed/samples/rows/rows-paths.js'
+import { indexSamples } from '../../dist/samples/index-samples.js'
+import { formatRowsIndex } from '../../dist/samples/rows/rows-index.js'
+import { rowsPathsOf } from '../../dist/samples/rows/rows-paths.js'
 
 const ROWS_PER_FILE = 1_000_000
 const ROW_BYTES = 200

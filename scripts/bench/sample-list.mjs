@@ -52,7 +52,7 @@ function compare() {
 async function list(data) {
   const { keepHeapSmall } = await import('../../dist/platform/small-heap.js')
   keepHeapSmall() // as dsc feed serve does
-  const { indexSamples } = await import('../../dist/feed/samples/index-samples.js')
+  const { indexSamples } = await import('../../dist/samples/index-samples.js')
   const { openFeedEngine } = await import('../../dist/feed/engine/open-feed-engine.js')
   const { folderSupply } = await import('../../dist/feed/sources/folder-supply.js')
   const startedAt = performance.now()

@@ -3,10 +3,10 @@
 // Usage: npm run bench:swarm:record -- [nodes,nodes,…]     (default: 256,1024,4096)
 
 import { planRenewal } from '../../dist/cache/leases/keep-stage-lease.js'
-import { findPeers } from '../../dist/cache/sources/peer/find-peers.js'
-import { findStagers } from '../../dist/cache/sources/peer/find-stagers.js'
-import { planNextLook } from '../../dist/cache/sources/peer/neighbours.js'
 import { openPostgresRecord } from '../../dist/records/postgres/record-store.js'
+import { findPeers } from '../../dist/sources/peer/find-peers.js'
+import { findStagers } from '../../dist/sources/peer/find-stagers.js'
+import { planNextLook } from '../../dist/sources/peer/neighbours.js'
 import { startPgBouncer } from '../../dist/testing/pgbouncer.js'
 import { startPostgresServer } from '../../dist/testing/postgres-server.js'
 

@@ -3,8 +3,8 @@
 // (default: 16,32,…,4096 25 200; --scale as for bench:swarm, to hold the model against a run of the same size)
 
 import { FULL } from '../../dist/agent/send-room.js'
-import { planSharedPartBytes } from '../../dist/cache/proof/plan-parts.js'
 import { planPassing, rankOwners } from '../../dist/policy/placement.js'
+import { planSharedPartBytes } from '../../dist/proof/plan-parts.js'
 import { readOptions } from './read-options.mjs'
 import { Links } from './swarm-links.mjs'
 

@@ -8,30 +8,47 @@ export const EDGES = [
   {
     to: 'model',
     why: 'the words of the project, and their forms in text',
-    from: 'policy platform config records feed exchange memory cache agent open tui cli',
+    from: 'policy platform config records feed exchange memory cache agent open tui cli manifest sources samples proof',
   },
   {
     to: 'failure',
     why: 'every failure that a user can meet is in its table',
-    from: 'log http platform config records frames half feed exchange memory cache agent open exports tui cli',
+    from: 'log http platform config records frames half feed exchange memory cache agent open exports tui cli manifest sources samples proof',
   },
   {
     to: 'platform',
     why: 'processes, disks and files of this machine',
-    from: 'log records feed exchange memory cache agent open executable cli',
+    from: 'log records feed exchange memory cache agent open executable cli manifest sources samples',
   },
   {
     to: 'policy',
     why: 'quota, admission, eviction and placement are decided there',
-    from: 'records cache agent cli',
+    from: 'records cache agent cli sources',
   },
   { to: 'frames', why: 'messages off sockets and pipes', from: 'feed exchange memory cache agent cli' },
-  { to: 'log', why: 'what --verbose and --debug show', from: 'http records cache cli' },
+  { to: 'log', why: 'what --verbose and --debug show', from: 'http records cache cli sources' },
   { to: 'config', why: 'what dsc.yaml and the environment say, as one object', from: 'cache agent cli' },
-  { to: 'records', why: 'the record, behind its port', from: 'cache agent open cli' },
-  { to: 'http', why: 'bytes of stores and of other nodes', from: 'cache agent' },
-  { to: 'wasm', why: 'WebAssembly by hand: checksums, half precision', from: 'half cache feed' },
+  { to: 'records', why: 'the record, behind its port', from: 'cache agent open cli sources' },
+  { to: 'http', why: 'bytes of stores and of other nodes', from: 'agent sources' },
+  { to: 'wasm', why: 'WebAssembly by hand: checksums, half precision', from: 'half feed proof samples' },
   { to: 'half', why: 'numbers in half precision', from: 'exchange memory' },
+  // What both systems and their doors read and write.
+  { to: 'proof', why: 'digests, and what they prove', from: 'manifest sources cache agent cli' },
+  {
+    to: 'manifest',
+    why: 'the one owner of what is known of each file of a copy',
+    from: 'sources cache agent open cli',
+  },
+  {
+    to: 'sources',
+    why: 'the port behind which a store, a folder or other nodes stand',
+    from: 'cache agent open cli',
+  },
+  {
+    to: 'samples',
+    why: 'which samples there are, and where their bytes lie',
+    from: 'feed agent open exports cli',
+  },
   // The systems, and who opens them to users.
   { to: 'cache', why: 'datasets on this node', from: 'agent open exports tui cli' },
   { to: 'feed', why: 'samples in memory', from: 'agent open exports cli' },
@@ -54,21 +71,6 @@ export const EDGES = [
     to: 'cache',
     why: 'the cache of a node: where its files lie, what opens it',
     from: 'cache/arrivals cache/download cache/eviction cache/leases cache/names cache/prepare cache/upkeep',
-  },
-  {
-    to: 'cache/sources',
-    why: 'the port behind which a store, a folder or other nodes stand',
-    from: 'cache cache/download cache/prepare cache/upkeep',
-  },
-  {
-    to: 'cache/proof',
-    why: 'digests, and what they prove',
-    from: 'cache/manifest cache/sources cache/download cache/upkeep',
-  },
-  {
-    to: 'cache/manifest',
-    why: 'the one owner of what is known of each file of a copy',
-    from: 'cache/arrivals cache/sources cache/download cache/prepare cache/upkeep',
   },
   {
     to: 'cache/arrivals',
@@ -105,12 +107,7 @@ export const EDGES = [
   {
     to: 'feed/plan',
     why: 'order, ranks, requests: the same everywhere, and pure',
-    from: 'feed/mapped feed/arena feed/samples feed/threads feed/sources feed/stream feed/epochs feed/engine feed/batches feed/session',
-  },
-  {
-    to: 'feed/samples',
-    why: 'which samples there are, and where their bytes lie',
-    from: 'feed/mapped feed/arena feed/threads feed/sources feed/storage feed/engine feed/session feed/stream',
+    from: 'feed/mapped feed/arena feed/threads feed/sources feed/stream feed/epochs feed/engine feed/batches feed/session',
   },
   {
     to: 'feed/arena',
@@ -149,7 +146,9 @@ export const PURE = [
   /\/(plan|view)\//,
   /\/plan-[^/]*$/,
   /^agent\/gateway\/s3-request\.ts$/,
-  /^cache\/.*\/(compose-status|update-status|explain-copy|explain-dataset|explain-refusal|find-layouts|find-dead-leases|choose-caller|choose-holder|key-to-path|object-facts|facts-of-row|list-holdings|list-waits|node-usage|throughput|transfer-rates)\.ts$/,
+  /^manifest\/key-to-path\.ts$/,
+  /^proof\/object-facts\.ts$/,
+  /^cache\/.*\/(compose-status|update-status|explain-copy|explain-dataset|explain-refusal|find-layouts|find-dead-leases|choose-caller|choose-holder|facts-of-row|list-holdings|list-waits|node-usage|throughput|transfer-rates)\.ts$/,
 ]
 
 /** Named like what decides, but they carry out what was planned with them. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
-import { readKeptTable } from '../feed/samples/kept-tables.js'
 import { askOnce } from '../http/ask-once.js'
+import { readKeptTable } from '../samples/kept-tables.js'
 import type { AgentAccess } from './agent-client.js'
 import type { RouteCall } from './agent-server.js'
 import type { SampleFilter } from './sample-servers.js'

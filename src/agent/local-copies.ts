@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { filesDirectory } from '../cache/cache-layout.js'
-import type { Manifest } from '../cache/manifest/manifest.js'
-import type { ManifestEntry } from '../cache/manifest/manifest-entry.js'
-import { findDamagedCopies } from '../cache/sources/damaged-copies.js'
-import type { PartDigest, WireObject } from '../cache/sources/peer-wire.js'
+import type { Manifest } from '../manifest/manifest.js'
+import type { ManifestEntry } from '../manifest/manifest-entry.js'
 import type { Copy, CopyUse } from '../model/copy.js'
 import { isDatasetName } from '../model/dataset.js'
 import type { RecordStore } from '../records/record-store.js'
+import { findDamagedCopies } from '../sources/damaged-copies.js'
+import type { PartDigest, WireObject } from '../sources/peer-wire.js'
 import { OpenManifests } from './open-manifests.js'
 
 /** A range of an object, bytes. */

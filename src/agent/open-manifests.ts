@@ -1,4 +1,4 @@
-import { Manifest } from '../cache/manifest/manifest.js'
+import { Manifest } from '../manifest/manifest.js'
 import type { Copy } from '../model/copy.js'
 
 /** Manifests that stay open: opening one costs as much as sending a small object. */

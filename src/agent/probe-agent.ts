@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
-import { NODE_HEADER } from '../cache/sources/peer-wire.js'
 import { askOnce } from '../http/ask-once.js'
+import { NODE_HEADER } from '../sources/peer-wire.js'
 import type { AgentAccess } from './agent-client.js'
 import { describeExpiry } from './certificate-expiry.js'
 

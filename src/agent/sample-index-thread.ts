@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { isDscError } from '../failure/dsc-error.js'
-import { indexSamples } from '../feed/samples/index-samples.js'
 import type { FormatName } from '../model/sample-formats.js'
+import { indexSamples } from '../samples/index-samples.js'
 
 /** What the thread is to index. */
 export interface SampleIndexData {

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
-import { openSampleTable } from '../feed/samples/sample-table.js'
 import { StorageServer } from '../feed/storage/storage-server.js'
 import type { FormatName } from '../model/sample-formats.js'
 import { BackgroundThread } from '../platform/background-thread.js'
 import type { SendRule } from '../platform/send-rule.js'
+import { openSampleTable } from '../samples/sample-table.js'
 import type { SampleIndexData, SampleIndexReply } from './sample-index-thread.js'
 
 /** A server without connections for so long is closed, ms. */

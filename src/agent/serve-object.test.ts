@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { formatObjectUrl, NO_WAIT_HEADER, URGENCY_HEADER } from '../cache/sources/peer-wire.js'
+import { formatObjectUrl, NO_WAIT_HEADER, URGENCY_HEADER } from '../sources/peer-wire.js'
 import type { LocalObject } from './local-copies.js'
 import { room, serveObject } from './serve-object.js'
 

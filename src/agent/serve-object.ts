@@ -1,5 +1,7 @@
 import type { Cache } from '../cache/cache.js'
-import { factsOfEntry } from '../cache/manifest/facts-of-entry.js'
+import { DscError } from '../failure/dsc-error.js'
+import { factsOfEntry } from '../manifest/facts-of-entry.js'
+import { parseUrgency, type Urgency } from '../model/urgency.js'
 import {
   DIGEST_HEADER,
   FACTS_HEADER,
@@ -9,9 +11,7 @@ import {
   parseObjectQuery,
   URGENCY_HEADER,
   type WireObject,
-} from '../cache/sources/peer-wire.js'
-import { DscError } from '../failure/dsc-error.js'
-import { parseUrgency, type Urgency } from '../model/urgency.js'
+} from '../sources/peer-wire.js'
 import type { RouteCall } from './agent-server.js'
 import type { ArrivingObjects } from './arriving-objects.js'
 import type { Range } from './local-copies.js'

@@ -1,6 +1,6 @@
 import { pipeline } from 'node:stream/promises'
 import type { Cache } from '../cache/cache.js'
-import { formatRemoteUrl } from '../cache/sources/peer-wire.js'
+import { formatRemoteUrl } from '../sources/peer-wire.js'
 import type { RouteCall } from './agent-server.js'
 import type { LocalCopies, Range } from './local-copies.js'
 import type { Metrics } from './metrics.js'

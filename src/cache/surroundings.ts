@@ -1,8 +1,8 @@
 import type { Config } from '../config/config.js'
 import type { Dataset } from '../model/dataset.js'
 import type { RecordStore } from '../records/record-store.js'
+import type { Source } from '../sources/source.js'
 import type { Cache } from './cache.js'
-import type { Source } from './sources/source.js'
 
 /** Who hears what goes on while something is opened. */
 export interface Narrator {

@@ -7,12 +7,12 @@ import type { FeedSettings } from '../feed/engine/feed-settings.js'
 import type { AssignRule } from '../feed/plan/assignment.js'
 import { refuseOrderOfOneMachine } from '../feed/plan/group-order.js'
 import type { LastBatchRule } from '../feed/plan/rank-sequence.js'
-import type { SampleLayout } from '../feed/plan/sample-placement.js'
 import { SessionBatches } from '../feed/session/session-batches.js'
 import type { StorageAddress } from '../feed/storage/storage-client.js'
 import type { FeedRequest, FeedStart } from '../open/feed-request.js'
 import { openNamedEngine } from '../open/open-named-engine.js'
 import { samplesCacheFolder } from '../open/samples-folder.js'
+import type { SampleLayout } from '../samples/plan/sample-placement.js'
 import { openSurroundings } from './surroundings.js'
 
 /** Where the samples come from, as for `dsc feed serve`, and how they are read. One of `dataset`, `mix`, `from` and `socket`. */

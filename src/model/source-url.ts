@@ -1,4 +1,4 @@
-/** The schemes that sources have; each has a folder in `cache/sources`. */
+/** The schemes that sources have; each has a folder in `sources`. */
 export const SOURCE_SCHEMES = ['s3', 'file', 'hf', 'https', 'http'] as const
 
 /** One of the schemes that sources have. */

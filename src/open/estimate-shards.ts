@@ -1,8 +1,8 @@
 import type { Surroundings } from '../cache/surroundings.js'
-import { endOfMember } from '../feed/samples/formats/tar-members.js'
-import { listShardSamples } from '../feed/samples/listed-samples.js'
-import { readFirstMembers } from '../feed/samples/read-shard-members.js'
 import type { Dataset } from '../model/dataset.js'
+import { endOfMember } from '../samples/formats/tar-members.js'
+import { listShardSamples } from '../samples/listed-samples.js'
+import { readFirstMembers } from '../samples/read-shard-members.js'
 import { MIN_ASKED_BYTES, MIN_MEMBER_BYTES } from './list-arriving-shards.js'
 import { openRangeReader, type RangeReader, type ReadObject } from './open-range-reader.js'
 

@@ -1,7 +1,7 @@
-import type { SampleLayout } from '../feed/plan/sample-placement.js'
 import type { SampleSupply } from '../feed/sources/sample-supply.js'
 import type { StorageAddress } from '../feed/storage/storage-client.js'
 import type { FormatName } from '../model/sample-formats.js'
+import type { SampleLayout } from '../samples/plan/sample-placement.js'
 
 /** Where the samples of a feed come from: `target` or `mix`, or, whatever `target` is, `from`, also with a `mix`. */
 export interface FeedRequest {

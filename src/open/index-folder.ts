@@ -1,15 +1,15 @@
 import type { Surroundings } from '../cache/surroundings.js'
 import { formatGroupOrder } from '../feed/plan/group-order.js'
+import { formatByteSize } from '../model/byte-size.js'
+import type { Copy } from '../model/copy.js'
+import { formatCount } from '../model/format-count.js'
 import {
   explainLeftOut,
   type IndexOptions,
   indexSamples,
   type SampleFolder,
-} from '../feed/samples/index-samples.js'
-import type { RowsReading } from '../feed/samples/rows/rows-place.js'
-import { formatByteSize } from '../model/byte-size.js'
-import type { Copy } from '../model/copy.js'
-import { formatCount } from '../model/format-count.js'
+} from '../samples/index-samples.js'
+import type { RowsReading } from '../samples/rows/rows-place.js'
 import { findRowsPlace } from './rows-place.js'
 import { samplesCacheFolder } from './samples-folder.js'
 import { openSharedTables } from './shared-tables.js'

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises'
-import type { ShardMembers } from '../feed/samples/formats/index-shards.js'
-import type { ReadRange } from '../feed/samples/range-window.js'
-import { readShardMembers } from '../feed/samples/read-shard-members.js'
+import type { ShardMembers } from '../samples/formats/index-shards.js'
+import type { ReadRange } from '../samples/range-window.js'
+import { readShardMembers } from '../samples/read-shard-members.js'
 
 /**
  * Headers that are asked for at once. A store that answers after 20 ms gives 50 a second to each: one for 64 shards of

@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs'
-import type { ListedObject } from '../cache/sources/source.js'
 import type { Surroundings } from '../cache/surroundings.js'
 import type { RemoteFallback } from '../feed/sources/node-supply.js'
 import type { RangeReader } from '../feed/sources/range-source.js'
+import type { ListedObject } from '../sources/source.js'
 
 /** A reader without answer for so long is asked again, in milliseconds. */
 const STALL_TIMEOUT_MS = 10_000
@@ -34,8 +34,8 @@ export async function openSourceReader(
 ): Promise<RangeReader> {
   const [{ resolveDataset }, { withRetries }, { pathToKey }] = await Promise.all([
     import('../cache/names/resolve-dataset.js'),
-    import('../cache/sources/retry.js'),
-    import('../cache/manifest/key-to-path.js'),
+    import('../sources/retry.js'),
+    import('../manifest/key-to-path.js'),
   ])
   const source = await context.openSource(await resolveDataset(context, raw))
   const fetcher = await source.openFetcher({ connections: 8 })

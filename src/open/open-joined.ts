@@ -1,9 +1,9 @@
 import { basename } from 'node:path'
 import type { Surroundings } from '../cache/surroundings.js'
 import { DscError } from '../failure/dsc-error.js'
-import type { SampleFolder } from '../feed/samples/index-samples.js'
-import { joinSamples, type NamedSamples } from '../feed/samples/join-samples.js'
 import type { Copy } from '../model/copy.js'
+import type { SampleFolder } from '../samples/index-samples.js'
+import { joinSamples, type NamedSamples } from '../samples/join-samples.js'
 import { type DatasetFolder, openDatasetFolder } from './open-dataset-folder.js'
 
 /** Samples of several folders or datasets of this machine, leased like one. */

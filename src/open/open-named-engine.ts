@@ -5,11 +5,11 @@ import type { FeedSettings } from '../feed/engine/feed-settings.js'
 import { DEFAULT_MEMORY_BYTES } from '../feed/plan/arena-budget.js'
 import { parseGroupOrder } from '../feed/plan/group-order.js'
 import type { OrderKind } from '../feed/plan/order.js'
-import type { SampleFolder } from '../feed/samples/index-samples.js'
-import type { RowsReading } from '../feed/samples/rows/rows-place.js'
 import type { StorageAddress } from '../feed/storage/storage-client.js'
 import { formatByteSize } from '../model/byte-size.js'
 import type { Copy } from '../model/copy.js'
+import type { SampleFolder } from '../samples/index-samples.js'
+import type { RowsReading } from '../samples/rows/rows-place.js'
 import { beginPreparing, type Preparing } from './begin-preparing.js'
 import type { FeedRequest, LeasedSupply } from './feed-request.js'
 import { isDirectory, openDatasetFolder, toFolder } from './open-dataset-folder.js'
@@ -97,7 +97,7 @@ async function leaseFolder(
   const { target, split, start = 'arriving' } = request
   const [{ folderSupply, groupSupply }, { digestListing }] = await Promise.all([
     import('../feed/sources/folder-supply.js'),
-    import('../feed/samples/listed-samples.js'),
+    import('../samples/listed-samples.js'),
   ])
   const mayArrive = start !== 'staged' && !/^[./]/.test(target) && !isDirectory(target)
   const preparing = mayArrive ? await beginPreparing(context, target, { isReadWhileComing: true }) : undefined
@@ -162,7 +162,7 @@ async function joinFolders(
 ): Promise<LeasedSupply> {
   const [{ folderSupply }, { findMixParts }] = await Promise.all([
     import('../feed/sources/folder-supply.js'),
-    import('../feed/samples/find-mix-parts.js'),
+    import('../feed/sources/find-mix-parts.js'),
   ])
   const { folder, names, release } = await openJoined(context, Object.keys(mix), { split, index })
   try {

@@ -1,6 +1,6 @@
-import type { ManifestEntry } from '../cache/manifest/manifest-entry.js'
-import { withRetries } from '../cache/sources/retry.js'
-import type { Source } from '../cache/sources/source.js'
+import type { ManifestEntry } from '../manifest/manifest-entry.js'
+import { withRetries } from '../sources/retry.js'
+import type { Source } from '../sources/source.js'
 
 /** A store without a byte for so long is not waited for any more, ms. */
 const STALL_TIMEOUT_MS = 10_000

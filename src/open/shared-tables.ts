@@ -7,10 +7,10 @@ import type { Cache } from '../cache/cache.js'
 import { filesDirectory, SAMPLES_FOLDER } from '../cache/cache-layout.js'
 import { findHeld, makeHeld } from '../cache/held-cache.js'
 import type { Surroundings } from '../cache/surroundings.js'
-import type { SharedTables } from '../feed/samples/index-samples.js'
-import { keepTable, readKeptTable } from '../feed/samples/kept-tables.js'
 import type { Copy } from '../model/copy.js'
 import { agentUrls } from '../model/node.js'
+import type { SharedTables } from '../samples/index-samples.js'
+import { keepTable, readKeptTable } from '../samples/kept-tables.js'
 
 /**
  * Lists of the samples of a ready copy, made once for its version: kept under the cache root, where this node's other

@@ -5,9 +5,9 @@ import { pathToFileURL } from 'node:url'
 import type { Cache } from '../cache/cache.js'
 import { identityFile } from '../cache/cache-layout.js'
 import { prepareDataset } from '../cache/prepare/prepare-dataset.js'
-import { openFileSource } from '../cache/sources/file/file-source.js'
 import type { Dataset } from '../model/dataset.js'
 import { openSqliteRecord } from '../records/sqlite/record-store.js'
+import { openFileSource } from '../sources/file/file-source.js'
 import { temporaryDirectory } from './temporary-directory.js'
 
 /**

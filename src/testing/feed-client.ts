@@ -1,6 +1,5 @@
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
 import { connect } from 'node:net'
-import { openSampleTable } from '../feed/samples/sample-table.js'
 import {
   formatFrame,
   formatJsonFrame,
@@ -10,6 +9,7 @@ import {
   type SessionFrame,
   SessionFrameReader,
 } from '../feed/session/wire.js'
+import { openSampleTable } from '../samples/sample-table.js'
 
 /** Who a test's client says it is, as in HELLO. */
 export interface TestClientHello {

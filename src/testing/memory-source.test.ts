@@ -1,4 +1,4 @@
-import { testSourceContract } from '../cache/sources/source.contract.js'
+import { testSourceContract } from '../sources/source.contract.js'
 import { openMemorySource } from './memory-source.js'
 
 testSourceContract('memory', async () => {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { ObjectFacts } from '../cache/proof/object-facts.js'
-import type { Fetcher, ListedObject, Source } from '../cache/sources/source.js'
 import { SourceFailure } from '../failure/source-failure.js'
+import type { ObjectFacts } from '../proof/object-facts.js'
+import type { Fetcher, ListedObject, Source } from '../sources/source.js'
 
 const PAGE_OBJECTS = 1000
 const FACTS: ObjectFacts = { checksums: [], uploadPartBytes: null, isEtagMd5: true }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import type { SampleFolder } from '../feed/samples/index-samples.js'
-import { isIntact, SampleReader } from '../feed/samples/read-samples.js'
+import type { SampleFolder } from '../samples/index-samples.js'
+import { isIntact, SampleReader } from '../samples/read-samples.js'
 
 /** The bytes of all samples of a folder, each compared with its checksum. */
 export function readAllSamples({ root, table }: Pick<SampleFolder, 'root' | 'table'>): readonly Buffer[] {

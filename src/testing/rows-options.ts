@@ -1,4 +1,4 @@
-import type { RowsOptions, RowsReading } from '../feed/samples/rows/rows-place.js'
+import type { RowsOptions, RowsReading } from '../samples/rows/rows-place.js'
 
 /** Rows are unpacked into a folder that has room for all. */
 export function rowsOptions(folder: string, reading: RowsReading = { kind: 'unpacked' }): RowsOptions {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { OnSample, ReadRequest, SampleSource } from '../feed/samples/sample-source.js'
+import type { OnSample, ReadRequest, SampleSource } from '../samples/sample-source.js'
 
 interface ShapeOptions {
   /** Nodes that share the samples; each holds all of them. */

@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openS3Source } from '../cache/sources/s3/s3-source.js'
-import type { Source } from '../cache/sources/source.js'
 import type { Dataset } from '../model/dataset.js'
+import { openS3Source } from '../sources/s3/s3-source.js'
+import type { Source } from '../sources/source.js'
 import { type FaultProxy, startFaultProxy } from './fault-proxy.js'
 import { type S3Server, startS3Server } from './s3-server.js'
 

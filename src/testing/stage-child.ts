@@ -1,8 +1,8 @@
 import { downloadFiles } from '../cache/download/download-files.js'
 import { listIntoManifest } from '../cache/download/list-into-manifest.js'
-import { openS3Source } from '../cache/sources/s3/s3-source.js'
 import { isDscError } from '../failure/dsc-error.js'
 import type { Dataset } from '../model/dataset.js'
+import { openS3Source } from '../sources/s3/s3-source.js'
 
 /**
  * Run as a process of its own, to be killed or put on a small disk: lists and downloads the dataset in its first

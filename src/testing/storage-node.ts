@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { openFeedEngine } from '../feed/engine/open-feed-engine.js'
 import { shuffleSamples } from '../feed/plan/order.js'
-import { indexSamples, type SampleFolder } from '../feed/samples/index-samples.js'
 import { nodeSupply, type RemoteOptions } from '../feed/sources/node-supply.js'
 import { StorageServer } from '../feed/storage/storage-server.js'
+import { indexSamples, type SampleFolder } from '../samples/index-samples.js'
 import { makeTestFolder, verifiedIds, writeSamples } from './sample-folder.js'
 
 export const COUNT = 300

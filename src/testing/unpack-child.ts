@@ -1,6 +1,6 @@
-import { fromText } from '../feed/samples/byte-path.js'
-import { listFolder } from '../feed/samples/list-folder.js'
-import { unpackRows } from '../feed/samples/rows/unpack-rows.js'
+import { fromText } from '../samples/byte-path.js'
+import { listFolder } from '../samples/list-folder.js'
+import { unpackRows } from '../samples/rows/unpack-rows.js'
 
 // Unpacks the Parquet files of a folder, to be killed while it does: node unpack-child.js <folder> <folder of rows>
 const [root, folder] = process.argv.slice(2) as [string, string]

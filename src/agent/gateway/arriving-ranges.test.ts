@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ManifestEntry } from '../../cache/manifest/manifest-entry.js'
-import { PROVEN_ELSEWHERE } from '../../cache/proof/prove-parts.js'
+import type { ManifestEntry } from '../../manifest/manifest-entry.js'
+import { PROVEN_ELSEWHERE } from '../../proof/prove-parts.js'
 import { judgeParts } from './arriving-ranges.js'
 
 const MD5 = { checksums: [], uploadPartBytes: null, isEtagMd5: true }

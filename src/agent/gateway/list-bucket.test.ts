@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Manifest } from '../../cache/manifest/manifest.js'
+import { Manifest } from '../../manifest/manifest.js'
 import { DATA, openGatewayNode, originOf } from '../../testing/gateway-node.js'
 
 test('a listing by folders that begins inside of a dataset shows it while keys come behind', async (t) => {

@@ -1,5 +1,5 @@
-import type { Manifest } from '../../cache/manifest/manifest.js'
-import type { ManifestEntry } from '../../cache/manifest/manifest-entry.js'
+import type { Manifest } from '../../manifest/manifest.js'
+import type { ManifestEntry } from '../../manifest/manifest-entry.js'
 import { compareKeys } from '../../model/compare-keys.js'
 import type { ServedDataset } from './find-dataset.js'
 import { findServed } from './find-dataset.js'

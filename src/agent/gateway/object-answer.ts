@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
-import { factsOfEntry } from '../../cache/manifest/facts-of-entry.js'
-import type { ManifestEntry } from '../../cache/manifest/manifest-entry.js'
+import { factsOfEntry } from '../../manifest/facts-of-entry.js'
+import type { ManifestEntry } from '../../manifest/manifest-entry.js'
 import type { Dataset } from '../../model/dataset.js'
 import { SOURCE_CHECKSUMS } from '../../model/manifest.js'
 import type { GatewayCopies, Located } from './gateway-copies.js'

@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import type { Cache } from '../../cache/cache.js'
 import { trashDirectory } from '../../cache/cache-layout.js'
 import { listIntoManifest } from '../../cache/download/list-into-manifest.js'
-import { isOfSqlite } from '../../cache/manifest/manifest-file.js'
-import type { Source } from '../../cache/sources/source.js'
 import { isDscError } from '../../failure/dsc-error.js'
+import { isOfSqlite } from '../../manifest/manifest-file.js'
 import type { Dataset } from '../../model/dataset.js'
 import { describeDiskFailure } from '../../platform/disk-failure.js'
 import { createUniqueId } from '../../platform/unique-id.js'
+import type { Source } from '../../sources/source.js'
 
 /** A dataset that could not be staged is passed through for so long, once it is listed, before it is tried again, ms. */
 const PASSED_MS = 60_000

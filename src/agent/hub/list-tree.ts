@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Manifest } from '../../cache/manifest/manifest.js'
-import type { ManifestEntry } from '../../cache/manifest/manifest-entry.js'
+import type { Manifest } from '../../manifest/manifest.js'
+import type { ManifestEntry } from '../../manifest/manifest-entry.js'
 
 const PAGE_FILES = 1000
 /** The character behind `/`: `data0` is the first key behind all below `data/`. */

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { filesDirectory } from '../../cache/cache-layout.js'
-import { Manifest } from '../../cache/manifest/manifest.js'
+import { Manifest } from '../../manifest/manifest.js'
 import type { Copy } from '../../model/copy.js'
 import { findHubUrl, type HubUrl } from '../../model/source-url.js'
 import { isLocalUser } from '../gateway/local-users.js'

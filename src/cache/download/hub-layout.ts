@@ -1,11 +1,11 @@
 import { symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
+import type { Manifest } from '../../manifest/manifest.js'
 import type { Dataset } from '../../model/dataset.js'
 import { findHubUrl, nameHubFolder } from '../../model/source-url.js'
 import { onHeldPath } from '../../platform/held-folder.js'
 import { removeDirectory } from '../../platform/remove-directory.js'
 import { hubDirectory } from '../cache-layout.js'
-import type { Manifest } from '../manifest/manifest.js'
 
 const COMMIT = /^[0-9a-f]{40}$/
 

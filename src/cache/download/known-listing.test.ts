@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { Manifest } from '../../manifest/manifest.js'
 import type { Dataset } from '../../model/dataset.js'
 import { openMemorySource } from '../../testing/memory-source.js'
 import { temporaryDirectory } from '../../testing/temporary-directory.js'
-import { Manifest } from '../manifest/manifest.js'
 import { listIntoManifest } from './list-into-manifest.js'
 
 const dataset: Dataset = { name: 'd', source: 's3://bucket/', include: [], exclude: ['*.tmp'] }

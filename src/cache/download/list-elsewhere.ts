@@ -1,10 +1,10 @@
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Listing } from '../../manifest/listing.js'
 import type { Dataset } from '../../model/dataset.js'
 import { removeDirectory } from '../../platform/remove-directory.js'
 import type { Cache } from '../cache.js'
-import type { Listing } from '../manifest/listing.js'
 import { listIntoManifest } from './list-into-manifest.js'
 
 /** Lists a source outside of the cache, and keeps nothing of it: what it has now, and which version that is. */

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Dataset } from '../../model/dataset.js'
 import { HeldFolder } from '../../platform/held-folder.js'
+import { type ListedObject, ListingDisorder, type Source } from '../../sources/source.js'
 import { openMemorySource } from '../../testing/memory-source.js'
 import { temporaryDirectory } from '../../testing/temporary-directory.js'
-import { type ListedObject, ListingDisorder, type Source } from '../sources/source.js'
 import { listIntoManifest } from './list-into-manifest.js'
 
 const dataset: Dataset = { name: 'd', source: 's3://bucket/', include: [], exclude: [] }

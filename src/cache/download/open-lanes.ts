@@ -1,8 +1,8 @@
+import type { Manifest } from '../../manifest/manifest.js'
+import type { ManifestEntry } from '../../manifest/manifest-entry.js'
+import type { Source } from '../../sources/source.js'
 import type { ArrivalServer } from '../arrivals/arrival-server.js'
 import type { Need } from '../arrivals/order-of-need.js'
-import type { Manifest } from '../manifest/manifest.js'
-import type { ManifestEntry } from '../manifest/manifest-entry.js'
-import type { Source } from '../sources/source.js'
 import type { ObjectDownload, RangeQueue } from './object-download.js'
 import { type FetchTask, TaskLanes } from './task-lanes.js'
 

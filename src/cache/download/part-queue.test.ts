@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Part, planParts } from '../proof/plan-parts.js'
+import { type Part, planParts } from '../../proof/plan-parts.js'
 import { PartQueue } from './part-queue.js'
 import type { PartedObject } from './parted-object.js'
 

@@ -1,4 +1,4 @@
-import type { Part } from '../proof/plan-parts.js'
+import type { Part } from '../../proof/plan-parts.js'
 import type { PartedObject, Portion } from './parted-object.js'
 
 /** Bytes of a part that are to be fetched now. */

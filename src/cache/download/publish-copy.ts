@@ -1,13 +1,13 @@
 import { open } from 'node:fs/promises'
 import { DscError } from '../../failure/dsc-error.js'
+import { Manifest } from '../../manifest/manifest.js'
+import { manifestPath } from '../../manifest/manifest-file.js'
 import { formatCount } from '../../model/format-count.js'
 import { changeFileMode, type HeldFolder } from '../../platform/held-folder.js'
 import { syncFileSystem } from '../../platform/sync-file-system.js'
 import { walkTree } from '../../platform/walk-tree.js'
 import { filesDirectory } from '../cache-layout.js'
 import { findHeld, makeHeld, namesBelow } from '../held-cache.js'
-import { Manifest } from '../manifest/manifest.js'
-import { manifestPath } from '../manifest/manifest-file.js'
 import { layHubCache } from './hub-layout.js'
 
 /** Up to here syncing file by file is quicker than asking the whole file system. */

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { throwIfStopped } from '../../failure/throw-if-stopped.js'
+import type { Manifest } from '../../manifest/manifest.js'
 import { readBootId } from '../../platform/boot-id.js'
+import { checkObject } from '../../proof/check-object.js'
 import { filesDirectory } from '../cache-layout.js'
-import type { Manifest } from '../manifest/manifest.js'
-import { checkObject } from '../proof/check-object.js'
 
 /**
  * After a reboot, files that were finished but never synced may have lost their bytes: checks them by digest and

@@ -1,13 +1,13 @@
 import { closeSync, constants, copyFileSync, lstatSync, openSync, readSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { throwIfStopped } from '../../failure/throw-if-stopped.js'
+import type { Manifest } from '../../manifest/manifest.js'
+import type { ManifestEntry } from '../../manifest/manifest-entry.js'
 import type { VerifiedBy } from '../../model/manifest.js'
 import { changeFileMode, onHeldPath } from '../../platform/held-folder.js'
+import { createDigest, formatDigest } from '../../proof/digest.js'
+import { nameChecksum } from '../../proof/plan-proof.js'
 import { filesDirectory } from '../cache-layout.js'
-import type { Manifest } from '../manifest/manifest.js'
-import type { ManifestEntry } from '../manifest/manifest-entry.js'
-import { createDigest, formatDigest } from '../proof/digest.js'
-import { nameChecksum } from '../proof/plan-proof.js'
 
 const READ_BYTES = 1024 * 1024
 const READS_BETWEEN_BREATHS = 32

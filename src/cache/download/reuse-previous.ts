@@ -1,12 +1,12 @@
 import { constants, copyFileSync, linkSync, lstatSync, rmSync, type Stats } from 'node:fs'
 import { join } from 'node:path'
 import { throwIfStopped } from '../../failure/throw-if-stopped.js'
+import type { ReusableObject } from '../../manifest/attached-previous.js'
+import { Manifest } from '../../manifest/manifest.js'
+import { manifestPath } from '../../manifest/manifest-file.js'
 import { changeFileMode, onHeldPath } from '../../platform/held-folder.js'
+import { checkObject } from '../../proof/check-object.js'
 import { filesDirectory } from '../cache-layout.js'
-import type { ReusableObject } from '../manifest/attached-previous.js'
-import { Manifest } from '../manifest/manifest.js'
-import { manifestPath } from '../manifest/manifest-file.js'
-import { checkObject } from '../proof/check-object.js'
 
 /**
  * Takes objects that did not change since the previous copy from there: same key, size and etag, or the same checksum

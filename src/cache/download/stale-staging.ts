@@ -1,10 +1,10 @@
 import { existsSync, mkdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
+import { Manifest } from '../../manifest/manifest.js'
+import { hasUsableManifest, manifestPath } from '../../manifest/manifest-file.js'
 import { onHeldPath } from '../../platform/held-folder.js'
 import { removeDirectory } from '../../platform/remove-directory.js'
 import { filesDirectory } from '../cache-layout.js'
-import { Manifest } from '../manifest/manifest.js'
-import { hasUsableManifest, manifestPath } from '../manifest/manifest-file.js'
 import { recheckAfterReboot } from './recheck.js'
 
 /** Where a staging keeps what it downloaded for a listing that no longer fits: a copy of its own, half done. */

@@ -3,10 +3,10 @@ import { chmodSync, existsSync, readFileSync, statSync, utimesSync, writeFileSyn
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { RecordStore } from '../../records/record-store.js'
+import { markDamaged } from '../../sources/damaged-copies.js'
 import { openExampleCache } from '../../testing/example-cache.js'
 import { stagingDirectory } from '../cache-layout.js'
 import { evictCopies } from '../eviction/evict-copies.js'
-import { markDamaged } from '../sources/damaged-copies.js'
 
 test('the previous copy cannot be evicted until its files are linked, and can be afterwards', async (context) => {
   const example = await openExampleCache(context)

@@ -1,8 +1,8 @@
+import type { Listing } from '../../manifest/listing.js'
 import type { Copy } from '../../model/copy.js'
 import type { Victim } from '../../policy/take-by-share.js'
 import type { Cache } from '../cache.js'
 import { settleAdmission } from '../eviction/settle-admission.js'
-import type { Listing } from '../manifest/listing.js'
 
 type Admitted =
   | { readonly outcome: 'admitted'; readonly victims: readonly Victim[] }

@@ -1,13 +1,13 @@
 import { access } from 'node:fs/promises'
 import type { Copy } from '../../model/copy.js'
 import { formatCount } from '../../model/format-count.js'
+import type { Origins } from '../../sources/source.js'
 import type { Cache } from '../cache.js'
 import { copyDirectory, filesDirectory, stagingDirectoryOf } from '../cache-layout.js'
 import type { Downloaded } from '../download/download-files.js'
 import { measureCopy } from '../download/measure-copy.js'
 import { publishCopy } from '../download/publish-copy.js'
 import { discardDirectory, publishedDirectoryOf } from '../eviction/finish-evictions.js'
-import type { Origins } from '../sources/source.js'
 import type { StageTurn } from './join-staging.js'
 
 /** What was fetched, and from where if not all of it came from the store. */

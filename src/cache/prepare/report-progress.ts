@@ -1,7 +1,7 @@
 import { formatByteSize } from '../../model/byte-size.js'
 import { formatDuration } from '../../model/duration.js'
 import { formatCount, groupDigits } from '../../model/format-count.js'
-import type { Origins } from '../sources/source.js'
+import type { Origins } from '../../sources/source.js'
 import type { Narrator } from '../surroundings.js'
 import type { PrepareProgress } from './prepare-dataset.js'
 

@@ -2,6 +2,7 @@ import { symlinkSync } from 'node:fs'
 import { realpath, stat } from 'node:fs/promises'
 import { pathToFileURL } from 'node:url'
 import { DscError } from '../../failure/dsc-error.js'
+import type { Listing } from '../../manifest/listing.js'
 import type { Copy } from '../../model/copy.js'
 import type { Dataset } from '../../model/dataset.js'
 import { nameHeldFolder } from '../../platform/held-folder.js'
@@ -14,7 +15,6 @@ import { publishCopy } from '../download/publish-copy.js'
 import { discardDirectory } from '../eviction/finish-evictions.js'
 import { makeHeld, namesBelow } from '../held-cache.js'
 import { KeptStageLease, STAGE_LEASE_MS } from '../leases/keep-stage-lease.js'
-import type { Listing } from '../manifest/listing.js'
 import {
   findAdoptedBefore,
   findLock,

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
+import type { Listing } from '../../manifest/listing.js'
 import type { Copy, Stripe } from '../../model/copy.js'
 import type { Dataset } from '../../model/dataset.js'
 import { newCopy } from '../../model/new-copy.js'
 import { parseSourceUrl } from '../../model/source-url.js'
 import { measureCopy } from '../download/measure-copy.js'
-import type { Listing } from '../manifest/listing.js'
 
 /** Who locks what may not be deleted as it is adopted. */
 export const ADOPTION = 'dsc adopt'

@@ -1,9 +1,9 @@
 import { lstatSync, readdirSync, statSync } from 'node:fs'
 import { isDscError } from '../../failure/dsc-error.js'
+import { readCopyManifest } from '../../manifest/read-copy-manifest.js'
 import type { HeldFolder } from '../../platform/held-folder.js'
 import { findProcessesBelow } from '../../platform/open-files.js'
 import { findHeld } from '../held-cache.js'
-import { readCopyManifest } from '../manifest/read-copy-manifest.js'
 import type { FoundCopyDirectory } from './plan-clean-up.js'
 
 /** Something that nobody of us put there; it stays as it is. */

@@ -2,6 +2,8 @@ import { closeSync, constants, copyFileSync, openSync, renameSync } from 'node:f
 import { dirname } from 'node:path'
 import { DscError, describeFailure, type FailureCode, isDscError } from '../../failure/dsc-error.js'
 import { throwIfStopped } from '../../failure/throw-if-stopped.js'
+import { Manifest } from '../../manifest/manifest.js'
+import type { ManifestEntry } from '../../manifest/manifest-entry.js'
 import { DEFAULT_STALL_TIMEOUT_MS } from '../../model/stall-timeout.js'
 import { describeDiskFailure } from '../../platform/disk-failure.js'
 import {
@@ -12,16 +14,14 @@ import {
   resolveHeldPath,
 } from '../../platform/held-folder.js'
 import { removeDirectory } from '../../platform/remove-directory.js'
+import { checkObject, type ObjectDamage } from '../../proof/check-object.js'
+import { planParts } from '../../proof/plan-parts.js'
+import { withRetries } from '../../sources/retry.js'
+import type { Fetcher, Source } from '../../sources/source.js'
 import { syncPath } from '../download/publish-copy.js'
 import { preallocate } from '../download/transfer/file-sink.js'
 import { KeptFolders } from '../download/transfer/kept-folders.js'
 import { PartTransfer, WholeTransfer } from '../download/transfer/transfer.js'
-import { Manifest } from '../manifest/manifest.js'
-import type { ManifestEntry } from '../manifest/manifest-entry.js'
-import { checkObject, type ObjectDamage } from '../proof/check-object.js'
-import { planParts } from '../proof/plan-parts.js'
-import { withRetries } from '../sources/retry.js'
-import type { Fetcher, Source } from '../sources/source.js'
 import type { Damage } from './verify-copy.js'
 
 /** A failure of one file or copy, while others go on. */

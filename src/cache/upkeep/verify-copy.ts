@@ -1,10 +1,10 @@
 import { join, relative } from 'node:path'
 import { throwIfStopped } from '../../failure/throw-if-stopped.js'
+import { Manifest } from '../../manifest/manifest.js'
+import { describeManifestFailure } from '../../manifest/manifest-file.js'
 import { walkTree } from '../../platform/walk-tree.js'
+import { checkObject, type ObjectDamage } from '../../proof/check-object.js'
 import { filesDirectory } from '../cache-layout.js'
-import { Manifest } from '../manifest/manifest.js'
-import { describeManifestFailure } from '../manifest/manifest-file.js'
-import { checkObject, type ObjectDamage } from '../proof/check-object.js'
 
 /** A path of a copy that is not as the manifest says. */
 export interface Damage {

@@ -1,8 +1,8 @@
 import type { Cache } from '../../cache/cache.js'
-import type { Fetcher, ListedObject, Source } from '../../cache/sources/source.js'
 import { median } from '../../exchange/plan/fit-link.js'
 import type { Dataset } from '../../model/dataset.js'
 import { DEFAULT_STALL_TIMEOUT_MS } from '../../model/stall-timeout.js'
+import type { Fetcher, ListedObject, Source } from '../../sources/source.js'
 import type { BenchLimits } from './bench-disk.js'
 import type { Figure } from './figure.js'
 

@@ -1,11 +1,11 @@
 import { Command, Option } from 'commander'
-import type { SampleEncoding } from '../../feed/samples/sample-encoding.js'
-import type { SampleTable } from '../../feed/samples/sample-table.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import { formatCount } from '../../model/format-count.js'
 import { FORMAT_NAMES, type FormatName } from '../../model/sample-formats.js'
 import { indexFolder } from '../../open/index-folder.js'
 import { openDatasetFolder } from '../../open/open-dataset-folder.js'
+import type { SampleEncoding } from '../../samples/sample-encoding.js'
+import type { SampleTable } from '../../samples/sample-table.js'
 import type { CliContext } from '../context.js'
 import { parseExtensions, parseNames } from './feed-arguments.js'
 

@@ -6,9 +6,9 @@ import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { openFeedEngine } from '../../feed/engine/open-feed-engine.js'
-import { indexSamples } from '../../feed/samples/index-samples.js'
 import { SessionServer } from '../../feed/session/session-server.js'
 import { folderSupply } from '../../feed/sources/folder-supply.js'
+import { indexSamples } from '../../samples/index-samples.js'
 import { makeTestFolder, writeSamples } from '../../testing/sample-folder.js'
 
 const DSC = fileURLToPath(new URL('../../../bin/dsc.js', import.meta.url))

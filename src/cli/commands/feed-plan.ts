@@ -10,13 +10,13 @@ import {
   planBudgetOptions,
   planExpectation,
 } from '../../feed/plan/expectation.js'
-import { formatsOf } from '../../feed/samples/sample-encoding.js'
-import type { SampleTable } from '../../feed/samples/sample-table.js'
 import { formatCount } from '../../model/format-count.js'
 import { FORMAT_NAMES, type FormatName } from '../../model/sample-formats.js'
 import { FEED_STARTS, type FeedStart } from '../../open/feed-request.js'
 import { indexFolder } from '../../open/index-folder.js'
 import { openReadyFolder } from '../../open/open-dataset-folder.js'
+import { formatsOf } from '../../samples/sample-encoding.js'
+import type { SampleTable } from '../../samples/sample-table.js'
 import { argument, parseCount } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { parseExtensions, parseK, parseMemory, parseNames } from './feed-arguments.js'

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { probeAgent } from '../../agent/probe-agent.js'
-import { NODE_HEADER } from '../../cache/sources/peer-wire.js'
+import { NODE_HEADER } from '../../sources/peer-wire.js'
 
 /** A server that answers as an agent would; returns its URL. */
 async function serve(context: TestContext, status: number, headers: Record<string, string>): Promise<string> {

@@ -1,8 +1,8 @@
-import type { Source } from '../../cache/sources/source.js'
 import { isDscError } from '../../failure/dsc-error.js'
 import { redactUrl } from '../../failure/redact.js'
 import type { Dataset } from '../../model/dataset.js'
 import { formatDuration } from '../../model/duration.js'
+import type { Source } from '../../sources/source.js'
 import { type Check, failed, ok, skipped, warning } from './check.js'
 
 /** Opens the source of a dataset. It and its listing reject with a DscError. */

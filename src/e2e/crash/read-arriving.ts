@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ArrivingReader } from '../../cache/arrivals/arriving-reader.js'
 import { filesDirectory } from '../../cache/cache-layout.js'
-import { Manifest } from '../../cache/manifest/manifest.js'
+import { Manifest } from '../../manifest/manifest.js'
 import type { CrashWorld } from './crash-world.js'
 
 /** A reader waits for an object for so long, ms; its stager may have been killed. */

@@ -1,4 +1,4 @@
-import { allocatePages, type NumberKind } from '../plan/shared-pages.js'
+import { allocatePages, type NumberKind } from '../../samples/plan/shared-pages.js'
 
 /**
  * What an extent of the arena is doing.

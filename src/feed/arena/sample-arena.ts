@@ -1,5 +1,5 @@
+import type { SampleTable } from '../../samples/sample-table.js'
 import { type ArenaBudget, planPrefetchRoom } from '../plan/arena-budget.js'
-import type { SampleTable } from '../samples/sample-table.js'
 import type { Extent } from './arena-extents.js'
 import { ARENA_BASE, type ArenaFile } from './arena-file.js'
 import { expectExtents, planExtentBytes } from './arena-runs.js'

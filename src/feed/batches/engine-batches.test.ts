@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { indexSamples } from '../../samples/index-samples.js'
 import { makeTestFolder, writeSamples } from '../../testing/sample-folder.js'
 import { openFeedEngine } from '../engine/open-feed-engine.js'
-import { indexSamples } from '../samples/index-samples.js'
 import { folderSupply } from '../sources/folder-supply.js'
 import { EngineBatches } from './engine-batches.js'
 

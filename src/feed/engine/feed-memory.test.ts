@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { keepHeapSmall } from '../../platform/small-heap.js'
-import { indexSamples } from '../samples/index-samples.js'
+import { indexSamples } from '../../samples/index-samples.js'
 import { folderSupply } from '../sources/folder-supply.js'
 import { openFeedEngine } from './open-feed-engine.js'
 

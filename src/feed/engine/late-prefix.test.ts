@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { OnSample, ReadRequest, SampleSource } from '../samples/sample-source.js'
-import { SampleTableBuilder } from '../samples/sample-table-builder.js'
+import type { OnSample, ReadRequest, SampleSource } from '../../samples/sample-source.js'
+import { SampleTableBuilder } from '../../samples/sample-table-builder.js'
 import { openReaderPool, type ReaderPool } from '../threads/reader-pool.js'
 import { FeedEngine } from './feed-engine.js'
 

@@ -1,7 +1,7 @@
+import type { SampleSource } from '../../samples/sample-source.js'
 import type { ArenaFile } from '../arena/arena-file.js'
 import type { ArenaBudgetOptions } from '../plan/arena-budget.js'
 import { chooseOrderKind } from '../plan/order.js'
-import type { SampleSource } from '../samples/sample-source.js'
 import type { BatchStream } from '../stream/batch-stream.js'
 import { openReaderPool, type ReaderPool } from '../threads/reader-pool.js'
 import { FeedEngine } from './feed-engine.js'

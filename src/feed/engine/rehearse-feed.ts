@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { OnSample, ReadRequest, SampleSource } from '../../samples/sample-source.js'
+import type { SampleTable } from '../../samples/sample-table.js'
 import type { ArenaBudgetOptions } from '../plan/arena-budget.js'
 import type { Rehearsal, RehearsedEpoch } from '../plan/expectation.js'
-import type { OnSample, ReadRequest, SampleSource } from '../samples/sample-source.js'
-import type { SampleTable } from '../samples/sample-table.js'
 import type { BatchStream } from '../stream/batch-stream.js'
 import { openRehearsalEngine } from './rehearsal-engine.js'
 

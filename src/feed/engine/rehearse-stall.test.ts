@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
+import { indexSamples, type SampleFolder } from '../../samples/index-samples.js'
 import { makeTestFolder, writeSamples } from '../../testing/sample-folder.js'
 import { planSampleRoom } from '../arena/arena-runs.js'
 import type { ArenaBudgetOptions } from '../plan/arena-budget.js'
-import { indexSamples, type SampleFolder } from '../samples/index-samples.js'
 import { rehearseFeed } from './rehearse-feed.js'
 import { rehearseStall } from './rehearse-stall.js'
 

@@ -1,5 +1,5 @@
+import { allocatePages } from '../../samples/plan/shared-pages.js'
 import type { ArenaExtents, Extent } from '../arena/arena-extents.js'
-import { allocatePages } from '../plan/shared-pages.js'
 
 const EMPTY = 0
 

@@ -1,4 +1,4 @@
-import type { SampleGroups } from '../plan/group-order.js'
+import type { SampleGroups } from '../../samples/plan/sample-groups.js'
 import { type MixPart, openMixedOrder } from '../plan/mix.js'
 import type { EpochOrder, OrderData, OrderKind } from '../plan/order.js'
 import type { ReaderPool } from '../threads/reader-pool.js'

@@ -1,3 +1,4 @@
+import { nodeOfSample, type SamplePlacement } from '../../samples/plan/sample-placement.js'
 import {
   type AssignmentOptions,
   type AssignRule,
@@ -5,7 +6,6 @@ import {
   planItemPositions,
 } from '../plan/assignment.js'
 import type { RankSequence } from '../plan/rank-sequence.js'
-import { nodeOfSample, type SamplePlacement } from '../plan/sample-placement.js'
 import type { EpochOrders } from './order-book.js'
 
 /** One item of a rank's sequence. */

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
-import { fromText, toBytes } from '../samples/byte-path.js'
-import type { SampleTable } from '../samples/sample-table.js'
+import { fromText, toBytes } from '../../samples/byte-path.js'
+import type { SampleTable } from '../../samples/sample-table.js'
 
 /** More files are not held open, here and by every client: their samples go through the feed's memory. */
 const MOST_FILES = 4096

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { chmodSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { indexSamples } from '../../samples/index-samples.js'
 import { makeTestFolder } from '../../testing/sample-folder.js'
 import { EngineBatches } from '../batches/engine-batches.js'
 import type { FeedSettings } from '../engine/feed-settings.js'
 import { openFeedEngine } from '../engine/open-feed-engine.js'
-import { indexSamples } from '../samples/index-samples.js'
 import { folderSupply } from '../sources/folder-supply.js'
 
 const COUNT = 64

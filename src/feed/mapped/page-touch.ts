@@ -1,5 +1,5 @@
+import type { SampleTable } from '../../samples/sample-table.js'
 import { DEFAULT_MEMORY_BYTES } from '../plan/arena-budget.js'
-import type { SampleTable } from '../samples/sample-table.js'
 import type { ReaderPool } from '../threads/reader-pool.js'
 
 /** What is read by one thread at a time, so that threads share a batch, bytes. */

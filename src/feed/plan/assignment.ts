@@ -1,7 +1,7 @@
 import { DscError } from '../../failure/dsc-error.js'
+import { nodeOfSample, type SamplePlacement } from '../../samples/plan/sample-placement.js'
 import type { EpochOrder } from './order.js'
 import { positionOfItem, type RankSequence } from './rank-sequence.js'
-import { nodeOfSample, type SamplePlacement } from './sample-placement.js'
 
 /**
  * Who gets which sample of a global batch.

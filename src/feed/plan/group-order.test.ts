@@ -2,13 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { isDscError } from '../../failure/dsc-error.js'
-import {
-  chooseWindow,
-  formatGroupOrder,
-  parseGroupOrder,
-  refuseOrderOfOneMachine,
-  shuffleGroups,
-} from './group-order.js'
+import { formatGroupOrder, parseGroupOrder, refuseOrderOfOneMachine, shuffleGroups } from './group-order.js'
 
 /** Groups of these lengths. */
 function groupsOf(lengths: readonly number[], window: number) {
@@ -62,13 +56,10 @@ test('all groups in the window are one global shuffle', () => {
   assert.ok(Math.abs(mean - 4.5) < 0.6, `sample 0 is at ${mean} of 0 to 9`)
 })
 
-test('orders through groups have names, and a width that follows from the data', () => {
+test('orders through groups have names', () => {
   assert.equal(parseGroupOrder(formatGroupOrder(16)), 16)
   for (const other of ['shuffle', 'groups-', 'groups-0', 'groups-1.5', undefined])
     assert.equal(parseGroupOrder(other), undefined)
-  assert.equal(chooseWindow(100 * 2 ** 30, 1600), 4) // 64 MiB each
-  assert.equal(chooseWindow(2 ** 30, 1024), 256)
-  assert.equal(chooseWindow(2 ** 20, 8), 8)
 })
 
 for (const { name, feed, isRefused } of [

@@ -1,20 +1,13 @@
 import { DscError } from '../../failure/dsc-error.js'
+import type { SampleGroups } from '../../samples/plan/sample-groups.js'
+import { allocatePages } from '../../samples/plan/shared-pages.js'
 import { createRandomStream } from './random.js'
-import { allocatePages } from './shared-pages.js'
 
 /**
  * Samples that are read in groups, so many at a time: at any place of an epoch, samples come from that many groups at
  * most. `groups-16` is the order of an epoch through 16 groups.
  */
 export type GroupOrder = `groups-${number}`
-
-/** Groups of samples that are read as a whole. */
-export interface SampleGroups {
-  /** Behind the last sample of each; all samples are in one. In shared memory. */
-  readonly ends: Float64Array
-  /** Groups that are open at a time, 1 or more. */
-  readonly window: number
-}
 
 /** How an order through groups is written. */
 export function formatGroupOrder(window: number): GroupOrder {
@@ -46,16 +39,6 @@ export function refuseOrderOfOneMachine(feed: {
     `this machine has no room to unpack rows, so its feed has the order ${order}; others may have another`,
     { hint: `order: '${order}' on all machines, or room: dsc status` },
   )
-}
-
-/** Memory that open groups aim for, bytes; and the fewest that are shuffled into each other. */
-const OPEN_BYTES = 256 * 2 ** 20
-const FEWEST_OPEN = 4
-
-/** The groups that are open at a time where nobody says: the same on every machine, for it depends on the data only. */
-export function chooseWindow(totalBytes: number, groupCount: number): number {
-  const fitting = Math.floor(OPEN_BYTES / Math.max(1, totalBytes / groupCount))
-  return Math.min(groupCount, Math.max(FEWEST_OPEN, fitting))
 }
 
 /**

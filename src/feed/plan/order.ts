@@ -1,6 +1,7 @@
-import { type GroupOrder, type SampleGroups, shuffleGroups } from './group-order.js'
+import type { SampleGroups } from '../../samples/plan/sample-groups.js'
+import { allocatePages } from '../../samples/plan/shared-pages.js'
+import { type GroupOrder, shuffleGroups } from './group-order.js'
 import { createRandomStream } from './random.js'
-import { allocatePages } from './shared-pages.js'
 
 /** `shuffle` holds the whole sequence (4 bytes per sample); `feistel6` computes it; `sequential` is for evaluation. */
 export const ORDER_KINDS = ['shuffle', 'feistel6', 'sequential'] as const

@@ -1,6 +1,6 @@
+import { allocatePages } from '../../samples/plan/shared-pages.js'
 import { type AssignmentOptions, planItemPositions } from './assignment.js'
 import type { EpochOrder } from './order.js'
-import { allocatePages } from './shared-pages.js'
 
 /** S_next_prefix of seed 001: the samples that an epoch begins with, as far as there is room to keep them. */
 export interface Prefix {

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
+import type { SampleTable } from '../../samples/sample-table.js'
 import type { Extent } from '../arena/arena-extents.js'
 import type { SampleArena } from '../arena/sample-arena.js'
-import type { SampleTable } from '../samples/sample-table.js'
 import type { LeasedBatch } from '../stream/leased-batch.js'
 import type { WorkerProbe } from './headspace.js'
 import type { Hello, Start } from './hello.js'

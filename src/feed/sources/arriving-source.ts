@@ -1,6 +1,6 @@
 import { DscError } from '../../failure/dsc-error.js'
-import type { OnSample, ReadRequest, SampleSource } from '../samples/sample-source.js'
-import { placeOf, type SampleTable } from '../samples/sample-table.js'
+import type { OnSample, ReadRequest, SampleSource } from '../../samples/sample-source.js'
+import { placeOf, type SampleTable } from '../../samples/sample-table.js'
 import type { ReaderPool } from '../threads/reader-pool.js'
 import { LocalSource } from './local-source.js'
 

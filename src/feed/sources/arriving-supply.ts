@@ -1,4 +1,4 @@
-import type { SampleTable } from '../samples/sample-table.js'
+import type { SampleTable } from '../../samples/sample-table.js'
 import { type Arrivals, ArrivingSource } from './arriving-source.js'
 import type { SampleSupply } from './sample-supply.js'
 

@@ -1,4 +1,4 @@
-import type { SampleFolder } from '../samples/index-samples.js'
+import type { SampleFolder } from '../../samples/index-samples.js'
 import { LocalSource } from './local-source.js'
 import { RowGroupSource } from './row-group-source.js'
 import type { SampleSupply } from './sample-supply.js'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { indexSamples } from '../../samples/index-samples.js'
 import { makeTestFolder, writeSamples } from '../../testing/sample-folder.js'
-import { indexSamples } from '../samples/index-samples.js'
 import type { ReaderPool } from '../threads/reader-pool.js'
 import { LocalSource } from './local-source.js'
 

@@ -1,5 +1,5 @@
-import type { OnSample, ReadRequest, SampleSource } from '../samples/sample-source.js'
-import type { SampleTable } from '../samples/sample-table.js'
+import type { OnSample, ReadRequest, SampleSource } from '../../samples/sample-source.js'
+import type { SampleTable } from '../../samples/sample-table.js'
 import type { ReaderPool } from '../threads/reader-pool.js'
 
 /** A request is read in parts of about this many bytes, so that threads share it and its first samples come early. */

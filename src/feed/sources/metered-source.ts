@@ -1,7 +1,7 @@
+import type { SampleLayout } from '../../samples/plan/sample-placement.js'
+import type { OnSample, ReadRequest, SampleOrigin, SampleSource } from '../../samples/sample-source.js'
+import type { SampleTable } from '../../samples/sample-table.js'
 import type { RequestTiming } from '../plan/request-cost.js'
-import type { SampleLayout } from '../plan/sample-placement.js'
-import type { OnSample, ReadRequest, SampleOrigin, SampleSource } from '../samples/sample-source.js'
-import type { SampleTable } from '../samples/sample-table.js'
 
 /** Upper bounds of the classes that requests are counted in, in milliseconds. */
 export const REQUEST_CLASSES_MS = [1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000] as const

@@ -3,8 +3,8 @@ import { execFileSync } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, readFileSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { indexSamples } from '../../samples/index-samples.js'
 import { makeTestFolder, sampleBytes, writeSamples } from '../../testing/sample-folder.js'
-import { indexSamples } from '../samples/index-samples.js'
 import { type RangeReader, RangeSource } from './range-source.js'
 
 async function makeShard(context: TestContext) {

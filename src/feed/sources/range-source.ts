@@ -1,7 +1,7 @@
+import { isIntact } from '../../samples/read-samples.js'
+import type { OnSample, ReadRequest, SampleSource, SampleStatus } from '../../samples/sample-source.js'
+import type { SampleTable } from '../../samples/sample-table.js'
 import { writeFully } from '../arena/write-fully.js'
-import { isIntact } from '../samples/read-samples.js'
-import type { OnSample, ReadRequest, SampleSource, SampleStatus } from '../samples/sample-source.js'
-import type { SampleTable } from '../samples/sample-table.js'
 
 /** Reads parts of files of a dataset where they came from, such as S3. */
 export interface RangeReader {

@@ -62,7 +62,7 @@ for (const { name, change } of [
     const node = await serve(context, folder, { token: 'right', stripe })
     const other = await makeFolder(context)
     if (change === 'fingerprint') other.table.bytes[50]! ^= 1
-    const { openSampleTable } = await import('../samples/sample-table.js')
+    const { openSampleTable } = await import('../../samples/sample-table.js')
     const fallback = {
       kind: 'folder',
       folder: { ...other, table: openSampleTable(other.table.bytes) },

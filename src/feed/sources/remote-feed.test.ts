@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { indexSamples } from '../../samples/index-samples.js'
 import { makeTestFolder, writeSamples } from '../../testing/sample-folder.js'
 import { COUNT, makeFolder, readAll, relay, serve } from '../../testing/storage-node.js'
 import { openFeedEngine } from '../engine/open-feed-engine.js'
 import { shuffleSamples } from '../plan/order.js'
-import { indexSamples } from '../samples/index-samples.js'
 import { nodeSupply } from './node-supply.js'
 
 test('a feed over two stripes delivers the order of one machine', async (context) => {

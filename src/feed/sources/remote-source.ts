@@ -1,6 +1,6 @@
-import { holdersOfSample, type SampleLayout } from '../plan/sample-placement.js'
-import type { OnSample, ReadRequest, SampleSource } from '../samples/sample-source.js'
-import type { SampleTable } from '../samples/sample-table.js'
+import { holdersOfSample, type SampleLayout } from '../../samples/plan/sample-placement.js'
+import type { OnSample, ReadRequest, SampleSource } from '../../samples/sample-source.js'
+import type { SampleTable } from '../../samples/sample-table.js'
 import { type LadderCounters, RequestLadder } from './request-ladder.js'
 import { StorageNode, type StorageNodeOptions, type StorageNodePlace } from './storage-node.js'
 

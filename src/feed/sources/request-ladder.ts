@@ -1,4 +1,4 @@
-import type { OnSample, ReadRequest, SampleSource, SampleStatus } from '../samples/sample-source.js'
+import type { OnSample, ReadRequest, SampleSource, SampleStatus } from '../../samples/sample-source.js'
 import { CONNECT_TIMEOUT_MS, type StorageNode } from './storage-node.js'
 
 /** What has happened to requests; names of metrics. */

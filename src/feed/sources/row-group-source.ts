@@ -1,10 +1,10 @@
+import { toBytes, toText } from '../../samples/byte-path.js'
+import { isIntact } from '../../samples/read-samples.js'
+import { GroupReader } from '../../samples/rows/group-reader.js'
+import type { RowGroups } from '../../samples/rows/row-groups.js'
+import type { OnSample, ReadRequest, SampleSource } from '../../samples/sample-source.js'
+import type { SampleTable } from '../../samples/sample-table.js'
 import { ArenaWriter } from '../arena/arena-writer.js'
-import { toBytes, toText } from '../samples/byte-path.js'
-import { isIntact } from '../samples/read-samples.js'
-import { GroupReader } from '../samples/rows/group-reader.js'
-import type { RowGroups } from '../samples/rows/row-groups.js'
-import type { OnSample, ReadRequest, SampleSource } from '../samples/sample-source.js'
-import type { SampleTable } from '../samples/sample-table.js'
 
 /** What is held beyond the groups that an order has open, bytes: requests run ahead, of each rank on its own. */
 const AHEAD_BYTES = 64 * 2 ** 20

@@ -1,8 +1,8 @@
+import type { SampleGroups } from '../../samples/plan/sample-groups.js'
+import type { SampleSource } from '../../samples/sample-source.js'
+import type { SampleTable } from '../../samples/sample-table.js'
 import type { ArenaFile } from '../arena/arena-file.js'
-import type { SampleGroups } from '../plan/group-order.js'
 import type { MixPart } from '../plan/mix.js'
-import type { SampleSource } from '../samples/sample-source.js'
-import type { SampleTable } from '../samples/sample-table.js'
 import type { ReaderPool } from '../threads/reader-pool.js'
 
 /** Where an engine gets its samples. */

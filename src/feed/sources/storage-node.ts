@@ -1,5 +1,5 @@
 import { DscError } from '../../failure/dsc-error.js'
-import type { SampleTable } from '../samples/sample-table.js'
+import type { SampleTable } from '../../samples/sample-table.js'
 import type { StorageTls } from '../storage/open-socket.js'
 import { type StorageAddress, StorageClient } from '../storage/storage-client.js'
 import { LatencyWindow } from './latency.js'

@@ -1,4 +1,4 @@
-import type { MergedTable } from '../samples/merge-tables.js'
+import type { MergedTable } from '../../samples/merge-tables.js'
 import type { StorageTls } from '../storage/open-socket.js'
 import { type RangeReader, RangeSource } from './range-source.js'
 import { RemoteSource } from './remote-source.js'

@@ -1,7 +1,7 @@
+import type { OnSample, SampleStatus } from '../../samples/sample-source.js'
+import type { SampleTable } from '../../samples/sample-table.js'
 import { crc32 } from '../../wasm/crc32.js'
 import { ArenaWriter } from '../arena/arena-writer.js'
-import type { OnSample, SampleStatus } from '../samples/sample-source.js'
-import type { SampleTable } from '../samples/sample-table.js'
 import { ITEM_BYTES, ITEM_STATUS } from './storage-wire.js'
 
 /** The samples of one request, as far as they are still to come. */

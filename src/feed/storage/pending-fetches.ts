@@ -1,5 +1,5 @@
 import type { DscError } from '../../failure/dsc-error.js'
-import type { OnSample } from '../samples/sample-source.js'
+import type { OnSample } from '../../samples/sample-source.js'
 import type { ExpectedItems } from './item-receiver.js'
 import { formatGetBatch, formatStorageFrame, STORAGE_MESSAGE } from './storage-wire.js'
 

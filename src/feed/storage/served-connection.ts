@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
-import type { SampleTable } from '../samples/sample-table.js'
+import type { SampleTable } from '../../samples/sample-table.js'
 import { FrameParser } from './frame-parser.js'
 import { isProof } from './prove-token.js'
 import type { ServedStripe } from './storage-client.js'

@@ -1,7 +1,7 @@
 import type { Socket, TcpNetConnectOpts } from 'node:net'
 import { DscError } from '../../failure/dsc-error.js'
+import { openSampleTable, type SampleTable } from '../../samples/sample-table.js'
 import { allocateForCrc32 } from '../../wasm/crc32.js'
-import { openSampleTable, type SampleTable } from '../samples/sample-table.js'
 import { FrameParser } from './frame-parser.js'
 import { ItemReceiver } from './item-receiver.js'
 import { openStorageSocket, type StorageTls } from './open-socket.js'

@@ -2,7 +2,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { createServer as createTlsServer } from 'node:tls'
 import { BackgroundThread } from '../../platform/background-thread.js'
 import type { SendRule } from '../../platform/send-rule.js'
-import type { SampleFolder } from '../samples/index-samples.js'
+import type { SampleFolder } from '../../samples/index-samples.js'
 import { ServedConnection, type ServedSamples } from './served-connection.js'
 import type { ServedStripe } from './storage-client.js'
 import type { StorageOrder, StorageReply } from './storage-thread.js'

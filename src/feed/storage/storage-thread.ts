@@ -1,7 +1,7 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import type { SendRule } from '../../platform/send-rule.js'
-import { SampleReader } from '../samples/read-samples.js'
-import { openSampleTable, type SampleTable } from '../samples/sample-table.js'
+import { SampleReader } from '../../samples/read-samples.js'
+import { openSampleTable, type SampleTable } from '../../samples/sample-table.js'
 import {
   ITEM_BYTES,
   ITEM_STATUS,

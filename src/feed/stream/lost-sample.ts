@@ -1,5 +1,5 @@
 import { DscError } from '../../failure/dsc-error.js'
-import type { SampleSource, SampleStatus } from '../samples/sample-source.js'
+import type { SampleSource, SampleStatus } from '../../samples/sample-source.js'
 import type { Slot } from './slot.js'
 
 /** No source could give a sample. */

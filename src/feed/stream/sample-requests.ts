@@ -1,6 +1,6 @@
 import { DscError } from '../../failure/dsc-error.js'
+import type { SampleSource, SampleStatus } from '../../samples/sample-source.js'
 import type { SampleArena } from '../arena/sample-arena.js'
-import type { SampleSource, SampleStatus } from '../samples/sample-source.js'
 import { LostSample } from './lost-sample.js'
 import type { SampleRequest, Slot } from './slot.js'
 import type { StreamPlan } from './stream-plan.js'

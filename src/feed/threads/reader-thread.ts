@@ -1,5 +1,7 @@
 import { readSync } from 'node:fs'
 import { parentPort } from 'node:worker_threads'
+import { isIntact, SampleReader } from '../../samples/read-samples.js'
+import { openSampleTable, type SampleTable } from '../../samples/sample-table.js'
 import { allocateForCrc32 } from '../../wasm/crc32.js'
 import { planArenaRuns, planExtentBytes } from '../arena/arena-runs.js'
 import type { ArenaCopy } from '../arena/sample-arena.js'
@@ -7,8 +9,6 @@ import { writeFully } from '../arena/write-fully.js'
 import { type MixPart, openMixedOrder } from '../plan/mix.js'
 import { holdSamples, type OrderData, type OrderOptions } from '../plan/order.js'
 import { type Prefix, type PrefixShare, planPrefix } from '../plan/prefix.js'
-import { isIntact, SampleReader } from '../samples/read-samples.js'
-import { openSampleTable, type SampleTable } from '../samples/sample-table.js'
 
 /** What a reader thread reads. */
 export interface ReaderData {

@@ -1,9 +1,9 @@
 import { open } from 'node:fs/promises'
+import { formatDigest } from '../../../proof/digest.js'
+import { digestRange } from '../../../proof/digest-range.js'
+import type { ProofAlgorithm } from '../../../proof/plan-proof.js'
+import type { FinishedPart } from '../../../proof/prove-parts.js'
 import type { ByteRange } from '../../arrivals/block-set.js'
-import { formatDigest } from '../../proof/digest.js'
-import { digestRange } from '../../proof/digest-range.js'
-import type { ProofAlgorithm } from '../../proof/plan-proof.js'
-import type { FinishedPart } from '../../proof/prove-parts.js'
 import type { TransferObject } from './arriving-range.js'
 import { planPartDigests } from './transfer.js'
 

@@ -1,4 +1,4 @@
-import type { Fetcher } from '../../sources/source.js'
+import type { Fetcher } from '../../../sources/source.js'
 import { type BandwidthBucket, openBandwidthBucket } from './bandwidth-bucket.js'
 import { TransferRunner } from './transfer-runner.js'
 import type { TransferEngine } from './transfer-task.js'

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import type { Source } from '../../sources/source.js'
+import type { Source } from '../../../sources/source.js'
 import { changeBandwidth, createBandwidthBucket } from './bandwidth-bucket.js'
 import { openLocalEngine } from './local-engine.js'
 import { planThreads } from './plan-threads.js'

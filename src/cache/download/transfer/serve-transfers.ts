@@ -1,5 +1,5 @@
 import type { MessagePort } from 'node:worker_threads'
-import type { Fetcher, OpenFetcher } from '../../sources/source.js'
+import type { Fetcher, OpenFetcher } from '../../../sources/source.js'
 import { openBandwidthBucket } from './bandwidth-bucket.js'
 import { packFailure, unpackFailure } from './failure-wire.js'
 import { TransferRunner } from './transfer-runner.js'

@@ -1,10 +1,10 @@
 import type { VerifiedBy } from '../../../model/manifest.js'
 import type { Urgency } from '../../../model/urgency.js'
+import type { ObjectFacts } from '../../../proof/object-facts.js'
+import type { Part } from '../../../proof/plan-parts.js'
+import type { Proof, ProofAlgorithm } from '../../../proof/plan-proof.js'
+import type { FinishedPart } from '../../../proof/prove-parts.js'
 import type { ByteRange } from '../../arrivals/block-set.js'
-import type { ObjectFacts } from '../../proof/object-facts.js'
-import type { Part } from '../../proof/plan-parts.js'
-import type { Proof, ProofAlgorithm } from '../../proof/plan-proof.js'
-import type { FinishedPart } from '../../proof/prove-parts.js'
 import type { TransferObject } from './arriving-range.js'
 
 /** Work on one object, as plain data, so that any thread can do it. */

@@ -1,6 +1,6 @@
 import { BackgroundThread } from '../../../platform/background-thread.js'
+import type { SourceAccess } from '../../../sources/source.js'
 import type { ByteRange } from '../../arrivals/block-set.js'
-import type { SourceAccess } from '../../sources/source.js'
 import { packFailure, unpackFailure } from './failure-wire.js'
 import type { TransferCounts, TransferResults, TransferTask } from './transfer-task.js'
 import type { FromWorker, ToWorker, WorkerSetup } from './worker-wire.js'

@@ -1,12 +1,12 @@
 import type { VerifiedBy } from '../../../model/manifest.js'
 import type { Urgency } from '../../../model/urgency.js'
+import { algorithmOf, createDigest, type DigestAlgorithm, formatDigest } from '../../../proof/digest.js'
+import type { Part } from '../../../proof/plan-parts.js'
+import { nameProof, type Proof, type ProofAlgorithm, planProof } from '../../../proof/plan-proof.js'
+import { type FinishedPart, PROVEN_ELSEWHERE } from '../../../proof/prove-parts.js'
+import { requireDigest } from '../../../proof/require-digest.js'
+import type { GivenDigest } from '../../../sources/source.js'
 import type { ByteRange } from '../../arrivals/block-set.js'
-import { algorithmOf, createDigest, type DigestAlgorithm, formatDigest } from '../../proof/digest.js'
-import type { Part } from '../../proof/plan-parts.js'
-import { nameProof, type Proof, type ProofAlgorithm, planProof } from '../../proof/plan-proof.js'
-import { type FinishedPart, PROVEN_ELSEWHERE } from '../../proof/prove-parts.js'
-import { requireDigest } from '../../proof/require-digest.js'
-import type { GivenDigest } from '../../sources/source.js'
 import {
   ArrivingRange,
   type AttemptLimits,

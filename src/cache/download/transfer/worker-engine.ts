@@ -1,4 +1,4 @@
-import type { SourceAccess } from '../../sources/source.js'
+import type { SourceAccess } from '../../../sources/source.js'
 import type { BandwidthBucket } from './bandwidth-bucket.js'
 import type { TransferCounts, TransferEngine } from './transfer-task.js'
 import type { TransferThread } from './transfer-thread.js'

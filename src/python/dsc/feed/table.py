@@ -6,7 +6,7 @@ import json
 import struct
 from typing import Any, Protocol
 
-HEADER_BYTES = 128  # before the columns; src/feed/samples/table-layout.ts has the order of both
+HEADER_BYTES = 128  # before the columns; src/samples/table-layout.ts has the order of both
 
 
 class Catalog(Protocol):

@@ -1,0 +1,70 @@
+import type { ManifestObject, ObjectChecksum, VerifiedBy } from '../model/manifest.js'
+import type { ObjectFacts } from '../proof/object-facts.js'
+
+/** Whether an object is still to be fetched, written and proven, or of another stripe and never here. */
+type ObjectState = 'missing' | 'present' | 'elsewhere'
+
+/** How the manifest's table writes states. */
+export const STATE_CODES = { missing: 0, present: 1, elsewhere: 2 } as const satisfies Record<
+  ObjectState,
+  number
+>
+const STATES: readonly ObjectState[] = ['missing', 'present', 'elsewhere']
+
+/** An object of a manifest, and what is known of its bytes here. */
+export interface ManifestEntry extends ManifestObject {
+  readonly id: number
+  readonly state: ObjectState
+  /** Size of its parts, bytes; null until planned, and for an object in one part. */
+  readonly partBytes: number | null
+  /** What the source said of an object in several parts. */
+  readonly facts: ObjectFacts | null
+  readonly verifiedBy: VerifiedBy | null
+  /** `algorithm:base64` over the object, when it has one part. */
+  readonly digest: string | null
+}
+
+/** A row of `object` in manifest.db. */
+export interface ObjectRow {
+  readonly id: number
+  readonly key: string
+  readonly size_bytes: number
+  readonly etag: string | null
+  readonly version_id: string | null
+  readonly checksum_algorithm: ObjectChecksum['algorithm'] | null
+  readonly checksum_value: string | null
+  readonly modified_at_ms: number
+  readonly part_bytes: number | null
+  readonly facts: string | null
+  readonly state: 0 | 1 | 2
+  readonly verified_by: VerifiedBy | null
+  readonly digest: string | null
+}
+
+/** What of a row tells an object's contents apart: no more, because a refresh reads it of every object. */
+export type IdentityRow = Pick<
+  ObjectRow,
+  'id' | 'key' | 'size_bytes' | 'etag' | 'version_id' | 'checksum_algorithm' | 'checksum_value'
+>
+
+/** The entry that a row describes. */
+export function toEntry(row: ObjectRow): ManifestEntry {
+  return {
+    id: row.id,
+    key: row.key,
+    path: row.key, // keyToPath is the identity on the keys it accepts
+    sizeBytes: row.size_bytes,
+    etag: row.etag,
+    versionId: row.version_id,
+    checksum:
+      row.checksum_algorithm !== null && row.checksum_value !== null
+        ? { algorithm: row.checksum_algorithm, value: row.checksum_value }
+        : null,
+    modifiedAtMs: row.modified_at_ms,
+    state: STATES[row.state]!,
+    partBytes: row.part_bytes,
+    facts: row.facts === null ? null : (JSON.parse(row.facts) as ObjectFacts),
+    verifiedBy: row.verified_by,
+    digest: row.digest,
+  }
+}

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { test } from 'node:test'
+import { temporaryDirectory } from '../testing/temporary-directory.js'
+import { Manifest } from './manifest.js'
+import { manifestPath } from './manifest-file.js'
+
+test('a manifest becomes one file when those who look into it have ended', async (t) => {
+  const folder = await temporaryDirectory(t)
+  const manifest = Manifest.create(folder)
+  manifest.writeSetting('definition', 'some')
+  const looking = Manifest.openPublished(folder)
+  assert.equal(looking.readSetting('definition'), 'some')
+  let isFolded = false
+  const folded = manifest.foldJournal().then(() => {
+    isFolded = true
+  })
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  assert.equal(isFolded, false)
+  looking.close()
+  await folded
+  manifest.close()
+  assert.equal(existsSync(`${manifestPath(folder)}-wal`), false)
+})
+
+test('what is to be fetched comes in the order of keys, in whatever order it was listed, and once', async (t) => {
+  const manifest = Manifest.create(await temporaryDirectory(t))
+  t.after(() => manifest.close())
+  const object = { sizeBytes: 1, etag: null, versionId: null, checksum: null, modifiedAtMs: 0 }
+  for (const keys of [
+    ['c', 'd'],
+    ['\u{1F600}', '\uFFFD'],
+    ['a', 'b'],
+  ])
+    manifest.add(keys.map((key) => ({ ...object, key })))
+  manifest.finishObject(manifest.find('b')!.id, 'size', null)
+  const keys: string[] = []
+  for (const page of manifest.missingPages(2)) {
+    assert.ok(page.length <= 2)
+    for (const { id, key } of page) {
+      keys.push(key)
+      manifest.finishObject(id, 'size', null)
+    }
+  }
+  assert.deepEqual(keys, ['a', 'c', 'd', '\uFFFD', '\u{1F600}'])
+})

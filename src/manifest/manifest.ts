@@ -1,0 +1,287 @@
+import { existsSync } from 'node:fs'
+import type Database from 'better-sqlite3'
+import type { Stripe } from '../model/copy.js'
+import type { ManifestObject, VerifiedBy } from '../model/manifest.js'
+import type { ObjectFacts } from '../proof/object-facts.js'
+import { ArrivedBlocks } from './arrived-blocks.js'
+import { AttachedPrevious } from './attached-previous.js'
+import { FinishedParts } from './finished-parts.js'
+import { FolderMarkers } from './folder-markers.js'
+import {
+  type IdentityRow,
+  type ManifestEntry,
+  type ObjectRow,
+  STATE_CODES,
+  toEntry,
+} from './manifest-entry.js'
+import {
+  createManifestFile,
+  foldJournal,
+  isUnusable,
+  manifestPath,
+  openManifestFile,
+  openPublishedFile,
+} from './manifest-file.js'
+import { ManifestStatements } from './manifest-statements.js'
+
+/** What a manifest says beside its objects. */
+type ManifestSetting =
+  /** The definition that was listed, as far as it changes the listing. */
+  | 'dataset'
+  /** The whole definition, so that a lost record can be made again. */
+  | 'definition'
+  /** The Listing; its presence says that the listing is complete. */
+  | 'listing'
+  | 'stripe'
+  /** The listing describes objects that are no more. */
+  | 'stale'
+  /** The boot in which the files were written. */
+  | 'boot_id'
+  /** A flush failed: the kernel tells a failure to write once, to the flush that saw it, and no more. */
+  | 'must_sync_each'
+
+/** Objects of a manifest: `kept` are all but those of other stripes, `begun` those with bytes that were proven. */
+type Selection = 'all' | 'missing' | 'present' | 'kept' | 'begun'
+
+const WHERE: Readonly<Record<Selection, string>> = {
+  all: 'true',
+  missing: `state = ${STATE_CODES.missing}`,
+  present: `state = ${STATE_CODES.present}`,
+  kept: `state <> ${STATE_CODES.elsewhere}`,
+  begun: `(state = ${STATE_CODES.present} OR part_bytes IS NOT NULL)`,
+}
+const PAGE_ENTRIES = 500
+
+/** The manifest of one copy: its objects, their parts and its settings. The only one who knows its tables. */
+export class Manifest {
+  readonly #db: Database.Database
+  readonly #statements: ManifestStatements
+  readonly markers: FolderMarkers
+  readonly blocks: ArrivedBlocks
+  readonly parts: FinishedParts
+
+  private constructor(db: Database.Database) {
+    this.#db = db
+    this.#statements = new ManifestStatements(db)
+    this.markers = new FolderMarkers(this.#statements)
+    this.blocks = new ArrivedBlocks(this.#statements)
+    this.parts = new FinishedParts(this.#statements)
+  }
+
+  /** Creates an empty manifest, throwing away what was there. */
+  static create(copyDirectory: string): Manifest {
+    return new Manifest(createManifestFile(copyDirectory))
+  }
+
+  /** Opens a manifest that is being filled. */
+  static open(copyDirectory: string): Manifest {
+    return new Manifest(openManifestFile(copyDirectory))
+  }
+
+  /** Opens the manifest of a published copy. */
+  static openPublished(copyDirectory: string): Manifest {
+    return new Manifest(openPublishedFile(copyDirectory))
+  }
+
+  /** As `openPublished`; undefined when there is none of this format that opens. */
+  static findPublished(copyDirectory: string): Manifest | undefined {
+    if (!existsSync(manifestPath(copyDirectory))) return undefined
+    try {
+      return Manifest.openPublished(copyDirectory)
+    } catch (error) {
+      if (isUnusable(error)) return undefined
+      throw error
+    }
+  }
+
+  close(): void {
+    this.#db.close()
+  }
+
+  /** Keeps the file locked for reading until this turn of the event loop ends: a lock costs more than a look. */
+  holdForTurn(): void {
+    if (this.#db.inTransaction) return
+    this.#statements.run('BEGIN')
+    setImmediate(() => {
+      if (this.#db.open) this.#statements.run('COMMIT')
+    })
+  }
+
+  /** Folds the journal in, so that the manifest is one file; waits for those who look into it this moment. */
+  foldJournal(): Promise<void> {
+    return foldJournal(this.#db)
+  }
+
+  /** Writes all that `work` writes, or nothing. */
+  transaction(work: () => void): void {
+    this.#db.transaction(work)()
+  }
+
+  readSetting(name: ManifestSetting): string | undefined {
+    return this.#statements.get<{ value: string }>('SELECT value FROM setting WHERE name = ?', name)?.value
+  }
+
+  writeSetting(name: ManifestSetting, value: string): void {
+    this.#statements.run(
+      'INSERT INTO setting VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value',
+      name,
+      value,
+    )
+  }
+
+  find(key: string): ManifestEntry | undefined {
+    const row = this.#statements.get<ObjectRow>('SELECT * FROM object WHERE key = ?', key)
+    return row && toEntry(row)
+  }
+
+  has(key: string, selection: Selection = 'all'): boolean {
+    const sql = `SELECT 1 FROM object WHERE key = ? AND ${WHERE[selection]}`
+    return this.#statements.get(sql, key) !== undefined
+  }
+
+  get(id: number): ManifestEntry {
+    return toEntry(this.#statements.get<ObjectRow>('SELECT * FROM object WHERE id = ?', id)!)
+  }
+
+  /** Entries in the order they were listed in, a page at a time: entries may be changed between two pages. */
+  *pages(selection: Selection, pageEntries = PAGE_ENTRIES): Generator<readonly ManifestEntry[], undefined> {
+    const sql = `SELECT * FROM object WHERE id > ? AND ${WHERE[selection]} ORDER BY id LIMIT ${pageEntries}`
+    for (const rows of this.#statements.pages<ObjectRow>(sql, 0, ({ id }) => id)) yield rows.map(toEntry)
+  }
+
+  /** Entries that are to be fetched, in the byte order of keys, a page at a time. */
+  *missingPages(pageEntries: number): Generator<readonly ManifestEntry[], undefined> {
+    const sql = `SELECT * FROM object WHERE key > ? AND ${WHERE.missing} ORDER BY key LIMIT ${pageEntries}`
+    for (const rows of this.#statements.pages<ObjectRow>(sql, '', ({ key }) => key)) yield rows.map(toEntry)
+  }
+
+  /** As `pages`, one by one. */
+  *entries(selection: Selection): Generator<ManifestEntry, undefined> {
+    for (const page of this.pages(selection)) yield* page
+  }
+
+  /** All entries in the byte order of keys. Nothing may be written meanwhile. */
+  *entriesByKey(): Generator<ManifestEntry> {
+    for (const row of this.#db.prepare<[], ObjectRow>('SELECT * FROM object ORDER BY key').iterate())
+      yield toEntry(row)
+  }
+
+  /** Entries whose keys are not below `key`, in the byte order of keys, a page at a time. */
+  *entriesFrom(key: string): Generator<ManifestEntry, undefined> {
+    const first = this.find(key)
+    if (first) yield first
+    const sql = `SELECT * FROM object WHERE key > ? ORDER BY key LIMIT ${PAGE_ENTRIES}`
+    for (const rows of this.#statements.pages<ObjectRow>(sql, key, (row) => row.key)) yield* rows.map(toEntry)
+  }
+
+  /** What tells the objects from `first` to `last` apart, in the byte order of keys, `most` of them. */
+  identitiesBetween(first: string, last: string, most: number): readonly IdentityRow[] {
+    const sql = `SELECT id, key, size_bytes, etag, version_id, checksum_algorithm, checksum_value FROM object
+      WHERE key BETWEEN ? AND ? ORDER BY key LIMIT ?`
+    return this.#statements.all<IdentityRow>(sql, first, last, most)
+  }
+
+  /** Ids of objects that are present. */
+  presentIds(): readonly number[] {
+    const sql = `SELECT id FROM object WHERE ${WHERE.present}`
+    return this.#statements.all<{ id: number }>(sql).map(({ id }) => id)
+  }
+
+  maxId(): number {
+    return this.#statements.get<{ id: number }>('SELECT coalesce(max(id), 0) AS id FROM object')!.id
+  }
+
+  findId(key: string): number | undefined {
+    return this.#statements.get<{ id: number }>('SELECT id FROM object WHERE key = ?', key)?.id
+  }
+
+  count(selection: Selection): { readonly files: number; readonly contentBytes: number } {
+    return this.#statements.get<{ files: number; contentBytes: number }>(
+      `SELECT count(*) AS files, coalesce(sum(size_bytes), 0) AS contentBytes FROM object WHERE ${WHERE[selection]}`,
+    )!
+  }
+
+  /** Objects that are present, by what proved them. */
+  countByProof(): Partial<Record<VerifiedBy, number>> {
+    const counts = this.#statements.all<{ verified_by: VerifiedBy; files: number }>(
+      `SELECT verified_by, count(*) AS files FROM object WHERE ${WHERE.present} GROUP BY verified_by`,
+    )
+    return Object.fromEntries(counts.map((row) => [row.verified_by, row.files]))
+  }
+
+  /** Two keys that are one name where case does not count; undefined when there are none. */
+  findEqualNames(): { readonly first: string; readonly last: string } | undefined {
+    this.#db.function('fold', { deterministic: true }, (key) => String(key).normalize('NFC').toLowerCase())
+    return this.#statements.get<{ first: string; last: string }>(
+      'SELECT min(key) AS first, max(key) AS last FROM object GROUP BY fold(key) HAVING count(*) > 1 LIMIT 1',
+    )
+  }
+
+  /** Adds listed objects, all to be fetched. */
+  add(objects: readonly Omit<ManifestObject, 'path'>[]): void {
+    this.transaction(() => {
+      for (const { key, sizeBytes, etag, versionId, checksum, modifiedAtMs } of objects)
+        this.#statements.run(
+          `INSERT INTO object (key, size_bytes, etag, version_id, checksum_algorithm, checksum_value, modified_at_ms)
+           VALUES (?, ?, ?, ?, ?, ?, ?)`,
+          ...[key, sizeBytes, etag, versionId],
+          ...[checksum?.algorithm ?? null, checksum?.value ?? null, modifiedAtMs],
+        )
+    })
+  }
+
+  /** Forgets all objects. */
+  clear(): void {
+    this.markers.clear()
+    this.blocks.drop()
+    this.#db.exec('DELETE FROM object')
+  }
+
+  /** Marks the objects of other stripes: object i, in the byte order of keys, is of stripe i mod N. */
+  keepStripe(stripe: Stripe): void {
+    this.#statements.run(
+      `UPDATE object SET state = ${STATE_CODES.elsewhere} WHERE id IN (
+        SELECT id FROM (SELECT id, row_number() OVER (ORDER BY key) - 1 AS place FROM object)
+        WHERE place % ? <> ?)`,
+      stripe.nodes.length,
+      stripe.index,
+    )
+  }
+
+  /** Says that an object is written and proven; `digest` is null for one in several parts. */
+  finishObject(id: number, verifiedBy: VerifiedBy, digest: string | null): void {
+    const sql = `UPDATE object SET state = ${STATE_CODES.present}, verified_by = ?, digest = ? WHERE id = ?`
+    this.#statements.run(sql, verifiedBy, digest, id)
+    this.blocks.forget(id)
+  }
+
+  planObject(id: number, partBytes: number, facts: ObjectFacts): void {
+    this.#statements.run(
+      'UPDATE object SET part_bytes = ?, facts = ? WHERE id = ?',
+      partBytes,
+      JSON.stringify(facts),
+      id,
+    )
+  }
+
+  /** Says that an object is to be fetched: of one in several parts those of `parts`, absent = all. */
+  forgetObject(id: number, parts?: readonly number[]): void {
+    this.transaction(() => {
+      const sql = `UPDATE object SET state = ${STATE_CODES.missing}, digest = NULL, verified_by = NULL WHERE id = ?`
+      this.#statements.run(sql, id)
+      if (parts === undefined) this.forgetParts(id)
+      else this.parts.forget(id, parts)
+    })
+  }
+
+  /** Says that all of an object is to be fetched that was planned in parts. */
+  forgetParts(id: number): void {
+    this.parts.forgetAll(id)
+    this.blocks.forget(id)
+  }
+
+  /** Reads the manifest of an older copy beside this one, until it is detached. */
+  attachPrevious(copyDirectory: string): AttachedPrevious {
+    return new AttachedPrevious(this.#statements, manifestPath(copyDirectory))
+  }
+}

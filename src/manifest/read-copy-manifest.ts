@@ -1,0 +1,40 @@
+import type { Stripe } from '../model/copy.js'
+import type { Dataset } from '../model/dataset.js'
+import type { Listing } from './listing.js'
+import { Manifest } from './manifest.js'
+import { isUnusable } from './manifest-file.js'
+
+/** What the manifest in a copy's directory says of the copy as a whole. */
+export interface CopyManifest {
+  readonly dataset: Dataset
+  readonly listing: Listing
+  /** Absent: the copy has every object of the version. */
+  readonly stripe?: Stripe
+  /** Whether every object (of the stripe) is there and proven. */
+  readonly isComplete: boolean
+}
+
+/** Reads the manifest of a copy's directory; undefined when there is none, or none that is complete as a listing. */
+export function readCopyManifest(copyDirectory: string): CopyManifest | undefined {
+  // Read-only from the start: a published manifest is one file, and opening it for writing would add a journal.
+  const manifest = Manifest.findPublished(copyDirectory)
+  if (manifest === undefined) return undefined
+  try {
+    const definition = manifest.readSetting('definition')
+    const listing = manifest.readSetting('listing')
+    if (definition === undefined || listing === undefined) return undefined
+    const stripe = manifest.readSetting('stripe')
+    return {
+      dataset: JSON.parse(definition) as Dataset,
+      listing: JSON.parse(listing) as Listing,
+      ...(stripe === undefined ? {} : { stripe: JSON.parse(stripe) as Stripe }),
+      isComplete: manifest.count('missing').files === 0,
+    }
+  } catch (error) {
+    // Opening it reads its beginning only.
+    if (isUnusable(error) || error instanceof SyntaxError) return undefined
+    throw error
+  } finally {
+    manifest.close()
+  }
+}

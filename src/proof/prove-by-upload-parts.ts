@@ -1,0 +1,37 @@
+import { open } from 'node:fs/promises'
+import type { VerifiedBy } from '../model/manifest.js'
+import { formatDigest } from './digest.js'
+import { digestRange } from './digest-range.js'
+import type { ObjectFacts } from './object-facts.js'
+import { planParts } from './plan-parts.js'
+import { planProof } from './plan-proof.js'
+import { proveParts } from './prove-parts.js'
+
+/** Proves a file that was fetched in one piece but uploaded in several, by reading it upload part by upload part. */
+export async function proveByUploadParts(
+  object: {
+    readonly key: string
+    readonly path: string
+    readonly sizeBytes: number
+    readonly etag: string | null
+  },
+  facts: ObjectFacts,
+  signal: AbortSignal,
+): Promise<VerifiedBy> {
+  const partBytes = facts.uploadPartBytes ?? object.sizeBytes
+  const proof = planProof({ ...object, partBytes, facts })
+  const parts = planParts(object.sizeBytes, partBytes)
+  const finished: { readonly digest: string; readonly proof: null }[] = []
+  if (proof.kind === 'digest-of-digests' || proof.kind === 'combine') {
+    const file = await open(object.path, 'r')
+    try {
+      for (const part of parts) {
+        const digest = await digestRange(file, part, { algorithm: proof.algorithm, signal })
+        finished.push({ digest: formatDigest(proof.algorithm, digest), proof: null })
+      }
+    } finally {
+      await file.close()
+    }
+  }
+  return proveParts({ key: object.key, path: object.path, proof, parts, finished, signal })
+}

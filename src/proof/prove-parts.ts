@@ -1,0 +1,104 @@
+import { createReadStream, statSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import type { VerifiedBy } from '../model/manifest.js'
+import { combineCrcs } from './combine-crc.js'
+import { algorithmOf, createDigest } from './digest.js'
+import { digestRange } from './digest-range.js'
+import type { Part } from './plan-parts.js'
+import { nameProof, type Proof, type ProofAlgorithm } from './plan-proof.js'
+import { requireDigest } from './require-digest.js'
+
+/** A finished part's digests as the manifest keeps them. */
+export interface FinishedPart {
+  readonly digest: string
+  /** A digest for the proof of the whole; null: `digest` is one. `PROVEN_ELSEWHERE`: the part needs no such proof. */
+  readonly proof: string | null
+}
+
+/** Stands where a part's proof would: it has the digest that it has on a node that has proven the whole object. */
+export const PROVEN_ELSEWHERE = 'elsewhere'
+
+/**
+ * Proves a file whose parts are all there: from the parts' digests where that is possible, else by reading the
+ * file once more. Resolves with what proved it; rejects with CHECKSUM_MISMATCH.
+ */
+export async function proveParts(options: {
+  readonly key: string
+  readonly path: string
+  readonly proof: Proof
+  readonly parts: readonly Part[]
+  readonly finished: readonly FinishedPart[]
+  readonly signal: AbortSignal
+}): Promise<VerifiedBy> {
+  const { key, proof, parts, finished } = options
+  const algorithm = provenElsewhere(finished)
+  if (algorithm !== undefined && !isOfParts(proof, algorithm))
+    return isOfSource(proof, algorithm) ? nameProof(proof) : 'own-sha256'
+  if (proof.kind === 'size') return nameProof(proof)
+  if (proof.kind === 'whole') {
+    requireDigest(key, proof, await digestFile(options.path, proof.algorithm, options.signal))
+    return nameProof(proof)
+  }
+  const digests = await digestParts(options, proof.algorithm)
+  if (proof.kind === 'combine') {
+    const crcs = parts.map((part, index) => ({ crc: digests[index]!, length: part.length }))
+    requireDigest(key, proof, combineCrcs(proof.algorithm, crcs))
+    return nameProof(proof)
+  }
+  const digest = createDigest(proof.algorithm)
+  for (const bytes of digests) digest.update(bytes)
+  const found = digest.finish()
+  if (!proof.isCertain && found.toString('hex') !== proof.expected) return 'own-sha256'
+  requireDigest(key, proof, found)
+  return nameProof(proof)
+}
+
+/** Whether the proof is made of the parts' digests by this algorithm alone, which costs nothing. */
+function isOfParts(proof: Proof, algorithm: ProofAlgorithm): boolean {
+  return (proof.kind === 'combine' || proof.kind === 'digest-of-digests') && proof.algorithm === algorithm
+}
+
+/** Whether the source keeps a checksum by the algorithm that the parts' digests are made with. */
+function isOfSource(proof: Proof, algorithm: ProofAlgorithm): boolean {
+  return proof.kind !== 'size' && proof.algorithm === algorithm
+}
+
+/** The algorithm of the parts' digests, if all came from nodes that had proven the whole. */
+function provenElsewhere(finished: readonly FinishedPart[]): ProofAlgorithm | undefined {
+  if (finished.some(({ proof }) => proof !== PROVEN_ELSEWHERE)) return undefined
+  return finished[0] && (algorithmOf(finished[0].digest) as ProofAlgorithm)
+}
+
+/** The parts' digests by one algorithm; of those that came from elsewhere with another one, by reading them again. */
+async function digestParts(
+  { path, parts, finished, signal }: Parameters<typeof proveParts>[0],
+  algorithm: ProofAlgorithm,
+): Promise<readonly Buffer[]> {
+  const digests: Buffer[] = []
+  let file: FileHandle | undefined
+  try {
+    for (const [index, part] of finished.entries()) {
+      const known = part.proof === null || part.proof === PROVEN_ELSEWHERE ? part.digest : part.proof
+      if (part.proof === PROVEN_ELSEWHERE && algorithmOf(known) !== algorithm) {
+        file ??= await open(path, 'r')
+        digests.push(await digestRange(file, parts[index]!, { algorithm, signal }))
+      } else digests.push(decodeDigest(known, algorithm))
+    }
+  } finally {
+    await file?.close()
+  }
+  return digests
+}
+
+async function digestFile(path: string, algorithm: Parameters<typeof createDigest>[0], signal: AbortSignal) {
+  const digest = createDigest(algorithm, statSync(path).size)
+  const stream = createReadStream(path, { highWaterMark: 1024 * 1024, signal })
+  for await (const chunk of stream) digest.update(chunk as Buffer)
+  return digest.finish()
+}
+
+function decodeDigest(text: string, algorithm: string): Buffer {
+  const [found, value = ''] = text.split(':')
+  if (found !== algorithm) throw new Error(`manifest has ${found} of a part where ${algorithm} is needed`)
+  return Buffer.from(value, 'base64')
+}

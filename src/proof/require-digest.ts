@@ -1,0 +1,21 @@
+import { SourceFailure } from '../failure/source-failure.js'
+import type { DigestAlgorithm } from './digest.js'
+
+/** Throws CHECKSUM_MISMATCH, transient, unless `found` is what the proof expects. */
+export function requireDigest(
+  key: string,
+  proof: { readonly algorithm: DigestAlgorithm; readonly expected: string },
+  found: Uint8Array,
+): void {
+  const hexadecimal = Buffer.from(found).toString('hex')
+  const { expected } = proof
+  if (hexadecimal === expected) return
+  throw new SourceFailure(
+    'CHECKSUM_MISMATCH',
+    `${JSON.stringify(key)}: expected ${proof.algorithm} ${expected}, found ${hexadecimal} in the bytes received`,
+    {
+      isTransient: true,
+      hint: 'bytes change on the way: check proxies and memory of this node, then try again',
+    },
+  )
+}

@@ -1,0 +1,201 @@
+import { createHash } from 'node:crypto'
+import { realpathSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { DscError } from '../failure/dsc-error.js'
+import type { FormatName } from '../model/sample-formats.js'
+import { isRefused } from '../platform/disk-failure.js'
+import { fromText, toText } from './byte-path.js'
+import type { FormatIndexOptions, SharedIndex } from './formats/format.js'
+import { FORMATS, RECOGNITIONS } from './formats/formats.js'
+import { keepTable, readKeptTable } from './kept-tables.js'
+import { type LinkRule, type ListedFile, listFolder } from './list-folder.js'
+import { type FolderFile, type LeftOut, planSampleFiles, type SampleFiles } from './plan/sample-files.js'
+import type { RowGroups } from './rows/row-groups.js'
+import { openSampleTable, type SampleTable } from './sample-table.js'
+
+/** Where samples are on a local disk: a directory tree of files that are samples or hold them. */
+export interface SampleFolder {
+  /** What the files of the table are relative to: an absolute path without symbolic links. */
+  readonly root: string
+  readonly table: SampleTable
+  /** Whether the table was read from the cache instead of made. */
+  readonly isCached: boolean
+  /** What lies in the folder and is not fed. */
+  readonly leftOut: readonly LeftOut[]
+  /** Rows that are not unpacked are read by these. */
+  readonly groups?: RowGroups | undefined
+}
+
+/** Tables that do not depend on where the files are; `files` stands for their format, paths and sizes. */
+export interface SharedTables {
+  find(files: string): Promise<Uint8Array | undefined>
+  keep(files: string, table: SampleTable): void
+}
+
+/** Which files of a folder are samples, and where the table of them is kept. */
+export interface IndexOptions {
+  /** Folder that keeps tables between runs; undefined: none are kept. */
+  readonly cacheFolder: string | undefined
+  /** Only files with one of these extensions (without the dot) are samples. Default: all files. */
+  readonly extensions?: readonly string[] | undefined
+  /** How samples lie in the files. Default: by what most bytes of the folder are. */
+  readonly format?: FormatName | undefined
+  /** Default 'follow'. */
+  readonly links?: LinkRule | undefined
+  /** What becomes of a damaged file of samples. Default 'raise'. */
+  readonly onDamage?: FormatIndexOptions['onDamage'] | undefined
+  /** Rows that are unpacked, and where. Absent: formats that need it are refused. */
+  readonly rows?: FormatIndexOptions['rows']
+  /** Where tables of these files are found that others have made; undefined: nowhere. */
+  readonly shared?: SharedTables | undefined
+  /** Makes the table again even when a cached one fits. */
+  readonly isRefreshed?: boolean
+  readonly onProgress?: (filesDone: number, filesTotal: number) => void
+}
+
+/** Stands for the way in which samples are found: tables that were made in another way are not used. */
+const METHOD = 'dsc samples 4'
+
+/**
+ * Lists the samples under `folder`, once: the table is kept, and used again while path, size and modification time
+ * of every file are as they were. How samples lie in the files follows from what most bytes of the folder are.
+ * Rejects with SOURCE_DENIED where the caller may not read something there.
+ */
+export async function indexSamples(folder: string, options: IndexOptions): Promise<SampleFolder> {
+  try {
+    return await index(folder, options)
+  } catch (error) {
+    throw describeDenied(error, folder)
+  }
+}
+
+async function index(folder: string, options: IndexOptions): Promise<SampleFolder> {
+  const listedRoot = findRoot(folder)
+  const { files: listed, leftOut } = await listFolder(listedRoot, options.links ?? 'follow')
+  const chosen = chooseFiles(folder, listed, options)
+  const told = [...leftOut, ...chosen.leftOut.map(({ path, reason }) => ({ path: toText(path), reason }))]
+  const { cacheFolder, onDamage = 'raise', rows, shared, onProgress } = options
+  const format = FORMATS[chosen.format]
+  const asked = { root: fromText(listedRoot), files: chosen.files, onDamage, rows, onProgress }
+  const { root, files } = (await format.unpack?.(asked)) ?? { root: listedRoot, files: chosen.files }
+  const isKept = cacheFolder !== undefined && !format.hasOwnIndex
+  const stamp = isKept && stampOf(root, { format: chosen.format, files })
+  const cachePath = isKept ? join(cacheFolder, `${stamp}.samples`) : undefined
+  if (cachePath !== undefined && !options.isRefreshed) {
+    const cached = readKeptTable(cachePath)
+    if (cached) return { root, table: openSampleTable(cached), isCached: true, leftOut: told }
+  }
+  const sharedStamp = isKept && shared && sharedStampOf({ format: chosen.format, files })
+  if (sharedStamp && !options.isRefreshed) {
+    const table = openFitting(await shared.find(sharedStamp), files)
+    if (table) {
+      keepTable(cachePath!, table)
+      return { root, table, isCached: true, leftOut: told }
+    }
+  }
+  const ownIndex = format.hasOwnIndex && !options.isRefreshed ? shared : undefined
+  const found = await format.index({
+    ...asked,
+    root: fromText(root),
+    files,
+    shared: ownIndex && shareIndex(ownIndex, { format: chosen.format, files }),
+  })
+  const { table, damaged, groups, isMadeBefore = false, root: tableRoot = root } = found
+  if (table.count === 0) throw noSamples(folder, chosen.files)
+  if (cachePath !== undefined && damaged.length === 0) keepTable(cachePath, table)
+  if (sharedStamp && damaged.length === 0) shared.keep(sharedStamp, table)
+  return { root: tableRoot, table, isCached: isMadeBefore, leftOut: [...told, ...damaged], groups }
+}
+
+/** What lies elsewhere, as an index that is written, is no matter of the folder's owner. */
+function describeDenied(error: unknown, folder: string): unknown {
+  const { code, path } = (error ?? {}) as NodeJS.ErrnoException
+  if (path === undefined || !isRefused(error) || !`${path}/`.startsWith(`${findRoot(folder)}/`)) return error
+  return new DscError('SOURCE_DENIED', `${path}: no permission to read (${code})`, {
+    hint: 'ask its owner to let you read it, or feed a folder without it',
+    cause: error,
+  })
+}
+
+/** Why there is nothing to feed of files that were chosen, at least one. */
+export function noSamples(folder: string, files: readonly FolderFile[]): DscError {
+  const first = toText(files[0]!.path)
+  return new DscError('SOURCE_EMPTY', `${folder} holds no samples that could be read`, {
+    hint: `look at the first file: ${first} is empty or damaged, or not what its name says (--as)`,
+  })
+}
+
+function findRoot(folder: string): string {
+  try {
+    const root = realpathSync(folder)
+    if (!statSync(root).isDirectory()) throw new Error('not a directory')
+    return root
+  } catch (cause) {
+    throw new DscError('COPY_NOT_FOUND', `${folder} is not a directory that can be read`, {
+      hint: 'dsc prepare <dataset> prints the path of a copy',
+      cause,
+    })
+  }
+}
+
+/** Which of the files of a folder hold samples. Throws SOURCE_EMPTY where none does. */
+export function chooseFiles<File extends FolderFile>(
+  folder: string,
+  files: readonly File[],
+  { extensions, format }: Pick<IndexOptions, 'extensions' | 'format'>,
+): SampleFiles<File> {
+  const isWanted = ({ path }: File) => !extensions || extensions.some((each) => path.endsWith(`.${each}`))
+  const chosen = planSampleFiles(files.filter(isWanted), { formats: RECOGNITIONS, format, folder })
+  if (chosen.files.length > 0) return chosen
+  if (extensions)
+    throw new DscError('SOURCE_EMPTY', `${folder} holds no files that end in .${extensions.join(' or .')}`, {
+      hint: 'other extensions in --only, or none for all files',
+    })
+  throw new DscError('SOURCE_EMPTY', `${folder} holds no files, so there is nothing to feed`, {
+    hint: 'name the folder that has them, or the one in it with --split',
+  })
+}
+
+/** Changes with everything that the table depends on. */
+function stampOf(root: string, { format, files }: Omit<SampleFiles<ListedFile>, 'leftOut'>): string {
+  const stamp = createHash('sha256').update(`${METHOD}\n${format}\n${root}`)
+  for (const { path, size, mtimeMs } of files) stamp.update(`\n${path}\0${size}\0${mtimeMs}`, 'latin1')
+  return stamp.digest('hex')
+}
+
+/** The same wherever the files are: their times differ from node to node. */
+function sharedStampOf({ format, files }: Omit<SampleFiles<ListedFile>, 'leftOut'>): string {
+  const stamp = createHash('sha256').update(`${METHOD}\n${format}`)
+  for (const { path, size } of files) stamp.update(`\n${path}\0${size}`, 'latin1')
+  return stamp.digest('hex')
+}
+
+/** What others have listed of the same files in a format that keeps its index itself. */
+function shareIndex(shared: SharedTables, listed: Omit<SampleFiles<ListedFile>, 'leftOut'>): SharedIndex {
+  const stamp = sharedStampOf(listed)
+  return {
+    find: async (what) => openFitting(await shared.find(`${stamp}\n${what}`), listed.files),
+    keep: (what, table) => shared.keep(`${stamp}\n${what}`, table),
+  }
+}
+
+/** A table of nothing but these files; undefined where it is none. */
+function openFitting(bytes: Uint8Array | undefined, files: readonly FolderFile[]): SampleTable | undefined {
+  if (bytes === undefined) return undefined
+  try {
+    const table = openSampleTable(bytes)
+    const paths = new Set(files.map(({ path }) => path))
+    const named = Array.from({ length: table.fileCount }, (_, file) => table.rawFileName(file))
+    return table.fingerprint !== '' && named.every((path) => paths.has(path)) ? table : undefined
+  } catch {
+    return undefined // damaged, or of another version of dsc
+  }
+}
+
+/** Says what a folder has that is not fed; undefined when that is nothing. */
+export function explainLeftOut(leftOut: readonly LeftOut[]): string | undefined {
+  if (leftOut.length === 0) return undefined
+  const some = leftOut.slice(0, 5).map(({ path, reason }) => `${path} (${reason})`)
+  const more = leftOut.length > some.length ? ', …' : ''
+  return `dsc: ${leftOut.length} not fed: ${some.join(', ')}${more}`
+}

@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto'
+import type { FormatName } from '../model/sample-formats.js'
+import { fromText } from './byte-path.js'
+import type { FormatIndexOptions } from './formats/format.js'
+import { listShards, type ShardMembers } from './formats/index-shards.js'
+import { chooseFiles } from './index-samples.js'
+import type { FolderFile, LeftOut } from './plan/sample-files.js'
+import { allocatePages } from './plan/shared-pages.js'
+import { formatsOf } from './sample-encoding.js'
+import { openSampleTable, requireLength, type SampleTable, tableFiles } from './sample-table.js'
+import { SampleTableBuilder } from './sample-table-builder.js'
+
+/** Ends of names, which states of before have digested as doubles, whatever they are in a table. */
+const DIGESTED_AT_ONCE = 1 << 16
+
+/** Samples of files that need not be here yet. */
+export interface ListedSamples {
+  /** Checksums are noted when samples are first read. */
+  readonly table: SampleTable
+  readonly leftOut: readonly LeftOut[]
+}
+
+/** Which files that need not be here hold samples; of plain files the samples, too. */
+export type ListedFiles =
+  | ({ readonly kind: 'files' } & ListedSamples)
+  /** Paths are bytes; what is in shards can only be read in them. */
+  | { readonly kind: 'shards'; readonly shards: readonly FolderFile[]; readonly leftOut: readonly LeftOut[] }
+  /** Of other formats, which are fed once they are here. */
+  | { readonly kind: 'rows'; readonly leftOut: readonly LeftOut[] }
+
+/** The samples of files of which only paths (UTF-8) and sizes are known, as `indexSamples` lists them once they are here. */
+export function listSamples(
+  files: readonly FolderFile[],
+  options: {
+    /** For messages. */
+    readonly folder: string
+    readonly extensions: readonly string[] | undefined
+    readonly format: FormatName | undefined
+  },
+): ListedFiles {
+  const byBytes = files
+    .map(({ path, size }) => ({ path: fromText(path), size }))
+    .sort((a, b) => (a.path < b.path ? -1 : 1))
+  const { format, files: chosen, leftOut } = chooseFiles(options.folder, byBytes, options)
+  if (format === 'shards') return { kind: 'shards', shards: chosen, leftOut }
+  if (format !== 'files') return { kind: 'rows', leftOut }
+  const samples = new SampleTableBuilder()
+  for (const [file, { path, size }] of chosen.entries()) {
+    requireLength(() => path, size)
+    samples.add({ name: path, file, offset: 0, length: size, crc32: 0 })
+  }
+  const paths = chosen.map(({ path }) => path)
+  const table = samples.build(tableFiles({ format: 'file' }, paths), { hasChecksums: false })
+  return { kind: 'files', table: noteChecksums(table), leftOut }
+}
+
+/** The samples of shards of which only the members are known, as `indexSamples` lists them once they are here. */
+export function listShardSamples(
+  shards: readonly FolderFile[],
+  contents: readonly ShardMembers[],
+  options: FormatIndexOptions,
+): ListedSamples {
+  const { table, damaged } = listShards(shards, contents, options)
+  return { table: noteChecksums(table), leftOut: damaged }
+}
+
+/** A kept table; where it was made before the bytes were here, checksums are noted when samples are first read. */
+export function openListedTable(bytes: Uint8Array): SampleTable {
+  const table = openSampleTable(bytes)
+  return table.fingerprint === '' ? noteChecksums(table) : table
+}
+
+function noteChecksums(table: SampleTable): SampleTable {
+  return { ...table, known: allocatePages(Uint8Array, table.count) }
+}
+
+/** SHA-256 (hex) of a dataset's version and the names and lengths of its samples: equal ones mean equal samples. */
+export function digestListing(table: SampleTable, version: string): string {
+  const hash = createHash('sha256').update(
+    `dsc listing 1\n${version}\n${formatsOf(table.encodings)}\n${table.count}\n`,
+  )
+  hash.update(table.names)
+  for (let at = 0; at < table.nameEnds.length; at += DIGESTED_AT_ONCE)
+    hash.update(bytesOf(Float64Array.from(table.nameEnds.subarray(at, at + DIGESTED_AT_ONCE))))
+  hash.update(bytesOf(table.lengths))
+  for (let file = 0; table.nameEnds.length === 0 && file < table.fileCount; file++)
+    hash.update(`${table.fileAt(file).rowName}\n`, 'latin1')
+  return hash.digest('hex')
+}
+
+const bytesOf = ({ buffer, byteOffset, byteLength }: Float64Array | Uint32Array): Uint8Array =>
+  new Uint8Array(buffer, byteOffset, byteLength)

@@ -1,0 +1,165 @@
+import {
+  closeSync,
+  createReadStream,
+  createWriteStream,
+  existsSync,
+  fsyncSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { Transform } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import * as zlib from 'node:zlib'
+import { DscError } from '../../failure/dsc-error.js'
+import { makeFolder } from '../../platform/shared-folder.js'
+import { type BytePath, fromText, toBytes, toText } from '../byte-path.js'
+import type { ListedFile } from '../list-folder.js'
+import { claimRows } from './rows-claim.js'
+import { randomSuffix } from './rows-paths.js'
+
+/** What is inflated, and where. */
+interface InflateRequest {
+  /** Folder of the files, absolute. */
+  readonly root: BytePath
+  /** Those that are not compressed are linked. */
+  readonly files: readonly ListedFile[]
+  /** Side files by their paths, linked where they are there. */
+  readonly beside: readonly BytePath[]
+  /** Bytes of a file once it is inflated; undefined: nobody says. */
+  readonly sizeOf: (file: ListedFile) => number | undefined
+  /** Folder for the files, made where it is missing. */
+  readonly folder: string
+  readonly makeRoom: (bytes: number) => Promise<void>
+  readonly settle: () => Promise<void>
+  readonly onProgress?: ((filesDone: number, filesTotal: number) => void) | undefined
+}
+
+const AT_ONCE = 4
+/** Where nobody says how large a file will be: so many times what it is. */
+const USUAL_RATIO = 4
+/** Offsets in shards have 32 bits. */
+const MOST_BYTES = 2 ** 32
+
+/** Ways to compress a file as a whole, by the end of its name. */
+const DECODERS: Readonly<Record<string, (() => Transform) | undefined>> = {
+  zstd: zlib.createZstdDecompress, // Node has it from 22.15 on
+  gz: zlib.createGunzip,
+  br: zlib.createBrotliDecompress,
+}
+
+/** The name of a file without the end that says that it is compressed; undefined where it is not. */
+export function inflatedName(path: BytePath): BytePath | undefined {
+  return /^(.*)\.(zstd|gz|br)$/.exec(path)?.[1]
+}
+
+/**
+ * Inflates files of a folder once for all who ask at a time, and resolves with what is there then, in the same order.
+ * A file that is finished is kept when the process is killed, and made anew when its origin changes. Rejects with
+ * COPY_DAMAGED for one that is damaged, and as `makeRoom` does.
+ */
+export async function inflateFiles(request: InflateRequest): Promise<readonly ListedFile[]> {
+  const { files, folder } = request
+  const isDone = () => files.every((file) => findFinished(request, file))
+  if (!isDone()) {
+    makeFolder(folder)
+    const claim = await claimRows(folder, { isDone, onWait: () => request.onProgress?.(0, files.length) })
+    try {
+      if (claim) await inflateMissing(request)
+    } finally {
+      claim?.release()
+    }
+  }
+  return files.map((file) => findFinished(request, file) ?? failChanged(file))
+}
+
+const targetOf = ({ path }: ListedFile) => inflatedName(path) ?? path
+
+/** The file once it is there and made from what lies in the folder now. */
+function findFinished({ folder }: InflateRequest, file: ListedFile): ListedFile | undefined {
+  const path = targetOf(file)
+  const stats = statSync(toBytes(`${fromText(folder)}/${path}`), { throwIfNoEntry: false })
+  // Its time is that of its origin, as far as file systems keep fractions.
+  if (!stats || Math.abs(stats.mtimeMs - file.mtimeMs) >= 2) return undefined
+  return { path, size: stats.size, mtimeMs: file.mtimeMs }
+}
+
+function failChanged({ path }: ListedFile): never {
+  throw new DscError('COPY_DAMAGED', `${toText(path)} changed while it was unpacked`)
+}
+
+async function inflateMissing(request: InflateRequest): Promise<void> {
+  const { root, files, beside, folder, sizeOf, onProgress } = request
+  for (const path of beside) link(root, path, folder)
+  const missing = files.filter((file) => !findFinished(request, file))
+  const compressed = missing.filter(({ path }) => inflatedName(path) !== undefined)
+  await request.makeRoom(compressed.reduce((sum, file) => sum + (sizeOf(file) ?? USUAL_RATIO * file.size), 0))
+  let done = files.length - missing.length
+  const waiting = missing.values()
+  const work = async () => {
+    for (const file of waiting) {
+      if (inflatedName(file.path) === undefined) link(root, file.path, folder)
+      else await inflate(request, file)
+      onProgress?.(++done, files.length)
+    }
+  }
+  const failed = (await Promise.allSettled(Array.from({ length: AT_ONCE }, work))).find(
+    (each) => each.status === 'rejected',
+  )
+  if (failed) throw failed.reason
+  await request.settle()
+}
+
+function link(root: BytePath, path: BytePath, folder: string): void {
+  const [from, to] = [toBytes(`${root}/${path}`), `${fromText(folder)}/${path}`]
+  if (!existsSync(from)) return
+  makeFolder(toBytes(dirname(to)))
+  rmSync(toBytes(to), { force: true })
+  symlinkSync(from, toBytes(to))
+}
+
+async function inflate({ root, folder }: InflateRequest, file: ListedFile): Promise<void> {
+  const from = toBytes(`${root}/${file.path}`)
+  const target = `${fromText(folder)}/${targetOf(file)}`
+  const part = join(folder, randomSuffix())
+  const decoder = DECODERS[toText(file.path).split('.').at(-1)!]
+  if (!decoder)
+    throw new DscError('USAGE', `this Node does not read ${toText(file.path)}`, { hint: 'Node 24' })
+  makeFolder(toBytes(dirname(target)))
+  try {
+    await pipeline(
+      createReadStream(from),
+      decoder(),
+      limited(),
+      createWriteStream(part, { flags: 'wx', mode: 0o444 }),
+    )
+    utimesSync(part, file.mtimeMs / 1000, file.mtimeMs / 1000)
+    const descriptor = openSync(part, 'r')
+    fsyncSync(descriptor)
+    closeSync(descriptor)
+    renameSync(part, toBytes(target))
+  } catch (error) {
+    const { code = '', message } = error as NodeJS.ErrnoException
+    if (!/^(Z_|ZSTD_|ERR_|BROTLI)/.test(code)) throw error
+    const hint = 'fetch the file again (dsc verify --repair)'
+    throw new DscError('COPY_DAMAGED', `${toText(file.path)} cannot be unpacked: ${message}`, { hint })
+  } finally {
+    rmSync(part, { force: true })
+  }
+}
+
+/** What is larger than a shard can be is none. */
+function limited(): Transform {
+  let bytes = 0
+  return new Transform({
+    transform(chunk: Buffer, _, done) {
+      bytes += chunk.length
+      if (bytes < MOST_BYTES) done(null, chunk)
+      else done(Object.assign(new Error('it becomes larger than 4 GiB'), { code: 'ERR_TOO_LARGE' }))
+    },
+  })
+}

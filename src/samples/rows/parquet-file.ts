@@ -1,0 +1,170 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import type { AsyncBuffer, DecodedArray, FileMetaData } from 'hyparquet'
+import { parquetMetadataAsync, parquetRead } from 'hyparquet'
+import { DscError, isDscError } from '../../failure/dsc-error.js'
+import { PARQUET_CODECS } from './parquet-codecs.js'
+import { findFields, type RowField, withoutMeanings } from './row-fields.js'
+
+/** Files smaller than this cannot hold a footer, bytes: a magic number at each end, and the footer's length. */
+const SMALLEST_BYTES = 12
+
+/** One run of rows that is stored, and read, together. */
+export interface RowGroup {
+  /** Its place in the footer, from 0. */
+  readonly place: number
+  readonly firstRow: number
+  readonly rowCount: number
+  /** Of the chosen columns, as they are stored. */
+  readonly storedBytes: number
+  /** About what the rows take unpacked; more where values repeat, for dictionaries are counted once. */
+  readonly unpackedBytes: number
+}
+
+/** A Parquet file that is open for reading. Blocking: meant for threads of its own. */
+export class ParquetFile {
+  readonly #path: string
+  readonly #descriptor: number
+  readonly #metadata: FileMetaData
+  readonly fields: readonly RowField[]
+  readonly groups: readonly RowGroup[]
+
+  private constructor(parts: {
+    readonly path: string
+    readonly descriptor: number
+    readonly metadata: FileMetaData
+    readonly columns: readonly string[] | undefined
+  }) {
+    const { path, descriptor, metadata, columns } = parts
+    this.#path = path
+    this.#descriptor = descriptor
+    this.fields = findFields(path, metadata, columns)
+    this.#metadata = withoutMeanings(metadata)
+    this.groups = findGroups(metadata, new Set(this.fields.map(({ name }) => name)))
+  }
+
+  /**
+   * Reads the footer. `shown` names the file in messages. Rejects with COPY_DAMAGED for what is no Parquet file, or a
+   * damaged one, and with USAGE for one whose columns are encrypted, or that has none of `columns`.
+   */
+  static async open(options: {
+    readonly path: string | Buffer
+    readonly shown: string
+    readonly columns: readonly string[] | undefined
+  }): Promise<ParquetFile> {
+    const { path, shown, columns } = options
+    const descriptor = openSync(path, 'r')
+    try {
+      return await naming({ path: shown }, async () => {
+        const metadata = await parquetMetadataAsync(bufferOf(descriptor), { geoparquet: false })
+        return new ParquetFile({ path: shown, descriptor, metadata, columns })
+      })
+    } catch (error) {
+      closeSync(descriptor)
+      throw error
+    }
+  }
+
+  get rowCount(): number {
+    const last = this.groups.at(-1)
+    return last ? last.firstRow + last.rowCount : 0
+  }
+
+  /**
+   * Hands the values of one column of a row group to `use`, in the order of the rows. What `use` throws counts as damage
+   * of the file: its values need not be what its schema says.
+   */
+  async readColumn(group: RowGroup, column: number, use: (run: DecodedArray) => void): Promise<void> {
+    const { name } = this.fields[column]!
+    const { firstRow, rowCount } = group
+    const where = `${this.nameColumn(group, column)}: `
+    await naming({ path: this.#path, where }, async () => {
+      const runs: DecodedArray[] = []
+      await parquetRead({
+        file: bufferOf(this.#descriptor),
+        metadata: this.#metadata,
+        columns: [name],
+        rowStart: firstRow,
+        rowEnd: firstRow + rowCount,
+        compressors: PARQUET_CODECS,
+        utf8: false,
+        geoparquet: false,
+        parsers: { timestampFromNanoseconds: (nanoseconds) => nanoseconds },
+        onChunk: ({ columnData }) => runs.push(columnData),
+      })
+      const found = runs.reduce((sum, run) => sum + run.length, 0)
+      if (found !== rowCount) throw new Error(`it has ${found} values for ${rowCount} rows`)
+      for (const run of runs) use(run)
+    })
+  }
+
+  /** What a column of a row group is called in messages. */
+  nameColumn({ place }: RowGroup, column: number): string {
+    return `column ${this.fields[column]!.name} of row group ${place}`
+  }
+
+  close(): void {
+    closeSync(this.#descriptor)
+  }
+}
+
+function bufferOf(descriptor: number): AsyncBuffer {
+  const { size } = fstatSync(descriptor)
+  if (size < SMALLEST_BYTES) throw new Error(`it has ${size} bytes, too few for a footer`)
+  return {
+    byteLength: size,
+    slice(start, end = size) {
+      if (!(start >= 0 && start <= end && end <= size))
+        throw new Error(`its footer points to bytes ${start} to ${end}, and it has ${size}`)
+      const bytes = new Uint8Array(end - start)
+      for (let done = 0; done < bytes.length; ) {
+        const count = readSync(descriptor, bytes, done, bytes.length - done, start + done)
+        if (count === 0) throw new Error(`it ended ${bytes.length - done} bytes early`)
+        done += count
+      }
+      return bytes.buffer
+    },
+  }
+}
+
+function findGroups(metadata: FileMetaData, columns: ReadonlySet<string>): readonly RowGroup[] {
+  const groups: RowGroup[] = []
+  let firstRow = 0
+  for (const [place, group] of metadata.row_groups.entries()) {
+    const rowCount = Number(group.num_rows)
+    if (!(rowCount >= 0)) throw new Error(`a row group of ${rowCount} rows`)
+    let storedBytes = 0
+    let unpackedBytes = 0
+    for (const { meta_data: column, crypto_metadata, file_path } of group.columns) {
+      if (!column || crypto_metadata) throw new Error('its columns are encrypted')
+      if (file_path) throw new Error(`its columns lie in another file, ${file_path}`)
+      if (!columns.has(column.path_in_schema[0] ?? '')) continue
+      storedBytes += Number(column.total_compressed_size)
+      const text = Number(column.size_statistics?.unencoded_byte_array_data_bytes ?? 0n)
+      unpackedBytes += Math.max(Number(column.total_uncompressed_size), text + 2 * Number(column.num_values))
+    }
+    for (const name of columns) unpackedBytes += rowCount * (name.length + 1)
+    if (rowCount > 0) groups.push({ place, firstRow, rowCount, storedBytes, unpackedBytes })
+    firstRow += rowCount
+  }
+  if (firstRow !== Number(metadata.num_rows))
+    throw new Error(`its footer says ${metadata.num_rows} rows, and its row groups have ${firstRow}`)
+  return groups
+}
+
+/** Names the file in what goes wrong while it is taken apart: its bytes are anybody's. */
+async function naming<T>(
+  { path, where = '' }: { readonly path: string; readonly where?: string },
+  act: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await act()
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    if (isDscError(cause) || code === 'EIO') throw cause
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new DscError('COPY_DAMAGED', `${path} is no Parquet file that can be read: ${where}${reason}`, {
+      hint: 'fetch the file again (dsc verify --repair), or write it anew',
+      cause,
+    })
+  }
+}

@@ -1,0 +1,102 @@
+import { parentPort } from 'node:worker_threads'
+import { isDscError } from '../../failure/dsc-error.js'
+import { MessagePackWriter } from './message-pack.js'
+import { packGroup } from './pack-group.js'
+import { ParquetFile } from './parquet-file.js'
+import { type UnpackJob, unpackFile } from './unpack-file.js'
+
+/** Work for a thread. `inspect` reads a footer. */
+export type RowsJob =
+  | (Pick<UnpackJob, 'path' | 'shown' | 'columns'> & { readonly kind: 'inspect' })
+  | (UnpackJob & { readonly kind: 'unpack' })
+  | GroupJob
+
+/** Asks for the rows of one row group, counted from 0 among those of the file that have rows. */
+export type GroupJob = Pick<UnpackJob, 'path' | 'shown' | 'columns'> & {
+  readonly kind: 'group'
+  readonly group: number
+}
+
+/** What a footer says of the chosen columns. */
+export interface InspectedFile {
+  readonly rowCount: number
+  /** Of each row group that has rows. */
+  readonly groupRows: readonly number[]
+  /** About what the rows take. */
+  readonly unpackedBytes: number
+}
+
+/** `column`: the job goes on with that column of a row group. */
+export type RowsMessage = RowsResult | { readonly kind: 'column'; readonly what: string }
+
+/** `failed` carries what a DscError, or the system's error, is made of. */
+export type RowsResult =
+  | ({ readonly kind: 'inspect' } & InspectedFile)
+  | { readonly kind: 'unpack'; readonly bytes: number }
+  | { readonly kind: 'group'; readonly bytes: Uint8Array<ArrayBuffer> }
+  | { readonly kind: 'failed'; readonly failure: RowsFailure }
+
+/** An error on its way out of a thread. */
+export interface RowsFailure {
+  readonly isDscError: boolean
+  readonly code: string | undefined
+  readonly message: string
+  readonly hint: string | undefined
+}
+
+/** Footers of so many files are kept: a large one takes longer to read than a row group. */
+const OPEN_FILES = 16
+const open = new Map<string, ParquetFile>()
+
+async function run(job: RowsJob): Promise<RowsResult> {
+  if (job.kind === 'group') return { kind: 'group', bytes: await readGroup(job) }
+  if (job.kind === 'unpack') return { kind: 'unpack', bytes: await unpackFile(job, tellColumn) }
+  const file = await ParquetFile.open({ ...job, path: Buffer.from(job.path) })
+  try {
+    const unpackedBytes = file.groups.reduce((sum, group) => sum + group.unpackedBytes, 0)
+    const groupRows = file.groups.map(({ rowCount }) => rowCount)
+    return { kind: 'inspect', rowCount: file.rowCount, groupRows, unpackedBytes }
+  } finally {
+    file.close()
+  }
+}
+
+function tellColumn(what: string): void {
+  parentPort!.postMessage({ kind: 'column', what } satisfies RowsMessage)
+}
+
+async function readGroup(job: GroupJob): Promise<Uint8Array<ArrayBuffer>> {
+  const file = await openOnce(job)
+  const group = file.groups[job.group]!
+  const writer = new MessagePackWriter(group.unpackedBytes)
+  await packGroup(file, group, { writer, onRow() {}, onColumn: tellColumn })
+  return writer.written() // its memory is given away with it
+}
+
+/** A thread reads the files of one feed, which stay as they are while it lives. */
+async function openOnce(job: GroupJob): Promise<ParquetFile> {
+  const name = Buffer.from(job.path).toString('latin1')
+  const file = open.get(name) ?? (await ParquetFile.open({ ...job, path: Buffer.from(job.path) }))
+  open.delete(name)
+  open.set(name, file)
+  const [oldest] = open
+  if (open.size > OPEN_FILES && oldest) {
+    open.delete(oldest[0])
+    oldest[1].close()
+  }
+  return file
+}
+
+function describe(error: unknown): RowsFailure {
+  const { code, message, hint } = error as { code?: string; message: string; hint?: string }
+  return { isDscError: isDscError(error), code, message, hint }
+}
+
+parentPort?.on('message', (job: RowsJob) => {
+  run(job)
+    .catch((error: unknown): RowsResult => ({ kind: 'failed', failure: describe(error) }))
+    .then((result) => {
+      const moved = result.kind === 'group' ? [result.bytes.buffer] : []
+      parentPort!.postMessage(result satisfies RowsMessage, moved)
+    })
+})

@@ -1,0 +1,96 @@
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { crc32 } from 'node:zlib'
+import { makeFolder } from '../../platform/shared-folder.js'
+import { MessagePackWriter } from './message-pack.js'
+import { packGroup } from './pack-group.js'
+import { ParquetFile } from './parquet-file.js'
+import { formatRowsIndex, type RowsIndex, type RowsOrigin } from './rows-index.js'
+
+/** One Parquet file, and where its rows go. Paths as bytes, for names need not be UTF-8. */
+export interface UnpackJob {
+  readonly path: Uint8Array
+  /** Names the file in messages. */
+  readonly shown: string
+  readonly columns: readonly string[] | undefined
+  readonly origin: RowsOrigin
+  /** Undefined: rows are measured for their index, and not kept. */
+  readonly rows: Uint8Array | undefined
+  readonly index: Uint8Array
+  /** Path, on the same file system, for what is not finished; each job has its own. */
+  readonly part: string
+}
+
+/** Rows are written when there are so many bytes of them. */
+const WRITE_BYTES = 4 << 20
+
+/**
+ * Writes the rows of a Parquet file side by side, and an index of them, row group by row group. Both become visible by
+ * renaming once they are on the disk, the index last: where it is, the rows are. Resolves with the bytes written.
+ * `onColumn` hears of each column of a row group before it is decoded. Rejects as `ParquetFile` does, and with the
+ * system's error where the disk is full.
+ */
+export async function unpackFile(job: UnpackJob, onColumn: (what: string) => void): Promise<number> {
+  const [rowsPath, indexPath] = [job.rows && Buffer.from(job.rows), Buffer.from(job.index)]
+  const [rowsPart, indexPart] = [`${job.part}.rows`, `${job.part}.index`]
+  const folder = Buffer.from(dirname(indexPath.toString('latin1')), 'latin1')
+  makeFolder(folder)
+  const file = await ParquetFile.open({ ...job, path: Buffer.from(job.path) })
+  try {
+    const bytes = formatRowsIndex(await writeRows(file, rowsPath && rowsPart, onColumn), job.origin)
+    writeFileSync(indexPart, bytes, { flag: 'wx', flush: true })
+    if (rowsPath) renameSync(rowsPart, rowsPath)
+    renameSync(indexPart, indexPath)
+    syncFolder(folder)
+    return (rowsPath ? bytes.readDoubleLE(16) : 0) + bytes.length
+  } finally {
+    file.close()
+    for (const part of [rowsPart, indexPart]) rmSync(part, { force: true })
+  }
+}
+
+async function writeRows(
+  file: ParquetFile,
+  path: string | undefined,
+  onColumn: (what: string) => void,
+): Promise<RowsIndex> {
+  const lengths = new Uint32Array(file.rowCount)
+  const crcs = new Uint32Array(file.rowCount)
+  const writer = new MessagePackWriter()
+  const descriptor = path === undefined ? undefined : openSync(path, 'wx', 0o444)
+  let row = 0
+  let rowsBytes = 0
+  let start = 0
+  const flush = () => {
+    const bytes = writer.written()
+    for (let done = 0; descriptor !== undefined && done < bytes.length; )
+      done += writeSync(descriptor, bytes, done)
+    rowsBytes += bytes.length
+    writer.clear()
+    start = 0
+  }
+  const onRow = () => {
+    lengths[row] = writer.length - start
+    crcs[row++] = crc32(writer.written(start))
+    start = writer.length
+    if (start >= WRITE_BYTES) flush()
+  }
+  try {
+    for (const group of file.groups) await packGroup(file, group, { writer, onRow, onColumn })
+    flush()
+    if (descriptor !== undefined) fsyncSync(descriptor)
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor)
+  }
+  return { lengths, crcs, rowsBytes }
+}
+
+/** Writes to the disk which names are in a folder. */
+function syncFolder(folder: Buffer): void {
+  const descriptor = openSync(folder, 'r')
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}

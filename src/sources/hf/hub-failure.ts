@@ -1,0 +1,112 @@
+import type { FailureCode } from '../../failure/dsc-error.js'
+import { SourceFailure } from '../../failure/source-failure.js'
+import type { Headers } from '../../http/answer-listener.js'
+import type { AnswerDialect, RefusedAnswer } from '../answer-handler.js'
+import { describeBrokenRequest, readRetryAfterMs } from '../connection-failure.js'
+
+interface Meaning {
+  readonly code: FailureCode
+  readonly sentence: string
+  readonly hint: string
+  readonly isTransient: boolean
+}
+
+/** What a hub's refusals mean, for a repository whose page is `page`. */
+export function speakHub(page: string): Omit<AnswerDialect, 'readFacts'> {
+  return {
+    describeAnswer: (answer) => describeAnswer(answer, page),
+    describeConnectionError: (error, request) =>
+      describeBrokenRequest(error, {
+        ...request,
+        hints: {
+          authority: 'set SSL_CERT_FILE to a PEM file with that authority’s certificate',
+          name: 'check the host name of `endpoint:` in dsc.yaml (or HF_ENDPOINT)',
+        },
+      }),
+  }
+}
+
+function describeAnswer(answer: RefusedAnswer, page: string): SourceFailure {
+  const { what, status, headers } = answer
+  const told = headers['x-error-message'] ?? ''
+  const word = headers['x-error-code'] ?? ''
+  const { code, sentence, hint, isTransient } = interpret(status, word, page)
+  const found = [`${status} ${word}`.trim(), told.slice(0, 300)].filter(Boolean).join(': ')
+  return new SourceFailure(code, `${what}: ${sentence} (the hub answered ${found})`, {
+    isTransient,
+    hint,
+    retryAfterMs: readRetryAfterMs(answer) ?? readRateLimitMs(headers),
+  })
+}
+
+/** The words are those of huggingface_hub's `hf_raise_for_status`. */
+function interpret(status: number, word: string, page: string): Meaning {
+  const isFinal = { isTransient: false }
+  if (word === 'GatedRepo')
+    return {
+      code: 'SOURCE_DENIED',
+      sentence: 'the repository is gated',
+      hint: `accept its terms at ${page}, and set HF_TOKEN to a token of who did`,
+      ...isFinal,
+    }
+  if (word === 'RevisionNotFound')
+    return {
+      code: 'SOURCE_NOT_FOUND',
+      sentence: 'the repository has no such revision',
+      hint: `see its branches and tags at ${page}`,
+      ...isFinal,
+    }
+  if (word === 'EntryNotFound')
+    return {
+      code: 'SOURCE_NOT_FOUND',
+      sentence: 'the repository has no such file or folder at that revision',
+      hint: `see its files at ${page}`,
+      ...isFinal,
+    }
+  // The hub hides what a caller may not see: without a token it answers 401 for names that do not exist.
+  if (word === 'RepoNotFound' || status === 401 || (status === 404 && word === ''))
+    return {
+      code: status === 401 && word !== 'RepoNotFound' ? 'SOURCE_DENIED' : 'SOURCE_NOT_FOUND',
+      sentence: 'there is no such repository, or the token may not see it',
+      hint: 'check its name (a dataset is hf://datasets/org/name), and set HF_TOKEN if it is private',
+      ...isFinal,
+    }
+  return interpretStatus(status)
+}
+
+function interpretStatus(status: number): Meaning {
+  if (status === 429 || status === 503)
+    return {
+      code: 'SOURCE_THROTTLED',
+      sentence: 'the hub asks to slow down',
+      hint: 'try again later; a token (HF_TOKEN) is allowed more',
+      isTransient: true,
+    }
+  if (status === 403)
+    return {
+      code: 'SOURCE_DENIED',
+      sentence: 'access denied',
+      hint: 'check that the token (HF_TOKEN) may read this repository',
+      isTransient: false,
+    }
+  if (status === 416)
+    return {
+      code: 'SOURCE_CHANGED',
+      sentence: 'the file is shorter than it was listed',
+      hint: 'dsc prepare <dataset> --refresh',
+      isTransient: false,
+    }
+  const isTransient = status >= 500 || status === 408
+  return {
+    code: 'SOURCE_UNREACHABLE',
+    sentence: isTransient ? 'the hub failed' : 'the hub refuses the request',
+    hint: isTransient ? 'try again later' : 'check `endpoint:` of the dataset (or HF_ENDPOINT)',
+    isTransient,
+  }
+}
+
+/** `ratelimit: "api";r=0;t=55`: requests that are left, and seconds until there are more (draft-ietf-httpapi-ratelimit-headers). */
+function readRateLimitMs({ ratelimit }: Headers): number | undefined {
+  const seconds = /;\s*t=(\d+)/.exec(ratelimit ?? '')?.[1]
+  return seconds === undefined ? undefined : Number(seconds) * 1000
+}

@@ -1,0 +1,46 @@
+import type { HubUrl } from '../../model/source-url.js'
+import type { OpenFetcher } from '../source.js'
+import type { Authorize } from '../web-client.js'
+import { WebFetcher } from '../web-fetcher.js'
+import { speakHub } from './hub-failure.js'
+import { filePath, pagePath } from './hub-paths.js'
+
+/** Where a repository is. Plain data, so that a worker can have it. */
+export interface HubLocation {
+  /** `https://host[/path]`, without slash at its end. */
+  readonly endpoint: string
+  readonly url: HubUrl
+  /** Certificates that the server's own must be signed by, PEM; undefined = those that Node.js trusts. */
+  readonly ca: string | undefined
+}
+
+/** Opens a fetcher for a repository that the main thread has described. */
+export const openHubFetcher: OpenFetcher = ({ location, ask, connections }) => {
+  let token: Promise<unknown> | undefined
+  const authorize = async () => {
+    token ??= ask()
+    return bearer((await token) as string | undefined)
+  }
+  return createHubFetcher(location as HubLocation, authorize, connections)
+}
+
+/** A reader of a repository's files: by the commit they were listed at, so that they cannot change meanwhile. */
+export function createHubFetcher(
+  { endpoint, url, ca }: HubLocation,
+  authorize: Authorize,
+  connections: number,
+): WebFetcher {
+  const dialect = speakHub(`${endpoint}${pagePath(url)}`)
+  const locate = ({ key, versionId }: { readonly key: string; readonly versionId: string | null }) => ({
+    url: `${endpoint}${filePath(url, versionId ?? url.revision, url.folder + key)}`,
+    what: `hf:/${pagePath(url)}/${url.folder}${key}`,
+  })
+  // Where large files are kept, etags are of that place and not the hub's.
+  const protocol = { locate, dialect, hasRanges: true, hasEtags: false }
+  return new WebFetcher(protocol, { connections, ca, authorize })
+}
+
+/** The header that a token is sent in. */
+export function bearer(token: string | undefined): Readonly<Record<string, string>> {
+  return token === undefined ? {} : { authorization: `Bearer ${token}` }
+}

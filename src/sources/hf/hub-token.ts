@@ -1,0 +1,36 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DscError } from '../../failure/dsc-error.js'
+import { findHubHome } from './hub-home.js'
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/**
+ * The token that the hub's own clients would send, found where they look: HF_TOKEN, else the file HF_TOKEN_PATH, else
+ * `token` in HF_HOME (default `~/.cache/huggingface`), which `hf auth login` writes. Undefined: there is none. Rejects
+ * with CONFIG_INVALID where a file that was named cannot be read.
+ * Source: huggingface_hub, `utils/_auth.py` and `constants.py`.
+ */
+export async function findHubToken(
+  environment: Environment,
+  homeDirectory: string,
+): Promise<string | undefined> {
+  const given = clean(environment.HF_TOKEN) ?? clean(environment.HUGGING_FACE_HUB_TOKEN)
+  if (given !== undefined) return given
+  const named = environment.HF_TOKEN_PATH
+  const path = named || join(findHubHome(environment, homeDirectory), 'token')
+  try {
+    return clean(await readFile(path, 'utf8'))
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (!named && (code === 'ENOENT' || code === 'ENOTDIR' || code === 'EACCES')) return undefined
+    throw new DscError('CONFIG_INVALID', `the token of the hub cannot be read: ${message}`, {
+      cause: error,
+      hint: 'set HF_TOKEN, or HF_TOKEN_PATH to a file that this user may read',
+    })
+  }
+}
+
+function clean(raw: string | undefined): string | undefined {
+  return raw?.replace(/[\r\n]/g, '').trim() || undefined
+}

@@ -1,0 +1,181 @@
+import { SourceFailure } from '../../failure/source-failure.js'
+import { formatCount } from '../../model/format-count.js'
+import type { ObjectChecksum } from '../../model/manifest.js'
+import type { HubUrl } from '../../model/source-url.js'
+import type { ListedObject, ListOptions } from '../source.js'
+import type { WebClient } from '../web-client.js'
+import { speakHub } from './hub-failure.js'
+import { apiPath, pagePath } from './hub-paths.js'
+import { findNextPage } from './next-page.js'
+import { TreeFolders } from './tree-folders.js'
+
+/** A file or folder of a repository, as `GET /api/…/tree/…` gives it. */
+interface TreeEntry {
+  readonly type: string
+  readonly path: string
+  readonly size: number
+  /** Git's name of the content; of a large file, of the pointer to it. */
+  readonly oid: string
+  /** Of a file that is kept beside the repository: SHA-256 of the content, hexadecimal. */
+  readonly lfs?: { readonly oid: string; readonly size: number }
+}
+
+const SHA256 = /^[0-9a-f]{64}$/
+const SHA1 = /^[0-9a-f]{40}$/
+
+/** Where a repository is listed. */
+interface ListedRepository {
+  readonly endpoint: string
+  readonly url: HubUrl
+  readonly what: string
+}
+
+/**
+ * Lists a folder of a repository: first asks which commit the revision is, then for that commit's files, so that all
+ * pages are of one state. Each object's version is the commit, its checksum what the hub has of its content. Servers that
+ * list one folder only, whatever they are asked for, are asked for each; what the hub names among the commit's files and
+ * does not list fails the listing.
+ * Source: the hub's API, huggingface.co/docs/hub/api; huggingface_hub's `HfApi.list_repo_tree`.
+ */
+export async function* listRepository(
+  client: WebClient,
+  source: ListedRepository,
+  options: ListOptions,
+): AsyncGenerator<readonly ListedObject[]> {
+  const { endpoint, url, what } = source
+  const question = { ...options, what, dialect: speakHub(`${endpoint}${pagePath(url)}`) }
+  const base = `${endpoint}${apiPath(url)}`
+  const about = await client.readText(`${base}/revision/${encodeURIComponent(url.revision)}`, question)
+  const { sha, lastModified, siblings } = readJson(about.body, what) as Readonly<Record<string, unknown>>
+  if (typeof sha !== 'string' || !SHA1.test(sha)) throw notAHub(what, 'no commit in its answer')
+  const place = { ...url, what, commit: sha, modifiedAtMs: Date.parse(String(lastModified)) || 0 }
+  const unlisted = namedFiles(siblings, url.folder)
+  const tree = new TreeFolders()
+  for (let folder: string | undefined = url.folder.replace(/\/$/, ''); folder !== undefined; ) {
+    let listed = 0
+    const first = `${base}/tree/${sha}${folder && `/${encodeURIComponent(folder)}`}?recursive=true&expand=false`
+    for await (const entries of readPages(client, first, { ...question, endpoint })) {
+      const files = entries.filter(({ type, path }) => {
+        if (type === 'directory') tree.addFolder(path)
+        else if (type !== 'file') throw notUnderstood(what, { type, path })
+        return type === 'file' && tree.addFile(path)
+      })
+      listed += entries.length
+      for (const { path } of files) unlisted.delete(path)
+      if (files.length > 0) yield files.map((entry) => describe(entry, place))
+    }
+    // Git keeps no empty folders.
+    if (listed === 0 && folder !== '') throw incomplete(what, `nothing of its folder ${folder}`)
+    folder = tree.takeUnlisted()
+  }
+  const [missing] = unlisted
+  if (missing !== undefined)
+    throw incomplete(
+      what,
+      `${formatCount(unlisted.size, 'file')} fewer than it names, one of them ${missing}`,
+    )
+}
+
+/** Asks for a listing page by page. */
+async function* readPages(
+  client: WebClient,
+  first: string,
+  question: Parameters<WebClient['readText']>[1] & { readonly endpoint: string },
+): AsyncGenerator<readonly TreeEntry[]> {
+  const { what, endpoint } = question
+  const seen = new Set<string>()
+  let next: string | undefined = first
+  while (next !== undefined) {
+    if (seen.has(next)) throw notAHub(what, 'its listing goes in circles')
+    seen.add(next)
+    const { headers, body } = await client.readText(next, question)
+    const entries = readJson(body, what)
+    if (!Array.isArray(entries)) throw notAHub(what, 'its listing is none')
+    for (const entry of entries)
+      if (typeof entry?.path !== 'string' || typeof entry.type !== 'string') throw notUnderstood(what, entry)
+    yield entries
+    next = followLink(headers.link, { endpoint, current: next, what })
+  }
+}
+
+function followLink(
+  link: string | undefined,
+  from: { readonly endpoint: string; readonly current: string; readonly what: string },
+): string | undefined {
+  try {
+    return findNextPage(link, from)
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    throw notAHub(from.what, error.message)
+  }
+}
+
+/** The files of the commit as the hub names them beside it, as far as they are in the folder; some hubs name none. */
+function namedFiles(siblings: unknown, folder: string): Set<string> {
+  const named = Array.isArray(siblings) ? siblings : []
+  const paths = named.map((file: { readonly rfilename?: unknown } | null) => file?.rfilename)
+  return new Set(paths.filter((path) => typeof path === 'string' && path.startsWith(folder)) as string[])
+}
+
+function describe(
+  entry: TreeEntry,
+  place: {
+    readonly folder: string
+    readonly what: string
+    readonly commit: string
+    readonly modifiedAtMs: number
+  },
+): ListedObject {
+  const { path, lfs, oid } = entry
+  const sizeBytes = lfs?.size ?? entry.size
+  const isFile = typeof path === 'string' && path.startsWith(place.folder) && Number.isSafeInteger(sizeBytes)
+  const checksum = lfs ? readDigest('sha256', lfs.oid, SHA256) : readDigest('git-sha1', oid, SHA1)
+  if (!isFile || sizeBytes < 0 || checksum === undefined) throw notUnderstood(place.what, entry)
+  return {
+    key: path.slice(place.folder.length),
+    sizeBytes,
+    etag: lfs?.oid ?? oid,
+    versionId: place.commit,
+    checksum,
+    modifiedAtMs: place.modifiedAtMs,
+  }
+}
+
+function readDigest(
+  algorithm: ObjectChecksum['algorithm'],
+  hexadecimal: unknown,
+  form: RegExp,
+): ObjectChecksum | undefined {
+  if (typeof hexadecimal !== 'string' || !form.test(hexadecimal)) return undefined
+  return { algorithm, value: Buffer.from(hexadecimal, 'hex').toString('base64') }
+}
+
+function readJson(body: Buffer, what: string): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'))
+  } catch {
+    throw notAHub(what, 'its answer is no JSON')
+  }
+}
+
+function notAHub(what: string, problem: string): SourceFailure {
+  return new SourceFailure('SOURCE_UNREACHABLE', `${what}: the server is no hub: ${problem}`, {
+    isTransient: false,
+    hint: 'check `endpoint:` of the dataset (or HF_ENDPOINT)',
+  })
+}
+
+function notUnderstood(what: string, entry: unknown): SourceFailure {
+  return notAHub(what, `an entry of its listing is not understood: ${JSON.stringify(entry)?.slice(0, 200)}`)
+}
+
+function incomplete(what: string, problem: string): SourceFailure {
+  return new SourceFailure(
+    'SOURCE_TRUNCATED',
+    `${what}: the hub’s listing is not whole: it lists ${problem}`,
+    {
+      isTransient: false,
+      hint: 'a mirror or proxy cuts what the hub answers: check `endpoint:` of the dataset (or HF_ENDPOINT)',
+    },
+  )
+}

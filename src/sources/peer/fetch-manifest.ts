@@ -1,0 +1,61 @@
+import { randomBytes } from 'node:crypto'
+import { createWriteStream } from 'node:fs'
+import { pipeline } from 'node:stream/promises'
+import { askOnce } from '../../http/ask-once.js'
+import { Manifest } from '../../manifest/manifest.js'
+import { manifestPath } from '../../manifest/manifest-file.js'
+import { HeldFolder } from '../../platform/held-folder.js'
+import { formatManifestUrl } from '../peer-wire.js'
+import type { ListedObject } from '../source.js'
+import type { PeerAccess } from './peer-connection.js'
+
+const PAGE_OBJECTS = 1000
+const STALL_TIMEOUT_MS = 15_000
+
+/**
+ * Lists what a peer's copy holds, from its manifest, fetched as one file into `scratch`. Rejects when the peer does
+ * not answer well; nothing was listed then.
+ */
+export async function* listPeerManifest(options: {
+  readonly url: string
+  readonly copyId: string
+  readonly access: PeerAccess
+  /** An existing folder on a disk with room for the manifest. */
+  readonly scratch: string
+  readonly signal: AbortSignal | undefined
+}): AsyncGenerator<readonly ListedObject[]> {
+  const scratch = HeldFolder.find(options.scratch)
+  if (scratch === undefined) throw new Error(`${options.scratch} is gone`)
+  const name = `manifest-${randomBytes(8).toString('hex')}`
+  const folder = scratch.makeFolder(name)
+  try {
+    await download(options, manifestPath(folder.path))
+    const manifest = Manifest.openPublished(folder.path)
+    try {
+      yield* manifest.pages('all', PAGE_OBJECTS)
+      yield [...manifest.markers.from('')]
+    } finally {
+      manifest.close()
+    }
+  } finally {
+    folder.close()
+    await scratch.remove(name)
+    scratch.close()
+  }
+}
+
+async function download(options: Parameters<typeof listPeerManifest>[0], path: string): Promise<void> {
+  const answer = await askOnce(`${options.url}${formatManifestUrl(options.copyId)}`, {
+    ...options.access,
+    connectTimeoutMs: 3000,
+    silenceMs: STALL_TIMEOUT_MS,
+    signal: options.signal,
+  })
+  if (answer.statusCode !== 200) {
+    answer.destroy()
+    throw new Error(`answered ${answer.statusCode}`)
+  }
+  const file = createWriteStream(path, { flags: 'wx' }) // through no link that somebody may have put there
+  await pipeline(answer, file)
+  if (file.bytesWritten !== Number(answer.headers['content-length'])) throw new Error('sent half a manifest')
+}

@@ -1,0 +1,300 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Dataset } from '../../model/dataset.js'
+import type { ObjectFacts } from '../../proof/object-facts.js'
+import { formatObjectUrl, type WireObject } from '../peer-wire.js'
+import type { Fetcher, FetchRequest, GivenDigest, InspectRequest } from '../source.js'
+import { type Awaited, AwaitedParts } from './awaited-parts.js'
+import { checkDonor } from './check-donor.js'
+import { Peer, type PeerOutcome, type PeerRequest } from './peer.js'
+import { openPeerConnection, type PeerAccess } from './peer-connection.js'
+import type { PeerNews, PeerReport } from './peer-report.js'
+import {
+  type Asked,
+  type PlannedPart,
+  type Provider,
+  type Providers,
+  planProviders,
+} from './plan-providers.js'
+
+/** Who reads from peers. Plain data, so that a thread can have it. */
+export interface PeerLocation {
+  readonly node: string
+  readonly dataset: Pick<Dataset, 'name' | 'source'>
+  readonly access: PeerAccess
+}
+
+/** What only the staging itself can do for those who read for it. */
+export interface PeerHome {
+  /** Whom this node may ask just now. */
+  readonly findProviders: () => Providers
+  /** Keeps a peer's copy while it is read. False: it is no longer ready. */
+  readonly take: (copyId: string) => Promise<boolean>
+  /** Called when a peer's bytes are not what the peer itself says they are. */
+  readonly onDamage: (node: string, damage: DonorDamage) => Promise<void>
+  readonly openOriginFetcher: () => Promise<Fetcher>
+}
+
+interface PeerFetcherOptions extends PeerLocation {
+  readonly connections: number
+  readonly home: PeerHome
+  readonly report: PeerReport
+}
+
+/** What a peer sent of an object that is not what it should be. */
+export interface DonorDamage {
+  readonly key: string
+  readonly offset: number
+  readonly expected: string
+  readonly found: string
+}
+
+/** Everybody is asked again at the earliest so long after the last time, ms. */
+const ASK_AGAIN_MS = 300
+/** A node that answers, and is still staging, is waited for so long for a part that nobody needs soon, ms. */
+const BUSY_PATIENCE_MS = 30_000
+const MAX_REMEMBERED = 10_000
+/** When so many who were waited for failed, the store is asked rather than the next of them. */
+const MAX_GIVEN_UP = 3
+/** Of larger objects the bytes cost more than the questions. */
+const MAX_GATHERED_BYTES = 256 * 1024
+/** Stands for the store among those who served a range. */
+const STORE = ''
+
+/** Reads ranges from peers and, where none can, from the store; goes on at the byte where one of them stopped. */
+export class PeerFetcher implements Fetcher {
+  readonly #options: PeerFetcherOptions
+  readonly #peers = new Map<string, Peer>()
+  /** Who served a range last: when that is asked for again, its bytes were wrong. */
+  readonly #servedBy = new Map<string, string>()
+  readonly #awaited = new AwaitedParts()
+  #origin: Promise<Fetcher> | undefined
+
+  constructor(options: PeerFetcherOptions) {
+    this.#options = options
+  }
+
+  async fetch(request: FetchRequest): Promise<void> {
+    const name = `${request.offset}/${request.key}`
+    const range = { offset: request.offset, length: request.length }
+    const path = this.#pathOf(request)
+    const onFacts = once((facts: ObjectFacts) => request.onFacts?.(facts))
+    const onDigest = once((given: GivenDigest) => {
+      // Later it would miss the bytes that came before.
+      if (range.length === request.length) request.onDigest?.(given)
+    })
+    const { sink, signal, needsDigest } = request
+    const part = { offset: request.offset, length: request.length }
+    const distrusted = this.#servedBy.get(name)
+    if (distrusted !== undefined && distrusted !== STORE) await this.#doubt(distrusted, request, path)
+    // No node has a digest of just a range of a part.
+    const isStoreOnly = request.isRepeated || (needsDigest && request.partOffset !== undefined)
+    const beganMs = performance.now()
+    const gathered = this.#gatheredOf(request)
+    const asked = { path, gathered, part, range, onFacts, onDigest, needsDigest, sink, signal, beganMs }
+    const awaited: Awaited = { path, part, urgency: request.urgency ?? 'listed' }
+    const without = new Set(distrusted === undefined ? [] : [distrusted])
+    this.#awaited.note(request.key, awaited)
+    try {
+      while (!isStoreOnly) {
+        const known = without.size
+        const { outcome, node } = await this.#askAround({ request, awaited, without }, asked)
+        if (node !== undefined) this.#remember(name, node)
+        if (outcome === 'done') return
+        if (outcome === 'elsewhere' && (without.size === known || without.size >= MAX_GIVEN_UP)) break
+      }
+    } finally {
+      this.#awaited.forget(request.key, awaited)
+    }
+    this.#remember(name, STORE)
+    await this.#fromOrigin((fetcher) =>
+      fetcher.fetch({
+        ...request,
+        ...range,
+        onFacts,
+        sink: (chunk) => {
+          this.#options.report.addStoreBytes(chunk.length)
+          return sink(chunk)
+        },
+      }),
+    )
+  }
+
+  /**
+   * Asks everybody who may have the rest of a range, the nearest first. That one holds the question until it has it; if
+   * it is late, those from whom it takes the range itself may have it. Adds those who will not have it to `without`.
+   */
+  async #askAround(
+    about: { readonly request: FetchRequest; readonly awaited: Awaited; readonly without: Set<string> },
+    asked: Omit<PeerRequest, 'isWaitedFor' | 'held' | 'isSpared' | 'isStaging'>,
+  ): Promise<{ readonly outcome: PeerOutcome; readonly node?: string }> {
+    const { request, awaited, without } = about
+    const { key, offset, partOffset = offset } = request
+    const part = { key, offset: partOffset, isWanted: awaited.urgency === 'wanted' }
+    const roundMs = performance.now()
+    let outcome: PeerOutcome = 'elsewhere'
+    let late: Peer | undefined
+    for (const { provider, isWaitedFor } of this.#rank(part, without)) {
+      if (!(await this.#isKept(provider))) continue
+      const peer = this.#peerOf(provider)
+      const isHeld = isWaitedFor && !peer.isLate && performance.now() - roundMs < ASK_AGAIN_MS
+      const isStaging = () => this.#isStaging(provider)
+      awaited.heldBy = isHeld ? peer : undefined
+      const held = isHeld ? awaited.urgency : undefined
+      const isSpared = !isHeld && outcome === 'later' && awaited.urgency === 'listed'
+      const answer = await peer.read({ ...asked, isWaitedFor, held, isSpared, isStaging })
+      awaited.heldBy = undefined
+      if (answer === 'done') {
+        late?.noteLate()
+        return { outcome: 'done', node: provider.node }
+      }
+      if (isHeld && answer === 'later') {
+        outcome = 'later'
+        // Others would have to send it in its place, and who reads from the store would send the most.
+        const nowMs = performance.now()
+        const wasHeld = nowMs - roundMs >= ASK_AGAIN_MS // one that has not begun yet says so at once
+        if (wasHeld) late = peer
+        if (wasHeld && awaited.urgency === 'listed' && nowMs - asked.beganMs < BUSY_PATIENCE_MS) break
+      }
+      if (asked.range.length === 0) return { outcome: 'done' }
+      if (answer === 'later') outcome = 'later'
+      else if (isWaitedFor) without.add(provider.node)
+    }
+    const leftMs = roundMs + ASK_AGAIN_MS - performance.now()
+    if (outcome === 'later' && leftMs > 0) await sleep(leftMs)
+    return { outcome }
+  }
+
+  hurry(key: string, range?: Pick<FetchRequest, 'offset' | 'length'>): void {
+    this.#awaited.hurry(key, range)
+  }
+
+  async inspect(request: InspectRequest): Promise<ObjectFacts> {
+    const path = this.#pathOf(request)
+    const { signal } = request
+    let facts: ObjectFacts | undefined
+    const isReady = this.#options.home.findProviders().ready.length > 0 // who stages would have to ask the store, too
+    for (const { provider, isWaitedFor } of isReady ? this.#rank({ key: request.key, offset: 0 }) : []) {
+      if (!(await this.#isKept(provider))) continue
+      const range = { offset: 0, length: 0 }
+      const onFacts = (found: ObjectFacts) => {
+        facts = found
+      }
+      const asked = {
+        path,
+        part: range,
+        range,
+        onFacts,
+        onDigest: () => {},
+        sink: () => 0,
+        signal,
+        isWaitedFor,
+        held: undefined,
+        isStaging: () => false,
+        beganMs: performance.now(),
+      }
+      const outcome = await this.#peerOf(provider).read(asked)
+      if (outcome === 'done' && facts) return facts
+    }
+    return this.#fromOrigin((fetcher) => fetcher.inspect(request))
+  }
+
+  takeNews(): PeerNews | undefined {
+    return this.#options.report.takeNews()
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#peers.values()].map((peer) => peer.close()))
+    await (await this.#origin?.catch(() => undefined))?.close()
+  }
+
+  #pathOf(object: InspectRequest): string {
+    const { name, source } = this.#options.dataset
+    return formatObjectUrl(name, source, object)
+  }
+
+  /** What is small and whole comes together with others; what somebody waits for stands behind none. */
+  #gatheredOf({ offset, length, urgency, ...object }: FetchRequest): WireObject | undefined {
+    const { key, sizeBytes, etag, versionId } = object
+    const isSmall = offset === 0 && length === sizeBytes && sizeBytes <= MAX_GATHERED_BYTES
+    if (!isSmall || urgency === 'wanted') return undefined
+    const { name, source } = this.#options.dataset
+    return { dataset: name, source, key, sizeBytes, etag, versionId }
+  }
+
+  /** Whom to ask for a range before the store, in order, as if those who cannot be asked were not there. */
+  #rank(part: Omit<PlannedPart, 'node'>, without: ReadonlySet<string> = new Set()): readonly Asked[] {
+    const { ready, stagers } = this.#options.home.findProviders()
+    const mayAsk = ({ node }: Provider) => !without.has(node) && this.#peers.get(node)?.isResting !== true
+    const providers = { ready: ready.filter(mayAsk), stagers: stagers.filter(mayAsk) }
+    const asked = planProviders(providers, { ...part, node: this.#options.node })
+    const givers = asked.filter(({ isWaitedFor }) => isWaitedFor)
+    const others = asked.filter(
+      ({ provider, isWaitedFor }) => !isWaitedFor && !this.#peerOf(provider).isLikelyEmpty,
+    )
+    if (providers.ready.length > 0)
+      others.sort((a, b) => this.#peerOf(a.provider).inFlight - this.#peerOf(b.provider).inFlight)
+    return [...givers, ...others]
+  }
+
+  #isKept({ copyId }: Provider): Promise<boolean> | true {
+    return copyId === undefined || this.#options.home.take(copyId)
+  }
+
+  #isStaging({ node }: Provider): boolean {
+    const { ready, stagers } = this.#options.home.findProviders()
+    const isSame = (provider: Provider) => provider.node === node
+    return ready.some(isSame) || stagers.some((stager) => stager.isStaging && isSame(stager))
+  }
+
+  /** What a peer sent was wrong: was it spoilt on the way, or is it wrong there? */
+  async #doubt(node: string, request: FetchRequest, path: string): Promise<void> {
+    const peer = this.#peers.get(node)
+    if (peer === undefined) return
+    const { key, offset, length, signal } = request
+    const damage = await checkDonor(peer, { path, signal, offset, length })
+    if (damage === undefined) {
+      this.#options.report.addProblem(node, `sent bytes of ${JSON.stringify(key)} that were wrong on arrival`)
+      return
+    }
+    peer.dismiss(`has a damaged ${JSON.stringify(key)}`)
+    await this.#options.home.onDamage(node, { key, offset, ...damage })
+  }
+
+  #peerOf(provider: Provider): Peer {
+    const known = this.#peers.get(provider.node)
+    if (known) return known
+    const { access, connections, report } = this.#options
+    const peer = new Peer({
+      // As many again, so that what is answered at once never stands behind questions that a node holds.
+      connection: openPeerConnection(provider.url, access, connections * 2),
+      onBytes: (bytes) => report.addBytes(provider.node, bytes),
+      onProblem: (problem) => report.addProblem(provider.node, problem),
+    })
+    this.#peers.set(provider.node, peer)
+    return peer
+  }
+
+  #remember(range: string, who: string): void {
+    if (this.#servedBy.size >= MAX_REMEMBERED) this.#servedBy.delete(this.#servedBy.keys().next().value!)
+    this.#servedBy.set(range, who)
+  }
+
+  async #fromOrigin<Value>(ask: (fetcher: Fetcher) => Promise<Value>): Promise<Value> {
+    try {
+      this.#origin ??= this.#options.home.openOriginFetcher()
+      return await ask(await this.#origin)
+    } catch (error) {
+      throw this.#options.report.explain(error)
+    }
+  }
+}
+
+/** Hears only the first. */
+function once<Value>(call: (value: Value) => void): (value: Value) => void {
+  let isCalled = false
+  return (value) => {
+    if (isCalled) return
+    isCalled = true
+    call(value)
+  }
+}

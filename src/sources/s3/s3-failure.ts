@@ -1,0 +1,162 @@
+import { DscError, type FailureCode } from '../../failure/dsc-error.js'
+import { SourceFailure } from '../../failure/source-failure.js'
+import {
+  type BrokenRequest,
+  describeBrokenRequest,
+  headerText,
+  readRetryAfterMs,
+} from '../connection-failure.js'
+
+/** An answer of an S3 server that is no success. */
+interface S3Answer {
+  /** What was asked for, for the message: `s3://bucket/key`. */
+  readonly what: string
+  readonly status: number
+  /** `<Code>` of the answer, or empty. */
+  readonly code: string
+  readonly message: string
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+  /** Unix epoch, ms: a Retry-After may be a date. */
+  readonly nowMs: number
+}
+
+const THROTTLE_CODES = new Set([
+  'SlowDown',
+  'Throttling',
+  'ThrottlingException',
+  'RequestLimitExceeded',
+  'TooManyRequests',
+  'BandwidthLimitExceeded',
+])
+const STALE_CREDENTIAL_CODES = new Set(['ExpiredToken', 'TokenRefreshRequired', 'RequestTimeTooSkewed'])
+/** Some servers answer these with 404; the last is versitygw's word for an unknown key. */
+const DENIED_CODES = new Set([
+  'AccessDenied',
+  'InvalidAccessKeyId',
+  'SignatureDoesNotMatch',
+  'XAdminUserNotFound',
+])
+const REGION_CODES = new Set([
+  'PermanentRedirect',
+  'AuthorizationHeaderMalformed',
+  'IllegalLocationConstraintException',
+])
+
+/** What an answer means: a failure, as a sentence, and what to do. */
+interface Meaning {
+  readonly code: FailureCode
+  readonly sentence: string
+  readonly hint: string
+  readonly isTransient: boolean
+}
+
+/** Turns an S3 error answer into the failure a user meets. */
+export function describeAnswer(answer: S3Answer): SourceFailure {
+  const { what, status } = answer
+  const { code, sentence, hint, isTransient } = interpret(answer)
+  const found = `${status}${answer.code === '' ? '' : ` ${answer.code}`}${answer.message === '' ? '' : `: ${answer.message.slice(0, 300)}`}`
+  const retryAfterMs = readRetryAfterMs(answer)
+  return new SourceFailure(code, `${what}: ${sentence} (the server answered ${found})`, {
+    isTransient,
+    hint,
+    retryAfterMs,
+  })
+}
+
+function interpret({ status, code, headers }: S3Answer): Meaning {
+  const region = headerText(headers['x-amz-bucket-region'])
+  if ((status >= 300 && status < 400) || REGION_CODES.has(code))
+    return {
+      code: 'SOURCE_UNREACHABLE',
+      sentence: 'the bucket is in another region or at another endpoint',
+      hint: region ? `set region: ${region}` : 'check region, endpoint and pathStyle of the dataset',
+      isTransient: false,
+    }
+  if (status === 429 || THROTTLE_CODES.has(code) || (status === 503 && code === ''))
+    return {
+      code: 'SOURCE_THROTTLED',
+      sentence: 'the source asks to slow down',
+      hint: 'try again later, or lower the concurrency',
+      isTransient: true,
+    }
+  if (status === 412 || status === 416)
+    // 416: it no longer reaches this far
+    return {
+      code: 'SOURCE_CHANGED',
+      sentence: 'the object changed while it was read',
+      hint: 'dsc prepare <dataset> --refresh',
+      isTransient: false,
+    }
+  if (status === 401 || status === 403 || DENIED_CODES.has(code))
+    return {
+      code: 'SOURCE_DENIED',
+      sentence: 'access denied',
+      hint:
+        code === 'RequestTimeTooSkewed'
+          ? 'set this machine’s clock'
+          : 'check the credentials (AWS_PROFILE, profile:), the bucket policy, or set anonymous: true for public data',
+      isTransient: STALE_CREDENTIAL_CODES.has(code),
+    }
+  return interpretStatus(status, code)
+}
+
+function interpretStatus(status: number, code: string): Meaning {
+  if (status === 404 || status === 410) {
+    const [sentence, hint] =
+      code === 'NoSuchBucket'
+        ? ['the bucket does not exist', 'check the bucket name and the endpoint of the dataset']
+        : [
+            'the object does not exist',
+            'it may have been deleted since it was listed: dsc prepare <dataset> --refresh',
+          ]
+    return { code: 'SOURCE_NOT_FOUND', sentence, hint, isTransient: false }
+  }
+  if (status >= 500 || status === 408 || code === 'RequestTimeout')
+    return {
+      code: 'SOURCE_UNREACHABLE',
+      sentence: 'the server failed',
+      hint: 'try again later, or ask who runs the server',
+      isTransient: true,
+    }
+  return {
+    code: 'SOURCE_UNREACHABLE',
+    sentence: 'the server refuses the request',
+    hint: 'check endpoint, region and pathStyle',
+    isTransient: false,
+  }
+}
+
+/** Turns a failed connection to an S3 server into the failure a user meets. */
+export function describeConnectionError(
+  error: unknown,
+  request: Omit<BrokenRequest, 'hints'> & { readonly bucket?: string | undefined },
+): SourceFailure {
+  const { bucket, ...broken } = request
+  return describeBrokenRequest(error, {
+    ...broken,
+    hints: {
+      authority:
+        'set AWS_CA_BUNDLE, or ca_bundle of the AWS profile, to a PEM file with that authority’s certificate',
+      name: 'check the host name; a server other than AWS needs `endpoint:` in dsc.yaml (or AWS_ENDPOINT_URL)',
+      host: isBucketHost(request.origin, bucket)
+        ? 'the bucket’s name was put before the endpoint’s: set pathStyle: true if that host does not exist'
+        : undefined,
+    },
+  })
+}
+
+/** Whether the host is one that AWS would have for the bucket, and few other servers do. */
+function isBucketHost(origin: string, bucket: string | undefined): boolean {
+  const { hostname } = new URL(origin)
+  return bucket !== undefined && hostname.startsWith(`${bucket}.`) && !hostname.endsWith('.amazonaws.com')
+}
+
+/** Turns the failure of a credential chain that found nothing into SOURCE_DENIED; anything else comes back as it is. */
+export function describeMissingCredentials(error: unknown, what: string): unknown {
+  const { name, message } = error as { readonly name?: unknown; readonly message?: unknown }
+  if (name !== 'CredentialsProviderError' && name !== 'TokenProviderError') return error
+  return new DscError('SOURCE_DENIED', `${what}: no AWS credentials (${String(message)})`, {
+    cause: error,
+    hint: 'set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or anonymous: true for public data',
+  })
+}

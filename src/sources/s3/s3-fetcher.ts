@@ -1,0 +1,210 @@
+import { SourceFailure } from '../../failure/source-failure.js'
+import type { Headers } from '../../http/answer-listener.js'
+import type { HttpProxy } from '../../http/find-proxy.js'
+import { READ_BYTES } from '../../http/http-connection.js'
+import { HttpPool } from '../../http/http-pool.js'
+import { allocateForCrc64 } from '../../proof/crc.js'
+import type { ObjectFacts } from '../../proof/object-facts.js'
+import { countUploadParts } from '../../proof/plan-parts.js'
+import { type AnswerDialect, AnswerHandler, type AnswerOptions, readEtag } from '../answer-handler.js'
+import type { Fetcher, FetchRequest, InspectRequest, OpenFetcher } from '../source.js'
+import { readErrorBody } from './error-body.js'
+import { keepCredentials } from './keep-credentials.js'
+import { readFacts } from './read-facts.js'
+import { describeAnswer, describeConnectionError } from './s3-failure.js'
+import { type Credentials, encodeKey, Signer } from './sign-request.js'
+
+/** Where the objects of a dataset lie, resolved once by the AWS SDK. Plain data, so that a worker can have it. */
+export interface S3Location {
+  /** `https://host:port`. */
+  readonly origin: string
+  readonly host: string
+  /** Certificates that the server's own must be signed by, PEM; undefined = those that Node.js trusts. */
+  readonly ca: string | undefined
+  /** The proxy of this environment for the origin; undefined: none. */
+  readonly proxy: HttpProxy | undefined
+  /** Path before the key, percent-encoded, ends in `/`. */
+  readonly basePath: string
+  readonly region: string
+  readonly bucket: string
+  readonly prefix: string
+  readonly requesterPays: boolean
+  /** Requests go out unsigned. */
+  readonly isAnonymous: boolean
+}
+
+/** Opens a fetcher for a location that the main thread has resolved. */
+export const openS3Fetcher: OpenFetcher = ({ location, ask, connections }) => {
+  const place = location as S3Location
+  const getCredentials = place.isAnonymous
+    ? () => undefined
+    : keepCredentials(ask as () => Promise<Credentials>)
+  return new S3Fetcher(place, getCredentials, connections)
+}
+
+interface S3Request {
+  readonly method: 'GET' | 'HEAD'
+  readonly key: string
+  readonly query: string
+  readonly amzHeaders: Record<string, string>
+  readonly plainHeaders: Record<string, string>
+  readonly answerTo: Omit<AnswerOptions, 'dialect' | 'what' | 'origin' | 'proxy'>
+}
+
+/** One for all fetchers of a thread, where CRC-64/NVME is made, with which S3 proves most objects. */
+let readBuffer: Buffer | undefined
+
+/** Reads objects with signed requests over a pool of keep-alive connections. Credentials undefined = anonymous. */
+export class S3Fetcher implements Fetcher {
+  readonly #location: S3Location
+  readonly #getCredentials: () => Promise<Credentials> | Credentials | undefined
+  readonly #pool: HttpPool
+  readonly #signer: Signer
+  readonly #dialect: AnswerDialect
+  #rangesIgnored: boolean | undefined
+
+  constructor(
+    location: S3Location,
+    getCredentials: () => Promise<Credentials> | Credentials | undefined,
+    connections: number,
+  ) {
+    this.#location = location
+    this.#getCredentials = getCredentials
+    const { origin, ca, proxy } = location
+    readBuffer ??= allocateForCrc64(READ_BYTES)
+    this.#pool = new HttpPool(origin, { connections, ca, proxy, readBuffer })
+    this.#signer = new Signer(location.region)
+    this.#dialect = speakS3(location.bucket)
+  }
+
+  async fetch(request: FetchRequest): Promise<void> {
+    const isWhole = request.offset === 0 && request.length === request.sizeBytes
+    const plainHeaders: Record<string, string> = { 'accept-encoding': 'identity' }
+    if (request.etag !== null) plainHeaders['if-match'] = `"${request.etag}"`
+    if (!isWhole) plainHeaders.range = `bytes=${request.offset}-${request.offset + request.length - 1}`
+    await this.#send({
+      method: 'GET',
+      key: request.key,
+      query: versionQuery(request),
+      // With a range, servers answer with the checksum of an upload part, which nothing here could use.
+      amzHeaders: isWhole ? { 'x-amz-checksum-mode': 'ENABLED' } : {},
+      plainHeaders,
+      answerTo: { ...request, isWhole },
+    })
+  }
+
+  async inspect(request: InspectRequest): Promise<ObjectFacts> {
+    const headers = await this.#send({
+      method: 'HEAD',
+      key: request.key,
+      query: versionQuery(request),
+      amzHeaders: { 'x-amz-checksum-mode': 'ENABLED' },
+      plainHeaders: request.etag === null ? {} : { 'if-match': `"${request.etag}"` },
+      answerTo: { ...request, ...NO_BYTES },
+    })
+    const uploadPart = await this.#findUploadPart(request)
+    return {
+      ...readFacts(headers, uploadPart?.bytes ?? null),
+      // Of another object, as its etag tells, it is only likely that its parts were as large.
+      ...(uploadPart?.isOther ? { isPartSizeGuessed: true } : {}),
+      ...((await this.#ignoresRanges(headers, request)) ? { ignoresRanges: true } : {}),
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#pool.close()
+  }
+
+  /** Whether the server sends whole objects whatever range is asked for; asked once, of servers that do not say. */
+  async #ignoresRanges(headers: Headers, request: InspectRequest): Promise<boolean> {
+    if (headers['accept-ranges'] === 'bytes' || request.sizeBytes < 2) return false
+    if (this.#rangesIgnored === undefined) {
+      const first = await this.#send({
+        method: 'GET',
+        key: request.key,
+        query: versionQuery(request),
+        amzHeaders: {},
+        plainHeaders: { range: 'bytes=0-0' },
+        answerTo: { ...request, offset: 0, length: 1, isWhole: false, sink: () => 0 },
+      })
+      this.#rangesIgnored = first['content-range'] === undefined
+    }
+    return this.#rangesIgnored
+  }
+
+  /**
+   * Asks for the first of the parts that the object was uploaded in; undefined where there is one part, and where the
+   * server does not tell. Some servers give the part an etag of its own.
+   */
+  async #findUploadPart(
+    request: InspectRequest,
+  ): Promise<{ readonly bytes: number; readonly isOther: boolean } | undefined> {
+    const uploadParts = countUploadParts(request.etag)
+    if (uploadParts < 2) return undefined
+    let first: Headers
+    try {
+      first = await this.#send({
+        method: 'HEAD',
+        key: request.key,
+        query: ['partNumber=1', versionQuery(request)].filter(Boolean).join('&'),
+        amzHeaders: {},
+        plainHeaders: {},
+        answerTo: { ...request, ...NO_BYTES, isPart: true },
+      })
+    } catch (error) {
+      // A server that refuses to tell: then the usual sizes are tried.
+      if (error instanceof SourceFailure && !error.isTransient) return undefined
+      throw error
+    }
+    const bytes = Number(first['content-length'])
+    // Servers that do not know part numbers answer with the whole object.
+    if (!(bytes > 0) || Math.ceil(request.sizeBytes / bytes) !== uploadParts) return undefined
+    const etag = readEtag(first)
+    return { bytes, isOther: etag !== null && request.etag !== null && etag !== request.etag }
+  }
+
+  async #send(request: S3Request): Promise<Headers> {
+    const { method, key, query, amzHeaders, plainHeaders, answerTo } = request
+    const { basePath, prefix, bucket, host, origin, requesterPays, proxy } = this.#location
+    const path = basePath + encodeKey(prefix + key)
+    if (requesterPays) amzHeaders['x-amz-request-payer'] = 'requester'
+    const pending = this.#getCredentials()
+    const credentials = pending instanceof Promise ? await pending : pending
+    const headers = credentials
+      ? this.#signer.sign({ method, path, query, host, headers: amzHeaders }, credentials, Date.now())
+      : { ...amzHeaders, host }
+    return new Promise((resolve, reject) => {
+      const what = `s3://${bucket}/${prefix}${key}`
+      const handler = new AnswerHandler(
+        { ...answerTo, dialect: this.#dialect, what, origin, proxy: proxy?.url },
+        resolve,
+        reject,
+      )
+      handler.begin((listener) =>
+        this.#pool.send(
+          {
+            method,
+            path: query === '' ? path : `${path}?${query}`,
+            headers: { ...headers, ...plainHeaders },
+            stallTimeoutMs: answerTo.stallTimeoutMs,
+          },
+          listener,
+        ),
+      )
+    })
+  }
+}
+
+function speakS3(bucket: string): AnswerDialect {
+  return {
+    describeAnswer: ({ body, ...answer }) => describeAnswer({ ...answer, ...readErrorBody(body) }),
+    describeConnectionError: (error, request) => describeConnectionError(error, { ...request, bucket }),
+    readFacts: (headers) => readFacts(headers, null),
+  }
+}
+
+const NO_BYTES = { offset: 0, length: 0, isWhole: true, sink: () => 0 }
+
+function versionQuery(request: InspectRequest): string {
+  return request.versionId === null ? '' : `versionId=${encodeURIComponent(request.versionId)}`
+}

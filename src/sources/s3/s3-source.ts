@@ -1,0 +1,87 @@
+import { findProxy } from '../../http/find-proxy.js'
+import type { Dataset } from '../../model/dataset.js'
+import { parseSourceUrl } from '../../model/source-url.js'
+import type { Source } from '../source.js'
+import { listObjects } from './list-objects.js'
+import { PageLister, type S3Access } from './list-page.js'
+import { findPlainTarget } from './plain-target.js'
+import { readAuthorities } from './read-authorities.js'
+import { S3Fetcher } from './s3-fetcher.js'
+import type { S3Target } from './s3-target.js'
+import type { SdkTarget } from './sdk-target.js'
+
+/**
+ * Opens the S3 side of a dataset. Where the configuration does not say all of it plainly, the AWS SDK resolves
+ * configuration, credentials and endpoint; objects are listed and read without it.
+ */
+export function openS3Source(dataset: Dataset): Source {
+  const url = parseSourceUrl(dataset.source)
+  if (url.scheme !== 's3') throw new RangeError(`expected an s3:// source, found ${dataset.source}`)
+  const { bucket, prefix } = url
+  const what = `s3://${bucket}/${prefix}`
+  const opened: SdkTarget[] = []
+  let access: Promise<S3Access> | undefined
+
+  async function open(region: string | undefined): Promise<S3Access> {
+    const ca = await readAuthorities(dataset.profile)
+    const plain = await findPlainTarget(dataset, { bucket, region, environment: process.env })
+    if (plain) return describe(plain, ca)
+    const { openSdkTarget } = await import('./sdk-target.js')
+    const target = await openSdkTarget(dataset, { bucket, what, region, ca })
+    opened.push(target)
+    return describe(target, ca)
+  }
+
+  function describe(
+    { origin, basePath, region, getCredentials }: S3Target,
+    ca: string | undefined,
+  ): S3Access {
+    return {
+      location: {
+        origin,
+        host: origin.replace(/^https?:\/\//, ''),
+        ca,
+        proxy: findProxy(origin, process.env),
+        basePath,
+        region,
+        bucket,
+        prefix,
+        requesterPays: dataset.requesterPays ?? false,
+        isAnonymous: dataset.anonymous ?? false,
+      },
+      getCredentials,
+    }
+  }
+
+  /** `region` replaces the configured one once the bucket has told where it lives. */
+  function find(region?: string): Promise<S3Access> {
+    if (access !== undefined && region === undefined) return access
+    const opening = open(region)
+    opening.catch(() => {
+      if (access === opening) access = undefined
+    })
+    access = opening
+    return opening
+  }
+
+  const lister = new PageLister(find)
+  return {
+    url: what,
+    list: (options) =>
+      listObjects({ ...options, listPage: (...asked) => lister.listPage(...asked), url: what }),
+    async openFetcher({ connections }) {
+      const { location, getCredentials } = await find()
+      return new S3Fetcher(location, getCredentials, connections)
+    },
+    async describeAccess() {
+      const { location, getCredentials } = await find()
+      return { scheme: 's3', location, answer: getCredentials }
+    },
+    async close() {
+      await lister.close()
+      await access?.catch(() => undefined)
+      for (const target of opened.splice(0)) target.close()
+      access = undefined
+    },
+  }
+}

@@ -1,0 +1,181 @@
+import { isDscError } from '../failure/dsc-error.js'
+import { SourceFailure } from '../failure/source-failure.js'
+import { throwIfStopped } from '../failure/throw-if-stopped.js'
+import type { Headers } from '../http/answer-listener.js'
+import { findProxy, type HttpProxy } from '../http/find-proxy.js'
+import { HttpPool } from '../http/http-pool.js'
+import { type Answer, readAnswer } from '../http/read-answer.js'
+import { DEFAULT_STALL_TIMEOUT_MS } from '../model/stall-timeout.js'
+import type { AnswerDialect } from './answer-handler.js'
+import { withRetries } from './retry.js'
+import type { ListOptions } from './source.js'
+
+const MAX_REDIRECTS = 5
+const MAX_REMEMBERED = 256
+const MAX_ERROR_BODY_BYTES = 16_384
+const REDIRECTS = new Set([301, 302, 303, 307, 308])
+
+/** The headers that a server is sent to let this caller in; none: nobody in particular. */
+export type Authorize = () => Promise<Readonly<Record<string, string>>> | Readonly<Record<string, string>>
+
+/** What web servers are asked with. */
+export interface WebClientOptions {
+  /** Most connections to one server. */
+  readonly connections: number
+  /** Certificates that servers' own must be signed by, PEM; undefined = those that Node.js trusts. */
+  readonly ca: string | undefined
+  /** For the server that a request begins at, never for one that it is led to. */
+  readonly authorize: Authorize
+}
+
+/** One server on the way to an answer. */
+export interface Hop {
+  readonly pool: HttpPool
+  readonly origin: string
+  /** Percent-encoded, with query. */
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly proxy: HttpProxy | undefined
+}
+
+/** An answer that leads elsewhere: thrown by who asks, and followed. */
+class Redirect extends SourceFailure {
+  readonly location: string
+
+  constructor(what: string, location: string) {
+    super('SOURCE_UNREACHABLE', `${what}: the server leads in circles`, {
+      isTransient: false,
+      hint: 'check the source’s URL and its endpoint',
+    })
+    this.location = location
+  }
+}
+
+/** Where an answer leads; undefined: it is one itself. */
+export function findRedirect(what: string, status: number, headers: Headers): Redirect | undefined {
+  return REDIRECTS.has(status) && headers.location !== undefined
+    ? new Redirect(what, headers.location)
+    : undefined
+}
+
+/** A question that is answered by one text. */
+interface WebQuestion extends Pick<ListOptions, 'onRetry' | 'stallTimeoutMs' | 'signal'> {
+  /** What is asked for, for messages. */
+  readonly what: string
+  readonly dialect: Omit<AnswerDialect, 'readFacts'>
+}
+
+/** Keep-alive connections to the servers that URLs lead to. What a server redirects to is remembered while it works. */
+export class WebClient {
+  readonly #options: WebClientOptions
+  readonly #servers = new Map<string, { readonly pool: HttpPool; readonly proxy: HttpProxy | undefined }>()
+  readonly #led = new Map<string, string>()
+
+  constructor(options: WebClientOptions) {
+    this.#options = options
+  }
+
+  /** Asks at `start`, and wherever the Redirect leads that `ask` throws. */
+  async follow<Value>(start: string, ask: (hop: Hop) => Promise<Value>): Promise<Value> {
+    const remembered = this.#led.get(start)
+    if (remembered !== undefined) {
+      try {
+        return await ask(await this.#hopTo(remembered, start))
+      } catch (error) {
+        this.#led.delete(start)
+        // A signed URL that has run out: another is asked for where it came from.
+        if (!isDscError(error, 'SOURCE_DENIED', 'SOURCE_NOT_FOUND')) throw error
+      }
+    }
+    let url = start
+    for (let redirects = 0; ; redirects += 1) {
+      try {
+        const value = await ask(await this.#hopTo(url, start))
+        if (url !== start) this.#remember(start, url)
+        return value
+      } catch (error) {
+        if (!(error instanceof Redirect) || redirects === MAX_REDIRECTS) throw error
+        url = leadOn(url, error)
+      }
+    }
+  }
+
+  /** Reads a whole text, such as a listing, with retries. */
+  readText(start: string, question: WebQuestion): Promise<Answer> {
+    return withRetries(() => this.follow(start, (hop) => ask('GET', hop, question)), question)
+  }
+
+  /** Reads the head of an answer, with retries. */
+  async readHead(start: string, question: WebQuestion): Promise<Headers> {
+    const { headers } = await withRetries(
+      () => this.follow(start, (hop) => ask('HEAD', hop, question)),
+      question,
+    )
+    return headers
+  }
+
+  /** Ends all connections; requests that run or wait fail. */
+  close(): void {
+    for (const { pool } of this.#servers.values()) pool.close()
+  }
+
+  async #hopTo(raw: string, start: string): Promise<Hop> {
+    const { origin, host, pathname, search } = new URL(raw)
+    const isStart = origin === new URL(start).origin
+    const authorization = isStart ? await this.#options.authorize() : {}
+    const headers = { host, 'accept-encoding': 'identity', ...authorization }
+    return { ...this.#connect(origin), origin, path: pathname + search, headers }
+  }
+
+  #connect(origin: string) {
+    const { connections, ca } = this.#options
+    const known = this.#servers.get(origin)
+    if (known) return known
+    const proxy = findProxy(origin, process.env)
+    const server = { pool: new HttpPool(origin, { connections, ca, proxy }), proxy }
+    this.#servers.set(origin, server)
+    return server
+  }
+
+  #remember(start: string, url: string): void {
+    this.#led.set(start, url)
+    const oldest = this.#led.keys().next()
+    if (this.#led.size > MAX_REMEMBERED && !oldest.done) this.#led.delete(oldest.value)
+  }
+}
+
+/** The URL that a redirect names. What was encrypted stays so. */
+function leadOn(from: string, redirect: Redirect): string {
+  const to = URL.parse(redirect.location, from)
+  const isUsable = to?.protocol === 'https:' || (to?.protocol === 'http:' && from.startsWith('http:'))
+  if (to && isUsable) return to.href
+  const { origin } = new URL(from)
+  throw new SourceFailure(
+    'SOURCE_UNREACHABLE',
+    `${origin} leads to ${to ? to.protocol : 'what is no URL'}, which is not followed`,
+    {
+      isTransient: false,
+      hint: 'expected a redirect to https:// (or http:// from http://)',
+    },
+  )
+}
+
+/** Asks once, at one server. */
+async function ask(method: 'GET' | 'HEAD', hop: Hop, question: WebQuestion): Promise<Answer> {
+  const { what, dialect, signal, stallTimeoutMs = DEFAULT_STALL_TIMEOUT_MS } = question
+  const { pool, origin, path, headers, proxy } = hop
+  throwIfStopped(signal)
+  const progress = { hasAnswer: false }
+  const request = { method, path, headers, stallTimeoutMs }
+  const answer = await readAnswer(pool, request, { signal, progress }).catch((error: unknown) => {
+    throwIfStopped(signal)
+    const receivedBytes = progress.hasAnswer ? 0 : undefined
+    const about = { what, origin, proxy: proxy?.url, receivedBytes, expectedBytes: 0, stallTimeoutMs }
+    throw dialect.describeConnectionError(error as Error, about)
+  })
+  const { status } = answer
+  if (status >= 200 && status <= 299) return answer
+  const body = answer.body.toString('utf8', 0, MAX_ERROR_BODY_BYTES)
+  const refused = { what, status, headers: answer.headers, body, nowMs: Date.now() }
+  throw findRedirect(what, status, answer.headers) ?? dialect.describeAnswer(refused)
+}
