@@ -25,13 +25,16 @@ interface Composed extends Omit<Surroundings, 'report' | 'signal' | 'environment
 
 /**
  * Puts dsc together for this process: the configuration that counts here, and the record, cache and sources that it
- * names. The only place that names concrete adapters; loads them when they are asked for.
+ * names. `onIgnoredFile` hears of a dsc.yaml that is not obeyed. The only place that names concrete adapters; loads them when they are asked for.
  */
-export function compose(configPath: string | undefined): Composed {
+export function compose(
+  configPath: string | undefined,
+  options: { readonly onIgnoredFile?: (ignored: NonNullable<Config['ignoredFile']>) => void } = {},
+): Composed {
   const opened: RecordStore[] = []
   const config = once(async (overrides: Overrides = {}) => {
     const { loadConfig } = await import('./config/load-config.js')
-    return loadConfig({
+    const loaded = await loadConfig({
       explicitPath: configPath,
       environment: process.env,
       workingDirectory: process.cwd(),
@@ -39,6 +42,8 @@ export function compose(configPath: string | undefined): Composed {
       version: readVersion(),
       overrides,
     })
+    if (loaded.ignoredFile) options.onIgnoredFile?.(loaded.ignoredFile)
+    return loaded
   })
   const openRecord = once(async () => {
     const { record: location } = await config()

@@ -25,10 +25,14 @@ export async function main(): Promise<void> {
       stop.abort(name)
     })
   }
-  const composed = compose(globals.configPath)
+  const report = createReporter({ ...globals, nowMs: Date.now })
+  const composed = compose(globals.configPath, {
+    onIgnoredFile: ({ path, reason }) =>
+      report.warn(`ignoring ${path}: ${reason} (to use it: --config ${path})`),
+  })
   const context: CliContext = {
     ...composed,
-    report: createReporter({ ...globals, nowMs: Date.now }),
+    report,
     signal: stop.signal,
     version: readVersion(),
     configPath: globals.configPath,

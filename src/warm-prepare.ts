@@ -37,6 +37,7 @@ async function takeAndReport(argv: readonly string[], version: string): Promise<
     record: location,
     node,
     cache,
+    ignoredFile,
   } = await loadConfig({
     explicitPath: values.config,
     environment: process.env,
@@ -44,6 +45,7 @@ async function takeAndReport(argv: readonly string[], version: string): Promise<
     homeDirectory: findHomeDirectory(),
     version,
   })
+  if (ignoredFile) return false // the whole program says so
   const declared = datasets.find((dataset) => dataset.name === name)
   const opening = openExistingRecord(location)
   opening.catch(() => {}) // a server is on its way meanwhile

@@ -18,6 +18,8 @@ export type RecordLocation =
 export interface Config {
   /** The dsc.yaml that counts; undefined when there is none. */
   readonly filePath: string | undefined
+  /** A nearer dsc.yaml that does not count, because others could have written it, and why. */
+  readonly ignoredFile?: { readonly path: string; readonly reason: string } | undefined
   readonly record: RecordLocation
   /** Name of this node in the record. */
   readonly node: string

@@ -1,18 +1,41 @@
-import { statSync } from 'node:fs'
+import { lstatSync, type Stats, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { DscError } from '../failure/dsc-error.js'
 
+const WRITE_OF_GROUP = 0o020
+const WRITE_OF_OTHERS = 0o002
+
+/** A user as far as files are concerned. */
+interface User {
+  readonly uid: number
+  readonly gid: number
+}
+
+interface FindOptions {
+  readonly explicitPath: string | undefined
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly workingDirectory: string
+  readonly homeDirectory: string
+  /** Default: the user of this process. */
+  readonly user?: User
+}
+
+/** The file that counts, and a nearer dsc.yaml that does not, because somebody else could have written it. */
+interface FoundConfigFile {
+  readonly path: string | undefined
+  readonly ignored?: { readonly path: string; readonly reason: string } | undefined
+}
+
 /**
- * The configuration file that counts, or undefined when there is none. In this order: `explicitPath`
- * (--config), $DSC_CONFIG, dsc.yaml in the working folder and its parents, $XDG_CONFIG_HOME/dsc/dsc.yaml,
- * /etc/dsc/dsc.yaml. A file that is named but missing is an error: the next one would surprise.
+ * Finds the configuration file. In this order: `explicitPath` (--config), $DSC_CONFIG, dsc.yaml in the working folder
+ * and its parents, $XDG_CONFIG_HOME/dsc/dsc.yaml, /etc/dsc/dsc.yaml. A file that is named but missing is an error: the
+ * next one would surprise.
+ *
+ * A dsc.yaml decides which programs' credentials go where and which files are made, so that of a stranger must not
+ * count: on the way up, a file counts only if this user or root owns it and its folder and nobody else may write to
+ * either. The walk ends at the home folder and at the first folder of somebody else.
  */
-export function findConfigFile(options: {
-  explicitPath: string | undefined
-  environment: Readonly<Record<string, string | undefined>>
-  workingDirectory: string
-  homeDirectory: string
-}): string | undefined {
+export function findConfigFile(options: FindOptions): FoundConfigFile {
   const { explicitPath, environment, workingDirectory, homeDirectory } = options
   for (const [named, by] of [
     [explicitPath, '--config'],
@@ -20,17 +43,55 @@ export function findConfigFile(options: {
   ] as const) {
     if (named === undefined) continue
     const path = resolve(workingDirectory, named)
-    if (isFile(path)) return path
+    if (isFile(path)) return { path }
     throw new DscError('CONFIG_INVALID', `${by} names ${path}, expected a file, found none`, {
       hint: `dsc init --config ${path}`,
     })
   }
+  const above = findAbove(options)
+  if (above.path !== undefined) return above
   const configHome = environment.XDG_CONFIG_HOME || join(homeDirectory, '.config')
-  return [
-    ...listParents(workingDirectory).map((folder) => join(folder, 'dsc.yaml')),
-    join(configHome, 'dsc', 'dsc.yaml'),
-    '/etc/dsc/dsc.yaml',
-  ].find(isFile)
+  const path = [join(configHome, 'dsc', 'dsc.yaml'), '/etc/dsc/dsc.yaml'].find(isFile)
+  return { ...above, path }
+}
+
+function findAbove(options: FindOptions): FoundConfigFile {
+  const { workingDirectory, homeDirectory } = options
+  const user = options.user ?? { uid: process.geteuid?.() ?? 0, gid: process.getegid?.() ?? 0 }
+  let ignored: FoundConfigFile['ignored']
+  for (const folder of listParents(workingDirectory)) {
+    const path = join(folder, 'dsc.yaml')
+    const stranger = findStranger(folder, user)
+    if (isFile(path)) {
+      const reason =
+        stranger ?? findWriters(folder, user) ?? findStranger(path, user) ?? findWriters(path, user)
+      if (reason === undefined) return { path, ignored }
+      ignored ??= { path, reason }
+    }
+    if (stranger !== undefined || folder === homeDirectory) break
+  }
+  return { path: undefined, ignored }
+}
+
+/** Says which other user owns this, or the link that leads there. Root is no stranger. */
+function findStranger(path: string, user: User): string | undefined {
+  const owners = [lookAt(path, lstatSync), lookAt(path, statSync)].map((stats) => stats?.uid ?? 0)
+  const stranger = owners.find((uid) => uid !== user.uid && uid !== 0)
+  return stranger === undefined ? undefined : `${path} belongs to another user (uid ${stranger})`
+}
+
+/** Says who else may write to this. */
+function findWriters(path: string, user: User): string | undefined {
+  const { mode, gid } = lookAt(path, statSync) ?? { mode: 0, gid: 0 }
+  if (mode & WRITE_OF_OTHERS) return `everybody may write to ${path}`
+  return mode & WRITE_OF_GROUP && !isPrivateGroup(gid, user)
+    ? `the group ${gid} may write to ${path}`
+    : undefined
+}
+
+/** Debian and Red Hat give each user a group of their own, of the same number, and umask 002 with it. */
+function isPrivateGroup(gid: number, user: User): boolean {
+  return gid === 0 || (gid === user.gid && user.gid === user.uid)
 }
 
 function listParents(folder: string): string[] {
@@ -39,13 +100,17 @@ function listParents(folder: string): string[] {
 }
 
 function isFile(path: string): boolean {
+  const found = lookAt(path, statSync)
+  return found !== undefined && !found.isDirectory()
+}
+
+function lookAt(path: string, look: typeof statSync): Stats | undefined {
   try {
-    const found = statSync(path, { throwIfNoEntry: false })
-    return found !== undefined && !found.isDirectory()
+    return look(path, { throwIfNoEntry: false })
   } catch (error) {
     // A parent that may not be read cannot hold the file that counts, nor can a name that leads nowhere.
     const { code = '' } = error as NodeJS.ErrnoException
-    if (['EACCES', 'ELOOP', 'ENAMETOOLONG'].includes(code)) return false
+    if (['EACCES', 'ELOOP', 'ENAMETOOLONG', 'ENOTDIR'].includes(code)) return undefined
     throw error
   }
 }

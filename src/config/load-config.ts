@@ -29,7 +29,7 @@ export interface LoadOptions {
  */
 export async function loadConfig(options: LoadOptions): Promise<Config> {
   const { environment, homeDirectory } = options
-  const filePath = findConfigFile(options)
+  const { path: filePath, ignored: ignoredFile } = findConfigFile(options)
   const cacheHome = environment.XDG_CACHE_HOME || join(homeDirectory, '.cache')
   const parsed =
     filePath === undefined
@@ -38,6 +38,7 @@ export async function loadConfig(options: LoadOptions): Promise<Config> {
   return resolveSettings({
     ...parsed,
     filePath,
+    ignoredFile,
     folder: filePath === undefined ? options.workingDirectory : dirname(filePath),
     workingDirectory: options.workingDirectory,
     homeDirectory,

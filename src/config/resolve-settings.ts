@@ -19,6 +19,8 @@ export interface Overrides {
 
 interface Surroundings extends ParsedSettings {
   readonly filePath: string | undefined
+  /** A nearer dsc.yaml that does not count, because others could have written it. */
+  readonly ignoredFile?: Config['ignoredFile']
   /** Folder that paths in the file are relative to. */
   readonly folder: string
   readonly workingDirectory: string
@@ -77,6 +79,7 @@ export function resolveSettings(from: Surroundings): Config {
   const base = { folder: from.folder, homeDirectory: from.homeDirectory }
   return deepFreeze<Config>({
     filePath,
+    ignoredFile: from.ignoredFile,
     record: record
       ? resolveRecord(record.value, record.base, describeOrigin('record', record.origin))
       : // Users who share a cache folder must share its record too.

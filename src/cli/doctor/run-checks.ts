@@ -2,7 +2,7 @@ import type { Config } from '../../config/config.js'
 import { isDscError } from '../../failure/dsc-error.js'
 import type { Dataset } from '../../model/dataset.js'
 import type { CliContext } from '../context.js'
-import { type Check, failed, ok, skipped } from './check.js'
+import { type Check, failed, ok, skipped, warning } from './check.js'
 import { checkCacheRoot } from './check-cache-root.js'
 import { checkClocks, checkSources } from './check-sources.js'
 
@@ -20,7 +20,7 @@ export async function runChecks(context: CliContext): Promise<Check[]> {
       skipped('cache, record and sources', 'they need a configuration without mistakes'),
     ]
   }
-  checks.push(ok('configuration', config.filePath ?? 'no dsc.yaml, defaults for one user'))
+  checks.push(checkConfiguration(config))
   checks.push(...(await checkCacheRoot(config)))
   const { checkRecord } = await import('./check-record.js')
   checks.push(...(await checkRecord(config.record, context.openRecord)))
@@ -31,6 +31,13 @@ export async function runChecks(context: CliContext): Promise<Check[]> {
   checks.push(...(await checkClocks(datasets, context)))
   checks.push(...(await checkSources(datasets, context.openSource, context.signal)))
   return checks
+}
+
+function checkConfiguration({ filePath, ignoredFile }: Config): Check {
+  const found = filePath ?? 'no dsc.yaml, defaults for one user'
+  if (ignoredFile === undefined) return ok('configuration', found)
+  const { path, reason } = ignoredFile
+  return warning('configuration', `${found}; ignoring ${path}: ${reason}`, `to use it: --config ${path}`)
 }
 
 /** Those of `dsc dataset add`. A record that does not open has its own check. */
