@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { test } from 'node:test'
-import { checkProcess, findProcess, identifyProcess } from './processes.js'
+import { checkProcess, findProcess, identifyProcess, PROCESS_TREE } from './processes.js'
 
 test('a process is alive until it ends, and a later one with its pid is another', async () => {
   const child = spawn('sleep', ['60'])
@@ -48,4 +48,14 @@ test('processes of another boot are dead, those of other machines and namespaces
 test('a process whose name holds parentheses and spaces is read right', () => {
   assert.equal(findProcess(process.pid)?.parentPid, process.ppid)
   assert.equal(findProcess(2 ** 30), undefined)
+})
+
+test('a process that /proc hides is alive as long as the kernel knows its number', () => {
+  const holder = identifyProcess(process.pid)
+  assert.ok(holder)
+  const hidden = (mayRun: boolean) => checkProcess(holder, { find: () => undefined, mayRun: () => mayRun })
+  assert.equal(hidden(true), 'alive')
+  assert.equal(hidden(false), 'dead')
+  assert.equal(PROCESS_TREE.mayRun(1), true, 'to a user who may not signal it, too')
+  assert.equal(PROCESS_TREE.mayRun(2 ** 22 + 1), false)
 })

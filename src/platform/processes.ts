@@ -35,7 +35,7 @@ export function findProcess(pid: number): ProcessEntry | undefined {
 }
 
 /** What /proc shows of processes; of those of other users only root sees everything. */
-export const PROCESS_TREE = { find: findProcess, findExecutable, findStdoutPipe, holdsReadEnd }
+export const PROCESS_TREE = { find: findProcess, findExecutable, findStdoutPipe, holdsReadEnd, mayRun }
 
 function findExecutable(pid: number): string | undefined {
   return readLink(`/proc/${pid}/exe`)
@@ -87,16 +87,31 @@ export function holdByThisProcess(): LeaseHolder {
 
 /**
  * Says whether the process still runs: `unknown` when it cannot be seen from here (another machine, or
- * another pid namespace of this one). A machine that has been booted anew has lost all its processes; that it is
+ * another pid namespace of this one). Where /proc hides processes of other users (mounted with `hidepid=2`, or
+ * `ProtectProc=invisible` of systemd), one that the kernel knows by its number counts as alive. A machine that has been booted anew has lost all its processes; that it is
  * the same one, its id must say and its name, too: clones of a disk often share the former.
  */
-export function checkProcess(holder: ProcessHolder): 'alive' | 'dead' | 'unknown' {
+export function checkProcess(
+  holder: ProcessHolder,
+  processes: Pick<typeof PROCESS_TREE, 'find' | 'mayRun'> = PROCESS_TREE,
+): 'alive' | 'dead' | 'unknown' {
   const machine = readMachine()
   if (holder.machine !== machine.id) return 'unknown'
   if (holder.bootId !== (readBootId() ?? 'unknown')) return holder.host === machine.host ? 'dead' : 'unknown'
   if (holder.pidNamespace !== readPidNamespace()) return 'unknown'
-  const entry = findProcess(holder.pid)
-  return entry && !entry.isZombie && entry.startTicks === holder.startTicks ? 'alive' : 'dead'
+  const entry = processes.find(holder.pid)
+  if (entry === undefined) return processes.mayRun(holder.pid) ? 'alive' : 'dead'
+  return !entry.isZombie && entry.startTicks === holder.startTicks ? 'alive' : 'dead'
+}
+
+/** Whether the kernel knows a process of this number, which /proc need not show. */
+function mayRun(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH' // EPERM: it is another user's
+  }
 }
 
 function readLink(path: string): string | undefined {
