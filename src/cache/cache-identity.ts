@@ -1,6 +1,9 @@
-import { readFileSync } from 'node:fs'
-import { DscError } from '../failure/dsc-error.js'
+import { DscError, isDscError } from '../failure/dsc-error.js'
+import { readRegularFile } from '../platform/regular-file.js'
 import { identityFile, LAYOUT_VERSION } from './cache-layout.js'
+
+/** The file holds two short values. */
+const MAX_IDENTITY_BYTES = 4096
 
 /** What the identity file of a cache root says. */
 interface CacheIdentity {
@@ -13,8 +16,9 @@ interface CacheIdentity {
 export function readCacheIdentity(root: string): CacheIdentity | undefined {
   let text: string
   try {
-    text = readFileSync(identityFile(root), 'utf8')
+    text = readRegularFile(identityFile(root), { maxBytes: MAX_IDENTITY_BYTES })
   } catch (error) {
+    if (isDscError(error)) throw error
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
     throw new DscError('CACHE_ROOT_INVALID', `cannot read ${identityFile(root)} (${code})`, {

@@ -1,5 +1,7 @@
+import { DscError } from '../failure/dsc-error.js'
 import type { ManifestObject, ObjectChecksum, VerifiedBy } from '../model/manifest.js'
 import type { ObjectFacts } from '../proof/object-facts.js'
+import { keyToPath } from './key-to-path.js'
 
 /** Whether an object is still to be fetched, written and proven, or of another stripe and never here. */
 type ObjectState = 'missing' | 'present' | 'elsewhere'
@@ -47,8 +49,21 @@ export type IdentityRow = Pick<
   'id' | 'key' | 'size_bytes' | 'etag' | 'version_id' | 'checksum_algorithm' | 'checksum_value'
 >
 
-/** The entry that a row describes. */
+/**
+ * The entry that a row describes. Throws COPY_DAMAGED for a key that cannot be a path: listing refuses such keys, so
+ * somebody has changed the file since.
+ */
 export function toEntry(row: ObjectRow): ManifestEntry {
+  const { problem } = keyToPath(row.key)
+  if (problem !== null)
+    throw new DscError('COPY_DAMAGED', `a key of the manifest ${problem}: ${JSON.stringify(row.key)}`, {
+      hint: 'evict the copy and prepare it again',
+    })
+  return toUncheckedEntry(row)
+}
+
+/** The entry of a manifest from which no files are made, whatever its key looks like. */
+export function toUncheckedEntry(row: ObjectRow): ManifestEntry {
   return {
     id: row.id,
     key: row.key,

@@ -4,6 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { DscError } from '../failure/dsc-error.js'
 import { isRefused } from '../platform/disk-failure.js'
+import { requireRegularFile } from '../platform/regular-file.js'
+import { keyToPath } from './key-to-path.js'
 
 /** Version of the format of `manifest.db`; raise it with every change of the schema. */
 const MANIFEST_FORMAT = 1
@@ -79,19 +81,29 @@ export function openPublishedFile(copyDirectory: string): Database.Database {
 }
 
 /**
- * Whether a directory has a manifest of this format that opens and that this user may go on filling; anything else
- * is to be thrown away.
+ * Whether a directory has a manifest of this format that opens, that this user may go on filling, and all of whose
+ * keys can be paths; anything else is thrown away and listed again.
  */
 export function hasUsableManifest(copyDirectory: string): boolean {
   if (!existsSync(manifestPath(copyDirectory))) return false
   try {
     accessSync(manifestPath(copyDirectory), constants.W_OK)
-    openManifestFile(copyDirectory).close()
-    return true
+    const db = openManifestFile(copyDirectory)
+    try {
+      return hasPathsOnly(db)
+    } finally {
+      db.close()
+    }
   } catch (error) {
     if (isRefused(error) || isUnusable(error)) return false
     throw error
   }
+}
+
+function hasPathsOnly(db: Database.Database): boolean {
+  for (const key of db.prepare<[], string>('SELECT key FROM object').pluck().iterate())
+    if (keyToPath(key).problem !== null) return false
+  return true
 }
 
 /** Whether opening failed because there is no manifest of this format. */
@@ -146,6 +158,7 @@ function requireSameFile(db: Database.Database, path: string): void {
 }
 
 function openChecked(path: string, options: Database.Options): Database.Database {
+  requireRegularFile(path)
   const db = new Database(path, { fileMustExist: true, ...options })
   requireSameFile(db, path)
   const format: unknown = db.pragma('user_version', { simple: true })

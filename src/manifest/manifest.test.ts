@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { test } from 'node:test'
+import { isDscError } from '../failure/dsc-error.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
 import { Manifest } from './manifest.js'
-import { manifestPath } from './manifest-file.js'
+import { hasUsableManifest, manifestPath } from './manifest-file.js'
 
 test('a manifest becomes one file when those who look into it have ended', async (t) => {
   const folder = await temporaryDirectory(t)
@@ -44,3 +45,32 @@ test('what is to be fetched comes in the order of keys, in whatever order it was
   }
   assert.deepEqual(keys, ['a', 'c', 'd', '\uFFFD', '\u{1F600}'])
 })
+
+const OBJECT = { sizeBytes: 1, etag: null, versionId: null, checksum: null, modifiedAtMs: 0 }
+
+for (const key of ['../../etc/cron.d/x', 'a/../../x', '/etc/passwd', 'a/..', '.', 'a//b', 'a\\b', '']) {
+  test(`a manifest in which somebody wrote the key ${JSON.stringify(key)} gives no path`, async (t) => {
+    const folder = await temporaryDirectory(t)
+    const filled = Manifest.create(folder, { keys: 'any' })
+    filled.add([{ ...OBJECT, key }])
+    assert.equal(filled.find(key)?.key, key, 'a listing that becomes no files takes every key')
+    await filled.foldJournal()
+    filled.close()
+    assert.equal(hasUsableManifest(folder), false, 'a staging begins anew')
+    const manifest = Manifest.openPublished(folder)
+    t.after(() => manifest.close())
+    const looks = {
+      find: () => manifest.find(key),
+      get: () => manifest.get(1),
+      pages: () => [...manifest.pages('all')],
+      missingPages: () => [...manifest.missingPages(10)],
+      entries: () => [...manifest.entries('all')],
+      entriesByKey: () => [...manifest.entriesByKey()],
+      entriesFrom: () => [...manifest.entriesFrom('')],
+    }
+    for (const [name, look] of Object.entries(looks)) {
+      if (key === '' && name === 'missingPages') continue // it begins behind the empty key
+      assert.throws(look, (error) => isDscError(error, 'COPY_DAMAGED'), name)
+    }
+  })
+}

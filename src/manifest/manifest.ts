@@ -13,6 +13,7 @@ import {
   type ObjectRow,
   STATE_CODES,
   toEntry,
+  toUncheckedEntry,
 } from './manifest-entry.js'
 import {
   createManifestFile,
@@ -52,6 +53,11 @@ const WHERE: Readonly<Record<Selection, string>> = {
 }
 const PAGE_ENTRIES = 500
 
+/** `any`: no files are made of the objects, so that every key of the source is taken. Default: `paths`. */
+interface KeyRule {
+  readonly keys?: 'paths' | 'any'
+}
+
 /** The manifest of one copy: its objects, their parts and its settings. The only one who knows its tables. */
 export class Manifest {
   readonly #db: Database.Database
@@ -60,8 +66,11 @@ export class Manifest {
   readonly blocks: ArrivedBlocks
   readonly parts: FinishedParts
 
-  private constructor(db: Database.Database) {
+  readonly #toEntry: typeof toEntry
+
+  private constructor(db: Database.Database, { keys }: KeyRule = {}) {
     this.#db = db
+    this.#toEntry = keys === 'any' ? toUncheckedEntry : toEntry
     this.#statements = new ManifestStatements(db)
     this.markers = new FolderMarkers(this.#statements)
     this.blocks = new ArrivedBlocks(this.#statements)
@@ -69,8 +78,8 @@ export class Manifest {
   }
 
   /** Creates an empty manifest, throwing away what was there. */
-  static create(copyDirectory: string): Manifest {
-    return new Manifest(createManifestFile(copyDirectory))
+  static create(copyDirectory: string, rule?: KeyRule): Manifest {
+    return new Manifest(createManifestFile(copyDirectory), rule)
   }
 
   /** Opens a manifest that is being filled. */
@@ -79,15 +88,15 @@ export class Manifest {
   }
 
   /** Opens the manifest of a published copy. */
-  static openPublished(copyDirectory: string): Manifest {
-    return new Manifest(openPublishedFile(copyDirectory))
+  static openPublished(copyDirectory: string, rule?: KeyRule): Manifest {
+    return new Manifest(openPublishedFile(copyDirectory), rule)
   }
 
   /** As `openPublished`; undefined when there is none of this format that opens. */
-  static findPublished(copyDirectory: string): Manifest | undefined {
+  static findPublished(copyDirectory: string, rule?: KeyRule): Manifest | undefined {
     if (!existsSync(manifestPath(copyDirectory))) return undefined
     try {
-      return Manifest.openPublished(copyDirectory)
+      return Manifest.openPublished(copyDirectory, rule)
     } catch (error) {
       if (isUnusable(error)) return undefined
       throw error
@@ -131,7 +140,7 @@ export class Manifest {
 
   find(key: string): ManifestEntry | undefined {
     const row = this.#statements.get<ObjectRow>('SELECT * FROM object WHERE key = ?', key)
-    return row && toEntry(row)
+    return row && this.#toEntry(row)
   }
 
   has(key: string, selection: Selection = 'all'): boolean {
@@ -140,19 +149,21 @@ export class Manifest {
   }
 
   get(id: number): ManifestEntry {
-    return toEntry(this.#statements.get<ObjectRow>('SELECT * FROM object WHERE id = ?', id)!)
+    return this.#toEntry(this.#statements.get<ObjectRow>('SELECT * FROM object WHERE id = ?', id)!)
   }
 
   /** Entries in the order they were listed in, a page at a time: entries may be changed between two pages. */
   *pages(selection: Selection, pageEntries = PAGE_ENTRIES): Generator<readonly ManifestEntry[], undefined> {
     const sql = `SELECT * FROM object WHERE id > ? AND ${WHERE[selection]} ORDER BY id LIMIT ${pageEntries}`
-    for (const rows of this.#statements.pages<ObjectRow>(sql, 0, ({ id }) => id)) yield rows.map(toEntry)
+    for (const rows of this.#statements.pages<ObjectRow>(sql, 0, ({ id }) => id))
+      yield rows.map(this.#toEntry)
   }
 
   /** Entries that are to be fetched, in the byte order of keys, a page at a time. */
   *missingPages(pageEntries: number): Generator<readonly ManifestEntry[], undefined> {
     const sql = `SELECT * FROM object WHERE key > ? AND ${WHERE.missing} ORDER BY key LIMIT ${pageEntries}`
-    for (const rows of this.#statements.pages<ObjectRow>(sql, '', ({ key }) => key)) yield rows.map(toEntry)
+    for (const rows of this.#statements.pages<ObjectRow>(sql, '', ({ key }) => key))
+      yield rows.map(this.#toEntry)
   }
 
   /** As `pages`, one by one. */
@@ -163,7 +174,7 @@ export class Manifest {
   /** All entries in the byte order of keys. Nothing may be written meanwhile. */
   *entriesByKey(): Generator<ManifestEntry> {
     for (const row of this.#db.prepare<[], ObjectRow>('SELECT * FROM object ORDER BY key').iterate())
-      yield toEntry(row)
+      yield this.#toEntry(row)
   }
 
   /** Entries whose keys are not below `key`, in the byte order of keys, a page at a time. */
@@ -171,7 +182,8 @@ export class Manifest {
     const first = this.find(key)
     if (first) yield first
     const sql = `SELECT * FROM object WHERE key > ? ORDER BY key LIMIT ${PAGE_ENTRIES}`
-    for (const rows of this.#statements.pages<ObjectRow>(sql, key, (row) => row.key)) yield* rows.map(toEntry)
+    for (const rows of this.#statements.pages<ObjectRow>(sql, key, (row) => row.key))
+      yield* rows.map(this.#toEntry)
   }
 
   /** What tells the objects from `first` to `last` apart, in the byte order of keys, `most` of them. */

@@ -194,7 +194,8 @@ export class HeldFolder {
 /**
  * Calls `act` with a path that leads to the same entry. Of a path below a held folder the folders on the way are
  * opened one by one, none of them through a link, and made where they are missing if `makesFolders`; any other path is
- * used as it is.
+ * used as it is. Throws CACHE_ROOT_INVALID where a name on the way is empty, `.` or `..`: paths come from manifests,
+ * which lie on a disk, and nothing may lead out of the folder that is held.
  */
 export function onHeldPath<T>(
   path: string,
@@ -207,6 +208,13 @@ export function onHeldPath<T>(
     if (options.makesFolders) makeFolder(dirname(path))
     return act(path)
   }
+  const odd = names.find((name) => !isSingleName(name))
+  if (odd !== undefined)
+    throw new DscError(
+      'CACHE_ROOT_INVALID',
+      `${resolveHeldPath(path)}: expected a path that stays below its folder, found ${JSON.stringify(odd)} in it`,
+      { hint: 'dsc verify finds what was changed; dsc cleanup removes what is half done' },
+    )
   let parent = prefix
   let descriptor: number | undefined
   try {

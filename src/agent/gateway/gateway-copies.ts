@@ -130,7 +130,8 @@ export class GatewayCopies {
   look<Result>(located: Located, look: (manifest: Manifest) => Result): Result | undefined {
     if (located.kind === 'copy' && located.copy.state === 'ready')
       return this.#manifests.look(located.copy, look)
-    const manifest = Manifest.findPublished(directoryOf(located))
+    const keys = located.kind === 'passed' ? 'any' : 'paths'
+    const manifest = Manifest.findPublished(directoryOf(located), { keys })
     try {
       // What is not listed yet may come: a stager that found its source changed lists it once more.
       const isListed = manifest?.readSetting('listing') !== undefined

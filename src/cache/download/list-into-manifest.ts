@@ -53,7 +53,7 @@ export async function listIntoManifest(options: {
   if (kept && kept.version === (options.version ?? kept.version)) return kept
   await setAside(copyDirectory)
   mkdirSync(filesDirectory(copyDirectory))
-  const manifest = Manifest.create(copyDirectory)
+  const manifest = Manifest.create(copyDirectory, { keys: options.unsafeKeys === 'list' ? 'any' : 'paths' })
   const definition = describeDefinition(dataset, stripe)
   const { knownDirectory } = options
   const known = knownDirectory === undefined ? undefined : KnownObjects.find(knownDirectory, definition)

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import { DscError } from '../../failure/dsc-error.js'
+import { requireRegularFile } from '../../platform/regular-file.js'
 import { createSharedFile, makeFolder } from '../../platform/shared-folder.js'
 import { migrate } from '../migrate.js'
 import { schemaMigrations } from '../schema.js'
@@ -111,6 +112,7 @@ function createDatabase(connection: Database.Database, location: string): SqlDat
 }
 
 function connect(path: string): Database.Database {
+  for (const suffix of ['', '-wal', '-shm', '-journal']) requireRegularFile(path + suffix)
   if (isForReadingOnly(path)) return openCopyForReading(path)
   makeFolder(dirname(path))
   giveUpReserve(path)

@@ -19,7 +19,7 @@ export class KeptFolders {
     if (!IS_HELD.test(path)) return onHeldPath(path, act, { makesFolders: true })
     const folder = dirname(path)
     const name = basename(path)
-    const known = this.#descriptors.get(folder)
+    const known = name === '..' ? undefined : this.#descriptors.get(folder)
     if (known !== undefined) {
       try {
         return act(`/proc/self/fd/${known}/${name}`)
