@@ -12,9 +12,9 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { DscError } from '../failure/dsc-error.js'
+import { DscError, isDscError } from '../failure/dsc-error.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
 import { changeFileMode, HeldFolder, nameHeldFolder, onHeldPath, resolveHeldPath } from './held-folder.js'
 
@@ -155,6 +155,20 @@ test('below a held folder the steps of a path are opened one by one, and made if
   assert.throws(() => onHeldPath(`${held.path}/a/b/new`, write, { makesFolders: true }), LEFT_AS_IT_IS)
   assert.deepEqual(readdirSync(outside), ['precious'])
   assert.equal(readFileSync(join(outside, 'precious'), 'utf8'), 'kept')
+})
+
+test('below a held folder no path leads up again, nor out of it', async (t) => {
+  const { path, outside, held } = await holdFolder(t)
+  const acted: string[] = []
+  const before = readdirSync(path)
+  for (const escape of [`../${basename(outside)}/new`, 'a/../../new', 'a/..', '..', './new', 'a//new', ''])
+    assert.throws(
+      () => onHeldPath(`${held.path}/${escape}`, (given) => acted.push(given), { makesFolders: true }),
+      (error) => isDscError(error, 'CACHE_ROOT_INVALID'),
+      escape,
+    )
+  assert.deepEqual(acted, [])
+  assert.deepEqual(readdirSync(path), before)
 })
 
 test('a path below no held folder is used as it is, its folders made if asked for', async (t) => {

@@ -18,7 +18,7 @@ test('a process is alive until it ends, and a later one with its pid is another'
 
 test('a zombie has ended', async (context) => {
   // The shell starts a child and becomes sleep, which never waits for it.
-  const parent = spawn('sh', ['-c', 'sleep 0.05 & echo $!; exec sleep 60'], {
+  const parent = spawn('sh', ['-c', 'sleep 60 & echo $!; exec sleep 60'], {
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   context.after(() => parent.kill('SIGKILL'))
@@ -26,6 +26,7 @@ test('a zombie has ended', async (context) => {
   const pid = Number(String(line).trim())
   const holder = identifyProcess(pid)
   assert.ok(holder)
+  process.kill(pid, 'SIGKILL')
   while (!findProcess(pid)?.isZombie) await new Promise((resolve) => setTimeout(resolve, 10))
   assert.equal(checkProcess(holder), 'dead')
 })
