@@ -161,11 +161,11 @@ test('below a held folder no path leads up again, nor out of it', async (t) => {
   const { path, outside, held } = await holdFolder(t)
   const acted: string[] = []
   const before = readdirSync(path)
-  for (const escape of [`../${basename(outside)}/new`, 'a/../../new', 'a/..', '..', './new', 'a//new', ''])
+  for (const way of [`../${basename(outside)}/new`, 'a/../../new', 'a/..', '..', './new', 'a//new', ''])
     assert.throws(
-      () => onHeldPath(`${held.path}/${escape}`, (given) => acted.push(given), { makesFolders: true }),
+      () => onHeldPath(`${held.path}/${way}`, (given) => acted.push(given), { makesFolders: true }),
       (error) => isDscError(error, 'CACHE_ROOT_INVALID'),
-      escape,
+      way,
     )
   assert.deepEqual(acted, [])
   assert.deepEqual(readdirSync(path), before)
