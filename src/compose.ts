@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Cache } from './cache/cache.js'
-import type { Surroundings } from './cache/surroundings.js'
+import type { RecordOptions, Surroundings } from './cache/surroundings.js'
 import type { Config, RecordLocation } from './config/config.js'
 import type { Overrides } from './config/resolve-settings.js'
 import { DscError } from './failure/dsc-error.js'
@@ -25,11 +25,15 @@ interface Composed extends Omit<Surroundings, 'report' | 'signal' | 'environment
 
 /**
  * Puts dsc together for this process: the configuration that counts here, and the record, cache and sources that it
- * names. `onIgnoredFile` hears of a dsc.yaml that is not obeyed. The only place that names concrete adapters; loads them when they are asked for.
+ * names. `onIgnoredFile` hears of a dsc.yaml that is not obeyed,
+ * `onRecordAway` of a server that is waited for. The only place that names concrete adapters; loads them when they are asked for.
  */
 export function compose(
   configPath: string | undefined,
-  options: { readonly onIgnoredFile?: (ignored: NonNullable<Config['ignoredFile']>) => void } = {},
+  tell: {
+    readonly onIgnoredFile?: (ignored: NonNullable<Config['ignoredFile']>) => void
+    readonly onRecordAway?: (sentence: string) => void
+  } = {},
 ): Composed {
   const opened: RecordStore[] = []
   const config = once(async (overrides: Overrides = {}) => {
@@ -42,12 +46,13 @@ export function compose(
       version: readVersion(),
       overrides,
     })
-    if (loaded.ignoredFile) options.onIgnoredFile?.(loaded.ignoredFile)
+    if (loaded.ignoredFile) tell.onIgnoredFile?.(loaded.ignoredFile)
     return loaded
   })
-  const openRecord = once(async () => {
+  const openRecord = once(async (options: RecordOptions = {}) => {
     const { record: location } = await config()
-    const record = await logPhase('opening the record', () => openRecordAt(location))
+    const ways = { ...options, onAway: tell.onRecordAway }
+    const record = await logPhase('opening the record', () => openRecordAt(location, ways))
     opened.push(record)
     return record
   })
@@ -56,7 +61,7 @@ export function compose(
     nowMs: () => opened[0]?.nowMs() ?? Date.now(),
     config,
     openRecord,
-    reopenRecord: async () => openRecordAt((await config()).record),
+    reopenRecord: async () => openRecordAt((await config()).record, { onAway: tell.onRecordAway }),
     openCache: once(async () => openCache(await config(), await openRecord())),
     openSource,
     openDatabase: async (raw, { mustExist }) => {
@@ -76,10 +81,13 @@ export function compose(
   }
 }
 
-async function openRecordAt(location: RecordLocation): Promise<RecordStore> {
+async function openRecordAt(
+  location: RecordLocation,
+  options: RecordOptions & { readonly onAway?: ((sentence: string) => void) | undefined } = {},
+): Promise<RecordStore> {
   if (location.kind === 'postgres') {
     const { openPostgresRecord } = await import('./records/postgres/record-store.js')
-    return openPostgresRecord(location.url)
+    return openPostgresRecord(location.url, options)
   }
   const [{ openSqliteRecord }, { requireLocalFileSystem }] = await Promise.all([
     import('./records/sqlite/record-store.js'),

@@ -29,6 +29,7 @@ export async function main(): Promise<void> {
   const composed = compose(globals.configPath, {
     onIgnoredFile: ({ path, reason }) =>
       report.warn(`ignoring ${path}: ${reason} (to use it: --config ${path})`),
+    onRecordAway: (sentence) => report.note(sentence),
   })
   const context: CliContext = {
     ...composed,

@@ -16,6 +16,11 @@ export interface Narrator {
   progress(line: string | undefined, doneRatio?: number): void
 }
 
+export interface RecordOptions {
+  /** How long a server that does not answer is waited for, ms. Default 60,000; a file is never waited for. */
+  readonly patienceMs?: number
+}
+
 /** The program around what is opened by name: `dsc` itself, or one that imports it. Nothing is opened before it is asked for. */
 export interface Surroundings {
   readonly report: Narrator
@@ -27,7 +32,7 @@ export interface Surroundings {
   /** Finds and checks the configuration, once. Rejects with CONFIG_INVALID. */
   readonly config: () => Promise<Config>
   /** Opens the configured record, once; whoever made the surroundings closes it. */
-  readonly openRecord: () => Promise<RecordStore>
+  readonly openRecord: (options?: RecordOptions) => Promise<RecordStore>
   /** Opens this node's cache over the record. Rejects with CACHE_ROOT_INVALID when the root is unusable. */
   readonly openCache: () => Promise<Cache>
   /** Opens the source of a dataset; the caller closes it. */

@@ -148,6 +148,18 @@ test('loadConfig does not show the password of a record that it refuses', async 
   const { options } = arrangeConfig('record: mysql://user:hunter2@host/db\n')
   const message = await configFailureOf(options)
   assert.match(message, /:1: record: expected sqlite:.*found mysql:\/\/host\/db/)
+  for (const record of [
+    'host=127.0.0.1 port=1 password=hunter2',
+    'password = hunter2  user=me',
+    'sslmode=require dbname=dsc password=hunter2',
+    'postgres:dsc:hunter2@h',
+    'postgresql:/dsc:hunter2@h',
+    'jdbc:postgresql://dsc:hunter2@h/db',
+  ]) {
+    const said = await configFailureOf({ ...options, environment: { DSC_RECORD: record } })
+    assert.match(said, /^DSC_RECORD: expected sqlite:/, record)
+    assert.doesNotMatch(said, /hunter2/, record)
+  }
   assert.doesNotMatch(message, /hunter2/)
 })
 

@@ -22,15 +22,24 @@ export function resolveSource(raw: string, base: PathBase): string {
   return /^[a-z0-9]+:/i.test(raw) ? raw : pathToFileURL(resolvePath(raw, base)).href
 }
 
-/** Reads where the record lives. `where` names the setting for the error. */
+/** Words of a connection string of libpq, which is no file. */
+const CONNECTION_WORD = /(^|\s)(host|hostaddr|port|dbname|user|password|sslmode|service|options)\s*=/i
+
+/** Reads where the record lives. `where` names the setting for the error, which never shows what may be a password. */
 export function resolveRecord(raw: string, base: PathBase, where: string): RecordLocation {
   if (/^postgres(ql)?:\/\//.test(raw)) return { kind: 'postgres', url: raw }
   const path = /^sqlite:(?:\/\/)?(.+)$/.exec(raw)?.[1] ?? raw
-  if (/^[a-z][a-z0-9+.-]+:/i.test(path)) {
-    throw new DscError(
-      'CONFIG_INVALID',
-      `${where}: expected sqlite:///file, postgres://user@host/database or a file, found ${redactUrl(raw)}`,
-    )
+  const expected = `${where}: expected sqlite:///file, postgres://user@host/database or a file`
+  const hint =
+    'write record: postgres://user@host:5432/database, and the password into PGPASSWORD or ~/.pgpass'
+  if (CONNECTION_WORD.test(path))
+    throw new DscError('CONFIG_INVALID', `${expected}, found a connection string of the form key=value`, {
+      hint,
+    })
+  const scheme = /^([a-z][a-z0-9+.-]+):(\/\/)?/i.exec(path)
+  if (scheme) {
+    const found = scheme[2] === undefined ? `something that begins with ${scheme[1]}:` : redactUrl(raw)
+    throw new DscError('CONFIG_INVALID', `${expected}, found ${found}`, { hint })
   }
   const absolute = resolvePath(path, base)
   return { kind: 'sqlite', url: `sqlite://${absolute}`, path: absolute }

@@ -3,7 +3,7 @@ import { log } from '../../log/log.js'
 import type { ChangeWait, Durability, SqlDatabase, SqlTransaction, WriteScope } from '../sql-database.js'
 import type { ChangeListener } from './change-listener.js'
 import { tellOfChanges } from './change-teller.js'
-import { explainFailure, isFromServer } from './classify-failure.js'
+import { explainFailure } from './classify-failure.js'
 import type { Connections } from './connection.js'
 import { prepareSchema } from './prepare-schema.js'
 import type { ServerClock } from './server-clock.js'
@@ -18,17 +18,19 @@ import {
 
 /** How long and over how many connections the server is asked. */
 export interface PostgresOptions {
-  /** How long a transaction tries to reach a server that is gone, ms, 0 or more. Default 60,000. */
+  /** How long opening, and each transaction, tries to reach a server that is gone, ms, 0 or more. Default 60,000. */
   readonly patienceMs?: number
   /** Most connections of this process, 1 to 100. Default 8. */
   readonly connections?: number
   /** Called with the reason of every repeated attempt. */
   readonly onRetry?: (reason: 'conflict' | 'lost') => void
+  /** Called with a sentence for people when the server has not answered for two seconds. */
+  readonly onAway?: ((sentence: string) => void) | undefined
 }
 
 const DEFAULT_PATIENCE_MS = 60_000
-/** The first contact with nobody at the address: a wrong one should be told soon. */
-const OPEN_PATIENCE_MS = 10_000
+/** A restart that takes no longer is not worth a word. */
+const SILENT_MS = 2000
 const FIRST_PAUSE_MS = 20
 const MAX_PAUSE_MS = 1000
 /** Locks leave only deadlocks and keys inserted at once; a bug must not repeat for ever. */
@@ -59,7 +61,7 @@ export async function createPostgresDatabase(
   options: PostgresOptions,
 ): Promise<SqlDatabase> {
   const teller = tellOfChanges(connections)
-  const repeat = createRepeater(connections, location, options.onRetry ?? (() => {}))
+  const repeat = createRepeater(connections, location, options)
   const patienceMs = options.patienceMs ?? DEFAULT_PATIENCE_MS
   const write = async <T>(
     durability: Durability,
@@ -72,7 +74,7 @@ export async function createPostgresDatabase(
     return value
   }
   try {
-    await repeat(patienceMs, () => prepareSchema(connections, location), OPEN_PATIENCE_MS)
+    await repeat(patienceMs, () => prepareSchema(connections, location))
   } catch (error) {
     await connections.close()
     throw error
@@ -101,24 +103,29 @@ export async function createPostgresDatabase(
   }
 }
 
-/** `unansweredMs` is the patience while no server has answered at all. */
-type Repeat = <T>(patienceMs: number, attempt: () => Promise<Attempt<T>>, unansweredMs?: number) => Promise<T>
+type Repeat = <T>(patienceMs: number, attempt: () => Promise<Attempt<T>>) => Promise<T>
 
 /** Repeats what failed for a passing reason: conflicts as long as it takes, lost connections for `patienceMs`. */
 function createRepeater(
   connections: Connections,
   location: string,
-  onRetry: NonNullable<PostgresOptions['onRetry']>,
+  { onRetry = () => {}, onAway }: PostgresOptions,
 ): Repeat {
-  return async (patienceMs, attempt, unansweredMs = patienceMs) => {
+  return async (patienceMs, attempt) => {
     let conflicts = 0
     let lostSinceMs: number | undefined
+    let isTold = false
     const pauseAfterLoss = async (error: unknown, losses: number) => {
       onRetry('lost')
       log('verbose', `${location}: the connection was lost (${(error as Error).message}); trying again`)
       lostSinceMs ??= performance.now()
-      const limitMs = isFromServer(error) ? patienceMs : Math.min(patienceMs, unansweredMs)
-      if (performance.now() - lostSinceMs > limitMs) throw explainFailure(error, location)
+      const awayMs = performance.now() - lostSinceMs
+      if (awayMs > patienceMs) throw explainFailure(error, location)
+      if (awayMs > SILENT_MS && !isTold) {
+        isTold = true
+        const leftS = Math.ceil((patienceMs - awayMs) / 1000)
+        onAway?.(`the record ${location} does not answer; waiting for it for up to ${leftS} s`)
+      }
       const pauseMs = Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(losses, 10))
       await sleep(pauseMs * (0.5 + Math.random() / 2))
     }
