@@ -14,6 +14,11 @@ test('parseMounts reads paths with spaces and never names a network file system'
   assert.deepEqual(parseMounts(text), ['/', '/mnt/my disk'])
 })
 
+test('parseMounts knows the root of a chroot, which no line names, but never asks one on a network', () => {
+  assert.deepEqual(parseMounts('proc /proc proc rw 0 0\n/dev/sda1 /home ext4 ro 0 0\n'), ['/', '/home'])
+  assert.deepEqual(parseMounts('server:/x / nfs4 rw 0 0\n'), [])
+})
+
 test('listMounts finds the root of this machine with its size', {
   skip: process.platform !== 'linux',
 }, async () => {

@@ -31,15 +31,19 @@ export async function listMounts(): Promise<Mount[]> {
 /** Names, as in /proc/mounts, of file systems that may hold data on a local disk. */
 const ASKED = new Set(['ext4', 'ext3', 'xfs', 'btrfs', 'zfs', 'f2fs', 'bcachefs', 'tmpfs', 'overlay'])
 
-/** Paths of the mounts worth asking, from the text of /proc/mounts, where spaces are written as `\040`. */
+/**
+ * Paths of the mounts worth asking, from the text of /proc/mounts, where spaces are written as `\040`. In a chroot whose
+ * root is a plain folder no line names `/`; it is worth asking all the same, for what this process runs from answers.
+ */
 export function parseMounts(text: string): string[] {
-  return text
-    .split('\n')
-    .map((line) => line.split(' '))
+  const lines = text.split('\n').map((line) => line.split(' '))
+  const unlisted = lines.some(([, path]) => path === '/') ? [] : ['/']
+  const listed = lines
     .filter(([, , type]) => type !== undefined && ASKED.has(type))
     .map(([, path]) =>
       path!.replace(/\\([0-7]{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8))),
     )
+  return [...unlisted, ...listed]
 }
 
 async function readMount(path: string): Promise<Mount | undefined> {
