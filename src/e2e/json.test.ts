@@ -10,9 +10,16 @@ import { makeWorld, writeTree } from '../testing/world.js'
 
 type Output = keyof typeof CACHE_OUTPUTS
 
+const EVERY_SETTING =
+  '--max-datasets 9 --max-percent 80 --min-free 1GiB --low-water-percent 70 --node n --record sqlite:///r.db'.split(
+    ' ',
+  )
+
 /** Commands in an order in which each has something to say, and the output that each must have. */
 const COMMANDS: readonly (readonly [Output, readonly string[]])[] = [
   ['init', ['init', '--dry-run', '--config', 'other.yaml']],
+  ['init', ['init', '--dry-run', '--config', 'other.yaml', '--cache-root', 'here']], // on no suggested disk
+  ['init', ['init', '--dry-run', '--config', 'other.yaml', ...EVERY_SETTING]],
   ['self', ['self']],
   ['config', ['config']],
   ['doctor', ['doctor']],

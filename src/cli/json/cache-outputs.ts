@@ -89,7 +89,15 @@ export const CACHE_OUTPUTS = {
   init: z.strictObject({
     path: z.string(),
     isWritten: z.boolean(),
-    settings: z.strictObject({ cacheRoot: z.string(), maxPercent: z.number(), minFreeBytes: bytes }),
+    settings: z.strictObject({
+      cacheRoot: z.string(),
+      maxDatasets: count.optional(),
+      maxPercent: z.number().optional(),
+      minFreeBytes: bytes.optional(),
+      lowWaterPercent: z.number().optional(),
+      record: z.string().optional(),
+      node: z.string().optional(),
+    }),
     text: z.string(),
   }),
   adopt: z.array(copy),
