@@ -183,3 +183,15 @@ function run(program: string, words: readonly string[], cwd: string): string {
     throw new Error(`${program} ${words.join(' ')}:\n${stdout}${stderr}`, { cause: error })
   }
 }
+
+test('package-lock.json says of what comes compiled that it is not to be compiled', () => {
+  // An npm that does not know allowScripts, as those of Node 20, compiles what has a binding.gyp, for which few machines
+  // have a compiler and Python, unless the lock file has the package's own `gypfile: false`. `npm install` drops it.
+  const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as {
+    readonly packages: Readonly<Record<string, { readonly gypfile?: boolean }>>
+  }
+  const compiled = Object.keys(packages).filter((path) => existsSync(join(ROOT, path, 'binding.gyp')))
+  assert.deepEqual(compiled, ['node_modules/better-sqlite3'])
+  for (const path of compiled)
+    assert.equal(packages[path]!.gypfile, false, `${path} in package-lock.json: add "gypfile": false`)
+})
