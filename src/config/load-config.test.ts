@@ -3,6 +3,7 @@ import { chownSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, 
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { arrangeConfig, configFailureOf } from '../testing/config-home.js'
+import { needsRoot } from '../testing/needs.js'
 import { formatOrigin } from './config.js'
 import { type LoadOptions, loadConfig } from './load-config.js'
 
@@ -178,7 +179,7 @@ test('loadConfig gives the same from its memory as from the file, and notices ev
   assert.equal((await loadConfig(options)).node, 'b')
 })
 
-test('loadConfig ignores what another user remembered', { skip: process.getuid?.() !== 0 }, async () => {
+test('loadConfig ignores what another user remembered', { skip: needsRoot }, async () => {
   const { options } = arrangeConfig('node: a\n')
   const cacheFolder = join(options.homeDirectory, '.cache', 'dsc-config')
   await loadConfig(options)

@@ -6,7 +6,7 @@ import { assertSameFiles, makeObjects, makeStore, STORE_ENVIRONMENT } from '../t
 import { makeNetwork, type TestNetwork, whyNoNamespaces } from '../testing/network-namespace.js'
 import { waitFor } from '../testing/world.js'
 
-const skip = whyNoNamespaces() ?? false
+const skip = whyNoNamespaces()
 const OBJECTS = makeObjects(20, 1)
 
 /** Three nodes on hosts of their own, at 8 MB/s so that a transfer takes some six seconds; node-a has the dataset. */

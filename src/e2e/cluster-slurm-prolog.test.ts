@@ -9,7 +9,7 @@ import { SLURM_NODE, startSlurm, whyNoSlurm } from '../testing/slurm-cluster.js'
 import { waitFor } from '../testing/world.js'
 
 test('Slurm jobs prefer nodes by name, say in a sentence what they use, are told of mistakes, and end a staging with scancel', {
-  skip: whyNoSlurm() ?? false,
+  skip: whyNoSlurm,
 }, async (context) => {
   const store = await makeStore(context, makeObjects(3, 1))
   const environment: Record<string, string> = { ...STORE_ENVIRONMENT }

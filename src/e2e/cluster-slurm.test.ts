@@ -9,7 +9,7 @@ import { startSlurm, whyNoSlurm } from '../testing/slurm-cluster.js'
 import { waitFor } from '../testing/world.js'
 
 test('Slurm jobs find their datasets prepared, start without them when the store is dead, and leave no lease', {
-  skip: whyNoSlurm() ?? false,
+  skip: whyNoSlurm,
 }, async (context) => {
   const objects = makeObjects(5, 0)
   const store = await makeStore(context, objects)

@@ -6,6 +6,7 @@ import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { FAILURES } from '../failure/dsc-error.js'
 import { type DocumentBlock, listDocuments, readBlocks } from '../testing/document-blocks.js'
+import { needs } from '../testing/needs.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -20,10 +21,28 @@ const RUNNERS: Readonly<Record<string, (context: TestContext, block: DocumentBlo
   python: compilePython,
 }
 
+/** Programs of the blocks that not every Debian has, each as their commands name it, and its package. */
+const PROGRAMS = [
+  [/\bjq\b/, 'jq', 'jq'],
+  [/\bpython3?\b/, 'python3', 'python3'],
+] as const
+
+function findMissing({ language, text, given }: DocumentBlock): string | false {
+  if (language === 'python') return needs('python3', 'python3')
+  if (RUNNERS[language] !== runShell) return false
+  for (const [name, program, debianPackage] of PROGRAMS) {
+    const reason = name.test(given + text) && needs(program, debianPackage)
+    if (reason) return reason
+  }
+  return false
+}
+
 for (const block of readBlocks(ROOT)) {
   if (block.language === '') continue // a picture
   const run = RUNNERS[block.language]
-  test(`${block.place} works as it is written`, { skip: block.notRun ?? false }, async (context) => {
+  test(`${block.place} works as it is written`, {
+    skip: block.notRun ?? findMissing(block),
+  }, async (context) => {
     assert.ok(
       run,
       `no test can run ${block.language}: add a runner, or <!-- not run: why --> above the block`,

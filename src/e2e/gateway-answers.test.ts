@@ -9,6 +9,7 @@ import { promisify } from 'node:util'
 import { GetObjectCommand, HeadObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import { type CountingStore, startCountingStore } from '../testing/counting-store.js'
 import { STORE_KEYS, startGateway } from '../testing/gateway-world.js'
+import { needsRoot } from '../testing/needs.js'
 import { makeWorld, s3Dataset, waitFor } from '../testing/world.js'
 
 const run = promisify(execFile)
@@ -144,7 +145,6 @@ test('a dataset that is declared inside another answers for its keys', async (t)
   )
 })
 
-const isRoot = process.getuid!() === 0
 for (const { users, status } of [
   { users: undefined, status: 403 },
   { users: [65_534], status: 200 },
@@ -152,7 +152,7 @@ for (const { users, status } of [
   { users: 'all', status: 200 },
 ])
   test(`another user of this machine gets ${status} where agent.gateway.users is ${users}`, {
-    skip: !isRoot && 'needs root',
+    skip: needsRoot,
   }, async (t) => {
     const gateway = users === undefined ? {} : { users }
     const made = await makeGateway(t, new Map([['data/a', Buffer.from('alpha')]]), { gateway })

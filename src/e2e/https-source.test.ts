@@ -4,7 +4,8 @@ import { readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from '
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { type Fault, type FaultRule, startFaultProxy } from '../testing/fault-proxy.js'
-import { startNginx, whyNoNginx } from '../testing/nginx-server.js'
+import { needs } from '../testing/needs.js'
+import { startNginx } from '../testing/nginx-server.js'
 import { makeWorld, type World, writeTree } from '../testing/world.js'
 
 /** In several parts. */
@@ -47,7 +48,7 @@ const listOf = (files: Files) =>
     .map(([name, body]) => `${name.replaceAll(' ', '%20')} ${body.length} ${sha256(body)}\n`)
     .join('')
 
-describe('dsc prepare of a web server’s files', { skip: whyNoNginx }, () => {
+describe('dsc prepare of a web server’s files', { skip: needs('nginx', 'nginx-light') }, () => {
   test('one file comes in ranges of one etag', async (t) => {
     const { web, proxy, world } = await open(t, { 'd/large.bin': LARGE })
     const copy = await prepare(world, `${web}/d/large.bin`)

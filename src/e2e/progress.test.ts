@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { needs } from '../testing/needs.js'
 import { startS3Server } from '../testing/s3-server.js'
-import { hasTmux, openTerminal } from '../testing/tmux-terminal.js'
+import { openTerminal } from '../testing/tmux-terminal.js'
 import { makeWorld, s3Dataset } from '../testing/world.js'
 
-const skip = !hasTmux() && !process.env.CI ? 'tmux is not installed' : false
+const skip = needs('tmux', 'tmux')
 
 const server = await startS3Server()
 after(() => server.close())

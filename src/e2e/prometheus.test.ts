@@ -9,12 +9,10 @@ import { AGENT_METRICS } from '../agent/metrics.js'
 import { FEED_METRICS } from '../feed/engine/feed-metrics.js'
 import { killWithTest } from '../testing/dsc-processes.js'
 import { findFreePort } from '../testing/free-port.js'
+import { needs } from '../testing/needs.js'
 import { makeWorld, type World, waitFor } from '../testing/world.js'
 
 const FOLDER = fileURLToPath(new URL('../../scripts/prometheus', import.meta.url))
-const has = (program: string) => spawnSync(program, ['--version']).status === 0
-const whyNoPromtool = has('promtool') ? false : 'promtool is not installed: apt-get install prometheus'
-const whyNoPrometheus = has('prometheus') ? false : 'Prometheus is not installed: apt-get install prometheus'
 
 /** Every expression that a panel of the dashboard asks for. */
 function listExpressions(): readonly string[] {
@@ -40,7 +38,7 @@ test('dashboard and alerts ask for metrics that there are', () => {
 })
 
 test('promtool finds nothing wrong with the alerts, and each fires when it should', {
-  skip: whyNoPromtool,
+  skip: needs('promtool', 'prometheus'),
 }, () => {
   for (const words of [
     ['check', 'rules', 'alerts.yml'],
@@ -82,7 +80,7 @@ async function runAgent(context: TestContext): Promise<{ readonly world: World; 
 }
 
 test('an agent says what it is, how long was waited, and why it refused, as promtool and Prometheus like it', {
-  skip: whyNoPromtool,
+  skip: needs('promtool', 'prometheus'),
 }, async (context) => {
   const { address } = await runAgent(context)
   const text = await (await fetch(`http://${address}/metrics`)).text()
@@ -96,7 +94,7 @@ test('an agent says what it is, how long was waited, and why it refused, as prom
 })
 
 test('a real Prometheus takes the metrics and answers every question of the dashboard', {
-  skip: whyNoPrometheus,
+  skip: needs('prometheus', 'prometheus'),
 }, async (context) => {
   const { world, address } = await runAgent(context)
   const port = await findFreePort()

@@ -3,11 +3,12 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { needs } from '../testing/needs.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
-import { hasTmux, openTerminal, type TmuxTerminal } from '../testing/tmux-terminal.js'
+import { openTerminal, type TmuxTerminal } from '../testing/tmux-terminal.js'
 
 const EXAMPLE = fileURLToPath(new URL('../testing/example-status-screen.js', import.meta.url))
-const skip = !hasTmux() && !process.env.CI ? 'tmux is not installed' : false
+const skip = needs('tmux', 'tmux')
 
 /** Keys, and what shows that they were heard. */
 const STEPS = [

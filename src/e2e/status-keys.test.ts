@@ -3,10 +3,11 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { DSC } from '../testing/dsc-processes.js'
-import { hasTmux, openTerminal } from '../testing/tmux-terminal.js'
+import { needs } from '../testing/needs.js'
+import { openTerminal } from '../testing/tmux-terminal.js'
 import { makeWorld, waitFor } from '../testing/world.js'
 
-const skip = !hasTmux() && !process.env.CI ? 'tmux is not installed' : false
+const skip = needs('tmux', 'tmux')
 const MIB = 1024 ** 2
 
 /** A node with a leased copy of `small` and a live screen; `large` takes half a minute to stage. */

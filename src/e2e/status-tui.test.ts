@@ -9,13 +9,14 @@ import { findProcess } from '../platform/processes.js'
 import { openSqliteRecord } from '../records/sqlite/record-store.js'
 import { DSC } from '../testing/dsc-processes.js'
 import { advanceStagings, fillRecord } from '../testing/example-record.js'
+import { needs } from '../testing/needs.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
-import { hasTmux, openTerminal, type TmuxTerminal } from '../testing/tmux-terminal.js'
+import { openTerminal, type TmuxTerminal } from '../testing/tmux-terminal.js'
 import { waitFor } from '../testing/world.js'
 
 const CRASHING = fileURLToPath(new URL('../testing/example-status-screen.js', import.meta.url))
 // In CI a missing tmux is a failure: these tests are the only ones with a real terminal.
-const skip = !hasTmux() && !process.env.CI ? 'tmux is not installed' : false
+const skip = needs('tmux', 'tmux')
 
 /** Prints what a program could leave changed in a terminal; `cooked` = as the shell had it. */
 const STTY = `echo state: $(stty -a | grep -q -- '-icanon' && echo raw || echo cooked)`

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
+import { needsRoot } from '../testing/needs.js'
 import { findSocketOwner } from './socket-owner.js'
 
 async function accept(t: TestContext, host: string, begin: (port: number) => void): Promise<Socket> {
@@ -38,8 +39,7 @@ for (const [listening, dialled] of [
     assert.equal(await findSocketOwner({ address: '127.0.0.9', port: 9 }, stranger), undefined)
   })
 
-const isRoot = process.getuid!() === 0
-test('findSocketOwner tells another user apart', { skip: !isRoot && 'needs root' }, async (t) => {
+test('findSocketOwner tells another user apart', { skip: needsRoot }, async (t) => {
   const socket = await accept(t, '127.0.0.1', (port) => {
     // It becomes another user once it runs: to others this checkout may be closed.
     const code = `process.setuid(65_534); require('node:net').connect(${port}, '127.0.0.1')`

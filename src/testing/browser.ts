@@ -2,15 +2,12 @@ import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { TestContext } from 'node:test'
 import { type Browser, chromium, type Page } from 'playwright-core'
+import { needs } from './needs.js'
 
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 
-/** Why tests with a browser cannot run here; undefined: they can. `DSC_TEST_CHROMIUM` names one that lies elsewhere. */
-export function whyNoBrowser(): string | undefined {
-  return findBrowser() === undefined
-    ? 'no Chromium: apt-get install chromium, or set DSC_TEST_CHROMIUM'
-    : undefined
-}
+/** Why tests with a browser are skipped, or false. `DSC_TEST_CHROMIUM` names one that lies elsewhere. */
+export const needsBrowser: string | false = findBrowser() === undefined && needs('chromium', 'chromium')
 
 function findBrowser(): string | undefined {
   return [process.env.DSC_TEST_CHROMIUM ?? '', ...PLACES].find((path) => path !== '' && existsSync(path))

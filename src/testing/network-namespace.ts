@@ -2,6 +2,7 @@ import { execFile, execFileSync } from 'node:child_process'
 import { connect, createServer, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
+import { needs, needsRoot } from './needs.js'
 
 const run = promisify(execFile)
 
@@ -29,15 +30,17 @@ export interface TestNetwork {
 /** A hardware address that no link has: frames to it are dropped without a word. */
 const NOBODY = '02:00:00:00:00:01'
 
-/** Why network namespaces cannot be made here; undefined when they can. */
-export function whyNoNamespaces(): string | undefined {
+/** Why tests that make network namespaces are skipped, or false. */
+export function whyNoNamespaces(): string | false {
+  const obstacle = needsRoot || needs('ip', 'iproute2')
+  if (obstacle) return obstacle
   const name = `dsc-probe-${process.pid}`
   try {
     execFileSync('ip', ['netns', 'add', name], { stdio: 'ignore' })
     execFileSync('ip', ['netns', 'del', name], { stdio: 'ignore' })
-    return undefined
+    return false
   } catch {
-    return 'network namespaces need root and iproute2'
+    return 'needs leave to make network namespaces'
   }
 }
 

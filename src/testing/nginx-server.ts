@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,10 +8,6 @@ import { temporaryDirectory } from './temporary-directory.js'
 import { waitFor } from './world.js'
 
 const PATH = `${process.env.PATH}:/usr/sbin`
-
-/** Why nginx cannot be run; false where it can. */
-export const whyNoNginx =
-  spawnSync('nginx', ['-v'], { env: { ...process.env, PATH } }).status !== 0 && 'nginx is not installed'
 
 /** A real web server. */
 export interface NginxServer {

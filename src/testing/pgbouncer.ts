@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { chmodSync, chownSync, existsSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import pg from 'pg'
@@ -7,18 +7,17 @@ import { findFreePort } from './free-port.js'
 import { temporaryDirectory } from './temporary-directory.js'
 import { waitFor } from './world.js'
 
-const PROGRAM = ['/usr/sbin/pgbouncer', '/usr/bin/pgbouncer'].find((path) => existsSync(path))
+const PATH = `${process.env.PATH}:/usr/sbin`
 const NOBODY = 65_534
 
 /**
  * Starts the real PgBouncer before a server, in transaction mode with few connections of its own. Returns what makes
- * the URL of a database lead through it; undefined where it is not installed.
+ * the URL of a database lead through it.
  */
 export async function startPgBouncer(
   context: Pick<TestContext, 'after'>,
   serverPort: number,
-): Promise<((url: string) => string) | undefined> {
-  if (PROGRAM === undefined) return undefined
+): Promise<(url: string) => string> {
   const directory = await temporaryDirectory(context)
   const port = await findFreePort()
   const settings = join(directory, 'pgbouncer.ini')
@@ -32,7 +31,8 @@ export async function startPgBouncer(
   chmodSync(directory, 0o755)
   const isRoot = process.getuid?.() === 0 // it refuses to run as root
   if (isRoot) chownSync(directory, NOBODY, NOBODY)
-  const child: ChildProcess = spawn(PROGRAM, [settings], {
+  const child: ChildProcess = spawn('pgbouncer', [settings], {
+    env: { ...process.env, PATH },
     stdio: 'ignore',
     ...(isRoot ? { uid: NOBODY, gid: NOBODY } : {}),
   })

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, chownSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DSC } from './dsc-processes.js'
+import { needsRoot } from './needs.js'
 import type { World } from './world.js'
 
 /** A user (and group) that a test runs dsc as. */
@@ -17,7 +18,7 @@ export const BOB: Owner = { uid: 64_002, gid: GROUP }
 
 /** Why tests with several users cannot run, or false. Where another user cannot run dsc at all they would show nothing. */
 export function findObstacle(): string | false {
-  if (process.getuid?.() !== 0) return 'only root can run as several users'
+  if (needsRoot) return needsRoot
   const [program, ...words] = [...DSC, '--version']
   const tried = spawnSync(program!, words, { ...BOB, cwd: '/', encoding: 'utf8' })
   return tried.status !== 0 && `another user cannot run ${DSC.join(' ')}: ${tried.error ?? tried.stderr}`

@@ -1,5 +1,4 @@
 import { execFile, spawn } from 'node:child_process'
-import { accessSync } from 'node:fs'
 import { chmod, copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
@@ -8,9 +7,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { findFreePort } from './free-port.js'
+import { needs, needsRoot } from './needs.js'
 
 const SCRIPTS = fileURLToPath(new URL('../../scripts/slurm/', import.meta.url))
-const DAEMONS = ['/usr/sbin/munged', '/usr/sbin/slurmctld', '/usr/sbin/slurmd']
 
 /** One real slurmctld and one slurmd on this machine, with the prolog and epilog of scripts/slurm. */
 export interface SlurmCluster {
@@ -27,18 +26,13 @@ export interface SlurmCluster {
   killNode(): Promise<void>
 }
 
-/** Why Slurm cannot run here; undefined when it can. It needs root and Debian's slurmctld, slurmd and munge. */
-export function whyNoSlurm(): string | undefined {
-  if (process.getuid?.() !== 0) return 'Slurm daemons need root'
-  for (const daemon of DAEMONS) {
-    try {
-      accessSync(daemon)
-    } catch {
-      return `${daemon} is not installed (apt-get install slurmctld slurmd slurm-client munge)`
-    }
-  }
-  return undefined
-}
+/** Why tests with Slurm are skipped, or false: its daemons need root. */
+export const whyNoSlurm: string | false =
+  needsRoot ||
+  needs('munged', 'munge') ||
+  needs('slurmctld', 'slurmctld') ||
+  needs('slurmd', 'slurmd') ||
+  needs('squeue', 'slurm-client')
 
 /** Slurm's name of this machine. */
 export const SLURM_NODE = hostname().split('.')[0]!

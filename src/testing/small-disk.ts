@@ -5,13 +5,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
+import { needsRoot } from './needs.js'
 
-/**
- * Why a test that needs a disk of its own is skipped, or false: only root may mount one. CI is root, and there
- * such a test must run.
- */
-export const whyNoSmallDisk: string | false =
-  process.getuid?.() === 0 || process.env.CI !== undefined ? false : 'only root may mount a small file system'
+/** Why a test that needs a disk of its own is skipped, or false: only root may mount one, and not in every container. */
+export const whyNoSmallDisk: string | false = needsRoot || (!mayMount() && 'needs leave to mount')
+
+function mayMount(): boolean {
+  const words = ['--mount', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']
+  return spawnSync('unshare', words, { stdio: 'ignore' }).status === 0
+}
 
 /** Mounts a file system of `sizeBytes` until the test ends, so that percentages and a full disk are real. */
 export async function mountSmallDisk(

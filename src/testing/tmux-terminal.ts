@@ -1,4 +1,4 @@
-import { execFile, execFileSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -20,16 +20,6 @@ export interface TmuxTerminal {
   close(): Promise<void>
   /** Waits until the screen matches, at most `timeoutMs`; fails with the last screen. */
   waitFor(pattern: RegExp, timeoutMs?: number): Promise<readonly string[]>
-}
-
-/** Whether tmux can be called. */
-export function hasTmux(): boolean {
-  try {
-    execFileSync('tmux', ['-V'], { stdio: 'ignore' })
-    return true
-  } catch {
-    return false
-  }
 }
 
 export async function openTerminal(

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { openSqliteRecord } from '../../records/sqlite/record-store.js'
+import { needs } from '../../testing/needs.js'
 
 const DSC = fileURLToPath(new URL('../../../bin/dsc.js', import.meta.url))
 const root = mkdtempSync(join(tmpdir(), 'dsc-completion-'))
@@ -17,9 +18,8 @@ function dsc(...args: string[]) {
 }
 
 for (const shell of ['bash', 'zsh', 'fish']) {
-  const isInstalled = spawnSync(shell, ['--version']).status === 0
   test(`the script for ${shell} is one that ${shell} can read, with every verb`, {
-    skip: !isInstalled,
+    skip: needs(shell, shell),
   }, () => {
     const { stdout, stderr } = dsc('completion', shell)
     assert.equal(stderr, '')

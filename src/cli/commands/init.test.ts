@@ -5,6 +5,7 @@ import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { needsTerminal } from '../../testing/needs.js'
 
 const DSC = fileURLToPath(new URL('../../../bin/dsc.js', import.meta.url))
 const root = mkdtempSync(join(tmpdir(), 'dsc-init-'))
@@ -69,7 +70,7 @@ test('dsc init --dry-run prints the file and writes nothing', () => {
 })
 
 test('dsc init asks at a terminal, takes what was typed ahead, and asks again after a mistake', {
-  skip: spawnSync('script', ['--version']).status !== 0,
+  skip: needsTerminal(),
   timeout: 30_000,
 }, async () => {
   const folder = mkdtempSync(join(root, 'd-'))

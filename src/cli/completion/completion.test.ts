@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { Argument, Command, Option } from 'commander'
+import { needs, needsTerminal } from '../../testing/needs.js'
 import { formatBashCompletion } from './bash.js'
 import { describeCommands } from './command-spec.js'
 import { formatFishCompletion } from './fish.js'
@@ -71,11 +72,7 @@ const ROWS: readonly { readonly words: readonly string[]; readonly offered: read
   { words: ['release', '--lease', 'some'], offered: ['some-leases'] },
 ]
 
-function isInstalled(program: string): boolean {
-  return spawnSync(program, ['--version']).status === 0
-}
-
-test('bash offers verbs, options, datasets and choices', { skip: !isInstalled('bash') }, async (t) => {
+test('bash offers verbs, options, datasets and choices', async (t) => {
   const script = join(root, 'completion.bash')
   writeFileSync(script, formatBashCompletion(specs))
   for (const { words, offered } of ROWS) {
@@ -93,7 +90,7 @@ test('bash offers verbs, options, datasets and choices', { skip: !isInstalled('b
   }
 })
 
-test('fish offers verbs, options, datasets and choices', { skip: !isInstalled('fish') }, async (t) => {
+test('fish offers verbs, options, datasets and choices', { skip: needs('fish', 'fish') }, async (t) => {
   const script = join(root, 'completion.fish')
   writeFileSync(script, formatFishCompletion(specs))
   const files = [
@@ -117,7 +114,7 @@ test('fish offers verbs, options, datasets and choices', { skip: !isInstalled('f
 })
 
 test('zsh completes what is typed, at a real terminal', {
-  skip: !(isInstalled('zsh') && isInstalled('script')),
+  skip: needs('zsh', 'zsh') || needsTerminal(),
   timeout: 60_000,
 }, async (t) => {
   const script = join(root, 'completion.zsh')

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { accessSync, constants, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { DSC, killWithTest } from '../../testing/dsc-processes.js'
+import { needs, needsRoot } from '../../testing/needs.js'
 import { startSshServer } from '../../testing/ssh-server.js'
 import { temporaryDirectory } from '../../testing/temporary-directory.js'
 import { makeWorld, waitFor, writeTree } from '../../testing/world.js'
@@ -39,6 +40,17 @@ const WRAPPERS: readonly (string | { readonly as: string; readonly root?: true; 
     { as: 'runuser -u root --', root: true },
     { as: 'sudo -n timeout 60 strace -f -o strace.txt nice', root: true },
   ]
+
+/** Program → its Debian package, where that has another name or is not in every Debian. */
+const PACKAGES: Readonly<Record<string, string>> = {
+  '/usr/bin/time': 'time',
+  chronic: 'moreutils',
+  parallel: 'parallel',
+  script: 'bsdutils',
+  strace: 'strace',
+  sudo: 'sudo',
+  unbuffer: 'expect',
+}
 
 /** A shell that asks for the data, however wrapped, and says who it is. */
 const SCRIPTS = {
@@ -173,15 +185,7 @@ function numberAfter(word: string, text: string): number {
   return Number(new RegExp(`${word} (\\d+)`).exec(text)?.[1])
 }
 
-/** The reason to skip: a program that is not here. */
-function whyNot(command: string, needsRoot: boolean): string | false {
-  if (needsRoot && process.getuid?.() !== 0) return 'needs root'
+function whyNot(command: string, isForRoot: boolean): string | false {
   const program = command.split(' ')[0]!
-  try {
-    if (program.startsWith('/')) accessSync(program, constants.X_OK)
-    else execFileSync('bash', ['-c', `command -v ${program}`])
-    return false
-  } catch {
-    return `${program} is not here`
-  }
+  return (isForRoot && needsRoot) || needs(program, PACKAGES[program] ?? 'coreutils')
 }

@@ -9,7 +9,7 @@ import { makeNetwork, whyNoNamespaces } from '../../testing/network-namespace.js
 const run = promisify(execFile)
 
 test('two hosts with two ranks each: with two levels a host sends two thirds of the bytes', {
-  skip: whyNoNamespaces() ?? false,
+  skip: whyNoNamespaces(),
 }, async (context) => {
   const { hosts, relay } = await makeNetwork(context, 2)
   const rendezvous = await openRendezvous({ host: '127.0.0.1', port: 0, nowMs: Date.now })

@@ -5,6 +5,7 @@ import { type TestContext, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { openPostgresRecord } from '../../records/postgres/record-store.js'
 import { exampleDataset } from '../../testing/example-copies.js'
+import { needs } from '../../testing/needs.js'
 import { startPgBouncer } from '../../testing/pgbouncer.js'
 import { startPostgresServer } from '../../testing/postgres-server.js'
 import { makeWorld, type World, writeTree } from '../../testing/world.js'
@@ -56,11 +57,12 @@ test('a prepare with a wrong duration ends at once', async (context) => {
   assert.ok(tookMs < 45_000, `${tookMs} ms`) // a connection that was left waits for 90 s
 })
 
-test('behind PgBouncer in transaction mode, stagings side by side, waiting and history work', async (context) => {
+test('behind PgBouncer in transaction mode, stagings side by side, waiting and history work', {
+  skip: needs('pgbouncer', 'pgbouncer'),
+}, async (context) => {
   const server = await startPostgresServer()
   context.after(() => server.close())
   const through = await startPgBouncer(context, server.port)
-  if (!through) return context.skip('pgbouncer is not installed')
   const world = await makeClusterWorld(context, through(await server.makeDatabase()), 10)
   assert.equal((await prepareAtOnce(world, { calls: 20, datasets: 10 })).size, 10)
   const status = JSON.parse((await world.dsc('status', '--json')).stdout)

@@ -7,7 +7,8 @@ import { openSqliteRecord } from '../../records/sqlite/record-store.js'
 import { DSC } from '../../testing/dsc-processes.js'
 import { exampleCopy } from '../../testing/example-copies.js'
 import { joinRequest } from '../../testing/example-staging.js'
-import { hasTmux, openTerminal } from '../../testing/tmux-terminal.js'
+import { needs } from '../../testing/needs.js'
+import { openTerminal } from '../../testing/tmux-terminal.js'
 import { makeWorld, type World, waitFor } from '../../testing/world.js'
 
 /** Commands that look at the configuration, the record or both. */
@@ -160,7 +161,7 @@ test("neither the agent's log nor its answers show a secret", async (context) =>
 })
 
 test('the live screen shows no secret of a source, nor of what failed', {
-  skip: !hasTmux() && !process.env.CI ? 'tmux is not installed' : false,
+  skip: needs('tmux', 'tmux'),
 }, async (context) => {
   const world = await makeWorld(context, {})
   await configureWithSecrets(world, undefined)

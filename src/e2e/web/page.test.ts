@@ -4,13 +4,13 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { openSqliteRecord } from '../../records/sqlite/record-store.js'
-import { findBarriers, openBrowser, openPage, whyNoBrowser } from '../../testing/browser.js'
+import { findBarriers, needsBrowser, openBrowser, openPage } from '../../testing/browser.js'
 import { exampleCopy } from '../../testing/example-copies.js'
 import { advanceStagings, fillRecord } from '../../testing/example-record.js'
 import { findFreePort } from '../../testing/free-port.js'
 import { makeWorld, waitFor } from '../../testing/world.js'
 
-const skip = process.env.CI ? false : whyNoBrowser()
+const skip = needsBrowser
 const HOSTILE = '<img src=x onerror=alert(1)>"><script>alert(2)</script>\u202egnp.exe'
 const VIEWS = [
   'overview',

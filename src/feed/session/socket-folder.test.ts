@@ -5,6 +5,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { isDscError } from '../../failure/dsc-error.js'
+import { needsRoot } from '../../testing/needs.js'
 import { makeTestFolder } from '../../testing/sample-folder.js'
 import { connectToFeed } from './connect-to-feed.js'
 import { listenOnSocket } from './listen-on-socket.js'
@@ -53,7 +54,7 @@ test('in a folder that all share, as /tmp, the socket must be this user’s own 
 })
 
 test('a folder or a socket of another user is refused', {
-  skip: process.getuid?.() !== 0,
+  skip: needsRoot,
 }, async (context) => {
   const path = await listenAnyhow(context, 0o700)
   chownSync(path, 12_345, 12_345)

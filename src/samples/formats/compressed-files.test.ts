@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { type DscError, isDscError } from '../../failure/dsc-error.js'
+import { needs } from '../../testing/needs.js'
 import { readAllSamples } from '../../testing/read-all-samples.js'
 import { makeTestFolder } from '../../testing/sample-folder.js'
 import { indexSamples } from '../index-samples.js'
@@ -23,15 +24,15 @@ function write(context: TestContext, kind: string): string {
   return folder
 }
 
-for (const { kind, tool, words } of [
-  { kind: 'tar', tool: 'gzip', words: ['-r', '.'] },
-  { kind: 'jsonl', tool: 'gzip', words: ['-r', '.'] },
-  { kind: 'csv', tool: 'bzip2', words: ['a.csv', 'more/b.csv'] },
-  { kind: 'tsv', tool: 'xz', words: ['a.tsv', 'more/b.tsv'] },
-  { kind: 'tar', tool: 'zstd', words: ['-q', '--rm', 'a.tar', 'more/b.tar'] },
+for (const { kind, tool, debianPackage, words } of [
+  { kind: 'tar', tool: 'gzip', debianPackage: 'gzip', words: ['-r', '.'] },
+  { kind: 'jsonl', tool: 'gzip', debianPackage: 'gzip', words: ['-r', '.'] },
+  { kind: 'csv', tool: 'bzip2', debianPackage: 'bzip2', words: ['a.csv', 'more/b.csv'] },
+  { kind: 'tsv', tool: 'xz', debianPackage: 'xz-utils', words: ['a.tsv', 'more/b.tsv'] },
+  { kind: 'tar', tool: 'zstd', debianPackage: 'zstd', words: ['-q', '--rm', 'a.tar', 'more/b.tar'] },
 ])
   test(`${kind} files that ${tool} packed are refused with the command that makes them readable`, {
-    skip: spawnSync(tool, ['--version']).status !== 0 && `${tool} is not installed`,
+    skip: needs(tool, debianPackage),
   }, async (context) => {
     const folder = write(context, kind)
     const before = readAllSamples(await list(folder))
