@@ -1,4 +1,4 @@
-import { accessSync, existsSync } from 'node:fs'
+import { accessSync, existsSync, opendirSync } from 'node:fs'
 
 /** Whether nothing is at `path`. What this user may not look at, or what does not answer, is not gone. */
 export function isGone(path: string): boolean {
@@ -9,5 +9,19 @@ export function isGone(path: string): boolean {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     return code === 'ENOENT' || code === 'ENOTDIR'
+  }
+}
+
+/** Whether a folder has nothing in it. One that this user may not look into is not empty. */
+export function isEmpty(path: string): boolean {
+  try {
+    const folder = opendirSync(path, { bufferSize: 1 })
+    try {
+      return folder.readSync() === null
+    } finally {
+      folder.closeSync()
+    }
+  } catch {
+    return false
   }
 }

@@ -8,6 +8,7 @@ import { syncFileSystem } from '../../platform/sync-file-system.js'
 import { walkTree } from '../../platform/walk-tree.js'
 import { filesDirectory } from '../cache-layout.js'
 import { findHeld, makeHeld, namesBelow } from '../held-cache.js'
+import { markUntouched } from '../untouched-copy.js'
 import { layHubCache } from './hub-layout.js'
 
 /** Up to here syncing file by file is quicker than asking the whole file system. */
@@ -77,6 +78,7 @@ async function finishManifest(copyDirectory: string): Promise<{ readonly mustSyn
     manifest.close()
   }
   changeFileMode(manifestPath(copyDirectory), 0o444)
+  markUntouched(copyDirectory)
   return { mustSyncEach }
 }
 

@@ -1,13 +1,15 @@
 import type { Copy, Stripe } from '../../model/copy.js'
 import type { Dataset } from '../../model/dataset.js'
 import type { LeaseRequest } from '../../model/lease.js'
-import { isGone } from '../../platform/is-gone.js'
+import { isEmpty, isGone } from '../../platform/is-gone.js'
 import type { Cache } from '../cache.js'
+import { isUntouched } from '../untouched-copy.js'
 
-/** `gone`: the record had one whose files are not there, and forgot it. `none`: nothing of use is ready here. */
+/** `touched`: somebody took something out of its files, or put something in. `none`: nothing of use is ready here. */
 type ReadyCopy =
   | { readonly outcome: 'ready'; readonly copy: Copy; readonly leaseId: string }
-  | { readonly outcome: 'gone' | 'none' }
+  | { readonly outcome: 'touched'; readonly copy: Copy; readonly leaseId: string }
+  | { readonly outcome: 'none' }
 
 /**
  * Seed step 3: leases the newest ready copy of the dataset (for a stripe: or of that stripe) on this node, whatever
@@ -27,10 +29,13 @@ export async function takeReadyCopy(
   const wanted = { ...request, dataset: dataset.name, node: cache.node, accept }
   const use = await cache.record.leaseReady(wanted, cache.nowMs())
   if (use === undefined) return { outcome: 'none' }
-  if (!isGone(use.copy.path)) return { outcome: 'ready', ...use }
-  const reason = `${use.copy.path} is gone from disk`
-  await cache.record.forgetCopies([use.copy.copyId], reason, cache.nowMs())
-  return { outcome: 'gone' }
+  return { outcome: isAsPublished(use.copy) ? 'ready' : 'touched', ...use }
+}
+
+/** Whether nobody took anything out of a copy, as far as a few stats tell. */
+export function isAsPublished({ origin, directory, path }: Copy): boolean {
+  // The owner of a folder that was adopted may change it.
+  return origin === 'local' ? !isGone(path) && !isEmpty(path) : isUntouched(directory)
 }
 
 /** Whether the copy is what the definition asks for today; how its bytes are reached does not matter. */

@@ -16,7 +16,11 @@ async function beginStaging(t: TestContext, { isAdmitted }: { readonly isAdmitte
   const { cache, makeDataset } = await openExampleCache(t)
   const lease = { task: 'job', holder: { kind: 'ttl' }, expiresAtMs: null } as const
   const dataset = makeDataset('flowers')
-  const turn = await joinStaging(cache, { dataset, lease }, { isRefresh: false })
+  const turn = await joinStaging(
+    cache,
+    { dataset, lease },
+    { isRefresh: false, signal: AbortSignal.timeout(60_000) },
+  )
   assert.ok(turn.outcome === 'stage')
   const { copyId } = turn.copy
   if (isAdmitted)

@@ -7,8 +7,9 @@ import type { Joined } from '../../records/record-requests.js'
 import type { Cache } from '../cache.js'
 import { stagingDirectoryOf } from '../cache-layout.js'
 import { STAGE_LEASE_MS } from '../leases/keep-stage-lease.js'
-import { isOfDefinition, takeReadyCopy } from '../leases/take-ready-copy.js'
+import { isAsPublished, isOfDefinition, takeReadyCopy } from '../leases/take-ready-copy.js'
 import { adoptUnknownCopies } from '../upkeep/adopt-unknown.js'
+import { type HealProgress, healCopy } from '../upkeep/heal-copy.js'
 
 /** What a task wants to be on this node. */
 export interface JoinedRequest {
@@ -27,13 +28,22 @@ export type StageTurn = Extract<Joined, { outcome: 'stage' }>
 export async function joinStaging(
   cache: Cache,
   request: JoinedRequest,
-  { isRefresh }: { readonly isRefresh: boolean },
+  options: {
+    readonly isRefresh: boolean
+    readonly signal: AbortSignal
+    readonly onProgress?: (progress: HealProgress) => void
+  },
 ): Promise<Joined | { readonly outcome: 'again' }> {
   const { dataset, lease, stripe, version } = request
   const wanted = { ...(stripe && { stripe }), ...(version !== undefined && { version }) }
+  const { isRefresh } = options
   const found = isRefresh ? undefined : await takeReadyCopy(cache, { dataset, lease, ...wanted })
   if (found?.outcome === 'ready') return found
-  if (found?.outcome === 'gone') return { outcome: 'again' }
+  if (found?.outcome === 'touched') {
+    const { copy, leaseId } = found
+    return (await healCopy(cache, copy, options)) ? { outcome: 'ready', copy, leaseId } : { outcome: 'again' }
+  }
+  if (isRefresh) await healReady(cache, dataset, options)
   if (await adoptUnknownCopies(cache, dataset.name)) return { outcome: 'again' }
   const nowMs = cache.nowMs()
   return cache.record.joinOrReserve(
@@ -51,4 +61,15 @@ export async function joinStaging(
     },
     nowMs,
   )
+}
+
+/** A refresh that finds nothing new hands out what is ready. */
+async function healReady(
+  cache: Cache,
+  { name }: Dataset,
+  options: Parameters<typeof healCopy>[2],
+): Promise<void> {
+  const wanted = { dataset: name, node: cache.node, states: ['ready'] as const }
+  for (const copy of await cache.record.listCopies(wanted, cache.nowMs()))
+    if (!isAsPublished(copy)) await healCopy(cache, copy, options)
 }

@@ -5,6 +5,7 @@ import type { Origins } from '../../sources/source.js'
 import type { Cache } from '../cache.js'
 import type { Downloaded } from '../download/download-files.js'
 import { addUse } from '../leases/add-use.js'
+import type { HealProgress } from '../upkeep/heal-copy.js'
 import { interrupted } from './interrupted.js'
 import { type JoinedRequest, joinStaging } from './join-staging.js'
 import { type StageOptions, type StageProgress, stageDataset } from './stage-dataset.js'
@@ -23,7 +24,7 @@ export interface PrepareRequest extends JoinedRequest {
 }
 
 /** How far it is: our own staging, or the wait for another stager. */
-export type PrepareProgress = StageProgress | WaitProgress
+export type PrepareProgress = StageProgress | WaitProgress | HealProgress
 
 /** A copy that stays as long as the lease does. */
 export interface Prepared {
@@ -52,7 +53,7 @@ export async function prepareDataset(
   const waitedMs = () => (hasWaited ? Math.round(performance.now() - beganMs) : 0)
   for (;;) {
     if (options.signal.aborted) throw interrupted(options.signal)
-    const joined = await joinStaging(cache, request, { isRefresh })
+    const joined = await joinStaging(cache, request, { ...options, isRefresh })
     switch (joined.outcome) {
       case 'ready':
         await addUse(cache, { copy: joined.copy, lease, waitedMs: waitedMs() })

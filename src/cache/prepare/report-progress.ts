@@ -29,6 +29,9 @@ export function reportProgress(
           `${dataset}: ${progress.problem}; trying again, up to ${formatCount(progress.attemptsLeft, 'more time')}`,
         )
         break
+      case 'healing':
+        report.note(`${dataset}: ${progress.problem}`)
+        break
       case 'evicting':
         for (const { copy, reason } of progress.victims) {
           report.note(`${dataset}: evicted ${copy.dataset} (${formatByteSize(copy.chargedBytes)}, ${reason})`)

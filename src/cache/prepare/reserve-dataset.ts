@@ -3,8 +3,9 @@ import type { Cache } from '../cache.js'
 import { finishEvictions } from '../eviction/finish-evictions.js'
 import { interrupted } from './interrupted.js'
 import { type JoinedRequest, joinStaging } from './join-staging.js'
-import { type StageProgress, stageDataset } from './stage-dataset.js'
-import { type WaitProgress, waitForStager } from './wait-for-stager.js'
+import type { PrepareProgress } from './prepare-dataset.js'
+import { stageDataset } from './stage-dataset.js'
+import { waitForStager } from './wait-for-stager.js'
 
 /** Room for a copy on this node, kept by a lease: for one that is to be staged, or one that is ready. */
 export interface Reservation {
@@ -25,13 +26,13 @@ export async function reserveDataset(
   request: JoinedRequest & { readonly isRefresh: boolean; readonly isRelisted: boolean },
   options: {
     readonly signal: AbortSignal
-    readonly onProgress?: (progress: StageProgress | WaitProgress) => void
+    readonly onProgress?: (progress: PrepareProgress) => void
   },
 ): Promise<Reservation> {
   const { isRelisted, version } = request
   for (;;) {
     if (options.signal.aborted) throw interrupted(options.signal)
-    const joined = await joinStaging(cache, request, { isRefresh: request.isRefresh })
+    const joined = await joinStaging(cache, request, { ...options, isRefresh: request.isRefresh })
     if (joined.outcome === 'again') continue
     const { copy, leaseId } = joined
     if (joined.outcome === 'ready') {

@@ -19,7 +19,9 @@ export async function adoptPublishedDirectory(cache: Cache, directory: string): 
   const published = { dataset: dataset.name, version: listing.version }
   if (!isCopyDirectoryOf(cache.root, published, directory)) return false
   const files = filesDirectory(directory)
-  const isElsewhere = (await lstat(files)).isSymbolicLink() // an adopted folder stays where it was found
+  const found = await lstat(files).catch(() => undefined)
+  if (found === undefined) return false // somebody removed it, and left the manifest
+  const isElsewhere = found.isSymbolicLink() // an adopted folder stays where it was found
   const path = isElsewhere ? await realpath(files).catch(() => undefined) : files
   if (path === undefined) return false // it was taken away
   // A folder whose only source is itself cannot be fetched again: evicting it would lose the data.

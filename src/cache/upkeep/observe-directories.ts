@@ -36,7 +36,8 @@ export class CacheDirectories {
   /** What the directory of a copy holds, and who could still read in it. */
   describe(path: string, nowMs: number): FoundCopyDirectory | undefined {
     return this.#inside(path.slice(this.#root.length + 1).split('/'), (folder) => {
-      const manifest = readCopyManifest(folder.path)
+      const hasFiles = lstatSync(folder.pathOf('files'), { throwIfNoEntry: false }) !== undefined
+      const manifest = hasFiles ? readCopyManifest(folder.path) : undefined // without files it is no copy
       return {
         path,
         manifest,

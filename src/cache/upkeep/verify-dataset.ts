@@ -12,6 +12,7 @@ import { makeHeld } from '../held-cache.js'
 import { holdCopy, holdCopyDirectory } from '../held-copy.js'
 import { missingCopy } from '../names/missing-copy.js'
 import { nameInHint } from '../names/name-in-hint.js'
+import { markUntouched } from '../untouched-copy.js'
 import { type KnownFailure, type Repair, repairCopy } from './repair-copy.js'
 import { type Damage, verifyCopy } from './verify-copy.js'
 
@@ -165,7 +166,8 @@ function summarize(failures: Repair['failures']): KnownFailure | null {
   }
 }
 
-async function repairOne(
+/** Fetches again what is damaged in a ready copy, which a lease keeps. */
+export async function repairOne(
   cache: Cache,
   copy: Copy,
   options: { readonly damages: readonly Damage[]; readonly signal: AbortSignal },
@@ -193,6 +195,7 @@ async function repairOne(
       ...failure,
       hint: failure.hint?.replaceAll('<dataset>', copy.dataset),
     }))
+    if (copy.origin !== 'local') markUntouched(copy.directory)
     return { ...repair, failures }
   } finally {
     await source.close()

@@ -110,6 +110,8 @@ function describeStep(progress: PrepareProgress): string {
       return 'tries again'
     case 'evicting':
       return 'evicts'
+    case 'healing':
+      return 'heals'
     case 'publishing':
       return 'writes through'
     case 'waiting':

@@ -1,0 +1,49 @@
+import { readdirSync, statSync, utimesSync } from 'node:fs'
+import { manifestPath } from '../manifest/manifest-file.js'
+import { isRefused } from '../platform/disk-failure.js'
+import { filesDirectory } from './cache-layout.js'
+
+/** Folders that are looked at, their parents first: a stat each, on the way that every job takes. */
+const MAX_FOLDERS = 64
+/** Times are set in µs and kept in ns, or rounded up by the file system. */
+const ROUNDING_MS = 0.01
+
+/**
+ * Gives the folders of a copy whose manifest is finished the time of the manifest. Whoever puts in or takes out an entry
+ * changes the time of its folder, so that a stat tells whether anybody did. Does nothing where this user may not.
+ */
+export function markUntouched(copyDirectory: string): void {
+  const { mtimeMs } = statSync(manifestPath(copyDirectory))
+  try {
+    for (const folder of firstFolders(filesDirectory(copyDirectory)))
+      utimesSync(folder, statSync(folder).atimeMs / 1000, mtimeMs / 1000)
+  } catch (error) {
+    if (!isRefused(error)) throw error
+  }
+}
+
+/** Whether nobody has taken anything out of the copy's files, or put in, as far as its first folders tell. */
+export function isUntouched(copyDirectory: string): boolean {
+  const manifest = statSync(manifestPath(copyDirectory), { throwIfNoEntry: false })
+  if (manifest === undefined) return false
+  for (const folder of firstFolders(filesDirectory(copyDirectory))) {
+    const found = statSync(folder, { throwIfNoEntry: false })
+    if (found === undefined || Math.abs(found.mtimeMs - manifest.mtimeMs) > ROUNDING_MS) return false
+  }
+  return true
+}
+
+/** A folder and folders in it, MAX_FOLDERS at most. Most datasets have few, which the number of links tells. */
+function* firstFolders(top: string): Generator<string> {
+  const left = [top]
+  for (let found = 0; found < MAX_FOLDERS; found += 1) {
+    const folder = left.shift()
+    if (folder === undefined) return
+    const links = left.length < MAX_FOLDERS ? statSync(folder, { throwIfNoEntry: false })?.nlink : undefined
+    yield folder
+    // 2: its own name and `.`; 1: the file system does not count.
+    if (links === undefined || links === 2) continue
+    for (const entry of readdirSync(folder, { withFileTypes: true }))
+      if (entry.isDirectory()) left.push(`${folder}/${entry.name}`)
+  }
+}
