@@ -1,7 +1,7 @@
-import { readdirSync, statSync, utimesSync } from 'node:fs'
+import { existsSync, readdirSync, statSync, utimesSync } from 'node:fs'
 import { manifestPath } from '../manifest/manifest-file.js'
 import { isRefused } from '../platform/disk-failure.js'
-import { filesDirectory } from './cache-layout.js'
+import { filesDirectory, hubDirectory } from './cache-layout.js'
 
 /** Folders that are looked at, their parents first: a stat each, on the way that every job takes. */
 const MAX_FOLDERS = 64
@@ -15,20 +15,33 @@ const ROUNDING_MS = 0.01
 export function markUntouched(copyDirectory: string): void {
   const { mtimeMs } = statSync(manifestPath(copyDirectory))
   try {
-    for (const folder of firstFolders(filesDirectory(copyDirectory)))
-      utimesSync(folder, statSync(folder).atimeMs / 1000, mtimeMs / 1000)
+    for (const top of [filesDirectory(copyDirectory), hubDirectory(copyDirectory)])
+      for (const folder of firstFolders(top)) {
+        const stats = statSync(folder, { throwIfNoEntry: false })
+        if (stats) utimesSync(folder, stats.atimeMs / 1000, mtimeMs / 1000)
+      }
   } catch (error) {
     if (!isRefused(error)) throw error
   }
 }
 
-/** Whether nobody has taken anything out of the copy's files, or put in, as far as its first folders tell. */
+/** Whether nobody has taken anything out of the copy's files or its view, or put in, as far as a few stats tell. */
 export function isUntouched(copyDirectory: string): boolean {
+  return (
+    existsSync(filesDirectory(copyDirectory)) &&
+    isUnchanged(copyDirectory, filesDirectory(copyDirectory)) &&
+    isUnchanged(copyDirectory, hubDirectory(copyDirectory))
+  )
+}
+
+/** The same of one folder of the copy; nothing there has not been changed. */
+export function isUnchanged(copyDirectory: string, top: string): boolean {
   const manifest = statSync(manifestPath(copyDirectory), { throwIfNoEntry: false })
   if (manifest === undefined) return false
-  for (const folder of firstFolders(filesDirectory(copyDirectory))) {
+  for (const folder of firstFolders(top)) {
     const found = statSync(folder, { throwIfNoEntry: false })
-    if (found === undefined || Math.abs(found.mtimeMs - manifest.mtimeMs) > ROUNDING_MS) return false
+    if (found === undefined) return folder === top
+    if (Math.abs(found.mtimeMs - manifest.mtimeMs) > ROUNDING_MS) return false
   }
   return true
 }

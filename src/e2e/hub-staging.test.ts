@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import {
+  chmodSync,
   lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -305,3 +307,31 @@ function describeTree(folder: string): readonly string[] {
       return `${name} ${mode} ${size} ${mtimeMs}`
     })
 }
+
+test('the view for the hub’s clients cannot be written, and is laid anew where somebody who may did', async (t) => {
+  const { hub, world } = await openHub(t)
+  const commit = hub.commit('models/org/model', { 'a/config.json': '{}', 'w.safetensors': 'x' })
+  const stage = () => run(world, hub, ['prepare', 'hf://org/model', '--hf', '--task', 'a'])
+  const view = (await stage()).stdout.trim()
+  const folders = readdirSync(view, { recursive: true, encoding: 'utf8', withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => join(entry.parentPath, entry.name))
+  for (const folder of [view, ...folders]) assert.equal(statSync(folder).mode & 0o222, 0, folder)
+  const main = join(view, 'models--org--model/refs/main')
+  // As root, or as somebody who opened it to himself.
+  chmodSync(join(main, '..'), 0o755)
+  rmSync(main)
+  writeFileSync(main, 'b'.repeat(40))
+  chmodSync(view, 0o755)
+  mkdirSync(join(view, 'models--org--other'))
+  const again = await stage()
+  assert.equal(again.code, 0, again.stderr)
+  assert.match(again.stderr, /somebody wrote into it/)
+  assert.equal(readFileSync(main, 'utf8'), commit)
+  assert.deepEqual(readdirSync(view), ['models--org--model'])
+  assert.doesNotMatch((await stage()).stderr, /somebody/)
+  const { dataset } = await prepare(world, hub, ['hf://org/model'])
+  assert.equal((await world.dsc('release', dataset, '--task', 'a')).code, 0)
+  const evicted = await world.dsc('evict', dataset, '--yes')
+  assert.equal(evicted.code, 0, evicted.stderr)
+})

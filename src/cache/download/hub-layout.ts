@@ -1,18 +1,22 @@
-import { symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, lstatSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import type { Manifest } from '../../manifest/manifest.js'
 import type { Dataset } from '../../model/dataset.js'
 import { findHubUrl, nameHubFolder } from '../../model/source-url.js'
 import { onHeldPath } from '../../platform/held-folder.js'
 import { removeDirectory } from '../../platform/remove-directory.js'
+import { walkTree } from '../../platform/walk-tree.js'
 import { hubDirectory } from '../cache-layout.js'
 
+/** Nobody may write; a group only where its cache is open to it. */
+const CLOSED_TO_OWNER = 0o7575
 const COMMIT = /^[0-9a-f]{40}$/
 
 /**
  * Lays the cache of the hub's own clients beside the files of a repository's copy, so that HF_HUB_CACHE can point to
  * it: `models--org--name/` with `refs/<revision>` (the commit), `snapshots/<commit>/<path>` and, behind these,
- * `blobs/<digest>`, links to the copy's files. Does nothing for copies of other sources.
+ * `blobs/<digest>`, links to the copy's files. Takes the place of what was there; its folders are closed, for a client
+ * that is not offline would put other repositories and other commits into them. Does nothing for copies of other sources.
  * Source: huggingface.co/docs/huggingface_hub/guides/manage-cache.
  */
 export async function layHubCache(copyDirectory: string, manifest: Manifest): Promise<void> {
@@ -20,8 +24,9 @@ export async function layHubCache(copyDirectory: string, manifest: Manifest): Pr
   const url = definition === undefined ? undefined : findHubUrl((JSON.parse(definition) as Dataset).source)
   if (url === undefined) return
   const hub = hubDirectory(copyDirectory)
-  await removeDirectory(hub) // of an attempt that was killed
-  const repository = join(hub, nameHubFolder(url))
+  const [draft, old] = [`${hub}.new`, `${hub}.old`]
+  for (const left of [draft, old]) await removeDirectory(left) // of an attempt that was killed
+  const repository = join(draft, nameHubFolder(url))
   let commit: string | undefined
   for (const page of manifest.pages('present')) {
     for (const { key, etag, versionId } of page) {
@@ -34,8 +39,30 @@ export async function layHubCache(copyDirectory: string, manifest: Manifest): Pr
     }
     await new Promise(setImmediate) // lets signals through
   }
-  if (commit === undefined || url.revision === commit) return
-  write(join(repository, 'refs', url.revision), commit)
+  if (commit !== undefined && url.revision !== commit) write(join(repository, 'refs', url.revision), commit)
+  if (commit === undefined) return removeDirectory(hub)
+  await closeFolders(draft)
+  if (rename(hub, old)) await removeDirectory(old)
+  rename(draft, hub)
+}
+
+/** Whoever shares the cache may still delete what another laid: members of a group keep what the group was given. */
+async function closeFolders(top: string): Promise<void> {
+  const folders = [top]
+  for await (const { path, kind } of walkTree(top)) if (kind === 'directory') folders.push(path)
+  for (const folder of folders.reverse())
+    onHeldPath(folder, (path) => chmodSync(path, lstatSync(path).mode & CLOSED_TO_OWNER))
+}
+
+/** False: there is none. */
+function rename(from: string, to: string): boolean {
+  try {
+    onHeldPath(from, (source) => onHeldPath(to, (target) => renameSync(source, target)))
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
+    throw error
+  }
 }
 
 /** Several files may be one blob. */

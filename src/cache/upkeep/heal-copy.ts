@@ -6,10 +6,11 @@ import type { Copy } from '../../model/copy.js'
 import { formatCount } from '../../model/format-count.js'
 import { onHeldPath } from '../../platform/held-folder.js'
 import type { Cache } from '../cache.js'
-import { copyDirectory, filesDirectory } from '../cache-layout.js'
+import { copyDirectory, filesDirectory, hubDirectory } from '../cache-layout.js'
+import { layHubCache } from '../download/hub-layout.js'
 import { discardDirectory } from '../eviction/finish-evictions.js'
 import { holdCopyDirectory } from '../held-copy.js'
-import { markUntouched } from '../untouched-copy.js'
+import { isUnchanged, markUntouched } from '../untouched-copy.js'
 import type { Damage } from './verify-copy.js'
 import { repairOne } from './verify-dataset.js'
 
@@ -38,7 +39,7 @@ interface HealOptions {
 export async function healCopy(cache: Cache, copy: Copy, options: HealOptions): Promise<boolean> {
   const { missing, files } = await findMissing(cache, copy, options.signal)
   if (files > 0 && missing.length === 0) {
-    if (copy.origin !== 'local') markUntouched(copy.directory)
+    if (copy.origin !== 'local') await layViewAgain(cache, copy, options)
     return true
   }
   const problem = `${copy.path}: ${missing.length} of ${formatCount(files, 'file')} ${missing.length === 1 ? 'was' : 'were'} removed by somebody`
@@ -50,6 +51,23 @@ export async function healCopy(cache: Cache, copy: Copy, options: HealOptions): 
   if ((await cache.record.forgetCopies([copy.copyId], problem, cache.nowMs())) > 0 && copy.version !== null)
     await discardDirectory(cache, copyDirectory(cache.root, { ...copy, version: copy.version }))
   return false
+}
+
+/** A client that was not offline may have written into the view of a hub's repository. */
+async function layViewAgain(cache: Cache, copy: Copy, { onProgress }: HealOptions): Promise<void> {
+  if (!isUnchanged(copy.directory, hubDirectory(copy.directory))) {
+    const directory = holdCopyDirectory(cache, copy)
+    const manifest = Manifest.openPublished(directory.path)
+    try {
+      await layHubCache(directory.path, manifest)
+    } finally {
+      manifest.close()
+      directory.close()
+    }
+    const problem = `${hubDirectory(copy.directory)}: somebody wrote into it; it is as it was staged again`
+    onProgress?.({ step: 'healing', problem })
+  }
+  markUntouched(copy.directory)
 }
 
 /** The files of the manifest that are not there, or not as large. */
