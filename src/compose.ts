@@ -179,7 +179,7 @@ function createStagingSource(config: Config, record: RecordStore) {
     const { TransferLeases } = await import('./cache/leases/transfer-lease.js')
     const { formatTransferTask } = await import('./model/lease.js')
     const { trashDirectory } = await import('./cache/cache-layout.js')
-    const { readAgentAccess } = await import('./agent/agent-access.js')
+    const { readAgentAccess } = await import('./agent/calls/agent-access.js')
     return openPeerSource({
       dataset,
       plan,

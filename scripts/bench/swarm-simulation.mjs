@@ -2,7 +2,7 @@
 // Usage: npm run bench:swarm:simulation -- [nodes,nodes,…] [megabits] [store's megabits] [--scale 1]
 // (default: 16,32,…,4096 25 200; --scale as for bench:swarm, to hold the model against a run of the same size)
 
-import { FULL } from '../../dist/agent/send-room.js'
+import { FULL } from '../../dist/agent/copies/send-room.js'
 import { planPassing, rankOwners } from '../../dist/policy/placement.js'
 import { planSharedPartBytes } from '../../dist/proof/plan-parts.js'
 import { readOptions } from './read-options.mjs'

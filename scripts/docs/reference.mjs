@@ -2,7 +2,7 @@
 // is not what the program says.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { AGENT_METRICS } from '../../dist/agent/metrics.js'
+import { AGENT_METRICS } from '../../dist/agent/metrics/metrics.js'
 import { listExitCodes } from '../../dist/cli/commands/doctor.js'
 import { createOutputSchema } from '../../dist/cli/json/output-schemas.js'
 import { loadProgram } from '../../dist/cli/program.js'

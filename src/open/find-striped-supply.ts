@@ -48,7 +48,7 @@ export async function findStripedSupply(
     const [{ openStripes }, { stripeSupply }, { readAgentAccess }] = await Promise.all([
       import('../agent/stripes/open-stripes.js'),
       import('../feed/sources/stripe-supply.js'),
-      import('../agent/agent-access.js'),
+      import('../agent/calls/agent-access.js'),
     ])
     const access = await readAgentAccess(await context.config())
     const stripes = await openStripes({

@@ -1,6 +1,6 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { filesDirectory } from '../../cache/cache-layout.js'
-import { sendCopyFileAtOnce } from '../send-copy-file.js'
+import { sendCopyFileAtOnce } from '../copies/send-copy-file.js'
 import { type Catalog, findServed } from './find-dataset.js'
 import type { GatewayAccess } from './gateway-access.js'
 import type { GatewayCopies, Pins } from './gateway-copies.js'

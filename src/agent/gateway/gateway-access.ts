@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import type { AgentTokens } from '../authorize.js'
+import type { AgentTokens } from '../server/authorize.js'
 import { findGatewaySecrets, isGatewayKey } from './gateway-keys.js'
 import { isLocalUser, isLocalUserAtOnce, type LocalUsers } from './local-users.js'
 import { S3Error } from './s3-request.js'

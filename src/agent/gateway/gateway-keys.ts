@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import type { Token } from '../authorize.js'
+import type { Token } from '../server/authorize.js'
 
 /** A pair that S3 clients sign with. */
 interface GatewayKey {

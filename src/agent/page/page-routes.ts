@@ -9,8 +9,8 @@ import {
 import type { StatusFilter } from '../../cache/status/status-snapshot.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { isLoopback } from '../../model/host-port.js'
-import type { Route, RouteCall } from '../agent-server.js'
-import { isOwnName } from '../own-name.js'
+import type { Route, RouteCall } from '../server/agent-server.js'
+import { isOwnName } from '../server/own-name.js'
 import { PAGE_DATA_HEADERS, PAGE_PATH, sendPageFile } from './page-files.js'
 import { PageReports } from './page-report.js'
 import {

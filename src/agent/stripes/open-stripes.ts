@@ -11,8 +11,8 @@ import type { StorageAddress } from '../../feed/storage/storage-client.js'
 import { askOnce, type Question } from '../../http/ask-once.js'
 import { type MergedTable, mergeTables } from '../../samples/merge-tables.js'
 import { openSampleTable, type SampleTable } from '../../samples/sample-table.js'
-import type { AgentAccess } from '../agent-client.js'
-import type { SampleFilter } from '../sample-servers.js'
+import type { AgentAccess } from '../calls/agent-client.js'
+import type { SampleFilter } from '../samples/sample-servers.js'
 
 /** A ready copy and the agent that serves it; undefined where the stripe or its agent is gone. */
 export interface StripeHolder {

@@ -4,8 +4,8 @@ import { DscError } from '../../failure/dsc-error.js'
 import { type Dataset, isSameDefinition } from '../../model/dataset.js'
 import type { LeaseRequest } from '../../model/lease.js'
 import type { RecordStore } from '../../records/record-store.js'
-import { type AgentAccess, cancelOnNode, prepareOnNode, reserveOnNode } from '../agent-client.js'
-import { findAgents, type NodeOutcome } from '../prepare-on-nodes.js'
+import { type AgentAccess, cancelOnNode, prepareOnNode, reserveOnNode } from '../calls/agent-client.js'
+import { findAgents, type NodeOutcome } from '../calls/prepare-on-nodes.js'
 
 /** Which stripes of a dataset are to lie on which nodes, and for whom. */
 export interface StripesRequest {

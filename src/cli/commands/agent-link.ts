@@ -23,7 +23,7 @@ export function agentLinkCommand(context: CliContext): Command {
     )
     .action(async (options: { for?: number }) => {
       const config = await context.config()
-      const { MAX_LINK_MS, signLink } = await import('../../agent/page/page-link.js')
+      const { MAX_LINK_MS, signLink } = await import('../../agent/server/page-link.js')
       const goodForMs = options.for ?? DEFAULT_LINK_MS
       if (goodForMs <= 0 || goodForMs > MAX_LINK_MS)
         throw new DscError('USAGE', `--for: expected up to 30d, found ${formatDuration(goodForMs)}`, {
@@ -35,7 +35,7 @@ export function agentLinkCommand(context: CliContext): Command {
         context.report.result({ url, expiresAt: null }, () => url)
         return
       }
-      const { readTokens } = await import('../../agent/authorize.js')
+      const { readTokens } = await import('../../agent/server/authorize.js')
       const { own } = await readTokens(tokenFile)
       const expiresAtMs = Math.floor((context.nowMs() + goodForMs) / 1000) * 1000
       const signed = `${url}#${signLink(own, expiresAtMs)}`
@@ -46,7 +46,7 @@ export function agentLinkCommand(context: CliContext): Command {
 }
 
 async function findPageUrl({ agent }: Config): Promise<string> {
-  const { agentUrl } = await import('../../agent/agent-url.js')
+  const { agentUrl } = await import('../../agent/server/agent-url.js')
   const { listen, advertise, tls, isPageEverywhere } = agent
   const isAnywhere = listen.host === '0.0.0.0' || listen.host === '::'
   return isPageEverywhere || !isAnywhere

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { Command } from 'commander'
-import { readExpiryMs } from '../../agent/certificate-expiry.js'
 import type { GatewaySettings } from '../../agent/run-agent.js'
+import { readExpiryMs } from '../../agent/server/certificate-expiry.js'
 import { waitForRecord } from '../../cache/wait-for-record.js'
 import type { Config } from '../../config/config.js'
 import { DEFAULT_GATEWAY_KEEP_MS } from '../../config/resolve-settings.js'
@@ -46,7 +46,7 @@ export function agentCommand(context: CliContext): Command {
       }
       keepHeapSmall() // what an agent lets gather is taken from training
       const { startAgent } = await import('../../agent/run-agent.js')
-      const { readTokens, requireProtection } = await import('../../agent/authorize.js')
+      const { readTokens, requireProtection } = await import('../../agent/server/authorize.js')
       const { listen, tokenFile, tls, advertise, forgetNodesAfterMs } = config.agent
       const tokens = tokenFile === undefined ? undefined : await readTokens(tokenFile)
       requireProtection(listen, tokens)

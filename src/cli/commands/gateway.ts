@@ -1,6 +1,6 @@
 import { Command } from 'commander'
-import { readTokens } from '../../agent/authorize.js'
 import { deriveGatewayKey } from '../../agent/gateway/gateway-keys.js'
+import { readTokens } from '../../agent/server/authorize.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { argument } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { readAgentAccess } from '../../agent/agent-access.js'
+import { readAgentAccess } from '../../agent/calls/agent-access.js'
 import { planRepair, repairStripes } from '../../agent/stripes/repair-stripes.js'
 import { formatLayout } from '../../cache/status/find-layouts.js'
 import { MAX_LEASE_MS } from '../../model/lease.js'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { probeAgent } from '../../agent/probe-agent.js'
+import { probeAgent } from '../../agent/calls/probe-agent.js'
 import { NODE_HEADER } from '../../sources/peer-wire.js'
 
 /** A server that answers as an agent would; returns its URL. */

@@ -44,7 +44,7 @@ export async function openHubView(
   if (environment.HF_HUB_OFFLINE !== undefined) return cache
   if (repositories.every(({ source }) => findHubUrl(source!.source)!.kind === 'models'))
     return { ...cache, variables: { ...cache.variables, HF_HUB_OFFLINE: '1' } }
-  const { LocalHub } = await import('../../agent/hub/local-hub.js')
+  const { LocalHub } = await import('../../agent/gateway/local-hub.js')
   const hub = await LocalHub.open(root, repositories)
   return {
     variables: { ...cache.variables, HF_ENDPOINT: hub.endpoint },

@@ -1,4 +1,4 @@
-import type { NodeOutcome } from '../../agent/prepare-on-nodes.js'
+import type { NodeOutcome } from '../../agent/calls/prepare-on-nodes.js'
 import type { PrepareProgress } from '../../cache/prepare/prepare-dataset.js'
 import { DscError, describeFailure } from '../../failure/dsc-error.js'
 import { formatByteSize } from '../../model/byte-size.js'
@@ -24,8 +24,8 @@ export async function prepareManyNodes(
   request: NodesRequest & { readonly nodes: readonly string[] | undefined },
 ): Promise<void> {
   const { dataset } = request
-  const { prepareOnNodes } = await import('../../agent/prepare-on-nodes.js')
-  const { readAgentAccess } = await import('../../agent/agent-access.js')
+  const { prepareOnNodes } = await import('../../agent/calls/prepare-on-nodes.js')
+  const { readAgentAccess } = await import('../../agent/calls/agent-access.js')
   const outcomes = await prepareOnNodes({
     ...request,
     signal: context.signal,

@@ -1,4 +1,4 @@
-import type { NodeOutcome } from '../../agent/prepare-on-nodes.js'
+import type { NodeOutcome } from '../../agent/calls/prepare-on-nodes.js'
 import type { Copy } from '../../model/copy.js'
 import type { CliContext } from '../context.js'
 import { alignColumns } from '../output/align-columns.js'
@@ -17,7 +17,7 @@ export async function prepareStriped(
 ): Promise<void> {
   const { dataset, nodes } = request
   const { prepareStripes } = await import('../../agent/stripes/prepare-stripes.js')
-  const { readAgentAccess } = await import('../../agent/agent-access.js')
+  const { readAgentAccess } = await import('../../agent/calls/agent-access.js')
   const config = await context.config()
   const outcomes = await prepareStripes({
     ...request,

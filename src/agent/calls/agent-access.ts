@@ -1,0 +1,13 @@
+import { readFile } from 'node:fs/promises'
+import type { Config } from '../../config/config.js'
+import { readTokens } from '../server/authorize.js'
+import type { AgentAccess } from './agent-client.js'
+
+/** What this node shows to other agents, and believes them by. */
+export async function readAgentAccess(config: Config): Promise<AgentAccess> {
+  const { tokenFile, tls } = config.agent
+  return {
+    token: tokenFile === undefined ? undefined : (await readTokens(tokenFile)).own,
+    ca: tls?.caFile === undefined ? undefined : await readFile(tls.caFile, 'utf8'),
+  }
+}

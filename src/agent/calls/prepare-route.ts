@@ -1,0 +1,180 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Cache } from '../../cache/cache.js'
+import { type PrepareProgress, prepareDataset } from '../../cache/prepare/prepare-dataset.js'
+import { cancelReservation, type Reservation, reserveDataset } from '../../cache/prepare/reserve-dataset.js'
+import { DscError, describeFailure, isDscError } from '../../failure/dsc-error.js'
+import { readBody } from '../../frames/body.js'
+import { formatJsonLine } from '../../frames/lines.js'
+import { parseByteRate } from '../../model/byte-rate.js'
+import { type Copy, parseStripe, type Stripe } from '../../model/copy.js'
+import type { Dataset } from '../../model/dataset.js'
+import type { LeaseRequest } from '../../model/lease.js'
+import type { Origins } from '../../sources/source.js'
+import { parseCalledDataset } from './parse-called-dataset.js'
+import { parseLeaseRequest } from './parse-lease-request.js'
+
+/** What is asked of an agent: to prepare a dataset on its node. */
+export interface PrepareCall {
+  readonly dataset: Dataset
+  readonly lease: LeaseRequest
+  readonly isRefresh: boolean
+  /** As in `planEviction`; agents of earlier versions evict as for any job. */
+  readonly isPrefetch?: boolean
+  /** All nodes that are asked at this time. */
+  readonly sharedWith: readonly string[]
+  /** Stands above this node's own limit. */
+  readonly bandwidthBytesPerSecond?: number
+  /** The part that this node is to have; absent = everything. */
+  readonly stripe?: Stripe
+  readonly version?: string
+  /** Lists the source again, whatever an earlier attempt listed. */
+  readonly isRelisted?: boolean
+}
+
+/** One line of the answer; the last one is no progress. */
+export type PrepareLine =
+  | { readonly progress: PrepareProgress }
+  | {
+      readonly prepared: {
+        readonly copy: Copy
+        readonly leaseId: string
+        readonly isStagedHere: boolean
+        readonly origins: Origins | null
+      }
+    }
+  | { readonly reserved: Reservation }
+  | { readonly cancelled: string }
+  | {
+      readonly error: {
+        readonly code: string
+        readonly message: string
+        readonly hint: string | undefined
+        /** As in `DscError`; agents of earlier versions send none. */
+        readonly id?: string | undefined
+      }
+    }
+
+const MAX_BODY_BYTES = 256 * 1024
+const PROGRESS_INTERVAL_MS = 500
+
+interface Answering {
+  readonly cache: Cache
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly stopping: AbortSignal
+  /** Tells what failed in the agent's log. */
+  readonly note: (sentence: string) => void
+}
+
+/** Answers `POST /v1/prepare` with lines of JSON. Who hangs up interrupts the staging, which can be resumed. */
+export async function answerPrepare(answering: Answering): Promise<void> {
+  const { cache, request } = answering
+  const call = parseCall(await readJson(request), cache.nowMs())
+  await answerInLines(answering, async (options) => {
+    const limited = limitBandwidth(cache, call.bandwidthBytesPerSecond)
+    const prepared = await prepareDataset(limited, { ...call, mayWait: true }, options)
+    const { copy, leaseId, isStagedHere, downloaded } = prepared
+    return { prepared: { copy, leaseId, isStagedHere, origins: downloaded?.origins ?? null } }
+  })
+}
+
+/** Answers `POST /v1/reserve`: room for a copy, without fetching it. */
+export async function answerReserve(answering: Answering): Promise<void> {
+  const { cache, request } = answering
+  const call = parseCall(await readJson(request), cache.nowMs())
+  await answerInLines(answering, async (options) => ({
+    reserved: await reserveDataset(cache, { ...call, isRelisted: call.isRelisted === true }, options),
+  }))
+}
+
+/** Answers `POST /v1/cancel`: a reservation goes again. */
+export async function answerCancel(answering: Answering): Promise<void> {
+  const raw = (await readJson(answering.request)) as { readonly copyId?: unknown } | null
+  const copyId = String(raw?.copyId)
+  await answerInLines(answering, async () => {
+    await cancelReservation(answering.cache, copyId)
+    return { cancelled: copyId }
+  })
+}
+
+async function answerInLines(
+  { response, stopping, note }: Answering,
+  work: (options: {
+    readonly signal: AbortSignal
+    readonly onProgress: (progress: PrepareProgress) => void
+  }) => Promise<PrepareLine>,
+): Promise<void> {
+  const hungUp = new AbortController()
+  response.on('close', () => hungUp.abort('the client hung up'))
+  response.writeHead(200, { 'content-type': 'application/x-ndjson' })
+  const write = (line: PrepareLine) => response.write(formatJsonLine(line))
+  let lastMs = Number.NEGATIVE_INFINITY
+  // Silence would look like an agent that is gone.
+  const pulse = setInterval(() => response.write('\n'), 2000)
+  try {
+    const last = await work({
+      signal: AbortSignal.any([hungUp.signal, stopping]),
+      onProgress: (progress) => {
+        if (performance.now() - lastMs < PROGRESS_INTERVAL_MS) return
+        lastMs = performance.now()
+        write({ progress })
+      },
+    })
+    write(last)
+  } catch (error) {
+    if (!isDscError(error)) {
+      // A defect: whoever asked is to hear of it, and the log is to have all that is known.
+      const { message, stack } = error as Error
+      note(`not prepared, by a defect of dsc: ${stack ?? message}`)
+      write({ error: { code: 'INTERNAL', message, hint: 'the log of the agent there says where' } })
+      return
+    }
+    note(`not prepared: ${error.message.replaceAll('\n', '; ')}${error.id ? ` (dsc why ${error.id})` : ''}`)
+    write({ error: describeFailure(error) })
+  } finally {
+    clearInterval(pulse)
+    response.end()
+  }
+}
+
+function limitBandwidth(cache: Cache, bandwidthBytesPerSecond: number | undefined): Cache {
+  if (bandwidthBytesPerSecond === undefined) return cache
+  return { ...cache, nodeBudget: { ...cache.nodeBudget, bandwidthBytesPerSecond } }
+}
+
+async function readJson(request: IncomingMessage): Promise<unknown> {
+  const body = await readBody(request, MAX_BODY_BYTES)
+  try {
+    return JSON.parse(body.toString('utf8'))
+  } catch (error) {
+    throw new DscError('USAGE', 'expected JSON in the body', { cause: error })
+  }
+}
+
+/** Checks what decides where files go, and who keeps them for how long. */
+function parseCall(raw: unknown, nowMs: number): PrepareCall {
+  const call = (raw ?? {}) as Partial<PrepareCall>
+  let dataset: Dataset
+  let lease: LeaseRequest
+  try {
+    dataset = parseCalledDataset(call.dataset)
+    lease = parseLeaseRequest(call.lease, nowMs)
+    if (call.bandwidthBytesPerSecond !== undefined) parseByteRate(call.bandwidthBytesPerSecond)
+    if (call.stripe !== undefined) parseStripe(call.stripe)
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    throw new DscError('USAGE', error.message, { cause: error })
+  }
+  const { stripe, version, bandwidthBytesPerSecond } = call
+  return {
+    dataset,
+    lease,
+    isRefresh: call.isRefresh === true,
+    isPrefetch: call.isPrefetch === true,
+    sharedWith: Array.isArray(call.sharedWith) ? call.sharedWith.map(String) : [],
+    ...(bandwidthBytesPerSecond === undefined ? {} : { bandwidthBytesPerSecond }),
+    ...(stripe && { stripe: parseStripe(stripe) }),
+    ...(typeof version === 'string' && { version }),
+    isRelisted: call.isRelisted === true,
+  }
+}

@@ -1,0 +1,133 @@
+import { describeArrivals } from '../../cache/arrivals/describe-arrivals.js'
+import type { Cache } from '../../cache/cache.js'
+import type { CopyUse } from '../../model/copy.js'
+import type { RecordEvent } from '../../model/record-event.js'
+import { quotaBytes } from '../../policy/quota.js'
+import type { Metrics } from './metrics.js'
+
+const MAX_EVENTS = 10_000
+/** Gauges whose labels come and go. */
+const LABELLED_GAUGES = ['dsc_copies', 'dsc_leases', 'dsc_arriving_readers', 'dsc_arriving_waits'] as const
+
+/** The first limit that was in the way: one of a few words. */
+function reasonOf(detail: RecordEvent['detail']): string {
+  const facts = detail.facts as { readonly limits?: readonly string[] } | undefined
+  return facts?.limits?.[0] ?? 'other'
+}
+
+/**
+ * Keeps an agent's metrics: counters from the history of its node, gauges from the record as it is. Counts from now on:
+ * history from before this process began is not told again.
+ */
+export class AgentMetrics {
+  readonly #cache: Cache
+  readonly #metrics: Metrics
+  readonly #connections: () => number
+  #lastSequence: number | undefined
+  #refreshing: Promise<void> | undefined
+  #sent = { atMs: performance.now(), bytes: 0 }
+
+  constructor(cache: Cache, metrics: Metrics, connections: () => number) {
+    this.#cache = cache
+    this.#metrics = metrics
+    this.#connections = connections
+  }
+
+  /** Brings all of them up to date. Who asks meanwhile waits for the same, so that nothing is counted twice. */
+  refresh(): Promise<void> {
+    this.#refreshing ??= this.#refresh().finally(() => {
+      this.#refreshing = undefined
+    })
+    return this.#refreshing
+  }
+
+  async #refresh(): Promise<void> {
+    await this.#countEvents()
+    await this.#measureCopies()
+    await this.#measureDisk()
+    this.#metrics.set('dsc_connections', {}, this.#connections())
+    this.#measureRate()
+  }
+
+  async #countEvents(): Promise<void> {
+    const { record, node } = this.#cache
+    const last = this.#lastSequence
+    const events = await record.listEvents({ node, limit: last === undefined ? 1 : MAX_EVENTS })
+    this.#lastSequence = Math.max(last ?? 0, ...events.map(({ sequence }) => sequence))
+    for (const event of events) if (event.sequence > (last ?? event.sequence)) this.#count(event)
+  }
+
+  #count(event: RecordEvent): void {
+    const { detail } = event
+    const metrics = this.#metrics
+    switch (event.kind) {
+      case 'evicted':
+        metrics.add('dsc_evictions_total', { reason: event.reason })
+        break
+      case 'refused':
+        metrics.add('dsc_refusals_total', { reason: reasonOf(detail) })
+        break
+      case 'leased':
+        metrics.add('dsc_uses_total', { outcome: detail.isHit === true ? 'hit' : 'wait' })
+        if (detail.isHit === true) metrics.add('dsc_hits_total', { dataset: event.dataset })
+        if (typeof detail.waitedMs === 'number') {
+          metrics.add('dsc_wait_seconds_total', { task: event.task ?? '' }, detail.waitedMs / 1000)
+          metrics.observe('dsc_dataset_wait_seconds', { dataset: event.dataset }, detail.waitedMs / 1000)
+          metrics.observe('dsc_job_wait_seconds', { task: event.task ?? '' }, detail.waitedMs / 1000)
+        }
+        break
+      case 'staged': {
+        metrics.add('dsc_staged_total', {})
+        const origins = detail.origins as { store: number; peers: Record<string, number> } | undefined
+        const store = origins?.store ?? detail.fetchedBytes
+        if (typeof store === 'number') metrics.add('dsc_staged_bytes_total', { from: 'store' }, store)
+        for (const [peer, bytes] of Object.entries(origins?.peers ?? {})) {
+          metrics.add('dsc_staged_bytes_total', { from: peer }, bytes)
+        }
+      }
+    }
+  }
+
+  async #measureCopies(): Promise<void> {
+    const { record, node } = this.#cache
+    const metrics = this.#metrics
+    const nowMs = record.nowMs()
+    const copies = await record.listCopies({ node }, nowMs)
+    const leases = await record.listLeases({ node })
+    const live = leases.filter(({ expiresAtMs }) => expiresAtMs === null || expiresAtMs > nowMs)
+    for (const gauge of LABELLED_GAUGES) metrics.clear(gauge)
+    for (const [state, found] of Map.groupBy(copies, (copy) => copy.state))
+      metrics.set('dsc_copies', { state }, found.length)
+    for (const [purpose, found] of Map.groupBy(live, (lease) => lease.purpose))
+      metrics.set('dsc_leases', { purpose }, found.length)
+    const chargedBytes = copies.reduce((sum, copy) => sum + copy.chargedBytes, 0)
+    metrics.set('dsc_charged_bytes', {}, chargedBytes)
+    await this.#measureArrivals(copies.filter((copy) => copy.isBeingStaged))
+  }
+
+  async #measureArrivals(staged: readonly CopyUse[]): Promise<void> {
+    const readers = await describeArrivals(this.#cache.root, staged)
+    for (const { copyId, dataset } of staged) {
+      const found = readers.get(copyId) ?? []
+      const waits = found.reduce((sum, reader) => sum + reader.waits, 0)
+      this.#metrics.set('dsc_arriving_readers', { dataset }, found.length)
+      this.#metrics.set('dsc_arriving_waits', { dataset }, waits)
+    }
+  }
+
+  async #measureDisk(): Promise<void> {
+    const disk = await this.#cache.measureDisk()
+    const allowedBytes = quotaBytes(this.#cache.policy, disk)
+    if (Number.isFinite(allowedBytes)) this.#metrics.set('dsc_quota_bytes', {}, allowedBytes)
+    this.#metrics.set('dsc_disk_bytes', { kind: 'capacity' }, disk.capacityBytes)
+    this.#metrics.set('dsc_disk_bytes', { kind: 'free' }, disk.freeBytes)
+  }
+
+  #measureRate(): void {
+    const [nowMs, bytes] = [performance.now(), this.#metrics.total('dsc_sent_bytes_total')]
+    const { atMs, bytes: before } = this.#sent
+    if (nowMs - atMs < 1000) return
+    this.#metrics.set('dsc_sent_bytes_per_second', {}, Math.round(((bytes - before) / (nowMs - atMs)) * 1000))
+    this.#sent = { atMs: nowMs, bytes }
+  }
+}

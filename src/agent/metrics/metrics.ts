@@ -1,0 +1,112 @@
+import { formatLabels, formatPrometheus, type Labels } from '../../model/prometheus-text.js'
+import { Histogram } from './histogram.js'
+
+/** Counters and gauges in Prometheus' text format. */
+export interface Metrics {
+  add(name: string, labels: Labels, value?: number): void
+  set(name: string, labels: Labels, value: number): void
+  /** Counts a value of a histogram. */
+  observe(name: string, labels: Labels, value: number): void
+  /** Removes every series of a gauge, before it is set anew. */
+  clear(name: string): void
+  /** Sum over all series of a metric. */
+  total(name: string): number
+  format(): string
+}
+
+/** Every series that an agent exports, with its type and meaning. */
+export const AGENT_METRICS = {
+  dsc_build_info: ['gauge', '1; which dsc and which Node.js run, and as which node'],
+  dsc_sent_bytes_total: ['counter', 'bytes sent to other nodes, by dataset'],
+  dsc_gateway_requests_total: ['counter', 'requests of S3 clients, by operation and status'],
+  dsc_gateway_sent_bytes_total: [
+    'counter',
+    'bytes sent to S3 clients: from ready or arriving copies, or passed from the origin',
+  ],
+  dsc_requests_total: ['counter', 'requests, by route and status'],
+  dsc_staged_bytes_total: ['counter', 'bytes staged on this node, by where they came from'],
+  dsc_staged_total: ['counter', 'datasets staged on this node'],
+  dsc_hits_total: ['counter', 'times a task found its dataset ready, by dataset'],
+  dsc_uses_total: ['counter', 'uses of datasets, by whether they were ready: hit or wait'],
+  dsc_dataset_wait_seconds: [
+    'histogram',
+    'how long a task waited for a dataset, 0 for one that was ready, by dataset; the 100 that were used last',
+  ],
+  dsc_job_wait_seconds: [
+    'histogram',
+    'how long a task waited for a dataset, by task; the 100 that asked last',
+  ],
+  dsc_wait_seconds_total: ['counter', 'seconds that tasks waited for a staging, by task'],
+  dsc_evictions_total: ['counter', 'copies evicted, by reason'],
+  dsc_refusals_total: ['counter', 'stagings that the policy refused, by the first limit in the way'],
+  dsc_leases: ['gauge', 'live leases, by purpose'],
+  dsc_copies: ['gauge', 'copies, by state'],
+  dsc_arriving_readers: ['gauge', 'readers of copies that are being staged, by dataset'],
+  dsc_arriving_waits: ['gauge', 'objects that those readers wait for, by dataset'],
+  dsc_charged_bytes: ['gauge', 'bytes charged to the policy'],
+  dsc_quota_bytes: ['gauge', 'bytes that the policy allows'],
+  dsc_disk_bytes: ['gauge', 'the file system of the cache: capacity and free bytes'],
+  dsc_certificate_expiry_timestamp_seconds: [
+    'gauge',
+    'when the certificate of agent.tls ends, seconds since 1970',
+  ],
+  dsc_connections: ['gauge', 'open connections'],
+  dsc_sent_bytes_per_second: ['gauge', 'bytes sent per second, since the metrics were last asked for'],
+} as const satisfies Record<string, readonly ['counter' | 'gauge' | 'histogram', string]>
+
+/** Series per metric; more would be a label with too many values. */
+const MAX_SERIES = 1000
+/** Where those beyond are counted. */
+const OTHER = 'other'
+
+interface Series {
+  readonly labels: Labels
+  value: number
+}
+
+/** Begins with no series. */
+export function createMetrics(): Metrics {
+  const metrics = new Map<string, Map<string, Series>>()
+  const seriesOf = (name: string) => {
+    const found = metrics.get(name) ?? new Map<string, Series>()
+    metrics.set(name, found)
+    return found
+  }
+  const histograms = new Map<string, Histogram>()
+  const find = (name: string, labels: Labels): Series => {
+    const all = seriesOf(name)
+    const key = formatLabels(labels)
+    const known = all.get(key)
+    if (known) return known
+    if (all.size >= MAX_SERIES && Object.values(labels).some((value) => value !== OTHER)) {
+      return find(name, Object.fromEntries(Object.keys(labels).map((label) => [label, OTHER])))
+    }
+    const made = { labels, value: 0 }
+    all.set(key, made)
+    return made
+  }
+  return {
+    add(name, labels, value = 1) {
+      find(name, labels).value += value
+    },
+    set(name, labels, value) {
+      find(name, labels).value = value
+    },
+    observe(name, labels, value) {
+      const histogram = histograms.get(name) ?? new Histogram(name)
+      histograms.set(name, histogram)
+      histogram.observe(labels, value)
+    },
+    clear: (name) => seriesOf(name).clear(),
+    total: (name) => [...seriesOf(name).values()].reduce((sum, { value }) => sum + value, 0),
+    format: () =>
+      formatPrometheus(
+        Object.entries(AGENT_METRICS).map(([name, [type, help]]) => ({
+          name,
+          type,
+          help,
+          rows: histograms.get(name)?.rows() ?? [...(metrics.get(name)?.values() ?? [])],
+        })),
+      ),
+  }
+}

@@ -1,0 +1,64 @@
+import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import { askOnce } from '../../http/ask-once.js'
+import { readKeptTable } from '../../samples/kept-tables.js'
+import type { AgentAccess } from '../calls/agent-client.js'
+import type { RouteCall } from '../server/agent-server.js'
+import type { SampleFilter } from './sample-servers.js'
+
+/** No byte for so long, ms: another agent may have the list, and it can be made here. */
+const SILENCE_MS = 10_000
+
+/**
+ * Answers `GET /v1/samples/<stamp>`: a list of the samples of tar shards that a feed of this node made while they came,
+ * for feeds of other nodes. 404: there is none.
+ */
+export async function answerKeptSamples(
+  { tables }: { readonly tables: string | undefined },
+  { parameters, response }: RouteCall,
+): Promise<void> {
+  const table = tables === undefined ? undefined : readKeptTable(join(tables, `${parameters[0]}.samples`))
+  if (table === undefined) response.writeHead(404).end()
+  else
+    response
+      .writeHead(200, { 'content-length': table.length, 'content-type': 'application/octet-stream' })
+      .end(table)
+}
+
+/** An agent that may have a list of samples. */
+interface Holder {
+  readonly url: string
+  /** Its copy, where that is ready: then the agent can list it. */
+  readonly copyId: string | undefined
+}
+
+/** The table of samples that an agent has; `listing`: it makes it; undefined: it has none, or does not answer. */
+export async function fetchKeptSamples(
+  { url, copyId }: Holder,
+  options: {
+    readonly stamp: string
+    readonly filter: SampleFilter
+    readonly access: AgentAccess
+    readonly signal: AbortSignal
+  },
+): Promise<Uint8Array | 'listing' | undefined> {
+  const { stamp, filter, access, signal } = options
+  const query = new URLSearchParams({
+    ...(filter.split !== undefined && { split: filter.split }),
+    ...(filter.extensions && { only: filter.extensions.join(',') }),
+    ...(filter.format && { as: filter.format }),
+  })
+  const paths = [`/v1/samples/${stamp}`, ...(copyId ? [`/v1/copies/${copyId}/samples?${query}`] : [])]
+  for (const path of paths) {
+    try {
+      const question = { ...access, signal, connectTimeoutMs: 5000, silenceMs: SILENCE_MS }
+      const answer = await askOnce(`${url}${path}`, question)
+      const bytes = await buffer(answer)
+      if (answer.statusCode === 200) return bytes
+      if (answer.statusCode === 202) return 'listing'
+    } catch {
+      return undefined // whoever asks makes the list itself
+    }
+  }
+  return undefined
+}

@@ -1,0 +1,133 @@
+import { join } from 'node:path'
+import { StorageServer } from '../../feed/storage/storage-server.js'
+import type { FormatName } from '../../model/sample-formats.js'
+import { BackgroundThread } from '../../platform/background-thread.js'
+import type { SendRule } from '../../platform/send-rule.js'
+import { openSampleTable } from '../../samples/sample-table.js'
+import type { SampleIndexData, SampleIndexReply } from './sample-index-thread.js'
+
+/** A server without connections for so long is closed, ms. */
+const IDLE_MS = 600_000
+const SWEEP_MS = 60_000
+/** Lists that are made at once: each takes a thread of its own, and clients choose how many they ask for. */
+const MAX_INDEXING = 4
+
+/** Which files of a copy are samples. */
+export interface SampleFilter {
+  readonly split: string | undefined
+  readonly extensions: readonly string[] | undefined
+  /** What the files hold; undefined: by what most bytes are. */
+  readonly format: FormatName | undefined
+}
+
+/** A folder of a copy, and which files may be sent from it. */
+interface ServedFolder {
+  readonly path: string
+  readonly split: string | undefined
+  readonly rule: SendRule
+}
+
+/** Lists and serves the samples of this node's copies to feeds of other machines. */
+export interface SampleServers {
+  /**
+   * The samples of a folder as a table; null when it has none. `indexing`: ask again, it takes reading every file.
+   * What it finds is kept on disk.
+   */
+  index(path: string, filter: SampleFilter): 'indexing' | Promise<Uint8Array | null>
+  /** Serves what the folder has of the samples of `table`, which a client sent. Resolves with the port. */
+  serve(folder: ServedFolder, table: Uint8Array): Promise<number>
+  close(): Promise<void>
+}
+
+interface Index {
+  readonly thread: BackgroundThread<never, SampleIndexReply>
+  readonly found: Promise<Uint8Array | null>
+  doneAtMs: number | undefined
+}
+
+interface Serving {
+  readonly server: Promise<StorageServer>
+  usedAtMs: number
+}
+
+/** Opens nothing yet: the storage server of a copy starts when the first feed asks for its samples. */
+export function openSampleServers(options: {
+  readonly host: string
+  readonly token: string | undefined
+  /** Certificate and key (PEM) of the agent; undefined: samples are not encrypted either. */
+  readonly tls: { readonly cert: string; readonly key: string } | undefined
+  /** Where tables of samples are kept; undefined: nowhere. */
+  readonly cacheFolder: string | undefined
+}): SampleServers {
+  const { host, token, tls, cacheFolder } = options
+  const indexes = new Map<string, Index>()
+  const servings = new Map<string, Serving>()
+  const timer = setInterval(async () => {
+    for (const [key, { doneAtMs }] of indexes)
+      if (doneAtMs !== undefined && performance.now() - doneAtMs > IDLE_MS) indexes.delete(key) // nobody came for it
+    for (const [key, serving] of servings) {
+      const server = await serving.server.catch(() => undefined)
+      if (server && server.connectionCount > 0) serving.usedAtMs = performance.now()
+      if (server && performance.now() - serving.usedAtMs < IDLE_MS) continue
+      servings.delete(key)
+      await server?.close()
+    }
+  }, SWEEP_MS)
+  timer.unref()
+  return {
+    index(path, { split, extensions, format }) {
+      const folder = join(path, split ?? '')
+      const key = JSON.stringify([folder, extensions, format])
+      let index = indexes.get(key)
+      if (index === undefined) {
+        const running = [...indexes.values()].filter(({ doneAtMs }) => doneAtMs === undefined)
+        if (running.length >= MAX_INDEXING) return 'indexing' // whoever asks again begins it
+        index = startIndex({ folder, cacheFolder, extensions, format })
+        indexes.set(key, index)
+      }
+      if (index.doneAtMs === undefined) return 'indexing'
+      indexes.delete(key)
+      return index.found
+    },
+    async serve({ path, split, rule }, bytes) {
+      const table = openSampleTable(bytes)
+      const root = join(path, split ?? '')
+      const key = JSON.stringify([root, table.fingerprint])
+      let serving = servings.get(key)
+      if (serving === undefined) {
+        serving = {
+          server: StorageServer.open({ folder: { root, table }, rule, host, port: 0, token, tls }),
+          usedAtMs: 0,
+        }
+        servings.set(key, serving)
+        serving.server.catch(() => servings.delete(key))
+      }
+      serving.usedAtMs = performance.now()
+      return (await serving.server).port
+    },
+    async close() {
+      clearInterval(timer)
+      for (const { thread } of indexes.values()) await thread.stop()
+      for (const { server } of servings.values()) await (await server.catch(() => undefined))?.close()
+    },
+  }
+}
+
+/** Reading every file would hold up the agent, so a thread does it. */
+function startIndex(data: SampleIndexData): Index {
+  const { promise: found, resolve, reject } = Promise.withResolvers<Uint8Array | null>()
+  const thread = new BackgroundThread<never, SampleIndexReply>(
+    new URL('./sample-index-thread.js', import.meta.url),
+    {
+      data,
+      onReply: (reply) => ('failure' in reply ? reject(new Error(reply.failure)) : resolve(reply.table)),
+      onFailure: reject,
+    },
+  )
+  const index: Index = { thread, found, doneAtMs: undefined }
+  const done = () => {
+    index.doneAtMs = performance.now()
+  }
+  found.then(done, done)
+  return index
+}

@@ -1,0 +1,117 @@
+import type { Cache } from '../../cache/cache.js'
+import { filesDirectory } from '../../cache/cache-layout.js'
+import { publishedDirectoryOf } from '../../cache/eviction/finish-evictions.js'
+import { sendRuleOf } from '../../cache/open-copy-file.js'
+import { DscError } from '../../failure/dsc-error.js'
+import { readBody } from '../../frames/body.js'
+import { Manifest } from '../../manifest/manifest.js'
+import type { Copy } from '../../model/copy.js'
+import { FORMAT_NAMES, type FormatName } from '../../model/sample-formats.js'
+import { RECOGNITIONS } from '../../samples/formats/formats.js'
+import { type FolderFile, planSampleFiles } from '../../samples/plan/sample-files.js'
+import { openSampleTable } from '../../samples/sample-table.js'
+import type { RouteCall } from '../server/agent-server.js'
+import type { SampleFilter, SampleServers } from './sample-servers.js'
+
+/** A table of samples has about 60 bytes for each. */
+const MAX_TABLE_BYTES = 2 ** 30
+
+interface Serving {
+  readonly cache: Cache
+  readonly samples: SampleServers
+}
+
+/**
+ * Answers `GET /v1/copies/<id>/samples?split=…&only=…&as=…`: the table of the samples that the copy has. 202: they are
+ * being listed, ask again; 204: it has none.
+ */
+export async function answerSampleTable(
+  { cache, samples }: Serving,
+  { parameters, query, response }: RouteCall,
+): Promise<void> {
+  const copy = await findReady(cache, parameters[0]!)
+  const only = query.get('only')
+  const extensions = only === null ? undefined : only.split(',')
+  const filter = { split: readSplit(query), extensions, format: readFormat(query) }
+  const answer = samples.index(copy.path, filter)
+  if (answer === 'indexing') {
+    response.writeHead(202, { 'retry-after': '1' }).end()
+    return
+  }
+  const table = await answer
+  requireAll(copy, table, filter)
+  if (table === null) response.writeHead(204).end()
+  else {
+    const body = Buffer.from(table) // a copy of its own: sockets do not take shared memory
+    response
+      .writeHead(200, { 'content-length': body.length, 'content-type': 'application/octet-stream' })
+      .end(body)
+  }
+}
+
+/** Answers `POST /v1/copies/<id>/samples/serve` with the table of all nodes in its body: `{"port": …}` where samples are served. */
+export async function answerServeSamples(
+  { cache, samples }: Serving,
+  { parameters, query, request, response }: RouteCall,
+): Promise<void> {
+  const copy = await findReady(cache, parameters[0]!)
+  const table = await readBody(request, MAX_TABLE_BYTES)
+  const served = { path: copy.path, split: readSplit(query), rule: sendRuleOf(cache.root, copy) }
+  const port = await samples.serve(served, table)
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ port }))
+}
+
+/** Throws COPY_DAMAGED when files of the copy are not in the table: the order of samples would silently be another. */
+function requireAll(copy: Copy, table: Uint8Array | null, filter: SampleFilter): void {
+  const { split, extensions, format } = filter
+  const prefix = split === undefined ? '' : `${split.replace(/\/+$/, '')}/`
+  const manifest = Manifest.openPublished(copy.directory)
+  const files: FolderFile[] = []
+  try {
+    for (const { key, sizeBytes } of manifest.entries('present')) {
+      const isSample = !extensions || extensions.some((each) => key.endsWith(`.${each}`))
+      if (isSample && key.startsWith(prefix)) files.push({ path: key.slice(prefix.length), size: sizeBytes })
+    }
+  } finally {
+    manifest.close()
+  }
+  const expected = planSampleFiles(files, { formats: RECOGNITIONS, format, folder: copy.path }).files.length
+  const found = table === null ? 0 : openSampleTable(table).fileCount
+  if (found === expected) return
+  throw new DscError(
+    'COPY_DAMAGED',
+    `${copy.path} on node ${copy.node} has ${found} files with samples, expected ${expected}`,
+    { hint: `dsc verify ${copy.dataset} --repair` },
+  )
+}
+
+/** What the files of the copy hold, whatever they look like. */
+function readFormat(query: URLSearchParams): FormatName | undefined {
+  const name = query.get('as')
+  const format = FORMAT_NAMES.find((each) => each === name)
+  if (name === null || format !== undefined) return format
+  throw new DscError('USAGE', `expected one of ${FORMAT_NAMES.join(', ')}, found ${JSON.stringify(name)}`)
+}
+
+/** A folder of the dataset; it may not lead out of the copy. */
+function readSplit(query: URLSearchParams): string | undefined {
+  const split = query.get('split') ?? undefined
+  if (split === undefined) return undefined
+  const isInside = !split.startsWith('/') && !split.includes('\0') && !split.split('/').includes('..')
+  if (!isInside)
+    throw new DscError('USAGE', `expected a folder of the dataset, found ${JSON.stringify(split)}`)
+  return split
+}
+
+async function findReady(cache: Cache, copyId: string): Promise<Copy> {
+  const [copy] = await cache.record.listCopies({ copyId, node: cache.node, states: ['ready'] }, cache.nowMs())
+  if (copy === undefined)
+    throw new DscError('COPY_NOT_FOUND', `node ${cache.node} has no ready copy ${copyId}`)
+  // Whoever may write into the record can write any path there.
+  const isOwn = copy.path === filesDirectory(publishedDirectoryOf(cache, copy) ?? '')
+  if (!isOwn && copy.origin !== 'local')
+    throw new DscError('CACHE_ROOT_INVALID', `${copy.path} is not where this cache has ${copy.dataset}`, {
+      hint: `dsc verify ${copy.dataset}`,
+    })
+  return copy
+}

@@ -1,0 +1,183 @@
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { Socket } from 'node:net'
+import { FAILURES, isDscError } from '../../failure/dsc-error.js'
+import type { HostPort } from '../../model/host-port.js'
+import { NODE_HEADER } from '../../sources/peer-wire.js'
+import type { Metrics } from '../metrics/metrics.js'
+import { judgeToken, type Token } from './authorize.js'
+import { isOwnRequest } from './own-name.js'
+
+/** What a route gets. `parameters` are the named pieces of the path, decoded. */
+export interface RouteCall {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly parameters: readonly string[]
+  readonly query: URLSearchParams
+}
+
+/** A question that the agent answers. */
+export interface Route {
+  /** For metrics and messages. */
+  readonly name: string
+  readonly methods: readonly string[]
+  /** Matched against the whole path; its groups are the parameters. */
+  readonly path: RegExp
+  /** Answered without a token. */
+  readonly isOpen?: true
+  /** Part of the page: answered to whoever has a link, too. */
+  readonly isPage?: true
+  readonly answer: (call: RouteCall) => Promise<void>
+}
+
+interface AgentServer {
+  /** Where it listens in the end: port 0 was the kernel's choice. */
+  readonly address: HostPort
+  readonly connections: () => number
+  /** Takes no new requests, waits at most `graceMs` for those under way, then ends them. */
+  stop(graceMs: number): Promise<void>
+}
+
+const MAX_CONNECTIONS = 4096
+const MAX_HEADER_BYTES = 16 * 1024
+/** A client must have sent its request's head within this time, ms; then slow ones are cut off. */
+const HEAD_TIMEOUT_MS = 5000
+const REQUEST_TIMEOUT_MS = 20_000
+/** A client that takes no byte for so long while it is sent some is cut off, ms. */
+const IDLE_TIMEOUT_MS = 60_000
+
+interface ServerOptions {
+  readonly listen: HostPort
+  readonly node: string
+  /** Undefined: whoever reaches it may do all. */
+  readonly tokens: readonly Token[] | undefined
+  /** `host:port` that others are told to reach it at; absent: the address that it listens on. */
+  readonly reachedAs?: string | undefined
+  readonly tls: { readonly cert: string; readonly key: string } | undefined
+  readonly routes: readonly Route[]
+  readonly metrics: Metrics
+}
+
+/** Starts the agent's HTTP server. Failures of routes become answers here and nowhere else. */
+export async function startAgentServer(options: ServerOptions): Promise<AgentServer> {
+  const { node, tls, listen } = options
+  const server = createLimitedServer(tls, (request, response) => {
+    response.setHeader(NODE_HEADER, node)
+    void answer(request, response, options)
+  })
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+    socket.on('error', () => socket.destroy())
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(listen.port, listen.host, resolve)
+  })
+  const bound = server.address() as { port: number }
+  return {
+    address: { host: listen.host, port: bound.port },
+    connections: () => sockets.size,
+    async stop(graceMs) {
+      const closed = new Promise((resolve) => server.close(resolve))
+      server.closeIdleConnections()
+      const timer = setTimeout(() => {
+        for (const socket of sockets) socket.destroy()
+      }, graceMs)
+      await closed
+      clearTimeout(timer)
+    },
+  }
+}
+
+/** What a client may take of the agent: connections, header bytes, time. */
+function createLimitedServer(tls: ServerOptions['tls'], listener: RequestListener): Server {
+  const limits = { maxHeaderSize: MAX_HEADER_BYTES, connectionsCheckingInterval: 1000 }
+  const server: Server = tls
+    ? createTlsServer({ ...limits, ...tls }, listener)
+    : createServer(limits, listener)
+  server.headersTimeout = HEAD_TIMEOUT_MS
+  server.requestTimeout = REQUEST_TIMEOUT_MS
+  server.keepAliveTimeout = 30_000
+  server.maxConnections = MAX_CONNECTIONS
+  server.timeout = IDLE_TIMEOUT_MS
+  return server
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { routes, tokens, metrics, reachedAs }: ServerOptions,
+): Promise<void> {
+  const [path = '', query = ''] = (request.url ?? '').split('?', 2)
+  let name = 'none'
+  try {
+    const found = findRoute(routes, path)
+    const may = judgeToken(request.headers.authorization, tokens)
+    const isReading = request.method === 'GET' || request.method === 'HEAD'
+    if (may === 'nothing' && found?.route.isOpen !== true)
+      refuse(response, 401, 'the token is missing or wrong')
+    else if (
+      tokens === undefined &&
+      found?.route.isOpen !== true &&
+      !isOwnRequest(request.headers, reachedAs)
+    )
+      refuse(response, 403, 'without agent.tokenFile the agent answers programs here only, at localhost')
+    else if (may === 'page' && found?.route.isOpen !== true && found?.route.isPage !== true)
+      refuse(response, 403, 'this link opens the page and nothing else')
+    else if (may === 'read' && !isReading) refuse(response, 403, 'this token may only read')
+    else if (!found) refuse(response, 404, 'there is no such path')
+    else if (!found.route.methods.includes(request.method ?? '')) refuse(response, 405, 'method')
+    else {
+      name = found.route.name
+      const { parameters } = found
+      await found.route.answer({ request, response, parameters, query: new URLSearchParams(query) })
+    }
+  } catch (error) {
+    fail(response, error)
+  } finally {
+    metrics.add('dsc_requests_total', { route: name, status: String(response.statusCode) })
+  }
+}
+
+function findRoute(routes: readonly Route[], path: string) {
+  for (const route of routes) {
+    const match = route.path.exec(path)
+    if (!match) continue
+    try {
+      return { route, parameters: match.slice(1).map((piece) => decodeURIComponent(piece)) }
+    } catch {
+      return undefined // a malformed escape
+    }
+  }
+  return undefined
+}
+
+function refuse(response: ServerResponse, status: number, message: string): void {
+  response.writeHead(status, { 'content-type': 'application/json', connection: 'close' })
+  response.end(JSON.stringify({ error: { message } }))
+}
+
+function fail(response: ServerResponse, error: unknown): void {
+  if (response.headersSent) {
+    response.destroy() // the client sees that bytes are missing
+    return
+  }
+  const known = isDscError(error) ? error : undefined
+  const status = statusOfFailure(error)
+  const message = error instanceof Error ? error.message : String(error)
+  response.writeHead(status, { 'content-type': 'application/json' })
+  response.end(JSON.stringify({ error: { code: known?.code ?? 'INTERNAL', message, hint: known?.hint } }))
+}
+
+/** The HTTP status that a failure is answered with. */
+export function statusOfFailure(error: unknown): number {
+  return isDscError(error) ? FAILURES[error.code].httpStatus : 500
+}
