@@ -11,7 +11,7 @@ import { parseLeaseTime } from './model/lease.js'
 import { readMachine } from './platform/machine-identity.js'
 import { findHomeDirectory } from './platform/this-user.js'
 import { judgeNodeClaim } from './policy/judge-node-claim.js'
-import type { RecordStore } from './records/record-store.js'
+import type { RecordStore } from './records/contract/record-store.js'
 
 /**
  * The path that every job takes every time: `dsc prepare <declared dataset>` whose copy is ready. It is bundled

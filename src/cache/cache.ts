@@ -1,7 +1,7 @@
 import type { Dataset } from '../model/dataset.js'
 import type { NodeIdentity } from '../model/node.js'
 import type { CachePolicy, DiskUsage } from '../model/policy.js'
-import type { RecordStore } from '../records/record-store.js'
+import type { RecordStore } from '../records/contract/record-store.js'
 import type { Source, StagingPlan, StagingSource } from '../sources/source.js'
 
 /** One node's cache: what every use case of this folder works on. Whoever opened it closes its record. */

@@ -2,7 +2,7 @@ import { DscError } from '../failure/dsc-error.js'
 import type { MachineIdentity, NodeIdentity } from '../model/node.js'
 import { readMachine } from '../platform/machine-identity.js'
 import { type ClaimVerdict, judgeNodeClaim, type NodeClaim } from '../policy/judge-node-claim.js'
-import type { RecordStore } from '../records/record-store.js'
+import type { RecordStore } from '../records/contract/record-store.js'
 import { openCacheRoot, renewCacheId } from './open-cache-root.js'
 
 /** Rejects with NODE_TAKEN when the name belongs to another cache root or machine. */

@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.js'
 import type { Dataset } from '../model/dataset.js'
-import type { RecordStore } from '../records/record-store.js'
+import type { RecordStore } from '../records/contract/record-store.js'
 import type { Source } from '../sources/source.js'
 import type { Cache } from './cache.js'
 

@@ -1,8 +1,8 @@
 import type { Surroundings } from '../cache/surroundings.js'
 import type { Config } from '../config/config.js'
 import type { Overrides } from '../config/resolve-settings.js'
-import type { RecordStore } from '../records/record-store.js'
-import type { SqlDatabase } from '../records/sql-database.js'
+import type { RecordStore } from '../records/contract/record-store.js'
+import type { SqlDatabase } from '../records/database/sql-database.js'
 import type { Reporter } from './output/reporter.js'
 
 /** What every command is handed. Nothing in it is opened before a command asks for it; all is closed when it ends. */

@@ -10,7 +10,7 @@ import { formatCount } from '../model/format-count.js'
 import { agentUrls } from '../model/node.js'
 import type { FormatName } from '../model/sample-formats.js'
 import { holdByThisProcess } from '../platform/processes.js'
-import type { RecordStore } from '../records/record-store.js'
+import type { RecordStore } from '../records/contract/record-store.js'
 import { openSourceReader } from './open-fallback.js'
 
 interface Found {

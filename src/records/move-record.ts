@@ -1,8 +1,8 @@
 import { DscError } from '../failure/dsc-error.js'
 import { isLeaseLive } from '../model/lease.js'
-import { selectCopyUses } from './select-copy-uses.js'
-import { selectLeases } from './select-leases.js'
-import type { SqlDatabase, SqlRow } from './sql-database.js'
+import type { SqlDatabase, SqlRow } from './database/sql-database.js'
+import { selectCopyUses } from './select/select-copy-uses.js'
+import { selectLeases } from './select/select-leases.js'
 
 /** Tables of the record in an order that satisfies their references, with the columns that the engine fills itself. */
 const TABLES = [

@@ -1,5 +1,5 @@
 import type { Copy } from '../model/copy.js'
-import type { RecordStore } from '../records/record-store.js'
+import type { RecordStore } from '../records/contract/record-store.js'
 
 const MAX_EVENTS = 1000
 

@@ -1,6 +1,6 @@
 import type { Copy } from '../model/copy.js'
 import type { LeaseHolder } from '../model/lease.js'
-import type { RecordStore } from '../records/record-store.js'
+import type { RecordStore } from '../records/contract/record-store.js'
 import { EXAMPLE_PROCESS, exampleCopy, exampleDataset } from './example-copies.js'
 
 const GIB = 1024 ** 3

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { planAdmission } from '../policy/plan-admission.js'
 import { planEviction } from '../policy/plan-eviction.js'
-import type { AdmitRequest, JoinRequest } from '../records/record-requests.js'
-import type { RecordStore } from '../records/record-store.js'
+import type { AdmitRequest, JoinRequest } from '../records/contract/record-requests.js'
+import type { RecordStore } from '../records/contract/record-store.js'
 import { DISK, exampleDataset, exampleLease, NOW_MS } from './example-copies.js'
 
 /** The node of all that is staged here. */

@@ -16,7 +16,7 @@ import type {
   ReleaseFilter,
   StagingProgress,
   UseRequest,
-} from '../records/record-requests.js'
+} from '../records/contract/record-requests.js'
 import { holderKey, isMatch, isSameHolder, isUnderWay, NaiveRows } from './naive-rows.js'
 
 /** Ids that the real record made up; the naive one takes them over. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Copy, CopyUse } from '../model/copy.js'
 import { isLeaseLive, type Lease, type LeaseRequest, type PlacedLease } from '../model/lease.js'
-import type { CopyFilter } from '../records/record-requests.js'
+import type { CopyFilter } from '../records/contract/record-requests.js'
 
 /** The copies and leases of a record in two arrays, and what a single change does to both. */
 export class NaiveRows {

@@ -3,7 +3,7 @@ import { DscError } from '../../failure/dsc-error.js'
 import type { Dataset } from '../../model/dataset.js'
 import type { LeaseRequest } from '../../model/lease.js'
 import { agentUrls } from '../../model/node.js'
-import type { RecordStore } from '../../records/record-store.js'
+import type { RecordStore } from '../../records/contract/record-store.js'
 import { type AgentAccess, prepareOnNode, type RemotelyPrepared } from './agent-client.js'
 import type { PrepareCall } from './prepare-route.js'
 

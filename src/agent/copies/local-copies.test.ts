@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { RecordStore } from '../../records/record-store.js'
+import type { RecordStore } from '../../records/contract/record-store.js'
 import { openLocalCopies } from './local-copies.js'
 
 /** The copies of a node that has none, and the datasets that its record was asked for. */

@@ -3,7 +3,7 @@ import type { Reservation } from '../../cache/prepare/reserve-dataset.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { type Dataset, isSameDefinition } from '../../model/dataset.js'
 import type { LeaseRequest } from '../../model/lease.js'
-import type { RecordStore } from '../../records/record-store.js'
+import type { RecordStore } from '../../records/contract/record-store.js'
 import { type AgentAccess, cancelOnNode, prepareOnNode, reserveOnNode } from '../calls/agent-client.js'
 import { findAgents, type NodeOutcome } from '../calls/prepare-on-nodes.js'
 

@@ -1,6 +1,6 @@
 import type { Receipt, UsedVersion } from '../../model/receipt.js'
 import type { RecordEvent } from '../../model/record-event.js'
-import type { RecordStore } from '../../records/record-store.js'
+import type { RecordStore } from '../../records/contract/record-store.js'
 import { readEventPages } from '../status/record-pages.js'
 
 /** The names under which the record may know a job: as it is given, or by its number in Slurm or its pod's uid. */

@@ -1,5 +1,5 @@
 import type { CopyUse } from '../../model/copy.js'
-import type { RecordStore } from '../../records/record-store.js'
+import type { RecordStore } from '../../records/contract/record-store.js'
 import { readCopyPages, readEventPages } from '../status/record-pages.js'
 import { type Advice, advise, type ReportFigures, type UnusedCopy } from './advise.js'
 import { type DatasetTally, HistoryTally } from './history-tally.js'

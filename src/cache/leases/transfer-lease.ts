@@ -1,5 +1,5 @@
 import { holdByThisProcess } from '../../platform/processes.js'
-import type { RecordStore } from '../../records/record-store.js'
+import type { RecordStore } from '../../records/contract/record-store.js'
 
 /** A reader that has been silent for so long no longer keeps the peer's copy. */
 const TRANSFER_LEASE_MS = 120_000

@@ -1,6 +1,6 @@
 import { DscError } from '../../failure/dsc-error.js'
 import { formatNames } from '../../model/format-names.js'
-import type { RecordStore } from '../../records/record-store.js'
+import type { RecordStore } from '../../records/contract/record-store.js'
 
 /**
  * The failure of asking a node for a copy of a dataset that it has not. Says which other nodes have one, and what

@@ -3,7 +3,7 @@ import type { Dataset } from '../../model/dataset.js'
 import { isSameDefinition } from '../../model/dataset.js'
 import type { LeaseRequest } from '../../model/lease.js'
 import { agentUrls } from '../../model/node.js'
-import type { RecordStore } from '../../records/record-store.js'
+import type { RecordStore } from '../../records/contract/record-store.js'
 import { formatRemoteUrl } from '../../sources/peer-wire.js'
 
 /** A copy on another node that the task reads from there. */

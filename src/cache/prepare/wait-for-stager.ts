@@ -1,7 +1,7 @@
 import { DscError, FAILURES, type FailureCode } from '../../failure/dsc-error.js'
 import { formatHolder, type Lease } from '../../model/lease.js'
 import { checkProcess } from '../../platform/processes.js'
-import type { Joined } from '../../records/record-requests.js'
+import type { Joined } from '../../records/contract/record-requests.js'
 import type { Cache } from '../cache.js'
 import { interrupted } from './interrupted.js'
 

@@ -3,7 +3,7 @@ import { isLeaseLive, type PlacedLease } from '../../model/lease.js'
 import type { NodeEntry } from '../../model/node.js'
 import type { RecordEvent } from '../../model/record-event.js'
 import { sumUpCopies } from '../../policy/copy-sums.js'
-import type { RecordStore } from '../../records/record-store.js'
+import type { RecordStore } from '../../records/contract/record-store.js'
 import { addReaders } from './add-readers.js'
 import {
   describeTransfers,

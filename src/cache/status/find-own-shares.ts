@@ -1,6 +1,6 @@
 import type { NodeEntry } from '../../model/node.js'
 import { findShare } from '../../policy/shares.js'
-import type { RecordStore } from '../../records/record-store.js'
+import type { RecordStore } from '../../records/contract/record-store.js'
 import { measureNodeUsage } from './node-usage.js'
 
 /** What a node guarantees to whoever asks, and how much of it is left. */

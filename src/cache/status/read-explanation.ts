@@ -1,4 +1,4 @@
-import type { RecordStore } from '../../records/record-store.js'
+import type { RecordStore } from '../../records/contract/record-store.js'
 import {
   type DatasetExplanation,
   explainDataset,

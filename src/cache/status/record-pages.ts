@@ -1,8 +1,8 @@
 import type { CopyUse } from '../../model/copy.js'
 import type { PlacedLease } from '../../model/lease.js'
 import type { RecordEvent } from '../../model/record-event.js'
-import type { EventFilter } from '../../records/record-requests.js'
-import type { RecordStore } from '../../records/record-store.js'
+import type { EventFilter } from '../../records/contract/record-requests.js'
+import type { RecordStore } from '../../records/contract/record-store.js'
 import type { StatusFilter } from './status-snapshot.js'
 
 /** Copies that are in memory at once. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import type { RecordStore } from '../../records/record-store.js'
+import type { RecordStore } from '../../records/contract/record-store.js'
 import { openSqliteRecord } from '../../records/sqlite/record-store.js'
 import { NOW_MS } from '../../testing/example-copies.js'
 import { advanceStagings, fillRecord } from '../../testing/example-record.js'

@@ -1,5 +1,5 @@
 import type { NodeEntry } from '../../model/node.js'
-import type { RecordStore } from '../../records/record-store.js'
+import type { RecordStore } from '../../records/contract/record-store.js'
 import { composeStatus, STATUS_EVENTS, type StatusSnapshot } from './compose-status.js'
 
 /** Shows this dataset or this node only; absent: all. */

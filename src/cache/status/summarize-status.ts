@@ -1,7 +1,7 @@
 import type { CopyUse } from '../../model/copy.js'
 import type { PlacedLease } from '../../model/lease.js'
 import type { NodeEntry } from '../../model/node.js'
-import type { RecordStore } from '../../records/record-store.js'
+import type { RecordStore } from '../../records/contract/record-store.js'
 import {
   describeTransfers,
   type NodeStatus,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { CopyPlace } from '../../records/select-places.js'
+import type { CopyPlace } from '../../records/contract/record-store.js'
 import { findDoubtful, type Glance } from './find-doubtful.js'
 
 const ROOT = '/cache/copies'

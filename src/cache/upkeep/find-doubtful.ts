@@ -1,4 +1,4 @@
-import type { CopyPlace } from '../../records/select-places.js'
+import type { CopyPlace } from '../../records/contract/record-store.js'
 
 /** Links to a folder of a file system that counts them: its name, its own `.`, and the `..` of each folder in it. */
 const OWN_LINKS = 2

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { RecordStore } from '../../records/record-store.js'
+import type { RecordStore } from '../../records/contract/record-store.js'
 
 /** Events forgotten in one transaction, which holds up whoever else writes: among ten million, 0.1 s. */
 const BATCH_EVENTS = 1000

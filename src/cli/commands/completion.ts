@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { Argument, Command, Option } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
-import type { RecordStore } from '../../records/record-store.js'
+import type { RecordStore } from '../../records/contract/record-store.js'
 import { formatBashCompletion } from '../completion/bash.js'
 import { describeCommands, LISTED, type Listed } from '../completion/command-spec.js'
 import { formatFishCompletion } from '../completion/fish.js'

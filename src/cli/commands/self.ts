@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import { Command } from 'commander'
 import { findOwnCommand } from '../../platform/own-command.js'
-import { RECORD_SCHEMA_VERSION } from '../../records/schema.js'
+import { RECORD_SCHEMA_VERSION } from '../../records/database/schema.js'
 import type { CliContext } from '../context.js'
 import { alignColumns } from '../output/align-columns.js'
 

@@ -6,7 +6,7 @@ import type { Config } from '../../config/config.js'
 import { isDscError } from '../../failure/dsc-error.js'
 import { formatCount } from '../../model/format-count.js'
 import { agentUrls } from '../../model/node.js'
-import type { RecordStore } from '../../records/record-store.js'
+import type { RecordStore } from '../../records/contract/record-store.js'
 import { type Check, failed, ok, warning } from './check.js'
 
 /** Asks every agent that reports, as a transfer from it would: what cannot be used is read from the source instead. */

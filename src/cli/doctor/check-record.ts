@@ -6,7 +6,7 @@ import { isDscError } from '../../failure/dsc-error.js'
 import { formatCount } from '../../model/format-count.js'
 import { type FileSystemKind, readFileSystemKind } from '../../platform/file-system-kind.js'
 import { findNearestExisting } from '../../platform/nearest-folder.js'
-import type { RecordStore } from '../../records/record-store.js'
+import type { RecordStore } from '../../records/contract/record-store.js'
 import { type Check, errorCodeOf, failed, ok } from './check.js'
 
 /** Opens the record, which somebody else closes. Rejects with a DscError. */

@@ -13,7 +13,7 @@ import {
 } from '../../cache/status/status-json.js'
 import type { StatusFilter } from '../../cache/status/status-snapshot.js'
 import type { StatusSummary } from '../../cache/status/summarize-status.js'
-import type { RecordStore } from '../../records/record-store.js'
+import type { RecordStore } from '../../records/contract/record-store.js'
 import { copyColumns } from './copy-columns.js'
 import { formatElements, formatLines, separate } from './list-pieces.js'
 import { copyCells, formatAfterCopies, formatNodes, holdingCells, NO_COPIES } from './status-table.js'

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { DscError } from '../../failure/dsc-error.js'
-import type { RecordStore } from '../../records/record-store.js'
+import type { RecordStore } from '../../records/contract/record-store.js'
 
 /** A record that may go away and come back while a command looks at it for hours. */
 interface RecordSource {

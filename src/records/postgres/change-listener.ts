@@ -1,5 +1,5 @@
 import pg from 'pg'
-import type { ChangeWait } from '../sql-database.js'
+import type { ChangeWait } from '../contract/record-store.js'
 import { CHANGE_CHANNEL, EVERYTHING } from './change-teller.js'
 import { connectionSettings, readSession } from './connections.js'
 import type { ConnectionPlan } from './read-connection.js'

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { WriteScope } from '../sql-database.js'
+import type { WriteScope } from '../database/sql-database.js'
 import type { Connections } from './connection.js'
 import { attempt } from './transaction-attempt.js'
 

@@ -1,4 +1,4 @@
-import type { SqlRow, SqlValue } from '../sql-database.js'
+import type { SqlRow, SqlValue } from '../database/sql-database.js'
 import type { ConnectionPlan } from './read-connection.js'
 import type { ServerClock } from './server-clock.js'
 

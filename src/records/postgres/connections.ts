@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream'
 import pg from 'pg'
-import type { SqlRow } from '../sql-database.js'
+import type { SqlRow } from '../database/sql-database.js'
 import {
   ASK_SESSION,
   type Connection,

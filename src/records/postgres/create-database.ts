@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { log } from '../../log/log.js'
-import type { ChangeWait, Durability, SqlDatabase, SqlTransaction, WriteScope } from '../sql-database.js'
+import type { ChangeWait } from '../contract/record-store.js'
+import type { Durability, SqlDatabase, SqlTransaction, WriteScope } from '../database/sql-database.js'
 import type { ChangeListener } from './change-listener.js'
 import { tellOfChanges } from './change-teller.js'
 import { explainFailure } from './classify-failure.js'

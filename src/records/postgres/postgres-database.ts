@@ -1,4 +1,4 @@
-import type { SqlDatabase } from '../sql-database.js'
+import type { SqlDatabase } from '../database/sql-database.js'
 import { ChangeListener } from './change-listener.js'
 import { openConnections } from './connections.js'
 import { createPostgresDatabase, type PostgresOptions } from './create-database.js'

@@ -1,4 +1,4 @@
-import type { SqlTransaction, SqlValue } from '../sql-database.js'
+import type { SqlTransaction, SqlValue } from '../database/sql-database.js'
 import type { Connection, QueryResult } from './connection.js'
 
 /** Statements with `?` parameters; `settle` waits for all that were sent. */

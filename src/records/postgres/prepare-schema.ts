@@ -1,5 +1,5 @@
-import { migrate } from '../migrate.js'
-import { schemaMigrations } from '../schema.js'
+import { migrate } from '../database/migrate.js'
+import { schemaMigrations } from '../database/schema.js'
 import type { Connections } from './connection.js'
 import { createTransaction } from './postgres-transaction.js'
 import { type Attempt, attempt } from './transaction-attempt.js'

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { type PostgresServer, startPostgresServer } from '../../testing/postgres-server.js'
-import { recordModelContract } from '../record-model.contract.js'
+import { recordModelContract } from '../contract/record-model.contract.js'
 import { openPostgresRecord } from './record-store.js'
 
 // A history takes some 100 round trips to the server; scripts ask for more by this variable.

@@ -1,4 +1,4 @@
-import type { RecordStore } from '../record-store.js'
+import type { RecordStore } from '../contract/record-store.js'
 import { createSqlRecordStore } from '../sql-record-store.js'
 import type { PostgresOptions } from './create-database.js'
 import { openPostgresDatabase } from './postgres-database.js'

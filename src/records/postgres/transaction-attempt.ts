@@ -1,5 +1,5 @@
 import { createUniqueId } from '../../platform/unique-id.js'
-import type { Durability, SqlRow, SqlTransaction, SqlValue, WriteScope } from '../sql-database.js'
+import type { Durability, SqlRow, SqlTransaction, SqlValue, WriteScope } from '../database/sql-database.js'
 import { classifyFailure } from './classify-failure.js'
 import type { Connection, Connections } from './connection.js'
 import { createTransaction } from './postgres-transaction.js'

@@ -1,5 +1,5 @@
 import { connect, isIP, type Socket } from 'node:net'
-import type { SqlValue } from '../sql-database.js'
+import type { SqlValue } from '../database/sql-database.js'
 import {
   ASK_SESSION,
   type Connection,

@@ -1,4 +1,4 @@
-import type { SqlRow, SqlValue } from '../sql-database.js'
+import type { SqlRow, SqlValue } from '../database/sql-database.js'
 import { type QueryResult, readValue } from './connection.js'
 
 /** PostgreSQL's protocol, version 3.0 (its documentation, "Message Formats"): what one connection says and hears. */

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { recordModelContract } from '../record-model.contract.js'
+import { recordModelContract } from '../contract/record-model.contract.js'
 import { openSqliteRecord } from './record-store.js'
 
 /** Memory where there is some: 40 durable transactions per history would wait for the disk otherwise. */

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import Database from 'better-sqlite3'
 import { temporaryDirectory } from '../../testing/temporary-directory.js'
-import { openClients } from '../contract-test.contract.js'
-import { recordStoreContract } from '../record-store.contract.js'
+import { openClients } from '../contract/contract-test.contract.js'
+import { recordStoreContract } from '../contract/record-store.contract.js'
 import { openSqliteRecord } from './record-store.js'
 
 recordStoreContract('SQLite', async (context) => {

@@ -1,4 +1,4 @@
-import type { RecordStore } from '../record-store.js'
+import type { RecordStore } from '../contract/record-store.js'
 import { createSqlRecordStore } from '../sql-record-store.js'
 import { hasGivenUpReserve } from './space-reserve.js'
 import { openCurrentSqliteDatabase, openSqliteDatabase } from './sqlite-database.js'

@@ -1,6 +1,6 @@
-import type { EndedStaging, PublishedCopy, StagingProgress } from '../record-requests.js'
-import type { RecordWrite } from '../record-write.js'
-import { writeCopyEvent } from '../write-event.js'
+import type { RecordWrite } from '../change/record-write.js'
+import { writeCopyEvent } from '../change/write-event.js'
+import type { EndedStaging, PublishedCopy, StagingProgress } from '../contract/record-requests.js'
 import { selectStaged } from './select-staged.js'
 
 /** See `RecordStore.reportProgress`. */

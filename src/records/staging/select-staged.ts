@@ -1,6 +1,6 @@
 import type { Copy } from '../../model/copy.js'
-import { toCopy } from '../row-mapping.js'
-import type { SqlTransaction } from '../sql-database.js'
+import { toCopy } from '../database/row-mapping.js'
+import type { SqlTransaction } from '../database/sql-database.js'
 
 /** The copy, if it is still being staged under this stage lease. */
 export async function selectStaged(

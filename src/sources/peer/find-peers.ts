@@ -2,7 +2,7 @@ import type { CopyUse } from '../../model/copy.js'
 import { type Dataset, isSameDefinition } from '../../model/dataset.js'
 import { agentUrls } from '../../model/node.js'
 import { rankPeers } from '../../policy/placement.js'
-import type { RecordStore } from '../../records/record-store.js'
+import type { RecordStore } from '../../records/contract/record-store.js'
 import { findDamagedCopies } from '../damaged-copies.js'
 
 /** A ready copy of the dataset on another node whose agent answers. */

@@ -4,7 +4,7 @@ import type { Dataset } from '../../model/dataset.js'
 import { formatTransferTask } from '../../model/lease.js'
 import { agentUrls } from '../../model/node.js'
 import { planSharedPartBytes } from '../../proof/plan-parts.js'
-import type { RecordStore } from '../../records/record-store.js'
+import type { RecordStore } from '../../records/contract/record-store.js'
 import { markDamaged } from '../damaged-copies.js'
 import type {
   Fetcher,

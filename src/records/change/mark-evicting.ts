@@ -1,0 +1,34 @@
+import type { CopyUse } from '../../model/copy.js'
+import type { EvictionPlan } from '../../policy/plan-eviction.js'
+import type { Victim } from '../../policy/take-by-share.js'
+import type { EvictionRequest } from '../contract/record-requests.js'
+import { selectCopyUses } from '../select/select-copy-uses.js'
+import type { RecordWrite } from './record-write.js'
+import { writeCopyEvent } from './write-event.js'
+
+/** Plans inside the transaction, so what is marked is idle at this very moment. */
+export async function beginEvicting(
+  write: RecordWrite,
+  { node, task }: EvictionRequest,
+  decide: (copies: readonly CopyUse[]) => EvictionPlan,
+): Promise<EvictionPlan> {
+  const plan = decide(await selectCopyUses(write.transaction, { node }, write.nowMs))
+  markEvicting(write, plan.victims, task)
+  return plan
+}
+
+/** Takes the victims of a plan made in this transaction out of use. Their files may go from now on. */
+export function markEvicting(write: RecordWrite, victims: readonly Victim[], task: string | null): void {
+  const { transaction } = write
+  for (const { copy, reason } of victims) {
+    const { version, chargedBytes, lastUsedAtMs } = copy
+    transaction.post('DELETE FROM leases WHERE copy_id = ?', [copy.copyId])
+    transaction.post(`UPDATE copies SET state = 'evicting' WHERE copy_id = ?`, [copy.copyId])
+    writeCopyEvent(write, copy, {
+      kind: 'evicted',
+      task,
+      reason,
+      detail: { version, chargedBytes, lastUsedAtMs },
+    })
+  }
+}

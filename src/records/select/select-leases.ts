@@ -1,0 +1,54 @@
+import type { PlacedLease } from '../../model/lease.js'
+import type { LeaseFilter, ReleaseFilter } from '../contract/record-requests.js'
+import { toLease } from '../database/row-mapping.js'
+import type { SqlReader, SqlRow, SqlValue } from '../database/sql-database.js'
+
+/** Leases with the dataset and node of their copy. */
+export const SELECT_LEASES =
+  'SELECT leases.*, copies.dataset, copies.node FROM leases JOIN copies ON copies.copy_id = leases.copy_id'
+
+/** Leases that match, oldest first. */
+export async function selectLeases(
+  reader: SqlReader,
+  filter: LeaseFilter & ReleaseFilter,
+): Promise<readonly PlacedLease[]> {
+  const { sql, parameters } = leaseQuery(filter)
+  return reader.map(sql, parameters, (row) => ({
+    ...toLease(row),
+    dataset: String(row.dataset),
+    node: String(row.node),
+  }))
+}
+
+/** Their rows, oldest first. */
+export async function selectLeaseRows(
+  reader: SqlReader,
+  filter: LeaseFilter & ReleaseFilter,
+): Promise<readonly SqlRow[]> {
+  const { sql, parameters } = leaseQuery(filter)
+  return reader.all(sql, parameters)
+}
+
+function leaseQuery(filter: LeaseFilter & ReleaseFilter): {
+  readonly sql: string
+  readonly parameters: readonly SqlValue[]
+} {
+  const { after, limit } = filter
+  const conditions: [string, readonly (SqlValue | undefined)[]][] = [
+    ['copies.dataset = ?', [filter.dataset]],
+    ['copies.node = ?', [filter.node]],
+    ['leases.copy_id = ?', [filter.copyId]],
+    ['leases.purpose = ?', [filter.purpose]],
+    ['leases.task = ?', [filter.task]],
+    ['leases.lease_id = ?', [filter.leaseId]],
+    ['(leases.created_at_ms, leases.lease_id) > (?, ?)', [after?.createdAtMs, after?.leaseId]],
+  ]
+  const given = conditions.filter(
+    (condition): condition is [string, readonly SqlValue[]] => condition[1][0] !== undefined,
+  )
+  const where = given.length > 0 ? `WHERE ${given.map(([condition]) => condition).join(' AND ')}` : ''
+  return {
+    sql: `${SELECT_LEASES} ${where} ORDER BY leases.created_at_ms, leases.lease_id${limit === undefined ? '' : ' LIMIT ?'}`,
+    parameters: [...given.flatMap(([, values]) => values), ...(limit === undefined ? [] : [limit])],
+  }
+}
