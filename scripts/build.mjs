@@ -3,10 +3,11 @@
 // What was compiled from a file that is no more is removed first, so that no moved test runs twice.
 //   node scripts/build.mjs
 import { spawnSync } from 'node:child_process'
-import { existsSync, globSync, rmSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { relative, resolve } from 'node:path'
 import { build } from 'esbuild'
+import glob from 'fast-glob'
 
 /** For what runs in no thread and starts none: the module takes 5 ms to load. */
 const withoutThreads = {
@@ -99,7 +100,7 @@ const BUNDLES = {
 
 const LEFT = /\.(d\.ts|js|js\.map)$/
 
-for (const file of globSync('dist/**/*.{d.ts,js,js.map}')) {
+for (const file of glob.sync('dist/**/*.{d.ts,js,js.map}')) {
   const source = file.replace(/^dist/, 'src').replace(LEFT, '')
   if (!existsSync(`${source}.ts`) && !existsSync(`${source}.tsx`)) rmSync(file)
 }

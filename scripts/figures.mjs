@@ -2,9 +2,10 @@
 // boolean parameters, exports without a doc comment or without a user, names exported twice.
 // A room is a folder directly in src/, and each folder directly in cache/ and feed/. Tests are not counted.
 //   node scripts/figures.mjs [--limit 15] [--room cache]
-import { globSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { parseArgs } from 'node:util'
+import glob from 'fast-glob'
 import { isTest, readSource } from './source/read-source.mjs'
 
 const { values } = parseArgs({
@@ -131,14 +132,14 @@ print(
   unused.filter((one) => !one.isType && one.users.size === 0).map(exportRow),
 )
 print('types that nobody imports', unused.filter((one) => one.isType && one.users.size === 0).map(exportRow))
-const byName = Map.groupBy(exported, ({ name }) => name)
+const byName = groupBy(exported, ({ name }) => name)
 print(
   'names exported twice',
   [...byName]
     .filter(([, same]) => same.length > 1)
     .map(([name, same]) => `${name}  ${same.map(({ path }) => path).join(', ')}`),
 )
-const byFile = Map.groupBy(shown, ({ path }) => basename(path))
+const byFile = groupBy(shown, ({ path }) => basename(path))
 print(
   'file names used twice',
   [...byFile]
@@ -153,18 +154,28 @@ function print(title, rows, { isComplete = false, count = rows.length } = {}) {
 }
 
 function countBy(files, name) {
-  return [...Map.groupBy(files, ({ path }) => name(path))]
+  return [...groupBy(files, ({ path }) => name(path))]
     .map(([key, same]) => [key, same.length, same.reduce((sum, { lines }) => sum + lines, 0)])
     .concat(
       name === roomOf ? [['(all)', files.length, files.reduce((sum, { lines }) => sum + lines, 0)]] : [],
     )
 }
 
+/** Map.groupBy, which Node 20 has not. */
+function groupBy(items, keyOf) {
+  const groups = new Map()
+  for (const item of items) groups.set(keyOf(item), [...(groups.get(keyOf(item)) ?? []), item])
+  return groups
+}
+
 function pythonRooms() {
-  const files = globSync('src/python/{dsc,dsc-data}/**/*.py').map((path) => ({
-    path: path.replace(/^src\/python\//, ''),
-    lines: readFileSync(path, 'utf8').split('\n').length - 1,
-  }))
+  const files = glob
+    .sync('src/python/{dsc,dsc-data}/**/*.py')
+    .sort()
+    .map((path) => ({
+      path: path.replace(/^src\/python\//, ''),
+      lines: readFileSync(path, 'utf8').split('\n').length - 1,
+    }))
   return countBy(files, dirname).map(([folder, count, lines]) => `${folder}  ${count} files, ${lines} lines`)
 }
 
@@ -204,7 +215,10 @@ function usersOfExports() {
   }
   const entries = JSON.stringify(JSON.parse(readFileSync('package.json', 'utf8')).exports)
   for (const [, path] of entries.matchAll(/dist\/([\w/-]+)\.js/g)) add(`${path}.ts`, '*', 'product')
-  for (const file of [...globSync('{scripts,bin}/**/*.{mjs,js,py,sh}'), ...globSync('src/python/**/*.py')]) {
+  for (const file of [
+    ...glob.sync('{scripts,bin}/**/*.{mjs,js,py,sh}'),
+    ...glob.sync('src/python/**/*.py'),
+  ]) {
     const text = readFileSync(file, 'utf8')
     for (const [, path] of text.matchAll(/dist\/([\w/-]+)\.c?js/g)) {
       add(`${path}.ts`, '*', file.startsWith('bin') ? 'product' : 'scripts')

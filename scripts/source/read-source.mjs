@@ -1,8 +1,9 @@
 // What the TypeScript files of src/ import, export and declare, read with a parser: for scripts/figures.mjs and for the
 // layer check. Paths are relative to src/ and use '/'.
-import { existsSync, globSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize, sep } from 'node:path'
 import { parse } from '@babel/parser'
+import glob from 'fast-glob'
 
 const TEST = /\.(test|contract)\.|\.test\.(worker|fixture)\.|^(testing|e2e)\//
 
@@ -16,9 +17,9 @@ export const isTest = (path) => TEST.test(path)
  */
 export function readSource(root = 'src') {
   const files = new Map()
-  for (const file of globSync(`${root}/**/*.{ts,tsx}`).sort()) {
-    const path = slashed(file).slice(root.length + 1)
-    if (!path.endsWith('.d.ts')) files.set(path, readModule(path, readFileSync(file, 'utf8'), root))
+  for (const path of glob.sync('**/*.{ts,tsx}', { cwd: root }).sort()) {
+    if (!path.endsWith('.d.ts'))
+      files.set(path, readModule(path, readFileSync(join(root, path), 'utf8'), root))
   }
   return files
 }
