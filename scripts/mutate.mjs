@@ -38,8 +38,8 @@ const CORE = [
 ]
 /** Tests that start a PostgreSQL server are near to its own files alone. */
 const SLOW = /^records\/postgres\//
-/** Imports between a test and a file that it is still near to. */
-const NEAR_STEPS = 3
+/** Imports between a file and a test that is still near to it: in its own folder, and anywhere else. */
+const NEAR_STEPS = { ownFolder: 6, elsewhere: 2 }
 
 const { values } = parseArgs({
   options: {
@@ -119,19 +119,23 @@ function randomFrom(seed) {
   }
 }
 
-/** Test files that import the file, directly or through others, the nearest first; the one beside it before all. */
+/** Test files that import the file, directly or through others: first the one beside it, then those of its folder. */
 function findNearTests(path) {
   const steps = new Map([[path, 0]])
   for (const [file, step] of steps) {
-    if (step === NEAR_STEPS) continue
+    if (step === NEAR_STEPS.ownFolder) continue
     for (const user of usersOf.get(file) ?? []) if (!steps.has(user)) steps.set(user, step + 1)
   }
-  const folder = path.slice(0, path.lastIndexOf('/'))
-  const distance = (test) => steps.get(test) - (test.startsWith(`${folder}/`) ? 1.5 : 0)
+  const folder = path.slice(0, path.lastIndexOf('/') + 1)
+  const isInFolder = (test) => test.startsWith(folder)
+  const own = path.replace(/\.tsx?$/, '.test.')
+  const rank = (test) =>
+    test.startsWith(own) ? 0 : isInFolder(test) ? steps.get(test) : 10 + steps.get(test)
   return [...steps.keys()]
     .filter((test) => /\.test\.tsx?$/.test(test) && !test.startsWith('e2e/'))
+    .filter((test) => isInFolder(test) || steps.get(test) <= NEAR_STEPS.elsewhere)
     .filter((test) => !SLOW.test(test) || SLOW.test(path))
-    .sort((a, b) => distance(a) - distance(b) || (a < b ? -1 : 1))
+    .sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1))
     .slice(0, Number(values.tests))
     .map((test) => test.replace(/\.tsx?$/, '.js'))
 }
