@@ -28,34 +28,38 @@ export interface Config {
   readonly datasets: readonly Dataset[]
   readonly agent: {
     readonly listen: HostPort
-    readonly tokenFile?: string
+    readonly tokenFile?: string | undefined
     /** URL without final slash that other nodes reach this agent at; absent = made of `listen`. */
-    readonly advertise?: string
-    readonly tls?: { readonly certFile: string; readonly keyFile: string; readonly caFile?: string }
+    readonly advertise?: string | undefined
+    readonly tls?:
+      | { readonly certFile: string; readonly keyFile: string; readonly caFile?: string | undefined }
+      | undefined
     /** Copies of a node that was silent for so long leave the record, ms; absent = never. */
-    readonly forgetNodesAfterMs?: number
+    readonly forgetNodesAfterMs?: number | undefined
     /** Whether the page of the agent is for other machines, too. */
     readonly isPageEverywhere: boolean
     /** A read-only S3 endpoint; absent = none. */
-    readonly gateway?: {
-      readonly listen: HostPort
-      /** How long a copy is held after the last read, ms. */
-      readonly keepMs: number
-      /** When ranges of objects that are arriving are answered. */
-      readonly ranges: 'proven' | 'unproven'
-      /** Local users who need not sign, by uid; absent = the agent's and root. */
-      readonly users?: 'all' | readonly number[]
-    }
+    readonly gateway?:
+      | {
+          readonly listen: HostPort
+          /** How long a copy is held after the last read, ms. */
+          readonly keepMs: number
+          /** When ranges of objects that are arriving are answered. */
+          readonly ranges: 'proven' | 'unproven'
+          /** Local users who need not sign, by uid; absent = the agent's and root. */
+          readonly users?: 'all' | readonly number[] | undefined
+        }
+      | undefined
   }
   readonly stage: {
     /** Most requests in flight for one download, 1–1024; absent = the default of `download-files`. */
-    readonly concurrency?: number
+    readonly concurrency?: number | undefined
     /** A part that brings no bytes for so long is asked for again, milliseconds. */
     readonly stallTimeoutMs: number
     /** Most requests in flight on this node, over all its stagings, 1–1,000,000; absent = no limit. */
-    readonly maxRequests?: number
+    readonly maxRequests?: number | undefined
     /** Most that this node takes over all its stagings, bytes per second; absent = no limit. */
-    readonly bandwidthBytesPerSecond?: number
+    readonly bandwidthBytesPerSecond?: number | undefined
   }
   /** What happened longer ago is forgotten by `dsc cleanup`, ms. */
   readonly historyMs: number

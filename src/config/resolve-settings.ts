@@ -97,38 +97,34 @@ export function resolveSettings(from: Surroundings): Config {
 }
 
 function resolveAgent(agent: FileSettings['agent'], base: PathBase): Config['agent'] {
+  const pathOf = (path: string | undefined) => (path === undefined ? undefined : resolvePath(path, base))
   return {
     listen: agent?.listen ?? DEFAULT_LISTEN,
-    ...(agent?.tokenFile !== undefined && { tokenFile: resolvePath(agent.tokenFile, base) }),
-    ...(agent?.advertise !== undefined && { advertise: agent.advertise.replace(/\/+$/, '') }),
-    ...(agent?.tls !== undefined && {
-      tls: {
-        certFile: resolvePath(agent.tls.certFile, base),
-        keyFile: resolvePath(agent.tls.keyFile, base),
-        ...(agent.tls.caFile !== undefined && { caFile: resolvePath(agent.tls.caFile, base) }),
-      },
-    }),
-    ...(agent?.forgetNodesAfter !== undefined && { forgetNodesAfterMs: agent.forgetNodesAfter }),
+    tokenFile: pathOf(agent?.tokenFile),
+    advertise: agent?.advertise?.replace(/\/+$/, ''),
+    tls: agent?.tls && {
+      certFile: resolvePath(agent.tls.certFile, base),
+      keyFile: resolvePath(agent.tls.keyFile, base),
+      caFile: pathOf(agent.tls.caFile),
+    },
+    forgetNodesAfterMs: agent?.forgetNodesAfter,
     isPageEverywhere: agent?.page === 'everywhere',
-    ...(agent?.gateway !== undefined && {
-      gateway: {
-        listen: agent.gateway.listen,
-        keepMs: agent.gateway.keep ?? DEFAULT_GATEWAY_KEEP_MS,
-        ranges: agent.gateway.ranges ?? 'proven',
-        ...(agent.gateway.users !== undefined && { users: agent.gateway.users }),
-      },
-    }),
+    gateway: agent?.gateway && {
+      listen: agent.gateway.listen,
+      keepMs: agent.gateway.keep ?? DEFAULT_GATEWAY_KEEP_MS,
+      ranges: agent.gateway.ranges ?? 'proven',
+      users: agent.gateway.users,
+    },
   }
 }
 
 /** `--bandwidth-limit` stands above the file. */
 function resolveStage(stage: FileSettings['stage'], flagBytesPerSecond: number | undefined): Config['stage'] {
-  const bandwidthBytesPerSecond = flagBytesPerSecond ?? stage?.bandwidthLimit
   return {
-    ...(stage?.concurrency !== undefined && { concurrency: stage.concurrency }),
+    concurrency: stage?.concurrency,
     stallTimeoutMs: stage?.stallTimeout ?? DEFAULT_STALL_TIMEOUT_MS,
-    ...(stage?.maxRequests !== undefined && { maxRequests: stage.maxRequests }),
-    ...(bandwidthBytesPerSecond !== undefined && { bandwidthBytesPerSecond }),
+    maxRequests: stage?.maxRequests,
+    bandwidthBytesPerSecond: flagBytesPerSecond ?? stage?.bandwidthLimit,
   }
 }
 
@@ -187,13 +183,12 @@ function sqliteAt(path: string): RecordLocation {
 function createPolicy(cache: FileSettings['cache']): CachePolicy {
   const { maxDatasets, maxPercent, minFree, lowWaterPercent, shares } = cache ?? {}
   const isUnlimited = maxDatasets === undefined && maxPercent === undefined && minFree === undefined
-  const percent = isUnlimited ? DEFAULT_MAX_PERCENT : maxPercent
   return {
-    ...(maxDatasets !== undefined && { maxDatasets }),
-    ...(percent !== undefined && { maxPercent: percent }),
-    ...(minFree !== undefined && { minFreeBytes: minFree }),
-    ...(lowWaterPercent !== undefined && { lowWaterPercent }),
-    ...(shares && { shares: Object.entries(shares).map(([party, percent]) => ({ party, percent })) }),
+    maxDatasets,
+    maxPercent: isUnlimited ? DEFAULT_MAX_PERCENT : maxPercent,
+    minFreeBytes: minFree,
+    lowWaterPercent,
+    shares: shares && Object.entries(shares).map(([party, percent]) => ({ party, percent })),
   }
 }
 

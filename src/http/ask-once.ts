@@ -30,8 +30,8 @@ export function askOnce(url: string, question: Question): Promise<IncomingMessag
       method,
       agent: false,
       headers: { ...headers, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
-      ...(ca === undefined ? {} : { ca }),
-      ...(signal ? { signal } : {}),
+      ca,
+      signal,
     })
     let answer: IncomingMessage | undefined
     const connecting = setTimeout(

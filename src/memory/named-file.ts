@@ -64,7 +64,7 @@ export function invalidContents(
 }
 
 function invalid(message: string, hint: string, cause?: unknown): DscError {
-  return new DscError('MEMORY_FILE_INVALID', message, { hint, ...(cause === undefined ? {} : { cause }) })
+  return new DscError('MEMORY_FILE_INVALID', message, { hint, cause })
 }
 
 function reasonOf(error: NodeJS.ErrnoException): string {

@@ -50,11 +50,11 @@ export interface Copy {
   readonly createdAtMs: number
   readonly readyAtMs: number | null
   /** Whom the task belongs to that used it last: the copy counts for their share. Absent: nobody said. */
-  readonly parties?: readonly string[]
+  readonly parties?: readonly string[] | undefined
   /** Absent: the copy has every object of the version. */
-  readonly stripe?: Stripe
+  readonly stripe?: Stripe | undefined
   /** Of a whole copy: the nodes of layouts in which it stands for a stripe, and which no stripe is left to tell of. */
-  readonly layouts?: readonly (readonly string[])[]
+  readonly layouts?: readonly (readonly string[])[] | undefined
 }
 
 /** The part of a version that a copy has: object i, in the order of keys, where i mod `nodes.length` is `index`. */

@@ -7,24 +7,24 @@ export interface Dataset {
   /** A source URL, see `source-url.ts`. */
   readonly source: string
   /** URL of an S3 server other than AWS, or of a hub other than huggingface.co. */
-  readonly endpoint?: string
-  readonly region?: string
+  readonly endpoint?: string | undefined
+  readonly region?: string | undefined
   /** Addresses the bucket in the path instead of the host name. */
-  readonly pathStyle?: boolean
+  readonly pathStyle?: boolean | undefined
   /** Sends requests without credentials. */
-  readonly anonymous?: boolean
+  readonly anonymous?: boolean | undefined
   /** Accepts that the caller's account pays for requests and traffic. */
-  readonly requesterPays?: boolean
+  readonly requesterPays?: boolean | undefined
   /** Profile of the AWS configuration files. */
-  readonly profile?: string
+  readonly profile?: string | undefined
   /** Globs relative to the prefix; an object is taken when one matches. Empty = every object. */
   readonly include: readonly string[]
   /** Globs relative to the prefix, stronger than `include`. A pattern equal to a key always matches it. */
   readonly exclude: readonly string[]
   /** How feeds find samples in the files. Default: by what most bytes of a folder are. */
-  readonly format?: FormatName
+  readonly format?: FormatName | undefined
   /** Columns of rows that feeds read, in this order. Default: all. */
-  readonly columns?: readonly string[]
+  readonly columns?: readonly string[] | undefined
 }
 
 /** Which objects of a source are taken. */

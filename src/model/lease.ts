@@ -77,7 +77,7 @@ export interface LeaseRequest {
   readonly holder: LeaseHolder
   readonly expiresAtMs: number | null
   /** Whom the task belongs to: `user:alice`, `account:nlp`, `group:vision`. Absent: nobody said. */
-  readonly parties?: readonly string[]
+  readonly parties?: readonly string[] | undefined
 }
 
 /** Whether the lease still counts at `nowMs`. A holder found dead has its lease removed instead. */

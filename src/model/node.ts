@@ -9,9 +9,9 @@ export interface NodeEntry {
   /** Unix epoch in ms. */
   readonly seenAtMs: number
   /** Which cache root on which machine the name belongs to; absent = nobody has claimed it yet. */
-  readonly identity?: NodeIdentity
+  readonly identity?: NodeIdentity | undefined
   /** The agent that serves the node's copies; null = stopped, absent = never had one (or: leave as it is). */
-  readonly agent?: NodeAgent | null
+  readonly agent?: NodeAgent | null | undefined
 }
 
 /** What a node's name stands for. Names of hosts are for people; the two ids are random, and decide. */

@@ -18,7 +18,7 @@ export class BackgroundThread<Order, Reply> {
   /** Starts the module at `url`. */
   constructor(url: URL, options: BackgroundThreadOptions<Reply>) {
     const { data: workerData, resourceLimits } = options
-    this.#worker = new Worker(url, { workerData, ...(resourceLimits && { resourceLimits }) })
+    this.#worker = new Worker(url, { workerData, resourceLimits: resourceLimits ?? {} })
     this.ended = new Promise((resolve) => this.#worker.once('exit', () => resolve()))
     this.#worker.on('message', options.onReply)
     this.#worker.on('error', options.onFailure)

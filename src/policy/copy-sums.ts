@@ -18,7 +18,7 @@ export interface CopySum extends CopyStanding {
   /** Whether they lie, or stand for others that lay, on several nodes in stripes. */
   readonly isStriped: boolean
   /** Whom they count for; absent: nobody said. */
-  readonly parties?: readonly string[]
+  readonly parties?: readonly string[] | undefined
   readonly copies: number
   readonly chargedBytes: number
   readonly chargedInodes: number
@@ -50,7 +50,7 @@ export function sumUpCopies(copies: readonly CopyUse[]): readonly CopySum[] {
     if (sum === undefined) {
       const { node, parties } = copy
       const nothing = { copies: 0, chargedBytes: 0, chargedInodes: 0, unwrittenBytes: 0 }
-      sum = { node, ...standing, isStriped, ...(parties && { parties }), ...nothing }
+      sum = { node, ...standing, isStriped, parties, ...nothing }
       sums.set(key, sum)
     }
     sum.copies += 1

@@ -34,12 +34,12 @@ export function openFeedEngine(
   )
   const pool = readers.begin({
     arenaFd: arenaFile.fd,
-    ...(folder && {
-      folder: {
-        ...{ root: folder.root, tableBytes: folder.table.bytes, known: folder.table.known },
-        held: held?.descriptors,
-      },
-    }),
+    folder: folder && {
+      root: folder.root,
+      tableBytes: folder.table.bytes,
+      known: folder.table.known,
+      held: held?.descriptors,
+    },
   })
   return new FeedEngine({
     source: supply.makeSource({ pool, arenaFile }),

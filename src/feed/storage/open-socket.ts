@@ -12,7 +12,7 @@ export function openStorageSocket(options: TcpNetConnectOpts, tls: StorageTls | 
   if (!tls) return connect(options)
   const socket = connectTls({
     ...(options as ConnectionOptions),
-    ...(tls.ca !== undefined && { ca: tls.ca }),
+    ca: tls.ca,
     minVersion: 'TLSv1.3',
   })
   socket.setNoDelay(true)

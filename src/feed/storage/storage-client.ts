@@ -178,7 +178,7 @@ export class StorageClient {
   #sayHello({ challenge }: Record<string, unknown>): void {
     const { token, table } = this.#options
     const mac = proveToken(token ?? '', String(challenge))
-    const hello = { mac, ...(table && { fingerprint: table.fingerprint }) }
+    const hello = { mac, fingerprint: table?.fingerprint }
     this.#socket.write(formatStorageJson(STORAGE_MESSAGE.hello, hello))
   }
 

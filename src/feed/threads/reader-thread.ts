@@ -14,14 +14,16 @@ import { type Prefix, type PrefixShare, planPrefix } from '../plan/prefix.js'
 export interface ReaderData {
   readonly arenaFd: number
   /** Where the samples are; absent when the thread only copies and shuffles. */
-  readonly folder?: {
-    readonly root: string
-    readonly tableBytes: Uint8Array
-    /** As in `SampleTable`. */
-    readonly known?: Uint8Array | undefined
-    /** Descriptors of the files, where clients map what these are of. */
-    readonly held?: readonly number[] | undefined
-  }
+  readonly folder?: ReadFolder | undefined
+}
+
+interface ReadFolder {
+  readonly root: string
+  readonly tableBytes: Uint8Array
+  /** As in `SampleTable`. */
+  readonly known?: Uint8Array | undefined
+  /** Descriptors of the files, where clients map what these are of. */
+  readonly held?: readonly number[] | undefined
 }
 
 /** What a reader thread is told: what it reads, once, and then its jobs. */

@@ -36,8 +36,8 @@ export async function answerPull(
     version: node.version,
     epoch: node.epoch,
     lastStep: node.lastSteps[number('rank', 0)] ?? -1,
-    ...(isWhole ? {} : { changed }),
-    ...(isNarrow ? { halves: true } : {}),
+    changed: isWhole ? undefined : changed,
+    halves: isNarrow || undefined,
   }
   // Copied at once: the next push must not change bytes that are still being sent.
   const values = isWhole ? state.parameters.slice() : gather(state, changed, isNarrow ? 'halves' : 'floats')

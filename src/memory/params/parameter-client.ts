@@ -217,7 +217,7 @@ function callOnce(call: Call): Promise<{ status: number; bytes: Buffer }> {
       {
         method: body ? 'POST' : 'GET',
         agent,
-        ...(signal ? { signal } : {}),
+        signal,
         headers: {
           [JOB_HEADER]: call.job ?? nameDefaultJob(),
           ...(length === undefined ? {} : { 'content-length': length }),

@@ -37,8 +37,9 @@ export function recomputeBlocks(profile: MemoryProfile, blocks: readonly Block[]
       bwdParamUs: layer.bwdParamUs + (extraUs.get(layer.i) ?? 0),
     })),
     tensors: tensors.map((tensor, id) => ({ ...tensor, id })),
-    ...(profile.packLayers && { packLayers: calls.packLayers }),
-    ...(profile.unpackOrder && { unpackOrder: calls.unpackOrder, unpackLayers: calls.unpackLayers }),
+    packLayers: profile.packLayers && calls.packLayers,
+    unpackOrder: profile.unpackOrder && calls.unpackOrder,
+    unpackLayers: profile.unpackOrder && calls.unpackLayers,
   }
 }
 
@@ -166,7 +167,7 @@ function describeFirst(
     const birth = isChanged ? tensor.producer : (tensor.alive?.[0] ?? tensor.producer)
     const before = (isChanged && !isHeldLong) || !tensor.alive ? [] : [tensor.alive[1]]
     const last = findLast([birth, tensor.producer, ...uses, ...before, ...(held ? [held] : [])], timeline)!
-    return { ...tensor, kind, uses, alive: [birth, last], ...(held && { heldUntil: held }) }
+    return { ...tensor, kind, uses, alive: [birth, last], heldUntil: held ?? tensor.heldUntil }
   })
 }
 

@@ -50,7 +50,7 @@ function toCopySum(row: SqlRow): CopySum {
     isUsed: isTrue('is_used'),
     isBeingStaged: isTrue('is_staged'),
     isStriped: isTrue('is_striped'),
-    ...(parties && { parties }),
+    parties: parties ?? undefined,
     copies: number('copies'),
     chargedBytes: number('charged_bytes'),
     chargedInodes: number('charged_inodes'),
