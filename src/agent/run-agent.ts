@@ -29,7 +29,10 @@ export interface Agent {
 }
 
 /** What the user sets of the gateway; the agent knows the rest. */
-export type GatewaySettings = Pick<GatewayOptions, 'listen' | 'declared' | 'keepMs' | 'ranges' | 'users'>
+export type GatewaySettings = Pick<
+  GatewayOptions,
+  'listen' | 'declared' | 'keepMs' | 'names' | 'ranges' | 'users'
+>
 
 const GRACE_MS = 10_000
 const CERTIFICATE_MS = 24 * 3_600_000

@@ -46,6 +46,8 @@ export interface Config {
           readonly keepMs: number
           /** When ranges of objects that are arriving are answered. */
           readonly ranges: 'proven' | 'unproven'
+          /** Host names, or URLs of them, beside `localhost` and that of the machine. */
+          readonly names: readonly string[]
           /** Local users who need not sign, by uid; absent = the agent's and root. */
           readonly users?: 'all' | readonly number[] | undefined
         }

@@ -113,6 +113,7 @@ function resolveAgent(agent: FileSettings['agent'], base: PathBase): Config['age
       listen: agent.gateway.listen,
       keepMs: agent.gateway.keep ?? DEFAULT_GATEWAY_KEEP_MS,
       ranges: agent.gateway.ranges ?? 'proven',
+      names: agent.gateway.names ?? [],
       users: agent.gateway.users,
     },
   }

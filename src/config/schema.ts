@@ -4,6 +4,7 @@ import { BYTE_RATE_PATTERN, parseByteRate } from '../model/byte-rate.js'
 import { BYTE_SIZE_PATTERN, parseByteSize } from '../model/byte-size.js'
 import { parseDatasetName } from '../model/dataset.js'
 import { DURATION_PATTERN, formatDuration, parseDuration, requireTimer } from '../model/duration.js'
+import { isHostName } from '../model/host-name.js'
 import { parseHostPort } from '../model/host-port.js'
 import { FORMAT_NAMES } from '../model/sample-formats.js'
 import { parseSourceUrl, SOURCE_EXAMPLES } from '../model/source-url.js'
@@ -208,6 +209,16 @@ const agent = z.strictObject({
         .enum(['proven', 'unproven'], { error: 'proven or unproven' })
         .describe(
           'When a range of a large object that is still arriving is answered: once its bytes are proven (proven), which is with the whole object where the store has one checksum for it, or as soon as they are written (unproven). Default: proven.',
+        )
+        .optional(),
+      names: z
+        .array(
+          text('a host name such as data.example, or https://data.example').refine(isHostName, {
+            error: 'a host name such as data.example, or https://data.example',
+          }),
+        )
+        .describe(
+          'Host names under which S3 clients reach it, beside localhost, addresses and the name of the machine; as a URL where they speak with a proxy that encrypts (https://data.example). Requests for other names are refused.',
         )
         .optional(),
       users: z

@@ -58,3 +58,12 @@ test('findSocketOwner takes an end that its process has closed for nobody’s', 
   await once(client!, 'close')
   assert.equal(await ownerOf(socket), undefined)
 })
+
+test('findSocketOwner finds a client whose socket is for both families, as those of Java are', async (t) => {
+  const socket = await accept(t, '127.0.0.1', (port) => {
+    const client = connect(port, '::ffff:127.0.0.1')
+    t.after(() => client.destroy())
+  })
+  assert.equal(socket.remoteAddress, '127.0.0.1', 'the server has a socket for IPv4')
+  assert.equal(await ownerOf(socket), process.getuid!())
+})

@@ -20,8 +20,18 @@ const lastTables = new Map<string, Promise<string>>()
  * `peer` is that end, `own` this one.
  */
 export async function findSocketOwner(peer: SocketEnd, own: SocketEnd): Promise<number | undefined> {
-  const isV6 = plainAddress(peer).includes(':')
-  const table = await readNextTable(isV6 ? '/proc/net/tcp6' : '/proc/net/tcp')
+  const ends = [plainEnd(peer), plainEnd(own)] as const
+  if (ends[0].address.includes(':')) return findInTable('/proc/net/tcp6', ends)
+  const owner = await findInTable('/proc/net/tcp', ends)
+  // A client whose socket is for both families, as every Java virtual machine's, has addresses of IPv6 for IPv4.
+  return owner ?? findInTable('/proc/net/tcp6', [mappedEnd(ends[0]), mappedEnd(ends[1])])
+}
+
+async function findInTable(
+  path: string,
+  [peer, own]: readonly [SocketEnd, SocketEnd],
+): Promise<number | undefined> {
+  const table = await readNextTable(path)
   // sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid timeout inode …
   const at = table.indexOf(` ${formatEnd(peer)} ${formatEnd(own)} `)
   if (at === -1) return undefined
@@ -71,7 +81,7 @@ async function readTable(path: string): Promise<string> {
 
 /** As in /proc/net/tcp: the address as 32-bit words in the byte order of the machine, in hexadecimal. */
 function formatEnd(end: SocketEnd): string {
-  const [address, port] = [plainAddress(end), end.port]
+  const { address, port } = end
   const bytes = address.includes(':') ? parseV6(address) : address.split('.').map(Number)
   const words: string[] = []
   for (let at = 0; at < bytes.length; at += 4) {
@@ -92,7 +102,13 @@ function parseV6(address: string): readonly number[] {
   })
 }
 
-/** A socket for both families sees clients of IPv4 as `::ffff:127.0.0.1`; their own end has a plain address. */
-function plainAddress({ address }: SocketEnd): string {
-  return address.replace(/^::ffff:(?=\d+\.)/i, '')
+/** A socket for both families sees clients of IPv4 as `::ffff:127.0.0.1`; their own end mostly has a plain address. */
+function plainEnd({ address, port }: SocketEnd): SocketEnd {
+  return { address: address.replace(/^::ffff:(?=\d+\.)/i, ''), port }
+}
+
+/** The same end of IPv4 as an address of IPv6 (RFC 4291, 2.5.5.2). */
+function mappedEnd({ address, port }: SocketEnd): SocketEnd {
+  const bytes = address.split('.').map((byte) => Number(byte).toString(16).padStart(2, '0'))
+  return { address: `::ffff:${bytes[0]}${bytes[1]}:${bytes[2]}${bytes[3]}`, port }
 }

@@ -30,6 +30,7 @@ export async function openGatewayNode(
   origins: readonly Origin[],
   { hasRoom = true }: { readonly hasRoom?: boolean } = {},
 ) {
+  const notes: string[] = []
   const closes: (() => Promise<unknown>)[] = []
   t.after(async () => {
     for (const { source } of origins) source.release()
@@ -57,8 +58,8 @@ export async function openGatewayNode(
   const open = async (declared: readonly Dataset[]) => {
     const gateway = await Gateway.open({
       ...{ cache, listen: { host: '127.0.0.1', port: 0 }, declared, keepMs: 60_000 },
-      ...{ ranges: 'proven', tokens: undefined, users: 'all', isShared: false },
-      ...{ onCounts: () => {}, note: () => {} },
+      ...{ ranges: 'proven', tokens: undefined, users: 'all', isShared: false, names: [] },
+      ...{ onCounts: () => {}, note: (sentence: string) => void notes.push(sentence) },
     })
     closes.push(() => gateway.stop(0))
     const read = async (path: string) => {
@@ -75,5 +76,5 @@ export async function openGatewayNode(
   }
   /** Names of the datasets that have a copy, or are getting one. */
   const staged = async () => (await record.listCopies({}, Date.now())).map((copy) => copy.dataset)
-  return { directory, root, prepare, open, staged }
+  return { directory, root, prepare, open, staged, notes }
 }

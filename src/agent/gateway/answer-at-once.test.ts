@@ -42,7 +42,7 @@ async function openGateway(t: TestContext) {
   await prepareDataset(cache, request, { signal: t.signal })
   const gateway = await Gateway.open({
     ...{ cache, listen: { host: '127.0.0.1', port: 0 }, declared: [dataset], keepMs: KEEP_MS },
-    ...{ ranges: 'proven', tokens: undefined, users: 'all', isShared: false },
+    ...{ ranges: 'proven', tokens: undefined, users: 'all', isShared: false, names: [] },
     ...{ onCounts: () => {}, note: () => {} },
   })
   t.after(() => gateway.stop(0))

@@ -4,6 +4,7 @@ import { sendCopyFileAtOnce } from '../copies/send-copy-file.js'
 import { type Catalog, findServed } from './find-dataset.js'
 import type { GatewayAccess } from './gateway-access.js'
 import type { GatewayCopies, Pins } from './gateway-copies.js'
+import { findHostBucket, type GatewayNames } from './gateway-names.js'
 import { findAnswer, headersOf } from './object-answer.js'
 import { parseS3Request } from './s3-request.js'
 
@@ -20,7 +21,12 @@ export interface AnsweredAtOnce {
  * was known. Undefined: nothing was sent, and the request has to be answered the long way, be it with a refusal.
  */
 export function answerAtOnce(
-  gateway: { readonly access: GatewayAccess; readonly copies: GatewayCopies; readonly catalog: Catalog },
+  gateway: {
+    readonly access: GatewayAccess
+    readonly copies: GatewayCopies
+    readonly catalog: Catalog
+    readonly names: GatewayNames
+  },
   client: {
     readonly request: IncomingMessage
     readonly response: ServerResponse
@@ -39,18 +45,26 @@ export function answerAtOnce(
   function tryAnswering(): AnsweredAtOnce | undefined {
     const { method = '', url = '', headers } = request
     const { buckets, served } = gateway.catalog
-    const operation = parseS3Request({ method, url, host: headers.host, buckets })
+    const hostBucket = findHostBucket(gateway.names.read(headers.host), buckets)
+    const operation = parseS3Request({ method, url, hostBucket })
     if (operation.kind !== 'GetObject' && operation.kind !== 'HeadObject') return undefined
-    const { bucket, key, versionId, partNumber } = operation
+    const { bucket, key, versionId, partNumber, headers: answerHeaders } = operation
     const found = findServed(served, bucket, key)
     if (found === undefined || !gateway.access.isAuthorized(request)) return undefined
     const located = gateway.copies.locateAtOnce(found.dataset, pins)
     if (located?.kind !== 'copy') return undefined
-    const asked = { dataset: found.dataset, key: key.slice(found.prefix.length), versionId, partNumber }
+    const asked = {
+      dataset: found.dataset,
+      key: key.slice(found.prefix.length),
+      versionId,
+      partNumber,
+      answerHeaders,
+    }
     const planned = findAnswer(gateway.copies, located, { asked, headers })
     if (planned === undefined) return undefined
     const { entry, answer } = planned
-    const begin = () => response.writeHead(answer.status, { ...head, ...headersOf(headers, entry, answer) })
+    const begin = () =>
+      response.writeHead(answer.status, { ...head, ...headersOf({ asked, headers }, entry, answer) })
     if (operation.kind === 'HeadObject' || answer.status === 304 || answer.length === 0) {
       begin().end()
       return { operation: operation.kind, bytes: 0 }

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { AgentTokens } from '../server/authorize.js'
 import { findGatewaySecrets, isGatewayKey } from './gateway-keys.js'
@@ -8,6 +8,28 @@ import { findAccessKey, isSigned, verifySignature } from './verify-signature.js'
 
 /** Of more keys than this, some secrets are made again. */
 const MAX_SECRETS = 256
+
+/** Headers that proxies add: whoever asked them is not who holds the connection. */
+const FORWARDED = [
+  'forwarded',
+  'via',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-real-ip',
+]
+
+/**
+ * Whether a request comes through a proxy, or from a web page of another site that a browser here shows: neither may
+ * use what its connection's owner may.
+ */
+function isFromElsewhere(headers: IncomingHttpHeaders): boolean {
+  if (FORWARDED.some((name) => headers[name] !== undefined)) return true
+  const { origin, host } = headers
+  if (origin !== undefined && URL.parse(origin)?.host !== host) return true
+  const site = headers['sec-fetch-site']
+  return site !== undefined && site !== 'same-origin' && site !== 'none'
+}
 
 /** Decides who is answered: whoever signs with a key that dsc gave out, and local users who are trusted. */
 export class GatewayAccess {
@@ -23,29 +45,34 @@ export class GatewayAccess {
 
   /** Rejects with an S3Error unless the request is signed with a key of ours, or comes from a user whom it serves. */
   async authorize(request: IncomingMessage): Promise<void> {
+    if (isFromElsewhere(request.headers)) {
+      this.#requireSignature(request)
+      return
+    }
     const known = this.#trusted.get(request.socket)
     if (known === true) return
     // To look up whose connection it is costs more than a signature; clients of no key of ours sign with any.
-    if (known === undefined && !this.#isSignedByUs(request) && (await this.isTrusted(request.socket))) return
+    if (known === undefined && !this.#isSignedByUs(request) && (await this.isTrusted(request))) return
     try {
       this.#requireSignature(request)
     } catch (error) {
-      if (!(await this.isTrusted(request.socket))) throw error
+      if (!(await this.isTrusted(request))) throw error
     }
   }
 
   /** As `authorize`, within this turn; false: `authorize` has to find out, or refuses. */
   isAuthorized(request: IncomingMessage): boolean {
-    const { socket } = request
+    const { socket, headers } = request
     const known = this.#trusted.get(socket) ?? isLocalUserAtOnce(socket, this.#users)
-    if (known === true) return true
+    if (known === true && !isFromElsewhere(headers)) return true
     if (!this.#isSignedByUs(request)) return false
     this.#requireSignature(request)
     return true
   }
 
-  /** Whether a connection's unsigned requests are answered; found out at its first. */
-  async isTrusted(socket: Socket): Promise<boolean> {
+  /** Whether an unsigned request is answered; whose connection it comes over is found out at its first. */
+  async isTrusted({ socket, headers }: Pick<IncomingMessage, 'socket' | 'headers'>): Promise<boolean> {
+    if (isFromElsewhere(headers)) return false
     const known = this.#trusted.get(socket)
     if (known !== undefined) return known
     const isTrusted = await isLocalUser(socket, this.#users)
@@ -63,7 +90,7 @@ export class GatewayAccess {
       const who = this.#users === 'all' ? 'users of this machine' : 'users whom agent.gateway.users names'
       throw new S3Error(
         { code: 'AccessDenied', status: 403 },
-        `unsigned requests are answered for ${who}, over loopback; \`dsc gateway key\` gives a key to sign with`,
+        `unsigned requests are answered for ${who}, over loopback and through no proxy; \`dsc gateway key\` gives a key to sign with`,
       )
     }
     if (this.#tokens === undefined)

@@ -11,6 +11,7 @@ import type { ManifestEntry } from '../../manifest/manifest-entry.js'
 import { isOfSqlite } from '../../manifest/manifest-file.js'
 import type { Copy } from '../../model/copy.js'
 import type { Dataset } from '../../model/dataset.js'
+import type { Source } from '../../sources/source.js'
 import { OpenManifests } from '../copies/open-manifests.js'
 import { answerInTime } from './answer-in-time.js'
 import { ArrivingRanges, type RangesTaken } from './arriving-ranges.js'
@@ -42,6 +43,7 @@ export type Pins = Map<string, string>
 export class GatewayCopies {
   readonly #arriving: ArrivingRanges
   readonly #cache: Cache
+  readonly #note: (sentence: string) => void
   readonly #signal: AbortSignal
   readonly #holds: GatewayHolds
   readonly #believed = new BelievedCopies()
@@ -62,9 +64,25 @@ export class GatewayCopies {
   }) {
     this.#cache = options.cache
     this.#arriving = new ArrivingRanges({ taken: options.ranges, note: options.note })
+    this.#note = options.note
     this.#signal = options.signal
     this.#holds = new GatewayHolds(options)
     this.#passed = new PassedDatasets(options)
+  }
+
+  /** Tells the operator. */
+  get note(): (sentence: string) => void {
+    return this.#note
+  }
+
+  /** Opens the source of a dataset while `read` runs. */
+  async withSource<Result>(dataset: Dataset, read: (source: Source) => Promise<Result>): Promise<Result> {
+    const source = await this.#cache.openSource(dataset)
+    try {
+      return await read(source)
+    } finally {
+      await source.close()
+    }
   }
 
   /** Of the cache that is read. */

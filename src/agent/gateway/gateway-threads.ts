@@ -14,7 +14,10 @@ const MAX_THREADS = 4
 export interface GatewayThreadData {
   /** As `--config` names it. */
   readonly configPath: string | undefined
-  readonly options: Pick<GatewayOptions, 'listen' | 'declared' | 'keepMs' | 'ranges' | 'tokens' | 'users'>
+  readonly options: Pick<
+    GatewayOptions,
+    'listen' | 'declared' | 'keepMs' | 'names' | 'ranges' | 'tokens' | 'users'
+  >
 }
 
 type GatewayThreadsOptions = Omit<GatewayOptions, 'isShared'> & Pick<GatewayThreadData, 'configPath'>
@@ -33,8 +36,16 @@ export class GatewayThreads {
 
   private constructor(first: Gateway, others: number, options: GatewayThreadsOptions) {
     this.#first = first
-    const { configPath, listen, declared, keepMs, ranges, tokens, users } = options
-    const own = { declared, keepMs, ranges, tokens, users, listen: { host: listen.host, port: first.port } }
+    const { configPath, listen, declared, keepMs, names, ranges, tokens, users } = options
+    const own = {
+      declared,
+      keepMs,
+      names,
+      ranges,
+      tokens,
+      users,
+      listen: { host: listen.host, port: first.port },
+    }
     const data: GatewayThreadData = { configPath, options: own }
     this.#others = Array.from({ length: others }, () => this.#start(data, options))
   }

@@ -13,12 +13,13 @@ import { findServed, type ServedDataset } from './find-dataset.js'
 import { GatewayAccess } from './gateway-access.js'
 import { GatewayCopies, type Pins } from './gateway-copies.js'
 import { type GatewayCount, GatewayCounts } from './gateway-counts.js'
+import { findHostBucket, GatewayNames } from './gateway-names.js'
 import { findRepository, requireHubToken, toHubRefusal } from './hub-repositories.js'
 import { KnownCatalog } from './known-catalog.js'
 import { listBucket } from './list-bucket.js'
 import type { LocalUsers } from './local-users.js'
 import { formatBuckets, formatListing, formatLocation, formatVersioning } from './s3-documents.js'
-import { findHostBucket, parseS3Request, type S3Operation, toOriginForm } from './s3-request.js'
+import { parseS3Request, type S3Operation, toOriginForm } from './s3-request.js'
 import { type Sent, sendObject } from './send-object.js'
 import { sendS3Error } from './send-s3-error.js'
 import { toS3Error, undeclared } from './to-s3-error.js'
@@ -47,6 +48,8 @@ export interface GatewayOptions {
   readonly tokens: AgentTokens | undefined
   /** Local users whose unsigned requests over loopback are answered, by uid; `all`: any of this machine. */
   readonly users: LocalUsers
+  /** Host names, or URLs of them, under which clients reach it, beside `localhost` and addresses. */
+  readonly names: readonly string[]
   /** Whether other threads listen there, too: the kernel deals connections out among all that do. */
   readonly isShared: boolean
   readonly onCounts: (counts: readonly GatewayCount[]) => void
@@ -66,6 +69,7 @@ export class Gateway {
   #requests = 0
   readonly #stopping = new AbortController()
   readonly #access: GatewayAccess
+  readonly #names: GatewayNames
   /** Open connections, and the versions that each reads. */
   readonly #connections = new Map<Socket, Pins>()
   readonly #server
@@ -75,16 +79,20 @@ export class Gateway {
   private constructor(options: GatewayOptions) {
     this.#options = options
     this.#access = new GatewayAccess(options)
+    this.#names = new GatewayNames(options.names)
     this.#catalog = new KnownCatalog(options)
     this.#counts = new GatewayCounts(options.onCounts)
     const { keepMs } = options
     this.#copies = new GatewayCopies({ ...options, signal: this.#stopping.signal })
     this.#renewal = setInterval(() => void this.#copies.renewHolds(), keepMs / HOLDS_PER_KEEP).unref()
     const probes = { keepAlive: true, keepAliveInitialDelay: PROBE_AFTER_MS }
-    this.#server = createServer({ maxHeaderSize: MAX_HEADER_BYTES, ...probes }, (request, response) => {
+    const hear = (request: IncomingMessage, response: ServerResponse) => {
       request.url = toOriginForm(request.url ?? '')
       if (!this.#answerAtOnce(request, response)) void this.#answer(request, response)
-    })
+    }
+    this.#server = createServer({ maxHeaderSize: MAX_HEADER_BYTES, ...probes }, hear)
+    // An upload is refused before its body: clients that wait for `100 Continue` would else be told to send it.
+    this.#server.on('checkContinue', hear)
     answerHalfOpen(this.#server)
     this.#server.headersTimeout = HEAD_TIMEOUT_MS
     this.#server.keepAliveTimeout = IDLE_TIMEOUT_MS
@@ -145,7 +153,7 @@ export class Gateway {
     if (catalog === undefined) return false
     const head = { 'x-amz-request-id': this.#nextRequestId(), server: 'dsc' }
     const answered = answerAtOnce(
-      { access: this.#access, copies: this.#copies, catalog },
+      { access: this.#access, copies: this.#copies, catalog, names: this.#names },
       { request, response, pins: this.#pinsOf(request), head },
     )
     if (answered === undefined) return false
@@ -167,15 +175,16 @@ export class Gateway {
     try {
       const { datasets, served, buckets } = await this.#catalog.read()
       const { method = '', url = '' } = request
-      const { host } = request.headers
-      const isOfBucket = buckets.has(firstName(url)) || findHostBucket(host, buckets) !== undefined
+      const hostBucket = findHostBucket(this.#names.read(request.headers.host), buckets)
+      const isOfBucket = buckets.has(firstName(url)) || hostBucket !== undefined
       const hub = isOfBucket ? undefined : parseHubRequest(url)
       if (hub) {
-        await this.#answerHub(hub, datasets, { request, response })
+        const scheme = this.#names.schemeOf(request.headers.host)
+        await this.#answerHub(hub, datasets, { request, response, scheme })
         return
       }
       await this.#access.authorize(request)
-      operation = parseS3Request({ method, url, host, buckets })
+      operation = parseS3Request({ method, url, hostBucket })
       await this.#carryOut(operation, served, { request, response })
     } catch (error) {
       if (response.headersSent || response.destroyed)
@@ -196,8 +205,7 @@ export class Gateway {
     const { tokens } = this.#options
     response.removeHeader('x-amz-request-id')
     try {
-      if (!(await this.#access.isTrusted(request.socket)))
-        requireHubToken(request.headers.authorization, tokens)
+      if (!(await this.#access.isTrusted(request))) requireHubToken(request.headers.authorization, tokens)
       const client = {
         copies: this.#copies,
         pins: this.#pinsOf(request),
@@ -229,7 +237,7 @@ export class Gateway {
         .writeHead(200, { 'content-type': 'application/xml', 'content-length': Buffer.byteLength(body) })
         .end(body)
     if (operation.kind === 'ListBuckets') {
-      send(formatBuckets([...new Set(served.map(({ bucket }) => bucket))].toSorted()))
+      send(formatBuckets(operation, [...new Set(served.map(({ bucket }) => bucket))].toSorted()))
       return
     }
     const inBucket = served.filter(({ bucket }) => bucket === operation.bucket)
@@ -258,6 +266,7 @@ export class Gateway {
           key: operation.key.slice(found.prefix.length),
           versionId: operation.versionId,
           partNumber: operation.partNumber,
+          answerHeaders: operation.headers,
         }
         const untilGone = () => this.#untilGone(response)
         this.#counts.sent(await sendObject(this.#copies, asked, { request, response, pins, untilGone }))

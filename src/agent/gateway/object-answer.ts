@@ -3,6 +3,7 @@ import { factsOfEntry } from '../../manifest/facts-of-entry.js'
 import type { ManifestEntry } from '../../manifest/manifest-entry.js'
 import type { Dataset } from '../../model/dataset.js'
 import { SOURCE_CHECKSUMS } from '../../model/manifest.js'
+import type { ObjectFacts } from '../../proof/object-facts.js'
 import type { GatewayCopies, Located } from './gateway-copies.js'
 import { type ObjectAnswer, planObjectAnswer } from './plan-object-answer.js'
 import { S3Error } from './s3-request.js'
@@ -15,6 +16,8 @@ export interface AskedObject {
   readonly versionId: string | undefined
   /** Of the upload; undefined: what the headers ask for. */
   readonly partNumber?: number | undefined
+  /** Headers of the answer that the client sets. */
+  readonly answerHeaders?: Readonly<Record<string, string>> | undefined
 }
 
 /**
@@ -55,7 +58,12 @@ function knownPartBytes({ facts }: ManifestEntry): number | undefined {
 
 /** The head of an answer, without what every answer has. */
 export function headersOf(
-  asked: IncomingHttpHeaders,
+  request: {
+    readonly asked: AskedObject
+    readonly headers: IncomingHttpHeaders
+    /** What the source says of an object that is read from it; absent: what the copy knows. */
+    readonly facts?: ObjectFacts | undefined
+  },
   entry: ManifestEntry,
   answer: ObjectAnswer,
 ): OutgoingHttpHeaders {
@@ -67,15 +75,16 @@ export function headersOf(
   if (entry.versionId !== null) headers['x-amz-version-id'] = entry.versionId
   if (answer.status === 304) return headers
   headers['content-type'] = 'application/octet-stream'
+  Object.assign(headers, request.asked.answerHeaders)
   headers['content-length'] = answer.length
   if (answer.status === 206) {
     const last = answer.offset + answer.length - 1
     headers['content-range'] = `bytes ${answer.offset}-${last}/${entry.sizeBytes}`
     // Clients that read part by part take an object without it for one of a single part.
     if (answer.parts !== undefined) headers['x-amz-mp-parts-count'] = answer.parts
-  } else if (asked['x-amz-checksum-mode'] === 'ENABLED') {
+  } else if (request.headers['x-amz-checksum-mode'] === 'ENABLED') {
     // Listings tell none: what the copy knows of the whole object. One of parts' checksums proves nothing to a client.
-    const known = factsOfEntry(entry).checksums.find(({ isComposite }) => !isComposite)
+    const known = (request.facts ?? factsOfEntry(entry)).checksums.find(({ isComposite }) => !isComposite)
     const algorithm = SOURCE_CHECKSUMS.find((name) => name === known?.algorithm)
     if (known && algorithm) {
       headers[`x-amz-checksum-${algorithm}`] = known.value

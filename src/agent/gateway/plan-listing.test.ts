@@ -10,7 +10,7 @@ function keysOf(keys: readonly string[]): KeysFrom {
   return (from) => sorted.filter(({ key }) => bytes(key, from) >= 0)
 }
 
-const QUERY = { prefix: '', delimiter: '', after: '', maxKeys: 1000, isUrlEncoded: false }
+const QUERY = { prefix: '', delimiter: '', after: '', maxKeys: 1000, isUrlEncoded: false, showsOwner: false }
 const OPEN = { continuationToken: undefined, startAfter: undefined }
 
 /** All pages of a listing, one line an entry: `key` or `folder/*`. */

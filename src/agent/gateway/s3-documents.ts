@@ -16,9 +16,17 @@ export function formatError(error: S3Error, resource: string, requestId: string)
 }
 
 /** The answer to ListBuckets. Datasets have no date of their own: 1970 stands for it. */
-export function formatBuckets(buckets: readonly string[]): string {
-  const list = buckets.map((name) => `<Bucket>${tag('Name', name)}${tag('CreationDate', date(0))}</Bucket>`)
-  return `${HEAD}<ListAllMyBucketsResult ${NAMESPACE}>${OWNER}<Buckets>${list.join('')}</Buckets></ListAllMyBucketsResult>`
+export function formatBuckets(
+  query: { readonly prefix: string; readonly after: string; readonly maxBuckets: number },
+  buckets: readonly string[],
+): string {
+  const { prefix, after, maxBuckets } = query
+  const wanted = buckets.filter((name) => name.startsWith(prefix) && name > after)
+  const page = wanted.slice(0, maxBuckets)
+  const next = wanted.length > page.length ? tag('ContinuationToken', encodeToken(page.at(-1)!)) : ''
+  const told = `${next}${prefix === '' ? '' : tag('Prefix', prefix)}`
+  const list = page.map((name) => `<Bucket>${tag('Name', name)}${tag('CreationDate', date(0))}</Bucket>`)
+  return `${HEAD}<ListAllMyBucketsResult ${NAMESPACE}>${OWNER}<Buckets>${list.join('')}</Buckets>${told}</ListAllMyBucketsResult>`
 }
 
 /** Empty is us-east-1: what every client takes for a server that has no regions. */
@@ -37,6 +45,7 @@ export function formatListing(
   page: BucketPage,
 ): string {
   const { kind, bucket, prefix, delimiter, maxKeys, isUrlEncoded, continuationToken, startAfter } = query
+  const owner = query.showsOwner ? OWNER : ''
   const text = (value: string) => (isUrlEncoded ? encodeKey(value) : value)
   const isV2 = kind === 'ListObjectsV2'
   const parts = [tag('Name', bucket), tag('Prefix', text(prefix))]
@@ -55,7 +64,7 @@ export function formatListing(
   for (const { key, sizeBytes, etag, modifiedAtMs } of page.objects) {
     const head = `${tag('Key', text(key))}${tag('LastModified', date(modifiedAtMs))}`
     const proof = etag === null ? '' : tag('ETag', `"${etag}"`)
-    const rest = `${tag('Size', String(sizeBytes))}${tag('StorageClass', 'STANDARD')}`
+    const rest = `${tag('Size', String(sizeBytes))}${owner}${tag('StorageClass', 'STANDARD')}`
     parts.push(`<Contents>${head}${proof}${rest}</Contents>`)
   }
   for (const folder of page.commonPrefixes)

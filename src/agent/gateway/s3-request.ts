@@ -1,6 +1,13 @@
 /** What a client of the gateway asks for; the S3 API reference names each. */
 export type S3Operation =
-  | { readonly kind: 'ListBuckets' }
+  | {
+      readonly kind: 'ListBuckets'
+      readonly prefix: string
+      /** Buckets up to and with this one are left out; '' = from the first. */
+      readonly after: string
+      /** 1 to 10,000. */
+      readonly maxBuckets: number
+    }
   | { readonly kind: 'HeadBucket' | 'GetBucketLocation' | 'GetBucketVersioning'; readonly bucket: string }
   | ({ readonly kind: 'ListObjects' | 'ListObjectsV2'; readonly bucket: string } & ListQuery)
   | {
@@ -10,6 +17,8 @@ export type S3Operation =
       readonly versionId: string | undefined
       /** Of the upload, from 1 on; undefined: all of the object. */
       readonly partNumber: number | undefined
+      /** Headers of the answer that the client sets; undefined: none. */
+      readonly headers: Readonly<Record<string, string>> | undefined
     }
 
 /** The parameters of ListObjectsV2. */
@@ -24,6 +33,8 @@ export interface ListQuery {
   /** As the client sent it, to be repeated in the answer. */
   readonly continuationToken: string | undefined
   readonly startAfter: string | undefined
+  /** Whether each object is told with its owner. */
+  readonly showsOwner: boolean
 }
 
 /** A refusal in S3's words. */
@@ -55,27 +66,50 @@ export class S3Error extends Error {
 const MAX_KEYS = 1000
 /** Of an upload at S3. */
 const MAX_PARTS = 10_000
-/** Parameters that name another operation than reading objects and lists: ACLs, uploads, tags, policies … */
-const OTHER_OPERATIONS = new Set(
-  [
-    'accelerate acl analytics attributes cors encryption intelligent-tiering inventory legal-hold lifecycle logging',
-    'metadata metrics notification object-lock ownershipControls policy policyStatus publicAccessBlock',
-    'replication requestPayment retention select tagging torrent uploadId uploads versions website',
-  ].flatMap((line) => line.split(' ')),
-)
+/** Of an account at S3. */
+const MAX_BUCKETS = 10_000
+/** What boto3 does by default with an endpoint of one's own, and S3 takes no more. */
+export const SIGN_V4 =
+  "signed with version 2: sign with version 4 (boto3: config=Config(signature_version='s3v4'))"
+/**
+ * Parameters of the operations that are answered. Any other may name a sub-resource (?acl, ?uploads, ?session, and S3
+ * gets new ones), whose answer would have another form: it is refused.
+ */
+const PARAMETERS = {
+  service: new Set(['prefix', 'max-buckets', 'continuation-token', 'bucket-region']),
+  bucket: new Set(
+    [
+      'delimiter encoding-type fetch-owner list-type location marker max-keys prefix versioning',
+      'continuation-token start-after',
+    ]
+      .join(' ')
+      .split(' '),
+  ),
+  object: new Set(['versionId', 'partNumber']),
+}
+/** Of every operation: its name as newer SDKs send it, and what signatures in a URL bring. */
+const COMMON_PARAMETER = /^(x-id$|x-amz-)/i
+/** Headers of the answer that a client of GetObject may set. */
+const RESPONSE_HEADERS = {
+  'response-cache-control': 'cache-control',
+  'response-content-disposition': 'content-disposition',
+  'response-content-encoding': 'content-encoding',
+  'response-content-language': 'content-language',
+  'response-content-type': 'content-type',
+  'response-expires': 'expires',
+} as const
 
 /**
- * Reads what a request asks for. `buckets` tells host names of the virtual-host style apart from the gateway's own.
- * Throws an S3Error for what the gateway does not answer; it never writes.
+ * Reads what a request asks for. `hostBucket` is the bucket that its host name brings, if any. Throws an S3Error for
+ * what the gateway does not answer; it never writes.
  */
 export function parseS3Request(request: {
   readonly method: string
   /** As sent: path and query, percent-encoded. */
   readonly url: string
-  readonly host: string | undefined
-  readonly buckets: Iterable<string>
+  readonly hostBucket?: string | undefined
 }): S3Operation {
-  const { method, url } = request
+  const { method, url, hostBucket } = request
   const [rawPath = '', rawQuery = ''] = url.split(/\?(.*)/s, 2)
   const query = new URLSearchParams(rawQuery)
   if (method !== 'GET' && method !== 'HEAD')
@@ -83,19 +117,24 @@ export function parseS3Request(request: {
       { code: 'AccessDenied', status: 403 },
       'dsc serves datasets to be read: nothing can be written through it',
     )
-  for (const name of query.keys())
-    if (OTHER_OPERATIONS.has(name))
-      throw new S3Error({ code: 'NotImplemented', status: 501 }, `dsc does not answer ?${name}`)
   const path = decodePath(rawPath)
-  const hostBucket = findHostBucket(request.host, request.buckets)
   const [bucket, key] = hostBucket === undefined ? splitPath(path) : [hostBucket, path.slice(1)]
   if (bucket === '' && key !== '')
     throw new S3Error({ code: 'InvalidBucketName', status: 400 }, 'the path has no bucket before the key')
-  if (bucket === '') return { kind: 'ListBuckets' }
+  requireKnown(query, bucket === '' ? 'service' : key === '' ? 'bucket' : 'object')
+  if (bucket === '') return parseBucketList(query)
   if (key !== '') {
     const versionId = query.get('versionId') ?? undefined
     const partNumber = parsePartNumber(query.get('partNumber'))
-    return { kind: method === 'HEAD' ? 'HeadObject' : 'GetObject', bucket, key, versionId, partNumber }
+    const headers = readResponseHeaders(query)
+    return {
+      kind: method === 'HEAD' ? 'HeadObject' : 'GetObject',
+      bucket,
+      key,
+      versionId,
+      partNumber,
+      headers,
+    }
   }
   if (method === 'HEAD') return { kind: 'HeadBucket', bucket }
   if (query.has('location')) return { kind: 'GetBucketLocation', bucket }
@@ -107,6 +146,43 @@ export function parseS3Request(request: {
 export function toOriginForm(target: string): string {
   const rest = /^https?:\/\/[^/?]*(.*)$/is.exec(target)?.[1] ?? target
   return rest.startsWith('/') ? rest : `/${rest}`
+}
+
+function requireKnown(query: URLSearchParams, of: keyof typeof PARAMETERS): void {
+  for (const name of query.keys()) {
+    if (PARAMETERS[of].has(name) || COMMON_PARAMETER.test(name)) continue
+    if (of === 'object' && name in RESPONSE_HEADERS) continue
+    if (name === 'AWSAccessKeyId' || name === 'Signature')
+      throw new S3Error({ code: 'InvalidRequest', status: 400 }, SIGN_V4)
+    throw new S3Error({ code: 'NotImplemented', status: 501 }, `dsc does not answer ?${name}`)
+  }
+}
+
+function readResponseHeaders(query: URLSearchParams): Readonly<Record<string, string>> | undefined {
+  const headers: Record<string, string> = {}
+  for (const [parameter, header] of Object.entries(RESPONSE_HEADERS)) {
+    const value = query.get(parameter)
+    if (value === null) continue
+    if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
+      throw new S3Error(
+        { code: 'InvalidArgument', status: 400 },
+        `${parameter}: expected what a header may hold, found ${JSON.stringify(value)}`,
+      )
+    headers[header] = value
+  }
+  return Object.keys(headers).length === 0 ? undefined : headers
+}
+
+function parseBucketList(query: URLSearchParams): S3Operation {
+  const rawMost = query.get('max-buckets') ?? String(MAX_BUCKETS)
+  const most = /^\d{1,5}$/.test(rawMost) ? Number(rawMost) : 0
+  if (most < 1 || most > MAX_BUCKETS)
+    throw new S3Error(
+      { code: 'InvalidArgument', status: 400 },
+      `max-buckets: expected 1 to ${MAX_BUCKETS}, found ${rawMost}`,
+    )
+  const after = decodeToken(query.get('continuation-token') ?? undefined) ?? ''
+  return { kind: 'ListBuckets', prefix: query.get('prefix') ?? '', after, maxBuckets: most }
 }
 
 function parsePartNumber(raw: string | null): number | undefined {
@@ -147,10 +223,11 @@ function parseList(bucket: string, query: URLSearchParams): S3Operation {
     isUrlEncoded: encoding === 'url',
     continuationToken,
     startAfter,
+    showsOwner: !isV2 || query.get('fetch-owner') === 'true',
   }
 }
 
-/** The token is the last key or common prefix that was listed: any gateway of the cluster can go on from it. */
+/** The token is the last key, common prefix or bucket that was listed: any gateway of the cluster can go on from it. */
 export function encodeToken(after: string): string {
   return Buffer.from(after).toString('base64url')
 }
@@ -177,15 +254,4 @@ function decodePath(rawPath: string): string {
 function splitPath(path: string): readonly [bucket: string, key: string] {
   const slash = path.indexOf('/', 1)
   return slash === -1 ? [path.slice(1), ''] : [path.slice(1, slash), path.slice(slash + 1)]
-}
-
-/** `bucket.localhost:9300` → `bucket`, for buckets that are served. Addresses have no bucket in front. */
-export function findHostBucket(host: string | undefined, buckets: Iterable<string>): string | undefined {
-  const name = host?.replace(/:\d+$/, '').toLowerCase() ?? ''
-  if (/^\d+(\.\d+){3}$/.test(name)) return undefined
-  let longest: string | undefined
-  for (const bucket of buckets)
-    if (name.startsWith(`${bucket.toLowerCase()}.`) && bucket.length > (longest?.length ?? 0))
-      longest = bucket
-  return longest
 }

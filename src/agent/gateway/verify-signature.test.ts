@@ -111,3 +111,35 @@ test('accepts the presigned URL of the AWS documentation in its time, and not a 
     code: 'SignatureDoesNotMatch',
   })
 })
+
+for (const scope of [
+  '/'.repeat(30_000),
+  '20260101/us-east-1/s3',
+  '20260101/us-east-1/s3/aws4_request/more',
+  '20251231/us-east-1/s3/aws4_request',
+  '20260101/us-east-1/s3/other',
+])
+  test(`a scope of another form than S3's is refused before a key is made: ${scope.slice(0, 50)}`, () => {
+    const secrets: string[] = []
+    const headers = {
+      'x-amz-date': '20260101T000000Z',
+      authorization: `AWS4-HMAC-SHA256 Credential=DSCEXAMPLE/${scope}, SignedHeaders=host, Signature=${'0'.repeat(64)}`,
+    }
+    const ask = (accessKeyId: string) => {
+      secrets.push(accessKeyId)
+      return [SECRET]
+    }
+    assert.throws(
+      () => verifySignature({ method: 'GET', url: '/a/b', headers }, ask, Date.UTC(2026, 0, 1)),
+      (error) => error instanceof S3Error && error.code === 'AuthorizationHeaderMalformed',
+    )
+    assert.deepEqual(secrets, [])
+  })
+
+test('a signature of version 2 is told how to become one of version 4', () => {
+  const headers = { authorization: 'AWS key:signature', date: 'Thu, 01 Jan 2026 00:00:00 GMT' }
+  assert.throws(
+    () => verifySignature({ method: 'GET', url: '/a/b', headers }, findSecrets, 0),
+    /signature_version='s3v4'/,
+  )
+})

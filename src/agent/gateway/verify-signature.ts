@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { isSecret } from '../../frames/secret.js'
 import { HmacKey } from './hmac-key.js'
-import { S3Error } from './s3-request.js'
+import { S3Error, SIGN_V4 } from './s3-request.js'
 
 /**
  * Signature Version 4 as a server checks it: "Authenticating Requests: Using the Authorization Header" and "… Using
@@ -58,7 +58,10 @@ export function verifySignature(
 ): string {
   const parameters = splitQuery(request.url)
   const query = new Map(parameters)
+  if (/^AWS /i.test(String(request.headers.authorization)))
+    throw new S3Error({ code: 'InvalidRequest', status: 400 }, SIGN_V4)
   const claim = query.has('X-Amz-Signature') ? readPresigned(query, nowMs) : readHeader(request, nowMs)
+  requireScope(claim)
   const secrets = findSecrets(claim.accessKeyId)
   if (secrets.length === 0)
     throw new S3Error(
@@ -127,6 +130,16 @@ function readPresigned(query: ReadonlyMap<string, string>, nowMs: number): Claim
     date,
     payloadHash: 'UNSIGNED-PAYLOAD',
   }
+}
+
+/** A key is made by a digest for each piece of its scope, so that one of any length would cost a stranger nothing. */
+function requireScope({ scope, date }: Claim): void {
+  const [day, , , end, ...rest] = scope.split('/')
+  if (day === date.slice(0, 8) && end === 'aws4_request' && rest.length === 0) return
+  throw new S3Error(
+    { code: 'AuthorizationHeaderMalformed', status: 400 },
+    'expected a credential of the form key/date/region/service/aws4_request, with the date of the request',
+  )
 }
 
 function canonicalRequest(

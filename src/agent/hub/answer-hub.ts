@@ -33,6 +33,8 @@ export interface HubSnapshot {
 export interface HubExchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
+  /** How the client speaks, where the configuration says so. */
+  readonly scheme?: 'http' | 'https' | undefined
 }
 
 /** Answers what a client of a hub asks of a repository; `find` gives it, or throws a HubRefusal. */
@@ -60,7 +62,9 @@ export async function answerHub(
       const page = await snapshot.look((manifest) => listTree(manifest, { ...operation, copyFolder: folder }))
       if (page === undefined) throw missing(operation.folder)
       if (page.next !== undefined) {
-        const url = new URL(`${readScheme(request)}://${request.headers.host ?? 'localhost'}${request.url}`)
+        const url = new URL(
+          `${exchange.scheme ?? readScheme(request)}://${request.headers.host ?? 'localhost'}${request.url}`,
+        )
         url.searchParams.set('cursor', page.next)
         response.setHeader('link', `<${url.href}>; rel="next"`)
       }

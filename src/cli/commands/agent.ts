@@ -99,8 +99,16 @@ function readGateway(config: Config, listen: HostPort | undefined): GatewaySetti
     declared: config.datasets,
     keepMs: gateway?.keepMs ?? DEFAULT_GATEWAY_KEEP_MS,
     ranges: gateway?.ranges ?? 'proven',
+    names: [...(gateway?.names ?? []), ...findOwnNames(config, at)],
     users: users === 'all' ? 'all' : new Set(users),
   }
+}
+
+/** Names under which this machine and its agent are known without being told. */
+function findOwnNames({ agent }: Config, listen: HostPort): string[] {
+  const full = hostname()
+  const advertised = agent.advertise === undefined ? [] : [new URL(agent.advertise).hostname]
+  return [full, full.split('.')[0]!, listen.host, ...advertised].filter((name) => name !== '')
 }
 
 async function readCertificate(path: string): Promise<string> {
