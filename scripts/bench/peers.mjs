@@ -92,7 +92,7 @@ function dscFromStore({ name }, { endpoint }) {
 
 function dscFromNode({ name }, taker) {
   const words = [...DSC, 'prepare', name, '--json', '--task', 'bench', '--config', taker.configPath]
-  const isFromNode = (output) => JSON.parse(output).downloaded.origins.store === 0
+  const isFromNode = (output) => JSON.parse(output).downloaded.origins.storeBytes === 0
   return { cwd: workspace, waste: taker.root, words, accept: isFromNode }
 }
 

@@ -8,7 +8,12 @@ export const EDGES = [
   {
     to: 'model',
     why: 'the words of the project, and their forms in text',
-    from: 'policy platform config records feed exchange memory cache agent open tui cli manifest sources samples proof',
+    from: 'answers policy platform config records feed exchange memory cache agent open tui cli manifest sources samples proof',
+  },
+  {
+    to: 'answers',
+    why: 'the kinds of fields that JSON answers have, each with its unit',
+    from: 'failure cache cli',
   },
   {
     to: 'failure',
@@ -80,7 +85,7 @@ export const EDGES = [
   {
     to: 'cache/leases',
     why: 'who keeps a copy; a copy that is read from must be kept',
-    from: 'cache/eviction cache/prepare cache/upkeep',
+    from: 'cache/eviction cache/prepare cache/status cache/upkeep',
   },
   {
     to: 'cache/names',

@@ -149,7 +149,7 @@ function prepareRoutes({ cache, stopping, note }: Served): readonly Route[] {
     {
       name: 'prepare',
       methods: ['POST'],
-      path: /^\/v1\/prepare$/,
+      path: /^\/v2\/prepare$/,
       answer: ({ request, response }) => answerPrepare({ cache, request, response, stopping, note }),
     },
     {

@@ -31,7 +31,7 @@ test('dsc bench measures disk, record and store, says what is slow, and leaves n
   )
   assert.deepEqual(staged(world), [])
   assert.deepEqual(JSON.parse((await world.dsc('status', '--json')).stdout).copies, [])
-  assert.deepEqual(JSON.parse((await world.dsc('history', '--json')).stdout), [])
+  assert.deepEqual(JSON.parse((await world.dsc('history', '--json')).stdout).events, [])
 })
 
 test('dsc bench writes nothing where the policy has no room, and says so', async (context) => {

@@ -48,7 +48,7 @@ test('an agent shows nothing without its token, nor with a wrong one', async (co
     '/v1/datasets/flowers/files/a.txt',
     '/metrics',
     '/nothing',
-    '/v1/prepare',
+    '/v2/prepare',
   ]
   for (const path of paths) {
     assert.equal((await ask(path, {})).status, 401, path)
@@ -159,7 +159,7 @@ async function readResident(pid: number): Promise<number> {
 
 test('too large a body or head is refused', async (context) => {
   const { node, ask } = await makeServing(context)
-  const answer = await fetch(`${node.url}/v1/prepare`, {
+  const answer = await fetch(`${node.url}/v2/prepare`, {
     method: 'POST',
     headers: { authorization: `Bearer ${TOKEN}` },
     body: 'x'.repeat(400_000),
@@ -232,7 +232,7 @@ test('an agent grants no lease without an end, for a year or to nobody, and prep
     { task: 'mine', holder: { kind: 'process', pid: 1 }, expiresAtMs: null },
     { task: 'mine', expiresAtMs: Date.now() + 1000 },
   ]) {
-    for (const path of ['/v1/prepare', '/v1/reserve']) {
+    for (const path of ['/v2/prepare', '/v1/reserve']) {
       const answer = await fetch(`${node.url}${path}`, {
         method: 'POST',
         headers: { authorization: `Bearer ${TOKEN}` },
@@ -242,7 +242,7 @@ test('an agent grants no lease without an end, for a year or to nobody, and prep
       assert.match(await answer.text(), /"code":"USAGE","message":"lease/)
     }
   }
-  const leases = JSON.parse((await node.dsc('leases', '--json')).stdout) as { task: string }[]
+  const { leases } = JSON.parse((await node.dsc('leases', '--json')).stdout) as { leases: { task: string }[] }
   assert.deepEqual(
     leases.map(({ task }) => task),
     ['one'],
@@ -276,7 +276,7 @@ test('tokens: machines are changed one after the other, and one that may only re
   const refused = await prepareOnA(`read ${reading}`)
   assert.equal(refused.code, wrong.code)
   assert.match(refused.stderr, /node-a: its agent .* lets the token of this machine only read/)
-  const answer = await fetch(`${a!.url}/v1/prepare`, {
+  const answer = await fetch(`${a!.url}/v2/prepare`, {
     method: 'POST',
     headers: { authorization: `Bearer ${reading}` },
     body: '{}',
@@ -285,7 +285,7 @@ test('tokens: machines are changed one after the other, and one that may only re
   await rm(join(directory, 'source'), { recursive: true }) // only node-a has it now
   const taken = await b!.dsc('prepare', 'flowers', '--task', 'two', '--json')
   assert.equal(taken.code, 0, taken.stderr)
-  assert.deepEqual(JSON.parse(taken.stdout).downloaded.origins, { store: 0, peers: { 'node-a': 5 } })
+  assert.deepEqual(JSON.parse(taken.stdout).downloaded.origins, { storeBytes: 0, peerBytes: { 'node-a': 5 } })
 })
 
 /** fetch would tidy the path up. */

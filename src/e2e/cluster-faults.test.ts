@@ -81,7 +81,7 @@ for (const signal of ['SIGKILL', 'SIGSTOP'] as const) {
     assert.equal(finished.code, 0, finished.stderr)
     const prepared = JSON.parse(finished.stdout)
     await assertSameFiles(prepared.path, OBJECTS)
-    const peers = Object.keys(prepared.downloaded.origins.peers).sort()
+    const peers = Object.keys(prepared.downloaded.origins.peerBytes).sort()
     assert.deepEqual(peers, ['node-a', 'node-b'], 'both peers sent something')
     assert.equal(b.name, 'node-b')
   })
@@ -107,7 +107,7 @@ test('a transfer goes on from the store when the way between two nodes is cut', 
   const prepared = JSON.parse(finished.stdout)
   await assertSameFiles(prepared.path, OBJECTS)
   assert.ok(store.sentBytes() > before, 'the rest came from the store')
-  assert.ok(prepared.downloaded.origins.peers['node-a'] > 0, 'the beginning came from the peer')
+  assert.ok(prepared.downloaded.origins.peerBytes['node-a'] > 0, 'the beginning came from the peer')
 })
 
 test('a staging survives a restart of PostgreSQL in the middle of it', async (context) => {

@@ -55,13 +55,7 @@ async function digestOf(path: string): Promise<string> {
 
 async function damagedNodes(node: ClusterNode): Promise<readonly string[]> {
   const { stdout } = await node.dsc('history', '--json')
-  const events = stdout
-    .trim()
-    .split('\n')
-    .flatMap((line) => {
-      const parsed = JSON.parse(line)
-      return Array.isArray(parsed) ? parsed : (parsed.events ?? [parsed])
-    })
+  const { events } = JSON.parse(stdout) as { events: { kind: string; node: string }[] }
   return events.filter(({ kind }) => kind === 'damaged').map((event) => event.node)
 }
 
@@ -81,10 +75,10 @@ for (const { name, bytes } of [
     assert.equal(await digestOf(join(taken.path, 'big.bin')), await digestOf(join(source, 'big.bin')))
     assert.deepEqual(taken.downloaded.verifiedBy, { 'own-sha256': 1, sha256: 1 })
     assert.deepEqual(await damagedNodes(taker), ['node-a'])
-    assert.ok(taken.downloaded.origins.store > 0, 'what was wrong came from the source')
+    assert.ok(taken.downloaded.origins.storeBytes > 0, 'what was wrong came from the source')
     const next = await prepare(third)
     assert.equal(await digestOf(join(next.path, 'big.bin')), await digestOf(join(source, 'big.bin')))
-    assert.equal(next.downloaded.origins.peers['node-a'] ?? 0, 0, 'nobody asks the donor any more')
+    assert.equal(next.downloaded.origins.peerBytes['node-a'] ?? 0, 0, 'nobody asks the donor any more')
     const repaired = await donor.dsc('verify', 'flowers', '--repair')
     assert.equal(repaired.code, 0, repaired.stderr)
     assert.equal(await digestOf(join(staged.path, 'big.bin')), await digestOf(join(source, 'big.bin')))
@@ -102,8 +96,8 @@ test('of many small files, one that is spoilt and one that is gone at the donor 
   for (const key of Object.keys(files))
     assert.equal(await digestOf(join(taken.path, key)), await digestOf(join(source, key)), key)
   assert.deepEqual(await damagedNodes(taker), ['node-a'])
-  assert.ok(taken.downloaded.origins.store >= 33_000, 'both came from the source')
-  assert.ok(taken.downloaded.origins.peers['node-a'] > 0, 'others came from the donor')
+  assert.ok(taken.downloaded.origins.storeBytes >= 33_000, 'both came from the source')
+  assert.ok(taken.downloaded.origins.peerBytes['node-a'] > 0, 'others came from the donor')
 })
 
 test('without the source, wrong bytes of a donor are refused instead of published', async (context) => {

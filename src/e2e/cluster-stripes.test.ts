@@ -17,7 +17,7 @@ const LAYOUT = 'node-a,node-b,node-c'
 const IN_SECOND_STRIPE = 'data/l1.bin'
 
 interface Layout {
-  readonly complete: boolean
+  readonly isComplete: boolean
   readonly nodes: readonly string[]
   readonly missing: readonly number[]
 }
@@ -72,7 +72,7 @@ test('each node stages its share only, under one version, and a second prepare f
   const prepared = JSON.parse(run.stdout)
   assert.equal(prepared.path, prepared.stripes[1].path, 'the path is the share of the node that asked')
   assert.equal(prepared.files, 21)
-  assert.equal(prepared.bytes, store.totalBytes)
+  assert.equal(prepared.contentBytes, store.totalBytes)
   for (const { index, path } of prepared.stripes) await assertStripe(path, objects, index, 3)
   assert.equal(store.sentBytes(), store.totalBytes, 'every object was read once')
   const status = await readStatus(a)
@@ -85,7 +85,7 @@ test('each node stages its share only, under one version, and a second prepare f
     ['node-b', 1, 3, 1, true],
     ['node-c', 2, 3, 1, true],
   ])
-  assert.deepEqual([status.layouts[0].complete, status.layouts[0].missing], [true, []])
+  assert.deepEqual([status.layouts[0].isComplete, status.layouts[0].missing], [true, []])
   assert.match((await a.dsc('status')).stdout, /STRIPE[\s\S]*1\/3[\s\S]*STRIPED[\s\S]*3\/3/)
   const again = await b.dsc('prepare', 'flowers', '--stripe', LAYOUT, '--json', '--task', 'mine')
   assert.equal(again.code, 0, again.stderr)
@@ -121,12 +121,15 @@ test('a layout outlives its last stripe where whole copies stand for the others,
   const [a, b] = nodes
   for (const node of [a, b]) assert.equal((await node.dsc('prepare', 'flowers', '--task', 'mine')).code, 0)
   const prepared = await a.dsc('prepare', 'flowers', '--stripe', LAYOUT, '--json', '--task', 'mine')
-  const { files, bytes } = JSON.parse(prepared.stdout)
-  assert.deepEqual([files, bytes], [9, [...objects.values()].reduce((sum, body) => sum + body.length, 0)])
+  const { files, contentBytes } = JSON.parse(prepared.stdout)
+  assert.deepEqual(
+    [files, contentBytes],
+    [9, [...objects.values()].reduce((sum, body) => sum + body.length, 0)],
+  )
   agents.get('node-c')!.process.kill('SIGKILL')
   assert.equal((await a.dsc('record', 'forget-node', 'node-c', '--yes')).code, 0)
   const [broken] = await readLayouts(a)
-  assert.deepEqual([broken?.complete, broken?.missing], [false, [2]])
+  assert.deepEqual([broken?.isComplete, broken?.missing], [false, [2]])
   assert.match((await a.dsc('status')).stdout, /3\/3 on node-c/)
   const repaired = await a.dsc('repair', 'flowers', '--json')
   assert.equal(repaired.code, 0, repaired.stderr)
@@ -135,7 +138,7 @@ test('a layout outlives its last stripe where whole copies stand for the others,
   await assertStripe(stripes[0].path, objects, 2, 3)
   const after = await readLayouts(a)
   assert.deepEqual(
-    after.map(({ complete, nodes: on }) => [complete, on.join()]),
+    after.map(({ isComplete, nodes: on }) => [isComplete, on.join()]),
     [[true, 'node-a,node-b,node-d']],
   )
   const leases = (await readStatus(a)).leases as { task: string; node: string }[]
@@ -191,7 +194,7 @@ test('an agent that is killed while it stages a stripe is named, and the same co
   const failed = await running.finished
   assert.equal(failed.code, 64, failed.stderr)
   assert.match(failed.stderr, /1 of 3 nodes failed: node node-b/)
-  assert.deepEqual((await readLayouts(a))[0]!.complete, false)
+  assert.deepEqual((await readLayouts(a))[0]!.isComplete, false)
   await b.startAgent()
   const before = store.sentBytes()
   const again = await a.dsc('prepare', 'flowers', '--stripe', LAYOUT, '--json', '--task', 'mine')
@@ -200,7 +203,7 @@ test('an agent that is killed while it stages a stripe is named, and the same co
   const sizes = [...objects].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, body]) => body.length)
   const own = sizes.filter((_, at) => at % 3 === 1).reduce((sum, size) => sum + size, 0)
   assert.ok(store.sentBytes() - before <= own, 'only the stripe that was not finished was read')
-  assert.equal((await readLayouts(a))[0]!.complete, true)
+  assert.equal((await readLayouts(a))[0]!.isComplete, true)
 })
 
 test('a lost node leaves the layout incomplete until a repair, which may be killed and repeated', async (context) => {
@@ -212,7 +215,7 @@ test('a lost node leaves the layout incomplete until a repair, which may be kill
   agents.get('node-b')!.process.kill('SIGKILL')
   assert.equal((await a.dsc('record', 'forget-node', 'node-b', '--yes')).code, 0)
   const [broken] = await readLayouts(a)
-  assert.deepEqual([broken!.complete, broken!.missing], [false, [1]])
+  assert.deepEqual([broken!.isComplete, broken!.missing], [false, [1]])
   assert.match((await a.dsc('status')).stdout, /2\/3 on node-b/)
   assert.match(
     (await a.dsc('why', 'flowers')).stdout,
@@ -243,7 +246,7 @@ test('a lost node leaves the layout incomplete until a repair, which may be kill
   await assertStripe(stripes[0].path, objects, 1, 3)
   const status = await readStatus(a)
   assert.deepEqual(
-    status.layouts.map(({ nodes: of, complete }: Layout) => [of, complete]),
+    status.layouts.map(({ nodes: of, isComplete }: Layout) => [of, isComplete]),
     [[['node-a', 'node-d', 'node-c'], true]],
   )
   assert.deepEqual(
@@ -281,5 +284,5 @@ test('an evicted stripe is missing, and comes back on its own node in the same v
   const repaired = await a.dsc('repair', 'flowers', '--json')
   assert.equal(repaired.code, 0, repaired.stderr)
   await assertStripe(JSON.parse(repaired.stdout).stripes[0].path, staged, 2, 3)
-  assert.equal((await readLayouts(a))[0]!.complete, true)
+  assert.equal((await readLayouts(a))[0]!.isComplete, true)
 })

@@ -34,7 +34,7 @@ test('agents with certificates serve each other encrypted, and one without the r
     const finished = await b!.dsc('prepare', 'flowers', '--json', '--task', 'two')
     return finished.code === 0 && JSON.parse(finished.stdout)
   })
-  assert.deepEqual(prepared.downloaded.origins, { store: 0, peers: { 'node-a': 5 } })
+  assert.deepEqual(prepared.downloaded.origins, { storeBytes: 0, peerBytes: { 'node-a': 5 } })
 })
 
 test('an agent tells that its certificate is about to end in its log, its metrics and to the doctor', async (context) => {

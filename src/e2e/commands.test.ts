@@ -31,14 +31,17 @@ test('prepare --json has the fields that scripts rely on, and a ready copy is us
   const world = await makeWorld(context, { server, datasets: datasets() })
   const first = JSON.parse((await world.dsc('prepare', 'flowers', '--task', 'a', '--json')).stdout)
   assert.deepEqual(
-    [first.dataset, first.node, first.origin, first.files, first.bytes],
+    [first.dataset, first.node, first.origin, first.files, first.contentBytes],
     ['flowers', 'node-a', 's3', 3, 24],
   )
   assert.match(first.version, /^[0-9a-f]{64}$/)
   assert.equal(first.lease.task, 'a')
   await world.configure({ datasets: { flowers: s3Dataset(bucket, 'flowers/', 'http://127.0.0.1:1') } })
   const again = JSON.parse((await world.dsc('prepare', 'flowers', '--task', 'a', '--json')).stdout)
-  assert.deepEqual([again.origin, again.path, again.lease.id], ['local', first.path, first.lease.id])
+  assert.deepEqual(
+    [again.origin, again.path, again.lease.leaseId],
+    ['local', first.path, first.lease.leaseId],
+  )
 })
 
 test('prepare takes a source URL as it is and remembers it under a name', async (context) => {
@@ -48,9 +51,9 @@ test('prepare takes a source URL as it is and remembers it under a name', async 
   const { code, stdout, stderr } = await world.dsc('prepare', source, '--task', 'a')
   assert.equal(code, 0, stderr)
   assert.equal(await readFile(join(stdout.trimEnd(), 'a/1.bin'), 'utf8'), 'one')
-  const listed = JSON.parse((await world.dsc('dataset', 'ls', '--json')).stdout)
-  assert.equal(listed[0].source, source)
-  assert.equal((await world.dsc('verify', listed[0].name)).code, 0)
+  const [listed] = JSON.parse((await world.dsc('dataset', 'ls', '--json')).stdout).datasets
+  assert.equal(listed.source, source)
+  assert.equal((await world.dsc('verify', listed.dataset)).code, 0)
 })
 
 test('release ends the lease of its task only, and twice is no error', async (context) => {

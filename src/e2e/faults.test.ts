@@ -182,8 +182,8 @@ test('verify finds one flipped byte and one missing file, and --repair fetches o
   const found = await world.dsc('verify', 'data', '--json')
   assert.equal(found.code, 20)
   assert.deepEqual(
-    JSON.parse(found.stdout)[0]
-      .damages.map(({ path, problem }: { path: string; problem: string }) => [path, problem])
+    JSON.parse(found.stdout)
+      .copies[0].damages.map(({ path, problem }: { path: string; problem: string }) => [path, problem])
       .toSorted(),
     [
       ['2.txt', 'missing'],

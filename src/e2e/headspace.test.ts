@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { FEED_TRIAL_OUTPUTS } from '../cli/json/feed-outputs.js'
+import { FEED_TRIAL_ANSWERS } from '../cli/answers/feed-answers.js'
 import { writeSamples } from '../testing/sample-folder.js'
 import { makeWorld } from '../testing/world.js'
 
@@ -44,7 +44,7 @@ test('a trial tells each rank’s pace with data as it comes and with data for n
     ).finished
   const endless = await measure(100_000, '--json')
   assert.equal(endless.code, 0, endless.stderr)
-  const result = FEED_TRIAL_OUTPUTS['feed headspace'].parse(JSON.parse(endless.stdout))
+  const result = FEED_TRIAL_ANSWERS['feed headspace'].parse(JSON.parse(endless.stdout))
   assert.deepEqual(
     result.workers.map(({ rank, asItIs, free }) => [rank, asItIs.batches, free.batches]).sort(),
     [

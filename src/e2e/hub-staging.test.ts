@@ -184,7 +184,7 @@ test('dsc adopt leaves a cache with broken links, half downloads and locks as it
   assert.deepEqual(sources, ['hf://org/model'])
   const adopted = await run(world, hub, ['adopt', clients, '--json'])
   assert.equal(adopted.code, 0, adopted.stderr)
-  const [copy] = JSON.parse(adopted.stdout)
+  const [copy] = JSON.parse(adopted.stdout).copies
   assert.equal(hub.sentBytes, half.length)
   assert.ok(readFileSync(join(copy.path, 'half.bin')).equals(half))
   assert.ok(readFileSync(join(copy.path, 'whole.bin')).equals(whole))
@@ -242,7 +242,7 @@ test('dsc adopt takes each branch and tag at the commit that the cache has, thou
   ])
   const adopted = await run(world, hub, ['adopt', clients, '--json'])
   assert.equal(adopted.code, 0, adopted.stderr)
-  const [main, v1] = JSON.parse(adopted.stdout)
+  const [main, v1] = JSON.parse(adopted.stdout).copies
   assert.equal(hub.sentBytes, 'not downloaded'.length + 'bare'.length)
   assert.deepEqual(namesBelow(main.path), Object.keys(old))
   assert.equal(readFileSync(join(main.path, 'a.txt'), 'utf8'), 'one')
@@ -294,7 +294,7 @@ test('dsc adopt names every revision that it could not take while the hub is awa
   hub.onRequest = undefined
   const adopted = await run(world, hub, ['adopt', clients, '--json'])
   assert.equal(adopted.code, 0, adopted.stderr)
-  assert.equal(JSON.parse(adopted.stdout).length, 2)
+  assert.equal(JSON.parse(adopted.stdout).copies.length, 2)
   assert.equal(hub.sentBytes, 0)
 })
 

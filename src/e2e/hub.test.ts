@@ -245,7 +245,7 @@ test('dsc adopt takes what the hub’s own clients have downloaded, and fetches 
   const adopted = await run('adopt', clients, '--json')
   assert.notEqual(adopted.code, 0)
   assert.match(adopted.stderr, /no such revision/)
-  const copies = JSON.parse(adopted.stdout)
+  const { copies } = JSON.parse(adopted.stdout)
   assert.equal(copies.length, 2)
   assert.equal(hub.sentBytes, spoilt.length + '{}'.length + 'old'.length)
   const { path } = copies[0]

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { stringify } from 'yaml'
-import { CLUSTER_OUTPUTS } from '../cli/json/cluster-outputs.js'
+import { CLUSTER_ANSWERS } from '../cli/answers/cluster-answers.js'
 import { OutputChecker } from '../testing/check-outputs.js'
 import { makeWorld, writeTree } from '../testing/world.js'
 
@@ -34,7 +34,7 @@ async function makeTwoNodes(context: TestContext) {
 
 test('what commands about agents and several nodes print with --json is what the schema says', async (context) => {
   const { world, onOther } = await makeTwoNodes(context)
-  const outputs = new OutputChecker(CLUSTER_OUTPUTS)
+  const outputs = new OutputChecker(CLUSTER_ANSWERS)
   await outputs.run(world, 'agent --print-systemd', ['agent', '--print-systemd'])
   await outputs.run(world, 'agent link', ['agent', 'link'])
   await outputs.run(world, 'gateway key', ['gateway', 'key', 'alice'])

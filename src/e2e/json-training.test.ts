@@ -2,9 +2,9 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { EXCHANGE_OUTPUTS } from '../cli/json/exchange-outputs.js'
-import { FEED_OUTPUTS } from '../cli/json/feed-outputs.js'
-import { MEMORY_OUTPUTS } from '../cli/json/memory-outputs.js'
+import { EXCHANGE_ANSWERS } from '../cli/answers/exchange-answers.js'
+import { FEED_ANSWERS } from '../cli/answers/feed-answers.js'
+import { MEMORY_ANSWERS } from '../cli/answers/memory-answers.js'
 import { OutputChecker } from '../testing/check-outputs.js'
 import { makeWorld, writeTree } from '../testing/world.js'
 
@@ -15,7 +15,7 @@ test('what dsc feed prints with --json is what the schema says', async (context)
   const texts = Array.from({ length: 8 }, (_, index) => [`flowers/${index}.txt`, `flower ${index}`] as const)
   await writeTree(world.directory, Object.fromEntries(texts))
   await world.configure({ datasets: { flowers: { source: `file://${world.directory}/flowers/` } } })
-  const outputs = new OutputChecker(FEED_OUTPUTS)
+  const outputs = new OutputChecker(FEED_ANSWERS)
   const cost = ['--fixed-ms', '1', '--bandwidth', '320MB/s']
   await outputs.run(world, 'feed plan --cold', ['feed', 'plan', 'flowers', '--cold', ...cost])
   const cold = ['feed', 'plan', 'flowers', '--cold', '--batch', '2', '--step-ms', '4', ...cost]
@@ -37,7 +37,7 @@ test('what dsc feed prints with --json is what the schema says', async (context)
 
 test('what dsc exchange prints with --json is what the schema says', async (context) => {
   const world = await makeWorld(context, {})
-  const outputs = new OutputChecker(EXCHANGE_OUTPUTS)
+  const outputs = new OutputChecker(EXCHANGE_ANSWERS)
   const model = ['--model', join(FIXTURES, 'exchange/vgg-16.json'), '--backward-ms', '200']
   const plan = ['exchange', 'plan', ...model, '--alpha-us', '500', '--gigabits', '10']
   await outputs.run(world, 'exchange plan', [...plan, '--ranks', '8'])
@@ -51,7 +51,7 @@ test('what dsc exchange prints with --json is what the schema says', async (cont
 
 test('what dsc memory and dsc params print with --json is what the schema says', async (context) => {
   const world = await makeWorld(context, {})
-  const outputs = new OutputChecker(MEMORY_OUTPUTS)
+  const outputs = new OutputChecker(MEMORY_ANSWERS)
   const profile = join(FIXTURES, 'memory/convnet.profile.json')
   const script = `cp '${profile}' "$DSC_MEMORY_PROFILE"`
   const commandWords = ['memory', 'profile', '--json', '--', 'sh', '-c', script]

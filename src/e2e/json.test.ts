@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Command } from 'commander'
+import { ANSWER_LINES, ANSWERS } from '../cli/answers/answer-schemas.js'
+import { CACHE_ANSWERS } from '../cli/answers/cache-answers.js'
 import type { CliContext } from '../cli/context.js'
-import { CACHE_OUTPUT_LINES, CACHE_OUTPUTS } from '../cli/json/cache-outputs.js'
-import { OUTPUTS } from '../cli/json/output-schemas.js'
 import { loadProgram } from '../cli/program.js'
 import { OutputChecker } from '../testing/check-outputs.js'
 import { makeWorld, writeTree } from '../testing/world.js'
 
-type Output = keyof typeof CACHE_OUTPUTS
+type Output = keyof typeof CACHE_ANSWERS
 
 const EVERY_SETTING =
   '--max-datasets 9 --max-percent 80 --min-free 1GiB --low-water-percent 70 --node n --record sqlite:///r.db'.split(
@@ -50,6 +50,9 @@ const COMMANDS: readonly (readonly [Output, readonly string[]])[] = [
   ['history', ['history']],
   ['why', ['why', 'flowers']],
   ['cleanup --print-systemd', ['cleanup', '--print-systemd']],
+  ['cleanup --print-cron', ['cleanup', '--print-cron']],
+  ['config --schema', ['config', '--schema']],
+  ['self --schemas', ['self', '--schemas']],
   ['completion', ['completion', 'bash']],
   ['completion --list', ['completion', '--list', 'datasets']],
 ]
@@ -58,12 +61,12 @@ test('what commands print with --json is what the schema says, and all of it is 
   const world = await makeWorld(context, {})
   await writeTree(world.directory, { 'flowers/1.txt': 'a rose', 'birds/1.txt': 'tweet' })
   await world.configure({ datasets: { flowers: { source: `file://${world.directory}/flowers/` } } })
-  const outputs = new OutputChecker(CACHE_OUTPUTS)
+  const outputs = new OutputChecker(CACHE_ANSWERS)
   for (const [name, words] of COMMANDS) await outputs.run(world, name, words)
   const { lease } = (await outputs.run(world, 'prepare', ['prepare', 'flowers', '--task', 'v'])) as {
-    lease: { id: string }
+    lease: { leaseId: string }
   }
-  await outputs.run(world, 'release --lease', ['release', '--lease', lease.id])
+  await outputs.run(world, 'release --lease', ['release', '--lease', lease.leaseId])
   const refused = await world.dsc('prepare', `file://${world.directory}/nowhere/`, '--task', 't', '--json')
   const { error } = outputs.check('error', refused.stderr) as { error: { id: string } }
   await outputs.run(world, 'why <id>', ['why', error.id])
@@ -83,14 +86,14 @@ test('every command has a schema', async () => {
     for (const child of command.commands) walk(child, [...words, child.name()])
   }
   walk(await loadProgram({} as CliContext), [])
-  const described = new Set([...Object.keys(OUTPUTS), ...WITHOUT_OUTPUT])
+  const described = new Set([...Object.keys(ANSWERS), ...WITHOUT_OUTPUT])
   assert.deepEqual(
     found.filter((words) => !described.has(words)),
     [],
   )
 })
 
-test('--ndjson prints one object a line, the same as --json', async (context) => {
+test('--ndjson prints one answer a line, the same as --json', async (context) => {
   const world = await makeWorld(context, {})
   await writeTree(world.directory, { 'flowers/1.txt': 'a rose' })
   await world.configure({ datasets: { flowers: { source: `file://${world.directory}/flowers/` } } })
@@ -102,15 +105,22 @@ test('--ndjson prints one object a line, the same as --json', async (context) =>
       .trimEnd()
       .split('\n')
       .map((line) => JSON.parse(line))
-    for (const line of lines) CACHE_OUTPUT_LINES[command].parse(line)
+    for (const line of lines) ANSWER_LINES[`${command} --ndjson`].parse(line)
     if (command === 'status') {
       assert.deepEqual(
         lines.map((line) => (line as { type: string }).type),
         ['node', 'copy', 'lease', 'event', 'event', 'event'],
       )
-    } else assert.deepEqual(lines, JSON.parse((await world.dsc(command, '--json')).stdout))
+    } else {
+      const answer = JSON.parse((await world.dsc(command, '--json')).stdout)
+      const rows = (command === 'leases' ? answer.leases : answer.events) as object[]
+      assert.deepEqual(
+        lines,
+        rows.map((row) => ({ dsc: 1, ...row })),
+      )
+    }
   }
   const { code, stderr } = await world.dsc('leases', '--ndjson', '--dataset', 'flour')
   assert.equal(code, 5)
-  OUTPUTS.error.parse(JSON.parse(stderr))
+  ANSWERS.error.parse(JSON.parse(stderr))
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { ACCOUNT_OUTPUTS } from '../cli/json/account-outputs.js'
+import { ACCOUNT_ANSWERS } from '../cli/answers/account-answers.js'
 import { OutputChecker } from '../testing/check-outputs.js'
 import { makeWorld } from '../testing/world.js'
 
@@ -16,20 +16,19 @@ async function makeFlowers(context: TestContext) {
 
 test('a receipt names version and source, outlasts the copy, and what it says is proven again', async (context) => {
   const { world, file } = await makeFlowers(context)
-  const outputs = new OutputChecker(ACCOUNT_OUTPUTS)
+  const outputs = new OutputChecker(ACCOUNT_ANSWERS)
   await world.dsc('prepare', 'flowers', '--task', 'slurm:4711') // staged
   await world.dsc('prepare', 'flowers', '--task', 'slurm:4711') // warm
   const [copy] = world.query<{ version: string; path: string }>('SELECT version, path FROM copies')
-  const receipt = (await outputs.run(world, 'receipt', ['receipt', '4711'])) as {
-    distribution: Record<string, unknown>[]
-    'dsc:task': string
+  const { receipt } = (await outputs.run(world, 'receipt', ['receipt', '4711'])) as {
+    receipt: { distribution: Record<string, unknown>[]; 'dsc:task': string }
   }
   assert.equal(receipt['dsc:task'], 'slurm:4711')
   assert.equal(receipt.distribution.length, 2) // one object, and the files in it
   const [object] = receipt.distribution
   assert.equal(object?.sha256, copy?.version)
   assert.equal(object?.contentUrl, `file://${world.directory}/data`)
-  assert.equal(object?.['dsc:bytes'], 6)
+  assert.equal(object?.['dsc:contentBytes'], 6)
   const path = join(world.directory, 'receipt.json')
   await writeFile(path, (await world.dsc('receipt', '4711')).stdout)
 

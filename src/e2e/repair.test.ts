@@ -59,13 +59,15 @@ test('verify --repair goes on after a file and a copy that it cannot repair, tel
   writeFileSync(manifest, 'no database at all, but long enough to be read as one'.repeat(100))
   const { code, stdout, stderr } = await world.dsc('verify', '--repair', '--json')
   assert.doesNotMatch(stderr, /^\s+at /m)
-  const results = JSON.parse(stdout) as {
-    dataset: string
-    repaired: { repairedFiles: number } | null
-    failure: { code: string; message: string } | null
-  }[]
+  const { copies } = JSON.parse(stdout) as {
+    copies: {
+      dataset: string
+      repaired: { repairedFiles: number } | null
+      failure: { code: string; message: string } | null
+    }[]
+  }
   assert.deepEqual(
-    results.map(({ dataset, repaired, failure }) => [dataset, repaired?.repairedFiles, failure?.code]),
+    copies.map(({ dataset, repaired, failure }) => [dataset, repaired?.repairedFiles, failure?.code]),
     [
       ['birds', 1, 'SOURCE_CHANGED'],
       ['flowers', 2, undefined],

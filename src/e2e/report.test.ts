@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { ACCOUNT_OUTPUTS } from '../cli/json/account-outputs.js'
+import { ACCOUNT_ANSWERS } from '../cli/answers/account-answers.js'
 import { makeWorld } from '../testing/world.js'
 
 test('a report says what was saved, what was refused, what was fetched again and what to change', async (context) => {
@@ -30,7 +30,7 @@ test('a report says what was saved, what was refused, what was fetched again and
     assert.equal(prepared.code, code, prepared.stderr)
   }
   const { stdout } = await world.dsc('report', '--egress-price', '1000000', '--json')
-  const report = ACCOUNT_OUTPUTS.report.parse(JSON.parse(stdout))
+  const report = ACCOUNT_ANSWERS.report.parse(JSON.parse(stdout))
   assert.deepEqual(
     [report.uses, report.hits, report.hitRate, report.readBytes, report.storeBytes, report.savedBytes],
     [4, 1, 0.25, 4000, 3000, 1000],

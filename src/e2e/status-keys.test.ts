@@ -44,7 +44,7 @@ test('a lease is released on the screen, after a question', { skip }, async (con
   await terminal.press('x', 'y')
   await terminal.waitFor(/released small from job-1/)
   await terminal.waitFor(/No leases/)
-  assert.deepEqual(JSON.parse((await world.dsc('leases', '--json')).stdout), [])
+  assert.deepEqual(JSON.parse((await world.dsc('leases', '--json')).stdout).leases, [])
 })
 
 test('a staging is stopped on the screen: its dsc prepare ends, and what was fetched is kept', {

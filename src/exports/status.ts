@@ -1,5 +1,6 @@
+import { describeStatus } from '../cache/status/describe-status.js'
 import { measureOwnNode } from '../cache/status/measure-own-node.js'
-import { describeStatus } from '../cache/status/status-json.js'
+import type { CopyAnswer, StatusAnswer } from '../cache/status/status-answer.js'
 import { readStatus } from '../cache/status/status-snapshot.js'
 import { type CallOptions, openSurroundings } from './surroundings.js'
 
@@ -11,15 +12,11 @@ export interface StatusOptions extends CallOptions {
   readonly dataset?: string
 }
 
-type Described = ReturnType<typeof describeStatus>
-
-/** Nodes, copies, leases and transfers, with the names of `dsc status --json`. Times are ISO 8601, sizes bytes. */
-export interface Status extends Omit<Described, 'copies'> {
-  readonly copies: readonly CopyStatus[]
-}
+/** Nodes, copies, leases and transfers: the answer of `dsc status --json`. Times are ISO 8601. */
+export type Status = StatusAnswer
 
 /** One copy of a dataset on one node. */
-export type CopyStatus = Described['copies'] extends Iterator<infer One> ? One : never
+export type CopyStatus = CopyAnswer
 
 /** Reads once what `dsc status` shows. Rejects with a DscError, whose `code` says what is wrong. */
 export async function status(options: StatusOptions = {}): Promise<Status> {
@@ -28,9 +25,8 @@ export async function status(options: StatusOptions = {}): Promise<Status> {
   try {
     const record = await surroundings.openRecord()
     const nowMs = surroundings.nowMs()
-    const filter = { ...(node !== undefined && { node }), ...(dataset !== undefined && { dataset }) }
     const ownNode = await measureOwnNode(await surroundings.config(), nowMs)
-    const snapshot = await readStatus(record, filter, { nowMs, ownNode })
+    const snapshot = await readStatus(record, { node, dataset }, { nowMs, ownNode })
     const described = describeStatus(snapshot)
     return { ...described, copies: [...described.copies] }
   } finally {

@@ -1,3 +1,4 @@
+import type { FailureAnswer } from './failure-answer.js'
 import { redactText } from './redact.js'
 
 /**
@@ -274,7 +275,10 @@ export function isDscError(error: unknown, ...codes: readonly FailureCode[]): er
   return error instanceof DscError && (codes.length === 0 || codes.includes(error.code))
 }
 
+/** A failure as an answer has it, whose code is of this program's table. */
+export type KnownFailure = FailureAnswer & { readonly code: FailureCode }
+
 /** A failure as JSON has it everywhere: on stderr, in what `--json` prints, between agents. */
-export function describeFailure({ code, message, hint, id }: DscError) {
-  return { code, message, hint, ...(id !== undefined && { id }) }
+export function describeFailure({ code, message, hint, id }: DscError): KnownFailure {
+  return { code, message, hint, id }
 }

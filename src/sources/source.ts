@@ -143,9 +143,9 @@ export interface StagingSource extends Source {
 
 /** Bytes received, by where they came from. */
 export interface Origins {
-  readonly store: number
+  readonly storeBytes: number
   /** By node. */
-  readonly peers: Readonly<Record<string, number>>
+  readonly peerBytes: Readonly<Record<string, number>>
   /** What nodes failed with that were asked, by node; absent = none failed. */
   readonly failed?: Readonly<Record<string, string>>
 }

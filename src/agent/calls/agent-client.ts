@@ -30,7 +30,7 @@ interface NodeCall {
 
 /** Has the agent of `node` prepare a dataset there. Rejects with what failed there, naming the node. */
 export async function prepareOnNode(options: NodeCall): Promise<RemotelyPrepared> {
-  const line = await askAgent(options, '/v1/prepare', options.call)
+  const line = await askAgent(options, '/v2/prepare', options.call)
   if ('prepared' in line) return line.prepared
   throw unexpected(options, line)
 }

@@ -1,15 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Cache } from '../../cache/cache.js'
-import { type PrepareProgress, prepareDataset } from '../../cache/prepare/prepare-dataset.js'
+import { type Prepared, type PrepareProgress, prepareDataset } from '../../cache/prepare/prepare-dataset.js'
 import { cancelReservation, type Reservation, reserveDataset } from '../../cache/prepare/reserve-dataset.js'
 import { DscError, describeFailure, isDscError } from '../../failure/dsc-error.js'
+import type { FailureAnswer } from '../../failure/failure-answer.js'
 import { readBody } from '../../frames/body.js'
 import { formatJsonLine } from '../../frames/lines.js'
 import { parseByteRate } from '../../model/byte-rate.js'
-import { type Copy, parseStripe, type Stripe } from '../../model/copy.js'
+import { parseStripe, type Stripe } from '../../model/copy.js'
 import type { Dataset } from '../../model/dataset.js'
 import type { LeaseRequest } from '../../model/lease.js'
-import type { Origins } from '../../sources/source.js'
 import { parseCalledDataset } from './parse-called-dataset.js'
 import { parseLeaseRequest } from './parse-lease-request.js'
 
@@ -34,25 +34,10 @@ export interface PrepareCall {
 /** One line of the answer; the last one is no progress. */
 export type PrepareLine =
   | { readonly progress: PrepareProgress }
-  | {
-      readonly prepared: {
-        readonly copy: Copy
-        readonly leaseId: string
-        readonly isStagedHere: boolean
-        readonly origins: Origins | null
-      }
-    }
+  | { readonly prepared: Prepared }
   | { readonly reserved: Reservation }
   | { readonly cancelled: string }
-  | {
-      readonly error: {
-        readonly code: string
-        readonly message: string
-        readonly hint: string | undefined
-        /** As in `DscError`; agents of earlier versions send none. */
-        readonly id?: string | undefined
-      }
-    }
+  | { readonly error: FailureAnswer }
 
 const MAX_BODY_BYTES = 256 * 1024
 const PROGRESS_INTERVAL_MS = 500
@@ -66,15 +51,13 @@ interface Answering {
   readonly note: (sentence: string) => void
 }
 
-/** Answers `POST /v1/prepare` with lines of JSON. Who hangs up interrupts the staging, which can be resumed. */
+/** Answers `POST /v2/prepare` with lines of JSON. Who hangs up interrupts the staging, which can be resumed. */
 export async function answerPrepare(answering: Answering): Promise<void> {
   const { cache, request } = answering
   const call = parseCall(await readJson(request), cache.nowMs())
   await answerInLines(answering, async (options) => {
     const limited = limitBandwidth(cache, call.bandwidthBytesPerSecond)
-    const prepared = await prepareDataset(limited, { ...call, mayWait: true }, options)
-    const { copy, leaseId, isStagedHere, downloaded } = prepared
-    return { prepared: { copy, leaseId, isStagedHere, origins: downloaded?.origins ?? null } }
+    return { prepared: await prepareDataset(limited, { ...call, mayWait: true }, options) }
   })
 }
 

@@ -22,7 +22,7 @@ export async function serveRemoteIndex(
   await pipeline(function* () {
     for (const { key, sizeBytes } of found) {
       const path = `files/${key.split('/').map(encodeURIComponent).join('/')}`
-      yield `${JSON.stringify({ key, bytes: sizeBytes, url: formatRemoteUrl(dataset) + path })}\n`
+      yield `${JSON.stringify({ key, sizeBytes, url: formatRemoteUrl(dataset) + path })}\n`
     }
   }, response)
 }

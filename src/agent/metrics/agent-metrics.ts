@@ -3,6 +3,7 @@ import type { Cache } from '../../cache/cache.js'
 import type { CopyUse } from '../../model/copy.js'
 import type { RecordEvent } from '../../model/record-event.js'
 import { quotaBytes } from '../../policy/quota.js'
+import type { Origins } from '../../sources/source.js'
 import type { Metrics } from './metrics.js'
 
 const MAX_EVENTS = 10_000
@@ -78,10 +79,10 @@ export class AgentMetrics {
         break
       case 'staged': {
         metrics.add('dsc_staged_total', {})
-        const origins = detail.origins as { store: number; peers: Record<string, number> } | undefined
-        const store = origins?.store ?? detail.fetchedBytes
+        const origins = detail.origins as Origins | undefined
+        const store = origins?.storeBytes ?? detail.fetchedBytes
         if (typeof store === 'number') metrics.add('dsc_staged_bytes_total', { from: 'store' }, store)
-        for (const [peer, bytes] of Object.entries(origins?.peers ?? {})) {
+        for (const [peer, bytes] of Object.entries(origins?.peerBytes ?? {})) {
           metrics.add('dsc_staged_bytes_total', { from: peer }, bytes)
         }
       }

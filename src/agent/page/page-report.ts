@@ -1,5 +1,5 @@
+import { describeReport, type EgressPrice, parsePrice } from '../../cache/accounting/describe-report.js'
 import { type Report, readReport } from '../../cache/accounting/read-report.js'
-import { describeReport, type EgressPrice, parsePrice } from '../../cache/accounting/report-json.js'
 import type { Cache } from '../../cache/cache.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { parseDuration } from '../../model/duration.js'

@@ -1,11 +1,7 @@
 import type { Cache } from '../../cache/cache.js'
+import { describeLease } from '../../cache/leases/describe-lease.js'
+import { describeCopy, describeEvent, describeExplanation } from '../../cache/status/describe-status.js'
 import { readExplanation } from '../../cache/status/read-explanation.js'
-import {
-  describeCopy,
-  describeEvent,
-  describeExplanation,
-  describeLease,
-} from '../../cache/status/status-json.js'
 import type { StatusFilter } from '../../cache/status/status-snapshot.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { isLoopback } from '../../model/host-port.js'
@@ -51,7 +47,7 @@ export function pageRoutes(
       if (isRefused(call, access)) return
       const found = await find(call.query)
       call.response.writeHead(200, { ...PAGE_DATA_HEADERS, 'content-type': 'application/json' })
-      call.response.end(JSON.stringify(found))
+      call.response.end(JSON.stringify({ dsc: 1, ...found }))
     },
   })
   return [
@@ -97,7 +93,7 @@ export function pageRoutes(
       const before = parseCount(query, 'before', { from: 0, to: Number.MAX_SAFE_INTEGER, otherwise: -1 })
       const events = await record.listEvents({
         ...parseFilter(query),
-        ...(before < 0 ? {} : { before }),
+        before: before < 0 ? undefined : before,
         limit,
       })
       return { rows: events.map(describeEvent), isLast: events.length < limit }
@@ -130,13 +126,9 @@ function isRefused({ request, response }: RouteCall, { isEverywhere, hasTokens }
   return true
 }
 
-function parseFilter(query: URLSearchParams): StatusFilter & { readonly copyId?: string } {
+function parseFilter(query: URLSearchParams): StatusFilter & { readonly copyId: string | undefined } {
   const [dataset, node, copyId] = ['dataset', 'node', 'copy'].map((name) => query.get(name) || undefined)
-  return {
-    ...(dataset === undefined ? {} : { dataset }),
-    ...(node === undefined ? {} : { node }),
-    ...(copyId === undefined ? {} : { copyId }),
-  }
+  return { dataset, node, copyId }
 }
 
 /** The last row of the answer before, as it came: `[dataset, node, createdAt, copyId]`. */

@@ -1,5 +1,5 @@
 import { asNodeStatus, type ClusterNode, type ClusterStatus } from '../../cache/status/cluster-status.js'
-import { describeNode, describeTransfer, describeWait } from '../../cache/status/status-json.js'
+import { describeNode, describeTransfer, describeWait } from '../../cache/status/describe-status.js'
 import { estimateLeftMs, findRate } from '../../cache/status/transfer-rates.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { compareText } from '../../model/compare-text.js'
@@ -91,7 +91,9 @@ const NODE_ORDERS: Readonly<Record<string, (node: ClusterNode) => number | strin
   node: ({ entry }) => entry.node,
   datasets: ({ read }) => read?.usage.datasets.used ?? -1,
   space: ({ read, entry }) =>
-    read ? read.usage.bytes.used / Math.max(1, read.usage.bytes.allowed ?? entry.disk.capacityBytes) : -1,
+    read
+      ? read.usage.diskBytes.used / Math.max(1, read.usage.diskBytes.allowed ?? entry.disk.capacityBytes)
+      : -1,
   disk: ({ entry: { disk } }) => 1 - disk.freeBytes / Math.max(1, disk.capacityBytes),
   free: ({ entry }) => entry.disk.freeBytes,
   evictable: ({ read }) => read?.usage.evictableBytes ?? -1,
@@ -121,7 +123,7 @@ interface DatasetSum {
   readonly dataset: string
   ready: number
   unready: number
-  bytes: number
+  diskBytes: number
   leases: number
   lastUsedAtMs: number
 }
@@ -129,7 +131,7 @@ interface DatasetSum {
 const DATASET_ORDERS: Readonly<Record<string, (sum: DatasetSum) => number | string>> = {
   dataset: ({ dataset }) => dataset,
   ready: ({ ready }) => ready,
-  bytes: ({ bytes }) => bytes,
+  size: ({ diskBytes }) => diskBytes,
   leases: ({ leases }) => leases,
   used: ({ lastUsedAtMs }) => lastUsedAtMs,
 }
@@ -166,9 +168,9 @@ export function windowMatrix(status: ClusterStatus, { rows, columns }: { rows: W
         const fillRatio = isHere ? 1 : (ratios.get(JSON.stringify([sum.dataset, entry.node])) ?? 0)
         return {
           state: cell.state,
-          locked: cell.isLocked,
+          isLocked: cell.isLocked,
           referenceCount: cell.referenceCount,
-          bytes: cell.bytes,
+          diskBytes: cell.bytes,
           fillRatio,
         }
       }),
@@ -185,14 +187,14 @@ function sumDatasets(status: ClusterStatus): readonly DatasetSum[] {
         dataset: status.datasets[number]!,
         ready: 0,
         unready: 0,
-        bytes: 0,
+        diskBytes: 0,
         leases: 0,
         lastUsedAtMs: 0,
       }
       sums.set(number, sum)
       if (state === 'ready') sum.ready += 1
       else sum.unready += 1
-      sum.bytes += bytes
+      sum.diskBytes += bytes
       sum.leases += referenceCount
       sum.lastUsedAtMs = Math.max(sum.lastUsedAtMs, lastUsedAtMs)
     })

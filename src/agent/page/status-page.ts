@@ -127,6 +127,7 @@ export class StatusPage {
 
   #describe(): string {
     const told = {
+      dsc: 1,
       revision: this.#revision,
       node: this.#cache.node,
       problem: this.#problem ?? null,

@@ -31,7 +31,7 @@ const refusal = (limits: readonly string[]) => ({
   lastReason: 'no room',
   count: 2,
 })
-const unused = { dataset: 'old', node: 'n', bytes: 9, lastUsedAtMs: 0, lastTask: null, isLocked: false }
+const unused = { dataset: 'old', node: 'n', diskBytes: 9, lastUsedAtMs: 0, lastTask: null, isLocked: false }
 const wait = { task: 't', dataset: 'slow', node: 'n', waitedMs: 120_000, atMs: 0, parties: [] }
 const again = {
   dataset: 'd',
@@ -120,7 +120,11 @@ test('a staging counts as again only after an eviction from the same node, newes
 
 test('what came from the store and from nodes is told apart; uses of an earlier dsc have no size', () => {
   const tally = new HistoryTally()
-  tally.add(event('staged', { detail: { fetchedBytes: 30, origins: { store: 10, peers: { a: 15, b: 5 } } } }))
+  tally.add(
+    event('staged', {
+      detail: { fetchedBytes: 30, origins: { storeBytes: 10, peerBytes: { a: 15, b: 5 } } },
+    }),
+  )
   tally.add(event('leased', { detail: { isHit: true, waitedMs: 0 } }))
   tally.add(event('leased', { detail: { isHit: false, waitedMs: 7, contentBytes: 30 } }))
   const { storeBytes, peerBytes, readBytes, uses, hits, waitedMs } = tally.datasets.get('d')!

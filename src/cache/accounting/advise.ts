@@ -6,7 +6,7 @@ import type { DatasetTally, Refusal, Wait } from './history-tally.js'
 export interface UnusedCopy {
   readonly dataset: string
   readonly node: string
-  readonly bytes: number
+  readonly diskBytes: number
   readonly lastUsedAtMs: number
   readonly lastTask: string | null
   readonly isLocked: boolean
@@ -110,7 +110,7 @@ function adviseOnFetchedAgain({ datasets }: ReportFigures): readonly Advice[] {
 
 function adviseOnUnused({ unused }: ReportFigures): readonly Advice[] {
   if (unused.length === 0) return []
-  const bytes = unused.reduce((sum, copy) => sum + copy.bytes, 0)
+  const bytes = unused.reduce((sum, copy) => sum + copy.diskBytes, 0)
   const locked = unused.filter(({ isLocked }) => isLocked)
   const names = (copies: typeof unused) => [...new Set(copies.map(({ dataset }) => dataset))].slice(0, NAMED)
   const because = `${formatCount(unused.length, 'copy', 'copies')} of ${formatByteSize(bytes)} were used by nobody in this time`

@@ -56,10 +56,10 @@ export function formatCroissant(receipt: Receipt, madeAtMs: number) {
   const names = used.map(({ dataset }) => dataset)
   return {
     '@context': CONTEXT,
-    '@type': 'sc:Dataset',
+    '@type': 'sc:Dataset' as const,
     name: `data-of-${task.replaceAll(/[^A-Za-z0-9_-]/g, '-')}`,
     description: `What the job ${task} read: ${names.join(', ')}.`,
-    conformsTo: 'http://mlcommons.org/croissant/1.0',
+    conformsTo: 'http://mlcommons.org/croissant/1.0' as const,
     url: used[0]?.source?.source ?? `urn:dsc:job:${encodeURIComponent(task)}`,
     license: 'unknown',
     datePublished: formatTime(madeAtMs),
@@ -84,7 +84,7 @@ function describeUsed(used: UsedVersion, id: string) {
     sha256: version,
     'dsc:dataset': dataset,
     'dsc:files': files,
-    'dsc:bytes': contentBytes,
+    'dsc:contentBytes': contentBytes,
     'dsc:definition': source,
     ...(stripe && { 'dsc:stripe': stripe }),
     'dsc:nodes': used.nodes,
@@ -133,7 +133,7 @@ function parseUsed(raw: Readonly<Record<string, unknown>>): UsedVersion {
   const known = source && { ...source, include: source.include ?? [], exclude: source.exclude ?? [] }
   const nodes = Array.isArray(raw['dsc:nodes']) ? raw['dsc:nodes'].map(String) : []
   const stripe = raw['dsc:stripe'] as UsedVersion['stripe']
-  const [files, contentBytes] = [Number(raw['dsc:files'] ?? 0), Number(raw['dsc:bytes'] ?? 0)]
+  const [files, contentBytes] = [Number(raw['dsc:files'] ?? 0), Number(raw['dsc:contentBytes'] ?? 0)]
   const times = { firstUsedAtMs: 0, lastUsedAtMs: 0 }
   return {
     dataset: name,

@@ -39,6 +39,12 @@ export interface Refusal {
   count: number
 }
 
+/** As a staging notes where its bytes came from. */
+interface OriginsNoted {
+  readonly storeBytes: number
+  readonly peerBytes: Readonly<Record<string, number>>
+}
+
 /** The longest waits that are named one by one. */
 const NAMED_WAITS = 20
 
@@ -79,10 +85,10 @@ export class HistoryTally {
   }
 
   #addStaging({ detail, dataset, node }: RecordEvent): void {
-    const origins = detail.origins as { store: number; peers: Readonly<Record<string, number>> } | undefined
+    const origins = detail.origins as OriginsNoted | undefined
     const tally = this.#of(dataset)
-    const store = Number(origins?.store ?? detail.fetchedBytes ?? 0)
-    const peers = Object.values(origins?.peers ?? {}).reduce((sum, bytes) => sum + bytes, 0)
+    const store = Number(origins?.storeBytes ?? detail.fetchedBytes ?? 0)
+    const peers = Object.values(origins?.peerBytes ?? {}).reduce((sum, bytes) => sum + bytes, 0)
     tally.storeBytes += store
     tally.peerBytes += peers
     const place = JSON.stringify([dataset, node])

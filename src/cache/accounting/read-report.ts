@@ -42,7 +42,7 @@ export async function readReport(
     datasets,
     waits: tally.waits,
     refusals: [...tally.refusals.values()].toSorted((a, b) => b.count - a.count),
-    unused: unused.toSorted((a, b) => b.bytes - a.bytes),
+    unused: unused.toSorted((a, b) => b.diskBytes - a.diskBytes),
   }
   return { ...found, advice: advise(found) }
 }
@@ -55,5 +55,5 @@ function isUnused(copy: CopyUse, tally: HistoryTally, sinceMs: number): boolean 
 
 function describeUnused(copy: CopyUse): UnusedCopy {
   const { dataset, node, chargedBytes, lastUsedAtMs, lastTask, lock } = copy
-  return { dataset, node, bytes: chargedBytes, lastUsedAtMs, lastTask, isLocked: lock !== null }
+  return { dataset, node, diskBytes: chargedBytes, lastUsedAtMs, lastTask, isLocked: lock !== null }
 }

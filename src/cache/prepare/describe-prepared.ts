@@ -1,23 +1,36 @@
 import type { LeaseRequest } from '../../model/lease.js'
+import type { RemoteUse } from './lease-remote-copy.js'
 import type { Prepared } from './prepare-dataset.js'
+import type { PreparedAnswer, PreparedCopyAnswer, PreparedElsewhereAnswer } from './prepared-answer.js'
 
-/** A prepared dataset as `dsc prepare --json` prints it. Scripts rely on the names: fields are only ever added. */
-export function describePrepared(prepared: Prepared, lease: LeaseRequest) {
-  const { copy } = prepared
+/** `dsc prepare <dataset> --json`. */
+export function describePrepared(prepared: Prepared, lease: LeaseRequest): PreparedAnswer {
+  return { dsc: 1, ...describePreparedCopy(prepared, lease) }
+}
+
+/** `dsc prepare <dataset> --remote --json`, where another node has the copy. */
+export function describePreparedElsewhere(used: RemoteUse, lease: LeaseRequest): PreparedElsewhereAnswer {
+  const { url, ...prepared } = { ...used, isStagedHere: false }
+  return { dsc: 1, ...describePreparedCopy(prepared, lease), path: null, url, origin: 'peer' }
+}
+
+/** A prepared dataset, as every answer has it. */
+export function describePreparedCopy(prepared: Prepared, lease: LeaseRequest): PreparedCopyAnswer {
+  const { copy, leaseId, isStagedHere, downloaded } = prepared
   return {
     dataset: copy.dataset,
     version: copy.version,
     node: copy.node,
     path: copy.path,
-    origin: prepared.isStagedHere ? copy.origin : ('local' as const),
+    origin: isStagedHere ? copy.origin : 'local',
     files: copy.files,
-    bytes: copy.contentBytes,
+    contentBytes: copy.contentBytes,
     lease: {
-      id: prepared.leaseId,
+      leaseId,
       task: lease.task,
-      holder: lease.holder.kind,
+      holder: lease.holder,
       expiresAt: lease.expiresAtMs === null ? null : new Date(lease.expiresAtMs).toISOString(),
     },
-    ...(prepared.downloaded ? { downloaded: prepared.downloaded } : {}),
+    downloaded,
   }
 }

@@ -11,7 +11,7 @@ import { discardDirectory, publishedDirectoryOf } from '../eviction/finish-evict
 import type { StageTurn } from './join-staging.js'
 
 /** What was fetched, and from where if not all of it came from the store. */
-type Fetched = Downloaded & { readonly origins?: Origins }
+type Fetched = Downloaded & { readonly origins?: Origins | undefined }
 
 /** `lost`: another stager took over, look at the record again. `reserved`: admitted, nothing fetched. */
 export type Staged =
@@ -19,7 +19,7 @@ export type Staged =
       readonly outcome: 'ready'
       readonly copy: Copy
       readonly isNew: boolean
-      readonly downloaded?: Fetched
+      readonly downloaded?: Fetched | undefined
     }
   | { readonly outcome: 'reserved'; readonly version: string }
   | { readonly outcome: 'lost' }
@@ -82,21 +82,21 @@ async function markReady(
   if (!isReady) return { outcome: 'lost' }
   const [copy] = await cache.record.listCopies({ copyId: turn.copy.copyId }, cache.nowMs())
   if (copy === undefined) return { outcome: 'lost' }
-  return { outcome: 'ready', copy, isNew: true, ...(fetched ? { downloaded: fetched } : {}) }
+  return { outcome: 'ready', copy, isNew: true, downloaded: fetched }
 }
 
 /** Most of the bytes count. */
 function isFromPeers(origins: Origins | undefined): boolean {
   if (origins === undefined) return false
-  const fromPeers = Object.values(origins.peers).reduce((sum, bytes) => sum + bytes, 0)
-  return fromPeers > origins.store
+  const fromPeers = Object.values(origins.peerBytes).reduce((sum, bytes) => sum + bytes, 0)
+  return fromPeers > origins.storeBytes
 }
 
 function describeOrigins(origins: Origins | undefined): string {
-  const peers = Object.entries(origins?.peers ?? {}).map(([node, bytes]) => `${bytes} from ${node}`)
+  const peers = Object.entries(origins?.peerBytes ?? {}).map(([node, bytes]) => `${bytes} from ${node}`)
   const failed = Object.entries(origins?.failed ?? {}).map(([node, problem]) => `; ${node} ${problem}`)
   if (origins === undefined || peers.length + failed.length === 0) return ''
-  return `; ${[`${origins.store} bytes from the store`, ...peers].join(', ')}${failed.join('')}`
+  return `; ${[`${origins.storeBytes} bytes from the store`, ...peers].join(', ')}${failed.join('')}`
 }
 
 function describeDownload(downloaded: Downloaded): string {

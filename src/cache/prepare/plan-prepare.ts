@@ -22,12 +22,12 @@ export interface PreparePlan {
   readonly path: string | null
   readonly files: number
   /** Sum of the objects' sizes, and what they take on disk. */
-  readonly bytes: number
+  readonly contentBytes: number
   readonly diskBytes: number
   readonly evictions: readonly {
     readonly dataset: string
     readonly version: string | null
-    readonly bytes: number
+    readonly diskBytes: number
     readonly reason: string
   }[]
   readonly shortfalls: readonly Shortfall[]
@@ -79,12 +79,12 @@ export async function planPrepare(
     version: listing.version,
     path: null,
     files: listing.files,
-    bytes: listing.contentBytes,
+    contentBytes: listing.contentBytes,
     diskBytes: listing.neededBytes,
     evictions: victims.map(({ copy, reason }) => ({
       dataset: copy.dataset,
       version: copy.version,
-      bytes: copy.chargedBytes,
+      diskBytes: copy.chargedBytes,
       reason,
     })),
     shortfalls: plan?.shortfalls ?? [],
@@ -122,7 +122,7 @@ function describeExisting(copy: CopyUse, outcome: 'ready' | 'wait'): PreparePlan
     version,
     path: outcome === 'ready' ? copy.path : null,
     files,
-    bytes: copy.contentBytes,
+    contentBytes: copy.contentBytes,
     diskBytes: copy.chargedBytes,
     evictions: [],
     shortfalls: [],

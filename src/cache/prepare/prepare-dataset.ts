@@ -32,7 +32,7 @@ export interface Prepared {
   readonly leaseId: string
   /** Whether this call brought the copy here, instead of finding it or waiting for it. */
   readonly isStagedHere: boolean
-  readonly downloaded?: Downloaded & { readonly origins?: Origins }
+  readonly downloaded?: (Downloaded & { readonly origins?: Origins | undefined }) | undefined
 }
 
 /**

@@ -27,7 +27,7 @@ test('a download says how far it is, how fast, how long still, and who sends it'
   const download = { step: 'downloading', totalBytes: 4 * 2 ** 20, totalFiles: 4000 } as const
   listen({ ...download, writtenBytes: 0, doneFiles: 0 })
   clock.nowMs = 1000
-  const origins = { store: 5, peers: { 'gpu-02': 7, 'gpu-03': 0 } }
+  const origins = { storeBytes: 5, peerBytes: { 'gpu-02': 7, 'gpu-03': 0 } }
   listen({ ...download, writtenBytes: 2 ** 20, doneFiles: 1000, origins })
   assert.deepEqual(lines, [
     ['flowers: 0 B of 4 MiB, 0 B/s, 0/4,000 files, from the store', 0],

@@ -81,7 +81,7 @@ function findRatio(progress: {
 /** `from gpu-02 and the store`: whoever has sent anything yet. */
 function describeOrigins(origins: Origins | undefined): string {
   if (origins === undefined) return 'from the store'
-  const peers = Object.keys(origins.peers).filter((node) => origins.peers[node]! > 0)
-  const senders = [...peers, ...(origins.store > 0 || peers.length === 0 ? ['the store'] : [])]
+  const peers = Object.keys(origins.peerBytes).filter((node) => origins.peerBytes[node]! > 0)
+  const senders = [...peers, ...(origins.storeBytes > 0 || peers.length === 0 ? ['the store'] : [])]
   return `from ${senders.join(' and ')}`
 }

@@ -33,7 +33,7 @@ export type StageProgress =
       readonly doneFiles: number
       readonly totalFiles: number
       /** Where the bytes come from, on a cluster; absent: from the source. */
-      readonly origins?: Origins
+      readonly origins?: Origins | undefined
     }
   | { readonly step: 'publishing' }
 
@@ -149,8 +149,7 @@ async function stageFrom(
     download(cache, { ...options, ...open, listing, replaces: copy.dataset }),
   )
   onProgress?.({ step: 'publishing' })
-  const origins = open.describeOrigins?.()
-  const fetched = { ...downloaded, ...(origins ? { origins } : {}) }
+  const fetched = { ...downloaded, origins: open.describeOrigins?.() }
   return logPhase(phase('writing through to disk'), () =>
     finishStaging(cache, turn, { version: listing.version, fetched }),
   )
@@ -183,14 +182,13 @@ async function download(
     onProgress: ({ writtenBytes, doneFiles }) => {
       options.reportWritten(writtenBytes)
       const { contentBytes: totalBytes, files: totalFiles } = listing
-      const origins = options.describeOrigins?.()
       onProgress?.({
         step: 'downloading',
         writtenBytes,
         totalBytes,
         doneFiles,
         totalFiles,
-        ...(origins ? { origins } : {}),
+        origins: options.describeOrigins?.(),
       })
     },
   }).finally(reusable.release)

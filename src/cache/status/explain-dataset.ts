@@ -21,7 +21,7 @@ interface NextVictim {
   readonly copyId: string
   readonly dataset: string
   readonly node: string
-  readonly bytes: number
+  readonly diskBytes: number
   readonly lastUsedAtMs: number
   readonly reason: string
 }
@@ -85,7 +85,7 @@ export function foreseeEvictions(dataset: string, copiesOfNode: readonly CopyUse
     copyId: copy.copyId,
     dataset: copy.dataset,
     node: copy.node,
-    bytes: copy.chargedBytes,
+    diskBytes: copy.chargedBytes,
     lastUsedAtMs: copy.lastUsedAtMs,
     reason,
   }))

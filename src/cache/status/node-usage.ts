@@ -6,7 +6,7 @@ import { measureShares, type ShareStanding } from '../../policy/shares.js'
 
 /** How far one limit is used up. */
 interface LimitUsage {
-  /** Datasets, or bytes. */
+  /** Datasets, bytes or inodes. */
   readonly used: number
   /** What the policy allows; null = no such limit. */
   readonly allowed: number | null
@@ -16,9 +16,9 @@ interface LimitUsage {
 export interface NodeUsage {
   readonly datasets: LimitUsage
   /** Bytes charged to copies, against `maxPercent` of the capacity. */
-  readonly bytes: LimitUsage
+  readonly diskBytes: LimitUsage
   /** Bytes free on the disk when the node last looked, and what the policy wants to stay free. */
-  readonly free: { readonly bytes: number; readonly minBytes: number | null }
+  readonly free: { readonly freeBytes: number; readonly minFreeBytes: number | null }
   /** Inodes used and in all on the file system; null where it does not say. */
   readonly inodes: LimitUsage | null
   /** Bytes that admitted copies may still write. */
@@ -43,8 +43,8 @@ export function measureNodeUsage(policy: CachePolicy, disk: DiskUsage, sums: rea
   const evictable = sums.filter(mayGo)
   return {
     datasets: { used: load.datasets, allowed: policy.maxDatasets ?? null },
-    bytes: { used: load.bytes, allowed: Number.isFinite(quota) ? quota : null },
-    free: { bytes: disk.freeBytes, minBytes: policy.minFreeBytes ?? null },
+    diskBytes: { used: load.bytes, allowed: Number.isFinite(quota) ? quota : null },
+    free: { freeBytes: disk.freeBytes, minFreeBytes: policy.minFreeBytes ?? null },
     inodes:
       disk.inodesTotal > 0 ? { used: disk.inodesTotal - disk.inodesFree, allowed: disk.inodesTotal } : null,
     outstandingBytes: load.outstandingBytes,

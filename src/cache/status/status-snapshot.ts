@@ -4,8 +4,8 @@ import { composeStatus, STATUS_EVENTS, type StatusSnapshot } from './compose-sta
 
 /** Shows this dataset or this node only; absent: all. */
 export interface StatusFilter {
-  readonly dataset?: string
-  readonly node?: string
+  readonly dataset?: string | undefined
+  readonly node?: string | undefined
 }
 
 /** The nodes of the record that match; `ownNode`, measured just now, stands in for what the record says of it. */

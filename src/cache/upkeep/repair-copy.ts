@@ -1,6 +1,6 @@
 import { closeSync, constants, copyFileSync, openSync, renameSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { DscError, describeFailure, type FailureCode, isDscError } from '../../failure/dsc-error.js'
+import { DscError, describeFailure, isDscError, type KnownFailure } from '../../failure/dsc-error.js'
 import { throwIfStopped } from '../../failure/throw-if-stopped.js'
 import { Manifest } from '../../manifest/manifest.js'
 import type { ManifestEntry } from '../../manifest/manifest-entry.js'
@@ -23,13 +23,6 @@ import { preallocate } from '../download/transfer/file-sink.js'
 import { KeptFolders } from '../download/transfer/kept-folders.js'
 import { PartTransfer, WholeTransfer } from '../download/transfer/transfer.js'
 import type { Damage } from './verify-copy.js'
-
-/** A failure of one file or copy, while others go on. */
-export interface KnownFailure {
-  readonly code: FailureCode
-  readonly message: string
-  readonly hint: string | undefined
-}
 
 /** What a repair has done, and what it could not do. */
 export interface Repair {

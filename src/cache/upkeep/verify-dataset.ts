@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { basename } from 'node:path'
-import { DscError, describeFailure, isDscError } from '../../failure/dsc-error.js'
+import { DscError, describeFailure, isDscError, type KnownFailure } from '../../failure/dsc-error.js'
 import type { Copy } from '../../model/copy.js'
 import { formatCount } from '../../model/format-count.js'
 import { nameHeldFolder } from '../../platform/held-folder.js'
@@ -13,7 +13,7 @@ import { holdCopy, holdCopyDirectory } from '../held-copy.js'
 import { missingCopy } from '../names/missing-copy.js'
 import { nameInHint } from '../names/name-in-hint.js'
 import { markUntouched } from '../untouched-copy.js'
-import { type KnownFailure, type Repair, repairCopy } from './repair-copy.js'
+import { type Repair, repairCopy } from './repair-copy.js'
 import { type Damage, verifyCopy } from './verify-copy.js'
 
 /**

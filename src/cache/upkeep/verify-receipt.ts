@@ -1,10 +1,9 @@
-import { describeFailure, isDscError } from '../../failure/dsc-error.js'
+import { describeFailure, isDscError, type KnownFailure } from '../../failure/dsc-error.js'
 import type { Copy } from '../../model/copy.js'
 import type { UsedVersion } from '../../model/receipt.js'
 import { parseSourceUrl } from '../../model/source-url.js'
 import type { Cache } from '../cache.js'
 import { listElsewhere } from '../download/list-elsewhere.js'
-import type { KnownFailure } from './repair-copy.js'
 import { verifyDataset } from './verify-dataset.js'
 
 /** What the source has today. */

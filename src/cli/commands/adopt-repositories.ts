@@ -8,6 +8,7 @@ import type { Copy } from '../../model/copy.js'
 import type { Dataset } from '../../model/dataset.js'
 import { formatCount } from '../../model/format-count.js'
 import { holdByThisProcess } from '../../platform/processes.js'
+import type { AdoptPlanAnswer } from '../answers/cache-answers.js'
 import type { CliContext } from '../context.js'
 import { alignColumns } from '../output/align-columns.js'
 import { reportAdopted } from '../output/report-adopted.js'
@@ -48,7 +49,8 @@ export async function adoptRepositories(
 
 function showPlan(context: CliContext, repositories: readonly DownloadedRepository[]): void {
   const folders = repositories.map(({ source, commit, hubCache }) => ({ folder: hubCache, source, commit }))
-  context.report.result({ dryRun: true, folders }, () =>
+  const answer: AdoptPlanAnswer = { dsc: 1, isDryRun: true, folders }
+  context.report.result(answer, () =>
     alignColumns(
       folders.map(({ folder, source, commit }) => [`would take ${source}`, `at ${commit}`, `from ${folder}`]),
     ),

@@ -6,6 +6,7 @@ import type { Copy } from '../../model/copy.js'
 import { type Dataset, parseDatasetName } from '../../model/dataset.js'
 import { formatCount } from '../../model/format-count.js'
 import { parseSourceUrl } from '../../model/source-url.js'
+import type { AdoptPlanAnswer } from '../answers/cache-answers.js'
 import { argument, parseEndpoint } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { alignColumns } from '../output/align-columns.js'
@@ -57,7 +58,12 @@ export function adoptCommand(context: CliContext): Command {
         name: parseWord(parseDatasetName, options.name ?? datasetNameOf(folder)),
       }))
       if (options.dryRun) {
-        context.report.result({ dryRun: true, folders: wanted }, () =>
+        const answer: AdoptPlanAnswer = {
+          dsc: 1,
+          isDryRun: true,
+          folders: wanted.map(({ folder, name }) => ({ folder, dataset: name })),
+        }
+        context.report.result(answer, () =>
           alignColumns(wanted.map(({ folder, name }) => [`would adopt ${folder}`, `as ${name}`])),
         )
         return

@@ -3,6 +3,7 @@ import { Command } from 'commander'
 import type { Config } from '../../config/config.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { formatDuration, parseDuration } from '../../model/duration.js'
+import type { LinkAnswer } from '../answers/cluster-answers.js'
 import { argument } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 
@@ -32,14 +33,16 @@ export function agentLinkCommand(context: CliContext): Command {
       const url = await findPageUrl(config)
       const { tokenFile } = config.agent
       if (tokenFile === undefined) {
-        context.report.result({ url, expiresAt: null }, () => url)
+        const answer: LinkAnswer = { dsc: 1, url, expiresAt: null }
+        context.report.result(answer, () => url)
         return
       }
       const { readTokens } = await import('../../agent/server/authorize.js')
       const { own } = await readTokens(tokenFile)
       const expiresAtMs = Math.floor((context.nowMs() + goodForMs) / 1000) * 1000
       const signed = `${url}#${signLink(own, expiresAtMs)}`
-      context.report.result({ url: signed, expiresAt: new Date(expiresAtMs).toISOString() }, () => signed)
+      const answer: LinkAnswer = { dsc: 1, url: signed, expiresAt: new Date(expiresAtMs).toISOString() }
+      context.report.result(answer, () => signed)
       if (!config.agent.isPageEverywhere)
         context.report.note('for browsers of this machine; agent.page: everywhere is for others, too')
     })

@@ -10,6 +10,8 @@ import { DscError } from '../../failure/dsc-error.js'
 import { type HostPort, parseHostPort } from '../../model/host-port.js'
 import { findOwnCommand } from '../../platform/own-command.js'
 import { keepHeapSmall } from '../../platform/small-heap.js'
+import type { TextAnswer } from '../answers/cache-answers.js'
+import type { AgentAnswer } from '../answers/cluster-answers.js'
 import { argument } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { agentLinkCommand } from './agent-link.js'
@@ -41,7 +43,8 @@ export function agentCommand(context: CliContext): Command {
       if (options.printSystemd) {
         const { formatAgentUnit } = await import('../units/agent-unit.js')
         const text = formatAgentUnit({ dsc: findOwnCommand(), config: config.filePath, user: options.user })
-        context.report.result({ text }, () => text.trimEnd())
+        const answer: TextAnswer = { dsc: 1, text }
+        context.report.result(answer, () => text.trimEnd())
         return
       }
       keepHeapSmall() // what an agent lets gather is taken from training
@@ -75,8 +78,14 @@ export function agentCommand(context: CliContext): Command {
           cause: error,
         })
       })
+      const answer: AgentAnswer = {
+        dsc: 1,
+        node: cache.node,
+        url: agent.url,
+        gateway: agent.gatewayUrl ?? null,
+      }
       context.report.result(
-        { node: cache.node, url: agent.url, gateway: agent.gatewayUrl ?? null },
+        answer,
         () =>
           `${cache.node} serves at ${agent.url}${agent.gatewayUrl ? `\nS3 clients: AWS_ENDPOINT_URL=${agent.gatewayUrl}` : ''}`,
       )

@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { resolveDataset } from '../../cache/names/resolve-dataset.js'
 import { interrupted } from '../../cache/prepare/interrupted.js'
 import type { Dataset } from '../../model/dataset.js'
+import type { BenchAnswer } from '../answers/cache-answers.js'
 import type { JudgedFigure, Unit } from '../bench/figure.js'
 import { type BenchResult, runBench } from '../bench/run-bench.js'
 import type { CliContext } from '../context.js'
@@ -30,14 +31,15 @@ export function benchCommand(context: CliContext): Command {
       })
       report.progress(undefined)
       const { slowest } = result
-      const data = {
+      const answer: BenchAnswer = {
+        dsc: 1,
         node: cache.node,
         dataset: dataset?.name ?? null,
-        seconds: (performance.now() - startMs) / 1000,
+        elapsedSeconds: (performance.now() - startMs) / 1000,
         ...result,
         slowest: slowest ? { part: slowest.part, what: slowest.what } : null,
       }
-      report.result(data, () => formatBench(result))
+      report.result(answer, () => formatBench(result))
     })
 }
 

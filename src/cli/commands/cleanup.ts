@@ -5,6 +5,7 @@ import { parseDuration } from '../../model/duration.js'
 import { findOwnCommand } from '../../platform/own-command.js'
 import { keepHeapSmall } from '../../platform/small-heap.js'
 import { findUserName } from '../../platform/this-user.js'
+import type { CleanUpAnswer, TextAnswer } from '../answers/cache-answers.js'
 import { argument } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { alignColumns } from '../output/align-columns.js'
@@ -43,7 +44,8 @@ export function cleanupCommand(context: CliContext): Command {
         const { filePath } = await context.config()
         const call = { dsc: findOwnCommand(), config: filePath, user: findUserName(context.environment) }
         const text = options.printCron ? formatCron(call) : formatSystemd(call)
-        context.report.result({ text }, () => text.trimEnd())
+        const answer: TextAnswer = { dsc: 1, text }
+        context.report.result(answer, () => text.trimEnd())
         return
       }
       keepHeapSmall()
@@ -65,31 +67,35 @@ export function cleanupCommand(context: CliContext): Command {
         const { forgetHistory } = await import('../../cache/upkeep/forget-history.js')
         await forgetHistory(cache.record, cache.nowMs() - (await context.config()).historyMs)
       }
-      const fields = { dryRun: options.dryRun === true, actions: actions.map(actionFields) }
-      context.report.result(fields, () => formatActions(actions, options.dryRun ? 'planned' : 'done'))
+      const answer: CleanUpAnswer = {
+        dsc: 1,
+        isDryRun: options.dryRun === true,
+        actions: actions.map(describeAction),
+      }
+      context.report.result(answer, () => formatActions(actions, options.dryRun ? 'planned' : 'done'))
     })
 }
 
-function actionFields(action: CleanUpAction) {
-  const { kind, reason } = action
+function describeAction(action: CleanUpAction): CleanUpAnswer['actions'][number] {
+  const { reason } = action
   switch (action.kind) {
     case 'expire-lease':
-      return { kind, reason, task: action.lease.task, leaseId: action.lease.leaseId }
+      return { kind: action.kind, reason, task: action.lease.task, leaseId: action.lease.leaseId }
     case 'finish-eviction':
     case 'forget-copy':
     case 'evict':
       return {
-        kind,
+        kind: action.kind,
         reason,
         dataset: action.copy.dataset,
         version: action.copy.version,
-        bytes: action.copy.chargedBytes,
+        diskBytes: action.copy.chargedBytes,
       }
     case 'empty-trash':
     case 'remove-directory':
     case 'adopt-directory':
     case 'leave':
-      return { kind, reason, path: action.path }
+      return { kind: action.kind, reason, path: action.path }
   }
 }
 

@@ -54,7 +54,7 @@ test('nodes, and the tasks and ids of leases, come from the record', () => {
   dsc('prepare', `file://${root}/data/`, '--task', 'job-9', '--config', config)
   assert.equal(list('nodes'), 'gpu-07\n')
   assert.equal(list('tasks'), 'job-9\n')
-  const leases: { leaseId: string }[] = JSON.parse(dsc('leases', '--json', '--config', config).stdout)
+  const { leases } = JSON.parse(dsc('leases', '--json', '--config', config).stdout)
   assert.equal(list('leases'), `${leases[0]?.leaseId}\n`)
 })
 

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { Argument, Command, Option } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
+import type { CompletionAnswer, NamesAnswer } from '../answers/cache-answers.js'
 import { formatBashCompletion } from '../completion/bash.js'
 import { describeCommands, LISTED, type Listed } from '../completion/command-spec.js'
 import { formatFishCompletion } from '../completion/fish.js'
@@ -23,14 +24,16 @@ export function completionCommand(context: CliContext, loadProgram: () => Promis
     .action(async (shell: keyof typeof SHELLS | undefined, options: { list?: Listed }) => {
       if (options.list) {
         const names = await listNames(context, options.list)
-        context.report.result(names, () => names.join('\n'))
+        const answer: NamesAnswer = { dsc: 1, names }
+        context.report.result(answer, () => names.join('\n'))
         return
       }
       if (shell === undefined) {
         throw new DscError('USAGE', 'expected a shell, found none', { hint: 'dsc completion bash|zsh|fish' })
       }
       const script = SHELLS[shell](describeCommands(await loadProgram()))
-      context.report.result({ shell, script }, () => script)
+      const answer: CompletionAnswer = { dsc: 1, shell, script }
+      context.report.result(answer, () => script)
     })
 }
 

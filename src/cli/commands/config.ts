@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { formatOrigin } from '../../config/config.js'
 import { listSettings } from '../../config/list-settings.js'
+import type { ConfigAnswer, SchemaAnswer } from '../answers/cache-answers.js'
 import type { CliContext } from '../context.js'
 import { alignColumns } from '../output/align-columns.js'
 
@@ -17,17 +18,19 @@ export function configCommand(context: CliContext): Command {
       if (options.schema) {
         const { createJsonSchema } = await import('../../config/schema.js')
         const schema = createJsonSchema()
-        context.report.result(schema, () => JSON.stringify(schema, null, 2))
+        const answer: SchemaAnswer = { dsc: 1, schema: { ...schema } }
+        context.report.result(answer, () => JSON.stringify(schema, null, 2))
         return
       }
       const config = await context.config()
       const settings = listSettings(config)
-      context.report.result(
-        {
-          file: config.filePath ?? null,
-          settings: settings.map(({ key, value, origin }) => ({ key, value, origin })),
-        },
-        () => alignColumns(settings.map(({ key, text, origin }) => [key, text, formatOrigin(origin)])),
+      const answer: ConfigAnswer = {
+        dsc: 1,
+        file: config.filePath ?? null,
+        settings: settings.map(({ key, value, origin }) => ({ key, value, setBy: origin })),
+      }
+      context.report.result(answer, () =>
+        alignColumns(settings.map(({ key, text, origin }) => [key, text, formatOrigin(origin)])),
       )
       if (config.filePath === undefined) {
         context.report.note('No dsc.yaml was found; `dsc init` writes one.')

@@ -1,13 +1,20 @@
 import { Command } from 'commander'
+import { describeDataset } from '../../cache/names/describe-dataset.js'
 import { unknownDataset } from '../../cache/names/known-dataset.js'
 import { resolveDataset } from '../../cache/names/resolve-dataset.js'
-import { describeCopy } from '../../cache/status/status-json.js'
+import { describeCopy } from '../../cache/status/describe-status.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { parseWord } from '../../failure/parse-word.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import { type Dataset, parseDatasetName } from '../../model/dataset.js'
 import { formatCount } from '../../model/format-count.js'
 import { parseSourceUrl, SOURCE_EXAMPLES } from '../../model/source-url.js'
+import type {
+  DatasetAnswer,
+  DatasetCopiesAnswer,
+  DatasetRemovalAnswer,
+  DatasetsAnswer,
+} from '../answers/cache-answers.js'
 import { argument, parseEndpoint } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { alignColumns } from '../output/align-columns.js'
@@ -71,7 +78,8 @@ function addCommand(context: CliContext): Command {
       const dataset: Dataset = { name, source, include, exclude, ...pickReach(reach) }
       const record = await context.openRecord()
       await record.saveDataset(dataset, context.nowMs())
-      context.report.result(dataset, () => `${name} is ${source}; next: dsc prepare ${name}`)
+      const answer: DatasetAnswer = { dsc: 1, ...describeDataset(dataset) }
+      context.report.result(answer, () => `${name} is ${source}; next: dsc prepare ${name}`)
     })
 }
 
@@ -85,10 +93,14 @@ function listCommand(context: CliContext): Command {
       const declared = new Set(datasets.map(({ name }) => name))
       const added = (await record.listDatasets()).filter(({ name }) => !declared.has(name))
       const rows = [
-        ...datasets.map((dataset) => ({ ...dataset, declaredIn: 'dsc.yaml' })),
-        ...added.map((dataset) => ({ ...dataset, declaredIn: 'record' })),
+        ...datasets.map((dataset) => ({ ...dataset, declaredIn: 'dsc.yaml' as const })),
+        ...added.map((dataset) => ({ ...dataset, declaredIn: 'record' as const })),
       ].toSorted((a, b) => (a.name < b.name ? -1 : 1))
-      context.report.result(rows, () =>
+      const answer: DatasetsAnswer = {
+        dsc: 1,
+        datasets: rows.map(({ declaredIn, ...dataset }) => ({ ...describeDataset(dataset), declaredIn })),
+      }
+      context.report.result(answer, () =>
         rows.length === 0
           ? 'no datasets yet; add one: dsc dataset add flowers s3://ml-data/flowers/'
           : alignColumns([
@@ -108,7 +120,12 @@ function showCommand(context: CliContext): Command {
       const dataset = await resolveDataset(context, name)
       const record = await context.openRecord()
       const copies = await record.listCopies({ dataset: dataset.name }, context.nowMs())
-      context.report.result({ ...dataset, copies: copies.map(describeCopy) }, () =>
+      const answer: DatasetCopiesAnswer = {
+        dsc: 1,
+        ...describeDataset(dataset),
+        copies: copies.map(describeCopy),
+      }
+      context.report.result(answer, () =>
         alignColumns([
           ...Object.entries(dataset)
             .map(([key, value]) => [key, Array.isArray(value) ? value.join(' ') : String(value)])
@@ -149,10 +166,9 @@ function removeCommand(context: CliContext): Command {
           },
         )
       }
-      const isRemoved = options.dryRun === undefined
-      context.report.result({ dataset: name, removed: isRemoved }, () =>
-        isRemoved ? `forgot ${name}` : `would forget ${name}`,
-      )
+      const isDryRun = options.dryRun === true
+      const answer: DatasetRemovalAnswer = { dsc: 1, dataset: name, isDryRun }
+      context.report.result(answer, () => (isDryRun ? `would forget ${name}` : `forgot ${name}`))
     })
 }
 

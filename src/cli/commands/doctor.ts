@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { DscError, FAILURES } from '../../failure/dsc-error.js'
+import type { DoctorAnswer, ExitCodesAnswer } from '../answers/cache-answers.js'
 import type { CliContext } from '../context.js'
 import type { Check } from '../doctor/check.js'
 import { chooseFirst, type FirstStep } from '../doctor/choose-first.js'
@@ -18,16 +19,16 @@ export function doctorCommand(context: CliContext): Command {
     .action(async (options: { exitCodes?: true }) => {
       if (options.exitCodes) {
         const rows = listExitCodes()
-        context.report.result(rows, () =>
+        const answer: ExitCodesAnswer = { dsc: 1, exitCodes: rows }
+        context.report.result(answer, () =>
           alignColumns(rows.map(({ exitCode, code, meaning }) => [String(exitCode), code, meaning])),
         )
         return
       }
       const checks = await runChecks(context)
       const first = chooseFirst(checks)
-      context.report.result({ checks, first: first ?? null }, () =>
-        [formatChecks(checks), '', formatFirst(first)].join('\n'),
-      )
+      const answer: DoctorAnswer = { dsc: 1, checks, first: first ?? null }
+      context.report.result(answer, () => [formatChecks(checks), '', formatFirst(first)].join('\n'))
       const failures = checks.filter(({ status }) => status === 'failed')
       if (failures.length === 0) return
       throw new DscError(

@@ -4,6 +4,7 @@ import { DscError } from '../../failure/dsc-error.js'
 import { formatByteSize, parseByteSize } from '../../model/byte-size.js'
 import { formatCount } from '../../model/format-count.js'
 import type { EvictionPlan } from '../../policy/plan-eviction.js'
+import type { EvictionAnswer } from '../answers/cache-answers.js'
 import { argument } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { alignColumns } from '../output/align-columns.js'
@@ -45,7 +46,7 @@ export function evictCommand(context: CliContext): Command {
       if (options.dryRun) {
         const plan = await planEvictionOf(cache, selection)
         context.report.result(
-          { ...evictionFields(plan), evicted: false },
+          describeEviction(plan, { isDryRun: true }),
           () => `would evict\n${formatEviction(plan)}`,
         )
         return
@@ -64,19 +65,21 @@ export function evictCommand(context: CliContext): Command {
       }
       const done = await evictCopies(cache, selection, null)
       context.report.result(
-        { ...evictionFields(done), evicted: true },
+        describeEviction(done, { isDryRun: false }),
         () => `evicted\n${formatEviction(done)}`,
       )
     })
 }
 
-function evictionFields(plan: EvictionPlan) {
+function describeEviction(plan: EvictionPlan, { isDryRun }: { readonly isDryRun: boolean }): EvictionAnswer {
   return {
+    dsc: 1,
+    isDryRun,
     freedBytes: plan.freedBytes,
     victims: plan.victims.map(({ copy, reason }) => ({
       dataset: copy.dataset,
       version: copy.version,
-      bytes: copy.chargedBytes,
+      diskBytes: copy.chargedBytes,
       lastTask: copy.lastTask,
       lastUsedAt: new Date(copy.lastUsedAtMs).toISOString(),
       reason,

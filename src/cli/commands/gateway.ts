@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { deriveGatewayKey } from '../../agent/gateway/gateway-keys.js'
 import { readTokens } from '../../agent/server/authorize.js'
 import { DscError } from '../../failure/dsc-error.js'
+import type { GatewayKeyAnswer } from '../answers/cluster-answers.js'
 import { argument } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 
@@ -31,8 +32,9 @@ function keyCommand(context: CliContext): Command {
           hint: 'set agent.tokenFile in dsc.yaml',
         })
       const key = deriveGatewayKey((await readTokens(tokenFile)).own, name)
+      const answer: GatewayKeyAnswer = { dsc: 1, ...key }
       context.report.result(
-        key,
+        answer,
         () =>
           `export AWS_ACCESS_KEY_ID=${key.accessKeyId}\nexport AWS_SECRET_ACCESS_KEY=${key.secretAccessKey}\nexport AWS_REGION=us-east-1`,
       )

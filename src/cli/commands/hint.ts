@@ -6,6 +6,7 @@ import { findOwnShares, type OwnShare } from '../../cache/status/find-own-shares
 import { formatByteSize } from '../../model/byte-size.js'
 import { type NodeHint, rankHints } from '../../policy/rank-hints.js'
 import { formatPercent } from '../../tui/view/text/format-cells.js'
+import type { HintAnswer } from '../answers/cache-answers.js'
 import type { CliContext } from '../context.js'
 
 const MAX_NAMED = 5
@@ -36,8 +37,9 @@ export function hintCommand(context: CliContext): Command {
         parties: findParties({ environment: context.environment, shares: all }),
         preferred: hints.map(({ node }) => node),
       })
+      const answer: HintAnswer = { dsc: 1, datasets, nodes: hints, prefer, shares }
       context.report.result(
-        { datasets, nodes: hints, ...(prefer !== undefined && { prefer }), shares },
+        answer,
         () => prefer ?? [formatHints(hints), ...formatOwnShares(shares)].join('\n'),
       )
     })

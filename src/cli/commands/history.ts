@@ -1,8 +1,8 @@
 import { Command } from 'commander'
 import { requireKnownDataset } from '../../cache/names/known-dataset.js'
 import { requireKnownNode } from '../../cache/names/known-node.js'
+import { describeEvent } from '../../cache/status/describe-status.js'
 import { readEventPages } from '../../cache/status/record-pages.js'
-import { describeEvent } from '../../cache/status/status-json.js'
 import { parseDuration } from '../../model/duration.js'
 import type { RecordEvent } from '../../model/record-event.js'
 import { keepHeapSmall } from '../../platform/small-heap.js'
@@ -33,7 +33,7 @@ export function historyCommand(context: CliContext): Command {
 Examples:
   dsc history flowers
   dsc history --since 24h --node gpu-07
-  dsc history --json --limit 1000 | jq '.[] | select(.kind == "evicted")'`,
+  dsc history --json --limit 1000 | jq '.events[] | select(.kind == "evicted")'`,
     )
     .action(async (dataset: string | undefined, options: HistoryOptions) => {
       if (dataset !== undefined) await requireKnownDataset(context, dataset, 'dsc history')
@@ -43,13 +43,13 @@ Examples:
       const nowMs = context.nowMs()
       const filter = {
         limit: options.limit,
-        ...(dataset === undefined ? {} : { dataset }),
-        ...(options.node === undefined ? {} : { node: options.node }),
-        ...(options.since === undefined ? {} : { sinceMs: nowMs - options.since }),
+        dataset,
+        node: options.node,
+        sinceMs: options.since === undefined ? undefined : nowMs - options.since,
       }
       const read = () => readEventPages(record, filter)
       if (options.ndjson) return context.report.stream(formatLines(read(), describeEvent))
-      if (context.report.isJson) return context.report.stream(formatList(read(), describeEvent))
+      if (context.report.isJson) return context.report.stream(formatList('events', read(), describeEvent))
       const empty = dataset === undefined ? 'Nothing noted.' : `Nothing noted of ${dataset}.`
       const table = { read, columns: EVENT_COLUMNS, cells: eventCells, empty }
       return context.report.stream(formatPagedTable(table, findTerminalWidth()))

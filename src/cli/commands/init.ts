@@ -9,6 +9,7 @@ import { DscError } from '../../failure/dsc-error.js'
 import { formatByteSize, parseByteSize } from '../../model/byte-size.js'
 import { listMounts } from '../../platform/list-mounts.js'
 import { findHomeDirectory } from '../../platform/this-user.js'
+import type { InitAnswer } from '../answers/cache-answers.js'
 import { argument, parseCount, parsePercent } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { type Ask, canAsk, withQuestions } from '../questions/ask.js'
@@ -61,9 +62,9 @@ export function initCommand(context: CliContext): Command {
       parseSettings(text, path)
       if (!options.dryRun) await writeWhole(path, text)
       const { hostName: _, ...written } = settings
-      context.report.result({ path, isWritten: !options.dryRun, settings: written, text }, () =>
-        options.dryRun ? text.trimEnd() : path,
-      )
+      const isDryRun = options.dryRun === true
+      const answer: InitAnswer = { dsc: 1, path, isDryRun, settings: written, text }
+      context.report.result(answer, () => (options.dryRun ? text.trimEnd() : path))
       if (options.dryRun) return
       const left = join(
         context.environment.XDG_STATE_HOME || join(findHomeDirectory(), '.local', 'state'),

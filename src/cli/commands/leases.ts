@@ -1,9 +1,9 @@
 import { Command } from 'commander'
+import { describeHeldLease } from '../../cache/leases/describe-lease.js'
 import { findDeadLeases } from '../../cache/leases/find-dead-leases.js'
 import { requireKnownDataset } from '../../cache/names/known-dataset.js'
 import { requireKnownNode } from '../../cache/names/known-node.js'
 import { readLeasePages } from '../../cache/status/record-pages.js'
-import { describeLease } from '../../cache/status/status-json.js'
 import { isLeaseLive, type PlacedLease } from '../../model/lease.js'
 import { checkProcess } from '../../platform/processes.js'
 import { keepHeapSmall } from '../../platform/small-heap.js'
@@ -35,7 +35,7 @@ export function leasesCommand(context: CliContext): Command {
 Examples:
   dsc leases --dataset flowers
   dsc leases --task 4711
-  dsc leases --stale --json | jq length`,
+  dsc leases --stale --json | jq '.leases | length'`,
     )
     .action(async (options: LeasesOptions) => {
       if (options.dataset !== undefined)
@@ -44,14 +44,10 @@ Examples:
       keepHeapSmall()
       const record = await context.openRecord()
       const nowMs = context.nowMs()
-      const filter = {
-        ...(options.dataset === undefined ? {} : { dataset: options.dataset }),
-        ...(options.node === undefined ? {} : { node: options.node }),
-      }
+      const filter = { dataset: options.dataset, node: options.node }
       const read = () => readShownLeases(readLeasePages(record, filter), options, nowMs)
-      const describe = ({ staleReason, ...lease }: ShownLease) => ({ ...describeLease(lease), staleReason })
-      if (options.ndjson) return context.report.stream(formatLines(read(), describe))
-      if (context.report.isJson) return context.report.stream(formatList(read(), describe))
+      if (options.ndjson) return context.report.stream(formatLines(read(), describeHeldLease))
+      if (context.report.isJson) return context.report.stream(formatList('leases', read(), describeHeldLease))
       const table = {
         read,
         columns: LEASE_COLUMNS,

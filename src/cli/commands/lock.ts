@@ -4,6 +4,7 @@ import { missingCopy } from '../../cache/names/missing-copy.js'
 import type { Copy, CopyLock } from '../../model/copy.js'
 import { formatCount } from '../../model/format-count.js'
 import { findUserName } from '../../platform/this-user.js'
+import type { LocksAnswer } from '../answers/cache-answers.js'
 import type { CliContext } from '../context.js'
 
 /** `dsc lock`: no policy and no operator's evict deletes the dataset's copies on this node. */
@@ -26,7 +27,7 @@ export function lockCommand(context: CliContext): Command {
       })
       const locked = copies.filter(({ copyId }) => !earlier.some((copy) => copy.copyId === copyId))
       const [kept] = earlier
-      context.report.result(lockFields(copies), () =>
+      context.report.result(describeLocks(copies), () =>
         locked.length === 0 && kept?.lock
           ? `${dataset} is locked already, by ${kept.lock.by}: ${kept.lock.reason}`
           : `locked ${dataset} (${countCopies(locked)})`,
@@ -46,7 +47,7 @@ export function unlockCommand(context: CliContext): Command {
     .action(async (dataset: string) => {
       const locked = await listLocked(context, dataset)
       const copies = await setLock(context, dataset, null)
-      context.report.result(lockFields(copies), () =>
+      context.report.result(describeLocks(copies), () =>
         locked.length === 0 ? `${dataset} was not locked` : `unlocked ${dataset} (${countCopies(locked)})`,
       )
       if (copies.some((copy) => copy.source === null)) {
@@ -80,14 +81,17 @@ async function setLock(
   throw await missingCopy(record, { dataset, node }, { command: verb, otherwise })
 }
 
-function lockFields(copies: readonly Copy[]) {
-  return copies.map(({ dataset, version, node, lock }) => ({
-    dataset,
-    version,
-    node,
-    locked: lock !== null,
-    lock: lock && { by: lock.by, reason: lock.reason, at: new Date(lock.atMs).toISOString() },
-  }))
+function describeLocks(copies: readonly Copy[]): LocksAnswer {
+  return {
+    dsc: 1,
+    copies: copies.map(({ dataset, version, node, lock }) => ({
+      dataset,
+      version,
+      node,
+      isLocked: lock !== null,
+      lock: lock && { by: lock.by, reason: lock.reason, at: new Date(lock.atMs).toISOString() },
+    })),
+  }
 }
 
 function countCopies(copies: readonly Copy[]): string {

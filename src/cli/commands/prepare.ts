@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { chooseHolder } from '../../cache/leases/choose-holder.js'
 import { identifyCaller } from '../../cache/leases/identify-caller.js'
 import { resolveDataset } from '../../cache/names/resolve-dataset.js'
+import type { PreparePlanAnswer } from '../../cache/prepare/prepared-answer.js'
 import { DscError } from '../../failure/dsc-error.js'
 import type { Dataset } from '../../model/dataset.js'
 import { parseDuration, requireTimer } from '../../model/duration.js'
@@ -111,7 +112,8 @@ async function prepare(context: CliContext, raw: string, options: PrepareOptions
       parties: caller.parties,
       signal: context.signal,
     })
-    context.report.result(plan, () => formatPreparePlan(plan))
+    const answer: PreparePlanAnswer = { dsc: 1, ...plan }
+    context.report.result(answer, () => formatPreparePlan(plan))
     return
   }
   const lease = chooseHolder(caller, context.nowMs())

@@ -2,11 +2,13 @@ import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { formatCroissant, parseCroissant } from '../../cache/accounting/croissant.js'
 import { readReceipt } from '../../cache/accounting/read-receipt.js'
+import type { VerifiedReceiptAnswer } from '../../cache/upkeep/verified-answer.js'
 import type { VerifiedVersion } from '../../cache/upkeep/verify-receipt.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import { formatCount } from '../../model/format-count.js'
 import type { Receipt } from '../../model/receipt.js'
+import type { ReceiptAnswer } from '../answers/account-answers.js'
 import type { CliContext } from '../context.js'
 
 /** `dsc receipt`: which versions of which data a job used, and whether the same bytes can be had again. */
@@ -26,7 +28,8 @@ export function receiptCommand(context: CliContext): Command {
       if (!options.verify) {
         const receipt = await requireReceipt(context, job)
         const document = formatCroissant(receipt, context.nowMs())
-        context.report.result(document, () => JSON.stringify(document, undefined, 2))
+        const answer: ReceiptAnswer = { dsc: 1, receipt: document }
+        context.report.result(answer, () => JSON.stringify(document, undefined, 2))
         return
       }
       const receipt = readReceiptFile(job) ?? (await requireReceipt(context, job))
@@ -52,7 +55,8 @@ function readReceiptFile(path: string): Receipt | undefined {
     return undefined
   }
   try {
-    return parseCroissant(JSON.parse(text))
+    const document = JSON.parse(text)
+    return parseCroissant(document?.receipt ?? document) // with `--json`, or without
   } catch (error) {
     if (!(error instanceof SyntaxError || error instanceof RangeError)) throw error
     throw new DscError('USAGE', `${path}: ${error.message}`, { hint: 'dsc receipt <job> writes one' })
@@ -71,9 +75,8 @@ async function verify(context: CliContext, receipt: Receipt): Promise<void> {
   })
   context.report.progress(undefined)
   const isProven = datasets.every(({ isAvailable }) => isAvailable)
-  context.report.result({ task: receipt.task, isProven, datasets }, () =>
-    datasets.map(describeVerified).join('\n'),
-  )
+  const answer: VerifiedReceiptAnswer = { dsc: 1, task: receipt.task, isProven, datasets }
+  context.report.result(answer, () => datasets.map(describeVerified).join('\n'))
   if (isProven) return
   const gone = datasets.filter(({ isAvailable }) => !isAvailable)
   const elsewhere = gone.find(({ nodes }) => nodes.length > 0)

@@ -1,6 +1,8 @@
 import { Command } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
+import type { Copy } from '../../model/copy.js'
 import { formatCount } from '../../model/format-count.js'
+import type { ClaimNodeAnswer, ForgetNodeAnswer, MigrateAnswer } from '../answers/cluster-answers.js'
 import type { CliContext } from '../context.js'
 import { confirm } from '../questions/confirm.js'
 
@@ -33,7 +35,8 @@ function migrateCommand(context: CliContext): Command {
         const to = await context.openDatabase(rawTo, { mustExist: false })
         try {
           const rows = await moveRecord(from, to)
-          context.report.result({ from: from.location, to: to.location, rows }, () =>
+          const answer: MigrateAnswer = { dsc: 1, from: from.location, to: to.location, rows }
+          context.report.result(answer, () =>
             [
               `copied ${formatCount(rows.copies, 'copy', 'copies')}, ${formatCount(rows.leases, 'lease')}, ${formatCount(rows.datasets, 'dataset')}, ${formatCount(rows.nodes, 'node')} and ${formatCount(rows.events, 'event')}`,
               `from ${from.location}`,
@@ -70,17 +73,26 @@ function forgetNodeCommand(context: CliContext): Command {
       const used = copies.reduce((sum, copy) => sum + copy.referenceCount, 0)
       const what = `node ${node} with ${formatCount(copies.length, 'copy', 'copies')} and ${formatCount(used, 'live lease')}`
       if (options.dryRun) {
-        const planned = copies.map(({ dataset, version }) => ({ dataset, version }))
-        context.report.result({ node, copies: planned, dryRun: true }, () => `would forget ${what}`)
+        context.report.result(
+          describeForgotten(node, { copies, isDryRun: true }),
+          () => `would forget ${what}`,
+        )
         return
       }
       if (!(await confirm(`Forget ${what}?`, { isYes: options.yes === true, canDryRun: true }))) return
       const forgotten = await store.forgetNode(node, `dsc record forget-node ${node}`, store.nowMs())
       context.report.result(
-        { node, copies: forgotten.map(({ dataset, version }) => ({ dataset, version })) },
+        describeForgotten(node, { copies: forgotten, isDryRun: false }),
         () => `forgot node ${node} with ${formatCount(forgotten.length, 'copy', 'copies')}`,
       )
     })
+}
+
+function describeForgotten(
+  node: string,
+  { copies, isDryRun }: { readonly copies: readonly Copy[]; readonly isDryRun: boolean },
+): ForgetNodeAnswer {
+  return { dsc: 1, node, copies: copies.map(({ dataset, version }) => ({ dataset, version })), isDryRun }
 }
 
 function claimNodeCommand(context: CliContext): Command {
@@ -99,7 +111,14 @@ function claimNodeCommand(context: CliContext): Command {
       const question = `Let node ${node} be ${cache.root} on this machine from now on?`
       if (!(await confirm(question, { isYes: options.yes === true }))) return
       const { renamedFrom, cacheId } = await claimNode(claim)
-      context.report.result({ node, cacheRoot: cache.root, cacheId, renamedFrom: renamedFrom ?? null }, () =>
+      const answer: ClaimNodeAnswer = {
+        dsc: 1,
+        node,
+        cacheRoot: cache.root,
+        cacheId,
+        renamedFrom: renamedFrom ?? null,
+      }
+      context.report.result(answer, () =>
         renamedFrom === undefined
           ? `node ${node} is ${cache.root} on this machine`
           : `node ${renamedFrom} is called ${node} from now on`,

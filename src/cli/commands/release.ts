@@ -3,6 +3,7 @@ import { chooseHolder } from '../../cache/leases/choose-holder.js'
 import { identifyCaller } from '../../cache/leases/identify-caller.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { formatCount } from '../../model/format-count.js'
+import type { ReleaseAnswer, ReleaseLeaseAnswer } from '../answers/cache-answers.js'
 import { taskOption } from '../arguments/lease-options.js'
 import type { CliContext } from '../context.js'
 
@@ -41,16 +42,18 @@ export function releaseCommand(context: CliContext): Command {
             hint: 'dsc leases',
           })
         }
-        context.report.result({ released, lease: options.lease }, () => `released lease ${options.lease}`)
+        const answer: ReleaseLeaseAnswer = { dsc: 1, released, leaseId: options.lease }
+        context.report.result(answer, () => `released lease ${options.lease}`)
         return
       }
       const caller = identifyCaller({ environment: context.environment, task: options.task })
       const { task } = chooseHolder(caller, context.nowMs())
       const released = await record.releaseUses(
-        { task, ...(options.anyNode ? {} : { node }), ...(dataset === undefined ? {} : { dataset }) },
+        { task, node: options.anyNode ? undefined : node, dataset },
         context.nowMs(),
       )
-      context.report.result({ released, task, dataset: dataset ?? null }, () =>
+      const answer: ReleaseAnswer = { dsc: 1, released, task, dataset: dataset ?? null }
+      context.report.result(answer, () =>
         released === 0
           ? `task ${task} holds nothing${dataset ? ` of ${dataset}` : ''}`
           : `released ${formatCount(released, 'lease')} of task ${task}`,

@@ -4,6 +4,7 @@ import { planRepair, repairStripes } from '../../agent/stripes/repair-stripes.js
 import { formatLayout } from '../../cache/status/find-layouts.js'
 import { MAX_LEASE_MS } from '../../model/lease.js'
 import { holdByThisProcess } from '../../platform/processes.js'
+import type { RepairAnswer } from '../answers/cluster-answers.js'
 import { parseNodes } from '../arguments/parse-nodes.js'
 import type { CliContext } from '../context.js'
 import { showNodes, throwFailures } from '../prepare/prepare-elsewhere.js'
@@ -42,9 +43,10 @@ Examples:
       const plan = await planRepair(record, dataset, options.onto ?? [])
       const { layout, nodes, indexes } = plan
       const planned = indexes.map((index) => ({ index, from: layout.nodes[index]!, node: nodes[index]! }))
-      const about = { dataset, version: layout.version, nodes, missing: planned }
+      const about = { dsc: 1, dataset, version: layout.version, nodes, missing: planned } as const
       if (options.dryRun || indexes.length === 0) {
-        context.report.result({ ...about, complete: indexes.length === 0, stripes: [] }, () =>
+        const answer: RepairAnswer = { ...about, isComplete: indexes.length === 0, stripes: [] }
+        context.report.result(answer, () =>
           [
             `${dataset}: ${formatLayout(layout)}`,
             ...planned.map(({ index, from, node }) =>
@@ -71,10 +73,9 @@ Examples:
       })
       context.report.progress(undefined)
       const isComplete = outcomes.every(({ outcome }) => outcome === 'ready')
-      context.report.result(
-        { ...about, complete: isComplete, stripes: describeStripes(outcomes, nodes) },
-        () => formatStripes(outcomes, nodes),
-      )
+      const stripes = describeStripes(outcomes, { nodes, lease })
+      const answer: RepairAnswer = { ...about, isComplete, stripes }
+      context.report.result(answer, () => formatStripes(outcomes, nodes))
       throwFailures(outcomes)
     })
 }

@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander'
+import { describeReport, parsePrice } from '../../cache/accounting/describe-report.js'
 import { readReport } from '../../cache/accounting/read-report.js'
-import { describeReport, parsePrice } from '../../cache/accounting/report-json.js'
 import { requireKnownNode } from '../../cache/names/known-node.js'
 import { parseDuration } from '../../model/duration.js'
 import { argument } from '../arguments/parse-argument.js'

@@ -4,6 +4,7 @@ import Database from 'better-sqlite3'
 import { Command } from 'commander'
 import { findOwnCommand } from '../../platform/own-command.js'
 import { RECORD_SCHEMA_VERSION } from '../../records/database/schema.js'
+import type { SchemaAnswer, SelfAnswer } from '../answers/cache-answers.js'
 import type { CliContext } from '../context.js'
 import { alignColumns } from '../output/align-columns.js'
 
@@ -18,9 +19,10 @@ export function selfCommand(context: CliContext): Command {
     )
     .action(async (options: { schemas?: true }) => {
       if (options.schemas) {
-        const { createOutputSchema } = await import('../json/output-schemas.js')
-        const schema = createOutputSchema()
-        context.report.result(schema, () => JSON.stringify(schema, undefined, 2))
+        const { createAnswerSchema } = await import('../answers/answer-schemas.js')
+        const schema = createAnswerSchema()
+        const answer: SchemaAnswer = { dsc: 1, schema }
+        context.report.result(answer, () => JSON.stringify(schema, undefined, 2))
         return
       }
       const self = describeSelf(context.version)
@@ -29,7 +31,7 @@ export function selfCommand(context: CliContext): Command {
           ['dsc', self.version],
           ['program', self.program],
           ['runs from', self.folder],
-          ['node', self.node],
+          ['node', self.nodejs],
           ['sqlite', self.sqlite],
           ['record schema', String(self.recordSchema)],
           ['platform', self.platform],
@@ -38,15 +40,16 @@ export function selfCommand(context: CliContext): Command {
     })
 }
 
-function describeSelf(version: string) {
+function describeSelf(version: string): SelfAnswer {
   const database = new Database(':memory:')
   const sqlite = String(database.prepare('SELECT sqlite_version()').pluck().get())
   database.close()
   return {
+    dsc: 1,
     version,
     program: findOwnCommand().join(' '),
     folder: dirname(dirname(realpathSync(process.argv[1]!))), // of bin/dsc.js, unpacked or installed
-    node: process.versions.node,
+    nodejs: process.versions.node,
     sqlite,
     recordSchema: RECORD_SCHEMA_VERSION,
     platform: `${process.platform}-${process.arch}`,

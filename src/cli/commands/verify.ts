@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { requireKnownDataset } from '../../cache/names/known-dataset.js'
+import type { VerifiedAnswer } from '../../cache/upkeep/verified-answer.js'
 import { type VerifiedDataset, verifyDataset } from '../../cache/upkeep/verify-dataset.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { formatByteSize } from '../../model/byte-size.js'
@@ -29,7 +30,8 @@ export function verifyCommand(context: CliContext): Command {
           ),
       })
       context.report.progress(undefined)
-      context.report.result(results, () =>
+      const answer: VerifiedAnswer = { dsc: 1, copies: results }
+      context.report.result(answer, () =>
         results.length === 0 ? 'no copies to verify' : results.map(formatVerified).join('\n'),
       )
       throwProblems(results)

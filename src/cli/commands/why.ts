@@ -1,8 +1,9 @@
 import { Command } from 'commander'
 import { requireKnownDataset } from '../../cache/names/known-dataset.js'
 import { requireKnownNode } from '../../cache/names/known-node.js'
+import { describeEvent, describeExplanation } from '../../cache/status/describe-status.js'
+import type { FailedAnswer } from '../../cache/status/explanation-answer.js'
 import { readExplanation } from '../../cache/status/read-explanation.js'
-import { describeEvent, describeExplanation } from '../../cache/status/status-json.js'
 import { isFailureId } from '../../failure/failure-id.js'
 import { formatDuration } from '../../model/duration.js'
 import type { RecordEvent } from '../../model/record-event.js'
@@ -31,9 +32,8 @@ Examples:
     .action(async (dataset: string, options: { node?: string }) => {
       const failure = await findFailure(context, dataset)
       if (failure) {
-        context.report.result({ id: dataset, failure: describeEvent(failure) }, () =>
-          formatFailure(failure, context.nowMs()),
-        )
+        const answer: FailedAnswer = { dsc: 1, id: dataset, failure: describeEvent(failure) }
+        context.report.result(answer, () => formatFailure(failure, context.nowMs()))
         return
       }
       await requireKnownDataset(context, dataset, 'dsc why')

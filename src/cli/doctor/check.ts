@@ -6,7 +6,7 @@ export interface Check {
   /** What was found, with numbers. */
   readonly detail: string
   /** What to do about a warning or failure. */
-  readonly hint?: string
+  readonly hint?: string | undefined
 }
 
 /** A check that found what it should. */
@@ -25,7 +25,7 @@ export const failed = (name: string, detail: string, hint?: string): Check => ({
   name,
   status: 'failed',
   detail,
-  ...(hint !== undefined && { hint }),
+  hint,
 })
 
 /** The code of a failed system call (`ENOSPC`), for details; rethrows what is no system call's failure. */

@@ -58,7 +58,7 @@ export function formatExplanation(
         .map((victim) => [
           victim.dataset,
           victim.node,
-          formatByteSize(victim.bytes),
+          formatByteSize(victim.diskBytes),
           formatSpan(nowMs - victim.lastUsedAtMs),
           victim.reason,
         ]),

@@ -4,7 +4,7 @@ import { formatCount } from '../../model/format-count.js'
 
 /** Writes a plan for people, most important line first. */
 export function formatPreparePlan(plan: PreparePlan): string {
-  const what = `${plan.dataset}: ${formatCount(plan.files, 'file')}, ${formatByteSize(plan.bytes)} (at most ${formatByteSize(plan.diskBytes)} on disk)`
+  const what = `${plan.dataset}: ${formatCount(plan.files, 'file')}, ${formatByteSize(plan.contentBytes)} (at most ${formatByteSize(plan.diskBytes)} on disk)`
   switch (plan.outcome) {
     case 'ready':
       return `${plan.dataset} is ready at ${plan.path}: nothing to fetch, nothing to evict`
@@ -17,7 +17,7 @@ export function formatPreparePlan(plan: PreparePlan): string {
         what,
         'would evict first:',
         ...plan.evictions.map(
-          ({ dataset, bytes, reason }) => `  ${dataset} ${formatByteSize(bytes)} (${reason})`,
+          ({ dataset, diskBytes, reason }) => `  ${dataset} ${formatByteSize(diskBytes)} (${reason})`,
         ),
       ].join('\n')
     case 'refused':

@@ -1,5 +1,5 @@
+import { type EgressPrice, priceSaved } from '../../cache/accounting/describe-report.js'
 import type { Report } from '../../cache/accounting/read-report.js'
-import { type EgressPrice, priceSaved } from '../../cache/accounting/report-json.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import { formatDuration } from '../../model/duration.js'
 import { formatCount } from '../../model/format-count.js'
@@ -128,10 +128,10 @@ function formatUnused({ unused, untilMs }: Report, totalWidth: number | undefine
   ] as const
   const rows = unused
     .slice(0, MAX_ROWS)
-    .map(({ dataset, node, bytes, lastUsedAtMs, lastTask, isLocked }) => [
+    .map(({ dataset, node, diskBytes, lastUsedAtMs, lastTask, isLocked }) => [
       dataset,
       node,
-      formatByteSize(bytes),
+      formatByteSize(diskBytes),
       formatSpan(untilMs - lastUsedAtMs),
       lastTask ?? '-',
       isLocked ? 'yes' : '-',

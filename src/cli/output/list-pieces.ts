@@ -3,22 +3,24 @@ import { type TableColumn, TableShape } from './text-table.js'
 /** Lists that are read page by page: in memory at once, or as they come. */
 type Pages<Row> = Iterable<readonly Row[]> | AsyncIterable<readonly Row[]>
 
-/** `dsc … --json` of a list, in pieces. */
+/** An answer with one list in it, called `name`, in pieces. */
 export async function* formatList<Row>(
+  name: string,
   pages: Pages<Row>,
-  describe: (row: Row) => unknown,
+  describe: (row: Row) => object,
 ): AsyncGenerator<string> {
-  yield '['
+  yield `{"dsc":1,${JSON.stringify(name)}:[`
   yield* separate(pages, formatElements(describe))
-  yield ']\n'
+  yield ']}\n'
 }
 
-/** `dsc … --ndjson` of a list, in pieces: one object a line. */
+/** `dsc … --ndjson` of a list, in pieces: one answer a line. */
 export async function* formatLines<Row>(
   pages: Pages<Row>,
-  describe: (row: Row) => unknown,
+  describe: (row: Row) => object,
 ): AsyncGenerator<string> {
-  for await (const page of pages) yield page.map((row) => `${JSON.stringify(describe(row))}\n`).join('')
+  for await (const page of pages)
+    yield page.map((row) => `${JSON.stringify({ dsc: 1, ...describe(row) })}\n`).join('')
 }
 
 /** The elements of a page in JSON, without brackets. */

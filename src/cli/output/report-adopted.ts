@@ -1,14 +1,18 @@
-import { describeCopy } from '../../cache/status/status-json.js'
+import { describeCopy } from '../../cache/status/describe-status.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import type { Copy } from '../../model/copy.js'
 import { formatCount } from '../../model/format-count.js'
+import type { AdoptAnswer } from '../answers/cache-answers.js'
 import { alignColumns } from './align-columns.js'
 import type { Reporter } from './reporter.js'
 
 /** The result of `dsc adopt`: the copies that the record has now. */
 export function reportAdopted(report: Reporter, adopted: readonly Copy[]): void {
-  const described = adopted.map((copy) => describeCopy({ ...copy, referenceCount: 0, isBeingStaged: false }))
-  report.result(described, () => formatAdopted(adopted))
+  const answer: AdoptAnswer = {
+    dsc: 1,
+    copies: adopted.map((copy) => describeCopy({ ...copy, referenceCount: 0, isBeingStaged: false })),
+  }
+  report.result(answer, () => formatAdopted(adopted))
 }
 
 function formatAdopted(adopted: readonly Copy[]): string {

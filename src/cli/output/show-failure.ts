@@ -1,4 +1,5 @@
 import { DscError, describeFailure, FAILURES, isDscError } from '../../failure/dsc-error.js'
+import type { ErrorAnswer } from '../../failure/failure-answer.js'
 import { redactText } from '../../failure/redact.js'
 
 /** What a failed command leaves behind: text for stderr and the exit code of the published table. */
@@ -16,7 +17,7 @@ export function showFailure(thrown: unknown, { isJson }: { readonly isJson: bool
   if (isDscError(error)) {
     const { exitCode } = FAILURES[error.code]
     const text = isJson
-      ? JSON.stringify({ error: { ...describeFailure(error), exitCode } })
+      ? formatAnswer({ ...describeFailure(error), exitCode })
       : [
           `dsc: ${error.message}`,
           ...(error.hint ? [`  try: ${error.hint}`] : []),
@@ -27,9 +28,14 @@ export function showFailure(thrown: unknown, { isJson }: { readonly isJson: bool
   const message = redactText(error instanceof Error ? error.message : String(error))
   const stack = error instanceof Error ? (error.stack ?? message) : message
   const text = isJson
-    ? JSON.stringify({ error: { code: 'INTERNAL', message, exitCode: 1 } })
+    ? formatAnswer({ code: 'INTERNAL', message, exitCode: 1 })
     : `dsc: internal error, please report it\n${redactText(stack)}`
   return { text, exitCode: 1 }
+}
+
+function formatAnswer(error: ErrorAnswer['error']): string {
+  const answer: ErrorAnswer = { dsc: 1, error }
+  return JSON.stringify(answer)
 }
 
 /** Whatever resolves a path in a working folder that was deleted fails so. */

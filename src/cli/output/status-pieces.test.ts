@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { describeStatus } from '../../cache/status/describe-status.js'
 import { readCopyPages, readEventPages, readLeasePages } from '../../cache/status/record-pages.js'
-import { describeStatus } from '../../cache/status/status-json.js'
 import { readStatus } from '../../cache/status/status-snapshot.js'
 import { summarizeStatus } from '../../cache/status/summarize-status.js'
 import { openSqliteRecord } from '../../records/sqlite/record-store.js'
@@ -34,7 +34,7 @@ for (const filter of [{}, { node: 'gpu-02' }, { dataset: 'dataset-0003' }, { dat
       transfer: transfers,
       wait: waits,
       event: events,
-    }).flatMap(([type, rows]) => rows.map((row) => JSON.stringify({ type, ...row })))
+    }).flatMap(([type, rows]) => rows.map((row) => JSON.stringify({ dsc: 1, type, ...row })))
     assert.deepEqual(lines, [...expected, ''])
   })
 }

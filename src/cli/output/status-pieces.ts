@@ -1,16 +1,16 @@
+import { describeLease } from '../../cache/leases/describe-lease.js'
 import { STATUS_EVENTS } from '../../cache/status/compose-status.js'
-import { listHoldings } from '../../cache/status/list-holdings.js'
-import { readCopyPages, readDatasetCopies, readLeasePages } from '../../cache/status/record-pages.js'
 import {
   describeCopy,
   describeEvent,
   describeLayout,
-  describeLease,
   describeNode,
   describeStatus,
   describeTransfer,
   describeWait,
-} from '../../cache/status/status-json.js'
+} from '../../cache/status/describe-status.js'
+import { listHoldings } from '../../cache/status/list-holdings.js'
+import { readCopyPages, readDatasetCopies, readLeasePages } from '../../cache/status/record-pages.js'
 import type { StatusFilter } from '../../cache/status/status-snapshot.js'
 import type { StatusSummary } from '../../cache/status/summarize-status.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
@@ -39,9 +39,9 @@ export async function* formatStatusJson(supply: StatusSupply): AsyncGenerator<st
   const empty = { recordLocation: record.location, copies: [], leases: [] }
   const events = await record.listEvents({ ...filter, limit: STATUS_EVENTS })
   const described = describeStatus({ ...summary, ...empty, events })
-  const { takenAt, record: location, nodes, layouts, transfers, waits } = described
+  const { dsc, takenAt, record: location, nodes, layouts, transfers, waits } = described
   const holdings: string[] = []
-  yield `${JSON.stringify({ takenAt, record: location, nodes }).slice(0, -1)},"copies":[`
+  yield `${JSON.stringify({ dsc, takenAt, record: location, nodes }).slice(0, -1)},"copies":[`
   yield* separate(readDatasetCopies(readPages(supply)), (copies) => {
     holdings.push(JSON.stringify(listHoldings(copies)).slice(1, -1))
     return JSON.stringify(copies.map(describeCopy)).slice(1, -1)
@@ -53,7 +53,7 @@ export async function* formatStatusJson(supply: StatusSupply): AsyncGenerator<st
   yield `],"events":${JSON.stringify(described.events)}}\n`
 }
 
-/** `dsc status --ndjson` in pieces: one object a line, whose `type` says what it is. */
+/** `dsc status --ndjson` in pieces: one answer a line, whose `type` says what it is. */
 export async function* formatStatusLines(supply: StatusSupply): AsyncGenerator<string> {
   const { record, filter, summary } = supply
   yield* formatLines([summary.nodes], (node) => ({ type: 'node', ...describeNode(node) }))

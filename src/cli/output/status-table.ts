@@ -68,7 +68,7 @@ function limit<Row>(
 }
 
 function shareOf({ usage, disk }: NodeStatus): number {
-  return usage.bytes.used / Math.max(1, usage.bytes.allowed ?? disk.capacityBytes)
+  return usage.diskBytes.used / Math.max(1, usage.diskBytes.allowed ?? disk.capacityBytes)
 }
 
 function formatDatasets(datasets: readonly DatasetSummary[], nowMs: number, totalWidth: number): string {
@@ -139,16 +139,16 @@ export function formatNodes(
     { title: 'CACHE', minWidth: 8, dropOrder: 6 },
   ] as const
   const rows = nodes.map(({ node, usage, disk, seenAtMs, cacheRoot }) => {
-    const allowedBytes = usage.bytes.allowed ?? disk.capacityBytes
+    const allowedBytes = usage.diskBytes.allowed ?? disk.capacityBytes
     return [
       node,
       usage.datasets.allowed === null
         ? String(usage.datasets.used)
         : `${usage.datasets.used}/${usage.datasets.allowed}`,
-      formatShare(usage.bytes.used, allowedBytes),
-      formatPercent(usage.bytes.used, allowedBytes),
-      formatByteSize(usage.free.bytes),
-      usage.free.minBytes === null ? '-' : formatByteSize(usage.free.minBytes),
+      formatShare(usage.diskBytes.used, allowedBytes),
+      formatPercent(usage.diskBytes.used, allowedBytes),
+      formatByteSize(usage.free.freeBytes),
+      usage.free.minFreeBytes === null ? '-' : formatByteSize(usage.free.minFreeBytes),
       formatByteSize(usage.evictableBytes),
       formatSpan(nowMs - seenAtMs),
       formatByteSize(usage.onDisk.othersBytes),

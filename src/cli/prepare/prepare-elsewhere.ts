@@ -1,10 +1,12 @@
 import type { NodeOutcome } from '../../agent/calls/prepare-on-nodes.js'
+import { describePreparedCopy, describePreparedElsewhere } from '../../cache/prepare/describe-prepared.js'
 import type { PrepareProgress } from '../../cache/prepare/prepare-dataset.js'
 import { DscError, describeFailure } from '../../failure/dsc-error.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import type { Dataset } from '../../model/dataset.js'
 import { formatCount } from '../../model/format-count.js'
 import type { LeaseRequest } from '../../model/lease.js'
+import type { NodeOutcomeAnswer, PreparedNodesAnswer } from '../answers/cluster-answers.js'
 import type { CliContext } from '../context.js'
 import { alignColumns } from '../output/align-columns.js'
 
@@ -34,9 +36,12 @@ export async function prepareManyNodes(
     onProgress: showNodes(context, dataset.name),
   })
   context.report.progress(undefined)
-  context.report.result({ dataset: dataset.name, nodes: outcomes.map(outcomeFields) }, () =>
-    alignColumns(outcomes.map(outcomeColumns)),
-  )
+  const answer: PreparedNodesAnswer = {
+    dsc: 1,
+    dataset: dataset.name,
+    nodes: outcomes.map((outcome) => describeOutcome(outcome, request.lease)),
+  }
+  context.report.result(answer, () => alignColumns(outcomes.map(outcomeColumns)))
   throwFailures(outcomes)
 }
 
@@ -78,27 +83,8 @@ export async function prepareRemotely(
   const { leaseRemoteCopy } = await import('../../cache/prepare/lease-remote-copy.js')
   const used = await leaseRemoteCopy(record, { node, dataset, lease })
   if (used === undefined) return false
-  const { copy, leaseId, url } = used
-  context.report.note(`${copy.dataset}: used from node ${copy.node}`)
-  context.report.result(
-    {
-      dataset: copy.dataset,
-      version: copy.version,
-      node: copy.node,
-      path: null,
-      url,
-      origin: 'peer',
-      files: copy.files,
-      bytes: copy.contentBytes,
-      lease: {
-        id: leaseId,
-        task: lease.task,
-        holder: lease.holder.kind,
-        expiresAt: lease.expiresAtMs === null ? null : new Date(lease.expiresAtMs).toISOString(),
-      },
-    },
-    () => url,
-  )
+  context.report.note(`${used.copy.dataset}: used from node ${used.copy.node}`)
+  context.report.result(describePreparedElsewhere(used, lease), () => used.url)
   return true
 }
 
@@ -122,36 +108,24 @@ function describeStep(progress: PrepareProgress): string {
   }
 }
 
-/** What became of the prepare on one node, for `--json`. */
-export function outcomeFields(outcome: NodeOutcome) {
-  const { node } = outcome
-  if (outcome.outcome === 'failed') {
-    return { node, error: describeFailure(outcome.error) }
-  }
-  const { copy, leaseId, isStagedHere, origins } = outcome.prepared
-  return {
-    node,
-    version: copy.version,
-    path: copy.path,
-    files: copy.files,
-    bytes: copy.contentBytes,
-    origin: isStagedHere ? copy.origin : 'local',
-    lease: { id: leaseId },
-    origins,
-  }
+/** What became of the prepare on one node. */
+export function describeOutcome(outcome: NodeOutcome, lease: LeaseRequest): NodeOutcomeAnswer {
+  if (outcome.outcome === 'ready') return describePreparedCopy(outcome.prepared, lease)
+  return { node: outcome.node, error: describeFailure(outcome.error) }
 }
 
 /** What became of the prepare on one node, as a row of the table. */
 export function outcomeColumns(outcome: NodeOutcome): readonly string[] {
   if (outcome.outcome === 'failed') return [outcome.node, 'failed', outcome.error.message]
-  const { copy, origins } = outcome.prepared
-  const fromPeers = Object.values(origins?.peers ?? {}).reduce((sum, bytes) => sum + bytes, 0)
+  const { copy, downloaded } = outcome.prepared
+  const origins = downloaded?.origins
+  const fromPeers = Object.values(origins?.peerBytes ?? {}).reduce((sum, bytes) => sum + bytes, 0)
   const failed = Object.entries(origins?.failed ?? {})
     .map(([node, problem]) => `; ${node} ${problem}`)
     .join('')
   const from =
-    origins === null
+    origins === undefined
       ? 'was ready'
-      : `${formatByteSize(origins.store)} from the store, ${formatByteSize(fromPeers)} from other nodes${failed}`
+      : `${formatByteSize(origins.storeBytes)} from the store, ${formatByteSize(fromPeers)} from other nodes${failed}`
   return [outcome.node, copy.path, from]
 }

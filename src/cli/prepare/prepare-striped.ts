@@ -1,11 +1,13 @@
 import type { NodeOutcome } from '../../agent/calls/prepare-on-nodes.js'
 import type { Copy } from '../../model/copy.js'
+import type { LeaseRequest } from '../../model/lease.js'
+import type { PreparedStripesAnswer, StripeOutcomeAnswer } from '../answers/cluster-answers.js'
 import type { CliContext } from '../context.js'
 import { alignColumns } from '../output/align-columns.js'
 import {
+  describeOutcome,
   type NodesRequest,
   outcomeColumns,
-  outcomeFields,
   showNodes,
   throwFailures,
 } from './prepare-elsewhere.js'
@@ -29,17 +31,16 @@ export async function prepareStriped(
   context.report.progress(undefined)
   const ready = outcomes.flatMap((outcome) => (outcome.outcome === 'ready' ? [outcome.prepared.copy] : []))
   const own = ready.find(({ node }) => node === config.node)
-  context.report.result(
-    {
-      dataset: dataset.name,
-      version: ready[0]?.version ?? null,
-      node: config.node,
-      path: own?.path ?? null,
-      ...countPrepared(ready),
-      stripes: describeStripes(outcomes, nodes),
-    },
-    () => formatStripes(outcomes, nodes),
-  )
+  const answer: PreparedStripesAnswer = {
+    dsc: 1,
+    dataset: dataset.name,
+    version: ready[0]?.version ?? null,
+    node: config.node,
+    path: own?.path ?? null,
+    ...countPrepared(ready),
+    stripes: describeStripes(outcomes, { nodes, lease: request.lease }),
+  }
+  context.report.result(answer, () => formatStripes(outcomes, nodes))
   throwFailures(outcomes)
 }
 
@@ -53,9 +54,15 @@ export function formatStripes(outcomes: readonly NodeOutcome[], nodes: readonly 
   )
 }
 
-/** What became of every stripe, for `--json`. */
-export function describeStripes(outcomes: readonly NodeOutcome[], nodes: readonly string[]) {
-  return outcomes.map((outcome) => ({ index: nodes.indexOf(outcome.node), ...outcomeFields(outcome) }))
+/** What became of every stripe. */
+export function describeStripes(
+  outcomes: readonly NodeOutcome[],
+  { nodes, lease }: { readonly nodes: readonly string[]; readonly lease: LeaseRequest },
+): readonly StripeOutcomeAnswer[] {
+  return outcomes.map((outcome) => ({
+    index: nodes.indexOf(outcome.node),
+    ...describeOutcome(outcome, lease),
+  }))
 }
 
 /** Files and bytes of the version that are there: a node with a whole copy has the others' stripes as well. */
@@ -64,6 +71,6 @@ export function countPrepared(copies: readonly Pick<Copy, 'files' | 'contentByte
   const counted = whole ? [whole] : copies
   return {
     files: counted.reduce((total, { files }) => total + files, 0),
-    bytes: counted.reduce((total, { contentBytes }) => total + contentBytes, 0),
+    contentBytes: counted.reduce((total, { contentBytes }) => total + contentBytes, 0),
   }
 }

@@ -1,4 +1,5 @@
 import { DscError, describeFailure } from '../../failure/dsc-error.js'
+import type { NotPreparedAnswer } from '../answers/cluster-answers.js'
 import type { CliContext } from '../context.js'
 
 /** After the deadline a command has this long to put things in order, ms; then it is not waited for. */
@@ -50,7 +51,8 @@ export async function runAsProlog(
   } catch (error) {
     if (!(error instanceof DscError)) throw error
     process.stderr.write(`dsc: ${dataset} is not staged, the job starts without it: ${error.message}\n`)
-    context.report.result({ dataset, path: null, error: describeFailure(error) }, () => '')
+    const answer: NotPreparedAnswer = { dsc: 1, dataset, path: null, error: describeFailure(error) }
+    context.report.result(answer, () => '')
     // Something may still wait for a server that does not answer; nothing is worth waiting for any more.
     process.exit(0)
   }

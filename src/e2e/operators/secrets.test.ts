@@ -144,12 +144,12 @@ test("neither the agent's log nor its answers show a secret", async (context) =>
   const dataset = { name: 'flowers', source: 's3://bucket/', endpoint: 'http://u:CANARY@127.0.0.1:1' }
   const lease = { task: 't', holder: { kind: 'ttl' }, expiresAtMs: Date.now() + 60_000 }
   const answers = await Promise.all([
-    fetch(`${url}/v1/prepare`, {
+    fetch(`${url}/v2/prepare`, {
       method: 'POST',
       headers: { authorization },
       body: JSON.stringify({ dataset, lease }),
     }),
-    fetch(`${url}/v1/prepare`, { method: 'POST', headers: { authorization }, body: '{"dataset":1}' }),
+    fetch(`${url}/v2/prepare`, { method: 'POST', headers: { authorization }, body: '{"dataset":1}' }),
     fetch(`${url}/metrics`, { headers: { authorization } }),
     fetch(`${url}/v1/datasets/x/`, { headers: { authorization: 'Bearer CANARY' } }),
   ])

@@ -97,7 +97,7 @@ def test_sigkill_leaves_nothing_and_the_next_run_starts_as_if_nothing_had_been(f
     feed, workers = int(said["feed"]), said["workers"]
     assert len(workers) == 2 and holders_of_arenas(feed)
     # While the copy came, who staged it had a lease beside the feed's.
-    wait_for("the feed's own lease alone", lambda: len(run_dsc("leases")) == 1, 10)
+    wait_for("the feed's own lease alone", lambda: len(run_dsc("leases")["leases"]) == 1, 10)
     killed = {"worker": workers, "trainer": [trainer.pid], "feed": [feed]}
     for victim in victims:
         for pid in killed[victim]:

@@ -6,18 +6,18 @@ import type { RecordEventKind } from '../../model/record-event.js'
 
 /** Copies that match all that is given; nothing given = every copy. */
 export interface CopyFilter {
-  readonly dataset?: string
-  readonly node?: string
-  readonly copyId?: string
-  readonly states?: readonly CopyState[]
+  readonly dataset?: string | undefined
+  readonly node?: string | undefined
+  readonly copyId?: string | undefined
+  readonly states?: readonly CopyState[] | undefined
   /** Of these datasets. */
-  readonly datasets?: readonly string[]
+  readonly datasets?: readonly string[] | undefined
   /** Only stripes, and copies that tell of layouts whose last stripe was lost. */
-  readonly isStriped?: true
+  readonly isStriped?: true | undefined
   /** Only those that come after this one in the order of the answer. */
-  readonly after?: Pick<Copy, 'dataset' | 'node' | 'createdAtMs' | 'copyId'>
+  readonly after?: Pick<Copy, 'dataset' | 'node' | 'createdAtMs' | 'copyId'> | undefined
   /** At most so many, the first ones. */
-  readonly limit?: number
+  readonly limit?: number | undefined
 }
 
 /** Of one version: the nodes of its stripes as they are, and as they shall be. As many of each. */
@@ -31,14 +31,14 @@ export interface StripeMove {
 
 /** Leases that match all that is given. */
 export interface LeaseFilter {
-  readonly purpose?: LeasePurpose
-  readonly dataset?: string
-  readonly node?: string
-  readonly copyId?: string
+  readonly purpose?: LeasePurpose | undefined
+  readonly dataset?: string | undefined
+  readonly node?: string | undefined
+  readonly copyId?: string | undefined
   /** Only those that come after this one in the order of the answer. */
-  readonly after?: Pick<Lease, 'createdAtMs' | 'leaseId'>
+  readonly after?: Pick<Lease, 'createdAtMs' | 'leaseId'> | undefined
   /** At most so many, the first ones. */
-  readonly limit?: number
+  readonly limit?: number | undefined
 }
 
 /** Who wants to use which dataset on which node. */
@@ -165,10 +165,10 @@ interface StagingFailure {
 
 /** Whose use leases end: those that match all that is given. */
 export interface ReleaseFilter {
-  readonly task?: string
-  readonly dataset?: string
-  readonly node?: string
-  readonly leaseId?: string
+  readonly task?: string | undefined
+  readonly dataset?: string | undefined
+  readonly node?: string | undefined
+  readonly leaseId?: string | undefined
 }
 
 /** A lease whose holder was found dead, and how that is known. */
@@ -179,15 +179,15 @@ export interface DeadLease {
 
 /** Which part of the history. */
 export interface EventFilter {
-  readonly dataset?: string
-  readonly node?: string
-  readonly copyId?: string
-  readonly kinds?: readonly RecordEventKind[]
-  readonly sinceMs?: number
-  readonly task?: string
+  readonly dataset?: string | undefined
+  readonly node?: string | undefined
+  readonly copyId?: string | undefined
+  readonly kinds?: readonly RecordEventKind[] | undefined
+  readonly sinceMs?: number | undefined
+  readonly task?: string | undefined
   /** Of a failure. */
-  readonly failureId?: string
+  readonly failureId?: string | undefined
   /** Only events older than the one of this sequence number. */
-  readonly before?: number
+  readonly before?: number | undefined
   readonly limit: number
 }

@@ -110,7 +110,7 @@ test('small files that are asked for in one turn come in one answer', async (t) 
   assert.deepEqual(arrived, ALL)
   assert.deepEqual(asked, { together: [KEYS], alone: [], urgencies: [undefined] })
   assert.deepEqual([digests.length, fromStore], [5, []])
-  assert.deepEqual(origins.peers, { giver: 50 })
+  assert.deepEqual(origins.peerBytes, { giver: 50 })
 })
 
 test('a file that somebody waits for stands behind no other', async (t) => {
@@ -155,7 +155,7 @@ test('when the node dies in the middle, the store goes on at the byte where it s
   const { arrived, fromStore, origins } = await fetchAll(t, url)
   assert.deepEqual(arrived, ALL)
   assert.deepEqual(fromStore, ['2.bin 6+4', '3.bin 0+10', '4.bin 0+10'])
-  assert.deepEqual([origins.store, origins.peers], [24, { giver: 26 }])
+  assert.deepEqual([origins.storeBytes, origins.peerBytes], [24, { giver: 26 }])
 })
 
 for (const { what, answer } of [

@@ -10,13 +10,13 @@ export interface PeerNews {
 }
 
 interface Received {
-  store: number
-  readonly peers: Record<string, number>
+  storeBytes: number
+  readonly peerBytes: Record<string, number>
 }
 
 /** What came from where in one staging, and what peers failed with. */
 export class PeerReport {
-  #received: Received = { store: 0, peers: {} }
+  #received: Received = { storeBytes: 0, peerBytes: {} }
   readonly #problems = new Map<string, string>()
   #untold: [string, string][] = []
 
@@ -28,12 +28,12 @@ export class PeerReport {
   }
 
   addBytes(node: string, bytes: number): void {
-    const { peers } = this.#received
-    peers[node] = (peers[node] ?? 0) + bytes
+    const { peerBytes } = this.#received
+    peerBytes[node] = (peerBytes[node] ?? 0) + bytes
   }
 
   addStoreBytes(bytes: number): void {
-    this.#received.store += bytes
+    this.#received.storeBytes += bytes
   }
 
   addProblem(node: string, problem: string): void {
@@ -44,18 +44,18 @@ export class PeerReport {
 
   /** Takes what happened since the last call, for the report that `addNews` adds it to; bytes count there from now on. */
   takeNews(): PeerNews | undefined {
-    const { store, peers } = this.#received
-    if (store === 0 && this.#untold.length === 0 && Object.keys(peers).length === 0) return undefined
+    const { storeBytes, peerBytes } = this.#received
+    if (storeBytes === 0 && this.#untold.length === 0 && Object.keys(peerBytes).length === 0) return undefined
     const news = { received: this.#received, problems: this.#untold }
-    this.#received = { store: 0, peers: {} }
+    this.#received = { storeBytes: 0, peerBytes: {} }
     this.#untold = []
     return news
   }
 
   /** Adds what another thread's report took. */
   addNews({ received, problems }: PeerNews): void {
-    this.addStoreBytes(received.store)
-    for (const [node, bytes] of Object.entries(received.peers)) this.addBytes(node, bytes)
+    this.addStoreBytes(received.storeBytes)
+    for (const [node, bytes] of Object.entries(received.peerBytes)) this.addBytes(node, bytes)
     for (const [node, problem] of problems) this.addProblem(node, problem)
   }
 

@@ -140,7 +140,7 @@ test('the bar of a disk shows what others take of it', () => {
   const node = {
     ...first!,
     disk,
-    usage: { ...first!.usage, free: { bytes: disk.freeBytes, minBytes: null } },
+    usage: { ...first!.usage, free: { freeBytes: disk.freeBytes, minFreeBytes: null } },
   }
   const row = draw(120, 24, { snapshot: { ...status, nodes: [node] } }).find((line) =>
     line.includes('gpu-01'),
@@ -232,7 +232,7 @@ test('more nodes than fit are counted, the fullest first', () => {
     return {
       ...node,
       node: `n${at}`,
-      usage: { ...node.usage, datasets: { used: at, allowed: 40 }, bytes: { used: 0, allowed: 1 } },
+      usage: { ...node.usage, datasets: { used: at, allowed: 40 }, diskBytes: { used: 0, allowed: 1 } },
     }
   })
   const text = draw(80, 24, { snapshot: { ...status, nodes } }).join('\n')

@@ -69,7 +69,7 @@ export function drawDatasets(view) {
 function sortField(parameters, set) {
   const orders = [
     ['dataset', 'name'],
-    ['-bytes', 'size'],
+    ['-size', 'size'],
     ['-ready', 'nodes'],
     ['-leases', 'leases'],
     ['-used', 'last use'],
@@ -131,7 +131,7 @@ function grid(rows, nodes) {
             h(
               'td',
               { role: 'gridcell', class: 'number' },
-              bytes(row.bytes),
+              bytes(row.diskBytes),
               h('span', { class: 'hidden' }, ` on ${counted(row.ready, 'node')}`),
             ),
             row.cells.map((cell, column) =>
@@ -148,13 +148,13 @@ function drawCell(cell, { row, node, isStop }) {
   const common = { role: 'gridcell', key: node, tabindex: isStop ? 0 : -1 }
   if (cell === null)
     return h('td', { ...common, 'aria-label': `${visible(row.dataset)}: not on ${visible(node)}` })
-  const { state, locked, referenceCount, fillRatio } = cell
+  const { state, isLocked, referenceCount, fillRatio } = cell
   const isUsed = referenceCount > 0
   const words = [
     state === 'staging' ? `staged to ${percent(fillRatio)}` : state,
     isUsed ? counted(referenceCount, 'lease') : 'no lease',
-    locked ? 'locked' : '',
-    bytes(cell.bytes),
+    isLocked ? 'locked' : '',
+    bytes(cell.diskBytes),
   ]
   return h(
     'td',
@@ -172,11 +172,11 @@ function drawCell(cell, { row, node, isStop }) {
   )
 }
 
-function signOf({ state, locked, referenceCount, fillRatio }) {
+function signOf({ state, isLocked, referenceCount, fillRatio }) {
   if (state === 'evicting') return '×'
   if (state === 'reserved') return '…'
   if (state === 'staging') return count(Math.min(99, Math.floor(100 * fillRatio)))
-  if (locked) return '▣'
+  if (isLocked) return '▣'
   return referenceCount > 0 ? '●' : '■'
 }
 

@@ -7,7 +7,7 @@ export function diskBar({ usage, disk }) {
   const { oursBytes, othersBytes, freeBytes } = usage.onDisk
   const whole = Math.max(1, disk.capacityBytes)
   const [ours, others] = [(100 * oursBytes) / whole, (100 * othersBytes) / whole]
-  const { allowed } = usage.bytes
+  const { allowed } = usage.diskBytes
   const text =
     `ours ${bytes(oursBytes)}, others ${bytes(othersBytes)}, free ${bytes(freeBytes)} of ${bytes(disk.capacityBytes)}` +
     (allowed === null ? '' : `; copies may take ${bytes(allowed)}`)

@@ -165,7 +165,12 @@ function drawNodes({ rows, total }, { parameters, set, now }) {
       isNumber: true,
       cell: ({ usage }) => ofLimit(usage.datasets, count),
     },
-    { title: 'Copies take', sort: 'space', isNumber: true, cell: ({ usage }) => ofLimit(usage.bytes, bytes) },
+    {
+      title: 'Copies take',
+      sort: 'space',
+      isNumber: true,
+      cell: ({ usage }) => ofLimit(usage.diskBytes, bytes),
+    },
     { title: 'Disk', sort: 'disk', cell: drawDisk },
     {
       title: 'Evictable',
@@ -246,16 +251,16 @@ function drawNode({ node, cacheRoot }) {
 }
 
 function drawDisk(node) {
-  const { bytes: free, minBytes } = node.usage.free
+  const { freeBytes, minFreeBytes } = node.usage.free
   const { inodes } = node.usage
-  const isLow = minBytes !== null && free < minBytes
+  const isLow = minFreeBytes !== null && freeBytes < minFreeBytes
   return [
     diskBar(node),
     h(
       'div',
       { class: isLow ? 'bad' : 'minor' },
-      `${bytes(free)} free`,
-      minBytes === null ? '' : ` (policy keeps ${bytes(minBytes)})`,
+      `${bytes(freeBytes)} free`,
+      minFreeBytes === null ? '' : ` (policy keeps ${bytes(minFreeBytes)})`,
       inodes === null ? '' : `, ${percent(inodes.used / Math.max(1, inodes.allowed))} of inodes used`,
     ),
   ]

@@ -55,7 +55,7 @@ export function drawCopies(view) {
     { title: 'Dataset', cell: ({ dataset, node }) => link('why', { dataset, node }, name(dataset)) },
     { title: 'Node', cell: ({ node }) => link('copies', { node }, name(node)) },
     { title: 'State', cell: describeState },
-    { title: 'Size', isNumber: true, cell: ({ bytes: size }) => bytes(size) },
+    { title: 'Size', isNumber: true, cell: ({ diskBytes }) => bytes(diskBytes) },
     {
       title: 'Leases',
       isNumber: true,
@@ -220,12 +220,12 @@ export function drawWhy(view) {
           h(
             'ul',
             null,
-            why.nextVictims.map(({ copyId, dataset, node, bytes: size, reason }) =>
+            why.nextVictims.map(({ copyId, dataset, node, diskBytes, reason }) =>
               h(
                 'li',
                 { key: copyId },
                 name(dataset),
-                ` (${bytes(size)}) on `,
+                ` (${bytes(diskBytes)}) on `,
                 name(node),
                 `: ${visible(reason)}`,
               ),
@@ -252,7 +252,7 @@ function drawCopy(copy, view) {
       fact(
         'State',
         copy.state,
-        copy.locked ? `, locked by ${visible(copy.lock.by)}: ${visible(copy.lock.reason)}` : '',
+        copy.isLocked ? `, locked by ${visible(copy.lock.by)}: ${visible(copy.lock.reason)}` : '',
       ),
       fact('Kept by', visible(kept)),
       copy.evictionRank
@@ -264,7 +264,7 @@ function drawCopy(copy, view) {
       copy.hereBecause
         ? fact('Here because', `${visible(copy.hereBecause.reason)} (${ago(copy.hereBecause.at, now)})`)
         : null,
-      fact('Size', `${bytes(copy.bytes)} in ${counted(copy.files, 'file')}`),
+      fact('Size', `${bytes(copy.diskBytes)} in ${counted(copy.files, 'file')}`),
       fact(
         'Last used',
         `${ago(copy.lastUsedAt, now)}${copy.lastTask === null ? '' : ` by ${visible(copy.lastTask)}`}`,

@@ -162,7 +162,7 @@ function drawUnused({ unused, totals, until }) {
   const columns = [
     { title: 'Dataset', cell: ({ dataset, node }) => link('why', { dataset, node }, name(dataset)) },
     { title: 'Node', cell: ({ node }) => link('copies', { node }, name(node)) },
-    { title: 'Size', isNumber: true, cell: (row) => bytes(row.bytes) },
+    { title: 'Size', isNumber: true, cell: (row) => bytes(row.diskBytes) },
     { title: 'Last used', isNumber: true, cell: ({ lastUsedAt }) => ago(lastUsedAt, until) },
     { title: 'Last task', cell: ({ lastTask }) => (lastTask === null ? '–' : name(lastTask)) },
     { title: 'Locked', cell: ({ isLocked }) => (isLocked ? 'yes' : 'no') },

@@ -30,9 +30,9 @@ const sortValues = ({ byNode }: Throughput): SortValues<NodeStatus> => ({
   FULL: ({ usage }) => findPressure(usage),
   NODE: ({ node }) => node,
   DATASETS: ({ usage }) => usage.datasets.used,
-  SPACE: ({ usage }) => usage.bytes.used,
-  FREE: ({ usage }) => usage.free.bytes,
-  'MIN FREE': ({ usage }) => usage.free.minBytes ?? 0,
+  SPACE: ({ usage }) => usage.diskBytes.used,
+  FREE: ({ usage }) => usage.free.freeBytes,
+  'MIN FREE': ({ usage }) => usage.free.minFreeBytes ?? 0,
   EVICTABLE: ({ usage }) => usage.evictableBytes,
   INODES: ({ usage }) => (usage.inodes ? usage.inodes.used / Math.max(1, usage.inodes.allowed ?? 0) : 0),
   SEEN: ({ seenAtMs }) => seenAtMs,
@@ -68,23 +68,23 @@ export function listNodeRows(snapshot: StatusSnapshot, { filter, sort, throughpu
 
 /** How near the node is to its nearest limit, 0 (empty) to 1 (nothing fits any more). */
 function findPressure(usage: NodeUsage): number {
-  const shares = [usage.datasets, usage.bytes].map(({ used, allowed }) =>
+  const shares = [usage.datasets, usage.diskBytes].map(({ used, allowed }) =>
     allowed === null || allowed === 0 ? 0 : used / allowed,
   )
-  if (usage.free.minBytes !== null && usage.free.bytes <= usage.free.minBytes) shares.push(1)
+  if (usage.free.minFreeBytes !== null && usage.free.freeBytes <= usage.free.minFreeBytes) shares.push(1)
   return Math.min(1, Math.max(...shares))
 }
 
 function drawNode(node: NodeStatus, widths: readonly number[], context: DrawContext): readonly Span[] {
   const { usage } = node
   const { datasets, free } = usage
-  const isFreeLow = free.minBytes !== null && free.bytes < free.minBytes
+  const isFreeLow = free.minFreeBytes !== null && free.freeBytes < free.minFreeBytes
   return [
     span(node.node, { isBold: true }),
     drawUsage({ ...datasets, text: formatDatasets(datasets), textWidth: 7 }, widths[1] ?? 14, context),
     drawSpace(node, widths[2] ?? 24, context),
-    span(formatByteSize(free.bytes), isFreeLow ? { color: 'red' } : {}),
-    span(free.minBytes === null ? '-' : formatByteSize(free.minBytes)),
+    span(formatByteSize(free.freeBytes), isFreeLow ? { color: 'red' } : {}),
+    span(free.minFreeBytes === null ? '-' : formatByteSize(free.minFreeBytes)),
     span(formatByteSize(usage.evictableBytes), { isDim: true }),
     span(usage.inodes === null ? '-' : formatPercent(usage.inodes.used, usage.inodes.allowed ?? 0)),
     span(formatSpan(context.nowMs - node.seenAtMs), { isDim: true }),
@@ -108,13 +108,13 @@ function formatDatasets({ used, allowed }: NodeUsage['datasets']): string {
 
 /** The disk: what copies take, what others take, what is free. The numbers are those of the policy. */
 function drawSpace({ usage, disk }: NodeStatus, width: number, context: DrawContext): Span {
-  const { bytes, free } = usage
-  const allowed = bytes.allowed ?? disk.capacityBytes
-  const text = formatShare(bytes.used, allowed)
+  const { diskBytes, free } = usage
+  const allowed = diskBytes.allowed ?? disk.capacityBytes
+  const text = formatShare(diskBytes.used, allowed)
   const own = usage.onDisk.oursBytes / Math.max(1, disk.capacityBytes)
   const others = usage.onDisk.othersBytes / Math.max(1, disk.capacityBytes)
-  const isFreeLow = free.minBytes !== null && free.bytes < free.minBytes
-  const color = isFreeLow ? 'red' : colourOf(Math.max(bytes.used / Math.max(1, allowed), own + others))
+  const isFreeLow = free.minFreeBytes !== null && free.freeBytes < free.minFreeBytes
+  const color = isFreeLow ? 'red' : colourOf(Math.max(diskBytes.used / Math.max(1, allowed), own + others))
   const barWidth = Math.min(32, width - Math.max(SPACE_TEXT_CELLS, text.length) - 1)
   if (barWidth < 3) return span(text, { color })
   return span(`${drawSharedBar({ own, others }, barWidth, context.glyphs)} ${text}`, { color })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { bytes, count } from './output-objects.js'
+import { byteCount as bytes, count } from '../../answers/fields.js'
 
 const duration = z.number().nonnegative()
 const rate = z.number().nonnegative()
@@ -15,7 +15,7 @@ const unitAlternative = z.strictObject({
 })
 
 /** What the commands of `dsc exchange` print with `--json`. `plan` and `probe` write the same into `--out`. */
-export const EXCHANGE_OUTPUTS = {
+export const EXCHANGE_ANSWERS = {
   'exchange plan': z.strictObject({
     format: z.literal('dsc.exchange.plan/1'),
     hash: z.string(),

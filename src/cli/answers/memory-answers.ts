@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { bytes, count } from './output-objects.js'
+import { byteCount as bytes, count } from '../../answers/fields.js'
 
 const ms = z.number().nonnegative()
 const way = z
@@ -50,7 +50,7 @@ const predicted = z.strictObject({
 const saved = { keptBytes: bytes, recomputedBytes: bytes, movedBytes: bytes }
 
 /** What the commands of `dsc memory` and `dsc params` print with `--json`. */
-export const MEMORY_OUTPUTS = {
+export const MEMORY_ANSWERS = {
   'memory profile': z.strictObject({
     profile: z.string(),
     layers: count,

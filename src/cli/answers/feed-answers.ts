@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { byteCount as bytes, count } from '../../answers/fields.js'
 import { FEED_STARTS } from '../../open/feed-request.js'
-import { bytes, count } from './output-objects.js'
 
 const share = z.number().min(0).max(1)
 const rate = z.number().nonnegative()
@@ -10,7 +10,7 @@ const counts = z.record(z.string(), count)
 const pace = z.strictObject({ batches: count, secondsPerBatch: z.number(), noise: z.number() })
 
 /** What the command of `dsc feed` prints that runs a trainer; headspace.test.ts compares it with real output. */
-export const FEED_TRIAL_OUTPUTS = {
+export const FEED_TRIAL_ANSWERS = {
   'feed headspace': z.strictObject({
     /** Of the slowest worker, which the others wait for: 0.05 = 5 % more batches in the same time. */
     fasterIfFree: z.number(),
@@ -20,7 +20,7 @@ export const FEED_TRIAL_OUTPUTS = {
 } as const
 
 /** What the other commands of `dsc feed` print with `--json`. */
-export const FEED_OUTPUTS = {
+export const FEED_ANSWERS = {
   'feed serve': z.strictObject({
     socket: z.string(),
     pid: count,

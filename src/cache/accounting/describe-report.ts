@@ -1,4 +1,5 @@
 import type { Report } from './read-report.js'
+import type { ReportAnswer } from './report-answer.js'
 
 /** What data leaving the store costs: so much for each GB of 10⁹ bytes. */
 export interface EgressPrice {
@@ -17,10 +18,11 @@ export function priceSaved({ savedBytes }: Report, price: EgressPrice | undefine
   return price === undefined ? null : Math.round((savedBytes / 1e9) * price.perGigabyte * 100) / 100
 }
 
-/** What `dsc report --json` prints. Times are ISO 8601, UTC. Fields are only ever added. */
-export function describeReport(report: Report, price: EgressPrice | undefined) {
+/** `dsc report --json`. */
+export function describeReport(report: Report, price: EgressPrice | undefined): ReportAnswer {
   const { sinceMs, untilMs, waits, refusals, unused, ...rest } = report
   return {
+    dsc: 1,
     since: formatTime(sinceMs),
     until: formatTime(untilMs),
     ...rest,

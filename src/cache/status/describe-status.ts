@@ -1,17 +1,29 @@
 import { redactUrl } from '../../failure/redact.js'
 import type { CopyUse } from '../../model/copy.js'
-import type { PlacedLease } from '../../model/lease.js'
 import type { RecordEvent } from '../../model/record-event.js'
+import { describeLease } from '../leases/describe-lease.js'
 import type { NodeStatus, StatusSnapshot, TransferStatus } from './compose-status.js'
 import type { DatasetExplanation } from './explain-dataset.js'
+import type { ExplanationAnswer } from './explanation-answer.js'
 import type { StripedLayout } from './find-layouts.js'
 import { listHoldings } from './list-holdings.js'
 import type { WaitStatus } from './list-waits.js'
+import type {
+  CopyAnswer,
+  EventAnswer,
+  LayoutAnswer,
+  NodeAnswer,
+  StatusAnswer,
+  TransferAnswer,
+  WaitAnswer,
+} from './status-answer.js'
 
-/** What `dsc status --json` prints. Scripts rely on the names: fields are only ever added. Times are ISO 8601, UTC.
- * The copies can be gone through once: there may be 100,000. */
-export function describeStatus(snapshot: StatusSnapshot) {
+/** `dsc status --json`, whose copies can be gone through once: there may be 100,000. */
+export function describeStatus(
+  snapshot: StatusSnapshot,
+): Omit<StatusAnswer, 'copies'> & { readonly copies: IteratorObject<CopyAnswer> } {
   return {
+    dsc: 1,
     takenAt: formatTime(snapshot.takenAtMs),
     record: snapshot.recordLocation,
     nodes: snapshot.nodes.map(describeNode),
@@ -25,16 +37,16 @@ export function describeStatus(snapshot: StatusSnapshot) {
   }
 }
 
-/** A copy as `dsc status --json` prints it. Fields are only ever added. */
-export function describeCopy(copy: CopyUse) {
+/** A copy, as every answer has it. */
+export function describeCopy(copy: CopyUse): CopyAnswer {
   return {
     dataset: copy.dataset,
     version: copy.version,
     node: copy.node,
     state: copy.state,
-    bytes: copy.chargedBytes,
+    diskBytes: copy.chargedBytes,
     lastTask: copy.lastTask,
-    locked: copy.lock !== null,
+    isLocked: copy.lock !== null,
     referenceCount: copy.referenceCount,
     lastUsedAt: formatTime(copy.lastUsedAtMs),
     copyId: copy.copyId,
@@ -53,67 +65,50 @@ export function describeCopy(copy: CopyUse) {
   }
 }
 
-/** A version in stripes. `complete` = every stripe is ready; `missing` names the indexes of those that are gone. */
-export function describeLayout(layout: StripedLayout) {
+/** A version in stripes. `missing` has the indexes of the stripes that are gone. */
+export function describeLayout(layout: StripedLayout): LayoutAnswer {
   const { dataset, version, nodes, stripes, isComplete } = layout
   const missing = stripes.filter(({ state }) => state === 'missing').map(({ index }) => index)
-  return { dataset, version, nodes, complete: isComplete, missing, stripes }
+  return { dataset, version, nodes, isComplete, missing, stripes }
 }
 
-/** A lease as `dsc status --json` prints it. */
-export function describeLease(lease: PlacedLease) {
-  return {
-    leaseId: lease.leaseId,
-    dataset: lease.dataset,
-    node: lease.node,
-    copyId: lease.copyId,
-    task: lease.task,
-    purpose: lease.purpose,
-    holder: lease.holder,
-    createdAt: formatTime(lease.createdAtMs),
-    renewedAt: formatTime(lease.renewedAtMs),
-    expiresAt: lease.expiresAtMs === null ? null : formatTime(lease.expiresAtMs),
-  }
-}
-
-/** An event as `dsc history --json` prints it. */
-export function describeEvent(event: RecordEvent) {
+/** A line of the history, as every answer has it. */
+export function describeEvent(event: RecordEvent): EventAnswer {
   const { atMs, ...rest } = event
   return { ...rest, at: formatTime(atMs) }
 }
 
-/** A node as `dsc status --json` prints it. */
-export function describeNode(node: NodeStatus) {
-  const { seenAtMs, agent, ...rest } = node
+/** A node with its disk and its quota. */
+export function describeNode({ seenAtMs, agent, ...node }: NodeStatus): NodeAnswer {
   return {
-    ...rest,
-    ...(agent === undefined
-      ? {}
-      : { agent: agent && { url: agent.url, seenAt: formatTime(agent.seenAtMs) } }),
+    ...node,
+    agent: agent && { url: agent.url, seenAt: formatTime(agent.seenAtMs) },
     seenAt: formatTime(seenAtMs),
   }
 }
 
-/** A download as `dsc status --json` prints it. */
-export function describeTransfer(transfer: TransferStatus) {
-  const { startedAtMs, stagerSeenAtMs, source, waiters: _, ...rest } = transfer
+/** A download, from the source or from other nodes. */
+export function describeTransfer(transfer: TransferStatus): TransferAnswer {
+  const { startedAtMs, stagerSeenAtMs, source, chargedBytes, waiters: _, ...rest } = transfer
   return {
     ...rest,
+    diskBytes: chargedBytes,
     source: source === null ? null : redactUrl(source),
     startedAt: formatTime(startedAtMs),
     stagerSeenAt: stagerSeenAtMs === null ? null : formatTime(stagerSeenAtMs),
   }
 }
 
-/** A wait as `dsc status --json` prints it. */
-export function describeWait({ sinceMs, ...wait }: WaitStatus) {
+/** A task that waits for its dataset. */
+export function describeWait({ sinceMs, ...wait }: WaitStatus): WaitAnswer {
   return { ...wait, since: formatTime(sinceMs) }
 }
 
-/** Why a dataset is here, is gone, or never came, as `dsc why --json` prints it. */
-export function describeExplanation(explained: DatasetExplanation) {
+/** `dsc why <dataset> --json`: why the dataset is here, is gone, or never came. */
+export function describeExplanation(explained: DatasetExplanation): ExplanationAnswer {
   const { dataset, copies, layouts, lastEvicted, lastRefused, lastFailed, nextVictims } = explained
   return {
+    dsc: 1,
     dataset,
     copies: copies.map(({ copy, origin, keepers, leases, rank }) => ({
       ...describeCopy(copy),

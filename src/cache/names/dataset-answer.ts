@@ -1,0 +1,23 @@
+import { z } from 'zod'
+import { list } from '../../answers/fields.js'
+import { FORMAT_NAMES } from '../../model/sample-formats.js'
+
+/** What a dataset is made from: the keys of dsc.yaml, below the name that every answer calls `dataset`. */
+export const definition = z
+  .strictObject({
+    dataset: z.string(),
+    source: z.string(),
+    include: list(z.string()),
+    exclude: list(z.string()),
+    endpoint: z.string().optional(),
+    region: z.string().optional(),
+    profile: z.string().optional(),
+    pathStyle: z.boolean().optional(),
+    anonymous: z.boolean().optional(),
+    requesterPays: z.boolean().optional(),
+    format: z.enum(FORMAT_NAMES).optional(),
+    columns: list(z.string()).optional(),
+  })
+  .meta({ id: 'dataset' })
+
+export type DefinitionAnswer = z.infer<typeof definition>

@@ -1,0 +1,87 @@
+import { z } from 'zod'
+import { answer } from '../../answers/answer.js'
+import { byteCount, byteCounts, count, list, origin, time, version } from '../../answers/fields.js'
+import { holder } from '../leases/lease-answer.js'
+
+/** The lease that came with a copy. */
+const takenLease = z
+  .strictObject({ leaseId: z.string(), task: z.string(), holder, expiresAt: time.nullable() })
+  .meta({ id: 'leaseTaken' })
+
+const downloaded = z
+  .strictObject({
+    fetchedBytes: byteCount,
+    fetchedFiles: count,
+    reusedBytes: byteCount,
+    reusedFiles: count,
+    retries: count,
+    verifiedBy: z.record(z.string(), count),
+    origins: z
+      .strictObject({
+        storeBytes: byteCount,
+        peerBytes: byteCounts.meta({ description: 'by node' }),
+        failed: z
+          .record(z.string(), z.string())
+          .optional()
+          .meta({ description: 'what nodes failed with, by node' }),
+      })
+      .optional(),
+  })
+  .meta({ id: 'downloaded' })
+
+/** A prepared dataset: its path on a node, and the lease that keeps it. */
+export const prepared = z
+  .strictObject({
+    dataset: z.string(),
+    version: version.nullable(),
+    node: z.string(),
+    path: z.string(),
+    origin,
+    files: count,
+    contentBytes: byteCount,
+    lease: takenLease,
+    downloaded: downloaded.optional().meta({ description: 'absent where a copy was ready' }),
+  })
+  .meta({ id: 'prepared' })
+
+/** `dsc prepare <dataset> --json`. */
+export const preparedAnswer = answer(prepared.shape)
+
+/** `dsc prepare <dataset> --remote --json`, where another node has the copy. */
+export const preparedElsewhereAnswer = answer({ ...prepared.shape, path: z.null(), url: z.string() })
+
+/** `dsc prepare <dataset> --plan --json`. */
+export const preparePlanAnswer = answer({
+  dataset: z.string(),
+  node: z.string(),
+  outcome: z.enum(['ready', 'wait', 'fits', 'evicts', 'refused']),
+  version: version.nullable(),
+  path: z.string().nullable(),
+  files: count,
+  contentBytes: byteCount,
+  diskBytes: byteCount,
+  evictions: list(
+    z.strictObject({
+      dataset: z.string(),
+      version: version.nullable(),
+      diskBytes: byteCount,
+      reason: z.string(),
+    }),
+  ),
+  shortfalls: list(
+    z.strictObject({
+      limit: z.string(),
+      allowed: z.number(),
+      taken: z.number(),
+      needed: z.number(),
+      missing: z.number(),
+    }),
+  ).meta({ description: 'bytes, but datasets for maxDatasets and inodes for inodes' }),
+  evictableBytes: byteCount,
+  held: list(z.string()),
+})
+
+export type PreparedCopyAnswer = z.infer<typeof prepared>
+export type PreparedAnswer = z.infer<typeof preparedAnswer>
+export type PreparedElsewhereAnswer = z.infer<typeof preparedElsewhereAnswer>
+export type PreparePlanAnswer = z.infer<typeof preparePlanAnswer>

@@ -1,0 +1,42 @@
+import { z } from 'zod'
+import { leaseLine } from '../../cache/leases/lease-answer.js'
+import { eventLine, statusLine } from '../../cache/status/status-answer.js'
+import { ACCOUNT_ANSWERS } from './account-answers.js'
+import { CACHE_ANSWERS } from './cache-answers.js'
+import { CLUSTER_ANSWERS } from './cluster-answers.js'
+import { EXCHANGE_ANSWERS } from './exchange-answers.js'
+import { FEED_ANSWERS, FEED_TRIAL_ANSWERS } from './feed-answers.js'
+import { MEMORY_ANSWERS } from './memory-answers.js'
+
+/** What each command prints on stdout with `--json`, by its words; `error` is what any of them prints on stderr. */
+export const ANSWERS = {
+  ...CACHE_ANSWERS,
+  ...ACCOUNT_ANSWERS,
+  ...CLUSTER_ANSWERS,
+  ...FEED_ANSWERS,
+  ...FEED_TRIAL_ANSWERS,
+  ...EXCHANGE_ANSWERS,
+  ...MEMORY_ANSWERS,
+} as const
+
+/** A line that a command prints with `--ndjson`, by its words. */
+export const ANSWER_LINES = {
+  'status --ndjson': statusLine,
+  'leases --ndjson': leaseLine,
+  'history --ndjson': eventLine,
+} as const
+
+/** The JSON Schema of every answer, as `$defs` by the command's words. Readers must expect fields that are not in it. */
+export function createAnswerSchema(): Readonly<Record<string, unknown>> {
+  const { properties, $defs } = z.toJSONSchema(z.object({ ...ANSWERS, ...ANSWER_LINES }), {
+    override: ({ jsonSchema }) => {
+      if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
+      delete jsonSchema.readOnly // of lists in TypeScript; JSON knows no other
+    },
+  })
+  return {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'What dsc answers with --json, by command',
+    $defs: { ...$defs, ...properties },
+  }
+}
