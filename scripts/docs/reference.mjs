@@ -4,7 +4,6 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { AGENT_METRICS } from '../../dist/agent/metrics/metrics.js'
 import { listExitCodes } from '../../dist/cli/commands/doctor.js'
-import { createOutputSchema } from '../../dist/cli/json/output-schemas.js'
 import { loadProgram } from '../../dist/cli/program.js'
 import { createJsonSchema } from '../../dist/config/schema.js'
 import { FEED_METRICS, typeOfFeedMetric } from '../../dist/feed/engine/feed-metrics.js'
@@ -17,7 +16,6 @@ const NOTE = '<!-- Written by `npm run docs`: change the program, not this page.
 const PAGES = {
   'commands.md': await writeCommands(),
   'configuration.md': writeConfiguration(),
-  'dsc-output.schema.json': `${JSON.stringify(createOutputSchema(), undefined, 2)}\n`,
   'exit-codes.md': writeExitCodes(),
   'metrics.md': writeMetrics(),
 }
@@ -110,8 +108,8 @@ function writeExitCodes() {
   return [
     `${NOTE}# Exit codes\n`,
     '`dsc doctor --exit-codes` prints them. What to do about each: [troubleshooting](../troubleshooting.md). With `--json` a',
-    'failure is one line on stderr: `{"error": {"code", "message", "hint", "exitCode"}}`. *Later*: the same call may succeed',
-    'later without anybody changing anything.\n',
+    'failure is one line on stderr: `{"dsc": 1, "error": {"code", "message", "hint", "exitCode"}}`. *Later*: the same call may',
+    'succeed later without anybody changing anything.\n',
     '| exit code | code | meaning | later |',
     '|---|---|---|---|',
     ...listExitCodes().map(

@@ -5,6 +5,7 @@ import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { gzipSync } from 'node:zlib'
+import { writeAnswerSchema } from './answer-schema.mjs'
 import { formatManPage } from './man-page.mjs'
 
 const ROOT = resolve(import.meta.dirname, '../..')
@@ -16,6 +17,7 @@ export async function makeLinuxPackages(target, output, executable) {
   const { version, description, license } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
   const { id } = JSON.parse(readFileSync(join(work, 'program.json'), 'utf8'))
   const files = join(work, 'linux')
+  writeAnswerSchema()
   mkdirSync(files, { recursive: true })
   writeFileSync(join(files, 'dsc.1.gz'), gzipSync(await formatManPage(version), { level: 9 }))
   for (const shell of ['bash', 'zsh', 'fish']) {

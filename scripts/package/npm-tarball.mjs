@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { writeAnswerSchema } from './answer-schema.mjs'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 
@@ -11,6 +12,7 @@ export function makeNpmTarball(output) {
   rmSync(work, { recursive: true, force: true })
   mkdirSync(work, { recursive: true })
   const folder = join(work, 'package')
+  writeAnswerSchema()
   const [{ filename }] = JSON.parse(
     npm(ROOT, 'pack', '--json', '--ignore-scripts', '--pack-destination', work),
   )

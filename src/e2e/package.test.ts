@@ -91,6 +91,8 @@ test('what begins with a cold cache runs from bundles, in its threads, too', asy
 
 test("npm pack takes documents, operators' files and the Python client along, and nothing that only we need", async (context) => {
   const folder = await temporaryDirectory(context)
+  const { writeAnswerSchema } = await import(join(ROOT, 'scripts/package/answer-schema.mjs'))
+  writeAnswerSchema()
   const paths = pack(folder, join(folder, 'dsc'))
   const needed = [
     'README.md',
@@ -98,6 +100,7 @@ test("npm pack takes documents, operators' files and the Python client along, an
     'CHANGELOG.md',
     'bin/dsc.js',
     'docs/configuration.md',
+    'docs/reference/dsc-output.schema.json',
     'scripts/slurm/prolog.sh',
     'scripts/slurm/epilog.sh',
     'scripts/slurm/burst_buffer.lua',
