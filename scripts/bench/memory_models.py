@@ -24,7 +24,7 @@ from memory_models import MODELS, fresh_case  # noqa: E402
 from memory_training import train_model  # noqa: E402
 
 from dsc.memory import offload  # noqa: E402
-from dsc.memory.first_steps import FirstSteps  # noqa: E402
+from dsc.memory.profiling.first_steps import FirstSteps  # noqa: E402
 
 SHARES = (0.7, 0.5, 0.3)
 STEPS = 2

@@ -10,7 +10,8 @@ from memory_late_copies_test import LateCopies  # noqa: E402
 from memory_networks import NETWORKS, loss_of  # noqa: E402
 from memory_tools import make_plan, under  # noqa: E402
 
-from dsc.memory import Offload, cuda_copies, profile, step  # noqa: E402
+from dsc.memory import Offload, profile  # noqa: E402
+from dsc.memory.carrying import cuda_copies, step  # noqa: E402
 
 
 class PretendedCuda:

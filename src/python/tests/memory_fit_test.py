@@ -13,10 +13,10 @@ from memory_training import same  # noqa: E402
 from torch import nn  # noqa: E402
 
 from dsc.memory import AccountingDevice, PlanError, fit, profile  # noqa: E402
-from dsc.memory.dropped import DroppedTensors  # noqa: E402
-from dsc.memory.first_steps import FirstSteps  # noqa: E402
-from dsc.memory.observer import run_observed  # noqa: E402
-from dsc.memory.timing import TimedStep  # noqa: E402
+from dsc.memory.profiling.first_steps import FirstSteps  # noqa: E402
+from dsc.memory.profiling.observer import run_observed  # noqa: E402
+from dsc.memory.recording.dropped import DroppedTensors  # noqa: E402
+from dsc.memory.recording.timing import TimedStep  # noqa: E402
 from dsc.torch_private import storage_key  # noqa: E402
 
 

@@ -12,7 +12,7 @@ from memory_networks import NETWORKS, loss_of  # noqa: E402
 from memory_tools import make_plan, one_thread, under  # noqa: E402, F401
 
 from dsc.memory import Offload, profile  # noqa: E402
-from dsc.memory.copies import CpuCopies  # noqa: E402
+from dsc.memory.carrying.copies import CpuCopies  # noqa: E402
 
 
 class LateCopies(CpuCopies):

@@ -12,7 +12,7 @@ from memory_tools import ROOT, make_plan, one_thread, run_dsc, under  # noqa: E4
 from memory_training import same, train  # noqa: E402
 
 from dsc.memory import AccountingDevice, Offload, PlanError, profile  # noqa: E402
-from dsc.memory.copies import CpuCopies  # noqa: E402
+from dsc.memory.carrying.copies import CpuCopies  # noqa: E402
 
 
 @pytest.mark.parametrize("name", ["gpt", "convnet"])

@@ -8,7 +8,7 @@ from memory_tools import make_plan, one_thread  # noqa: E402, F401
 from torch import nn  # noqa: E402
 
 from dsc.memory import Offload, profile  # noqa: E402
-from dsc.memory.host_parameters import HostParameters  # noqa: E402
+from dsc.memory.carrying.host_parameters import HostParameters  # noqa: E402
 
 LAYERS = 10
 WIDTH = 256

@@ -13,7 +13,7 @@ from torch import nn  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 from dsc.memory import PlanError, offload, profile  # noqa: E402
-from dsc.memory.profiler import profile_step  # noqa: E402
+from dsc.memory.profiling.profiler import profile_step  # noqa: E402
 
 FAST_GBS = 20.0
 

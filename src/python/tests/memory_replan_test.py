@@ -12,8 +12,8 @@ from memory_networks import NETWORKS, loss_of  # noqa: E402
 from memory_tools import make_plan, under  # noqa: E402
 
 from dsc.memory import Offload, profile  # noqa: E402
-from dsc.memory.copies import CpuCopies  # noqa: E402
-from dsc.memory.replanner import Replanner  # noqa: E402
+from dsc.memory.carrying.copies import CpuCopies  # noqa: E402
+from dsc.memory.carrying.replanner import Replanner  # noqa: E402
 
 
 def step(executor, number):

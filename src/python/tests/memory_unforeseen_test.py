@@ -12,8 +12,8 @@ from memory_tools import make_plan, under  # noqa: E402
 from torch import nn  # noqa: E402
 
 from dsc.memory import Offload, PlanError, profile  # noqa: E402
-from dsc.memory.copies import CpuCopies  # noqa: E402
-from dsc.memory.cuda_copies import whole_pages  # noqa: E402
+from dsc.memory.carrying.copies import CpuCopies  # noqa: E402
+from dsc.memory.carrying.cuda_copies import whole_pages  # noqa: E402
 
 
 class Conjugated(nn.Module):

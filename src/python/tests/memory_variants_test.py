@@ -18,7 +18,7 @@ from memory_variants import WIDTH, Blocks, GradientPenalty, list_variants, token
 from torch import nn  # noqa: E402
 
 from dsc.memory import Offload, PlanError, fit  # noqa: E402
-from dsc.memory.profiler import profile_step  # noqa: E402
+from dsc.memory.profiling.profiler import profile_step  # noqa: E402
 
 VARIANTS = list_variants({**vars(memory_variants), **vars(memory_variants_of_blocks)})
 STEPS = 3

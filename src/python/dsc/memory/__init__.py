@@ -7,25 +7,25 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .accounting import AccountingDevice as AccountingDevice
-    from .auto import AutoProfiler as AutoProfiler
-    from .executor import Offload as Offload
-    from .executor import offload as offload
-    from .fitted import FittedStep as FittedStep
-    from .fitted import fit as fit
-    from .profiler import profile as profile
-    from .runnable_plan import PlanError as PlanError
+    from .carrying.executor import Offload as Offload
+    from .carrying.executor import offload as offload
+    from .plan.runnable_plan import PlanError as PlanError
+    from .profiling.auto import AutoProfiler as AutoProfiler
+    from .profiling.fitted import FittedStep as FittedStep
+    from .profiling.fitted import fit as fit
+    from .profiling.profiler import profile as profile
+    from .recording.accounting import AccountingDevice as AccountingDevice
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "AccountingDevice": "accounting",
-        "AutoProfiler": "auto",
-        "FittedStep": "fitted",
-        "Offload": "executor",
-        "PlanError": "runnable_plan",
-        "fit": "fitted",
-        "offload": "executor",
-        "profile": "profiler",
+        "AccountingDevice": "recording.accounting",
+        "AutoProfiler": "profiling.auto",
+        "FittedStep": "profiling.fitted",
+        "Offload": "carrying.executor",
+        "PlanError": "plan.runnable_plan",
+        "fit": "profiling.fitted",
+        "offload": "carrying.executor",
+        "profile": "profiling.profiler",
     },
 )

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import torch
 
-from ..memory.host_memory import free_host_bytes
+from ..memory.carrying.host_memory import free_host_bytes
 
 HOST_SHARE = 0.5
 

@@ -24,7 +24,7 @@ class _AfterTorch(importlib.abc.MetaPathFinder):
 
         def exec_module(module: ModuleType) -> None:
             run(module)
-            from dsc.memory.auto import AutoProfiler
+            from dsc.memory.profiling.auto import AutoProfiler
 
             AutoProfiler(os.environ["DSC_MEMORY_PROFILE"], os.environ.get("DSC_MEMORY_PROFILE_STOP") == "1")
 

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch.utils.checkpoint import checkpoint
 
-from ..torch_private import current_node, tree_flatten, tree_unflatten
-from .plan_format import Recomputation
-from .runnable_plan import PlanError
+from ...torch_private import current_node, tree_flatten, tree_unflatten
+from ..plan.plan_format import Recomputation
+from ..plan.runnable_plan import PlanError
 
 
 class RecomputedBlocks:

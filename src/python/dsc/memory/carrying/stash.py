@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from ..torch_private import storage_key, version_of
+from ...torch_private import storage_key, version_of
+from ..plan.plan_format import Move
 from .copies import CopyHandle
-from .plan_format import Move
 
 
 class Stash:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from ..torch_private import version_of, without_modes
+from ...torch_private import version_of, without_modes
+from ..plan.plan_format import Move
 from .copies import CopyHandle
-from .plan_format import Move
 
 
 class Home:

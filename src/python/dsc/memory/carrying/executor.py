@@ -12,15 +12,15 @@ from typing import Any
 
 import torch
 
+from ..plan.plan_format import Plan
+from ..plan.plannable import refuse_parted, refuse_sharded
+from ..plan.runnable_plan import PlanError, PlanSource, RunnablePlan
+from ..reuse.split_gradients import SplitGradients
 from .copies import Copies
 from .host_side import HostSide
-from .plan_format import Plan
-from .plannable import refuse_parted, refuse_sharded
 from .recompute import RecomputedBlocks
 from .replanner import Replanner
 from .run_counts import Counts, RunCounts
-from .runnable_plan import PlanError, PlanSource, RunnablePlan
-from .split_gradients import SplitGradients
 from .stash import Handle
 from .step import Step
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ..torch_private import tree_leaves, version_of, without_modes
+from ...torch_private import tree_leaves, version_of, without_modes
+from ..carrying.stash import is_plain
+from ..plan.dtypes import short_dtype
+from ..plan.plannable import sharded_units
 from .changes import Changes
-from .dtypes import short_dtype
-from .plannable import sharded_units
-from .stash import is_plain
 
 if TYPE_CHECKING:
     from .record import MemoryRecord

@@ -7,9 +7,9 @@ from collections.abc import Container
 
 import torch
 
-from ..torch_private import storage_key, version_of, without_modes
-from .host_memory import free_host_bytes
-from .stash import check_version, flat_bytes, is_plain
+from ...torch_private import storage_key, version_of, without_modes
+from ..carrying.host_memory import free_host_bytes
+from ..carrying.stash import check_version, flat_bytes, is_plain
 
 
 class Dropped:

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ..torch_private import current_node
+from ...torch_private import current_node
 
 
 class LayerClock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from .dtypes import short_dtype
+from ..plan.dtypes import short_dtype
 from .early_deaths import find_early_deaths
 from .record import Event, MemoryRecord
 

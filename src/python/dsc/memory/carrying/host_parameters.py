@@ -7,11 +7,11 @@ from typing import cast
 
 import torch
 
-from ..torch_private import storage_key, version_of, without_modes
+from ...torch_private import storage_key, version_of, without_modes
+from ..plan.plan_format import Move, Plan
 from .copies import Copies
 from .home import Home, ParameterHandle
 from .layer_clock import LayerClock
-from .plan_format import Move, Plan
 
 ALIGNMENT = 64  # bytes
 

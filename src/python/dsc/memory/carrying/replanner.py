@@ -8,12 +8,12 @@ import subprocess
 import tempfile
 from typing import TYPE_CHECKING
 
-from ..program import find_program
+from ...program import find_program
 
 if TYPE_CHECKING:
+    from ..plan.plan_format import Plan
+    from ..plan.runnable_plan import PlanSource
     from .executor import Offload
-    from .plan_format import Plan
-    from .runnable_plan import PlanSource
 
 
 class Replanner:

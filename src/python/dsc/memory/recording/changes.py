@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from ..torch_private import storage_key, tree_flatten, tree_leaves, version_of
+from ...torch_private import storage_key, tree_flatten, tree_leaves, version_of
 
 _VALUES = (type(None), bool, int, float, complex, str, bytes)
 _TORCHS = frozenset(vars(torch.nn.Module())) | {"forward"}  # attributes that a module has from torch itself

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from ..torch_private import TorchDispatchMode, storage_key, storages_of, tree_leaves, watched_resizes, without_modes
+from ...torch_private import TorchDispatchMode, storage_key, storages_of, tree_leaves, watched_resizes, without_modes
 
 
 class AccountingDevice(TorchDispatchMode):

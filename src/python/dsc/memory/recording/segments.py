@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import torch
 
-from ..torch_private import current_node, next_sequence_number, sequence_number_of
+from ...torch_private import current_node, next_sequence_number, sequence_number_of
 
 
 class BlockWatch(Protocol):

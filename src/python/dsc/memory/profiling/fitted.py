@@ -15,15 +15,15 @@ from typing import Any, cast
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from ..program import find_program
-from ..torch_private import tree_leaves
-from .copies import Copies
-from .executor import Offload
+from ...program import find_program
+from ...torch_private import tree_leaves
+from ..carrying.copies import Copies
+from ..carrying.executor import Offload
+from ..plan.plan_format import Plan
+from ..plan.plannable import refuse_compiled, refuse_parted
+from ..plan.runnable_plan import PlanError
 from .first_steps import FirstSteps
-from .plan_format import Plan
-from .plannable import refuse_compiled, refuse_parted
 from .profiler import tensors_in
-from .runnable_plan import PlanError
 
 MOST_PLANS = 16  # each takes a step with everything on the host; models that see more shapes than this should pad
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 
-from ..torch_private import storage_key, version_of
+from ...torch_private import storage_key, version_of
+from ..plan.dtypes import short_dtype
+from ..reuse.dead_maps import space_of_last
 from .copies import Copies
 from .cuda_copies import is_captured
-from .dead_maps import space_of_last
-from .dtypes import short_dtype
 from .home import ParameterHandle
 from .stash import Handle, Stash, check_version, is_plain
 

@@ -7,16 +7,16 @@ from typing import Any
 
 import torch
 
-from ..torch_private import storage_key
+from ...torch_private import storage_key
+from ..plan.runnable_plan import PlanError
+from ..recording.dropped import DroppedTensors
+from ..recording.kept_record import keep_dropped
+from ..recording.record import MemoryRecord
+from ..recording.timing import StepClock, TimedStep
 from .build_profile import build_profile
-from .dropped import DroppedTensors
-from .kept_record import keep_dropped
 from .measured import Measured
 from .observer import Observer, PeakMemory, run_observed
 from .profiler import tensors_in
-from .record import MemoryRecord
-from .runnable_plan import PlanError
-from .timing import StepClock, TimedStep
 
 
 class FirstSteps:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import torch
 from torch.utils.hooks import RemovableHandle
 
-from ..torch_private import clear_forward_hooks
+from ...torch_private import clear_forward_hooks
 from .dropped import Dropped, DroppedTensors
 from .segments import Segments, only_of
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import torch
 
-from ..torch_private import tree_leaves
+from ...torch_private import tree_leaves
+from ..plan.plannable import refuse_sharded
+from ..recording.record import MemoryRecord
+from ..recording.timing import TimedGradients, TimedStep
 from .build_profile import build_profile
 from .measured import Measured
 from .observer import Idle, Observer, PeakMemory, run_observed
-from .plannable import refuse_sharded
-from .record import MemoryRecord
-from .timing import TimedGradients, TimedStep
 
 
 def profile(

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import torch
 
-from ..torch_private import storage_uses
+from ...torch_private import storage_uses
 
 
 class DeadMaps(Protocol):

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
+from ..plan.runnable_plan import PlanError
 from .observer import Observer
 from .profiler import Profiling, tensors_in
-from .runnable_plan import PlanError
 
 
 class AutoProfiler:

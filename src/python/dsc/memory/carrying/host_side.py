@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import torch
 
-from ..torch_private import without_modes
+from ...torch_private import without_modes
+from ..plan.plan_format import Move
+from ..plan.runnable_plan import PlanError, RunnablePlan
 from .copies import Copies, CpuCopies
 from .cuda_copies import CudaCopies
 from .host_memory import free_host_bytes
 from .host_parameters import HostParameters
-from .plan_format import Move
-from .runnable_plan import PlanError, RunnablePlan
 
 HOST_SHARE = 0.5  # of the free host memory that an arena may take
 

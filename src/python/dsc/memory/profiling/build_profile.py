@@ -9,16 +9,16 @@ from typing import Any
 
 import torch
 
-from ..torch_private import without_modes
-from .blocks import list_blocks
-from .dtypes import short_dtype
-from .host_memory import free_host_bytes, total_host_bytes
+from ...torch_private import without_modes
+from ..carrying.host_memory import free_host_bytes, total_host_bytes
+from ..plan.dtypes import short_dtype
+from ..plan.plannable import refuse_without_layers
+from ..plan.runnable_plan import PlanError
+from ..recording.blocks import list_blocks
+from ..recording.segments import Segments
+from ..recording.tensors import list_tensors
+from ..recording.timing import StepTimes, measure_copies
 from .measured import Measured
-from .plannable import refuse_without_layers
-from .runnable_plan import PlanError
-from .segments import Segments
-from .tensors import list_tensors
-from .timing import StepTimes, measure_copies
 
 
 def build_profile(model: torch.nn.Module, device: torch.device, measured: Measured) -> dict[str, Any]:

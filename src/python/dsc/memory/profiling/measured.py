@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .record import MemoryRecord
-from .timing import StepTimes
+from ..recording.record import MemoryRecord
+from ..recording.timing import StepTimes
 
 
 class Measured(NamedTuple):

@@ -8,16 +8,16 @@ from typing import Any, TypedDict
 
 import torch
 
-from ..torch_private import current_node, storage_key, storages_of, tree_leaves, version_of
+from ...torch_private import current_node, storage_key, storages_of, tree_leaves, version_of
+from ..carrying.stash import check_version
+from ..plan.plannable import is_sharded, sharded_units
+from ..reuse.dead_maps import space_of_last
+from ..reuse.split_gradients import SplitGradients
 from .accounting import AccountingDevice
 from .blocks import BlockRecorder
 from .calling_line import calling_line
-from .dead_maps import space_of_last
 from .dropped import Dropped, DroppedTensors
-from .plannable import is_sharded, sharded_units
 from .segments import Segments
-from .split_gradients import SplitGradients
-from .stash import check_version
 from .timing import StepClock, StepTimes
 
 
