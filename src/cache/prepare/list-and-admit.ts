@@ -11,7 +11,7 @@ import { leaseNewest } from '../leases/lease-reusable.js'
 import { admitListing } from './admit-listing.js'
 import type { Staged } from './finish-staging.js'
 import type { StageTurn } from './join-staging.js'
-import type { OpenStaging, Staging } from './stage-dataset.js'
+import type { OpenStaging, Staging } from './staging.js'
 
 interface Work {
   readonly cache: Cache

@@ -8,7 +8,8 @@ import { addUse } from '../leases/add-use.js'
 import type { HealProgress } from '../upkeep/heal-copy.js'
 import { interrupted } from './interrupted.js'
 import { type JoinedRequest, joinStaging } from './join-staging.js'
-import { type StageOptions, type StageProgress, stageDataset } from './stage-dataset.js'
+import { stageDataset } from './stage-dataset.js'
+import type { StageOptions, StageProgress } from './staging.js'
 import { type WaitProgress, waitForStager } from './wait-for-stager.js'
 
 /** Which dataset is to be ready here, for whom, and what may be done for it. */

@@ -1,14 +1,11 @@
 import { isDscError } from '../../failure/dsc-error.js'
 import { logPhase } from '../../log/log.js'
 import type { Listing } from '../../manifest/listing.js'
-import type { Dataset } from '../../model/dataset.js'
-import { type HeldFolder, nameHeldFolder } from '../../platform/held-folder.js'
-import type { Victim } from '../../policy/take-by-share.js'
+import { nameHeldFolder } from '../../platform/held-folder.js'
 import { findDamagedCopies } from '../../sources/damaged-copies.js'
-import type { Origins, Source } from '../../sources/source.js'
 import type { Cache } from '../cache.js'
 import { type Downloaded, downloadFiles } from '../download/download-files.js'
-import { type NodeShare, openNodeShare } from '../download/node-share.js'
+import { openNodeShare } from '../download/node-share.js'
 import { WaitingThreads } from '../download/transfer/waiting-threads.js'
 import { makeHeld } from '../held-cache.js'
 import { KeptStageLease } from '../leases/keep-stage-lease.js'
@@ -19,57 +16,7 @@ import { describeStagingFailure, endFailedStaging } from './fail-staging.js'
 import { finishPublished, finishStaging, type Staged } from './finish-staging.js'
 import type { StageTurn } from './join-staging.js'
 import { listAndAdmit } from './list-and-admit.js'
-
-/** What a staging is doing, for those who watch. */
-export type StageProgress =
-  | { readonly step: 'listing'; readonly objects: number }
-  /** The source could not be listed: `problem` says why; it is asked at most `attemptsLeft` times more. */
-  | { readonly step: 'retrying'; readonly problem: string; readonly attemptsLeft: number }
-  | { readonly step: 'evicting'; readonly victims: readonly Victim[] }
-  | {
-      readonly step: 'downloading'
-      readonly writtenBytes: number
-      readonly totalBytes: number
-      readonly doneFiles: number
-      readonly totalFiles: number
-      /** Where the bytes come from, on a cluster; absent: from the source. */
-      readonly origins?: Origins | undefined
-    }
-  | { readonly step: 'publishing' }
-
-/** What is to be staged, and what is known of it before. */
-export interface StageOptions {
-  readonly dataset: Dataset
-  readonly onProgress?: (progress: StageProgress) => void
-  readonly signal: AbortSignal
-  readonly isRefresh?: boolean
-  /** As in `planEviction`. */
-  readonly isPrefetch?: boolean | undefined
-  readonly sharedWith?: readonly string[]
-  /** The version that other nodes have and this one is to have, too. */
-  readonly version?: string | undefined
-  /** Lists the source again, whatever an earlier attempt listed. */
-  readonly isRelisted?: boolean | undefined
-  /** Stops once the bytes are admitted, before any is fetched. The caller's use lease keeps the reservation. */
-  readonly isReservation?: boolean | undefined
-  /** As in `downloadFiles`. */
-  readonly isReadWhileComing?: boolean | undefined
-}
-
-/** A staging that is under way: how much it may take, and whom it tells. */
-export interface Staging extends StageOptions {
-  readonly share: NodeShare
-  readonly reportWritten: (writtenBytes: number) => void
-}
-
-/** A source that is being staged from, and the folder that it goes into. */
-export interface OpenStaging {
-  readonly source: Source
-  /** Undefined where the source is always the store. */
-  readonly describeOrigins: (() => Origins) | undefined
-  readonly held: HeldFolder
-  readonly waitingThreads: WaitingThreads
-}
+import type { OpenStaging, StageOptions, Staging } from './staging.js'
 
 /**
  * Stages a dataset as its one stager: list → admit → download → publish → record says ready.

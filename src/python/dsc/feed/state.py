@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .errors import FeedError
 
 if TYPE_CHECKING:
-    from .dataset import FeedDataset
+    from .options import ReadOptions, ServeOptions
 
 _FIXED = ("n", "order", "seed", "last", "mix")
+
+
+class ReadDataset(Protocol):
+    """The dataset that a state is of: see `FeedDataset`."""
+
+    reading: ReadOptions
+    serving: ServeOptions
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """What the feed says about the dataset."""
+
+    def expect_epoch(self, epoch: int) -> None:
+        """Says where the next pass will begin."""
 
 
 def choose_identity(state: Mapping[str, Any], info: Mapping[str, Any]) -> str:
@@ -18,7 +32,7 @@ def choose_identity(state: Mapping[str, Any], info: Mapping[str, Any]) -> str:
     return "fingerprint" if state["fingerprint"] and info["fingerprint"] else "listing"
 
 
-def make_state(dataset: FeedDataset, epoch: int, step: int, skipped: Iterable[list[int]]) -> dict[str, Any]:
+def make_state(dataset: ReadDataset, epoch: int, step: int, skipped: Iterable[list[int]]) -> dict[str, Any]:
     """The state of a trainer that has received the steps before `step`; the end of an epoch is the start of the next.
 
     Args:
@@ -50,7 +64,7 @@ def make_state(dataset: FeedDataset, epoch: int, step: int, skipped: Iterable[li
     }
 
 
-def find_place(dataset: FeedDataset, state: dict[str, Any], *, override: bool = False) -> tuple[int, int]:
+def find_place(dataset: ReadDataset, state: dict[str, Any], *, override: bool = False) -> tuple[int, int]:
     """Epoch and step that a state stands for in this dataset.
 
     Args:

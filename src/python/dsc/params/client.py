@@ -120,7 +120,7 @@ class ParameterClient:
         # First those that nobody calls, as attention does not call its output projection: all of them, in a first step.
         order = sorted(range(len(self._layers)), key=lambda index: index in self._called)
         tensors = self._places.by_layer()
-        self._prefetch = Prefetch(self, [tensors[index] for index in order])
+        self._prefetch = Prefetch(self.mirror, self.copy_all, [tensors[index] for index in order])
         if not self._called:
             self._prefetch.need(len(order) - 1)
         for turn, index in enumerate(order):

@@ -4,30 +4,36 @@ from __future__ import annotations
 
 import queue
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TypeAlias
 
 import torch
 
 from .errors import ParamsError
+from .mirror import Mirror
 
-if TYPE_CHECKING:
-    from .client import ParameterClient
+Layer: TypeAlias = list[tuple[torch.Tensor, int]]  # parameters, with the first element of each in a half of the mirror
 
 
 class Prefetch:
     """Copies one step's parameters from the mirror to the device, a layer ahead of the forward, on a thread.
 
     All layers come from one version; a pull between two layers, which only a caller can make, raises.
+
+    Args:
+        mirror: that is copied from.
+        copy_all: copies the parameters of a layer from a half of the mirror.
+        layers: in the order in which they run.
     """
 
-    def __init__(self, client: ParameterClient, layers: list[list[tuple[torch.Tensor, int]]]) -> None:
-        self._client = client
+    def __init__(self, mirror: Mirror, copy_all: Callable[[Layer, torch.Tensor], None], layers: list[Layer]) -> None:
+        self._mirror, self._copy_all = mirror, copy_all
         self._layers = layers
         self._done = [threading.Event() for _ in layers]
         self._wanted: queue.SimpleQueue[int | None] = queue.SimpleQueue()
         self._error: BaseException | None = None
         self._asked = -1
-        self.version = client.mirror.version
+        self.version = mirror.version
         self._thread = threading.Thread(target=self._work, daemon=True, name="dsc-prefetch")
         self._thread.start()
         self._ask(0)
@@ -65,6 +71,6 @@ class Prefetch:
                 self._error = error
             self._done[index].set()
 
-    def _copy(self, layer: list[tuple[torch.Tensor, int]]) -> int:
+    def _copy(self, layer: Layer) -> int:
         with torch.no_grad():
-            return self._client.mirror.read(lambda half: self._client.copy_all(layer, half))
+            return self._mirror.read(lambda half: self._copy_all(layer, half))

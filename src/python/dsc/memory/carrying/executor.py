@@ -156,7 +156,7 @@ class Offload:
         if self._replanner is not None and not self._live_graphs:
             self._replan(self._replanner)
         self.run.begin_step()
-        self._step = step = Step(self)
+        self._step = step = Step(self.runnable, self.host, self.run, self.open_arena)
         if self._live_graphs:
             step.miss("the graph of an earlier forward is still alive")
         self._hooks = contextlib.ExitStack()

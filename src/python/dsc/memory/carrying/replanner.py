@@ -6,14 +6,31 @@ import json
 import os
 import subprocess
 import tempfile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...program import find_program
 
 if TYPE_CHECKING:
     from ..plan.plan_format import Plan
     from ..plan.runnable_plan import PlanSource
-    from .executor import Offload
+    from .run_counts import Counts, RunCounts
+
+
+class CarriedPlan(Protocol):
+    """The plan that is being carried out, and what happened under it: see `Offload`."""
+
+    run: RunCounts
+
+    @property
+    def plan(self) -> Plan:
+        """The plan."""
+
+    @property
+    def counts(self) -> Counts:
+        """Sums over all steps so far."""
+
+    def report(self) -> dict[str, Any]:
+        """What happened so far, in the format of `dsc memory verify`."""
 
 
 class Replanner:
@@ -42,25 +59,25 @@ class Replanner:
         self._is_over = False
         self.last_error: str | None = None
 
-    def next_plan(self, executor: Offload) -> PlanSource | None:
+    def next_plan(self, carried: CarriedPlan) -> PlanSource | None:
         """The path of a plan, or a plan, to go on with; None to go on as before. Never waits."""
         if self._process is not None:
-            return self._collect(executor, self._process)
-        steps = executor.counts["plannedSteps"] - self._begun
+            return self._collect(carried, self._process)
+        steps = carried.counts["plannedSteps"] - self._begun
         if self._is_over or steps < self._every:
             return None
-        stall_us = (executor.counts["stallUs"] - self._begun_stall) / steps
+        stall_us = (carried.counts["stallUs"] - self._begun_stall) / steps
         previous, self._previous = self._previous, None
         if previous is not None and stall_us > previous[1]:
             self._is_over = True
             return previous[0]
-        late = dict(executor.run.late_us)
-        self._open_window(executor)
+        late = dict(carried.run.late_us)
+        self._open_window(carried)
         if late:
             for storage, late_us in late.items():
                 self._late_us[storage] = self._late_us.get(storage, 0.0) + late_us
-            self._previous = (executor.plan, stall_us)
-            self._start(executor)
+            self._previous = (carried.plan, stall_us)
+            self._start(carried)
         return None
 
     def close(self) -> None:
@@ -70,15 +87,15 @@ class Replanner:
             self._process.wait()
         self._folder.cleanup()
 
-    def _open_window(self, executor: Offload) -> None:
-        executor.run.late_us.clear()
-        self._begun, self._begun_stall = executor.counts["plannedSteps"], executor.counts["stallUs"]
+    def _open_window(self, carried: CarriedPlan) -> None:
+        carried.run.late_us.clear()
+        self._begun, self._begun_stall = carried.counts["plannedSteps"], carried.counts["stallUs"]
 
-    def _start(self, executor: Offload) -> None:
-        plan, run = executor.plan, os.path.join(self._folder.name, "run.json")
+    def _start(self, carried: CarriedPlan) -> None:
+        plan, run = carried.plan, os.path.join(self._folder.name, "run.json")
         lateness = [{"storage": s, "lateUs": us} for s, us in sorted(self._late_us.items())]
         with open(run, "w", encoding="utf-8") as file:
-            json.dump({**executor.report(), "lateness": lateness}, file)
+            json.dump({**carried.report(), "lateness": lateness}, file)
         self._path = os.path.join(self._folder.name, f"plan-{self._begun}.json")
         options = ["--budget", str(plan["budgetBytes"]), "--smallest", str(plan["options"]["smallestBytes"])]
         options += ["--reuse"] if plan["options"]["reuse"] else []
@@ -92,12 +109,12 @@ class Replanner:
             text=True,
         )
 
-    def _collect(self, executor: Offload, process: subprocess.Popen[str]) -> str | None:
+    def _collect(self, carried: CarriedPlan, process: subprocess.Popen[str]) -> str | None:
         if process.poll() is None:
             return None
         self._process = None
         said = process.communicate()[1].strip()
-        self._open_window(executor)
+        self._open_window(carried)
         if process.returncode != 0:
             self.last_error = f"dsc memory plan ended with {process.returncode}: {said}"
             self._previous, self._is_over = None, True

@@ -4,33 +4,41 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import torch
 
 from ...torch_private import storage_key, version_of
 from ..plan.dtypes import short_dtype
+from ..plan.runnable_plan import RunnablePlan
 from ..reuse.dead_maps import space_of_last
 from .copies import Copies
 from .cuda_copies import is_captured
 from .home import ParameterHandle
+from .host_side import HostSide
+from .run_counts import RunCounts
 from .stash import Handle, Stash, check_version, is_plain
-
-if TYPE_CHECKING:
-    from .executor import Offload
-
 
 # What autograd keeps: a tensor with its sequence number and version, or what stands for one that moves.
 _Packed: TypeAlias = tuple[int, torch.Tensor, int] | Handle | ParameterHandle
 
 
 class Step:
-    """One forward and backward. Its clock ticks with every pack, then with every unpack."""
+    """One forward and backward. Its clock ticks with every pack, then with every unpack.
 
-    def __init__(self, executor: Offload) -> None:
-        self.executor = executor
-        self.plan = executor.runnable
-        self.homes = executor.host.homes
+    Args:
+        plan: that it is carried out by.
+        host: where tensors move to.
+        run: counts what happens.
+        open_arena: makes the host ready for the device of the first tensor that moves.
+    """
+
+    def __init__(
+        self, plan: RunnablePlan, host: HostSide, run: RunCounts, open_arena: Callable[[torch.device], None]
+    ) -> None:
+        self.plan, self.homes = plan, host.homes
+        self._host, self._run, self._open_arena = host, run, open_arena
         self.stream: Any = None  # that of the first tensor that moves, once there is one
         self._lock = threading.Lock()  # autograd has a thread per device, and one for what is on the CPU
         self.is_planned = True
@@ -52,14 +60,14 @@ class Step:
     @property
     def copies(self) -> Copies:
         """The queues of the device."""
-        return self.executor.host.copies
+        return self._host.copies
 
     def miss(self, why: str) -> None:
         """The step is not what was planned: move nothing more. What is away comes back when it is asked for."""
         if not self.is_planned:
             return
         self.is_planned = False
-        self.executor.run.miss(why)
+        self._run.miss(why)
 
     def abandon(self) -> None:
         """The forward raised: nothing of this step will be asked for again, unless a graph was kept."""
@@ -104,7 +112,7 @@ class Step:
             space = space_of_last(saved, holders) if sequence >= 0 else None
             if space is not None:
                 self._written.add(sequence)
-                self.executor.counts["reusedMaps"] += 1
+                self._run.sums["reusedMaps"] += 1
             return space
 
     def _unpack(self, packed: _Packed) -> torch.Tensor:
@@ -167,9 +175,9 @@ class Step:
             return "is more than its bytes: a subclass, or conjugated or negated lazily"
         if is_captured(tensor):
             return "is computed while a CUDA graph is captured, whose replays would not move it"
-        self.executor.open_arena(tensor.device)
-        if tensor.device != self.executor.host.device:
-            return f"is on {tensor.device}, others that move are on {self.executor.host.device}"
+        self._open_arena(tensor.device)
+        if tensor.device != self._host.device:
+            return f"is on {tensor.device}, others that move are on {self._host.device}"
         stream = self.copies.stream()
         if not self.stashes:
             self.stream = stream
@@ -195,9 +203,9 @@ class Step:
                     self._start_in(stash)
 
     def _start_out(self, stash: Stash) -> None:
-        slot = self.executor.host.slot(stash.move)
+        slot = self._host.slot(stash.move)
         stash.copy_out = self.copies.start_out(slot, stash.device_bytes())
-        self.executor.counts["movedBytes"] += stash.move["bytes"]
+        self._run.sums["movedBytes"] += stash.move["bytes"]
         low, high = stash.move["hostOffset"], stash.move["hostOffset"] + stash.move["bytes"]
         for other in self.stashes.values():
             start = other.move["hostOffset"]
@@ -207,7 +215,7 @@ class Step:
     def _free(self, stash: Stash) -> None:
         if stash.copy_out is None or not stash.is_here:
             return
-        self.copies.wait(stash.copy_out, self.executor.run.stall, self.stream)
+        self.copies.wait(stash.copy_out, self._run.stall, self.stream)
         stash.device_storage = None
 
     def _start_in(self, stash: Stash) -> None:
@@ -217,8 +225,8 @@ class Step:
                 "retain_graph is not possible under this plan"
             )
         stash.reload = self._take_slot(stash)
-        stash.copy_in = self.copies.start_in(stash.reload, self.executor.host.slot(stash.move), stash.copy_out)
-        self.executor.counts["movedBytes"] += stash.move["bytes"]
+        stash.copy_in = self.copies.start_in(stash.reload, self._host.slot(stash.move), stash.copy_out)
+        self._run.sums["movedBytes"] += stash.move["bytes"]
 
     def _take_slot(self, stash: Stash) -> torch.Tensor:
         move, reload = stash.move, self.plan.reload
@@ -242,7 +250,7 @@ class Step:
             if stash.copy_in is None:
                 self._start_in(stash)
             storage = stash.move["storage"]
-            self.copies.wait(stash.copy_in, lambda late_us: self.executor.run.late(storage, late_us))
+            self.copies.wait(stash.copy_in, lambda late_us: self._run.late(storage, late_us))
             assert stash.reload is not None
             tensor = handle.view_of_bytes(stash.reload)
         stash.remaining -= 1

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sized
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
@@ -14,7 +14,9 @@ from ..plan.plannable import sharded_units
 from .changes import Changes
 
 if TYPE_CHECKING:
-    from .record import MemoryRecord
+    from contextlib import AbstractContextManager
+
+    from .segments import Segments
 
 _UNCHANGING = (type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device, torch.Size, slice)
 
@@ -46,6 +48,24 @@ class BlockCall:
         self.changes: Changes | None = None  # while it runs
 
 
+class RecordedStep(Protocol):
+    """What a `BlockRecorder` asks of the record of the step that its calls are in."""
+
+    @property
+    def segments(self) -> Segments:
+        """The segments of the forward so far."""
+
+    @property
+    def saved(self) -> Sized:
+        """The tensors that were saved so far."""
+
+    def identify(self, tensor: torch.Tensor) -> int:
+        """The id of a tensor's storage."""
+
+    def untimed(self) -> AbstractContextManager[None]:
+        """Counts what is done within to no segment."""
+
+
 class BlockRecorder:
     """Records the calls of one forward.
 
@@ -53,7 +73,7 @@ class BlockRecorder:
         record: of the step; its segments call ``enter`` and ``leave``.
     """
 
-    def __init__(self, record: MemoryRecord) -> None:
+    def __init__(self, record: RecordedStep) -> None:
         self._record = record
         self._open: list[tuple[BlockCall, torch.nn.Module]] = []
         self._counts: dict[str, int] = {}
@@ -122,33 +142,6 @@ class BlockRecorder:
             call.witnesses.clear()
         for call, _ in self._open:
             call.obstacle, call.changes = "raised an error", None
-
-
-def list_blocks(record: MemoryRecord, layer_of: Mapping[int, int], used: set[int]) -> list[dict[str, Any]]:
-    """The calls that save something, as a profile lists them.
-
-    Args:
-        record: of the step.
-        layer_of: layer of a segment.
-        used: segments that are layers of their own.
-    """
-    blocks = []
-    for call in record.blocks.calls:
-        inside = [layer_of[s] for s in range(call.segments[0], call.segments[1] + 1) if s in used]
-        if not inside or call.packs[0] == call.packs[1]:
-            continue
-        blocks.append(
-            {
-                "name": call.name,
-                "call": call.call,
-                "layers": [inside[0], inside[-1]],
-                "packs": list(call.packs),
-                "inputs": call.inputs,
-                "buffers": call.buffers,
-                **({"obstacle": call.obstacle} if call.obstacle else {}),
-            }
-        )
-    return blocks
 
 
 def _find_obstacle(args: Any, kwargs: Any) -> str | None:
