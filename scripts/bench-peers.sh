@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Finds or builds the tools that `npm run bench:stage` compares with, and prints `name=/path`, one per line.
+# Finds or builds the tools that `npm run bench -- stage` compares with, and prints `name=/path`, one per line.
 # s5cmd is built from the Go module proxy, at a version pinned here, into the user's cache folder; the AWS CLI and
 # rclone are taken from PATH (Debian: apt-get install awscli rclone). One that is not there is left out, with a line
 # on stderr. s5cmd is built from a module of our own: `go install …@version` also asks for a list of versions that

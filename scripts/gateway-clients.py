@@ -80,7 +80,7 @@ def rclone() -> dict[str, bytes]:
 def parquet(read):  # noqa: ANN001, ANN201
     import pyarrow.parquet
 
-    for key, body in expected.items():
+    for key in expected:
         if not key.endswith(".parquet"):
             continue
         want = pyarrow.parquet.read_table(pathlib.Path(folder, key)).to_pydict()

@@ -92,7 +92,14 @@ def read_as_vllm(model: str) -> object:
     In its order, after `vllm/transformers_utils/repo_utils.py` and `vllm/model_executor/model_loader/weight_utils.py`.
     """
     import filelock
-    from huggingface_hub import HfApi, HfFileSystem, constants, hf_hub_download, snapshot_download, try_to_load_from_cache
+    from huggingface_hub import (
+        HfApi,
+        HfFileSystem,
+        constants,
+        hf_hub_download,
+        snapshot_download,
+        try_to_load_from_cache,
+    )
     from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
     from safetensors import safe_open
 
@@ -117,7 +124,7 @@ def read_as_vllm(model: str) -> object:
     total = 0.0
     for path in Path(folder).glob("*.safetensors"):
         with safe_open(path, framework="pt") as weights:
-            total += sum(float(weights.get_tensor(name).double().sum()) for name in weights.keys())
+            total += sum(float(weights.get_tensor(name).double().sum()) for name in weights.keys())  # noqa: SIM118 -- not a dict
     return {"sum": total, "layers": config["num_hidden_layers"]}
 
 

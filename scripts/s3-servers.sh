@@ -2,6 +2,7 @@
 # Builds (once) the S3 servers that `npm run test:s3` runs against and prints the path of each, one per line:
 #   versitygw=/…/versitygw
 #   minio=/…/minio
+# With a name only that one: `s3-servers.sh versitygw`.
 # They lie outside the checkout (DSC_TEST_S3_SERVERS, or the user's cache folder), so that a clean checkout need
 # not build them again. Several callers at once build once: the others wait. Needs Go; both come from the module
 # proxy, at versions pinned here. A server that does not build is left out, with a line on stderr.
@@ -16,6 +17,7 @@ exec 9>"$folder/.lock"
 flock 9
 for server in "${servers[@]}"; do
   name="${server%%=*}" module="${server#*=}"
+  if [ "${1:-$name}" != "$name" ]; then continue; fi
   stamp="$folder/.$name-${module##*@}"
   if [ ! -e "$stamp" ]; then
     if ! command -v go >/dev/null; then

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Checks the Python client and the recipes (lint, format, types) and runs their tests.
+# Checks the Python client, the recipes and the scripts (lint, format, types) and runs their tests.
 set -euo pipefail
 cd "$(dirname "$0")/../src/python"
 bin="$(../../scripts/python-venv.sh)/bin"
 "$bin/ruff" check --quiet .
 "$bin/ruff" check --quiet --config pyproject.toml --extend-ignore ANN ../../docs/recipes
+"$bin/ruff" check --quiet --config pyproject.toml --extend-ignore ANN,D,E501 ../../scripts
 "$bin/ruff" format --quiet --check --config pyproject.toml . ../../docs/recipes
 "$bin/mypy" --no-error-summary
 export PYTHONPATH=.

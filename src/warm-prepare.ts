@@ -16,7 +16,7 @@ import type { RecordStore } from './records/contract/record-store.js'
 /**
  * The path that every job takes every time: `dsc prepare <declared dataset>` whose copy is ready. It is bundled
  * into one file and loads neither commander nor anything that stages, so that it takes about as long as opening
- * the record (scripts/bench/warm-prepare.mjs). False: it is not that simple, and nothing was done that the
+ * the record (`npm run bench -- warm`). False: it is not that simple, and nothing was done that the
  * whole program would not do again; every failure is left to the whole program, too.
  */
 export async function prepareIfReady(argv: readonly string[], version: string): Promise<boolean> {

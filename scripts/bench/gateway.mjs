@@ -1,83 +1,113 @@
-// `npm run bench:gateway`: the gateway on ready copies beside versitygw and `rclone serve s3` over the same objects, with
-// nginx's static files as the limit: 10 KiB and 100 MiB objects, read by wrk and by s5cmd, each server in turn; and the
-// first byte of an arriving object beside asking the origin.
-// Options: --rounds 5 --seconds 5 (of each run of wrk) --scale 1 (a fraction makes a short run: fewer small objects,
-// shorter large ones) --parts small,large,arriving --write (docs/benchmarks/gateway.md)
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { readWithS5cmd, readWithWrk } from './gateway-clients.mjs'
-import { measureFirstBytes } from './gateway-first-byte.mjs'
-import { formatReport, writePage } from './gateway-report.mjs'
-import { startServers } from './gateway-servers.mjs'
-import { readOptions } from './read-options.mjs'
-import { findPrograms } from './stage-tools.mjs'
+// The gateway on ready copies beside versitygw and `rclone serve s3` over the same objects, with nginx's static files as
+// the limit: 10 KiB and 100 MiB objects, read by wrk and by s5cmd, each server in turn; and the first byte of an arriving
+// object beside asking the origin.
+// --seconds: of each run of wrk; --scale: fewer small objects, shorter large ones; --parts of small,large,arriving
 
-const { values } = readOptions(import.meta.url, {
-  options: {
-    rounds: { type: 'string', default: '5' },
-    seconds: { type: 'string', default: '5' },
-    scale: { type: 'string', default: '1' },
-    parts: { type: 'string', default: 'small,large,arriving' },
-    servers: { type: 'string' },
-    write: { type: 'boolean', default: false },
+import { readWithS5cmd, readWithWrk } from './gateway/clients.mjs'
+import { measureFirstBytes } from './gateway/first-byte.mjs'
+import { startServers } from './gateway/servers.mjs'
+import { findPrograms } from './harness/processes.mjs'
+import { count, formatBytes, median, ratio, table } from './harness/tables.mjs'
+
+const MIB = 2 ** 20
+
+export const benchmark = {
+  page: 'gateway.md',
+  options: { rounds: 5, seconds: 5, scale: 1, parts: 'small,large,arriving', servers: '' },
+  smoke: { rounds: 1, seconds: 1, scale: 0.01 },
+  async run(bench) {
+    const { scale, parts } = bench.given
+    const sets = [
+      {
+        name: 'small',
+        objects: Math.max(200, Math.round(10_000 * scale)),
+        bytes: 10 * 1024,
+        connections: 32,
+      },
+      { name: 'large', objects: 8, bytes: Math.max(MIB, Math.round(100 * MIB * scale)), connections: 8 },
+    ].filter(({ name }) => parts.split(',').includes(name))
+    if (sets.length > 0) await measureReady(bench, sets)
+    if (parts.split(',').includes('arriving'))
+      bench.section('arriving', firstByteTable(await measureFirstBytes(bench, bench.given)))
   },
-})
-const scale = Number(values.scale)
-const MIB = 1024 * 1024
-const SETS = {
-  small: {
-    name: 'small',
-    objects: Math.max(200, Math.round(10_000 * scale)),
-    bytes: 10 * 1024,
-    connections: 32,
-  },
-  large: { name: 'large', objects: 8, bytes: Math.max(MIB, Math.round(100 * MIB * scale)), connections: 8 },
-}
-const parts = values.parts.split(',')
-const sets = parts.filter((part) => part in SETS).map((part) => SETS[part])
-const rounds = Number(values.rounds)
-const tools = {
-  ...findPrograms('scripts/bench-peers.sh'),
-  ...findPrograms('scripts/s3-servers.sh'),
-  ...findPrograms('scripts/bench/gateway-tools.sh'),
-}
-for (const name of ['versitygw', 's5cmd', 'nginx', 'wrk'])
-  if (!tools[name]) throw new Error(`bench:gateway needs ${name}: see the lines above`)
-const workspace = mkdtempSync(join(tmpdir(), 'dsc-bench-gateway-'))
-const runs = []
-const ends = []
-try {
-  if (sets.length > 0) await measureReady()
-  const firstBytes = parts.includes('arriving')
-    ? await measureFirstBytes(join(workspace, 'arriving'), { rounds, scale })
-    : []
-  const command = `npm run bench:gateway -- ${process.argv.slice(2).join(' ')}`.trimEnd()
-  const text = formatReport({ runs, firstBytes, sets, rounds, seconds: Number(values.seconds), command })
-  process.stdout.write(text)
-  if (values.write) writePage(text)
-} finally {
-  for (const end of ends.toReversed()) await end()
-  rmSync(workspace, { recursive: true, force: true })
 }
 
-async function measureReady() {
-  const all = await startServers({ tools, workspace, sets, onStarted: (end) => ends.push(end) })
-  const wanted = values.servers?.split(',')
-  const servers = all.filter(({ name }) => wanted === undefined || wanted.includes(name))
-  // The round before the first one is not counted: it reads the disk.
-  for (const set of sets)
-    for (let round = 0; round <= rounds; round++)
+async function measureReady(bench, sets) {
+  const scripts = [
+    'scripts/bench-peers.sh',
+    'scripts/s3-servers.sh versitygw',
+    `scripts/bench/gateway/tools.sh ${bench.isSmoke ? 'found' : ''}`,
+  ]
+  const tools = findPrograms(...scripts)
+  const missing = ['versitygw', 's5cmd', 'nginx', 'wrk'].filter((name) => !tools[name])
+  if (missing.length > 0) {
+    for (const { name } of sets) bench.leaveOut(name, `it needs ${missing.join(', ')}`)
+    return
+  }
+  const wanted = bench.given.servers.split(',')
+  const all = await startServers(bench, { tools, sets })
+  const servers = all.filter(({ name }) => bench.given.servers === '' || wanted.includes(name))
+  for (const set of sets) {
+    const runs = []
+    // The round before the first one is not counted: it reads the disk.
+    for (let round = 0; round <= bench.given.rounds; round++)
       for (const server of servers)
         for (const [client, read] of [
           ['wrk', readWithWrk],
           ...(server.isS3 ? [['s5cmd', readWithS5cmd]] : []),
         ]) {
-          const seconds = round === 0 ? 1 : Number(values.seconds)
-          const run = await read({ tools, workspace, server, set, seconds })
-          if (round > 0) runs.push({ set: set.name, server: server.name, client, ...run })
-          process.stderr.write(
-            `${set.name} ${round} ${server.name} ${client}: ${run.objectsPerSecond.toFixed(0)} objects/s, ${run.gigabytesPerSecond.toFixed(2)} GB/s, ${(run.cpuSeconds / run.gigabytes).toFixed(2)} s/GB\n`,
+          const seconds = round === 0 ? 1 : bench.given.seconds
+          const run = await read(bench, { tools, server, set, seconds })
+          if (round > 0) runs.push({ server: server.name, client, ...run })
+          bench.progress(
+            `${set.name} ${round} ${server.name} ${client}: ${run.objectsPerSecond.toFixed(0)} objects/s`,
           )
         }
+    bench.section(set.name, `${count(set.objects)} objects of ${formatBytes(set.bytes)}.\n`, tableOf(runs))
+  }
+}
+
+/** The medians of all runs: each server beside versitygw and nginx. */
+function tableOf(runs) {
+  const rows = [...Map.groupBy(runs, ({ client, server }) => `${client} ${server}`).values()].map((of) => {
+    const { client, server } = of[0]
+    const speedOf = (name) => {
+      const found = runs.filter((run) => run.client === client && run.server === name)
+      return found.length > 0 ? median(found.map((run) => run.objectsPerSecond)) : undefined
+    }
+    const speed = speedOf(server)
+    const gigabytes = median(of.map((run) => run.gigabytesPerSecond)).toFixed(2)
+    const cpu = median(of.map((run) => run.cpuSeconds / run.gigabytes)).toFixed(2)
+    return [
+      server,
+      client,
+      count(speed),
+      gigabytes,
+      ratio(speed, speedOf('versitygw')),
+      ratio(speed, speedOf('nginx')),
+      cpu,
+    ]
+  })
+  const byClient = rows.toSorted((a, b) => Number(a[1] === 's5cmd') - Number(b[1] === 's5cmd'))
+  const heads = ['server', 'client', 'objects/s', 'GB/s', '÷ versitygw', '÷ nginx', 'processor s/GB']
+  return table(heads, byClient, { texts: 2 })
+}
+
+function firstByteTable(rounds) {
+  const labels = {
+    arriving: 'the gateway',
+    beside: 'the origin, while the same staging goes on',
+    idle: 'the origin, nothing else on the link',
+    first: 'the gateway, before it knew the dataset: listing and admission',
+  }
+  const of = (name, byte) => median(rounds.map((round) => round[name][byte]))
+  const rows = Object.entries(labels).map(([name, label]) => {
+    const cells = ['firstMs', 'lastMs'].flatMap((byte) => [
+      of(name, byte).toFixed(1),
+      ratio(of(name, byte), of('beside', byte)),
+    ])
+    return [label, ...cells]
+  })
+  const beside = '÷ the origin while staging'
+  return table(['asked', 'first byte, ms', beside, 'last byte, ms', beside], rows)
 }

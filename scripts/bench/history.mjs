@@ -1,146 +1,97 @@
 // Ten years of metadata: what `history`, `why` and `cleanup` cost when the record holds millions of events.
-// Usage: npm run bench:history -- [events] [datasets] [runs] [folder]     default: 10,000,000 events of 100,000 datasets
-// A folder keeps the record, which takes minutes to make, for the next time.
-import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { cpus, loadavg, tmpdir } from 'node:os'
+// --at FOLDER keeps the record, which takes minutes to make, for the next time.
+import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { pathToFileURL } from 'node:url'
 import Database from 'better-sqlite3'
+import { eventInserter } from './harness/filled-record.mjs'
+import { DSC, runOften, runTimed } from './harness/processes.mjs'
+import { makeFiles, writeSettings } from './harness/stores.mjs'
+import { count, span, table } from './harness/tables.mjs'
 
-const [EVENTS, DATASETS, RUNS] = [10_000_000, 100_000, 5].map((usual, index) =>
-  Number(process.argv[2 + index] ?? usual),
-)
-const DSC = fileURLToPath(new URL('../../bin/dsc.js', import.meta.url))
 const YEARS_MS = 10 * 365.25 * 24 * 3_600_000
 const NODES = 200
 const KINDS = ['staged', 'leased', 'released', 'leased', 'released', 'leased', 'lease-expired', 'evicted']
 const FAILURE = '00c0ffee00c0' // an id that no event has: nothing is as far away
+const COMMANDS = {
+  '`history`': ['history'],
+  '`history data-7`': ['history', 'data-7'],
+  '`history --node gone`, a node with one event in the middle': ['history', '--node', 'gone'],
+  '`why data-7`': ['why', 'data-7'],
+  '`why` of an id that no failure has': ['why', FAILURE],
+  '`cleanup` with ten years to forget': ['cleanup'],
+}
 
-const kept = process.argv[5] && resolve(process.argv[5])
-const workspace = kept ?? mkdtempSync(join(tmpdir(), 'dsc-bench-'))
-try {
-  if (!existsSync(join(workspace, 'record.db'))) build()
-  process.stdout.write(
-    `${EVENTS.toLocaleString('en')} events of ${DATASETS.toLocaleString('en')} datasets over ten years, ${describeSize()}; ` +
-      `node ${process.versions.node}, ${cpus().length} × ${cpus()[0].model}, load ${loadavg()[0].toFixed(1)}\n`,
-  )
-  const commands = [
-    ['history', 'history'],
-    ['history, one dataset', 'history', 'data-7'],
-    ['history, a node that is rare', 'history', '--node', 'gone'],
-    ['why', 'why', 'data-7'],
-    ['why, an unknown failure', 'why', FAILURE],
-  ]
-  for (const [name, ...words] of commands) {
-    run(words)
-    tell(
-      name,
-      Array.from({ length: RUNS }, () => run(words)),
+export const benchmark = {
+  page: 'history.md',
+  options: { events: 10_000_000, datasets: 100_000, rounds: 5, at: '' },
+  smoke: { events: 2000, datasets: 20, rounds: 1 },
+  run(bench) {
+    const { at, events, datasets } = bench.given
+    const folder = at ? resolve(at) : bench.folder
+    mkdirSync(folder, { recursive: true })
+    if (at) bench.after(() => setKept(folder, '92d'))
+    if (!existsSync(join(folder, 'record.db'))) build(folder, bench.given)
+    // `why` of an id that nobody gave is a mistake of the user, and must be told as fast.
+    const options = (words) => ({ cwd: folder, accept: (status) => status === 0 || words.includes(FAILURE) })
+    const row = (name, words) => {
+      const runs = runOften(bench.given.rounds, [...DSC, ...words], options(words))
+      const wallMs = runs.map(({ seconds }) => seconds * 1000)
+      return [
+        name,
+        `${span(wallMs, 0)} ms`,
+        `${Math.max(...runs.map(({ rssMiB }) => rssMiB)).toFixed(0)} MiB`,
+      ]
+    }
+    const rows = Object.entries(COMMANDS).map(([name, words]) => row(name, words))
+    setKept(folder, '7300d')
+    rows.push(row('`cleanup` with nothing to forget', ['cleanup']))
+    const bytes = statSync(join(folder, 'record.db')).size
+    bench.section(
+      'commands',
+      `${count(events)} events of ${count(datasets)} datasets, ${(bytes / 2 ** 30).toFixed(2)} GiB at the end.\n`,
+      table(['command', 'time', 'peak'], rows),
     )
-  }
-  tell(
-    'cleanup with ten years to forget',
-    Array.from({ length: RUNS }, () => run(['cleanup'])),
-  )
-  setKept('7300d')
-  tell(
-    'cleanup with nothing to forget',
-    Array.from({ length: RUNS }, () => run(['cleanup'])),
-  )
-} finally {
-  if (kept) setKept('92d')
-  else rmSync(workspace, { recursive: true, force: true })
+  },
 }
 
 /** How long the history is kept, and what else stands in dsc.yaml. */
-function setKept(history) {
-  const datasets = Array.from(
-    { length: 10 },
-    (_, index) => `  data-${index}: { source: ${pathToFileURL(join(workspace, 'data'))}/ }\n`,
-  )
-  writeFileSync(
-    join(workspace, 'dsc.yaml'),
-    `record: sqlite://${workspace}/record.db\nnode: bench\ncache: { root: ${workspace}/cache }\nhistory: ${history}\n` +
-      `datasets:\n${datasets.join('')}`,
-  )
+function setKept(folder, history) {
+  const names = Array.from({ length: 10 }, (_, index) => `data-${index}`)
+  const dataset = { source: `${pathToFileURL(join(folder, 'data'))}/` }
+  writeSettings(folder, Object.fromEntries(names.map((name) => [name, dataset])), { node: 'bench', history })
 }
 
-function build() {
-  mkdirSync(join(workspace, 'data'), { recursive: true })
-  writeFileSync(join(workspace, 'data', '1.txt'), 'sample')
-  setKept('92d')
-  run(['prepare', 'data-7', '--task', 'bench'])
-  const database = new Database(join(workspace, 'record.db'))
+function build(folder, { events, datasets }) {
+  makeFiles(join(folder, 'data'), { objects: 1, bytes: 6, pathOf: () => '1.txt' })
+  setKept(folder, '92d')
+  runTimed([...DSC, 'prepare', 'data-7', '--task', 'bench'], { cwd: folder })
+  const database = new Database(join(folder, 'record.db'))
   database.pragma('synchronous = OFF')
-  const insert = database.prepare(
-    'INSERT INTO events (at_ms, kind, node, dataset, copy_id, task, reason, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
-  )
-  const startedMs = performance.now()
-  // Made again at the end: so it takes minutes less.
-  const indexes = database
-    .prepare(
-      `SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = 'events' AND sql IS NOT NULL`,
-    )
-    .all()
+  const insert = eventInserter(database)
+  // Indexes are made again at the end: so it takes minutes less.
+  const found = `SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = 'events' AND sql IS NOT NULL`
+  const indexes = database.prepare(found).all()
   for (const { name } of indexes) database.exec(`DROP INDEX ${name}`)
   const firstMs = Date.now() - YEARS_MS
-  const dataset = database.prepare(
+  const insertDataset = database.prepare(
     'INSERT OR IGNORE INTO datasets (name, definition, updated_at_ms) VALUES (?, ?, ?)',
   )
   database.transaction(() => {
-    for (let index = 0; index < DATASETS; index++) {
+    for (let index = 0; index < datasets; index++) {
       const name = `data-${index}`
-      dataset.run(name, JSON.stringify({ name, source: 's3://b/', include: [], exclude: [] }), firstMs)
+      insertDataset.run(name, JSON.stringify({ name, source: 's3://b/', include: [], exclude: [] }), firstMs)
     }
-    for (let index = 0; index < EVENTS; index++) {
-      const dataset = (index * 7919) % DATASETS
-      insert.run(
-        Math.round(firstMs + (YEARS_MS * index) / EVENTS),
-        KINDS[index % KINDS.length],
-        index === EVENTS / 2 ? 'gone' : `gpu-${index % NODES}`,
-        `data-${dataset}`,
-        `copy-${dataset}-${index % NODES}`,
-        `slurm:${index}`,
-        'at the request of the job',
-        '{"bytes":1073741824}',
-      )
+    for (let index = 0; index < events; index++) {
+      const dataset = (index * 7919) % datasets
+      const node = index === events / 2 ? 'gone' : `gpu-${index % NODES}`
+      const names = [`data-${dataset}`, `copy-${dataset}-${index % NODES}`, `slurm:${index}`]
+      const atMs = Math.round(firstMs + (YEARS_MS * index) / events)
+      const why = ['at the request of the job', '{"bytes":1073741824}']
+      insert.run(atMs, KINDS[index % KINDS.length], node, ...names, ...why)
     }
   })()
   for (const { sql } of indexes) database.exec(sql)
   database.pragma('wal_checkpoint(TRUNCATE)')
   database.close()
-  process.stderr.write(`made in ${((performance.now() - startedMs) / 1000).toFixed(0)} s\n`)
-}
-
-function run(words) {
-  const started = performance.now()
-  const { status, stderr } = spawnSync(
-    '/usr/bin/env',
-    ['time', '-f', 'rss=%M', process.execPath, DSC, ...words],
-    { cwd: workspace, encoding: 'utf8', maxBuffer: 2 ** 30 },
-  )
-  const wallMs = performance.now() - started
-  // `why` of an id that nobody gave is a mistake of the user, and must be told as fast.
-  if (status !== 0 && !words.includes(FAILURE))
-    throw new Error(`${words.join(' ')} ended with ${status}: ${stderr}`)
-  return { wallMs, rssMiB: Number(/rss=(\d+)/.exec(stderr)?.[1] ?? 0) / 1024 }
-}
-
-function tell(name, runs) {
-  const wall = runs.map(({ wallMs }) => wallMs).toSorted((a, b) => a - b)
-  const rss = Math.max(...runs.map(({ rssMiB }) => rssMiB))
-  const median = wall[Math.floor(wall.length / 2)]
-  process.stdout.write(
-    `${name.padEnd(42)} ${median.toFixed(0).padStart(6)} ms (${wall[0].toFixed(0)}–${wall.at(-1).toFixed(0)}), ` +
-      `${rss.toFixed(0)} MiB, record ${describeSize()}\n`,
-  )
-}
-
-function describeSize() {
-  const bytes = ['record.db', 'record.db-wal'].reduce(
-    (sum, name) => sum + (statSync(join(workspace, name), { throwIfNoEntry: false })?.size ?? 0),
-    0,
-  )
-  return `${(bytes / 2 ** 30).toFixed(2)} GiB`
 }

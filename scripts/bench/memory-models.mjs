@@ -1,12 +1,13 @@
-// Public models under plans at shares of their activations, into docs/benchmarks/memory-models.md: for memory.mjs.
-import { execFileSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+// 28 public models in small sizes under plans at shares of their activations: counts bytes, and times nothing that is shown.
+// --models: some of them, with commas
+import { runPython } from './harness/processes.mjs'
 
-/** Trains every model at every share; needs the environment of scripts/trainers-venv.sh, which it makes. */
-export function publicModels() {
-  const venv = execFileSync('bash', ['scripts/trainers-venv.sh'], { encoding: 'utf8' }).trim()
-  const options = { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] }
-  const page = execFileSync(`${venv}/bin/python`, ['scripts/bench/memory_models.py'], options)
-  writeFileSync('docs/benchmarks/memory-models.md', page)
-  process.stdout.write(page)
+export const benchmark = {
+  page: 'memory-models.md',
+  options: { models: '' },
+  smoke: { models: 'LCNet' },
+  run(bench) {
+    const models = bench.given.models.split(',').filter(Boolean)
+    return runPython(bench, 'memory/public_models.py', models, { venv: 'scripts/trainers-venv.sh' })
+  },
 }

@@ -1,26 +1,14 @@
-// `npm run bench:stage`: dsc beside s5cmd, rclone and the AWS CLI, as they are and made as safe, in turn, against
-// versitygw on loopback.
-// Options: --rounds 5 --sets small,medium,large --scale 1 (a fraction makes a short run) --tools dsc,s5cmd,rclone,aws
-// (with ', safe' each; default: all) --write (docs/benchmarks/stage.md)
+// dsc beside s5cmd, rclone and the AWS CLI, as they are and made as safe, in turn, against versitygw on loopback.
+// --sets of small,medium,large; --scale: a fraction makes a short run; --tools of dsc,s5cmd,rclone,aws, each also with
+// `, safe` (default: all that are here).
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { readOptions } from './read-options.mjs'
-import { formatReport, writePage } from './stage-report.mjs'
-import { describeVersions, findPrograms, listTools } from './stage-tools.mjs'
-import { startVersitygw, storeEnvironment, upload } from './versitygw.mjs'
+import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { DSC, findPrograms, runTimed, versionOf } from './harness/processes.mjs'
+import { s3Dataset, startVersitygw, storeEnvironment, upload, writeSettings } from './harness/stores.mjs'
+import { count, formatBytes, median, ratio, span, table } from './harness/tables.mjs'
 
-const { values } = readOptions(import.meta.url, {
-  options: {
-    rounds: { type: 'string', default: '5' },
-    sets: { type: 'string', default: 'small,medium,large' },
-    scale: { type: 'string', default: '1' },
-    tools: { type: 'string' },
-    write: { type: 'boolean', default: false },
-  },
-})
-const MIB = 1024 * 1024
+const MIB = 2 ** 20
 const SETS = {
   small: { objects: 20_000, bytes: 10 * 1024 },
   medium: { objects: 2000, bytes: MIB },
@@ -28,83 +16,130 @@ const SETS = {
 }
 /** ext4 looks long for a free inode while many were deleted shortly before: small runs stay until their set is done. */
 const MAX_KEPT_BYTES = 512 * MIB
-const used = []
-const rounds = Number(values.rounds)
-const scale = Number(values.scale)
-const workspace = mkdtempSync(join(tmpdir(), 'dsc-bench-'))
-const peers = findPrograms('scripts/bench-peers.sh')
-const store = await startVersitygw(workspace, peers)
-const { endpoint } = store
-const known = listTools(peers, endpoint)
-const wanted = values.tools?.split(/,(?! )/) ?? Object.keys(known)
-const tools = Object.fromEntries(Object.entries(known).filter(([name]) => wanted.includes(name)))
-const sets = values.sets.split(',').map(sizeOf)
 
-try {
-  upload(sets, { workspace, endpoint, s5cmd: peers.s5cmd })
-  const results = []
-  for (const set of sets) {
-    measure('s5cmd', set) // whoever reads first finds the server's files on disk instead of in memory
-    for (let round = 0; round < rounds; round++) {
-      for (const tool of Object.keys(tools)) {
-        const result = { set: set.name, tool, ...measure(tool, set) }
-        results.push(result)
-        process.stderr.write(`${set.name} round ${round + 1} ${tool}: ${result.seconds.toFixed(2)} s\n`)
-      }
+export const benchmark = {
+  page: 'stage.md',
+  options: { rounds: 5, sets: 'small,medium,large', scale: 1, tools: '' },
+  smoke: { rounds: 1, scale: 0.002 },
+  async run(bench) {
+    const programs = findPrograms('scripts/bench-peers.sh', 'scripts/s3-servers.sh versitygw')
+    if (!programs.versitygw || !programs.s5cmd)
+      return bench.leaveOut('tools', 'versitygw and s5cmd are built with Go')
+    const { url } = await startVersitygw(bench, programs)
+    const sets = bench.given.sets.split(',').map((name) => sizeOf(name, bench.given.scale))
+    upload(bench, sets, { url, s5cmd: programs.s5cmd, pathOf: (index) => `${index % 100}/${index}.bin` })
+    const wanted = bench.given.tools.split(/,(?! )/)
+    const known = Object.entries(listTools(programs, url))
+    const tools = known.filter(([name]) => bench.given.tools === '' || wanted.includes(name))
+    bench.versions.push('versitygw', basename(programs.s5cmd).replace('-', ' '))
+    if (programs.aws) bench.versions.push(versionOf(programs.aws, '--version'))
+    if (programs.rclone) bench.versions.push(versionOf(programs.rclone, 'version'))
+    const rows = sets.flatMap((set) => measureSet(bench, { set, tools, url, s5cmd: known[1][1] }))
+    const heads = ['objects', 'tool', 'seconds', 'wall ÷ dsc', 'CPU seconds', 'peak MiB', 'objects/s', 'MB/s']
+    bench.section('tools', table([...heads, 'verified GB per CPU second', 'safety'], rows, { texts: 2 }))
+  },
+}
+
+function measureSet(bench, { set, tools, url, s5cmd }) {
+  const { name, objects, bytes } = set
+  const used = []
+  measure(bench, { set, tool: s5cmd, url, used }) // the first reader finds the server's files on disk, not in memory
+  const runs = new Map(tools.map(([tool]) => [tool, []]))
+  for (let round = 0; round < bench.given.rounds; round++)
+    for (const [tool, how] of tools) {
+      const run = measure(bench, { set, tool: how, url, used })
+      runs.get(tool).push(run)
+      bench.progress(`${name} round ${round + 1} ${tool}: ${run.seconds.toFixed(2)} s`)
     }
-    for (const run of used.splice(0)) rmSync(run, { recursive: true, force: true })
-  }
-  const command = `npm run bench:stage -- --rounds ${rounds} --sets ${values.sets} --scale ${scale}${values.tools ? ` --tools '${values.tools}'` : ''} --write`
-  const versions = describeVersions(peers)
-  const text = formatReport({ results, sets, tools, rounds, versions, command })
-  process.stdout.write(text)
-  if (values.write) writePage(text)
-} finally {
-  store.stop()
-  rmSync(workspace, { recursive: true, force: true })
+  for (const run of used) rmSync(run, { recursive: true, force: true })
+  const secondsOf = (tool) => median((runs.get(tool) ?? []).map(({ seconds }) => seconds))
+  return tools.map(([tool, { does, verifies }]) => {
+    const cpuSeconds = median(runs.get(tool).map((run) => run.cpuSeconds))
+    const cells = [
+      span(runs.get(tool).map((run) => run.seconds)),
+      ratio(secondsOf(tool), secondsOf('dsc')),
+      cpuSeconds.toFixed(2),
+      median(runs.get(tool).map(({ rssMiB }) => rssMiB)).toFixed(0),
+      (objects / secondsOf(tool)).toFixed(0),
+      ((objects * bytes) / 1e6 / secondsOf(tool)).toFixed(1),
+      verifies ? ((objects * bytes) / 1e9 / cpuSeconds).toFixed(2) : '-',
+    ]
+    return [`${count(objects)} × ${formatBytes(bytes)}`, tool, ...cells, does]
+  })
 }
 
 /** One run into an empty folder, with the page cache written back before, so that no tool pays for another. */
-function measure(tool, { name, objects, bytes }) {
-  const run = mkdtempSync(join(workspace, 'run-'))
-  const target = join(run, 'target')
+function measure(bench, { set: { name, objects, bytes }, tool, url, used }) {
+  const cwd = bench.makeFolder('run')
+  const target = join(cwd, 'target')
   mkdirSync(target)
-  writeFileSync(
-    join(run, 'dsc.yaml'),
-    `record: sqlite://${run}/record.db\ncache: { root: ${run}/cache }\ndatasets:\n  ${name}: { source: 's3://bench/${name}/', endpoint: '${endpoint}', region: us-east-1, pathStyle: true }\n`,
-  )
+  writeSettings(cwd, { [name]: s3Dataset(url, `${name}/`) })
   spawnSync('sync')
-  const [program, ...words] = known[tool].words(name, target)
-  const start = performance.now()
-  const { status, stderr } = spawnSync('/usr/bin/time', ['-f', 'used=%U %S %M', program, ...words], {
-    cwd: run,
-    env: storeEnvironment(),
-    encoding: 'utf8',
-    maxBuffer: 2 ** 30,
-    stdio: ['ignore', 'ignore', 'pipe'],
-  })
-  const seconds = (performance.now() - start) / 1000
-  if (status !== 0) throw new Error(`${tool} on ${name} ended with ${status}: ${stderr.slice(-2000)}`)
-  const [, user, system, rss] = /used=(\S+) (\S+) (\S+)/.exec(stderr)
-  const found = countFiles(tool === 'dsc' ? join(run, 'cache', 'copies') : target)
-  if (found.files !== objects || found.bytes !== objects * bytes)
-    throw new Error(`${tool} on ${name}: ${JSON.stringify(found)}`)
-  if (objects * bytes > MAX_KEPT_BYTES) rmSync(run, { recursive: true, force: true })
-  else used.push(run)
-  return { seconds, cpuSeconds: Number(user) + Number(system), rssMiB: Number(rss) / 1024 }
+  const run = runTimed(tool.words(name, target), { cwd, env: storeEnvironment() })
+  const files = readdirSync(cwd, { recursive: true, withFileTypes: true }).filter((entry) =>
+    entry.name.endsWith('.bin'),
+  )
+  const found = files.reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0)
+  if (files.length !== objects || found !== objects * bytes)
+    throw new Error(`${tool.words(name, target)[0]} on ${name}: ${files.length} files, ${found} bytes`)
+  if (objects * bytes > MAX_KEPT_BYTES) rmSync(cwd, { recursive: true, force: true })
+  else used.push(cwd)
+  return run
 }
 
-function countFiles(folder) {
-  const found = { files: 0, bytes: 0 }
-  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
-    if (!entry.name.endsWith('.bin')) continue
-    found.files += 1
-    found.bytes += statSync(join(entry.parentPath, entry.name)).size
+/** How each tool that is here copies `s3://bench/<set>/` of `url` into `target`, and what it does beyond copying. */
+function listTools({ s5cmd, rclone, aws }, url) {
+  const tools = {
+    dsc: {
+      words: (set) => [...DSC, 'prepare', set, '--task', 'bench'],
+      ...{ does: 'verifies checksums, fsyncs', verifies: true },
+    },
+    s5cmd: {
+      words: (set, target) => [s5cmd, '--endpoint-url', url, 'cp', `s3://bench/${set}/*`, `${target}/`],
+      does: 'neither',
+    },
+    rclone: rclone && {
+      words: (set, target) => [
+        ...[rclone, 'copy', `:s3:bench/${set}`, target, '--transfers', '64', '--checkers', '64'],
+        ...['--s3-provider', 'Other', '--s3-env-auth', '--s3-endpoint', url, '--s3-force-path-style'],
+      ],
+      does: 'verifies MD5 (not of objects uploaded in parts), no fsync',
+    },
+    aws: aws && {
+      words: (set, target) => [
+        aws,
+        '--endpoint-url',
+        url,
+        's3',
+        'cp',
+        '--recursive',
+        '--only-show-errors',
+        `s3://bench/${set}/`,
+        target,
+      ],
+      does: 'neither',
+    },
   }
-  return found
+  const here = Object.entries(tools).filter(([, tool]) => tool)
+  return Object.fromEntries([
+    ...here,
+    ...here.slice(1).map(([name, tool]) => [`${name}, safe`, makeSafe(tool)]),
+  ])
 }
 
-function sizeOf(name) {
+/**
+ * A tool that does as much as dsc: what arrived is on the disk and was read once for a checksum, by the quickest
+ * program that every system has (CRC-32 with carry-less multiplication) on two processors.
+ */
+function makeSafe({ words }) {
+  const pass = 'sync -f "$0" && find "$0" -type f -print0 | xargs -0 -n 500 -P 2 cksum >/dev/null'
+  return {
+    words: (set, target) => ['sh', '-c', `"$@" && ${pass}`, target, ...words(set, target)],
+    ...{ does: 'syncs the file system, reads everything once for a CRC', verifies: true },
+  }
+}
+
+function sizeOf(name, scale) {
   const { objects, bytes } = SETS[name]
   // Of the large set, the objects shrink instead of their number.
   if (name === 'large') return { name, objects, bytes: Math.max(MIB, Math.round(bytes * scale)) }

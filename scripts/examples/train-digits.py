@@ -92,7 +92,7 @@ def main():
         if rank == 0:
             print(f"resuming at step {step}, position {saved['feed']['position']} of epoch {epoch}", flush=True)
 
-    log = open(f"{options.log}.{rank}", "a") if options.log else None
+    log = open(f"{options.log}.{rank}", "a") if options.log else None  # noqa: SIM115 -- until the end
     while epoch < options.epochs:
         right = count = 0
         for images, labels, ids in loader:

@@ -54,7 +54,7 @@ const UNSAFE_HEADER = /[^\t\x20-\x7e\x80-\xff]/
  *
  * This room is a client of its own because of what a byte costs on its way to the disk: 200 objects of 1 MiB take 1.2 s
  * of processor time through it and 2.3 s through undici, whose chunks are allocated one by one; between nodes,
- * 2,000 objects of 100 KiB take 2.2 s instead of 3.2 s (scripts/bench/cluster-agents.mjs).
+ * 2,000 objects of 100 KiB take 2.2 s instead of 3.2 s (`npm run bench -- peers`).
  */
 export class HttpPool {
   readonly #origin: string

@@ -82,7 +82,7 @@ const BLOCK_BYTES = 64
 
 /**
  * HMAC-SHA-256 of a short text (RFC 2104, FIPS 180-4), in hex. By hand because every `dsc prepare` needs one, and
- * loading `node:crypto` for it takes 9 ms, a tenth of all (`npm run bench:warm`). For anything longer, use that.
+ * loading `node:crypto` for it takes 9 ms, a tenth of all (`npm run bench -- warm`). For anything longer, use that.
  */
 export function hmacSha256(key: string, text: string): string {
   const padded = Buffer.alloc(BLOCK_BYTES)

@@ -1,0 +1,29 @@
+// dsc's exchange beside gloo, over links of several speeds (a veth pair between two network namespaces, shaped by tc; that
+// needs root) and over shared memory; accuracy; convergence.
+import { drawBars } from './harness/draw-bars.mjs'
+import { runPython } from './harness/processes.mjs'
+
+const SMALL = [
+  '--width',
+  64,
+  '--layers',
+  2,
+  '--loads',
+  'batch:8',
+  '--level-loads',
+  'wait:10',
+  '--gpt-steps',
+  3,
+]
+
+export const benchmark = {
+  page: 'exchange.md',
+  options: { links: '1gbit,10gbit,loopback', rounds: 15, repeats: 15 },
+  smoke: { links: 'loopback', rounds: 1, repeats: 1 },
+  async run(bench) {
+    const { links, rounds, repeats } = bench.given
+    const words = [links, rounds, repeats, ...(bench.isSmoke ? SMALL : [])]
+    await runPython(bench, 'exchange/compare.py', words, { drawBars })
+    if (bench.isSmoke) for (const link of ['1gbit', '10gbit']) bench.leaveOut(link, 'it takes minutes')
+  },
+}

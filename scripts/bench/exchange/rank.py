@@ -1,0 +1,245 @@
+"""One rank of the exchange benchmark. Started once per rank by compare.py; rank 0 prints one JSON object."""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path[:0] = [str(ROOT / "src/python"), str(ROOT / "src/python/tests")]
+
+import torch  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+from loads import build_load  # noqa: E402
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks  # noqa: E402
+from torch.nn.parallel import DistributedDataParallel  # noqa: E402
+
+from dsc.exchange import Profiler, ScaledHalf, SharedMemory, ddp_kwargs, probe_link, scaled_half_hook  # noqa: E402
+
+MIB = 1 << 20
+
+
+def run_dsc(*words):
+    node = ROOT / "node_modules/.bin/node"
+    done = subprocess.run([node, ROOT / "bin/dsc.js", *map(str, words), "--json"], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr)
+    return json.loads(done.stdout)
+
+
+def steps(arguments, folder):
+    """Backward with the exchange in it, beside several loads: who computes the same gradients, and for how long."""
+    link = probe_link(f"{folder}/link.json")
+    return {"link": link, "loads": [steps_of(arguments, folder, load) for load in arguments.loads.split(",")]}
+
+
+def steps_of(arguments, folder, load):
+    """Median milliseconds of backward, every way in turn within one run."""
+    torch.manual_seed(0)
+    build, batch = build_load(arguments, load)
+    rank = dist.get_rank()
+    model = build()
+    profiler = Profiler(model, f"{folder}/profile.json", iterations=5, skip=2, name="linear")
+    for _ in range(8):
+        dist.barrier()
+        model(batch).square().mean().backward()
+    compute_ms = profiler.finish()["backwardMs"]
+    plans = {}
+    for wire in ("fp32", "fp16", "auto"):
+        path = f"{folder}/{wire}.plan.json"
+        if rank == 0:
+            plan = run_dsc(
+                "exchange", "plan", "--profile", f"{folder}/profile.json", "--link", f"{folder}/link.json",
+                "--ranks", 2, "--wire", wire, "--out", path,
+            )
+            plans[wire] = {key: plan[key] for key in ("wire", "wireExplanation", "threshold", "ddp") if key in plan}
+        dist.barrier()
+    ways = {}
+    for name, hook, wire in [("gloo fp32", None, "fp32"), ("fp16 hook", "fp16", "fp16"), ("dsc scaled fp16", "scaled", "fp16")]:
+        ways[f"{name}, DDP's buckets"] = hooked(build(), hook)
+        ways[f"{name}, threshold"] = hooked(build(), hook, ddp_kwargs(f"{folder}/{wire}.plan.json"))
+    rows = measure(arguments, ways, batch)
+    return {"load": load, "backwardMs": compute_ms, "gradientMib": gradient_mib(model), "plans": plans, "rows": rows}
+
+
+def measure(arguments, ways, batch):
+    """Backward by each of the ways (model, seconds, processor seconds) in turn: the slowest rank's medians."""
+    for round_ in range(arguments.rounds + 3):
+        for ddp, seconds, busy_seconds in ways.values():
+            ddp.zero_grad()
+            loss = ddp(batch).square().mean()
+            dist.barrier()
+            start, busy_start = time.perf_counter(), time.process_time()
+            loss.backward()
+            if round_ >= 3:
+                seconds.append(time.perf_counter() - start)
+                busy_seconds.append(time.process_time() - busy_start)
+    rows = []
+    for name, (_, *measured) in ways.items():
+        slowest = torch.tensor(measured, dtype=torch.float64)
+        dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
+        ms, busy_ms = (statistics.median(row) * 1000 for row in slowest.tolist())
+        rows.append({"name": name, "ms": ms, "busyMs": busy_ms})
+    return rows
+
+
+def levels(arguments, folder):
+    """Backward with the exchange in it, several ranks per host: PyTorch's hooks, one level and two, in turn."""
+    return [levels_of(arguments, load) for load in arguments.level_loads.split(",")]
+
+
+def levels_of(arguments, load):
+    torch.manual_seed(0)
+    build, batch = build_load(arguments, load)
+    ways = {}
+    for name, hook, count in [
+        ("gloo fp32", None, 1),
+        ("PyTorch fp16 hook", "fp16", 1),
+        ("dsc scaled fp16, one level", "scaled", 1),
+        ("dsc scaled fp16, two levels", "scaled", 2),
+    ]:
+        ways[name] = hooked(build(), hook, {"bucket_cap_mb": arguments.level_cap} if hook == "scaled" else {}, levels=count)
+    return {"load": load, "gradientMib": gradient_mib(build()), "rows": measure(arguments, ways, batch)}
+
+
+def hooked(model, hook, how=None, **scaled):
+    """A model in DDP, and lists for seconds. The scaled hook keeps its state per DDP object; the others have none."""
+    ddp = DistributedDataParallel(model, **(how or {}))
+    if hook == "fp16":
+        ddp.register_comm_hook(None, default_hooks.fp16_compress_hook)
+    if hook == "scaled":
+        ddp.register_comm_hook(ScaledHalf(model.parameters(), **scaled), scaled_half_hook)
+    return ddp, [], []
+
+
+def gradient_mib(model):
+    return sum(p.numel() for p in model.parameters()) * 4 / MIB
+
+
+def plain(arguments, folder):
+    """All-reduce of one tensor through gloo, in fp32 and cast to fp16, for comparison with dsc's own ring."""
+    rows = []
+    for mib in (4, 25):
+        tensors = {"gloo fp32": torch.ones(mib * MIB // 4), "gloo fp16": torch.ones(mib * MIB // 4, dtype=torch.float16)}
+        calls = {name: (dist.all_reduce, tensor) for name, tensor in tensors.items()}
+        rows.append({"mib": mib, **in_turn(calls, arguments.repeats)})
+    return rows
+
+
+def shared(arguments, folder):
+    """All-reduce of one fp32 tensor: gloo against shared memory, in turn."""
+    memory = SharedMemory()
+    rows = []
+    for mib in (1, 4, 25, 64):
+        tensor = torch.ones(mib * MIB // 4)
+        calls = {"gloo": (dist.all_reduce, tensor), "shared memory": (memory.all_reduce, tensor)}
+        rows.append({"mib": mib, **in_turn(calls, arguments.repeats)})
+    return rows
+
+
+def in_turn(calls, repeats):
+    """Median milliseconds of each call, after two rounds that do not count."""
+    times = {name: [] for name in calls}
+    for round_ in range(repeats + 2):
+        for name, (call, tensor) in calls.items():
+            tensor.fill_(1.0)
+            dist.barrier()
+            start = time.perf_counter()
+            call(tensor)
+            if round_ >= 2:
+                times[name].append(time.perf_counter() - start)
+    return {name: statistics.median(seconds) * 1000 for name, seconds in times.items()}
+
+
+def accuracy(arguments, folder):
+    """Relative error of the mean per layer, 60 layers with standard deviations from 1e-9 to 1e-3, no loss scaling."""
+    from exchange_models import Products
+
+    stds = [10 ** (-9 + 6 * layer / 59) for layer in range(60)]
+    shapes = [(4096,)] * 60
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    rows = []
+    for name, hook in (
+        ("PyTorch fp16 hook", default_hooks.fp16_compress_hook),
+        ("PyTorch bf16 hook", default_hooks.bf16_compress_hook),
+        ("dsc scaled fp16", scaled_half_hook),
+    ):
+        model = Products(shapes)
+        # About four layers per bucket, as layers of one depth have gradients of one size.
+        ddp = DistributedDataParallel(model, bucket_cap_mb=0.06)
+        ddp.register_comm_hook(ScaledHalf(model.parameters()) if hook is scaled_half_hook else None, hook)
+        for step in range(4):
+            drawn = [
+                [torch.randn(4096, generator=torch.Generator().manual_seed(step * 1000 + q * 100 + at)) * std
+                 for at, std in enumerate(stds)]
+                for q in range(ranks)
+            ]
+            ddp.zero_grad()
+            ddp(drawn[rank]).backward()
+        means = [sum(values).double() / ranks for values in zip(*[[v.double() for v in d] for d in drawn])]
+        found = [parameter.grad.double() for parameter in model.parameters()]
+        errors = [((f - m).norm() / m.norm()).item() for f, m in zip(found, means)]
+        # What is larger than rounding can make cancel, and vanished all the same.
+        zeroed = sum(int(((f == 0) & (m.abs() > 4e-3 * s)).sum()) for f, m, s in zip(found, means, stds))
+        rows.append({
+            "name": name, "worst": max(errors), "median": statistics.median(errors), "zeroed": zeroed / (60 * 4096),
+        })
+    return rows
+
+
+def convergence(arguments, folder):
+    """A small GPT, trained with fp32 DDP and with the scaled hook from the same start on the same data."""
+    from exchange_models import TinyGpt, text_batch
+    from torch.nn.functional import cross_entropy
+
+    losses = {}
+    for name, hook in (("fp32", None), ("scaled fp16", scaled_half_hook)):
+        torch.manual_seed(1)
+        model = TinyGpt()
+        optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+        ddp = DistributedDataParallel(model, bucket_cap_mb=0.1)
+        if hook:
+            ddp.register_comm_hook(ScaledHalf(model.parameters()), hook)
+        for step in range(arguments.gpt_steps):
+            words, following = text_batch(step, dist.get_rank())
+            optimizer.zero_grad()
+            cross_entropy(ddp(words).flatten(0, 1), following.flatten()).backward()
+            optimizer.step()
+        # The same held-out text on both ranks.
+        with torch.no_grad():
+            held = [text_batch(100_000 + index, 0) for index in range(20)]
+            losses[name] = statistics.mean(
+                cross_entropy(model(w).flatten(0, 1), f.flatten()).item() for w, f in held
+            )
+    return {"steps": arguments.gpt_steps, **losses}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("master", "interface", "folder"):
+        parser.add_argument(f"--{name}", required=True)
+    numbers = {"rank": 0, "ranks": 2, "rounds": 15, "repeats": 15, "width": 1024, "layers": 14, "gpt-steps": 300}
+    for name, usual in numbers.items():
+        parser.add_argument(f"--{name}", type=int, default=usual)
+    parser.add_argument("--parts", default="steps")
+    parser.add_argument("--loads", default="batch:256,batch:128,wait:200,wait:100")
+    parser.add_argument("--level-loads", default="wait:100,wait:200")
+    parser.add_argument("--level-cap", type=float, default=4.0, help="MiB per bucket of the scaled hooks")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    os.environ["GLOO_SOCKET_IFNAME"] = arguments.interface
+    host, port = arguments.master.rsplit(":", 1)
+    dist.init_process_group("gloo", init_method=f"tcp://{host}:{port}", rank=arguments.rank, world_size=arguments.ranks)
+    parts = {"steps": steps, "plain": plain, "shared": shared, "levels": levels, "accuracy": accuracy, "convergence": convergence}
+    results = {name: parts[name](arguments, arguments.folder) for name in arguments.parts.split(",")}
+    dist.barrier()
+    if arguments.rank == 0:
+        print(json.dumps(results))
+    dist.destroy_process_group()
+
+
+main()

@@ -1,0 +1,63 @@
+// Builds, and runs one suite of compiled tests: node scripts/test.mjs SUITE [option or file of node --test …]
+// A file that is named takes the place of the suite's own: npm run test:unit -- dist/policy/quota.test.js
+import { execFileSync, spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+
+const ROOT = join(import.meta.dirname, '..')
+/** `atOnce`: test files that run side by side; suites that have the machine to themselves have 1. */
+const SUITES = {
+  unit: { files: ['dist/!(e2e)/**/*.test.js'], atOnce: 2 },
+  e2e: { files: ['dist/e2e/!(cluster-)*.test.js'], atOnce: 2 },
+  operators: { files: ['dist/e2e/operators/*.test.js'], atOnce: 2 },
+  web: { files: ['dist/e2e/web/*.test.js'], atOnce: 1 },
+  cluster: { files: ['dist/e2e/cluster-*.test.js'], atOnce: 1 },
+  model: {
+    ...{ files: ['dist/records/*/record-model.test.js'], atOnce: 2, timeoutMs: 1_800_000 },
+    environment: () => ({ DSC_TEST_MODEL_RUNS: process.env.DSC_TEST_MODEL_RUNS ?? '10000' }),
+  },
+  'exchange-faults': {
+    ...{ files: ['dist/exchange/faults.test.js'], atOnce: 1, timeoutMs: 1_800_000 },
+    environment: () => ({ DSC_TEST_KILLS: '50' }),
+  },
+  'feed-long': {
+    ...{ files: ['dist/feed/arena/arena-space.test.js'], atOnce: 1, timeoutMs: 1_800_000 },
+    environment: () => ({ DSC_ARENA_OPERATIONS: '1000000', DSC_TEST_KILLS: '50' }),
+    after: ['bash', 'scripts/test-torch.sh', '-k', 'torture'],
+  },
+  gateway: {
+    ...{ files: ['dist/e2e/gateway-clients.test.js'], atOnce: 1, timeoutMs: 1_800_000 },
+    environment: () => ({
+      DSC_TEST_GATEWAY_PYTHON: pythonOf('gateway-venv.sh'),
+      DSC_TEST_S3FS_PYTHON: pythonOf('gateway-venv.sh', 's3fs'),
+    }),
+  },
+  hf: {
+    ...{ files: ['dist/e2e/hub-clients.test.js'], atOnce: 1 },
+    environment: () => ({ DSC_TEST_HF_PYTHON: pythonOf('hf-venv.sh') }),
+  },
+}
+
+const [name, ...given] = process.argv.slice(2)
+const suite = SUITES[name]
+if (suite === undefined) {
+  process.stderr.write(`usage: node scripts/test.mjs ${Object.keys(SUITES).join('|')}\n`)
+  process.exit(2)
+}
+const { files, atOnce, timeoutMs = 300_000, environment = () => ({}), after } = suite
+const env = { ...process.env, ...environment() }
+run(process.execPath, 'scripts/build.mjs')
+const options = [`--test-timeout=${timeoutMs}`, `--test-concurrency=${atOnce}`, '--test-reporter=spec']
+const named = given.some((word) => word.endsWith('.test.js'))
+run(process.execPath, '--test', ...options, ...given, ...(named ? [] : files))
+if (after) run(...after)
+
+/** Ends this process where a command fails. */
+function run(program, ...words) {
+  const { status } = spawnSync(program, words, { cwd: ROOT, env, stdio: 'inherit' })
+  if (status !== 0) process.exit(status ?? 1)
+}
+
+function pythonOf(script, ...words) {
+  const found = execFileSync(join(ROOT, 'scripts', script), words, { encoding: 'utf8' })
+  return join(found.trim(), 'bin/python')
+}
