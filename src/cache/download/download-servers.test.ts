@@ -17,14 +17,14 @@ before(async () => {
 })
 after(() => bench.close())
 
-async function download(body: Buffer, rules: readonly FaultRule[]) {
+async function download(body: Buffer, rules: readonly FaultRule[], stallTimeoutMs = 30_000) {
   const from = await bench.makeSource({ a: body })
   bench.proxy.setRules(rules)
   const copyDirectory = bench.makePath('copy')
   await listIntoManifest({ ...from, copyDirectory, signal })
   const written: number[] = []
   const onProgress = ({ writtenBytes }: DownloadProgress) => void written.push(writtenBytes)
-  const downloaded = await downloadFiles({ ...from, copyDirectory, stallTimeoutMs: 400, onProgress, signal })
+  const downloaded = await downloadFiles({ ...from, copyDirectory, stallTimeoutMs, onProgress, signal })
   assert.ok(readFileSync(join(copyDirectory, 'files/a')).equals(body))
   return { downloaded, written }
 }
@@ -52,9 +52,8 @@ for (const sizeBytes of [10 * MIB, 40 * MIB]) {
   test(`a stall of an object of ${sizeBytes / MIB} MiB costs no byte twice, and progress never goes back`, async () => {
     const body = randomBytes(sizeBytes)
     const afterBytes = 7 * MIB
-    const { downloaded, written } = await download(body, [
-      { match: 'GET .*/data/a', fault: { kind: 'stall', afterBytes }, times: 1 },
-    ])
+    const rule: FaultRule = { match: 'GET .*/data/a', fault: { kind: 'stall', afterBytes }, times: 1 }
+    const { downloaded, written } = await download(body, [rule], 400)
     assert.equal(downloaded.retries, 1)
     assert.ok(bench.proxy.sentBytes < sizeBytes + MIB, `${bench.proxy.sentBytes} bytes were sent`)
     assert.deepEqual(

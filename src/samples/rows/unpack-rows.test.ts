@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -87,11 +96,11 @@ test('a file that changed is unpacked anew, alone, and so is one whose rows or i
   const rowsOf = (name: string) => statSync(join(folder, `${name}.parquet.rows`)).ino
   for (const damage of [
     () => utimesSync(join(root, 'a.parquet'), 1, 1),
-    () => truncateSync(join(folder, 'a.parquet.rows'), 10),
-    () => truncateSync(join(folder, 'a.parquet.index'), 50),
+    () => truncateSync(makeWritable(join(folder, 'a.parquet.rows')), 10),
+    () => truncateSync(makeWritable(join(folder, 'a.parquet.index')), 50),
     () => rmSync(join(folder, 'a.parquet.index')),
     () => {
-      const path = join(folder, 'a.parquet.index')
+      const path = makeWritable(join(folder, 'a.parquet.index'))
       const bytes = readFileSync(path)
       bytes[60]! ^= 1
       writeFileSync(path, bytes)
@@ -106,6 +115,12 @@ test('a file that changed is unpacked anew, alone, and so is one whose rows or i
     assert.equal(rowsOf('b'), before[1])
   }
 })
+
+/** What was unpacked is read-only: root alone could damage it. */
+function makeWritable(path: string): string {
+  chmodSync(path, 0o600)
+  return path
+}
 
 test('of two who ask at a time one unpacks', async (t) => {
   const { root, folder } = await folders(t)
