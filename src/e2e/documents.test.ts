@@ -171,7 +171,7 @@ async function runShell(context: TestContext, block: DocumentBlock): Promise<voi
     block.language === 'console'
       ? [...block.text.matchAll(/^\$ (.*(?:\\\n.*)*)$/gm)].map(([, command]) => command!).join('\n')
       : block.text
-  const script = `set -eo pipefail\n${block.given.replaceAll('$ROOT', ROOT)}\n${commands}`
+  const script = `set -eo pipefail\n${block.given.replaceAll('$ROOT', `'${ROOT}'`)}\n${commands}`
   execute('bash', ['-c', script], folder, {
     ...process.env,
     HOME: folder,
