@@ -23,14 +23,18 @@ export const EDGES = [
   {
     to: 'platform',
     why: 'processes, disks and files of this machine',
-    from: 'log records feed exchange memory cache agent open executable cli manifest sources samples',
+    from: 'log records frames feed exchange memory cache agent open executable cli manifest sources samples',
   },
   {
     to: 'policy',
     why: 'quota, admission, eviction and placement are decided there',
     from: 'records cache agent cli sources',
   },
-  { to: 'frames', why: 'messages off sockets and pipes', from: 'feed exchange memory cache agent cli' },
+  {
+    to: 'frames',
+    why: 'messages off sockets and pipes',
+    from: 'records sources feed exchange memory cache agent cli',
+  },
   { to: 'log', why: 'what --verbose and --debug show', from: 'http records cache cli sources' },
   { to: 'config', why: 'what dsc.yaml and the environment say, as one object', from: 'cache agent cli' },
   { to: 'records', why: 'the record, behind its port', from: 'cache agent open cli sources' },

@@ -3,6 +3,7 @@ import { PassThrough, Readable } from 'node:stream'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { readBody } from './body.js'
+import { formatFrame, formatFrameStart, openFrame, parseFrame, readFrames, type Wire } from './frame.js'
 import { formatJsonLine, LineReader, listenForLines, MAX_LINE_BYTES, readJsonLines } from './lines.js'
 import { isSecret } from './secret.js'
 
@@ -141,4 +142,129 @@ test('a secret is itself, and nothing else is', () => {
       assert.equal(isSecret(other, secret), Buffer.from(other).equals(Buffer.from(secret)))
     }),
   )
+})
+
+const WIRE: Wire = { mark: 'TEST', version: 3 }
+const asHead = (raw: unknown) => raw as object
+const reading = { wire: WIRE, parse: asHead, refuse: (problem: string) => new Error(problem) }
+const frame = fc.record({
+  head: fc.dictionary(text, fc.jsonValue()),
+  payload: fc.uint8Array({ maxLength: 50 }),
+})
+const write = ({ head, payload }: { head: object; payload: Uint8Array }) => formatFrame(WIRE, head, payload)
+
+/** The frames of those pieces: collected, or passed on piece by piece. */
+function collectFrames(chunks: readonly Buffer[], how: 'whole' | 'in pieces', maxPayloadBytes?: number) {
+  const found: { head: object; payload: Buffer }[] = []
+  const pieces: Buffer[] = []
+  const reader = readFrames({
+    ...reading,
+    ...(maxPayloadBytes !== undefined && { maxPayloadBytes }),
+    onFrame: (head, payload) => void found.push({ head, payload }),
+    onBegin: (head) =>
+      how === 'whole'
+        ? undefined
+        : {
+            take: (piece) => void pieces.push(Buffer.from(piece)),
+            end: () => void found.push({ head, payload: Buffer.concat(pieces.splice(0)) }),
+          },
+  })
+  for (const chunk of chunks) reader.push(chunk)
+  return found
+}
+
+const plain = (frames: readonly { head: object; payload: Uint8Array }[]) =>
+  frames.map(({ head, payload }) => ({ head: asJson(head), payload: [...payload] }))
+
+test('frames arrive as they were written, however the stream is cut', () => {
+  fc.assert(
+    fc.property(fc.array(frame), cuts, fc.constantFrom('whole', 'in pieces'), (frames, at, how) => {
+      const read = collectFrames(cut(Buffer.concat(frames.map(write)), at), how)
+      assert.deepEqual(plain(read), plain(frames))
+      for (const each of frames) assert.deepEqual(plain([parseFrame(write(each), reading)]), plain([each]))
+    }),
+  )
+})
+
+test('a stream of frames that ends early loses its last frame and no other', async () => {
+  const property = fc.asyncProperty(
+    fc.array(frame, { minLength: 1 }),
+    cuts,
+    fc.nat(),
+    async (frames, at, lost) => {
+      const last = write(frames.at(-1)!)
+      const lostBytes = 1 + (lost % last.length)
+      const whole = Buffer.concat(frames.map(write))
+      const read = collectFrames(cut(whole.subarray(0, whole.length - lostBytes), at), 'whole')
+      assert.deepEqual(plain(read), plain(frames.slice(0, -1)))
+      const kept = last.subarray(0, last.length - lostBytes)
+      assert.throws(() => parseFrame(kept, reading), /^Error: sent/)
+      await assert.rejects(async () => {
+        const opened = await openFrame(Readable.from(cut(kept, at)), reading)
+        for await (const _ of opened.payload);
+      }, /ended in the middle/)
+    },
+  )
+  await fc.assert(property)
+})
+
+test('the one frame of a stream is opened, however the stream is cut', async () => {
+  const property = fc.asyncProperty(frame, cuts, async (written, at) => {
+    const { head, payload } = await openFrame(Readable.from(cut(write(written), at)), reading)
+    const pieces: Buffer[] = []
+    for await (const piece of payload) pieces.push(Buffer.from(piece))
+    assert.deepEqual(plain([{ head, payload: Buffer.concat(pieces) }]), plain([written]))
+  })
+  await fc.assert(property)
+})
+
+test('no bit of the start or the head of a frame can change unnoticed', () => {
+  fc.assert(
+    fc.property(frame, fc.nat(), (written, bit) => {
+      const bytes = write(written)
+      const at = bit % (8 * (bytes.length - written.payload.length))
+      bytes[at >> 3]! ^= 1 << (at & 7)
+      let read: readonly unknown[] = []
+      try {
+        read = collectFrames([bytes], 'whole')
+      } catch (error) {
+        assert.match((error as Error).message, /^(does not speak|speaks|sent)/)
+      }
+      assert.deepEqual(read, []) // refused, or waiting for more of a longer head
+    }),
+  )
+})
+
+test('any bytes are refused as a frame, as soon as the mark has come', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 100 }), cuts, (bytes, at) => {
+      fc.pre(Buffer.from(bytes).toString('latin1', 0, 4) !== WIRE.mark)
+      if (bytes.length < 20) assert.deepEqual(collectFrames(cut(bytes, at), 'whole'), [])
+      else assert.throws(() => collectFrames(cut(bytes, at), 'whole'), /does not speak TEST/)
+    }),
+  )
+})
+
+test('a payload over the limit is refused before it is collected', () => {
+  fc.assert(
+    fc.property(fc.nat(2 ** 40), (excess) => {
+      const start = formatFrameStart(WIRE, {}, 101 + excess)
+      assert.throws(
+        () => collectFrames([start], 'whole', 100),
+        new RegExp(`a frame of ${101 + excess} bytes`),
+      )
+    }),
+  )
+  const whole = formatFrame(WIRE, {}, new Uint8Array(100))
+  assert.equal(collectFrames([whole], 'whole', 100).length, 1)
+})
+
+test('the bytes of a frame are pinned, and those of its other version are refused by name', () => {
+  const bytes = formatFrame(WIRE, { a: 1 }, Uint8Array.of(1, 2, 3))
+  assert.equal(
+    bytes.toString('hex'),
+    '544553540c000000030000000000030058c889f27b2261223a317d2020202020010203',
+  )
+  bytes.writeUInt16LE(2, 14)
+  assert.throws(() => parseFrame(bytes, reading), /speaks TEST 2, this is TEST 3/)
 })

@@ -4,7 +4,7 @@ export class FixedBytes {
   #filled = 0
 
   constructor(size: number) {
-    this.bytes = Buffer.alloc(size)
+    this.bytes = Buffer.allocUnsafe(size)
   }
 
   get isFull(): boolean {

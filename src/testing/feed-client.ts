@@ -1,13 +1,11 @@
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
 import { connect } from 'node:net'
 import {
-  formatFrame,
-  formatJsonFrame,
+  formatSessionFrame,
   MESSAGE,
   parseBatch,
-  SESSION_PROTOCOL,
+  readSessionFrames,
   type SessionFrame,
-  SessionFrameReader,
 } from '../feed/session/wire.js'
 import { openSampleTable } from '../samples/sample-table.js'
 
@@ -71,15 +69,16 @@ export async function openTestFeedClient(
   hello: TestClientHello,
 ): Promise<TestFeedClient> {
   const socket = connect(socketPath)
-  const reader = new SessionFrameReader()
   const frames: SessionFrame[] = []
   const notes: string[] = []
   let isEnded = false
   let wake = () => {}
+  const reader = readSessionFrames('the feed', (frame) => {
+    if (frame.type === MESSAGE.note) notes.push(String(frame.fields.message))
+    else frames.push(frame)
+  })
   socket.on('data', (chunk) => {
-    for (const frame of reader.read(chunk))
-      if (frame.type === MESSAGE.note) notes.push(JSON.parse(frame.payload.toString()).message)
-      else frames.push(frame)
+    reader.push(chunk)
     wake()
   })
   socket.on('error', () => {})
@@ -95,24 +94,20 @@ export async function openTestFeedClient(
       })
     }
     const frame = frames.shift()!
-    if (frame.type === MESSAGE.error) throw new Error(frame.payload.toString())
+    if (frame.type === MESSAGE.error) throw new Error(JSON.stringify(frame.fields))
     return frame
   }
-  const sendNumber = (type: number, value: number) => {
-    const payload = Buffer.alloc(4)
-    payload.writeUInt32LE(value)
-    socket.write(formatFrame(type, payload))
-  }
-  socket.write(formatJsonFrame(MESSAGE.hello, { proto: SESSION_PROTOCOL, pid: process.pid, ...hello }))
-  const welcome = JSON.parse((await receive()).payload.toString()) as Welcome
+  const send = (type: number, fields: object) => socket.write(formatSessionFrame(type, fields))
+  send(MESSAGE.hello, { pid: process.pid, ...hello })
+  const welcome = (await receive()).fields as unknown as Welcome
   const samples = openSamples(welcome)
   return {
     welcome,
     notes,
     async *read(start) {
-      socket.write(formatJsonFrame(MESSAGE.start, start))
+      send(MESSAGE.start, start)
       while ((await receive()).type !== MESSAGE.started) {}
-      sendNumber(MESSAGE.next, hello.depth ?? 2)
+      send(MESSAGE.next, { count: hello.depth ?? 2 })
       for (;;) {
         const { type, payload } = await receive()
         if (type === MESSAGE.epochEnd) return
@@ -122,8 +117,8 @@ export async function openTestFeedClient(
           readSync(samples.descriptorOf(ids[i]!), bytes, 0, bytes.length, at)
           return bytes
         })
-        sendNumber(MESSAGE.release, seq)
-        sendNumber(MESSAGE.next, 1)
+        send(MESSAGE.release, { seq })
+        send(MESSAGE.next, { count: 1 })
         yield { epoch, step, ids, isPadded: flags.map((flag) => flag === 1), data }
       }
     },

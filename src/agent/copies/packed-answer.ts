@@ -34,11 +34,11 @@ export class PackedAnswer {
     this.#usedBytes += bytes
   }
 
-  async putText(text: string): Promise<void> {
-    for (let bytes = Buffer.from(text); bytes.length > 0; ) {
-      const taken = bytes.copy(await this.room())
+  async put(bytes: Buffer): Promise<void> {
+    for (let rest = bytes; rest.length > 0; ) {
+      const taken = rest.copy(await this.room())
       this.took(taken)
-      bytes = bytes.subarray(taken)
+      rest = rest.subarray(taken)
     }
   }
 

@@ -9,7 +9,7 @@ import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import type { ManifestEntry } from '../../manifest/manifest-entry.js'
 import type { Copy } from '../../model/copy.js'
-import { formatObjectQuery, formatObjectsUrl, GatheredParser } from '../../sources/gathered-wire.js'
+import { formatObjectQuery, formatObjectsUrl, readGathered } from '../../sources/gathered-wire.js'
 import { URGENCY_HEADER } from '../../sources/peer-wire.js'
 import { temporaryDirectory } from '../../testing/temporary-directory.js'
 import { createMetrics } from '../metrics/metrics.js'
@@ -73,18 +73,14 @@ async function begin(url: string, headers: Record<string, string> = {}): Promise
 async function readAll(answer: IncomingMessage) {
   const heard: { status: number; bytes: Buffer }[] = []
   let chunks: Buffer[] = []
-  let status = 0
-  const parser = new GatheredParser({
-    onHead: (head) => {
-      status = head.status
-    },
-    onData: (chunk) => chunks.push(Buffer.from(chunk)),
-    onEnd: () => {
+  const objects = readGathered(({ status }) => ({
+    take: (piece) => void chunks.push(Buffer.from(piece)),
+    end: () => {
       heard.push({ status, bytes: Buffer.concat(chunks) })
       chunks = []
     },
-  })
-  for await (const chunk of answer) parser.take(chunk as Buffer)
+  }))
+  for await (const chunk of answer) objects.push(chunk as Buffer)
   return heard
 }
 

@@ -60,13 +60,13 @@ async function put(
   if (typeof found === 'number') return putStatus(answer, found)
   const file = await openCopyFile(served.cache.root, found.copy, found.path).catch(statusOfFailure)
   if (typeof file === 'number') return putStatus(answer, file)
-  const head = formatGatheredHead(headOf(found))
   const { dataset, sizeBytes } = object
+  const head = formatGatheredHead(headOf(found), sizeBytes)
   try {
     await answer.reserve(head.length + sizeBytes)
     const mark = answer.mark()
     try {
-      await answer.putText(head)
+      await answer.put(head)
       await putFile(file, sizeBytes, answer)
       served.metrics.add('dsc_sent_bytes_total', { dataset }, sizeBytes)
     } catch (error) {
@@ -85,7 +85,7 @@ function find(served: ServedObjects, object: WireObject) {
 
 function headOf({ entry, part }: LocalObject): GatheredHead {
   return {
-    ...{ status: 200, length: entry.sizeBytes, facts: factsOfEntry(entry) },
+    ...{ status: 200, facts: factsOfEntry(entry) },
     ...(part ? { digest: formatPartDigest(part) } : {}),
     ...(entry.state === 'present' ? { isProven: true } : {}),
   }
@@ -102,5 +102,5 @@ async function putFile(file: QuickFile, sizeBytes: number, answer: PackedAnswer)
 }
 
 function putStatus(answer: PackedAnswer, status: number): Promise<void> {
-  return answer.putText(formatGatheredHead({ status, length: 0 }))
+  return answer.put(formatGatheredHead({ status }, 0))
 }

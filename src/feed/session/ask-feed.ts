@@ -1,18 +1,24 @@
 import { DscError } from '../../failure/dsc-error.js'
 import { connectToFeed } from './connect-to-feed.js'
-import { formatFrame, MESSAGE, SessionFrameReader } from './wire.js'
+import { formatSessionFrame, MESSAGE, readSessionFrames } from './wire.js'
 
 /** Asks the feed at `socketPath` one question and returns its answer as text ('' when it hangs up instead). */
 export function askFeed(socketPath: string, type: number): Promise<string> {
   return new Promise((resolve, reject) => {
-    const reader = new SessionFrameReader()
+    const frames = readSessionFrames('the feed', ({ type, payload }) => {
+      if (type === MESSAGE.status) resolve(payload.toString())
+    })
     const socket = connectToFeed(socketPath)
     socket.setTimeout(10_000, () => socket.destroy(new Error('no answer within 10 s')))
-    socket.once('connect', () => socket.write(formatFrame(type)))
+    socket.once('connect', () => socket.write(formatSessionFrame(type)))
     socket.on('data', (chunk) => {
-      for (const frame of reader.read(chunk))
-        if (frame.type === MESSAGE.status) resolve(frame.payload.toString())
-      socket.end()
+      try {
+        frames.push(chunk)
+        socket.end()
+      } catch (error) {
+        reject(error)
+        socket.destroy()
+      }
     })
     socket.once('close', () => resolve(''))
     socket.once('error', (cause) =>

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { DscError, type FailureCode } from '../../failure/dsc-error.js'
 import { connectToFeed } from './connect-to-feed.js'
-import { formatFrame, formatJsonFrame, MESSAGE, type SessionFrame, SessionFrameReader } from './wire.js'
+import { formatSessionFrame, MESSAGE, readSessionFrames, type SessionFrame } from './wire.js'
 
 /** Which feed a client asks, and how long it waits. */
 export interface ConnectionOptions {
@@ -24,12 +24,12 @@ export class FeedConnection {
     const { socketPath, signal } = options
     this.#options = options
     this.#socket = connectToFeed(socketPath)
-    const reader = new SessionFrameReader()
+    const frames = readSessionFrames('the feed', (frame) => void this.#frames.push(frame))
     const abort = () => this.#end(signal?.reason)
     signal?.addEventListener('abort', abort, { once: true })
     this.#socket.on('data', (chunk) => {
       try {
-        this.#frames.push(...reader.read(chunk))
+        frames.push(chunk)
         this.#wake()
       } catch (error) {
         this.#end(error)
@@ -48,14 +48,8 @@ export class FeedConnection {
     return this.#failure !== undefined
   }
 
-  sendJson(type: number, value: unknown): void {
-    this.#socket.write(formatJsonFrame(type, value))
-  }
-
-  sendNumber(type: number, value: number): void {
-    const payload = Buffer.alloc(4)
-    payload.writeUInt32LE(value)
-    this.#socket.write(formatFrame(type, payload))
+  send(type: number, fields: object): void {
+    this.#socket.write(formatSessionFrame(type, fields))
   }
 
   /**
@@ -67,7 +61,7 @@ export class FeedConnection {
     const frame = this.#frames.shift()
     if (!frame) throw this.#failure
     if (frame.type !== MESSAGE.error && frame.type !== MESSAGE.note) return frame
-    const { code, message, hint } = JSON.parse(frame.payload.toString()) as Record<string, string>
+    const { code, message, hint } = frame.fields as Record<string, string>
     if (frame.type === MESSAGE.note) {
       process.emitWarning(message!, { type: 'DscWarning' })
       return this.receive()

@@ -2,7 +2,6 @@ import { DscError } from '../../failure/dsc-error.js'
 import { ASSIGN_RULES, type AssignRule } from '../plan/assignment.js'
 import { LAST_BATCH_RULES, type LastBatchRule } from '../plan/rank-sequence.js'
 import type { LossRule } from '../stream/batch-stream.js'
-import { SESSION_PROTOCOL } from './wire.js'
 
 /** Who a client is: a worker of a rank. */
 export interface Hello {
@@ -39,14 +38,8 @@ export interface Start {
   readonly run: string | undefined
 }
 
-/** Reads a client's first message; throws FEED_PROTOCOL on what another version would say. */
+/** Reads a client's first message; throws FEED_PROTOCOL for anything else. */
 export function parseHello(raw: Readonly<Record<string, unknown>>): Hello {
-  if (raw.proto !== SESSION_PROTOCOL)
-    throw new DscError(
-      'FEED_PROTOCOL',
-      `the client speaks version ${String(raw.proto)} of the feed protocol, this feed version ${SESSION_PROTOCOL}`,
-      { hint: 'install the Python package that belongs to this dsc: pip install ./src/python' },
-    )
   const last = LAST_BATCH_RULES.find((rule) => rule === (raw.last ?? 'drop'))
   if (!last)
     throw new DscError('FEED_PROTOCOL', `last is ${String(raw.last)}, not ${LAST_BATCH_RULES.join(', ')}`)
@@ -58,13 +51,13 @@ export function parseHello(raw: Readonly<Record<string, unknown>>): Hello {
     reader: typeof raw.reader === 'string' ? raw.reader : '',
     world: wholeNumber(raw, 'world', 1),
     replicate: wholeNumber(raw, 'replicate', 1),
-    batchSize: wholeNumber(raw, 'batch', undefined),
+    batchSize: wholeNumber(raw, 'batch'),
     last,
     assign,
     worker: wholeNumber(raw, 'worker', 0),
     workers: Math.max(1, wholeNumber(raw, 'workers', 1)),
     onLoss: raw.onError === 'skip' ? 'skip' : 'raise',
-    depth: raw.depth === undefined ? undefined : Math.max(1, wholeNumber(raw, 'depth', undefined)),
+    depth: raw.depth === undefined ? undefined : Math.max(1, wholeNumber(raw, 'depth')),
     keep: raw.keep === 'auto' ? undefined : wholeNumber(raw, 'keep', 0),
     seed: typeof raw.seed === 'number' ? raw.seed : undefined,
     order: typeof raw.order === 'string' ? raw.order : undefined,
@@ -86,16 +79,13 @@ export function parseStart(raw: Readonly<Record<string, unknown>>): Start {
 
 /** A batch says its epoch in 32 bits. */
 function epochOf(raw: Readonly<Record<string, unknown>>): number {
-  const epoch = wholeNumber(raw, 'epoch', undefined)
+  const epoch = wholeNumber(raw, 'epoch')
   if (epoch < 2 ** 32) return epoch
   throw new DscError('FEED_PROTOCOL', `epoch must be below ${2 ** 32}, not ${epoch}`)
 }
 
-function wholeNumber(
-  raw: Readonly<Record<string, unknown>>,
-  name: string,
-  fallback: number | undefined,
-): number {
+/** A field of a message; throws FEED_PROTOCOL where it is not a whole number. */
+export function wholeNumber(raw: Readonly<Record<string, unknown>>, name: string, fallback?: number): number {
   const value = raw[name] ?? fallback
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value
   throw new DscError('FEED_PROTOCOL', `${name} must be a whole number, not ${JSON.stringify(value)}`)

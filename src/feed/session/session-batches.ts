@@ -8,7 +8,7 @@ import type { FeedIdentity } from '../plan/feed-state.js'
 import type { OrderKind } from '../plan/order.js'
 import type { LossRule } from '../stream/batch-stream.js'
 import { type ConnectionOptions, FeedConnection } from './feed-connection.js'
-import { MESSAGE, parseBatch, SESSION_PROTOCOL } from './wire.js'
+import { MESSAGE, parseBatch } from './wire.js'
 
 /** What the feed must have; undefined: whatever it has. */
 interface Expected {
@@ -92,10 +92,10 @@ export class SessionBatches implements BatchReader {
       this.#session = again
     }
     const { connection, welcome } = this.#session
-    connection.sendJson(MESSAGE.start, { epoch, step, run: randomUUID() })
+    connection.send(MESSAGE.start, { epoch, step, run: randomUUID() })
     // Batches of the pass before may still be on their way; the feed has given them up.
     while ((await connection.receive()).type !== MESSAGE.started) {}
-    connection.sendNumber(MESSAGE.next, welcome.depth)
+    connection.send(MESSAGE.next, { count: welcome.depth })
   }
 
   async read(): Promise<ReadBatch> {
@@ -109,8 +109,8 @@ export class SessionBatches implements BatchReader {
       readSync(this.#descriptorOf(id), data, 0, data.length, offsets[i]!)
       return { id, name: this.#table.nameOf(id), data, isPadded: flags[i] === 1 }
     })
-    connection.sendNumber(MESSAGE.release, seq)
-    connection.sendNumber(MESSAGE.next, 1)
+    connection.send(MESSAGE.release, { seq })
+    connection.send(MESSAGE.next, { count: 1 })
     return { items, lost }
   }
 
@@ -137,9 +137,9 @@ async function openSession(options: SessionBatchesOptions, expected: Expected): 
     const { seed, order, fingerprint, listing } = expected
     const onError = options.onLoss
     const expectation = { seed, order, fingerprint, listing }
-    const hello = { proto: SESSION_PROTOCOL, pid: process.pid, batch: batchSize, onError }
-    connection.sendJson(MESSAGE.hello, { ...hello, ...shape, ...expectation })
-    const welcome = JSON.parse((await connection.receive()).payload.toString()) as Welcome
+    const hello = { pid: process.pid, batch: batchSize, onError }
+    connection.send(MESSAGE.hello, { ...hello, ...shape, ...expectation })
+    const welcome = (await connection.receive()).fields as unknown as Welcome
     return { connection, welcome, arenaFd: openArena(welcome), mappedFds: new Map() }
   } catch (error) {
     connection.close()

@@ -7,7 +7,6 @@ import type { RankStream } from '../stream/rank-stream.js'
 import { parseHello, parseStart } from './hello.js'
 import type { ServedRank } from './served-ranks.js'
 import { SessionReading } from './session-reading.js'
-import { SESSION_PROTOCOL } from './wire.js'
 
 function makeRank(stream: object): ServedRank {
   return {
@@ -26,7 +25,7 @@ function makeWorker(rank: ServedRank, worker: number) {
   const socket = new PassThrough()
   const reading = new SessionReading({
     socket: socket as never,
-    hello: parseHello({ proto: SESSION_PROTOCOL, batch: 1, rank: 0, world: 1, worker, workers: 2 }),
+    hello: parseHello({ batch: 1, rank: 0, world: 1, worker, workers: 2 }),
     rank,
     table: {} as SampleTable,
     takeNotes: () => [],

@@ -7,7 +7,7 @@ import type { WorkerProbe } from './headspace.js'
 import type { Hello, Start } from './hello.js'
 import { placeSession, type Run, type RunSession } from './rank-runs.js'
 import type { ServedRank } from './served-ranks.js'
-import { formatBatch, formatJsonFrame, MESSAGE } from './wire.js'
+import { formatBatch, formatSessionFrame, MESSAGE } from './wire.js'
 
 interface SessionReadingOptions {
   readonly socket: Socket
@@ -68,7 +68,7 @@ export class SessionReading implements RunSession {
     const placed = placeSession(this.rank.run, start, { ...hello, session: this })
     this.#run = placed?.run
     if (placed === undefined) {
-      socket.write(formatJsonFrame(MESSAGE.started, { epoch: start.epoch ?? 0, step: start.step }))
+      socket.write(formatSessionFrame(MESSAGE.started, { epoch: start.epoch ?? 0, step: start.step }))
       return this.#endPass()
     }
     const { run, isNew } = placed
@@ -78,7 +78,7 @@ export class SessionReading implements RunSession {
     this.#servedAtMs = undefined
     if (isNew) this.rank.opening = this.rank.stream.start(run.epoch, run.step)
     await this.rank.opening // for the run's other workers, too: what they ask for sooner would be given up
-    socket.write(formatJsonFrame(MESSAGE.started, { epoch: run.epoch, step: run.step }))
+    socket.write(formatSessionFrame(MESSAGE.started, { epoch: run.epoch, step: run.step }))
   }
 
   /** The client takes `count` batches more. Rejects when they cannot be read. */
@@ -127,7 +127,7 @@ export class SessionReading implements RunSession {
       const run = this.#run
       if (this.#nextStep >= this.rank.stream.sequence.batchesPerEpoch) {
         this.#hasEnded = true
-        socket.write(formatJsonFrame(MESSAGE.epochEnd, { epoch: run.epoch }))
+        socket.write(formatSessionFrame(MESSAGE.epochEnd, { epoch: run.epoch }))
         return
       }
       this.#credits--
@@ -165,12 +165,14 @@ export class SessionReading implements RunSession {
   /** Tells of a pass that was given up for another. The connection stays: its next pass may be that one. */
   #endPass(): undefined {
     this.#run = undefined
-    this.#options.socket.write(formatJsonFrame(MESSAGE.error, { code: 'FEED_GONE', message: PASS_HAS_ENDED }))
+    this.#options.socket.write(
+      formatSessionFrame(MESSAGE.error, { code: 'FEED_GONE', message: PASS_HAS_ENDED }),
+    )
   }
 
   #send(batch: LeasedBatch): void {
     const { socket, table, takeNotes } = this.#options
-    for (const message of takeNotes()) socket.write(formatJsonFrame(MESSAGE.note, { message }))
+    for (const message of takeNotes()) socket.write(formatSessionFrame(MESSAGE.note, { message }))
     const { slots, epoch, step, offsets, lost } = batch
     const { sampleCount } = this.rank.stream.sequence.options
     const seq = this.#nextSeq++

@@ -13,13 +13,11 @@ import { folderSupply } from '../sources/folder-supply.js'
 import { SessionServer } from './session-server.js'
 import {
   formatBatch,
-  formatFrame,
-  formatJsonFrame,
+  formatSessionFrame,
   MESSAGE,
   parseBatch,
-  SESSION_PROTOCOL,
+  readSessionFrames,
   type SessionFrame,
-  SessionFrameReader,
 } from './wire.js'
 
 const COUNT = 50
@@ -50,12 +48,12 @@ function dial(context: TestContext, path: string) {
   context.after(() => socket.destroy())
   const frames: SessionFrame[] = []
   const waiting: (() => void)[] = []
-  const reader = new SessionFrameReader()
+  const reader = readSessionFrames('the feed', (frame) => frames.push(frame))
   const wake = () => {
     for (const each of waiting.splice(0)) each()
   }
   socket.on('data', (chunk) => {
-    frames.push(...reader.read(chunk))
+    reader.push(chunk)
     wake()
   })
   socket.on('error', () => {})
@@ -66,30 +64,25 @@ function dial(context: TestContext, path: string) {
   return {
     socket,
     receive,
-    receiveJson: async () => JSON.parse((await receive()).payload.toString()) as Record<string, never>,
-    send: (type: number, value: unknown) => socket.write(formatJsonFrame(type, value)),
-    number: (type: number, value: number) => {
-      const payload = Buffer.alloc(4)
-      payload.writeUInt32LE(value)
-      socket.write(formatFrame(type, payload))
-    },
+    receiveFields: async () => (await receive()).fields,
+    send: (type: number, fields: object) => socket.write(formatSessionFrame(type, fields)),
   }
 }
 
-const HELLO = { proto: SESSION_PROTOCOL, rank: 0, world: 1, batch: 10, pid: 1 }
+const HELLO = { rank: 0, world: 1, batch: 10, pid: 1 }
 
 test('a client gets an epoch by credits, reads it from the mapped arena and learns of the end', async (context) => {
   const server = await serve(context)
   const client = dial(context, server.socketPath)
   client.send(MESSAGE.hello, HELLO)
-  const welcome = (await client.receiveJson()) as unknown as {
+  const welcome = (await client.receiveFields()) as unknown as {
     arena: { path: string }
     stepsPerEpoch: number
   }
   assert.equal(welcome.stepsPerEpoch, 5)
   client.send(MESSAGE.start, { epoch: 1, step: 2, run: 'x' })
-  assert.deepEqual(await client.receiveJson(), { epoch: 1, step: 2 })
-  client.number(MESSAGE.next, 4)
+  assert.deepEqual(await client.receiveFields(), { epoch: 1, step: 2 })
+  client.send(MESSAGE.next, { count: 4 })
   const arena = openSync(welcome.arena.path, 'r')
   const ids: number[] = []
   for (let step = 2; step < 5; step++) {
@@ -113,13 +106,12 @@ test('a client gets an epoch by credits, reads it from the mapped arena and lear
   assert.equal(end.type, MESSAGE.epochEnd)
 })
 
-test('a client of another protocol, seed or shape is told so before it gets anything', async (context) => {
+test('a client of another seed or shape is told so before it gets anything', async (context) => {
   const server = await serve(context)
   const holder = dial(context, server.socketPath)
   holder.send(MESSAGE.hello, HELLO)
   await holder.receive()
   for (const [change, pattern] of [
-    [{ proto: 1 }, /version 1/],
     [{ seed: 3 }, /seed 2.*expects 3/],
     [{ batch: 5 }, /batches of 10/],
     [{ rank: 1 }, /rank 1 is not one of the 1/],
@@ -127,9 +119,9 @@ test('a client of another protocol, seed or shape is told so before it gets anyt
   ] as const) {
     const client = dial(context, server.socketPath)
     client.send(MESSAGE.hello, { ...HELLO, ...change })
-    const { type, payload } = await client.receive()
+    const { type, fields } = await client.receive()
     assert.equal(type, MESSAGE.error)
-    assert.match(payload.toString(), pattern)
+    assert.match(String(fields.message), pattern)
   }
 })
 
@@ -141,7 +133,7 @@ test('what a client held is free again once it is gone, and another goes on', as
     await client.receive()
     client.send(MESSAGE.start, { epoch: 0, step: life % 5, run: `life ${life}` })
     await client.receive()
-    client.number(MESSAGE.next, 3)
+    client.send(MESSAGE.next, { count: 3 })
     assert.equal((await client.receive()).type, MESSAGE.batch)
     client.socket.destroy()
   }
@@ -154,12 +146,12 @@ test('a client that starts over again and again, without waiting, ends where it 
   await client.receive()
   for (let i = 0; i < 30; i++) {
     client.send(MESSAGE.start, { epoch: 7 * i, step: i % 5, run: `pass ${i}` })
-    client.number(MESSAGE.next, 3)
+    client.send(MESSAGE.next, { count: 3 })
   }
   client.send(MESSAGE.start, { epoch: 3, step: 1, run: 'last' })
   let started = 0
   while (started < 31) if ((await client.receive()).type === MESSAGE.started) started++
-  client.number(MESSAGE.next, 1)
+  client.send(MESSAGE.next, { count: 1 })
   const { payload } = await client.receive()
   assert.deepEqual([payload.readUInt32LE(4), payload.readUInt32LE(8)], [3, 1])
 })
@@ -192,7 +184,7 @@ test('an open arena has no name that a killed feed could leave behind', async (c
   assert.deepEqual(own, [])
 })
 
-test('the bytes of a batch message are pinned: a change needs another SESSION_PROTOCOL', () => {
+test('the bytes of a batch message are pinned: a change needs another version of SESSION_WIRE', () => {
   const message = {
     seq: 1,
     epoch: 2,
@@ -205,8 +197,8 @@ test('the bytes of a batch message are pinned: a change needs another SESSION_PR
   }
   assert.equal(
     formatBatch(message).toString('hex'),
-    '370000000601000000020000000300000002000000001000000000000000000000020000000700000008000000050000000600000000' +
-      '0109000000',
+    '445343530c0000003600000000000800315ea8697b2274797065223a367d2020' +
+      '010000000200000003000000020000000010000000000000000000000200000007000000080000000500000006000000000109000000',
   )
-  assert.deepEqual(parseBatch(formatBatch(message).subarray(5)), message)
+  assert.deepEqual(parseBatch(formatBatch(message).subarray(32)), message)
 })

@@ -5,18 +5,10 @@ import { ARENA_BASE } from '../arena/arena-file.js'
 import type { FeedEngine } from '../engine/feed-engine.js'
 import { chooseIdentity } from '../plan/feed-state.js'
 import { type HeadspaceProbe, REPLAYED_BATCHES } from './headspace.js'
-import { type Hello, parseHello, parseStart } from './hello.js'
+import { type Hello, parseHello, parseStart, wholeNumber } from './hello.js'
 import type { ServedRanks } from './served-ranks.js'
 import { SessionReading } from './session-reading.js'
-import {
-  formatFrame,
-  formatJsonFrame,
-  MESSAGE,
-  parseJsonPayload,
-  SESSION_PROTOCOL,
-  type SessionFrame,
-  SessionFrameReader,
-} from './wire.js'
+import { formatSessionFrame, MESSAGE, readSessionFrames, type SessionFrame } from './wire.js'
 
 /** What sessions share. */
 export interface SessionHost {
@@ -37,7 +29,9 @@ export interface SessionHost {
 export class Session {
   readonly #socket: Socket
   readonly #host: SessionHost
-  readonly #reader = new SessionFrameReader()
+  readonly #frames = readSessionFrames('a client of the feed', (frame) => {
+    this.#queue = this.#queue.then(() => this.#handle(frame)).catch((error: unknown) => this.#fail(error))
+  })
   #reading: SessionReading | undefined
   /** Messages are handled one after the other. */
   #queue = Promise.resolve()
@@ -55,12 +49,10 @@ export class Session {
 
   /** Some bytes of the client. */
   take(chunk: Buffer): void {
-    const fail = (error: unknown) => this.#fail(error)
     try {
-      for (const frame of this.#reader.read(chunk))
-        this.#queue = this.#queue.then(() => this.#handle(frame)).catch(fail)
+      this.#frames.push(chunk)
     } catch (error) {
-      fail(error)
+      this.#fail(error)
     }
   }
 
@@ -69,30 +61,30 @@ export class Session {
     const code = isDscError(error) ? error.code : 'INTERNAL'
     const message = error instanceof Error ? error.message : String(error)
     const hint = isDscError(error) ? error.hint : undefined
-    this.#socket.end(formatJsonFrame(MESSAGE.error, { code, message, hint }))
+    this.#socket.end(formatSessionFrame(MESSAGE.error, { code, message, hint }))
   }
 
-  async #handle({ type, payload }: SessionFrame): Promise<void> {
+  async #handle({ type, fields, payload }: SessionFrame): Promise<void> {
     switch (type) {
       case MESSAGE.hello:
-        return this.#greet(parseHello(parseJsonPayload(payload)))
+        return this.#greet(parseHello(fields))
       case MESSAGE.start:
-        return this.#known().start(parseStart(parseJsonPayload(payload)))
+        return this.#known().start(parseStart(fields))
       case MESSAGE.next:
         void this.#known()
-          .grant(payload.readUInt32LE(0))
+          .grant(wholeNumber(fields, 'count'))
           .catch((error: unknown) => this.#fail(error))
         return
       case MESSAGE.release:
-        return this.#known().release(payload.readUInt32LE(0))
+        return this.#known().release(wholeNumber(fields, 'seq'))
       case MESSAGE.get: {
         const ids = Array.from({ length: payload.length / 4 }, (_, i) => payload.readUInt32LE(4 * i))
         return this.#known().sendPicked(ids)
       }
       case MESSAGE.ids:
-        return this.#sendIds(parseJsonPayload(payload) as Record<string, number>)
+        return this.#sendIds(fields as Record<string, number>)
       case MESSAGE.status:
-        this.#socket.write(formatFrame(MESSAGE.status, Buffer.from(this.#host.ranks.statusText())))
+        this.#socket.write(formatSessionFrame(MESSAGE.status, {}, Buffer.from(this.#host.ranks.statusText())))
         return
       case MESSAGE.stop:
         return this.#host.stop()
@@ -128,12 +120,12 @@ export class Session {
       keep: ranks.keepOf(hello),
     })
     rank.clients.add(this.#reading)
-    this.#socket.write(formatJsonFrame(MESSAGE.welcome, this.#welcome(hello, this.#reading)))
+    this.#socket.write(formatSessionFrame(MESSAGE.welcome, this.#welcome(hello, this.#reading)))
   }
 
   async #sendIds({ epoch, step, count }: Record<string, number>): Promise<void> {
     const ids = await this.#known().rank.stream.idsOf(epoch!, step!, count!)
-    this.#socket.write(formatFrame(MESSAGE.ids, new Uint8Array(Uint32Array.from(ids).buffer)))
+    this.#socket.write(formatSessionFrame(MESSAGE.ids, {}, new Uint8Array(Uint32Array.from(ids).buffer)))
   }
 
   #welcome(hello: Hello, { rank }: SessionReading): Readonly<Record<string, unknown>> {
@@ -142,7 +134,6 @@ export class Session {
     const { path, bytes, nonce } = arena.file
     const { stepsPerEpoch, batchesPerEpoch, globalBatch } = rank.stream.sequence
     return {
-      proto: SESSION_PROTOCOL,
       arena: { path, bytes: ARENA_BASE + bytes, nonce },
       table: { path: tablePath, bytes: table.bytes.length },
       mapped: mapped && { folder: mapped.files.folder, descriptors: mapped.files.descriptors },

@@ -1,9 +1,11 @@
 import { DscError } from '../../failure/dsc-error.js'
+import { formatFrame, formatFrameStart, readFrames, type Wire } from '../../frames/frame.js'
+import type { LengthPrefixedReader } from '../../frames/length-prefixed.js'
 
-/** Version of the messages between a feed and its clients. A client of another version is refused. */
-export const SESSION_PROTOCOL = 7
+/** The frames between a feed and its clients. A client of another version is refused. */
+export const SESSION_WIRE: Wire = { mark: 'DSCS', version: 8 }
 
-/** Message types. A frame is u32 length of the rest, u8 type, payload; all numbers are little endian. */
+/** What the head of a frame has as its `type`; the fields beside it are of that message. */
 export const MESSAGE = {
   hello: 1,
   welcome: 2,
@@ -22,51 +24,38 @@ export const MESSAGE = {
   note: 14,
 } as const
 
-/** No control message is longer; a peer that says so speaks something else. */
-const MAX_FRAME_BYTES = 64 * 1024 * 1024
-
-const NO_PAYLOAD = new Uint8Array()
-
-/** One message, as its bytes lie on the wire. */
+/** One message. */
 export interface SessionFrame {
   readonly type: number
+  readonly fields: Readonly<Record<string, unknown>>
   readonly payload: Buffer
 }
 
-/** Takes frames out of a stream of bytes, however it is cut. */
-export class SessionFrameReader {
-  #rest: Buffer = Buffer.alloc(0)
-
-  /** The frames that are whole now. Throws FEED_PROTOCOL on what cannot be one. */
-  read(chunk: Buffer): SessionFrame[] {
-    const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
-    const frames: SessionFrame[] = []
-    let at = 0
-    while (bytes.length - at >= 5) {
-      const length = bytes.readUInt32LE(at)
-      if (length < 1 || length > MAX_FRAME_BYTES)
-        throw new DscError('FEED_PROTOCOL', `a client of the feed sent a frame of ${length} bytes`)
-      if (bytes.length - at < 4 + length) break
-      frames.push({ type: bytes[at + 4]!, payload: bytes.subarray(at + 5, at + 4 + length) })
-      at += 4 + length
-    }
-    this.#rest = bytes.subarray(at)
-    return frames
-  }
+/** Calls `onFrame` with each frame of the bytes that are pushed. Pushing throws FEED_PROTOCOL for anything else. */
+export function readSessionFrames(
+  peer: 'a client of the feed' | 'the feed',
+  onFrame: (frame: SessionFrame) => void,
+): Pick<LengthPrefixedReader<unknown>, 'push'> {
+  return readFrames({
+    wire: SESSION_WIRE,
+    parse: parseHead,
+    refuse: (problem) =>
+      new DscError('FEED_PROTOCOL', `${peer} ${problem}`, {
+        hint: 'install the Python package that belongs to this dsc: pip install ./src/python',
+      }),
+    onFrame: ({ type, ...fields }, payload) => onFrame({ type, fields, payload }),
+  })
 }
 
-/** u32 length of the rest, u8 type, payload. */
-export function formatFrame(type: number, payload: Uint8Array = NO_PAYLOAD): Buffer {
-  const frame = Buffer.allocUnsafe(5 + payload.length)
-  frame.writeUInt32LE(1 + payload.length, 0)
-  frame[4] = type
-  frame.set(payload, 5)
-  return frame
+/** One message as its bytes lie on the wire. */
+export function formatSessionFrame(type: number, fields: object = {}, payload?: Uint8Array): Buffer {
+  return formatFrame(SESSION_WIRE, { type, ...fields }, payload)
 }
 
-/** A frame whose payload is one JSON object. */
-export function formatJsonFrame(type: number, value: unknown): Buffer {
-  return formatFrame(type, Buffer.from(JSON.stringify(value)))
+function parseHead(raw: unknown): { readonly type: number; readonly [field: string]: unknown } {
+  const head = raw as Readonly<Record<string, unknown>> | null
+  if (typeof head?.type !== 'number') throw new TypeError('it has no type')
+  return { ...head, type: head.type }
 }
 
 /** Where the samples of a batch lie: in the arena, or, where WELCOME names mapped files, in those of the table. */
@@ -83,13 +72,14 @@ interface BatchMessage {
   readonly lost: readonly number[]
 }
 
-/** u32 seq, epoch, step, count; then the columns u64 offsets, u32 lengths, u32 ids, u8 flags; then u32 lost. */
+/** The payload: u32 seq, epoch, step, count; then the columns u64 offsets, u32 lengths, u32 ids, u8 flags; then u32 lost. */
 export function formatBatch(batch: BatchMessage): Buffer {
   const count = batch.ids.length
-  const frame = Buffer.allocUnsafe(5 + 16 + count * 17 + 4 * batch.lost.length)
-  frame.writeUInt32LE(frame.length - 4, 0)
-  frame[4] = MESSAGE.batch
-  let at = 5
+  const payloadBytes = 16 + count * 17 + 4 * batch.lost.length
+  const start = formatFrameStart(SESSION_WIRE, { type: MESSAGE.batch }, payloadBytes)
+  const frame = Buffer.allocUnsafe(start.length + payloadBytes)
+  frame.set(start)
+  let at = start.length
   for (const value of [batch.seq, batch.epoch, batch.step, count]) at = frame.writeUInt32LE(value, at)
   for (const offset of batch.offsets) {
     at = frame.writeUInt32LE(offset >>> 0, at)
@@ -124,15 +114,4 @@ export function parseBatch(payload: Buffer): BatchMessage {
     flags: [...payload.subarray(flagsAt, lostAt)],
     lost: column(lostAt, (payload.length - lostAt) / 4),
   }
-}
-
-/** Parses the payload of a JSON message; throws FEED_PROTOCOL on anything else. */
-export function parseJsonPayload(payload: Buffer): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(payload.toString())
-    if (typeof value === 'object' && value !== null) return value as Record<string, unknown>
-  } catch {
-    // said below, in the same words
-  }
-  throw new DscError('FEED_PROTOCOL', 'a client of the feed sent a message that is no JSON object')
 }

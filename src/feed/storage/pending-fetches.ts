@@ -106,7 +106,7 @@ export class PendingFetches {
   #cancel(id: number): void {
     const each = this.#take(id)
     if (!each) return
-    this.#connection.send(formatStorageFrame(STORAGE_MESSAGE.cancel, id))
+    this.#connection.send(formatStorageFrame({ type: STORAGE_MESSAGE.cancel, request: id }))
     each.resolve(indexesLeft(each.expected))
   }
 

@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { SampleTable } from '../../samples/sample-table.js'
-import { FrameParser } from './frame-parser.js'
 import { isProof } from './prove-token.js'
 import type { ServedStripe } from './storage-client.js'
 import type { StorageOrder } from './storage-thread.js'
 import {
   formatStorageFrame,
-  formatStorageJson,
   ITEM_BYTES,
   ITEM_STATUS,
   parseGetBatch,
+  readStorageFrames,
   STORAGE_MESSAGE,
+  type StorageHead,
 } from './storage-wire.js'
 
 /** What the connections of a storage node share. */
@@ -57,15 +57,17 @@ export class ServedConnection {
     this.#served = served
     socket.setNoDelay(true)
     socket.on('error', () => {})
-    socket.write(formatStorageJson(STORAGE_MESSAGE.challenge, { challenge: this.#challenge }))
-    const parser = new FrameParser('a client', {
+    socket.write(
+      formatStorageFrame({ type: STORAGE_MESSAGE.challenge, request: 0, challenge: this.#challenge }),
+    )
+    const frames = readStorageFrames('a client', {
       maxControlBytes: MAX_FRAME_BYTES,
       onItems: () => this.#refuse('FEED_PROTOCOL', 'clients send no items'),
-      onControl: (type, request, payload) => this.#handle(type, request, payload),
+      onControl: (head, payload) => this.#handle(head, payload),
     })
     socket.on('data', (chunk: Buffer) => {
       try {
-        parser.parse(chunk)
+        frames.push(chunk)
       } catch {
         this.#refuse('FEED_PROTOCOL', 'a frame that is not DSCB')
       }
@@ -88,7 +90,7 @@ export class ServedConnection {
   /** The answer to `request` is complete. */
   end(request: number, sentCount: number): void {
     if (!this.#pending.has(request)) return
-    const frame = formatStorageFrame(STORAGE_MESSAGE.end, request, numberPayload(sentCount))
+    const frame = formatStorageFrame({ type: STORAGE_MESSAGE.end, request, sent: sentCount })
     this.#socket.write(frame, () => this.#forget(request))
   }
 
@@ -99,12 +101,13 @@ export class ServedConnection {
   }
 
   #refuse(code: string, message: string): void {
-    this.#socket.end(formatStorageJson(STORAGE_MESSAGE.error, { code, message }))
+    this.#socket.end(formatStorageFrame({ type: STORAGE_MESSAGE.error, request: 0, code, message }))
   }
 
-  #handle(type: number, request: number, payload: Buffer): void {
+  #handle(head: StorageHead, payload: Buffer): void {
+    const { type, request } = head
     if (type === STORAGE_MESSAGE.hello) {
-      this.#greet(payload)
+      this.#greet(head)
       return
     }
     if (!this.#isKnown) {
@@ -113,16 +116,16 @@ export class ServedConnection {
     }
     switch (type) {
       case STORAGE_MESSAGE.getBatch:
-        this.#getBatch(request, payload)
+        this.#getBatch(head, payload)
         return
       case STORAGE_MESSAGE.cancel:
         this.#cancel(request)
         return
       case STORAGE_MESSAGE.ping:
-        return void this.#socket.write(formatStorageFrame(STORAGE_MESSAGE.pong, request))
+        return void this.#socket.write(formatStorageFrame({ type: STORAGE_MESSAGE.pong, request }))
       case STORAGE_MESSAGE.getManifest: {
         const { bytes } = this.#served.table
-        return void this.#socket.write(formatStorageFrame(STORAGE_MESSAGE.manifest, request, bytes))
+        return void this.#socket.write(formatStorageFrame({ type: STORAGE_MESSAGE.manifest, request }, bytes))
       }
       default:
         this.#refuse('FEED_PROTOCOL', `message type ${type} is unknown`)
@@ -130,36 +133,37 @@ export class ServedConnection {
     }
   }
 
-  #greet(payload: Buffer): void {
+  #greet({ mac, fingerprint }: StorageHead): void {
     const { token, table, stripe, maxPendingBytes } = this.#served
-    const { mac, fingerprint } = JSON.parse(payload.toString()) as { mac?: string; fingerprint?: string }
     if (token !== undefined && !isProof(String(mac ?? ''), token, this.#challenge)) {
       this.#refuse('FEED_PROTOCOL', 'the token is wrong')
       return
     }
     if (fingerprint !== undefined && fingerprint !== table.fingerprint) {
-      this.#refuse('ERR_STALE', `this node has version ${table.fingerprint}, not ${fingerprint}`)
+      this.#refuse('ERR_STALE', `this node has version ${table.fingerprint}, not ${String(fingerprint)}`)
       return
     }
     this.#isKnown = true
     const welcome = {
-      proto: 1,
+      type: STORAGE_MESSAGE.welcome,
+      request: 0,
       fingerprint: table.fingerprint,
       count: table.count,
       stripe: stripe ?? null,
       maxPendingBytes,
     }
-    this.#socket.write(formatStorageJson(STORAGE_MESSAGE.welcome, welcome))
+    this.#socket.write(formatStorageFrame(welcome))
   }
 
-  #getBatch(request: number, payload: Buffer): void {
+  #getBatch(head: StorageHead, payload: Buffer): void {
+    const { request } = head
     const { table, counts, maxPendingBytes, pendingBytes } = this.#served
-    const { samples, maxBytes } = parseGetBatch(payload)
+    const { samples, maxBytes } = parseGetBatch(head, payload)
     const here = samples.filter((sample) => this.#has(sample))
     const bytes = here.reduce((sum, sample) => sum + table.lengths[sample]!, 0)
     if (pendingBytes > 0 && pendingBytes + bytes > maxPendingBytes) {
       counts.busy++
-      this.#socket.write(formatStorageFrame(STORAGE_MESSAGE.busy, request, numberPayload(RETRY_MS)))
+      this.#socket.write(formatStorageFrame({ type: STORAGE_MESSAGE.busy, request, afterMs: RETRY_MS }))
       return
     }
     if (this.#pending.has(request)) throw new Error(`request ${request} is on its way already`)
@@ -190,17 +194,11 @@ export class ServedConnection {
   }
 }
 
-function numberPayload(value: number): Buffer {
-  const payload = Buffer.alloc(4)
-  payload.writeUInt32LE(value, 0)
-  return payload
-}
-
 function formatMissing(request: number, samples: Uint32Array): Buffer {
   const payload = Buffer.alloc(ITEM_BYTES * samples.length)
   for (const [i, sample] of samples.entries()) {
     payload.writeUInt32LE(sample, ITEM_BYTES * i)
     payload[ITEM_BYTES * i + 8] = ITEM_STATUS.missing
   }
-  return formatStorageFrame(STORAGE_MESSAGE.items, request, payload)
+  return formatStorageFrame({ type: STORAGE_MESSAGE.items, request }, payload)
 }

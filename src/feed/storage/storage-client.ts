@@ -1,13 +1,13 @@
 import type { Socket, TcpNetConnectOpts } from 'node:net'
 import { DscError } from '../../failure/dsc-error.js'
+import type { LengthPrefixedReader } from '../../frames/length-prefixed.js'
 import { openSampleTable, type SampleTable } from '../../samples/sample-table.js'
 import { allocateForCrc32 } from '../../wasm/crc32.js'
-import { FrameParser } from './frame-parser.js'
 import { ItemReceiver } from './item-receiver.js'
 import { openStorageSocket, type StorageTls } from './open-socket.js'
 import { type Fetch, PendingFetches, type SampleFetch } from './pending-fetches.js'
 import { proveToken } from './prove-token.js'
-import { formatStorageFrame, formatStorageJson, STORAGE_MESSAGE } from './storage-wire.js'
+import { formatStorageFrame, readStorageFrames, STORAGE_MESSAGE, type StorageHead } from './storage-wire.js'
 
 /** Where a storage node listens. */
 export interface StorageAddress {
@@ -47,7 +47,7 @@ export class StorageClient {
   readonly #options: StorageClientOptions
   readonly #fetches: PendingFetches
   readonly #items: ItemReceiver | undefined
-  readonly #parser: FrameParser
+  readonly #frames: LengthPrefixedReader<StorageHead>
   readonly #socket: Socket
   #welcomed: Waiter<StorageClient> | undefined
   #manifest: Waiter<Buffer> | undefined
@@ -69,9 +69,9 @@ export class StorageClient {
       lose: (error) => this.#lose(error),
       gone: (why) => this.#gone(why),
     })
-    this.#parser = new FrameParser(this.#peer, {
+    this.#frames = readStorageFrames(this.#peer, {
       onItems: (request, bytes) => this.#items?.take(this.#fetches.hear(request), bytes),
-      onControl: (type, request, payload) => this.#takeControl(type, request, payload),
+      onControl: (head, payload) => this.#takeControl(head, payload),
     })
     const { host, port } = address
     this.#socket = openStorageSocket({ host, port, noDelay: true, onread: this.#reading() }, options.tls)
@@ -103,7 +103,7 @@ export class StorageClient {
   async fetchManifest(): Promise<SampleTable> {
     const bytes = await new Promise<Buffer>((resolve, reject) => {
       this.#manifest = { resolve, reject }
-      this.#socket.write(formatStorageFrame(STORAGE_MESSAGE.getManifest, 0))
+      this.#socket.write(formatStorageFrame({ type: STORAGE_MESSAGE.getManifest, request: 0 }))
     })
     return openSampleTable(bytes)
   }
@@ -138,7 +138,7 @@ export class StorageClient {
       buffer,
       callback: (count) => {
         try {
-          this.#parser.parse(buffer.subarray(0, count))
+          this.#frames.push(buffer.subarray(0, count))
           this.#items?.flush()
         } catch (error) {
           this.#lose(error as Error)
@@ -148,13 +148,14 @@ export class StorageClient {
     }
   }
 
-  #takeControl(type: number, request: number, payload: Buffer): void {
+  #takeControl(head: StorageHead, payload: Buffer): void {
+    const { type, request } = head
     switch (type) {
       case STORAGE_MESSAGE.challenge:
-        this.#sayHello(parseJson(payload))
+        this.#sayHello(head)
         return
       case STORAGE_MESSAGE.welcome:
-        this.#enter(parseJson(payload))
+        this.#enter(head)
         return
       case STORAGE_MESSAGE.manifest:
         this.#manifest?.resolve(payload)
@@ -164,25 +165,30 @@ export class StorageClient {
         this.#fetches.end(request)
         return
       case STORAGE_MESSAGE.busy:
-        this.#fetches.putOff(request, payload.readUInt32LE(0))
+        this.#fetches.putOff(request, Number(head.afterMs))
         return
       case STORAGE_MESSAGE.goAway:
         this.#lose(this.#gone('is shutting down'))
         return
       case STORAGE_MESSAGE.error:
-        this.#lose(this.#refusal(parseJson(payload)))
+        this.#lose(this.#refusal(head))
         return
     }
   }
 
-  #sayHello({ challenge }: Record<string, unknown>): void {
+  #sayHello({ challenge }: StorageHead): void {
     const { token, table } = this.#options
     const mac = proveToken(token ?? '', String(challenge))
-    const hello = { mac, fingerprint: table?.fingerprint }
-    this.#socket.write(formatStorageJson(STORAGE_MESSAGE.hello, hello))
+    const hello = {
+      type: STORAGE_MESSAGE.hello,
+      request: 0,
+      mac,
+      fingerprint: table?.fingerprint,
+    }
+    this.#socket.write(formatStorageFrame(hello))
   }
 
-  #enter({ stripe }: Record<string, unknown>): void {
+  #enter({ stripe }: StorageHead): void {
     this.#stripe = (stripe as ServedStripe | null) ?? undefined
     this.#isOpen = true
     this.#socket.setTimeout(0)
@@ -190,7 +196,7 @@ export class StorageClient {
     this.#welcomed = undefined
   }
 
-  #refusal({ code, message }: Record<string, unknown>): DscError {
+  #refusal({ code, message }: StorageHead): DscError {
     const isStale = code === 'ERR_STALE'
     return new DscError(
       isStale ? 'FEED_STATE_MISMATCH' : 'FEED_PROTOCOL',
@@ -200,8 +206,4 @@ export class StorageClient {
       },
     )
   }
-}
-
-function parseJson(payload: Buffer): Record<string, unknown> {
-  return JSON.parse(payload.toString()) as Record<string, unknown>
 }

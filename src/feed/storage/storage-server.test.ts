@@ -8,12 +8,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isDscError } from '../../failure/dsc-error.js'
 import { indexSamples } from '../../samples/index-samples.js'
 import { makeTestFolder, sampleBytes, writeSamples } from '../../testing/sample-folder.js'
-import { FrameParser } from './frame-parser.js'
 import type { SampleFetch } from './pending-fetches.js'
 import { proveToken } from './prove-token.js'
 import { StorageClient } from './storage-client.js'
 import { StorageServer } from './storage-server.js'
-import { formatGetBatch, formatStorageFrame, STORAGE_MESSAGE } from './storage-wire.js'
+import { formatGetBatch, formatStorageFrame, readStorageFrames, STORAGE_MESSAGE } from './storage-wire.js'
 
 const COUNT = 64
 const BYTES = 2 ** 20
@@ -54,16 +53,16 @@ async function askAndTakeNothing(context: TestContext, server: StorageServer): P
   const socket = connect(server.port, server.host)
   context.after(() => socket.destroy())
   const welcome = new Promise<void>((resolve) => {
-    const parser = new FrameParser('the server', {
+    const frames = readStorageFrames('the server', {
       onItems: () => {},
-      onControl(type, _, payload) {
+      onControl({ type, challenge }) {
         if (type === STORAGE_MESSAGE.welcome) return resolve()
         if (type !== STORAGE_MESSAGE.challenge) return
-        const mac = proveToken('', JSON.parse(payload.toString()).challenge)
-        socket.write(formatStorageFrame(STORAGE_MESSAGE.hello, 0, Buffer.from(JSON.stringify({ mac }))))
+        const mac = proveToken('', String(challenge))
+        socket.write(formatStorageFrame({ type: STORAGE_MESSAGE.hello, request: 0, mac }))
       },
     })
-    socket.on('data', (chunk: Buffer) => parser.parse(chunk))
+    socket.on('data', (chunk: Buffer) => frames.push(chunk))
   })
   await welcome
   socket.pause()
@@ -115,7 +114,7 @@ test('a request beyond what may be pending is put off until a client gives up an
   await until(() => server.pendingBytes > 0)
   const { done } = client.fetch(request(Uint32Array.of(5)))
   await until(() => server.counts.busy > 1)
-  hog.write(formatStorageFrame(STORAGE_MESSAGE.cancel, 7, new Uint8Array()))
+  hog.write(formatStorageFrame({ type: STORAGE_MESSAGE.cancel, request: 7 }))
   assert.deepEqual(await done, [])
   assert.equal(server.counts.cancelled, 1)
 })

@@ -102,7 +102,7 @@ export class StorageServer {
 
   async close(): Promise<void> {
     for (const socket of this.#sockets) {
-      socket.write(formatStorageFrame(STORAGE_MESSAGE.goAway, 0))
+      socket.write(formatStorageFrame({ type: STORAGE_MESSAGE.goAway, request: 0 }))
       socket.destroySoon()
     }
     const cutOff = setTimeout(() => this.#sockets.forEach((socket) => void socket.destroy()), GO_AWAY_MS)

@@ -2,14 +2,7 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import type { SendRule } from '../../platform/send-rule.js'
 import { SampleReader } from '../../samples/read-samples.js'
 import { openSampleTable, type SampleTable } from '../../samples/sample-table.js'
-import {
-  ITEM_BYTES,
-  ITEM_STATUS,
-  ITEMS_FRAME_BYTES,
-  STORAGE_HEADER_BYTES,
-  STORAGE_MESSAGE,
-  writeStorageHeader,
-} from './storage-wire.js'
+import { ITEM_BYTES, ITEM_STATUS, ITEMS_AT, ITEMS_FRAME_BYTES, writeItemsStart } from './storage-wire.js'
 
 /** What a storage thread is started with. */
 export interface StorageThreadData {
@@ -138,7 +131,7 @@ class JobReader {
 
   /** Behind the last sample of the next frame, and the bytes that the frame needs. */
   #nextOf({ samples, at }: RunningJob): { readonly end: number; readonly bytes: number } {
-    let bytes = STORAGE_HEADER_BYTES
+    let bytes = ITEMS_AT
     let end = at
     for (; end < samples.length; end++) {
       const needed = ITEM_BYTES + this.#table.lengths[samples[end]!]!
@@ -169,7 +162,7 @@ class JobReader {
 class ItemWriter {
   readonly #frame: Buffer
   readonly #table: SampleTable
-  #filled = STORAGE_HEADER_BYTES
+  #filled = ITEMS_AT
   #openSample = 0
 
   constructor(frame: Buffer, table: SampleTable) {
@@ -196,10 +189,9 @@ class ItemWriter {
     this.#addHead(sample, status, 0)
   }
 
-  /** Writes the header. Returns the length of the frame. */
+  /** Writes what comes before the items. Returns the length of the frame. */
   finish(request: number): number {
-    const length = this.#filled - STORAGE_HEADER_BYTES
-    writeStorageHeader(this.#frame, { type: STORAGE_MESSAGE.items, request, length })
+    writeItemsStart(this.#frame, request, this.#filled - ITEMS_AT)
     return this.#filled
   }
 

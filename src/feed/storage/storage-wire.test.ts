@@ -1,39 +1,28 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isDscError } from '../../failure/dsc-error.js'
-import { formatGetBatch, parseGetBatch, parseStorageHeader } from './storage-wire.js'
+import { formatGetBatch, parseGetBatch, readStorageFrames, type StorageHead } from './storage-wire.js'
 
-test('the bytes of a request are pinned: a change needs another STORAGE_PROTOCOL', () => {
+function read(bytes: Buffer): readonly [StorageHead, Buffer][] {
+  const found: [StorageHead, Buffer][] = []
+  const onControl = (head: StorageHead, payload: Buffer) => found.push([head, payload])
+  readStorageFrames('peer', { onItems: () => {}, onControl }).push(bytes)
+  return found
+}
+
+test('the bytes of a request are pinned: a change needs another version of STORAGE_WIRE', () => {
   const frame = formatGetBatch(7, Uint32Array.of(3, 70_000), 4096)
   assert.equal(
     frame.toString('hex'),
-    '445343420206000007000000180000001cabfff2' + '0200000000100000' + '0300000000000000' + '7011010000000000',
+    '445343422c00000008000000000003002dafe1977b2274797065223a362c2272657175657374223a372c226d61784279746573223a343039367d2020202020200300000070110100',
   )
-  assert.deepEqual(parseStorageHeader(frame, 'peer'), { type: 6, request: 7, length: 24 })
-  assert.deepEqual(parseGetBatch(frame.subarray(20)), { samples: Uint32Array.of(3, 70_000), maxBytes: 4096 })
+  const [[head, payload] = assert.fail()] = read(frame)
+  assert.deepEqual(head, { type: 6, request: 7, maxBytes: 4096 })
+  assert.deepEqual(parseGetBatch(head, payload), { samples: Uint32Array.of(3, 70_000), maxBytes: 4096 })
 })
 
-test('a frame of another protocol or version is refused by name', () => {
-  const frame = formatGetBatch(1, Uint32Array.of(1), 1)
-  for (const [at, value] of [
-    [0, 0],
-    [4, 9],
-    [12, 1],
-  ] as const) {
-    const changed = Buffer.from(frame)
-    changed[at] = value
-    assert.throws(
-      () => parseStorageHeader(changed, 'peer'),
-      (error) => isDscError(error, 'FEED_PROTOCOL') && /^peer/.test(error.message),
-    )
-  }
-})
-
-test('a header is refused when a bit of it is flipped', () => {
-  const frame = formatGetBatch(7, Uint32Array.of(3), 4096)
-  for (let bit = 0; bit < 20 * 8; bit++) {
-    const changed = Buffer.from(frame)
-    changed[bit >> 3]! ^= 1 << (bit & 7)
-    assert.throws(() => parseStorageHeader(changed, 'peer'), { code: 'FEED_PROTOCOL' }, `bit ${bit}`)
-  }
+test('what is no frame of a storage node is refused by the name of its sender', () => {
+  assert.throws(() => read(Buffer.from('GET /metrics HTTP/1.0\r\n\r\n')), {
+    code: 'FEED_PROTOCOL',
+    message: 'peer does not speak DSCB',
+  })
 })

@@ -1,10 +1,11 @@
-import { crc32 } from 'node:zlib'
 import { DscError } from '../../failure/dsc-error.js'
+import { formatFrame, formatFrameStart, readFrames, type Wire } from '../../frames/frame.js'
+import type { LengthPrefixedReader } from '../../frames/length-prefixed.js'
 
-/** Version of DSCB, the frames between a feed and a storage node. Another version is refused by name. */
-const STORAGE_PROTOCOL = 2
+/** The frames between a feed and a storage node. Another version is refused by name. */
+const STORAGE_WIRE: Wire = { mark: 'DSCB', version: 3 }
 
-/** Kinds of messages between a feed and a storage node. The numbers are on the wire. */
+/** What the head of a frame has as its `type`; the fields beside it and `request` are of that message. */
 export const STORAGE_MESSAGE = {
   challenge: 1,
   hello: 2,
@@ -17,7 +18,7 @@ export const STORAGE_MESSAGE = {
   end: 8,
   /** Whoever sent the request wants no more of it: what is not yet on its way is neither read nor sent. */
   cancel: 9,
-  /** u32 ms after which to ask again: too many bytes are waiting to be sent. */
+  /** {afterMs}: when to ask again; too many bytes are waiting to be sent. */
   busy: 10,
   error: 11,
   ping: 12,
@@ -26,8 +27,8 @@ export const STORAGE_MESSAGE = {
   goAway: 14,
 } as const
 
-/** u32 'DSCB', u8 version, u8 type, u16 zero, u32 request, u32 length, u32 CRC-32 of these. */
-export const STORAGE_HEADER_BYTES = 20
+/** Bytes before the items of a frame: its start and its head, with spaces behind whatever the numbers in it. */
+export const ITEMS_AT = 64
 
 /** u64 id, u8 status (0 ok, 1 missing, 2 corrupt, 3 not sent), u32 length, u32 CRC-32 (as in the table of samples); then the bytes. */
 export const ITEM_BYTES = 17
@@ -38,78 +39,83 @@ export const ITEM_STATUS = { ok: 0, missing: 1, corrupt: 2, notSent: 3 } as cons
 /** A server sends items in frames of about this many bytes, so that the missed sample leaves first. */
 export const ITEMS_FRAME_BYTES = 512 * 1024
 
-const MAGIC = 0x42435344 // 'DSCB'
-const NO_PAYLOAD = new Uint8Array()
-
-/** The beginning of every frame. */
-export interface StorageHeader {
+/** What every head has. */
+export interface StorageHead {
   readonly type: number
+  /** 0 where the frame belongs to none. */
   readonly request: number
-  readonly length: number
+  readonly [field: string]: unknown
 }
 
-/** Writes a header to the start of `target`. */
-export function writeStorageHeader(target: Buffer, header: StorageHeader): void {
-  target.writeUInt32LE(MAGIC, 0)
-  target[4] = STORAGE_PROTOCOL
-  target[5] = header.type
-  target.writeUInt16LE(0, 6)
-  target.writeUInt32LE(header.request, 8)
-  target.writeUInt32LE(header.length, 12)
-  target.writeUInt32LE(crc32(target.subarray(0, STORAGE_HEADER_BYTES - 4)), STORAGE_HEADER_BYTES - 4)
+/** What takes the frames of a connection. */
+interface StorageHandlers {
+  /** Some bytes of an ITEMS frame, in order. */
+  onItems(request: number, bytes: Buffer): void
+  /** Any other frame, whole. */
+  onControl(head: StorageHead, payload: Buffer): void
+  /** Longer payloads are refused, unless they are items. Default: any length. */
+  readonly maxControlBytes?: number
 }
 
-/** Reads the header of a message; throws FEED_PROTOCOL on what `peer` should not have sent. */
-export function parseStorageHeader(bytes: Buffer, peer: string): StorageHeader {
-  if (bytes.readUInt32LE(0) !== MAGIC)
-    throw new DscError('FEED_PROTOCOL', `${peer} does not speak DSCB`, { hint: 'is it a dsc storage node?' })
-  if (bytes[4] !== STORAGE_PROTOCOL)
-    throw new DscError('FEED_PROTOCOL', `${peer} speaks DSCB ${bytes[4]}, this is DSCB ${STORAGE_PROTOCOL}`, {
-      hint: 'install the same version of dsc on all nodes',
-    })
-  const [found, expected] = [
-    bytes.readUInt32LE(STORAGE_HEADER_BYTES - 4),
-    crc32(bytes.subarray(0, STORAGE_HEADER_BYTES - 4)),
-  ]
-  if (found !== expected)
-    throw new DscError(
-      'FEED_PROTOCOL',
-      `${peer} sent a damaged header: its CRC-32 is ${found}, expected ${expected}`,
-      { hint: 'the same version of dsc on all nodes; if it has, the network damages bytes' },
-    )
-  return {
-    type: bytes[5]!,
-    request: bytes.readUInt32LE(8),
-    length: bytes.readUInt32LE(12),
-  }
+/**
+ * Reads frames as their bytes are pushed; items pass through without being collected. Pushing throws FEED_PROTOCOL for
+ * anything else; `peer` names the other end in it.
+ */
+export function readStorageFrames(
+  peer: string,
+  handlers: StorageHandlers,
+): LengthPrefixedReader<StorageHead> {
+  const { onItems, onControl, maxControlBytes = Number.POSITIVE_INFINITY } = handlers
+  return readFrames({
+    wire: STORAGE_WIRE,
+    parse: parseHead,
+    refuse: (problem) =>
+      new DscError('FEED_PROTOCOL', `${peer} ${problem}`, {
+        hint: 'is it a dsc storage node? Install the same version of dsc on all nodes',
+      }),
+    maxPayloadBytes: maxControlBytes,
+    onFrame: onControl,
+    onBegin: ({ type, request }) =>
+      type === STORAGE_MESSAGE.items
+        ? { take: (piece) => onItems(request, piece), end: () => {} }
+        : undefined,
+  })
 }
 
 /** A whole frame; `request` is 0 where it belongs to none. */
-export function formatStorageFrame(type: number, request: number, payload: Uint8Array = NO_PAYLOAD): Buffer {
-  const frame = Buffer.allocUnsafe(STORAGE_HEADER_BYTES + payload.length)
-  writeStorageHeader(frame, { type, request, length: payload.length })
-  frame.set(payload, STORAGE_HEADER_BYTES)
-  return frame
+export function formatStorageFrame(head: StorageHead, payload?: Uint8Array): Buffer {
+  return formatFrame(STORAGE_WIRE, head, payload)
 }
 
-/** A frame whose payload is one JSON object. */
-export function formatStorageJson(type: number, value: unknown): Buffer {
-  return formatStorageFrame(type, 0, Buffer.from(JSON.stringify(value)))
+/** Writes what comes before `itemsBytes` of items to the first `ITEMS_AT` bytes of `target`. */
+export function writeItemsStart(target: Buffer, request: number, itemsBytes: number): void {
+  const head = { type: STORAGE_MESSAGE.items, request }
+  target.set(formatFrameStart(STORAGE_WIRE, head, itemsBytes, ITEMS_AT))
 }
 
-/** u32 count, u32 bytes at most, u64 id each; the first id is the missed sample. */
+/** Asks for samples, the missed one first: u32 each. The answer has `maxBytes` at most. */
 export function formatGetBatch(request: number, samples: Uint32Array, maxBytes: number): Buffer {
-  const payload = Buffer.alloc(8 + 8 * samples.length)
-  payload.writeUInt32LE(samples.length, 0)
-  payload.writeUInt32LE(maxBytes, 4)
-  for (let i = 0; i < samples.length; i++) payload.writeUInt32LE(samples[i]!, 8 + 8 * i)
-  return formatStorageFrame(STORAGE_MESSAGE.getBatch, request, payload)
+  const payload = Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength)
+  return formatStorageFrame({ type: STORAGE_MESSAGE.getBatch, request, maxBytes }, payload)
 }
 
 /** Reads which samples are asked for, and how many bytes the answer may have. */
-export function parseGetBatch(payload: Buffer): { samples: Uint32Array; maxBytes: number } {
-  const count = payload.length >= 8 ? payload.readUInt32LE(0) : -1
-  if (payload.length !== 8 + 8 * count) throw new DscError('FEED_PROTOCOL', 'a GETBATCH of the wrong length')
-  const samples = Uint32Array.from({ length: count }, (_, i) => payload.readUInt32LE(8 + 8 * i))
-  return { samples, maxBytes: payload.readUInt32LE(4) }
+export function parseGetBatch(
+  { maxBytes }: StorageHead,
+  payload: Buffer,
+): { readonly samples: Uint32Array; readonly maxBytes: number } {
+  if (payload.length % 4 !== 0 || !isCount(maxBytes))
+    throw new DscError('FEED_PROTOCOL', 'a GETBATCH of the wrong form')
+  const samples = Uint32Array.from({ length: payload.length / 4 }, (_, i) => payload.readUInt32LE(4 * i))
+  return { samples, maxBytes }
+}
+
+function parseHead(raw: unknown): StorageHead {
+  const head = raw as Readonly<Record<string, unknown>> | null
+  if (!isCount(head?.type) || !isCount(head.request)) throw new TypeError('it has no type or no request')
+  return head as StorageHead
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0
 }

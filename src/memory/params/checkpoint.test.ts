@@ -83,5 +83,5 @@ test('a file above 2 GiB is read', async (t) => {
   const path = join(folder, 'params.checkpoint')
   await writeFile(path, '')
   await truncate(path, 2 ** 31 + 4)
-  await assert.rejects(readCheckpoint(folder), /unusable: .*no header/)
+  await assert.rejects(readCheckpoint(folder), /unusable: .*does not speak DSCP/)
 })

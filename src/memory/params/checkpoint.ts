@@ -1,12 +1,13 @@
 import { mkdir, open, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DscError } from '../../failure/dsc-error.js'
-import { decodeFrame, encodeFrame } from './message.js'
+import { decodeFrame, encodeFrame, PARAMETER_WIRE } from './message.js'
 import { type OptimizerSettings, STATE_COUNTS } from './plan/optimizer-settings.js'
 import { layOutParameters, type ParameterSlot } from './plan/parameter-layout.js'
 
 /** Format version of checkpoint files. */
-const CHECKPOINT_VERSION = 2
+const CHECKPOINT_VERSION = 3
+const MARK = PARAMETER_WIRE.mark
 
 /** Bytes that are read at once. */
 const PIECE_BYTES = 64 * 2 ** 20
@@ -93,7 +94,7 @@ async function readWhole(path: string): Promise<Buffer> {
     while (at < size) {
       const { bytesRead } = await file.read(bytes, at, Math.min(PIECE_BYTES, size - at), at)
       at += bytesRead
-      const isForeign = at >= 4 && bytes.readUInt32LE(0) === 0 // no header: the rest is not worth its memory
+      const isForeign = at >= MARK.length && bytes.toString('latin1', 0, MARK.length) !== MARK // its rest is not worth its memory
       if (bytesRead === 0 || isForeign) break
     }
     return bytes.subarray(0, at)

@@ -1,8 +1,9 @@
 import { crc32 } from 'node:zlib'
 import { DscError } from '../../failure/dsc-error.js'
+import { formatFrameStart, parseFrame, type Wire } from '../../frames/frame.js'
 
-/** Version of the messages between central node and workers. */
-const WIRE_VERSION = 1
+/** The messages between central node and workers, and what a checkpoint is written as. */
+export const PARAMETER_WIRE: Wire = { mark: 'DSCP', version: 2 }
 
 /** Bytes that go into a checksum at once. */
 const PIECE_BYTES = 2 ** 30
@@ -10,42 +11,44 @@ const PIECE_BYTES = 2 ** 30
 /** Header of every request that names the worker's job. */
 export const JOB_HEADER = 'x-dsc-job'
 
+/** What every head says of the values behind it: their CRC-32. */
+export interface MessageHead {
+  readonly crc: number
+  readonly [field: string]: unknown
+}
+
+/** How messages are read; `refuse` makes an error of a problem. */
+export const readingOf = (refuse: (problem: string) => Error) => ({
+  wire: PARAMETER_WIRE,
+  parse: parseHead,
+  refuse,
+})
+
 /**
- * One message: 4 bytes length of the header (little endian), the header as JSON, then values: float32, the halves of a
- * push whose header says `"dtype":"f16"`, with its buffers after them, or what a pull of halves says.
+ * One message: its head, then values: float32, the halves of a push whose head says `"dtype":"f16"`, with its buffers
+ * after them, or what a pull of halves says.
  */
-export function encodeFrame(header: object, values: ArrayBufferView | undefined): Buffer[] {
+export function encodeFrame(head: object, values: ArrayBufferView | undefined): Buffer[] {
   const payload = values ? Buffer.from(values.buffer, values.byteOffset, values.byteLength) : Buffer.alloc(0)
-  const json = JSON.stringify({ ...header, v: WIRE_VERSION, crc: checksum(payload) })
-  const size = Buffer.byteLength(json)
-  // Spaces, so that values begin at a multiple of 8 and can be used where they are.
-  const text = Buffer.from(json + ' '.repeat((12 - (size % 8)) % 8))
-  const length = Buffer.alloc(4)
-  length.writeUInt32LE(text.length)
-  return [length, text, payload]
+  return [formatFrameStart(PARAMETER_WIRE, { ...head, crc: checksum(payload) }, payload.length), payload]
 }
 
 /** Takes a message apart and checks its checksum; halves come as pairs in one float32 each. Values share the memory of `bytes` where they are aligned. */
 export function decodeFrame(bytes: Buffer): { header: unknown; values: Float32Array } {
-  const headerLength = bytes.length >= 4 ? bytes.readUInt32LE(0) : 0
-  if (headerLength === 0 || headerLength > bytes.length - 4) throw damaged('no header')
-  const payload = bytes.subarray(4 + headerLength)
-  let header: unknown
-  try {
-    header = JSON.parse(bytes.subarray(4, 4 + headerLength).toString('utf8'))
-  } catch {
-    throw damaged('the header is not JSON')
-  }
-  const { v, crc } = header as { v?: unknown; crc?: unknown }
-  if (v !== WIRE_VERSION) throw damaged(`version ${String(v)}, not ${WIRE_VERSION}`)
+  const { head, payload } = parseFrame(bytes, readingOf(damaged))
   const found = checksum(payload)
-  if (crc !== found) throw damaged(`checksum ${found}, not ${String(crc)}`)
-  if (payload.length % 4 !== 0) throw damaged(`${payload.length} bytes are no float32 values`)
+  if (head.crc !== found) throw damaged(`has the checksum ${found}, not ${head.crc}`)
+  if (payload.length % 4 !== 0) throw damaged(`sent ${payload.length} bytes, which are no float32 values`)
   if (payload.byteOffset % 4 === 0)
-    return { header, values: new Float32Array(payload.buffer, payload.byteOffset, payload.length / 4) }
+    return { header: head, values: new Float32Array(payload.buffer, payload.byteOffset, payload.length / 4) }
   const values = new Float32Array(payload.length / 4)
   new Uint8Array(values.buffer).set(payload)
-  return { header, values }
+  return { header: head, values }
+}
+
+function parseHead(raw: unknown): MessageHead {
+  if (typeof (raw as Partial<MessageHead> | null)?.crc === 'number') return raw as MessageHead
+  throw new TypeError('it has no checksum')
 }
 
 /** CRC-32 of any number of bytes; Node's own takes their number modulo 2^32. */
@@ -57,5 +60,5 @@ function checksum(bytes: Buffer): number {
 }
 
 function damaged(problem: string): DscError {
-  return new DscError('PARAMS_REFUSED', `a damaged message: ${problem}`)
+  return new DscError('PARAMS_REFUSED', `a damaged message: it ${problem}`)
 }

@@ -1,12 +1,13 @@
 import { crc32 } from 'node:zlib'
 import { z } from 'zod'
 import { DscError } from '../../failure/dsc-error.js'
+import { openFrame } from '../../frames/frame.js'
 import { widenParameters } from './half-parameters.js'
+import { readingOf } from './message.js'
 import type { Mirror } from './mirror.js'
 import type { ParameterLayout } from './plan/parameter-layout.js'
 
 const newsSchema = z.object({
-  v: z.literal(1),
   crc: z.number().int(),
   version: z.number().int(),
   epoch: z.number().int(),
@@ -29,21 +30,10 @@ export async function receivePull(
   mirror: Mirror,
   layout: ParameterLayout,
 ): Promise<PullNews> {
-  const source = stream[Symbol.asyncIterator]()
+  const { head, payload } = await openFrame(stream, readingOf(damaged))
+  const news = newsSchema.parse(head)
+  const source = payload[Symbol.asyncIterator]()
   let rest: Buffer = Buffer.alloc(0)
-  const next = async () => {
-    const step = await source.next()
-    if (step.done) throw damaged('it was cut off')
-    return step.value
-  }
-  const gather = async (size: number) => {
-    while (rest.length < size) rest = Buffer.concat([rest, await next()])
-    const bytes = rest.subarray(0, size)
-    rest = rest.subarray(size)
-    return bytes
-  }
-  const headerLength = (await gather(4)).readUInt32LE(0)
-  const news = newsSchema.parse(JSON.parse((await gather(headerLength)).toString('utf8')))
   const ranges = news.changed
     ? news.changed.map((index) => layout.slots[index]!)
     : [{ offset: 0, length: layout.length, type: 'f32' as const }]
@@ -52,7 +42,11 @@ export async function receivePull(
     const fill = async (target: Uint8Array) => {
       let at = 0
       while (at < target.length) {
-        if (rest.length === 0) rest = await next()
+        if (rest.length === 0) {
+          const { done, value } = await source.next()
+          if (done) throw damaged('has too few values')
+          rest = value
+        }
         const part = rest.subarray(0, target.length - at)
         crc = crc32(part, crc)
         target.set(part, at)
@@ -69,11 +63,11 @@ export async function receivePull(
       await fill(new Uint8Array(narrow.buffer))
       widenParameters(narrow, type, half.subarray(offset, offset + length))
     }
-    if (crc !== news.crc) throw damaged(`checksum ${crc}, not ${news.crc}`)
+    if (crc !== news.crc) throw damaged(`has the checksum ${crc}, not ${news.crc}`)
   })
   return news
 }
 
 function damaged(problem: string): Error {
-  return new DscError('PARAMS_UNREACHABLE', `a pull arrived damaged: ${problem}`)
+  return new DscError('PARAMS_UNREACHABLE', `a pull arrived damaged: it ${problem}`)
 }

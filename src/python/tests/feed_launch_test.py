@@ -9,7 +9,8 @@ import pytest
 from feed_support import COUNT, in_a_fork
 
 import dsc
-from dsc.feed import launch
+from dsc.feed import launch, wire
+from dsc.frames import Wire
 
 
 def test_a_feed_that_takes_long_is_told_of_and_waited_for(dataset, monkeypatch):
@@ -61,3 +62,11 @@ def test_a_failure_keeps_its_code_whatever_sign_is_in_its_message(dataset, monke
     with pytest.raises(dsc.FeedError, match=f"a{separator}b") as raised:
         next(iter(dsc.FeedDataset(dataset, batch_size=2)))
     assert raised.value.code == "SOURCE_EMPTY"
+
+
+def test_a_feed_of_another_version_is_refused_by_name(dataset, monkeypatch):
+    next(iter(dsc.FeedDataset(dataset, batch_size=2)))
+    monkeypatch.setattr(wire, "WIRE", Wire(b"DSCS", 7))
+    with pytest.raises(dsc.FeedError, match="speaks DSCS 8, this is DSCS 7") as raised:
+        next(iter(dsc.FeedDataset(dataset, batch_size=2)))
+    assert raised.value.code == "FEED_PROTOCOL"

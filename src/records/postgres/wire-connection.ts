@@ -22,8 +22,8 @@ import {
   formatSimpleQuery,
   formatStartup,
   type Message,
-  MessageReader,
   readFailure,
+  readServerMessages,
 } from './wire-messages.js'
 
 const CONNECT_TIMEOUT_MS = 5000
@@ -113,7 +113,7 @@ interface Waiter {
 /** A socket on which PostgreSQL's protocol is spoken; queries are sent at once and answered in order. */
 class Wire {
   readonly #socket: Socket
-  readonly #messages = new MessageReader()
+  readonly #messages = readServerMessages((message) => this.#hear(message))
   readonly #waiting: Waiter[] = []
   /** While the connection is being made. */
   #greeter: ((message: Message) => void) | undefined
@@ -122,7 +122,11 @@ class Wire {
   private constructor(socket: Socket) {
     this.#socket = socket
     socket.on('data', (bytes) => {
-      for (const message of this.#messages.read(bytes)) this.#hear(message)
+      try {
+        this.#messages.push(bytes)
+      } catch (error) {
+        socket.destroy(error as Error)
+      }
     })
     socket.on('error', (error) => this.#fail(error))
     socket.on('close', () => this.#fail(new Error('Connection terminated unexpectedly')))

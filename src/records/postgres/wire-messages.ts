@@ -1,3 +1,4 @@
+import { collectPayload, LengthPrefixedReader, type MessageShape } from '../../frames/length-prefixed.js'
 import type { SqlRow, SqlValue } from '../database/sql-database.js'
 import { type QueryResult, readValue } from './connection.js'
 
@@ -57,23 +58,24 @@ export function formatQuery(sql: string, parameters: readonly SqlValue[]): Buffe
 
 export const FAREWELL = withLength('X')
 
-/** Cuts what arrives into messages. */
-export class MessageReader {
-  #rest: Buffer = Buffer.alloc(0)
+/** A letter, then the length of itself and of what follows. */
+const SHAPE: MessageShape<string> = {
+  startBytes: 1 + LENGTH_BYTES,
+  headBytesOf: () => 0,
+  parse: (start) => ({
+    head: String.fromCharCode(start[0]!),
+    payloadBytes: start.readInt32BE(1) - LENGTH_BYTES,
+  }),
+}
+/** PostgreSQL itself makes no larger message: 1 GiB. */
+const MAX_MESSAGE_BYTES = 2 ** 30
 
-  read(bytes: Buffer): readonly Message[] {
-    const all = this.#rest.length === 0 ? bytes : Buffer.concat([this.#rest, bytes])
-    const messages: Message[] = []
-    let at = 0
-    while (all.length - at > LENGTH_BYTES) {
-      const end = at + 1 + all.readInt32BE(at + 1)
-      if (end > all.length) break
-      messages.push({ kind: String.fromCharCode(all[at]!), body: all.subarray(at + 1 + LENGTH_BYTES, end) })
-      at = end
-    }
-    this.#rest = all.subarray(at)
-    return messages
-  }
+/** Reads messages as their bytes are pushed. */
+export function readServerMessages(onMessage: (message: Message) => void): LengthPrefixedReader<string> {
+  return new LengthPrefixedReader(SHAPE, (kind, bytes) => {
+    if (!(bytes >= 0 && bytes <= MAX_MESSAGE_BYTES)) throw new Error(`a message of ${bytes} bytes`)
+    return collectPayload(bytes, (body) => onMessage({ kind, body }))
+  })
 }
 
 interface Column {

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { HttpPool } from '../../http/http-pool.js'
 import { algorithmOf } from '../../proof/digest.js'
+import type { ObjectFacts } from '../../proof/object-facts.js'
 import { formatGatheredHead, parseObjectsQuery } from '../gathered-wire.js'
 import { NODE_HEADER, URGENCY_HEADER } from '../peer-wire.js'
 import type { Fetcher, FetchRequest } from '../source.js'
@@ -20,8 +21,9 @@ function bytesOf(key: string): string {
 }
 
 /** The bytes of an object with their head. */
-function framed(key: string): string {
-  return `${formatGatheredHead({ status: 200, length: 10, digest: DIGEST, isProven: true })}${bytesOf(key)}`
+function framed(key: string): Buffer {
+  const head = formatGatheredHead({ status: 200, digest: DIGEST, isProven: true }, 10)
+  return Buffer.concat([head, Buffer.from(bytesOf(key))])
 }
 
 /** A node that answers questions for many objects by `answer`, and those for one. */
@@ -105,7 +107,9 @@ async function fetchAll(
 const ALL = new Map(KEYS.map((key) => [key, bytesOf(key)]))
 
 test('small files that are asked for in one turn come in one answer', async (t) => {
-  const { url, asked } = await startGiver(t, (keys, response) => response.end(keys.map(framed).join('')))
+  const { url, asked } = await startGiver(t, (keys, response) =>
+    response.end(Buffer.concat(keys.map(framed))),
+  )
   const { arrived, digests, fromStore, origins } = await fetchAll(t, url)
   assert.deepEqual(arrived, ALL)
   assert.deepEqual(asked, { together: [KEYS], alone: [], urgencies: [undefined] })
@@ -114,7 +118,9 @@ test('small files that are asked for in one turn come in one answer', async (t) 
 })
 
 test('a file that somebody waits for stands behind no other', async (t) => {
-  const { url, asked } = await startGiver(t, (keys, response) => response.end(keys.map(framed).join('')))
+  const { url, asked } = await startGiver(t, (keys, response) =>
+    response.end(Buffer.concat(keys.map(framed))),
+  )
   const { arrived } = await fetchAll(t, url, (key) => (key === '3.bin' ? { urgency: 'wanted' } : {}))
   assert.deepEqual(arrived, ALL)
   assert.deepEqual(asked.alone, ['3.bin'])
@@ -133,9 +139,9 @@ test('files that the node lacks or cannot read come from the store, the others f
   const { url } = await startGiver(t, (keys, response) => {
     const status = (key: string) => (key === '1.bin' ? 404 : key === '3.bin' ? 500 : 200)
     const pieces = keys.map((key) =>
-      status(key) === 200 ? framed(key) : formatGatheredHead({ status: status(key), length: 0 }),
+      status(key) === 200 ? framed(key) : formatGatheredHead({ status: status(key) }, 0),
     )
-    response.end(pieces.join(''))
+    response.end(Buffer.concat(pieces))
   })
   const { arrived, fromStore } = await fetchAll(t, url)
   assert.deepEqual(arrived, ALL)
@@ -144,12 +150,8 @@ test('files that the node lacks or cannot read come from the store, the others f
 
 test('when the node dies in the middle, the store goes on at the byte where it stopped', async (t) => {
   const { url } = await startGiver(t, (keys, response) => {
-    response.write(
-      keys
-        .map(framed)
-        .join('')
-        .slice(0, 2 * framed('0.bin').length + framed('2.bin').length - 4),
-    )
+    const cutAt = 2 * framed('0.bin').length + framed('2.bin').length - 4
+    response.write(Buffer.concat(keys.map(framed)).subarray(0, cutAt))
     setTimeout(() => response.destroy(), 100)
   })
   const { arrived, fromStore, origins } = await fetchAll(t, url)
@@ -160,7 +162,7 @@ test('when the node dies in the middle, the store goes on at the byte where it s
 
 for (const { what, answer } of [
   { what: 'leaves files out', answer: framed('0.bin') },
-  { what: 'is none', answer: `${framed('0.bin')}<html>\n` },
+  { what: 'is none', answer: Buffer.concat([framed('0.bin'), Buffer.from('<html>nothing here</html>')]) },
 ])
   test(`an answer that ${what} is no reason to wait: the store has the rest`, async (t) => {
     const { url } = await startGiver(t, (_, response) => response.end(answer))
@@ -171,9 +173,10 @@ for (const { what, answer } of [
 
 for (const facts of [{}, 5, { checksums: [null], uploadPartBytes: null, isEtagMd5: true }])
   test(`a node that says ${JSON.stringify(facts)} of a file is not believed: the store has it`, async (t) => {
-    const odd = framed('4.bin').replace('{', `{"facts":${JSON.stringify(facts)},`)
+    const head = { status: 200, digest: DIGEST, isProven: true, facts: facts as ObjectFacts } as const
+    const odd = Buffer.concat([formatGatheredHead(head, 10), Buffer.from(bytesOf('4.bin'))])
     const { url } = await startGiver(t, (keys, response) =>
-      response.end(keys.map((key) => (key === '4.bin' ? odd : framed(key))).join('')),
+      response.end(Buffer.concat(keys.map((key) => (key === '4.bin' ? odd : framed(key))))),
     )
     const heard: unknown[] = []
     const { arrived, fromStore } = await fetchAll(t, url, () => ({ onFacts: (found) => heard.push(found) }))
@@ -181,15 +184,15 @@ for (const facts of [{}, 5, { checksums: [null], uploadPartBytes: null, isEtagMd
     assert.deepEqual([heard, fromStore], [[], ['4.bin 0+10']])
   })
 
-for (const { what, head } of [
-  { what: 'a longer file', head: { status: 200, length: 1e12 } },
-  { what: 'bytes of a file that it has not', head: { status: 404, length: 1e12 } },
+for (const { what, status } of [
+  { what: 'a longer file', status: 200 },
+  { what: 'bytes of a file that it has not', status: 404 },
 ])
   test(`a node that sends ${what} without an end keeps no other from coming`, {
     timeout: 20_000,
   }, async (t) => {
     const { url } = await startGiver(t, (_, response) => {
-      response.write(`${framed('0.bin')}${formatGatheredHead(head)}`)
+      response.write(Buffer.concat([framed('0.bin'), formatGatheredHead({ status }, 1e12)]))
       const timer = setInterval(() => response.write('.'.repeat(100)), 50)
       response.on('close', () => clearInterval(timer))
     })
@@ -199,9 +202,9 @@ for (const { what, head } of [
   })
 
 test('a file without a digest where one is needed does not keep the others from coming', async (t) => {
-  const bare = `${formatGatheredHead({ status: 200, length: 10 })}${bytesOf('2.bin')}`
+  const bare = Buffer.concat([formatGatheredHead({ status: 200 }, 10), Buffer.from(bytesOf('2.bin'))])
   const { url } = await startGiver(t, (keys, response) =>
-    response.end(keys.map((key) => (key === '2.bin' ? bare : framed(key))).join('')),
+    response.end(Buffer.concat(keys.map((key) => (key === '2.bin' ? bare : framed(key))))),
   )
   const { arrived, fromStore } = await fetchAll(t, url, () => ({ needsDigest: true }))
   assert.deepEqual(arrived, ALL)
@@ -209,7 +212,7 @@ test('a file without a digest where one is needed does not keep the others from 
 })
 
 test('a disk that takes no more of one file fails that one', async (t) => {
-  const { url } = await startGiver(t, (keys, response) => response.end(keys.map(framed).join('')))
+  const { url } = await startGiver(t, (keys, response) => response.end(Buffer.concat(keys.map(framed))))
   const { arrived, failed } = await fetchAll(t, url, (key) =>
     key === '1.bin'
       ? {
@@ -226,7 +229,7 @@ test('a disk that takes no more of one file fails that one', async (t) => {
 test('files that a busy node may refuse are asked for apart from the others', async (t) => {
   const { url, asked } = await startGiver(t, (keys, response) => {
     if (asked.urgencies.at(-1) === 'listed') response.writeHead(425).end()
-    else response.end(keys.map(framed).join(''))
+    else response.end(Buffer.concat(keys.map(framed)))
   })
   const pool = new HttpPool(url, { connections: 4 })
   t.after(() => pool.close())

@@ -1,6 +1,6 @@
 import type { AnswerListener } from '../../http/answer-listener.js'
 import type { HttpPool, RequestControl } from '../../http/http-pool.js'
-import { formatObjectQuery, formatObjectsUrl, type GatheredHead, GatheredParser } from '../gathered-wire.js'
+import { formatObjectQuery, formatObjectsUrl, type GatheredHead, readGathered } from '../gathered-wire.js'
 import { NODE_HEADER, parsePartDigest, requireFacts, URGENCY_HEADER, type WireObject } from '../peer-wire.js'
 import { ComingAnswer, isOk, NO_AGENT, type ObjectQuestion, type PeerAnswer } from './peer-answer.js'
 
@@ -133,13 +133,15 @@ class SentTogether {
 
   #listen(): AnswerListener {
     let status = 0
-    const parser = new GatheredParser({
-      onHead: (head) => this.#beginNext(head),
-      onData: (chunk) => this.#gathered[this.#current]!.answer.take(chunk),
-      onEnd: () => {
-        this.#gathered[this.#current]!.answer.end()
-        this.#current += 1
-      },
+    const objects = readGathered((head, lengthBytes) => {
+      const answer = this.#beginNext(head, lengthBytes)
+      return {
+        take: (piece) => answer.take(piece),
+        end: () => {
+          answer.end()
+          this.#current += 1
+        },
+      }
     })
     return {
       onHead: (code, headers) => {
@@ -155,7 +157,7 @@ class SentTogether {
           })
       },
       onData: (chunk) => {
-        if (isOk(status)) parser.take(chunk)
+        if (isOk(status)) objects.push(chunk)
       },
       onEnd: () => {
         if (isOk(status)) this.#settleAll((answer) => answer.fail(new Error('left out an object')))
@@ -166,14 +168,16 @@ class SentTogether {
     }
   }
 
-  #beginNext({ status, length, facts, digest, isProven }: GatheredHead): void {
+  #beginNext({ status, facts, digest, isProven }: GatheredHead, lengthBytes: number): ComingAnswer {
     const next = this.#gathered[this.#current]
     if (next === undefined) throw new Error('sent more objects than it was asked for')
     const expected = isOk(status) ? next.question.length : 0
     // The objects behind it would wait for whatever comes in its place, perhaps for ever.
-    if (length !== expected) throw new Error(`sends ${length} bytes of an object instead of ${expected}`)
+    if (lengthBytes !== expected)
+      throw new Error(`sends ${lengthBytes} bytes of an object instead of ${expected}`)
     const part = parsePartDigest(digest)
     next.answer.begin(status, facts && requireFacts(facts), part && { ...part, isProven: isProven === true })
+    return next.answer
   }
 
   #settleAll(settle: (answer: ComingAnswer) => void): void {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import json
 import os
 import select
 import struct
@@ -11,13 +10,14 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..frames import FrameError
 from .batch import Batch
 from .errors import FeedError, FeedGone
 from .mapped import MappedBatch, MappedFiles, map_file
 from .options import refuse_order_of_one_machine
 from .socket_folder import connect_to_feed
 from .table import SampleTable
-from .wire import PROTOCOL, Message, format_frame, take_frame
+from .wire import Frame, Message, format_frame, take_frame
 
 
 class FeedClient:
@@ -34,8 +34,8 @@ class FeedClient:
             self._socket = connect_to_feed(socket_path, timeout)
         except OSError as error:
             raise FeedGone(f"no feed answers on {socket_path}: {error}", "dsc feed serve <dataset>") from None
-        self._send_json(Message.HELLO, {"proto": PROTOCOL, "pid": os.getpid(), **hello})
-        self.info: dict[str, Any] = json.loads(self._expect(Message.WELCOME, "WELCOME"))
+        self._send(Message.HELLO, {"pid": os.getpid(), **hello})
+        self.info: dict[str, Any] = self._expect(Message.WELCOME, "WELCOME").fields
         refuse_order_of_one_machine(hello, self.info)
         self._arena_view = map_file(self.info["arena"]["path"], self.info["arena"]["bytes"])
         nonce = bytes(self._arena_view[:32]).decode("latin1")
@@ -66,20 +66,20 @@ class FeedClient:
     def start(self, epoch: int, step: int, run: str) -> None:
         """Moves to a place in the sequence; `run` names the pass, which a rank's workers share."""
         self._held.clear()
-        self._send_json(Message.START, {"epoch": epoch, "step": step, "run": run})
+        self._send(Message.START, {"epoch": epoch, "step": step, "run": run})
         while True:  # batches and the end of the run before may still be in the pipe; the feed has given it up
             try:
-                kind, _ = self._receive("STARTED")
+                frame = self._receive("STARTED")
             except FeedError as error:
                 if isinstance(error, FeedGone) or error.code != "FEED_GONE":
                     raise
                 continue
-            if kind == Message.STARTED:
+            if frame.kind == Message.STARTED:
                 return
 
     def request(self, credits: int) -> None:
         """Lets the feed send so many batches more."""
-        self._send(Message.NEXT, struct.pack("<I", credits))
+        self._send(Message.NEXT, {"count": credits})
 
     def next_batch(self, keep: int = 0) -> Batch | None:
         """The next batch, or None at the end of the epoch. Gives back the batches before it but for the last `keep`."""
@@ -88,33 +88,32 @@ class FeedClient:
             for _ in range(given):
                 seq = self._held.popleft()
             self._socket_send(
-                format_frame(Message.RELEASE, struct.pack("<I", seq))
-                + format_frame(Message.NEXT, struct.pack("<I", given))
+                format_frame(Message.RELEASE, {"seq": seq}) + format_frame(Message.NEXT, {"count": given})
             )
-        kind, payload = self._receive("a batch")
-        if kind == Message.EPOCH_END:
+        frame = self._receive("a batch")
+        if frame.kind == Message.EPOCH_END:
             return None
-        if kind != Message.BATCH:
-            raise FeedError("FEED_PROTOCOL", f"the feed sent message {kind} instead of a batch")
-        return self._read_batch(payload)
+        if frame.kind != Message.BATCH:
+            raise FeedError("FEED_PROTOCOL", f"the feed sent message {frame.kind} instead of a batch")
+        return self._read_batch(frame.payload)
 
     def get(self, ids: Sequence[int]) -> Batch:
         """Any samples by id; the batch is valid until the next call."""
         if self._held:
-            self._send(Message.RELEASE, struct.pack("<I", self._held[-1]))
+            self._send(Message.RELEASE, {"seq": self._held[-1]})
             self._held.clear()
-        self._send(Message.GET, struct.pack(f"<{len(ids)}I", *ids))
-        return self._read_batch(self._expect(Message.BATCH, "samples"))
+        self._send(Message.GET, payload=struct.pack(f"<{len(ids)}I", *ids))
+        return self._read_batch(self._expect(Message.BATCH, "samples").payload)
 
     def ids(self, epoch: int, step: int, count: int) -> list[int]:
         """The ids of `count` batches from `step` on."""
-        self._send_json(Message.IDS, {"epoch": epoch, "step": step, "count": count})
-        return memoryview(self._expect(Message.IDS, "ids")).cast("I").tolist()
+        self._send(Message.IDS, {"epoch": epoch, "step": step, "count": count})
+        return memoryview(self._expect(Message.IDS, "ids").payload).cast("I").tolist()
 
     def status(self) -> str:
         """What the feed says of itself: JSON text."""
         self._send(Message.STATUS)
-        return bytes(self._expect(Message.STATUS, "the status")).decode()
+        return self._expect(Message.STATUS, "the status").payload.decode()
 
     def _read_batch(self, payload: bytes) -> Batch:
         seq, epoch, step, count = struct.unpack_from("<IIII", payload)
@@ -138,11 +137,8 @@ class FeedClient:
 
     # Frames
 
-    def _send_json(self, kind: Message, value: Mapping[str, Any]) -> None:
-        self._send(kind, json.dumps(value).encode())
-
-    def _send(self, kind: Message, payload: bytes = b"") -> None:
-        self._socket_send(format_frame(kind, payload))
+    def _send(self, kind: Message, fields: Mapping[str, Any] | None = None, payload: bytes = b"") -> None:
+        self._socket_send(format_frame(kind, fields, payload))
 
     def _socket_send(self, data: bytes) -> None:
         try:
@@ -150,24 +146,23 @@ class FeedClient:
         except OSError as error:
             self._raise_pending(error)
 
-    def _expect(self, kind: Message, name: str) -> bytes:
+    def _expect(self, kind: Message, name: str) -> Frame:
         while True:
-            found, payload = self._receive(name)
-            if found == kind:
-                return payload
+            frame = self._receive(name)
+            if frame.kind == kind:
+                return frame
 
-    def _receive(self, name: str) -> tuple[int, bytes]:
+    def _receive(self, name: str) -> Frame:
         while True:
-            frame = take_frame(self._buffer)
+            frame = self._take_frame()
             if frame is not None:
-                kind, payload = frame
-                if kind == Message.ERROR:
-                    error = json.loads(payload)
+                if frame.kind == Message.ERROR:
+                    error = frame.fields
                     raise FeedError(error["code"], error["message"], error.get("hint"))
-                if kind == Message.NOTE:
-                    warnings.warn(json.loads(payload)["message"], stacklevel=2)
+                if frame.kind == Message.NOTE:
+                    warnings.warn(frame.fields["message"], stacklevel=2)
                     continue
-                return kind, payload
+                return frame
             try:
                 chunk = self._socket.recv(1 << 18)
             except TimeoutError:
@@ -180,6 +175,16 @@ class FeedClient:
             if not chunk:
                 raise FeedGone(f"the feed on {self._path} has ended", "start it again")
             self._buffer += chunk
+
+    def _take_frame(self) -> Frame | None:
+        try:
+            return take_frame(self._buffer)
+        except FrameError as error:
+            raise FeedError(
+                "FEED_PROTOCOL",
+                f"the feed on {self._path} {error}",
+                "install the dsc that belongs to this Python package",
+            ) from None
 
     def _raise_pending(self, error: OSError) -> None:
         """The feed hangs up after it has said why: its last words first."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import struct
+from collections.abc import Mapping
 from enum import IntEnum
+from typing import Any, NamedTuple
 
-PROTOCOL = 7
+from ..frames import START_BYTES, Wire, format_start, parse_head, parse_start
+
+WIRE = Wire(b"DSCS", 8)
 
 
 class Message(IntEnum):
@@ -27,18 +30,34 @@ class Message(IntEnum):
     NOTE = 14
 
 
-def format_frame(kind: Message, payload: bytes = b"") -> bytes:
-    """One message: the length of what follows (u32), its kind (u8), then the payload; little endian."""
-    return struct.pack("<IB", 1 + len(payload), kind) + payload
+class Frame(NamedTuple):
+    """One message."""
+
+    kind: int
+    fields: dict[str, Any]
+    payload: bytes
 
 
-def take_frame(received: bytearray) -> tuple[int, bytes] | None:
-    """Takes the first whole message off `received`: its kind and payload. None if there is no whole one."""
-    if len(received) < 4:
+def format_frame(kind: Message, fields: Mapping[str, Any] | None = None, payload: bytes = b"") -> bytes:
+    """One message as it goes over the wire."""
+    return format_start(WIRE, {"type": int(kind), **(fields or {})}, len(payload)) + payload
+
+
+def take_frame(received: bytearray) -> Frame | None:
+    """Takes the first whole message off `received`; None if there is no whole one.
+
+    Raises:
+        FrameError: there is something else.
+    """
+    if len(received) < START_BYTES:
         return None
-    (length,) = struct.unpack_from("<I", received)
-    if len(received) < 4 + length:
+    start = parse_start(WIRE, received)
+    payload_at = START_BYTES + start.head_bytes
+    end = payload_at + start.payload_bytes
+    if len(received) < end:
         return None
-    kind, payload = received[4], bytes(memoryview(received)[5 : 4 + length])
-    del received[: 4 + length]
-    return kind, payload
+    with memoryview(received) as view:
+        fields = parse_head(start, view[START_BYTES:payload_at])
+        payload = bytes(view[payload_at:end])
+    del received[:end]
+    return Frame(fields.pop("type"), fields, payload)

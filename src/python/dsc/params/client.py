@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import struct
 import urllib.parse
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +17,7 @@ from .half import encode_half
 from .mirror import Mirror, half_bytes
 from .places import Place, Places
 from .prefetch import Prefetch
-from .server import Server, read_exactly
+from .server import Server, read_exactly, read_head
 
 CHANGES = {"lr": "learningRate", "weight_decay": "weightDecay", "momentum": "momentum", "clip_norm": "maxNorm"}
 
@@ -265,8 +264,7 @@ class ParameterClient:
 
     def _receive(self, response: http.client.HTTPResponse) -> dict[str, Any]:
         """Reads a pull: header, then values straight into the inactive half; a broken one is not shown."""
-        (size,) = struct.unpack("<I", read_exactly(response, bytearray(4)))
-        news: dict[str, Any] = json.loads(bytes(read_exactly(response, bytearray(size))))
+        news = read_head(response)
         changed = news.get("changed")
         if changed is None:
             ranges = [(0, self.length, torch.float32)]

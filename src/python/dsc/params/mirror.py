@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import struct
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, cast
 
 import torch
@@ -79,10 +77,3 @@ class Mirror:
 def half_bytes(half: torch.Tensor) -> memoryview:
     """A writable memoryview of a half, for sockets to receive into."""
     return memoryview(cast(Any, half.numpy())).cast("B")
-
-
-def encode_header(header: Mapping[str, Any]) -> bytes:
-    """A message's header as the central node reads it: length, then JSON."""
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-(4 + len(text)) % 8)  # values begin at a multiple of 8
-    return struct.pack("<I", len(text)) + text

@@ -13,11 +13,12 @@ from typing import Any
 
 import torch
 
+from ..frames import START_BYTES, FrameError, Wire, format_start, parse_head, parse_start
 from ..torch_private import without_modes
 from .errors import ParamsError
-from .mirror import encode_header, half_bytes
+from .mirror import half_bytes
 
-WIRE_VERSION = 1
+WIRE = Wire(b"DSCP", 2)
 _PAUSE_SECONDS = 0.1
 _TRY_AGAIN = ("stale", "ahead", "epoch")  # refusals that a worker answers itself
 
@@ -117,7 +118,7 @@ class Server:
             headers["authorization"] = f"Bearer {self._token}"
         if isinstance(values, torch.Tensor):
             payload = half_bytes(values)
-            start = encode_header({**(header or {}), "v": WIRE_VERSION, "crc": zlib.crc32(payload)})
+            start = format_start(WIRE, {**(header or {}), "crc": zlib.crc32(payload)}, len(payload))
             headers["content-length"] = str(len(start) + len(payload))
             connection.request(method, path, body=_parts(start, payload), headers=headers)
         else:
@@ -142,6 +143,15 @@ class Server:
             raise ParamsError(
                 "address", f"{self._url.geturl()} answers {status} and is no central node: `dsc params serve` is one"
             ) from None
+
+
+def read_head(response: http.client.HTTPResponse) -> dict[str, Any]:
+    """The head of the message that an answer is; its values are to be read next."""
+    try:
+        start = parse_start(WIRE, read_exactly(response, bytearray(START_BYTES)))
+        return parse_head(start, read_exactly(response, bytearray(start.head_bytes)))
+    except FrameError as error:
+        raise ConnectionError(f"the central node {error}") from None
 
 
 def read_exactly(response: http.client.HTTPResponse, target: bytearray | memoryview) -> bytearray | memoryview:
