@@ -9,6 +9,9 @@ import { STORE_ENVIRONMENT } from '../testing/cluster-store.js'
 import { startCountingStore } from '../testing/counting-store.js'
 import { s3Dataset, waitFor } from '../testing/world.js'
 
+/** So long a question of the record is asked before it is given up: who answers sooner has not waited for one. */
+const RECORD_PATIENCE_MS = 60_000
+
 for (const when of ['once it is ready', 'as soon as it was read while it came'])
   test(`while the record is away the gateway serves what is here, ${when}, and the rest is ServiceUnavailable`, async (context) => {
     const objects = new Map(
@@ -46,11 +49,11 @@ for (const when of ['once it is ready', 'as soon as it was read while it came'])
     for (let round = 0; round < 4; round++) {
       const here = await read('/bucket/here/b')
       assert.deepEqual([here.status, here.body], [200, 'bytes of here/b'])
-      assert.ok(here.ms < 5000, `${here.ms} ms`)
+      assert.ok(here.ms < RECORD_PATIENCE_MS, `it waited ${here.ms} ms for the record`)
       const away = await read('/bucket/away/c')
       assert.equal(away.status, 503, away.body)
       assert.ok(Number(away.headers['retry-after']) > 0)
-      assert.ok(away.ms < 10_000, `${away.ms} ms`)
+      assert.ok(away.ms < RECORD_PATIENCE_MS, `it waited ${away.ms} ms for the record`)
     }
     await postgres.start()
     const answered = await waitFor(

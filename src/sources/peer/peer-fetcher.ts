@@ -38,6 +38,8 @@ interface PeerFetcherOptions extends PeerLocation {
   readonly connections: number
   readonly home: PeerHome
   readonly report: PeerReport
+  /** A clock that only goes on, ms; absent: that of the process. */
+  readonly nowMs?: () => number
 }
 
 /** What a peer sent of an object that is not what it should be. */
@@ -62,7 +64,7 @@ const STORE = ''
 
 /** Reads ranges from peers and, where none can, from the store; goes on at the byte where one of them stopped. */
 export class PeerFetcher implements Fetcher {
-  readonly #options: PeerFetcherOptions
+  readonly #options: Required<PeerFetcherOptions>
   readonly #peers = new Map<string, Peer>()
   /** Who served a range last: when that is asked for again, its bytes were wrong. */
   readonly #servedBy = new Map<string, string>()
@@ -70,7 +72,7 @@ export class PeerFetcher implements Fetcher {
   #origin: Promise<Fetcher> | undefined
 
   constructor(options: PeerFetcherOptions) {
-    this.#options = options
+    this.#options = { nowMs: () => performance.now(), ...options }
   }
 
   async fetch(request: FetchRequest): Promise<void> {
@@ -88,7 +90,7 @@ export class PeerFetcher implements Fetcher {
     if (distrusted !== undefined && distrusted !== STORE) await this.#doubt(distrusted, request, path)
     // No node has a digest of just a range of a part.
     const isStoreOnly = request.isRepeated || (needsDigest && request.partOffset !== undefined)
-    const beganMs = performance.now()
+    const beganMs = this.#options.nowMs()
     const gathered = this.#gatheredOf(request)
     const asked = { path, gathered, part, range, onFacts, onDigest, needsDigest, sink, signal, beganMs }
     const awaited: Awaited = { path, part, urgency: request.urgency ?? 'listed' }
@@ -130,13 +132,13 @@ export class PeerFetcher implements Fetcher {
     const { request, awaited, without } = about
     const { key, offset, partOffset = offset } = request
     const part = { key, offset: partOffset, isWanted: awaited.urgency === 'wanted' }
-    const roundMs = performance.now()
+    const roundMs = this.#options.nowMs()
     let outcome: PeerOutcome = 'elsewhere'
     let late: Peer | undefined
     for (const { provider, isWaitedFor } of this.#rank(part, without)) {
       if (!(await this.#isKept(provider))) continue
       const peer = this.#peerOf(provider)
-      const isHeld = isWaitedFor && !peer.isLate && performance.now() - roundMs < ASK_AGAIN_MS
+      const isHeld = isWaitedFor && !peer.isLate && this.#options.nowMs() - roundMs < ASK_AGAIN_MS
       const isStaging = () => this.#isStaging(provider)
       awaited.heldBy = isHeld ? peer : undefined
       const held = isHeld ? awaited.urgency : undefined
@@ -150,7 +152,7 @@ export class PeerFetcher implements Fetcher {
       if (isHeld && answer === 'later') {
         outcome = 'later'
         // Others would have to send it in its place, and who reads from the store would send the most.
-        const nowMs = performance.now()
+        const nowMs = this.#options.nowMs()
         const wasHeld = nowMs - roundMs >= ASK_AGAIN_MS // one that has not begun yet says so at once
         if (wasHeld) late = peer
         if (wasHeld && awaited.urgency === 'listed' && nowMs - asked.beganMs < BUSY_PATIENCE_MS) break
@@ -159,7 +161,7 @@ export class PeerFetcher implements Fetcher {
       if (answer === 'later') outcome = 'later'
       else if (isWaitedFor) without.add(provider.node)
     }
-    const leftMs = roundMs + ASK_AGAIN_MS - performance.now()
+    const leftMs = roundMs + ASK_AGAIN_MS - this.#options.nowMs()
     if (outcome === 'later' && leftMs > 0) await sleep(leftMs)
     return { outcome }
   }
@@ -169,8 +171,6 @@ export class PeerFetcher implements Fetcher {
   }
 
   async inspect(request: InspectRequest): Promise<ObjectFacts> {
-    const path = this.#pathOf(request)
-    const { signal } = request
     let facts: ObjectFacts | undefined
     const isReady = this.#options.home.findProviders().ready.length > 0 // who stages would have to ask the store, too
     for (const { provider, isWaitedFor } of isReady ? this.#rank({ key: request.key, offset: 0 }) : []) {
@@ -180,20 +180,19 @@ export class PeerFetcher implements Fetcher {
         facts = found
       }
       const asked = {
-        path,
+        path: this.#pathOf(request),
         part: range,
         range,
         onFacts,
         onDigest: () => {},
         sink: () => 0,
-        signal,
+        signal: request.signal,
         isWaitedFor,
         held: undefined,
         isStaging: () => false,
-        beganMs: performance.now(),
+        beganMs: this.#options.nowMs(),
       }
-      const outcome = await this.#peerOf(provider).read(asked)
-      if (outcome === 'done' && facts) return facts
+      if ((await this.#peerOf(provider).read(asked)) === 'done' && facts) return facts
     }
     return this.#fromOrigin((fetcher) => fetcher.inspect(request))
   }
@@ -263,12 +262,13 @@ export class PeerFetcher implements Fetcher {
   #peerOf(provider: Provider): Peer {
     const known = this.#peers.get(provider.node)
     if (known) return known
-    const { access, connections, report } = this.#options
+    const { access, connections, report, nowMs } = this.#options
     const peer = new Peer({
       // As many again, so that what is answered at once never stands behind questions that a node holds.
       connection: openPeerConnection(provider.url, access, connections * 2),
       onBytes: (bytes) => report.addBytes(provider.node, bytes),
       onProblem: (problem) => report.addProblem(provider.node, problem),
+      nowMs,
     })
     this.#peers.set(provider.node, peer)
     return peer

@@ -53,9 +53,11 @@ const MAX_EMPTY_ANSWERS = 100
 /** Another node as this one has met it: what it answers, how busy it is, and when it may be asked again. */
 export class Peer {
   inFlight = 0
+  /** The clock that all of this is measured by, ms. */
+  readonly nowMs: () => number
   #restsUntilMs = 0
   #isLateUntilMs = 0
-  #lastBytesMs = performance.now()
+  #lastBytesMs: number
   /** Times that waiting for it brought nothing; after the first it is only asked, with longer rests. */
   #fruitlessWaits = 0
   #emptyAnswers = 0
@@ -67,24 +69,27 @@ export class Peer {
     readonly connection: PeerConnection
     readonly onBytes: (bytes: number) => void
     readonly onProblem: (problem: string) => void
+    readonly nowMs: () => number
   }) {
+    this.nowMs = options.nowMs
+    this.#lastBytesMs = options.nowMs()
     this.#connection = options.connection
     this.#onBytes = options.onBytes
     this.#onProblem = options.onProblem
   }
 
   get isResting(): boolean {
-    return this.#restsUntilMs > performance.now()
+    return this.#restsUntilMs > this.nowMs()
   }
 
   /** Whether it was waited for in vain lately, while another had the part. */
   get isLate(): boolean {
-    return this.#isLateUntilMs > performance.now()
+    return this.#isLateUntilMs > this.nowMs()
   }
 
   /** It was waited for, and another had the part. */
   noteLate(): void {
-    this.#isLateUntilMs = performance.now() + LATE_MS
+    this.#isLateUntilMs = this.nowMs() + LATE_MS
   }
 
   /** Whether it had nothing of what it was asked for lately. */
@@ -104,7 +109,7 @@ export class Peer {
       }
       throwIfStopped(request.signal)
       if (answer.outcome === 'failed') {
-        this.#restsUntilMs = performance.now() + REST_MS
+        this.#restsUntilMs = this.nowMs() + REST_MS
         this.#onProblem(answer.problem)
         return 'elsewhere'
       }
@@ -150,7 +155,7 @@ export class Peer {
       sink: (chunk) => {
         range.offset += chunk.length
         range.length -= chunk.length
-        this.#lastBytesMs = performance.now()
+        this.#lastBytesMs = this.nowMs()
         this.#onBytes(chunk.length)
         return sink(chunk)
       },
@@ -158,7 +163,7 @@ export class Peer {
   }
 
   #isWorthWaiting(answer: PeerAnswer, beganMs: number): boolean {
-    const nowMs = performance.now()
+    const nowMs = this.nowMs()
     const silentMs = nowMs - Math.max(beganMs, this.#lastBytesMs)
     const firstPatienceMs = answer.outcome === 'missing' ? BEGIN_PATIENCE_MS : SILENT_PATIENCE_MS
     if (silentMs <= (this.#fruitlessWaits === 0 ? firstPatienceMs : 0)) return true
