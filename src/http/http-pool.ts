@@ -1,9 +1,8 @@
 import { createSecureContext } from 'node:tls'
-import { isLogged } from '../log/log.js'
+import { formatElapsed, isLogged, log } from '../log/log.js'
 import type { AnswerListener } from './answer-listener.js'
 import type { HttpProxy } from './find-proxy.js'
 import { type ConnectionTarget, HttpConnection } from './http-connection.js'
-import { logAnswer } from './log-answer.js'
 
 /** A request without body. */
 export interface HttpRequest {
@@ -218,4 +217,29 @@ function formatHead({ method, path, headers }: HttpRequest): string {
     head += `${name}: ${value}\r\n`
   }
   return `${head}\r\n`
+}
+
+/** Listens as `listener` does, and logs what became of the request `what`, with its time and bytes. */
+function logAnswer(what: string, listener: AnswerListener): AnswerListener {
+  const beganMs = performance.now()
+  let status = 0
+  let bytes = 0
+  return {
+    onHead(found, headers) {
+      status = found
+      listener.onHead(found, headers)
+    },
+    onData(chunk) {
+      bytes += chunk.length
+      listener.onData(chunk)
+    },
+    onEnd() {
+      log('verbose', `${what}: ${status}, ${bytes} bytes in ${formatElapsed(beganMs)}`)
+      listener.onEnd()
+    },
+    onError(error) {
+      log('verbose', `${what}: ${error.message} after ${bytes} bytes and ${formatElapsed(beganMs)}`)
+      listener.onError(error)
+    },
+  }
 }

@@ -22,5 +22,6 @@ def leave_out(title, why):
 
 def table(heads, rows, texts=1):
     """Lines of Markdown; all columns but the first `texts` are figures."""
-    lines = [heads, ["---" if at < texts else "--:" for at in range(len(heads))], *rows]
-    return [*(f"| {' | '.join(map(str, line))} |" for line in lines), ""]
+    rule = "|".join("---" if at < texts else "--:" for at in range(len(heads)))
+    lines = [f"| {' | '.join(map(str, line))} |" for line in (heads, *rows)]
+    return [lines[0], f"|{rule}|", *lines[1:], ""]

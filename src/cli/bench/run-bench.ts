@@ -2,15 +2,18 @@ import { randomBytes } from 'node:crypto'
 import type { Cache } from '../../cache/cache.js'
 import { stagingDirectory } from '../../cache/cache-layout.js'
 import { makeHeld } from '../../cache/held-cache.js'
+import { saveNode } from '../../cache/save-node.js'
+import { median } from '../../exchange/plan/fit-link.js'
 import { isDscError } from '../../failure/dsc-error.js'
 import type { Dataset } from '../../model/dataset.js'
 import { removeDirectory } from '../../platform/remove-directory.js'
 import { measureLoad } from '../../policy/plan-eviction.js'
 import { findShortfalls } from '../../policy/quota.js'
 import { type BenchLimits, benchDisk, SMALL_FILES } from './bench-disk.js'
-import { benchRecord } from './bench-record.js'
 import { benchStore } from './bench-store.js'
 import { type Figure, findSlowest, type JudgedFigure, judgeFigures, type NodePart } from './figure.js'
+
+const ROUNDS = 30
 
 const MIB = 1024 * 1024
 /** What is written, the most that fits first, MiB. */
@@ -96,4 +99,30 @@ async function benchOneStore(
     if (!isDscError(error)) throw error
     return { reason: error.message }
   }
+}
+
+/**
+ * Asks the record what this node has, and has it keep how the node is, as every staging does: nothing in it is another
+ * afterwards.
+ */
+async function benchRecord(cache: Cache, limits: BenchLimits): Promise<readonly Figure[]> {
+  const { record, node } = cache
+  const answers = await medianMs(limits, () => record.listCopies({ node }, cache.nowMs()))
+  const changes = await medianMs(limits, () => saveNode(cache))
+  return [
+    { part: 'record', what: 'answers', value: answers },
+    { part: 'record', what: 'keeps a change', value: changes },
+  ]
+}
+
+async function medianMs({ limitMs, signal }: BenchLimits, work: () => Promise<unknown>): Promise<number> {
+  const tookMs: number[] = []
+  const endMs = performance.now() + limitMs
+  do {
+    signal.throwIfAborted()
+    const startMs = performance.now()
+    await work()
+    tookMs.push(performance.now() - startMs)
+  } while (tookMs.length < ROUNDS && performance.now() < endMs)
+  return median(tookMs)
 }

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
+import { createInterface } from 'node:readline'
 import { Command } from 'commander'
 import { formatConfigFile, type NewSettings } from '../../config/format-config-file.js'
 import { type SuggestedRoot, suggestCacheRoot, suggestMinFree } from '../../config/plan/suggest-cache-root.js'
@@ -12,7 +13,6 @@ import { findHomeDirectory } from '../../platform/this-user.js'
 import type { InitAnswer } from '../answers/cache-answers.js'
 import { argument, parseCount, parsePercent } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
-import { type Ask, canAsk, withQuestions } from '../questions/ask.js'
 
 interface InitOptions {
   readonly cacheRoot?: string
@@ -158,5 +158,32 @@ async function writeWhole(path: string, text: string): Promise<void> {
       hint: 'dsc init --config <file> writes to another place',
       cause: error,
     })
+  }
+}
+
+/** Whether somebody sits at a terminal who can answer. */
+function canAsk(): boolean {
+  return process.stdin.isTTY === true && process.stderr.isTTY === true
+}
+
+/** Asks a person; an empty answer is `byDefault`. */
+type Ask = (question: string, byDefault: string) => Promise<string>
+
+/** Runs `work` with a way to ask on the terminal (on stderr, so that stdout stays the result). */
+async function withQuestions<Value>(signal: AbortSignal, work: (ask: Ask) => Promise<Value>): Promise<Value> {
+  // One iterator for all questions: it keeps the lines that were typed ahead or pasted.
+  const terminal = createInterface({ input: process.stdin, output: process.stderr, signal })
+  const answers = terminal[Symbol.asyncIterator]()
+  try {
+    return await work(async (question, byDefault) => {
+      terminal.setPrompt(`${question} [${byDefault}]: `)
+      terminal.prompt()
+      const answer = await answers.next()
+      // Ctrl+C, Ctrl+D or a signal.
+      if (answer.done) throw new DscError('INTERRUPTED', 'stopped before every question was answered')
+      return answer.value.trim() || byDefault
+    })
+  } finally {
+    terminal.close()
   }
 }

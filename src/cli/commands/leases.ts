@@ -4,13 +4,25 @@ import { findDeadLeases } from '../../cache/leases/find-dead-leases.js'
 import { requireKnownDataset } from '../../cache/names/known-dataset.js'
 import { requireKnownNode } from '../../cache/names/known-node.js'
 import { readLeasePages } from '../../cache/status/record-pages.js'
-import { isLeaseLive, type PlacedLease } from '../../model/lease.js'
+import { formatHolder, isLeaseLive, type PlacedLease } from '../../model/lease.js'
 import { checkProcess } from '../../platform/processes.js'
 import { keepHeapSmall } from '../../platform/small-heap.js'
+import { formatSpan } from '../../tui/view/text/format-cells.js'
 import type { CliContext } from '../context.js'
-import { LEASE_COLUMNS, leaseCells, type ShownLease } from '../output/lease-cells.js'
 import { formatLines, formatList, formatPagedTable } from '../output/list-pieces.js'
-import { findTerminalWidth } from '../output/text-table.js'
+import { findTerminalWidth, type TableColumn } from '../output/text-table.js'
+
+/** The columns of `dsc leases`: who keeps what, until when. */
+const LEASE_COLUMNS: readonly TableColumn[] = [
+  { title: 'TASK', minWidth: 12 },
+  { title: 'DATASET', minWidth: 10 },
+  { title: 'NODE', minWidth: 7, dropOrder: 2 },
+  { title: 'FOR' },
+  { title: 'SINCE', align: 'right' },
+  { title: 'ENDS IN', align: 'right' },
+  { title: 'HOLDER', minWidth: 12, dropOrder: 3 },
+  { title: 'STALE BECAUSE', minWidth: 14, dropOrder: 1, isLeftOutWhereEmpty: true },
+]
 
 interface LeasesOptions {
   readonly stale?: true
@@ -74,4 +86,24 @@ async function* readShownLeases(
     }))
     yield stale ? shown.filter(({ staleReason }) => staleReason !== null) : shown
   }
+}
+
+/** A lease, and why it counts no more. */
+interface ShownLease extends PlacedLease {
+  readonly staleReason: string | null
+}
+
+/** A lease's row under `LEASE_COLUMNS`. */
+function leaseCells(lease: ShownLease, nowMs: number): readonly string[] {
+  const endsIn = (atMs: number) => (isLeaseLive(lease, nowMs) ? formatSpan(atMs - nowMs) : 'expired')
+  return [
+    lease.task,
+    lease.dataset,
+    lease.node,
+    lease.purpose,
+    formatSpan(nowMs - lease.createdAtMs),
+    lease.expiresAtMs === null ? '-' : endsIn(lease.expiresAtMs),
+    lease.holder.kind === 'ttl' ? 'ttl' : formatHolder(lease),
+    lease.staleReason ?? '-',
+  ]
 }

@@ -1,8 +1,9 @@
 import { Command } from 'commander'
+import { argument, parseEndpoint } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
+import { askParameterServer, formatParameterStatus } from './ask-parameter-server.js'
 import { paramsServeCommand } from './params-serve.js'
 import { paramsSetCommand } from './params-set.js'
-import { paramsStatusCommand } from './params-status.js'
 
 /** `dsc params`: the central node that updates the parameters of a training job. */
 export function paramsCommand(context: CliContext): Command {
@@ -15,4 +16,22 @@ export function paramsCommand(context: CliContext): Command {
       'after',
       '\nExamples:\n  dsc params serve --mode sync --workers 4 --lr 0.1 --momentum 0.9 --checkpoint /scratch/job7\n  dsc params serve --mode ssp:3 --workers 8 --listen 0.0.0.0:7272 --token-file token\n  dsc params set --lr 0.01\n  dsc params status --server http://127.0.0.1:7272',
     )
+}
+
+/** `dsc params status`: asks a central node how far the job is. */
+function paramsStatusCommand({ report, signal }: CliContext): Command {
+  return new Command('status')
+    .description('show version, steps per rank and who is waited for')
+    .option(
+      '--server <url>',
+      'where the central node listens',
+      argument(parseEndpoint),
+      'http://127.0.0.1:7272',
+    )
+    .option('--token-file <file>', 'the token the server was started with')
+    .addHelpText('after', '\nExamples:\n  dsc params status --server http://127.0.0.1:7272')
+    .action(async (options: { server: string; tokenFile?: string }) => {
+      const status = await askParameterServer(options, { signal })
+      report.result(status, () => formatParameterStatus(status))
+    })
 }

@@ -14,10 +14,9 @@ import { readCopyPages, readDatasetCopies, readLeasePages } from '../../cache/st
 import type { StatusFilter } from '../../cache/status/status-snapshot.js'
 import type { StatusSummary } from '../../cache/status/summarize-status.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
-import { copyColumns } from './copy-columns.js'
 import { formatElements, formatLines, separate } from './list-pieces.js'
 import { copyCells, formatAfterCopies, formatNodes, holdingCells, NO_COPIES } from './status-table.js'
-import { TableShape } from './text-table.js'
+import { type TableColumn, TableShape } from './text-table.js'
 
 /** What a status is written from: few numbers at once, copies page by page. */
 interface StatusSupply {
@@ -105,4 +104,19 @@ export async function* formatStatusText(
 
 function readPages({ record, filter, summary }: TextSupply) {
   return readCopyPages(record, filter, { nowMs: summary.takenAtMs })
+}
+
+/** The columns of the table of copies. */
+function copyColumns({ hasStripes }: { readonly hasStripes: boolean }): readonly TableColumn[] {
+  return [
+    { title: 'DATASET', minWidth: 12 },
+    { title: 'NODE', minWidth: 7, dropOrder: 2 },
+    { title: 'STATE' },
+    ...(hasStripes ? [{ title: 'STRIPE', align: 'right' } as const] : []),
+    { title: 'SIZE', align: 'right' },
+    { title: 'KEPT BY' },
+    { title: 'USED', align: 'right' },
+    { title: 'LAST TASK', minWidth: 10, dropOrder: 3 },
+    { title: 'VERSION', minWidth: 12, dropOrder: 4 },
+  ]
 }

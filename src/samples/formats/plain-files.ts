@@ -1,10 +1,13 @@
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, openSync, readSync } from 'node:fs'
 import { DscError } from '../../failure/dsc-error.js'
+import { allocateForCrc32, crc32 } from '../../wasm/crc32.js'
 import { toBytes, toText } from '../byte-path.js'
 import { requireLength, tableFiles } from '../sample-table.js'
 import { SampleTableBuilder } from '../sample-table-builder.js'
-import { checksumRange } from './checksum-range.js'
 import type { Format, IndexedSamples, IndexRequest } from './format.js'
+
+const READ_BYTES = 1 << 20
+const scratch = { bytes: undefined as Buffer | undefined }
 
 /** Every file is a sample. */
 export const PLAIN_FILES: Format = { recognition: { title: 'plain files', holdsSamples: () => true }, index }
@@ -33,4 +36,17 @@ function index({ root, files, onProgress }: IndexRequest): IndexedSamples {
     ),
     damaged: [],
   }
+}
+
+/** CRC-32 of `length` bytes of an open file from `offset` on; undefined when the file ends before them. */
+function checksumRange(fd: number, offset: number, length: number): number | undefined {
+  scratch.bytes ??= allocateForCrc32(READ_BYTES)
+  let value = 0
+  for (let done = 0; done < length; ) {
+    const read = readSync(fd, scratch.bytes, 0, Math.min(READ_BYTES, length - done), offset + done)
+    if (read === 0) return undefined
+    value = crc32(scratch.bytes.subarray(0, read), value)
+    done += read
+  }
+  return value
 }

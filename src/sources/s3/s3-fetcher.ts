@@ -3,14 +3,14 @@ import type { Headers } from '../../http/answer-listener.js'
 import type { HttpProxy } from '../../http/find-proxy.js'
 import { READ_BYTES } from '../../http/http-connection.js'
 import { HttpPool } from '../../http/http-pool.js'
+import { SOURCE_CHECKSUMS } from '../../model/manifest.js'
 import { allocateForCrc64 } from '../../proof/crc.js'
-import type { ObjectFacts } from '../../proof/object-facts.js'
+import type { ObjectFacts, SourceChecksum } from '../../proof/object-facts.js'
 import { countUploadParts } from '../../proof/plan-parts.js'
 import { type AnswerDialect, AnswerHandler, type AnswerOptions, readEtag } from '../answer-handler.js'
 import type { Fetcher, FetchRequest, InspectRequest, OpenFetcher } from '../source.js'
 import { readErrorBody } from './error-body.js'
 import { keepCredentials } from './keep-credentials.js'
-import { readFacts } from './read-facts.js'
 import { describeAnswer, describeConnectionError } from './s3-failure.js'
 import { type Credentials, encodeKey, Signer } from './sign-request.js'
 
@@ -207,4 +207,24 @@ const NO_BYTES = { offset: 0, length: 0, isWhole: true, sink: () => 0 }
 
 function versionQuery(request: InspectRequest): string {
   return request.versionId === null ? '' : `versionId=${encodeURIComponent(request.versionId)}`
+}
+
+/** Reads what the head of an answer says about the object. */
+function readFacts(headers: Headers, uploadPartBytes: number | null): ObjectFacts {
+  const encryption = headers['x-amz-server-side-encryption']
+  const isEtagMd5 =
+    (encryption === undefined || encryption === 'AES256') &&
+    headers['x-amz-server-side-encryption-customer-algorithm'] === undefined
+  return { checksums: readChecksums(headers), uploadPartBytes, isEtagMd5 }
+}
+
+function readChecksums(headers: Headers): SourceChecksum[] {
+  const checksums: SourceChecksum[] = []
+  for (const algorithm of SOURCE_CHECKSUMS) {
+    const value = headers[`x-amz-checksum-${algorithm}`]
+    if (typeof value !== 'string') continue
+    const isComposite = headers['x-amz-checksum-type'] === 'COMPOSITE' || /-\d+$/.test(value)
+    checksums.push({ algorithm, value, isComposite })
+  }
+  return checksums
 }

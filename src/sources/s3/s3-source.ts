@@ -1,11 +1,12 @@
+import { loadConfig } from '@smithy/core/config'
 import { findProxy } from '../../http/find-proxy.js'
 import type { Dataset } from '../../model/dataset.js'
 import { parseSourceUrl } from '../../model/source-url.js'
+import { readCertificates } from '../read-certificates.js'
 import type { Source } from '../source.js'
 import { listObjects } from './list-objects.js'
 import { PageLister, type S3Access } from './list-page.js'
 import { findPlainTarget } from './plain-target.js'
-import { readAuthorities } from './read-authorities.js'
 import { S3Fetcher } from './s3-fetcher.js'
 import type { S3Target } from './s3-target.js'
 import type { SdkTarget } from './sdk-target.js'
@@ -84,4 +85,24 @@ export function openS3Source(dataset: Dataset): Source {
       access = undefined
     },
   }
+}
+
+/**
+ * Reads the certificates (PEM) that servers' own must be signed by, from the file that the AWS CLI would use, too:
+ * AWS_CA_BUNDLE, else `ca_bundle` of the profile. Undefined: nobody named one, those that Node.js trusts count.
+ */
+async function readAuthorities(profile: string | undefined): Promise<string | undefined> {
+  const file = await loadConfig<string | undefined>(
+    {
+      environmentVariableSelector: ({ AWS_CA_BUNDLE }) => AWS_CA_BUNDLE || undefined,
+      configFileSelector: ({ ca_bundle }) => ca_bundle || undefined,
+      default: undefined,
+    },
+    profile === undefined ? {} : { profile },
+  )()
+  if (file === undefined) return undefined
+  return readCertificates(file, {
+    of: 'S3',
+    hint: 'AWS_CA_BUNDLE, or ca_bundle of the AWS profile, must name a PEM file of certificates',
+  })
 }

@@ -1,8 +1,13 @@
 import { availableParallelism } from 'node:os'
-import type { Source } from '../../../sources/source.js'
-import { changeBandwidth, createBandwidthBucket } from './bandwidth-bucket.js'
-import { openLocalEngine } from './local-engine.js'
+import type { Fetcher, Source } from '../../../sources/source.js'
+import {
+  type BandwidthBucket,
+  changeBandwidth,
+  createBandwidthBucket,
+  openBandwidthBucket,
+} from './bandwidth-bucket.js'
 import { planThreads } from './plan-threads.js'
+import { TransferRunner } from './transfer-runner.js'
 import type { TransferEngine } from './transfer-task.js'
 import { WaitingThreads } from './waiting-threads.js'
 import { openWorkerEngine } from './worker-engine.js'
@@ -62,5 +67,24 @@ export async function openTransferEngine(options: {
       clearInterval(timer)
       await engine.close()
     },
+  }
+}
+
+/** Does transfer tasks in this thread, for sources that other threads cannot read and for what is done in no time. */
+function openLocalEngine(options: {
+  readonly fetcher: Fetcher
+  readonly stallTimeoutMs: number
+  readonly bandwidth: BandwidthBucket | undefined
+  readonly signal: AbortSignal
+  readonly onChange: () => void
+}): TransferEngine {
+  const { fetcher, stallTimeoutMs, signal, onChange } = options
+  const takeBandwidth = openBandwidthBucket(options.bandwidth)
+  const runner = new TransferRunner({ fetcher, stallTimeoutMs, signal, takeBandwidth, onChange })
+  return {
+    counts: runner.counts,
+    run: (task) => runner.run(task),
+    hurry: (key, range) => runner.hurry(key, range),
+    close: () => runner.close(),
   }
 }

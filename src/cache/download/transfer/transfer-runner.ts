@@ -1,16 +1,19 @@
+import { open } from 'node:fs/promises'
 import { isDscError } from '../../../failure/dsc-error.js'
 import type { Urgency } from '../../../model/urgency.js'
+import { formatDigest } from '../../../proof/digest.js'
+import { digestRange } from '../../../proof/digest-range.js'
 import type { ObjectFacts } from '../../../proof/object-facts.js'
 import { countUploadParts, guessUploadPartBytes } from '../../../proof/plan-parts.js'
+import type { ProofAlgorithm } from '../../../proof/plan-proof.js'
 import { proveByUploadParts } from '../../../proof/prove-by-upload-parts.js'
-import { proveParts } from '../../../proof/prove-parts.js'
+import { type FinishedPart, proveParts } from '../../../proof/prove-parts.js'
 import { withRetries } from '../../../sources/retry.js'
 import type { Fetcher } from '../../../sources/source.js'
 import type { ByteRange } from '../../arrivals/block-set.js'
 import type { AttemptLimits, TransferObject } from './arriving-range.js'
-import { digestPart } from './digest-part.js'
 import { KeptFolders } from './kept-folders.js'
-import { PartTransfer, RangeTransfer, WholeTransfer } from './transfer.js'
+import { PartTransfer, planPartDigests, RangeTransfer, WholeTransfer } from './transfer.js'
 import type { TransferResults, TransferTask } from './transfer-task.js'
 
 interface TransferRunnerOptions {
@@ -128,5 +131,24 @@ export class TransferRunner {
         if (failure.code === 'SOURCE_THROTTLED') counts.throttled += 1
       },
     })
+  }
+}
+
+/** What the manifest keeps of a part that is in its file, as a transfer of the whole part gives it. */
+async function digestPart(options: {
+  readonly object: TransferObject
+  readonly part: ByteRange
+  readonly proofAlgorithm: ProofAlgorithm | undefined
+  readonly signal: AbortSignal
+}): Promise<FinishedPart> {
+  const { object, part, proofAlgorithm, signal } = options
+  const { content, proof } = planPartDigests(proofAlgorithm)
+  const file = await open(object.path)
+  try {
+    const digest = async (algorithm: typeof content) =>
+      formatDigest(algorithm, await digestRange(file, part, { algorithm, signal }))
+    return { digest: await digest(content), proof: proof ? await digest(proof) : null }
+  } finally {
+    await file.close()
   }
 }
