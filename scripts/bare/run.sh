@@ -28,8 +28,8 @@ trap finish EXIT
 trap 'exit 143' TERM INT # a wait ends with a signal, a program in the foreground would not
 
 root= # nothing before a path: without a root of their own, the commands run in that of this machine
-if [ "$(id -u)" = 0 ] && command -v debootstrap >/dev/null && unshare --mount true 2>/dev/null; then
-  base="$(scripts/bare/make-root.sh)"
+if [ "$(id -u)" = 0 ] && command -v debootstrap >/dev/null && unshare --mount true 2>/dev/null &&
+  base="$(scripts/bare/make-root.sh)"; then
   cp -a --reflink=auto "$base" "$work/root"
   root="$work/root"
 fi
