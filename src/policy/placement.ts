@@ -1,3 +1,5 @@
+import { BoundedMap } from '../model/bounded-map.js'
+
 /** A node that has what is wanted, and how busy it is. */
 interface PeerLoad {
   readonly node: string
@@ -65,18 +67,11 @@ const TURN_BYTES = 1024 * 1024
 const GOLDEN_TURN = 0x9e3779b1
 /** Above any number of nodes; a weight of 32 bits and an index below this fit into one number. */
 const MAX_NODES = 2 ** 20
-const MAX_KNOWN = 10_000
 /** Hashes of nodes' names with what follows them: the same names are ranked for every part. */
-const known = new Map<string, number>()
+const known = new BoundedMap<string, number>(10_000)
 
 function hashOfNode(node: string): number {
-  let value = known.get(node)
-  if (value === undefined) {
-    if (known.size >= MAX_KNOWN) known.clear()
-    value = hashOn(FNV_BASIS, `${node}\0`)
-    known.set(node, value)
-  }
-  return value
+  return known.getOrMake(node, () => hashOn(FNV_BASIS, `${node}\0`))
 }
 
 const FNV_BASIS = 0x811c9dc5

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../model/bounded-map.js'
 import { CRC_POLYNOMIALS, type CrcAlgorithm } from './crc-polynomials.js'
 
 /** A linear map over GF(2): row i is where bit i goes. */
@@ -20,21 +21,13 @@ export function combineCrcs(
   return Buffer.from(whole.toString(16).padStart(bits / 4, '0'), 'hex')
 }
 
-const KEPT_MATRICES = 1000
 // Making one takes tens of milliseconds, and nearly all parts of all objects have one length.
-const matrices = new Map<string, Matrix>()
+const matrices = new BoundedMap<string, Matrix>(1000)
 /** By algorithm: the matrices of 1, 2, 4, 8… zero bytes. */
 const powers = new Map<CrcAlgorithm, Matrix[]>()
 
 function findMatrix(algorithm: CrcAlgorithm, bytes: number): Matrix {
-  const name = `${algorithm} ${bytes}`
-  let matrix = matrices.get(name)
-  if (!matrix) {
-    matrix = appendZeros(algorithm, bytes)
-    if (matrices.size >= KEPT_MATRICES) matrices.clear()
-    matrices.set(name, matrix)
-  }
-  return matrix
+  return matrices.getOrMake(`${algorithm} ${bytes}`, () => appendZeros(algorithm, bytes))
 }
 
 function findPower(algorithm: CrcAlgorithm, exponent: number): Matrix {

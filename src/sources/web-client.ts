@@ -5,6 +5,7 @@ import type { Headers } from '../http/answer-listener.js'
 import { findProxy, type HttpProxy } from '../http/find-proxy.js'
 import { HttpPool } from '../http/http-pool.js'
 import { type Answer, readAnswer } from '../http/read-answer.js'
+import { BoundedMap } from '../model/bounded-map.js'
 import { DEFAULT_STALL_TIMEOUT_MS } from '../model/stall-timeout.js'
 import type { AnswerDialect } from './answer-handler.js'
 import { withRetries } from './retry.js'
@@ -69,7 +70,7 @@ interface WebQuestion extends Pick<ListOptions, 'onRetry' | 'stallTimeoutMs' | '
 export class WebClient {
   readonly #options: WebClientOptions
   readonly #servers = new Map<string, { readonly pool: HttpPool; readonly proxy: HttpProxy | undefined }>()
-  readonly #led = new Map<string, string>()
+  readonly #led = new BoundedMap<string, string>(MAX_REMEMBERED)
 
   constructor(options: WebClientOptions) {
     this.#options = options
@@ -91,7 +92,7 @@ export class WebClient {
     for (let redirects = 0; ; redirects += 1) {
       try {
         const value = await ask(await this.#hopTo(url, start))
-        if (url !== start) this.#remember(start, url)
+        if (url !== start) this.#led.set(start, url)
         return value
       } catch (error) {
         if (!(error instanceof Redirect) || redirects === MAX_REDIRECTS) throw error
@@ -135,12 +136,6 @@ export class WebClient {
     const server = { pool: new HttpPool(origin, { connections, ca, proxy }), proxy }
     this.#servers.set(origin, server)
     return server
-  }
-
-  #remember(start: string, url: string): void {
-    this.#led.set(start, url)
-    const oldest = this.#led.keys().next()
-    if (this.#led.size > MAX_REMEMBERED && !oldest.done) this.#led.delete(oldest.value)
   }
 }
 

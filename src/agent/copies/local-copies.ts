@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { filesDirectory } from '../../cache/cache-layout.js'
 import type { Manifest } from '../../manifest/manifest.js'
 import type { ManifestEntry } from '../../manifest/manifest-entry.js'
+import { BoundedMap } from '../../model/bounded-map.js'
 import type { Copy, CopyUse } from '../../model/copy.js'
 import { isDatasetName } from '../../model/dataset.js'
 import type { RecordStore } from '../../records/contract/record-store.js'
@@ -51,22 +52,24 @@ export interface LocalCopies {
 
 /** Looks up objects in the manifests of this node's copies, which it keeps open. */
 export function openLocalCopies(record: RecordStore, node: string): LocalCopies {
-  const believed = new Map<
+  const believed = new BoundedMap<
     string,
     { readonly untilMs: number; readonly copies: Promise<readonly CopyUse[]> }
-  >()
-  const known = new Map<string, { readonly atMs: number; readonly copies: readonly CopyUse[] }>()
+  >(MAX_DATASETS)
+  const known = new BoundedMap<string, { readonly atMs: number; readonly copies: readonly CopyUse[] }>(
+    MAX_DATASETS,
+  )
   const manifests = new OpenManifests()
   const list = (dataset: string) => {
     if (!isDatasetName(dataset)) return Promise.resolve([])
     const last = believed.get(dataset)
     if (last && last.untilMs > performance.now()) return last.copies
     const asked = listSound(record, node, dataset).then((copies) => {
-      remember(known, dataset, { atMs: performance.now(), copies })
+      known.set(dataset, { atMs: performance.now(), copies })
       return copies
     })
     const copies = answerInTime(asked, known.get(dataset))
-    remember(believed, dataset, { untilMs: performance.now() + BELIEVED_MS, copies })
+    believed.set(dataset, { untilMs: performance.now() + BELIEVED_MS, copies })
     copies.catch(() => believed.delete(dataset))
     return copies
   }
@@ -103,13 +106,6 @@ export function openLocalCopies(record: RecordStore, node: string): LocalCopies 
       manifests.close()
     },
   }
-}
-
-/** Forgets whoever was remembered longest ago. */
-function remember<Value>(all: Map<string, Value>, dataset: string, value: Value): void {
-  all.delete(dataset)
-  all.set(dataset, value)
-  if (all.size > MAX_DATASETS) all.delete(all.keys().next().value!)
 }
 
 /** What the record answers; what it said before where it takes too long or is away. */

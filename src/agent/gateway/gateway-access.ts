@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
+import { BoundedMap } from '../../model/bounded-map.js'
 import type { AgentTokens } from '../server/authorize.js'
 import { findGatewaySecrets, isGatewayKey } from './gateway-keys.js'
 import { isLocalUser, isLocalUserAtOnce, type LocalUsers } from './local-users.js'
@@ -36,7 +37,7 @@ export class GatewayAccess {
   readonly #tokens: AgentTokens | undefined
   readonly #users: LocalUsers
   readonly #trusted = new WeakMap<Socket, boolean>()
-  readonly #secrets = new Map<string, readonly string[]>()
+  readonly #secrets = new BoundedMap<string, readonly string[]>(MAX_SECRETS)
 
   constructor(options: { readonly tokens: AgentTokens | undefined; readonly users: LocalUsers }) {
     this.#tokens = options.tokens
@@ -102,11 +103,8 @@ export class GatewayAccess {
   }
 
   #findSecrets(accessKeyId: string): readonly string[] {
-    const known = this.#secrets.get(accessKeyId)
-    if (known) return known
-    const secrets = findGatewaySecrets(this.#tokens?.accepted ?? [], accessKeyId)
-    if (this.#secrets.size >= MAX_SECRETS) this.#secrets.clear()
-    this.#secrets.set(accessKeyId, secrets)
-    return secrets
+    return this.#secrets.getOrMake(accessKeyId, () =>
+      findGatewaySecrets(this.#tokens?.accepted ?? [], accessKeyId),
+    )
   }
 }

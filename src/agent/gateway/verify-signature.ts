@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { isSecret } from '../../frames/secret.js'
+import { BoundedMap } from '../../model/bounded-map.js'
 import { HmacKey } from './hmac-key.js'
 import { S3Error, SIGN_V4 } from './s3-request.js'
 
@@ -176,19 +177,14 @@ function sign(secret: string, { scope, date }: Claim, canonical: string): string
 }
 
 /** Keys made of secrets and scopes: a client signs with one all day, and making it takes longer than all else. */
-const signingKeys = new Map<string, HmacKey>()
-/** Of more clients than this in a day, some keys are made again. */
-const MAX_SIGNING_KEYS = 256
+const signingKeys = new BoundedMap<string, HmacKey>(256)
 
 function findSigningKey(secret: string, scope: string): HmacKey {
-  const name = `${secret} ${scope}`
-  const known = signingKeys.get(name)
-  if (known) return known
-  let key = new HmacKey(Buffer.from(`AWS4${secret}`))
-  for (const piece of scope.split('/')) key = new HmacKey(key.digest(piece))
-  if (signingKeys.size >= MAX_SIGNING_KEYS) signingKeys.clear()
-  signingKeys.set(name, key)
-  return key
+  return signingKeys.getOrMake(`${secret} ${scope}`, () => {
+    let key = new HmacKey(Buffer.from(`AWS4${secret}`))
+    for (const piece of scope.split('/')) key = new HmacKey(key.digest(piece))
+    return key
+  })
 }
 
 type Parameter = readonly [name: string, value: string]

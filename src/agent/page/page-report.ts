@@ -2,6 +2,7 @@ import { describeReport, type EgressPrice, parsePrice } from '../../cache/accoun
 import { type Report, readReport } from '../../cache/accounting/read-report.js'
 import type { Cache } from '../../cache/cache.js'
 import { DscError } from '../../failure/dsc-error.js'
+import { BoundedMap } from '../../model/bounded-map.js'
 import { parseDuration } from '../../model/duration.js'
 
 /** A report is read again after so long, ms: whoever looks asks again and again, and the history may be long. */
@@ -19,7 +20,7 @@ interface KeptReport {
 /** Reports for the page, as `dsc report --json` has them but for the ends of long lists. */
 export class PageReports {
   readonly #cache: Pick<Cache, 'record' | 'nowMs'>
-  readonly #kept = new Map<string, KeptReport>()
+  readonly #kept = new BoundedMap<string, KeptReport>(MAX_KEPT)
 
   constructor(cache: Pick<Cache, 'record' | 'nowMs'>) {
     this.#cache = cache
@@ -50,10 +51,8 @@ export class PageReports {
     if (kept && nowMs() - kept.atMs < KEPT_MS) return kept.report
     const { sinceMs, node } = asked
     const report = readReport(record, { sinceMs: nowMs() - sinceMs, nowMs: nowMs(), node })
-    this.#kept.delete(key)
     this.#kept.set(key, { atMs: nowMs(), report })
     report.catch(() => this.#kept.delete(key))
-    for (const oldest of [...this.#kept.keys()].slice(0, -MAX_KEPT)) this.#kept.delete(oldest)
     return report
   }
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import { listenForLines } from '../../frames/lines.js'
+import { BoundedMap } from '../../model/bounded-map.js'
 import type { ReaderStatus } from '../../model/reader-status.js'
 import type { Urgency } from '../../model/urgency.js'
 import { HeldFolder } from '../../platform/held-folder.js'
@@ -57,7 +58,7 @@ export class ArrivalServer {
   readonly #folder: HeldFolder
   #isClosed = false
   readonly #keys = new Map<number, string>()
-  readonly #ids = new Map<string, number>()
+  readonly #ids = new BoundedMap<string, number | undefined>(MAX_KNOWN_IDS)
   readonly #sockets = new Set<Socket>()
   readonly #names = new Map<Socket, string>()
 
@@ -177,13 +178,7 @@ export class ArrivalServer {
 
   /** Keeps what the manifest answers, whose every question is one to its database. */
   #idOf(key: string): number | undefined {
-    const known = this.#ids.get(key)
-    if (known !== undefined) return known
-    const id = this.#options.idOf(key)
-    if (id === undefined) return undefined
-    if (this.#ids.size === MAX_KNOWN_IDS) this.#ids.clear()
-    this.#ids.set(key, id)
-    return id
+    return this.#ids.getOrMake(key, () => this.#options.idOf(key))
   }
 }
 

@@ -1,4 +1,5 @@
 import { DscError } from '../../failure/dsc-error.js'
+import { BoundedMap } from '../../model/bounded-map.js'
 import { nodeOfSample, type SamplePlacement } from '../../samples/plan/sample-placement.js'
 import type { EpochOrder } from './order.js'
 import { positionOfItem, type RankSequence } from './rank-sequence.js'
@@ -46,22 +47,18 @@ export function planItemPositions(options: AssignmentOptions): ItemPositions {
   const slice = Math.floor(rank / replicate)
   const machine = Math.floor(slice / (slices / nodeCount))
   const fromShare = (slice % (slices / nodeCount)) * batchSize
-  const remembered = new Map<string, readonly number[]>()
+  const remembered = new BoundedMap<string, readonly number[]>(STEPS_REMEMBERED)
 
-  const ownPositions = (order: EpochOrder, step: number): readonly number[] => {
-    const key = `${order.epoch}/${step}`
-    const known = remembered.get(key)
-    if (known) return known
+  const planPositions = (order: EpochOrder, step: number): readonly number[] => {
     const first = step * sequence.globalBatch
     const holders = Array.from({ length: sequence.globalBatch }, (_, i) =>
       nodeOfSample(placed, order.sampleAt(first + i), 0),
     )
     const share = planShares(holders, nodeCount, shareCount)[machine]!
-    const own = share.slice(fromShare, fromShare + batchSize).map((i) => first + i)
-    remembered.set(key, own)
-    if (remembered.size > STEPS_REMEMBERED) remembered.delete(remembered.keys().next().value!)
-    return own
+    return share.slice(fromShare, fromShare + batchSize).map((i) => first + i)
   }
+  const ownPositions = (order: EpochOrder, step: number) =>
+    remembered.getOrMake(`${order.epoch}/${step}`, () => planPositions(order, step))
   return (order, item) => {
     const step = Math.floor(item / batchSize)
     const isWhole = (step + 1) * sequence.globalBatch <= sampleCount

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../model/bounded-map.js'
 import type { SqlTransaction, SqlValue } from '../database/sql-database.js'
 import type { Connection, QueryResult } from './connection.js'
 
@@ -40,17 +41,13 @@ export function createTransaction(connection: Connection, begun?: Promise<void>)
   }
 }
 
-const numbered = new Map<string, string>()
 /** The record has some forty statements; lists of values make a few more of each. */
-const MAX_REMEMBERED = 1000
+const numbered = new BoundedMap<string, string>(1000)
 
 /** Writes the parameters `?` as PostgreSQL's `$1`, `$2`, …. A `?` inside quotes stays what it is. */
 export function numberParameters(sql: string): string {
-  const known = numbered.get(sql)
-  if (known !== undefined) return known
-  let count = 0
-  const result = sql.replace(/'[^']*'|"[^"]*"|\?/g, (found) => (found === '?' ? `$${++count}` : found))
-  if (numbered.size >= MAX_REMEMBERED) numbered.clear()
-  numbered.set(sql, result)
-  return result
+  return numbered.getOrMake(sql, () => {
+    let count = 0
+    return sql.replace(/'[^']*'|"[^"]*"|\?/g, (found) => (found === '?' ? `$${++count}` : found))
+  })
 }

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { BoundedMap } from '../../model/bounded-map.js'
 import type { Dataset } from '../../model/dataset.js'
 import type { ObjectFacts } from '../../proof/object-facts.js'
 import { formatObjectUrl, type WireObject } from '../peer-wire.js'
@@ -67,7 +68,7 @@ export class PeerFetcher implements Fetcher {
   readonly #options: Required<PeerFetcherOptions>
   readonly #peers = new Map<string, Peer>()
   /** Who served a range last: when that is asked for again, its bytes were wrong. */
-  readonly #servedBy = new Map<string, string>()
+  readonly #servedBy = new BoundedMap<string, string>(MAX_REMEMBERED)
   readonly #awaited = new AwaitedParts()
   #origin: Promise<Fetcher> | undefined
 
@@ -100,14 +101,14 @@ export class PeerFetcher implements Fetcher {
       while (!isStoreOnly) {
         const known = without.size
         const { outcome, node } = await this.#askAround({ request, awaited, without }, asked)
-        if (node !== undefined) this.#remember(name, node)
+        if (node !== undefined) this.#servedBy.set(name, node)
         if (outcome === 'done') return
         if (outcome === 'elsewhere' && (without.size === known || without.size >= MAX_GIVEN_UP)) break
       }
     } finally {
       this.#awaited.forget(request.key, awaited)
     }
-    this.#remember(name, STORE)
+    this.#servedBy.set(name, STORE)
     await this.#fromOrigin((fetcher) =>
       fetcher.fetch({
         ...request,
@@ -272,11 +273,6 @@ export class PeerFetcher implements Fetcher {
     })
     this.#peers.set(provider.node, peer)
     return peer
-  }
-
-  #remember(range: string, who: string): void {
-    if (this.#servedBy.size >= MAX_REMEMBERED) this.#servedBy.delete(this.#servedBy.keys().next().value!)
-    this.#servedBy.set(range, who)
   }
 
   async #fromOrigin<Value>(ask: (fetcher: Fetcher) => Promise<Value>): Promise<Value> {
