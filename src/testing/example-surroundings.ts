@@ -1,0 +1,47 @@
+import type { Cache } from '../cache/cache.js'
+import type { Surroundings } from '../cache/surroundings.js'
+import type { Config } from '../config/config.js'
+
+/** What was told while something was opened. */
+export interface Told {
+  readonly notes: string[]
+  readonly warnings: string[]
+  /** The lines of progress; undefined: cleared. */
+  readonly progress: (string | undefined)[]
+}
+
+/** What surrounds what is opened by name, over a cache of a test; `config` holds what dsc.yaml would say. */
+export function exampleSurroundings(
+  cache: Cache,
+  signal: AbortSignal,
+  config: Partial<Config> = {},
+): Surroundings & { readonly told: Told } {
+  const told: Told = { notes: [], warnings: [], progress: [] }
+  const whole: Config = {
+    filePath: undefined,
+    record: { kind: 'sqlite', url: 'sqlite:///nowhere', path: '/nowhere' },
+    node: cache.node,
+    cache: { root: cache.root, policy: cache.policy },
+    datasets: [],
+    agent: { listen: { host: '127.0.0.1', port: 0 }, isPageEverywhere: false },
+    stage: { stallTimeoutMs: 60_000 },
+    historyMs: 1,
+    origins: {},
+    ...config,
+  }
+  return {
+    told,
+    report: {
+      note: (sentence) => void told.notes.push(sentence),
+      warn: (sentence) => void told.warnings.push(sentence),
+      progress: (line) => void told.progress.push(line),
+    },
+    signal,
+    environment: {},
+    nowMs: cache.nowMs,
+    config: async () => whole,
+    openRecord: async () => cache.record,
+    openCache: async () => cache,
+    openSource: cache.openSource,
+  }
+}
