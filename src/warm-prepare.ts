@@ -7,6 +7,7 @@ import { reportPrepared } from './cli/output/report-prepared.js'
 import { createReporter } from './cli/output/reporter.js'
 import type { Config, RecordLocation } from './config/config.js'
 import { loadConfig } from './config/load-config.js'
+import { openOrClose } from './failure/closers.js'
 import { parseLeaseTime } from './model/lease.js'
 import { readMachine } from './platform/machine-identity.js'
 import { findHomeDirectory } from './platform/this-user.js'
@@ -49,14 +50,10 @@ async function takeAndReport(argv: readonly string[], version: string): Promise<
   const declared = datasets.find((dataset) => dataset.name === name)
   const opening = openExistingRecord(location)
   opening.catch(() => {}) // a server is on its way meanwhile
-  let asker: ReturnType<typeof findAsker>
-  try {
-    asker = findAsker(values, cache)
-  } catch (error) {
-    await (await opening.catch(() => undefined))?.record.close() // an open connection keeps the process alive
-    throw error
-  }
-  const { caller, cacheId, machine } = asker
+  const { caller, cacheId, machine } = await openOrClose(async (closers) => {
+    closers.add(async () => (await opening.catch(() => undefined))?.record.close()) // it keeps the process alive
+    return findAsker(values, cache)
+  })
   const opened = await opening
   if (opened === undefined) return false
   const { record } = opened

@@ -1,6 +1,7 @@
 import type { Cache } from '../cache/cache.js'
 import { SAMPLES_FOLDER } from '../cache/cache-layout.js'
 import { makeHeld } from '../cache/held-cache.js'
+import { type Closers, openOrClose } from '../failure/closers.js'
 import type { HostPort } from '../model/host-port.js'
 import type { HeldFolder } from '../platform/held-folder.js'
 import { ArrivingObjects } from './copies/arriving-objects.js'
@@ -12,7 +13,7 @@ import { createMetrics, type Metrics } from './metrics/metrics.js'
 import { StatusPage } from './page/status-page.js'
 import { createRoutes } from './routes.js'
 import { openSampleServers } from './samples/sample-servers.js'
-import { startAgentServer } from './server/agent-server.js'
+import { type AgentServer, startAgentServer } from './server/agent-server.js'
 import { agentUrl } from './server/agent-url.js'
 import { type AgentTokens, requireProtection } from './server/authorize.js'
 import { describeExpiry, readExpiryMs } from './server/certificate-expiry.js'
@@ -37,8 +38,8 @@ export type GatewaySettings = Pick<
 const GRACE_MS = 10_000
 const CERTIFICATE_MS = 24 * 3_600_000
 
-/** Starts the agent of a node. Rejects with AGENT_UNSAFE when it would be open to other machines without a token. */
-export async function startAgent(options: {
+/** What the agent of a node is, and what it is told. */
+export interface AgentOptions {
   readonly cache: Cache
   readonly listen: HostPort
   readonly advertise: string | undefined
@@ -54,25 +55,60 @@ export async function startAgent(options: {
   /** Whether other machines may look at the page. Default: this one alone. */
   readonly isPageEverywhere?: boolean
   readonly note: (sentence: string) => void
-}): Promise<Agent> {
-  const { cache, listen, tokens, tls, note } = options
-  requireProtection(listen, tokens)
-  const metrics = createMetrics()
-  const build = { version: options.version, node_version: process.versions.node, node: cache.node }
-  metrics.set('dsc_build_info', build, 1)
-  const stopCertificate = tls && watchCertificate(tls.cert, metrics, note)
-  const copies = openLocalCopies(cache.record, cache.node)
-  const arriving = new ArrivingObjects()
-  const tables = holdTables(cache.root, note)
-  const samples = openSampleServers({
-    host: listen.host,
-    token: tokens?.own,
-    tls,
-    cacheFolder: tables?.path,
+}
+
+/** Starts the agent of a node. Rejects with AGENT_UNSAFE when it would be open to other machines without a token. */
+export async function startAgent(options: AgentOptions): Promise<Agent> {
+  requireProtection(options.listen, options.tokens)
+  return openOrClose(async (closers) => {
+    const { cache, listen, tls, note } = options
+    const metrics = createMetrics()
+    const build = { version: options.version, node_version: process.versions.node, node: cache.node }
+    metrics.set('dsc_build_info', build, 1)
+    if (tls) closers.add(watchCertificate(tls.cert, metrics, note))
+    const page = new StatusPage(cache)
+    const stopping = new AbortController()
+    const endAnswers = () => {
+      stopping.abort('the agent stops')
+      page.close()
+    }
+    let watch: NodeWatch | undefined
+    const isReported = () => watch?.isReported() === true
+    const answering = { metrics, page, isReported, stopping: stopping.signal }
+    const { server, agentMetrics } = await openServer(options, answering, closers)
+    closers.add(endAnswers)
+    const url = agentUrl({ ...options, listen: { host: listen.host, port: server.address.port } })
+    watch = await openWatch(options, url, closers)
+    await agentMetrics.refresh()
+    const gateway = await openGateway(options, metrics, closers)
+    const stop = () => {
+      endAnswers() // at once: clients of the gateway may take their time
+      return closers.close()
+    }
+    return { url, gatewayUrl: gateway?.url, stop }
   })
-  const page = new StatusPage(cache)
-  const stopping = new AbortController()
-  let watch: NodeWatch | undefined
+}
+
+async function openServer(
+  options: AgentOptions,
+  answering: {
+    readonly metrics: Metrics
+    readonly page: StatusPage
+    readonly isReported: () => boolean
+    readonly stopping: AbortSignal
+  },
+  closers: Closers,
+): Promise<{ readonly server: AgentServer; readonly agentMetrics: AgentMetrics }> {
+  const { cache, listen, tokens, tls, note } = options
+  const { metrics } = answering
+  const copies = openLocalCopies(cache.record, cache.node)
+  closers.add(() => copies.close())
+  const arriving = new ArrivingObjects()
+  closers.add(() => arriving.close())
+  const held = holdTables(cache.root, note)
+  if (held) closers.add(() => held.close())
+  const samples = openSampleServers({ host: listen.host, token: tokens?.own, tls, cacheFolder: held?.path })
+  closers.add(() => samples.close())
   const agentMetrics = new AgentMetrics(cache, metrics, () => server.connections())
   const server = await startAgentServer({
     listen,
@@ -82,59 +118,45 @@ export async function startAgent(options: {
     node: cache.node,
     reachedAs: options.advertise && new URL(options.advertise).host,
     routes: createRoutes({
+      ...answering,
       cache,
       copies,
       arriving,
-      metrics,
       samples,
-      tables: tables?.path,
-      page,
+      tables: held?.path,
       pageAccess: { isEverywhere: options.isPageEverywhere === true, hasTokens: tokens !== undefined },
       refreshMetrics: () => agentMetrics.refresh(),
-      isReported: () => watch?.isReported() === true,
-      stopping: stopping.signal,
       note,
     }),
   })
-  const url = agentUrl({ ...options, listen: { host: listen.host, port: server.address.port } })
-  const watching = await watchNode({
-    cache,
-    url,
-    forgetNodesAfterMs: options.forgetNodesAfterMs,
-    note,
-  }).catch(async (error: unknown) => {
-    stopCertificate?.()
-    await server.stop(0)
-    throw error
+  closers.add(() => server.stop(GRACE_MS))
+  return { server, agentMetrics }
+}
+
+async function openWatch(
+  { cache, forgetNodesAfterMs, note }: AgentOptions,
+  url: string,
+  closers: Closers,
+): Promise<NodeWatch> {
+  const watch = await watchNode({ cache, url, forgetNodesAfterMs, note })
+  const tell = (error: unknown) => note(error instanceof Error ? error.message : String(error))
+  closers.add(() => watch.stop().catch(tell))
+  return watch
+}
+
+async function openGateway(
+  { cache, tokens, note, configPath, gateway: settings }: AgentOptions,
+  metrics: Metrics,
+  closers: Closers,
+): Promise<GatewayThreads | undefined> {
+  if (settings === undefined) return undefined
+  const gateway = await GatewayThreads.open({
+    ...settings,
+    ...{ cache, tokens, note, configPath },
+    onCounts: (counts) => counts.forEach(({ name, labels, value }) => void metrics.add(name, labels, value)),
   })
-  watch = watching
-  await agentMetrics.refresh()
-  const stop = async (gateway: GatewayThreads | undefined) => {
-    stopping.abort('the agent stops')
-    stopCertificate?.()
-    page.close()
-    await gateway?.stop(GRACE_MS)
-    await watching
-      .stop()
-      .catch((error: unknown) => note(error instanceof Error ? error.message : String(error)))
-    await server.stop(GRACE_MS)
-    await samples.close()
-    tables?.close()
-    arriving.close()
-    copies.close()
-  }
-  const gateway =
-    options.gateway &&
-    (await GatewayThreads.open({
-      ...options.gateway,
-      ...{ cache, tokens, note, configPath: options.configPath },
-      onCounts: (counts) =>
-        counts.forEach(({ name, labels, value }) => void metrics.add(name, labels, value)),
-    }).catch(async (error: unknown) => {
-      await stop(undefined)
-      throw error
-    }))
-  return { url, gatewayUrl: gateway?.url, stop: () => stop(gateway) }
+  closers.add(() => gateway.stop(GRACE_MS))
+  return gateway
 }
 
 /** Where this agent keeps tables of samples: held, so that nobody leads elsewhere what it writes. */

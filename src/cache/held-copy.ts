@@ -1,3 +1,4 @@
+import { openOrCloseNow } from '../failure/closers.js'
 import { DscError } from '../failure/dsc-error.js'
 import type { Copy } from '../model/copy.js'
 import type { HeldFolder } from '../platform/held-folder.js'
@@ -18,13 +19,11 @@ export function holdCopyDirectory(cache: Cache, copy: Copy): HeldFolder {
 
 /** Opens a ready copy to change its files; the caller closes both. */
 export function holdCopy(cache: Cache, copy: Copy): { directory: HeldFolder; files: HeldFolder } {
-  const directory = holdCopyDirectory(cache, copy)
-  try {
+  return openOrCloseNow((closers) => {
+    const directory = holdCopyDirectory(cache, copy)
+    closers.add(() => directory.close())
     return { directory, files: holdFiles(cache, copy, directory) }
-  } catch (error) {
-    directory.close()
-    throw error
-  }
+  })
 }
 
 function holdFiles(cache: Cache, copy: Copy, directory: HeldFolder): HeldFolder {

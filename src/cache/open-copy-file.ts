@@ -1,4 +1,5 @@
 import { realpathSync } from 'node:fs'
+import { openOrClose } from '../failure/closers.js'
 import { DscError } from '../failure/dsc-error.js'
 import type { Copy } from '../model/copy.js'
 import { QuickFile } from '../platform/quick-file.js'
@@ -18,8 +19,9 @@ const realRoots = new Map<string, string>()
  * Rejects with CACHE_ROOT_INVALID for anything else, and with what opening rejects with.
  */
 export async function openCopyFile(root: string, copy: CopyPlace, path: string): Promise<QuickFile> {
-  const file = await QuickFile.open(path)
-  try {
+  return openOrClose(async (closers) => {
+    const file = await QuickFile.open(path)
+    closers.add(() => file.close())
     if (maySend(file.descriptor, path, sendRuleOf(root, copy))) return file
     realRoots.delete(root) // the root itself may have been moved
     if (maySend(file.descriptor, path, sendRuleOf(root, copy))) return file
@@ -28,10 +30,7 @@ export async function openCopyFile(root: string, copy: CopyPlace, path: string):
       `${path} leads to ${findOpened(file.descriptor, path)}, which is not of this cache`,
       { hint: 'dsc verify; find out who put a link there' },
     )
-  } catch (error) {
-    await file.close()
-    throw error
-  }
+  })
 }
 
 /**

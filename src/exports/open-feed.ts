@@ -1,3 +1,4 @@
+import { openOrClose } from '../failure/closers.js'
 import { DscError } from '../failure/dsc-error.js'
 import type { BatchReader } from '../feed/batches/batch-reader.js'
 import { EngineBatches } from '../feed/batches/engine-batches.js'
@@ -98,14 +99,12 @@ async function openReader(
   { order: asked, world = 1, signal }: OpenFeedOptions,
   dataset: string,
 ): Promise<Feed> {
-  try {
+  return openOrClose(async (closers) => {
+    closers.add(() => reader.close())
     const localRanks = Number(process.env.LOCAL_WORLD_SIZE ?? 1)
     refuseOrderOfOneMachine({ order: reader.identity.order, asked, world, localRanks })
-  } catch (error) {
-    await reader.close()
-    throw error
-  }
-  return new ReaderFeed(reader, { dataset, signal })
+    return new ReaderFeed(reader, { dataset, signal })
+  })
 }
 
 /** Opens the engine of this process, which closes its surroundings, too. */
@@ -127,14 +126,12 @@ async function openEngine(options: OpenFeedOptions): Promise<FeedEngine> {
     token: options.token ?? process.env.DSC_FEED_TOKEN,
     cacheFolder: options.cacheFolder ?? samplesCacheFolder(process.env),
   }
-  try {
+  return openOrClose(async (closers) => {
+    closers.add(surroundings.close)
     const engine = await openNamedEngine(surroundings, request, { ...options, mix: undefined })
     engine.onClose(surroundings.close)
     return engine
-  } catch (error) {
-    await surroundings.close()
-    throw error
-  }
+  })
 }
 
 /** What states say was fed. */

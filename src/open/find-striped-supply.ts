@@ -2,6 +2,7 @@ import { statSync } from 'node:fs'
 import type { StripeHolder } from '../agent/stripes/open-stripes.js'
 import { findLayouts, formatLayout, type StripedLayout } from '../cache/status/find-layouts.js'
 import type { Surroundings } from '../cache/surroundings.js'
+import { openOrClose } from '../failure/closers.js'
 import type { SampleSupply } from '../feed/sources/sample-supply.js'
 import type { CopyUse } from '../model/copy.js'
 import type { Dataset } from '../model/dataset.js'
@@ -43,8 +44,9 @@ export async function findStripedSupply(
   if (!found) return undefined
   const { record, dataset, layout } = found
   const { holders, replicas } = await findHolders(found)
-  const release = await leaseAll(context, record, [...holders, ...replicas])
-  try {
+  return openOrClose(async (closers) => {
+    const release = await leaseAll(context, record, [...holders, ...replicas])
+    closers.add(release)
     const [{ openStripes }, { stripeSupply }, { readAgentAccess }] = await Promise.all([
       import('../agent/stripes/open-stripes.js'),
       import('../feed/sources/stripe-supply.js'),
@@ -66,14 +68,12 @@ export async function findStripedSupply(
     context.report.progress(undefined)
     context.report.note(`${dataset.name}: fed from ${formatLayout(layout)}`)
     const reader = await openSourceReader(context, dataset.name, split)
+    closers.add(() => reader.close())
     return {
       supply: stripeSupply({ ...stripes, reader, token: access.token, onNodeLost: context.report.note }),
       release,
     }
-  } catch (error) {
-    await release()
-    throw error
-  }
+  })
 }
 
 /** Who serves each stripe, and who has the whole version. */

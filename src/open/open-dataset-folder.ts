@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs'
 import { join, posix, resolve } from 'node:path'
 import type { Surroundings } from '../cache/surroundings.js'
+import { openOrClose } from '../failure/closers.js'
 import { DscError } from '../failure/dsc-error.js'
 import type { Copy } from '../model/copy.js'
 import { isGone } from '../platform/is-gone.js'
@@ -66,14 +67,12 @@ export async function toFolder(
   { prepared, release }: Preparing,
   split: string | undefined,
 ): Promise<DatasetFolder> {
-  try {
+  return openOrClose(async (closers) => {
+    closers.add(release)
     const copy = await prepared
     context.report.progress(undefined)
     return { folder: findSplit(copy.path, split), copy, release }
-  } catch (error) {
-    await release()
-    throw error
-  }
+  })
 }
 
 function findSplit(folder: string, split: string | undefined): string {

@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs'
 import type { Surroundings } from '../cache/surroundings.js'
+import { openOrClose } from '../failure/closers.js'
 import type { RemoteFallback } from '../feed/sources/node-supply.js'
 import type { RangeReader } from '../feed/sources/range-source.js'
 import type { ListedObject } from '../sources/source.js'
@@ -38,7 +39,10 @@ export async function openSourceReader(
     import('../manifest/key-to-path.js'),
   ])
   const source = await context.openSource(await resolveDataset(context, raw))
-  const fetcher = await source.openFetcher({ connections: 8 })
+  const fetcher = await openOrClose(async (closers) => {
+    closers.add(() => source.close())
+    return source.openFetcher({ connections: 8 })
+  })
   let listing: Promise<ReadonlyMap<string, ListedObject>> | undefined
   const list = async () => {
     const objects = new Map<string, ListedObject>()

@@ -1,10 +1,11 @@
 import { basename } from 'node:path'
 import type { Surroundings } from '../cache/surroundings.js'
+import { openOrClose } from '../failure/closers.js'
 import { DscError } from '../failure/dsc-error.js'
 import type { Copy } from '../model/copy.js'
 import type { SampleFolder } from '../samples/index-samples.js'
 import { joinSamples, type NamedSamples } from '../samples/join-samples.js'
-import { type DatasetFolder, openDatasetFolder } from './open-dataset-folder.js'
+import { openDatasetFolder } from './open-dataset-folder.js'
 
 /** Samples of several folders or datasets of this machine, leased like one. */
 export interface JoinedSamples {
@@ -27,15 +28,11 @@ export async function openJoined(
   targets: readonly string[],
   { split, index }: ReadingOptions,
 ): Promise<JoinedSamples> {
-  const datasets: DatasetFolder[] = []
-  const release = async () => {
-    for (const dataset of datasets) await dataset.release()
-  }
-  try {
+  return openOrClose(async (closers) => {
     const parts: NamedSamples[] = []
     for (const target of targets) {
       const dataset = await openDatasetFolder(context, target, split)
-      datasets.push(dataset)
+      closers.add(() => dataset.release())
       const name = basename(target)
       if (parts.some((part) => part.name === name))
         throw new DscError('USAGE', `two of the datasets are named ${name}`, {
@@ -44,9 +41,6 @@ export async function openJoined(
       parts.push({ name, folder: await index(dataset.folder, dataset.copy) })
     }
     const names = new Map(parts.map((part, i) => [targets[i]!, part.name]))
-    return { folder: joinSamples(parts), names, release }
-  } catch (error) {
-    await release()
-    throw error
-  }
+    return { folder: joinSamples(parts), names, release: () => closers.close() }
+  })
 }

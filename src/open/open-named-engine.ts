@@ -1,4 +1,5 @@
 import type { Surroundings } from '../cache/surroundings.js'
+import { openOrClose } from '../failure/closers.js'
 import { DscError } from '../failure/dsc-error.js'
 import type { FeedEngine } from '../feed/engine/feed-engine.js'
 import type { FeedSettings } from '../feed/engine/feed-settings.js'
@@ -27,32 +28,24 @@ export async function openNamedEngine(
   settings: FeedSettings,
 ): Promise<FeedEngine> {
   const { openFeedEngine, startReaders } = await import('../feed/engine/open-feed-engine.js')
-  const readers = startReaders(settings)
-  const finding = findSupply(context, request, planReading(settings.order))
-  const { supply, release } = await finding.catch(async (error: unknown) => {
-    await readers.close()
-    throw error
+  const engine = await openOrClose(async (closers) => {
+    const readers = startReaders(settings)
+    closers.add(() => readers.close())
+    const { supply, release } = await findSupply(context, request, planReading(settings.order))
+    closers.add(release)
+    const opened = openFeedEngine(supply, settings, readers)
+    opened.onClose(release)
+    return opened
   })
-  let engine: FeedEngine
-  try {
-    engine = openFeedEngine(supply, settings, readers)
-    engine.onClose(release)
+  return openOrClose(async (closers) => {
+    closers.add(() => engine.close())
     if (settings.memoryBytes === undefined && engine.memoryBytes < DEFAULT_MEMORY_BYTES)
       context.report.warn(
         `dsc: little memory is free for the feed, so it uses ${formatByteSize(engine.memoryBytes)} instead of ${formatByteSize(DEFAULT_MEMORY_BYTES)}; a larger /dev/shm (docker run --shm-size) helps`,
       )
-  } catch (error) {
-    await readers.close()
-    await release()
-    throw error
-  }
-  try {
     await engine.ready()
     return engine
-  } catch (error) {
-    await engine.close()
-    throw error
-  }
+  })
 }
 
 /** How rows are read for an order: only one that goes through few groups at a time can read them in groups. */
@@ -103,19 +96,17 @@ async function leaseFolder(
   const preparing = mayArrive ? await beginPreparing(context, target, { isReadWhileComing: true }) : undefined
   const arriving = preparing && (await findArriving(context, request, preparing))
   if (arriving) return arriving
-  const { folder, copy, release } = await (preparing
-    ? toFolder(context, preparing, split)
-    : openDatasetFolder(context, target, split))
-  try {
+  return openOrClose(async (closers) => {
+    const { folder, copy, release } = await (preparing
+      ? toFolder(context, preparing, split)
+      : openDatasetFolder(context, target, split))
+    closers.add(release)
     const listed = await index(folder, copy)
     const version = copy?.version ?? null
     const listing = version === null ? undefined : digestListing(listed.table, version)
     const supplyOf = listed.groups ? groupSupply : folderSupply
     return { supply: supplyOf(listed, { listing }), release }
-  } catch (error) {
-    await release()
-    throw error
-  }
+  })
 }
 
 async function findArriving(
@@ -123,13 +114,11 @@ async function findArriving(
   request: FeedRequest & { readonly target: string },
   preparing: Preparing,
 ): Promise<LeasedSupply | undefined> {
-  const { findArrivingSupply } = await import('./open-arriving-supply.js')
-  try {
-    return await findArrivingSupply(context, request, preparing)
-  } catch (error) {
-    await preparing.release()
-    throw error
-  }
+  return openOrClose(async (closers) => {
+    closers.add(() => preparing.release())
+    const { findArrivingSupply } = await import('./open-arriving-supply.js')
+    return findArrivingSupply(context, request, preparing)
+  })
 }
 
 async function findNodes(
@@ -140,19 +129,17 @@ async function findNodes(
   const { from: nodes, layout, token, mix, split } = request
   const { nodeSupply } = await import('../feed/sources/node-supply.js')
   const tls = request.isEncrypted ? await readStorageTls(context) : undefined
-  const fallback =
-    request.fallback === undefined
-      ? undefined
-      : await openFallback(context, request.fallback, { split, index })
-  try {
+  return openOrClose(async (closers) => {
+    const fallback =
+      request.fallback === undefined
+        ? undefined
+        : await openFallback(context, request.fallback, { split, index })
+    if (fallback?.kind === 'ranges') closers.add(() => fallback.reader.close())
     return {
       supply: await nodeSupply({ nodes, layout, fallback, token, tls, mix, onNodeLost: context.report.note }),
       release: async () => {},
     }
-  } catch (error) {
-    if (fallback?.kind === 'ranges') await fallback.reader.close()
-    throw error
-  }
+  })
 }
 
 async function joinFolders(
@@ -164,12 +151,10 @@ async function joinFolders(
     import('../feed/sources/folder-supply.js'),
     import('../feed/sources/find-mix-parts.js'),
   ])
-  const { folder, names, release } = await openJoined(context, Object.keys(mix), { split, index })
-  try {
+  return openOrClose(async (closers) => {
+    const { folder, names, release } = await openJoined(context, Object.keys(mix), { split, index })
+    closers.add(release)
     const times = Object.fromEntries([...names].map(([target, name]) => [name, mix[target]!]))
     return { supply: folderSupply(folder, { mix: findMixParts(folder.table, times) }), release }
-  } catch (error) {
-    await release()
-    throw error
-  }
+  })
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Cache } from '../../cache/cache.js'
 import { trashDirectory } from '../../cache/cache-layout.js'
 import { listIntoManifest } from '../../cache/download/list-into-manifest.js'
+import { openOrClose } from '../../failure/closers.js'
 import { isDscError } from '../../failure/dsc-error.js'
 import { isOfSqlite } from '../../manifest/manifest-file.js'
 import type { Dataset } from '../../model/dataset.js'
@@ -95,15 +96,13 @@ export class PassedDatasets {
 
   async #list(dataset: Dataset, directory: string, reason: string): Promise<Passed> {
     const { cache, signal } = this.#options
-    const source = await cache.openSource(dataset)
-    try {
+    return openOrClose(async (closers) => {
+      closers.add(() => rm(directory, { recursive: true, force: true }))
+      const source = await cache.openSource(dataset)
+      closers.add(() => source.close())
       await listIntoManifest({ source, dataset, copyDirectory: directory, unsafeKeys: 'list', signal })
       return { kind: 'passed', directory, source, reason, readers: 0, isReplaced: false }
-    } catch (error) {
-      await source.close()
-      await rm(directory, { recursive: true, force: true })
-      throw error
-    }
+    })
   }
 }
 

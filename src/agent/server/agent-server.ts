@@ -36,7 +36,7 @@ export interface Route {
   readonly answer: (call: RouteCall) => Promise<void>
 }
 
-interface AgentServer {
+export interface AgentServer {
   /** Where it listens in the end: port 0 was the kernel's choice. */
   readonly address: HostPort
   readonly connections: () => number

@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
+import { useAndClose } from '../../failure/closers.js'
 import { DscError } from '../../failure/dsc-error.js'
 import type { Copy } from '../../model/copy.js'
 import { formatCount } from '../../model/format-count.js'
@@ -64,21 +65,25 @@ export function feedStorageCommand(context: CliContext): Command {
           columns: options.columns,
           copy,
         })
-      const { folder, release } = await openServed(context, targets, { split: options.split, index })
-      const { StorageServer } = await import('../../feed/storage/storage-server.js')
-      const server = await asUsageError(cannotListen(host, port), () =>
-        StorageServer.open({ folder, host, port, token, tls, stripe: options.stripe }),
-      ).catch(async (error: unknown) => {
-        await release()
-        throw error
+      await useAndClose(async (closers) => {
+        const { folder, release } = await openServed(context, targets, { split: options.split, index })
+        closers.add(release)
+        const { StorageServer } = await import('../../feed/storage/storage-server.js')
+        const server = await asUsageError(cannotListen(host, port), () =>
+          StorageServer.open({ folder, host, port, token, tls, stripe: options.stripe }),
+        )
+        closers.add(() => server.close())
+        context.report.result(
+          {
+            host: server.host,
+            port: server.port,
+            samples: folder.table.count,
+            stripe: options.stripe ?? null,
+          },
+          () => `serving ${formatCount(folder.table.count, 'sample')} on ${formatHostPort(server)}`,
+        )
+        await untilAborted(context.signal)
       })
-      context.report.result(
-        { host: server.host, port: server.port, samples: folder.table.count, stripe: options.stripe ?? null },
-        () => `serving ${formatCount(folder.table.count, 'sample')} on ${formatHostPort(server)}`,
-      )
-      await untilAborted(context.signal)
-      await server.close()
-      await release()
     })
 }
 

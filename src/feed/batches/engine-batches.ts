@@ -1,3 +1,4 @@
+import { openOrClose } from '../../failure/closers.js'
 import type { FeedEngine, StreamShape } from '../engine/feed-engine.js'
 import type { FeedIdentity } from '../plan/feed-state.js'
 import type { BatchStream, LossRule } from '../stream/batch-stream.js'
@@ -31,12 +32,10 @@ export class EngineBatches implements BatchReader {
 
   /** Opens the rank's stream; closes the engine where that cannot be. */
   static async open(engine: FeedEngine, shape: StreamShape, onLoss: LossRule): Promise<EngineBatches> {
-    try {
+    return openOrClose(async (closers) => {
+      closers.add(() => engine.close())
       return new EngineBatches(engine, shape, onLoss)
-    } catch (error) {
-      await engine.close()
-      throw error
-    }
+    })
   }
 
   get stepsPerEpoch(): number {

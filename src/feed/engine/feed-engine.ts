@@ -1,3 +1,4 @@
+import { Closers } from '../../failure/closers.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { formatCount } from '../../model/format-count.js'
 import type { SampleGroups } from '../../samples/plan/sample-groups.js'
@@ -210,14 +211,13 @@ export class FeedEngine {
     const { pool, arenaFile } = this.#options
     for (const stream of this.#ranks.keys()) stream.close()
     this.#ranks.clear()
-    try {
-      await this.source.close()
-      await pool.close()
-      arenaFile.close()
-      this.mapped?.files.close()
-    } finally {
-      for (const closer of this.#closers.splice(0)) await closer()
-    }
+    const closers = new Closers()
+    for (const closer of this.#closers.splice(0).reverse()) closers.add(closer)
+    closers.add(() => this.mapped?.files.close())
+    closers.add(() => arenaFile.close())
+    closers.add(() => pool.close())
+    closers.add(() => this.source.close())
+    await closers.close()
   }
 
   #add(stream: BatchStream, rank: EngineRank): void {

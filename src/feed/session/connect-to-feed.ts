@@ -1,19 +1,18 @@
 import { connect, type Socket } from 'node:net'
+import { openOrCloseNow } from '../../failure/closers.js'
 import { DscError, isDscError } from '../../failure/dsc-error.js'
 import { SocketFolder } from './socket-folder.js'
 
 /** Connects to the feed that listens at `path`, if folder and socket are this user's. Throws FEED_GONE, FEED_PROTOCOL. */
 export function connectToFeed(path: string): Socket {
-  const folder = openFolder(path)
-  try {
+  return openOrCloseNow((closers) => {
+    const folder = openFolder(path)
+    closers.add(() => folder.close())
     folder.requireOwnSocket()
     const socket = connect(folder.address)
     socket.once('close', () => folder.close())
     return socket
-  } catch (error) {
-    folder.close()
-    throw error
-  }
+  })
 }
 
 function openFolder(path: string): SocketFolder {

@@ -1,5 +1,6 @@
 import { unlinkSync } from 'node:fs'
 import { connect, type Server } from 'node:net'
+import { openOrClose } from '../../failure/closers.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { SocketFolder } from './socket-folder.js'
 
@@ -12,19 +13,17 @@ export async function listenOnSocket(server: Server, path: string): Promise<void
     throw new DscError('USAGE', `the socket path ${path} is longer than 107 bytes`, {
       hint: '--socket <shorter path>',
     })
-  const folder = SocketFolder.make(path)
-  try {
+  await openOrClose(async (closers) => {
+    const folder = SocketFolder.make(path)
+    closers.add(() => folder.close())
     folder.requireOwnSocket()
     if (await isAnswering(folder.address))
       throw new DscError('FEED_PROTOCOL', `another feed is listening on ${path}`, {
         hint: 'use it, stop it (dsc feed status --stop), or choose another --socket',
       })
     await listen(server, folder.address)
-  } catch (error) {
-    folder.close()
-    throw error
-  }
-  server.once('close', () => folder.close())
+    server.once('close', () => folder.close())
+  })
 }
 
 async function listen(server: Server, address: string): Promise<void> {

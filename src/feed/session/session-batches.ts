@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
+import { openOrClose } from '../../failure/closers.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { openSampleTable, type SampleTable } from '../../samples/sample-table.js'
 import type { BatchReader, ReadBatch } from '../batches/batch-reader.js'
@@ -131,8 +132,9 @@ export class SessionBatches implements BatchReader {
 }
 
 async function openSession(options: SessionBatchesOptions, expected: Expected): Promise<Session> {
-  const connection = new FeedConnection(options)
-  try {
+  return openOrClose(async (closers) => {
+    const connection = new FeedConnection(options)
+    closers.add(() => connection.close())
     const { batchSize, ...shape } = options.shape
     const { seed, order, fingerprint, listing } = expected
     const onError = options.onLoss
@@ -141,10 +143,7 @@ async function openSession(options: SessionBatchesOptions, expected: Expected): 
     connection.send(MESSAGE.hello, { ...hello, ...shape, ...expectation })
     const welcome = (await connection.receive()).fields as unknown as Welcome
     return { connection, welcome, arenaFd: openArena(welcome), mappedFds: new Map() }
-  } catch (error) {
-    connection.close()
-    throw error
-  }
+  })
 }
 
 function endSession({ connection, arenaFd, mappedFds }: Session): void {

@@ -2,6 +2,7 @@ import { closeSync, openSync, unlinkSync, writeSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { openOrClose } from '../../failure/closers.js'
 import type { FeedEngine } from '../engine/feed-engine.js'
 import type { HeadspaceProbe } from './headspace.js'
 import { listenOnSocket } from './listen-on-socket.js'
@@ -56,14 +57,12 @@ export class SessionServer {
 
   /** Starts listening. */
   static async open(options: SessionServerOptions): Promise<SessionServer> {
-    const server = new SessionServer(options)
-    try {
+    return openOrClose(async (closers) => {
+      const server = new SessionServer(options)
+      closers.add(() => closeSync(server.#tableFd))
       await listenOnSocket(server.#server, options.socketPath)
-    } catch (error) {
-      closeSync(server.#tableFd)
-      throw error
-    }
-    return server
+      return server
+    })
   }
 
   /** The state of the feed as Prometheus text. */

@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, lstatSync, mkdirSync, openSync, type Stats } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
+import { openOrCloseNow } from '../../failure/closers.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { O_PATH } from '../../platform/held-folder.js'
 
@@ -19,14 +20,12 @@ export class SocketFolder {
   /** Opens the folder of the socket at `path`. Throws FEED_PROTOCOL where others may write in it. */
   static open(path: string): SocketFolder {
     const folder = dirname(resolve(path))
-    const fd = openSync(folder, O_PATH | constants.O_DIRECTORY)
-    try {
+    return openOrCloseNow((closers) => {
+      const fd = openSync(folder, O_PATH | constants.O_DIRECTORY)
+      closers.add(() => closeSync(fd))
       requireOwnFolder(folder, fstatSync(fd))
       return new SocketFolder(fd, path)
-    } catch (error) {
-      closeSync(fd)
-      throw error
-    }
+    })
   }
 
   /** As `open`, and makes the folder where it is not there. */

@@ -1,5 +1,6 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
+import { openOrClose } from '../../failure/closers.js'
 import { BackgroundThread } from '../../platform/background-thread.js'
 import type { SendRule } from '../../platform/send-rule.js'
 import type { SampleFolder } from '../../samples/index-samples.js'
@@ -69,14 +70,12 @@ export class StorageServer {
 
   /** Starts listening; rejects as `net` does where it cannot. */
   static async open(options: StorageServerOptions): Promise<StorageServer> {
-    const server = new StorageServer(options)
-    try {
+    return openOrClose(async (closers) => {
+      const server = new StorageServer(options)
+      closers.add(() => server.#thread.stop())
       await server.#listen(options.host, options.port)
-    } catch (error) {
-      await server.#thread.stop()
-      throw error
-    }
-    return server
+      return server
+    })
   }
 
   get host(): string {

@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream'
 import pg from 'pg'
+import { openOrClose } from '../../failure/closers.js'
 import type { SqlRow } from '../database/sql-database.js'
 import {
   ASK_SESSION,
@@ -58,16 +59,14 @@ class ServerPool implements Server {
   }
 
   async take(clock: ServerClock): Promise<Connection> {
-    const client = await this.#pool.connect()
-    try {
+    return openOrClose(async (closers) => {
+      const client = await this.#pool.connect()
+      closers.add(() => client.release(true))
       const session = this.#sessions.get(client) ?? (await readSession(client))
       this.#sessions.set(client, session)
       requireKind(this.#plan, session)
       return createConnection(client, session, clock)
-    } catch (error) {
-      client.release(true)
-      throw error
-    }
+    })
   }
 
   close(): Promise<void> {

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { openOrClose } from '../../failure/closers.js'
 import { log } from '../../log/log.js'
 import type { ChangeWait } from '../contract/record-store.js'
 import type { Durability, SqlDatabase, SqlTransaction, WriteScope } from '../database/sql-database.js'
@@ -74,12 +75,10 @@ export async function createPostgresDatabase(
     teller.tell(scope)
     return value
   }
-  try {
-    await repeat(patienceMs, () => prepareSchema(connections, location))
-  } catch (error) {
-    await connections.close()
-    throw error
-  }
+  await openOrClose((closers) => {
+    closers.add(() => connections.close())
+    return repeat(patienceMs, () => prepareSchema(connections, location))
+  })
   const all: SqlDatabase['all'] = (sql, parameters) =>
     repeat(patienceMs, () => tryStatement(connections, sql, parameters))
   return {

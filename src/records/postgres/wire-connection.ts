@@ -1,4 +1,5 @@
 import { connect, isIP, type Socket } from 'node:net'
+import { openOrClose } from '../../failure/closers.js'
 import type { SqlValue } from '../database/sql-database.js'
 import {
   ASK_SESSION,
@@ -64,7 +65,8 @@ class OneConnection implements Server {
       endTurn = resolve
     })
     await before
-    try {
+    return openOrClose(async (closers) => {
+      closers.add(endTurn)
       const wire = this.#wire ?? (await this.#open())
       this.#wire = wire
       const destroy = () => {
@@ -79,10 +81,7 @@ class OneConnection implements Server {
         giveBack,
         destroy,
       }
-    } catch (error) {
-      endTurn()
-      throw error
-    }
+    })
   }
 
   async close(): Promise<void> {
@@ -91,15 +90,13 @@ class OneConnection implements Server {
   }
 
   async #open(): Promise<Wire> {
-    const wire = await Wire.open(this.#plan, this.#target)
-    if (this.#plan.kind === 'any') return wire
-    try {
+    return openOrClose(async (closers) => {
+      const wire = await Wire.open(this.#plan, this.#target)
+      closers.add(() => wire.destroy())
+      if (this.#plan.kind === 'any') return wire
       requireKind(this.#plan, toSession((await wire.ask(ASK_SESSION, [])).rows, null))
       return wire
-    } catch (error) {
-      wire.destroy()
-      throw error
-    }
+    })
   }
 }
 
@@ -138,14 +135,12 @@ class Wire {
   }
 
   static async open(plan: ConnectionPlan, target: ServerTarget): Promise<Wire> {
-    const wire = new Wire(await reach(plan, target))
-    try {
+    return openOrClose(async (closers) => {
+      const wire = new Wire(await reach(plan, target))
+      closers.add(() => wire.destroy())
       await wire.#introduce(plan, target)
-    } catch (error) {
-      wire.destroy()
-      throw error
-    }
-    return wire
+      return wire
+    })
   }
 
   ask(sql: string, parameters: readonly SqlValue[]): Promise<QueryResult> {
@@ -261,7 +256,8 @@ async function reach(plan: ConnectionPlan, target: ServerTarget): Promise<Socket
   const canDoWithout = plan.targets.some(
     (other) => other.host === host && other.port === port && other.tls === undefined,
   )
-  try {
+  return openOrClose(async (closers) => {
+    closers.add(() => socket.destroy())
     if (tls === undefined) {
       await once(socket, 'connect')
       return socket
@@ -275,10 +271,7 @@ async function reach(plan: ConnectionPlan, target: ServerTarget): Promise<Socket
     const encrypted = encrypt({ ...tls, socket, ...(isIP(host) ? {} : { servername: host }) })
     await once(encrypted, 'secureConnect')
     return encrypted
-  } catch (error) {
-    socket.destroy()
-    throw error
-  }
+  })
 }
 
 function once(socket: Socket, event: 'connect' | 'data' | 'secureConnect'): Promise<Buffer> {

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
+import { openOrClose } from '../../failure/closers.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { requireRegularFile } from '../../platform/regular-file.js'
 import { createSharedFile, makeFolder } from '../../platform/shared-folder.js'
@@ -34,17 +35,15 @@ export const SQLITE_MIGRATIONS = schemaMigrations({
  */
 export async function openSqliteDatabase(path: string, migrations = SQLITE_MIGRATIONS): Promise<SqlDatabase> {
   const location = `sqlite://${path}`
-  const connection = explainFailures(location, () => connect(path))
-  const database = createDatabase(connection, location)
-  try {
+  return openOrClose(async (closers) => {
+    const connection = explainFailures(location, () => connect(path))
+    closers.add(() => connection.close())
+    const database = createDatabase(connection, location)
     if (!explainFailures(location, () => isCurrent(connection, migrations.length))) {
       await database.write('durable', 'all', (open) => migrate(open, migrations, location))
     }
-  } catch (error) {
-    connection.close()
-    throw error
-  }
-  return database
+    return database
+  })
 }
 
 /**

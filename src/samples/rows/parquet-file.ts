@@ -9,6 +9,7 @@ import {
   parquetRead,
 } from 'hyparquet'
 import { compressors } from 'hyparquet-compressors'
+import { openOrClose } from '../../failure/closers.js'
 import { DscError, isDscError } from '../../failure/dsc-error.js'
 import { findFields, type RowField, withoutMeanings } from './row-fields.js'
 
@@ -81,16 +82,14 @@ export class ParquetFile {
     readonly columns: readonly string[] | undefined
   }): Promise<ParquetFile> {
     const { path, shown, columns } = options
-    const descriptor = openSync(path, 'r')
-    try {
-      return await naming({ path: shown }, async () => {
+    return openOrClose(async (closers) => {
+      const descriptor = openSync(path, 'r')
+      closers.add(() => closeSync(descriptor))
+      return naming({ path: shown }, async () => {
         const metadata = await parquetMetadataAsync(bufferOf(descriptor), { geoparquet: false })
         return new ParquetFile({ path: shown, descriptor, metadata, columns })
       })
-    } catch (error) {
-      closeSync(descriptor)
-      throw error
-    }
+    })
   }
 
   get rowCount(): number {
