@@ -180,7 +180,7 @@ test('dsc feed plan --cold says when the first batch, the epoch and the copy are
   assert.match(stderr, /--fixed-ms 20 --bandwidth/)
   const time = ['--fixed-ms', '20', '--bandwidth', '100kB/s', '--step-ms', '10']
   const plan = JSON.parse((await world.dsc(...words, ...time, '--json')).stdout)
-  assert.deepEqual([plan.objects, plan.bytes, plan.isFedWhileArriving], [COUNT, TOTAL, true])
+  assert.deepEqual([plan.objects, plan.contentBytes, plan.isFedWhileArriving], [COUNT, TOTAL, true])
   const afterListing = (ms: number) => ms - plan.startMs
   assert.ok(afterListing(plan.firstBatchMs) < afterListing(plan.wholeMs) / 4)
   assert.ok(plan.waitMs < plan.epochMs)

@@ -61,7 +61,7 @@ async function startFeed(context: TestContext, node: ClusterNode, directory: str
   context.after(() => client.close())
   const counts = async () => {
     const { stdout } = await node.dsc('feed', 'status', '--socket', socket, '--json')
-    return JSON.parse(stdout) as Readonly<Record<string, number>>
+    return JSON.parse(stdout).metrics as Readonly<Record<string, number>>
   }
   return { running, client, counts }
 }

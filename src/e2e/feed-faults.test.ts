@@ -76,7 +76,7 @@ async function readThroughFeed(
   const status = await world.dsc('feed', 'status', '--socket', socketPath, '--json')
   running.process.kill('SIGTERM')
   assert.equal((await running.finished).code, 0, (await running.finished).stderr)
-  const counts = JSON.parse(status.stdout) as Record<string, number>
+  const counts = JSON.parse(status.stdout).metrics as Record<string, number>
   return (name: string) => counts[`dsc_feed_${name}_total`]!
 }
 

@@ -6,7 +6,7 @@ import type { PlanFile } from './plan-files.js'
 /** One size of a benchmark. */
 export interface BenchRow {
   /** fp32 bytes of the gradients. */
-  readonly bytes: number
+  readonly messageBytes: number
   /** Median of a whole step: fill, exchange, commit. */
   readonly medianMs: number
   /** fp32 bytes per second that this is. */
@@ -56,7 +56,11 @@ export async function benchExchange(options: {
         if (round >= 2) seconds.push((performance.now() - start) / 1000)
       }
       const middle = median(seconds)
-      rows.push({ bytes: elements * 4, medianMs: middle * 1000, bytesPerSecond: (elements * 4) / middle })
+      rows.push({
+        messageBytes: elements * 4,
+        medianMs: middle * 1000,
+        bytesPerSecond: (elements * 4) / middle,
+      })
     } finally {
       await session.close()
     }

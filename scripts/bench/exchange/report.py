@@ -55,7 +55,7 @@ def report_hosts(link, found):
             rows.append([name, row["name"], f"{row['ms']:.0f}", f"{row['busyMs']:.0f}", f"{base / row['ms']:.2f}"])
     lines = [f"Link: {link}.", "", *table(["load", "way", "ms", "processor ms", "fp16 hook ÷ way"], rows, 2)]
     rows = [
-        [f"{one['bytes'] / 2**20:.0f}", *(f"{ms:.1f}" for ms in (one["medianMs"], two["medianMs"])), f"{one['medianMs'] / two['medianMs']:.2f}"]
+        [f"{one['messageBytes'] / 2**20:.0f}", *(f"{ms:.1f}" for ms in (one["medianMs"], two["medianMs"])), f"{one['medianMs'] / two['medianMs']:.2f}"]
         for one, two in zip(found["ringLevels"][1], found["ringLevels"][2])
     ]
     lines += ["dsc's own TypeScript ring between the same four ranks, halves:", ""]

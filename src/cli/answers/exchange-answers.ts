@@ -1,22 +1,21 @@
 import { z } from 'zod'
-import { byteCount as bytes, count } from '../../answers/fields.js'
+import { answer } from '../../answers/answer.js'
+import { byteCount, bytesPerSecond, count, list, microseconds, milliseconds } from '../../answers/fields.js'
 
-const duration = z.number().nonnegative()
-const rate = z.number().nonnegative()
 const wire = z.enum(['fp16', 'fp32'])
 
 const unitAlternative = z.strictObject({
   name: z.string(),
   units: count,
   prefetch: count,
-  stepMs: duration,
-  exposedMs: z.number(),
-  gatheredBytes: bytes,
+  stepMs: milliseconds,
+  exposedMs: z.number().meta({ unit: 'milliseconds' }),
+  gatheredBytes: byteCount,
 })
 
-/** What the commands of `dsc exchange` print with `--json`. `plan` and `probe` write the same into `--out`. */
+/** What the commands of `dsc exchange` answer; `plan` and `probe` write the same into `--out`, without `dsc`. */
 export const EXCHANGE_ANSWERS = {
-  'exchange plan': z.strictObject({
+  'exchange plan': answer({
     format: z.literal('dsc.exchange.plan/1'),
     hash: z.string(),
     model: z.string(),
@@ -28,59 +27,62 @@ export const EXCHANGE_ANSWERS = {
     thinLink: z
       .strictObject({
         bestSyncShare: z.number(),
-        oneBitStepMs: duration,
-        halfStepMs: duration,
+        oneBitStepMs: milliseconds,
+        halfStepMs: milliseconds,
         localSteps: count,
-        localStepMs: duration,
+        localStepMs: milliseconds,
         explanation: z.string(),
       })
       .nullable(),
     sharded: z
       .strictObject({
-        units: z.array(z.strictObject({ modules: z.array(z.string()), elements: count })),
+        units: list(z.strictObject({ modules: list(z.string()), elements: count })),
         chosen: unitAlternative,
-        alternatives: z.array(unitAlternative),
+        alternatives: list(unitAlternative),
       })
       .nullable(),
-    backwardMs: z.array(duration),
+    backwardMs: list(milliseconds),
     unlikeRanks: z.string().nullable(),
     bucketRule: z.string(),
-    link: z.strictObject({ alphaMicroseconds: duration, bandwidthBytesPerSecond: rate }),
+    link: z.strictObject({ alphaMicroseconds: microseconds, bandwidthBytesPerSecond: bytesPerSecond }),
     threshold: z.strictObject({
-      wireBytes: bytes,
+      wireBytes: byteCount,
       layers: z.number().nonnegative(),
       rule: z.string(),
       explanation: z.string(),
     }),
-    ddp: z.record(z.string(), z.union([z.boolean(), z.number(), z.array(z.number())])).meta({
+    ddp: z.record(z.string(), z.union([z.boolean(), z.number(), list(z.number())])).meta({
       description: 'arguments of DistributedDataParallel, by their names there',
     }),
-    alternatives: z.array(
-      z.strictObject({ name: z.string(), calls: count, exposedMs: duration, finishMs: duration }),
+    alternatives: list(
+      z.strictObject({ name: z.string(), calls: count, exposedMs: milliseconds, finishMs: milliseconds }),
     ),
-    buckets: z.array(
-      z.strictObject({ tensors: z.array(z.strictObject({ name: z.string(), elements: count })) }),
-    ),
+    buckets: list(z.strictObject({ tensors: list(z.strictObject({ name: z.string(), elements: count })) })),
   }),
-  'exchange probe': z.strictObject({
+  'exchange probe': answer({
     format: z.literal('dsc.exchange.link/1'),
-    alphaMicroseconds: duration,
-    bandwidthBytesPerSecond: rate,
-    hosts: z.array(
+    alphaMicroseconds: microseconds,
+    bandwidthBytesPerSecond: bytesPerSecond,
+    hosts: list(
       z.strictObject({
         host: z.string(),
-        alphaMicroseconds: duration,
-        bandwidthBytesPerSecond: rate,
-        sizes: z.array(z.strictObject({ bytes, medianMicroseconds: duration })),
+        alphaMicroseconds: microseconds,
+        bandwidthBytesPerSecond: bytesPerSecond,
+        sizes: list(z.strictObject({ messageBytes: byteCount, medianMicroseconds: microseconds })),
       }),
     ),
   }),
-  'exchange bench': z.strictObject({
+  'exchange bench': answer({
     ranks: count,
     wire,
     mode: z.enum(['ring', 'direct']),
     levels: z.literal([1, 2]),
-    rows: z.array(z.strictObject({ bytes, medianMs: duration, bytesPerSecond: rate })),
+    rows: list(z.strictObject({ messageBytes: byteCount, medianMs: milliseconds, bytesPerSecond })),
   }),
-  'exchange serve': z.strictObject({ host: z.string(), port: count }),
+  'exchange serve': answer({ host: z.string(), port: count }),
 } as const
+
+export type ExchangePlanAnswer = z.infer<(typeof EXCHANGE_ANSWERS)['exchange plan']>
+export type ExchangeProbeAnswer = z.infer<(typeof EXCHANGE_ANSWERS)['exchange probe']>
+export type ExchangeBenchAnswer = z.infer<(typeof EXCHANGE_ANSWERS)['exchange bench']>
+export type ExchangeServeAnswer = z.infer<(typeof EXCHANGE_ANSWERS)['exchange serve']>

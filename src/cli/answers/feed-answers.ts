@@ -1,59 +1,57 @@
 import { z } from 'zod'
-import { byteCount as bytes, count } from '../../answers/fields.js'
+import { answer } from '../../answers/answer.js'
+import { byteCount, bytesPerSecond, count, list, milliseconds, ratio, seconds } from '../../answers/fields.js'
 import { FEED_STARTS } from '../../open/feed-request.js'
 
-const share = z.number().min(0).max(1)
-const rate = z.number().nonnegative()
-const ms = z.number().nonnegative()
 const counts = z.record(z.string(), count)
 
 const pace = z.strictObject({ batches: count, secondsPerBatch: z.number(), noise: z.number() })
 
-/** What the command of `dsc feed` prints that runs a trainer; headspace.test.ts compares it with real output. */
+/** What the command of `dsc feed` answers that runs a trainer; headspace.test.ts tries it. */
 export const FEED_TRIAL_ANSWERS = {
-  'feed headspace': z.strictObject({
+  'feed headspace': answer({
     /** Of the slowest worker, which the others wait for: 0.05 = 5 % more batches in the same time. */
     fasterIfFree: z.number(),
     noise: z.number(),
-    workers: z.array(z.strictObject({ rank: count, worker: count, asItIs: pace, free: pace })),
+    workers: list(z.strictObject({ rank: count, worker: count, asItIs: pace, free: pace })),
   }),
 } as const
 
-/** What the other commands of `dsc feed` print with `--json`. */
+/** What the other commands of `dsc feed` answer. */
 export const FEED_ANSWERS = {
-  'feed serve': z.strictObject({
+  'feed serve': answer({
     socket: z.string(),
     pid: count,
     samples: count,
-    bytes,
+    sampleBytes: byteCount,
     fingerprint: z.string(),
     seed: count,
     order: z.string(),
   }),
-  'feed index': z.strictObject({
+  'feed index': answer({
     path: z.string(),
-    formats: z.array(
-      z.strictObject({ format: z.string(), columns: z.array(z.string()).nullable(), samples: count }),
+    formats: list(
+      z.strictObject({ format: z.string(), columns: list(z.string()).nullable(), samples: count }),
     ),
     samples: count,
     files: count,
-    bytes,
-    largestBytes: bytes,
-    indexBytes: bytes,
+    sampleBytes: byteCount,
+    largestSampleBytes: byteCount,
+    indexBytes: byteCount,
     fingerprint: z.string(),
     isListedBefore: z.boolean(),
-    seconds: z.number().nonnegative(),
-    leftOut: z.array(z.strictObject({ path: z.string(), reason: z.string() })),
+    elapsedSeconds: seconds,
+    leftOut: list(z.strictObject({ path: z.string(), reason: z.string() })),
   }),
-  'feed plan': z.strictObject({
+  'feed plan': answer({
     path: z.string(),
     format: z.string(),
     samples: count,
-    bytes,
+    sampleBytes: byteCount,
     fingerprint: z.string(),
     isListedBefore: z.boolean(),
     isMapped: z.boolean(),
-    leftOut: z.array(z.strictObject({ path: z.string(), reason: z.string() })),
+    leftOut: list(z.strictObject({ path: z.string(), reason: z.string() })),
     stepsPerEpoch: count,
     isRehearsed: z.boolean(),
     k: count,
@@ -61,72 +59,81 @@ export const FEED_ANSWERS = {
     requestsPerEpoch: count,
     requestsPerLaterEpoch: count,
     windowSamples: count,
-    memoryBytes: bytes,
-    prefetchBytes: bytes,
-    leaseBytes: bytes,
-    carryBytes: bytes,
-    leastBytes: bytes,
+    memoryBytes: byteCount,
+    prefetchBytes: byteCount,
+    leaseBytes: byteCount,
+    carryBytes: byteCount,
+    leastBytes: byteCount,
     isFeasible: z.boolean(),
-    memoryForRequestsBytes: bytes.nullable(),
-    carryShare: share,
-    hitRate: share,
-    cost: z.strictObject({ fixedMs: ms, bytesPerMs: rate }).nullable(),
+    memoryForRequestsBytes: byteCount.nullable(),
+    carryShare: ratio,
+    hitRate: ratio,
+    cost: z.strictObject({ fixedMs: milliseconds, bytesPerMs: z.number().nonnegative() }).nullable(),
     stall: z
       .strictObject({
-        demandBytesPerSecond: rate,
-        supplyBytesPerSecond: rate,
-        stallShare: share,
-        missTriggerStallShare: share,
+        demandBytesPerSecond: bytesPerSecond,
+        supplyBytesPerSecond: bytesPerSecond,
+        stallShare: ratio,
+        missTriggerStallShare: ratio,
         cause: z.enum(['none', 'rate', 'latency']),
       })
       .nullable(),
   }),
-  'feed plan --cold': z.strictObject({
+  'feed plan --cold': answer({
     dataset: z.string(),
     objects: count,
-    bytes,
-    listMs: ms,
-    startMs: ms.meta({ description: 'what starting and listing take' }),
+    contentBytes: byteCount,
+    listMs: milliseconds,
+    startMs: milliseconds.meta({ description: 'what starting and listing take' }),
     start: z.enum(FEED_STARTS),
     samples: count.nullable().meta({
       description: 'of tar shards an estimate, by the first members of one; null: rows, not known yet',
     }),
     isFedWhileArriving: z.boolean(),
-    firstBatchMs: ms,
-    wholeMs: ms,
-    epochMs: ms.nullable(),
-    waitMs: ms.nullable(),
+    firstBatchMs: milliseconds,
+    wholeMs: milliseconds,
+    epochMs: milliseconds.nullable(),
+    waitMs: milliseconds.nullable(),
   }),
-  'feed bench': z.strictObject({
+  'feed bench': answer({
     samples: count,
-    epochs: z.array(
+    epochs: list(
       z.strictObject({
         epoch: count,
-        seconds: z.number().nonnegative(),
-        samplesPerSecond: rate,
-        bytesPerSecond: rate,
+        elapsedSeconds: seconds,
+        samplesPerSecond: z.number().nonnegative(),
+        bytesPerSecond,
       }),
     ),
     counts,
     memory: z.strictObject({
       k: count,
       lowWater: count,
-      prefetchBytes: bytes,
-      leaseBytes: bytes,
-      bottomBytes: bytes,
-      carryBytes: bytes,
-      leastBytes: bytes,
+      prefetchBytes: byteCount,
+      leaseBytes: byteCount,
+      bottomBytes: byteCount,
+      carryBytes: byteCount,
+      leastBytes: byteCount,
       isFeasible: z.boolean(),
     }),
     arena: counts,
   }),
-  'feed storage': z.strictObject({
+  'feed storage': answer({
     host: z.string(),
     port: count,
     samples: count,
     stripe: z.strictObject({ index: count, count }).nullable(),
   }),
-  'feed status': z
-    .record(z.string(), z.number())
-    .meta({ description: 'every metric of the feed, with labels' }),
+  'feed status': answer({
+    metrics: z.record(z.string(), z.number()).meta({ description: 'by name, with labels' }),
+  }),
 } as const
+
+export type FeedHeadspaceAnswer = z.infer<(typeof FEED_TRIAL_ANSWERS)['feed headspace']>
+export type FeedServeAnswer = z.infer<(typeof FEED_ANSWERS)['feed serve']>
+export type FeedIndexAnswer = z.infer<(typeof FEED_ANSWERS)['feed index']>
+export type FeedPlanAnswer = z.infer<(typeof FEED_ANSWERS)['feed plan']>
+export type ColdPlanAnswer = z.infer<(typeof FEED_ANSWERS)['feed plan --cold']>
+export type FeedBenchAnswer = z.infer<(typeof FEED_ANSWERS)['feed bench']>
+export type FeedStorageAnswer = z.infer<(typeof FEED_ANSWERS)['feed storage']>
+export type FeedStatusAnswer = z.infer<(typeof FEED_ANSWERS)['feed status']>

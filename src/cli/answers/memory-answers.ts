@@ -1,20 +1,20 @@
 import { z } from 'zod'
-import { byteCount as bytes, count } from '../../answers/fields.js'
+import { answer } from '../../answers/answer.js'
+import { byteCount, count, list, milliseconds } from '../../answers/fields.js'
 
-const ms = z.number().nonnegative()
 const way = z
   .strictObject({
-    recomputed: z.array(z.string()),
-    stepMs: ms,
-    recomputeMs: ms,
-    stallMs: ms,
-    peakBytes: bytes,
+    recomputed: list(z.string()),
+    stepMs: milliseconds,
+    recomputeMs: milliseconds,
+    stallMs: milliseconds,
+    peakBytes: byteCount,
     moves: count,
-    movedBytes: bytes,
+    movedBytes: byteCount,
   })
   .meta({ id: 'wayToKeep' })
 
-const parameterStatus = z.strictObject({
+const parameterStatus = answer({
   mode: z.string(),
   workers: count,
   optimizer: z.enum(['sgd', 'adamw']),
@@ -27,8 +27,8 @@ const parameterStatus = z.strictObject({
   weightDecay: z.number(),
   epoch: count,
   version: count,
-  lastSteps: z.array(z.int()),
-  waitingFor: z.array(count),
+  lastSteps: list(z.int()),
+  waitingFor: list(count),
   parameters: count,
   elements: count,
   hasBegun: z.boolean(),
@@ -36,86 +36,99 @@ const parameterStatus = z.strictObject({
 })
 
 const predicted = z.strictObject({
-  peakBytes: bytes,
+  peakBytes: byteCount,
   peakAt: z.string(),
-  unplannedPeakBytes: bytes,
-  stepMs: ms,
-  baseMs: ms,
-  recomputeMs: ms,
-  stallMs: ms,
-  leastStallMs: ms,
-  hostBytes: bytes,
-  movedBytes: bytes,
+  unplannedPeakBytes: byteCount,
+  stepMs: milliseconds,
+  baseMs: milliseconds,
+  recomputeMs: milliseconds,
+  stallMs: milliseconds,
+  leastStallMs: milliseconds,
+  hostBytes: byteCount,
+  movedBytes: byteCount,
 })
-const saved = { keptBytes: bytes, recomputedBytes: bytes, movedBytes: bytes }
+const saved = { keptBytes: byteCount, recomputedBytes: byteCount, movedBytes: byteCount }
 
-/** What the commands of `dsc memory` and `dsc params` print with `--json`. */
+/** What the commands of `dsc memory` and `dsc params` answer. */
 export const MEMORY_ANSWERS = {
-  'memory profile': z.strictObject({
+  'memory profile': answer({
     profile: z.string(),
     layers: count,
     tensors: count,
-    peakBytes: bytes,
+    peakBytes: byteCount,
     device: z.looseObject({ name: z.string(), d2hGBs: z.number(), h2dGBs: z.number() }),
   }),
-  'memory ways': z.strictObject({
-    blocks: z.array(z.string()),
-    budgetBytes: bytes,
+  'memory ways': answer({
+    blocks: list(z.string()),
+    budgetBytes: byteCount,
     keepAll: way,
     recomputeAll: way,
     recomputeAllMoveInputs: way,
     moveOnly: way.optional(),
     best: way.optional(),
   }),
-  'memory plan': z.strictObject({
+  'memory plan': answer({
     plan: z.string(),
-    budgetBytes: bytes,
+    budgetBytes: byteCount,
     moves: count,
-    recompute: z.array(z.string()),
+    recompute: list(z.string()),
     predicted,
     arenas: z.strictObject({
-      host: z.strictObject({ bytes, liveBytes: bytes }),
-      reload: z.looseObject({ mode: z.enum(['arena', 'slots']), bytes }),
+      host: z.strictObject({ sizeBytes: byteCount, liveBytes: byteCount }),
+      reload: z.strictObject({
+        mode: z.enum(['arena', 'slots']),
+        sizeBytes: byteCount,
+        liveBytes: byteCount,
+      }),
     }),
   }),
-  'memory explain': z.strictObject({
+  'memory explain': answer({
     totals: z.strictObject(saved),
-    modules: z.array(z.strictObject({ name: z.string(), ...saved })),
-    lines: z.array(z.strictObject({ name: z.string(), ...saved })),
+    modules: list(z.strictObject({ name: z.string(), ...saved })),
+    lines: list(z.strictObject({ name: z.string(), ...saved })),
     predicted,
-    budgets: z.array(z.strictObject({ budgetBytes: bytes, stepMs: ms.optional() })),
-    tensors: z.array(
+    budgets: list(z.strictObject({ budgetBytes: byteCount, stepMs: milliseconds.optional() })),
+    tensors: list(
       z.strictObject({
         storage: count,
         kind: z.string(),
         name: z.string().nullable(),
-        bytes,
+        sizeBytes: byteCount,
         producer: z.string(),
         decision: z.enum(['moves', 'stays']),
         why: z.string(),
       }),
     ),
   }),
-  'memory simulate': z.strictObject({
-    capacityBytes: bytes,
-    stepMs: ms,
-    computeMs: ms,
-    stallMs: ms,
-    peakBytes: bytes,
+  'memory simulate': answer({
+    capacityBytes: byteCount,
+    stepMs: milliseconds,
+    computeMs: milliseconds,
+    stallMs: milliseconds,
+    peakBytes: byteCount,
     peakAt: z.string(),
-    movedBytes: bytes,
+    movedBytes: byteCount,
     copies: count,
-    violations: z.array(z.string()),
+    violations: list(z.string()),
   }),
-  'memory verify': z.strictObject({
+  'memory verify': answer({
     device: z.string(),
     steps: count,
-    stepMs: ms.nullable(),
-    checks: z.array(
+    stepMs: milliseconds.nullable(),
+    checks: list(
       z.strictObject({ name: z.string(), predicted: z.number(), measured: z.number(), isFine: z.boolean() }),
     ),
   }),
-  'params serve': z.strictObject({ url: z.string(), mode: z.string(), epoch: count, version: count }),
+  'params serve': answer({ url: z.string(), mode: z.string(), epoch: count, version: count }),
   'params status': parameterStatus,
   'params set': parameterStatus,
 } as const
+
+export type MemoryProfileAnswer = z.infer<(typeof MEMORY_ANSWERS)['memory profile']>
+export type MemoryWaysAnswer = z.infer<(typeof MEMORY_ANSWERS)['memory ways']>
+export type MemoryPlanAnswer = z.infer<(typeof MEMORY_ANSWERS)['memory plan']>
+export type MemoryExplainAnswer = z.infer<(typeof MEMORY_ANSWERS)['memory explain']>
+export type MemorySimulateAnswer = z.infer<(typeof MEMORY_ANSWERS)['memory simulate']>
+export type MemoryVerifyAnswer = z.infer<(typeof MEMORY_ANSWERS)['memory verify']>
+export type ParamsServeAnswer = z.infer<(typeof MEMORY_ANSWERS)['params serve']>
+export type ParameterStatusAnswer = z.infer<typeof parameterStatus>

@@ -3,6 +3,7 @@ import type { Mode } from '../../exchange/connect-links.js'
 import { type BenchRow, benchExchange } from '../../exchange/run-benchmark.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { formatHostPort, type HostPort } from '../../model/host-port.js'
+import type { ExchangeBenchAnswer } from '../answers/exchange-answers.js'
 import type { CliContext } from '../context.js'
 import { parseNumber, parseRendezvous } from './exchange-arguments.js'
 import { openLocalRendezvous, readResult, spawnDsc } from './exchange-local.js'
@@ -51,7 +52,8 @@ Examples:
     .action(async (options: BenchOptions) => {
       const rows = options.rendezvous ? await runRank(options, options.rendezvous) : await runHere(options)
       const { ranks, wire, mode, levels } = options
-      report.result({ ranks, wire, mode, levels, rows }, () => formatRows(rows))
+      const answer: ExchangeBenchAnswer = { dsc: 1, ranks, wire, mode, levels, rows }
+      report.result(answer, () => formatRows(rows))
     })
 
   async function runRank(options: BenchOptions, rendezvous: HostPort): Promise<BenchRow[]> {
@@ -93,8 +95,8 @@ async function runHere({ ranks, mib, wire, mode, levels, repeats }: BenchOptions
 
 function formatRows(rows: readonly BenchRow[]): string {
   const lines = rows.map(
-    ({ bytes, medianMs, bytesPerSecond }) =>
-      `${(bytes / MIB).toFixed(2).padStart(8)}${medianMs.toFixed(2).padStart(10)}${(bytesPerSecond / 1e9).toFixed(2).padStart(10)}`,
+    ({ messageBytes, medianMs, bytesPerSecond }) =>
+      `${(messageBytes / MIB).toFixed(2).padStart(8)}${medianMs.toFixed(2).padStart(10)}${(bytesPerSecond / 1e9).toFixed(2).padStart(10)}`,
   )
   return [`${'MiB fp32'.padStart(8)}${'ms'.padStart(10)}${'GB/s'.padStart(10)}`, ...lines].join('\n')
 }

@@ -14,6 +14,7 @@ import {
 } from '../../exchange/plan-files.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { formatCount } from '../../model/format-count.js'
+import type { ExchangePlanAnswer } from '../answers/exchange-answers.js'
 import type { CliContext } from '../context.js'
 import { requireOwnFile, writeResult } from '../output/require-own-file.js'
 import { parseNumber } from './exchange-arguments.js'
@@ -101,7 +102,8 @@ Examples:
         : undefined
       const description = describePlan(profile, plan, { ranks, wire, choice, link, levels, thinLink, units })
       if (options.out) await writeResult(options.out, description)
-      report.result(description, () => formatPlan(description))
+      const answer: ExchangePlanAnswer = { dsc: 1, ...description, ddp: { ...description.ddp } }
+      report.result(answer, () => formatPlan(description))
     })
 }
 

@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { fitLink, median } from '../../exchange/plan/fit-link.js'
 import { probeLink } from '../../exchange/probe.js'
 import { formatHostPort, type HostPort } from '../../model/host-port.js'
+import type { ExchangeProbeAnswer } from '../answers/exchange-answers.js'
 import type { CliContext } from '../context.js'
 import { requireOwnFile, writeResult } from '../output/require-own-file.js'
 import { parseRendezvous } from './exchange-arguments.js'
@@ -51,14 +52,15 @@ Examples:
       }
       if (out) await writeResult(out, description)
       report.progress(undefined)
-      report.result(description, () =>
+      const answer: ExchangeProbeAnswer = { dsc: 1, ...description }
+      report.result(answer, () =>
         links
           .map(({ host, alphaMicroseconds, bandwidthBytesPerSecond, sizes }) =>
             [
               `${host}: α ${alphaMicroseconds.toFixed(1)} µs, ${((bandwidthBytesPerSecond * 8) / 1e9).toFixed(2)} Gb/s`,
               ...sizes.map(
-                ({ bytes, medianMicroseconds }) =>
-                  `  ${String(bytes).padStart(9)} bytes ${medianMicroseconds.toFixed(1).padStart(10)} µs`,
+                ({ messageBytes, medianMicroseconds }) =>
+                  `  ${String(messageBytes).padStart(9)} bytes ${medianMicroseconds.toFixed(1).padStart(10)} µs`,
               ),
             ].join('\n'),
           )
@@ -76,7 +78,10 @@ Examples:
           host,
           alphaMicroseconds: alphaSeconds * 1e6,
           bandwidthBytesPerSecond,
-          sizes: probes.map(({ bytes, seconds }) => ({ bytes, medianMicroseconds: median(seconds) * 1e6 })),
+          sizes: probes.map(({ bytes, seconds }) => ({
+            messageBytes: bytes,
+            medianMicroseconds: median(seconds) * 1e6,
+          })),
         }
       }
     })

@@ -3,6 +3,7 @@ import { Command, Option } from 'commander'
 import { openRendezvous } from '../../exchange/rendezvous/open-rendezvous.js'
 import { DscError } from '../../failure/dsc-error.js'
 import { formatHostPort, type HostPort } from '../../model/host-port.js'
+import type { ExchangeServeAnswer } from '../answers/exchange-answers.js'
 import { asUsageError, cannotListen } from '../arguments/as-usage-error.js'
 import type { CliContext } from '../context.js'
 import { DEFAULT_PORT, parseNumber, parseRendezvous } from './exchange-arguments.js'
@@ -40,7 +41,8 @@ Examples:
         openRendezvous({ ...listen, token, patience, nowMs }),
       )
       const { host, port } = rendezvous
-      report.result({ host, port }, () => `rendezvous at ${formatHostPort(rendezvous)}`)
+      const answer: ExchangeServeAnswer = { dsc: 1, host, port }
+      report.result(answer, () => `rendezvous at ${formatHostPort(rendezvous)}`)
       await new Promise<void>((resolve) => {
         if (signal.aborted) resolve()
         signal.addEventListener('abort', () => resolve(), { once: true })

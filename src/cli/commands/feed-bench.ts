@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { planDepth } from '../../feed/plan/arena-budget.js'
+import type { FeedBenchAnswer } from '../answers/feed-answers.js'
 import { argument, parseCount } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { type FeedOptions, openEngineFor, withFeedOptions } from './feed-source.js'
@@ -9,12 +10,7 @@ interface BenchOptions extends FeedOptions {
   readonly epochs: number
 }
 
-interface EpochRate {
-  readonly epoch: number
-  readonly seconds: number
-  readonly samplesPerSecond: number
-  readonly bytesPerSecond: number
-}
+type EpochRate = FeedBenchAnswer['epochs'][number]
 
 /** `dsc feed bench`. */
 export function feedBenchCommand(context: CliContext): Command {
@@ -48,20 +44,21 @@ export function feedBenchCommand(context: CliContext): Command {
           const samplesPerSecond = (stream.meter.samplesDelivered - samples) / seconds
           epochs.push({
             epoch,
-            seconds,
+            elapsedSeconds: seconds,
             samplesPerSecond,
             bytesPerSecond: (stream.meter.bytesDelivered - bytes) / seconds,
           })
         }
         const { counts } = stream
-        const result = {
+        const answer: FeedBenchAnswer = {
+          dsc: 1,
           samples: table.count,
           epochs,
           counts,
           memory: engine.budget,
           arena: engine.arena.counts,
         }
-        context.report.result(result, () => epochs.map(formatRate).join('\n'))
+        context.report.result(answer, () => epochs.map(formatRate).join('\n'))
       } finally {
         await engine.close()
       }

@@ -3,6 +3,7 @@ import { Command } from 'commander'
 import { DscError } from '../../failure/dsc-error.js'
 import { HeadspaceProbe, type Pace, type WorkerHeadspace } from '../../feed/session/headspace.js'
 import { checkProcess, identifyProcess } from '../../platform/processes.js'
+import type { FeedHeadspaceAnswer } from '../answers/feed-answers.js'
 import { argument, parseCount } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { formatTable } from '../output/text-table.js'
@@ -120,23 +121,15 @@ function tooFew(probe: HeadspaceProbe, { batches, warmup }: HeadspaceOptions): D
   )
 }
 
-interface Headspace {
-  /** Of the slowest worker, which the others wait for: 0.05 = 5 % more batches in the same time. */
-  readonly fasterIfFree: number
-  /** The larger of both measurements' noise, as `Pace` has it. */
-  readonly noise: number
-  readonly workers: readonly WorkerHeadspace[]
-}
-
-function summarize(workers: readonly WorkerHeadspace[]): Headspace {
+function summarize(workers: readonly WorkerHeadspace[]): FeedHeadspaceAnswer {
   const slowest = (of: (worker: WorkerHeadspace) => Pace) =>
     Math.max(...workers.map((worker) => of(worker).secondsPerBatch))
   const noises = workers.flatMap(({ asItIs, free }) => [asItIs.noise, free.noise])
   const fasterIfFree = slowest(({ asItIs }) => asItIs) / slowest(({ free }) => free) - 1
-  return { fasterIfFree, noise: Math.max(...noises), workers }
+  return { dsc: 1, fasterIfFree, noise: Math.max(...noises), workers }
 }
 
-function formatHeadspace({ fasterIfFree, noise, workers }: Headspace): string {
+function formatHeadspace({ fasterIfFree, noise, workers }: FeedHeadspaceAnswer): string {
   const columns = [
     { title: 'RANK', align: 'right' },
     { title: 'WORKER', align: 'right' },

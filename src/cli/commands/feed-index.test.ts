@@ -21,7 +21,7 @@ test('an index is made once and shown: formats, fields and sizes, in words and i
     })
   const found = JSON.parse(index('--json').stdout)
   assert.deepEqual(
-    [found.samples, found.files, found.bytes, found.largestBytes, found.isListedBefore],
+    [found.samples, found.files, found.sampleBytes, found.largestSampleBytes, found.isListedBefore],
     [3, 2, 22, 9, false],
   )
   assert.deepEqual(found.formats, [

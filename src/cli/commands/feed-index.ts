@@ -6,6 +6,7 @@ import { indexFolder } from '../../open/index-folder.js'
 import { openDatasetFolder } from '../../open/open-dataset-folder.js'
 import type { SampleEncoding } from '../../samples/sample-encoding.js'
 import type { SampleTable } from '../../samples/sample-table.js'
+import type { FeedIndexAnswer } from '../answers/feed-answers.js'
 import type { CliContext } from '../context.js'
 import { parseExtensions, parseNames } from './feed-arguments.js'
 
@@ -50,20 +51,21 @@ export function feedIndexCommand(context: CliContext): Command {
         onDamage: options.onError,
         copy,
       }).finally(release)
-      const result = {
+      const answer: FeedIndexAnswer = {
+        dsc: 1,
         path: root,
         formats: countFormats(table),
         samples: table.count,
         files: table.fileCount,
-        bytes: table.totalBytes,
-        largestBytes: table.largestBytes,
+        sampleBytes: table.totalBytes,
+        largestSampleBytes: table.largestBytes,
         indexBytes: table.bytes.length,
         fingerprint: table.fingerprint,
         isListedBefore: isCached,
-        seconds: (performance.now() - startedMs) / 1000,
+        elapsedSeconds: (performance.now() - startedMs) / 1000,
         leftOut,
       }
-      context.report.result(result, () => formatIndex(result))
+      context.report.result(answer, () => formatIndex(answer))
     })
 }
 
@@ -87,21 +89,11 @@ function countFormats(table: SampleTable): readonly FoundFormat[] {
 /** Encodings that are shown; CSV files may each have a header of their own. */
 const SHOWN_FORMATS = 10
 
-function formatIndex(index: {
-  readonly path: string
-  readonly formats: readonly FoundFormat[]
-  readonly samples: number
-  readonly files: number
-  readonly bytes: number
-  readonly largestBytes: number
-  readonly indexBytes: number
-  readonly isListedBefore: boolean
-  readonly seconds: number
-}): string {
-  const { path, formats, samples, files, bytes, largestBytes, indexBytes } = index
-  const made = index.isListedBefore ? 'made before' : `made in ${index.seconds.toFixed(1)} s`
+function formatIndex(index: FeedIndexAnswer): string {
+  const { path, formats, samples, files, sampleBytes, largestSampleBytes, indexBytes } = index
+  const made = index.isListedBefore ? 'made before' : `made in ${index.elapsedSeconds.toFixed(1)} s`
   const lines = [
-    `${path}: ${formatCount(samples, 'sample')} in ${formatCount(files, 'file')}, ${formatByteSize(bytes)}, the largest ${formatByteSize(largestBytes)}`,
+    `${path}: ${formatCount(samples, 'sample')} in ${formatCount(files, 'file')}, ${formatByteSize(sampleBytes)}, the largest ${formatByteSize(largestSampleBytes)}`,
     `index    ${formatByteSize(indexBytes)}, ${made}`,
     ...formats.slice(0, SHOWN_FORMATS).map(({ format, columns, samples: count }) => {
       const fields = columns ? `: ${columns.join(', ')}` : ''

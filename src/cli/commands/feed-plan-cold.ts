@@ -1,5 +1,5 @@
 import { DscError } from '../../failure/dsc-error.js'
-import { type ColdStart, type ColdSupply, planColdStart } from '../../feed/plan/cold-start.js'
+import { type ColdSupply, planColdStart } from '../../feed/plan/cold-start.js'
 import type { RequestCost } from '../../feed/plan/request-cost.js'
 import { formatByteSize } from '../../model/byte-size.js'
 import { formatDuration } from '../../model/duration.js'
@@ -14,6 +14,7 @@ import { samplesCacheFolder } from '../../open/samples-folder.js'
 import { WHOLE_OBJECT_BYTES } from '../../proof/plan-parts.js'
 import { toText } from '../../samples/byte-path.js'
 import { listSamples } from '../../samples/listed-samples.js'
+import type { ColdPlanAnswer } from '../answers/feed-answers.js'
 import type { CliContext } from '../context.js'
 
 /** What `dsc feed plan --cold` was asked. */
@@ -63,10 +64,11 @@ export async function showColdPlan(
     ...{ sampleCount, totalBytes, partedCount, supply },
     ...{ globalBatch, startMs, cost, stepMs: isCounted ? stepMs : undefined },
   })
-  const result = {
+  const answer: ColdPlanAnswer = {
+    dsc: 1,
     dataset: target,
     objects: files.length,
-    bytes: totalBytes,
+    contentBytes: totalBytes,
     listMs,
     startMs,
     start,
@@ -74,7 +76,7 @@ export async function showColdPlan(
     isFedWhileArriving: supply.kind !== 'copy',
     ...plan,
   }
-  context.report.result(result, () => formatColdPlan(result, reason))
+  context.report.result(answer, () => formatColdPlan(answer, reason))
   return isCounted ? sampleCount : undefined
 }
 
@@ -149,17 +151,10 @@ const LEFT_OUT = [
   'processors that read headers and feed, what reading a copy again for its checksums takes, and what others do here.',
 ]
 
-function formatColdPlan(
-  plan: ColdStart & {
-    readonly dataset: string
-    readonly objects: number
-    readonly bytes: number
-  },
-  reason: string,
-): string {
+function formatColdPlan(plan: ColdPlanAnswer, reason: string): string {
   const time = (ms: number) => formatDuration(Math.max(1000, Math.round(ms / 1000) * 1000))
   const lines = [
-    `${plan.dataset}: ${formatCount(plan.objects, 'object')}, ${formatByteSize(plan.bytes)}, planned as if none of it were here`,
+    `${plan.dataset}: ${formatCount(plan.objects, 'object')}, ${formatByteSize(plan.contentBytes)}, planned as if none of it were here`,
     `first batch after        ${time(plan.firstBatchMs)}${reason}`,
     `whole copy after         ${time(plan.wholeMs)}`,
   ]

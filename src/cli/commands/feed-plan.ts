@@ -17,6 +17,7 @@ import { indexFolder } from '../../open/index-folder.js'
 import { openReadyFolder } from '../../open/open-dataset-folder.js'
 import { formatsOf } from '../../samples/sample-encoding.js'
 import type { SampleTable } from '../../samples/sample-table.js'
+import type { FeedPlanAnswer } from '../answers/feed-answers.js'
 import { argument, parseCount } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { parseExtensions, parseK, parseMemory, parseNames } from './feed-arguments.js'
@@ -100,18 +101,19 @@ export function feedPlanCommand(context: CliContext): Command {
       })
       const isMapped = options.nodes === 1 && !listed.groups && HeldFiles.areMappable(root, table)
       const { count: samples, totalBytes: bytes, encodings, fingerprint } = table
-      const result = {
+      const answer: FeedPlanAnswer = {
+        dsc: 1,
         path: root,
         format: formatsOf(encodings),
         samples,
-        bytes,
+        sampleBytes: bytes,
         fingerprint,
         isListedBefore: isCached,
         isMapped,
         leftOut,
         ...expectation,
       }
-      context.report.result(result, () => formatPlan(expectation, { path: root, samples, bytes }))
+      context.report.result(answer, () => formatPlan(expectation, { path: root, samples, bytes }))
       if (isMapped)
         context.report.note(
           'dsc: these files are not to be written to, so training maps them and reads samples itself: no requests, and\n  memory only for what is read ahead; what is planned here is a feed with --no-map',

@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { requireTimer } from '../../model/duration.js'
 import { formatCount } from '../../model/format-count.js'
 import { keepHeapSmall } from '../../platform/small-heap.js'
+import type { FeedServeAnswer } from '../answers/feed-answers.js'
 import { argument } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
 import { defaultSocketPath, parseWholeNumber } from './feed-arguments.js'
@@ -54,17 +55,18 @@ export function feedServeCommand(context: CliContext): Command {
         })
         onClients(0)
         const { table, seed, orderKind } = engine
-        const result = {
+        const answer: FeedServeAnswer = {
+          dsc: 1,
           socket: server.socketPath,
           pid: process.pid,
           samples: table.count,
-          bytes: table.totalBytes,
+          sampleBytes: table.totalBytes,
           fingerprint: table.fingerprint,
           seed,
           order: orderKind,
         }
         context.report.result(
-          result,
+          answer,
           () =>
             `feeding ${formatCount(table.count, 'sample')} (${table.totalBytes} bytes) on ${server.socketPath}`,
         )

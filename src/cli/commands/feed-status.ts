@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { askFeed } from '../../feed/session/ask-feed.js'
 import { MESSAGE } from '../../feed/session/wire.js'
+import type { FeedStatusAnswer } from '../answers/feed-answers.js'
 import type { CliContext } from '../context.js'
 import { defaultSocketPath } from './feed-arguments.js'
 
@@ -20,7 +21,8 @@ export function feedStatusCommand(context: CliContext): Command {
       const path = options.socket ?? defaultSocketPath(context.environment)
       const text = await askFeed(path, MESSAGE.status)
       if (options.stop) await askFeed(path, MESSAGE.stop)
-      context.report.result(parseMetrics(text), () => text.trimEnd())
+      const answer: FeedStatusAnswer = { dsc: 1, metrics: parseMetrics(text) }
+      context.report.result(answer, () => text.trimEnd())
     })
 }
 

@@ -9,6 +9,7 @@ import { indexFolder } from '../../open/index-folder.js'
 import { openDatasetFolder } from '../../open/open-dataset-folder.js'
 import { type JoinedSamples, openJoined, type ReadingOptions } from '../../open/open-joined.js'
 import { readOwnCertificate } from '../../open/storage-tls.js'
+import type { FeedStorageAnswer } from '../answers/feed-answers.js'
 import { asUsageError, cannotListen } from '../arguments/as-usage-error.js'
 import { argument } from '../arguments/parse-argument.js'
 import type { CliContext } from '../context.js'
@@ -73,13 +74,15 @@ export function feedStorageCommand(context: CliContext): Command {
           StorageServer.open({ folder, host, port, token, tls, stripe: options.stripe }),
         )
         closers.add(() => server.close())
+        const answer: FeedStorageAnswer = {
+          dsc: 1,
+          host: server.host,
+          port: server.port,
+          samples: folder.table.count,
+          stripe: options.stripe ?? null,
+        }
         context.report.result(
-          {
-            host: server.host,
-            port: server.port,
-            samples: folder.table.count,
-            stripe: options.stripe ?? null,
-          },
+          answer,
           () => `serving ${formatCount(folder.table.count, 'sample')} on ${formatHostPort(server)}`,
         )
         await untilAborted(context.signal)

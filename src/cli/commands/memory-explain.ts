@@ -8,6 +8,7 @@ import { writeNamedFile } from '../../memory/named-file.js'
 import type { MemoryPlan } from '../../memory/plan/plan-format.js'
 import { readPlan } from '../../memory/plan-file.js'
 import { readProfile } from '../../memory/profile-file.js'
+import type { MemoryExplainAnswer } from '../answers/memory-answers.js'
 import type { CliContext } from '../context.js'
 import { requireOwnFile } from '../output/require-own-file.js'
 
@@ -40,7 +41,9 @@ export function memoryExplainCommand({ report }: CliContext): Command {
       const budgets = options.curve ? traceBudgets(profile, plan) : []
       if (options.svg) await writeNamedFile(options.svg, 'picture', drawPlan(profile, plan))
       if (options.curve) await writeNamedFile(options.curve, 'picture', drawCurve(budgets, plan.budgetBytes))
-      report.result({ ...sums, predicted: plan.predicted, budgets, tensors: rows }, () =>
+      const tensors = rows.map(({ bytes, ...row }) => ({ ...row, sizeBytes: bytes }))
+      const answer: MemoryExplainAnswer = { dsc: 1, ...sums, predicted: plan.predicted, budgets, tensors }
+      report.result(answer, () =>
         [
           ...formatTotals(sums, plan),
           ...formatBudgets(budgets, plan),

@@ -13,6 +13,7 @@ import type { MemoryProfile } from '../../memory/step/profile.js'
 import { planWays } from '../../memory/ways/choose-ways.js'
 import { formatCount } from '../../model/format-count.js'
 import { writeAll } from '../../platform/standard-streams.js'
+import type { MemoryPlanAnswer } from '../answers/memory-answers.js'
 import type { CliContext } from '../context.js'
 import { requireOwnFile } from '../output/require-own-file.js'
 import { explainInfeasible } from './explain-infeasible.js'
@@ -111,10 +112,20 @@ async function handOver(
   const { predicted, moves } = plan
   const { budgetBytes, recompute, arenas } = plan
   const again = recompute.map(({ name }) => name)
-  report.result(
-    { plan: options.out, budgetBytes, moves: moves.length, recompute: again, predicted, arenas },
-    () => formatSummary(plan, options.out),
-  )
+  const { host, reload } = arenas
+  const answer: MemoryPlanAnswer = {
+    dsc: 1,
+    plan: options.out,
+    budgetBytes,
+    moves: moves.length,
+    recompute: again,
+    predicted,
+    arenas: {
+      host: { sizeBytes: host.bytes, liveBytes: host.liveBytes },
+      reload: { mode: reload.mode, sizeBytes: reload.bytes, liveBytes: reload.liveBytes },
+    },
+  }
+  report.result(answer, () => formatSummary(plan, options.out))
 }
 
 function refuseTogether({ recompute, reuse, move }: PlanOptions): void {

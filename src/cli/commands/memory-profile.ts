@@ -9,6 +9,7 @@ import { PROFILE_FILE, readJsonFile } from '../../memory/named-file.js'
 import { readProfile } from '../../memory/profile-file.js'
 import { runProfiled } from '../../memory/run-profiled.js'
 import { formatCount } from '../../model/format-count.js'
+import type { MemoryProfileAnswer } from '../answers/memory-answers.js'
 import type { CliContext } from '../context.js'
 import { requireOwnFile } from '../output/require-own-file.js'
 import { findExecutable } from '../spawn-command.js'
@@ -57,14 +58,16 @@ export function memoryProfileCommand({ report, signal, environment, commandWords
       const { profile } = await readProfile(part)
       await rename(part, resolve(options.out))
       const { layers, tensors, peak, device } = profile
+      const answer: MemoryProfileAnswer = {
+        dsc: 1,
+        profile: resolve(options.out),
+        layers: layers.length,
+        tensors: tensors.length,
+        peakBytes: peak.bytes,
+        device,
+      }
       report.result(
-        {
-          profile: resolve(options.out),
-          layers: layers.length,
-          tensors: tensors.length,
-          peakBytes: peak.bytes,
-          device,
-        },
+        answer,
         () =>
           `${options.out}: ${formatCount(layers.length, 'layer')}, ${formatCount(tensors.length, 'tensor')}, peak ${formatBytes(peak.bytes)} at ${peak.at}; copies on ${device.name}: out ${device.d2hGBs} GB/s, in ${device.h2dGBs} GB/s`,
       )

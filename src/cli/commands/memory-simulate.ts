@@ -6,6 +6,7 @@ import { readPlan } from '../../memory/plan-file.js'
 import { readProfile } from '../../memory/profile-file.js'
 import { profileOfPlan } from '../../memory/step/recompute-blocks.js'
 import { formatCount } from '../../model/format-count.js'
+import type { MemorySimulateAnswer } from '../answers/memory-answers.js'
 import type { CliContext } from '../context.js'
 
 /** `dsc memory simulate`: runs a plan on a simulated device, with faults if asked. */
@@ -52,11 +53,22 @@ export function memorySimulateCommand({ report }: CliContext): Command {
         },
       })
       const { peakBytes, peakAt, movedBytes, copies, violations } = result
-      const [stepMs, computeMs, stallMs] = [result.stepUs, result.computeUs, result.stallUs].map(
-        (us) => us / 1000,
-      )
-      const times = { stepMs, computeMs, stallMs }
-      report.result({ capacityBytes, ...times, peakBytes, peakAt, movedBytes, copies, violations }, () =>
+      const times = {
+        stepMs: result.stepUs / 1000,
+        computeMs: result.computeUs / 1000,
+        stallMs: result.stallUs / 1000,
+      }
+      const answer: MemorySimulateAnswer = {
+        dsc: 1,
+        capacityBytes,
+        ...times,
+        peakBytes,
+        peakAt,
+        movedBytes,
+        copies,
+        violations,
+      }
+      report.result(answer, () =>
         [
           `peak ${formatBytes(result.peakBytes)} of ${formatBytes(capacityBytes)} at ${result.peakAt}`,
           `step ${(result.stepUs / 1000).toFixed(3)} ms, of which ${(result.stallUs / 1000).toFixed(3)} ms stall; ${formatCount(result.copies, 'copy', 'copies')}, ${formatBytes(result.movedBytes)}`,

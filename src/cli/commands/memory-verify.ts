@@ -4,6 +4,7 @@ import { formatBytes, parseBudget } from '../../memory/budget.js'
 import { readPlan } from '../../memory/plan-file.js'
 import { checkRun, readRunReport } from '../../memory/run-report.js'
 import { formatCount } from '../../model/format-count.js'
+import type { MemoryVerifyAnswer } from '../answers/memory-answers.js'
 import type { CliContext } from '../context.js'
 
 /** `dsc memory verify`: compares what a run did with what its plan predicted. */
@@ -23,7 +24,9 @@ export function memoryVerifyCommand({ report }: CliContext): Command {
       const plan = await readPlan(options.plan)
       const run = await readRunReport(path)
       const checks = checkRun(plan, run, tolerance.share)
-      report.result({ device: run.device, steps: run.steps, stepMs: run.stepMs, checks }, () =>
+      const { device, steps, stepMs } = run
+      const answer: MemoryVerifyAnswer = { dsc: 1, device, steps, stepMs, checks }
+      report.result(answer, () =>
         [
           `${formatCount(run.steps, 'step')} on ${run.device}, ${run.plannedSteps} of them by the plan`,
           ...checks.map(({ name, predicted, measured, isFine }) => {

@@ -5,6 +5,7 @@ import { planMemory } from '../../memory/plan/plan-memory.js'
 import { readProfile } from '../../memory/profile-file.js'
 import { chooseWays, planWays, type Way, type Ways } from '../../memory/ways/choose-ways.js'
 import { formatCount } from '../../model/format-count.js'
+import type { MemoryWaysAnswer } from '../answers/memory-answers.js'
 import type { CliContext } from '../context.js'
 import { explainInfeasible } from './explain-infeasible.js'
 import { parseSmallest } from './memory-arguments.js'
@@ -36,7 +37,9 @@ export function memoryWaysCommand({ report }: CliContext): Command {
       })
       const request = { budgetBytes, smallestBytes: options.smallest }
       const ways = chooseWays(profile, request)
-      report.result({ ...ways, blocks: ways.blocks.map(({ name }) => name) }, () => formatWays(path, ways))
+      const blocks = ways.blocks.map(({ name }) => name)
+      const answer: MemoryWaysAnswer = { dsc: 1, ...ways, blocks }
+      report.result(answer, () => formatWays(path, ways))
       if (ways.best) return
       const outcome = planWays(profile, request)
       if (outcome.kind === 'infeasible')

@@ -14,6 +14,7 @@ import { serveParameters } from '../../memory/params/serve-parameters.js'
 import { requireTimer } from '../../model/duration.js'
 import { formatCount } from '../../model/format-count.js'
 import { type HostPort, parseHostPort } from '../../model/host-port.js'
+import type { ParamsServeAnswer } from '../answers/memory-answers.js'
 import { asUsageError, cannotListen } from '../arguments/as-usage-error.js'
 import { argument, parseCount } from '../arguments/parse-argument.js'
 import { parseRate } from '../arguments/parse-rate.js'
@@ -101,7 +102,9 @@ async function serve({ report, signal }: CliContext, options: ServeOptions): Pro
     serveParameters(node, { host, port, token, job: options.job }),
   )
   const { epoch, version } = node
-  report.result({ url: server.url, mode: formatUpdateMode(options.mode), epoch, version }, () =>
+  const mode = formatUpdateMode(options.mode)
+  const answer: ParamsServeAnswer = { dsc: 1, url: server.url, mode, epoch, version }
+  report.result(answer, () =>
     [
       `serving parameters on ${server.url}: ${formatUpdateMode(options.mode)}, ${formatCount(options.workers, 'worker')}`,
       checkpoint ? `  from the checkpoint of version ${version}; epoch ${epoch}` : '  no checkpoint yet',

@@ -35,7 +35,7 @@ export function paramsSetCommand({ report, signal }: CliContext): Command {
         signal,
         ...(options.job === undefined ? {} : { job: options.job }),
       })
-      report.result(status, () => formatParameterStatus(status))
+      report.result({ dsc: 1, ...status }, () => formatParameterStatus(status))
     })
 }
 

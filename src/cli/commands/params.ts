@@ -32,6 +32,6 @@ function paramsStatusCommand({ report, signal }: CliContext): Command {
     .addHelpText('after', '\nExamples:\n  dsc params status --server http://127.0.0.1:7272')
     .action(async (options: { server: string; tokenFile?: string }) => {
       const status = await askParameterServer(options, { signal })
-      report.result(status, () => formatParameterStatus(status))
+      report.result({ dsc: 1, ...status }, () => formatParameterStatus(status))
     })
 }

@@ -83,7 +83,7 @@ Examples:
         const datasets = await summarizeDatasets(record, filter, { limit: MAX_ROWS.datasets, nowMs })
         if (options.all || countStatusLines(summary, datasets.total) <= MAX_LINES)
           await context.report.stream(formatStatusText(supply, width))
-        else context.report.result(undefined, () => formatSummary(summary, datasets, width))
+        else await context.report.stream([`${formatSummary(summary, datasets, width)}\n`])
       }
     })
 }

@@ -1,3 +1,4 @@
+import type { Answer } from '../../answers/answer.js'
 import { redactText } from '../../failure/redact.js'
 import { isLoggedToFile, log } from '../../log/log.js'
 import { isTerminal, writeAll } from '../../platform/standard-streams.js'
@@ -9,10 +10,10 @@ import { formatJsonPieces } from './json-pieces.js'
 export interface Reporter {
   /** Whether `--json` was given: results and errors are JSON, progress is silent unless it is JSON lines. */
   readonly isJson: boolean
-  /** The command's result. `formatText` is called only when people read; it returns text without a final newline. */
-  result(data: unknown, formatText: () => string): void
+  /** The command's result, printed as it is with `--json`. `formatText` is called only when people read; it returns text without a final newline. */
+  result(answer: Answer, formatText: () => string): void
   /** The command's result in pieces, for what is too long to be in memory at once; the last ends the last line. */
-  stream(pieces: AsyncIterable<string>): Promise<void>
+  stream(pieces: AsyncIterable<string> | Iterable<string>): Promise<void>
   /** A sentence for people, on stderr; silent with `--json` and `--quiet`. */
   note(sentence: string): void
   /** What whoever uses the result must know of it; here, a note. */
@@ -51,10 +52,10 @@ export function createReporter(options: {
   }
   return {
     isJson: options.isJson,
-    result(data, formatText) {
+    result(answer, formatText) {
       clearLine()
       if (options.isJson) {
-        for (const piece of formatJsonPieces(data)) writeAll('stdout', redactText(piece))
+        for (const piece of formatJsonPieces(answer)) writeAll('stdout', redactText(piece))
         writeAll('stdout', '\n')
         return
       }
