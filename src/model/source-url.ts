@@ -24,6 +24,8 @@ type SourceUrl =
   | { readonly scheme: 'https' | 'http'; readonly url: string }
 
 const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]$/
+/** How the ARN of an access point begins, whose name follows: a slash that does not end the bucket. */
+const ACCESS_POINT = /^arn:[^/]*:(?:outpost\/[^/]+\/)?accesspoint\//
 /** As huggingface_hub's `validate_repo_id` has it, each part of at most 96 characters. */
 const HUB_NAME = /^(?!.*(?:--|\.\.))[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9_])?$/
 const HUB_DEFAULT_REVISION = 'main'
@@ -45,7 +47,7 @@ export function parseSourceUrl(raw: string): SourceUrl {
 }
 
 function parseS3(raw: string, rest: string): SourceUrl {
-  const slash = rest.indexOf('/')
+  const slash = rest.indexOf('/', ACCESS_POINT.exec(rest)?.[0].length ?? 0)
   const bucket = slash === -1 ? rest : rest.slice(0, slash)
   const prefix = slash === -1 ? '' : rest.slice(slash + 1)
   if (bucket.includes('@')) throw unusable(raw, 'it has credentials before "@"')

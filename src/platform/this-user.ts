@@ -15,6 +15,11 @@ export function findHomeDirectory(): string {
   return askSystem(homedir) ?? '/'
 }
 
+/** Libraries that look below the home folder fail where the system knows of none: they get `/`. */
+export function giveHome(environment: Record<string, string | undefined>): void {
+  if (!environment.HOME && askSystem(homedir) === undefined) environment.HOME = findHomeDirectory()
+}
+
 /** The user may have no entry in the system's table. */
 function askSystem(ask: () => string): string | undefined {
   try {

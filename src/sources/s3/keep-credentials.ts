@@ -1,19 +1,27 @@
 import type { Credentials } from './sign-request.js'
 
 const REFRESH_BEFORE_EXPIRY_MS = 5 * 60_000
+/** Of what lives less than that: sessions of S3 Express, processes that give keys for minutes. */
+const MIN_LEFT_SHARE = 0.25
 
-/** Keeps what `resolve` gave and calls it again 5 minutes before that expires. */
+/** Keeps what `resolve` gave and calls it again 5 minutes before that expires, or when a quarter of its life is left. */
 export function keepCredentials(
   resolve: () => Promise<Credentials>,
 ): () => Promise<Credentials> | Credentials {
   let current: Credentials | undefined
   let refreshing: Promise<Credentials> | undefined
+  let refreshAtMs = Number.POSITIVE_INFINITY
   return () => {
-    if (current && (current.expiresAtMs ?? Number.POSITIVE_INFINITY) - Date.now() > REFRESH_BEFORE_EXPIRY_MS)
-      return current
+    if (current && Date.now() < refreshAtMs) return current
     refreshing ??= resolve()
       .then((found) => {
         current = found
+        const { expiresAtMs = Number.POSITIVE_INFINITY } = found
+        const leftMs = Math.max(
+          0,
+          Math.min(REFRESH_BEFORE_EXPIRY_MS, (expiresAtMs - Date.now()) * MIN_LEFT_SHARE),
+        )
+        refreshAtMs = expiresAtMs - leftMs
         return found
       })
       .finally(() => {

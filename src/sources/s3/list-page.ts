@@ -75,7 +75,7 @@ export class PageLister {
     const connection = await current
     const { location } = connection.access
     const answer = await send(connection, question, limits)
-    const region = answer.headers['x-amz-bucket-region']
+    const region = answer.headers['x-amz-bucket-region'] ?? readErrorRegion(answer)
     const mayBeElsewhere = answer.status === 301 || answer.status === 307 || answer.status === 400
     if (!mayBeElsewhere || region === undefined || region === location.region)
       return readPage(answer, location)
@@ -85,6 +85,12 @@ export class PageLister {
     }
     return this.#ask(question, limits)
   }
+}
+
+/** Some servers tell the region in the words of their refusal only. */
+function readErrorRegion({ status, body }: Answer): string | undefined {
+  if (status < 300) return undefined
+  return /<Region>([a-z0-9-]+)<\/Region>/.exec(body.toString('utf8', 0, MAX_ERROR_BODY_BYTES))?.[1]
 }
 
 interface Connection {
@@ -97,7 +103,7 @@ async function connect(open: (region?: string) => Promise<S3Access>, region?: st
   const access = await open(region)
   const { origin, ca, proxy } = access.location
   const pool = new HttpPool(origin, { connections: MAX_CONNECTIONS, ca, proxy })
-  return { access, pool, signer: new Signer(access.location.region) }
+  return { access, pool, signer: new Signer(access.location.region, access.location.service) }
 }
 
 async function send(

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, beforeEach, test } from 'node:test'
 import type { Dataset } from '../../model/dataset.js'
+import { readAwsSettings } from './aws-settings.js'
 import { findPlainTarget } from './plain-target.js'
 import { openSdkTarget } from './sdk-target.js'
 
@@ -47,8 +48,14 @@ function ask({ dataset, environment, config, credentials, bucket = 'data', regio
   Object.assign(process.env, environment)
   const whole = { name: 'd', include: [], exclude: [], ...PLAIN, ...dataset } as unknown as Dataset
   return {
-    plain: () => findPlainTarget(whole, { bucket, region, environment: process.env }),
-    sdk: () => openSdkTarget(whole, { bucket, what: `s3://${bucket}/`, region, ca: undefined }),
+    plain: async () => {
+      const aws = await readAwsSettings(whole, process.env)
+      return findPlainTarget(whole, { bucket, region, environment: process.env, aws })
+    },
+    sdk: async () => {
+      const aws = await readAwsSettings(whole, process.env)
+      return openSdkTarget(whole, { bucket, what: `s3://${bucket}/`, region, ca: undefined, aws })
+    },
   }
 }
 
@@ -60,7 +67,7 @@ const cases: readonly Case[] = [
   { name: 'keys of the environment before those of the default profile', ...withFiles, environment: KEYS },
   { name: 'keys of a named profile', ...withFiles, dataset: { profile: 'work' } },
   {
-    name: 'a profile that the environment names before its keys',
+    name: 'keys of the environment, which count before the profile that it names',
     ...withFiles,
     environment: { ...KEYS, AWS_PROFILE: 'work' },
   },
@@ -108,7 +115,6 @@ const left: readonly Case[] = [
     environment: KEYS,
     config: '[default]\nrole_arn = arn:aws:iam::1:role/a\n',
   },
-  { name: 'a profile that is not there', environment: KEYS, dataset: { profile: 'none' } },
   { name: 'dual stack', environment: { ...KEYS, AWS_USE_DUALSTACK_ENDPOINT: 'true' } },
 ]
 for (const row of left) {
@@ -116,3 +122,14 @@ for (const row of left) {
     assert.equal(await ask(row).plain(), undefined)
   })
 }
+
+test('a profile that does not exist is named, and half a pair of keys', async () => {
+  await assert.rejects(ask({ name: '', environment: KEYS, dataset: { profile: 'none' } }).plain(), {
+    code: 'CONFIG_INVALID',
+    message: 'the AWS profile "none" does not exist',
+  })
+  delete process.env.AWS_SECRET_ACCESS_KEY
+  await assert.rejects(ask({ name: '', environment: { AWS_ACCESS_KEY_ID: 'id' } }).plain(), {
+    code: 'CONFIG_INVALID',
+  })
+})

@@ -1,5 +1,5 @@
-import { loadSharedConfigFiles } from '@smithy/core/config'
 import type { Dataset } from '../../model/dataset.js'
+import type { AwsSettings } from './aws-settings.js'
 import type { S3Target } from './s3-target.js'
 
 type Settings = Readonly<Record<string, string | undefined>>
@@ -8,7 +8,7 @@ type Settings = Readonly<Record<string, string | undefined>>
 const PLAIN_BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](?<!--[a-z0-9]+-s3)$/
 /** Regions that are not made another one of. */
 const PLAIN_REGION = /^(?!fips-|aws-)[a-z0-9]+(?:-[a-z0-9]+)*(?<!-fips)$/
-/** Settings of a profile that change nothing about where a request goes, or are read here. */
+/** Settings of a profile that change nothing about where a request goes, or are read here or in aws-settings.ts. */
 const PLAIN_SETTINGS = new Set([
   'aws_access_key_id',
   'aws_secret_access_key',
@@ -16,6 +16,9 @@ const PLAIN_SETTINGS = new Set([
   'region',
   'ca_bundle',
   'output',
+  'services',
+  'endpoint_url',
+  's3.addressing_style',
 ])
 /** Variables that change where a request goes. */
 const REDIRECTING = ['AWS_USE_FIPS_ENDPOINT', 'AWS_USE_DUALSTACK_ENDPOINT'] as const
@@ -32,42 +35,29 @@ export async function findPlainTarget(
     /** Counts before the configured one. */
     readonly region: string | undefined
     readonly environment: Settings
+    readonly aws: AwsSettings
   },
 ): Promise<S3Target | undefined> {
-  const { bucket, environment } = options
-  const origin = findPlainOrigin(dataset)
+  const { bucket, environment, aws } = options
+  const { settings } = aws
+  const origin = findPlainOrigin(aws)
   if (origin === undefined || !PLAIN_BUCKET.test(bucket)) return undefined
   if (REDIRECTING.some((name) => environment[name])) return undefined
-  const profile = dataset.profile || environment.AWS_PROFILE
-  const settings = await readProfile(profile ?? 'default')
   if (Object.keys(settings).some((name) => !PLAIN_SETTINGS.has(name))) return undefined
-  const region = options.region || dataset.region || environment.AWS_REGION || settings.region
+  const region = options.region || aws.region
   if (!region || !PLAIN_REGION.test(region)) return undefined
-  const target = { origin, basePath: `/${bucket}/`, region }
+  const target = { origin, basePath: `/${bucket}/`, region, service: 's3' }
   if (dataset.anonymous) return { ...target, getCredentials: () => undefined }
-  // A profile that is named counts before keys in the environment.
-  const credentials = (profile ? undefined : findKeysOf(environment)) ?? findKeysIn(settings)
+  if (aws.isWebIdentity || aws.keys?.expiresAtMs !== undefined) return undefined
+  const credentials = aws.keys ?? findKeysIn(settings)
   return credentials && { ...target, getCredentials: () => credentials }
 }
 
 /** The endpoint, if it is nothing but a server and buckets are folders of it. */
-function findPlainOrigin({ endpoint, pathStyle }: Dataset): string | undefined {
-  if (!endpoint || pathStyle !== true || !URL.canParse(endpoint)) return undefined
+function findPlainOrigin({ endpoint, isPathStyle }: AwsSettings): string | undefined {
+  if (!endpoint || !isPathStyle || !URL.canParse(endpoint)) return undefined
   const { origin, pathname, search, hash, username, password } = new URL(endpoint)
   return pathname === '/' && search + hash + username + password === '' ? origin : undefined
-}
-
-/** Both files of the AWS configuration together, the one with the keys first. */
-async function readProfile(name: string): Promise<Settings> {
-  const { configFile, credentialsFile } = await loadSharedConfigFiles()
-  return { ...configFile[name], ...credentialsFile[name] }
-}
-
-/** Keys that expire are left to the SDK, which may find newer ones. */
-function findKeysOf(environment: Settings) {
-  if (environment.AWS_CREDENTIAL_EXPIRATION) return undefined
-  const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN } = environment
-  return makeKeys(AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN)
 }
 
 function findKeysIn({ aws_access_key_id, aws_secret_access_key, aws_session_token }: Settings) {

@@ -1,4 +1,4 @@
-import { DscError, type FailureCode } from '../../failure/dsc-error.js'
+import type { FailureCode } from '../../failure/dsc-error.js'
 import { SourceFailure } from '../../failure/source-failure.js'
 import {
   type BrokenRequest,
@@ -48,16 +48,18 @@ interface Meaning {
   readonly sentence: string
   readonly hint: string
   readonly isTransient: boolean
+  readonly isAway?: boolean
 }
 
 /** Turns an S3 error answer into the failure a user meets. */
 export function describeAnswer(answer: S3Answer): SourceFailure {
   const { what, status } = answer
-  const { code, sentence, hint, isTransient } = interpret(answer)
+  const { code, sentence, hint, isTransient, isAway } = interpret(answer)
   const found = `${status}${answer.code === '' ? '' : ` ${answer.code}`}${answer.message === '' ? '' : `: ${answer.message.slice(0, 300)}`}`
   const retryAfterMs = readRetryAfterMs(answer)
   return new SourceFailure(code, `${what}: ${sentence} (the server answered ${found})`, {
     isTransient,
+    isAway,
     hint,
     retryAfterMs,
   })
@@ -78,6 +80,7 @@ function interpret({ status, code, headers }: S3Answer): Meaning {
       sentence: 'the source asks to slow down',
       hint: 'try again later, or lower the concurrency',
       isTransient: true,
+      isAway: status === 503 && code === '',
     }
   if (status === 412 || status === 416)
     // 416: it no longer reaches this far
@@ -117,6 +120,7 @@ function interpretStatus(status: number, code: string): Meaning {
       sentence: 'the server failed',
       hint: 'try again later, or ask who runs the server',
       isTransient: true,
+      isAway: status >= 502 && status <= 504,
     }
   return {
     code: 'SOURCE_UNREACHABLE',
@@ -149,14 +153,4 @@ export function describeConnectionError(
 function isBucketHost(origin: string, bucket: string | undefined): boolean {
   const { hostname } = new URL(origin)
   return bucket !== undefined && hostname.startsWith(`${bucket}.`) && !hostname.endsWith('.amazonaws.com')
-}
-
-/** Turns the failure of a credential chain that found nothing into SOURCE_DENIED; anything else comes back as it is. */
-export function describeMissingCredentials(error: unknown, what: string): unknown {
-  const { name, message } = error as { readonly name?: unknown; readonly message?: unknown }
-  if (name !== 'CredentialsProviderError' && name !== 'TokenProviderError') return error
-  return new DscError('SOURCE_DENIED', `${what}: no AWS credentials (${String(message)})`, {
-    cause: error,
-    hint: 'set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or anonymous: true for public data',
-  })
 }

@@ -26,6 +26,8 @@ export interface S3Location {
   /** Path before the key, percent-encoded, ends in `/`. */
   readonly basePath: string
   readonly region: string
+  /** What signatures are for. */
+  readonly service: string
   readonly bucket: string
   readonly prefix: string
   readonly requesterPays: boolean
@@ -73,7 +75,7 @@ export class S3Fetcher implements Fetcher {
     const { origin, ca, proxy } = location
     readBuffer ??= allocateForCrc64(READ_BYTES)
     this.#pool = new HttpPool(origin, { connections, ca, proxy, readBuffer })
-    this.#signer = new Signer(location.region)
+    this.#signer = new Signer(location.region, location.service)
     this.#dialect = speakS3(location.bucket)
   }
 

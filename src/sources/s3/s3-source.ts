@@ -2,14 +2,19 @@ import { loadConfig } from '@smithy/core/config'
 import { findProxy } from '../../http/find-proxy.js'
 import type { Dataset } from '../../model/dataset.js'
 import { parseSourceUrl } from '../../model/source-url.js'
+import { giveHome } from '../../platform/this-user.js'
 import { readCertificates } from '../read-certificates.js'
 import type { Source } from '../source.js'
+import { readAwsSettings } from './aws-settings.js'
 import { listObjects } from './list-objects.js'
 import { PageLister, type S3Access } from './list-page.js'
 import { findPlainTarget } from './plain-target.js'
 import { S3Fetcher } from './s3-fetcher.js'
 import type { S3Target } from './s3-target.js'
 import type { SdkTarget } from './sdk-target.js'
+
+/** Of S3 Express One Zone. */
+const DIRECTORY_BUCKET = /--x-s3$/
 
 /**
  * Opens the S3 side of a dataset. Where the configuration does not say all of it plainly, the AWS SDK resolves
@@ -24,17 +29,19 @@ export function openS3Source(dataset: Dataset): Source {
   let access: Promise<S3Access> | undefined
 
   async function open(region: string | undefined): Promise<S3Access> {
-    const ca = await readAuthorities(dataset.profile)
-    const plain = await findPlainTarget(dataset, { bucket, region, environment: process.env })
+    giveHome(process.env)
+    const aws = await readAwsSettings(dataset, process.env)
+    const ca = await readAuthorities(aws.profile)
+    const plain = await findPlainTarget(dataset, { bucket, region, environment: process.env, aws })
     if (plain) return describe(plain, ca)
     const { openSdkTarget } = await import('./sdk-target.js')
-    const target = await openSdkTarget(dataset, { bucket, what, region, ca })
+    const target = await openSdkTarget(dataset, { bucket, what, region, ca, aws })
     opened.push(target)
     return describe(target, ca)
   }
 
   function describe(
-    { origin, basePath, region, getCredentials }: S3Target,
+    { origin, basePath, region, service, getCredentials }: S3Target,
     ca: string | undefined,
   ): S3Access {
     return {
@@ -45,6 +52,7 @@ export function openS3Source(dataset: Dataset): Source {
         proxy: findProxy(origin, process.env),
         basePath,
         region,
+        service,
         bucket,
         prefix,
         requesterPays: dataset.requesterPays ?? false,
@@ -69,7 +77,13 @@ export function openS3Source(dataset: Dataset): Source {
   return {
     url: what,
     list: (options) =>
-      listObjects({ ...options, listPage: (...asked) => lister.listPage(...asked), url: what }),
+      listObjects({
+        ...options,
+        // Directory buckets list in no order, and begin nowhere else than at the beginning.
+        isSequential: options.isSequential === true || DIRECTORY_BUCKET.test(bucket),
+        listPage: (...asked) => lister.listPage(...asked),
+        url: what,
+      }),
     async openFetcher({ connections }) {
       const { location, getCredentials } = await find()
       return new S3Fetcher(location, getCredentials, connections)

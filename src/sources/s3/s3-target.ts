@@ -7,6 +7,8 @@ export interface S3Target {
   /** Path before the key, percent-encoded, ends in `/`. */
   readonly basePath: string
   readonly region: string
+  /** What signatures are for: `s3`, or `s3express` for directory buckets. */
+  readonly service: string
   /** Undefined: requests go out unsigned. */
   readonly getCredentials: () => Promise<Credentials> | Credentials | undefined
 }

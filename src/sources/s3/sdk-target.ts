@@ -1,7 +1,10 @@
 import * as sdk from '@aws-sdk/client-s3'
+import { fromTokenFile } from '@aws-sdk/credential-provider-web-identity'
+import { ProxyAgent } from '../../http/proxy-agent.js'
 import type { Dataset } from '../../model/dataset.js'
+import type { AwsSettings } from './aws-settings.js'
+import { describeCredentialFailure } from './credential-failure.js'
 import { keepCredentials } from './keep-credentials.js'
-import { describeMissingCredentials } from './s3-failure.js'
 import type { S3Target } from './s3-target.js'
 import type { Credentials } from './sign-request.js'
 
@@ -12,8 +15,10 @@ export interface SdkTarget extends S3Target {
 
 const NOBODY = { accessKeyId: 'nobody', secretAccessKey: 'nobody' }
 const SILENT = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
+/** Signatures of one service whose keys are a session's, asked for with the caller's own. */
+const EXPRESS = 's3express'
 
-/** Has the AWS SDK resolve configuration, credentials and endpoint. */
+/** Has the AWS SDK resolve credentials and where requests go. */
 export async function openSdkTarget(
   dataset: Dataset,
   options: {
@@ -23,79 +28,133 @@ export async function openSdkTarget(
     /** Replaces the configured one once the bucket has told where it lives. */
     readonly region: string | undefined
     readonly ca: string | undefined
+    readonly aws: AwsSettings
   },
 ): Promise<SdkTarget> {
-  const { bucket, what, ca } = options
-  const { client, region } = await openClient(dataset, { region: options.region, ca })
+  const { bucket, what } = options
+  // Servers other than AWS do not care for the region, and AWS tells the right one in its refusal.
+  const region = options.region || options.aws.region || 'us-east-1'
+  const client = openClient(dataset, { ...options, region })
   const place = await locate(client, bucket).catch((error: unknown) => {
     client.destroy()
-    throw describeMissingCredentials(error, what)
+    throw describeCredentialFailure(error, what)
   })
+  const isExpress = place.service === EXPRESS
+  const find = async () => {
+    const own = await client.config.credentials()
+    return isExpress
+      ? await client.config.s3ExpressIdentityProvider.getS3ExpressIdentity(own, { Bucket: bucket })
+      : own
+  }
   return {
     ...place,
-    region,
+    region: place.region ?? region,
     getCredentials: dataset.anonymous
       ? () => undefined
-      : keepCredentials(() => resolveCredentials(client, what)),
+      : keepCredentials(() => resolveCredentials(find, what)),
     close: () => client.destroy(),
   }
 }
 
-async function openClient(
+function openClient(
   dataset: Dataset,
-  from: { readonly region: string | undefined; readonly ca: string | undefined },
-): Promise<{ readonly client: sdk.S3Client; readonly region: string }> {
-  const { ca } = from
-  const region = from.region ?? dataset.region
-  const make = (fallbackRegion?: string) =>
-    new sdk.S3Client({
-      ...((region ?? fallbackRegion) ? { region: (region ?? fallbackRegion)! } : {}),
-      ...(dataset.endpoint ? { endpoint: dataset.endpoint } : {}),
-      ...(dataset.profile ? { profile: dataset.profile } : {}),
-      ...(dataset.pathStyle === undefined ? {} : { forcePathStyle: dataset.pathStyle }),
-      ...(dataset.anonymous ? { credentials: NOBODY } : {}), // else the SDK looks for keys everywhere, and fails
-      logger: SILENT, // it would write to the console
-      maxAttempts: 1, // withRetries decides, the same for listing and reading
-      requestHandler: { connectionTimeout: 10_000, ...(ca === undefined ? {} : { httpsAgent: { ca } }) },
-    })
-  let client = make()
-  try {
-    return { client, region: await client.config.region() }
-  } catch {
-    // No region anywhere: servers other than AWS do not care, and AWS tells the right one in its refusal.
-    client.destroy()
-    client = make('us-east-1')
-    return { client, region: 'us-east-1' }
+  options: { readonly region: string; readonly ca: string | undefined; readonly aws: AwsSettings },
+): sdk.S3Client {
+  const { region, ca, aws } = options
+  const { endpoint, profile, isPathStyle, isWebIdentity, keys } = aws
+  const agent = { keepAlive: true, ...(ca === undefined ? {} : { ca }) }
+  const requestHandler = { connectionTimeout: 10_000, httpsAgent: new ProxyAgent(agent, process.env) }
+  // Where nobody signs, the SDK would look for keys everywhere, and fail.
+  const known = dataset.anonymous ? NOBODY : keys && describeKeys(keys)
+  const provider =
+    known ?? (isWebIdentity ? fromTokenFile({ clientConfig: { region, requestHandler } }) : undefined)
+  return new sdk.S3Client({
+    region,
+    ...(endpoint ? { endpoint } : {}),
+    ...(profile ? { profile } : {}),
+    ...(provider ? { credentials: provider } : {}),
+    forcePathStyle: isPathStyle,
+    useArnRegion: true,
+    logger: SILENT, // it would write to the console
+    maxAttempts: 1, // withRetries decides, the same for listing and reading
+    requestHandler,
+  })
+}
+
+function describeKeys({ accessKeyId, secretAccessKey, sessionToken, expiresAtMs }: Credentials) {
+  return {
+    accessKeyId,
+    secretAccessKey,
+    ...(sessionToken ? { sessionToken } : {}),
+    ...(expiresAtMs === undefined ? {} : { expiration: new Date(expiresAtMs) }),
   }
 }
 
+/** What the SDK says of a request: the server and path, and what its signature is for. */
+interface Place extends Pick<S3Target, 'origin' | 'basePath' | 'service'> {
+  /** Undefined: the configured one. */
+  readonly region: string | undefined
+}
+
 /** Lets the SDK build a request and looks where it would go: path style, FIPS, dual stack, access points and all. */
-async function locate(client: sdk.S3Client, bucket: string): Promise<Pick<S3Target, 'origin' | 'basePath'>> {
+async function locate(client: sdk.S3Client, bucket: string): Promise<Place> {
   const probe = 'dsc-probe'
   const command = new sdk.GetObjectCommand({ Bucket: bucket, Key: probe })
-  const seen: { protocol: string; hostname: string; port?: number; path: string }[] = []
+  const seen: { request: SeenRequest; scheme: SeenScheme | undefined }[] = []
   command.middlewareStack.add(
-    () => async (request) => {
-      seen.push((request as { request: (typeof seen)[number] }).request)
+    (_, context) => async (handed) => {
+      const { request } = handed as { request: SeenRequest }
+      const { endpointV2 } = context as {
+        endpointV2?: { properties?: { authSchemes?: readonly SeenScheme[] } }
+      }
+      seen.push({ request, scheme: endpointV2?.properties?.authSchemes?.[0] })
       return { response: {}, output: { $metadata: {} } } as never
     },
     { step: 'build', priority: 'low', name: 'dscLocate' },
   )
   await client.send(command)
-  const target = seen[0]
-  if (!target?.path.endsWith(`/${probe}`)) throw new Error(`the AWS SDK did not resolve s3://${bucket}`)
-  const isDefaultPort = target.port === undefined || target.port === (target.protocol === 'https:' ? 443 : 80)
-  const host = isDefaultPort ? target.hostname : `${target.hostname}:${target.port}`
-  return { origin: `${target.protocol}//${host}`, basePath: target.path.slice(0, -probe.length) }
+  const { request, scheme } = seen[0] ?? {}
+  if (!request?.path.endsWith(`/${probe}`)) throw new Error(`the AWS SDK did not resolve s3://${bucket}`)
+  if (scheme?.name === 'sigv4a')
+    throw new TypeError('it is a multi-region access point, whose signatures (SigV4A) dsc cannot make')
+  const isDefaultPort =
+    request.port === undefined || request.port === (request.protocol === 'https:' ? 443 : 80)
+  const host = isDefaultPort ? request.hostname : `${request.hostname}:${request.port}`
+  return {
+    origin: `${request.protocol}//${host}`,
+    basePath: request.path.slice(0, -probe.length),
+    service: scheme?.signingName ?? 's3',
+    region: scheme?.signingRegion,
+  }
+}
+
+interface SeenRequest {
+  readonly protocol: string
+  readonly hostname: string
+  readonly port?: number
+  readonly path: string
+}
+
+interface SeenScheme {
+  readonly name?: string
+  readonly signingName?: string
+  readonly signingRegion?: string
 }
 
 /** The SDK's credentials, which it keeps or finds again itself. */
-async function resolveCredentials(client: sdk.S3Client, what: string): Promise<Credentials> {
+async function resolveCredentials(
+  find: () => Promise<{
+    readonly accessKeyId: string
+    readonly secretAccessKey: string
+    readonly sessionToken?: string
+    readonly expiration?: Date
+  }>,
+  what: string,
+): Promise<Credentials> {
   try {
-    const found = await client.config.credentials()
-    const { accessKeyId, secretAccessKey, sessionToken, expiration } = found
+    const { accessKeyId, secretAccessKey, sessionToken, expiration } = await find()
     return { accessKeyId, secretAccessKey, sessionToken, expiresAtMs: expiration?.getTime() }
   } catch (error) {
-    throw describeMissingCredentials(error, what)
+    throw describeCredentialFailure(error, what)
   }
 }

@@ -29,6 +29,7 @@ const EMPTY_SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b78
 export class Signer {
   readonly #region: string
   readonly #service: string
+  readonly #tokenHeader: string
   #keyFor = ''
   #key: KeyObject | undefined
   #second = -1
@@ -37,6 +38,7 @@ export class Signer {
   readonly #known = new Map<string, string>()
 
   constructor(region: string, service = 's3') {
+    this.#tokenHeader = service === 's3express' ? 'x-amz-s3session-token' : 'x-amz-security-token'
     this.#region = region
     this.#service = service
   }
@@ -51,7 +53,7 @@ export class Signer {
       'x-amz-content-sha256': EMPTY_SHA256,
       'x-amz-date': timestamp,
     }
-    if (credentials.sessionToken) headers['x-amz-security-token'] = credentials.sessionToken
+    if (credentials.sessionToken) headers[this.#tokenHeader] = credentials.sessionToken
     const names = Object.keys(headers).sort()
     const signedHeaders = names.join(';')
     let canonical = `${request.method}\n${request.path}\n${request.query}\n`
